@@ -1,0 +1,54 @@
+// The differentiable ops. Each is written in autograd/ops/<name>.cpp: formula, what is saved, backward, forward.
+// n rows of tokens, d the width; shapes in row-major order. Every op checks its shapes and names itself in the error.
+#pragma once
+
+#include "autograd/tape.h"
+
+namespace gyre {
+
+// (n,o) = x(n,d) w(o,d)^T + bias(o); bias may be an empty Var.
+Var linear(const Var& x, const Var& w, const Var& bias = {});
+
+// Same shapes.
+Var add(const Var& a, const Var& b);
+Var scale(const Var& x, double factor);
+
+Var activation(const Var& x, Activation kind);
+inline Var relu(const Var& x) { return activation(x, Activation::relu); }
+inline Var gelu(const Var& x) { return activation(x, Activation::gelu); }
+
+// Identity unless the tape trains and rate > 0 (Srivastava et al. 2014, inverted).
+Var dropout(const Var& x, double rate);
+// residual + dropout(x), in one pass.
+Var residual_dropout(const Var& residual, const Var& x, double rate);
+
+// Over the last axis (Ba et al. 2016); gamma, beta(d).
+Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon = 1e-5);
+
+// (n,d) = factor * table(v,d)[ids]; ids: i32 (n).
+Var embedding(const Var& table, const Tensor& ids, double factor = 1);
+
+// Rotary position embedding (Su et al. 2021, eq. 34) of x(n, heads * width): positions i32 (n), frequencies(dims/2).
+Var rope(const Var& x, const Var& frequencies, const Tensor& positions, const Rotary& rotary);
+
+// Scaled dot-product attention over packed segments; q(nq, heads * width), k and v(nk, heads * width) -> (nq, heads *
+// width). dropout on the weights is taken from the tape: pass its rate.
+struct AttentionOptions {
+  int heads = 1;
+  bool causal = false;
+  double dropout = 0;
+};
+Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries, const Segments& keys,
+              const AttentionOptions& options);
+
+// Label-smoothed cross-entropy summed over rows with target >= 0 -> scalar (1); logits(n,v), targets i32 (n).
+struct LossResult {
+  Var loss;
+  CrossEntropySums sums;
+};
+LossResult cross_entropy(const Var& logits, const Tensor& targets, double smoothing);
+
+// The same for logits = x(n,d) w(v,d)^T, in chunks of rows: the logits of a whole batch never exist.
+LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& targets, double smoothing);
+
+}  // namespace gyre

@@ -1,0 +1,88 @@
+#include "autograd/ops.h"
+
+namespace gyre {
+namespace {
+
+// loss = sum over rows of lse - (1 - eps) x_t - eps mean(x);  dx = dloss (softmax(x) - (1 - eps) onehot(t) - eps / v)
+struct CrossEntropy final : Op {
+  Tensor targets, lse;  // saved: the log-sum-exp of each row
+  double smoothing = 0;
+  std::string_view name() const override { return "cross_entropy"; }
+  void backward(Backward& b) override {
+    const Tensor dloss = b.doutput().to(DType::f64);
+    b.kernels().cross_entropy_backward(b.dinput(0), b.input(0), targets, lse, smoothing, *dloss.data<double>());
+  }
+};
+
+void check_targets(const Tensor& targets, int64_t rows, int64_t vocabulary) {
+  require(targets.size() == rows, "[cross_entropy] expected ", rows, " targets, got ", targets.size());
+  for (int32_t t : targets.span<int32_t>()) {
+    require(t < vocabulary, "[cross_entropy] targets must be below the vocabulary's size ", vocabulary, ", got ", t);
+  }
+}
+
+Tensor scalar(double value, DType dtype) {
+  if (dtype == DType::f64) return Tensor::from<double>({1}, std::vector<double>{value});
+  return Tensor::from<float>({1}, std::vector<float>{float(value)});
+}
+
+// The same for x w^T, in chunks of rows. Each chunk's gradients are made while its logits are in cache, for dloss = 1;
+// backward multiplies by dloss.
+struct LinearCrossEntropy final : Op {
+  Tensor dx, dw;  // saved for dloss = 1; dw has w's shape
+  std::string_view name() const override { return "linear_cross_entropy"; }
+  void backward(Backward& b) override {
+    const Tensor dloss = b.doutput().to(DType::f64);
+    const double factor = *dloss.data<double>();
+    if (const Tensor to = b.dinput(0)) b.kernels().scale(to, dx, factor);
+    if (const Tensor to = b.dparameter(1)) {
+      if (factor != 1) b.kernels().scale(dw, dw, factor);
+      b.kernels().add(to, to, dw);
+    }
+  }
+};
+
+// Rows of a chunk: its logits stay in the last-level cache.
+int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 21) / vocabulary, 32, 1024); }
+
+}  // namespace
+
+LossResult cross_entropy(const Var& logits, const Tensor& targets, double smoothing) {
+  require(logits.shape().rank() == 2, "[cross_entropy] logits must be (n,v), got ", logits.shape().text());
+  check_targets(targets, logits.shape()[0], logits.shape()[1]);
+  auto op = std::make_unique<CrossEntropy>();
+  op->targets = targets;
+  op->smoothing = smoothing;
+  const Tensor& x = logits.value();
+  op->lse = Tensor::empty({x.rows()}, x.dtype(), x.device());
+  const CrossEntropySums sums = logits.kernels().cross_entropy(op->lse, x, targets, smoothing);
+  return {logits.tape().record(std::move(op), scalar(sums.loss, x.dtype()), {logits}), sums};
+}
+
+LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& targets, double smoothing) {
+  require(x.shape().rank() == 2 && w.shape().rank() == 2 && x.shape()[1] == w.shape()[1],
+          "[linear_cross_entropy] expected x(n,d) and w(v,d), got ", x.shape().text(), " and ", w.shape().text());
+  const int64_t n = x.shape()[0], v = w.shape()[0];
+  check_targets(targets, n, v);
+  Kernels& kernels = x.kernels();
+  auto op = std::make_unique<LinearCrossEntropy>();
+  if (x.requires_gradient()) op->dx = x.value().like();
+  if (w.requires_gradient()) op->dw = Tensor::zeros(w.shape(), w.value().dtype(), w.value().device());
+  const int64_t rows = std::min(n, chunk_rows(v));
+  const Tensor all_logits = Tensor::empty({rows, v}, x.value().dtype(), x.value().device());
+  const Tensor all_lse = Tensor::empty({rows}, x.value().dtype(), x.value().device());
+  CrossEntropySums sums;
+  for (int64_t begin = 0; begin < n; begin += rows) {
+    const int64_t end = std::min(n, begin + rows);
+    const Tensor logits = all_logits.slice(0, end - begin), lse = all_lse.slice(0, end - begin);
+    const Tensor inputs = x.value().slice(begin, end), labels = targets.slice(begin, end);
+    kernels.linear(logits, inputs, w.value(), {});
+    sums += kernels.cross_entropy(lse, logits, labels, smoothing);
+    if (!op->dx && !op->dw) continue;
+    kernels.cross_entropy_backward(logits, logits, labels, lse, smoothing, 1);
+    kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw, {}, logits, inputs, w.value());
+  }
+  return {x.tape().record(std::move(op), scalar(sums.loss, x.value().dtype()), {x, w}), sums};
+}
+
+}  // namespace gyre

@@ -1,0 +1,30 @@
+#include "autograd/ops.h"
+
+namespace gyre {
+namespace {
+
+// y = factor * table[ids];  dtable[ids] += factor * dy, rows of the same id added in their order
+struct Embedding final : Op {
+  Tensor ids;
+  double factor = 1;
+  std::string_view name() const override { return "embedding"; }
+  void backward(Backward& b) override { b.kernels().embedding_backward(b.dparameter(0), b.doutput(), ids, factor); }
+};
+
+}  // namespace
+
+Var embedding(const Var& table, const Tensor& ids, double factor) {
+  require(table.shape().rank() == 2, "[embedding] the table must be (v,d), got ", table.shape().text());
+  for (int32_t id : ids.span<int32_t>()) {
+    require(id >= 0 && id < table.shape()[0], "[embedding] ids must be below the table's ", table.shape()[0],
+            " rows, got ", id);
+  }
+  auto op = std::make_unique<Embedding>();
+  op->ids = ids;
+  op->factor = factor;
+  const Tensor y = Tensor::empty({ids.size(), table.shape()[1]}, table.value().dtype(), table.value().device());
+  table.kernels().embedding(y, table.value(), ids, factor);
+  return table.tape().record(std::move(op), y, {table});
+}
+
+}  // namespace gyre

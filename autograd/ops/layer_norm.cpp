@@ -1,0 +1,32 @@
+#include "autograd/ops.h"
+
+namespace gyre {
+namespace {
+
+// y = gamma * xhat + beta,  xhat = (x - mean) * rstd, over the last axis.
+//   g  = gamma * dy
+//   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma = sum_rows(dy * xhat);  dbeta = sum_rows(dy)
+struct LayerNorm final : Op {
+  Tensor mean, rstd;  // saved: two numbers per row
+  std::string_view name() const override { return "layer_norm"; }
+  void backward(Backward& b) override {
+    b.kernels().layer_norm_backward(b.dinput(0), b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0), b.input(1),
+                                    mean, rstd);
+  }
+};
+
+}  // namespace
+
+Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon) {
+  const Shape last{x.shape()[-1]};
+  require(gamma.shape() == last && beta.shape() == last, "[layer_norm] gamma and beta must be ", last.text(), ", got ",
+          gamma.shape().text(), " and ", beta.shape().text());
+  auto op = std::make_unique<LayerNorm>();
+  const Tensor y = x.value().like();
+  op->mean = Tensor::empty({x.value().rows()}, y.dtype(), y.device());
+  op->rstd = op->mean.like();
+  x.kernels().layer_norm(y, op->mean, op->rstd, x.value(), gamma.value(), beta.value(), epsilon);
+  return x.tape().record(std::move(op), y, {x, gamma, beta});
+}
+
+}  // namespace gyre

@@ -1,0 +1,77 @@
+#include "autograd/parameters.h"
+
+#include <cmath>
+
+#include "core/random.h"
+
+namespace gyre {
+namespace {
+
+constexpr int64_t kAlignment = 16;  // elements: 64 bytes of f32
+
+template <class T>
+void fill(const Parameter& p, uint64_t seed) {
+  const uint64_t stream = hash_name(p.name);
+  T* value = p.value.data<T>();
+  for (int64_t i = 0; i < p.value.size(); ++i) {
+    switch (p.init.kind) {
+      case Init::Kind::constant:
+        value[i] = T(p.init.value);
+        break;
+      case Init::Kind::normal:
+        value[i] = T(p.init.value * random_normal(seed, stream, uint64_t(i)));
+        break;
+      case Init::Kind::uniform:
+        value[i] = T(p.init.value * (2 * random_uniform(seed, stream, uint64_t(i)) - 1));
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+Init Init::xavier(int64_t fan_in, int64_t fan_out) { return uniform(std::sqrt(6.0 / double(fan_in + fan_out))); }
+
+Parameter& Parameters::add(std::string name, const Shape& shape, Init init, bool decay) {
+  require(!values_, "[parameters] ", name, " is added after allocate");
+  require(find(name) == nullptr, "[parameters] ", name, " is added twice");
+  Parameter& p = items_.emplace_back();
+  p.name = std::move(name);
+  p.shape = shape;
+  p.init = init;
+  p.decay = decay;
+  p.index = int(items_.size()) - 1;
+  p.offset = arena_;
+  arena_ += (shape.elements() + kAlignment - 1) / kAlignment * kAlignment;
+  return p;
+}
+
+void Parameters::allocate(uint64_t seed, DType dtype) {
+  values_ = Tensor::zeros({arena_}, dtype);
+  gradients_ = Tensor::zeros({arena_}, dtype);
+  for (Parameter& p : items_) {
+    const int64_t end = p.offset + p.shape.elements();
+    p.value = values_.slice(p.offset, end).reshape(p.shape);
+    p.gradient = gradients_.slice(p.offset, end).reshape(p.shape);
+    if (dtype == DType::f64) {
+      fill<double>(p, seed);
+    } else {
+      fill<float>(p, seed);
+    }
+  }
+}
+
+Parameter* Parameters::find(std::string_view name) {
+  for (Parameter& p : items_) {
+    if (p.name == name) return &p;
+  }
+  return nullptr;
+}
+
+int64_t Parameters::elements() const {
+  int64_t n = 0;
+  for (const Parameter& p : items_) n += p.shape.elements();
+  return n;
+}
+
+}  // namespace gyre

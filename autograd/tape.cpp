@@ -1,0 +1,158 @@
+#include "autograd/tape.h"
+
+namespace gyre {
+
+Kernels& Var::kernels() const { return tape_->kernels(); }
+
+bool Var::requires_gradient() const { return node_ >= 0 && tape_->nodes_[size_t(node_)].requires_gradient; }
+
+Tape::Scope::Scope(Tape& tape, std::string_view name) : tape_(tape), length_(tape.module_.size()) {
+  if (length_ > 0) tape_.module_ += '.';
+  tape_.module_ += name;
+}
+
+Tape::Scope::~Scope() { tape_.module_.resize(length_); }
+
+Var Tape::leaf(Tensor value) {
+  if (!options_.record) return constant(std::move(value));
+  Node& node = nodes_.emplace_back();
+  node.value = value;
+  node.requires_gradient = true;
+  return {this, int(nodes_.size()) - 1, std::move(value)};
+}
+
+Var Tape::parameter(Parameter& p) {
+  require(p.value.defined(), "[parameter] ", p.name, " is used before Parameters::allocate");
+  if (!options_.record || !p.trainable) return constant(p.value);
+  if (parameter_nodes_.size() <= size_t(p.index)) parameter_nodes_.resize(size_t(p.index) + 1, -1);
+  int& number = parameter_nodes_[size_t(p.index)];
+  if (number < 0) {
+    number = leaf(p.value).node();
+    nodes_[size_t(number)].parameter = &p;
+  }
+  require(nodes_[size_t(number)].parameter == &p, "[parameter] ", p.name, " and ",
+          nodes_[size_t(number)].parameter->name, " come from different stores: a tape takes one");
+  return {this, number, p.value};
+}
+
+Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs) {
+  bool wanted = false;
+  for (const Var& v : inputs) wanted |= v.requires_gradient();
+  if (!options_.record || !wanted) return constant(std::move(value));
+  Node node;
+  for (const Var& v : inputs) {
+    node.inputs.push_back(v.requires_gradient() ? v.node() : -1);
+    node.input_values.push_back(v.value());
+    if (v.requires_gradient()) ++nodes_[size_t(v.node())].uses;
+  }
+  node.op = std::move(op);
+  node.value = value;
+  node.requires_gradient = true;
+  node.module = module_;
+  nodes_.push_back(std::move(node));
+  const int number = int(nodes_.size()) - 1;
+  for (TapeObserver* o : observers_) o->on_record(*this, number);
+  return {this, number, std::move(value)};
+}
+
+DropoutMask Tape::next_dropout(double rate) { return {options_.training ? rate : 0.0, options_.seed, dropouts_++}; }
+
+void Tape::backward(const Var& output, Tensor cotangent) {
+  require(output.requires_gradient(), "[backward] the output depends on nothing that wants a gradient");
+  if (!cotangent) {
+    require(output.value().size() == 1, "[backward] an output of shape ", output.shape().text(), " needs a cotangent");
+    cotangent = output.value().like();
+    if (cotangent.dtype() == DType::f64) {
+      *cotangent.data<double>() = 1;
+    } else {
+      *cotangent.data<float>() = 1;
+    }
+  }
+  require(cotangent.shape() == output.shape(), "[backward] the cotangent must have the output's shape ",
+          output.shape().text(), ", got ", cotangent.shape().text());
+  accumulate(output.node(), cotangent, true);
+  for (int i = int(nodes_.size()) - 1; i >= 0; --i) {
+    Node& node = nodes_[size_t(i)];
+    if (!node.op) continue;
+    if (node.gradient) {
+      for (TapeObserver* o : observers_) o->before_backward(*this, i);
+      Backward b(*this, node);
+      node.op->backward(b);
+      for (auto& [target, gradient] : b.pending_) accumulate(target, gradient, false);
+      for (TapeObserver* o : observers_) o->after_backward(*this, i);
+    }
+    release_inputs(node);
+    node.op.reset();
+    node.value = node.gradient = {};
+  }
+}
+
+const Tensor& Tape::gradient(const Var& leaf) const {
+  require(leaf.node() >= 0, "[gradient] a constant has no gradient");
+  return nodes_[size_t(leaf.node())].gradient;
+}
+
+// Adds to a node's gradient. A shared tensor belongs to another node too: it is replaced, not written.
+void Tape::accumulate(int number, const Tensor& gradient, bool shared) {
+  Node& node = nodes_[size_t(number)];
+  if (node.parameter) {
+    kernels_.add(node.parameter->gradient, node.parameter->gradient, gradient);
+  } else if (!node.gradient) {
+    node.gradient = gradient;
+    node.gradient_shared = shared;
+  } else {
+    const Tensor sum = node.gradient_shared ? node.gradient.like() : node.gradient;
+    kernels_.add(sum, node.gradient, gradient);
+    node.gradient = sum;
+    node.gradient_shared = false;
+  }
+}
+
+// The node will not use its inputs again; a parameter without further uses is final.
+void Tape::release_inputs(Node& node) {
+  for (int input : node.inputs) {
+    if (input < 0) continue;
+    Node& used = nodes_[size_t(input)];
+    if (--used.uses == 0 && used.parameter) {
+      for (TapeObserver* o : observers_) o->on_parameter_ready(*used.parameter);
+    }
+  }
+  node.input_values.clear();
+}
+
+int Backward::wanted(int i) const { return node_.inputs[size_t(i)]; }
+
+Tensor Backward::dinput(int i) {
+  const int number = wanted(i);
+  if (number < 0) return {};
+  Node& target = tape_.nodes_[size_t(number)];
+  Tensor fresh = input(i).like();
+  if (target.parameter || target.gradient) {
+    pending_.emplace_back(number, fresh);
+  } else {
+    target.gradient = fresh;
+    target.gradient_shared = false;
+  }
+  return fresh;
+}
+
+Tensor Backward::dparameter(int i) {
+  const int number = wanted(i);
+  if (number < 0) return {};
+  Node& target = tape_.nodes_[size_t(number)];
+  if (target.parameter) return target.parameter->gradient;
+  if (!target.gradient) {
+    target.gradient = Tensor::zeros(input(i).shape(), input(i).dtype(), input(i).device());
+    target.gradient_shared = false;
+  } else if (target.gradient_shared) {
+    target.gradient = target.gradient.clone();
+    target.gradient_shared = false;
+  }
+  return target.gradient;
+}
+
+void Backward::pass(int i) {
+  if (const int number = wanted(i); number >= 0) tape_.accumulate(number, doutput(), true);
+}
+
+}  // namespace gyre

@@ -1,0 +1,15 @@
+#include "core/cpu/cpu_kernels.h"
+
+#define GYRE_TEXT_OF(x) #x
+#define GYRE_TEXT(x) GYRE_TEXT_OF(x)
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+
+std::string CpuKernels::name() const { return GYRE_TEXT(GYRE_CPU_NAMESPACE); }
+
+Kernels& kernels() {
+  static CpuKernels instance;
+  return instance;
+}
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE

@@ -1,0 +1,47 @@
+// The CPU backend. Every file in core/cpu is compiled once per instruction set (x86-64-v2, -v3, -v4), each time into a
+// namespace of its own (GYRE_CPU_NAMESPACE); core/cpu_kernels.cpp chooses at run time.
+#pragma once
+
+#include "core/kernels.h"
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+
+class CpuKernels final : public Kernels {
+ public:
+  std::string name() const override;
+
+  void linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) override;
+  void linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy, const Tensor& x,
+                       const Tensor& w) override;
+  void add(const Tensor& out, const Tensor& a, const Tensor& b) override;
+  void scale(const Tensor& out, const Tensor& a, double factor) override;
+  void activation(const Tensor& y, const Tensor& x, Activation kind) override;
+  void activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation kind) override;
+  void dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) override;
+  void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& gamma,
+                  const Tensor& beta, double epsilon) override;
+  void layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
+                           const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) override;
+  void embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) override;
+  void embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) override;
+  void rope(const Tensor& y, const Tensor& x, const Tensor& positions, const Tensor& frequencies, const Rotary& rotary,
+            bool inverse) override;
+  void rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y, const Tensor& positions,
+                                 const Rotary& rotary) override;
+  void attention(const Tensor& out, const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v,
+                 const Segments& queries, const Segments& keys, const AttentionShape& shape) override;
+  void attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout, const Tensor& q,
+                          const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
+                          const Segments& queries, const Segments& keys, const AttentionShape& shape) override;
+  CrossEntropySums cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,
+                                 double smoothing) override;
+  void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets, const Tensor& lse,
+                              double smoothing, double dloss) override;
+  void log_softmax(const Tensor& out, const Tensor& x) override;
+  double sum_of_squares(const Tensor& x) override;
+  void adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
+            const AdamStep& step) override;
+  void moving_average(const Tensor& average, const Tensor& value, double decay) override;
+};
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE

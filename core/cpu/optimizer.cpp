@@ -1,0 +1,64 @@
+// Passes over the flat parameter arenas.
+#include <cmath>
+#include <vector>
+
+#include "core/cpu/cpu_kernels.h"
+#include "core/cpu/parallel.h"
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+
+double CpuKernels::sum_of_squares(const Tensor& x) {
+  return with_type(x, [&]<class T>(T) {
+    constexpr int64_t kBlock = 4096;
+    const int64_t n = x.size(), blocks = (n + kBlock - 1) / kBlock;
+    const T* in = x.data<T>();
+    std::vector<double> partial(size_t(blocks), 0.0);
+    parallel_ranges(blocks, kBlock, [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t i = b * kBlock; i < std::min(n, (b + 1) * kBlock); ++i) sum += double(in[i]) * double(in[i]);
+        partial[size_t(b)] = sum;
+      }
+    });
+    double total = 0;
+    for (double sum : partial) total += sum;
+    return total;
+  });
+}
+
+// m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value -= lr * (m / bias1) / (sqrt(v / bias2) + eps), after the
+// decay.
+void CpuKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
+                      const AdamStep& step) {
+  with_type(value, [&]<class T>(T) {
+    T *w = value.data<T>(), *mean = m.data<T>(), *square = v.data<T>();
+    const T* gradients = gradient.data<T>();
+    const T b1 = T(step.beta1), b2 = T(step.beta2), rest1 = T(1 - step.beta1), rest2 = T(1 - step.beta2);
+    const T rate = T(step.learning_rate / step.bias1), root = T(1 / std::sqrt(step.bias2)), epsilon = T(step.epsilon);
+    const T keep = T(1 - step.learning_rate * step.weight_decay), factor = T(step.gradient_scale);
+    parallel_ranges(value.size(), 4, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) {
+        const T g = gradients[i] * factor;
+        const T first = b1 * mean[i] + rest1 * g, second = b2 * square[i] + rest2 * g * g;
+        mean[i] = first;
+        square[i] = second;
+        w[i] = keep * w[i] - rate * first / (std::sqrt(second) * root + epsilon);
+      }
+    });
+  });
+}
+
+void CpuKernels::moving_average(const Tensor& average, const Tensor& value, double decay) {
+  with_type(value, [&]<class T>(T) {
+    T* mean = average.data<T>();
+    const T *x = value.data<T>(), rest = T(1 - decay);
+    parallel_ranges(value.size(), 2, [=](int64_t begin, int64_t end) {
+#pragma omp simd
+      for (int64_t i = begin; i < end; ++i) mean[i] += rest * (x[i] - mean[i]);
+    });
+  });
+}
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE

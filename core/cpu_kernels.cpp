@@ -1,0 +1,40 @@
+// Chooses the CPU kernels at run time, and holds the number of threads.
+#include <omp.h>
+
+#include "core/error.h"
+#include "core/kernels.h"
+
+namespace gyre {
+
+namespace cpu_v2 {
+Kernels& kernels();
+}
+namespace cpu_v3 {
+Kernels& kernels();
+}
+namespace cpu_v4 {
+Kernels& kernels();
+}
+
+std::vector<Kernels*> available_cpu_kernels() {
+  std::vector<Kernels*> all;
+  if (__builtin_cpu_supports("x86-64-v2")) all.push_back(&cpu_v2::kernels());
+  if (__builtin_cpu_supports("x86-64-v3")) all.push_back(&cpu_v3::kernels());
+  if (__builtin_cpu_supports("x86-64-v4")) all.push_back(&cpu_v4::kernels());
+  require(!all.empty(), "[cpu kernels] this CPU lacks SSE4.2 (x86-64-v2)");
+  return all;
+}
+
+Kernels& cpu_kernels() {
+  static Kernels& best = *available_cpu_kernels().back();
+  return best;
+}
+
+void set_threads(int n) {
+  require(n >= 1, "[threads] expected at least 1, got ", n);
+  omp_set_num_threads(n);
+}
+
+int threads() { return omp_get_max_threads(); }
+
+}  // namespace gyre

@@ -1,0 +1,200 @@
+#include "core/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "core/error.h"
+
+namespace gyre {
+
+namespace {
+
+[[noreturn]] void fail(const Path& path, std::string_view what, int error = errno) {
+  throw Error("[file] ", path.string(), ": cannot ", what, ": ", std::strerror(error));
+}
+
+// A descriptor that closes itself; reading needs no check of close().
+class Descriptor {
+ public:
+  explicit Descriptor(const Path& path) : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (number_ < 0) fail(path, "open");
+  }
+  ~Descriptor() { ::close(number_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  operator int() const { return number_; }
+
+ private:
+  int number_;
+};
+
+struct stat status_of(int descriptor, const Path& path) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) fail(path, "read the size");
+  return status;
+}
+
+Path parent_of(const Path& path) { return path.has_parent_path() ? path.parent_path() : Path("."); }
+
+// O_EXCL and a number, so that processes of other machines on a shared file system never meet in one file.
+std::pair<Path, int> create_temporary(const Path& path) {
+  for (int n = 0;; ++n) {
+    Path temporary =
+        parent_of(path) / concat(".", path.filename().string(), ".tmp-", static_cast<long>(::getpid()), "-", n);
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0) return {std::move(temporary), descriptor};
+    if (errno != EEXIST) fail(path, "create");
+  }
+}
+
+constexpr size_t kGather = size_t{1} << 20;
+
+}  // namespace
+
+std::string read_file(const Path& path) {
+  const Descriptor file(path);
+  std::string content;
+  // The size is a hint only: pipes have none. One byte more lets the last read see the end without growing.
+  content.resize(static_cast<size_t>(std::max<off_t>(status_of(file, path).st_size, 0)) + 1);
+  size_t used = 0;
+  while (true) {
+    if (used == content.size()) content.resize(used * 2);
+    const ssize_t got = ::read(file, content.data() + used, content.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path, "read");
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+  }
+  content.resize(used);
+  return content;
+}
+
+void write_file(const Path& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+void flush_to_disk(const Path& path) {
+  const Descriptor file(path);
+  if (::fsync(file) == 0) return;
+  const int error = errno;
+  // Some network file systems cannot flush a directory and say so with EINVAL.
+  if (error == EINVAL && S_ISDIR(status_of(file, path).st_mode)) return;
+  fail(path, "flush to disk", error);
+}
+
+AtomicFile::AtomicFile(Path path) : path_(std::move(path)) {
+  std::tie(temporary_, descriptor_) = create_temporary(path_);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(const void* data, size_t bytes) {
+  const auto* begin = static_cast<const char*>(data);
+  if (pending_.size() + bytes > kGather) {
+    write_through(pending_.data(), pending_.size());
+    pending_.clear();
+  }
+  if (bytes > kGather) {
+    write_through(begin, bytes);
+  } else {
+    pending_.append(begin, bytes);
+  }
+  written_ += bytes;
+}
+
+void AtomicFile::write_through(const char* data, size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t put = ::write(descriptor_, data, bytes);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail(path_, "write");
+    data += put;
+    bytes -= static_cast<size_t>(put);
+  }
+}
+
+void AtomicFile::commit() {
+  write_through(pending_.data(), pending_.size());
+  pending_.clear();
+  if (::fsync(descriptor_) != 0) fail(path_, "flush to disk");
+  // Network file systems report a full disk here.
+  if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail(path_, "close");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "rename the temporary file");
+  temporary_.clear();
+  flush_to_disk(parent_of(path_));
+}
+
+MappedFile::MappedFile(const Path& path) {
+  const Descriptor file(path);
+  const struct stat status = status_of(file, path);
+  require(S_ISREG(status.st_mode), "[file] ", path.string(), ": expected a regular file to map");
+  if (status.st_size == 0) return;  // mmap refuses an empty range
+  const auto size = static_cast<size_t>(status.st_size);
+  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (address == MAP_FAILED) fail(path, "map into memory");
+  data_ = static_cast<const std::byte*>(address);
+  size_ = size;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+namespace {
+
+// Slicing by eight (Kounavis & Berry 2005): table[k][b] is the CRC of byte b followed by k zero bytes.
+constexpr auto kCrcTables = [] {
+  std::array<std::array<uint32_t, 256>, 8> table{};
+  for (uint32_t b = 0; b < 256; ++b) {
+    uint32_t crc = b;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) ? 0x82F63B78U : 0U);
+    table[0][b] = crc;
+  }
+  for (uint32_t b = 0; b < 256; ++b) {
+    for (size_t k = 1; k < 8; ++k) table[k][b] = (table[k - 1][b] >> 8) ^ table[0][table[k - 1][b] & 255];
+  }
+  return table;
+}();
+
+}  // namespace
+
+uint32_t crc32c(const void* data, size_t bytes, uint32_t crc) {
+  static_assert(std::endian::native == std::endian::little);
+  const auto* p = static_cast<const unsigned char*>(data);
+  const auto& t = kCrcTables;
+  crc = ~crc;
+  for (; bytes >= 8; bytes -= 8, p += 8) {
+    uint64_t word;
+    std::memcpy(&word, p, 8);
+    word ^= crc;
+    crc = 0;
+    for (size_t k = 0; k < 8; ++k) crc ^= t[7 - k][(word >> (8 * k)) & 255];
+  }
+  for (; bytes > 0; --bytes, ++p) crc = (crc >> 8) ^ t[0][(crc ^ *p) & 255];
+  return ~crc;
+}
+
+}  // namespace gyre

@@ -1,0 +1,65 @@
+// Files: whole reads, atomic writes, memory maps. Every failure throws an Error that names the path and the system's
+// reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace gyre {
+
+using Path = std::filesystem::path;
+
+std::string read_file(const Path& path);
+
+// Writes to a temporary name beside `path`, flushes to disk, renames: the file exists whole or not at all.
+void write_file(const Path& path, std::string_view content);
+
+// Flushes a file or directory that was already written (fsync).
+void flush_to_disk(const Path& path);
+
+// The same for a file that is written piece by piece (small pieces are gathered): nothing appears under `path` before
+// commit().
+class AtomicFile {
+ public:
+  explicit AtomicFile(Path path);
+  ~AtomicFile();  // without commit(): removes the temporary file
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  void write(const void* data, size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  uint64_t written() const { return written_; }
+  void commit();
+
+ private:
+  void write_through(const char* data, size_t bytes);
+
+  Path path_, temporary_;
+  int descriptor_ = -1;
+  uint64_t written_ = 0;
+  std::string pending_;
+};
+
+// A read-only memory map of a whole file.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  explicit MappedFile(const Path& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  const std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78): checkpoints, token stores, TensorBoard records.
+uint32_t crc32c(const void* data, size_t bytes, uint32_t crc = 0);
+
+}  // namespace gyre

@@ -1,0 +1,147 @@
+// Kernels: the backend seam. One method per fused forward or backward; every argument's shape stands in its comment.
+//
+// Rules that hold for all of them:
+// - Outputs first, then inputs, then constants.
+// - n rows of tokens, d the width. Shapes are in row-major order.
+// - Gradients of data (dx, dq, ..) are overwritten. Gradients of parameters (dw, dbias, dgamma, ..) accumulate.
+// - An undefined gradient Tensor means "not wanted"; an undefined optional input means "none".
+// - All floating-point tensors of a call share one dtype (f32, or f64 for gradient checks); ids and positions are i32.
+// - Results do not depend on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/segments.h"
+#include "core/tensor.h"
+
+namespace gyre {
+
+enum class Activation : uint8_t { relu, gelu };  // gelu: x * Phi(x), with erf
+
+// Which elements dropout drops: element i is kept when random_u32(seed, stream, i) >= rate * 2^32. Kept ones are
+// divided by 1 - rate.
+struct DropoutMask {
+  double rate = 0;
+  uint64_t seed = 0, stream = 0;
+};
+
+// How rotary position embedding pairs the features of a head.
+enum class RotaryPairs : uint8_t { interleaved, half_split };  // (2i, 2i+1), or (i, i + dims/2)
+
+struct Rotary {
+  int heads = 1;
+  int dims = 0;  // rotated features per head, even, at most the head's width; the rest passes through
+  RotaryPairs pairs = RotaryPairs::interleaved;
+  double magnitude = 1;  // YaRN's factor on the rotated features
+};
+
+struct AttentionShape {
+  int heads = 1;
+  double scale = 1;     // on the scores, 1/sqrt(head width)
+  bool causal = false;  // query i of a segment sees keys 0 .. i + (keys - queries)
+  DropoutMask dropout;  // on the attention weights
+};
+
+// Sums over the rows of a loss: rows with target < 0 are ignored.
+struct CrossEntropySums {
+  double loss = 0;  // with label smoothing
+  double nll = 0;   // without
+  int64_t tokens = 0;
+  int64_t correct = 0;  // rows whose largest logit is the target
+  CrossEntropySums& operator+=(const CrossEntropySums& other) {
+    loss += other.loss;
+    nll += other.nll;
+    tokens += other.tokens;
+    correct += other.correct;
+    return *this;
+  }
+};
+
+struct AdamStep {
+  double learning_rate, beta1, beta2, epsilon;
+  double weight_decay = 0;    // decoupled (AdamW): value -= learning_rate * weight_decay * value
+  double bias1, bias2;        // 1 - beta1^t, 1 - beta2^t
+  double gradient_scale = 1;  // divides by the token count and clips, in the same pass
+};
+
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+  virtual std::string name() const = 0;
+
+  // y(n,o) = x(n,d) w(o,d)^T + bias(o)
+  virtual void linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) = 0;
+  // dx(n,d) = dy w;  dw(o,d) += dy^T x;  dbias(o) += sum_rows(dy)
+  virtual void linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
+                               const Tensor& x, const Tensor& w) = 0;
+
+  // out = a + b; out may be a or b. All the same shape.
+  virtual void add(const Tensor& out, const Tensor& a, const Tensor& b) = 0;
+  // out = a * factor; out may be a
+  virtual void scale(const Tensor& out, const Tensor& a, double factor) = 0;
+
+  virtual void activation(const Tensor& y, const Tensor& x, Activation kind) = 0;
+  virtual void activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation kind) = 0;
+
+  // y = residual + dropout(x); residual may be undefined. The backward of dropout is dropout itself.
+  virtual void dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) = 0;
+
+  // y(n,d) = gamma * xhat + beta, xhat = (x - mean) * rstd;  mean(n), rstd(n) are saved
+  virtual void layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x, const Tensor& gamma,
+                          const Tensor& beta, double epsilon) = 0;
+  virtual void layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
+                                   const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) = 0;
+
+  // y(n,d) = table(v,d)[ids(n)] * factor
+  virtual void embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) = 0;
+  virtual void embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) = 0;
+
+  // y(n, heads * width): the pairs of each head turned by positions(n) * frequencies(dims/2). `inverse` turns back (the
+  // transpose).
+  virtual void rope(const Tensor& y, const Tensor& x, const Tensor& positions, const Tensor& frequencies,
+                    const Rotary& rotary, bool inverse) = 0;
+  // dfrequencies(dims/2) += sum over rows, heads of position * (dy2 * y1 - dy1 * y2)
+  virtual void rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y,
+                                         const Tensor& positions, const Rotary& rotary) = 0;
+
+  // out(nq, heads * width) = softmax(scale * q k^T) v per segment and head;  lse(heads, nq): log-sum-exp of the scores,
+  // saved. q(nq, heads * width); k, v(nk, heads * width). A query with no visible key gives zeros and lse = -infinity.
+  virtual void attention(const Tensor& out, const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v,
+                         const Segments& queries, const Segments& keys, const AttentionShape& shape) = 0;
+  virtual void attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
+                                  const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                                  const Tensor& lse, const Segments& queries, const Segments& keys,
+                                  const AttentionShape& shape) = 0;
+
+  // Label-smoothed cross-entropy, summed over the rows of logits(n,v) with targets(n) >= 0:
+  //   (1 - smoothing) * -log p[target] + smoothing / v * sum_j -log p[j];   lse(n) is saved.
+  virtual CrossEntropySums cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,
+                                         double smoothing) = 0;
+  // dlogits = dloss * (softmax(logits) - q), q the smoothed target distribution; dlogits may be logits.
+  virtual void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
+                                      const Tensor& lse, double smoothing, double dloss) = 0;
+
+  // out(n,v) = log_softmax(x); out may be x
+  virtual void log_softmax(const Tensor& out, const Tensor& x) = 0;
+
+  // Optimizer passes over flat buffers.
+  virtual double sum_of_squares(const Tensor& x) = 0;
+  // One Adam step (Kingma & Ba 2015, alg. 1) on value, with moments m, v; the gradient is not changed.
+  virtual void adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
+                    const AdamStep& step) = 0;
+  // average += (1 - decay) * (value - average)
+  virtual void moving_average(const Tensor& average, const Tensor& value, double decay) = 0;
+};
+
+// The CPU's kernels, for the best instruction set that this processor has, and all that it can run (slowest first).
+Kernels& cpu_kernels();
+std::vector<Kernels*> available_cpu_kernels();
+
+// Threads of the kernels and of the BLAS (OpenMP); n >= 1.
+void set_threads(int n);
+int threads();
+
+}  // namespace gyre

@@ -1,0 +1,113 @@
+#include "core/tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/memory.h"
+
+namespace gyre {
+
+std::string_view dtype_name(DType dtype) {
+  constexpr std::string_view names[] = {"f32", "f64", "bf16", "i32"};
+  return names[size_t(dtype)];
+}
+
+size_t dtype_bytes(DType dtype) {
+  constexpr size_t bytes[] = {4, 8, 2, 4};
+  return bytes[size_t(dtype)];
+}
+
+Shape::Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+
+Shape::Shape(std::span<const int64_t> dims) : rank_(int(dims.size())) {
+  require(rank_ <= kMaxRank, "[shape] at most ", kMaxRank, " axes, got ", rank_);
+  for (int64_t n : dims) require(n >= 0, "[shape] an axis must not be negative, got ", n);
+  std::copy(dims.begin(), dims.end(), dims_.begin());
+}
+
+int64_t Shape::elements() const {
+  int64_t n = 1;
+  for (int i = 0; i < rank_; ++i) n *= dims_[size_t(i)];
+  return n;
+}
+
+std::string Shape::text() const {
+  std::string text = "(";
+  for (int i = 0; i < rank_; ++i) text += (i ? ", " : "") + std::to_string(dims_[size_t(i)]);
+  return text + ")";
+}
+
+Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
+  require(device.kind == Device::Kind::cpu, "[tensor] only cpu memory exists in this build");
+  auto memory = allocate(size_t(shape.elements()) * dtype_bytes(dtype));
+  void* data = memory.get();
+  return view(data, shape, dtype, std::move(memory), device);
+}
+
+Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
+  Tensor t = empty(shape, dtype, device);
+  t.zero();
+  return t;
+}
+
+Tensor Tensor::view(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner, Device device) {
+  Tensor t;
+  t.data_ = data;
+  t.owner_ = std::move(owner);
+  t.shape_ = shape;
+  t.dtype_ = dtype;
+  t.device_ = device;
+  return t;
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  require(shape.elements() == size(), "[reshape] ", shape_.text(), " has ", size(), " elements, ", shape.text(),
+          " needs ", shape.elements());
+  Tensor t = *this;
+  t.shape_ = shape;
+  return t;
+}
+
+Tensor Tensor::slice(int64_t begin, int64_t end) const {
+  require(shape_.rank() > 0 && 0 <= begin && begin <= end && end <= dim(0),
+          "[slice] expected 0 <= begin <= end <= ", shape_.rank() ? dim(0) : 0, ", got ", begin, " and ", end);
+  const size_t row = dim(0) == 0 ? 0 : bytes() / size_t(dim(0));
+  Tensor t = *this;
+  t.shape_.set(0, end - begin);
+  t.data_ = static_cast<std::byte*>(data_) + size_t(begin) * row;
+  return t;
+}
+
+Tensor Tensor::clone() const {
+  Tensor t = like();
+  t.copy_from(*this);
+  return t;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == dtype_) return *this;
+  Tensor t = empty(shape_, dtype, device_);
+  if (dtype == DType::f64) {
+    std::copy_n(data<float>(), size(), t.data<double>());
+  } else {
+    require(dtype == DType::f32, "[tensor] conversion to ", dtype_name(dtype), " is not supported");
+    std::transform(data<double>(), data<double>() + size(), t.data<float>(), [](double x) { return float(x); });
+  }
+  return t;
+}
+
+void Tensor::zero() const {
+  if (bytes() > 0) std::memset(data_, 0, bytes());
+}
+
+void Tensor::copy_from(const Tensor& source) const {
+  require(shape_ == source.shape_ && dtype_ == source.dtype_, "[tensor] cannot copy ", source.shape_.text(), " ",
+          dtype_name(source.dtype_), " to ", shape_.text(), " ", dtype_name(dtype_));
+  if (bytes() > 0) std::memcpy(data_, source.data_, bytes());
+}
+
+void Tensor::wrong_dtype(DType wanted) const {
+  throw Error("[tensor] expected ", dtype_name(wanted), ", got ", dtype_name(dtype_));
+}
+
+}  // namespace gyre

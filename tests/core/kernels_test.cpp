@@ -1,0 +1,91 @@
+// Properties of the CPU kernels that need no autodiff: numbers, threads, instruction sets.
+#include "core/kernels.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/gemm.h"
+#include "core/random.h"
+
+using namespace gyre;
+
+namespace {
+
+Tensor random_tensor(const Shape& shape, uint64_t stream) {
+  const Tensor t = Tensor::empty(shape);
+  for (int64_t i = 0; i < t.size(); ++i) t.data<float>()[i] = float(random_normal(5, stream, uint64_t(i)));
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("dropout keeps exactly the elements that the scalar generator keeps") {
+  const Tensor x = random_tensor({7, 61}, 1), y = x.like();
+  const DropoutMask mask{0.3, 11, 22};
+  for (Kernels* kernels : available_cpu_kernels()) {
+    CAPTURE(kernels->name());
+    kernels->dropout(y, x, {}, mask);
+    int kept = 0;
+    for (int64_t i = 0; i < x.size(); ++i) {
+      const bool keep = random_u32(mask.seed, mask.stream, uint64_t(i)) >= uint32_t(0.3 * 4294967296.0);
+      kept += keep;
+      CHECK(y.data<float>()[i] == doctest::Approx(keep ? x.data<float>()[i] / 0.7f : 0.0f));
+    }
+    CHECK(std::abs(double(kept) / double(x.size()) - 0.7) < 0.1);
+  }
+}
+
+TEST_CASE("the vectorised exponential is within a few units in the last place") {
+  const Tensor x = Tensor::empty({1, 4001}), y = x.like();
+  for (int i = 0; i <= 4000; ++i) x.data<float>()[i] = -30.0f + 0.01f * float(i);
+  double normaliser = 0;
+  for (int i = 0; i <= 4000; ++i) normaliser += std::exp(double(x.data<float>()[i]) - 10.0);
+  for (Kernels* kernels : available_cpu_kernels()) {
+    kernels->log_softmax(y, x);
+    CHECK(y.data<float>()[4000] == doctest::Approx(-std::log(normaliser)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("every instruction set gives nearly the same attention, and sees nothing beyond the causal edge") {
+  const Segments segments = Segments::from_lengths({1, 5, 17, 66});
+  const int n = segments.tokens();
+  const Tensor q = random_tensor({n, 14}, 1), k = random_tensor({n, 14}, 2), v = random_tensor({n, 14}, 3);
+  const Tensor lse = Tensor::empty({2, n});
+  const AttentionShape shape{2, 0.4, true, {}};
+  std::vector<float> first;
+  for (Kernels* kernels : available_cpu_kernels()) {
+    CAPTURE(kernels->name());
+    const Tensor out = q.like();
+    kernels->attention(out, lse, q, k, v, segments, segments, shape);
+    for (int j = 0; j < 14; ++j)
+      CHECK(out.data<float>()[j] == doctest::Approx(v.data<float>()[j]));  // one key: its value
+    if (first.empty()) first = out.to_vector<float>();
+    for (int64_t i = 0; i < out.size(); ++i)
+      CHECK(out.data<float>()[i] == doctest::Approx(first[size_t(i)]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("a query without a visible key gives zeros and minus infinity") {
+  const Segments queries = Segments::from_lengths({2}), keys = Segments::from_lengths({0});
+  const Tensor q = random_tensor({2, 4}, 1), k = Tensor::empty({0, 4}), out = q.like(), lse = Tensor::empty({1, 2});
+  cpu_kernels().attention(out, lse, q, k, k, queries, keys, {1, 1.0, false, {}});
+  for (float x : out.span<float>()) CHECK(x == 0);
+  for (float x : lse.span<float>()) CHECK(x == -INFINITY);
+}
+
+TEST_CASE("products do not depend on the number of threads") {
+  const Tensor x = random_tensor({300, 96}, 1), w = random_tensor({1000, 96}, 2);
+  const auto product = [&](int n) {
+    set_threads(n);
+    const Tensor y = Tensor::empty({300, 1000});
+    cpu_kernels().linear(y, x, w, {});
+    return y.to_vector<float>();
+  };
+  const int before = threads();
+  const auto one = product(1), many = product(2);
+  set_threads(before);
+  CHECK(one == many);
+}
+
+TEST_CASE("the BLAS names its kernels") { CHECK_FALSE(blas_kernels().empty()); }

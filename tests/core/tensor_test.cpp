@@ -1,0 +1,56 @@
+#include "core/tensor.h"
+
+#include <doctest/doctest.h>
+
+#include "core/memory.h"
+#include "core/segments.h"
+
+using namespace gyre;
+
+TEST_CASE("reshape and slice are views of the same storage") {
+  const Tensor t = Tensor::from<float>({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  CHECK(t.reshape({3, 2}).shares_storage(t));
+  const Tensor row = t.slice(1, 2);
+  CHECK(row.shape() == Shape{1, 3});
+  CHECK(row.to_vector<float>() == std::vector<float>{4, 5, 6});
+  row.data<float>()[0] = 9;
+  CHECK(t.data<float>()[3] == 9);
+  CHECK_FALSE(t.clone().shares_storage(t));
+}
+
+TEST_CASE("wrong use of a tensor names what was expected and what came") {
+  const Tensor t = Tensor::zeros({2, 3});
+  CHECK_THROWS_WITH_AS(t.reshape({4, 2}), "[reshape] (2, 3) has 6 elements, (4, 2) needs 8", Error);
+  CHECK_THROWS_WITH_AS(t.data<double>(), "[tensor] expected f64, got f32", Error);
+  CHECK_THROWS_AS(t.slice(1, 3), Error);
+  CHECK_THROWS_AS(Tensor::from<float>({2}, std::vector<float>{1}), Error);
+}
+
+TEST_CASE("freed blocks are handed out again") {
+  release_cached_memory();
+  { const Tensor warm = Tensor::empty({1000, 100}); }
+  const uint64_t before = memory_stats().system_allocations;
+  for (int rows : {1000, 999, 990, 1000}) {  // the same size class
+    const Tensor t = Tensor::empty({rows, 100});
+    CHECK(reinterpret_cast<uintptr_t>(t.raw()) % 64 == 0);
+  }
+  CHECK(memory_stats().system_allocations == before);
+  CHECK(memory_stats().cached_bytes > 0);
+  release_cached_memory();
+  CHECK(memory_stats().cached_bytes == 0);
+}
+
+TEST_CASE("segments say where each sentence lies") {
+  const Segments s = Segments::from_lengths({3, 0, 2});
+  CHECK(s.count() == 3);
+  CHECK(s.tokens() == 5);
+  CHECK(s.longest() == 3);
+  CHECK(s.begin(2) == 3);
+  CHECK(s.length(1) == 0);
+  const Segments caches = Segments::with_capacity({2, 1}, 4);
+  CHECK(caches.tokens() == 8);
+  CHECK(caches.begin(1) == 4);
+  CHECK(caches.end(1) == 5);
+  CHECK_THROWS_AS(Segments({1, 2}), Error);
+  CHECK_THROWS_AS(Segments::with_capacity({5}, 4), Error);
+}
