@@ -37,7 +37,10 @@ Var Tape::parameter(Parameter& p) {
 
 Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs) {
   bool wanted = false;
-  for (const Var& v : inputs) wanted |= v.requires_gradient();
+  for (const Var& v : inputs) {
+    require(v.tape_ == this, "[", op->name(), "] every input must come from this tape");
+    wanted |= v.requires_gradient();
+  }
   if (!options_.record || !wanted) return constant(std::move(value));
   Node node;
   for (const Var& v : inputs) {
@@ -58,6 +61,7 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
 DropoutMask Tape::next_dropout(double rate) { return {options_.training ? rate : 0.0, options_.seed, dropouts_++}; }
 
 void Tape::backward(const Var& output, Tensor cotangent) {
+  require(!walked_, "[backward] this tape was walked before: what its nodes saved is gone");
   require(output.requires_gradient(), "[backward] the output depends on nothing that wants a gradient");
   if (!cotangent) {
     require(output.value().size() == 1, "[backward] an output of shape ", output.shape().text(), " needs a cotangent");
@@ -70,6 +74,7 @@ void Tape::backward(const Var& output, Tensor cotangent) {
   }
   require(cotangent.shape() == output.shape(), "[backward] the cotangent must have the output's shape ",
           output.shape().text(), ", got ", cotangent.shape().text());
+  walked_ = true;
   accumulate(output.node(), cotangent, true);
   for (int i = int(nodes_.size()) - 1; i >= 0; --i) {
     Node& node = nodes_[size_t(i)];

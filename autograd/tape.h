@@ -95,7 +95,7 @@ class Tape {
   // Each dropout of a forward pass has its own stream of random numbers, in creation order.
   DropoutMask next_dropout(double rate);
 
-  // d(output)/d(every leaf), contracted with `cotangent` (default: 1, for a scalar output).
+  // d(output)/d(every leaf), contracted with `cotangent` (default: 1, for a scalar output). Once per tape.
   void backward(const Var& output, Tensor cotangent = {});
   const Tensor& gradient(const Var& leaf) const;
 
@@ -128,6 +128,7 @@ class Tape {
   std::vector<int> parameter_nodes_;  // node of each parameter by its index, -1 when not used yet
   std::string module_;
   uint64_t dropouts_ = 0;
+  bool walked_ = false;
 };
 
 // What an op's backward sees.

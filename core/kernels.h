@@ -42,7 +42,8 @@ struct AttentionShape {
   int heads = 1;
   double scale = 1;     // on the scores, 1/sqrt(head width)
   bool causal = false;  // query i of a segment sees keys 0 .. i + (keys - queries)
-  DropoutMask dropout;  // on the attention weights
+  DropoutMask dropout;  // on the attention weights: weight (head, query row, key of its segment) is element
+                        // (head * query rows + query row) * (longest segment of keys, rounded up to 64) + key
 };
 
 // Sums over the rows of a loss: rows with target < 0 are ignored.

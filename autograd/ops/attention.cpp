@@ -20,7 +20,11 @@ struct Attention final : Op {
   }
 };
 
-void check(const Var& q, const Var& k, const Var& v, const Segments& queries, const Segments& keys, int heads) {
+void check(const Var& q, const Var& k, const Var& v, const Segments& queries, const Segments& keys,
+           const AttentionOptions& options) {
+  const int heads = options.heads;
+  require(options.dropout >= 0 && options.dropout < 1, "[attention] the rate must be at least 0 and below 1, got ",
+          options.dropout);
   require(heads > 0 && q.shape()[1] % heads == 0, "[attention] the width ", q.shape()[1], " must be a multiple of the ",
           heads, " heads");
   require(k.shape() == v.shape() && k.shape()[1] == q.shape()[1],
@@ -36,7 +40,7 @@ void check(const Var& q, const Var& k, const Var& v, const Segments& queries, co
 
 Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries, const Segments& keys,
               const AttentionOptions& options) {
-  check(q, k, v, queries, keys, options.heads);
+  check(q, k, v, queries, keys, options);
   auto op = std::make_unique<Attention>();
   op->queries = queries;
   op->keys = keys;

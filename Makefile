@@ -1,0 +1,73 @@
+# The house's orders; `make help` lists them. CMake does the building (Release, in build/).
+BUILD ?= build
+JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=
+# Quiet unless it fails.
+CONFIGURE = mkdir -p $(1) && { cmake -S . -B $(1) -DCMAKE_BUILD_TYPE=$(2) $(3) $(CMAKE_FLAGS) > $(1)/configure.log 2>&1 || \
+  { cat $(1)/configure.log; exit 1; }; }
+SOURCES = $(shell git ls-files '*.cpp' '*.h')
+
+.DEFAULT_GOAL := build/gyre
+.PHONY: build/gyre build-all help setup demo test check check-layers check-format tidy format asan ubsan tsan clean
+
+build/gyre: ## build the program (the default)
+	@$(call CONFIGURE,$(BUILD),Release)
+	@cmake --build $(BUILD) --target gyre -j $(JOBS)
+
+build-all: # the program and its tests
+	@$(call CONFIGURE,$(BUILD),Release)
+	@cmake --build $(BUILD) -j $(JOBS)
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z\/-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install the Debian packages that are missing
+	@tools/scripts/setup.sh
+
+demo: ## train, translate and score on the embedded corpus, in minutes
+	@$(MAKE) --no-print-directory setup
+	@$(MAKE) --no-print-directory build/gyre
+	@tools/scripts/demo.sh $(BUILD)/gyre demo
+
+test: ## build and run every test
+	@$(MAKE) --no-print-directory setup
+	@$(MAKE) --no-print-directory build-all
+	@ctest --test-dir $(BUILD) --output-on-failure
+
+check: check-layers check-format ## what a change must pass beside the tests: layers, format, warnings, clang-tidy
+	@$(call CONFIGURE,build-check,Release,-DGYRE_DEVELOPER=ON)
+	@cmake --build build-check -j $(JOBS)
+	@$(MAKE) --no-print-directory tidy
+
+check-layers: ## includes follow the arrows of the rooms
+	@tools/scripts/check_layers.sh
+
+check-format:
+	@clang-format --dry-run -Werror $(SOURCES)
+
+tidy: # needs the compile commands of build-check
+	@if command -v clang-tidy > /dev/null; then \
+	  printf '%s\n' $(filter %.cpp,$(SOURCES)) | xargs -P $(JOBS) -n 4 clang-tidy -p build-check --quiet 2> /dev/null; \
+	else echo "clang-tidy is not installed: skipped"; fi
+
+format: ## format the sources
+	@clang-format -i $(SOURCES)
+
+# Reports end the program, except of leaks inside MPI and of races that OpenMP's uninstrumented barriers only seem to leave.
+SANITIZER_ENV = ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 OMP_NUM_THREADS=2 \
+  LSAN_OPTIONS=suppressions=$(CURDIR)/tools/scripts/lsan.supp \
+  TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=$(CURDIR)/tools/scripts/tsan.supp
+define sanitize
+	@$(call CONFIGURE,build-$(1),RelWithDebInfo,-DGYRE_SANITIZE=$(2))
+	@cmake --build build-$(1) -j $(JOBS)
+	@$(SANITIZER_ENV) ctest --test-dir build-$(1) --output-on-failure -LE slow
+endef
+asan: ## the tests under AddressSanitizer
+	$(call sanitize,asan,address)
+ubsan: ## the tests under UndefinedBehaviorSanitizer
+	$(call sanitize,ubsan,undefined)
+tsan: ## the tests under ThreadSanitizer
+	$(call sanitize,tsan,thread)
+
+clean: ## remove what was built and the demo
+	rm -rf build build-* demo

@@ -1,0 +1,316 @@
+#include "autograd/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace gyre::reference {
+
+// ---- The graph ----------------------------------------------------------------------------------------------------
+
+Value Graph::record(Matrix value, std::function<void(const Matrix& dy)> backward) {
+  const int64_t rows = value.rows, cols = value.cols;
+  nodes_.push_back({std::move(value), Matrix(rows, cols), std::move(backward)});
+  return {this, &nodes_.back()};
+}
+
+void Graph::backward(const Value& output, const Matrix& cotangent) {
+  for (Node& node : nodes_) std::fill(node.gradient.data.begin(), node.gradient.data.end(), 0.0);
+  output.node->gradient = cotangent;
+  for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
+    if (node->backward) node->backward(node->gradient);
+  }
+}
+
+// ---- The basic ops ------------------------------------------------------------------------------------------------
+
+namespace {
+
+void require_same_shape(const char* op, const Value& a, const Value& b) {
+  require(a.rows() == b.rows() && a.cols() == b.cols(), "[reference ", op, "] shapes must be equal, got (", a.rows(),
+          ", ", a.cols(), ") and (", b.rows(), ", ", b.cols(), ")");
+}
+
+// c += a b
+void add_product(Matrix& c, const Matrix& a, const Matrix& b) {
+  for (int64_t i = 0; i < a.rows; ++i) {
+    for (int64_t k = 0; k < a.cols; ++k) {
+      for (int64_t j = 0; j < b.cols; ++j) c(i, j) += a(i, k) * b(k, j);
+    }
+  }
+}
+
+Matrix transposed(const Matrix& a) {
+  Matrix t(a.cols, a.rows);
+  for (int64_t i = 0; i < a.rows; ++i) {
+    for (int64_t j = 0; j < a.cols; ++j) t(j, i) = a(i, j);
+  }
+  return t;
+}
+
+}  // namespace
+
+// da = dy b^T, db = a^T dy
+Value matmul(const Value& a, const Value& b) {
+  require(a.cols() == b.rows(), "[reference matmul] inner sizes must be equal, got ", a.cols(), " and ", b.rows());
+  Matrix y(a.rows(), b.cols());
+  add_product(y, a.value(), b.value());
+  return a.graph->record(std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
+    add_product(a->gradient, dy, transposed(b->value));
+    add_product(b->gradient, transposed(a->value), dy);
+  });
+}
+
+Value transpose(const Value& a) {
+  return a.graph->record(transposed(a.value()), [a = a.node](const Matrix& dy) {
+    const Matrix t = transposed(dy);
+    for (size_t i = 0; i < t.data.size(); ++i) a->gradient.data[i] += t.data[i];
+  });
+}
+
+Value operator+(const Value& a, const Value& b) {
+  require_same_shape("add", a, b);
+  Matrix y = a.value();
+  for (size_t i = 0; i < y.data.size(); ++i) y.data[i] += b.value().data[i];
+  return a.graph->record(std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
+    for (size_t i = 0; i < dy.data.size(); ++i) {
+      a->gradient.data[i] += dy.data[i];
+      b->gradient.data[i] += dy.data[i];
+    }
+  });
+}
+
+Value operator*(const Value& a, const Value& b) {
+  require_same_shape("mul", a, b);
+  Matrix y = a.value();
+  for (size_t i = 0; i < y.data.size(); ++i) y.data[i] *= b.value().data[i];
+  return a.graph->record(std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
+    for (size_t i = 0; i < dy.data.size(); ++i) {
+      a->gradient.data[i] += dy.data[i] * b->value.data[i];
+      b->gradient.data[i] += dy.data[i] * a->value.data[i];
+    }
+  });
+}
+
+Value map(const Value& a, double (*f)(double), double (*derivative)(double)) {
+  Matrix y = a.value();
+  for (double& element : y.data) element = f(element);
+  return a.graph->record(std::move(y), [a = a.node, derivative](const Matrix& dy) {
+    for (size_t i = 0; i < dy.data.size(); ++i) a->gradient.data[i] += dy.data[i] * derivative(a->value.data[i]);
+  });
+}
+
+Value gather(const Value& a, int64_t rows, int64_t cols, std::vector<int64_t> index) {
+  Matrix y(rows, cols);
+  require(index.size() == y.data.size(), "[reference gather] expected ", y.data.size(), " indices, got ", index.size());
+  for (size_t i = 0; i < index.size(); ++i) {
+    if (index[i] >= 0) y.data[i] = a.value().data.at(size_t(index[i]));
+  }
+  return a.graph->record(std::move(y), [a = a.node, index = std::move(index)](const Matrix& dy) {
+    for (size_t i = 0; i < index.size(); ++i) {
+      if (index[i] >= 0) a->gradient.data[size_t(index[i])] += dy.data[i];
+    }
+  });
+}
+
+// ---- Small compositions -------------------------------------------------------------------------------------------
+
+namespace {
+
+Value filled(const Value& like, int64_t rows, int64_t cols, double fill) {
+  return like.graph->input(Matrix(rows, cols, fill));
+}
+// A row, n times; a column, n times: products with ones.
+Value repeat_row(const Value& row, int64_t n) { return matmul(filled(row, n, 1, 1), row); }
+Value repeat_column(const Value& column, int64_t n) { return matmul(column, filled(column, 1, n, 1)); }
+// (n,1): the sum of each row; (1,1): the sum of all.
+Value sum_columns(const Value& a) { return matmul(a, filled(a, a.cols(), 1, 1)); }
+Value sum_all(const Value& a) { return sum_columns(matmul(filled(a, 1, a.rows(), 1), a)); }
+
+Value exp(const Value& a) {
+  const auto f = [](double x) { return std::exp(x); };
+  return map(a, f, f);
+}
+Value log(const Value& a) {
+  return map(
+      a, [](double x) { return std::log(x); }, [](double x) { return 1 / x; });
+}
+Value reciprocal(const Value& a) {
+  return map(
+      a, [](double x) { return 1 / x; }, [](double x) { return -1 / (x * x); });
+}
+Value reciprocal_root(const Value& a) {
+  return map(
+      a, [](double x) { return 1 / std::sqrt(x); }, [](double x) { return -0.5 / (x * std::sqrt(x)); });
+}
+Value cosine(const Value& a) {
+  return map(
+      a, [](double x) { return std::cos(x); }, [](double x) { return -std::sin(x); });
+}
+Value sine(const Value& a) {
+  return map(
+      a, [](double x) { return std::sin(x); }, [](double x) { return std::cos(x); });
+}
+
+// a - (the largest of each row). A shift by a constant: it changes no softmax, so its gradient may be left out.
+Value minus_row_maximum(const Value& a) {
+  Matrix shift(a.rows(), a.cols());
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    double largest = -std::numeric_limits<double>::infinity();
+    for (int64_t j = 0; j < a.cols(); ++j) largest = std::max(largest, a.value()(i, j));
+    for (int64_t j = 0; j < a.cols(); ++j) shift(i, j) = -largest;
+  }
+  return a + a.graph->input(std::move(shift));
+}
+
+// Where the block (rows, cols) at (row, col) of a matrix with `width` columns lies in it.
+std::vector<int64_t> block_index(int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width) {
+  std::vector<int64_t> index;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < cols; ++j) index.push_back((row + i) * width + col + j);
+  }
+  return index;
+}
+
+}  // namespace
+
+// ---- The ops ------------------------------------------------------------------------------------------------------
+
+Value linear(const Value& x, const Value& w) { return matmul(x, transpose(w)); }
+Value linear(const Value& x, const Value& w, const Value& bias) { return linear(x, w) + repeat_row(bias, x.rows()); }
+
+Value scale(const Value& x, double factor) { return x * filled(x, x.rows(), x.cols(), factor); }
+
+Value activation(const Value& x, Activation kind) {
+  if (kind == Activation::relu) {
+    return map(
+        x, [](double v) { return std::max(v, 0.0); }, [](double v) { return v > 0 ? 1.0 : 0.0; });
+  }
+  // x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2
+  const Value phi = map(
+      x, [](double v) { return 0.5 * (1 + std::erf(v / std::numbers::sqrt2)); },
+      [](double v) { return std::exp(-0.5 * v * v) / std::sqrt(2 * std::numbers::pi); });
+  return x * phi;
+}
+
+Value dropout(const Value& x, const DropoutMask& mask) {
+  Matrix factors(x.rows(), x.cols());
+  for (size_t i = 0; i < factors.data.size(); ++i) {
+    const bool kept = random_u32(mask.seed, mask.stream, i) >= mask.rate * 0x1p32;
+    factors.data[i] = kept ? 1 / (1 - mask.rate) : 0;
+  }
+  return x * x.graph->input(std::move(factors));
+}
+
+Value layer_norm(const Value& x, const Value& gamma, const Value& beta, double epsilon) {
+  const int64_t n = x.rows(), d = x.cols();
+  const auto row_means = [&](const Value& a) { return repeat_column(scale(sum_columns(a), 1 / double(d)), d); };
+  const Value centred = x + scale(row_means(x), -1);
+  const Value variance = row_means(centred * centred);
+  const Value normal = centred * reciprocal_root(variance + filled(x, n, d, epsilon));
+  return normal * repeat_row(gamma, n) + repeat_row(beta, n);
+}
+
+Value embedding(const Value& table, const std::vector<int32_t>& ids, double factor) {
+  std::vector<int64_t> index;
+  for (int32_t id : ids) {
+    for (int64_t j = 0; j < table.cols(); ++j) index.push_back(id * table.cols() + j);
+  }
+  return scale(gather(table, int64_t(ids.size()), table.cols(), std::move(index)), factor);
+}
+
+// y = x * C + turned(x) * S, where turned exchanges the two features of each pair and negates the new first. C and S
+// are the cosines and sines of each feature's angle; on the tail that is not rotated they are 1 and 0.
+Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>& positions, const Rotary& rotary) {
+  const int64_t n = x.rows(), d = x.cols(), width = d / rotary.heads, half = rotary.dims / 2;
+  Matrix column(n, 1);
+  std::copy(positions.begin(), positions.end(), column.data.begin());
+  const Value angles = matmul(x.graph->input(std::move(column)), frequencies);  // (n, half)
+
+  const bool interleaved = rotary.pairs == RotaryPairs::interleaved;
+  const int64_t distance = interleaved ? 1 : half;  // between the features of a pair
+  std::vector<int64_t> angle_index, turned_index;
+  Matrix tail(n, d), sign(n, d);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < d; ++j) {
+      const int64_t feature = j % width;
+      const bool rotated = feature < rotary.dims, second = interleaved ? feature % 2 == 1 : feature >= half;
+      const int64_t pair = interleaved ? feature / 2 : feature % half;
+      angle_index.push_back(rotated ? i * half + pair : -1);
+      turned_index.push_back(rotated ? i * d + j + (second ? -distance : distance) : -1);
+      tail(i, j) = rotated ? 0 : 1;
+      sign(i, j) = second ? 1 : -1;
+    }
+  }
+  const auto per_feature = [&](const Value& a) { return gather(scale(a, rotary.magnitude), n, d, angle_index); };
+  const Value c = per_feature(cosine(angles)) + x.graph->input(std::move(tail));
+  const Value s = per_feature(sine(angles));
+  const Value turned = gather(x, n, d, std::move(turned_index)) * x.graph->input(std::move(sign));
+  return x * c + turned * s;
+}
+
+namespace {
+
+// weights(queries, keys) of one head: softmax over the visible keys; zeros where there is none.
+Value attention_weights(const Value& scores, bool causal) {
+  const int64_t queries = scores.rows(), keys = scores.cols();
+  Matrix visible(queries, keys), blind(queries, 1);
+  for (int64_t i = 0; i < queries; ++i) {
+    const int64_t seen = causal ? std::clamp<int64_t>(i + 1 + keys - queries, 0, keys) : keys;
+    for (int64_t j = 0; j < seen; ++j) visible(i, j) = 1;
+    blind(i, 0) = seen == 0 ? 1 : 0;  // keeps the division below finite
+  }
+  const Value e = exp(minus_row_maximum(scores)) * scores.graph->input(std::move(visible));
+  const Value sums = sum_columns(e) + scores.graph->input(std::move(blind));
+  return e * repeat_column(reciprocal(sums), keys);
+}
+
+}  // namespace
+
+Value attention(const Value& q, const Value& k, const Value& v, const Segments& queries, const Segments& keys,
+                int heads, bool causal, const WeightFactor& dropout) {
+  const int64_t d = q.cols(), width = d / heads;
+  Value out = filled(q, q.rows(), d, 0);
+  for (int s = 0; s < queries.count(); ++s) {
+    const int64_t nq = queries.length(s), nk = keys.length(s);
+    for (int head = 0; head < heads; ++head) {
+      const auto query_index = block_index(queries.begin(s), nq, head * width, width, d);
+      const auto key_index = block_index(keys.begin(s), nk, head * width, width, d);
+      const Value qh = gather(q, nq, width, query_index);
+      const Value kh = gather(k, nk, width, key_index), vh = gather(v, nk, width, key_index);
+      Value weights = attention_weights(scale(matmul(qh, transpose(kh)), 1 / std::sqrt(double(width))), causal);
+      if (dropout) {
+        Matrix factors(nq, nk);
+        for (int64_t i = 0; i < nq; ++i) {
+          for (int64_t j = 0; j < nk; ++j) factors(i, j) = dropout(head, queries.begin(s) + i, j);
+        }
+        weights = weights * q.graph->input(std::move(factors));
+      }
+      std::vector<int64_t> place(size_t(q.rows() * d), -1);  // element of the block for each element of `out`
+      for (size_t i = 0; i < query_index.size(); ++i) place[size_t(query_index[i])] = int64_t(i);
+      out = out + gather(matmul(weights, vh), q.rows(), d, std::move(place));
+    }
+  }
+  return out;
+}
+
+// - sum over rows and classes of p * log_softmax(x), p = smoothing / v everywhere and 1 - smoothing more at the target.
+Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing) {
+  const int64_t n = logits.rows(), v = logits.cols();
+  Matrix p(n, v);
+  for (int64_t i = 0; i < n; ++i) {
+    if (targets[size_t(i)] < 0) continue;  // an ignored row
+    for (int64_t j = 0; j < v; ++j) p(i, j) = smoothing / double(v);
+    p(i, targets[size_t(i)]) += 1 - smoothing;
+  }
+  const Value shifted = minus_row_maximum(logits);
+  const Value log_softmax = shifted + scale(repeat_column(log(sum_columns(exp(shifted))), v), -1);
+  return scale(sum_all(log_softmax * logits.graph->input(std::move(p))), -1);
+}
+
+}  // namespace gyre::reference

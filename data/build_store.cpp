@@ -1,0 +1,114 @@
+#include "data/build_store.h"
+
+#include <array>
+#include <exception>
+
+#include "core/error.h"
+#include "data/parallel_text.h"
+
+namespace gyre {
+
+namespace {
+
+constexpr size_t kChunk = 4096;  // rows encoded at a time
+
+struct EncodedRow {
+  TextRow row;
+  std::array<std::vector<int32_t>, 2> ids;
+};
+
+bool read_chunk(ParallelText& text, std::vector<EncodedRow>& chunk) {
+  chunk.clear();
+  for (TextRow row; chunk.size() < kChunk && text.next(row);) chunk.push_back({row, {}});
+  return !chunk.empty();
+}
+
+void encode_chunk(const Vocabulary& vocabulary, size_t sides, std::vector<EncodedRow>& chunk) {
+  std::exception_ptr failure;
+#pragma omp parallel for schedule(dynamic, 64)
+  for (size_t i = 0; i < chunk.size(); ++i) {
+    try {
+      for (size_t side = 0; side < sides; ++side) chunk[i].ids[side] = vocabulary.encode(chunk[i].row.text[side]);
+    } catch (...) {  // an exception may not leave the loop
+#pragma omp critical(gyre_encode_failure)
+      failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+class StoreBuilder {
+ public:
+  StoreBuilder(const Vocabulary& vocabulary, const std::vector<Path>& files, const TextOptions& options)
+      : vocabulary_(vocabulary), options_(options), text_(files, options.on_bad_line) {
+    require(options.max_length >= 2, "[data] --max-length: expected at least 2 tokens, got ", options.max_length);
+    text_.report().limit = concat(options.max_length, " tokens");
+  }
+
+  LineReport run(TokenStoreWriter& writer) {
+    std::vector<EncodedRow> chunk;
+    while (read_chunk(text_, chunk)) {
+      encode_chunk(vocabulary_, text_.sides(), chunk);
+      for (EncodedRow& row : chunk) {
+        if (!fit(row)) continue;
+        writer.add(row.ids[0], row.ids[1]);
+        ++text_.report().kept;
+      }
+      text_.report().require_clean(options_.on_bad_line);
+    }
+    require(text_.report().kept > 0, "[data] no usable line: ", text_.report().describe());
+    return text_.report();
+  }
+
+ private:
+  // Counts the row when it is bad, or crops it.
+  bool fit(EncodedRow& row) {
+    const auto longest = size_t(options_.max_length) - 1;
+    for (size_t side = 0; side < text_.sides(); ++side) {
+      if (!row.ids[side].empty()) continue;
+      text_.report().skip(BadLine::empty, row.row.line, text_.place(row.row));
+      return false;
+    }
+    if (row.ids[0].size() <= longest && row.ids[1].size() <= longest) return true;
+    if (!options_.crop) {
+      text_.report().skip(BadLine::too_long, row.row.line, text_.place(row.row));
+      return false;
+    }
+    for (auto& ids : row.ids) ids.resize(std::min(ids.size(), longest));
+    ++text_.report().cropped;
+    return true;
+  }
+
+  const Vocabulary& vocabulary_;
+  TextOptions options_;
+  ParallelText text_;
+};
+
+}  // namespace
+
+LineReport build_token_store(const Vocabulary& vocabulary, const std::vector<Path>& files, const Path& output,
+                             const TextOptions& options) {
+  StoreBuilder builder(vocabulary, files, options);
+  auto writer = TokenStoreWriter::to_file(vocabulary, int(files.size()), output);
+  LineReport report = builder.run(writer);
+  writer.finish();
+  return report;
+}
+
+Corpus open_corpus(const Vocabulary& vocabulary, const std::vector<Path>& files, const TextOptions& options) {
+  if (files.size() == 1 && TokenStore::recognises(files[0])) {
+    TokenStore store(files[0]);
+    store.require_vocabulary(vocabulary);
+    return {std::move(store), std::nullopt};
+  }
+  for (const Path& file : files) {
+    require(!TokenStore::recognises(file), "[data] ", file.string(),
+            ": a token store holds both sides and stands alone");
+  }
+  StoreBuilder builder(vocabulary, files, options);
+  auto writer = TokenStoreWriter::in_memory(vocabulary, int(files.size()), files[0].string());
+  LineReport report = builder.run(writer);
+  return {writer.finish(), std::move(report)};
+}
+
+}  // namespace gyre

@@ -1,0 +1,17 @@
+// UTF-8 as Unicode 15, table 3-7 has it: no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace gyre {
+
+// The offset of the first byte that starts no valid character; nothing when the whole text is valid.
+std::optional<size_t> first_invalid_utf8(std::string_view text);
+
+// The characters (code points) of a text. A byte that starts no valid character stands alone.
+std::vector<std::string_view> split_characters(std::string_view text);
+
+}  // namespace gyre

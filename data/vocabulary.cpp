@@ -1,0 +1,50 @@
+#include "data/vocabulary.h"
+
+#include "core/error.h"
+#include "core/random.h"
+#include "data/byte_vocabulary.h"
+#include "data/dictionary_vocabulary.h"
+#include "data/sentencepiece_vocabulary.h"
+#include "data/vocabulary_bundle.h"
+#include "data/wordpiece_vocabulary.h"
+
+namespace gyre {
+
+Vocabulary::Vocabulary(std::string content) : content_(std::move(content)), fingerprint_(hash_name(content_)) {}
+
+void Vocabulary::require_id(int id) const {
+  require(id >= 0 && id < size(), "[vocabulary] expected an id in [0, ", size(), "), got ", id);
+}
+
+std::vector<int32_t> Vocabulary::shown(std::span<const int32_t> ids) const {
+  std::vector<int32_t> kept;
+  kept.reserve(ids.size());
+  for (const int32_t id : ids) {
+    require_id(id);
+    if (id != special_.bos && id != special_.eos && id != special_.pad) kept.push_back(id);
+  }
+  return kept;
+}
+
+std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
+  const std::string name = path.string();
+  std::string content = read_file(path);
+  if (SentencePieceVocabulary::recognises(content)) {
+    return std::make_shared<SentencePieceVocabulary>(name, std::move(content));
+  }
+  if (VocabularyBundle::recognises(content)) {
+    const auto bundle = VocabularyBundle::parse(name, content);
+    if (bundle.kind == "bytes") return std::make_shared<ByteVocabulary>();
+    if (bundle.kind == "words") return std::make_shared<WordVocabulary>(name, bundle);
+    if (bundle.kind == "subword-nmt") return std::make_shared<SubwordNmtVocabulary>(name, bundle);
+    if (bundle.kind == "wordpiece") return std::make_shared<WordPieceVocabulary>(name, bundle);
+    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt or wordpiece, got ", bundle.kind);
+  }
+  if (WordPieceVocabulary::recognises(content)) {
+    return std::make_shared<WordPieceVocabulary>(name, std::move(content));
+  }
+  throw Error("[vocabulary] ", name,
+              ": expected a SentencePiece model, a file written by gyre vocab, or BERT's vocab.txt");
+}
+
+}  // namespace gyre

@@ -1,0 +1,117 @@
+#include "data/wordpiece_vocabulary.h"
+
+#include "core/error.h"
+#include "data/utf8.h"
+
+namespace gyre {
+
+namespace {
+
+constexpr size_t kLongestWord = 200;  // characters; a longer word is unknown as a whole
+
+bool lower_case_of(const std::string& name, const VocabularyBundle& bundle) {
+  const auto place = bundle.options.find("lower_case");
+  require(place != bundle.options.end() && place->is_boolean(), "[vocabulary] ", name,
+          ":1: expected options.lower_case, true or false");
+  return place->get<bool>();
+}
+
+}  // namespace
+
+bool WordPieceVocabulary::recognises(std::string_view content) {
+  for (const std::string_view piece : {"[UNK]", "[CLS]", "[SEP]"}) {
+    if (!content.starts_with(piece) && content.find("\n" + std::string(piece)) == std::string_view::npos) return false;
+  }
+  return true;
+}
+
+WordPieceVocabulary::WordPieceVocabulary(const std::string& name, std::string content)
+    : Vocabulary(std::move(content)) {
+  read_pieces(name, this->content());
+}
+
+WordPieceVocabulary::WordPieceVocabulary(const std::string& name, const VocabularyBundle& bundle)
+    : Vocabulary(bundle.serialize()), is_lower_(lower_case_of(name, bundle)) {
+  read_pieces(name, bundle.part(name, "vocabulary"));
+}
+
+void WordPieceVocabulary::read_pieces(const std::string& name, std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const auto id = int32_t(pieces_.size());
+    pieces_.emplace_back(line);
+    const bool is_new = ids_.try_emplace(pieces_.back(), id).second;
+    require(is_new, "[vocabulary] ", name, ":", id + 1, ": the piece \"", line, "\" stands twice");
+  }
+  special_.unk = find_special(name, "[UNK]");
+  special_.bos = find_special(name, "[CLS]");
+  special_.eos = find_special(name, "[SEP]");
+  const auto pad = ids_.find("[PAD]");
+  special_.pad = pad == ids_.end() ? -1 : pad->second;
+}
+
+int WordPieceVocabulary::find_special(const std::string& name, std::string_view piece) const {
+  const auto place = ids_.find(piece);
+  require(place != ids_.end(), "[vocabulary] ", name, ": expected a piece ", piece);
+  return place->second;
+}
+
+std::vector<int32_t> WordPieceVocabulary::encode(std::string_view line) const {
+  std::vector<int32_t> ids;
+  for (const std::string& word : bert_words(line, is_lower_)) encode_word(word, ids);
+  return ids;
+}
+
+void WordPieceVocabulary::encode_word(const std::string& word, std::vector<int32_t>& ids) const {
+  const auto characters = split_characters(word);
+  const size_t before = ids.size();
+  const auto give_up = [&] {
+    ids.resize(before);
+    ids.push_back(special_.unk);
+  };
+  if (characters.size() > kLongestWord) return give_up();
+  for (size_t begin = 0; begin < characters.size();) {
+    const char* start = characters[begin].data();
+    size_t end = characters.size();
+    for (; end > begin; --end) {
+      const std::string_view rest(start, size_t(characters[end - 1].end() - start));
+      const auto place = ids_.find(begin == 0 ? std::string(rest) : concat("##", rest));
+      if (place == ids_.end()) continue;
+      ids.push_back(place->second);
+      break;
+    }
+    if (end == begin) return give_up();
+    begin = end;
+  }
+}
+
+std::string WordPieceVocabulary::decode(std::span<const int32_t> ids) const {
+  std::string text;
+  for (const int32_t id : shown(ids)) {
+    std::string_view piece = pieces_[size_t(id)];
+    if (piece.starts_with("##") && !text.empty()) {
+      piece.remove_prefix(2);
+    } else if (!text.empty()) {
+      text += ' ';
+    }
+    text += piece;
+  }
+  return text;
+}
+
+std::string WordPieceVocabulary::piece(int id) const {
+  require_id(id);
+  return pieces_[size_t(id)];
+}
+
+void write_wordpiece_vocabulary(const Path& vocabulary, bool lower_case, const Path& output) {
+  VocabularyBundle bundle{.kind = "wordpiece"};
+  bundle.options = {{"lower_case", lower_case}};
+  bundle.parts = {{"vocabulary", read_file(vocabulary)}};
+  WordPieceVocabulary(vocabulary.string(), bundle).save(output);
+}
+
+}  // namespace gyre

@@ -1,0 +1,56 @@
+// The typed configuration of the encoder-decoder, validated once, and its JSON form (config.json of a run directory).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "models/enum_names.h"
+#include "models/position/position.h"
+
+namespace gyre {
+
+// post: norm(x + dropout(f(x))), Vaswani et al. 2017; pre: x + dropout(f(norm(x))), with a norm on top of each stack.
+enum class NormPlacement : uint8_t { pre, post };
+
+template <>
+inline constexpr std::pair<NormPlacement, std::string_view> kEnumNames<NormPlacement>[] = {
+    {NormPlacement::pre, "pre"}, {NormPlacement::post, "post"}};
+template <>
+inline constexpr std::pair<Activation, std::string_view> kEnumNames<Activation>[] = {{Activation::relu, "relu"},
+                                                                                     {Activation::gelu, "gelu"}};
+
+// What every transformer layer needs.
+struct LayerConfig {
+  int64_t dim = 512;   // width of the residual stream
+  int64_t ffn = 2048;  // width inside the feed-forward block
+  int64_t heads = 8;
+  NormPlacement norm = NormPlacement::post;
+  Activation activation = Activation::relu;
+  double dropout = 0.1;           // on embeddings and on every residual branch
+  double attention_dropout = 0;   // on the attention weights
+  double activation_dropout = 0;  // after the activation of the feed-forward block
+  double layer_norm_epsilon = 1e-5;
+};
+
+struct EncoderDecoderConfig : LayerConfig {
+  int64_t vocab_size = 0;  // joint vocabulary of source and target
+  int64_t encoder_layers = 6;
+  int64_t decoder_layers = 6;
+  bool final_norm = true;       // pre-norm only: the norm on top of each stack
+  bool tied_embeddings = true;  // source and target share one table
+  bool tied_output = true;      // the output projection is the target's table
+  bool scale_embedding = true;  // embeddings times sqrt(dim)
+  PositionConfig position;
+
+  void validate() const;  // throws an Error that names the field, what it must be and what it is
+  nlohmann::ordered_json to_json() const;
+  // Absent keys keep their defaults; unknown keys and wrong types are errors. The result is valid.
+  static EncoderDecoderConfig from_json(const nlohmann::ordered_json& json);
+  // transformer-tiny, transformer-base or transformer-big; the caller sets vocab_size.
+  static EncoderDecoderConfig preset(const std::string& name);
+  static std::vector<std::string> preset_names();
+};
+
+}  // namespace gyre

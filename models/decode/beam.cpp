@@ -1,0 +1,73 @@
+#include "models/decode/beam.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gyre {
+
+Beam::Beam(const DecodeOptions& options, int64_t max_tokens, int row) : options_(options), max_tokens_(max_tokens) {
+  live_.push_back({{}, {}, 0, row});
+}
+
+void Beam::advance(const float* log_probs, int64_t vocab_size) {
+  std::vector<LiveHypothesis> next;
+  const std::vector<Candidate> candidates = choose(log_probs, vocab_size);
+  for (size_t rank = 0; rank < candidates.size(); ++rank) {
+    const Candidate& candidate = candidates[rank];
+    const LiveHypothesis& parent = live_[size_t(candidate.hypothesis)];
+    const float log_prob = log_probs[parent.row * vocab_size + candidate.token];
+    if (candidate.token == options_.eos) {
+      if (int(rank) < options_.beam_size) finish(parent, candidate, log_prob);
+    } else if (int(next.size()) < options_.beam_size) {
+      next.push_back(parent);
+      next.back().ids.push_back(candidate.token);
+      next.back().token_log_probs.push_back(log_prob);
+      next.back().log_probability = candidate.total;
+    }
+  }
+  live_ = std::move(next);
+  if (done()) live_.clear();
+}
+
+std::vector<Candidate> Beam::choose(const float* log_probs, int64_t vocab_size) const {
+  const bool must_end = int64_t(live_.front().ids.size()) >= max_tokens_;
+  BestCandidates candidates(2 * options_.beam_size);
+  for (size_t i = 0; i < live_.size(); ++i) {
+    const float* row = log_probs + live_[i].row * vocab_size;
+    require(!std::isnan(row[options_.eos]), "[beam search] expected log-probabilities, got NaN after ",
+            live_[i].ids.size(), " tokens");
+    if (must_end) {
+      candidates.offer({live_[i].log_probability + double(row[options_.eos]), int(i), options_.eos});
+    } else {
+      candidates.offer_row(row, vocab_size, int(i), live_[i].log_probability);
+    }
+  }
+  return candidates.best();
+}
+
+void Beam::finish(const LiveHypothesis& hypothesis, const Candidate& candidate, float log_prob) {
+  if (options_.stop == StopRule::beam_finished && finished_count_ >= options_.beam_size) return;
+  ++finished_count_;
+  const double divisor = length_divisor(options_.form, options_.length_penalty, int64_t(hypothesis.ids.size()) + 1);
+  Hypothesis h{hypothesis.ids, candidate.total / divisor, candidate.total, hypothesis.token_log_probs};
+  h.token_log_probs.push_back(log_prob);
+  const auto place = std::upper_bound(finished_.begin(), finished_.end(), h,
+                                      [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+  finished_.insert(place, std::move(h));
+  if (int(finished_.size()) > options_.n_best) finished_.pop_back();
+}
+
+bool Beam::done() const {
+  if (live_.empty()) return true;
+  if (options_.stop == StopRule::beam_finished && finished_count_ >= options_.beam_size) return true;
+  return int(finished_.size()) == options_.n_best && finished_.back().score >= best_possible_score();
+}
+
+// Log-probabilities only fall, so no continuation scores better than the best live one at the kindest length.
+double Beam::best_possible_score() const {
+  const auto divisor = [&](int64_t tokens) { return length_divisor(options_.form, options_.length_penalty, tokens); };
+  const double kindest = std::max(divisor(int64_t(live_.front().ids.size()) + 1), divisor(max_tokens_ + 1));
+  return live_.front().log_probability / kindest;
+}
+
+}  // namespace gyre

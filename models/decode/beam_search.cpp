@@ -1,0 +1,150 @@
+#include "models/decode/beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/decode/beam.h"
+
+namespace gyre {
+
+double length_divisor(LengthPenaltyForm form, double exponent, int64_t tokens) {
+  const double length = form == LengthPenaltyForm::fairseq ? double(tokens) : (5 + double(tokens)) / 6;
+  return std::pow(length, exponent);
+}
+
+void DecodeOptions::validate(int64_t vocab_size) const {
+  const auto require_id = [&](const char* name, int32_t id) {
+    require(id >= 0 && id < vocab_size, "[", name, "] expected an id below ", vocab_size, ", got ", id);
+  };
+  require(beam_size >= 1, "[beam-size] must be at least 1, got ", beam_size);
+  require(n_best >= 1 && n_best <= beam_size, "[n-best] must be between 1 and the beam size ", beam_size, ", got ",
+          n_best);
+  require(max_length_factor >= 0, "[max-length-factor] must not be negative, got ", max_length_factor);
+  require(max_length_extra >= 0, "[max-length-extra] must not be negative, got ", max_length_extra);
+  require_id("bos", bos);
+  require_id("eos", eos);
+  for (int32_t id : suppressed) {
+    require_id("suppressed", id);
+    require(id != eos, "[suppressed] must not hold the EOS ", eos);
+  }
+}
+
+namespace {
+
+// Decodes one batch of sources.
+class BatchSearch {
+ public:
+  BatchSearch(const EncoderDecoder& model, Kernels& kernels, const std::vector<std::vector<int32_t>>& sources,
+              const DecodeOptions& options);
+  std::vector<std::vector<Hypothesis>> run();
+
+ private:
+  void step();
+  Tensor last_tokens() const;
+  void suppress(const Tensor& log_probs) const;
+  void place_rows();
+
+  const EncoderDecoder& model_;
+  const DecodeOptions& options_;
+  Tape tape_;
+  std::vector<AttentionMemory> sources_;
+  KeyValueCache cache_;
+  std::vector<Beam> beams_;
+  Tensor log_probs_;  // (sources * beam_size, vocab), one buffer for all steps
+};
+
+BatchSearch::BatchSearch(const EncoderDecoder& model, Kernels& kernels,
+                         const std::vector<std::vector<int32_t>>& sources, const DecodeOptions& options)
+    : model_(model),
+      options_(options),
+      tape_(kernels, {.record = false}),
+      cache_(int(model.config().decoder_layers), model.config().dim, int(sources.size()),
+             model.parameters().values().dtype()),
+      log_probs_(Tensor::empty({int64_t(sources.size()) * options.beam_size, model.config().vocab_size})) {
+  std::vector<int32_t> ids, lengths;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    require(!sources[i].empty(), "[beam search] source ", i, " is empty, expected at least its EOS");
+    ids.insert(ids.end(), sources[i].begin(), sources[i].end());
+    lengths.push_back(int32_t(sources[i].size()));
+    // BOS takes a position too.
+    const double wanted = std::floor(options.max_length_factor * lengths.back()) + options.max_length_extra;
+    beams_.emplace_back(options_, std::min(int64_t(wanted), model.longest() - 1), int(i));
+  }
+  const Segments segments = Segments::from_lengths(lengths);
+  const Var encoded = model.encode(tape_, Tensor::from({int64_t(ids.size())}, ids), segments);
+  sources_ = model.project_sources(encoded, segments);
+}
+
+std::vector<std::vector<Hypothesis>> BatchSearch::run() {
+  while (std::any_of(beams_.begin(), beams_.end(), [](const Beam& b) { return !b.live().empty(); })) step();
+  std::vector<std::vector<Hypothesis>> results;
+  for (const Beam& beam : beams_) results.push_back(beam.finished());
+  return results;
+}
+
+void BatchSearch::step() {
+  std::vector<int32_t> rows;  // of each sentence: none once it is done
+  for (const Beam& beam : beams_) rows.push_back(int32_t(beam.live().size()));
+  const Var states = model_.decode_step(tape_, last_tokens(), Segments::from_lengths(rows), sources_, cache_);
+  const Tensor log_probs = log_probs_.slice(0, cache_.rows());
+  model_.log_probabilities(log_probs, states);
+  suppress(log_probs);
+  for (Beam& beam : beams_)
+    if (!beam.live().empty()) beam.advance(log_probs.data<float>(), log_probs.cols());
+  place_rows();
+}
+
+Tensor BatchSearch::last_tokens() const {
+  Tensor ids = Tensor::empty({cache_.rows()}, DType::i32);
+  for (const Beam& beam : beams_)
+    for (const LiveHypothesis& h : beam.live())
+      ids.data<int32_t>()[h.row] = h.ids.empty() ? options_.bos : h.ids.back();
+  return ids;
+}
+
+void BatchSearch::suppress(const Tensor& log_probs) const {
+  std::vector<int32_t> ids = options_.suppressed;
+  if (options_.bos != options_.eos) ids.push_back(options_.bos);
+  for (int64_t row = 0; row < log_probs.rows(); ++row)
+    for (int32_t id : ids)
+      log_probs.data<float>()[row * log_probs.cols() + id] = -std::numeric_limits<float>::infinity();
+}
+
+// Gives each hypothesis a row of the next step, a sentence's rows together, and moves the caches. A hypothesis takes
+// its parent's row where it can: then nothing is copied.
+void BatchSearch::place_rows() {
+  std::vector<int> parents;
+  for (Beam& beam : beams_) {
+    const size_t begin = parents.size(), end = begin + beam.live().size();
+    parents.resize(end, -1);
+    std::vector<LiveHypothesis*> homeless;
+    for (LiveHypothesis& h : beam.live()) {
+      const auto row = size_t(h.row);
+      if (row >= begin && row < end && parents[row] < 0) {
+        parents[row] = h.row;
+      } else {
+        homeless.push_back(&h);
+      }
+    }
+    size_t next_free = begin;
+    for (LiveHypothesis* h : homeless) {
+      while (parents[next_free] >= 0) ++next_free;
+      parents[next_free] = h->row;
+      h->row = int(next_free);
+    }
+  }
+  cache_.gather(parents);
+}
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> beam_search(const EncoderDecoder& model, Kernels& kernels,
+                                                 const std::vector<std::vector<int32_t>>& sources,
+                                                 const DecodeOptions& options) {
+  options.validate(model.config().vocab_size);
+  if (sources.empty()) return {};
+  return BatchSearch(model, kernels, sources, options).run();
+}
+
+}  // namespace gyre

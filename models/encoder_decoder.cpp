@@ -1,0 +1,129 @@
+#include "models/encoder_decoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gyre {
+namespace {
+
+Parameter& add_table(Parameters& parameters, const std::string& name, const EncoderDecoderConfig& c) {
+  return parameters.add(name, {c.vocab_size, c.dim}, Init::normal(1 / std::sqrt(double(c.dim))));
+}
+
+std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std::string& stack,
+                                              const EncoderDecoderConfig& c) {
+  if (c.norm != NormPlacement::pre || !c.final_norm) return {};
+  return LayerNormLayer(parameters, stack + ".layer_norm", c.dim, c.layer_norm_epsilon);
+}
+
+}  // namespace
+
+// Parameters are registered in the order of their first use: their gradients become final from the last to the first.
+EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(config) {
+  config_.validate();
+  if (config_.tied_embeddings) source_table_ = target_table_ = &add_table(parameters_, "embed_tokens.weight", config_);
+  build_encoder();
+  build_decoder();
+  output_table_ =
+      config_.tied_output ? target_table_ : &add_table(parameters_, "decoder.output_projection.weight", config_);
+}
+
+void EncoderDecoder::build_encoder() {
+  if (!source_table_) source_table_ = &add_table(parameters_, "encoder.embed_tokens.weight", config_);
+  encoder_positions_ =
+      make_position_encoding({config_.position, config_.dim, config_.heads, parameters_, "encoder.embed_positions"});
+  for (int i = 0; i < config_.encoder_layers; ++i) encoder_.emplace_back(parameters_, "encoder", i, config_);
+  encoder_norm_ = make_final_norm(parameters_, "encoder", config_);
+}
+
+void EncoderDecoder::build_decoder() {
+  if (!target_table_) target_table_ = &add_table(parameters_, "decoder.embed_tokens.weight", config_);
+  decoder_positions_ =
+      make_position_encoding({config_.position, config_.dim, config_.heads, parameters_, "decoder.embed_positions"});
+  for (int i = 0; i < config_.decoder_layers; ++i) decoder_.emplace_back(parameters_, "decoder", i, config_);
+  decoder_norm_ = make_final_norm(parameters_, "decoder", config_);
+}
+
+int64_t EncoderDecoder::longest() const {
+  return std::min(encoder_positions_->longest(), decoder_positions_->longest());
+}
+
+Var EncoderDecoder::embed(Tape& tape, Parameter& table, const RowPositions& positions, const Tensor& ids) const {
+  const Tape::Scope scope(tape, "embed");
+  const Var x = embedding(tape.parameter(table), ids, config_.scale_embedding ? std::sqrt(double(config_.dim)) : 1.0);
+  return dropout(positions.encoding->add_to_embeddings(x, positions.positions), config_.dropout);
+}
+
+Var EncoderDecoder::encode(Tape& tape, const Tensor& source_ids, const Segments& source) const {
+  require(source_ids.size() == source.tokens(), "[encoder] expected ", source.tokens(), " source ids, got ",
+          source_ids.size());
+  const Tape::Scope scope(tape, "encoder");
+  const RowPositions positions{encoder_positions_.get(), segment_positions(source)};
+  Var x = embed(tape, *source_table_, positions, source_ids);
+  for (const EncoderLayer& layer : encoder_) x = layer(x, source, positions);
+  return encoder_norm_ ? (*encoder_norm_)(x) : x;
+}
+
+// Queries and keys of the cross-attention are turned by one encoding, the decoder's, or not at all.
+RowPositions EncoderDecoder::cross_positions(const Tensor& positions) const {
+  if (!config_.position.rope_rotate_cross) return {};
+  return {decoder_positions_.get(), positions};
+}
+
+std::vector<AttentionMemory> EncoderDecoder::project_sources(const Var& encoded, const Segments& source) const {
+  const Tape::Scope scope(encoded.tape(), "decoder");
+  const RowPositions positions = cross_positions(segment_positions(source));
+  std::vector<AttentionMemory> memories;
+  for (const DecoderLayer& layer : decoder_) memories.push_back(layer.project_source(encoded, source, positions));
+  return memories;
+}
+
+Var EncoderDecoder::run_decoder(Tape& tape, const Tensor& ids, const DecoderRows& rows,
+                                const std::vector<AttentionMemory>& sources, KeyValueCache* cache) const {
+  const Tape::Scope scope(tape, "decoder");
+  Var x = embed(tape, *target_table_, rows.positions, ids);
+  for (size_t i = 0; i < decoder_.size(); ++i) x = decoder_[i](x, rows, sources[i], cache);
+  return decoder_norm_ ? (*decoder_norm_)(x) : x;
+}
+
+Var EncoderDecoder::decode(Tape& tape, const Var& encoded, const Segments& source, const Tensor& target_inputs,
+                           const Segments& target) const {
+  require(source.count() == target.count(), "[decoder] expected as many targets as sources, ", source.count(), ", got ",
+          target.count());
+  require(target_inputs.size() == target.tokens(), "[decoder] expected ", target.tokens(), " target ids, got ",
+          target_inputs.size());
+  const Tensor positions = segment_positions(target);
+  const DecoderRows rows{target, target, {decoder_positions_.get(), positions}, cross_positions(positions)};
+  return run_decoder(tape, target_inputs, rows, project_sources(encoded, source), nullptr);
+}
+
+Var EncoderDecoder::decode_step(Tape& tape, const Tensor& ids, const Segments& by_sentence,
+                                const std::vector<AttentionMemory>& sources, KeyValueCache& cache) const {
+  const auto count = size_t(by_sentence.tokens());
+  require(ids.size() == by_sentence.tokens() && cache.rows() == by_sentence.tokens(), "[decoder] expected ",
+          by_sentence.tokens(), " rows, got ", ids.size(), " ids and a cache of ", cache.rows(), " rows");
+  const Segments single = Segments::from_lengths(std::vector<int32_t>(count, 1));
+  const Tensor positions = segment_positions(single, cache.length());
+  const DecoderRows rows{single, by_sentence, {decoder_positions_.get(), positions}, cross_positions(positions)};
+  cache.begin_step();
+  return run_decoder(tape, ids, rows, sources, &cache);
+}
+
+Var EncoderDecoder::logits(const Var& states) const {
+  const Tape::Scope scope(states.tape(), "output");
+  return linear(states, states.tape().parameter(*output_table_));
+}
+
+void EncoderDecoder::log_probabilities(const Tensor& log_probs, const Var& states) const {
+  states.kernels().linear(log_probs, states.value(), output_table_->value, {});
+  states.kernels().log_softmax(log_probs, log_probs);
+}
+
+LossResult EncoderDecoder::loss(Tape& tape, const PairInput& batch, double label_smoothing) const {
+  const Var encoded = encode(tape, batch.source_ids, batch.source);
+  const Var states = decode(tape, encoded, batch.source, batch.target_inputs, batch.target);
+  const Tape::Scope scope(tape, "output");
+  return linear_cross_entropy(states, tape.parameter(*output_table_), batch.target_outputs, label_smoothing);
+}
+
+}  // namespace gyre

@@ -1,0 +1,77 @@
+// The encoder-decoder transformer (Vaswani et al. 2017) over packed batches.
+// Parameter names are fairseq's: encoder.layers.0.self_attn.q_proj.weight; tables that are shared stand without a
+// stack: embed_tokens.weight. Initial values are fairseq's too.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/config.h"
+#include "models/modules/layers.h"
+
+namespace gyre {
+
+// A packed batch of sentence pairs; segment i of both sides is pair i. Ids are i32.
+struct PairInput {
+  Tensor source_ids;  // (source tokens), each sentence ends with EOS
+  Segments source;
+  Tensor target_inputs, target_outputs;  // (target tokens): BOS y1 .. yn, and y1 .. yn EOS
+  Segments target;
+};
+
+class EncoderDecoder {
+ public:
+  explicit EncoderDecoder(const EncoderDecoderConfig& config);  // validates; values exist after parameters().allocate()
+
+  const EncoderDecoderConfig& config() const { return config_; }
+  Parameters& parameters() { return parameters_; }
+  const Parameters& parameters() const { return parameters_; }
+
+  // Label-smoothed cross-entropy, summed over the target tokens.
+  LossResult loss(Tape& tape, const PairInput& batch, double label_smoothing) const;
+
+  // States of the encoder's top: (source tokens, dim).
+  Var encode(Tape& tape, const Tensor& source_ids, const Segments& source) const;
+
+  // States of the decoder's top with teacher forcing: (target tokens, dim).
+  Var decode(Tape& tape, const Var& encoded, const Segments& source, const Tensor& target_inputs,
+             const Segments& target) const;
+
+  // (n, vocab) from decoder states (n, dim).
+  Var logits(const Var& states) const;
+
+  // For decoding token by token:
+  // keys and values of every cross-attention, computed once per source,
+  std::vector<AttentionMemory> project_sources(const Var& encoded, const Segments& source) const;
+  // and one step: ids (rows), the last token of each hypothesis, grouped by sentence -> states (rows, dim). Rows of
+  // segment i of `by_sentence` attend to segment i of the sources; the cache grows by one token per row.
+  Var decode_step(Tape& tape, const Tensor& ids, const Segments& by_sentence,
+                  const std::vector<AttentionMemory>& sources, KeyValueCache& cache) const;
+
+  // log P of the next tokens into log_probs(rows, vocab), from decoder states (rows, dim). Nothing is recorded.
+  void log_probabilities(const Tensor& log_probs, const Var& states) const;
+
+  // The longest source or target that has positions.
+  int64_t longest() const;
+
+ private:
+  void build_encoder();
+  void build_decoder();
+  Var embed(Tape& tape, Parameter& table, const RowPositions& positions, const Tensor& ids) const;
+  RowPositions cross_positions(const Tensor& positions) const;
+  Var run_decoder(Tape& tape, const Tensor& ids, const DecoderRows& rows, const std::vector<AttentionMemory>& sources,
+                  KeyValueCache* cache) const;
+
+  EncoderDecoderConfig config_;
+  Parameters parameters_;
+  Parameter *source_table_ = nullptr, *target_table_ = nullptr, *output_table_ = nullptr;
+  std::unique_ptr<PositionEncoding> encoder_positions_, decoder_positions_;
+  std::vector<EncoderLayer> encoder_;
+  std::vector<DecoderLayer> decoder_;
+  std::optional<LayerNormLayer> encoder_norm_, decoder_norm_;
+};
+
+}  // namespace gyre

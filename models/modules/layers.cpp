@@ -1,0 +1,66 @@
+#include "models/modules/layers.h"
+
+namespace gyre {
+
+ResidualBranch::ResidualBranch(Parameters& parameters, const std::string& norm_name, const LayerConfig& c)
+    : norm_(parameters, norm_name, c.dim, c.layer_norm_epsilon), placement_(c.norm), dropout_(c.dropout) {}
+
+FeedForward::FeedForward(Parameters& parameters, const std::string& parent, const LayerConfig& c)
+    : fc1_(parameters, parent + ".fc1", c.dim, c.ffn),
+      fc2_(parameters, parent + ".fc2", c.ffn, c.dim),
+      activation_(c.activation),
+      dropout_(c.activation_dropout) {}
+
+Var FeedForward::operator()(const Var& x) const {
+  const Tape::Scope scope(x.tape(), "ffn");
+  return fc2_(dropout(activation(fc1_(x), activation_), dropout_));
+}
+
+static std::string layer_name(int index) { return "layers." + std::to_string(index); }
+
+EncoderLayer::EncoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& c)
+    : name_(layer_name(index)),
+      self_attention_(parameters, stack + "." + name_, "self_attn", c),
+      self_branch_(parameters, stack + "." + name_ + ".self_attn_layer_norm", c),
+      feed_forward_(parameters, stack + "." + name_, c),
+      feed_forward_branch_(parameters, stack + "." + name_ + ".final_layer_norm", c) {}
+
+Var EncoderLayer::operator()(const Var& x, const Segments& source, const RowPositions& positions) const {
+  const Tape::Scope scope(x.tape(), name_);
+  const Var attended = self_branch_(x, [&](const Var& h) {
+    return self_attention_.attend(h, source, positions, self_attention_.project(h, source, positions), false);
+  });
+  return feed_forward_branch_(attended, feed_forward_);
+}
+
+DecoderLayer::DecoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& c)
+    : name_(layer_name(index)),
+      index_(index),
+      self_attention_(parameters, stack + "." + name_, "self_attn", c),
+      self_branch_(parameters, stack + "." + name_ + ".self_attn_layer_norm", c),
+      cross_attention_(parameters, stack + "." + name_, "encoder_attn", c),
+      cross_branch_(parameters, stack + "." + name_ + ".encoder_attn_layer_norm", c),
+      feed_forward_(parameters, stack + "." + name_, c),
+      feed_forward_branch_(parameters, stack + "." + name_ + ".final_layer_norm", c) {}
+
+AttentionMemory DecoderLayer::project_source(const Var& encoded, const Segments& source,
+                                             const RowPositions& positions) const {
+  const Tape::Scope scope(encoded.tape(), name_);
+  return cross_attention_.project(encoded, source, positions);
+}
+
+Var DecoderLayer::operator()(const Var& x, const DecoderRows& rows, const AttentionMemory& source,
+                             KeyValueCache* cache) const {
+  const Tape::Scope scope(x.tape(), name_);
+  const Var self_attended = self_branch_(x, [&](const Var& h) {
+    AttentionMemory memory = self_attention_.project(h, rows.segments, rows.positions);
+    if (cache) memory = cache->extend(index_, memory);
+    return self_attention_.attend(h, rows.segments, rows.positions, memory, true);
+  });
+  const Var attended = cross_branch_(self_attended, [&](const Var& h) {
+    return cross_attention_.attend(h, rows.by_sentence, rows.cross_positions, source, false);
+  });
+  return feed_forward_branch_(attended, feed_forward_);
+}
+
+}  // namespace gyre

@@ -1,0 +1,82 @@
+// The encoder's and the decoder's layer: residual branches around attention and feed-forward blocks.
+#pragma once
+
+#include <string>
+
+#include "models/modules/attention.h"
+#include "models/modules/key_value_cache.h"
+
+namespace gyre {
+
+// post: norm(x + dropout(f(x))); pre: x + dropout(f(norm(x))).
+class ResidualBranch {
+ public:
+  ResidualBranch(Parameters& parameters, const std::string& norm_name, const LayerConfig& config);
+
+  template <class F>
+  Var operator()(const Var& x, const F& f) const {
+    if (placement_ == NormPlacement::pre) return residual_dropout(x, f(norm_(x)), dropout_);
+    return norm_(residual_dropout(x, f(x), dropout_));
+  }
+
+ private:
+  LayerNormLayer norm_;
+  NormPlacement placement_;
+  double dropout_;
+};
+
+// fc2(dropout(activation(fc1(x))))
+class FeedForward {
+ public:
+  FeedForward(Parameters& parameters, const std::string& parent, const LayerConfig& config);
+  Var operator()(const Var& x) const;
+
+ private:
+  LinearLayer fc1_, fc2_;
+  Activation activation_;
+  double dropout_;
+};
+
+class EncoderLayer {
+ public:
+  EncoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& config);
+  Var operator()(const Var& x, const Segments& source, const RowPositions& positions) const;
+
+ private:
+  std::string name_;
+  AttentionBlock self_attention_;
+  ResidualBranch self_branch_;
+  FeedForward feed_forward_;
+  ResidualBranch feed_forward_branch_;
+};
+
+// What the layers of a decoder share for one batch.
+struct DecoderRows {
+  Segments segments;             // rows that attend to one another: sentences, or single hypotheses
+  Segments by_sentence;          // rows by the source that they attend to
+  RowPositions positions;        // for the self-attention
+  RowPositions cross_positions;  // of the queries of the cross-attention
+};
+
+class DecoderLayer {
+ public:
+  DecoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& config);
+
+  // Keys and values of the cross-attention.
+  AttentionMemory project_source(const Var& encoded, const Segments& source, const RowPositions& positions) const;
+
+  // With a cache the self-attention also sees the tokens that it holds; the rows' own are appended to it.
+  Var operator()(const Var& x, const DecoderRows& rows, const AttentionMemory& source, KeyValueCache* cache) const;
+
+ private:
+  std::string name_;
+  int index_;
+  AttentionBlock self_attention_;
+  ResidualBranch self_branch_;
+  AttentionBlock cross_attention_;
+  ResidualBranch cross_branch_;
+  FeedForward feed_forward_;
+  ResidualBranch feed_forward_branch_;
+};
+
+}  // namespace gyre

@@ -1,0 +1,28 @@
+#include "models/modules/linear.h"
+
+namespace gyre {
+
+static Init scaled_xavier(int64_t in, int64_t out, double gain) {
+  Init init = Init::xavier(in, out);
+  init.value *= gain;
+  return init;
+}
+
+LinearLayer::LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, double gain)
+    : weight_(&parameters.add(name + ".weight", {out, in}, scaled_xavier(in, out, gain))),
+      bias_(&parameters.add(name + ".bias", {out}, Init::constant(0), /*decay=*/false)) {}
+
+Var LinearLayer::operator()(const Var& x) const {
+  return linear(x, x.tape().parameter(*weight_), x.tape().parameter(*bias_));
+}
+
+LayerNormLayer::LayerNormLayer(Parameters& parameters, const std::string& name, int64_t dim, double epsilon)
+    : gamma_(&parameters.add(name + ".weight", {dim}, Init::constant(1), /*decay=*/false)),
+      beta_(&parameters.add(name + ".bias", {dim}, Init::constant(0), /*decay=*/false)),
+      epsilon_(epsilon) {}
+
+Var LayerNormLayer::operator()(const Var& x) const {
+  return layer_norm(x, x.tape().parameter(*gamma_), x.tape().parameter(*beta_), epsilon_);
+}
+
+}  // namespace gyre

@@ -1,0 +1,30 @@
+// The layers with parameters of their own: linear and layer norm. Each registers its parameters under `name`.
+#pragma once
+
+#include <string>
+
+#include "autograd/ops.h"
+
+namespace gyre {
+
+// y = x w^T + bias, w(out, in). Weight: Glorot uniform, its bound times `gain`; bias: zeros.
+class LinearLayer {
+ public:
+  LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, double gain = 1);
+  Var operator()(const Var& x) const;
+
+ private:
+  Parameter *weight_, *bias_;
+};
+
+class LayerNormLayer {
+ public:
+  LayerNormLayer(Parameters& parameters, const std::string& name, int64_t dim, double epsilon);
+  Var operator()(const Var& x) const;
+
+ private:
+  Parameter *gamma_, *beta_;
+  double epsilon_;
+};
+
+}  // namespace gyre

@@ -1,0 +1,44 @@
+// Rotary position embedding (Su et al. 2021, eq. 14-16, 34): queries and keys of each head turned by
+// position * theta_j, theta_j = base^(-2j / dims), j = 0 .. dims/2 - 1, so that q_m . k_n depends on m - n.
+// Learnable frequencies are theta plus a trained offset that starts at zero, shared by the layers of a stack.
+#include <cmath>
+
+#include "models/position/position.h"
+
+namespace gyre {
+namespace {
+
+class Rope final : public PositionEncoding {
+ public:
+  explicit Rope(const PositionContext& c) {
+    const int64_t width = c.dim / c.heads, dims = c.config.rotary_dims == 0 ? width : c.config.rotary_dims;
+    require(dims % 2 == 0, "[rope] rotary dims must be even, got ", dims);
+    require(dims > 0 && dims <= width, "[rope] rotary dims must be between 2 and the width of a head, ", width,
+            ", got ", dims);
+    require(c.config.rope_base > 0, "[rope] base must be positive, got ", c.config.rope_base);
+    rotary_ = {.heads = int(c.heads), .dims = int(dims), .pairs = c.config.rope_pairs};
+    frequencies_ = Tensor::empty({dims / 2}, DType::f64);
+    for (int64_t j = 0; j < dims / 2; ++j)
+      frequencies_.data<double>()[j] = std::pow(c.config.rope_base, -2.0 * double(j) / double(dims));
+    if (c.config.rope_learnable)
+      offsets_ = &c.parameters.add(c.name + ".frequency_offsets", {dims / 2}, Init::constant(0), /*decay=*/false);
+  }
+
+  Var rotate(const Var& x, const Tensor& positions) const override {
+    Tape& tape = x.tape();
+    Var frequencies = tape.constant(frequencies_.to(x.value().dtype()));
+    if (offsets_) frequencies = add(frequencies, tape.parameter(*offsets_));
+    return rope(x, frequencies, positions, rotary_);
+  }
+
+ private:
+  Rotary rotary_;
+  Tensor frequencies_;
+  Parameter* offsets_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<PositionEncoding> make_rope(const PositionContext& context) { return std::make_unique<Rope>(context); }
+
+}  // namespace gyre

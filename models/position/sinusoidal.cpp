@@ -1,0 +1,52 @@
+// Sinusoidal positions (Vaswani et al. 2017, 3.5), added to the embeddings; positions start at 0. D = dim.
+//   half-split (tensor2tensor, fairseq, Marian): PE(p, i) = sin(p w_i), PE(p, i + D/2) = cos(p w_i),
+//                                                w_i = 10000^(-i / (D/2 - 1)), i = 0 .. D/2 - 1
+//   interleaved (the paper's text):              PE(p, 2i) = sin(p w_i), PE(p, 2i + 1) = cos(p w_i),
+//                                                w_i = 10000^(-2i / D)
+#include <cmath>
+
+#include "models/position/position.h"
+
+namespace gyre {
+namespace {
+
+class Sinusoidal final : public PositionEncoding {
+ public:
+  explicit Sinusoidal(const PositionContext& c) {
+    const bool half_split = c.config.sinusoid_layout == SinusoidLayout::half_split;
+    require(c.config.max_positions >= 1, "[sinusoidal] max_positions must be at least 1, got ", c.config.max_positions);
+    require(c.dim % 2 == 0, "[sinusoidal] dim must be even, got ", c.dim);
+    require(!half_split || c.dim >= 4, "[sinusoidal] the half-split layout needs dim of at least 4, got ", c.dim);
+    table_ = Tensor::empty({c.config.max_positions, c.dim}, DType::f64);
+    const int64_t half = c.dim / 2;
+    for (int64_t i = 0; i < half; ++i) {
+      const double exponent = half_split ? double(i) / double(half - 1) : double(i) / double(half);
+      const double frequency = std::pow(10000.0, -exponent);
+      const int64_t sine = half_split ? i : 2 * i, cosine = half_split ? i + half : 2 * i + 1;
+      for (int64_t p = 0; p < c.config.max_positions; ++p) {
+        table_.data<double>()[p * c.dim + sine] = std::sin(double(p) * frequency);
+        table_.data<double>()[p * c.dim + cosine] = std::cos(double(p) * frequency);
+      }
+    }
+    table_f32_ = table_.to(DType::f32);
+  }
+
+  Var add_to_embeddings(const Var& x, const Tensor& positions) const override {
+    check_positions("sinusoidal", positions, longest());
+    const Tensor& table = x.value().dtype() == DType::f64 ? table_ : table_f32_;
+    return add(x, embedding(x.tape().constant(table), positions));
+  }
+
+  int64_t longest() const override { return table_.dim(0); }
+
+ private:
+  Tensor table_, table_f32_;
+};
+
+}  // namespace
+
+std::unique_ptr<PositionEncoding> make_sinusoidal(const PositionContext& context) {
+  return std::make_unique<Sinusoidal>(context);
+}
+
+}  // namespace gyre

@@ -1,0 +1,159 @@
+"""Writes ops.json: forward and gradients of every op by independent implementations (PyTorch in float64; rotary
+embedding as a product of complex numbers; Philox from its paper), for tests/autograd/golden_test.cpp.
+
+    python make_golden.py        # needs torch; the result is committed, the tests need no Python
+"""
+
+import json
+import math
+import pathlib
+
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(20240607)
+torch.set_default_dtype(torch.float64)
+
+
+def numbers(*shape, scale=1.0):
+    """Normal numbers on a grid of 1/32: short in the file, and exact in float32 too."""
+    return torch.round(torch.randn(*shape) * scale * 32) / 32
+
+
+def flat(t):
+    return {"shape": list(t.shape), "data": t.detach().flatten().tolist()}
+
+
+def case(op, name, inputs, function, **attributes):
+    """inputs: a dict of tensors, in the order of the op's arguments; function(*inputs) -> output."""
+    leaves = {k: v.clone().requires_grad_() for k, v in inputs.items()}
+    output = function(*leaves.values())
+    cotangent = numbers(*output.shape)
+    output.backward(cotangent)
+    return {
+        "op": op,
+        "name": name,
+        "attributes": attributes,
+        "inputs": [{"name": k, **flat(v)} for k, v in inputs.items()],
+        "output": flat(output),
+        "cotangent": flat(cotangent),
+        "gradients": [flat(v.grad) for v in leaves.values()],
+    }
+
+
+def rope(x, frequencies, positions, heads, dims, half_split, magnitude):
+    """Each pair of features is a complex number, turned by exp(i * position * frequency)."""
+    n, d = x.shape
+    x = x.view(n, heads, d // heads)
+    rotated, tail = x[..., :dims], x[..., dims:]
+    pairs = rotated.unflatten(-1, (2, dims // 2)).transpose(-1, -2) if half_split else rotated.unflatten(-1, (dims // 2, 2))
+    angles = torch.tensor(positions, dtype=torch.float64)[:, None] * frequencies[None, :]
+    turn = torch.polar(torch.full_like(angles, magnitude), angles)[:, None, :]
+    turned = torch.view_as_real(torch.complex(pairs[..., 0], pairs[..., 1]) * turn)
+    turned = turned.transpose(-1, -2).flatten(-2) if half_split else turned.flatten(-2)
+    return torch.cat([turned, tail], dim=-1).reshape(n, d)
+
+
+def attention(q, k, v, query_lengths, key_lengths, heads, causal):
+    """PyTorch's scaled_dot_product_attention, one segment at a time."""
+    outputs = []
+    for qs, ks, vs in zip(q.split(query_lengths), k.split(key_lengths), v.split(key_lengths)):
+        split = lambda t: t.unflatten(-1, (heads, -1)).transpose(0, 1)
+        out = F.scaled_dot_product_attention(split(qs)[None], split(ks)[None], split(vs)[None], is_causal=causal)[0]
+        outputs.append(out.transpose(0, 1).flatten(-2))
+    return torch.cat(outputs)
+
+
+def philox(seed, stream, counter):
+    """Philox4x32-10, Salmon et al. 2011: key = seed, counter = (counter, stream)."""
+    mask = 0xFFFFFFFF
+    c = [counter & mask, counter >> 32, stream & mask, stream >> 32]
+    k = [seed & mask, seed >> 32]
+    for _ in range(10):
+        low, high = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [(high >> 32) ^ c[1] ^ k[0], high & mask, (low >> 32) ^ c[3] ^ k[1], low & mask]
+        k = [(k[0] + 0x9E3779B9) & mask, (k[1] + 0xBB67AE85) & mask]
+    return c
+
+
+def dropout_mask(shape, rate, seed, stream):
+    n = math.prod(shape)
+    words = [w for block in range((n + 3) // 4) for w in philox(seed, stream, block)][:n]
+    return torch.tensor([float(w >= rate * 2**32) for w in words]).view(shape)
+
+
+def rope_case(name, heads, width, dims, half_split, magnitude, positions):
+    frequencies = torch.round(10000.0 ** (-2 * torch.arange(dims // 2) / dims) * 1024) / 1024
+    inputs = {"x": numbers(len(positions), heads * width), "frequencies": frequencies}
+    attributes = dict(positions=positions, heads=heads, dims=dims, half_split=half_split, magnitude=magnitude)
+    return case("rope", name, inputs, lambda x, f: rope(x, f, **attributes), **attributes)
+
+
+def attention_case(name, query_lengths, key_lengths, heads, width, causal):
+    d, nq, nk = heads * width, sum(query_lengths), sum(key_lengths)
+    inputs = {"q": numbers(nq, d), "k": numbers(nk, d), "v": numbers(nk, d)}
+    attributes = dict(query_lengths=query_lengths, key_lengths=key_lengths, heads=heads, causal=causal)
+    return case("attention", name, inputs, lambda q, k, v: attention(q, k, v, **attributes), **attributes)
+
+
+def cross_entropy_case(name, rows, classes, smoothing, ignore):
+    targets = torch.randint(classes, (rows,))
+    targets[: 2 * ignore : 2] = -1
+    loss = lambda x: F.cross_entropy(x, targets, ignore_index=-1, reduction="sum", label_smoothing=smoothing).view(1)
+    inputs = {"logits": numbers(rows, classes, scale=2)}
+    return case("cross_entropy", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing)
+
+
+def linear_cross_entropy_case(name, rows, width, classes, smoothing):
+    targets = torch.randint(classes, (rows,))
+    targets[0] = -1
+    loss = lambda x, w: F.cross_entropy(
+        F.linear(x, w), targets, ignore_index=-1, reduction="sum", label_smoothing=smoothing
+    ).view(1)
+    inputs = {"x": numbers(rows, width), "w": numbers(classes, width)}
+    return case("linear_cross_entropy", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing)
+
+
+def dropout_case(name, shape, rate, seed, stream, residual):
+    mask = dropout_mask(shape, rate, seed, stream)
+    inputs = {"x": numbers(*shape)}
+    if residual:
+        inputs["residual"] = numbers(*shape)
+    function = lambda x, r=0: r + x * mask / (1 - rate)
+    return case("dropout", name, inputs, function, rate=rate, seed=seed, stream=stream)
+
+
+def cases():
+    linear = {"x": numbers(7, 9), "w": numbers(5, 9), "bias": numbers(5)}
+    yield case("linear", "bias", linear, F.linear)
+    yield case("linear", "no bias", {"x": numbers(1, 17), "w": numbers(3, 17)}, F.linear)
+    yield case("add", "", {"a": numbers(3, 5), "b": numbers(3, 5)}, torch.add)
+    yield case("relu", "", {"x": numbers(5, 7) + 1 / 64}, F.relu)
+    yield case("gelu", "", {"x": numbers(5, 17, scale=2)}, F.gelu)
+    for rows, d, epsilon in (7, 9, 1e-5), (1, 33, 1e-5), (3, 4, 0.1):
+        inputs = {"x": numbers(rows, d, scale=2), "gamma": numbers(d), "beta": numbers(d)}
+        function = lambda x, g, b: F.layer_norm(x, (d,), g, b, epsilon)
+        yield case("layer_norm", f"width {d}", inputs, function, epsilon=epsilon)
+    ids = [4, 0, 4, 2, 4, 1]
+    function = lambda t: F.embedding(torch.tensor(ids), t) * 2.5
+    yield case("embedding", "repeats", {"table": numbers(6, 5)}, function, ids=ids, factor=2.5)
+    for half_split in False, True:
+        layout = "half split" if half_split else "interleaved"
+        yield rope_case(layout, 2, 8, 8, half_split, 1.0, [0, 1, 2, 3, 0, 1, 9])
+        yield rope_case(layout + ", partial, magnitude", 3, 7, 4, half_split, 1.25, [5, 6, 700, 0])
+    yield attention_case("self", [1, 5, 3], [1, 5, 3], 2, 4, False)
+    yield attention_case("causal", [1, 6, 2], [1, 6, 2], 2, 4, True)
+    yield attention_case("cross", [2, 1, 4], [3, 5, 1], 3, 5, False)
+    yield cross_entropy_case("plain", 5, 7, 0.0, 0)
+    yield cross_entropy_case("smoothing, ignored rows", 7, 11, 0.1, 2)
+    yield linear_cross_entropy_case("smoothing", 6, 5, 9, 0.1)
+    yield dropout_case("plain", (9, 15), 0.3, 0x123456789ABCDEF0, 0xFEDCBA9876543210, False)
+    yield dropout_case("residual", (3, 7), 0.5, 1, 2, True)
+
+
+# The known answers of Random123, which publishes the generator.
+assert philox(0, 0, 0) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+assert philox(2**64 - 1, 2**64 - 1, 2**64 - 1) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
+
+lines = ",\n".join(json.dumps(c) for c in cases())
+pathlib.Path(__file__).with_name("ops.json").write_text(f"[\n{lines}\n]\n")

@@ -1,0 +1,91 @@
+// The sums that come with a loss: what metrics and the global token count are made of.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/gradcheck.h"
+#include "autograd/ops.h"
+#include "tests/autograd/op_run.h"
+
+using namespace gyre;
+
+namespace {
+
+constexpr int64_t kRows = 2100, kClasses = 9, kWidth = 4;  // several chunks of linear_cross_entropy
+
+Tensor some_targets() {
+  std::vector<int32_t> targets;
+  for (int64_t i = 0; i < kRows; ++i) targets.push_back(i % 5 == 3 ? -1 : int32_t(i * i % kClasses));
+  return Tensor::from<int32_t>({kRows}, targets);
+}
+
+CrossEntropySums direct_sums(const Tensor& logits, const Tensor& targets, double smoothing) {
+  CrossEntropySums sums;
+  for (int64_t i = 0; i < logits.rows(); ++i) {
+    const int32_t target = targets.data<int32_t>()[i];
+    if (target < 0) continue;
+    const double* x = logits.data<double>() + i * kClasses;
+    double normaliser = 0, mean = 0;
+    for (int64_t j = 0; j < kClasses; ++j) {
+      normaliser += std::exp(x[j]);
+      mean += x[j] / kClasses;
+    }
+    const double nll = std::log(normaliser) - x[target];
+    sums.nll += nll;
+    sums.loss += (1 - smoothing) * nll + smoothing * (std::log(normaliser) - mean);
+    sums.tokens += 1;
+    sums.correct += std::max_element(x, x + kClasses) == x + target;
+  }
+  return sums;
+}
+
+void check_sums(const CrossEntropySums& actual, const CrossEntropySums& expected, double epsilon) {
+  CHECK_EQ(actual.loss, doctest::Approx(expected.loss).epsilon(epsilon));
+  CHECK_EQ(actual.nll, doctest::Approx(expected.nll).epsilon(epsilon));
+  CHECK_EQ(actual.tokens, expected.tokens);
+  CHECK_EQ(actual.correct, expected.correct);
+}
+
+}  // namespace
+
+TEST_CASE("cross-entropy's sums: loss, nll, tokens, correct") {
+  const Tensor x = normal_tensor({kRows, kWidth}, DType::f64, 31, 0);
+  const Tensor w = normal_tensor({kClasses, kWidth}, DType::f64, 31, 1), targets = some_targets();
+  for (Kernels* kernels : available_cpu_kernels()) {
+    for (double smoothing : {0.0, 0.1}) {
+      Tape tape(*kernels, {});
+      const Var vx = tape.leaf(x), vw = tape.leaf(w), logits = linear(vx, vw);
+      const CrossEntropySums expected = direct_sums(logits.value(), targets, smoothing);
+      CHECK_GT(expected.correct, 0);
+      const LossResult plain = cross_entropy(logits, targets, smoothing);
+      check_sums(plain.sums, expected, 1e-12);
+      CHECK_EQ(*plain.loss.value().data<double>(), plain.sums.loss);
+      const LossResult fused = linear_cross_entropy(vx, vw, targets, smoothing);
+      check_sums(fused.sums, expected, 1e-12);
+      CHECK_EQ(*fused.loss.value().data<double>(), fused.sums.loss);
+      const LossResult narrow =
+          linear_cross_entropy(tape.leaf(x.to(DType::f32)), tape.leaf(w.to(DType::f32)), targets, smoothing);
+      check_sums(narrow.sums, expected, 1e-5);
+    }
+  }
+}
+
+TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
+  const Tensor x = normal_tensor({kRows, kWidth}, DType::f32, 31, 0);
+  const Tensor w = normal_tensor({kClasses, kWidth}, DType::f32, 31, 1), targets = some_targets();
+  Tape training(cpu_kernels(), {}), evaluating(cpu_kernels(), {.record = false});
+  const auto sums_on = [&](Tape& tape) { return linear_cross_entropy(tape.leaf(x), tape.leaf(w), targets, 0.1).sums; };
+  CHECK_EQ(sums_on(evaluating).loss, sums_on(training).loss);
+}
+
+TEST_CASE("the loss stays finite for logits of any size") {
+  const Tensor logits = Tensor::from<float>({2, 3}, std::vector<float>{1e30f, -1e30f, 0, -500, -501, -502});
+  const Tensor targets = Tensor::from<int32_t>({2}, std::vector<int32_t>{0, 0});
+  Tape tape(cpu_kernels(), {});
+  const Var x = tape.leaf(logits);
+  const LossResult result = cross_entropy(x, targets, 0);
+  CHECK_EQ(result.sums.loss, doctest::Approx(std::log1p(std::exp(-1.0) + std::exp(-2.0))).epsilon(1e-4));
+  tape.backward(result.loss);
+  for (float g : tape.gradient(x).span<float>()) CHECK(std::isfinite(g));
+}

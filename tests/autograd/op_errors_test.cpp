@@ -1,0 +1,97 @@
+// Ops check their arguments, name themselves, and say what was expected and what came.
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "autograd/ops.h"
+
+using namespace gyre;
+
+namespace {
+
+struct Fixture {
+  Tape tape{cpu_kernels(), {.training = true}};
+  Var matrix(int64_t rows, int64_t cols) { return tape.leaf(Tensor::zeros({rows, cols})); }
+  Var vector(int64_t n) { return tape.leaf(Tensor::zeros({n})); }
+  Tensor ids(const std::vector<int32_t>& values) { return Tensor::from<int32_t>({int64_t(values.size())}, values); }
+};
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Fixture, "linear") {
+  CHECK_EQ(message_of([&] { linear(matrix(3, 4), matrix(2, 5)); }),
+           "[linear] expected x(n,d) and w(o,d), got (3, 4) and (2, 5)");
+  CHECK_EQ(message_of([&] { linear(matrix(3, 4), matrix(2, 4), vector(3)); }),
+           "[linear] the bias must be (2), got (3)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "add and residual_dropout") {
+  CHECK_EQ(message_of([&] { add(matrix(3, 4), matrix(4, 3)); }), "[add] shapes must be equal, got (3, 4) and (4, 3)");
+  CHECK_EQ(message_of([&] { residual_dropout(matrix(3, 4), matrix(4, 3), 0.1); }),
+           "[residual_dropout] shapes must be equal, got (3, 4) and (4, 3)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "dropout rates") {
+  CHECK_EQ(message_of([&] { dropout(matrix(1, 1), 1); }), "[dropout] the rate must be at least 0 and below 1, got 1");
+  CHECK_EQ(message_of([&] { residual_dropout(matrix(1, 1), matrix(1, 1), -0.5); }),
+           "[residual_dropout] the rate must be at least 0 and below 1, got -0.5");
+  const Segments one = Segments::from_lengths({1});
+  CHECK_EQ(message_of([&] { attention(matrix(1, 1), matrix(1, 1), matrix(1, 1), one, one, {.dropout = 1.5}); }),
+           "[attention] the rate must be at least 0 and below 1, got 1.5");
+}
+
+TEST_CASE_FIXTURE(Fixture, "layer_norm") {
+  CHECK_EQ(message_of([&] { layer_norm(matrix(3, 4), vector(3), vector(4)); }),
+           "[layer_norm] gamma and beta must be (4), got (3) and (4)");
+}
+
+TEST_CASE_FIXTURE(Fixture, "embedding") {
+  CHECK_EQ(message_of([&] {
+             embedding(matrix(3, 4), ids({0, 3}));
+           }),
+           "[embedding] ids must be below the table's 3 rows, got 3");
+  CHECK_EQ(message_of([&] { embedding(matrix(3, 4), ids({-1})); }),
+           "[embedding] ids must be below the table's 3 rows, got -1");
+}
+
+TEST_CASE_FIXTURE(Fixture, "rope") {
+  CHECK_EQ(message_of([&] { rope(matrix(1, 8), vector(3), ids({0}), {.dims = 7}); }),
+           "[rope] rotary dims must be even, got 7");
+  CHECK_EQ(message_of([&] { rope(matrix(1, 8), vector(3), ids({0}), {.heads = 2, .dims = 6}); }),
+           "[rope] rotary dims must be between 2 and the head width 4, got 6");
+  CHECK_EQ(message_of([&] { rope(matrix(1, 8), vector(3), ids({0}), {.dims = 8}); }),
+           "[rope] expected 4 frequencies, got (3)");
+  CHECK_EQ(message_of([&] {
+             rope(matrix(1, 8), vector(4), ids({0, 1}), {.dims = 8});
+           }),
+           "[rope] expected 1 positions, got 2");
+}
+
+TEST_CASE_FIXTURE(Fixture, "attention") {
+  const Segments three = Segments::from_lengths({1, 2}), two = Segments::from_lengths({2});
+  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(3, 4), matrix(3, 4), three, three, {.heads = 3}); }),
+           "[attention] the width 4 must be a multiple of the 3 heads");
+  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(3, 4), matrix(3, 2), three, three, {}); }),
+           "[attention] q, k and v must have the same width, got (3, 4), (3, 4), (3, 2)");
+  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(2, 4), matrix(2, 4), three, two, {}); }),
+           "[attention] expected as many segments of keys as of queries, 2, got 1");
+  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(4, 4), matrix(4, 4), three, three, {}); }),
+           "[attention] the segments cover 3 queries and 3 keys, got 3 and 4");
+}
+
+TEST_CASE_FIXTURE(Fixture, "losses") {
+  CHECK_EQ(message_of([&] { cross_entropy(matrix(2, 3), ids({0}), 0); }), "[cross_entropy] expected 2 targets, got 1");
+  CHECK_EQ(message_of([&] { cross_entropy(matrix(1, 3), ids({3}), 0); }),
+           "[cross_entropy] targets must be below the vocabulary's size 3, got 3");
+  CHECK_EQ(message_of([&] { linear_cross_entropy(matrix(1, 3), matrix(5, 4), ids({0}), 0); }),
+           "[linear_cross_entropy] expected x(n,d) and w(v,d), got (1, 3) and (5, 4)");
+}

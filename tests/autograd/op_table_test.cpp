@@ -1,0 +1,117 @@
+// Every row of the op table: against the reference, against finite differences, frozen, accumulating, on many threads.
+#include <doctest/doctest.h>
+
+#include "tests/autograd/op_run.h"
+
+using namespace gyre;
+
+namespace {
+
+void check_against_reference(Kernels& kernels, const OpCase& row, DType dtype, double tolerance) {
+  const OpRun actual = run_op(kernels, row, dtype), expected = run_reference(row, dtype);
+  CAPTURE(row.name);
+  CAPTURE(kernels.name());
+  CHECK_LE(relative_error(actual.output, expected.output), tolerance);
+  // A gradient that is zero but for rounding is measured by the others' size.
+  const double floor = 0.1 * largest_magnitude(expected.gradients);
+  for (size_t i = 0; i < row.inputs.size(); ++i) {
+    CAPTURE(row.inputs[i].name);
+    CHECK_LE(relative_error(actual.gradients[i], expected.gradients[i], floor), tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every op agrees with its composition from basic ops") {
+  const std::vector<OpCase> rows = op_cases();
+  for (Kernels* kernels : available_cpu_kernels()) {
+    for (const OpCase& row : rows) {
+      check_against_reference(*kernels, row, DType::f64, 1e-11);
+      check_against_reference(*kernels, row, DType::f32, 5e-5);
+    }
+  }
+}
+
+TEST_CASE("every op agrees with finite differences") {
+  const ThreadsInScope one_thread(1);  // thousands of small calls: on a busy machine threads would only wait
+  for (const OpCheck& check : run_gradcheck("all", cpu_kernels())) {
+    for (const GradcheckResult& result : check.inputs) {
+      CAPTURE(check.op);
+      CAPTURE(result.input);
+      CAPTURE(result.worst_index);
+      CAPTURE(result.analytic);
+      CAPTURE(result.numeric);
+      CAPTURE(result.error);
+      CHECK(result.passed);
+    }
+    CHECK(check.passed);
+  }
+}
+
+TEST_CASE("a frozen input gets no gradient and changes no other") {
+  for (const OpCase& row : op_cases()) {
+    const OpRun full = run_op(cpu_kernels(), row, DType::f32);
+    for (size_t frozen = 0; frozen < row.inputs.size(); ++frozen) {
+      CAPTURE(row.name);
+      CAPTURE(row.inputs[frozen].name);
+      const OpRun run = run_op(cpu_kernels(), row, DType::f32, int(frozen));
+      CHECK(same_bits(run.output, full.output));
+      for (size_t i = 0; i < row.inputs.size(); ++i) {
+        CHECK(same_bits(run.gradients[i], i == frozen ? Tensor() : full.gradients[i]));
+      }
+    }
+  }
+}
+
+TEST_CASE("an op of constants records nothing") {
+  for (const OpCase& row : op_cases()) {
+    CAPTURE(row.name);
+    Tape tape(cpu_kernels(), kOpCaseTape);
+    std::vector<Var> constants;
+    for (const NamedTensor& input : row.inputs) constants.push_back(tape.constant(input.value));
+    CHECK_FALSE(row.op(tape, constants).requires_gradient());
+    CHECK(tape.nodes().empty());
+  }
+}
+
+TEST_CASE("gradients of parameters add to what is there") {
+  for (const OpCase& row : op_cases()) {
+    CAPTURE(row.name);
+    const OpRun plain = run_op(cpu_kernels(), row, DType::f64);
+    Parameters parameters;
+    for (const NamedTensor& input : row.inputs) parameters.add(input.name, input.value.shape(), Init::constant(0));
+    parameters.allocate(0, DType::f64);
+    Tape tape(cpu_kernels(), kOpCaseTape);
+    std::vector<Var> inputs;
+    for (size_t i = 0; i < row.inputs.size(); ++i) {
+      parameters[i].value.copy_from(row.inputs[i].value);
+      inputs.push_back(tape.parameter(parameters[i]));
+    }
+    for (double& g : parameters.gradients().span<double>()) g = 0.5;
+    const Var output = row.op(tape, inputs);
+    tape.backward(output, normal_tensor(output.shape(), DType::f64, 3, 0));
+    for (size_t i = 0; i < row.inputs.size(); ++i) {
+      CAPTURE(row.inputs[i].name);
+      Tensor expected = plain.gradients[i].clone();
+      for (double& g : expected.span<double>()) g += 0.5;
+      CHECK_LE(relative_error(parameters[i].gradient, expected), 1e-13);
+    }
+  }
+}
+
+TEST_CASE("one thread and many give the same bits") {
+  const auto run_on = [](int n, const OpCase& row) {
+    const ThreadsInScope scope(n);
+    return run_op(cpu_kernels(), row, DType::f32);
+  };
+  for (const OpCase& row : op_cases()) {
+    CAPTURE(row.name);
+    const OpRun one = run_on(1, row);
+    for (int n : {2, 5}) {
+      CAPTURE(n);
+      const OpRun many = run_on(n, row);
+      CHECK(same_bits(one.output, many.output));
+      for (size_t i = 0; i < row.inputs.size(); ++i) CHECK(same_bits(one.gradients[i], many.gradients[i]));
+    }
+  }
+}

@@ -1,0 +1,306 @@
+// The tape's own rules: fan-out, parameters, observers, what is kept and for how long.
+#include "autograd/tape.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include "autograd/gradcheck.h"
+#include "autograd/ops.h"
+#include "core/memory.h"
+#include "tests/autograd/op_run.h"
+
+using namespace gyre;
+
+namespace {
+
+Tensor matrix_of(const std::vector<double>& row) { return Tensor::from<double>({1, int64_t(row.size())}, row); }
+
+std::vector<double> gradient_of(const Tape& tape, const Var& leaf) { return tape.gradient(leaf).to_vector<double>(); }
+
+// Two linear layers that share nothing, an embedding tied to the output, and a parameter that nothing uses.
+struct SmallModel {
+  Parameters parameters;
+  Parameter &table, &w, &bias, &gamma, &beta, &unused;
+
+  explicit SmallModel(DType dtype = DType::f32)
+      : table(parameters.add("table", {11, 8}, Init::normal(0.5))),
+        w(parameters.add("w", {8, 8}, Init::normal(0.5))),
+        bias(parameters.add("bias", {8}, Init::normal(0.5))),
+        gamma(parameters.add("gamma", {8}, Init::constant(1))),
+        beta(parameters.add("beta", {8}, Init::constant(0))),
+        unused(parameters.add("unused", {3}, Init::constant(0))) {
+    parameters.allocate(1, dtype);
+  }
+
+  Var loss(Tape& tape, int64_t tokens) {
+    std::vector<int32_t> ids;
+    for (int64_t i = 0; i < tokens; ++i) ids.push_back(int32_t(i * 7 % 11));
+    const Tensor id_tensor = Tensor::from<int32_t>({tokens}, ids);
+    const Var x = dropout(embedding(tape.parameter(table), id_tensor), 0.1);
+    const Var normal = layer_norm(x, tape.parameter(gamma), tape.parameter(beta));
+    const Var hidden = residual_dropout(x, gelu(linear(normal, tape.parameter(w), tape.parameter(bias))), 0.1);
+    return linear_cross_entropy(hidden, tape.parameter(table), id_tensor, 0.1).loss;
+  }
+};
+
+struct Recorder final : TapeObserver {
+  std::vector<std::string> events;
+  std::vector<std::string> ready;
+  std::function<void(const Tape&)> after;
+  void on_record(const Tape& tape, int node) override { note("record ", tape, node); }
+  void before_backward(const Tape& tape, int node) override { note("before ", tape, node); }
+  void after_backward(const Tape& tape, int node) override {
+    note("after ", tape, node);
+    if (after) after(tape);
+  }
+  void on_parameter_ready(Parameter& p) override {
+    ready.push_back(p.name);
+    events.push_back("ready " + p.name);
+  }
+
+ private:
+  void note(const char* what, const Tape& tape, int node) {
+    events.push_back(what + std::string(tape.nodes()[size_t(node)].name()));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("fan-out: the gradients of all uses add up") {
+  Tape tape(cpu_kernels(), {});
+  const Var x = tape.leaf(matrix_of({1, -2, 3}));
+  const Var y = add(add(scale(x, 2), x), add(x, scale(x, 5)));  // 9 x
+  CHECK_EQ(y.value().to_vector<double>(), std::vector<double>{9, -18, 27});
+  tape.backward(y, matrix_of({1, 10, 100}));
+  CHECK_EQ(gradient_of(tape, x), std::vector<double>{9, 90, 900});
+}
+
+TEST_CASE("one variable twice in an op") {
+  Tape tape(cpu_kernels(), {});
+  const Var x = tape.leaf(matrix_of({1, 2}));
+  tape.backward(add(x, x), matrix_of({3, 4}));
+  CHECK_EQ(gradient_of(tape, x), std::vector<double>{6, 8});
+}
+
+TEST_CASE("a gradient handed on without a copy is never written to") {
+  // Both gradients of `add` are the cotangent itself; x then gets a second one.
+  Tape tape(cpu_kernels(), {});
+  const Var x = tape.leaf(matrix_of({1, 2})), y = tape.leaf(matrix_of({5, 6}));
+  const Var twice = scale(x, 2);
+  const Tensor cotangent = matrix_of({10, 20});
+  tape.backward(add(add(x, y), twice), cotangent);
+  CHECK_EQ(gradient_of(tape, x), std::vector<double>{30, 60});
+  CHECK_EQ(gradient_of(tape, y), std::vector<double>{10, 20});
+  CHECK_EQ(cotangent.to_vector<double>(), std::vector<double>{10, 20});
+}
+
+TEST_CASE("a parameter gradient that aliases another is copied before it is added to") {
+  // w's first gradient comes through add, without a copy; the second is added in place by linear.
+  Tape tape(cpu_kernels(), {});
+  const Var w = tape.leaf(matrix_of({1, 2})), x = tape.leaf(matrix_of({3, 4})), other = tape.leaf(matrix_of({0}));
+  const Var product = linear(x, w);  // 11
+  const Var y = add(linear(add(w, x), tape.constant(matrix_of({1, 1}))), add(product, other));
+  tape.backward(y, matrix_of({1}));
+  CHECK_EQ(gradient_of(tape, w), std::vector<double>{4, 5});
+  CHECK_EQ(gradient_of(tape, x), std::vector<double>{2, 3});
+  CHECK_EQ(gradient_of(tape, other), std::vector<double>{1});
+}
+
+TEST_CASE("backward starts at any node, and what does not lead to it gets nothing") {
+  Tape tape(cpu_kernels(), {});
+  const Var x = tape.leaf(matrix_of({1})), y = tape.leaf(matrix_of({1}));
+  const Var early = scale(x, 3);
+  add(early, scale(y, 5));
+  tape.backward(early);
+  CHECK_EQ(gradient_of(tape, x), std::vector<double>{3});
+  CHECK_FALSE(tape.gradient(y).defined());
+}
+
+TEST_CASE("parameters: gradients of two backward passes add up") {
+  SmallModel model(DType::f64);
+  const auto pass = [&] {
+    Tape tape(cpu_kernels(), {});
+    tape.backward(model.loss(tape, 6));
+  };
+  pass();
+  const Tensor once = model.parameters.gradients().clone();
+  pass();
+  const Tensor twice = model.parameters.gradients().clone();
+  CHECK_GT(largest_magnitude({once}), 0.1);
+  cpu_kernels().scale(once, once, 2);
+  CHECK_LE(relative_error(twice, once), 1e-14);
+}
+
+TEST_CASE("a parameter used in several places is one leaf") {
+  SmallModel model;
+  Tape tape(cpu_kernels(), {});
+  CHECK_EQ(tape.parameter(model.w).node(), tape.parameter(model.w).node());
+}
+
+TEST_CASE("parameters of two stores are not mixed in silence") {
+  SmallModel a, b;
+  Tape tape(cpu_kernels(), {});
+  tape.parameter(a.w);
+  CHECK_THROWS_AS(tape.parameter(b.w), Error);
+}
+
+TEST_CASE("on_parameter_ready: once per parameter in use, when its gradient is final") {
+  SmallModel model;
+  Tape tape(cpu_kernels(), {.training = true, .seed = 1});
+  Recorder recorder;
+  tape.add_observer(recorder);
+  const Var loss = model.loss(tape, 6);
+  CHECK(recorder.ready.empty());
+  tape.backward(loss);
+  // Backward meets w and bias first, then gamma and beta; the tied table is final after its other end only.
+  CHECK_EQ(recorder.ready, std::vector<std::string>{"w", "bias", "gamma", "beta", "table"});
+  CHECK_EQ(recorder.events.back(), "ready table");
+}
+
+TEST_CASE("on_parameter_ready: the gradient does not change afterwards") {
+  struct Keeper final : TapeObserver {
+    std::vector<std::pair<Parameter*, Tensor>> seen;
+    void on_parameter_ready(Parameter& p) override { seen.emplace_back(&p, p.gradient.clone()); }
+  } keeper;
+  SmallModel model;
+  Tape tape(cpu_kernels(), {});
+  tape.add_observer(keeper);
+  tape.backward(model.loss(tape, 6));
+  CHECK_EQ(keeper.seen.size(), 5);
+  for (const auto& [parameter, gradient] : keeper.seen) CHECK(same_bits(parameter->gradient, gradient));
+}
+
+TEST_CASE("a parameter that is not trainable is a constant") {
+  SmallModel model;
+  model.w.trainable = false;
+  Tape tape(cpu_kernels(), {});
+  Recorder recorder;
+  tape.add_observer(recorder);
+  tape.backward(model.loss(tape, 6));
+  CHECK_EQ(recorder.ready, std::vector<std::string>{"bias", "gamma", "beta", "table"});
+  CHECK_EQ(largest_magnitude({model.w.gradient}), 0);
+  CHECK_GT(largest_magnitude({model.bias.gradient}), 0);
+}
+
+TEST_CASE("observers see every op in order: forward, then backward from the end") {
+  Tape tape(cpu_kernels(), {});
+  Recorder first, second;
+  tape.add_observer(first);
+  tape.add_observer(second);
+  const Var x = tape.leaf(matrix_of({1, 2}));
+  const Var scaled = scale(x, 2), rectified = relu(x);
+  tape.backward(add(scaled, rectified), matrix_of({1, 1}));
+  const std::vector<std::string> expected{"record scale", "record relu", "record add",   "before add", "after add",
+                                          "before relu",  "after relu",  "before scale", "after scale"};
+  CHECK_EQ(first.events, expected);
+  CHECK_EQ(second.events, expected);
+}
+
+TEST_CASE("scopes name the module that records") {
+  Tape tape(cpu_kernels(), {});
+  const Var x = tape.leaf(matrix_of({1}));
+  const auto module = [&] { return tape.nodes()[size_t(scale(x, 2).node())].module; };
+  {
+    const Tape::Scope encoder(tape, "encoder");
+    {
+      const Tape::Scope layer(tape, "layer.0");
+      CHECK_EQ(module(), "encoder.layer.0");
+    }
+    CHECK_EQ(module(), "encoder");
+  }
+  CHECK_EQ(module(), "");
+}
+
+TEST_CASE("a tape that does not record keeps nothing") {
+  SmallModel model;
+  Tape tape(cpu_kernels(), {.record = false});
+  const size_t before = memory_stats().active_bytes;
+  {
+    const Var loss = model.loss(tape, 64);
+    CHECK(tape.nodes().empty());
+    CHECK_FALSE(loss.requires_gradient());
+    CHECK_THROWS_AS(tape.backward(loss), Error);
+  }
+  CHECK_EQ(memory_stats().active_bytes, before);
+}
+
+TEST_CASE("backward frees what was saved as it goes") {
+  const Tensor start = Tensor::zeros({64, 64});
+  Tape tape(cpu_kernels(), {});
+  Var y = tape.leaf(start);
+  const Var leaf = y;
+  for (int i = 0; i < 20; ++i) y = gelu(y);
+  const size_t recorded = memory_stats().active_bytes;
+  size_t last = recorded, after_half = 0, peak = 0;
+  Recorder recorder;
+  int nodes = 0;
+  recorder.after = [&](const Tape&) {
+    last = memory_stats().active_bytes;
+    peak = std::max(peak, last);
+    if (++nodes == 10) after_half = last;
+  };
+  tape.add_observer(recorder);
+  tape.backward(y, normal_tensor({64, 64}, DType::f32, 1, 0));
+  CHECK_EQ(nodes, 20);
+  CHECK_LE(peak, recorded + 4 * start.bytes());  // the cotangent and gradients in flight: not one gradient per node
+  CHECK_LE(after_half, recorded - 5 * start.bytes());
+  CHECK_LE(last, recorded - 15 * start.bytes());
+}
+
+TEST_CASE("a step repeated makes no system allocation") {
+  SmallModel model;
+  const auto step = [&](uint64_t seed) {
+    Tape tape(cpu_kernels(), {.training = true, .seed = seed});
+    tape.backward(model.loss(tape, 100));
+    model.parameters.gradients().zero();
+  };
+  step(1);
+  const MemoryStats warm = memory_stats();
+  for (uint64_t seed = 2; seed < 6; ++seed) step(seed);
+  CHECK_EQ(memory_stats().system_allocations, warm.system_allocations);
+  CHECK_EQ(memory_stats().active_bytes, warm.active_bytes);
+}
+
+TEST_CASE("dropout masks are a pure function of the tape's seed") {
+  const Tensor ones = normal_tensor({40, 30}, DType::f32, 1, 0);
+  const auto two_dropouts = [&](uint64_t seed, bool training) {
+    Tape tape(cpu_kernels(), {.training = training, .seed = seed});
+    const Var x = tape.leaf(ones);
+    return std::pair(dropout(x, 0.5).value(), dropout(x, 0.5).value());
+  };
+  const auto [a, b] = two_dropouts(7, true);
+  const auto [a_again, b_again] = two_dropouts(7, true);
+  const auto [c, d] = two_dropouts(8, true);
+  CHECK(same_bits(a, a_again));
+  CHECK(same_bits(b, b_again));
+  CHECK_FALSE(same_bits(a, b));
+  CHECK_FALSE(same_bits(a, c));
+  CHECK_FALSE(same_bits(b, d));
+  CHECK(same_bits(two_dropouts(7, false).first, ones));
+}
+
+TEST_CASE("dropout keeps 1 - rate of the elements and their expectation") {
+  const Tensor ones = Tensor::from<float>({200, 200}, std::vector<float>(40000, 1.0f));
+  for (double rate : {0.1, 0.3, 0.75}) {
+    Tape tape(cpu_kernels(), {.training = true, .seed = 3});
+    double kept = 0, sum = 0;
+    const Tensor y = dropout(tape.leaf(ones), rate).value();
+    for (float v : y.span<float>()) {
+      kept += v != 0;
+      sum += double(v);
+    }
+    CHECK_EQ(kept / 40000, doctest::Approx(1 - rate).epsilon(0.02));
+    CHECK_EQ(sum / 40000, doctest::Approx(1).epsilon(0.02));
+  }
+}
+
+TEST_CASE("backward says what is wrong") {
+  Tape tape(cpu_kernels(), {});
+  const Var x = tape.leaf(matrix_of({1, 2}));
+  const Var y = scale(x, 2);
+  CHECK_THROWS_WITH_AS(tape.backward(y), "[backward] an output of shape (1, 2) needs a cotangent", Error);
+  CHECK_THROWS_AS(tape.backward(y, matrix_of({1})), Error);
+  CHECK_THROWS_AS(tape.backward(tape.constant(matrix_of({1}))), Error);
+  CHECK_THROWS_AS(tape.gradient(tape.constant(matrix_of({1}))), Error);
+}

@@ -1,0 +1,246 @@
+#include "core/safetensors.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "tests/temporary_directory.h"
+
+using namespace gyre;
+
+namespace {
+
+// The bytes of a file: the length of the header, the header, the data.
+std::string file_bytes(const std::string& header, size_t data_bytes) {
+  const uint64_t length = header.size();
+  std::string bytes(sizeof length, '\0');
+  std::memcpy(bytes.data(), &length, sizeof length);
+  return bytes + header + std::string(data_bytes, 'd');
+}
+
+// Not flushed to disk, unlike write_file(): thousands of them.
+void write_quickly(const Path& path, const std::string& bytes) {
+  std::filesystem::remove(path);  // some file systems flush what is truncated
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string open_error(const std::string& bytes) {
+  const TemporaryDirectory directory;
+  write_quickly(directory / "f.safetensors", bytes);
+  try {
+    const SafetensorsFile file(directory / "f.safetensors");
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    CHECK(message.find((directory / "f.safetensors").string()) != std::string::npos);
+    return message;
+  }
+  return "no error";
+}
+
+void check_error(const std::string& bytes, const std::string& expected) {
+  const std::string message = open_error(bytes);
+  INFO("got: ", message);
+  CHECK(message.find(expected) != std::string::npos);
+}
+
+std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+  return R"({"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+}
+
+std::string one(const std::string& value) { return R"({"a":)" + value + "}"; }
+
+}  // namespace
+
+TEST_CASE("safetensors: round trip of every dtype and rank") {
+  const TemporaryDirectory directory;
+  const Tensor bf16 = Tensor::zeros({3}, DType::bf16);
+  static_cast<uint16_t*>(bf16.raw())[1] = 0x3F80;
+  const std::vector<NamedTensor> tensors{{"odd", bf16},
+                                         {"scalar", Tensor::from<float>(Shape(), std::vector<float>{2.5F})},
+                                         {"ids", Tensor::from<int32_t>({2, 2}, std::vector<int32_t>{1, -2, 3, -4})},
+                                         {"empty", Tensor::zeros({0, 7})},
+                                         {"w", Tensor::from<float>({1, 1, 1, 2}, std::vector<float>{0.1F, -0.0F})},
+                                         {"d", Tensor::from<double>({1}, std::vector<double>{0.1})}};
+  write_safetensors(directory / "f", tensors, {{"format", "pt"}, {"key", "vålue"}});
+  const SafetensorsFile file(directory / "f");
+  CHECK(file.metadata() == SafetensorsMetadata{{"format", "pt"}, {"key", "vålue"}});
+  CHECK(file.entries().size() == tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    INFO(name);
+    REQUIRE(file.find(name) != nullptr);
+    const auto& found = *file.find(name);
+    const Tensor read = file.read(found);
+    CHECK(read.shape() == tensor.shape());
+    CHECK(read.dtype() == tensor.dtype());
+    const bool same = tensor.bytes() == 0 || std::memcmp(read.raw(), tensor.raw(), tensor.bytes()) == 0;
+    CHECK(same);
+    const bool aligned = reinterpret_cast<uintptr_t>(file.bytes(found).data()) % dtype_bytes(tensor.dtype()) == 0;
+    CHECK(aligned);
+  }
+}
+
+TEST_CASE("safetensors: reads what the Python package wrote") {
+  const SafetensorsFile file(Path(GYRE_SOURCE_DIR) / "tests/core/golden/reference.safetensors");
+  CHECK(file.metadata() == SafetensorsMetadata{{"format", "np"}, {"note", "größer"}});
+  CHECK(file.entries().size() == 8);
+  const auto floats = [&](const char* name) { return file.read(*file.find(name)).to_vector<float>(); };
+  CHECK(floats("weight") == std::vector<float>{-0.5F, -0.25F, 0, 0.25F, 0.5F, 0.75F});
+  CHECK(file.find("weight")->shape == std::vector<int64_t>{2, 3});
+  CHECK(floats("scalar") == std::vector<float>{3.25F});
+  CHECK(floats("empty").empty());
+  CHECK(floats("name with ü and \"quotes\"") == std::vector<float>{9});
+  CHECK(file.read(*file.find("exact")).to_vector<double>() == std::vector<double>{1e300, -0.1});
+  CHECK(file.read(*file.find("ids")).to_vector<int32_t>() == std::vector<int32_t>{-7, 2147483647});
+  CHECK(file.find("positions")->dtype == "I64");
+  CHECK(file.bytes(*file.find("positions"))[8] == std::byte{1});
+  CHECK(file.bytes(*file.find("bytes"))[2] == std::byte{255});
+  CHECK_THROWS_WITH_AS(file.read(*file.find("positions")), doctest::Contains("I64 (3) has no place"), Error);
+}
+
+TEST_CASE("safetensors: f32 and f64 convert, others do not") {
+  const TemporaryDirectory directory;
+  write_safetensors(directory / "f", {{"s", Tensor::from<float>({2}, std::vector<float>{0.1F, 2})},
+                                      {"d", Tensor::from<double>({2}, std::vector<double>{0.1, 3})},
+                                      {"i", Tensor::from<int32_t>({2}, std::vector<int32_t>{1, 2})}});
+  const SafetensorsFile file(directory / "f");
+  const Tensor single = Tensor::empty({2}), twice = Tensor::empty({2}, DType::f64);
+  file.read(*file.find("d"), single);
+  CHECK(single.to_vector<float>() == std::vector<float>{0.1F, 3});
+  file.read(*file.find("s"), twice);
+  CHECK(twice.to_vector<double>() == std::vector<double>{double(0.1F), 2});
+  CHECK_THROWS_WITH_AS(file.read(*file.find("i"), single), doctest::Contains("expected F32, got I32"), Error);
+  CHECK_THROWS_WITH_AS(file.read(*file.find("s"), Tensor::empty({1, 2})),
+                       doctest::Contains("tensor \"s\": expected shape (1, 2), got (2)"), Error);
+}
+
+TEST_CASE("safetensors: a strict read names all that does not fit and changes nothing") {
+  const TemporaryDirectory directory;
+  write_safetensors(directory / "f", {{"a", Tensor::from<float>({1}, std::vector<float>{5})},
+                                      {"b", Tensor::zeros({2, 3})},
+                                      {"extra", Tensor::zeros({4})}});
+  const SafetensorsFile file(directory / "f");
+  const Tensor a = Tensor::zeros({1});
+  const auto read = [&] { read_safetensors(file, {{"a", a}, {"b", Tensor::zeros({3, 2})}, {"lost", a}}); };
+  CHECK_THROWS_WITH_AS(read(), doctest::Contains("wrong shape: b expected (3, 2), got (2, 3)"), Error);
+  CHECK_THROWS_WITH_AS(read(), doctest::Contains("missing: lost (1)"), Error);
+  CHECK_THROWS_WITH_AS(read(), doctest::Contains("unexpected: \"extra\" (4)"), Error);
+  CHECK(a.data<float>()[0] == 0);
+}
+
+TEST_CASE("safetensors: no file when a name comes twice") {
+  const TemporaryDirectory directory;
+  const Tensor t = Tensor::zeros({1});
+  CHECK_THROWS_WITH_AS(write_safetensors(directory / "f", {{"a", t}, {"a", t}}),
+                       doctest::Contains("duplicate tensor name 'a'"), Error);
+  CHECK_THROWS_AS(write_safetensors(directory / "f", {{"__metadata__", t}}), Error);
+  CHECK(!std::filesystem::exists(directory / "f"));
+}
+
+TEST_CASE("safetensors: legal headers") {
+  CHECK(open_error(file_bytes("{}", 0)) == "no error");
+  CHECK(open_error(file_bytes("{}      ", 0)) == "no error");
+  CHECK(open_error(file_bytes(one(entry("F32", "[]", "[0,4]")), 4)) == "no error");
+  CHECK(open_error(file_bytes(one(entry("F4", "[2]", "[0,1]")), 1)) == "no error");
+  CHECK(open_error(file_bytes(one(entry("U8", "[1,1,1,1,1,3]", "[0,3]")), 3)) == "no error");
+  CHECK(open_error(file_bytes(R"({"__metadata__":{}})", 0)) == "no error");
+}
+
+TEST_CASE("safetensors: every rule of the format is enforced") {
+  SUBCASE("length of the header") {
+    check_error("", "expected at least 8 bytes, got 0");
+    check_error("1234567", "expected at least 8 bytes, got 7");
+    std::string huge = file_bytes("{}", 0);
+    huge[7] = '\x01';
+    check_error(huge, "the header may have 100000000 bytes");
+    std::string beyond = file_bytes("{}", 0);
+    beyond[0] = 3;
+    check_error(beyond, "the header claims 3 bytes, the file has 2 more");
+  }
+  SUBCASE("JSON") {
+    check_error(file_bytes("", 0), "start with '{'");
+    check_error(file_bytes(" {}", 0), "start with '{'");
+    check_error(file_bytes("[]", 0), "start with '{'");
+    check_error(file_bytes("{", 0), "not valid JSON");
+    check_error(file_bytes("{}x", 0), "not valid JSON");
+    check_error(file_bytes("{\"\xff\":1}", 0), "not valid JSON");
+    check_error(file_bytes(R"({"a":)" + std::string(100'000, '['), 0), "nested too deeply");
+  }
+  SUBCASE("keys") {
+    const std::string value = entry("U8", "[0]", "[0,0]");
+    check_error(file_bytes(R"({"a":)" + value + R"(,"a":)" + value + "}", 0), "duplicate key \"a\"");
+    check_error(file_bytes(R"({"a":{"dtype":"U8","dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0),
+                "duplicate key \"dtype\"");
+    check_error(file_bytes(R"({"__metadata__":{"x":1}})", 0), "__metadata__ to hold strings, got 1");
+    check_error(file_bytes(R"({"__metadata__":[]})", 0), "__metadata__ to be an object");
+  }
+  SUBCASE("entries") {
+    check_error(file_bytes(one("1"), 0), "tensor \"a\": expected an object");
+    check_error(file_bytes(one(R"({"shape":[],"data_offsets":[0,0]})"), 0), "\"dtype\" to be a string");
+    check_error(file_bytes(one(R"({"dtype":"U8","data_offsets":[0,0]})"), 0), "\"shape\" to be an array");
+    check_error(file_bytes(one(R"({"dtype":"U8","shape":[]})"), 0), "\"data_offsets\" to be an array");
+    check_error(file_bytes(one(entry("F31", "[1]", "[0,4]")), 4), "tensor \"a\": unknown dtype \"F31\"");
+    check_error(file_bytes(one(entry("F32", "[-1]", "[0,4]")), 4), "non-negative integers in \"shape\", got -1");
+    check_error(file_bytes(one(entry("F32", "[1.0]", "[0,4]")), 4), "non-negative integers in \"shape\"");
+    check_error(file_bytes(one(entry("F32", "[1]", "[0,4,8]")), 4), "[begin, end]");
+    check_error(file_bytes(one(entry("F32", "[1]", "[4,0]")), 4), "[begin, end]");
+    check_error(file_bytes(one(entry("F32", "[2]", "[0,4]")), 4), "F32 (2) needs 8 bytes, its offsets span 4");
+    check_error(file_bytes(one(entry("F4", "[3]", "[0,1]")), 1), "F4 (3) needs");
+    check_error(file_bytes(one(entry("F32", "[4294967296,4294967296,0]", "[0,0]")), 0), "too many elements");
+    check_error(file_bytes(one(entry("F32", "[18446744073709551615]", "[0,4]")), 4), "too many elements");
+  }
+  SUBCASE("layout") {
+    const auto two = [](const char* first, const char* second) {
+      return R"({"a":)" + entry("U8", "[4]", first) + R"(,"b":)" + entry("U8", "[4]", second) + "}";
+    };
+    CHECK(open_error(file_bytes(two("[4,8]", "[0,4]"), 8)) == "no error");
+    check_error(file_bytes(two("[0,4]", "[5,9]"), 9), "tensor \"b\" should begin at offset 4, got 5");
+    check_error(file_bytes(two("[0,4]", "[2,6]"), 6), "tensor \"b\" should begin at offset 4, got 2");
+    check_error(file_bytes(two("[1,5]", "[5,9]"), 9), "tensor \"a\" should begin at offset 0, got 1");
+    check_error(file_bytes(two("[0,4]", "[4,8]"), 9), "end at offset 8, the file's data at 9");
+    check_error(file_bytes(two("[0,4]", "[4,8]"), 7), "end at offset 8, the file's data at 7");
+    check_error(file_bytes("{}", 1), "end at offset 0, the file's data at 1");
+  }
+}
+
+TEST_CASE("safetensors: any truncation and any flipped bit of the header either fails or stays readable") {
+  const TemporaryDirectory directory;
+  write_safetensors(directory / "f", {{"a", Tensor::zeros({2, 2})}, {"b", Tensor::zeros({3})}});
+  const std::string good = read_file(directory / "f");
+  for (size_t length = 0; length < good.size(); ++length) {
+    CHECK(open_error(good.substr(0, length)) != "no error");
+  }
+  const size_t header_end = good.find('}', good.find("\"b\"")) + 2;
+  for (size_t bit = 0; bit < header_end * 8; ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+    write_quickly(directory / "bad", bad);
+    try {
+      const SafetensorsFile file(directory / "bad");
+      for (const auto& found : file.entries()) CHECK(file.bytes(found).size() == found.end - found.begin);
+    } catch (const Error&) {
+    }
+  }
+}
+
+TEST_CASE("safetensors: a large file with many tensors") {
+  const TemporaryDirectory directory;
+  std::vector<NamedTensor> tensors;
+  for (int i = 0; i < 2000; ++i) {
+    const Tensor t = Tensor::empty({i % 7, 1000});
+    std::fill_n(t.data<float>(), t.size(), static_cast<float>(i));
+    tensors.push_back({"layer." + std::to_string(i), t});
+  }
+  write_safetensors(directory / "f", tensors);
+  const SafetensorsFile file(directory / "f");
+  std::vector<NamedTensor> targets;
+  for (const auto& [name, t] : tensors) targets.push_back({name, t.like()});
+  read_safetensors(file, targets);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    CHECK(targets[i].tensor.to_vector<float>() == tensors[i].tensor.to_vector<float>());
+  }
+}

@@ -1,0 +1,35 @@
+// Small text files and vocabularies for the tests of the data room.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/file.h"
+#include "data/vocabulary.h"
+#include "tests/temporary_directory.h"
+
+// What the call throws as gyre::Error, or "no error".
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const gyre::Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+inline gyre::Path write_text(const TemporaryDirectory& directory, const std::string& name, std::string_view text) {
+  gyre::write_file(directory / name, text);
+  return directory / name;
+}
+
+// "../shared" beside the repository; the tests that need it skip when it is not there.
+inline gyre::Path shared_data() { return gyre::Path(GYRE_SOURCE_DIR).parent_path() / "shared" / "data"; }
+
+inline gyre::Path golden(const std::string& name) {
+  return gyre::Path(GYRE_SOURCE_DIR) / "tests" / "data" / "golden" / name;
+}

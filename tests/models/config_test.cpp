@@ -1,0 +1,109 @@
+#include "models/config.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tests/models/tiny_model.h"
+
+namespace gyre {
+
+static std::string error_of(const std::function<void(EncoderDecoderConfig&)>& change) {
+  EncoderDecoderConfig config = tests::tiny_config();
+  change(config);
+  try {
+    config.validate();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("config: errors name the field, what it must be and what it is") {
+  using Config = EncoderDecoderConfig;
+  CHECK(error_of([](Config&) {}) == "");
+  CHECK(error_of([](Config& c) { c.vocab_size = 0; }) == "[vocab_size] must be at least 1, got 0");
+  CHECK(error_of([](Config& c) { c.heads = 3; }) == "[heads] must divide dim = 8, got 3");
+  CHECK(error_of([](Config& c) { c.dropout = 1; }) == "[dropout] must be at least 0 and below 1, got 1");
+  CHECK(error_of([](Config& c) { c.layer_norm_epsilon = 0; }) == "[layer_norm_epsilon] must be positive, got 0");
+  CHECK(error_of([](Config& c) { c.position.rotary_dims = 3; }) == "[rope] rotary dims must be even, got 3");
+  CHECK(error_of([](Config& c) { c.position.rotary_dims = 6; }) ==
+        "[rope] rotary dims must be between 2 and the width of a head, 4, got 6");
+  CHECK(error_of([](Config& c) { c.dim = 6; }) == "[rope] rotary dims must be even, got 3");
+  CHECK(error_of([](Config& c) { c.position.encoding = "ropes"; }) ==
+        "[position] expected one of rope, sinusoidal, learned, none, got \"ropes\"");
+  CHECK(error_of([](Config& c) {
+          c.position.encoding = "learned";
+          c.position.max_positions = 0;
+        }) == "[learned] max_positions must be at least 1, got 0");
+}
+
+TEST_CASE("config: JSON and back") {
+  EncoderDecoderConfig config = tests::tiny_config("sinusoidal", NormPlacement::post);
+  config.activation = Activation::gelu;
+  config.tied_output = false;
+  config.dropout = 0.25;
+  config.position.sinusoid_layout = SinusoidLayout::interleaved;
+  config.position.rope_pairs = RotaryPairs::half_split;
+  const nlohmann::ordered_json json = config.to_json();
+  CHECK(json["activation"] == "gelu");
+  CHECK(json["norm"] == "post");
+  CHECK(json["position"]["sinusoid_layout"] == "interleaved");
+  const EncoderDecoderConfig read = EncoderDecoderConfig::from_json(nlohmann::ordered_json::parse(json.dump()));
+  CHECK(read.to_json() == json);
+  CHECK(read.tied_output == false);
+  CHECK(read.position.rope_pairs == RotaryPairs::half_split);
+}
+
+TEST_CASE("config: JSON with an unknown key, a wrong type or a wrong name is refused") {
+  const nlohmann::ordered_json good = tests::tiny_config().to_json();
+  const auto error_with = [&](const char* pointer, const nlohmann::ordered_json& value) -> std::string {
+    nlohmann::ordered_json json = good;
+    json[nlohmann::ordered_json::json_pointer(pointer)] = value;
+    try {
+      EncoderDecoderConfig::from_json(json);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(error_with("/dim", 8) == "");
+  CHECK(error_with("/dims", 8) == "[config] unknown key \"dims\"");
+  CHECK(error_with("/position/base", 8) == "[config.position] unknown key \"base\"");
+  CHECK(error_with("/dim", "8") == "[config.dim] expected an integer, got \"8\"");
+  CHECK(error_with("/dim", 8.5) == "[config.dim] expected an integer, got 8.5");
+  CHECK(error_with("/dropout", true) == "[config.dropout] expected a number, got true");
+  CHECK(error_with("/norm", "mid") == "[config.norm] expected one of pre, post, got \"mid\"");
+  CHECK(error_with("/position", 1) == "[config.position] expected a JSON object, got 1");
+  CHECK(error_with("/heads", 5) == "[heads] must divide dim = 8, got 5");
+}
+
+TEST_CASE("config: presets") {
+  EncoderDecoderConfig big = EncoderDecoderConfig::preset("transformer-big");
+  CHECK(big.dim == 1024);
+  CHECK(big.heads == 16);
+  CHECK(big.dropout == 0.3);
+  for (const std::string& name : EncoderDecoderConfig::preset_names()) {
+    EncoderDecoderConfig config = EncoderDecoderConfig::preset(name);
+    config.vocab_size = 100;
+    CHECK_NOTHROW(config.validate());
+  }
+  CHECK_THROWS_WITH_AS(EncoderDecoderConfig::preset("transformer-huge"),
+                       "[preset] expected one of transformer-tiny, transformer-base, transformer-big, got "
+                       "\"transformer-huge\"",
+                       Error);
+}
+
+TEST_CASE("config: transformer-base has the published number of parameters") {
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-base");
+  config.vocab_size = 37000;
+  const EncoderDecoder model(config);
+  // Vaswani et al. 2017, table 3: 65 million. By hand: table 37000 d, encoder layer 4 (d^2 + d) + 2 d ffn + ffn + d + 4
+  // d, decoder layer 8 (d^2 + d) + 2 d ffn + ffn + d + 6 d.
+  const int64_t d = 512, ffn = 2048, table = 37000 * d, feed_forward = 2 * d * ffn + ffn + d;
+  CHECK(model.parameters().elements() ==
+        table + 6 * (4 * (d * d + d) + feed_forward + 4 * d) + 6 * (8 * (d * d + d) + feed_forward + 6 * d));
+}
+
+}  // namespace gyre

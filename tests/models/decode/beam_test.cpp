@@ -1,0 +1,107 @@
+#include "models/decode/beam.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+namespace gyre {
+
+// Vocabulary of five: 2 is EOS, 3 and 4 are words.
+static std::vector<float> row(double eos, double three, double four) {
+  return {-1e9F, -1e9F, float(eos), float(three), float(four)};
+}
+
+static std::vector<float> rows(std::initializer_list<std::vector<float>> all) {
+  std::vector<float> flat;
+  for (const auto& r : all) flat.insert(flat.end(), r.begin(), r.end());
+  return flat;
+}
+
+static void number_rows(Beam& beam) {
+  for (size_t i = 0; i < beam.live().size(); ++i) beam.live()[i].row = int(i);
+}
+
+TEST_CASE("length penalties, by hand") {
+  CHECK(length_divisor(LengthPenaltyForm::fairseq, 0.6, 4) == doctest::Approx(std::pow(4.0, 0.6)));
+  CHECK(length_divisor(LengthPenaltyForm::gnmt, 0.6, 4) == doctest::Approx(std::pow(1.5, 0.6)));
+  CHECK(length_divisor(LengthPenaltyForm::gnmt, 1, 1) == 1);
+  CHECK(length_divisor(LengthPenaltyForm::fairseq, 0, 17) == 1);
+}
+
+TEST_CASE("beam: scores count the EOS, and the form decides who wins") {
+  DecodeOptions options{.beam_size = 2, .length_penalty = 1, .n_best = 2};
+  const auto search = [&] {
+    Beam beam(options, 10, 0);
+    beam.advance(row(-1, -0.5, -9).data(), 5);  // ends at -1, |Y| = 1; "3" lives with -0.5
+    number_rows(beam);
+    if (!beam.live().empty()) beam.advance(rows({row(-0.75, -9, -9), row(-9, -9, -9)}).data(), 5);  // -1.25, |Y| = 2
+    return beam.finished();
+  };
+  auto finished = search();
+  REQUIRE(finished.size() == 2);
+  CHECK(finished[0].ids == std::vector<int32_t>{3});
+  CHECK(finished[0].log_probability == doctest::Approx(-1.25));
+  CHECK(finished[0].score == doctest::Approx(-0.625));
+  CHECK(finished[0].token_log_probs == std::vector<float>{-0.5F, -0.75F});
+  CHECK(finished[1].ids.empty());
+  CHECK(finished[1].score == doctest::Approx(-1));
+
+  options.length_penalty = 0;  // the shorter one now
+  finished = search();
+  CHECK(finished[0].ids.empty());
+
+  options.length_penalty = 1;  // -1.25 / (7/6) = -1.0714 against -1 / (6/6)
+  options.form = LengthPenaltyForm::gnmt;
+  finished = search();
+  REQUIRE(finished.size() == 2);
+  CHECK(finished[0].ids.empty());
+  CHECK(finished[1].score == doctest::Approx(-1.25 * 6 / 7));
+}
+
+TEST_CASE("beam: stops at beam_size finished hypotheses, or when none can win") {
+  // The first hypothesis to end is bad; a better one ends a step later.
+  const auto search = [](DecodeOptions options) {
+    Beam beam(options, 10, 0);
+    beam.advance(row(-2, -0.1, -9).data(), 5);
+    int steps = 1;
+    for (; !beam.live().empty() && steps < 12; ++steps) {
+      number_rows(beam);
+      std::vector<float> log_probs;
+      for (size_t i = 0; i < beam.live().size(); ++i)
+        for (float x : row(steps == 1 ? -0.1 : -5, -3, -3)) log_probs.push_back(x);
+      beam.advance(log_probs.data(), 5);
+    }
+    return std::pair(beam.finished().front().ids, steps);
+  };
+  // Beam 1: EOS is second best at first, so it does not count; then "3 EOS".
+  CHECK(search({.beam_size = 1, .length_penalty = 0}) == std::pair(std::vector<int32_t>{3}, 2));
+  // No length penalty: -0.2 is best and nothing alive can beat it, whatever the rule.
+  CHECK(search({.beam_size = 2, .length_penalty = 0, .stop = StopRule::exact}) ==
+        std::pair(std::vector<int32_t>{3}, 2));
+  // A strong penalty keeps longer hypotheses in play: the exact rule goes on to the length limit.
+  CHECK(search({.beam_size = 2, .length_penalty = 2, .stop = StopRule::beam_finished}).second == 2);
+  CHECK(search({.beam_size = 2, .length_penalty = 2, .stop = StopRule::exact}).second > 2);
+}
+
+TEST_CASE("beam: at the length limit every hypothesis must end") {
+  DecodeOptions options{.beam_size = 2, .n_best = 2};
+  Beam beam(options, 1, 0);
+  beam.advance(row(-9, -0.1, -0.2).data(), 5);
+  REQUIRE(beam.live().size() == 2);
+  number_rows(beam);
+  beam.advance(rows({row(-7, -0.1, -0.2), row(-6, -0.1, -0.2)}).data(), 5);
+  CHECK(beam.live().empty());
+  REQUIRE(beam.finished().size() == 2);
+  CHECK(beam.finished()[0].ids == std::vector<int32_t>{4});
+  CHECK(beam.finished()[1].ids == std::vector<int32_t>{3});
+}
+
+TEST_CASE("beam: NaN is an error") {
+  DecodeOptions options;
+  Beam beam(options, 5, 0);
+  const std::vector<float> bad(5, std::nanf(""));
+  CHECK_THROWS_WITH_AS(beam.advance(bad.data(), 5), "[beam search] expected log-probabilities, got NaN after 0 tokens",
+                       Error);
+}
+
+}  // namespace gyre

@@ -1,0 +1,117 @@
+// Decoding token by token with caches, against teacher forcing.
+#include <doctest/doctest.h>
+
+#include "core/random.h"
+#include "tests/models/tiny_model.h"
+
+namespace gyre {
+
+using tests::Sentences;
+
+namespace {
+
+// Decodes given targets with caches, one hypothesis per row.
+class Stepper {
+ public:
+  Stepper(const EncoderDecoder& model, const Sentences& sources)
+      : model_(model),
+        tape_(cpu_kernels(), {.record = false}),
+        cache_(int(model.config().decoder_layers), model.config().dim, int(sources.size()), DType::f32) {
+    const PairInput batch = tests::make_batch(sources, Sentences(sources.size()));
+    sources_ = model.project_sources(model.encode(tape_, batch.source_ids, batch.source), batch.source);
+  }
+
+  // Row i is of sentence by_sentence's segment; returns log-probabilities (rows, vocab).
+  Tensor step(const std::vector<int32_t>& tokens, const Segments& by_sentence) {
+    const Tensor ids = Tensor::from({int64_t(tokens.size())}, tokens);
+    const Var states = model_.decode_step(tape_, ids, by_sentence, sources_, cache_);
+    const Tensor log_probs = Tensor::empty({ids.size(), model_.config().vocab_size});
+    model_.log_probabilities(log_probs, states);
+    return log_probs;
+  }
+
+  KeyValueCache& cache() { return cache_; }
+
+ private:
+  const EncoderDecoder& model_;
+  Tape tape_;
+  KeyValueCache cache_;
+  std::vector<AttentionMemory> sources_;
+};
+
+void check_row(const Tensor& got, int64_t row, const Tensor& expected, int64_t expected_row) {
+  for (int64_t j = 0; j < got.cols(); ++j)
+    CHECK(got.data<float>()[row * got.cols() + j] ==
+          doctest::Approx(expected.data<float>()[expected_row * got.cols() + j]).epsilon(1e-4));
+}
+
+}  // namespace
+
+TEST_CASE("incremental decoding gives the log-probabilities of teacher forcing, past the cache's first capacity") {
+  const Sentences sources = {{4, 7, 3, 9}, {}, {10, 6, 8}};
+  Sentences targets = tests::random_sentences(3, 0, 11, 4);
+  RandomStream random(8, 0);
+  for (auto& t : targets)
+    for (int i = 0; i < 35; ++i) t.push_back(int32_t(3 + random.below(8)));
+  for (const std::string& position : position_encoding_names()) {
+    CAPTURE(position);
+    EncoderDecoderConfig config = tests::tiny_config(position);
+    config.position.rope_rotate_cross = true;
+    EncoderDecoder model(config);
+    tests::allocate_lively(model, 5);
+    const Tensor expected = tests::teacher_forced(model, sources, targets);
+    Stepper stepper(model, sources);
+    for (int64_t t = 0; t < 36; ++t) {
+      std::vector<int32_t> tokens;
+      for (const auto& target : targets) tokens.push_back(t == 0 ? tests::kBos : target[size_t(t - 1)]);
+      const Tensor got = stepper.step(tokens, Segments::from_lengths({1, 1, 1}));
+      for (int64_t i = 0; i < 3; ++i) check_row(got, i, expected, i * 36 + t);
+    }
+  }
+}
+
+// Hypotheses branch, die and move between rows at random, and a sentence ends: every row must go on with the history of
+// its own. Moves are both such that the cache can be changed in place and such that it cannot.
+TEST_CASE("caches follow hypotheses between rows") {
+  const tests::OneThread one_thread;
+  EncoderDecoder model(tests::tiny_config());
+  tests::allocate_lively(model, 5);
+  const Sentences sources = {{4, 7, 3, 9}, {5}};
+  Stepper stepper(model, sources);
+  std::vector<int> sentence{0, 1};
+  Sentences history(2);
+  RandomStream random(9, 0);
+  for (int step = 0; step < 20; ++step) {
+    std::vector<int32_t> tokens, counts(2);
+    for (size_t row = 0; row < history.size(); ++row) {
+      tokens.push_back(history[row].empty() ? tests::kBos : history[row].back());
+      ++counts[size_t(sentence[row])];
+    }
+    const Tensor got = stepper.step(tokens, Segments::from_lengths(counts));
+    for (size_t row = 0; row < history.size(); ++row) {
+      const Tensor expected = tests::teacher_forced(model, {sources[size_t(sentence[row])]}, {history[row]});
+      check_row(got, int64_t(row), expected, expected.rows() - 1);
+    }
+    std::vector<int> parents, next_sentence;
+    Sentences next;
+    for (int s = step < 12 ? 0 : 1; s < 2; ++s) {  // sentence 0 ends after 12 steps
+      std::vector<int> own;
+      for (size_t row = 0; row < history.size(); ++row)
+        if (sentence[row] == s) own.push_back(int(row));
+      for (int i = 0; i < 3; ++i) {
+        // Every other step rows stay where they are, as far as there are any.
+        const int parent = step % 2 && size_t(i) < own.size() ? own[size_t(i)] : own[random.below(own.size())];
+        parents.push_back(parent);
+        next_sentence.push_back(s);
+        next.push_back(history[size_t(parent)]);
+        next.back().push_back(int32_t(3 + random.below(8)));
+      }
+    }
+    stepper.cache().gather(parents);
+    CHECK(stepper.cache().rows() == int(parents.size()));
+    history = next;
+    sentence = next_sentence;
+  }
+}
+
+}  // namespace gyre

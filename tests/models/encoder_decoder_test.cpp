@@ -1,0 +1,169 @@
+#include "models/encoder_decoder.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "tests/models/tiny_model.h"
+
+namespace gyre {
+
+using tests::Sentences;
+
+static const Sentences kSources = {{4, 7, 3, 9}, {5}, {10, 6, 8}}, kTargets = {{6, 3, 8}, {9, 4, 10, 5, 7}, {}};
+
+// Every kind of model that a config can ask for, apart from sizes.
+static std::vector<EncoderDecoderConfig> variants() {
+  std::vector<EncoderDecoderConfig> all;
+  for (NormPlacement norm : {NormPlacement::pre, NormPlacement::post})
+    for (const std::string& position : position_encoding_names()) all.push_back(tests::tiny_config(position, norm));
+  EncoderDecoderConfig untied = tests::tiny_config();
+  untied.tied_embeddings = untied.tied_output = untied.scale_embedding = untied.final_norm = false;
+  untied.activation = Activation::gelu;
+  all.push_back(untied);
+  EncoderDecoderConfig rope = tests::tiny_config("rope", NormPlacement::post);
+  rope.position.rope_learnable = rope.position.rope_rotate_cross = true;
+  rope.position.rotary_dims = 2;
+  rope.position.rope_pairs = RotaryPairs::half_split;
+  all.push_back(rope);
+  return all;
+}
+
+TEST_CASE("a packed batch gives what its sentences give one by one") {
+  for (const EncoderDecoderConfig& config : variants()) {
+    CAPTURE(config.position.encoding);
+    EncoderDecoder model(config);
+    tests::allocate_lively(model, 5);
+    const Tensor packed = tests::teacher_forced(model, kSources, kTargets);
+    int64_t row = 0;
+    for (size_t i = 0; i < kSources.size(); ++i) {
+      const Tensor alone = tests::teacher_forced(model, {kSources[i]}, {kTargets[i]});
+      for (int64_t j = 0; j < alone.size(); ++j)
+        CHECK(packed.data<float>()[row * packed.cols() + j] == doctest::Approx(alone.data<float>()[j]).epsilon(1e-4));
+      row += alone.rows();
+    }
+    CHECK(row == packed.rows());
+  }
+}
+
+// Sampled entries of every parameter against central differences in f64, with dropout of a fixed seed.
+TEST_CASE("gradients of the whole model's loss") {
+  const tests::OneThread one_thread;
+  const PairInput batch = tests::make_batch(kSources, kTargets);
+  for (EncoderDecoderConfig config : variants()) {
+    CAPTURE(config.position.encoding);
+    config.attention_dropout = config.activation_dropout = 0.1;
+    EncoderDecoder model(config);
+    tests::allocate_lively(model, 5, DType::f64);
+    const auto loss = [&](bool backward) {
+      Tape tape(cpu_kernels(), {.record = backward, .training = true, .seed = 3});
+      const LossResult result = model.loss(tape, batch, 0.1);
+      if (backward) tape.backward(result.loss);
+      return result.sums.loss;
+    };
+    model.parameters().gradients().zero();
+    loss(true);
+    for (Parameter& p : model.parameters()) {
+      CAPTURE(p.name);
+      double largest = 0;
+      for (double g : p.gradient.to_vector<double>()) largest = std::max(largest, std::abs(g));
+      // A key's bias moves all scores of a query alike: without rotation its gradient is zero.
+      const bool may_be_zero = p.name.find("k_proj.bias") != std::string::npos;
+      CHECK((largest > 1e-6 || may_be_zero));
+      const int64_t stride = std::max<int64_t>(1, p.value.size() / 5);
+      for (int64_t i = 0; i < p.value.size(); i += stride) {
+        double& x = p.value.data<double>()[i];
+        const double before = x, step = 1e-5;
+        x = before + step;
+        const double up = loss(false);
+        x = before - step;
+        const double down = loss(false);
+        x = before;
+        const double numeric = (up - down) / (2 * step), analytic = p.gradient.data<double>()[i];
+        CHECK(std::abs(numeric - analytic) < 1e-6 * std::max(1.0, std::abs(analytic)));
+      }
+    }
+  }
+}
+
+TEST_CASE("the decoder is causal and sees its own source only") {
+  for (const EncoderDecoderConfig& config : variants()) {
+    EncoderDecoder model(config);
+    tests::allocate_lively(model, 5);
+    const Tensor before = tests::teacher_forced(model, kSources, kTargets);
+    Sentences targets = kTargets, sources = kSources;
+    targets[1][2] = 3;  // row 4 + 3 is the first that may change
+    const auto first_change = [&](const Tensor& after) {
+      for (int64_t i = 0; i < before.size(); ++i)
+        if (before.data<float>()[i] != after.data<float>()[i]) return i / before.cols();
+      return before.rows();
+    };
+    CHECK(first_change(tests::teacher_forced(model, kSources, targets)) == 7);
+    sources[1][0] = 6;
+    CHECK(first_change(tests::teacher_forced(model, sources, kTargets)) == 4);
+  }
+}
+
+TEST_CASE("positions make word order matter; none does not see it in the encoder") {
+  for (const std::string& position : position_encoding_names()) {
+    CAPTURE(position);
+    EncoderDecoder model(tests::tiny_config(position));
+    tests::allocate_lively(model, 5);
+    const Tensor a = tests::teacher_forced(model, {{4, 7, 3}}, {{5}}),
+                 b = tests::teacher_forced(model, {{7, 4, 3}}, {{5}});
+    double difference = 0;
+    for (int64_t i = 0; i < a.size(); ++i)
+      difference = std::max(difference, double(std::abs(a.data<float>()[i] - b.data<float>()[i])));
+    CHECK((difference > 1e-3) == (position != "none"));
+  }
+}
+
+TEST_CASE("parameters: names, sharing and initial values") {
+  EncoderDecoder tied(tests::tiny_config("none", NormPlacement::post));
+  CHECK(tied.parameters().find("embed_tokens.weight"));
+  CHECK(tied.parameters().find("decoder.layers.1.encoder_attn.out_proj.weight"));
+  CHECK_FALSE(tied.parameters().find("encoder.layer_norm.weight"));  // pre-norm only
+
+  EncoderDecoderConfig config = tests::tiny_config("learned");
+  config.tied_embeddings = config.tied_output = false;
+  config.dim = 64;
+  EncoderDecoder untied(config);
+  Parameters& p = untied.parameters();
+  CHECK_FALSE(p.find("embed_tokens.weight"));
+  for (const char* name : {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "encoder.layer_norm.weight",
+                           "decoder.output_projection.weight", "decoder.embed_positions.weight"})
+    CHECK(p.find(name));
+  std::set<std::string> names;
+  for (const Parameter& parameter : p) names.insert(parameter.name);
+  CHECK(names.size() == p.count());
+
+  p.allocate(1);
+  const auto range = [&](const char* name) {
+    const auto values = p.find(name)->value.to_vector<float>();
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    return std::pair(double(*low), double(*high));
+  };
+  const double glorot = std::sqrt(6.0 / 128);
+  CHECK(range("encoder.layers.0.self_attn.q_proj.weight").second < glorot * std::sqrt(0.5));
+  CHECK(range("encoder.layers.0.self_attn.q_proj.weight").second > glorot * std::sqrt(0.5) * 0.98);
+  CHECK(range("encoder.layers.0.self_attn.out_proj.weight").second > glorot * 0.98);
+  CHECK(range("encoder.layers.0.fc1.bias") == std::pair(0.0, 0.0));
+  CHECK(range("encoder.layer_norm.weight") == std::pair(1.0, 1.0));
+  CHECK(range("encoder.embed_tokens.weight").second < 5.0 / 8);  // deviation 1/8
+  CHECK_FALSE(p.find("encoder.layers.0.fc1.bias")->decay);
+  CHECK(p.find("encoder.layers.0.fc1.weight")->decay);
+}
+
+TEST_CASE("sentences beyond the table of positions and wrong batches are errors") {
+  EncoderDecoder model(tests::tiny_config("learned"));
+  model.parameters().allocate(1);
+  CHECK(model.longest() == 40);
+  CHECK_THROWS_AS(tests::teacher_forced(model, {std::vector<int32_t>(40, 5)}, {{4}}), Error);
+  CHECK_THROWS_AS(tests::teacher_forced(model, {{4}}, {std::vector<int32_t>(40, 5)}), Error);
+  CHECK_NOTHROW(tests::teacher_forced(model, {std::vector<int32_t>(39, 5)}, {{4}}));
+  CHECK_THROWS_WITH_AS(tests::teacher_forced(model, {{4}, {5}}, {{4}}),
+                       "[decoder] expected as many targets as sources, 2, got 1", Error);
+}
+
+}  // namespace gyre

@@ -1,0 +1,142 @@
+#include "models/position/position.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/random.h"
+
+namespace gyre {
+namespace {
+
+constexpr int64_t kDim = 8, kHeads = 2;
+
+Tensor random_rows(int64_t n, uint64_t stream) {
+  Tensor x = Tensor::empty({n, kDim}, DType::f64);
+  for (int64_t i = 0; i < x.size(); ++i) x.data<double>()[i] = random_normal(3, stream, uint64_t(i));
+  return x;
+}
+
+Tensor positions_of(const std::vector<int32_t>& p) { return Tensor::from({int64_t(p.size())}, p); }
+
+struct Made {
+  Parameters parameters;
+  std::unique_ptr<PositionEncoding> encoding;
+  explicit Made(const PositionConfig& config) {
+    encoding = make_position_encoding({config, kDim, kHeads, parameters, "p"});
+    parameters.allocate(1, DType::f64);
+  }
+  Tensor rotate(const Tensor& x, const std::vector<int32_t>& positions) {
+    Tape tape(cpu_kernels(), {.record = false});
+    return encoding->rotate(tape.constant(x), positions_of(positions)).value();
+  }
+  Tensor add(const Tensor& x, const std::vector<int32_t>& positions) {
+    Tape tape(cpu_kernels(), {.record = false});
+    return encoding->add_to_embeddings(tape.constant(x), positions_of(positions)).value();
+  }
+};
+
+double head_product(const Tensor& q, const Tensor& k, int64_t head) {
+  double sum = 0;
+  for (int64_t j = 0; j < kDim / kHeads; ++j)
+    sum += q.data<double>()[head * (kDim / kHeads) + j] * k.data<double>()[head * (kDim / kHeads) + j];
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("positions count from zero in each segment") {
+  const Segments segments = Segments::from_lengths({3, 0, 2});
+  CHECK(segment_positions(segments).to_vector<int32_t>() == std::vector<int32_t>{0, 1, 2, 0, 1});
+  CHECK(segment_positions(segments, 5).to_vector<int32_t>() == std::vector<int32_t>{5, 6, 7, 5, 6});
+}
+
+TEST_CASE("rope: products of queries and keys depend on the distance only") {
+  for (RotaryPairs pairs : {RotaryPairs::interleaved, RotaryPairs::half_split}) {
+    Made rope({.encoding = "rope", .rope_pairs = pairs});
+    const Tensor q = random_rows(1, 1), k = random_rows(1, 2);
+    for (int64_t head = 0; head < kHeads; ++head) {
+      const double near = head_product(rope.rotate(q, {5}), rope.rotate(k, {3}), head);
+      const double far = head_product(rope.rotate(q, {105}), rope.rotate(k, {103}), head);
+      const double other = head_product(rope.rotate(q, {6}), rope.rotate(k, {3}), head);
+      CHECK(near == doctest::Approx(far).epsilon(1e-10));
+      CHECK(std::abs(near - other) > 1e-3);
+    }
+  }
+}
+
+TEST_CASE("rope: the angles are position * base^(-2j/dims)") {
+  Made rope({.encoding = "rope", .rope_base = 100});
+  const Tensor x = random_rows(1, 1), y = rope.rotate(x, {3});
+  const double theta[] = {3.0, 3.0 / 10};
+  for (int64_t pair = 0; pair < kDim / 2; ++pair) {
+    const double *a = x.data<double>() + 2 * pair, *b = y.data<double>() + 2 * pair;
+    const double c = std::cos(theta[pair % 2]), s = std::sin(theta[pair % 2]);
+    CHECK(b[0] == doctest::Approx(a[0] * c - a[1] * s));
+    CHECK(b[1] == doctest::Approx(a[0] * s + a[1] * c));
+  }
+}
+
+TEST_CASE("rope: partial rotation leaves the rest of each head; position 0 is the identity") {
+  Made rope({.encoding = "rope", .rotary_dims = 2});
+  const Tensor x = random_rows(2, 1), y = rope.rotate(x, {0, 7});
+  for (int64_t j = 0; j < kDim; ++j) {
+    CHECK(y.data<double>()[j] == x.data<double>()[j]);
+    const bool same = y.data<double>()[kDim + j] == x.data<double>()[kDim + j];
+    CHECK(same == (j % 4 >= 2));
+  }
+}
+
+TEST_CASE("rope: learnable frequencies start at the fixed ones and have a gradient") {
+  Made fixed({.encoding = "rope"}), learnable({.encoding = "rope", .rope_learnable = true});
+  const Tensor x = random_rows(3, 1);
+  CHECK(fixed.rotate(x, {0, 4, 9}).to_vector<double>() == learnable.rotate(x, {0, 4, 9}).to_vector<double>());
+  REQUIRE(learnable.parameters.count() == 1);
+  Tape tape(cpu_kernels(), {});
+  const Var y = learnable.encoding->rotate(tape.constant(x), positions_of({0, 4, 9}));
+  tape.backward(y, random_rows(3, 2));
+  for (double g : learnable.parameters[0].gradient.to_vector<double>()) CHECK(std::abs(g) > 1e-6);
+}
+
+TEST_CASE("sinusoidal: both layouts") {
+  Made half({.encoding = "sinusoidal", .max_positions = 4});
+  Made inter({.encoding = "sinusoidal", .max_positions = 4, .sinusoid_layout = SinusoidLayout::interleaved});
+  const Tensor zero = Tensor::zeros({1, kDim}, DType::f64);
+  const auto h = half.add(zero, {3}).to_vector<double>(), i = inter.add(zero, {3}).to_vector<double>();
+  for (size_t j = 0; j < 4; ++j) {
+    const double slow = 3 * std::pow(10000.0, -double(j) / 3), paper = 3 * std::pow(10000.0, -double(j) / 4);
+    CHECK(h[j] == doctest::Approx(std::sin(slow)));
+    CHECK(h[j + 4] == doctest::Approx(std::cos(slow)));
+    CHECK(i[2 * j] == doctest::Approx(std::sin(paper)));
+    CHECK(i[2 * j + 1] == doctest::Approx(std::cos(paper)));
+  }
+}
+
+TEST_CASE("tables refuse positions beyond them") {
+  const Tensor x = random_rows(2, 1);
+  for (const char* name : {"sinusoidal", "learned"}) {
+    Made made({.encoding = name, .max_positions = 4});
+    CHECK(made.encoding->longest() == 4);
+    CHECK_NOTHROW(made.add(x, {0, 3}));
+    CHECK_THROWS_WITH_AS(
+        made.add(x, {0, 4}),
+        (std::string("[") + name + "] expected at most max_positions = 4 tokens in a sentence, got 5").c_str(), Error);
+  }
+}
+
+TEST_CASE("learned: adds the row of the position") {
+  Made learned({.encoding = "learned", .max_positions = 4});
+  const auto y = learned.add(Tensor::zeros({2, kDim}, DType::f64), {2, 0}).to_vector<double>();
+  const auto table = learned.parameters[0].value.to_vector<double>();
+  CHECK(std::vector(y.begin(), y.begin() + kDim) == std::vector(table.begin() + 2 * kDim, table.begin() + 3 * kDim));
+  CHECK(std::vector(y.begin() + kDim, y.end()) == std::vector(table.begin(), table.begin() + kDim));
+}
+
+TEST_CASE("none: changes nothing") {
+  Made none({.encoding = "none"});
+  const Tensor x = random_rows(2, 1);
+  CHECK(none.add(x, {0, 9}).to_vector<double>() == x.to_vector<double>());
+  CHECK(none.rotate(x, {0, 9}).to_vector<double>() == x.to_vector<double>());
+}
+
+}  // namespace gyre

@@ -1,0 +1,90 @@
+#include "tests/models/tiny_model.h"
+
+#include "core/random.h"
+
+namespace gyre::tests {
+
+EncoderDecoderConfig tiny_config(const std::string& position, NormPlacement norm) {
+  EncoderDecoderConfig c;
+  c.vocab_size = 11;
+  c.dim = 8;
+  c.ffn = 12;
+  c.heads = 2;
+  c.encoder_layers = c.decoder_layers = 2;
+  c.norm = norm;
+  c.position.encoding = position;
+  c.position.max_positions = 40;
+  return c;
+}
+
+Sentences random_sentences(int count, int longest, int64_t vocab_size, uint64_t seed) {
+  RandomStream random(seed, 0);
+  Sentences sentences(static_cast<size_t>(count));
+  for (auto& s : sentences) {
+    s.resize(random.below(uint64_t(longest) + 1));
+    for (int32_t& id : s) id = int32_t(3 + random.below(uint64_t(vocab_size) - 3));
+  }
+  return sentences;
+}
+
+Sentences with_eos(Sentences sentences) {
+  for (auto& s : sentences) s.push_back(kEos);
+  return sentences;
+}
+
+PairInput make_batch(const Sentences& sources, const Sentences& targets) {
+  std::vector<int32_t> source_ids, inputs, outputs, source_lengths, target_lengths;
+  for (const auto& s : with_eos(sources)) {
+    source_ids.insert(source_ids.end(), s.begin(), s.end());
+    source_lengths.push_back(int32_t(s.size()));
+  }
+  for (const auto& t : targets) {
+    inputs.push_back(kBos);
+    inputs.insert(inputs.end(), t.begin(), t.end());
+    outputs.insert(outputs.end(), t.begin(), t.end());
+    outputs.push_back(kEos);
+    target_lengths.push_back(int32_t(t.size() + 1));
+  }
+  const auto tensor = [](const std::vector<int32_t>& v) { return Tensor::from({int64_t(v.size())}, v); };
+  return {tensor(source_ids), Segments::from_lengths(source_lengths), tensor(inputs), tensor(outputs),
+          Segments::from_lengths(target_lengths)};
+}
+
+Tensor teacher_forced(const EncoderDecoder& model, const Sentences& sources, const Sentences& targets) {
+  const PairInput batch = make_batch(sources, targets);
+  Tape tape(cpu_kernels(), {.record = false});
+  const Var encoded = model.encode(tape, batch.source_ids, batch.source);
+  const Tensor logits =
+      model.logits(model.decode(tape, encoded, batch.source, batch.target_inputs, batch.target)).value();
+  cpu_kernels().log_softmax(logits, logits);
+  return logits;
+}
+
+double sentence_log_probability(const EncoderDecoder& model, const std::vector<int32_t>& source,
+                                const std::vector<int32_t>& target) {
+  const Tensor log_probs = teacher_forced(model, {source}, {target});
+  double total = 0;
+  for (int64_t i = 0; i < log_probs.rows(); ++i) {
+    const int32_t token = size_t(i) < target.size() ? target[size_t(i)] : kEos;
+    total += double(log_probs.data<float>()[i * log_probs.cols() + token]);
+  }
+  return total;
+}
+
+void allocate_lively(EncoderDecoder& model, uint64_t seed, DType dtype) {
+  model.parameters().allocate(seed, dtype);
+  for (Parameter& p : model.parameters()) {
+    const uint64_t stream = hash_name(p.name);
+    const bool gain = p.name.find("norm.weight") != std::string::npos;
+    for (int64_t i = 0; i < p.value.size(); ++i) {
+      const double x = (gain ? 1.0 : 0.0) + 0.4 * random_normal(seed, stream, uint64_t(i));
+      if (dtype == DType::f64) {
+        p.value.data<double>()[i] = x;
+      } else {
+        p.value.data<float>()[i] = float(x);
+      }
+    }
+  }
+}
+
+}  // namespace gyre::tests

@@ -1,0 +1,125 @@
+// Whole runs on several ranks, against the same run on one.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <array>
+#include <sstream>
+
+#include "tests/mpi/ranks.h"
+#include "tests/train/tiny_nmt.h"
+#include "train/nmt.h"
+
+namespace gyre::test {
+namespace {
+
+// A directory that all ranks see, with the tiny corpus in it.
+class SharedDirectory {
+ public:
+  SharedDirectory() {
+    std::array<char, 256> name{};
+    if (ranks().rank() == 0) {
+      const Path path = std::filesystem::temp_directory_path() / ("gyre-mpi-" + std::to_string(getpid()));
+      write_tiny_corpus(path);
+      path.string().copy(name.data(), name.size() - 1);
+    }
+    ranks().broadcast(std::span<char>(name), 0);
+    path_ = name.data();
+  }
+  ~SharedDirectory() {
+    ranks().barrier();
+    std::error_code ignored;
+    if (ranks().rank() == 0) std::filesystem::remove_all(path_, ignored);
+  }
+  TrainOptions options(const std::string& run, const std::string& after) const {
+    TrainOptions o = tiny_options(path_, path_ / run);
+    o.after = Period::parse(after);
+    return o;
+  }
+  Path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  Path path_;
+};
+
+// The run on one process; the other ranks wait.
+void train_alone(const TrainOptions& options, const EncoderDecoderConfig& config) {
+  SelfCommunicator self;
+  if (ranks().rank() == 0) train_nmt(options, config, self);
+  ranks().barrier();
+}
+
+TrainOptions deterministic(TrainOptions options, int shards) {
+  options.deterministic = true;
+  options.shards = shards;
+  return options;
+}
+
+TEST_CASE("deterministic runs have the same bits on any number of ranks") {
+  const SharedDirectory directory;
+  for (int shards : {4, 7}) {
+    CAPTURE(shards);
+    const std::string many = "many" + std::to_string(shards), one = "one" + std::to_string(shards);
+    train_nmt(deterministic(directory.options(many, "15u"), shards), tiny_config(), ranks());
+    train_alone(deterministic(directory.options(one, "15u"), shards), tiny_config());
+    CHECK(last_bits(directory / many) == last_bits(directory / one));
+    CHECK(loss_curve(directory / many) == loss_curve(directory / one));
+    CHECK(last_state(directory / many).progress.batch == 3);  // of the second epoch
+  }
+}
+
+TEST_CASE("a deterministic run goes on with another number of ranks") {
+  const SharedDirectory directory;
+  train_nmt(deterministic(directory.options("changed", "6u"), 4), tiny_config(), ranks());
+  train_alone(deterministic(directory.options("changed", "14u"), 4), tiny_config());
+  train_nmt(deterministic(directory.options("changed", "19u"), 4), tiny_config(), ranks());
+  train_nmt(deterministic(directory.options("straight", "19u"), 4), tiny_config(), ranks());
+  CHECK(last_bits(directory / "changed") == last_bits(directory / "straight"));
+  CHECK(loss_curve(directory / "changed") == loss_curve(directory / "straight"));
+}
+
+TEST_CASE("fast runs on many ranks follow the loss of one process") {
+  const SharedDirectory directory;
+  const EncoderDecoderConfig config = tiny_config(0);  // masks of dropout follow the shards
+  TrainOptions options = directory.options("many", "30u");
+  options.accumulation = 2;
+  options.bucket_mb = 0.002;
+  train_nmt(options, config, ranks());
+  train_alone(directory.options("one", "30u"), config);
+  std::istringstream many(loss_curve(directory / "many")), one(loss_curve(directory / "one"));
+  double update = 0, first = 0, last = 0, a = 0, b = 0;
+  for (int i = 0; i < 30; ++i) {
+    REQUIRE((many >> update >> a && one >> update >> b));
+    CHECK(a == doctest::Approx(b).epsilon(2e-4));
+    (i == 0 ? first : last) = a;
+  }
+  CHECK(last < 0.8 * first);
+}
+
+TEST_CASE("a fast run that was cut in the middle of an epoch ends with the same bits") {
+  const SharedDirectory directory;
+  train_nmt(directory.options("cut", "7u"), tiny_config(), ranks());
+  train_nmt(directory.options("cut", "16u"), tiny_config(), ranks());
+  train_nmt(directory.options("straight", "16u"), tiny_config(), ranks());
+  CHECK(last_bits(directory / "cut") == last_bits(directory / "straight"));
+}
+
+TEST_CASE("validation gives the same numbers on any number of ranks") {
+  const SharedDirectory directory;
+  const auto with_validation = [&](const std::string& run) {
+    TrainOptions options = deterministic(directory.options(run, "8u"), 4);
+    options.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
+    options.valid_metrics = {"chrf", "bleu"};
+    options.valid_mini_batch = 2;
+    options.validate_every = Period::parse("8u");
+    return options;
+  };
+  train_nmt(with_validation("many"), tiny_config(), ranks());
+  train_alone(with_validation("one"), tiny_config());
+  const auto many = last_state(directory / "many").best, one = last_state(directory / "one").best;
+  REQUIRE(many.size() == 4);
+  for (const auto& [name, best] : many) CHECK(best.value == one.at(name).value);
+  CHECK(many.at("cross-entropy").value > 0);
+}
+
+}  // namespace
+}  // namespace gyre::test

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# The commands of a translation's whole way, as users type them, on a corpus of a few hundred sentences.
+. "$(dirname "$0")/lib.sh"
+mkdir -p build && ln -s "$GYRE" build/gyre
+ln -s "$ROOT/tools" tools
+mpirun() { tools/scripts/mpirun.sh "$@"; }
+
+build/gyre data generate --output . --train 400 --val 20 --test 20
+same "generated pairs" "$(wc -l < train.en) $(wc -l < train.de) $(wc -l < test.en)" "400 400 20"
+same "held-out sentences are not in the training text" "$(grep -cxFf test.en train.en || true)" 0
+
+build/gyre vocab --input train.en train.de --type bpe --size 300 --output vocab.model
+build/gyre data build --vocab vocab.model --source train.en --target train.de --output train.tok
+build/gyre data info --store train.tok --verify --json | contains '"sentences":400' || fail "data info"
+
+small="--dim-emb 32 --transformer-dim-ffn 32 --enc-depth 1 --dec-depth 1 --mini-batch-words 600"
+mpirun -n 2 build/gyre train nmt --config tools/recipes/multi30k-tiny.toml --train-sets train.en train.de --valid-sets val.en val.de --vocab vocab.model --model run/ \
+  $small --after 30u --save-freq 10u --valid-freq 15u 2> train.log || { cat train.log >&2; fail "training"; }
+tail -n 1 run/metrics.jsonl | contains '"event":"end".*"updates":30' || fail "the last line of metrics.jsonl: $(tail -n 1 run/metrics.jsonl)"
+compgen -G 'run/events.out.tfevents.*' > events.txt || fail "there is no TensorBoard file"
+check "the options of the run" grep -q '^after = "30u"' run/train.toml
+
+build/gyre train nmt --config run/train.toml --after 40u 2> again.log || { cat again.log >&2; fail "continuing from train.toml"; }
+tail -n 1 run/metrics.jsonl | contains '"updates":40' || fail "the run did not continue"
+build/gyre train nmt --config run/train.toml --train-sets train.tok --model store/ --after 2u 2> store.log || fail "training from a token store"
+
+build/gyre translate --model run/ --beam-size 4 --length-penalty 0.6 < test.en > hyp.de
+same "as many translations as lines" "$(wc -l < hyp.de)" 20
+printf 'One.\n\n   \nTwo' | build/gyre translate --model run/ --quiet > empty.de
+same "empty lines stay empty" "$(wc -l < empty.de) $(grep -c '^$' empty.de)" "4 2"
+tac test.en | build/gyre translate --model run/ --mini-batch 3 --maxi-batch 2 --quiet | tac > reversed.de
+check "order and batches do not change translations" cmp hyp.de reversed.de
+head -n 3 test.en | build/gyre translate --model run/ --checkpoint last --n-best 2 --length-penalty-form gnmt --quiet > nbest.de
+same "n-best lines" "$(grep -cE '^[0-2] \|\|\| .* \|\|\| F0= -[0-9.]+ \|\|\| -[0-9.]+$' nbest.de)" 6
+build/gyre translate --model run/ --beam-size 1 --input test.en --output greedy.de --quiet
+same "greedy translations in a file" "$(wc -l < greedy.de)" 20
+
+build/gyre evaluate bleu --reference test.de --json < hyp.de > bleu.json
+check "BLEU with its signature" grep -qE '^\{"bleu":[0-9.e-]+,"signature":"nrefs:1\|case:mixed' bleu.json
+same "BLEU of the reference itself" "$(build/gyre evaluate bleu --reference test.de --json < test.de | cut -c-13)" '{"bleu":100.0'
+same "exact match" "$(build/gyre evaluate exact-match --reference test.de --json < test.de)" '{"exact_match":100.0,"lines":20}'
+build/gyre evaluate chrf --reference test.de --chrf-word-order 2 < hyp.de | contains '^chrF2\+\+\|' || fail "chrF"
+
+build/gyre average --model run/ --last 5
+build/gyre translate --model run/ --checkpoint average --quiet < test.en > average.de
+same "translations of the average" "$(wc -l < average.de)" 20
+build/gyre checkpoint verify --model run/ --checkpoint last --json | contains '"whole":true' || fail "checkpoint verify"
+build/gyre checkpoint info --model run/ --checkpoint last --json | contains '"updates":40' || fail "checkpoint info"
+
+build/gyre gradcheck --op rope --json | contains '^\{"passed":true' || fail "gradcheck"
+build/gyre gradcheck --op all > gradcheck.txt || { cat gradcheck.txt >&2; fail "gradcheck of all ops"; }
+build/gyre plot --model run/ store/ --output curve.png
+same "the picture is a PNG" "$(head -c 4 curve.png | tail -c 3)" PNG
+build/gyre --version | contains '^gyre [0-9]' || fail "--version"
+build/gyre --build-info | contains '^BLAS kernels: ' || fail "--build-info"
+build/gyre train nmt --help | contains '--learn-rate' || fail "--help"

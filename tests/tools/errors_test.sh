@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# What goes wrong ends with one clear line, a status that tells whose fault it was, and no half-written file.
+. "$(dirname "$0")/lib.sh"
+small_corpus
+small_train --model run --after 6u --save-freq 3u --quiet
+
+# The call was wrong: status 2, one line.
+rejects 2 'unknown option --lern-rate; did you mean --learn-rate\?' small_train --model bad --lern-rate 1
+same "one line" "$lines" 1
+rejects 2 'unknown option --beem-size; did you mean --beam-size\?' "$GYRE" translate --model run --beem-size=3
+rejects 2 'unknown subcommand trian; did you mean train\?' "$GYRE" trian nmt
+rejects 2 'unknown subcommand blue; did you mean bleu\?' "$GYRE" evaluate blue --reference test.de
+rejects 2 'unexpected argument .extra' "$GYRE" average --model run extra
+rejects 2 '--model is missing' "$GYRE" translate
+rejects 2 '--seed: expected a whole number' small_train --model bad --seed ten
+rejects 2 '--position: expected one of .*did you mean rope\?' small_train --model bad --position rop
+rejects 2 'rotary dims must be even|rotary.*even' small_train --model bad --after 1u --rotary-dims 7
+rejects 2 '--rope-base would have no effect' small_train --model bad --after 1u --position none --rope-base 5
+rejects 2 '--early-stopping would have no effect' small_train --model bad --early-stopping 3
+rejects 2 "--after: .*got '3x'" small_train --model bad --after 3x
+printf 'seed = 1\nlern-rate = 1\n' > wrong.toml
+rejects 2 '^gyre: wrong.toml:2: unknown option lern-rate; did you mean learn-rate\?$' small_train --model bad --config wrong.toml
+rejects 2 'none.toml: no such configuration file' small_train --model bad --config none.toml
+[ ! -e bad ] || fail "a wrong call left a run directory"
+
+# Files: status 1, the line names them, and nothing stands under the final name.
+rejects 1 'missing.en' "$GYRE" vocab --input missing.en --size 300 --output new.model
+rejects 1 'missing.en' "$GYRE" data build --vocab vocab.model --source missing.en --target train.de --output new.tok
+head -n 399 train.de > short.de
+rejects 1 'train.en.*400' "$GYRE" data build --vocab vocab.model --source train.en --target short.de --output new.tok
+cp train.de latin.de
+printf 'gr\374n\n' >> latin.de
+cp train.en plus.en
+echo green >> plus.en
+rejects 1 'latin.de:401' "$GYRE" data build --vocab vocab.model --source plus.en --target latin.de --output new.tok
+rejects 1 'missing.model' "$GYRE" translate --model run --vocab missing.model
+rejects 1 'nowhere' "$GYRE" translate --model nowhere
+rejects 1 'missing.de' "$GYRE" evaluate bleu --reference missing.de
+rejects 1 'lines' "$GYRE" evaluate bleu --reference short.de --input test.de
+rejects 1 'latin.de:401: not UTF-8' "$GYRE" translate --model run --input latin.de --output new.de
+sets='missing.en train.de' rejects 1 'missing.en' small_train --model fresh --after 1u
+for name in new.model new.tok new.de; do
+  [ ! -e "$name" ] || fail "$name was left behind"
+done
+
+# A vocabulary that does not fit.
+"$GYRE" vocab --input train.en train.de --type bpe --size 280 --output other.model 2> vocab.log
+"$GYRE" data build --vocab other.model --source train.en --target train.de --output other.tok 2> build.log
+rejects 1 'other.model does not fit the model: expected 300 pieces.*got 280' "$GYRE" translate --model run --vocab other.model
+sets=other.tok rejects 1 'other.tok' small_train --model fresh --after 1u
+cp run/vocab.model run-vocab.model
+rejects 1 'vocabulary' small_train --model run --after 9u --vocab other.model
+check "a rejected call leaves the run as it was" cmp run/vocab.model run-vocab.model
+
+# Damaged checkpoints and stores.
+cp -r run cut
+file=cut/checkpoints/step-00000006/model.safetensors
+truncate -s -100 "$file"
+rejects 1 'model.safetensors' "$GYRE" checkpoint verify --model cut --checkpoint last
+rejects 1 'model.safetensors' "$GYRE" translate --model cut --checkpoint last
+small_train --model cut --after 9u 2> resumed.log || { cat resumed.log >&2; fail "training past a broken checkpoint"; }
+check "training goes on from the whole checkpoint before it" grep -q 'step-00000006' resumed.log
+"$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok 2> build.log
+truncate -s -5 train.tok
+rejects 1 'train.tok' "$GYRE" data info --store train.tok
+sets=train.tok rejects 1 'train.tok' small_train --model fresh --after 1u
+
+# Several ranks: every one ends, and the first error is the last line.
+rejects 1 'rank [01] of 2.*missing.en' "$ROOT/tools/scripts/mpirun.sh" -n 2 "$GYRE" train nmt --train-sets missing.en train.de \
+  --vocab vocab.model --model fresh --after 1u

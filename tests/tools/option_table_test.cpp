@@ -1,0 +1,136 @@
+#include "tools/option_table.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+
+#include "tools/model_options.h"
+#include "tools/train_options.h"
+
+using namespace gyre;
+
+namespace {
+
+// A configuration file that lives as long as the test.
+struct TemporaryFile {
+  Path path = std::filesystem::temp_directory_path() / concat("gyre-option-table-", getpid(), ".toml");
+  explicit TemporaryFile(const std::string& text) { std::ofstream(path) << text; }
+  ~TemporaryFile() { std::filesystem::remove(path); }
+};
+
+// The table of `gyre train nmt`.
+struct TrainCall {
+  CLI::App app;
+  OptionTable table{app};
+  ModelCall model;
+  TrainOptions train;
+
+  explicit TrainCall(std::vector<std::string> words) {
+    table.accept_config_files();
+    add_model_options(table, model);
+    add_train_options(table, train);
+    words.insert(words.begin(), {"--train-sets", "a.en", "a.de", "--vocab", "v.model", "--model", "run"});
+    std::reverse(words.begin(), words.end());
+    app.parse(words);
+    table.resolve();
+  }
+};
+
+std::string error_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("options fill their fields, under every spelling") {
+  const TrainCall call({"--lr", "3e-3", "--max-tokens", "3000", "--warmup-updates", "600", "--after", "20e",
+                        "--optimizer-params", "0.8", "0.9", "1e-8", "--position", "sinusoidal", "--deterministic"});
+  CHECK(call.train.optimizer.learning_rate == 3e-3);
+  CHECK(call.train.batch_words == 3000);
+  CHECK(call.train.optimizer.warmup == 600);
+  CHECK(call.train.after.amount == 20);
+  CHECK(call.train.after.unit == Period::Unit::epochs);
+  CHECK(call.train.optimizer.beta1 == 0.8);
+  CHECK(call.train.optimizer.epsilon == 1e-8);
+  CHECK(call.model.config.position.encoding == "sinusoidal");
+  CHECK(call.train.deterministic);
+  CHECK(call.train.train_sets == std::vector<Path>{"a.en", "a.de"});
+}
+
+TEST_CASE("spellings with another shape") {
+  CHECK(TrainCall({"--adam-betas", "(0.9, 0.997)"}).train.optimizer.beta2 == 0.997);
+  CHECK(TrainCall({"--exponential-smoothing", "1e-4"}).train.optimizer.ema == doctest::Approx(0.9999));
+  CHECK(TrainCall({"--max-epoch", "7"}).train.after.unit == Period::Unit::epochs);
+  CHECK(TrainCall({"--encoder-normalize-before"}).model.config.norm == NormPlacement::pre);
+  CHECK(TrainCall({"--lr-scheduler", "inverse_sqrt"}).train.optimizer.schedule == "inverse-sqrt");
+  CHECK(error_of([] { TrainCall({"--exponential-smoothing", "0.999"}); }).find("--ema") != std::string::npos);
+}
+
+TEST_CASE("a preset comes first, whatever the order") {
+  const TrainCall call({"--enc-depth", "2", "--task", "transformer-base-prenorm"});
+  CHECK(call.model.config.encoder_layers == 2);
+  CHECK(call.model.config.dim == 512);
+  CHECK(call.model.config.norm == NormPlacement::pre);
+  CHECK(TrainCall({"--arch", "transformer_vaswani_wmt_en_de_big"}).model.config.dim == 1024);
+  CHECK(error_of([] {
+          TrainCall({"--task", "transformer-bse"});
+        }).find("did you mean transformer-base?") != std::string::npos);
+}
+
+TEST_CASE("configuration files: the command line wins, unknown keys name the nearest one") {
+  const TemporaryFile file(
+      "# a comment\nlearn-rate = 0.01\nlr-warmup = 7\nvalid-sets = [\"v.en\", \"v.de\"]\n"
+      "task = \"transformer-base\"\ndim-emb = 64\ndeterministic = true\n");
+  const TrainCall call({"--config", file.path.string(), "--lr-warmup", "9"});
+  CHECK(call.train.optimizer.learning_rate == 0.01);
+  CHECK(call.train.optimizer.warmup == 9);
+  CHECK(call.train.valid_sets == std::vector<Path>{"v.en", "v.de"});
+  CHECK(call.model.config.dim == 64);
+  CHECK(call.model.config.ffn == 2048);
+  CHECK(call.train.deterministic);
+
+  const TemporaryFile wrong("seed = 3\nlern-rate = 0.01\n");
+  const std::string error = error_of([&] { TrainCall({"--config", wrong.path.string()}); });
+  CHECK(error == wrong.path.string() + ":2: unknown option lern-rate; did you mean learn-rate?");
+}
+
+TEST_CASE("the resolved options read back to the same options") {
+  const TrainCall call({"--lr", "0.00123456789", "--after", "20e", "--position", "sinusoidal", "--valid-sets", "v.en",
+                        "v.de", "--no-tied-output", "--mini-batch", "64", "--adam-betas", "0.9", "0.997"});
+  const TemporaryFile file(call.table.toml());
+  const TrainCall again({"--config", file.path.string()});
+  CHECK(again.table.toml() == call.table.toml());
+  CHECK(again.train.batch_unit == "sentences");
+  CHECK_FALSE(again.model.config.tied_output);
+  CHECK_NOTHROW(reject_idle_train_options(again.table, again.train));
+  CHECK_NOTHROW(check_model_options(again.table, again.model.config));
+}
+
+TEST_CASE("wrong values are named with their option") {
+  CHECK(error_of([] { TrainCall({"--seed", "ten"}); }) == "--seed: expected a whole number from 0 up, got 'ten'");
+  CHECK(error_of([] { TrainCall({"--seed", "-3"}); }) == "--seed: expected a whole number from 0 up, got '-3'");
+  CHECK(error_of([] { TrainCall({"--lr", "1e-3x"}); }) == "--learn-rate: expected a number, got '1e-3x'");
+  CHECK(error_of([] { TrainCall({"--position", "rop"}); }).find("did you mean rope?") != std::string::npos);
+}
+
+TEST_CASE("options that nothing reads are rejected") {
+  const TrainCall rope({"--position", "sinusoidal", "--rope-base", "500000"});
+  CHECK(error_of([&] { check_model_options(rope.table, rope.model.config); }) ==
+        "--rope-base would have no effect: --position is sinusoidal");
+  const TrainCall stop({"--early-stopping", "3"});
+  CHECK(error_of([&] { reject_idle_train_options(stop.table, stop.train); }) ==
+        "--early-stopping would have no effect: there are no --valid-sets");
+}
+
+TEST_CASE("rotary dimensions must be even") {
+  const TrainCall odd({"--rotary-dims", "7"});
+  CHECK(error_of([&] { check_model_options(odd.table, odd.model.config); }).find("even") != std::string::npos);
+}

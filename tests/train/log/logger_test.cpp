@@ -1,0 +1,70 @@
+// The run's logger: who writes what into train.log.
+#include "train/log/logger.h"
+
+#include <doctest/doctest.h>
+#include <spdlog/sinks/sink.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/error.h"
+#include "tests/temporary_directory.h"
+
+using namespace gyre;
+
+namespace {
+
+// Other tests get their logger back.
+class KeptLogger {
+ public:
+  ~KeptLogger() { spdlog::set_default_logger(logger_); }
+
+ private:
+  std::shared_ptr<spdlog::logger> logger_ = spdlog::default_logger();
+};
+
+}  // namespace
+
+TEST_CASE("a single process logs from info on, with time and level, and appends") {
+  const KeptLogger kept;
+  const TemporaryDirectory directory;
+  const Path file = directory / "train.log";
+  for (int i = 0; i < 2; ++i) {
+    set_up_logging({.file = file, .quiet = true});  // quiet is about the console alone
+    spdlog::debug("hidden");
+    spdlog::info("shown {}", i);
+    // Read while the logger lives: every line is written at once.
+    CHECK(read_file(file).ends_with("] [info] shown " + std::to_string(i) + "\n"));
+  }
+  const std::string text = read_file(file);
+  CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+  CHECK(text.find("hidden") == std::string::npos);
+  // "[2026-01-31 12:00:00] [info] shown 0": the shape of the time, whatever it is.
+  std::string shape = text.substr(0, 21);
+  for (char& c : shape) c = std::isdigit(static_cast<unsigned char>(c)) ? '0' : c;
+  CHECK(shape == "[0000-00-00 00:00:00]");
+}
+
+TEST_CASE("ranks name themselves, and all but rank 0 log warnings only") {
+  const KeptLogger kept;
+  const TemporaryDirectory directory;
+  const Path file = directory / "train.log";
+  set_up_logging({.file = file, .rank = 0, .ranks = 4, .quiet = true});
+  spdlog::info("from zero");
+  set_up_logging({.file = file, .rank = 3, .ranks = 4, .quiet = true});
+  spdlog::info("hidden");
+  CHECK(spdlog::default_logger()->sinks().front()->level() == spdlog::level::warn);
+  spdlog::default_logger()->sinks().front()->set_level(spdlog::level::off);  // keeps the test's own output clean
+  spdlog::warn("slow");
+  const std::string text = read_file(file);
+  CHECK(text.find("[info] [rank 0/4] from zero\n") != std::string::npos);
+  CHECK(text.find("hidden") == std::string::npos);
+  CHECK(text.ends_with("[warning] [rank 3/4] slow\n"));
+}
+
+TEST_CASE("a log file that cannot be opened is named") {
+  const KeptLogger kept;
+  const TemporaryDirectory directory;
+  CHECK_THROWS_WITH_AS(set_up_logging({.file = directory.path()}), doctest::Contains(directory.path().c_str()), Error);
+}

@@ -1,0 +1,57 @@
+// chrF against sacreBLEU: golden/metrics.json, and the WMT17 systems whose chrF is known.
+#include "train/metrics/chrf.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/train/metrics/golden.h"
+#include "train/metrics/exact_match.h"
+
+using namespace gyre;
+using nlohmann::json;
+
+TEST_CASE("corpus chrF equals sacreBLEU") {
+  const json golden = read_golden_metrics();
+  REQUIRE(golden["chrf"].size() > 30);
+  for (const json& expected : golden["chrf"]) {
+    ChrfOptions options;
+    options.word_order = expected["word_order"];
+    options.beta = expected["beta"];
+    options.lowercase = expected["lowercase"];
+    const ParallelText text = parallel_text(golden, expected);
+    const ChrfScore score = corpus_chrf(text.hypotheses, text.references, options);
+    CAPTURE(expected.dump());
+    CHECK(std::abs(score.score - expected["score"].get<double>()) < 1e-9);
+    CHECK(format_line(score) == expected["line"].get<std::string>());
+  }
+}
+
+TEST_CASE("chrF refuses what it cannot score") {
+  CHECK_THROWS_WITH_AS(
+      corpus_chrf({"a"}, {{"a", "b"}}),
+      "[chrf] expected as many reference lines as hypotheses, got 1 hypotheses and 2 lines in reference 1", Error);
+  ChrfOptions options;
+  options.character_order = 0;
+  CHECK_THROWS_AS(corpus_chrf({"a"}, {{"a"}}, options), Error);
+}
+
+TEST_CASE("exact match counts equal lines") {
+  CHECK(exact_match({"a", "b", "", "d "}, {"a", "x", "", "d"}) == 50);
+  CHECK_THROWS_AS(exact_match({"a"}, {}), Error);
+}
+
+TEST_CASE("WMT17 systems get their known chrF and chrF++") {
+  size_t scored = 0;
+  for (const Wmt17System& system : read_wmt17()) {
+    if (!system.chrf) continue;
+    // The known values are those of chrF's own program, which smooths; sacreBLEU's default differs by up to 0.005.
+    CAPTURE(system.name);
+    CHECK(std::abs(corpus_chrf(system.hypotheses, {system.reference}).score - *system.chrf) < 0.01);
+    ChrfOptions plus;
+    plus.word_order = 2;
+    CHECK(std::abs(corpus_chrf(system.hypotheses, {system.reference}, plus).score - *system.chrf_plus) < 0.01);
+    ++scored;
+  }
+  if (scored == 0) MESSAGE("skipped: shared/data/sacrebleu_tests is not here");
+}

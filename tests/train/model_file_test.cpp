@@ -1,0 +1,150 @@
+#include "train/model_file.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "tests/temporary_directory.h"
+#include "tests/train/small_run.h"
+
+using namespace gyre;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A run with checkpoints 1 .. count, no best.
+std::vector<std::vector<float>> make_run(const Path& path, int count) {
+  const RunDirectory run(path, false);
+  write_file(run.config(), "{}");
+  SmallRun small;
+  std::vector<std::vector<float>> weights;
+  for (int n = 0; n < count; ++n) {
+    small.train(1);
+    save_checkpoint(run, small.parameters, small.optimizer, small.state);
+    weights.push_back(small.weights());
+  }
+  return weights;
+}
+
+std::vector<float> loaded(const Path& model, const std::string& which = "") {
+  SmallRun small(0, 5);
+  load_model_weights(model, small.parameters, which);
+  return small.weights();
+}
+
+}  // namespace
+
+TEST_CASE("model file: best before last; links, names and paths choose") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  const auto weights = make_run(run, 3);
+  CHECK(find_model_file(run) == checkpoint_path(run, 3) / "model.safetensors");
+  point_link(run, "best", checkpoint_path(run, 2));
+  CHECK(loaded(run) == weights[1]);
+  CHECK(loaded(run, "last") == weights[2]);
+  CHECK(loaded(run, "best") == weights[1]);
+  CHECK(loaded(run, "step-00000001") == weights[0]);
+  CHECK(loaded(run, checkpoint_path(run, 1).string()) == weights[0]);
+  CHECK(loaded(checkpoint_path(run, 1)) == weights[0]);
+  CHECK(loaded(checkpoint_path(run, 1) / "model.safetensors") == weights[0]);
+}
+
+TEST_CASE("model file: what is not there is named") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  make_run(run, 1);
+  CHECK(contains(error_of([&] { find_model_file(directory / "no"); }), (directory / "no").string()));
+  CHECK(contains(error_of([&] { find_model_file(directory.path()); }), "expected model.safetensors or checkpoints"));
+  CHECK(contains(error_of([&] { find_model_file(run, "average"); }), "got 'average'"));
+  CHECK(contains(error_of([&] { find_model_file(run, "step-7"); }), "got 'step-7'"));
+  CHECK_THROWS_AS(find_model_file(checkpoint_path(run, 1), "best"), UsageError);
+  fs::create_directories(directory / "empty" / "checkpoints");
+  CHECK(contains(error_of([&] { find_model_file(directory / "empty"); }), "expected a run with checkpoints"));
+}
+
+TEST_CASE("model file: the run that a model belongs to") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  make_run(run, 1);
+  for (const Path& model :
+       {run, run / "", checkpoint_path(run, 1), checkpoint_path(run, 1) / "",
+        checkpoint_path(run, 1) / "model.safetensors", run / "checkpoints/last/model.safetensors"}) {
+    CHECK(fs::equivalent(find_run(model), run));
+  }
+  CHECK(contains(error_of([&] { find_run(directory.path()); }), "expected config.json"));
+}
+
+TEST_CASE("average: the mean of the newest, found under its own name and by the link") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  const auto weights = make_run(run, 5);
+  const Path output = average_last(run, 3);
+  CHECK(output == run / "checkpoints/average-last-3");
+  const auto got = loaded(run, "average");
+  CHECK(got == loaded(output));
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double mean = (double(weights[2][i]) + double(weights[3][i]) + double(weights[4][i])) / 3;
+    CHECK(got[i] == static_cast<float>(mean));
+  }
+  CHECK_NOTHROW(verify_checkpoint(output));
+  CHECK(list_checkpoints(run).size() == 5);
+  CHECK(find_resumable(run)->checkpoint == checkpoint_path(run, 5));
+  CHECK(contains(error_of([&] { read_train_state(output); }), "average of weights only"));
+}
+
+TEST_CASE("average: chosen ones, and one alone is itself") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  const auto weights = make_run(run, 3);
+  const Path output = average_chosen(run, {"step-00000001", checkpoint_path(run, 3).string()});
+  CHECK(output.filename() == "average-2-chosen");
+  const auto got = loaded(run, "average");
+  for (size_t i = 0; i < got.size(); ++i) {
+    CHECK(got[i] == static_cast<float>((double(weights[0][i]) + double(weights[2][i])) / 2));
+  }
+  average_last(run, 1);
+  CHECK(loaded(run, "average") == weights[2]);
+}
+
+TEST_CASE("average: too few, broken or unlike checkpoints are refused") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  make_run(run, 2);
+  CHECK(contains(error_of([&] { average_last(run, 5); }), "expected 5 checkpoints, found 2"));
+  CHECK_THROWS_AS(average_last(run, 0), UsageError);
+  CHECK(contains(error_of([&] { average_chosen(run, {"nothing"}); }), "got 'nothing'"));
+
+  const Path model = checkpoint_path(run, 1) / "model.safetensors";
+  std::string bytes = read_file(model);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file(model, bytes);
+  CHECK(contains(error_of([&] { average_last(run, 2); }), "expected checksum"));
+
+  const Tensor three = Tensor::zeros({3}), two = Tensor::zeros({2});
+  write_safetensors(directory / "a", {{"x", three}, {"y", two}});
+  write_safetensors(directory / "b", {{"x", three}});
+  write_safetensors(directory / "c", {{"x", two}, {"y", two}});
+  const auto average = [&](const char* first, const char* second) {
+    return error_of([&] { average_models({directory / first, directory / second}, directory / "out"); });
+  };
+  CHECK(contains(average("a", "b"), "tensor y of"));
+  CHECK(contains(average("b", "a"), "tensor y is not in"));
+  CHECK(contains(average("a", "c"), "tensor x: expected F32 (3) as in"));
+  CHECK(!fs::exists(directory / "out"));
+}
+
+TEST_CASE("average: what is not floating-point comes from the first") {
+  const TemporaryDirectory directory;
+  for (int n = 0; n < 2; ++n) {
+    write_safetensors(directory / std::to_string(n), {{"ids", Tensor::from<int32_t>({1}, std::vector<int32_t>{5 + n})},
+                                                      {"d", Tensor::from<double>({1}, std::vector<double>{1.0 + n})}});
+  }
+  average_models({directory / "0", directory / "1"}, directory / "out");
+  const SafetensorsFile file(directory / "out" / "model.safetensors");
+  CHECK(file.read(*file.find("ids")).data<int32_t>()[0] == 5);
+  CHECK(file.read(*file.find("d")).data<double>()[0] == 1.5);
+}

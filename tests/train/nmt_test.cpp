@@ -1,0 +1,222 @@
+// Whole training runs in one process.
+#include "train/nmt.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "models/encoder_decoder.h"
+#include "tests/temporary_directory.h"
+#include "tests/train/tiny_nmt.h"
+#include "train/log/metrics_log.h"
+#include "train/model_file.h"
+
+namespace gyre::test {
+namespace {
+
+class TinyTask {
+ public:
+  TinyTask() { write_tiny_corpus(directory_.path()); }
+  TrainOptions options(const std::string& run, const std::string& after) const {
+    TrainOptions o = tiny_options(directory_.path(), directory_ / run);
+    o.after = Period::parse(after);
+    return o;
+  }
+  TrainOptions with_validation(const std::string& run, const std::string& after, const std::string& every) const {
+    TrainOptions o = options(run, after);
+    o.valid_sets = {directory_ / "valid.src", directory_ / "valid.tgt"};
+    o.validate_every = Period::parse(every);
+    return o;
+  }
+  Path run(const std::string& name) const { return directory_ / name; }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+int train(const TrainOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
+  SelfCommunicator self;
+  return train_nmt(options, config, self);
+}
+
+std::string error_of_training(const TrainOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
+  try {
+    train(options, config);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {
+  std::vector<nlohmann::ordered_json> found;
+  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
+    if (entry["event"] == name) found.push_back(entry);
+  }
+  return found;
+}
+
+TEST_CASE("a run learns, and leaves what decoding and plotting need") {
+  const TinyTask task;
+  TrainOptions options = task.with_validation("run", "4e", "1e");
+  options.optimizer.ema = 0.5;
+  options.resolved_toml = "seed = 1\n";
+  CHECK(train(options) == 0);
+  const Path run = task.run("run");
+  CHECK(read_file(run / "train.toml") == "seed = 1\n");
+  CHECK(read_file(run / "vocab.bytes") == read_file(options.vocabulary));
+  EncoderDecoder model(EncoderDecoderConfig::from_json(nlohmann::ordered_json::parse(read_file(run / "config.json"))));
+  model.parameters().allocate(1);
+  load_model_weights(run, model.parameters());
+
+  const auto progress = events(run, "train"), validations = events(run, "valid"), ends = events(run, "end");
+  REQUIRE(progress.size() == 48);
+  CHECK(progress.back()["loss"].get<double>() < 0.8 * progress.front()["loss"].get<double>());
+  CHECK(progress[11]["epoch"] == 1);
+  CHECK(progress[12]["epoch"] == 2);
+  REQUIRE(validations.size() == 4);
+  CHECK(validations[1]["updates"] == 24);
+  CHECK(validations[3]["perplexity"].get<double>() ==
+        doctest::Approx(std::exp(validations[3]["cross-entropy"].get<double>())));
+  CHECK(validations[3].contains("bleu"));
+  REQUIRE(ends.size() == 1);
+  CHECK(ends[0]["updates"] == 48);
+  CHECK(ends[0]["tokens_per_second"].get<double>() > 0);
+  double best = 1e9;
+  for (const auto& entry : validations) best = std::min(best, entry["cross-entropy"].get<double>());
+  CHECK(ends[0]["best"]["cross-entropy"] == best);
+}
+
+TEST_CASE("counts are those of the corpus, with EOS") {
+  const TinyTask task;
+  train(task.options("run", "1e"));
+  // Bytes are tokens, and the line break stands where EOS does.
+  const uint64_t tokens = read_file(task.run("train.src")).size();
+  const Progress progress = last_state(task.run("run")).progress;
+  CHECK(progress.sentences == 90);
+  CHECK(progress.source_tokens == tokens);
+  CHECK(progress.target_tokens == tokens);
+  CHECK(progress.epoch == 1);
+  CHECK(progress.batch == 0);
+}
+
+TEST_CASE("a run that was cut anywhere ends with the same bits and the same curve") {
+  const TinyTask task;
+  TrainOptions straight = task.with_validation("straight", "30u", "9u");
+  straight.optimizer.ema = 0.9;
+  train(straight);
+  TrainOptions cut = straight;
+  cut.model = task.run("cut");
+  for (const char* after : {"1u", "5u", "12u", "20u", "30u"}) {
+    cut.after = Period::parse(after);
+    train(cut);
+  }
+  CHECK(last_bits(task.run("cut")) == last_bits(task.run("straight")));
+  CHECK(loss_curve(task.run("cut")) == loss_curve(task.run("straight")));
+}
+
+TEST_CASE("the loss per token does not depend on how many shards make up a batch") {
+  const TinyTask task;
+  TrainOptions one = task.options("one", "20u"), four = task.options("four", "20u");
+  four.accumulation = 4;
+  train(one, tiny_config(0));
+  train(four, tiny_config(0));
+  const auto a = events(task.run("one"), "train"), b = events(task.run("four"), "train");
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    CHECK(a[i]["loss"].get<double>() == doctest::Approx(b[i]["loss"].get<double>()).epsilon(1e-4));
+    CHECK(a[i]["gradient_norm"].get<double>() == doctest::Approx(b[i]["gradient_norm"].get<double>()).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("early stopping ends the run, and best is the best") {
+  const TinyTask task;
+  TrainOptions options = task.with_validation("run", "0e", "2u");
+  options.valid_metrics = {"cross-entropy"};
+  options.early_stopping = 3;
+  options.optimizer.learning_rate = 0.3;  // too fast: it soon gets worse
+  options.keep_last = 1;
+  train(options);
+  const Path run = task.run("run");
+  const auto validations = events(run, "valid");
+  const TrainState state = last_state(run);
+  CHECK(state.stalled_validations == 3);
+  const BestMetric best = state.best.at("cross-entropy");
+  REQUIRE(validations.size() >= 4);
+  for (const auto& entry : validations) CHECK(entry["cross-entropy"].get<double>() >= best.value);
+  CHECK(best.updates + 6 == state.progress.updates);
+  CHECK(linked_checkpoint(run, "best") == checkpoint_path(run, best.updates));
+  CHECK(list_checkpoints(run).size() == 2);
+  CHECK_FALSE(events(run, "valid").back().contains("bleu"));
+
+  train(options);  // nothing is left to do
+  CHECK(last_state(run).progress.updates == state.progress.updates);
+}
+
+TEST_CASE("a run refuses to go on with another model, other data or another order") {
+  const TinyTask task;
+  train(task.options("run", "3u"));
+  TrainOptions changed = task.options("run", "6u");
+  changed.seed = 2;
+  changed.batch_words = 60;
+  CHECK(error_of_training(changed).find("mini-batch-words 50 -> 60; seed 1 -> 2") != std::string::npos);
+  EncoderDecoderConfig wider = tiny_config();
+  wider.ffn = 48;
+  CHECK(error_of_training(task.options("run", "6u"), wider).find("ffn 32 -> 48") != std::string::npos);
+  std::ofstream(task.run("train.src"), std::ios::app) << "abc\n";
+  std::ofstream(task.run("train.tgt"), std::ios::app) << "cba\n";
+  CHECK(error_of_training(task.options("run", "6u")).find("training data") != std::string::npos);
+
+  TrainOptions anew = task.options("run", "2u");
+  anew.overwrite = true;
+  CHECK(train(anew, wider) == 0);
+  CHECK(last_state(task.run("run")).progress.updates == 2);
+}
+
+TEST_CASE("gradients that are not finite are skipped, and end the run after ten in a row") {
+  const TinyTask task;
+  TrainOptions options = task.options("run", "100u");
+  options.optimizer.learning_rate = 1e30;
+  options.optimizer.warmup = 1;
+  options.optimizer.warmup_initial = 1e30;
+  const std::string error = error_of_training(options);
+  CHECK(error.find("not finite in 10 updates in a row") != std::string::npos);
+  CHECK(list_checkpoints(task.run("run")).empty());
+}
+
+TEST_CASE("a signal saves and ends; the same command continues") {
+  const TinyTask task;
+  const Path run = task.run("run");
+  std::thread sender([&] {
+    while (!std::filesystem::exists(run / "metrics.jsonl") || events(run, "train").empty()) usleep(1000);
+    kill(getpid(), SIGTERM);
+  });
+  CHECK(train(task.options("run", "1Mu")) == 0);
+  sender.join();
+  const uint64_t updates = last_state(run).progress.updates;
+  CHECK(updates < 1'000'000);
+  CHECK(events(run, "end").back()["reason"].get<std::string>().find("signal") != std::string::npos);
+  const std::string after = std::to_string(updates + 5) + "u";
+  train(task.options("run", after));
+  train(task.options("straight", after));
+  CHECK(last_bits(run) == last_bits(task.run("straight")));
+}
+
+TEST_CASE("calls that cannot mean what they say are errors") {
+  const TinyTask task;
+  TrainOptions options = task.options("run", "1u");
+  options.deterministic = true;
+  options.accumulation = 2;
+  CHECK(error_of_training(options).find("[--optimizer-delay] has no effect") == 0);
+  options = task.options("run", "1u");
+  options.max_length = 1;
+  CHECK(error_of_training(options) != "no error");
+}
+
+}  // namespace
+}  // namespace gyre::test

@@ -1,0 +1,125 @@
+#include "train/options.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "core/error.h"
+
+using namespace gyre;
+
+namespace {
+
+using Unit = Period::Unit;
+
+bool same(const Period& p, uint64_t amount, Unit unit) { return p.amount == amount && p.unit == unit; }
+
+TrainOptions valid_options() {
+  TrainOptions o;
+  o.model = "run";
+  o.train_sets = {"a.de", "a.en"};
+  o.vocabulary = "v";
+  o.after = {10, Unit::epochs};
+  return o;
+}
+
+void check_rejected(const std::string& expected, const std::function<void(TrainOptions&)>& change) {
+  TrainOptions o = valid_options();
+  change(o);
+  INFO(expected);
+  CHECK_THROWS_WITH_AS(o.validate(), doctest::Contains(expected.c_str()), UsageError);
+}
+
+}  // namespace
+
+TEST_CASE("period: Marian's units and multipliers") {
+  CHECK(same(Period::parse("30u"), 30, Unit::updates));
+  CHECK(same(Period::parse("500"), 500, Unit::updates));
+  CHECK(same(Period::parse("100Ku"), 100'000, Unit::updates));
+  CHECK(same(Period::parse("2M"), 2'000'000, Unit::updates));
+  CHECK(same(Period::parse("20e"), 20, Unit::epochs));
+  CHECK(same(Period::parse("1Gt"), 1'000'000'000, Unit::target_tokens));
+  CHECK(same(Period::parse("10Gt"), 10'000'000'000, Unit::target_tokens));
+  CHECK(same(Period::parse("2.5Kt"), 2500, Unit::target_tokens));
+  CHECK(same(Period::parse("0"), 0, Unit::updates));
+}
+
+TEST_CASE("period: text reads back as the same period") {
+  for (const char* text : {"30u", "1Ku", "1500u", "20e", "1Gt", "2500Mt", "0e", "0u", "100Ku"}) {
+    CHECK(Period::parse(text).text() == text);
+  }
+  CHECK(Period::parse("2.5Kt").text() == "2500t");
+  CHECK(Period::parse("1000000").text() == "1Mu");
+}
+
+TEST_CASE("period: anything else is refused by name") {
+  for (const char* text : {"", "u", "K", "Ku", "ten", "1x", "1uu", "1uK", "-5u", "1.5u", "0.0001Ku", "1e3u", "nan",
+                           "inf", " 5", "5 u", "99999999999G", "+5"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH_AS(Period::parse(text), doctest::Contains(("got '" + std::string(text) + "'").c_str()),
+                         UsageError);
+  }
+}
+
+TEST_CASE("progress: each unit counts its own") {
+  const Progress p{.updates = 100, .epoch = 2, .batch = 5, .target_tokens = 3000};
+  CHECK(p.reached({100, Unit::updates}));
+  CHECK(!p.reached({101, Unit::updates}));
+  CHECK(p.reached({2, Unit::epochs}));
+  CHECK(!p.reached({3, Unit::epochs}));
+  CHECK(p.reached({3000, Unit::target_tokens}));
+  CHECK(!p.reached({3001, Unit::target_tokens}));
+  for (const Unit unit : {Unit::updates, Unit::epochs, Unit::target_tokens}) CHECK(!p.reached({0, unit}));
+}
+
+TEST_CASE("train options: the defaults are valid, every bad value names its flag") {
+  CHECK_NOTHROW(valid_options().validate());
+  check_rejected("[--model] expected a run directory", [](auto& o) { o.model.clear(); });
+  check_rejected("[--train-sets] expected", [](auto& o) { o.train_sets.clear(); });
+  check_rejected("got 3 paths", [](auto& o) { o.train_sets.emplace_back("c"); });
+  check_rejected("[--max-length] expected at least 1, got 0", [](auto& o) { o.max_length = 0; });
+  check_rejected("[--on-bad-line] expected one of default, error, skip, got 'drop'",
+                 [](auto& o) { o.on_bad_line = "drop"; });
+  check_rejected("[--shuffle]", [](auto& o) { o.shuffle = "batches"; });
+  check_rejected("[--mini-batch-words]", [](auto& o) { o.batch_words = 0; });
+  check_rejected("[--batch-unit]", [](auto& o) { o.batch_unit = "words"; });
+  check_rejected("[--maxi-batch]", [](auto& o) { o.maxi_batch = 0; });
+  check_rejected("[--optimizer-delay] expected at least 1, got 0", [](auto& o) { o.accumulation = 0; });
+  check_rejected("[--shards]", [](auto& o) { o.shards = -1; });
+  check_rejected("[--cpu-threads]", [](auto& o) { o.threads = -1; });
+  check_rejected("[--bucket-mb]", [](auto& o) { o.bucket_mb = 0; });
+  check_rejected("[--label-smoothing]", [](auto& o) { o.label_smoothing = 1; });
+  check_rejected("[--disp-freq]", [](auto& o) { o.display_every.amount = 0; });
+  check_rejected("[--save-freq]", [](auto& o) { o.save_every.amount = 0; });
+  check_rejected("[--after]", [](auto& o) { o.after.amount = 0; });
+  check_rejected("[--keep-last]", [](auto& o) { o.keep_last = -1; });
+  check_rejected("[--early-stopping]", [](auto& o) { o.early_stopping = 3; });
+  check_rejected("[--valid-metrics] expected one of cross-entropy, perplexity, bleu, chrf, got 'blue'",
+                 [](auto& o) { o.valid_metrics = {"blue"}; });
+  check_rejected("[--valid-beam-size]", [](auto& o) { o.valid_beam = 0; });
+  check_rejected("[--valid-mini-batch]", [](auto& o) { o.valid_mini_batch = 0; });
+}
+
+TEST_CASE("train options: the optimizer's") {
+  const auto optimizer = [](auto change) { return [change](TrainOptions& o) { change(o.optimizer); }; };
+  check_rejected("[--optimizer] expected one of adam, adamw, got 'sgd'", optimizer([](auto& o) { o.kind = "sgd"; }));
+  check_rejected("[--learn-rate]", optimizer([](auto& o) { o.learning_rate = 0; }));
+  check_rejected("[--learn-rate]", optimizer([](auto& o) { o.learning_rate = std::nan(""); }));
+  check_rejected("[--optimizer-params beta1]", optimizer([](auto& o) { o.beta1 = 1; }));
+  check_rejected("[--optimizer-params beta2]", optimizer([](auto& o) { o.beta2 = -0.1; }));
+  check_rejected("[--optimizer-params epsilon]", optimizer([](auto& o) { o.epsilon = 0; }));
+  check_rejected("[--weight-decay] expected 0 with --optimizer adam", optimizer([](auto& o) { o.weight_decay = 0.1; }));
+  check_rejected("[--clip-norm]", optimizer([](auto& o) { o.clip_norm = -1; }));
+  check_rejected("[--ema]", optimizer([](auto& o) { o.ema = 1; }));
+  check_rejected("[--lr-schedule]", optimizer([](auto& o) { o.schedule = "cosine"; }));
+  check_rejected("[--lr-warmup-start-rate]", optimizer([](auto& o) { o.warmup_initial = -1; }));
+  check_rejected("[--lr-minimum]", optimizer([](auto& o) { o.minimum_rate = 1; }));
+  check_rejected("[--total-updates] expected more than the 4000 updates",
+                 optimizer([](auto& o) { o.schedule = "linear"; }));
+  TrainOptions decayed = valid_options();
+  decayed.optimizer.kind = "adamw";
+  decayed.optimizer.weight_decay = 0.1;
+  CHECK_NOTHROW(decayed.validate());
+}

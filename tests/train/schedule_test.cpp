@@ -1,0 +1,73 @@
+#include "train/schedule.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+
+using namespace gyre;
+
+namespace {
+
+OptimizerOptions options(const char* schedule) {
+  OptimizerOptions o;
+  o.schedule = schedule;
+  o.learning_rate = 5e-4;
+  o.warmup = 4000;
+  o.warmup_initial = 1e-7;
+  return o;
+}
+
+void check_close(double got, double expected) { CHECK(std::abs(got - expected) <= 1e-15 + 1e-12 * expected); }
+
+}  // namespace
+
+// fairseq's inverse_square_root: lr_step = (lr - init) / W, decay_factor = lr * W^0.5; the values are worked out by
+// hand.
+TEST_CASE("inverse-sqrt: fairseq's values") {
+  const OptimizerOptions o = options("inverse-sqrt");
+  CHECK(learning_rate(o, 0) == 1e-7);
+  check_close(learning_rate(o, 1), 1e-7 + 1.24975e-7);
+  check_close(learning_rate(o, 2000), 2.5005e-4);
+  check_close(learning_rate(o, 3999), 1e-7 + 3999 * 1.24975e-7);
+  check_close(learning_rate(o, 4000), 5e-4);
+  check_close(learning_rate(o, 16000), 2.5e-4);  // 4 W: half
+  check_close(learning_rate(o, 100'000), 1e-4);  // 25 W: a fifth
+  check_close(learning_rate(o, 400'000), 5e-5);  // 100 W: a tenth
+}
+
+TEST_CASE("inverse-sqrt: without warm-up the rate starts at its peak") {
+  OptimizerOptions o = options("inverse-sqrt");
+  o.warmup = 0;
+  check_close(learning_rate(o, 0), 5e-4);
+  check_close(learning_rate(o, 1), 5e-4);
+  check_close(learning_rate(o, 4), 2.5e-4);
+}
+
+TEST_CASE("linear: to zero at the end, and it stays there") {
+  OptimizerOptions o = options("linear");
+  o.total_updates = 14'000;
+  check_close(learning_rate(o, 2000), 2.5005e-4);
+  check_close(learning_rate(o, 4000), 5e-4);
+  check_close(learning_rate(o, 9000), 2.5e-4);
+  check_close(learning_rate(o, 13'999), 5e-8);
+  CHECK(learning_rate(o, 14'000) == 0);
+  CHECK(learning_rate(o, 1'000'000) == 0);
+}
+
+TEST_CASE("constant: warm-up, then the same for good") {
+  const OptimizerOptions o = options("constant");
+  CHECK(learning_rate(o, 0) == 1e-7);
+  CHECK(learning_rate(o, 4000) == 5e-4);
+  CHECK(learning_rate(o, 4'000'000) == 5e-4);
+}
+
+TEST_CASE("the minimum holds after the warm-up only") {
+  OptimizerOptions o = options("inverse-sqrt");
+  o.minimum_rate = 1e-4;
+  CHECK(learning_rate(o, 0) == 1e-7);
+  CHECK(learning_rate(o, 1'000'000) == 1e-4);
+}
+
+TEST_CASE("an unknown schedule is an error") { CHECK_THROWS_AS(learning_rate(options("cosine"), 5000), Error); }

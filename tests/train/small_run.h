@@ -1,0 +1,65 @@
+// A model of three parameters with its optimizer, for the tests of checkpoints.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "autograd/parameters.h"
+#include "train/checkpoint.h"
+#include "train/optimizer.h"
+
+inline gyre::OptimizerOptions small_options(double ema) {
+  gyre::OptimizerOptions o;
+  o.warmup = 3;
+  o.ema = ema;
+  return o;
+}
+
+class SmallRun {
+ public:
+  explicit SmallRun(double ema = 0, uint64_t seed = 1)
+      : optimizer((build(seed), parameters), gyre::cpu_kernels(), small_options(ema)) {}
+
+  // One update whose gradient is a function of the weights and the step: a wrong weight spreads.
+  void train(int updates) {
+    for (int n = 0; n < updates; ++n) {
+      const auto step = static_cast<double>(optimizer.step());
+      for (gyre::Parameter& p : parameters) {
+        for (int64_t i = 0; i < p.value.size(); ++i) {
+          p.gradient.data<float>()[i] = static_cast<float>(std::sin(3.0 * double(p.value.data<float>()[i]) + step));
+        }
+      }
+      optimizer.update(2);
+      ++state.progress.updates;
+      state.progress.target_tokens += 100;
+    }
+  }
+
+  std::vector<float> weights() const { return parameters.values().to_vector<float>(); }
+
+  gyre::Parameters parameters;
+  gyre::Optimizer optimizer;
+  gyre::TrainState state;
+
+ private:
+  void build(uint64_t seed) {
+    parameters.add("embedding.weight", {10, 6}, gyre::Init::normal(1));
+    parameters.add("layer.0.weight", {6, 6}, gyre::Init::normal(1));
+    parameters.add("layer.0.bias", {6}, gyre::Init::constant(0.5), false);
+    parameters.allocate(seed);
+  }
+};
+
+// The message of the Error that `call` throws; empty when it throws none.
+template <class Call>
+std::string error_of(Call&& call) {
+  try {
+    call();
+  } catch (const gyre::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -1,0 +1,27 @@
+// A translation task that trains in a moment: short words are spelt backwards. For the tests of whole runs.
+#pragma once
+
+#include <string>
+
+#include "models/config.h"
+#include "train/checkpoint.h"
+#include "train/options.h"
+
+namespace gyre::test {
+
+// Writes train.src, train.tgt (90 pairs), valid.src, valid.tgt (9 pairs) and vocab.bytes.
+void write_tiny_corpus(const Path& directory);
+
+// Trains on the corpus in `data`, 12 updates an epoch, into `run`; quiet, without validation.
+TrainOptions tiny_options(const Path& data, const Path& run);
+
+EncoderDecoderConfig tiny_config(double dropout = 0.1);
+
+// The bytes of the weights and the optimizer's moments in a run's last checkpoint.
+std::string last_bits(const Path& run);
+TrainState last_state(const Path& run);
+
+// The cross-entropy of each logged update, as text with all digits.
+std::string loss_curve(const Path& run);
+
+}  // namespace gyre::test

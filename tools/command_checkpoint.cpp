@@ -1,0 +1,78 @@
+// gyre checkpoint info|verify: what a checkpoint holds, and whether every byte of it is right.
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/program.h"
+#include "train/checkpoint.h"
+#include "train/model_file.h"
+
+namespace gyre {
+
+namespace {
+
+struct Checkpoint {
+  Path model;
+  std::string which;
+  bool json = false;
+};
+
+Path chosen(const Checkpoint& call) { return find_model_file(call.model, call.which).parent_path(); }
+
+int info(const Checkpoint& call) {
+  const Path checkpoint = chosen(call);
+  const TrainState state = read_train_state(checkpoint);
+  nlohmann::ordered_json best = nlohmann::ordered_json::object();
+  for (const auto& [name, metric] : state.best) best[name] = {{"value", metric.value}, {"updates", metric.updates}};
+  const nlohmann::ordered_json facts{{"checkpoint", checkpoint.string()},
+                                     {"updates", state.progress.updates},
+                                     {"epoch", state.progress.epoch},
+                                     {"target_tokens", state.progress.target_tokens},
+                                     {"seconds", state.seconds},
+                                     {"seed", state.seed},
+                                     {"shards", state.shards},
+                                     {"ranks", state.ranks},
+                                     {"deterministic", state.deterministic},
+                                     {"moving_average", state.has_average},
+                                     {"blas_kernels", state.blas_kernels},
+                                     {"best", best},
+                                     {"version", state.version}};
+  if (call.json) {
+    std::cout << facts.dump() << '\n';
+  } else {
+    for (const auto& [name, value] : facts.items())
+      std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+  }
+  return 0;
+}
+
+int verify(const Checkpoint& call) {
+  const Path checkpoint = chosen(call);
+  verify_checkpoint(checkpoint);
+  if (call.json) {
+    std::cout << nlohmann::ordered_json{{"checkpoint", checkpoint.string()}, {"whole", true}}.dump() << '\n';
+  } else {
+    std::cout << checkpoint.string() << ": whole\n";
+  }
+  return 0;
+}
+
+void add(Program& program, const std::string& words, const std::string& help, int (*run)(const Checkpoint&)) {
+  auto call = std::make_shared<Checkpoint>();
+  OptionTable& table = program.command(words, help, [call, run] { return run(*call); });
+  table.add("--model,-m", call->model, "DIRECTORY", "a run directory or a checkpoint directory");
+  table.required("model");
+  table.add("--checkpoint", call->which, "NAME",
+            "of a run: best, last, average or a step-... directory; absent: best where there is one, else last");
+  table.add_flag("--json", call->json, "print one JSON object");
+}
+
+}  // namespace
+
+void add_checkpoint_commands(Program& program) {
+  program.describe_group("checkpoint", "look at checkpoints");
+  add(program, "checkpoint info", "print what a checkpoint's state.json holds", info);
+  add(program, "checkpoint verify", "compare every tensor with its checksum", verify);
+}
+
+}  // namespace gyre

@@ -1,0 +1,124 @@
+// gyre data build|generate|info: token stores, and the embedded corpus.
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "data/build_store.h"
+#include "data/corpus/embedded_corpus.h"
+#include "tools/program.h"
+
+namespace gyre {
+
+namespace {
+
+struct Build {
+  Path vocabulary, source, target, output;
+  TextOptions text;
+  std::string on_bad_line = "default";
+};
+
+int build(Build& call) {
+  call.text.on_bad_line = parse_on_bad_line(call.on_bad_line);
+  std::vector<Path> files{call.source};
+  if (!call.target.empty()) files.push_back(call.target);
+  const auto report = build_token_store(*load_vocabulary(call.vocabulary), files, call.output, call.text);
+  std::cerr << report.describe() << '\n';
+  return 0;
+}
+
+struct Generate {
+  Path output;
+  uint64_t seed = 1, train = 20000, validation = 500, test = 500;
+};
+
+// <name>.en and <name>.de of pairs [begin, end).
+void write_pairs(const Path& stem, const std::vector<SentencePair>& pairs, size_t begin, size_t end) {
+  std::string source, target;
+  for (size_t i = begin; i < end; ++i) {
+    (source += pairs[i].source) += '\n';
+    (target += pairs[i].target) += '\n';
+  }
+  write_file(Path(stem) += ".en", source);
+  write_file(Path(stem) += ".de", target);
+}
+
+int generate(const Generate& call) {
+  std::filesystem::create_directories(call.output);
+  write_pairs(call.output / "train", generate_corpus(call.seed, Split::train, call.train), 0, call.train);
+  const auto heldout = generate_corpus(call.seed, Split::heldout, call.validation + call.test);
+  write_pairs(call.output / "val", heldout, 0, call.validation);
+  write_pairs(call.output / "test", heldout, call.validation, heldout.size());
+  return 0;
+}
+
+struct Info {
+  Path store;
+  bool verify = false, json = false;
+};
+
+int info(const Info& call) {
+  const TokenStore store(call.store);
+  if (call.verify) store.verify();
+  nlohmann::ordered_json tokens = nlohmann::ordered_json::array();
+  for (int side = 0; side < store.sides(); ++side) tokens.push_back(store.total_tokens(side));
+  const nlohmann::ordered_json facts{{"store", store.name()},
+                                     {"sides", store.sides()},
+                                     {"sentences", store.size()},
+                                     {"tokens", tokens},
+                                     {"vocabulary_size", store.vocabulary_size()},
+                                     {"vocabulary_fingerprint", store.fingerprint()}};
+  if (call.json) {
+    std::cout << facts.dump() << '\n';
+  } else {
+    for (const auto& [name, value] : facts.items())
+      std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+  }
+  return 0;
+}
+
+void add_build(Program& program) {
+  auto call = std::make_shared<Build>();
+  OptionTable& table =
+      program.command("data build", "turn text into a memory-mapped token store", [call] { return build(*call); });
+  table.add("--vocab,-v", call->vocabulary, "FILE", "the vocabulary of both sides");
+  table.add("--source,-s", call->source, "FILE", "text, one sentence a line");
+  table.add("--target,-t", call->target, "FILE", "its translation, line by line; absent: a store of one side");
+  table.add("--output,-o", call->output, "FILE", "the token store");
+  for (const char* name : {"vocab", "source", "output"}) table.required(name);
+  table.add("--max-length", call->text.max_length, "TOKENS", "longer lines, on either side, are bad");
+  table.add_flag("--max-length-crop", call->text.crop, "cut them to --max-length instead");
+  table.add_choice("--on-bad-line", call->on_bad_line, {"default", "error", "skip"},
+                   "default: error for bad UTF-8 and unequal counts, skip for empty and overlong");
+}
+
+void add_generate(Program& program) {
+  auto call = std::make_shared<Generate>();
+  OptionTable& table =
+      program.command("data generate", "write the embedded English-German corpus", [call] { return generate(*call); });
+  table.add("--output,-o", call->output, "DIRECTORY", "gets train.en, train.de, val.*, test.*");
+  table.required("output");
+  table.add("--seed", call->seed, "NUMBER", "the corpus is a pure function of it");
+  table.add("--train", call->train, "PAIRS", "to train on");
+  table.add("--val", call->validation, "PAIRS", "held out for validation");
+  table.add("--test", call->test, "PAIRS", "held out for the test");
+}
+
+void add_info(Program& program) {
+  auto call = std::make_shared<Info>();
+  OptionTable& table = program.command("data info", "print what a token store holds", [call] { return info(*call); });
+  table.add("--store,--input,-i", call->store, "FILE", "the token store");
+  table.required("store");
+  table.add_flag("--verify", call->verify, "compare every byte with the checksums first");
+  table.add_flag("--json", call->json, "print one JSON object");
+}
+
+}  // namespace
+
+void add_data_commands(Program& program) {
+  program.describe_group("data", "corpora and token stores");
+  add_build(program);
+  add_generate(program);
+  add_info(program);
+}
+
+}  // namespace gyre

@@ -1,0 +1,42 @@
+// gyre train nmt: trains an encoder-decoder on sentence pairs, on one process or under mpirun.
+#include <memory>
+
+#include "tools/model_options.h"
+#include "tools/program.h"
+#include "tools/train_options.h"
+#include "train/communicator.h"
+#include "train/nmt.h"
+
+namespace gyre {
+
+namespace {
+
+struct TrainNmt {
+  TrainOptions train;
+  ModelCall model;
+  OptionTable* table = nullptr;
+};
+
+int train(TrainNmt& call) {
+  reject_idle_train_options(*call.table, call.train);
+  check_model_options(*call.table, call.model.config);
+  call.train.validate();
+  call.train.resolved_toml = call.table->toml();
+  return with_communicator(nullptr, nullptr,
+                           [&](Communicator& ranks) { return train_nmt(call.train, call.model.config, ranks); });
+}
+
+}  // namespace
+
+void add_train_command(Program& program) {
+  program.describe_group("train", "train a model");
+  auto call = std::make_shared<TrainNmt>();
+  OptionTable& table = program.command("train nmt", "train a translation model (encoder-decoder transformer)",
+                                       [call] { return train(*call); });
+  call->table = &table;
+  table.accept_config_files();
+  add_model_options(table, call->model);
+  add_train_options(table, call->train);
+}
+
+}  // namespace gyre

@@ -1,0 +1,109 @@
+// gyre vocab: trains a SentencePiece vocabulary, or joins the files of another kind into one vocabulary file.
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "data/dictionary_vocabulary.h"
+#include "data/sentencepiece_vocabulary.h"
+#include "data/wordpiece_vocabulary.h"
+#include "tools/program.h"
+
+namespace gyre {
+
+namespace {
+
+struct Vocab {
+  std::vector<Path> input;
+  Path output, codes, dictionary;
+  SentencePieceOptions sentencepiece;
+  std::string on_bad_line = "default";
+  uint64_t threshold = 0;
+  std::string separator = "@@";
+  bool lower_case = true;
+  const OptionTable* table = nullptr;
+};
+
+bool is_any(const std::string& type, std::initializer_list<const char*> kinds) {
+  return std::find(kinds.begin(), kinds.end(), type) != kinds.end();
+}
+
+void reject_idle(const Vocab& call) {
+  const std::string& type = call.sentencepiece.type;
+  const std::string reason = "--type is " + type;
+  const bool trains = is_any(type, {"unigram", "bpe", "char", "word"});
+  for (const char* name : {"input", "size", "character-coverage", "normalization", "byte-fallback", "user-symbols",
+                           "sample-lines", "seed", "max-sentence-bytes", "threads", "on-bad-line"})
+    call.table->reject_idle(name, trains, reason);
+  call.table->reject_idle("dictionary", !trains, reason);
+  call.table->reject_idle("vocabulary-threshold", is_any(type, {"subword-nmt", "words"}), reason);
+  call.table->reject_idle("codes", type == "subword-nmt", reason);
+  call.table->reject_idle("separator", type == "subword-nmt", reason);
+  call.table->reject_idle("lower-case", type == "wordpiece", reason);
+  if (trains && call.input.empty()) throw UsageError("--input is missing: text to train on");
+  if (!trains && call.dictionary.empty()) throw UsageError("--dictionary is missing: the pieces of --type ", type);
+  if (type == "subword-nmt" && call.codes.empty()) throw UsageError("--codes is missing: the merges of subword-nmt");
+}
+
+int make_vocabulary(Vocab& call) {
+  reject_idle(call);
+  const std::string& type = call.sentencepiece.type;
+  if (type == "subword-nmt") {
+    write_subword_nmt_vocabulary(call.codes, call.dictionary, call.threshold, call.separator, call.output);
+  } else if (type == "words") {
+    write_word_vocabulary(call.dictionary, call.threshold, call.output);
+  } else if (type == "wordpiece") {
+    write_wordpiece_vocabulary(call.dictionary, call.lower_case, call.output);
+  } else {
+    call.sentencepiece.on_bad_line = parse_on_bad_line(call.on_bad_line);
+    for (const auto& report : train_sentencepiece(call.input, call.sentencepiece, call.output))
+      std::cerr << report.describe() << '\n';
+  }
+  const auto vocabulary = load_vocabulary(call.output);
+  std::cerr << call.output.string() << ": " << vocabulary->size() << " pieces (" << vocabulary->kind() << ")\n";
+  return 0;
+}
+
+void add_sentencepiece_rows(OptionTable& table, Vocab& call) {
+  SentencePieceOptions& o = call.sentencepiece;
+  table.group("Training (unigram, bpe, char, word)");
+  table.add("--input,-i,--train-sets", call.input, "FILE...",
+            "text, one sentence a line; both languages for a joint one");
+  table.add("--size,--vocab-size,--dim-vocabs", o.size, "PIECES", "with the three special ones");
+  table.add("--character-coverage", o.character_coverage, "SHARE", "of the characters that get a piece");
+  table.add_custom(
+      "--normalization,--normalization-rule-name", 1, 1, "WORD",
+      "SentencePiece's rule: nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf, identity",
+      [&o](const auto& values) { o.normalization = values.back(); }, [&o] { return toml_value(o.normalization); });
+  table.add_flag("--byte-fallback", o.byte_fallback, "unknown characters become bytes; costs 256 pieces");
+  table.add("--user-symbols,--user-defined-symbols", o.user_symbols, "PIECE...", "that are never split");
+  table.add("--sample-lines,--input-sentence-size", o.sample_lines, "LINES",
+            "to train on, drawn with the seed; 0: all");
+  table.add("--seed", o.seed, "NUMBER", "of the sample");
+  table.add("--max-sentence-bytes,--max-sentence-length", o.max_sentence_bytes, "BYTES", "longer lines are skipped");
+  table.add("--threads,--num-threads", o.threads, "THREADS", "another number may give another model");
+  table.add_choice("--on-bad-line", call.on_bad_line, {"default", "error", "skip"},
+                   "default: error for bad UTF-8, skip for empty and overlong");
+}
+
+}  // namespace
+
+void add_vocab_command(Program& program) {
+  auto call = std::make_shared<Vocab>();
+  OptionTable& table =
+      program.command("vocab", "train a sub-word vocabulary", [call] { return make_vocabulary(*call); });
+  call->table = &table;
+  table.add("--output,-o", call->output, "FILE", "the vocabulary");
+  table.required("output");
+  table.add_choice("--type,--model-type", call->sentencepiece.type,
+                   {"unigram", "bpe", "char", "word", "subword-nmt", "words", "wordpiece"},
+                   "the first four are trained, the others read what other tools made");
+  add_sentencepiece_rows(table, *call);
+  table.group("From files (subword-nmt, words, wordpiece)");
+  table.add("--dictionary", call->dictionary, "FILE", "pieces, one a line, with or without counts");
+  table.add("--codes", call->codes, "FILE", "merges of subword-nmt");
+  table.add("--vocabulary-threshold", call->threshold, "COUNT", "rarer pieces are left out; 0: none are");
+  table.add("--separator", call->separator, "TEXT", "marks pieces inside a word");
+  table.add_flag("--lower-case,!--cased", call->lower_case, "wordpiece: text is lower-cased and loses its accents");
+}
+
+}  // namespace gyre

@@ -1,0 +1,173 @@
+#include "tools/option_table.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+
+#include "tools/nearest.h"
+
+namespace gyre {
+
+namespace {
+
+// What the help shows as the default: the value without quotes and brackets, nothing for an empty one.
+std::string shown_default(std::string toml) {
+  std::erase_if(toml, [](char c) { return c == '"' || c == '[' || c == ']' || c == ','; });
+  return toml;
+}
+
+// The line of `key = ...` in a configuration file, for messages.
+int line_of_key(const Path& file, const std::string& key) {
+  std::ifstream input(file);
+  std::string line;
+  for (int number = 1; std::getline(input, line); ++number) {
+    CLI::detail::trim(line);
+    const std::string name = CLI::detail::trim_copy(line.substr(0, line.find('=')));
+    if (name == key || name == '"' + key + '"') return number;
+  }
+  return 0;
+}
+
+std::string list_of(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+OptionTable::Row& OptionTable::add_row(const std::string& names, int fewest, int most, const std::string& unit,
+                                       const std::string& help) {
+  Row row;
+  if (most == 0) {
+    row.option = app_.add_flag(names, help);
+    row.flag = true;
+  } else {
+    row.option = app_.add_option(names, CLI::callback_t(), help);
+    row.option->type_name(unit)->expected(fewest, most);
+  }
+  // Repeated scalars: the last one wins, as scripts expect that append to a command line.
+  row.option->multi_option_policy(most <= 1 ? CLI::MultiOptionPolicy::TakeLast : CLI::MultiOptionPolicy::TakeAll);
+  row.option->group(group_.empty() ? "Options" : group_);
+  row.name = row.option->get_lnames().at(0);
+  rows_.push_back(std::move(row));
+  return rows_.back();
+}
+
+void OptionTable::add_custom(const std::string& names, int fewest_values, int most_values, const std::string& unit,
+                             const std::string& help, Assign assign, std::function<std::string()> write) {
+  Row& row = add_row(names, fewest_values, most_values, unit, help);
+  row.assign = std::move(assign);
+  row.write = std::move(write);
+  if (!row.write) return;
+  row.default_toml = row.write();
+  if (!row.flag) row.option->default_str(shown_default(row.default_toml));
+}
+
+void OptionTable::add_flag(const std::string& names, bool& field, const std::string& help) {
+  add_custom(
+      names, 0, 0, "", help, [&field](const std::vector<std::string>& values) { parse_value(values.back(), field); },
+      [&field] { return toml_value(field); });
+}
+
+void OptionTable::add_switch(const std::string& names, const std::string& help, std::function<void()> set) {
+  add_custom(names, 0, 0, "", help, [set = std::move(set)](const std::vector<std::string>& values) {
+    bool on = false;
+    parse_value(values.back(), on);
+    if (on) set();
+  });
+}
+
+std::string OptionTable::chosen_word(const std::string& given, const std::vector<std::string>& choices) {
+  std::string word = given;
+  std::replace(word.begin(), word.end(), '_', '-');
+  if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
+  throw UsageError("expected one of ", list_of(choices), "; got '", given, "'", did_you_mean(word, choices));
+}
+
+void OptionTable::add_choice(const std::string& names, std::string& field, const std::vector<std::string>& choices,
+                             const std::string& help) {
+  add_custom(
+      names, 1, 1, "WORD", help + " (" + list_of(choices) + ")",
+      [&field, choices](const std::vector<std::string>& values) { field = chosen_word(values.back(), choices); },
+      [&field] { return toml_value(field); });
+}
+
+void OptionTable::required(const std::string& name) { find(name)->required = true; }
+
+void OptionTable::accept_config_files() {
+  add_custom("--config,-c", 1, kAnyNumber, "FILE...",
+             "read options from TOML files; a later file wins over an earlier one, the command line over all",
+             [](const auto&) {});
+}
+
+void OptionTable::read_config(const Path& file) {
+  if (!std::filesystem::is_regular_file(file)) throw UsageError(file.string(), ": no such configuration file");
+  for (const auto& item : CLI::ConfigTOML().from_file(file.string())) {
+    const std::string where = concat(file.string(), ":", line_of_key(file, item.name), ": ");
+    if (!item.parents.empty()) throw UsageError(where, "expected plain `name = value` lines, got ", item.fullname());
+    Row* row = find(item.name);
+    if (row == nullptr || row->name == "config") {
+      std::vector<std::string> known = names();
+      for (auto& name : known) name.erase(0, 2);
+      throw UsageError(where, "unknown option ", item.name, did_you_mean(item.name, known));
+    }
+    if (!row->option->empty() || item.inputs.empty()) continue;
+    const int values = int(item.inputs.size());
+    if (!row->flag && values > row->option->get_expected_max())
+      throw UsageError(where, item.name, ": expected ", row->option->get_expected_max(), " value(s), got ", values);
+    row->option->add_result(item.inputs);
+  }
+}
+
+void OptionTable::resolve() {
+  if (const Row* config = find("config")) {
+    const auto files = config->option->results();
+    for (auto file = files.rbegin(); file != files.rend(); ++file) read_config(*file);
+  }
+  for (auto& row : rows_) {
+    if (row.option->empty()) {
+      if (row.required) throw UsageError("--", row.name, " is missing: ", row.option->get_description());
+      continue;
+    }
+    try {
+      row.assign(row.option->results());
+    } catch (const Error& error) {
+      throw UsageError("--", row.name, ": ", error.what());
+    }
+  }
+}
+
+OptionTable::Row* OptionTable::find(const std::string& name) {
+  for (auto& row : rows_) {
+    const auto& spellings = row.option->get_lnames();
+    if (std::find(spellings.begin(), spellings.end(), name) != spellings.end()) return &row;
+  }
+  return nullptr;
+}
+
+bool OptionTable::given(const std::string& name) const { return !find(name)->option->empty(); }
+
+void OptionTable::reject_idle(const std::string& name, bool read, const std::string& reason) const {
+  const Row& row = *find(name);
+  if (read || row.option->empty() || (row.write && row.write() == row.default_toml)) return;
+  throw UsageError("--", name, " would have no effect: ", reason);
+}
+
+std::string OptionTable::toml() const {
+  std::string text;
+  for (const auto& row : rows_) {
+    const std::string value = row.write ? row.write() : "";
+    if (!value.empty()) text += row.name + " = " + value + "\n";
+  }
+  return text;
+}
+
+std::vector<std::string> OptionTable::names() const {
+  std::vector<std::string> all;
+  for (const auto& row : rows_)
+    for (const auto& name : row.option->get_lnames()) all.push_back("--" + name);
+  return all;
+}
+
+}  // namespace gyre

@@ -1,0 +1,121 @@
+// The options of one subcommand: each row has one spelling, its aliases, a unit, a default, a line of help and the
+// field it fills. The same rows read the command line, read --config files and write the resolved values as TOML.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/enum_names.h"
+#include "tools/option_values.h"
+
+// The parser's own headers are slow to compile: only option_table.cpp and program.cpp see them.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace gyre {
+
+class OptionTable {
+ public:
+  explicit OptionTable(CLI::App& app) : app_(app) {}
+  OptionTable(const OptionTable&) = delete;
+
+  // names: "--learn-rate,--lr,-l", the first is the name in configuration files; unit: "UPDATES", "FILE", ... for the
+  // help. The field's present value is the default.
+  template <class T>
+  void add(const std::string& names, T& field, const std::string& unit, const std::string& help);
+
+  // Without a value on the command line; `!--no-x` among the names turns it off.
+  void add_flag(const std::string& names, bool& field, const std::string& help);
+
+  // Another spelling of a value of other rows: when it is given (and not as "false"), `set` runs.
+  void add_switch(const std::string& names, const std::string& help, std::function<void()> set);
+
+  // One of a list of words; '_' is read as '-' (fairseq writes inverse_sqrt).
+  void add_choice(const std::string& names, std::string& field, const std::vector<std::string>& choices,
+                  const std::string& help);
+
+  template <class E>
+  void add_enum(const std::string& names, E& field, const std::string& help);
+
+  static constexpr int kAnyNumber = 1 << 20;  // of values
+
+  // A row with its own reading and writing. write may be empty: another spelling of rows that write themselves.
+  using Assign = std::function<void(const std::vector<std::string>& values)>;
+  void add_custom(const std::string& names, int fewest_values, int most_values, const std::string& unit,
+                  const std::string& help, Assign assign, std::function<std::string()> write = nullptr);
+
+  // The word among `choices` that was given. Throws UsageError with the nearest one.
+  static std::string chosen_word(const std::string& given, const std::vector<std::string>& choices);
+
+  // Rows from here on stand under this heading in the help.
+  void group(const std::string& title) { group_ = title; }
+
+  // The row must be given, on the command line or in a file.
+  void required(const std::string& name);
+
+  // --config FILE...: the same names as the flags; the command line wins over files, a later file over an earlier one.
+  void accept_config_files();
+
+  // After parsing: reads the configuration files, then fills the fields row by row. Throws UsageError.
+  void resolve();
+
+  // Given in the call or in a file.
+  bool given(const std::string& name) const;
+  // Rejects an option that was given a value other than its default although nothing would read it.
+  void reject_idle(const std::string& name, bool read, const std::string& reason) const;
+
+  // Every row as `name = value`.
+  std::string toml() const;
+  std::vector<std::string> names() const;  // every long spelling, with its dashes
+
+ private:
+  struct Row {
+    std::string name;  // without dashes
+    CLI::Option* option = nullptr;
+    Assign assign;
+    std::function<std::string()> write;
+    std::string default_toml;
+    bool flag = false;
+    bool required = false;
+  };
+  Row& add_row(const std::string& names, int fewest, int most, const std::string& unit, const std::string& help);
+  Row* find(const std::string& name);
+  const Row* find(const std::string& name) const { return const_cast<OptionTable*>(this)->find(name); }
+  void read_config(const Path& file);
+
+  CLI::App& app_;
+  std::vector<Row> rows_;
+  std::vector<Path> config_files_;
+  std::string group_;
+};
+
+template <class T>
+void OptionTable::add(const std::string& names, T& field, const std::string& unit, const std::string& help) {
+  Assign assign = [&field](const std::vector<std::string>& values) {
+    if constexpr (IsVector<T>::value) {
+      field.clear();
+      for (const auto& value : values) parse_value(value, field.emplace_back());
+    } else {
+      parse_value(values.back(), field);
+    }
+  };
+  add_custom(names, 1, IsVector<T>::value ? kAnyNumber : 1, unit, help, std::move(assign),
+             [&field] { return toml_value(field); });
+}
+
+template <class E>
+void OptionTable::add_enum(const std::string& names, E& field, const std::string& help) {
+  std::vector<std::string> choices;
+  for (const auto& [value, name] : kEnumNames<E>) choices.emplace_back(name);
+  add_custom(
+      names, 1, 1, "WORD", help + " (" + enum_choices<E>() + ")",
+      [&field, choices, names](const std::vector<std::string>& values) {
+        field = parse_enum<E>(names, chosen_word(values.back(), choices));
+      },
+      [&field] { return toml_value(std::string(enum_name(field))); });
+}
+
+}  // namespace gyre

@@ -1,0 +1,21 @@
+#include "tools/option_values.h"
+
+namespace gyre {
+
+void parse_value(const std::string& text, bool& value) {
+  if (text == "true" || text == "1") {
+    value = true;
+  } else if (text == "false" || text == "0") {
+    value = false;
+  } else {
+    throw UsageError("expected true or false, got '", text, "'");
+  }
+}
+
+// CLI11's reader knows no escapes: the text is quoted by the kind of quote it does not hold.
+std::string toml_string(const std::string& text) {
+  const char* quote = text.find('"') == std::string::npos ? "\"" : "'";
+  return quote + text + quote;
+}
+
+}  // namespace gyre

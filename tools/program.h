@@ -1,0 +1,52 @@
+// The command line of `gyre`: subcommands with their option tables, unknown names, exit statuses.
+//   0 done, 1 the run failed, 2 the call was wrong.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/option_table.h"
+
+namespace gyre {
+
+class Program {
+ public:
+  Program();
+  ~Program();
+  Program(const Program&) = delete;
+
+  // A subcommand by its words ("data build"); groups on the way are made on first use. run returns the exit status.
+  OptionTable& command(const std::string& words, const std::string& help, std::function<int()> run);
+  // The help of a group of subcommands ("data").
+  void describe_group(const std::string& word, const std::string& help);
+
+  // Throws UsageError for a wrong call, Error for a failed run.
+  int run(int argc, const char* const* argv);
+
+ private:
+  struct Command {
+    CLI::App* app;
+    std::unique_ptr<OptionTable> options;
+    std::function<int()> run;
+  };
+  int run_selected(CLI::App& app);
+
+  std::unique_ptr<CLI::App> app_;
+  bool version_ = false, build_info_ = false;
+  std::vector<Command> commands_;
+};
+
+// Each in tools/command_<name>.cpp.
+void add_vocab_command(Program& program);
+void add_data_commands(Program& program);
+void add_train_command(Program& program);
+void add_translate_command(Program& program);
+void add_evaluate_commands(Program& program);
+void add_average_command(Program& program);
+void add_gradcheck_command(Program& program);
+void add_plot_command(Program& program);
+void add_checkpoint_commands(Program& program);
+
+}  // namespace gyre

@@ -1,0 +1,170 @@
+#include "tools/train_options.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace gyre {
+
+namespace {
+
+using Values = std::vector<std::string>;
+
+template <class T>
+T parsed(const std::string& text) {
+  T value{};
+  parse_value(text, value);
+  return value;
+}
+
+// "(0.9, 0.98)" as fairseq writes it, or plain numbers.
+std::vector<double> numbers_in(const Values& values, size_t count) {
+  std::string text;
+  for (const auto& value : values) text += value + " ";
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '(' || c == ')' || c == ','; }, ' ');
+  std::vector<double> numbers;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) numbers.push_back(parsed<double>(word));
+  if (numbers.size() != count) throw UsageError("expected ", count, " numbers, got ", numbers.size());
+  return numbers;
+}
+
+void add_data_rows(OptionTable& table, TrainOptions& o) {
+  table.group("Data");
+  table.add("--train-sets,-t", o.train_sets, "SOURCE TARGET", "training data: two text files or one token store");
+  table.add("--valid-sets", o.valid_sets, "SOURCE TARGET", "validation data: two text files or one token store");
+  table.add("--vocab,--vocabs,-v", o.vocabulary, "FILE", "joint vocabulary of both sides, from gyre vocab");
+  table.add("--max-length", o.max_length, "TOKENS", "longest sentence, on either side, that is trained on");
+  table.add_choice(
+      "--on-bad-line", o.on_bad_line, {"default", "error", "skip"},
+      "what a bad line does; default: error for bad UTF-8 and unequal counts, skip for empty and overlong");
+  table.add_choice("--shuffle", o.shuffle, {"data", "none"}, "order of the sentences in an epoch");
+}
+
+void add_batch_rows(OptionTable& table, TrainOptions& o) {
+  table.group("Batches");
+  table.add("--mini-batch-words,--max-tokens", o.batch_words, "TOKENS",
+            "size of a global batch, over all ranks and accumulation steps, in the unit of --batch-unit");
+  table.add_choice("--batch-unit", o.batch_unit, {"target", "source", "total", "sentences"},
+                   "what --mini-batch-words counts: tokens of a side, of both, or sentences");
+  table.add_custom("--mini-batch,--batch-size", 1, 1, "SENTENCES",
+                   "a global batch by sentences: sets both of the above", [&o](const Values& values) {
+                     o.batch_words = parsed<uint64_t>(values.back());
+                     o.batch_unit = "sentences";
+                   });
+  table.add("--maxi-batch", o.maxi_batch, "BATCHES", "batches that are sorted by length together");
+  table.add("--optimizer-delay,--update-freq", o.accumulation, "SHARDS", "shards a rank adds up for one update");
+  table.add("--shards", o.shards, "SHARDS",
+            "shards of a global batch; 0: one per rank and accumulation step, 4 with --deterministic");
+  table.add_flag("--deterministic", o.deterministic, "the same checkpoint bits for 1, 2 and 4 ranks of one thread");
+}
+
+void add_optimizer_rows(OptionTable& table, TrainOptions& o) {
+  OptimizerOptions& a = o.optimizer;
+  table.group("Optimizer");
+  table.add_choice("--optimizer,-o", a.kind, {"adam", "adamw"}, "adam, or adamw with decoupled weight decay");
+  table.add_custom(
+      "--optimizer-params", 3, 3, "BETA1 BETA2 EPSILON", "Adam's decay rates and epsilon",
+      [&a](const Values& values) {
+        const auto n = numbers_in(values, 3);
+        a.beta1 = n[0], a.beta2 = n[1], a.epsilon = n[2];
+      },
+      [&a] {
+        return toml_value(std::vector<double>{a.beta1, a.beta2, a.epsilon});
+      });
+  table.add_custom("--adam-betas", 1, 2, "BETA1 BETA2", "the first two of --optimizer-params",
+                   [&a](const Values& values) {
+                     const auto n = numbers_in(values, 2);
+                     a.beta1 = n[0], a.beta2 = n[1];
+                   });
+  table.add_custom("--adam-eps", 1, 1, "NUMBER", "the third of --optimizer-params",
+                   [&a](const Values& values) { a.epsilon = parsed<double>(values.back()); });
+  table.add("--weight-decay", a.weight_decay, "NUMBER", "decoupled, with --optimizer adamw; 0: none");
+  table.add("--clip-norm", a.clip_norm, "NORM", "gradients are scaled down to this global norm; 0: never");
+  table.add("--ema,--ema-decay", a.ema, "NUMBER", "decay of the moving average of the weights; 0: none");
+  table.add_custom("--exponential-smoothing", 1, 1, "NUMBER", "Marian's factor: 1 - the decay of --ema; 0: none",
+                   [&a](const Values& values) {
+                     const double factor = parsed<double>(values.back());
+                     if (factor < 0 || factor > 0.5)
+                       throw UsageError("expected Marian's small factor such as 1e-4, got ", factor,
+                                        "; for a decay such as 0.999 use --ema");
+                     a.ema = factor == 0 ? 0 : 1 - factor;
+                   });
+  table.add("--label-smoothing", o.label_smoothing, "NUMBER",
+            "probability spread over the other words (fairseq's form)");
+  table.add("--seed", o.seed, "NUMBER", "of initial weights, order of the data and dropout");
+}
+
+void add_schedule_rows(OptionTable& table, TrainOptions& o) {
+  OptimizerOptions& a = o.optimizer;
+  table.group("Learning rate");
+  table.add("--learn-rate,-l,--lr", a.learning_rate, "RATE", "peak learning rate");
+  table.add_choice("--lr-schedule,--lr-scheduler", a.schedule, {"inverse-sqrt", "linear", "constant"},
+                   "after the warm-up; linear falls to 0 at --total-updates");
+  table.add("--lr-warmup,--warmup-updates", a.warmup, "UPDATES", "linear rise to the peak");
+  table.add("--lr-warmup-start-rate,--warmup-init-lr", a.warmup_initial, "RATE", "where the rise begins");
+  table.add("--lr-minimum,--stop-min-lr,--min-lr", a.minimum_rate, "RATE", "the rate falls no lower");
+  table.add("--total-updates,--total-num-update", a.total_updates, "UPDATES", "end of --lr-schedule linear");
+}
+
+void add_stop_rows(OptionTable& table, TrainOptions& o) {
+  const auto in_epochs = [&o](const Values& values) {
+    o.after = {parsed<uint64_t>(values.back()), Period::Unit::epochs};
+  };
+  table.group("End, saving, validation");
+  table.add("--after,-a,--max-update,--after-batches", o.after, "PERIOD",
+            "the end: 100K (updates), 20e (epochs), 1Gt (target tokens); 0: only early stopping or time ends the run");
+  table.add_custom("--after-epochs,--max-epoch", 1, 1, "EPOCHS", "the same as --after with e", in_epochs);
+  table.add("--stop-after-minutes", o.stop_after_time_minutes, "MINUTES",
+            "the run saves and ends after this much training, over all its jobs");
+  table.add("--early-stopping,--patience", o.early_stopping, "VALIDATIONS",
+            "the run ends after this many without a better first metric; 0: never");
+  table.add("--disp-freq,--log-interval", o.display_every, "PERIOD", "between progress lines in the log");
+  table.add("--save-freq,--save-interval-updates", o.save_every, "PERIOD", "between checkpoints");
+  table.add("--valid-freq,--validate-interval-updates", o.validate_every, "PERIOD", "between validations");
+  table.add("--valid-metrics", o.valid_metrics, "NAME...",
+            "cross-entropy, perplexity, bleu, chrf; the first decides best and early stopping");
+  table.add("--valid-beam-size", o.valid_beam, "HYPOTHESES", "beam of translations in validation");
+  table.add("--valid-length-penalty", o.valid_length_penalty, "NUMBER", "their length penalty, fairseq's form");
+  table.add("--valid-mini-batch,--batch-size-valid", o.valid_mini_batch, "SENTENCES", "translated at a time");
+}
+
+void add_run_rows(OptionTable& table, TrainOptions& o) {
+  table.group("Run");
+  table.add("--model,-m,--save-dir", o.model, "DIRECTORY", "the run directory; training resumes what it holds");
+  table.add("--keep-last,--keep-interval-updates", o.keep_last, "CHECKPOINTS", "kept beside the best one; 0: all");
+  table.add_flag("--overwrite", o.overwrite, "start anew where the directory holds a run");
+  table.add("--cpu-threads,--threads", o.threads, "THREADS",
+            "of a rank; 0: the cores of the machine shared by its ranks");
+  table.add("--bucket-mb,--bucket-cap-mb", o.bucket_mb, "MB", "gradient sent in one message while backward goes on");
+  table.add_flag("--quiet", o.quiet, "warnings and errors only on the terminal");
+}
+
+}  // namespace
+
+void add_train_options(OptionTable& table, TrainOptions& options) {
+  add_data_rows(table, options);
+  add_batch_rows(table, options);
+  add_optimizer_rows(table, options);
+  add_schedule_rows(table, options);
+  add_stop_rows(table, options);
+  add_run_rows(table, options);
+  for (const char* name : {"train-sets", "vocab", "model"}) table.required(name);
+}
+
+void reject_idle_train_options(const OptionTable& table, const TrainOptions& options) {
+  const auto& metrics = options.valid_metrics;
+  const bool validates = !options.valid_sets.empty();
+  const bool translates = validates && std::any_of(metrics.begin(), metrics.end(), [](const std::string& metric) {
+                            return metric == "bleu" || metric == "chrf";
+                          });
+  const bool linear = options.optimizer.schedule == "linear";
+  table.reject_idle("total-updates", linear, "--lr-schedule is not linear");
+  table.reject_idle("lr-warmup-start-rate", options.optimizer.warmup > 0, "--lr-warmup is 0");
+  for (const char* name : {"valid-freq", "valid-metrics", "early-stopping"})
+    table.reject_idle(name, validates, "there are no --valid-sets");
+  for (const char* name : {"valid-beam-size", "valid-length-penalty", "valid-mini-batch"})
+    table.reject_idle(name, translates, "no validation metric needs translations");
+}
+
+}  // namespace gyre

@@ -1,0 +1,66 @@
+// Checkpoints: everything that a run needs to go on bit for bit.
+//
+//   model.safetensors      what decoding uses: the weights, or their moving average where the run keeps one
+//   optimizer.safetensors  Adam's moments "m.<parameter>", "v.<parameter>"; with a moving average the weights
+//                          themselves, "weights.<parameter>"
+//   state.json             TrainState, the CRC-32C of every tensor of both files, and one of itself
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/parameters.h"
+#include "train/optimizer.h"
+#include "train/options.h"
+#include "train/run_directory.h"
+
+namespace gyre {
+
+struct BestMetric {
+  double value = 0;
+  uint64_t updates = 0;  // when it was reached
+};
+
+// What is not a tensor. save_checkpoint() fills in the optimizer's part and the version.
+struct TrainState {
+  Progress progress;
+  uint64_t seed = 0;
+  int shards = 1;
+  int ranks = 1;
+  bool deterministic = false;
+  std::string blas_kernels;                // OpenBLAS's choice of kernels: bits hang on it
+  double seconds = 0;                      // trained so far, over all jobs
+  int stalled_validations = 0;             // without a better first metric: early stopping
+  std::map<std::string, BestMetric> best;  // by metric name
+  // What the run's course hangs on, by the option's name, as text (train/resume.h compares them).
+  std::map<std::string, std::string> options;
+  uint64_t optimizer_step = 0;
+  bool has_average = false;
+  std::string version;  // of gyre
+};
+
+// Writes run/checkpoints/step-<updates> and points `last` at it; returns its path. On any error the earlier checkpoints
+// and links stay as they were.
+Path save_checkpoint(const RunDirectory& run, const Parameters& parameters, const Optimizer& optimizer,
+                     TrainState state);
+
+// Restores parameters and optimizer. Throws on a missing, unexpected or mis-shaped tensor.
+TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optimizer& optimizer);
+
+TrainState read_train_state(const Path& checkpoint);
+
+// Reads every byte and throws at the first file or tensor that is missing or does not match its checksum.
+void verify_checkpoint(const Path& checkpoint);
+
+struct Resumable {
+  Path checkpoint;
+  std::vector<std::string> skipped;  // why newer ones cannot be used, one line each
+};
+// The newest whole checkpoint; none where there are no checkpoints at all. Throws when there are some and all are
+// broken: training from the start would be a surprise.
+std::optional<Resumable> find_resumable(const Path& run);
+
+}  // namespace gyre

@@ -1,0 +1,74 @@
+#include "train/communicator.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "core/error.h"
+#include "train/mpi_communicator.h"
+
+namespace gyre {
+namespace {
+
+// Ranks that fail together (a missing file) should be heard once: all but rank 0 wait a moment, and rank 0's abort ends
+// them meanwhile.
+constexpr unsigned kPatience = 100'000;  // microseconds per rank, for up to ten ranks
+
+[[noreturn]] void no_peer(int rank) { throw Error("[communicator] one process has no peer ", rank); }
+
+bool launched_by_mpi() {
+  constexpr std::array launchers{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
+  return std::any_of(launchers.begin(), launchers.end(), [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+void end_all(Communicator& ranks, const std::string& message, int status) {
+  usleep(kPatience * unsigned(std::min(ranks.rank(), 10)));
+  std::fprintf(stderr, "gyre: [rank %d of %d] %s\n", ranks.rank(), ranks.size(), message.c_str());
+  std::fflush(stderr);
+  ranks.abort(status);
+}
+
+}  // namespace
+
+std::vector<int> allowed_cpus() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
+    }
+  }
+  if (cpus.empty()) cpus.push_back(0);  // more cores than cpu_set_t knows
+  return cpus;
+}
+
+void SelfCommunicator::send(std::span<const float>, int to) { no_peer(to); }
+void SelfCommunicator::receive(std::span<float>, int from) { no_peer(from); }
+
+std::unique_ptr<Communicator> make_communicator(int* argc, char*** argv) {
+  if (launched_by_mpi()) return std::make_unique<MpiCommunicator>(argc, argv);
+  return std::make_unique<SelfCommunicator>();
+}
+
+int with_communicator(int* argc, char*** argv, const std::function<int(Communicator&)>& body) {
+  const std::unique_ptr<Communicator> ranks = make_communicator(argc, argv);
+  if (ranks->size() == 1) return body(*ranks);
+  try {
+    const int status = body(*ranks);
+    ranks->barrier();  // nobody leaves while another may still fail
+    return status;
+  } catch (const UsageError& e) {
+    end_all(*ranks, e.what(), 2);
+  } catch (const std::exception& e) {
+    end_all(*ranks, e.what(), 1);
+  }
+  return 1;
+}
+
+}  // namespace gyre

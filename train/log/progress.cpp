@@ -1,0 +1,82 @@
+#include "train/log/progress.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace gyre {
+namespace {
+
+constexpr double kSecondsBetween = 0.1;
+
+std::string with_commas(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = int64_t(digits.size()) - 3; at > 0; at -= 3) digits.insert(size_t(at), ",");
+  return digits;
+}
+
+double monotonic_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::string format_progress(const TrainProgress& p) {
+  return fmt::format(
+      "Ep. {} : Up. {} : Sen. {} : Cost {:.4f} : Time {:.2f}s : {:.2f} words/s : gNorm {:.4g} : L.r. {:.4g}", p.epoch,
+      p.updates, with_commas(p.sentences), p.cost, p.seconds, p.words_per_second, p.gradient_norm, p.learning_rate);
+}
+
+std::string format_duration(double seconds) {
+  const auto s = int64_t(std::llround(seconds));
+  if (s < 60) return fmt::format("{}s", s);
+  if (s < 3600) return fmt::format("{}m {:02}s", s / 60, s % 60);
+  if (s < 86400) return fmt::format("{}h {:02}m", s / 3600, s % 3600 / 60);
+  return fmt::format("{}d {:02}h", s / 86400, s % 86400 / 3600);
+}
+
+ProgressSink ProgressSink::system() {
+  ProgressSink sink;
+  sink.terminal = isatty(STDERR_FILENO) != 0;
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) sink.columns = size.ws_col;
+  sink.clock = monotonic_seconds;
+  return sink;
+}
+
+ProgressLine::ProgressLine(int64_t total, int64_t done, ProgressSink sink)
+    : total_(total), first_(done), sink_(std::move(sink)), start_(sink_.clock()) {}
+
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::show(int64_t done, std::string_view text) {
+  if (!sink_.terminal) return;
+  const double now = sink_.clock();
+  if (visible_ && now - shown_ < kSecondsBetween) return;
+  shown_ = now;
+  visible_ = true;
+  std::string line = fmt::format("{}{}", text, time_left(done));
+  // The last column stays free: some terminals wrap as soon as it is written.
+  line.resize(std::min(line.size(), size_t(std::max(sink_.columns - 1, 0))));
+  fmt::print(sink_.stream, "{}{}", kEraseLine, line);
+  std::fflush(sink_.stream);
+}
+
+void ProgressLine::clear() {
+  if (!visible_) return;
+  fmt::print(sink_.stream, "{}", kEraseLine);
+  std::fflush(sink_.stream);
+  visible_ = false;
+}
+
+std::string ProgressLine::time_left(int64_t done) const {
+  if (done <= first_ || total_ < done) return "";
+  const double seconds_each = (sink_.clock() - start_) / double(done - first_);
+  return fmt::format(" : {} left", format_duration(seconds_each * double(total_ - done)));
+}
+
+}  // namespace gyre

@@ -1,0 +1,93 @@
+#include "train/manifest.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace gyre {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+std::string hex(uint32_t crc) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", crc);
+  return text;
+}
+
+// Type and shape are part of it: they lie in the file's header, which has no checksum of its own.
+std::string tensor_checksum(std::string_view dtype, const std::string& shape, std::span<const std::byte> bytes) {
+  const std::string description = concat(dtype, shape);
+  return hex(crc32c(bytes.data(), bytes.size(), crc32c(description.data(), description.size())));
+}
+
+std::string text_checksum(const ordered_json& state) {
+  const std::string text = state.dump();
+  return hex(crc32c(text.data(), text.size()));
+}
+
+void verify_file(const Path& path, const ordered_json& checksums) {
+  const SafetensorsFile file(path);
+  for (const auto& [name, expected] : checksums.items()) {
+    require(file.find(name) != nullptr, "[checkpoint] ", path.string(), ": tensor ", name, " is missing");
+  }
+  for (const auto& entry : file.entries()) {
+    const auto expected = checksums.find(entry.name);
+    require(expected != checksums.end(), "[checkpoint] ", path.string(), ": unexpected tensor ", entry.name);
+    const std::string got = tensor_checksum(entry.dtype, entry.shape_text(), file.bytes(entry));
+    require(*expected == got, "[checkpoint] ", path.string(), ": tensor ", entry.name, ": expected checksum ",
+            expected->get<std::string>(), ", got ", got);
+  }
+}
+
+}  // namespace
+
+void write_manifest(const Path& directory, const ordered_json& facts, const std::vector<TensorFile>& files) {
+  ordered_json state{{"format", kFormat}};
+  state.update(facts);
+  for (const TensorFile& file : files) {
+    write_safetensors(directory / file.name, file.tensors);
+    ordered_json& checksums = state["tensors"][file.name] = ordered_json::object();
+    for (const auto& [name, tensor] : file.tensors) {
+      const std::span<const std::byte> bytes(static_cast<const std::byte*>(tensor.raw()), tensor.bytes());
+      checksums[name] = tensor_checksum(safetensors_dtype(tensor.dtype()), tensor.shape().text(), bytes);
+    }
+  }
+  state["checksum"] = text_checksum(state);
+  write_file(directory / "state.json", state.dump(1) + "\n");
+}
+
+ordered_json read_manifest(const Path& directory) {
+  const Path path = directory / "state.json";
+  const std::string text = read_file(path);
+  try {
+    ordered_json state = ordered_json::parse(text);
+    const auto expected = state.at("checksum").get<std::string>();
+    state.erase("checksum");
+    const std::string got = text_checksum(state);
+    require(expected == got, "[checkpoint] ", path.string(), ": expected checksum ", expected, ", got ", got);
+    require(state.at("format") == kFormat, "[checkpoint] ", path.string(), ": expected format ", kFormat, ", got ",
+            state["format"].dump());
+    return state;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("[checkpoint] ", path.string(), ": ", error.what());
+  }
+}
+
+void verify_manifest(const Path& directory) {
+  const ordered_json state = read_manifest(directory);
+  try {
+    for (const auto& [name, checksums] : state.at("tensors").items()) verify_file(directory / name, checksums);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("[checkpoint] ", (directory / "state.json").string(), ": ", error.what());
+  }
+}
+
+}  // namespace gyre

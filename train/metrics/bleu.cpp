@@ -1,0 +1,172 @@
+#include "train/metrics/bleu.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <unordered_map>
+#include <utility>
+
+namespace gyre {
+namespace {
+
+constexpr size_t kOrders = 4;
+
+using TokenIds = std::vector<int32_t>;
+using Ngram = std::array<int32_t, kOrders>;  // token ids; places beyond the order are -1
+
+struct NgramHash {
+  size_t operator()(const Ngram& ngram) const {
+    uint64_t hash = 0;
+    for (const int32_t id : ngram) hash = (hash ^ uint32_t(id)) * 0x9E3779B97F4A7C15ULL;
+    return hash ^ (hash >> 32);
+  }
+};
+
+using NgramCounts = std::unordered_map<Ngram, int64_t, NgramHash>;
+
+// Numbers the distinct tokens of a corpus, so that n-grams compare as integers.
+class TokenNumbers {
+ public:
+  TokenIds operator()(const std::vector<std::u32string>& tokens) {
+    TokenIds ids;
+    ids.reserve(tokens.size());
+    for (const auto& token : tokens) ids.push_back(numbers_.try_emplace(token, int32_t(numbers_.size())).first->second);
+    return ids;
+  }
+
+ private:
+  std::unordered_map<std::u32string, int32_t> numbers_;
+};
+
+NgramCounts count_ngrams(const TokenIds& ids) {
+  NgramCounts counts;
+  for (size_t begin = 0; begin < ids.size(); ++begin) {
+    Ngram ngram{-1, -1, -1, -1};
+    for (size_t n = 0; n < kOrders && begin + n < ids.size(); ++n) {
+      ngram[n] = ids[begin + n];
+      ++counts[ngram];
+    }
+  }
+  return counts;
+}
+
+size_t order_of(const Ngram& ngram) { return size_t(std::find(ngram.begin(), ngram.end(), -1) - ngram.begin()); }
+
+// A sentence's references: the largest count of each n-gram in any of them, and the length closest to the hypothesis
+// (the shorter one in a tie).
+struct References {
+  NgramCounts counts;
+  int64_t closest_length = -1;
+};
+
+References merge_references(const std::vector<TokenIds>& references, int64_t hypothesis_length) {
+  References merged;
+  for (const TokenIds& reference : references) {
+    for (const auto& [ngram, count] : count_ngrams(reference)) {
+      int64_t& largest = merged.counts[ngram];
+      largest = std::max(largest, count);
+    }
+    const auto rank = [&](int64_t length) { return std::pair(std::abs(hypothesis_length - length), length); };
+    const auto length = int64_t(reference.size());
+    if (merged.closest_length < 0 || rank(length) < rank(merged.closest_length)) merged.closest_length = length;
+  }
+  return merged;
+}
+
+void add_sentence(BleuScore& sums, const TokenIds& hypothesis, const std::vector<TokenIds>& references) {
+  const References merged = merge_references(references, int64_t(hypothesis.size()));
+  sums.hypothesis_length += int64_t(hypothesis.size());
+  sums.reference_length += merged.closest_length;
+  for (const auto& [ngram, count] : count_ngrams(hypothesis)) {
+    const size_t n = order_of(ngram) - 1;
+    sums.totals[n] += count;
+    const auto found = merged.counts.find(ngram);
+    if (found != merged.counts.end()) sums.matches[n] += std::min(count, found->second);
+  }
+}
+
+double smoothing_value(const BleuOptions& options) {
+  return options.smoothing_value.value_or(options.smoothing == BleuSmoothing::kFloor ? 0.1 : 1.0);
+}
+
+double brevity_penalty(int64_t hypothesis_length, int64_t reference_length) {
+  if (hypothesis_length >= reference_length) return 1;
+  return hypothesis_length == 0 ? 0 : std::exp(1 - double(reference_length) / double(hypothesis_length));
+}
+
+void compute_score(BleuScore& result, const BleuOptions& options) {
+  result.brevity_penalty = brevity_penalty(result.hypothesis_length, result.reference_length);
+  // Without a single match there is nothing to smooth.
+  if (result.matches == std::array<int64_t, kOrders>{}) return;
+  double missing = 1, log_sum = 0;
+  for (size_t n = 0; n < kOrders; ++n) {
+    const double added = options.smoothing == BleuSmoothing::kAddK && n > 0 ? smoothing_value(options) : 0;
+    double matches = double(result.matches[n]) + added;
+    const double total = double(result.totals[n]) + added;
+    if (total == 0) return;  // no hypothesis is that long: precision and score stay 0
+    if (matches == 0 && options.smoothing == BleuSmoothing::kExp) matches = 1 / (missing *= 2);
+    if (matches == 0 && options.smoothing == BleuSmoothing::kFloor) matches = smoothing_value(options);
+    result.precisions[n] = 100 * matches / total;
+    log_sum += std::log(result.precisions[n]);  // -infinity for a precision of 0, which makes the score 0
+  }
+  result.score = result.brevity_penalty * std::exp(log_sum / kOrders);
+}
+
+std::string signature(size_t references, const BleuOptions& options) {
+  std::string smoothing;
+  switch (options.smoothing) {
+    case BleuSmoothing::kNone:
+      smoothing = "none";
+      break;
+    case BleuSmoothing::kFloor:
+      smoothing = fmt::format("floor[{:.2f}]", smoothing_value(options));
+      break;
+    case BleuSmoothing::kAddK:
+      smoothing = fmt::format("add-k[{:.2f}]", smoothing_value(options));
+      break;
+    case BleuSmoothing::kExp:
+      smoothing = "exp";
+      break;
+  }
+  return fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:{}|impl:gyre", references,
+                     options.lowercase ? "lc" : "mixed", name(options.tokenizer), smoothing);
+}
+
+}  // namespace
+
+BleuSmoothing bleu_smoothing(std::string_view name) {
+  if (name == "none") return BleuSmoothing::kNone;
+  if (name == "floor") return BleuSmoothing::kFloor;
+  if (name == "add-k") return BleuSmoothing::kAddK;
+  if (name == "exp") return BleuSmoothing::kExp;
+  throw Error("[bleu] expected the smoothing none, floor, add-k or exp, got ", name);
+}
+
+BleuScore corpus_bleu(const Lines& hypotheses, const std::vector<Lines>& references, const BleuOptions& options) {
+  require_parallel("bleu", hypotheses, references);
+  TokenNumbers numbers;
+  const auto ids = [&](const std::string& line) {
+    return numbers(bleu_tokens(line, options.tokenizer, options.lowercase));
+  };
+  BleuScore result;
+  std::vector<TokenIds> sentence_references(references.size());
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    for (size_t k = 0; k < references.size(); ++k) sentence_references[k] = ids(references[k][i]);
+    add_sentence(result, ids(hypotheses[i]), sentence_references);
+  }
+  compute_score(result, options);
+  result.signature = signature(references.size(), options);
+  return result;
+}
+
+std::string format_line(const BleuScore& s) {
+  const double ratio = s.reference_length == 0 ? 0 : double(s.hypothesis_length) / double(s.reference_length);
+  return fmt::format(
+      "BLEU|{} = {:.2f} {:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})",
+      s.signature, s.score, s.precisions[0], s.precisions[1], s.precisions[2], s.precisions[3], s.brevity_penalty,
+      ratio, s.hypothesis_length, s.reference_length);
+}
+
+}  // namespace gyre

@@ -1,0 +1,32 @@
+// chrF (Popović, 2015) and chrF++ (word_order 2; Popović, 2017), equal to sacreBLEU: with P and R the mean precision
+// and recall over the n-gram orders that occur on both sides of the corpus, chrF = (1 + b^2) P R / (b^2 P + R). White
+// space does not count.
+#pragma once
+
+#include <string>
+
+#include "train/metrics/parallel_lines.h"
+
+namespace gyre {
+
+struct ChrfOptions {
+  int character_order = 6;  // longest character n-gram
+  int word_order = 0;       // longest word n-gram: 2 is chrF++
+  int beta = 2;             // recall counts beta times as much as precision
+  bool lowercase = false;
+};
+
+struct ChrfScore {
+  double score = 0;       // 0..100
+  std::string name;       // "chrF2", "chrF2++"
+  std::string signature;  // "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|impl:gyre"
+};
+
+// references[k][i] is the k-th reference of hypotheses[i]; the best one counts. Unequal line counts throw with both
+// counts.
+ChrfScore corpus_chrf(const Lines& hypotheses, const std::vector<Lines>& references, const ChrfOptions& options = {});
+
+// sacreBLEU's line: "chrF2|<signature> = 51.95".
+std::string format_line(const ChrfScore& score);
+
+}  // namespace gyre

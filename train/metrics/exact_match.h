@@ -1,0 +1,16 @@
+// Exact match: the share of hypotheses that equal their reference byte for byte.
+#pragma once
+
+#include "train/metrics/parallel_lines.h"
+
+namespace gyre {
+
+// Percent, 0..100. Unequal line counts throw with both counts.
+inline double exact_match(const Lines& hypotheses, const Lines& references) {
+  require_parallel("exact match", hypotheses, {references});
+  size_t equal = 0;
+  for (size_t i = 0; i < hypotheses.size(); ++i) equal += hypotheses[i] == references[i];
+  return 100.0 * double(equal) / double(hypotheses.size());
+}
+
+}  // namespace gyre

@@ -1,0 +1,151 @@
+#include "train/model_file.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "core/version.h"
+#include "train/checkpoint.h"
+#include "train/manifest.h"
+#include "train/run_directory.h"
+
+namespace gyre {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModelFile = "model.safetensors";
+
+// A checkpoint of a run by link, name or path.
+Path chosen_checkpoint(const Path& run, const std::string& which) {
+  if (which.empty()) {
+    for (const char* link : {"best", "last"}) {
+      if (const auto target = linked_checkpoint(run, link)) return *target;
+    }
+    const std::vector<Path> all = list_checkpoints(run);
+    require(!all.empty(), "[model] ", run.string(), ": expected a run with checkpoints, found none");
+    return all.back();
+  }
+  if (const auto target = linked_checkpoint(run, which)) return *target;
+  const Path named = checkpoints_path(run) / which;
+  if (fs::is_directory(named)) return named;
+  require(fs::exists(which), "[model] ", run.string(), ": expected best, last, average or the name or path of a ",
+          "checkpoint, got '", which, "'");
+  return which;
+}
+
+// sum / n of one tensor over all files, in f64.
+template <class T>
+void average_into(const Tensor& out, const std::vector<SafetensorsFile>& files, const std::string& name) {
+  std::vector<double> sum(static_cast<size_t>(out.size()));
+  for (const SafetensorsFile& file : files) {
+    file.read(*file.find(name), out);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += static_cast<double>(out.data<T>()[i]);
+  }
+  for (size_t i = 0; i < sum.size(); ++i) out.data<T>()[i] = static_cast<T>(sum[i] / static_cast<double>(files.size()));
+}
+
+// The same names, shapes and dtypes as in the first file.
+void require_alike(const SafetensorsFile& first, const SafetensorsFile& other) {
+  for (const auto& entry : first.entries()) {
+    const auto* match = other.find(entry.name);
+    require(match != nullptr, "[average] ", other.path().string(), ": tensor ", entry.name, " of ",
+            first.path().string(), " is missing");
+    require(match->shape == entry.shape && match->dtype == entry.dtype, "[average] ", other.path().string(),
+            ": tensor ", entry.name, ": expected ", entry.dtype, " ", entry.shape_text(), " as in ",
+            first.path().string(), ", got ", match->dtype, " ", match->shape_text());
+  }
+  for (const auto& entry : other.entries()) {
+    require(first.find(entry.name) != nullptr, "[average] ", other.path().string(), ": tensor ", entry.name,
+            " is not in ", first.path().string());
+  }
+}
+
+Path average_checkpoints(const Path& run, const std::vector<Path>& checkpoints, const std::string& name) {
+  std::vector<Path> files;
+  for (const Path& checkpoint : checkpoints) {
+    if (fs::exists(checkpoint / "state.json")) verify_checkpoint(checkpoint);
+    files.push_back(find_model_file(checkpoint));
+  }
+  const Path output = checkpoints_path(run) / name;
+  average_models(files, output);
+  point_link(run, "average", output);
+  return output;
+}
+
+}  // namespace
+
+Path find_model_file(const Path& model, const std::string& which) {
+  require(fs::exists(model), "[model] ", model.string(), ": expected a run directory, a checkpoint or a safetensors ",
+          "file; there is nothing of that name");
+  if (fs::is_directory(checkpoints_path(model))) return find_model_file(chosen_checkpoint(model, which));
+  if (!which.empty()) {
+    throw UsageError("[--checkpoint] ", model.string(), " is not a run directory: there is no '", which,
+                     "' to choose in it");
+  }
+  if (!fs::is_directory(model)) return model;
+  require(fs::exists(model / kModelFile), "[model] ", model.string(), ": expected ", kModelFile, " or checkpoints in ",
+          "this directory");
+  return model / kModelFile;
+}
+
+Path find_run(const Path& model) {
+  // run / checkpoints / step-00001000 / model.safetensors
+  constexpr int kDepth = 3;
+  Path directory = fs::absolute(model).lexically_normal();
+  for (int up = 0; up <= kDepth; ++up) {
+    if (fs::exists(config_path(directory))) return directory;
+    directory = directory.parent_path();
+  }
+  throw Error("[model] ", model.string(), ": expected config.json in the run directory it belongs to, found none");
+}
+
+void load_weights(const Path& file, Parameters& parameters) {
+  std::vector<NamedTensor> targets;
+  for (const Parameter& p : parameters) targets.push_back({p.name, p.value});
+  read_safetensors(SafetensorsFile(file), targets);
+}
+
+void load_model_weights(const Path& model, Parameters& parameters, const std::string& which) {
+  load_weights(find_model_file(model, which), parameters);
+}
+
+void average_models(const std::vector<Path>& inputs, const Path& output) {
+  require(!inputs.empty(), "[average] expected at least one model, got none");
+  std::vector<SafetensorsFile> files;
+  nlohmann::ordered_json names = nlohmann::ordered_json::array();
+  for (const Path& input : inputs) {
+    files.emplace_back(input);
+    names.push_back(input.string());
+    require_alike(files.front(), files.back());
+  }
+  TensorFile model{kModelFile, {}};
+  for (const auto& entry : files.front().entries()) {
+    const Tensor tensor = files.front().read(entry);
+    if (tensor.dtype() == DType::f32) average_into<float>(tensor, files, entry.name);
+    if (tensor.dtype() == DType::f64) average_into<double>(tensor, files, entry.name);
+    model.tensors.push_back({entry.name, tensor});
+  }
+  write_directory(output, [&](const Path& directory) {
+    write_manifest(directory, {{"gyre", kVersion}, {"averaged", names}}, {model});
+  });
+}
+
+Path average_last(const Path& run, int n) {
+  std::vector<Path> all = list_checkpoints(run);
+  if (n < 1) throw UsageError("[--last] expected at least 1, got ", n);
+  require(all.size() >= static_cast<size_t>(n), "[average] ", run.string(), ": expected ", n, " checkpoints, found ",
+          all.size());
+  all.erase(all.begin(), all.end() - n);
+  return average_checkpoints(run, all, concat("average-last-", n));
+}
+
+Path average_chosen(const Path& run, const std::vector<std::string>& checkpoints) {
+  std::vector<Path> chosen;
+  for (const std::string& which : checkpoints) chosen.push_back(chosen_checkpoint(run, which));
+  return average_checkpoints(run, chosen, concat("average-", chosen.size(), "-chosen"));
+}
+
+}  // namespace gyre

@@ -1,0 +1,111 @@
+#include "train/nmt_data.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "data/build_store.h"
+#include "data/pair_batch.h"
+#include "data/parallel_text.h"
+
+namespace gyre {
+namespace {
+
+TokenStore open_training_data(const TrainOptions& options, const Vocabulary& vocabulary) {
+  Corpus corpus =
+      open_corpus(vocabulary, options.train_sets,
+                  {.on_bad_line = parse_on_bad_line(options.on_bad_line), .max_length = options.max_length});
+  if (corpus.report) spdlog::info("{}", corpus.report->describe());
+  require(corpus.store.sides() == 2, "[data] ", corpus.store.name(), ": expected sentence pairs, got single sentences");
+  return std::move(corpus.store);
+}
+
+Tensor ids_tensor(const std::vector<int32_t>& ids) { return Tensor::from({int64_t(ids.size())}, ids); }
+
+PairInput to_input(const PairBatch& batch) {
+  return {ids_tensor(batch.source_ids), batch.source, ids_tensor(batch.target_inputs), ids_tensor(batch.target_outputs),
+          batch.target};
+}
+
+ValidationSet from_store(const TrainOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+  const TokenStore store = open_corpus(vocabulary, options.valid_sets, {}).store;
+  require(store.sides() == 2, "[data] ", store.name(), ": expected sentence pairs, got single sentences");
+  ValidationSet set;
+  for (size_t i = 0; i < store.size(); ++i) {
+    if (int64_t(std::max(store.length(i, 0), store.length(i, 1))) >= longest) continue;  // no room for EOS
+    set.sources.push_back(store.sentence(i, 0));
+    set.targets.push_back(store.sentence(i, 1));
+    set.references.push_back(vocabulary.decode(set.targets.back()));
+  }
+  spdlog::info("{}: {} of {} pairs to validate on", store.name(), set.size(), store.size());
+  return set;
+}
+
+ValidationSet from_text(const TrainOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+  const OnBadLine policy = parse_on_bad_line(options.on_bad_line);
+  ParallelText text(options.valid_sets, policy);
+  ValidationSet set;
+  for (TextRow row; text.next(row);) {
+    std::vector<int32_t> source = vocabulary.encode(row.text[0]), target = vocabulary.encode(row.text[1]);
+    if (int64_t(std::max(source.size(), target.size())) >= longest) {
+      text.report().skip(BadLine::too_long, row.line, text.place(row));
+      continue;
+    }
+    ++text.report().kept;
+    set.sources.push_back(std::move(source));
+    set.targets.push_back(std::move(target));
+    set.references.emplace_back(row.text[1]);
+  }
+  text.report().limit = concat(longest, " tokens");
+  text.report().require_clean(policy);
+  spdlog::info("{}", text.report().describe());
+  return set;
+}
+
+}  // namespace
+
+NmtData::NmtData(const TrainOptions& options, const Vocabulary& vocabulary, int shards)
+    : store_(open_training_data(options, vocabulary)),
+      batch_options_{.budget = {BatchBudget::parse_unit(options.batch_unit), options.batch_words},
+                     .maxi_batch = options.maxi_batch,
+                     .shuffle = options.shuffle == "data",
+                     .max_length = options.max_length},
+      seed_(options.seed),
+      shards_(shards) {
+  start_epoch(0);
+  if (plan_.left_out() > 0) {
+    spdlog::info("{}: {} of {} pairs are longer than {} tokens and left out", store_.name(), plan_.left_out(),
+                 store_.size(), options.max_length);
+  }
+  require(plan_.size() > 0, "[data] ", store_.name(), ": no sentence pair is left to train on");
+}
+
+void NmtData::start_epoch(uint64_t epoch) {
+  if (epoch_ == epoch) return;
+  plan_ = plan_epoch(store_, batch_options_, seed_, epoch);
+  epoch_ = epoch;
+}
+
+RankBatch NmtData::batch(size_t i, ShardRange own) const {
+  const std::span<const uint32_t> indices = plan_.batch(i);
+  RankBatch batch;
+  batch.sentences = indices.size();
+  for (uint32_t s : indices) {
+    batch.source_tokens += store_.length(s, 0) + 1;
+    batch.target_tokens += store_.length(s, 1) + 1;
+  }
+  const std::vector<std::vector<uint32_t>> shards = cut_into_shards(store_, indices, size_t(shards_));
+  for (int s = own.begin; s < own.end; ++s)
+    batch.shards.push_back(to_input(make_pair_batch(store_, shards[size_t(s)])));
+  return batch;
+}
+
+ValidationSet read_validation_set(const TrainOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+  const bool is_store = options.valid_sets.size() == 1;
+  ValidationSet set = is_store ? from_store(options, vocabulary, longest) : from_text(options, vocabulary, longest);
+  require(set.size() > 0, "[data] ", options.valid_sets.front().string(), ": no sentence pair is left to validate on");
+  return set;
+}
+
+}  // namespace gyre

@@ -1,0 +1,91 @@
+// Every option of a training run, typed and validated once. tools/ maps the command line and --config onto these
+// fields; the resolved values are written to run/train.toml.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+
+namespace gyre {
+
+// A point or a period in a run, in Marian's units: "30u" (or "30") updates, "20e" epochs, "1Gt" target tokens; K, M, G
+// multiply.
+struct Period {
+  enum class Unit : uint8_t { updates, epochs, target_tokens };
+  uint64_t amount = 0;  // 0: never
+  Unit unit = Unit::updates;
+  static Period parse(const std::string& text);  // throws UsageError naming the text
+  std::string text() const;
+};
+
+// Progress of a run, in all three units.
+struct Progress {
+  uint64_t updates = 0;
+  uint64_t epoch = 0;  // finished epochs
+  uint64_t batch = 0;  // global batches finished in the current epoch
+  uint64_t target_tokens = 0;
+  uint64_t source_tokens = 0;
+  uint64_t sentences = 0;
+  bool reached(const Period& p) const;
+};
+
+struct OptimizerOptions {
+  std::string kind = "adam";  // adam, adamw
+  double learning_rate = 5e-4;
+  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
+  double weight_decay = 0;
+  double clip_norm = 0;  // 0: no clipping
+  double ema = 0;        // decay of the moving average of the weights, 0: none
+  // fairseq's inverse square root: init + n (lr - init) / W up to W updates, then lr sqrt(W) / sqrt(n).
+  std::string schedule = "inverse-sqrt";  // inverse-sqrt, linear (to zero at total_updates), constant; all with warm-up
+  uint64_t warmup = 4000;
+  double warmup_initial = 1e-7;
+  double minimum_rate = 0;
+  uint64_t total_updates = 0;  // for linear
+};
+
+struct TrainOptions {
+  // data
+  std::vector<Path> train_sets, valid_sets;  // raw text (source target) or token stores
+  Path vocabulary;
+  int max_length = 256;                 // tokens a side
+  std::string on_bad_line = "default";  // error, skip, or the default of each kind
+  std::string shuffle = "data";         // data, none
+  // batches
+  uint64_t batch_words = 4096;        // tokens in a global batch, over all ranks and accumulation steps
+  std::string batch_unit = "target";  // target, source, total tokens or sentences
+  uint64_t maxi_batch = 100;          // batches sorted by length at a time
+  int accumulation = 1;               // shards a rank works through for one update
+  int shards = 0;                     // 0: ranks * accumulation; with deterministic: 4
+  bool deterministic = false;
+  // optimisation
+  OptimizerOptions optimizer;
+  double label_smoothing = 0.1;
+  uint64_t seed = 1;
+  Period after{0, Period::Unit::epochs};  // the end; 0: only early stopping ends the run
+  // periods
+  Period display_every{100, Period::Unit::updates}, save_every{1000, Period::Unit::updates},
+      validate_every{1000, Period::Unit::updates};
+  // validation
+  std::vector<std::string> valid_metrics{"cross-entropy", "bleu"};  // the first decides best and early stopping
+  int early_stopping = 0;                                           // validations without a better first metric; 0: off
+  int valid_beam = 4;
+  double valid_length_penalty = 0.6;
+  uint64_t valid_mini_batch = 64;  // sentences decoded at a time
+  // checkpoints
+  Path model;              // the run directory
+  int keep_last = 5;       // checkpoints kept beside best; 0: all
+  bool overwrite = false;  // start anew in a directory that holds a run
+  // parallel
+  int threads = 0;  // a rank; 0: cores / ranks of the node
+  double bucket_mb = 4;
+  bool quiet = false;
+  std::optional<uint64_t> stop_after_time_minutes;
+  std::string resolved_toml;  // every option as `name = value` lines: rank 0 writes them to run/train.toml
+  void validate() const;      // throws UsageError
+};
+
+}  // namespace gyre

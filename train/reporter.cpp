@@ -1,0 +1,147 @@
+#include "train/reporter.h"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+double per_second(uint64_t words, double seconds) { return seconds > 0 ? double(words) / seconds : 0; }
+
+std::string tensorboard_tag(const std::string& metric) { return "valid/" + metric; }
+
+}  // namespace
+
+Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state,
+                   uint64_t batches_per_epoch)
+    : writes_(run != nullptr), end_(options.after), batches_per_epoch_(batches_per_epoch) {
+  if (!writes_) return;
+  const bool continues = std::filesystem::exists(run->metrics());
+  metrics_.emplace(run->metrics());
+  metrics_->append({{"event", continues ? "resume" : "start"},
+                    {"updates", state.progress.updates},
+                    {"seed", state.seed},
+                    {"ranks", state.ranks},
+                    {"shards", state.shards},
+                    {"deterministic", state.deterministic}});
+  events_.emplace(run->path());
+  if (continues) events_->session_start(int64_t(state.progress.updates));
+  if (!options.quiet) {
+    const uint64_t unit = end_.unit == Period::Unit::epochs ? batches_per_epoch : 1;
+    line_.emplace(int64_t(end_.amount * unit), position(state.progress));
+  }
+}
+
+int64_t Reporter::position(const Progress& progress) const {
+  switch (end_.unit) {
+    case Period::Unit::updates:
+      return int64_t(progress.updates);
+    case Period::Unit::epochs:
+      return int64_t(progress.epoch * batches_per_epoch_ + progress.batch);
+    case Period::Unit::target_tokens:
+      return int64_t(progress.target_tokens);
+  }
+  return 0;
+}
+
+void Reporter::updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t words,
+                       double seconds) {
+  if (!writes_) return;
+  words_ += words;
+  seconds_ += seconds;
+  window_.epoch = epoch;
+  window_.words += words;
+  window_.seconds += seconds;
+  window_.gradient_norm = result.update.gradient_norm;
+  window_.learning_rate = result.update.learning_rate;
+  if (result.update.finite) window_.sums.add(result.sums);
+  if (line_) {
+    line_->show(position(state.progress), fmt::format("Ep. {} : Up. {} : {:.0f} words/s", epoch, state.progress.updates,
+                                                      per_second(window_.words, window_.seconds)));
+  }
+}
+
+void Reporter::progress(const TrainState& state) {
+  if (!writes_) return;
+  const LossSums& sums = window_.sums;
+  const double tokens = std::max(sums.tokens, 1.0), rate = per_second(window_.words, window_.seconds);
+  const int64_t updates = int64_t(state.progress.updates);
+  spdlog::info(format_progress({.epoch = int64_t(window_.epoch),
+                                .updates = updates,
+                                .sentences = int64_t(state.progress.sentences),
+                                .cost = sums.loss / tokens,
+                                .seconds = window_.seconds,
+                                .words_per_second = rate,
+                                .gradient_norm = window_.gradient_norm,
+                                .learning_rate = window_.learning_rate}));
+  metrics_->append({{"event", "train"},
+                    {"updates", updates},
+                    {"epoch", window_.epoch},
+                    {"loss", sums.loss / tokens},
+                    {"cross-entropy", sums.nll / tokens},
+                    {"accuracy", sums.correct / tokens},
+                    {"learning_rate", window_.learning_rate},
+                    {"gradient_norm", window_.gradient_norm},
+                    {"tokens_per_second", rate},
+                    {"target_tokens", state.progress.target_tokens},
+                    {"seconds", state.seconds}});
+  events_->scalar("train/loss", sums.loss / tokens, updates);
+  events_->scalar("train/cross-entropy", sums.nll / tokens, updates);
+  events_->scalar("train/learning_rate", window_.learning_rate, updates);
+  events_->scalar("train/gradient_norm", window_.gradient_norm, updates);
+  events_->scalar("train/tokens_per_second", rate, updates);
+  events_->flush();
+  window_ = {};
+}
+
+void Reporter::validated(const TrainState& state, const ValidationResult& result, bool improved) {
+  if (!writes_) return;
+  const int64_t updates = int64_t(state.progress.updates);
+  ordered_json entry{{"event", "valid"}, {"updates", updates}, {"loss", result.metrics.at("cross-entropy")}};
+  std::string text;
+  for (const auto& [name, value] : result.metrics) {
+    entry[name] = value;
+    events_->scalar(tensorboard_tag(name), value, updates);
+    text += fmt::format("{} {:.4f} : ", name, value);
+  }
+  entry["seconds"] = result.seconds;
+  metrics_->append(entry);
+  events_->flush();
+  spdlog::info("[valid] Up. {} : {}{:.1f}s : {}", updates, text, result.seconds,
+               improved ? "new best" : fmt::format("stalled {} times", state.stalled_validations));
+}
+
+void Reporter::ended(const TrainState& state, const std::string& reason, const StepSeconds& split) {
+  if (!writes_) return;
+  clear_line();
+  ordered_json best = ordered_json::object();
+  for (const auto& [name, metric] : state.best) best[name] = metric.value;
+  const double rate = per_second(words_, seconds_);
+  const double all = std::max(split.data + split.compute + split.communication, 1e-9);
+  metrics_->append({{"event", "end"},
+                    {"updates", state.progress.updates},
+                    {"reason", reason},
+                    {"tokens_per_second", rate},
+                    {"source_tokens", state.progress.source_tokens},
+                    {"target_tokens", state.progress.target_tokens},
+                    {"seconds", state.seconds},
+                    {"data_share", split.data / all},
+                    {"compute_share", split.compute / all},
+                    {"communication_share", split.communication / all},
+                    {"best", best}});
+  spdlog::info(
+      "Ended after {} updates, {} ({}): {:.0f} words/s; time of training: compute {:.1f} %, communication "
+      "{:.1f} % (beyond what backward hides), data {:.1f} %",
+      state.progress.updates, format_duration(state.seconds), reason, rate, 100 * split.compute / all,
+      100 * split.communication / all, 100 * split.data / all);
+}
+
+void Reporter::clear_line() {
+  if (line_) line_->clear();
+}
+
+}  // namespace gyre

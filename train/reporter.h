@@ -1,0 +1,54 @@
+// Tells what a run does: log lines in Marian's shape, metrics.jsonl, TensorBoard, the line on the terminal. Rank 0
+// writes; on other ranks nothing happens.
+// Rates count source and target tokens with EOS, over the time of training: validation and saving are left out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "train/checkpoint.h"
+#include "train/log/metrics_log.h"
+#include "train/log/progress.h"
+#include "train/log/tensorboard.h"
+#include "train/options.h"
+#include "train/run_directory.h"
+#include "train/step.h"
+#include "train/validation.h"
+
+namespace gyre {
+
+class Reporter {
+ public:
+  // `run`: none on ranks other than 0.
+  Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state, uint64_t batches_per_epoch);
+
+  // After every update; `seconds` of this update's work.
+  void updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t words, double seconds);
+  // The progress since the last report.
+  void progress(const TrainState& state);
+  void validated(const TrainState& state, const ValidationResult& result, bool improved);
+  // `ranks_seconds`: the time split, mean of all ranks.
+  void ended(const TrainState& state, const std::string& reason, const StepSeconds& ranks_seconds);
+  void clear_line();
+
+ private:
+  struct Window {  // since the last report
+    LossSums sums;
+    double gradient_norm = 0, learning_rate = 0, seconds = 0;
+    uint64_t words = 0, epoch = 1;
+  };
+  int64_t position(const Progress& progress) const;  // towards the end, in its own unit
+
+  bool writes_;
+  std::optional<MetricsLog> metrics_;
+  std::optional<EventWriter> events_;
+  std::optional<ProgressLine> line_;
+  Period end_;
+  uint64_t batches_per_epoch_;
+  Window window_;
+  uint64_t words_ = 0;  // in this job
+  double seconds_ = 0;
+};
+
+}  // namespace gyre

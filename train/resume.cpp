@@ -1,0 +1,148 @@
+#include "train/resume.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/file.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string hexadecimal(uint64_t number) {
+  std::ostringstream text;
+  text << std::hex << number;
+  return text.str();
+}
+
+// "seed 1 -> 2; ..." for the options whose values differ.
+std::string differences(const RunOptions& saved, const RunOptions& now, bool essential) {
+  std::set<std::string> names;
+  for (const RunOptions* options : {&saved, &now}) {
+    for (const auto& [name, value] : *options) names.insert(name);
+  }
+  const auto value = [](const RunOptions& options, const std::string& name) {
+    const auto found = options.find(name);
+    return found == options.end() ? std::string("(none)") : found->second;
+  };
+  std::string text;
+  for (const std::string& name : names) {
+    const std::string before = value(saved, name), after = value(now, name);
+    if (name.starts_with('=') != essential || before == after) continue;
+    text += concat(text.empty() ? "" : "; ", essential ? name.substr(1) : name, " ", before, " -> ", after);
+  }
+  return text;
+}
+
+std::string broadcast_text(Communicator& ranks, std::string text) {
+  auto length = uint64_t(text.size());
+  ranks.broadcast(std::span<uint64_t>(&length, 1), 0);
+  text.resize(length);
+  ranks.broadcast(std::span<char>(text), 0);
+  return text;
+}
+
+void compare_config(const RunDirectory& run, const ordered_json& now) {
+  const ordered_json saved = ordered_json::parse(read_file(run.config()), nullptr, false);
+  require(!saved.is_discarded(), "[resume] ", run.config().string(), " is not JSON");
+  std::string fields;
+  for (const auto& change : ordered_json::diff(saved, now)) {
+    const std::string path = change.at("path");
+    const ordered_json::json_pointer at(path);
+    fields += concat(fields.empty() ? "" : "; ", path.substr(1), " ", saved.contains(at) ? saved[at].dump() : "(none)",
+                     " -> ", now.contains(at) ? now[at].dump() : "(none)");
+  }
+  require(fields.empty(), "[resume] ", run.path().string(), " holds a run of another model (", fields,
+          "): give the same model options, another --model, or --overwrite");
+}
+
+// run/vocab.<extension of the original>; a file that already goes by such a name in the run directory is its own copy.
+Path vocabulary_copy(const RunDirectory& run, const Path& original) {
+  std::error_code ignored;
+  const bool inside = std::filesystem::equivalent(original.parent_path() / ".", run.path(), ignored);
+  if (inside && original.filename().string().starts_with("vocab.")) return original;
+  return run.path() / ("vocab" + (original.has_extension() ? original.extension().string() : ".model"));
+}
+
+}  // namespace
+
+RunOptions run_options(const TrainOptions& o, const TrainState& state, const Vocabulary& vocabulary,
+                       uint64_t data_fingerprint) {
+  RunOptions options{{"=training data", hexadecimal(data_fingerprint)},
+                     {"=vocabulary", hexadecimal(vocabulary.fingerprint())},
+                     {"=seed", std::to_string(o.seed)},
+                     {"=max-length", std::to_string(o.max_length)},
+                     {"=mini-batch-words", std::to_string(o.batch_words)},
+                     {"=batch-unit", o.batch_unit},
+                     {"=maxi-batch", std::to_string(o.maxi_batch)},
+                     {"=shuffle", o.shuffle},
+                     {"deterministic", o.deterministic ? "on" : "off"},
+                     {"optimizer", o.optimizer.kind},
+                     {"learn-rate", concat(o.optimizer.learning_rate)},
+                     {"optimizer-params", concat(o.optimizer.beta1, " ", o.optimizer.beta2, " ", o.optimizer.epsilon)},
+                     {"weight-decay", concat(o.optimizer.weight_decay)},
+                     {"clip-norm", concat(o.optimizer.clip_norm)},
+                     {"ema", concat(o.optimizer.ema)},
+                     {"lr-schedule", o.optimizer.schedule},
+                     {"lr-warmup", std::to_string(o.optimizer.warmup)},
+                     {"label-smoothing", concat(o.label_smoothing)},
+                     {"BLAS kernels", state.blas_kernels}};
+  // In deterministic mode the tree over the shards is part of the arithmetic, and ranks are not.
+  options[o.deterministic ? "=shards" : "shards"] = std::to_string(state.shards);
+  return options;
+}
+
+void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now) {
+  const std::string essential = differences(saved.options, now.options, true);
+  require(essential.empty(), "[resume] ", checkpoint.string(), " belongs to a run with other options (", essential,
+          "): give the same ones, another --model, or --overwrite");
+  const std::string others = differences(saved.options, now.options, false);
+  if (!others.empty()) spdlog::warn("the run continues with other options, so not bit for bit: {}", others);
+}
+
+bool resume(const RunDirectory* run, Communicator& ranks, EncoderDecoder& model, Optimizer& optimizer,
+            TrainState& state) {
+  std::string checkpoint;
+  if (run != nullptr) {
+    if (const auto found = find_resumable(run->path())) {
+      for (const std::string& reason : found->skipped) spdlog::warn("passed over a broken checkpoint: {}", reason);
+      checkpoint = found->checkpoint.string();
+      require_same_run(checkpoint, read_train_state(checkpoint), state);
+      compare_config(*run, model.config().to_json());
+    }
+  }
+  checkpoint = broadcast_text(ranks, checkpoint);
+  if (checkpoint.empty()) return false;
+  TrainState saved = load_checkpoint(checkpoint, model.parameters(), optimizer);
+  saved.ranks = state.ranks;
+  saved.shards = state.shards;
+  saved.deterministic = state.deterministic;
+  saved.blas_kernels = state.blas_kernels;
+  saved.options = state.options;
+  state = std::move(saved);
+  return true;
+}
+
+void write_run_files(const RunDirectory& run, const TrainOptions& options, const EncoderDecoderConfig& config,
+                     const Vocabulary& vocabulary) {
+  write_file(run.config(), config.to_json().dump(2) + "\n");
+  write_file(run.options(), options.resolved_toml);
+  vocabulary.save(vocabulary_copy(run, options.vocabulary));
+}
+
+void require_same_weights(Communicator& ranks, const Parameters& parameters) {
+  const Tensor values = parameters.values();
+  const int64_t own = crc32c(values.raw(), values.bytes());
+  int64_t first = own;
+  ranks.broadcast(std::span<int64_t>(&first, 1), 0);
+  require(own == first, "[ranks] the weights of rank ", ranks.rank(), " differ from those of rank 0 (checksums ",
+          hexadecimal(uint64_t(own)), " and ", hexadecimal(uint64_t(first)), "); nothing was saved");
+}
+
+}  // namespace gyre

@@ -1,0 +1,64 @@
+// The run directory:
+//
+//   run/  config.json  train.toml  vocab.*  metrics.jsonl  events.out.tfevents.*  train.log  .lock
+//         checkpoints/  step-00001000/ {model.safetensors, optimizer.safetensors, state.json}
+//                       average-last-5/ {model.safetensors, state.json}
+//                       best -> step-..   last -> step-..   average -> average-..
+//
+// A checkpoint directory is filled under a hidden temporary name, flushed, then renamed: under its own name it is
+// whole. Links are replaced by one rename. Names that start with '.' and end with ".tmp" are leftovers of a crash.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/file.h"
+#include "train/lock.h"
+
+namespace gyre {
+
+// Read access needs only the path; the class below owns the directory for training.
+inline Path config_path(const Path& run) { return run / "config.json"; }
+inline Path checkpoints_path(const Path& run) { return run / "checkpoints"; }
+// run/checkpoints/step-00001000
+Path checkpoint_path(const Path& run, uint64_t updates);
+// Every step-* directory, oldest first.
+std::vector<Path> list_checkpoints(const Path& run);
+// Where checkpoints/<link> points, if it stands and its target exists.
+std::optional<Path> linked_checkpoint(const Path& run, const std::string& link);
+
+// Fills a directory through `fill(temporary)` and gives it its name at the end, replacing what was there. When `fill`
+// throws, the temporary is removed and what was there stays.
+void write_directory(const Path& target, const std::function<void(const Path&)>& fill);
+// Points checkpoints/<link> at a directory beside it.
+void point_link(const Path& run, const std::string& link, const Path& target);
+
+class RunDirectory {
+ public:
+  // Creates the directory where it is missing, locks it and removes leftovers. With `overwrite`, removes the run that
+  // it holds (checkpoints, config, options, metrics, logs; never the vocabulary).
+  RunDirectory(Path path, bool overwrite);
+
+  const Path& path() const { return path_; }
+  Path config() const { return config_path(path_); }
+  Path options() const { return path_ / "train.toml"; }
+  Path metrics() const { return path_ / "metrics.jsonl"; }
+  Path log() const { return path_ / "train.log"; }
+
+  void mark_best(const Path& checkpoint) const { point_link(path_, "best", checkpoint); }
+  void mark_last(const Path& checkpoint) const { point_link(path_, "last", checkpoint); }
+  // Removes all but the newest `keep_last` checkpoints (0: keeps all) and the targets of best and last.
+  void prune(int keep_last) const;
+
+ private:
+  void remove_leftovers() const;
+  void remove_run() const;
+
+  Path path_;
+  RunLock lock_;
+};
+
+}  // namespace gyre

@@ -1,0 +1,36 @@
+#include "train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace gyre {
+
+namespace {
+
+double rate_after_warmup(const OptimizerOptions& o, double n, double warmup) {
+  if (o.schedule == "inverse-sqrt") {
+    // fairseq's own order of operations: lr * sqrt(W) first.
+    const double peak = std::max(warmup, 1.0);
+    return o.learning_rate * std::sqrt(peak) / std::sqrt(std::max(n, peak));
+  }
+  if (o.schedule == "linear") {
+    const auto total = static_cast<double>(o.total_updates);
+    return n >= total ? 0 : o.learning_rate * (total - n) / (total - warmup);
+  }
+  require(o.schedule == "constant", "[schedule] expected inverse-sqrt, linear or constant, got '", o.schedule, "'");
+  return o.learning_rate;
+}
+
+}  // namespace
+
+double learning_rate(const OptimizerOptions& options, uint64_t n) {
+  const auto done = static_cast<double>(n), warmup = static_cast<double>(options.warmup);
+  if (n < options.warmup) {
+    return options.warmup_initial + done * ((options.learning_rate - options.warmup_initial) / warmup);
+  }
+  return std::max(rate_after_warmup(options, done, warmup), options.minimum_rate);
+}
+
+}  // namespace gyre

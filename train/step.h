@@ -1,0 +1,77 @@
+// One update of synchronous data-parallel training: shards -> forward, backward -> reduce -> optimizer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "models/encoder_decoder.h"
+#include "train/communicator.h"
+#include "train/optimizer.h"
+#include "train/reducer.h"
+#include "train/shard_tree.h"
+
+namespace gyre {
+
+// Sums over the target tokens of a global batch; the same bits on every rank.
+struct LossSums {
+  double loss = 0;  // with label smoothing
+  double nll = 0;
+  double correct = 0;
+  double tokens = 0;
+  void add(const LossSums& other);
+};
+
+struct StepSeconds {
+  double data = 0, compute = 0;
+  double communication = 0;  // not hidden behind backward
+};
+
+// Why a rank wants the run to end after the current update.
+enum class StopWish : uint8_t { none, out_of_time, signal };
+
+struct StepResult {
+  LossSums sums;
+  UpdateInfo update;
+  StopWish stop = StopWish::none;  // the most urgent wish of any rank
+};
+
+// What decides the course of a step besides the model and the data.
+struct StepOptions {
+  uint64_t seed = 1;
+  int shards = 1;  // in the whole job
+  bool deterministic = false;
+  double label_smoothing = 0;
+  double bucket_mb = 4;
+};
+
+// A rank's shards of one global batch, and the counts of the whole batch over all ranks. Tokens count EOS.
+struct RankBatch {
+  std::vector<PairInput> shards;
+  uint64_t sentences = 0, source_tokens = 0, target_tokens = 0;
+};
+
+class TrainStep {
+ public:
+  TrainStep(EncoderDecoder& model, Optimizer& optimizer, Kernels& kernels, Communicator& ranks,
+            const StepOptions& options);
+
+  // `update`: number of this update from the start of the run, from which dropout follows. `stop`: this rank's wish.
+  // `seconds` is added to.
+  StepResult run(uint64_t update, const RankBatch& batch, StopWish stop, StepSeconds& seconds);
+
+  ShardRange own_shards() const { return own_; }
+
+ private:
+  LossSums run_shard(uint64_t update, int shard, const PairInput& input, bool last);
+
+  EncoderDecoder& model_;
+  Optimizer& optimizer_;
+  Kernels& kernels_;
+  Communicator& ranks_;
+  StepOptions options_;
+  ShardRange own_;
+  std::unique_ptr<GradientReducer> reducer_;
+};
+
+}  // namespace gyre

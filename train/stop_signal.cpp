@@ -1,0 +1,33 @@
+#include "train/stop_signal.h"
+
+namespace gyre {
+namespace {
+
+volatile std::sig_atomic_t raised_signal = 0;
+
+void remember(int signal) {
+  if (raised_signal != 0 && signal == SIGINT) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+  }
+  raised_signal = signal;
+}
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  raised_signal = 0;
+  struct sigaction action {};
+  action.sa_handler = remember;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
+}
+
+StopSignal::~StopSignal() {
+  for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+}
+
+bool StopSignal::raised() const { return raised_signal != 0; }
+
+}  // namespace gyre

@@ -1,0 +1,67 @@
+// The training loop: updates, and what is due between them. Every rank runs it; rank 0 writes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "train/checkpoint.h"
+#include "train/communicator.h"
+#include "train/nmt_data.h"
+#include "train/reporter.h"
+#include "train/step.h"
+#include "train/stop_signal.h"
+#include "train/stopwatch.h"
+#include "train/validation.h"
+
+namespace gyre {
+
+// What a trainer works with; it owns none of it.
+struct TrainerParts {
+  const TrainOptions& options;
+  const RunDirectory* run;  // rank 0's; none elsewhere
+  Communicator& ranks;
+  NmtData& data;
+  EncoderDecoder& model;
+  Optimizer& optimizer;
+  TrainStep& step;
+  Validator* validator;  // none without validation
+  Reporter& reporter;
+};
+
+class Trainer {
+ public:
+  // `state`: of a fresh run, or of the checkpoint that was loaded.
+  Trainer(const TrainerParts& parts, TrainState state);
+
+  // Trains to the end that the options set, or until a signal or the time asks to stop.
+  void run();
+
+  const TrainState& state() const { return state_; }
+
+ private:
+  void update();
+  void count_skipped(const UpdateInfo& info);
+  StopWish own_wish() const;
+  bool is_out_of_time(double seconds) const;  // of training, over all jobs
+  std::string end_reason() const;             // empty while there is something left to do
+  bool due(const Period& period) const;
+  void validate();
+  bool note(const ValidationResult& result);
+  void save();
+  StepSeconds mean_seconds() const;
+  double trained_seconds() const { return seconds_before_ + clock_.seconds(); }
+
+  TrainerParts parts_;
+  TrainState state_;
+  Progress before_;  // the last update
+  StopSignal signal_;
+  Stopwatch clock_;
+  double seconds_before_;
+  StepSeconds seconds_;
+  StopWish stop_ = StopWish::none;
+  int skipped_in_a_row_ = 0;
+  bool improved_ = false;  // by the last validation, and not yet saved as best
+};
+
+}  // namespace gyre

@@ -1,0 +1,140 @@
+#include "train/validation.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+#include "core/error.h"
+#include "train/decoding.h"
+#include "train/metrics/bleu.h"
+#include "train/metrics/chrf.h"
+#include "train/shard_tree.h"
+#include "train/stopwatch.h"
+
+namespace gyre {
+namespace {
+
+std::vector<std::vector<size_t>> chunks_by_length(const ValidationSet& set, size_t sentences) {
+  std::vector<size_t> order(set.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // The longest first: what is left for the end is cheap, so the ranks finish together.
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return set.sources[a].size() > set.sources[b].size(); });
+  std::vector<std::vector<size_t>> chunks;
+  for (size_t at = 0; at < order.size(); at += sentences) {
+    chunks.emplace_back(order.begin() + std::ptrdiff_t(at),
+                        order.begin() + std::ptrdiff_t(std::min(at + sentences, order.size())));
+  }
+  return chunks;
+}
+
+Tensor ids_tensor(const std::vector<int32_t>& ids) { return Tensor::from({int64_t(ids.size())}, ids); }
+
+// The pairs at `indices` as the model takes them.
+PairInput pack(const ValidationSet& set, const std::vector<size_t>& indices, const Vocabulary& vocabulary) {
+  std::vector<int32_t> source, inputs, outputs, source_lengths, target_lengths;
+  for (size_t i : indices) {
+    source.insert(source.end(), set.sources[i].begin(), set.sources[i].end());
+    source.push_back(vocabulary.eos());
+    source_lengths.push_back(int32_t(set.sources[i].size() + 1));
+    inputs.push_back(vocabulary.bos());
+    inputs.insert(inputs.end(), set.targets[i].begin(), set.targets[i].end());
+    outputs.insert(outputs.end(), set.targets[i].begin(), set.targets[i].end());
+    outputs.push_back(vocabulary.eos());
+    target_lengths.push_back(int32_t(set.targets[i].size() + 1));
+  }
+  return {ids_tensor(source), Segments::from_lengths(source_lengths), ids_tensor(inputs), ids_tensor(outputs),
+          Segments::from_lengths(target_lengths)};
+}
+
+// A vocabulary of bytes may produce a line break; a line must stay one.
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::replace(text.begin(), text.end(), '\r', ' ');
+  return text;
+}
+
+}  // namespace
+
+Validator::Validator(ValidationSet set, const Vocabulary& vocabulary, EncoderDecoder& model, Kernels& kernels,
+                     Communicator& ranks, const TrainOptions& options)
+    : set_(std::move(set)),
+      chunks_(chunks_by_length(set_, options.valid_mini_batch)),
+      vocabulary_(vocabulary),
+      model_(model),
+      kernels_(kernels),
+      ranks_(ranks),
+      metrics_(options.valid_metrics) {
+  decode_.beam_size = options.valid_beam;
+  decode_.length_penalty = options.valid_length_penalty;
+  set_vocabulary(decode_, vocabulary);
+}
+
+bool Validator::wants(const std::string& metric) const {
+  return std::find(metrics_.begin(), metrics_.end(), metric) != metrics_.end();
+}
+
+ValidationResult Validator::run() {
+  const Stopwatch watch;
+  ValidationResult result;
+  const double nats = cross_entropy();
+  result.metrics["cross-entropy"] = nats;
+  result.metrics["perplexity"] = std::exp(nats);
+  if (wants("bleu") || wants("chrf")) {
+    const Lines hypotheses = translate();
+    std::array<double, 2> scores{};
+    if (ranks_.rank() == 0) {
+      if (wants("bleu")) scores[0] = corpus_bleu(hypotheses, {set_.references}).score;
+      if (wants("chrf")) scores[1] = corpus_chrf(hypotheses, {set_.references}).score;
+    }
+    ranks_.broadcast(std::span<double>(scores), 0);
+    if (wants("bleu")) result.metrics["bleu"] = scores[0];
+    if (wants("chrf")) result.metrics["chrf"] = scores[1];
+  }
+  result.seconds = watch.seconds();
+  return result;
+}
+
+double Validator::cross_entropy() {
+  // One number per chunk, added in a fixed order: the same sum on any number of ranks.
+  std::vector<double> sums(2 * chunks_.size());
+  const std::span<double> nll(sums.data(), chunks_.size()), tokens(sums.data() + chunks_.size(), chunks_.size());
+  for (size_t c = size_t(ranks_.rank()); c < chunks_.size(); c += size_t(ranks_.size())) {
+    Tape tape(kernels_, {.record = false, .training = false, .seed = 0});
+    const LossResult loss = model_.loss(tape, pack(set_, chunks_[c], vocabulary_), 0);
+    nll[c] = loss.sums.nll;
+    tokens[c] = double(loss.sums.tokens);
+  }
+  ranks_.all_reduce(std::span<double>(sums));
+  return tree_sum(nll) / tree_sum(tokens);
+}
+
+Lines Validator::translate() {
+  std::string own;
+  for (size_t c = size_t(ranks_.rank()); c < chunks_.size(); c += size_t(ranks_.size())) own += translate_some(c);
+  std::vector<std::istringstream> texts;
+  for (std::string& text : ranks_.gather(own, 0)) texts.emplace_back(std::move(text));
+  if (texts.empty()) return {};
+  Lines lines(set_.size());
+  for (size_t c = 0; c < chunks_.size(); ++c) {
+    for (size_t i : chunks_[c]) std::getline(texts[c % texts.size()], lines[i]);
+  }
+  return lines;
+}
+
+std::string Validator::translate_some(size_t chunk) const {
+  std::vector<std::vector<int32_t>> sources;
+  for (size_t i : chunks_[chunk]) {
+    sources.push_back(set_.sources[i]);
+    sources.back().push_back(vocabulary_.eos());
+  }
+  std::string lines;
+  for (const std::vector<Hypothesis>& best : beam_search(model_, kernels_, sources, decode_)) {
+    lines += one_line(vocabulary_.decode(best.front().ids)) + '\n';
+  }
+  return lines;
+}
+
+}  // namespace gyre
