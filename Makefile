@@ -53,14 +53,13 @@ tidy: # needs the compile commands of build-check
 format: ## format the sources
 	@clang-format -i $(SOURCES)
 
-# Reports end the program, except of leaks inside MPI and of races that OpenMP's uninstrumented barriers only seem to leave.
-SANITIZER_ENV = ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 OMP_NUM_THREADS=2 \
-  LSAN_OPTIONS=suppressions=$(CURDIR)/tools/scripts/lsan.supp \
+# Reports end the program, except of races that OpenMP's uninstrumented barriers only seem to leave.
+SANITIZER_ENV = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 OMP_NUM_THREADS=2 \
   TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=$(CURDIR)/tools/scripts/tsan.supp
 define sanitize
 	@$(call CONFIGURE,build-$(1),RelWithDebInfo,-DGYRE_SANITIZE=$(2))
 	@cmake --build build-$(1) -j $(JOBS)
-	@$(SANITIZER_ENV) ctest --test-dir build-$(1) --output-on-failure -LE slow
+	@$(SANITIZER_ENV) ctest --test-dir build-$(1) --output-on-failure
 endef
 asan: ## the tests under AddressSanitizer
 	$(call sanitize,asan,address)

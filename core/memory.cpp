@@ -1,11 +1,11 @@
 #include "core/memory.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <new>
-#include <vector>
 
 namespace gyre {
 namespace {
@@ -20,37 +20,42 @@ size_t size_class(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+struct Block {
+  void* data;
+  size_t size;
+};
+
 class CachingAllocator {
  public:
-  void* take(size_t size) {
+  // The smallest kept block that fits without wasting a third of itself, otherwise a new one.
+  Block take(size_t size) {
     std::lock_guard lock(mutex_);
-    stats_.active_bytes += size;
-    stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.active_bytes);
-    auto& free = free_[size];
-    if (!free.empty()) {
-      void* block = free.back();
-      free.pop_back();
-      stats_.cached_bytes -= size;
-      return block;
+    Block block{nullptr, size};
+    if (const auto fit = free_.lower_bound(size); fit != free_.end() && fit->first <= size + size / 2) {
+      const auto latest = std::prev(free_.upper_bound(fit->first));  // of that size: the likeliest to be in cache
+      block = {latest->second, latest->first};
+      free_.erase(latest);
+      stats_.cached_bytes -= block.size;
+    } else {
+      ++stats_.system_allocations;
+      block.data = std::aligned_alloc(kAlignment, size);
+      if (!block.data) throw std::bad_alloc();
     }
-    ++stats_.system_allocations;
-    if (void* block = std::aligned_alloc(kAlignment, size)) return block;
-    stats_.active_bytes -= size;
-    throw std::bad_alloc();
+    stats_.active_bytes += block.size;
+    stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.active_bytes);
+    return block;
   }
 
-  void give_back(void* block, size_t size) {
+  void give_back(Block block) {
     std::lock_guard lock(mutex_);
-    free_[size].push_back(block);
-    stats_.active_bytes -= size;
-    stats_.cached_bytes += size;
+    free_.emplace(block.size, block.data);
+    stats_.active_bytes -= block.size;
+    stats_.cached_bytes += block.size;
   }
 
   void release() {
     std::lock_guard lock(mutex_);
-    for (auto& [size, blocks] : free_) {
-      for (void* block : blocks) std::free(block);
-    }
+    for (const auto& [size, data] : free_) std::free(data);
     free_.clear();
     stats_.cached_bytes = 0;
   }
@@ -62,7 +67,7 @@ class CachingAllocator {
 
  private:
   std::mutex mutex_;
-  std::map<size_t, std::vector<void*>> free_;
+  std::multimap<size_t, void*> free_;  // by size
   MemoryStats stats_;
 };
 
@@ -75,8 +80,8 @@ CachingAllocator& allocator() {
 }  // namespace
 
 std::shared_ptr<void> allocate(size_t bytes) {
-  const size_t size = size_class(std::max<size_t>(bytes, 1));
-  return {allocator().take(size), [size](void* block) { allocator().give_back(block, size); }};
+  const Block block = allocator().take(size_class(std::max<size_t>(bytes, 1)));
+  return {block.data, [block](void*) { allocator().give_back(block); }};
 }
 
 MemoryStats memory_stats() { return allocator().stats(); }

@@ -1,5 +1,6 @@
-// A caching allocator: freed blocks are kept by size class and handed out again, so that a steady-state training step
-// makes no system allocation. Sizes are rounded up to eight classes per power of two (at most 12.5 % more).
+// A caching allocator: freed blocks are kept and handed out again, so that a steady-state training step makes no system
+// allocation. Sizes are rounded up to eight classes per power of two (at most 12.5 % more), and a block serves anything
+// down to two thirds of its size.
 #pragma once
 
 #include <cstddef>

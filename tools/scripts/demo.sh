@@ -9,7 +9,7 @@ out=${2:-demo}
 started=$SECONDS
 step() { printf '\n== %s\n' "$*"; }
 
-rm -rf "$out"
+rm -rf "$out/run"
 mkdir -p "$out"
 
 step "the embedded corpus: numbers, dates, clock times, prices, measures"

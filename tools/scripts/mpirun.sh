@@ -5,7 +5,7 @@
 set -euo pipefail
 
 options=()
-if mpirun --version 2> /dev/null | grep -q "Open MPI"; then
+if [[ $(mpirun --version 2> /dev/null) == *"Open MPI"* ]]; then
   options=(--quiet --oversubscribe --bind-to none)
   if [ "$(id -u)" -eq 0 ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
