@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "core/error.h"
@@ -15,7 +16,9 @@ namespace {
 void limit_spinning(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   setenv("GOMP_SPINCOUNT", "1000", 1);
-  execv("/proc/self/exe", argv);  // returns only when it fails: then the spinning has to be borne
+  std::error_code error;  // by its own path, so that ps shows the program's name
+  execv(std::filesystem::read_symlink("/proc/self/exe", error).c_str(), argv);
+  // Here only when that failed: then the spinning has to be borne.
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ rm -rf "$out/run"
 mkdir -p "$out"
 
 step "the embedded corpus: numbers, dates, clock times, prices, measures"
-"$gyre" data generate --output "$out" --seed 1 --train 40000 --val 300 --test 500
+"$gyre" data generate --output "$out" --seed 1 --train 200000 --val 300 --test 500
 head -n 2 "$out/train.en" "$out/train.de"
 
 step "a joint vocabulary"
-"$gyre" vocab --input "$out/train.en" "$out/train.de" --type unigram --size 1000 --sample-lines 20000 \
+"$gyre" vocab --input "$out/train.en" "$out/train.de" --type unigram --size 1000 --sample-lines 20000 --character-coverage 1 \
   --output "$out/vocab.model"
 
 step "training under mpirun -n 2"
