@@ -31,7 +31,7 @@ struct LineReport {
     std::string first_place;            // "train.de:12: byte 7 (0xC3)"
   };
 
-  std::string files;          // "train.en/train.de"
+  std::string files;          // "train.en + train.de"
   std::string unit{"lines"};  // or "pairs"
   std::string limit;          // of over-long lines, with its unit: "256 tokens"
   uint64_t kept = 0, cropped = 0;
@@ -42,7 +42,7 @@ struct LineReport {
   void skip(BadLine kind, uint64_t line, const std::string& place);
   // Throws for the first kind that was met and is an error under the policy; the message names the first place.
   void require_clean(OnBadLine policy) const;
-  // "train.en/train.de: 29000 pairs, skipped 3 empty (lines 12, 40, 77), 1 over 256 tokens (line 900)"
+  // "train.en + train.de: 29000 pairs, skipped 3 empty (lines 12, 40, 77), 1 over 256 tokens (line 900)"
   std::string describe() const;
 };
 

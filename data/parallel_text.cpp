@@ -51,7 +51,7 @@ bool TextFile::next(std::string_view& line) {
 ParallelText::ParallelText(const std::vector<Path>& files, OnBadLine policy) {
   require(files.size() == 1 || files.size() == 2, "[data] expected one text file or two, got ", files.size());
   for (const Path& path : files) {
-    report_.files += (files_.empty() ? "" : "/") + path.string();
+    report_.files += (files_.empty() ? "" : " + ") + path.string();
     files_.emplace_back(path);
   }
   if (files.size() == 2) report_.unit = "pairs";

@@ -48,7 +48,7 @@ class ParallelText {
   void rewind();            // to the start, with an empty report
 
   size_t sides() const { return files_.size(); }
-  // Where a row stands, for messages: "train.en/train.de:12".
+  // Where a row stands, for messages: "train.en + train.de:12".
   std::string place(const TextRow& row) const;
   // Counts what was read so far; `kept` is the caller's to count.
   LineReport& report() { return report_; }

@@ -81,7 +81,7 @@ TEST_CASE("parallel text: bad lines are skipped, counted and reported by number"
   CHECK(rows[1].text[0] == "six");
   LineReport& report = text.report();
   report.kept = rows.size();
-  CHECK(report.describe() == en.string() + "/" + de.string() +
+  CHECK(report.describe() == en.string() + " + " + de.string() +
                                  ": 2 pairs, skipped 2 without a partner (lines 7, 8), 2 of bad UTF-8 (lines 4, 5), 2 "
                                  "empty (lines 2, 3)");
   CHECK(report.total_skipped() == 6);

@@ -147,7 +147,7 @@ TEST_CASE("building: every kind of bad line is counted; over-long lines are skip
   const Path de =
       write_text(directory, "b.de", "eins\nzwei\ndrei\nvier\nf\xC3\xBCnf ist zu lang\nsechs\nsieben\nacht\n");
   const Path output = directory / "b.store";
-  const std::string name = en.string() + "/" + de.string();
+  const std::string name = en.string() + " + " + de.string();
   TextOptions options{.on_bad_line = OnBadLine::skip, .max_length = 9};
   CHECK(build_token_store(vocabulary, {en, de}, output, options).describe() ==
         name +
