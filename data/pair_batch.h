@@ -20,6 +20,19 @@ struct PairBatch {
   std::vector<uint32_t> indices;  // in the store
 };
 
+// Packs pairs of sentences, which come without <s> and </s>, one by one.
+class PairPacker {
+ public:
+  PairPacker(int32_t bos, int32_t eos) : bos_(bos), eos_(eos) {}
+  void add(std::span<const int32_t> source, std::span<const int32_t> target);
+  PairBatch finish();  // the batch of all pairs so far, without store indices
+
+ private:
+  int32_t bos_, eos_;
+  PairBatch batch_;
+  std::vector<int32_t> source_lengths_, target_lengths_;
+};
+
 PairBatch make_pair_batch(const TokenStore& store, std::span<const uint32_t> indices);
 
 }  // namespace gyre

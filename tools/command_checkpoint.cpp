@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "tools/facts.h"
 #include "tools/program.h"
 #include "train/checkpoint.h"
 #include "train/model_file.h"
@@ -37,12 +38,7 @@ int info(const Checkpoint& call) {
                                      {"blas_kernels", state.blas_kernels},
                                      {"best", best},
                                      {"version", state.version}};
-  if (call.json) {
-    std::cout << facts.dump() << '\n';
-  } else {
-    for (const auto& [name, value] : facts.items())
-      std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
-  }
+  print_facts(facts, call.json);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "data/build_store.h"
 #include "data/corpus/embedded_corpus.h"
+#include "tools/facts.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -67,12 +68,7 @@ int info(const Info& call) {
                                      {"tokens", tokens},
                                      {"vocabulary_size", store.vocabulary_size()},
                                      {"vocabulary_fingerprint", store.fingerprint()}};
-  if (call.json) {
-    std::cout << facts.dump() << '\n';
-  } else {
-    for (const auto& [name, value] : facts.items())
-      std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
-  }
+  print_facts(facts, call.json);
   return 0;
 }
 

@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "data/build_store.h"
-#include "data/pair_batch.h"
 #include "data/parallel_text.h"
+#include "train/pair_input.h"
 
 namespace gyre {
 namespace {
@@ -19,13 +19,6 @@ TokenStore open_training_data(const TrainOptions& options, const Vocabulary& voc
   if (corpus.report) spdlog::info("{}", corpus.report->describe());
   require(corpus.store.sides() == 2, "[data] ", corpus.store.name(), ": expected sentence pairs, got single sentences");
   return std::move(corpus.store);
-}
-
-Tensor ids_tensor(const std::vector<int32_t>& ids) { return Tensor::from({int64_t(ids.size())}, ids); }
-
-PairInput to_input(const PairBatch& batch) {
-  return {ids_tensor(batch.source_ids), batch.source, ids_tensor(batch.target_inputs), ids_tensor(batch.target_outputs),
-          batch.target};
 }
 
 ValidationSet from_store(const TrainOptions& options, const Vocabulary& vocabulary, int64_t longest) {
@@ -97,7 +90,7 @@ RankBatch NmtData::batch(size_t i, ShardRange own) const {
   }
   const std::vector<std::vector<uint32_t>> shards = cut_into_shards(store_, indices, size_t(shards_));
   for (int s = own.begin; s < own.end; ++s)
-    batch.shards.push_back(to_input(make_pair_batch(store_, shards[size_t(s)])));
+    batch.shards.push_back(pair_input(make_pair_batch(store_, shards[size_t(s)])));
   return batch;
 }
 

@@ -10,6 +10,7 @@
 #include "train/decoding.h"
 #include "train/metrics/bleu.h"
 #include "train/metrics/chrf.h"
+#include "train/pair_input.h"
 #include "train/shard_tree.h"
 #include "train/stopwatch.h"
 
@@ -30,23 +31,11 @@ std::vector<std::vector<size_t>> chunks_by_length(const ValidationSet& set, size
   return chunks;
 }
 
-Tensor ids_tensor(const std::vector<int32_t>& ids) { return Tensor::from({int64_t(ids.size())}, ids); }
-
 // The pairs at `indices` as the model takes them.
 PairInput pack(const ValidationSet& set, const std::vector<size_t>& indices, const Vocabulary& vocabulary) {
-  std::vector<int32_t> source, inputs, outputs, source_lengths, target_lengths;
-  for (size_t i : indices) {
-    source.insert(source.end(), set.sources[i].begin(), set.sources[i].end());
-    source.push_back(vocabulary.eos());
-    source_lengths.push_back(int32_t(set.sources[i].size() + 1));
-    inputs.push_back(vocabulary.bos());
-    inputs.insert(inputs.end(), set.targets[i].begin(), set.targets[i].end());
-    outputs.insert(outputs.end(), set.targets[i].begin(), set.targets[i].end());
-    outputs.push_back(vocabulary.eos());
-    target_lengths.push_back(int32_t(set.targets[i].size() + 1));
-  }
-  return {ids_tensor(source), Segments::from_lengths(source_lengths), ids_tensor(inputs), ids_tensor(outputs),
-          Segments::from_lengths(target_lengths)};
+  PairPacker packer(vocabulary.bos(), vocabulary.eos());
+  for (size_t i : indices) packer.add(set.sources[i], set.targets[i]);
+  return pair_input(packer.finish());
 }
 
 // A vocabulary of bytes may produce a line break; a line must stay one.
