@@ -72,10 +72,12 @@ class TapeObserver {
 class Tape {
  public:
   // dropout: the seed from which every mask of this forward pass follows; training = false turns dropout off.
+  // precision bf16: parameters and their gradients stay f32.
   struct Options {
     bool record = true;
     bool training = false;
     uint64_t seed = 0;
+    Precision precision = Precision::fp32;
   };
   Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {}
   Tape(const Tape&) = delete;
@@ -84,6 +86,10 @@ class Tape {
   Kernels& kernels() const { return kernels_; }
   bool training() const { return options_.training; }
   bool recording() const { return options_.record; }
+  // Of the data that ops make from a parameter (embeddings); what follows takes the type of its input.
+  DType data_dtype(const Tensor& parameter) const {
+    return options_.precision == Precision::bf16 ? DType::bf16 : parameter.dtype();
+  }
 
   Var constant(Tensor value) { return {this, -1, std::move(value)}; }
   Var leaf(Tensor value);       // wants a gradient: gradient(var) after backward

@@ -5,7 +5,9 @@
 // - n rows of tokens, d the width. Shapes are in row-major order.
 // - Gradients of data (dx, dq, ..) are overwritten. Gradients of parameters (dw, dbias, dgamma, ..) accumulate.
 // - An undefined gradient Tensor means "not wanted"; an undefined optional input means "none".
-// - All floating-point tensors of a call share one dtype (f32, or f64 for gradient checks); ids and positions are i32.
+// - Data (x, y, q, dout, ..) is f32, bf16, or f64 for gradient checks. Parameters, their gradients and saved statistics
+//   (mean, lse, ..) are f32 beside bf16 data and share the data's dtype otherwise. Ids and positions are i32.
+// - bf16 is storage: sums, softmax and statistics are computed in fp32.
 // - Results do not depend on the number of threads.
 #pragma once
 
@@ -18,6 +20,8 @@
 #include "core/tensor.h"
 
 namespace gyre {
+
+enum class Precision : uint8_t { fp32, bf16 };  // of activations and of the operands of products
 
 enum class Activation : uint8_t { relu, gelu };  // gelu: x * Phi(x), with erf
 
@@ -72,6 +76,7 @@ class Kernels {
  public:
   virtual ~Kernels() = default;
   virtual std::string name() const = 0;
+  virtual bool has_bf16() const = 0;  // false: bf16 data throws
 
   // y(n,o) = x(n,d) w(o,d)^T + bias(o)
   virtual void linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) = 0;

@@ -2,10 +2,23 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "core/memory.h"
 
 namespace gyre {
+
+namespace {
+
+template <class F>
+void with_floats(const Tensor& t, F&& f) {
+  if (t.dtype() == DType::f32) return f(float{});
+  if (t.dtype() == DType::f64) return f(double{});
+  require(t.dtype() == DType::bf16, "[tensor] conversion from or to ", dtype_name(t.dtype()), " is not supported");
+  f(bfloat16{});
+}
+
+}  // namespace
 
 std::string_view dtype_name(DType dtype) {
   constexpr std::string_view names[] = {"f32", "f64", "bf16", "i32"};
@@ -87,12 +100,14 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
   Tensor t = empty(shape_, dtype, device_);
-  if (dtype == DType::f64) {
-    std::copy_n(data<float>(), size(), t.data<double>());
-  } else {
-    require(dtype == DType::f32, "[tensor] conversion to ", dtype_name(dtype), " is not supported");
-    std::transform(data<double>(), data<double>() + size(), t.data<float>(), [](double x) { return float(x); });
-  }
+  with_floats(*this, [&]<class From>(From) {
+    with_floats(t, [&]<class To>(To) {
+      std::transform(data<From>(), data<From>() + size(), t.data<To>(), [](From x) {
+        if constexpr (std::is_same_v<To, bfloat16>) return To(float(x));
+        return To(x);
+      });
+    });
+  });
   return t;
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/bfloat16.h"
 #include "core/error.h"
 
 namespace gyre {
@@ -30,6 +31,10 @@ constexpr DType dtype_of<float>() {
 template <>
 constexpr DType dtype_of<double>() {
   return DType::f64;
+}
+template <>
+constexpr DType dtype_of<bfloat16>() {
+  return DType::bf16;
 }
 template <>
 constexpr DType dtype_of<int32_t>() {
@@ -103,7 +108,7 @@ class Tensor {
   Tensor reshape(const Shape& shape) const;
   Tensor slice(int64_t begin, int64_t end) const;  // along the leading axis
   Tensor clone() const;
-  Tensor to(DType dtype) const;  // f32 and f64
+  Tensor to(DType dtype) const;  // between f32, f64 and bf16
   void zero() const;
   void copy_from(const Tensor& source) const;  // same shape and type
   bool shares_storage(const Tensor& other) const { return owner_ == other.owner_; }

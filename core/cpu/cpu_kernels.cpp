@@ -1,11 +1,15 @@
 #include "core/cpu/cpu_kernels.h"
 
+#include "core/cpu/parallel.h"
+
 #define GYRE_TEXT_OF(x) #x
 #define GYRE_TEXT(x) GYRE_TEXT_OF(x)
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
 std::string CpuKernels::name() const { return GYRE_TEXT(GYRE_CPU_NAMESPACE); }
+
+bool CpuKernels::has_bf16() const { return kCompilesBf16 && __builtin_cpu_supports("avx512bf16"); }
 
 Kernels& kernels() {
   static CpuKernels instance;

@@ -9,6 +9,7 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 class CpuKernels final : public Kernels {
  public:
   std::string name() const override;
+  bool has_bf16() const override;
 
   void linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) override;
   void linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy, const Tensor& x,

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/error.h"
 #include "core/tensor.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
+
+// bf16 is compiled for AVX-512 alone: CPUs with AVX512-BF16 have it.
+constexpr bool kCompilesBf16 = __BIGGEST_ALIGNMENT__ == 64;
 
 // Calls f(begin, end) for ranges that cover [0, n), in parallel when the work (elements) is worth a thread.
 template <class F>
@@ -33,12 +37,24 @@ struct RowBlocks {
   int64_t end(int64_t block) const { return std::min(rows, (block + 1) * size); }
 };
 
-// Calls f(T{}) with the tensor's floating-point type.
+// The type of the arithmetic, of parameters and of statistics beside data of type T.
+template <class T>
+using Compute = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
+
+// Calls f(T{}) with the type of a parameter.
 template <class F>
 auto with_type(const Tensor& t, F&& f) {
   if (t.dtype() == DType::f32) return f(float{});
   require(t.dtype() == DType::f64, "[cpu kernels] expected f32 or f64, got ", dtype_name(t.dtype()));
   return f(double{});
+}
+
+// The same with the type of data, which may be bf16 too.
+template <class F>
+auto with_data_type(const Tensor& data, F&& f) {
+  if (data.dtype() != DType::bf16) return with_type(data, f);
+  if constexpr (kCompilesBf16) return f(bfloat16{});
+  throw Error("[cpu kernels] bf16 needs a CPU with AVX512-BF16");
 }
 
 template <class T>
