@@ -1,7 +1,10 @@
 #include "core/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -11,6 +14,8 @@ namespace gyre {
 namespace {
 
 constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kChunk = 16 * kHugePage;  // what smaller blocks are cut from
 
 // Rounds up to one of eight sizes per power of two, so that batches of slightly different size reuse each other's
 // blocks.
@@ -18,6 +23,15 @@ size_t size_class(size_t bytes) {
   if (bytes <= 8 * kAlignment) return (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const size_t step = std::bit_floor(bytes - 1) / 8;
   return (bytes + step - 1) / step * step;
+}
+
+// Memory on huge pages where the system has them: a product of large matrices on small pages spends a third of its time
+// on address translation.
+std::byte* system_memory(size_t size) {
+  void* data = std::aligned_alloc(kHugePage, (size + kHugePage - 1) / kHugePage * kHugePage);
+  if (!data) throw std::bad_alloc();
+  madvise(data, size, MADV_HUGEPAGE);  // a wish: no error when it is not granted
+  return static_cast<std::byte*>(data);
 }
 
 struct Block {
@@ -37,9 +51,7 @@ class CachingAllocator {
       free_.erase(latest);
       stats_.cached_bytes -= block.size;
     } else {
-      ++stats_.system_allocations;
-      block.data = std::aligned_alloc(kAlignment, size);
-      if (!block.data) throw std::bad_alloc();
+      block.data = size < kHugePage ? cut(size) : fetch(size);
     }
     stats_.active_bytes += block.size;
     stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.active_bytes);
@@ -53,11 +65,15 @@ class CachingAllocator {
     stats_.cached_bytes += block.size;
   }
 
+  // Blocks that were cut from a chunk stay.
   void release() {
     std::lock_guard lock(mutex_);
-    for (const auto& [size, data] : free_) std::free(data);
-    free_.clear();
-    stats_.cached_bytes = 0;
+    const auto large = free_.lower_bound(kHugePage);
+    for (auto block = large; block != free_.end(); ++block) {
+      std::free(block->second);
+      stats_.cached_bytes -= block->first;
+    }
+    free_.erase(large, free_.end());
   }
 
   MemoryStats stats() {
@@ -66,7 +82,25 @@ class CachingAllocator {
   }
 
  private:
+  std::byte* fetch(size_t size) {
+    ++stats_.system_allocations;
+    return system_memory(size);
+  }
+
+  std::byte* cut(size_t size) {
+    if (chunk_left_ < size) {
+      chunk_ = fetch(kChunk);
+      chunk_left_ = kChunk;
+    }
+    std::byte* data = chunk_;
+    chunk_ += size;
+    chunk_left_ -= size;
+    return data;
+  }
+
   std::mutex mutex_;
+  std::byte* chunk_ = nullptr;
+  size_t chunk_left_ = 0;
   std::multimap<size_t, void*> free_;  // by size
   MemoryStats stats_;
 };

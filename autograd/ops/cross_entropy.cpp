@@ -42,8 +42,8 @@ struct LinearCrossEntropy final : Op {
   }
 };
 
-// Rows of a chunk: its logits stay in the last-level cache.
-int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 21) / vocabulary, 32, 1024); }
+// Rows of a chunk: enough that reading w and adding to dw, once per chunk, cost little beside the products.
+int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 23) / vocabulary, 32, 1024); }
 
 }  // namespace
 

@@ -2,33 +2,41 @@
 #include <vector>
 
 #include "core/cpu/cpu_kernels.h"
-#include "core/cpu/parallel.h"
-#include "core/gemm.h"
+#include "core/cpu/gemm.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
+Operand rows(const Tensor& t) { return {t.raw(), t.dtype(), t.cols(), false}; }    // summed over the columns
+Operand columns(const Tensor& t) { return {t.raw(), t.dtype(), t.cols(), true}; }  // summed over the rows
+
+// C = A B into a tensor of the sums' type or, rounded block by block, of another.
 template <class T>
-void add_bias(T* y, const T* bias, int64_t n, int64_t o) {
-  parallel_ranges(n, o, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
+void product(const Tensor& c, const ProductShape& shape, const Operand& a, const Operand& b) {
+  if (c.dtype() == dtype_of<Compute<T>>()) {
+    gemm<T>(shape, a, b, {c.data<Compute<T>>(), shape.n, false});
+  } else {
+    gemm<T>(shape, a, b, {}, [&](const Compute<T>* sums, int64_t ld, const Block& block) {
+      for (int64_t i = 0; i < block.rows; ++i) {
+        T* to = c.data<T>() + (block.row + i) * shape.n + block.column;
 #pragma omp simd
-      for (int64_t j = 0; j < o; ++j) y[i * o + j] += bias[j];
-    }
-  });
+        for (int64_t j = 0; j < block.columns; ++j) to[j] = T(sums[i * ld + j]);
+      }
+    });
+  }
 }
 
 // Partial sums over blocks of rows, then over the blocks in order.
-template <class T>
-void sum_rows(T* dbias, const T* dy, int64_t n, int64_t o) {
+template <class T, class S>
+void sum_rows(S* dbias, const T* dy, int64_t n, int64_t o) {
   const RowBlocks blocks(n);
-  std::vector<T> partial(size_t(blocks.count * o), T(0));
+  std::vector<S> partial(size_t(blocks.count * o), S(0));
 #pragma omp parallel for schedule(static)
   for (int64_t b = 0; b < blocks.count; ++b) {
-    T* sum = partial.data() + b * o;
+    S* sum = partial.data() + b * o;
     for (int64_t i = blocks.begin(b); i < blocks.end(b); ++i) {
 #pragma omp simd
-      for (int64_t j = 0; j < o; ++j) sum[j] += dy[i * o + j];
+      for (int64_t j = 0; j < o; ++j) sum[j] += S(dy[i * o + j]);
     }
   }
   for (int64_t b = 0; b < blocks.count; ++b) {
@@ -39,20 +47,31 @@ void sum_rows(T* dbias, const T* dy, int64_t n, int64_t o) {
 }  // namespace
 
 void CpuKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) {
-  with_type(x, [&]<class T>(T) {
-    const int64_t n = x.rows(), d = x.cols(), o = w.dim(0);
-    gemm(Gemm<T>{n, o, d, x.data<T>(), d, false, w.data<T>(), d, true, T(0), y.data<T>(), o});
-    if (bias) add_bias(y.data<T>(), bias.data<T>(), n, o);
+  with_data_type(x, [&]<class T>(T) {
+    using S = Compute<T>;
+    const ProductShape shape{x.rows(), w.dim(0), x.cols()};
+    if (!bias) return product<T>(y, shape, rows(x), rows(w));
+    const S* b = bias.data<S>();
+    T* out = y.data<T>();
+    const Sums<T> in_place{std::is_same_v<T, S> ? reinterpret_cast<S*>(out) : nullptr, shape.n, false};
+    gemm<T>(shape, rows(x), rows(w), in_place, [&](const S* sums, int64_t ld, const Block& block) {
+      for (int64_t i = 0; i < block.rows; ++i) {
+        T* to = out + (block.row + i) * shape.n + block.column;
+#pragma omp simd
+        for (int64_t j = 0; j < block.columns; ++j) to[j] = T(sums[i * ld + j] + b[block.column + j]);
+      }
+    });
   });
 }
 
 void CpuKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
                                  const Tensor& x, const Tensor& w) {
-  with_type(x, [&]<class T>(T) {
+  with_data_type(x, [&]<class T>(T) {
+    using S = Compute<T>;
     const int64_t n = x.rows(), d = x.cols(), o = w.dim(0);
-    if (dx) gemm(Gemm<T>{n, d, o, dy.data<T>(), o, false, w.data<T>(), d, false, T(0), dx.data<T>(), d});
-    if (dw) gemm(Gemm<T>{o, d, n, dy.data<T>(), o, true, x.data<T>(), d, false, T(1), dw.data<T>(), d});
-    if (dbias) sum_rows(dbias.data<T>(), dy.data<T>(), n, o);
+    if (dx) product<T>(dx, {n, d, o}, rows(dy), columns(w));
+    if (dw) gemm<T>({o, d, n}, columns(dy), columns(x), {dw.data<S>(), d, true});
+    if (dbias) with_data_type(dy, [&]<class D>(D) { sum_rows(dbias.data<S>(), dy.data<D>(), n, o); });
   });
 }
 

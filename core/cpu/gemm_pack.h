@@ -1,0 +1,137 @@
+// Operands of a product, packed into panels: W rows (of A) or columns (of B) side by side, one summed index after
+// another, so that the inner kernel reads memory from start to end. bf16 is packed in pairs of summed indices, the way
+// vdpbf16ps takes them; fp32 operands of a bf16 product are rounded here.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/cpu/parallel.h"
+#include "core/cpu/transpose.h"
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+
+// Element (i, p), i the free index and p the summed one: data[i * stride + p], or data[p * stride + i] when
+// summed_major.
+struct Operand {
+  const void* data;
+  DType dtype;
+  int64_t stride;
+  bool summed_major;
+};
+
+// What a panel of a product with operands of type T holds, and how many summed indices each element covers.
+template <class T>
+using Packed = std::conditional_t<std::is_same_v<T, bfloat16>, uint32_t, T>;
+template <class T>
+constexpr int64_t kSummedPerElement = std::is_same_v<T, bfloat16> ? 2 : 1;
+
+inline uint32_t bf16_pair(bfloat16 low, bfloat16 high) { return uint32_t(low.bits) | uint32_t(high.bits) << 16; }
+
+// The packed element of two neighbours along the summed index; the second may be missing.
+template <class T, class Source>
+Packed<T> packed_element(Source first, Source second) {
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    return bf16_pair(bfloat16(first), bfloat16(second));
+  } else {
+    return first;
+  }
+}
+
+// One vector of packed elements from consecutive summed indices.
+template <class T, class Source>
+inline typename VectorOf<Packed<T>>::type load_packed(const Source* from) {
+  using V = typename VectorOf<Packed<T>>::type;
+  if constexpr (std::is_same_v<T, Source>) {
+    return *reinterpret_cast<const V*>(from);
+  } else {
+    constexpr int64_t count = kLanes<Packed<T>> * kSummedPerElement<T>;
+    alignas(kVectorBytes) T rounded[count];
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) rounded[i] = T(from[i]);
+    return *reinterpret_cast<const V*>(rounded);
+  }
+}
+
+// The source holds each free index's elements along p: blocks of lanes x lanes are transposed in registers.
+template <class T, int W, class Source>
+void pack_free_major(Packed<T>* to, const Source* from, int64_t stride, int64_t free, int64_t summed) {
+  using P = Packed<T>;
+  constexpr int64_t lanes = kLanes<P>, step = kSummedPerElement<T>;
+  const int64_t elements = summed / step;  // whole ones
+  int64_t e = 0;
+  for (; e + lanes <= elements; e += lanes) {
+    for (int64_t first = 0; first < W; first += lanes) {
+      typename VectorOf<P>::type rows[lanes];
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < lanes; ++i) {
+        const bool inside = first + i < free;
+        rows[i] = inside ? load_packed<T>(from + (first + i) * stride + e * step) : typename VectorOf<P>::type{};
+      }
+      transpose<P>(rows);
+      const size_t bytes = size_t(std::min<int64_t>(lanes, W - first)) * sizeof(P);
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < lanes; ++i) std::memcpy(to + (e + i) * W + first, &rows[i], bytes);
+    }
+  }
+  for (; e * step < summed; ++e) {
+    for (int64_t i = 0; i < W; ++i) {
+      const Source* at = from + i * stride + e * step;
+      const bool pair = step == 2 && e * step + 1 < summed;
+      to[e * W + i] = i < free ? packed_element<T>(at[0], pair ? at[1] : Source(0.0f)) : P(0);
+    }
+  }
+}
+
+// The source holds each summed index's elements along i: rows are copied, or woven in pairs. Whole vectors are written;
+// what hangs over the panel's width is overwritten by the next row.
+template <class T, int W, class Source>
+void pack_summed_major(Packed<T>* to, const Source* from, int64_t stride, int64_t free, int64_t readable,
+                       int64_t summed) {
+  constexpr int64_t step = kSummedPerElement<T>, lanes = kLanes<Packed<T>>, whole = (W + lanes - 1) / lanes * lanes;
+  alignas(kVectorBytes) Source edge[2][whole];
+  std::fill_n(edge[0], 2 * whole, Source(0.0f));
+  for (int64_t p = 0; p < summed; p += step, to += W) {
+    const Source *first = from + p * stride, *second = p + step > summed ? edge[1] : first + (step - 1) * stride;
+    if (free < W || readable < whole || p + step >= summed) {  // the last row must not hang over, nor reads either
+      std::copy_n(first, free, edge[0]);
+      if (second != edge[1]) std::copy_n(second, free, edge[1]);
+      for (int64_t i = 0; i < W; ++i) to[i] = packed_element<T>(edge[0][i], edge[1][i]);
+    } else {
+#pragma omp simd
+      for (int64_t i = 0; i < whole; ++i) to[i] = packed_element<T>(first[i], second[i]);
+    }
+  }
+}
+
+// Panels begin .. begin + count of an operand with `size` free indices, one after another:
+// to(count, ceil(summed / kSummedPerElement), W), zeros beyond the operand's end.
+template <class T, int W>
+void pack_panels(Packed<T>* to, const Operand& operand, int64_t size, int64_t begin, int64_t count,
+                 int64_t summed_begin, int64_t summed) {
+  const int64_t panel = W * ((summed + kSummedPerElement<T> - 1) / kSummedPerElement<T>);
+  // A summed-major operand is read row by row: what a strided read brings into cache serves all panels at once.
+  const int64_t slice = operand.summed_major ? 16 * kSummedPerElement<T> : summed;
+  const auto pack = [&]<class Source>(Source) {
+    for (int64_t p = 0; p < summed; p += slice) {
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t first = (begin + i) * W, free = std::min<int64_t>(W, size - first);
+        const int64_t depth = std::min(slice, summed - p);
+        const Source* from = static_cast<const Source*>(operand.data);
+        Packed<T>* out = to + i * panel + p / kSummedPerElement<T> * W;
+        if (operand.summed_major) {
+          pack_summed_major<T, W>(out, from + (summed_begin + p) * operand.stride + first, operand.stride, free,
+                                  operand.stride - first, depth);
+        } else {
+          pack_free_major<T, W>(out, from + first * operand.stride + summed_begin, operand.stride, free, depth);
+        }
+      }
+    }
+  };
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    if (operand.dtype == DType::f32) return pack(float{});
+  }
+  pack(T{});
+}
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE
