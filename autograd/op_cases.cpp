@@ -146,6 +146,17 @@ void add_embedding(std::vector<OpCase>& rows) {
       "embedding/tied", {{"table", {5, 7}}},
       [=](Tape&, const Vars& in) { return linear(embedding(in[0], ids_tensor(ids), 2), in[0]); },
       [=](const Values& in) { return reference::linear(reference::embedding(in[0], ids, 2), in[0]); }));
+  // The whole of x is used beside some of its rows.
+  rows.push_back(make_case(
+      "gather_rows", {{"x", {5, 7}}},
+      [=](Tape&, const Vars& in) {
+        const Var y = scale(in[0], 3);
+        return linear(y, gather_rows(y, ids_tensor(ids)));
+      },
+      [=](const Values& in) {
+        const Value y = reference::scale(in[0], 3);
+        return reference::linear(y, reference::embedding(y, ids, 1));
+      }));
 }
 
 // ---- Rotary position embedding ------------------------------------------------------------------------------------

@@ -27,6 +27,8 @@ Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon =
 
 // (n,d) = factor * table(v,d)[ids]; ids: i32 (n).
 Var embedding(const Var& table, const Tensor& ids, double factor = 1);
+// Rows of x: (n,d) = x(m,d)[rows]; rows: i32 (n), any of them any number of times.
+inline Var gather_rows(const Var& x, const Tensor& rows) { return embedding(x, rows); }
 
 // Rotary position embedding (Su et al. 2021, eq. 34) of x(n, heads * width): positions i32 (n), frequencies(dims/2).
 Var rope(const Var& x, const Var& frequencies, const Tensor& positions, const Rotary& rotary);

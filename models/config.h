@@ -1,4 +1,4 @@
-// The typed configuration of the encoder-decoder, validated once, and its JSON form (config.json of a run directory).
+// The typed configurations of the models, validated once, and their JSON form (config.json of a run directory).
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,22 @@ struct LayerConfig {
   double layer_norm_epsilon = 1e-5;
 };
 
-struct EncoderDecoderConfig : LayerConfig {
-  int64_t vocab_size = 0;  // joint vocabulary of source and target
+// What every model has.
+struct ModelConfig : LayerConfig {
+  int64_t vocab_size = 0;
+  bool final_norm = true;  // pre-norm only: the norm on top of each stack
+  PositionConfig position;
+
+ protected:
+  void validate_shared() const;
+};
+
+struct EncoderDecoderConfig : ModelConfig {  // vocab_size: of the joint vocabulary of source and target
   int64_t encoder_layers = 6;
   int64_t decoder_layers = 6;
-  bool final_norm = true;       // pre-norm only: the norm on top of each stack
   bool tied_embeddings = true;  // source and target share one table
   bool tied_output = true;      // the output projection is the target's table
   bool scale_embedding = true;  // embeddings times sqrt(dim)
-  PositionConfig position;
 
   void validate() const;  // throws an Error that names the field, what it must be and what it is
   nlohmann::ordered_json to_json() const;
@@ -50,6 +57,20 @@ struct EncoderDecoderConfig : LayerConfig {
   static EncoderDecoderConfig from_json(const nlohmann::ordered_json& json);
   // transformer-tiny, transformer-base or transformer-big; the caller sets vocab_size.
   static EncoderDecoderConfig preset(const std::string& name);
+  static std::vector<std::string> preset_names();
+};
+
+struct EncoderOnlyConfig : ModelConfig {
+  EncoderOnlyConfig() { activation = Activation::gelu; }
+  int64_t layers = 12;
+  bool output_bias = false;  // a number per piece, added to the logits
+
+  // As above.
+  void validate() const;
+  nlohmann::ordered_json to_json() const;
+  static EncoderOnlyConfig from_json(const nlohmann::ordered_json& json);
+  // mlm-small; the caller sets vocab_size.
+  static EncoderOnlyConfig preset(const std::string& name);
   static std::vector<std::string> preset_names();
 };
 

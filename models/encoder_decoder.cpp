@@ -10,12 +10,6 @@ Parameter& add_table(Parameters& parameters, const std::string& name, const Enco
   return parameters.add(name, {c.vocab_size, c.dim}, Init::normal(1 / std::sqrt(double(c.dim))));
 }
 
-std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std::string& stack,
-                                              const EncoderDecoderConfig& c) {
-  if (c.norm != NormPlacement::pre || !c.final_norm) return {};
-  return LayerNormLayer(parameters, stack + ".layer_norm", c.dim, c.layer_norm_epsilon);
-}
-
 }  // namespace
 
 // Parameters are registered in the order of their first use: their gradients become final from the last to the first.

@@ -33,6 +33,11 @@ Var EncoderLayer::operator()(const Var& x, const Segments& source, const RowPosi
   return feed_forward_branch_(attended, feed_forward_);
 }
 
+std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std::string& stack, const ModelConfig& c) {
+  if (c.norm != NormPlacement::pre || !c.final_norm) return {};
+  return LayerNormLayer(parameters, stack + ".layer_norm", c.dim, c.layer_norm_epsilon);
+}
+
 DecoderLayer::DecoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& c)
     : name_(layer_name(index)),
       index_(index),

@@ -1,6 +1,7 @@
 // The encoder's and the decoder's layer: residual branches around attention and feed-forward blocks.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "models/modules/attention.h"
@@ -49,6 +50,10 @@ class EncoderLayer {
   FeedForward feed_forward_;
   ResidualBranch feed_forward_branch_;
 };
+
+// The norm on top of a pre-norm stack, where the config has it: stack.layer_norm.
+std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std::string& stack,
+                                              const ModelConfig& config);
 
 // What the layers of a decoder share for one batch.
 struct DecoderRows {

@@ -1,57 +1,113 @@
-// The whole model against PyTorch (golden/make_golden.py): logits, losses and gradients in f64.
+// Whole models against PyTorch (golden/*.py): logits, losses and gradients, in f64 and in f32.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/file.h"
+#include "models/encoder_only.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {
+namespace {
 
-static void check_close(const Tensor& got, const std::vector<double>& expected) {
-  REQUIRE(got.size() == int64_t(expected.size()));
+using Json = nlohmann::ordered_json;
+
+Json read_golden(const std::string& name) {
+  return Json::parse(read_file(Path(GYRE_SOURCE_DIR) / "tests/models/golden" / name));
+}
+
+double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-7 : 2e-4; }
+
+void check_close(const Tensor& got, const Json& golden) {
+  const auto expected = golden.get<std::vector<double>>();
+  const Tensor wide = got.to(DType::f64);
+  REQUIRE(wide.size() == int64_t(expected.size()));
   for (size_t i = 0; i < expected.size(); ++i) {
     CAPTURE(i);
-    CHECK(std::abs(got.data<double>()[i] - expected[i]) < 1e-7 * std::max(1.0, std::abs(expected[i])));
+    CHECK(std::abs(wide.data<double>()[i] - expected[i]) <
+          tolerance(got.dtype()) * std::max(1.0, std::abs(expected[i])));
   }
 }
 
-TEST_CASE("encoder-decoder against PyTorch") {
-  const auto golden =
-      nlohmann::ordered_json::parse(read_file(Path(GYRE_SOURCE_DIR) / "tests/models/golden/encoder_decoder.json"));
-  REQUIRE(golden["bos"] == tests::kBos);
-  REQUIRE(golden["eos"] == tests::kEos);
+void set_weights(Parameters& parameters, const Json& weights, DType dtype) {
+  parameters.allocate(1, dtype);
+  for (Parameter& p : parameters)
+    p.value.copy_from(Tensor::from(p.shape, weights.at(p.name).get<std::vector<double>>()).to(dtype));
+  parameters.gradients().zero();
+}
+
+void check_gradients(Parameters& parameters, const Json& gradients) {
+  for (const auto& [name, gradient] : gradients.items()) {
+    CAPTURE(name);
+    check_close(parameters.find(name)->gradient, gradient);
+  }
+}
+
+void check_encoder_decoder(const Json& golden, const Json& variant, DType dtype) {
   auto sources = golden["sources"].get<tests::Sentences>();
   for (auto& s : sources) s.pop_back();  // make_batch adds the EOS
   const PairInput batch = tests::make_batch(sources, golden["targets"].get<tests::Sentences>());
+  EncoderDecoderConfig config = EncoderDecoderConfig::from_json(golden["config"]);
+  config.norm = parse_enum<NormPlacement>("norm", variant["norm"].get<std::string>());
+  config.position.encoding = variant["position"];
+  CAPTURE(config.position.encoding);
+  CAPTURE(enum_name(config.norm));
+  EncoderDecoder model(config);
+  set_weights(model.parameters(), golden["weights"], dtype);
 
-  for (const auto& variant : golden["variants"]) {
-    EncoderDecoderConfig config = EncoderDecoderConfig::from_json(golden["config"]);
-    config.norm = parse_enum<NormPlacement>("norm", variant["norm"].get<std::string>());
-    config.position.encoding = variant["position"];
-    CAPTURE(config.position.encoding);
-    CAPTURE(enum_name(config.norm));
-    EncoderDecoder model(config);
-    model.parameters().allocate(1, DType::f64);
-    for (Parameter& p : model.parameters())
-      p.value.copy_from(Tensor::from(p.shape, golden["weights"].at(p.name).get<std::vector<double>>()));
-    model.parameters().gradients().zero();
+  Tape tape(cpu_kernels(), {});
+  const Var encoded = model.encode(tape, batch.source_ids, batch.source);
+  const Var states = model.decode(tape, encoded, batch.source, batch.target_inputs, batch.target);
+  check_close(model.logits(states).value(), variant["logits"]);
 
-    Tape tape(cpu_kernels(), {});
-    const Var encoded = model.encode(tape, batch.source_ids, batch.source);
-    const Var states = model.decode(tape, encoded, batch.source, batch.target_inputs, batch.target);
-    check_close(model.logits(states).value(), variant["logits"].get<std::vector<double>>());
+  const LossResult result = model.loss(tape, batch, golden["smoothing"]);
+  CHECK(result.sums.loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  CHECK(result.sums.nll == doctest::Approx(variant["nll"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  tape.backward(result.loss);
+  check_gradients(model.parameters(), variant["gradients"]);
+}
 
-    const LossResult result = model.loss(tape, batch, golden["smoothing"]);
-    CHECK(result.sums.loss == doctest::Approx(variant["loss"].get<double>()).epsilon(1e-8));
-    CHECK(result.sums.nll == doctest::Approx(variant["nll"].get<double>()).epsilon(1e-8));
-    tape.backward(result.loss);
-    for (const auto& [name, gradient] : variant["gradients"].items()) {
-      CAPTURE(name);
-      check_close(model.parameters().find(name)->gradient, gradient.get<std::vector<double>>());
-    }
+void check_encoder_only(const Json& golden, const Json& variant, DType dtype) {
+  const auto ids = [](const Json& json) {
+    return Tensor::from({int64_t(json.size())}, json.get<std::vector<int32_t>>());
+  };
+  Json all_ids = Json::array();
+  std::vector<int32_t> lengths;
+  for (const Json& sentence : golden["sentences"]) {
+    all_ids.insert(all_ids.end(), sentence.begin(), sentence.end());
+    lengths.push_back(int32_t(sentence.size()));
   }
+  const MaskedInput batch{ids(all_ids), Segments::from_lengths(lengths), ids(golden["masked_rows"]),
+                          ids(golden["targets"])};
+  EncoderOnlyConfig config = EncoderOnlyConfig::from_json(golden["config"]);
+  config.norm = parse_enum<NormPlacement>("norm", variant["norm"].get<std::string>());
+  CAPTURE(enum_name(config.norm));
+  EncoderOnly model(config);
+  set_weights(model.parameters(), golden["weights"], dtype);
+
+  Tape tape(cpu_kernels(), {});
+  check_close(model.logits(model.encode(tape, batch.ids, batch.segments)).value(), variant["logits"]);
+  const LossResult result = model.loss(tape, batch);
+  CHECK(result.sums.loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  tape.backward(result.loss);
+  check_gradients(model.parameters(), variant["gradients"]);
+}
+
+}  // namespace
+
+TEST_CASE("encoder-decoder against PyTorch") {
+  const Json golden = read_golden("encoder_decoder.json");
+  REQUIRE(golden["bos"] == tests::kBos);
+  REQUIRE(golden["eos"] == tests::kEos);
+  for (const Json& variant : golden["variants"])
+    for (DType dtype : {DType::f64, DType::f32}) check_encoder_decoder(golden, variant, dtype);
+}
+
+TEST_CASE("encoder-only against PyTorch") {
+  const Json golden = read_golden("encoder_only.json");
+  for (const Json& variant : golden["variants"])
+    for (DType dtype : {DType::f64, DType::f32}) check_encoder_only(golden, variant, dtype);
 }
 
 }  // namespace gyre

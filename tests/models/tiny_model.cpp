@@ -1,5 +1,10 @@
 #include "tests/models/tiny_model.h"
 
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "core/random.h"
 
 namespace gyre::tests {
@@ -71,9 +76,9 @@ double sentence_log_probability(const EncoderDecoder& model, const std::vector<i
   return total;
 }
 
-void allocate_lively(EncoderDecoder& model, uint64_t seed, DType dtype) {
-  model.parameters().allocate(seed, dtype);
-  for (Parameter& p : model.parameters()) {
+void allocate_lively(Parameters& parameters, uint64_t seed, DType dtype) {
+  parameters.allocate(seed, dtype);
+  for (Parameter& p : parameters) {
     const uint64_t stream = hash_name(p.name);
     const bool gain = p.name.find("norm.weight") != std::string::npos;
     for (int64_t i = 0; i < p.value.size(); ++i) {
@@ -83,6 +88,31 @@ void allocate_lively(EncoderDecoder& model, uint64_t seed, DType dtype) {
       } else {
         p.value.data<float>()[i] = float(x);
       }
+    }
+  }
+}
+
+void check_gradients(Parameters& parameters, const std::function<double(bool backward)>& loss) {
+  parameters.gradients().zero();
+  loss(true);
+  for (Parameter& p : parameters) {
+    CAPTURE(p.name);
+    double largest = 0;
+    for (double g : p.gradient.to_vector<double>()) largest = std::max(largest, std::abs(g));
+    // A key's bias moves all scores of a query alike: without rotation its gradient is zero.
+    const bool may_be_zero = p.name.find("k_proj.bias") != std::string::npos;
+    CHECK((largest > 1e-6 || may_be_zero));
+    const int64_t stride = std::max<int64_t>(1, p.value.size() / 5);
+    for (int64_t i = 0; i < p.value.size(); i += stride) {
+      double& x = p.value.data<double>()[i];
+      const double before = x, step = 1e-5;
+      x = before + step;
+      const double up = loss(false);
+      x = before - step;
+      const double down = loss(false);
+      x = before;
+      const double numeric = (up - down) / (2 * step), analytic = p.gradient.data<double>()[i];
+      CHECK(std::abs(numeric - analytic) < 1e-6 * std::max(1.0, std::abs(analytic)));
     }
   }
 }

@@ -1,7 +1,8 @@
-// A tiny encoder-decoder and batches for it, for the tests of models/.
+// A tiny encoder-decoder, batches for it, and checks of any model, for the tests of models/.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,11 @@ class OneThread {
   int before_ = threads();
 };
 
-// Fills the model's values anew, wider than its own initial ones: distributions are far from uniform.
-void allocate_lively(EncoderDecoder& model, uint64_t seed, DType dtype = DType::f32);
+// Fills a model's values, wider than its own initial ones: distributions are far from uniform.
+void allocate_lively(Parameters& parameters, uint64_t seed, DType dtype = DType::f32);
+
+// Sampled entries of every parameter (f64) against central differences. loss(true) adds the gradients too; it must be a
+// pure function of the values.
+void check_gradients(Parameters& parameters, const std::function<double(bool backward)>& loss);
 
 }  // namespace gyre::tests

@@ -15,7 +15,7 @@ using tests::Sentences;
 
 static EncoderDecoder lively_model(EncoderDecoderConfig config, uint64_t seed) {
   EncoderDecoder model(config);
-  tests::allocate_lively(model, seed);
+  tests::allocate_lively(model.parameters(), seed);
   return model;
 }
 

@@ -58,7 +58,7 @@ TEST_CASE("incremental decoding gives the log-probabilities of teacher forcing, 
     EncoderDecoderConfig config = tests::tiny_config(position);
     config.position.rope_rotate_cross = true;
     EncoderDecoder model(config);
-    tests::allocate_lively(model, 5);
+    tests::allocate_lively(model.parameters(), 5);
     const Tensor expected = tests::teacher_forced(model, sources, targets);
     Stepper stepper(model, sources);
     for (int64_t t = 0; t < 36; ++t) {
@@ -75,7 +75,7 @@ TEST_CASE("incremental decoding gives the log-probabilities of teacher forcing, 
 TEST_CASE("caches follow hypotheses between rows") {
   const tests::OneThread one_thread;
   EncoderDecoder model(tests::tiny_config());
-  tests::allocate_lively(model, 5);
+  tests::allocate_lively(model.parameters(), 5);
   const Sentences sources = {{4, 7, 3, 9}, {5}};
   Stepper stepper(model, sources);
   std::vector<int> sentence{0, 1};

@@ -1,0 +1,160 @@
+#include "models/encoder_only.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/models/tiny_model.h"
+
+namespace gyre {
+namespace {
+
+using tests::Sentences;
+
+const Sentences kSentences = {{4, 7, 3, 9}, {5}, {10, 6, 8}};
+
+EncoderOnlyConfig tiny(const std::string& position, NormPlacement norm, bool output_bias = false) {
+  EncoderOnlyConfig c;
+  c.vocab_size = 11;
+  c.dim = 8;
+  c.ffn = 12;
+  c.heads = c.layers = 2;
+  c.norm = norm;
+  c.output_bias = output_bias;
+  c.position.encoding = position;
+  c.position.max_positions = 40;
+  return c;
+}
+
+std::vector<EncoderOnlyConfig> variants() {
+  std::vector<EncoderOnlyConfig> all;
+  for (const std::string& position : position_encoding_names()) {
+    all.push_back(tiny(position, NormPlacement::pre));
+    all.push_back(tiny(position, NormPlacement::post, true));
+  }
+  return all;
+}
+
+Tensor ids(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
+
+MaskedInput masked_batch(const Sentences& sentences) {
+  std::vector<int32_t> all, lengths;
+  for (const auto& s : sentences) {
+    all.insert(all.end(), s.begin(), s.end());
+    lengths.push_back(int32_t(s.size()));
+  }
+  return {ids(all), Segments::from_lengths(lengths), ids({5, 0, 3}), ids({2, 9, 1})};
+}
+
+Tensor logits_of(const EncoderOnly& model, const Sentences& sentences) {
+  Tape tape(cpu_kernels(), {.record = false});
+  const MaskedInput batch = masked_batch(sentences);
+  return model.logits(model.encode(tape, batch.ids, batch.segments)).value();
+}
+
+double loss_of(const EncoderOnly& model, const MaskedInput& batch) {
+  Tape tape(cpu_kernels(), {.record = false});
+  return model.loss(tape, batch).sums.loss;
+}
+
+}  // namespace
+
+TEST_CASE("encoder-only: a packed batch gives what its sentences give one by one") {
+  for (const EncoderOnlyConfig& config : variants()) {
+    CAPTURE(config.position.encoding);
+    EncoderOnly model(config);
+    tests::allocate_lively(model.parameters(), 5);
+    const Tensor packed = logits_of(model, kSentences);
+    int64_t row = 0;
+    for (const auto& sentence : kSentences) {
+      const Tensor alone = logits_of(model, {sentence});
+      for (int64_t j = 0; j < alone.size(); ++j)
+        CHECK(packed.data<float>()[row * packed.cols() + j] == doctest::Approx(alone.data<float>()[j]).epsilon(1e-4));
+      row += alone.rows();
+    }
+    CHECK(row == packed.rows());
+  }
+}
+
+TEST_CASE("encoder-only: the loss is that of the masked rows") {
+  EncoderOnly model(tiny("rope", NormPlacement::pre, true));
+  tests::allocate_lively(model.parameters(), 5, DType::f64);
+  const MaskedInput batch = masked_batch(kSentences);
+  const Tensor log_probs = logits_of(model, kSentences);
+  cpu_kernels().log_softmax(log_probs, log_probs);
+  double expected = 0;
+  for (int64_t i = 0; i < batch.targets.size(); ++i)
+    expected -= log_probs.data<double>()[batch.masked_rows.data<int32_t>()[i] * 11 + batch.targets.data<int32_t>()[i]];
+  CHECK(loss_of(model, batch) == doctest::Approx(expected).epsilon(1e-10));
+
+  // Without the bias the logits of the batch never exist: the same number comes out.
+  model.parameters().find("lm_head.bias")->value.zero();
+  EncoderOnly plain(tiny("rope", NormPlacement::pre));
+  plain.parameters().allocate(1, DType::f64);
+  for (Parameter& p : plain.parameters()) p.value.copy_from(model.parameters().find(p.name)->value);
+  CHECK(loss_of(plain, batch) == doctest::Approx(loss_of(model, batch)).epsilon(1e-12));
+}
+
+TEST_CASE("encoder-only: gradients of the loss") {
+  const tests::OneThread one_thread;
+  const MaskedInput batch = masked_batch(kSentences);
+  for (EncoderOnlyConfig config : variants()) {
+    CAPTURE(config.position.encoding);
+    config.attention_dropout = config.activation_dropout = 0.1;
+    EncoderOnly model(config);
+    tests::allocate_lively(model.parameters(), 5, DType::f64);
+    tests::check_gradients(model.parameters(), [&](bool backward) {
+      Tape tape(cpu_kernels(), {.record = backward, .training = true, .seed = 3});
+      const LossResult result = model.loss(tape, batch);
+      if (backward) tape.backward(result.loss);
+      return result.sums.loss;
+    });
+  }
+}
+
+TEST_CASE("encoder-only: every row sees the whole of its segment and nothing else") {
+  EncoderOnly model(tiny("rope", NormPlacement::post));
+  tests::allocate_lively(model.parameters(), 5);
+  const Tensor before = logits_of(model, kSentences);
+  Sentences changed = kSentences;
+  changed[0][3] = 6;
+  const Tensor after = logits_of(model, changed);
+  for (int64_t row = 0; row < before.rows(); ++row) {
+    CAPTURE(row);
+    const auto numbers = [&](const Tensor& t) { return t.slice(row, row + 1).to_vector<float>(); };
+    CHECK((numbers(before) == numbers(after)) == (row >= 4));
+  }
+}
+
+TEST_CASE("encoder-only: parameters, config and wrong batches") {
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
+  CHECK(config.activation == Activation::gelu);
+  CHECK_THROWS_WITH_AS(EncoderOnly{config}, "[vocab_size] must be at least 1, got 0", Error);
+  config.vocab_size = 8192;
+  config.output_bias = true;
+  CHECK(EncoderOnlyConfig::from_json(config.to_json()).to_json() == config.to_json());
+  CHECK_THROWS_WITH_AS(EncoderOnlyConfig::preset("mlm-tiny"), "[preset] expected one of mlm-small, got \"mlm-tiny\"",
+                       Error);
+  CHECK_THROWS_WITH_AS(EncoderOnlyConfig::from_json({{"decoder_layers", 1}}), "[config] unknown key \"decoder_layers\"",
+                       Error);
+
+  EncoderOnly model(config);
+  const int64_t d = 256, ffn = 1024, layer = 4 * (d * d + d) + 2 * d * ffn + ffn + d + 4 * d;
+  CHECK(model.parameters().elements() == 8192 * d + 4 * layer + d * d + d + 2 * d + 8192);
+  for (const char* name : {"embed_tokens.weight", "encoder.layers.3.self_attn.q_proj.weight", "lm_head.dense.weight",
+                           "lm_head.layer_norm.weight", "lm_head.bias"})
+    CHECK(model.parameters().find(name));
+
+  EncoderOnly small(tiny("learned", NormPlacement::pre));
+  small.parameters().allocate(1);
+  CHECK(small.longest() == 40);
+  MaskedInput batch = masked_batch(kSentences);
+  batch.targets = ids({1});
+  CHECK_THROWS_WITH_AS(loss_of(small, batch), "[masked rows] expected as many targets as rows, 3, got 1", Error);
+  batch = masked_batch(kSentences);
+  batch.ids = ids({1, 2});
+  CHECK_THROWS_WITH_AS(loss_of(small, batch), "[encoder] expected 8 ids, got 2", Error);
+}
+
+}  // namespace gyre
