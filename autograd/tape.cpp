@@ -36,6 +36,7 @@ Var Tape::parameter(Parameter& p) {
 }
 
 Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs) {
+  count_flops(op->flops());
   bool wanted = false;
   for (const Var& v : inputs) {
     require(v.tape_ == this, "[", op->name(), "] every input must come from this tape");

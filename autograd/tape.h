@@ -23,6 +23,9 @@ class Op {
   virtual ~Op() = default;
   virtual std::string_view name() const = 0;
   virtual void backward(Backward& b) = 0;
+  // Floating-point operations of the forward pass: two per multiply-add of products and of attention, 0 for all else.
+  // Backward counts twice that; what it computes again does not count.
+  virtual double flops() const { return 0; }
 };
 
 // A value on a tape.
@@ -105,6 +108,10 @@ class Tape {
   void backward(const Var& output, Tensor cotangent = {});
   const Tensor& gradient(const Var& leaf) const;
 
+  // Of the forward pass so far, recorded or not. Work that goes past the ops counts itself.
+  double flops() const { return flops_; }
+  void count_flops(double flops) { flops_ += flops; }
+
   void add_observer(TapeObserver& observer) { observers_.push_back(&observer); }
   const std::vector<Node>& nodes() const { return nodes_; }
 
@@ -134,6 +141,7 @@ class Tape {
   std::vector<int> parameter_nodes_;  // node of each parameter by its index, -1 when not used yet
   std::string module_;
   uint64_t dropouts_ = 0;
+  double flops_ = 0;
   bool walked_ = false;
 };
 

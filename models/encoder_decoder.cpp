@@ -109,6 +109,7 @@ Var EncoderDecoder::logits(const Var& states) const {
 }
 
 void EncoderDecoder::log_probabilities(const Tensor& log_probs, const Var& states) const {
+  states.tape().count_flops(2.0 * double(log_probs.size()) * double(config_.dim));
   states.kernels().linear(log_probs, states.value(), output_table_->value, {});
   states.kernels().log_softmax(log_probs, log_probs);
 }

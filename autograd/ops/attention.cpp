@@ -1,9 +1,21 @@
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/ops.h"
 
 namespace gyre {
 namespace {
+
+// Pairs of a query and a key that it sees.
+int64_t visible_pairs(const Segments& queries, const Segments& keys, bool causal) {
+  int64_t pairs = 0;
+  for (int i = 0; i < queries.count(); ++i) {
+    const int64_t nq = queries.length(i), nk = keys.length(i);
+    const int64_t square = std::min(nq, nk);  // where it is causal, each row sees one key more than the row before
+    pairs += causal ? square * (square + 1) / 2 + nq * std::max<int64_t>(0, nk - nq) : nq * nk;
+  }
+  return pairs;
+}
 
 // Per segment and head: out = P v, P = dropout(softmax(S)), S = scale q k^T over the visible keys.
 //   dv = P^T dout;  dP = dropout(dout v^T);  dS = P * (dP - rowsum(dout * out));  dq = scale dS k;  dk = scale dS^T q
@@ -12,7 +24,9 @@ struct Attention final : Op {
   Tensor lse;  // saved: one number per head and query
   Segments queries, keys;
   AttentionShape shape;
+  int64_t width = 0;  // of all heads
   std::string_view name() const override { return "attention"; }
+  double flops() const override { return 4 * double(visible_pairs(queries, keys, shape.causal)) * double(width); }
   void backward(Backward& b) override {
     const Tensor dq = b.dinput(0), dk = b.dinput(1), dv = b.dinput(2);
     b.kernels().attention_backward(dq, dk, dv, b.doutput(), b.input(0), b.input(1), b.input(2), b.output(), lse,
@@ -44,6 +58,7 @@ Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries,
   auto op = std::make_unique<Attention>();
   op->queries = queries;
   op->keys = keys;
+  op->width = q.shape()[1];
   op->shape = {options.heads, 1 / std::sqrt(double(q.shape()[1] / options.heads)), options.causal, {}};
   if (options.dropout > 0 && q.tape().training()) op->shape.dropout = q.tape().next_dropout(options.dropout);
   const Tensor out = q.value().like();

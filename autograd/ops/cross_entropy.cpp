@@ -30,7 +30,9 @@ Tensor scalar(double value, DType dtype) {
 // backward multiplies by dloss.
 struct LinearCrossEntropy final : Op {
   Tensor dx, dw;  // saved for dloss = 1; dw has w's shape
+  double multiply_adds = 0;
   std::string_view name() const override { return "linear_cross_entropy"; }
+  double flops() const override { return 2 * multiply_adds; }
   void backward(Backward& b) override {
     const Tensor dloss = b.doutput().to(DType::f64);
     const double factor = *dloss.data<double>();
@@ -66,6 +68,7 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& target
   check_targets(targets, n, v);
   Kernels& kernels = x.kernels();
   auto op = std::make_unique<LinearCrossEntropy>();
+  op->multiply_adds = double(x.value().size()) * double(v);
   if (x.requires_gradient()) op->dx = x.value().like();
   if (w.requires_gradient()) op->dw = Tensor::zeros(w.shape(), w.value().dtype(), w.value().device());
   const int64_t rows = std::min(n, chunk_rows(v));

@@ -6,7 +6,9 @@ namespace {
 // y = x w^T + bias.   dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
 struct Linear final : Op {
   bool has_bias = false;
+  double multiply_adds = 0;
   std::string_view name() const override { return "linear"; }
+  double flops() const override { return 2 * multiply_adds; }
   void backward(Backward& b) override {
     const Tensor dbias = has_bias ? b.dparameter(2) : Tensor();
     b.kernels().linear_backward(b.dinput(0), b.dparameter(1), dbias, b.doutput(), b.input(0), b.input(1));
@@ -22,6 +24,7 @@ Var linear(const Var& x, const Var& w, const Var& bias) {
           bias ? bias.shape().text() : "");
   auto op = std::make_unique<Linear>();
   op->has_bias = bool(bias);
+  op->multiply_adds = double(x.value().size()) * double(w.shape()[0]);
   const Tensor y = Tensor::empty({x.shape()[0], w.shape()[0]}, x.value().dtype(), x.value().device());
   x.kernels().linear(y, x.value(), w.value(), bias ? bias.value() : Tensor());
   return bias ? x.tape().record(std::move(op), y, {x, w, bias}) : x.tape().record(std::move(op), y, {x, w});

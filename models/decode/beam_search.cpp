@@ -38,6 +38,7 @@ class BatchSearch {
   BatchSearch(const EncoderDecoder& model, Kernels& kernels, const std::vector<std::vector<int32_t>>& sources,
               const DecodeOptions& options);
   std::vector<std::vector<Hypothesis>> run();
+  double flops() const { return tape_.flops(); }
 
  private:
   void step();
@@ -141,10 +142,13 @@ void BatchSearch::place_rows() {
 
 std::vector<std::vector<Hypothesis>> beam_search(const EncoderDecoder& model, Kernels& kernels,
                                                  const std::vector<std::vector<int32_t>>& sources,
-                                                 const DecodeOptions& options) {
+                                                 const DecodeOptions& options, double* flops) {
   options.validate(model.config().vocab_size);
   if (sources.empty()) return {};
-  return BatchSearch(model, kernels, sources, options).run();
+  BatchSearch search(model, kernels, sources, options);
+  auto results = search.run();
+  if (flops) *flops += search.flops();
+  return results;
 }
 
 }  // namespace gyre

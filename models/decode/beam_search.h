@@ -55,9 +55,10 @@ struct Hypothesis {
 double length_divisor(LengthPenaltyForm form, double exponent, int64_t tokens);
 
 // Per source (ids with EOS at the end) the n_best hypotheses, best first: at least one, fewer than n_best only where
-// fewer ended. All sources are decoded at once: `translate` cuts many into batches.
+// fewer ended. All sources are decoded at once: `translate` cuts many into batches. The work (Tape::flops) is added to
+// *flops.
 std::vector<std::vector<Hypothesis>> beam_search(const EncoderDecoder& model, Kernels& kernels,
                                                  const std::vector<std::vector<int32_t>>& sources,
-                                                 const DecodeOptions& options);
+                                                 const DecodeOptions& options, double* flops = nullptr);
 
 }  // namespace gyre

@@ -31,7 +31,7 @@ std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& l
 std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model, Kernels& kernels,
                                                const std::vector<std::vector<int32_t>>& sources,
                                                const DecodeOptions& options, const TranslateBatches& limits,
-                                               const std::function<void(size_t done)>& progress) {
+                                               const std::function<void(size_t done)>& progress, double* flops) {
   std::vector<int64_t> lengths;
   for (const auto& source : sources) lengths.push_back(int64_t(source.size()));
   std::vector<std::vector<Hypothesis>> results(sources.size());
@@ -39,7 +39,7 @@ std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model, Kern
   for (const std::vector<size_t>& batch : batches_by_length(lengths, limits)) {
     std::vector<std::vector<int32_t>> batch_sources;
     for (size_t i : batch) batch_sources.push_back(sources[i]);
-    auto batch_results = beam_search(model, kernels, batch_sources, options);
+    auto batch_results = beam_search(model, kernels, batch_sources, options, flops);
     for (size_t i = 0; i < batch.size(); ++i) results[batch[i]] = std::move(batch_results[i]);
     done += batch.size();
     if (progress) progress(done);

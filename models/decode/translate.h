@@ -18,10 +18,12 @@ struct TranslateBatches {
 // their order.
 std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& lengths, const TranslateBatches& limits);
 
-// Results in the order of the sources. `progress` is told the number of sentences done after each batch.
+// Results in the order of the sources. `progress` is told the number of sentences done after each batch; the work is
+// added to *flops.
 std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model, Kernels& kernels,
                                                const std::vector<std::vector<int32_t>>& sources,
                                                const DecodeOptions& options, const TranslateBatches& limits = {},
-                                               const std::function<void(size_t done)>& progress = {});
+                                               const std::function<void(size_t done)>& progress = {},
+                                               double* flops = nullptr);
 
 }  // namespace gyre
