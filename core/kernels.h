@@ -23,6 +23,9 @@ namespace gyre {
 
 enum class Precision : uint8_t { fp32, bf16 };  // of activations and of the operands of products
 
+// The type of parameters and of saved statistics beside data of this type.
+inline DType statistics_dtype(DType data) { return data == DType::bf16 ? DType::f32 : data; }
+
 enum class Activation : uint8_t { relu, gelu };  // gelu: x * Phi(x), with erf
 
 // Which elements dropout drops: element i is kept when random_u32(seed, stream, i) >= rate * 2^32. Kept ones are
@@ -101,7 +104,7 @@ class Kernels {
   virtual void layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
                                    const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) = 0;
 
-  // y(n,d) = table(v,d)[ids(n)] * factor
+  // y(n,d) = table(v,d)[ids(n)] * factor; the table is a parameter
   virtual void embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) = 0;
   virtual void embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) = 0;
 
@@ -126,7 +129,8 @@ class Kernels {
   //   (1 - smoothing) * -log p[target] + smoothing / v * sum_j -log p[j];   lse(n) is saved.
   virtual CrossEntropySums cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,
                                          double smoothing) = 0;
-  // dlogits = dloss * (softmax(logits) - q), q the smoothed target distribution; dlogits may be logits.
+  // dlogits = dloss * (softmax(logits) - q), q the smoothed target distribution. dlogits may be logits, and may be bf16
+  // where logits are f32.
   virtual void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
                                       const Tensor& lse, double smoothing, double dloss) = 0;
 

@@ -22,7 +22,8 @@ Var embedding(const Var& table, const Tensor& ids, double factor) {
   auto op = std::make_unique<Embedding>();
   op->ids = ids;
   op->factor = factor;
-  const Tensor y = Tensor::empty({ids.size(), table.shape()[1]}, table.value().dtype(), table.value().device());
+  const DType dtype = table.tape().data_dtype(table.value());
+  const Tensor y = Tensor::empty({ids.size(), table.shape()[1]}, dtype, table.value().device());
   table.kernels().embedding(y, table.value(), ids, factor);
   return table.tape().record(std::move(op), y, {table});
 }

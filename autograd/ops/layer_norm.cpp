@@ -23,7 +23,7 @@ Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon) 
           gamma.shape().text(), " and ", beta.shape().text());
   auto op = std::make_unique<LayerNorm>();
   const Tensor y = x.value().like();
-  op->mean = Tensor::empty({x.value().rows()}, y.dtype(), y.device());
+  op->mean = Tensor::empty({x.value().rows()}, statistics_dtype(y.dtype()), y.device());
   op->rstd = op->mean.like();
   x.kernels().layer_norm(y, op->mean, op->rstd, x.value(), gamma.value(), beta.value(), epsilon);
   return x.tape().record(std::move(op), y, {x, gamma, beta});

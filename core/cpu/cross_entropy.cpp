@@ -11,35 +11,52 @@
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-template <class T>
-T row_max(const T* x, int64_t v) {
-  T largest = -std::numeric_limits<T>::infinity();
+template <class T, class C = Compute<T>>
+C row_max(const T* x, int64_t v) {
+  C largest = -std::numeric_limits<C>::infinity();
 #pragma omp simd reduction(max : largest)
-  for (int64_t j = 0; j < v; ++j) largest = x[j] > largest ? x[j] : largest;
+  for (int64_t j = 0; j < v; ++j) largest = C(x[j]) > largest ? C(x[j]) : largest;
   return largest;
 }
 
-template <class T>
-T log_sum_exp(const T* x, int64_t v, T largest) {
-  T sum = 0;
+template <class T, class C = Compute<T>>
+C log_sum_exp(const T* x, int64_t v, C largest) {
+  C sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < v; ++j) sum += exponential(x[j] - largest);
+  for (int64_t j = 0; j < v; ++j) sum += exponential(C(x[j]) - largest);
   return largest + std::log(sum);
 }
 
-template <class T>
-T row_mean(const T* x, int64_t v) {
-  T sum = 0;
+template <class T, class C = Compute<T>>
+C row_mean(const T* x, int64_t v) {
+  C sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < v; ++j) sum += x[j];
-  return sum / T(v);
+  for (int64_t j = 0; j < v; ++j) sum += C(x[j]);
+  return sum / C(v);
+}
+
+// dx_j = scale * exp(x_j - lse) - uniform, and `hit` less at the target.
+template <class C>
+struct Slope {
+  C scale, uniform, hit;
+};
+
+template <class G, class T, class C>
+void backward_row(G* dx, const T* x, int64_t target, C lse, int64_t v, const Slope<C>& slope) {
+  if (target < 0) return std::fill(dx, dx + v, G(C(0)));
+  const auto slope_at = [=](int64_t j) { return slope.scale * exponential(C(x[j]) - lse) - slope.uniform; };
+  const G at_target = G(slope_at(target) - slope.hit);  // before dx overwrites x
+#pragma omp simd
+  for (int64_t j = 0; j < v; ++j) dx[j] = G(slope_at(j));
+  dx[target] = at_target;
 }
 
 }  // namespace
 
 CrossEntropySums CpuKernels::cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,
                                            double smoothing) {
-  return with_type(logits, [&]<class T>(T) {
+  return with_data_type(logits, [&]<class T>(T) {
+    using C = Compute<T>;
     const int64_t n = logits.rows(), v = logits.cols();
     const int32_t* target = targets.data<int32_t>();
     struct Row {
@@ -50,12 +67,13 @@ CrossEntropySums CpuKernels::cross_entropy(const Tensor& lse, const Tensor& logi
     parallel_ranges(n, v, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T* x = logits.data<T>() + i * v;
-        const T largest = row_max(x, v), l = log_sum_exp(x, v, largest);
-        lse.data<T>()[i] = l;
+        const C largest = row_max(x, v), l = log_sum_exp(x, v, largest);
+        lse.data<C>()[i] = l;
         if (target[i] < 0) continue;
-        const double nll = double(l) - double(x[target[i]]);
+        const C hit = C(x[target[i]]);
+        const double nll = double(l) - double(hit);
         const double uniform = smoothing > 0 ? double(l) - double(row_mean(x, v)) : 0;
-        rows[size_t(i)] = {(1 - smoothing) * nll + smoothing * uniform, nll, true, x[target[i]] == largest};
+        rows[size_t(i)] = {(1 - smoothing) * nll + smoothing * uniform, nll, true, hit == largest};
       }
     });
     CrossEntropySums sums;
@@ -71,35 +89,36 @@ CrossEntropySums CpuKernels::cross_entropy(const Tensor& lse, const Tensor& logi
 
 void CpuKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
                                         const Tensor& lse, double smoothing, double dloss) {
-  with_type(logits, [&]<class T>(T) {
-    const int64_t n = logits.rows(), v = logits.cols();
+  with_data_type(logits, [&]<class T>(T) {
+    using C = Compute<T>;
+    const int64_t v = logits.cols();
+    const Slope<C> slope{C(dloss), C(dloss * smoothing / double(v)), C(dloss * (1 - smoothing))};
     const int32_t* target = targets.data<int32_t>();
-    const T scale = T(dloss), uniform = T(dloss * smoothing / double(v)), hit = T(dloss * (1 - smoothing));
-    parallel_ranges(n, v, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        T* dx = dlogits.data<T>() + i * v;
-        const T *x = logits.data<T>() + i * v, l = lse.data<T>()[i];
-        if (target[i] < 0) {
-          std::fill(dx, dx + v, T(0));
-          continue;
-        }
-#pragma omp simd
-        for (int64_t j = 0; j < v; ++j) dx[j] = scale * exponential(x[j] - l) - uniform;
-        dx[target[i]] -= hit;
-      }
-    });
+    const T* x = logits.data<T>();
+    const C* l = lse.data<C>();
+    const auto run = [&]<class G>(G* dx) {
+      parallel_ranges(logits.rows(), v, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) backward_row(dx + i * v, x + i * v, target[i], l[i], v, slope);
+      });
+    };
+    if constexpr (kCompilesBf16 && std::is_same_v<T, float>) {
+      if (dlogits.dtype() == DType::bf16) return run(dlogits.data<bfloat16>());
+    }
+    run(dlogits.data<T>());
   });
 }
 
 void CpuKernels::log_softmax(const Tensor& out, const Tensor& x) {
-  with_type(x, [&]<class T>(T) {
+  with_data_type(x, [&]<class T>(T) {
+    using C = Compute<T>;
     const int64_t n = x.rows(), v = x.cols();
     parallel_ranges(n, v, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         T* to = out.data<T>() + i * v;
-        const T *from = x.data<T>() + i * v, l = log_sum_exp(from, v, row_max(from, v));
+        const T* from = x.data<T>() + i * v;
+        const C l = log_sum_exp(from, v, row_max(from, v));
 #pragma omp simd
-        for (int64_t j = 0; j < v; ++j) to[j] = from[j] - l;
+        for (int64_t j = 0; j < v; ++j) to[j] = T(C(from[j]) - l);
       }
     });
   });

@@ -33,43 +33,50 @@ inline T normal_density(T x) {
 }  // namespace
 
 void CpuKernels::add(const Tensor& out, const Tensor& a, const Tensor& b) {
-  with_type(a, [&]<class T>(T) {
+  with_data_type(a, [&]<class T>(T) {
+    using C = Compute<T>;
     T* o = out.data<T>();
     const T *x = a.data<T>(), *y = b.data<T>();
-    for_each_element(out.size(), [=](int64_t i) { o[i] = x[i] + y[i]; });
+    for_each_element(out.size(), [=](int64_t i) { o[i] = T(C(x[i]) + C(y[i])); });
   });
 }
 
 void CpuKernels::scale(const Tensor& out, const Tensor& a, double factor) {
-  with_type(a, [&]<class T>(T) {
+  with_data_type(a, [&]<class T>(T) {
+    using C = Compute<T>;
     T* o = out.data<T>();
-    const T *x = a.data<T>(), f = T(factor);
-    for_each_element(out.size(), [=](int64_t i) { o[i] = x[i] * f; });
+    const T* x = a.data<T>();
+    const C f = C(factor);
+    for_each_element(out.size(), [=](int64_t i) { o[i] = T(C(x[i]) * f); });
   });
 }
 
 void CpuKernels::activation(const Tensor& y, const Tensor& x, Activation kind) {
-  with_type(x, [&]<class T>(T) {
+  with_data_type(x, [&]<class T>(T) {
+    using C = Compute<T>;
     T* out = y.data<T>();
     const T* in = x.data<T>();
     if (kind == Activation::relu) {
-      for_each_element(x.size(), [=](int64_t i) { out[i] = in[i] > T(0) ? in[i] : T(0); });
+      for_each_element(x.size(), [=](int64_t i) { out[i] = T(C(in[i]) > C(0) ? C(in[i]) : C(0)); });
     } else {
-      for_each_element(x.size(), [=](int64_t i) { out[i] = in[i] * normal_cdf(in[i]); });
+      for_each_element(x.size(), [=](int64_t i) { out[i] = T(C(in[i]) * normal_cdf(C(in[i]))); });
     }
   });
 }
 
 // relu: dx = dy where x > 0.  gelu: dx = dy (Phi(x) + x phi(x)).
 void CpuKernels::activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation kind) {
-  with_type(x, [&]<class T>(T) {
+  with_data_type(x, [&]<class T>(T) {
+    using C = Compute<T>;
     T* out = dx.data<T>();
     const T *g = dy.data<T>(), *in = x.data<T>();
     if (kind == Activation::relu) {
-      for_each_element(x.size(), [=](int64_t i) { out[i] = g[i] * T(int(in[i] > T(0))); });  // no branch to guess
+      for_each_element(x.size(), [=](int64_t i) { out[i] = T(C(g[i]) * C(int(C(in[i]) > C(0)))); });  // no branch
     } else {
-      for_each_element(x.size(),
-                       [=](int64_t i) { out[i] = g[i] * (normal_cdf(in[i]) + in[i] * normal_density(in[i])); });
+      for_each_element(x.size(), [=](int64_t i) {
+        const C at = C(in[i]);
+        out[i] = T(C(g[i]) * (normal_cdf(at) + at * normal_density(at)));
+      });
     }
   });
 }

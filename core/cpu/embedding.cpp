@@ -7,16 +7,17 @@
 namespace gyre::GYRE_CPU_NAMESPACE {
 
 void CpuKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) {
-  with_type(table, [&]<class T>(T) {
+  with_data_type(y, [&]<class T>(T) {
+    using C = Compute<T>;
     const int64_t d = table.cols();
     T* out = y.data<T>();
-    const T *rows = table.data<T>(), f = T(factor);
+    const C *rows = table.data<C>(), f = C(factor);
     const int32_t* id = ids.data<int32_t>();
     parallel_ranges(ids.size(), d, [=](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const T* row = rows + int64_t(id[i]) * d;
+        const C* row = rows + int64_t(id[i]) * d;
 #pragma omp simd
-        for (int64_t j = 0; j < d; ++j) out[i * d + j] = f * row[j];
+        for (int64_t j = 0; j < d; ++j) out[i * d + j] = T(f * row[j]);
       }
     });
   });
@@ -24,7 +25,8 @@ void CpuKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& i
 
 // A counting sort gathers the rows of each id, so that one thread adds them all: no atomics, one order.
 void CpuKernels::embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) {
-  with_type(dtable, [&]<class T>(T) {
+  with_data_type(dy, [&]<class T>(T) {
+    using C = Compute<T>;
     const int64_t d = dtable.cols(), v = dtable.dim(0), n = ids.size();
     const int32_t* id = ids.data<int32_t>();
     std::vector<int32_t> start(size_t(v) + 1, 0), order(static_cast<size_t>(n)), used;
@@ -35,17 +37,18 @@ void CpuKernels::embedding_backward(const Tensor& dtable, const Tensor& dy, cons
     std::vector<int32_t> next(start.begin(), start.end() - 1);
     for (int64_t i = 0; i < n; ++i) order[size_t(next[size_t(id[i])]++)] = int32_t(i);
 
-    T* table = dtable.data<T>();
-    const T *g = dy.data<T>(), f = T(factor);
+    C* table = dtable.data<C>();
+    const T* g = dy.data<T>();
+    const C f = C(factor);
     parallel_ranges(int64_t(used.size()), d * std::max<int64_t>(1, n / std::max<int64_t>(1, int64_t(used.size()))),
                     [&](int64_t begin, int64_t end) {
                       for (int64_t u = begin; u < end; ++u) {
                         const size_t k = size_t(used[size_t(u)]);
-                        T* row = table + int64_t(k) * d;
+                        C* row = table + int64_t(k) * d;
                         for (int32_t s = start[k]; s < start[k + 1]; ++s) {
                           const T* from = g + int64_t(order[size_t(s)]) * d;
 #pragma omp simd
-                          for (int64_t j = 0; j < d; ++j) row[j] += f * from[j];
+                          for (int64_t j = 0; j < d; ++j) row[j] += f * C(from[j]);
                         }
                       }
                     });

@@ -10,74 +10,81 @@
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-template <class T>
-void forward_row(T* y, T& mean, T& rstd, const T* x, const T* gamma, const T* beta, int64_t d, T epsilon) {
-  T sum = 0, squares = 0;
+template <class T, class C = Compute<T>>
+void forward_row(T* y, C& mean, C& rstd, const T* x, const C* gamma, const C* beta, int64_t d, C epsilon) {
+  C sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < d; ++j) sum += x[j];
-  const T mu = sum / T(d);
+  for (int64_t j = 0; j < d; ++j) sum += C(x[j]);
+  const C mu = sum / C(d);
 #pragma omp simd reduction(+ : squares)
-  for (int64_t j = 0; j < d; ++j) squares += (x[j] - mu) * (x[j] - mu);
-  const T r = T(1) / std::sqrt(squares / T(d) + epsilon);
+  for (int64_t j = 0; j < d; ++j) squares += (C(x[j]) - mu) * (C(x[j]) - mu);
+  const C r = C(1) / std::sqrt(squares / C(d) + epsilon);
 #pragma omp simd
-  for (int64_t j = 0; j < d; ++j) y[j] = gamma[j] * (x[j] - mu) * r + beta[j];
+  for (int64_t j = 0; j < d; ++j) y[j] = T(gamma[j] * (C(x[j]) - mu) * r + beta[j]);
   mean = mu;
   rstd = r;
 }
 
-template <class T>
-void backward_row(T* dx, const T* dy, const T* x, const T* gamma, T mean, T rstd, int64_t d) {
-  T sum = 0, dot = 0;
+template <class T, class C = Compute<T>>
+void backward_row(T* dx, const T* dy, const T* x, const C* gamma, C mean, C rstd, int64_t d) {
+  C sum = 0, dot = 0;
 #pragma omp simd reduction(+ : sum, dot)
   for (int64_t j = 0; j < d; ++j) {
-    const T g = gamma[j] * dy[j];
+    const C g = gamma[j] * C(dy[j]);
     sum += g;
-    dot += g * (x[j] - mean) * rstd;
+    dot += g * (C(x[j]) - mean) * rstd;
   }
-  const T mean_g = sum / T(d), mean_gx = dot / T(d);
+  const C mean_g = sum / C(d), mean_gx = dot / C(d);
 #pragma omp simd
-  for (int64_t j = 0; j < d; ++j) dx[j] = rstd * (gamma[j] * dy[j] - mean_g - (x[j] - mean) * rstd * mean_gx);
+  for (int64_t j = 0; j < d; ++j) {
+    dx[j] = T(rstd * (gamma[j] * C(dy[j]) - mean_g - (C(x[j]) - mean) * rstd * mean_gx));
+  }
 }
 
 }  // namespace
 
 void CpuKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x,
                             const Tensor& gamma, const Tensor& beta, double epsilon) {
-  with_type(x, [&]<class T>(T) {
+  with_data_type(x, [&]<class T>(T) {
+    using C = Compute<T>;
     const int64_t d = x.cols();
-    T *out = y.data<T>(), *m = mean.data<T>(), *r = rstd.data<T>();
-    const T *in = x.data<T>(), *g = gamma.data<T>(), *b = beta.data<T>();
+    T* out = y.data<T>();
+    C *m = mean.data<C>(), *r = rstd.data<C>();
+    const T* in = x.data<T>();
+    const C *g = gamma.data<C>(), *b = beta.data<C>();
     parallel_ranges(x.rows(), 4 * d, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) forward_row(out + i * d, m[i], r[i], in + i * d, g, b, d, T(epsilon));
+      for (int64_t i = begin; i < end; ++i) forward_row(out + i * d, m[i], r[i], in + i * d, g, b, d, C(epsilon));
     });
   });
 }
 
 void CpuKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
                                      const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) {
-  with_type(x, [&]<class T>(T) {
+  with_data_type(x, [&]<class T>(T) {
+    using C = Compute<T>;
     const int64_t d = x.cols();
     const RowBlocks blocks(x.rows());
-    const T *g = dy.data<T>(), *in = x.data<T>(), *m = mean.data<T>(), *r = rstd.data<T>();
+    const T *g = dy.data<T>(), *in = x.data<T>();
+    const C *m = mean.data<C>(), *r = rstd.data<C>();
     T* out = data_or_null<T>(dx);
-    std::vector<T> partial(size_t(blocks.count * 2 * d), T(0));  // per block: dgamma(d), dbeta(d)
+    std::vector<C> partial(size_t(blocks.count * 2 * d), C(0));  // per block: dgamma(d), dbeta(d)
 #pragma omp parallel for schedule(static)
     for (int64_t b = 0; b < blocks.count; ++b) {
-      T *pg = partial.data() + b * 2 * d, *pb = pg + d;
+      C *pg = partial.data() + b * 2 * d, *pb = pg + d;
       for (int64_t i = blocks.begin(b); i < blocks.end(b); ++i) {
-        if (out) backward_row(out + i * d, g + i * d, in + i * d, gamma.data<T>(), m[i], r[i], d);
+        if (out) backward_row(out + i * d, g + i * d, in + i * d, gamma.data<C>(), m[i], r[i], d);
 #pragma omp simd
         for (int64_t j = 0; j < d; ++j) {
-          pg[j] += g[i * d + j] * (in[i * d + j] - m[i]) * r[i];
-          pb[j] += g[i * d + j];
+          pg[j] += C(g[i * d + j]) * (C(in[i * d + j]) - m[i]) * r[i];
+          pb[j] += C(g[i * d + j]);
         }
       }
     }
     for (int64_t b = 0; b < blocks.count; ++b) {
-      const T* p = partial.data() + b * 2 * d;
+      const C* p = partial.data() + b * 2 * d;
       for (int64_t j = 0; j < d; ++j) {
-        if (dgamma) dgamma.data<T>()[j] += p[j];
-        if (dbeta) dbeta.data<T>()[j] += p[d + j];
+        if (dgamma) dgamma.data<C>()[j] += p[j];
+        if (dbeta) dbeta.data<C>()[j] += p[d + j];
       }
     }
   });
