@@ -59,6 +59,24 @@ OpCase linear_case(const std::string& variant, int64_t n, int64_t d, int64_t o, 
       });
 }
 
+OpCase linear_activation_case(const std::string& variant, int64_t n, int64_t d, int64_t o, Activation kind,
+                              double rate) {
+  OpCase row = make_case(
+      std::string(kind == Activation::relu ? "linear_relu/" : "linear_gelu/") + variant,
+      {{"x", {n, d}}, {"w", {o, d}, 1 / std::sqrt(double(d))}, {"bias", {o}}},
+      [=](Tape&, const Vars& in) { return linear_activation(in[0], in[1], in[2], kind, rate); },
+      [=](const Values& in) {
+        const Value y = reference::activation(reference::linear(in[0], in[1], in[2]), kind);
+        return rate > 0 ? reference::dropout(y, first_mask(rate)) : y;
+      });
+  // Around relu's kink a difference is no derivative. Of such numbers every sum is an odd multiple of 1/32.
+  for (NamedTensor& input : row.inputs) {
+    const bool bias = input.name == "bias";
+    for (double& v : input.value.span<double>()) v = bias ? std::floor(16 * v) / 16 + 1.0 / 32 : std::round(4 * v) / 4;
+  }
+  return row;
+}
+
 void add_linear(std::vector<OpCase>& rows) {
   rows.push_back(linear_case("one-number", 1, 1, 1, true));
   rows.push_back(linear_case("one-row", 1, 33, 7, true));
@@ -66,6 +84,13 @@ void add_linear(std::vector<OpCase>& rows) {
   rows.push_back(linear_case("many-rows", 1100, 3, 5, true));
   rows.push_back(linear_case("no-bias", 7, 129, 2, false));
   rows.push_back(linear_case("no-rows", 0, 5, 3, true));
+  rows.push_back(linear_case("deep", 3, 1500, 4, true));
+  for (const Activation kind : {Activation::relu, Activation::gelu}) {
+    rows.push_back(linear_activation_case("odd-sizes", 65, 17, 131, kind, 0));
+    rows.push_back(linear_activation_case("dropout", 37, 5, 301, kind, 0.3));
+    rows.push_back(linear_activation_case("one-number", 1, 1, 1, kind, 0));
+    rows.push_back(linear_activation_case("no-rows", 0, 5, 3, kind, 0.1));
+  }
   rows.push_back(make_case(
       "linear/by-itself", {{"x", {7, 5}}}, [](Tape&, const Vars& in) { return linear(in[0], in[0]); },
       [](const Values& in) { return reference::linear(in[0], in[0]); }));

@@ -9,6 +9,9 @@ namespace gyre {
 // (n,o) = x(n,d) w(o,d)^T + bias(o); bias may be an empty Var.
 Var linear(const Var& x, const Var& w, const Var& bias = {});
 
+// dropout(act(x(n,d) w(o,d)^T + bias(o))), in one pass: the first half of a feed-forward block.
+Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation kind, double dropout = 0);
+
 // Same shapes.
 Var add(const Var& a, const Var& b);
 Var scale(const Var& x, double factor);

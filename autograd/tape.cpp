@@ -59,7 +59,11 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
   return {this, number, std::move(value)};
 }
 
-DropoutMask Tape::next_dropout(double rate) { return {options_.training ? rate : 0.0, options_.seed, dropouts_++}; }
+DropoutMask Tape::next_dropout(double rate) {
+  require(rate >= 0 && rate < 1, "[dropout] the rate must be at least 0 and below 1, got ", rate);
+  if (!options_.training || rate == 0) return {};
+  return {rate, options_.seed, dropouts_++};
+}
 
 void Tape::backward(const Var& output, Tensor cotangent) {
   require(!walked_, "[backward] this tape was walked before: what its nodes saved is gone");

@@ -101,7 +101,8 @@ class Tape {
   // Called by ops: appends a node. Keeps nothing when the tape does not record or no input wants a gradient.
   Var record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs);
 
-  // Each dropout of a forward pass has its own stream of random numbers, in creation order.
+  // Each dropout of a forward pass has its own stream of random numbers, in creation order. Rate 0 when the tape does
+  // not train.
   DropoutMask next_dropout(double rate);
 
   // d(output)/d(every leaf), contracted with `cotangent` (default: 1, for a scalar output). Once per tape.

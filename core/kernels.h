@@ -87,6 +87,14 @@ class Kernels {
   virtual void linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
                                const Tensor& x, const Tensor& w) = 0;
 
+  // y(n,o) = dropout(act(pre)), pre(n,o) = x(n,d) w(o,d)^T + bias(o). Backward needs `saved`: pre for gelu; for relu y,
+  // whose zeros are those of act and of dropout, and pre may be undefined.
+  virtual void linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w,
+                                 const Tensor& bias, Activation kind, const DropoutMask& mask) = 0;
+  virtual void linear_activation_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
+                                          const Tensor& x, const Tensor& w, const Tensor& saved, Activation kind,
+                                          const DropoutMask& mask) = 0;
+
   // out = a + b; out may be a or b. All the same shape.
   virtual void add(const Tensor& out, const Tensor& a, const Tensor& b) = 0;
   // out = a * factor; out may be a

@@ -41,7 +41,7 @@ Var EncoderOnly::encode(Tape& tape, const Tensor& ids, const Segments& segments)
   return final_norm_ ? (*final_norm_)(x) : x;
 }
 
-Var EncoderOnly::head(const Var& states) const { return head_norm_(gelu(head_dense_(states))); }
+Var EncoderOnly::head(const Var& states) const { return head_norm_(head_dense_.activated(states, Activation::gelu)); }
 
 Var EncoderOnly::logits(const Var& states) const {
   Tape& tape = states.tape();

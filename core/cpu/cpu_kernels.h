@@ -14,6 +14,11 @@ class CpuKernels final : public Kernels {
   void linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) override;
   void linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy, const Tensor& x,
                        const Tensor& w) override;
+  void linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w, const Tensor& bias,
+                         Activation kind, const DropoutMask& mask) override;
+  void linear_activation_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
+                                  const Tensor& x, const Tensor& w, const Tensor& saved, Activation kind,
+                                  const DropoutMask& mask) override;
   void add(const Tensor& out, const Tensor& a, const Tensor& b) override;
   void scale(const Tensor& out, const Tensor& a, double factor) override;
   void activation(const Tensor& y, const Tensor& x, Activation kind) override;

@@ -13,7 +13,7 @@ FeedForward::FeedForward(Parameters& parameters, const std::string& parent, cons
 
 Var FeedForward::operator()(const Var& x) const {
   const Tape::Scope scope(x.tape(), "ffn");
-  return fc2_(dropout(activation(fc1_(x), activation_), dropout_));
+  return fc2_(fc1_.activated(x, activation_, dropout_));
 }
 
 static std::string layer_name(int index) { return "layers." + std::to_string(index); }

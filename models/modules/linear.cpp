@@ -16,6 +16,10 @@ Var LinearLayer::operator()(const Var& x) const {
   return linear(x, x.tape().parameter(*weight_), x.tape().parameter(*bias_));
 }
 
+Var LinearLayer::activated(const Var& x, Activation kind, double dropout) const {
+  return linear_activation(x, x.tape().parameter(*weight_), x.tape().parameter(*bias_), kind, dropout);
+}
+
 LayerNormLayer::LayerNormLayer(Parameters& parameters, const std::string& name, int64_t dim, double epsilon)
     : gamma_(&parameters.add(name + ".weight", {dim}, Init::constant(1), /*decay=*/false)),
       beta_(&parameters.add(name + ".bias", {dim}, Init::constant(0), /*decay=*/false)),

@@ -12,6 +12,8 @@ class LinearLayer {
  public:
   LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, double gain = 1);
   Var operator()(const Var& x) const;
+  // dropout(activation(y)), in one pass.
+  Var activated(const Var& x, Activation kind, double dropout = 0) const;
 
  private:
   Parameter *weight_, *bias_;

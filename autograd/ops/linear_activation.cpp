@@ -1,0 +1,39 @@
+#include "autograd/ops.h"
+
+namespace gyre {
+namespace {
+
+// y = keep act(pre),  pre = x w^T + bias,  keep the factors of dropout (1 without).
+//   dpre = keep act'(pre) dy;  dx = dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
+struct LinearActivation final : Op {
+  Activation kind = Activation::relu;
+  DropoutMask mask;
+  Tensor pre;  // saved for gelu: relu finds keep act'(pre) in y
+  double multiply_adds = 0;
+  std::string_view name() const override { return kind == Activation::relu ? "linear_relu" : "linear_gelu"; }
+  double flops() const override { return 2 * multiply_adds; }
+  void backward(Backward& b) override {
+    const Tensor& saved = kind == Activation::relu ? b.output() : pre;
+    b.kernels().linear_activation_backward(b.dinput(0), b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0),
+                                           b.input(1), saved, kind, mask);
+  }
+};
+
+}  // namespace
+
+Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation kind, double rate) {
+  require(x.shape().rank() == 2 && w.shape().rank() == 2 && x.shape()[1] == w.shape()[1],
+          "[linear_activation] expected x(n,d) and w(o,d), got ", x.shape().text(), " and ", w.shape().text());
+  require(bias.shape() == Shape{w.shape()[0]}, "[linear_activation] the bias must be (", w.shape()[0], "), got ",
+          bias.shape().text());
+  auto op = std::make_unique<LinearActivation>();
+  op->kind = kind;
+  op->mask = x.tape().next_dropout(rate);
+  op->multiply_adds = double(x.value().size()) * double(w.shape()[0]);
+  const Tensor y = Tensor::empty({x.shape()[0], w.shape()[0]}, x.value().dtype(), x.value().device());
+  if (kind == Activation::gelu) op->pre = y.like();
+  x.kernels().linear_activation(y, op->pre, x.value(), w.value(), bias.value(), kind, op->mask);
+  return x.tape().record(std::move(op), y, {x, w, bias});
+}
+
+}  // namespace gyre
