@@ -19,7 +19,12 @@ struct Input {
   std::string name;
   Shape shape;
   double deviation = 1, mean = 0;
+  bool parameter = false;
 };
+
+Input parameter(const std::string& name, const Shape& shape, double deviation = 1, double mean = 0) {
+  return {name, shape, deviation, mean, true};
+}
 
 // Each number of an input is a pure function of the row's and the input's name.
 Tensor make_input(const std::string& row, const Input& input) {
@@ -29,8 +34,11 @@ Tensor make_input(const std::string& row, const Input& input) {
 }
 
 OpCase make_case(std::string name, const std::vector<Input>& inputs, TapeFunction op, OpCase::Reference reference) {
-  OpCase row{std::move(name), {}, std::move(op), std::move(reference)};
-  for (const Input& input : inputs) row.inputs.push_back({input.name, make_input(row.name, input)});
+  OpCase row{std::move(name), {}, {}, std::move(op), std::move(reference)};
+  for (const Input& input : inputs) {
+    row.inputs.push_back({input.name, make_input(row.name, input)});
+    row.parameters.push_back(input.parameter);
+  }
   return row;
 }
 
@@ -50,8 +58,8 @@ DropoutMask first_mask(double rate) { return Tape(cpu_kernels(), kOpCaseTape).ne
 // ---- Rows over plain matrices -------------------------------------------------------------------------------------
 
 OpCase linear_case(const std::string& variant, int64_t n, int64_t d, int64_t o, bool bias) {
-  std::vector<Input> inputs{{"x", {n, d}}, {"w", {o, d}}};
-  if (bias) inputs.push_back({"bias", {o}});
+  std::vector<Input> inputs{{"x", {n, d}}, parameter("w", {o, d})};
+  if (bias) inputs.push_back(parameter("bias", {o}));
   return make_case(
       "linear/" + variant, inputs, [=](Tape&, const Vars& in) { return linear(in[0], in[1], bias ? in[2] : Var()); },
       [=](const Values& in) {
@@ -146,12 +154,13 @@ void add_layer_norm(std::vector<OpCase>& rows) {
   for (const auto& [variant, n, d] : {std::tuple("one-feature", 3, 1), std::tuple("two-features", 5, 2),
                                       std::tuple("one-row", 1, 65), std::tuple("odd-sizes", 131, 129)}) {
     rows.push_back(make_case(
-        concat("layer_norm/", variant), {{"x", {n, d}, 2, 0.5}, {"gamma", {d}, 0.5, 1}, {"beta", {d}}},
+        concat("layer_norm/", variant),
+        {{"x", {n, d}, 2, 0.5}, parameter("gamma", {d}, 0.5, 1), parameter("beta", {d})},
         [](Tape&, const Vars& in) { return layer_norm(in[0], in[1], in[2]); },
         [](const Values& in) { return reference::layer_norm(in[0], in[1], in[2], 1e-5); }));
   }
   rows.push_back(make_case(
-      "layer_norm/epsilon", {{"x", {4, 7}, 0.1}, {"gamma", {7}}, {"beta", {7}}},
+      "layer_norm/epsilon", {{"x", {4, 7}, 0.1}, parameter("gamma", {7}), parameter("beta", {7})},
       [](Tape&, const Vars& in) { return layer_norm(in[0], in[1], in[2], 0.25); },
       [](const Values& in) { return reference::layer_norm(in[0], in[1], in[2], 0.25); }));
 }
@@ -162,13 +171,13 @@ void add_embedding(std::vector<OpCase>& rows) {
     const Ints ids = random_ids(n, uint64_t(v));
     const double factor = std::sqrt(double(d));
     rows.push_back(make_case(
-        concat("embedding/", variant), {{"table", {v, d}}},
+        concat("embedding/", variant), {parameter("table", {v, d})},
         [=](Tape&, const Vars& in) { return embedding(in[0], ids_tensor(ids), factor); },
         [=](const Values& in) { return reference::embedding(in[0], ids, factor); }));
   }
   const Ints ids{4, 0, 4, 2};
   rows.push_back(make_case(
-      "embedding/tied", {{"table", {5, 7}}},
+      "embedding/tied", {parameter("table", {5, 7})},
       [=](Tape&, const Vars& in) { return linear(embedding(in[0], ids_tensor(ids), 2), in[0]); },
       [=](const Values& in) { return reference::linear(reference::embedding(in[0], ids, 2), in[0]); }));
   // The whole of x is used beside some of its rows.
@@ -189,7 +198,7 @@ void add_embedding(std::vector<OpCase>& rows) {
 OpCase rope_case(const std::string& variant, const Rotary& rotary, int64_t width, const Ints& positions) {
   const int64_t n = int64_t(positions.size());
   return make_case(
-      "rope/" + variant, {{"x", {n, rotary.heads * width}}, {"frequencies", {rotary.dims / 2}, 0.3, 0.5}},
+      "rope/" + variant, {{"x", {n, rotary.heads * width}}, parameter("frequencies", {rotary.dims / 2}, 0.3, 0.5)},
       [=](Tape&, const Vars& in) { return rope(in[0], in[1], ids_tensor(positions), rotary); },
       [=](const Values& in) { return reference::rope(in[0], in[1], positions, rotary); });
 }
@@ -303,7 +312,7 @@ void add_losses(std::vector<OpCase>& rows) {
   for (const LossCase& c :
        std::vector<LossCase>{{"plain", 7, 5, 0}, {"smoothing", 65, 33, 0.1}, {"ignored", 2100, 5, 0.1, true}}) {
     rows.push_back(make_case(
-        "linear_cross_entropy/" + c.variant, {{"x", {c.rows, 3}}, {"w", {c.classes, 3}}},
+        "linear_cross_entropy/" + c.variant, {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3})},
         [=](Tape&, const Vars& in) {
           return linear_cross_entropy(in[0], in[1], ids_tensor(loss_targets(c)), c.smoothing).loss;
         },
@@ -318,7 +327,12 @@ void add_composite(std::vector<OpCase>& rows) {
   const DropoutMask mask = first_mask(0.25);
   rows.push_back(make_case(
       "composite/feed-forward",
-      {{"x", {9, 6}}, {"gamma", {6}, 0.5, 1}, {"beta", {6}}, {"w1", {11, 6}}, {"b1", {11}}, {"w2", {6, 11}}},
+      {{"x", {9, 6}},
+       parameter("gamma", {6}, 0.5, 1),
+       parameter("beta", {6}),
+       parameter("w1", {11, 6}),
+       parameter("b1", {11}),
+       parameter("w2", {6, 11})},
       [](Tape&, const Vars& in) {
         const Var hidden = gelu(linear(layer_norm(in[0], in[1], in[2]), in[3], in[4]));
         return residual_dropout(in[0], linear(hidden, in[5]), 0.25);

@@ -15,6 +15,7 @@ struct OpCase {
   using Reference = std::function<reference::Value(const std::vector<reference::Value>&)>;
   std::string name;                 // "rope/half-split": op, variant
   std::vector<NamedTensor> inputs;  // f64; vectors are one row of the reference
+  std::vector<bool> parameters;     // by input: it is a parameter, f32 beside bf16 data
   TapeFunction op;
   Reference reference;
 };

@@ -9,7 +9,7 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 
 std::string CpuKernels::name() const { return GYRE_TEXT(GYRE_CPU_NAMESPACE); }
 
-bool CpuKernels::has_bf16() const { return kCompilesBf16 && __builtin_cpu_supports("avx512bf16"); }
+bool CpuKernels::has_bf16() const { return runs_bf16(); }
 
 Kernels& kernels() {
   static CpuKernels instance;

@@ -11,6 +11,10 @@ constexpr uint64_t kSeed = 3;
 
 Tensor cotangent_for(const Shape& shape, DType dtype) { return normal_tensor(shape, dtype, kSeed, 0); }
 
+Tensor input_value(const OpCase& row, size_t i, DType dtype) {
+  return row.inputs[i].value.to(row.parameters[i] ? statistics_dtype(dtype) : dtype);
+}
+
 reference::Matrix to_matrix(const Tensor& t) {
   const Tensor wide = t.to(DType::f64);
   const bool vector = t.shape().rank() == 1;
@@ -24,15 +28,19 @@ Tensor to_tensor(const reference::Matrix& m, const Shape& shape) { return Tensor
 }  // namespace
 
 OpRun run_op(Kernels& kernels, const OpCase& row, DType dtype, int frozen) {
-  Tape tape(kernels, kOpCaseTape);
+  Tape::Options options = kOpCaseTape;
+  if (dtype == DType::bf16) options.precision = Precision::bf16;
+  Tape tape(kernels, options);
   std::vector<Var> inputs;
   for (size_t i = 0; i < row.inputs.size(); ++i) {
-    const Tensor value = row.inputs[i].value.to(dtype);
+    const Tensor value = input_value(row, i, dtype);
     inputs.push_back(int(i) == frozen ? tape.constant(value) : tape.leaf(value));
   }
   const Var output = row.op(tape, inputs);
   OpRun run{output.value().clone(), {}};
-  if (output.requires_gradient()) tape.backward(output, cotangent_for(output.shape(), dtype));
+  if (output.requires_gradient()) {
+    tape.backward(output, cotangent_for(output.shape(), dtype).to(output.value().dtype()));
+  }
   for (const Var& input : inputs) run.gradients.push_back(input.node() < 0 ? Tensor() : tape.gradient(input));
   return run;
 }
@@ -40,7 +48,7 @@ OpRun run_op(Kernels& kernels, const OpCase& row, DType dtype, int frozen) {
 OpRun run_reference(const OpCase& row, DType dtype) {
   reference::Graph graph;
   std::vector<reference::Value> inputs;
-  for (const NamedTensor& input : row.inputs) inputs.push_back(graph.input(to_matrix(input.value.to(dtype))));
+  for (size_t i = 0; i < row.inputs.size(); ++i) inputs.push_back(graph.input(to_matrix(input_value(row, i, dtype))));
   const reference::Value output = row.reference(inputs);
   const Shape shape{output.rows(), output.cols()};
   graph.backward(output, to_matrix(cotangent_for(shape, dtype)));

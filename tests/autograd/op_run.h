@@ -12,7 +12,7 @@ struct OpRun {
   std::vector<Tensor> gradients;  // by input; undefined for a frozen one
 };
 
-// Forward, and backward from a random cotangent. Input `frozen` is a constant; -1: none.
+// Forward, and backward from a random cotangent, with data of type dtype. Input `frozen` is a constant; -1: none.
 OpRun run_op(Kernels& kernels, const OpCase& row, DType dtype, int frozen = -1);
 // The same by the row's composition of basic ops: in f64, on the inputs rounded to dtype.
 OpRun run_reference(const OpCase& row, DType dtype);

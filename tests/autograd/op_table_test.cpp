@@ -1,5 +1,8 @@
-// Every row of the op table: against the reference, against finite differences, frozen, accumulating, on many threads.
+// Every row of the op table: against the reference, against finite differences, frozen, accumulating, on many threads,
+// in bf16.
 #include <doctest/doctest.h>
+
+#include <algorithm>
 
 #include "tests/autograd/op_run.h"
 
@@ -18,6 +21,35 @@ void check_against_reference(Kernels& kernels, const OpCase& row, DType dtype, d
     CAPTURE(row.inputs[i].name);
     CHECK_LE(relative_error(actual.gradients[i], expected.gradients[i], floor), tolerance);
   }
+}
+
+void check_thread_invariance(const OpCase& row, DType dtype) {
+  const auto run_on = [&](int n) {
+    const ThreadsInScope scope(n);
+    return run_op(cpu_kernels(), row, dtype);
+  };
+  CAPTURE(row.name);
+  const OpRun one = run_on(1);
+  for (int n : {2, 5}) {
+    CAPTURE(n);
+    const OpRun many = run_on(n);
+    CHECK(same_bits(one.output, many.output));
+    for (size_t i = 0; i < row.inputs.size(); ++i) CHECK(same_bits(one.gradients[i], many.gradients[i]));
+  }
+}
+
+// Rows that run in bf16.
+std::vector<OpCase> bf16_cases() {
+  const std::vector<std::string> not_yet{"linear",        "embedding/tied",       "rope",     "attention",
+                                         "cross_entropy", "linear_cross_entropy", "composite"};
+  const std::vector<std::string> never{"linear/by-itself"};  // its input is data and parameter at once
+  const auto left_out = [&](const OpCase& row) {
+    const auto names_it = [&](const std::string& name) { return row.name == name || row.name.starts_with(name + "/"); };
+    return std::any_of(not_yet.begin(), not_yet.end(), names_it) || std::any_of(never.begin(), never.end(), names_it);
+  };
+  std::vector<OpCase> rows = op_cases();
+  std::erase_if(rows, left_out);
+  return rows;
 }
 
 }  // namespace
@@ -100,18 +132,28 @@ TEST_CASE("gradients of parameters add to what is there") {
 }
 
 TEST_CASE("one thread and many give the same bits") {
-  const auto run_on = [](int n, const OpCase& row) {
-    const ThreadsInScope scope(n);
-    return run_op(cpu_kernels(), row, DType::f32);
-  };
-  for (const OpCase& row : op_cases()) {
-    CAPTURE(row.name);
-    const OpRun one = run_on(1, row);
-    for (int n : {2, 5}) {
-      CAPTURE(n);
-      const OpRun many = run_on(n, row);
-      CHECK(same_bits(one.output, many.output));
-      for (size_t i = 0; i < row.inputs.size(); ++i) CHECK(same_bits(one.gradients[i], many.gradients[i]));
+  for (const OpCase& row : op_cases()) check_thread_invariance(row, DType::f32);
+}
+
+TEST_CASE("bf16: every op agrees with its composition from basic ops, on one thread and on many") {
+  if (!cpu_kernels().has_bf16()) {
+    MESSAGE("skipped: this CPU has no AVX512-BF16");
+    return;
+  }
+  for (const OpCase& row : bf16_cases()) {
+    check_against_reference(cpu_kernels(), row, DType::bf16, 1e-2);
+    check_thread_invariance(row, DType::bf16);
+  }
+}
+
+TEST_CASE("bf16: kernels without it say so") {
+  for (Kernels* kernels : available_cpu_kernels()) {
+    if (kernels->has_bf16()) continue;
+    for (const OpCase& row : bf16_cases()) {
+      if (row.name == "dropout/none") continue;  // no kernel runs
+      CAPTURE(row.name);
+      CHECK_THROWS_WITH_AS(run_op(*kernels, row, DType::bf16), "[cpu kernels] bf16 needs a CPU with AVX512-BF16",
+                           Error);
     }
   }
 }
