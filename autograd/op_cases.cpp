@@ -71,7 +71,7 @@ OpCase linear_activation_case(const std::string& variant, int64_t n, int64_t d, 
                               double rate) {
   OpCase row = make_case(
       std::string(kind == Activation::relu ? "linear_relu/" : "linear_gelu/") + variant,
-      {{"x", {n, d}}, {"w", {o, d}, 1 / std::sqrt(double(d))}, {"bias", {o}}},
+      {{"x", {n, d}}, parameter("w", {o, d}, 1 / std::sqrt(double(d))), parameter("bias", {o})},
       [=](Tape&, const Vars& in) { return linear_activation(in[0], in[1], in[2], kind, rate); },
       [=](const Values& in) {
         const Value y = reference::activation(reference::linear(in[0], in[1], in[2]), kind);
@@ -180,16 +180,17 @@ void add_embedding(std::vector<OpCase>& rows) {
       "embedding/tied", {parameter("table", {5, 7})},
       [=](Tape&, const Vars& in) { return linear(embedding(in[0], ids_tensor(ids), 2), in[0]); },
       [=](const Values& in) { return reference::linear(reference::embedding(in[0], ids, 2), in[0]); }));
-  // The whole of x is used beside some of its rows.
+  // The whole of y is used beside some of its rows.
+  const Ints some{4, 0, 4, 2, 4};
   rows.push_back(make_case(
       "gather_rows", {{"x", {5, 7}}},
       [=](Tape&, const Vars& in) {
         const Var y = scale(in[0], 3);
-        return linear(y, gather_rows(y, ids_tensor(ids)));
+        return add(y, gather_rows(y, ids_tensor(some)));
       },
       [=](const Values& in) {
         const Value y = reference::scale(in[0], 3);
-        return reference::linear(y, reference::embedding(y, ids, 1));
+        return y + reference::embedding(y, some, 1);
       }));
 }
 

@@ -70,12 +70,7 @@ void Tape::backward(const Var& output, Tensor cotangent) {
   require(output.requires_gradient(), "[backward] the output depends on nothing that wants a gradient");
   if (!cotangent) {
     require(output.value().size() == 1, "[backward] an output of shape ", output.shape().text(), " needs a cotangent");
-    cotangent = output.value().like();
-    if (cotangent.dtype() == DType::f64) {
-      *cotangent.data<double>() = 1;
-    } else {
-      *cotangent.data<float>() = 1;
-    }
+    cotangent = Tensor::from<double>(output.shape(), std::vector<double>{1}).to(output.value().dtype());
   }
   require(cotangent.shape() == output.shape(), "[backward] the cotangent must have the output's shape ",
           output.shape().text(), ", got ", cotangent.shape().text());

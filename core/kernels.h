@@ -81,7 +81,8 @@ class Kernels {
   virtual std::string name() const = 0;
   virtual bool has_bf16() const = 0;  // false: bf16 data throws
 
-  // y(n,o) = x(n,d) w(o,d)^T + bias(o)
+  // y(n,o) = x(n,d) w(o,d)^T + bias(o); beside bf16 x, y may be f32 (logits) when there is no bias, and so may dy
+  // below.
   virtual void linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) = 0;
   // dx(n,d) = dy w;  dw(o,d) += dy^T x;  dbias(o) += sum_rows(dy)
   virtual void linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,

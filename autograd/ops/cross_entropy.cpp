@@ -21,13 +21,13 @@ void check_targets(const Tensor& targets, int64_t rows, int64_t vocabulary) {
   }
 }
 
-Tensor scalar(double value, DType dtype) {
-  if (dtype == DType::f64) return Tensor::from<double>({1}, std::vector<double>{value});
-  return Tensor::from<float>({1}, std::vector<float>{float(value)});
+// Beside data of the type of `data`.
+Tensor scalar(double value, const Tensor& data) {
+  return Tensor::from<double>({1}, std::vector<double>{value}).to(statistics_dtype(data.dtype()));
 }
 
-// The same for x w^T, in chunks of rows. Each chunk's gradients are made while its logits are in cache, for dloss = 1;
-// backward multiplies by dloss.
+// The same for x w^T, in chunks of rows; logits are f32 beside bf16 x. Each chunk's gradients are made while its logits
+// are in cache, for dloss = 1; backward multiplies by dloss.
 struct LinearCrossEntropy final : Op {
   Tensor dx, dw;  // saved for dloss = 1; dw has w's shape
   double multiply_adds = 0;
@@ -56,9 +56,9 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, double smooth
   op->targets = targets;
   op->smoothing = smoothing;
   const Tensor& x = logits.value();
-  op->lse = Tensor::empty({x.rows()}, x.dtype(), x.device());
+  op->lse = Tensor::empty({x.rows()}, statistics_dtype(x.dtype()), x.device());
   const CrossEntropySums sums = logits.kernels().cross_entropy(op->lse, x, targets, smoothing);
-  return {logits.tape().record(std::move(op), scalar(sums.loss, x.dtype()), {logits}), sums};
+  return {logits.tape().record(std::move(op), scalar(sums.loss, x), {logits}), sums};
 }
 
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& targets, double smoothing) {
@@ -72,8 +72,9 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& target
   if (x.requires_gradient()) op->dx = x.value().like();
   if (w.requires_gradient()) op->dw = Tensor::zeros(w.shape(), w.value().dtype(), w.value().device());
   const int64_t rows = std::min(n, chunk_rows(v));
-  const Tensor all_logits = Tensor::empty({rows, v}, x.value().dtype(), x.value().device());
-  const Tensor all_lse = Tensor::empty({rows}, x.value().dtype(), x.value().device());
+  const DType dtype = statistics_dtype(x.value().dtype());
+  const Tensor all_logits = Tensor::empty({rows, v}, dtype, x.value().device());
+  const Tensor all_lse = Tensor::empty({rows}, dtype, x.value().device());
   CrossEntropySums sums;
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = std::min(n, begin + rows);
@@ -85,7 +86,7 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& target
     kernels.cross_entropy_backward(logits, logits, labels, lse, smoothing, 1);
     kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw, {}, logits, inputs, w.value());
   }
-  return {x.tape().record(std::move(op), scalar(sums.loss, x.value().dtype()), {x, w}), sums};
+  return {x.tape().record(std::move(op), scalar(sums.loss, x.value()), {x, w}), sums};
 }
 
 }  // namespace gyre

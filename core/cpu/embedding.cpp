@@ -5,53 +5,66 @@
 #include "core/cpu/parallel.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
+namespace {
 
+template <class T, class P>
+void gather(T* y, const P* table, const int32_t* ids, int64_t n, int64_t d, Compute<T> factor) {
+  parallel_ranges(n, d, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const P* row = table + int64_t(ids[i]) * d;
+#pragma omp simd
+      for (int64_t j = 0; j < d; ++j) y[i * d + j] = T(factor * Compute<T>(row[j]));
+    }
+  });
+}
+
+// The rows of a batch by id: a counting sort, so that one thread adds all rows of an id: no atomics, one order.
+struct RowsById {
+  std::vector<int32_t> start, rows, used;  // rows of id k: rows[start[k]] .. rows[start[k + 1]]; used: ids that occur
+
+  RowsById(const int32_t* ids, int64_t n, int64_t v) : start(size_t(v) + 1, 0), rows(static_cast<size_t>(n)) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (start[size_t(ids[i]) + 1]++ == 0) used.push_back(ids[i]);
+    }
+    for (size_t k = 0; k < size_t(v); ++k) start[k + 1] += start[k];
+    std::vector<int32_t> next(start.begin(), start.end() - 1);
+    for (int64_t i = 0; i < n; ++i) rows[size_t(next[size_t(ids[i])]++)] = int32_t(i);
+  }
+};
+
+template <class T, class P>
+void scatter(P* dtable, const T* dy, const RowsById& by_id, int64_t d, Compute<T> factor) {
+  const auto used = int64_t(by_id.used.size());
+  const int64_t rows_per_id = std::max<int64_t>(1, int64_t(by_id.rows.size()) / std::max<int64_t>(1, used));
+  parallel_ranges(used, d * rows_per_id, [&](int64_t begin, int64_t end) {
+    for (int64_t u = begin; u < end; ++u) {
+      const auto k = size_t(by_id.used[size_t(u)]);
+      P* row = dtable + int64_t(k) * d;
+      for (int32_t s = by_id.start[k]; s < by_id.start[k + 1]; ++s) {
+        const T* from = dy + int64_t(by_id.rows[size_t(s)]) * d;
+#pragma omp simd
+        for (int64_t j = 0; j < d; ++j) row[j] = P(Compute<T>(row[j]) + factor * Compute<T>(from[j]));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+// The table is a parameter, or data whose rows are gathered.
 void CpuKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) {
   with_data_type(y, [&]<class T>(T) {
-    using C = Compute<T>;
-    const int64_t d = table.cols();
-    T* out = y.data<T>();
-    const C *rows = table.data<C>(), f = C(factor);
-    const int32_t* id = ids.data<int32_t>();
-    parallel_ranges(ids.size(), d, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const C* row = rows + int64_t(id[i]) * d;
-#pragma omp simd
-        for (int64_t j = 0; j < d; ++j) out[i * d + j] = T(f * row[j]);
-      }
+    with_data_type(table, [&]<class P>(P) {
+      gather(y.data<T>(), table.data<P>(), ids.data<int32_t>(), ids.size(), table.cols(), Compute<T>(factor));
     });
   });
 }
 
-// A counting sort gathers the rows of each id, so that one thread adds them all: no atomics, one order.
 void CpuKernels::embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) {
+  const RowsById by_id(ids.data<int32_t>(), ids.size(), dtable.dim(0));
   with_data_type(dy, [&]<class T>(T) {
-    using C = Compute<T>;
-    const int64_t d = dtable.cols(), v = dtable.dim(0), n = ids.size();
-    const int32_t* id = ids.data<int32_t>();
-    std::vector<int32_t> start(size_t(v) + 1, 0), order(static_cast<size_t>(n)), used;
-    for (int64_t i = 0; i < n; ++i) {
-      if (start[size_t(id[i]) + 1]++ == 0) used.push_back(id[i]);
-    }
-    for (size_t k = 0; k < size_t(v); ++k) start[k + 1] += start[k];
-    std::vector<int32_t> next(start.begin(), start.end() - 1);
-    for (int64_t i = 0; i < n; ++i) order[size_t(next[size_t(id[i])]++)] = int32_t(i);
-
-    C* table = dtable.data<C>();
-    const T* g = dy.data<T>();
-    const C f = C(factor);
-    parallel_ranges(int64_t(used.size()), d * std::max<int64_t>(1, n / std::max<int64_t>(1, int64_t(used.size()))),
-                    [&](int64_t begin, int64_t end) {
-                      for (int64_t u = begin; u < end; ++u) {
-                        const size_t k = size_t(used[size_t(u)]);
-                        C* row = table + int64_t(k) * d;
-                        for (int32_t s = start[k]; s < start[k + 1]; ++s) {
-                          const T* from = g + int64_t(order[size_t(s)]) * d;
-#pragma omp simd
-                          for (int64_t j = 0; j < d; ++j) row[j] += f * C(from[j]);
-                        }
-                      }
-                    });
+    with_data_type(
+        dtable, [&]<class P>(P) { scatter(dtable.data<P>(), dy.data<T>(), by_id, dtable.cols(), Compute<T>(factor)); });
   });
 }
 

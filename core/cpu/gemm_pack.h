@@ -89,13 +89,14 @@ template <class T, int W, class Source>
 void pack_summed_major(Packed<T>* to, const Source* from, int64_t stride, int64_t free, int64_t readable,
                        int64_t summed) {
   constexpr int64_t step = kSummedPerElement<T>, lanes = kLanes<Packed<T>>, whole = (W + lanes - 1) / lanes * lanes;
-  alignas(kVectorBytes) Source edge[2][whole];
+  alignas(kVectorBytes) Source edge[2][whole], zeros[whole];
   std::fill_n(edge[0], 2 * whole, Source(0.0f));
+  std::fill_n(zeros, whole, Source(0.0f));
   for (int64_t p = 0; p < summed; p += step, to += W) {
-    const Source *first = from + p * stride, *second = p + step > summed ? edge[1] : first + (step - 1) * stride;
+    const Source *first = from + p * stride, *second = p + step > summed ? zeros : first + (step - 1) * stride;
     if (free < W || readable < whole || p + step >= summed) {  // the last row must not hang over, nor reads either
       std::copy_n(first, free, edge[0]);
-      if (second != edge[1]) std::copy_n(second, free, edge[1]);
+      std::copy_n(second, free, edge[1]);
       for (int64_t i = 0; i < W; ++i) to[i] = packed_element<T>(edge[0][i], edge[1][i]);
     } else {
 #pragma omp simd

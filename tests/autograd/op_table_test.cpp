@@ -40,8 +40,7 @@ void check_thread_invariance(const OpCase& row, DType dtype) {
 
 // Rows that run in bf16.
 std::vector<OpCase> bf16_cases() {
-  const std::vector<std::string> not_yet{"linear",        "embedding/tied",       "rope",     "attention",
-                                         "cross_entropy", "linear_cross_entropy", "composite"};
+  const std::vector<std::string> not_yet{"rope", "attention"};
   const std::vector<std::string> never{"linear/by-itself"};  // its input is data and parameter at once
   const auto left_out = [&](const OpCase& row) {
     const auto names_it = [&](const std::string& name) { return row.name == name || row.name.starts_with(name + "/"); };
