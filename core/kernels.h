@@ -159,7 +159,11 @@ class Kernels {
 Kernels& cpu_kernels();
 std::vector<Kernels*> available_cpu_kernels();
 
-// Threads of the kernels and of the BLAS (OpenMP); n >= 1.
+// fp32, bf16, or auto: bf16 where the kernels have it. A UsageError for bf16 where they do not.
+std::vector<std::string> precision_names();
+Precision parse_precision(const std::string& name, const Kernels& kernels);
+
+// Threads of the kernels (OpenMP); n >= 1.
 void set_threads(int n);
 int threads();
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/gemm.h"
+#include "core/blas.h"
 #include "core/kernels.h"
 #include "core/version.h"
 

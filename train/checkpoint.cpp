@@ -46,7 +46,7 @@ ordered_json to_json(const TrainState& s) {
           {"shards", s.shards},
           {"ranks", s.ranks},
           {"deterministic", s.deterministic},
-          {"blas_kernels", s.blas_kernels},
+          {"cpu_kernels", s.cpu_kernels},
           {"options", s.options}};
 }
 
@@ -71,7 +71,7 @@ TrainState from_json(const ordered_json& j) {
   s.shards = j.at("shards");
   s.ranks = j.at("ranks");
   s.deterministic = j.at("deterministic");
-  s.blas_kernels = j.at("blas_kernels");
+  s.cpu_kernels = j.at("cpu_kernels");
   s.options = j.at("options");
   return s;
 }

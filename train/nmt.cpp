@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/error.h"
-#include "core/gemm.h"
+#include "core/kernels.h"
 #include "core/version.h"
 #include "train/log/logger.h"
 #include "train/resume.h"
@@ -39,15 +39,15 @@ TrainState fresh_state(const TrainOptions& options, const Communicator& ranks, i
   state.shards = shards;
   state.ranks = ranks.size();
   state.deterministic = options.deterministic;
-  state.blas_kernels = blas_kernels();
+  state.cpu_kernels = cpu_kernels().name();
   return state;
 }
 
 void introduce(const TrainOptions& options, const Communicator& ranks, const EncoderDecoder& model, const NmtData& data,
                int shards) {
-  spdlog::info("gyre {} : {} : {} threads a rank : {} kernels, OpenBLAS {}", kVersion, ranks.name(), threads(),
-               cpu_kernels().name(), blas_kernels());
-  if (const std::string advice = blas_advice(); ranks.rank() == 0 && !advice.empty()) spdlog::warn("{}", advice);
+  const bool bf16 = parse_precision(options.precision, cpu_kernels()) == Precision::bf16;
+  spdlog::info("gyre {} : {} : {} threads a rank : {} kernels : {}", kVersion, ranks.name(), threads(),
+               cpu_kernels().name(), bf16 ? "bf16" : "fp32");
   spdlog::info("model: {:.2f} M parameters, {} pieces", double(model.parameters().elements()) / 1e6,
                model.config().vocab_size);
   spdlog::info("data: {} pairs, {} + {} tokens, {} updates an epoch", data.sentences(), data.tokens(0), data.tokens(1),
@@ -105,7 +105,8 @@ int train_nmt(const TrainOptions& options, EncoderDecoderConfig config, Communic
                   .shards = shards,
                   .deterministic = options.deterministic,
                   .label_smoothing = options.label_smoothing,
-                  .bucket_mb = options.bucket_mb});
+                  .bucket_mb = options.bucket_mb,
+                  .precision = parse_precision(options.precision, cpu_kernels())});
   std::optional<Validator> validator = make_validator(options, *vocabulary, model, ranks);
   Reporter reporter(run, options, state, data.batches());
   Trainer trainer({options, run, ranks, data, model, optimizer, step, validator ? &*validator : nullptr, reporter},

@@ -62,6 +62,7 @@ struct TrainOptions {
   int shards = 0;                     // 0: ranks * accumulation; with deterministic: 4
   bool deterministic = false;
   // optimisation
+  std::string precision = "fp32";  // of activations and products: fp32, bf16 or auto
   OptimizerOptions optimizer;
   double label_smoothing = 0.1;
   uint64_t seed = 1;

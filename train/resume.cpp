@@ -92,7 +92,8 @@ RunOptions run_options(const TrainOptions& o, const TrainState& state, const Voc
                      {"lr-schedule", o.optimizer.schedule},
                      {"lr-warmup", std::to_string(o.optimizer.warmup)},
                      {"label-smoothing", concat(o.label_smoothing)},
-                     {"BLAS kernels", state.blas_kernels}};
+                     {"precision", o.precision},
+                     {"CPU kernels", state.cpu_kernels}};
   // In deterministic mode the tree over the shards is part of the arithmetic, and ranks are not.
   options[o.deterministic ? "=shards" : "shards"] = std::to_string(state.shards);
   return options;
@@ -123,7 +124,7 @@ bool resume(const RunDirectory* run, Communicator& ranks, EncoderDecoder& model,
   saved.ranks = state.ranks;
   saved.shards = state.shards;
   saved.deterministic = state.deterministic;
-  saved.blas_kernels = state.blas_kernels;
+  saved.cpu_kernels = state.cpu_kernels;
   saved.options = state.options;
   state = std::move(saved);
   return true;

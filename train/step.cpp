@@ -85,7 +85,10 @@ StepResult TrainStep::run(uint64_t update, const RankBatch& batch, StopWish stop
 
 LossSums TrainStep::run_shard(uint64_t update, int shard, const PairInput& input, bool last) {
   if (input.target.tokens() == 0) return {};  // fewer sentences than shards
-  Tape tape(kernels_, {.record = true, .training = true, .seed = mix(mix(options_.seed, update), uint64_t(shard))});
+  Tape tape(kernels_, {.record = true,
+                       .training = true,
+                       .seed = mix(mix(options_.seed, update), uint64_t(shard)),
+                       .precision = options_.precision});
   const LossResult result = model_.loss(tape, input, options_.label_smoothing);
   if (last) reducer_->watch(tape);
   tape.backward(result.loss);

@@ -43,6 +43,7 @@ struct StepOptions {
   bool deterministic = false;
   double label_smoothing = 0;
   double bucket_mb = 4;
+  Precision precision = Precision::fp32;
 };
 
 // A rank's shards of one global batch, and the counts of the whole batch over all ranks. Tokens count EOS.

@@ -54,6 +54,7 @@ Validator::Validator(ValidationSet set, const Vocabulary& vocabulary, EncoderDec
       vocabulary_(vocabulary),
       model_(model),
       kernels_(kernels),
+      precision_(parse_precision(options.precision, kernels)),
       ranks_(ranks),
       metrics_(options.valid_metrics) {
   decode_.beam_size = options.valid_beam;
@@ -91,7 +92,7 @@ double Validator::cross_entropy() {
   std::vector<double> sums(2 * chunks_.size());
   const std::span<double> nll(sums.data(), chunks_.size()), tokens(sums.data() + chunks_.size(), chunks_.size());
   for (size_t c = size_t(ranks_.rank()); c < chunks_.size(); c += size_t(ranks_.size())) {
-    Tape tape(kernels_, {.record = false, .training = false, .seed = 0});
+    Tape tape(kernels_, {.record = false, .precision = precision_});
     const LossResult loss = model_.loss(tape, pack(set_, chunks_[c], vocabulary_), 0);
     nll[c] = loss.sums.nll;
     tokens[c] = double(loss.sums.tokens);

@@ -52,6 +52,7 @@ class Validator {
   const Vocabulary& vocabulary_;
   EncoderDecoder& model_;
   Kernels& kernels_;
+  Precision precision_;
   Communicator& ranks_;
   std::vector<std::string> metrics_;
   DecodeOptions decode_;

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "core/gemm.h"
+#include "core/blas.h"
 #include "core/random.h"
 
 using namespace gyre;
@@ -86,6 +86,30 @@ TEST_CASE("products do not depend on the number of threads") {
   const auto one = product(1), many = product(2);
   set_threads(before);
   CHECK(one == many);
+}
+
+TEST_CASE("products have the same bits on every CPU with fused multiply-add") {
+  const Tensor x = random_tensor({67, 1300}, 1), w = random_tensor({45, 1300}, 2), dy = random_tensor({67, 45}, 3);
+  std::vector<std::vector<float>> outcomes;
+  for (Kernels* kernels : available_cpu_kernels()) {
+    if (kernels->name() == "cpu_v2") continue;  // has none
+    const Tensor y = Tensor::empty({67, 45}), dx = x.like(), dw = Tensor::zeros(w.shape());
+    kernels->linear(y, x, w, {});
+    kernels->linear_backward(dx, dw, {}, dy, x, w);
+    std::vector<float> all = y.to_vector<float>();
+    for (const Tensor& t : {dx, dw}) all.insert(all.end(), t.data<float>(), t.data<float>() + t.size());
+    outcomes.push_back(std::move(all));
+  }
+  for (const auto& outcome : outcomes) CHECK(outcome == outcomes.front());
+}
+
+TEST_CASE("a product with nothing to sum is zero, and adds nothing to a gradient") {
+  const Tensor x = Tensor::empty({3, 0}), w = Tensor::empty({5, 0}), y = random_tensor({3, 5}, 1);
+  cpu_kernels().linear(y, x, w, {});
+  for (float v : y.span<float>()) CHECK(v == 0);
+  const Tensor dw = Tensor::from<float>({1, 2}, std::vector<float>{1, 2});
+  cpu_kernels().linear_backward({}, dw, {}, Tensor::empty({0, 1}), Tensor::empty({0, 2}), dw);
+  CHECK(dw.to_vector<float>() == std::vector<float>{1, 2});
 }
 
 TEST_CASE("the BLAS names its kernels") { CHECK_FALSE(blas_kernels().empty()); }
