@@ -99,12 +99,23 @@ SubwordNmtVocabulary::SubwordNmtVocabulary(const std::string& name, const Vocabu
       segmenter_(name, bundle.part(name, "codes"), separator_of(name, bundle)) {
   const auto words = dictionary_.words();
   segmenter_.set_vocabulary({words.begin(), words.end()});
+  is_whole_word_.assign(size_t(dictionary_.size()), false);
+  for (const std::string& word : words) {
+    is_whole_word_[size_t(dictionary_.find(word))] = segmenter_.segment_word(word) == std::vector{word};
+  }
 }
 
 std::vector<int32_t> SubwordNmtVocabulary::encode(std::string_view line) const {
   std::vector<int32_t> ids;
-  for (const std::string& piece : segmenter_.segment(line)) {
-    if (!piece.empty()) ids.push_back(dictionary_.find(piece));
+  for (const std::string_view word : SubwordNmt::words(line)) {
+    const int id = dictionary_.find(word);
+    if (is_whole_word_[size_t(id)]) {
+      ids.push_back(id);
+      continue;
+    }
+    for (const std::string& piece : segmenter_.segment_word(word)) {
+      if (!piece.empty()) ids.push_back(dictionary_.find(piece));
+    }
   }
   return ids;
 }

@@ -60,6 +60,7 @@ class SubwordNmtVocabulary final : public Vocabulary {
  private:
   Dictionary dictionary_;
   SubwordNmt segmenter_;
+  std::vector<bool> is_whole_word_;  // by id: a word that is written so stays in one piece; most running words do
 };
 
 // `gyre vocab --type subword-nmt` and `--type words`: check the files and join them into one vocabulary file.

@@ -102,12 +102,22 @@ const SubwordNmt::Merge* SubwordNmt::find_merge(int32_t left, int32_t right) con
   return place == merges_.end() ? nullptr : &place->second;
 }
 
+std::vector<std::string_view> SubwordNmt::words(std::string_view line) {
+  auto words = split(strip(line, kLineSpace), ' ');
+  std::erase(words, std::string_view{});
+  return words;
+}
+
+std::vector<std::string> SubwordNmt::segment_word(std::string_view word) const {
+  auto pieces = unmarked_pieces(word);
+  for (size_t i = 0; i + 1 < pieces.size(); ++i) pieces[i] += separator_;
+  return pieces;
+}
+
 std::vector<std::string> SubwordNmt::segment(std::string_view line) const {
   std::vector<std::string> pieces;
-  for (const std::string_view word : split(strip(line, kLineSpace), ' ')) {
-    if (word.empty()) continue;
-    for (std::string& piece : segment_word(word)) pieces.push_back(std::move(piece) + separator_);
-    pieces.back().resize(pieces.back().size() - separator_.size());
+  for (const std::string_view word : words(line)) {
+    for (std::string& piece : segment_word(word)) pieces.push_back(std::move(piece));
   }
   return pieces;
 }
@@ -124,11 +134,11 @@ std::string SubwordNmt::segment_line(std::string_view line) const {
   return text;
 }
 
-std::vector<std::string> SubwordNmt::segment_word(std::string_view word) const {
+std::vector<std::string> SubwordNmt::unmarked_pieces(std::string_view word) const {
   const auto characters = is_bytes_ ? split_bytes(word) : split_characters(word);
   if (characters.size() == 1) return {std::string(word)};
   // The symbols are slices of this text.
-  const std::string text = concat(word, kWordEnd);
+  const std::string text = std::string(word).append(kWordEnd);
   std::vector<Node> nodes = first_nodes(text, characters);
   merge_all(nodes);
   std::vector<std::string> pieces;

@@ -30,7 +30,11 @@ class SubwordNmt {
     vocabulary_ = std::move(pieces);
   }
 
-  // "lower new" -> {"lo@@", "w@@", "er", "new"}
+  // What lies between the spaces of a line; white space at its ends is left out.
+  static std::vector<std::string_view> words(std::string_view line);
+  // "lower" -> {"lo@@", "w@@", "er"}
+  std::vector<std::string> segment_word(std::string_view word) const;
+  // The same of all the words of a line.
   std::vector<std::string> segment(std::string_view line) const;
   // The pieces joined by spaces; white space at either end of the line stays as it is.
   std::string segment_line(std::string_view line) const;
@@ -51,7 +55,7 @@ class SubwordNmt {
   int32_t intern(std::string_view symbol);
   int32_t find(std::string_view symbol) const;
   const Merge* find_merge(int32_t left, int32_t right) const;
-  std::vector<std::string> segment_word(std::string_view word) const;
+  std::vector<std::string> unmarked_pieces(std::string_view word) const;
   std::vector<Node> first_nodes(std::string_view text, const std::vector<std::string_view>& characters) const;
   void merge_all(std::vector<Node>& nodes) const;
   std::vector<std::string> split_unknown(const std::vector<std::string>& pieces) const;

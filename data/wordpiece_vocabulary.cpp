@@ -1,5 +1,7 @@
 #include "data/wordpiece_vocabulary.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "data/utf8.h"
 
@@ -43,6 +45,7 @@ void WordPieceVocabulary::read_pieces(const std::string& name, std::string_view 
     if (line.ends_with('\r')) line.remove_suffix(1);
     const auto id = int32_t(pieces_.size());
     pieces_.emplace_back(line);
+    longest_piece_ = std::max(longest_piece_, line.size());
     const bool is_new = ids_.try_emplace(pieces_.back(), id).second;
     require(is_new, "[vocabulary] ", name, ":", id + 1, ": the piece \"", line, "\" stands twice");
   }
@@ -73,17 +76,18 @@ void WordPieceVocabulary::encode_word(const std::string& word, std::vector<int32
     ids.push_back(special_.unk);
   };
   if (characters.size() > kLongestWord) return give_up();
+  std::string rest = word;  // what is left of the word, after its beginning marked as a continuation
   for (size_t begin = 0; begin < characters.size();) {
-    const char* start = characters[begin].data();
-    size_t end = characters.size();
-    for (; end > begin; --end) {
-      const std::string_view rest(start, size_t(characters[end - 1].end() - start));
-      const auto place = ids_.find(begin == 0 ? std::string(rest) : concat("##", rest));
+    size_t bytes = rest.size(), end = characters.size();
+    for (; end > begin; bytes -= characters[--end].size()) {
+      if (bytes > longest_piece_) continue;
+      const auto place = ids_.find(std::string_view(rest).substr(0, bytes));
       if (place == ids_.end()) continue;
       ids.push_back(place->second);
       break;
     }
     if (end == begin) return give_up();
+    rest.replace(0, bytes, "##");
     begin = end;
   }
 }

@@ -36,6 +36,7 @@ class WordPieceVocabulary final : public Vocabulary {
 
   bool is_lower_ = true;
   std::vector<std::string> pieces_;
+  size_t longest_piece_ = 0;  // bytes
   std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>> ids_;
 };
 

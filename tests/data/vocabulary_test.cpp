@@ -33,6 +33,17 @@ TEST_CASE("subword-nmt vocabulary: pieces, ids, re-splitting below the threshold
   CHECK(load_vocabulary(directory / "other")->encode("lower") == Ids{6});
 }
 
+TEST_CASE("subword-nmt vocabulary: a word that is in the dictionary is cut all the same where the codes say so") {
+  TemporaryDirectory directory;
+  const Path codes = write_text(directory, "codes", "#version: 0.2\nl o\nlo w</w>\n");
+  const Path dictionary = write_text(directory, "dict", "low\nnew\nn@@\ne@@\nw\nw@@\n@@@\n@\nlow\r 1\n\r 1\n");
+  write_subword_nmt_vocabulary(codes, dictionary, 0, "@@", directory / "vocab");
+  const auto vocabulary = load_vocabulary(directory / "vocab");
+  CHECK(vocabulary->encode("low new") == Ids{3, 5, 6, 7});
+  CHECK(vocabulary->encode("w@@") == Ids{8, 9, 10});
+  CHECK(vocabulary->encode(" w \r low\r low\r\n") == Ids{7, 12, 0, 0, 8, 12, 3});
+}
+
 TEST_CASE("word vocabulary: with and without counts") {
   TemporaryDirectory directory;
   const Path dictionary = write_text(directory, "dict", "\xEF\xBB\xBFthe 100\r\ncat\ndog 1\n");
