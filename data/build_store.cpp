@@ -4,13 +4,14 @@
 #include <exception>
 
 #include "core/error.h"
+#include "core/kernels.h"
 #include "data/parallel_text.h"
 
 namespace gyre {
 
 namespace {
 
-constexpr size_t kChunk = 4096;  // rows encoded at a time
+constexpr size_t kRowsPerThread = 2048;  // encoded at a time
 
 struct EncodedRow {
   TextRow row;
@@ -18,14 +19,15 @@ struct EncodedRow {
 };
 
 bool read_chunk(ParallelText& text, std::vector<EncodedRow>& chunk) {
+  const size_t most = kRowsPerThread * size_t(threads());
   chunk.clear();
-  for (TextRow row; chunk.size() < kChunk && text.next(row);) chunk.push_back({row, {}});
+  for (TextRow row; chunk.size() < most && text.next(row);) chunk.push_back({row, {}});
   return !chunk.empty();
 }
 
 void encode_chunk(const Vocabulary& vocabulary, size_t sides, std::vector<EncodedRow>& chunk) {
   std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic, 64)
+#pragma omp parallel for schedule(dynamic, 16)
   for (size_t i = 0; i < chunk.size(); ++i) {
     try {
       for (size_t side = 0; side < sides; ++side) chunk[i].ids[side] = vocabulary.encode(chunk[i].row.text[side]);

@@ -52,7 +52,7 @@ ParallelText::ParallelText(const std::vector<Path>& files, OnBadLine policy) {
   require(files.size() == 1 || files.size() == 2, "[data] expected one text file or two, got ", files.size());
   for (const Path& path : files) {
     report_.files += (files_.empty() ? "" : " + ") + path.string();
-    files_.emplace_back(path);
+    report_.bytes += files_.emplace_back(path).bytes();
   }
   if (files.size() == 2) report_.unit = "pairs";
   if (policy == OnBadLine::skip) return;
@@ -67,6 +67,7 @@ void ParallelText::rewind() {
   fresh.files = report_.files;
   fresh.unit = report_.unit;
   fresh.limit = report_.limit;
+  fresh.bytes = report_.bytes;
   report_ = std::move(fresh);
 }
 

@@ -24,6 +24,7 @@ class TextFile {
   uint64_t line() const { return line_; }
   void rewind();
   const Path& path() const { return path_; }
+  uint64_t bytes() const { return text_.size(); }
 
  private:
   Path path_;

@@ -4,13 +4,19 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/kernels.h"
 #include "core/random.h"
+#include "data/core_limit.h"
 #include "data/parallel_text.h"
 #include "data/sentencepiece_vocabulary.h"
 
 namespace gyre {
 
 namespace {
+
+// SentencePiece sums per thread, so the number of its threads is part of the model. It is always the library's default;
+// the cores that they share are limited instead.
+constexpr int kLibraryThreads = 16;
 
 // The good lines of several files, one after another; with `sample_lines`, that many of them (selection sampling, Knuth
 // vol. 2, 3.4.2, algorithm S).
@@ -97,7 +103,7 @@ std::unordered_map<std::string, std::string> trainer_arguments(const SentencePie
       {"character_coverage", concat(options.character_coverage)},
       {"normalization_rule_name", options.normalization},
       {"byte_fallback", options.byte_fallback ? "true" : "false"},
-      {"num_threads", std::to_string(options.threads)},
+      {"num_threads", std::to_string(kLibraryThreads)},
       {"max_sentence_length", std::to_string(options.max_sentence_bytes)},
       {"unk_id", "0"},
       {"bos_id", "1"},
@@ -131,6 +137,7 @@ std::vector<LineReport> train_sentencepiece(const std::vector<Path>& files, cons
   require(!lines.done(), "[vocabulary] ", files.front().string(), files.size() > 1 ? " and the other files" : "",
           ": no usable line to train on");
   std::string model;
+  const CoreLimit limit(threads());
   const auto status = sentencepiece::SentencePieceTrainer::Train(trainer_arguments(options), &lines, &model);
   require(status.ok(), "[vocabulary] SentencePiece cannot train ", options.size, " pieces: ", status.ToString());
   // Loading it proves that it is whole before it gets its name.

@@ -44,11 +44,11 @@ struct SentencePieceOptions {
   uint64_t sample_lines = 0;                // train on that many lines, drawn with the seed; 0: on all
   uint64_t seed = 1;
   int max_sentence_bytes = 4192;  // longer lines count as over-long
-  int threads = 16;  // sums are made per thread, so another number may give another model, whatever the machine has
   OnBadLine on_bad_line = OnBadLine::by_kind;
 };
 
-// Trains one vocabulary on all the files and writes it to `output`, whole or not at all. A report per file.
+// Trains one vocabulary on all the files and writes it to `output`, whole or not at all. A report per file. Runs on as
+// many cores as there are threads(); the model does not hang on their number.
 std::vector<LineReport> train_sentencepiece(const std::vector<Path>& files, const SentencePieceOptions& options,
                                             const Path& output);
 

@@ -1,12 +1,16 @@
 // gyre data build|generate|info: token stores, and the embedded corpus.
+#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/kernels.h"
 #include "data/build_store.h"
 #include "data/corpus/embedded_corpus.h"
+#include "tools/cpu_threads.h"
 #include "tools/facts.h"
 #include "tools/program.h"
+#include "train/stopwatch.h"
 
 namespace gyre {
 
@@ -16,14 +20,24 @@ struct Build {
   Path vocabulary, source, target, output;
   TextOptions text;
   std::string on_bad_line = "default";
+  CpuThreads threads;
 };
 
+void print_rate(uint64_t bytes, double seconds) {
+  const double megabytes = double(bytes) * 1e-6, rate = megabytes / seconds * 60 / threads();
+  std::fprintf(stderr, "%.1f MB of text in %.1f s with --cpu-threads %d: %.0f MB a minute per thread\n", megabytes,
+               seconds, threads(), rate);
+}
+
 int build(Build& call) {
+  call.threads.use();
+  const Stopwatch clock;
   call.text.on_bad_line = parse_on_bad_line(call.on_bad_line);
   std::vector<Path> files{call.source};
   if (!call.target.empty()) files.push_back(call.target);
   const auto report = build_token_store(*load_vocabulary(call.vocabulary), files, call.output, call.text);
   std::cerr << report.describe() << '\n';
+  print_rate(report.bytes, clock.seconds());
   return 0;
 }
 
@@ -85,6 +99,7 @@ void add_build(Program& program) {
   table.add_flag("--max-length-crop", call->text.crop, "cut them to --max-length instead");
   table.add_choice("--on-bad-line", call->on_bad_line, {"default", "error", "skip"},
                    "default: error for bad UTF-8 and unequal counts, skip for empty and overlong");
+  call->threads.add_row(table);
 }
 
 void add_generate(Program& program) {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "models/decode/translate.h"
+#include "tools/cpu_threads.h"
 #include "tools/lines.h"
 #include "tools/program.h"
 #include "tools/trained_model.h"
@@ -23,7 +24,7 @@ struct Translate {
   int maxi_batch = 100;
   int max_length = 1000;
   bool crop = false, allow_unk = false, quiet = false;
-  int threads = 0;
+  CpuThreads threads;
 };
 
 class Translator {
@@ -96,12 +97,11 @@ void check(const Translate& call) {
                                     {"max-length", call.max_length - 1}})
     if (value < 1) throw UsageError("--", name, " is too small");
   if (call.batches.tokens < 1) throw UsageError("--mini-batch-words is too small");
-  if (call.threads < 0) throw UsageError("--cpu-threads: expected at least 0, got ", call.threads);
 }
 
 int run(const Translate& call) {
   check(call);
-  if (call.threads > 0) set_threads(call.threads);
+  call.threads.use();
   const Stopwatch clock;
   Translator translator(call);
   const uint64_t lines = translator.run();
@@ -145,7 +145,7 @@ void add_translate_command(Program& program) {
   table.add("--mini-batch-words,--max-tokens", call->batches.tokens, "TOKENS", "the same in source tokens");
   table.add("--maxi-batch", call->maxi_batch, "BATCHES",
             "read ahead and sorted by length; 1 answers line by line soonest");
-  table.add("--cpu-threads,--threads", call->threads, "THREADS", "0: all cores");
+  call->threads.add_row(table);
   table.add_flag("--quiet", call->quiet, "no line about the time taken");
 }
 

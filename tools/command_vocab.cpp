@@ -3,9 +3,11 @@
 #include <iostream>
 #include <memory>
 
+#include "data/byte_vocabulary.h"
 #include "data/dictionary_vocabulary.h"
 #include "data/sentencepiece_vocabulary.h"
 #include "data/wordpiece_vocabulary.h"
+#include "tools/cpu_threads.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -20,6 +22,7 @@ struct Vocab {
   uint64_t threshold = 0;
   std::string separator = "@@";
   bool lower_case = true;
+  CpuThreads threads;
   const OptionTable* table = nullptr;
 };
 
@@ -32,15 +35,17 @@ void reject_idle(const Vocab& call) {
   const std::string reason = "--type is " + type;
   const bool trains = is_any(type, {"unigram", "bpe", "char", "word"});
   for (const char* name : {"input", "size", "character-coverage", "normalization", "byte-fallback", "user-symbols",
-                           "sample-lines", "seed", "max-sentence-bytes", "threads", "on-bad-line"})
+                           "sample-lines", "seed", "max-sentence-bytes", "cpu-threads", "on-bad-line"})
     call.table->reject_idle(name, trains, reason);
-  call.table->reject_idle("dictionary", !trains, reason);
+  const bool reads_dictionary = !trains && type != "bytes";
+  call.table->reject_idle("dictionary", reads_dictionary, reason);
   call.table->reject_idle("vocabulary-threshold", is_any(type, {"subword-nmt", "words"}), reason);
   call.table->reject_idle("codes", type == "subword-nmt", reason);
   call.table->reject_idle("separator", type == "subword-nmt", reason);
   call.table->reject_idle("lower-case", type == "wordpiece", reason);
   if (trains && call.input.empty()) throw UsageError("--input is missing: text to train on");
-  if (!trains && call.dictionary.empty()) throw UsageError("--dictionary is missing: the pieces of --type ", type);
+  if (reads_dictionary && call.dictionary.empty())
+    throw UsageError("--dictionary is missing: the pieces of --type ", type);
   if (type == "subword-nmt" && call.codes.empty()) throw UsageError("--codes is missing: the merges of subword-nmt");
 }
 
@@ -53,7 +58,10 @@ int make_vocabulary(Vocab& call) {
     write_word_vocabulary(call.dictionary, call.threshold, call.output);
   } else if (type == "wordpiece") {
     write_wordpiece_vocabulary(call.dictionary, call.lower_case, call.output);
+  } else if (type == "bytes") {
+    ByteVocabulary().save(call.output);
   } else {
+    call.threads.use();
     call.sentencepiece.on_bad_line = parse_on_bad_line(call.on_bad_line);
     for (const auto& report : train_sentencepiece(call.input, call.sentencepiece, call.output))
       std::cerr << report.describe() << '\n';
@@ -80,7 +88,7 @@ void add_sentencepiece_rows(OptionTable& table, Vocab& call) {
             "to train on, drawn with the seed; 0: all");
   table.add("--seed", o.seed, "NUMBER", "of the sample");
   table.add("--max-sentence-bytes,--max-sentence-length", o.max_sentence_bytes, "BYTES", "longer lines are skipped");
-  table.add("--threads,--num-threads", o.threads, "THREADS", "another number may give another model");
+  call.threads.add_row(table, ",--num-threads");
   table.add_choice("--on-bad-line", call.on_bad_line, {"default", "error", "skip"},
                    "default: error for bad UTF-8, skip for empty and overlong");
 }
@@ -95,8 +103,8 @@ void add_vocab_command(Program& program) {
   table.add("--output,-o", call->output, "FILE", "the vocabulary");
   table.required("output");
   table.add_choice("--type,--model-type", call->sentencepiece.type,
-                   {"unigram", "bpe", "char", "word", "subword-nmt", "words", "wordpiece"},
-                   "the first four are trained, the others read what other tools made");
+                   {"unigram", "bpe", "char", "word", "subword-nmt", "words", "wordpiece", "bytes"},
+                   "the first four are trained, the next three read what other tools made, bytes needs nothing");
   add_sentencepiece_rows(table, *call);
   table.group("From files (subword-nmt, words, wordpiece)");
   table.add("--dictionary", call->dictionary, "FILE", "pieces, one a line, with or without counts");

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "autograd/op_cases.h"
+#include "tests/threads_in_scope.h"
 
 namespace gyre {
 
@@ -23,17 +24,5 @@ double largest_magnitude(const std::vector<Tensor>& tensors);
 
 // Bit for bit; two undefined tensors are equal.
 bool same_bits(const Tensor& a, const Tensor& b);
-
-// Sets the number of threads until the end of the scope.
-class ThreadsInScope {
- public:
-  explicit ThreadsInScope(int n) : before_(threads()) { set_threads(n); }
-  ~ThreadsInScope() { set_threads(before_); }
-  ThreadsInScope(const ThreadsInScope&) = delete;
-  ThreadsInScope& operator=(const ThreadsInScope&) = delete;
-
- private:
-  int before_;
-};
 
 }  // namespace gyre

@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 
+#include "data/core_limit.h"
 #include "data/corpus/embedded_corpus.h"
 #include "data/sentencepiece_vocabulary.h"
 #include "tests/data/text_files.h"
+#include "tests/threads_in_scope.h"
 
 using namespace gyre;
 
@@ -76,6 +78,34 @@ TEST_CASE("SentencePiece: the same text, options and seed give the same bytes, a
   options.seed = 4;
   CHECK(texts.train(options)->fingerprint() != first);
   REQUIRE(reports.size() == 2);
+}
+
+TEST_CASE("SentencePiece: the model does not hang on the number of threads") {
+  Texts texts;
+  for (const std::string type : {"unigram", "bpe"}) {
+    CAPTURE(type);
+    std::string model;
+    for (const int n : {1, 2, 3}) {
+      const ThreadsInScope scope(n);
+      const auto vocabulary = texts.train({.type = type, .size = 400});
+      if (n == 1) model = vocabulary->content();
+      CHECK(vocabulary->content() == model);
+    }
+  }
+}
+
+TEST_CASE("core limit: as many cores as asked for at most, and all of them afterwards") {
+  const auto cores = [] {
+    cpu_set_t set;
+    REQUIRE(sched_getaffinity(0, sizeof set, &set) == 0);
+    return CPU_COUNT(&set);
+  };
+  const int before = cores();
+  for (const int n : {1, 2, 1000}) {
+    const CoreLimit limit(n);
+    CHECK(cores() == std::min(n, before));
+  }
+  CHECK(cores() == before);
 }
 
 TEST_CASE("SentencePiece: bad lines are reported, or are errors that leave no file") {

@@ -5,6 +5,7 @@
 #include "data/build_store.h"
 #include "data/byte_vocabulary.h"
 #include "tests/data/text_files.h"
+#include "tests/threads_in_scope.h"
 
 using namespace gyre;
 using Ids = std::vector<int32_t>;
@@ -189,14 +190,25 @@ TEST_CASE("building: no usable line is an error with the report") {
   CHECK(contains(error, "no usable line: " + empty.string() + ": 0 lines, skipped 2 empty (lines 1, 2)"));
 }
 
-TEST_CASE("building: many lines give the same store whatever the chunk") {
+TEST_CASE("building: many lines give the same store whatever the number of threads") {
   TemporaryDirectory directory;
   std::string text;
-  for (int i = 0; i < 10000; ++i) text += concat("line ", i, "\n");
+  for (int i = 0; i < 10000; ++i) text += i % 1000 == 7 ? "bad \xFF\n" : i % 900 == 3 ? "\n" : concat("line ", i, "\n");
+  const Path path = write_text(directory, "many", text);
+  const TextOptions options{.on_bad_line = OnBadLine::skip, .max_length = 9};  // "line 1000" is too long
   const ByteVocabulary vocabulary;
-  const Corpus corpus = open_corpus(vocabulary, {write_text(directory, "many", text)}, {});
-  REQUIRE(corpus.store.size() == 10000);
-  for (const size_t i : {0, 4095, 4096, 8191, 8192, 9999}) {
-    CHECK(vocabulary.decode(corpus.store.sentence(i, 0)) == concat("line ", i));
+  std::string first, report;
+  for (const int n : {1, 2, 5}) {
+    CAPTURE(n);
+    const ThreadsInScope scope(n);
+    const Path output = directory / concat(n, ".store");
+    const std::string described = build_token_store(vocabulary, {path}, output, options).describe();
+    if (n == 1) first = read_file(output), report = described;
+    CHECK(read_file(output) == first);
+    CHECK(described == report);
   }
+  const TokenStore store(directory / "5.store");
+  REQUIRE(store.size() == 1000 - 1 - 2);
+  CHECK(vocabulary.decode(store.sentence(0, 0)) == "line 0");
+  CHECK(vocabulary.decode(store.sentence(996, 0)) == "line 999");
 }

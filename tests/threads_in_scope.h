@@ -1,0 +1,19 @@
+#pragma once
+
+#include "core/kernels.h"
+
+namespace gyre {
+
+// Sets the number of threads until the end of the scope.
+class ThreadsInScope {
+ public:
+  explicit ThreadsInScope(int n) : before_(threads()) { set_threads(n); }
+  ~ThreadsInScope() { set_threads(before_); }
+  ThreadsInScope(const ThreadsInScope&) = delete;
+  ThreadsInScope& operator=(const ThreadsInScope&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace gyre

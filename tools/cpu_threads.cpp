@@ -1,0 +1,13 @@
+#include "tools/cpu_threads.h"
+
+#include "core/error.h"
+#include "core/kernels.h"
+
+namespace gyre {
+
+void CpuThreads::use() const {
+  if (threads_ < 0) throw UsageError("--cpu-threads: expected at least 0, got ", threads_);
+  if (threads_ > 0) set_threads(threads_);
+}
+
+}  // namespace gyre

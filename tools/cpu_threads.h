@@ -1,0 +1,20 @@
+// --cpu-threads: the threads of a command that works on its own, without MPI.
+#pragma once
+
+#include "tools/option_table.h"
+
+namespace gyre {
+
+class CpuThreads {
+ public:
+  void add_row(OptionTable& table, const std::string& more_names = {}) {
+    table.add("--cpu-threads,--threads" + more_names, threads_, "THREADS", "0: all cores");
+  }
+  // Sets the number that was asked for. Throws UsageError.
+  void use() const;
+
+ private:
+  int threads_ = 0;
+};
+
+}  // namespace gyre
