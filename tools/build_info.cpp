@@ -9,18 +9,47 @@
 #include "core/blas.h"
 #include "core/kernels.h"
 #include "core/version.h"
+#include "train/mpi_communicator.h"
 
 namespace gyre {
+
+namespace {
+
+const char* yes_or_no(bool has) { return has ? "yes" : "no"; }
+
+std::string kernel_names() {
+  std::string names;
+  for (const Kernels* kernels : available_cpu_kernels())
+    names.append(names.empty() ? "" : ", ").append(kernels->name());
+  return names;
+}
+
+}  // namespace
 
 std::string version_line() { return "gyre " + std::string(kVersion); }
 
 std::string build_info() {
   std::ostringstream text;
-  text << "version: " << kVersion << "\nbuild: " << GYRE_BUILD_TYPE << "\ncompiler: g++ " << __VERSION__
-       << "\nCPU kernels: " << available_cpu_kernels().back()->name() << "\nBLAS kernels: " << blas_kernels()
-       << "\nthreads: " << threads() << "\nCLI11: " << CLI11_VERSION << "\nspdlog: " << SPDLOG_VER_MAJOR << '.'
-       << SPDLOG_VER_MINOR << '.' << SPDLOG_VER_PATCH << "\nnlohmann-json: " << NLOHMANN_JSON_VERSION_MAJOR << '.'
-       << NLOHMANN_JSON_VERSION_MINOR << '.' << NLOHMANN_JSON_VERSION_PATCH << '\n';
+  const auto fact = [&text](const char* name, const auto&... parts) {
+    text << name << ": ";
+    (text << ... << parts) << '\n';
+  };
+  fact("version", kVersion);
+  fact("build", GYRE_BUILD_TYPE);
+  fact("compiler", "g++ ", __VERSION__);
+  fact("threads", threads());
+  fact("CPU kernels", cpu_kernels().name());
+  fact("CPU kernels available", kernel_names());
+  fact("CPU has AVX512-BF16", yes_or_no(__builtin_cpu_supports("avx512bf16")));
+  fact("CPU has AMX-BF16", yes_or_no(__builtin_cpu_supports("amx-bf16")));
+  fact("BLAS kernels", blas_kernels());
+  if (const std::string advice = blas_advice(); !advice.empty()) fact("BLAS advice", advice);
+  fact("CUDA", "not built in");
+  fact("MPI", mpi_library());
+  fact("CLI11", CLI11_VERSION);
+  fact("spdlog", SPDLOG_VER_MAJOR, '.', SPDLOG_VER_MINOR, '.', SPDLOG_VER_PATCH);
+  fact("nlohmann-json", NLOHMANN_JSON_VERSION_MAJOR, '.', NLOHMANN_JSON_VERSION_MINOR, '.',
+       NLOHMANN_JSON_VERSION_PATCH);
   return text.str();
 }
 

@@ -142,4 +142,12 @@ std::vector<std::string> MpiCommunicator::gather(const std::string& text, int ro
 
 void MpiCommunicator::abort(int status) noexcept { MPI_Abort(MPI_COMM_WORLD, status); }
 
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string version(text.data());
+  return version.substr(0, version.find('\n'));  // some libraries go on about how they were built
+}
+
 }  // namespace gyre

@@ -44,4 +44,7 @@ class MpiCommunicator final : public Communicator {
   std::vector<int> completed_;  // scratch of MPI_Testsome
 };
 
+// The MPI library and its version, in one line. Needs no communicator.
+std::string mpi_library();
+
 }  // namespace gyre

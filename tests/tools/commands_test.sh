@@ -10,7 +10,15 @@ same "generated pairs" "$(wc -l < train.en) $(wc -l < train.de) $(wc -l < test.e
 same "held-out sentences are not in the training text" "$(grep -cxFf test.en train.en || true)" 0
 
 build/gyre vocab --input train.en train.de --type bpe --size 300 --output vocab.model
+build/gyre vocab --input train.en train.de --type bpe --size 300 --cpu-threads 2 --output two.model
+check "the vocabulary does not hang on the number of threads" cmp vocab.model two.model
 build/gyre data build --vocab vocab.model --source train.en --target train.de --output train.tok
+build/gyre data build --vocab vocab.model --source train.en --target train.de --output two.tok --cpu-threads 3 2> build.log
+check "nor does the token store" cmp train.tok two.tok
+check "the rate of building" grep -qE '^0\.0 MB of text in [0-9.]+ s with --cpu-threads 3: [0-9]+ MB a minute per thread$' build.log
+build/gyre vocab --type bytes --output bytes.model
+build/gyre data build --vocab bytes.model --source train.en --output bytes.tok
+same "a token a byte" "$(build/gyre data info --store bytes.tok --json | grep -o '"tokens":[^]]*')" "\"tokens\":[$(($(wc -c < train.en) - 400))"
 build/gyre data info --store train.tok --verify --json | contains '"sentences":400' || fail "data info"
 
 small="--dim-emb 32 --transformer-dim-ffn 32 --enc-depth 1 --dec-depth 1 --mini-batch-words 600"
@@ -52,5 +60,18 @@ build/gyre gradcheck --op all > gradcheck.txt || { cat gradcheck.txt >&2; fail "
 build/gyre plot --model run/ store/ --output curve.png
 same "the picture is a PNG" "$(head -c 4 curve.png | tail -c 3)" PNG
 build/gyre --version | contains '^gyre [0-9]' || fail "--version"
-build/gyre --build-info | contains '^BLAS kernels: ' || fail "--build-info"
+
+cpu_has() { grep -m 1 '^flags' /proc/cpuinfo | grep -qw "$1" && echo yes || echo no; }
+fact() { sed -n "s/^$1: //p" facts.txt; }
+OMP_NUM_THREADS=3 OPENBLAS_CORETYPE=Nehalem build/gyre --build-info > facts.txt
+same "facts are lines 'name: value', each name once" "$(grep -cE '^[A-Za-z0-9 -]+: [^ ]' facts.txt) $(cut -d: -f1 facts.txt | sort -u | wc -l)" \
+  "$(wc -l < facts.txt) $(wc -l < facts.txt)"
+same "threads" "$(fact threads)" 3
+same "CUDA" "$(fact CUDA)" "not built in"
+same "BLAS kernels" "$(fact 'BLAS kernels')" Nehalem
+same "advice where the CPU has AVX-512 and the kernels have not" "$(fact 'BLAS advice' | grep -c Nehalem || true)" "$([ "$(cpu_has avx512f)" = yes ] && echo 1 || echo 0)"
+same "AVX512-BF16" "$(fact 'CPU has AVX512-BF16')" "$(cpu_has avx512_bf16)"
+same "AMX-BF16" "$(fact 'CPU has AMX-BF16')" "$(cpu_has amx_bf16)"
+fact 'CPU kernels available' | grep -qE "(^|, )$(fact 'CPU kernels')$" || fail "the kernels that run are not the last of those available"
+fact MPI | contains '[0-9]+\.[0-9]+' || fail "the version of MPI"
 build/gyre train nmt --help | contains '--learn-rate' || fail "--help"
