@@ -103,10 +103,7 @@ TEST_CASE("products have the same bits on every CPU with fused multiply-add") {
   for (const auto& outcome : outcomes) CHECK(outcome == outcomes.front());
 }
 
-TEST_CASE("a product with nothing to sum is zero, and adds nothing to a gradient") {
-  const Tensor x = Tensor::empty({3, 0}), w = Tensor::empty({5, 0}), y = random_tensor({3, 5}, 1);
-  cpu_kernels().linear(y, x, w, {});
-  for (float v : y.span<float>()) CHECK(v == 0);
+TEST_CASE("a product without rows adds nothing to a gradient") {
   const Tensor dw = Tensor::from<float>({1, 2}, std::vector<float>{1, 2});
   cpu_kernels().linear_backward({}, dw, {}, Tensor::empty({0, 1}), Tensor::empty({0, 2}), dw);
   CHECK(dw.to_vector<float>() == std::vector<float>{1, 2});
