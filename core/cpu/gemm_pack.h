@@ -38,18 +38,29 @@ Packed<T> packed_element(Source first, Source second) {
   }
 }
 
+// Rounds fp32 numbers to bf16 as core/bfloat16.h does; the result is in the upper halves.
+template <class V>
+inline V round_to_upper_half(V bits) {
+  return (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000;
+}
+
+// Pairs of bf16 from two vectors of consecutive fp32 numbers.
+template <size_t... I>
+inline auto round_pairs(const float* from, std::index_sequence<I...>) {
+  using V = typename VectorOf<uint32_t>::type;
+  const V* bits = reinterpret_cast<const V*>(from);
+  const V even = __builtin_shuffle(bits[0], bits[1], V{uint32_t(2 * I)...});
+  const V odd = __builtin_shuffle(bits[0], bits[1], V{uint32_t(2 * I + 1)...});
+  return (round_to_upper_half(even) >> 16) | round_to_upper_half(odd);
+}
+
 // One vector of packed elements from consecutive summed indices.
 template <class T, class Source>
 inline typename VectorOf<Packed<T>>::type load_packed(const Source* from) {
-  using V = typename VectorOf<Packed<T>>::type;
   if constexpr (std::is_same_v<T, Source>) {
-    return *reinterpret_cast<const V*>(from);
+    return *reinterpret_cast<const typename VectorOf<Packed<T>>::type*>(from);
   } else {
-    constexpr int64_t count = kLanes<Packed<T>> * kSummedPerElement<T>;
-    alignas(kVectorBytes) T rounded[count];
-#pragma omp simd
-    for (int64_t i = 0; i < count; ++i) rounded[i] = T(from[i]);
-    return *reinterpret_cast<const V*>(rounded);
+    return round_pairs(from, std::make_index_sequence<size_t(kLanes<uint32_t>)>());
   }
 }
 
