@@ -51,7 +51,9 @@ class Product {
     row_panels_ = panels(shape.m, kTileRows);
     column_panels_ = panels(shape.n, kTileColumns<T>);
     threads_ = shape.m * shape.n * shape.k > kWorthThreads && !omp_in_parallel() ? omp_get_max_threads() : 1;
-    by_rows_ = shape.m >= shape.n;
+    // Of sides of like size columns are cut: B holds the weights, which come from memory, and a job asks for its next
+    // panel while it multiplies.
+    by_rows_ = shape.m >= 2 * shape.n;
     plan_jobs();
   }
 
@@ -188,6 +190,9 @@ class Product {
     for (int64_t c = begin; c < end; ++c) {
       pack_columns(mine, c, 1, s);
       for (int64_t r = 0; r < row_panels_; ++r) {
+        if (c + 1 < end) {
+          prefetch_share(b_, (c + 1) * kTileColumns<T>, columns_of(c + 1), s.begin, s.count, r, row_panels_);
+        }
         multiply(to, block, r, c, shared + r * kTileRows * depth, mine, s);
       }
     }

@@ -146,4 +146,18 @@ void pack_panels(Packed<T>* to, const Operand& operand, int64_t size, int64_t be
   pack(T{});
 }
 
+// Asks for share `part` of `parts` of what packing indices begin .. begin + free will read.
+inline void prefetch_share(const Operand& operand, int64_t begin, int64_t free, int64_t summed_begin, int64_t summed,
+                           int64_t part, int64_t parts) {
+  const auto element = int64_t(dtype_bytes(operand.dtype));
+  const int64_t rows = operand.summed_major ? summed : free;
+  const int64_t first = operand.summed_major ? summed_begin : begin,
+                column = operand.summed_major ? begin : summed_begin;
+  const int64_t bytes = (operand.summed_major ? free : summed) * element;
+  for (int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
+    const char* from = static_cast<const char*>(operand.data) + ((first + row) * operand.stride + column) * element;
+    for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(from + b, 0, 2);
+  }
+}
+
 }  // namespace gyre::GYRE_CPU_NAMESPACE
