@@ -15,7 +15,7 @@ template <class T, class C = Compute<T>>
 C row_max(const T* x, int64_t v) {
   C largest = -std::numeric_limits<C>::infinity();
 #pragma omp simd reduction(max : largest)
-  for (int64_t j = 0; j < v; ++j) largest = C(x[j]) > largest ? C(x[j]) : largest;
+  for (int64_t j = 0; j < v; ++j) largest = x[j] > largest ? C(x[j]) : largest;
   return largest;
 }
 
@@ -23,7 +23,7 @@ template <class T, class C = Compute<T>>
 C log_sum_exp(const T* x, int64_t v, C largest) {
   C sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < v; ++j) sum += exponential(C(x[j]) - largest);
+  for (int64_t j = 0; j < v; ++j) sum += exponential(x[j] - largest);
   return largest + std::log(sum);
 }
 
@@ -31,7 +31,7 @@ template <class T, class C = Compute<T>>
 C row_mean(const T* x, int64_t v) {
   C sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < v; ++j) sum += C(x[j]);
+  for (int64_t j = 0; j < v; ++j) sum += x[j];
   return sum / C(v);
 }
 
@@ -44,10 +44,10 @@ struct Slope {
 template <class G, class T, class C>
 void backward_row(G* dx, const T* x, int64_t target, C lse, int64_t v, const Slope<C>& slope) {
   if (target < 0) return std::fill(dx, dx + v, G(C(0)));
-  const auto slope_at = [=](int64_t j) { return slope.scale * exponential(C(x[j]) - lse) - slope.uniform; };
-  const G at_target = G(slope_at(target) - slope.hit);  // before dx overwrites x
+  const auto slope_at = [=](int64_t j) { return slope.scale * exponential(x[j] - lse) - slope.uniform; };
+  const C at_target = slope_at(target) - slope.hit;  // before dx overwrites x
 #pragma omp simd
-  for (int64_t j = 0; j < v; ++j) dx[j] = G(slope_at(j));
+  for (int64_t j = 0; j < v; ++j) dx[j] = slope_at(j);
   dx[target] = at_target;
 }
 
@@ -70,7 +70,7 @@ CrossEntropySums CpuKernels::cross_entropy(const Tensor& lse, const Tensor& logi
         const C largest = row_max(x, v), l = log_sum_exp(x, v, largest);
         lse.data<C>()[i] = l;
         if (target[i] < 0) continue;
-        const C hit = C(x[target[i]]);
+        const C hit = x[target[i]];
         const double nll = double(l) - double(hit);
         const double uniform = smoothing > 0 ? double(l) - double(row_mean(x, v)) : 0;
         rows[size_t(i)] = {(1 - smoothing) * nll + smoothing * uniform, nll, true, hit == largest};
@@ -118,7 +118,7 @@ void CpuKernels::log_softmax(const Tensor& out, const Tensor& x) {
         const T* from = x.data<T>() + i * v;
         const C l = log_sum_exp(from, v, row_max(from, v));
 #pragma omp simd
-        for (int64_t j = 0; j < v; ++j) to[j] = T(C(from[j]) - l);
+        for (int64_t j = 0; j < v; ++j) to[j] = from[j] - l;
       }
     });
   });

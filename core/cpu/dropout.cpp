@@ -23,10 +23,10 @@ void CpuKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residua
         for (int64_t i = 0; i < kPhiloxWords; ++i) keep[i] = C(int(words[i] >= threshold)) * factor;
         if (base) {
 #pragma omp simd
-          for (int64_t i = 0; i < count; ++i) out[first + i] = T(C(base[first + i]) + C(in[first + i]) * keep[i]);
+          for (int64_t i = 0; i < count; ++i) out[first + i] = base[first + i] + in[first + i] * keep[i];
         } else {
 #pragma omp simd
-          for (int64_t i = 0; i < count; ++i) out[first + i] = T(C(in[first + i]) * keep[i]);
+          for (int64_t i = 0; i < count; ++i) out[first + i] = in[first + i] * keep[i];
         }
       }
     });

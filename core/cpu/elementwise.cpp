@@ -19,10 +19,9 @@ void for_each_element(int64_t n, F f) {
 
 void CpuKernels::add(const Tensor& out, const Tensor& a, const Tensor& b) {
   with_data_type(a, [&]<class T>(T) {
-    using C = Compute<T>;
     T* o = out.data<T>();
     const T *x = a.data<T>(), *y = b.data<T>();
-    for_each_element(out.size(), [=](int64_t i) { o[i] = T(C(x[i]) + C(y[i])); });
+    for_each_element(out.size(), [=](int64_t i) { o[i] = x[i] + y[i]; });
   });
 }
 
@@ -32,7 +31,7 @@ void CpuKernels::scale(const Tensor& out, const Tensor& a, double factor) {
     T* o = out.data<T>();
     const T* x = a.data<T>();
     const C f = C(factor);
-    for_each_element(out.size(), [=](int64_t i) { o[i] = T(C(x[i]) * f); });
+    for_each_element(out.size(), [=](int64_t i) { o[i] = x[i] * f; });
   });
 }
 
@@ -41,18 +40,17 @@ void CpuKernels::activation(const Tensor& y, const Tensor& x, Activation kind) {
     T* out = y.data<T>();
     const T* in = x.data<T>();
     with_activation(kind, [&]<class A>(A) {
-      for_each_element(x.size(), [=](int64_t i) { out[i] = T(A::value(Compute<T>(in[i]))); });
+      for_each_element(x.size(), [=](int64_t i) { out[i] = A::value(Compute<T>(in[i])); });
     });
   });
 }
 
 void CpuKernels::activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation kind) {
   with_data_type(x, [&]<class T>(T) {
-    using C = Compute<T>;
     T* out = dx.data<T>();
     const T *g = dy.data<T>(), *in = x.data<T>();
     with_activation(kind, [&]<class A>(A) {
-      for_each_element(x.size(), [=](int64_t i) { out[i] = T(C(g[i]) * A::derivative(C(in[i]))); });
+      for_each_element(x.size(), [=](int64_t i) { out[i] = g[i] * A::derivative(Compute<T>(in[i])); });
     });
   });
 }

@@ -13,7 +13,7 @@ void gather(T* y, const P* table, const int32_t* ids, int64_t n, int64_t d, Comp
     for (int64_t i = begin; i < end; ++i) {
       const P* row = table + int64_t(ids[i]) * d;
 #pragma omp simd
-      for (int64_t j = 0; j < d; ++j) y[i * d + j] = T(factor * Compute<T>(row[j]));
+      for (int64_t j = 0; j < d; ++j) y[i * d + j] = factor * Compute<T>(row[j]);
     }
   });
 }
@@ -43,7 +43,7 @@ void scatter(P* dtable, const T* dy, const RowsById& by_id, int64_t d, Compute<T
       for (int32_t s = by_id.start[k]; s < by_id.start[k + 1]; ++s) {
         const T* from = dy + int64_t(by_id.rows[size_t(s)]) * d;
 #pragma omp simd
-        for (int64_t j = 0; j < d; ++j) row[j] = P(Compute<T>(row[j]) + factor * Compute<T>(from[j]));
+        for (int64_t j = 0; j < d; ++j) row[j] = Compute<T>(row[j]) + factor * Compute<T>(from[j]);
       }
     }
   });

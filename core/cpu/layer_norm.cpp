@@ -14,13 +14,13 @@ template <class T, class C = Compute<T>>
 void forward_row(T* y, C& mean, C& rstd, const T* x, const C* gamma, const C* beta, int64_t d, C epsilon) {
   C sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < d; ++j) sum += C(x[j]);
+  for (int64_t j = 0; j < d; ++j) sum += x[j];
   const C mu = sum / C(d);
 #pragma omp simd reduction(+ : squares)
-  for (int64_t j = 0; j < d; ++j) squares += (C(x[j]) - mu) * (C(x[j]) - mu);
+  for (int64_t j = 0; j < d; ++j) squares += (x[j] - mu) * (x[j] - mu);
   const C r = C(1) / std::sqrt(squares / C(d) + epsilon);
 #pragma omp simd
-  for (int64_t j = 0; j < d; ++j) y[j] = T(gamma[j] * (C(x[j]) - mu) * r + beta[j]);
+  for (int64_t j = 0; j < d; ++j) y[j] = gamma[j] * (x[j] - mu) * r + beta[j];
   mean = mu;
   rstd = r;
 }
@@ -30,15 +30,13 @@ void backward_row(T* dx, const T* dy, const T* x, const C* gamma, C mean, C rstd
   C sum = 0, dot = 0;
 #pragma omp simd reduction(+ : sum, dot)
   for (int64_t j = 0; j < d; ++j) {
-    const C g = gamma[j] * C(dy[j]);
+    const C g = gamma[j] * dy[j];
     sum += g;
-    dot += g * (C(x[j]) - mean) * rstd;
+    dot += g * (x[j] - mean) * rstd;
   }
   const C mean_g = sum / C(d), mean_gx = dot / C(d);
 #pragma omp simd
-  for (int64_t j = 0; j < d; ++j) {
-    dx[j] = T(rstd * (gamma[j] * C(dy[j]) - mean_g - (C(x[j]) - mean) * rstd * mean_gx));
-  }
+  for (int64_t j = 0; j < d; ++j) dx[j] = rstd * (gamma[j] * dy[j] - mean_g - (x[j] - mean) * rstd * mean_gx);
 }
 
 }  // namespace
@@ -75,8 +73,8 @@ void CpuKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, con
         if (out) backward_row(out + i * d, g + i * d, in + i * d, gamma.data<C>(), m[i], r[i], d);
 #pragma omp simd
         for (int64_t j = 0; j < d; ++j) {
-          pg[j] += C(g[i * d + j]) * (C(in[i * d + j]) - m[i]) * r[i];
-          pb[j] += C(g[i * d + j]);
+          pg[j] += g[i * d + j] * (in[i * d + j] - m[i]) * r[i];
+          pb[j] += g[i * d + j];
         }
       }
     }

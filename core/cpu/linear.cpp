@@ -12,7 +12,7 @@ void CpuKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const
     const S* b = bias.data<S>();
     product_rows<T>(y, shape, rows(x), rows(w), [=](T* to, const S* sums, int64_t, int64_t column, int64_t n) {
 #pragma omp simd
-      for (int64_t j = 0; j < n; ++j) to[j] = T(sums[j] + b[column + j]);
+      for (int64_t j = 0; j < n; ++j) to[j] = sums[j] + b[column + j];
     });
   });
 }

@@ -31,7 +31,7 @@ void product(const Tensor& c, const ProductShape& shape, const Operand& a, const
   if (c.dtype() == dtype_of<S>()) return gemm<T>(shape, a, b, {c.data<S>(), shape.n, false});
   product_rows<T>(c, shape, a, b, [](T* to, const S* sums, int64_t, int64_t, int64_t n) {
 #pragma omp simd
-    for (int64_t j = 0; j < n; ++j) to[j] = T(sums[j]);
+    for (int64_t j = 0; j < n; ++j) to[j] = sums[j];
   });
 }
 

@@ -28,9 +28,8 @@ void for_each_strip(int64_t n, int64_t first, const DropoutMask& mask, F&& f) {
 template <class A, class T, class S = Compute<T>>
 void backward_row(T* dpre, S* dbias, const T* dy, const T* saved, int64_t row, int64_t o, const DropoutMask& mask) {
   const auto element = [=](int64_t j, S factor) {
-    const T g = T(S(dy[j]) * factor * A::derivative(S(saved[j])));
-    dpre[j] = g;
-    dbias[j] += S(g);
+    dpre[j] = S(dy[j]) * factor * A::derivative(S(saved[j]));
+    dbias[j] += dpre[j];
   };
   const S kept = S(1 / (1 - mask.rate));
   if (A::kind == Activation::relu || mask.rate == 0) {
@@ -58,13 +57,13 @@ void CpuKernels::linear_activation(const Tensor& y, const Tensor& pre, const Ten
         T* before = kept_pre ? kept_pre + row * shape.n + column : to;  // overwritten at once without one
         for_each_strip<S>(n, row * shape.n + column, mask, [=](int64_t begin, int64_t end, const S* factors) {
 #pragma omp simd
-          for (int64_t j = begin; j < end; ++j) before[j] = T(sums[j] + b[column + j]);
+          for (int64_t j = begin; j < end; ++j) before[j] = sums[j] + b[column + j];
           if (factors) {
 #pragma omp simd
-            for (int64_t j = begin; j < end; ++j) to[j] = T(A::value(S(before[j])) * factors[j - begin]);
+            for (int64_t j = begin; j < end; ++j) to[j] = A::value(S(before[j])) * factors[j - begin];
           } else {
 #pragma omp simd
-            for (int64_t j = begin; j < end; ++j) to[j] = T(A::value(S(before[j])));
+            for (int64_t j = begin; j < end; ++j) to[j] = A::value(S(before[j]));
           }
         });
       });
