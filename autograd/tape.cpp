@@ -59,6 +59,12 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
   return {this, number, std::move(value)};
 }
 
+Tensor Tape::early_gradient(const Var& v) const {
+  if (!options_.unit_cotangent || !v.requires_gradient()) return {};
+  const Parameter* parameter = nodes_[size_t(v.node())].parameter;
+  return parameter ? parameter->gradient : Tensor();
+}
+
 DropoutMask Tape::next_dropout(double rate) {
   require(rate >= 0 && rate < 1, "[dropout] the rate must be at least 0 and below 1, got ", rate);
   if (!options_.training || rate == 0) return {};

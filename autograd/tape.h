@@ -76,11 +76,14 @@ class Tape {
  public:
   // dropout: the seed from which every mask of this forward pass follows; training = false turns dropout off.
   // precision bf16: parameters and their gradients stay f32.
+  // unit_cotangent: a promise that backward follows, from the loss and with cotangent 1. What the forward pass knows of
+  // a parameter's gradient is then added at once.
   struct Options {
     bool record = true;
     bool training = false;
     uint64_t seed = 0;
     Precision precision = Precision::fp32;
+    bool unit_cotangent = false;
   };
   Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {}
   Tape(const Tape&) = delete;
@@ -97,6 +100,9 @@ class Tape {
   Var constant(Tensor value) { return {this, -1, std::move(value)}; }
   Var leaf(Tensor value);       // wants a gradient: gradient(var) after backward
   Var parameter(Parameter& p);  // its gradient accumulates in p.gradient
+
+  // Called by ops in forward: the gradient of a parameter to add to, with unit_cotangent; otherwise undefined.
+  Tensor early_gradient(const Var& v) const;
 
   // Called by ops: appends a node. Keeps nothing when the tape does not record or no input wants a gradient.
   Var record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs);

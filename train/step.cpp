@@ -88,7 +88,8 @@ LossSums TrainStep::run_shard(uint64_t update, int shard, const PairInput& input
   Tape tape(kernels_, {.record = true,
                        .training = true,
                        .seed = mix(mix(options_.seed, update), uint64_t(shard)),
-                       .precision = options_.precision});
+                       .precision = options_.precision,
+                       .unit_cotangent = true});
   const LossResult result = model_.loss(tape, input, options_.label_smoothing);
   if (last) reducer_->watch(tape);
   tape.backward(result.loss);

@@ -29,7 +29,7 @@ Tensor scalar(double value, const Tensor& data) {
 // The same for x w^T, in chunks of rows; logits are f32 beside bf16 x. Each chunk's gradients are made while its logits
 // are in cache, for dloss = 1; backward multiplies by dloss.
 struct LinearCrossEntropy final : Op {
-  Tensor dx, dw;  // saved for dloss = 1; dw has w's shape
+  Tensor dx, dw;  // saved for dloss = 1; dw has w's shape, and is undefined when it was added at once
   double multiply_adds = 0;
   std::string_view name() const override { return "linear_cross_entropy"; }
   double flops() const override { return 2 * multiply_adds; }
@@ -37,15 +37,17 @@ struct LinearCrossEntropy final : Op {
     const Tensor dloss = b.doutput().to(DType::f64);
     const double factor = *dloss.data<double>();
     if (const Tensor to = b.dinput(0)) b.kernels().scale(to, dx, factor);
-    if (const Tensor to = b.dparameter(1)) {
+    if (const Tensor to = b.dparameter(1); to && dw) {
       if (factor != 1) b.kernels().scale(dw, dw, factor);
       b.kernels().add(to, to, dw);
+    } else {
+      require(!to || factor == 1, "[linear_cross_entropy] a unit cotangent was promised, got ", factor);
     }
   }
 };
 
 // Rows of a chunk: enough that reading w and adding to dw, once per chunk, cost little beside the products.
-int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 23) / vocabulary, 32, 1024); }
+int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 24) / vocabulary, 32, 1024); }
 
 }  // namespace
 
@@ -70,7 +72,8 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& target
   auto op = std::make_unique<LinearCrossEntropy>();
   op->multiply_adds = double(x.value().size()) * double(v);
   if (x.requires_gradient()) op->dx = x.value().like();
-  if (w.requires_gradient()) op->dw = Tensor::zeros(w.shape(), w.value().dtype(), w.value().device());
+  Tensor dw = x.tape().early_gradient(w);
+  if (!dw && w.requires_gradient()) dw = op->dw = Tensor::zeros(w.shape(), w.value().dtype(), w.value().device());
   const int64_t rows = std::min(n, chunk_rows(v));
   const DType dtype = statistics_dtype(x.value().dtype());
   const Tensor all_logits = Tensor::empty({rows, v}, dtype, x.value().device());
@@ -82,9 +85,9 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& target
     const Tensor inputs = x.value().slice(begin, end), labels = targets.slice(begin, end);
     kernels.linear(logits, inputs, w.value(), {});
     sums += kernels.cross_entropy(lse, logits, labels, smoothing);
-    if (!op->dx && !op->dw) continue;
+    if (!op->dx && !dw) continue;
     kernels.cross_entropy_backward(logits, logits, labels, lse, smoothing, 1);
-    kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw, {}, logits, inputs, w.value());
+    kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), dw, {}, logits, inputs, w.value());
   }
   return {x.tape().record(std::move(op), scalar(sums.loss, x.value()), {x, w}), sums};
 }

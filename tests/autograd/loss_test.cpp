@@ -49,6 +49,29 @@ void check_sums(const CrossEntropySums& actual, const CrossEntropySums& expected
 
 }  // namespace
 
+TEST_CASE("a promised unit cotangent: the table's gradient is there before backward, and is the same") {
+  const Tensor x = normal_tensor({kRows, kWidth}, DType::f64, 31, 0), targets = some_targets();
+  Parameters parameters;
+  Parameter& w = parameters.add("w", {kClasses, kWidth}, Init::normal(1));
+  parameters.allocate(1, DType::f64);
+  const auto record = [&](Tape& tape) {
+    parameters.gradients().zero();
+    return linear_cross_entropy(tape.leaf(x), tape.parameter(w), targets, 0.1).loss;
+  };
+  Tape plain(cpu_kernels(), {}), promised(cpu_kernels(), {.unit_cotangent = true});
+  plain.backward(record(plain));
+  const Tensor expected = w.gradient.clone();
+  const Var loss = record(promised);
+  CHECK_LE(relative_error(w.gradient, expected), 1e-13);
+  promised.backward(loss);
+  CHECK_LE(relative_error(w.gradient, expected), 1e-13);
+
+  Tape broken(cpu_kernels(), {.unit_cotangent = true});
+  const Var other = record(broken);
+  CHECK_THROWS_WITH_AS(broken.backward(other, Tensor::from<double>({1}, std::vector<double>{2})),
+                       "[linear_cross_entropy] a unit cotangent was promised, got 2", Error);
+}
+
 TEST_CASE("cross-entropy's sums: loss, nll, tokens, correct") {
   const Tensor x = normal_tensor({kRows, kWidth}, DType::f64, 31, 0);
   const Tensor w = normal_tensor({kClasses, kWidth}, DType::f64, 31, 1), targets = some_targets();
