@@ -47,7 +47,7 @@ struct LinearCrossEntropy final : Op {
 };
 
 // Rows of a chunk: enough that reading w and adding to dw, once per chunk, cost little beside the products.
-int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 24) / vocabulary, 32, 1024); }
+int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 23) / vocabulary, 32, 1024); }
 
 }  // namespace
 

@@ -24,6 +24,9 @@ constexpr int64_t kSummedBlock = 1024;
 // second-level cache of 1 MB.
 constexpr int64_t kJobElements = int64_t{1} << 17;
 constexpr int64_t kBlockElements = int64_t{1} << 16;
+// Elements of the shared packed operand: beyond it the summed index is walked in stages, with all threads waiting
+// between them.
+constexpr int64_t kSharedElements = int64_t{1} << 21;
 
 struct ProductShape {
   int64_t m, n, k;
@@ -48,8 +51,8 @@ class Product {
  public:
   Product(const ProductShape& shape, const Operand& a, const Operand& b, const Sums<T>& sums, Finish& finish)
       : shape_(shape), a_(a), b_(b), sums_(sums), finish_(finish) {
-    row_panels_ = panels(shape.m, kTileRows);
-    column_panels_ = panels(shape.n, kTileColumns<T>);
+    row_panels_ = count_panels(shape.m, kTileRows);
+    column_panels_ = count_panels(shape.n, kTileColumns<T>);
     threads_ = shape.m * shape.n * shape.k > kWorthThreads && !omp_in_parallel() ? omp_get_max_threads() : 1;
     // Of sides of like size columns are cut: B holds the weights, which come from memory, and a job asks for its next
     // panel while it multiplies.
@@ -58,30 +61,33 @@ class Product {
   }
 
   void run() {
-    const int64_t shared_panels = by_rows_ ? column_panels_ : row_panels_;
-    const int64_t shared_elements = shared_panels * (by_rows_ ? kTileColumns<T> : kTileRows);
-    const int64_t depth = packed(std::min(shape_.k, kSummedBlock));
-    const Memory shared(shared_elements * depth), own(threads_ * own_elements());
+    const int64_t panels = by_rows_ ? column_panels_ : row_panels_;
+    const int64_t width = by_rows_ ? kTileColumns<T> : kTileRows, block = panels * width * depth();
+    const int64_t blocks = std::max<int64_t>(1, kSharedElements / std::max<int64_t>(1, block));  // of a stage
+    const int64_t stage = std::clamp<int64_t>(shape_.k, 1, blocks * kSummedBlock);
+    const Memory shared((stage + kSummedBlock - 1) / kSummedBlock * block), own(threads_ * own_elements());
     const bool detour = !sums_.c && shape_.k > kSummedBlock;  // sums that wait for another block need a place
     const std::shared_ptr<void> place = detour ? allocate(size_t(shape_.m * shape_.n) * sizeof(Compute<T>)) : nullptr;
     if (detour) sums_ = {static_cast<Compute<T>*>(place.get()), shape_.n, false};
 #pragma omp parallel num_threads(threads_)
     {
       Packed<T>* mine = own.data + omp_get_thread_num() * own_elements();
-      for (int64_t p = 0; p == 0 || p < shape_.k; p += kSummedBlock) {
-        const Summed summed{p, std::min(kSummedBlock, shape_.k - p)};
+      for (int64_t begin = 0; begin == 0 || begin < shape_.k; begin += stage) {
+        const int64_t end = std::min(shape_.k, begin + stage);
 #pragma omp for schedule(static)
-        for (int64_t panel = 0; panel < shared_panels; panel += kPackTogether) {
-          const int64_t count = std::min(kPackTogether, shared_panels - panel);
-          if (by_rows_) {
-            pack_columns(shared.data + panel * kTileColumns<T> * packed(summed.count), panel, count, summed);
-          } else {
-            pack_rows(shared.data + panel * kTileRows * packed(summed.count), panel, count, summed);
-          }
+        for (int64_t panel = 0; panel < panels; panel += kPackTogether) {
+          for_each_block(begin, end, [&](int64_t index, const Summed& s) {
+            Packed<T>* to = shared.data + index * block + panel * width * packed(s.count);
+            const int64_t count = std::min(kPackTogether, panels - panel);
+            by_rows_ ? pack_columns(to, panel, count, s) : pack_rows(to, panel, count, s);
+          });
         }
 #pragma omp for schedule(dynamic)
         for (int64_t job = 0; job < jobs_; ++job) {
-          by_rows_ ? run_rows(job, shared.data, mine, summed) : run_columns(job, shared.data, mine, summed);
+          for_each_block(begin, end, [&](int64_t index, const Summed& s) {
+            const Packed<T>* packed_panels = shared.data + index * block;
+            by_rows_ ? run_rows(job, packed_panels, mine, s) : run_columns(job, packed_panels, mine, s);
+          });
         }
       }
     }
@@ -105,14 +111,24 @@ class Product {
           data(static_cast<Packed<T>*>(owner.get())) {}
   };
 
-  static int64_t panels(int64_t n, int64_t width) { return (n + width - 1) / width; }
+  // f(index, block) for the blocks of the summed indices begin .. end; one empty block for a sum of nothing.
+  template <class F>
+  static void for_each_block(int64_t begin, int64_t end, F&& f) {
+    for (int64_t p = begin, index = 0; p == begin || p < end; p += kSummedBlock, ++index) {
+      f(index, Summed{p, std::min(kSummedBlock, end - p)});
+    }
+  }
+
+  static int64_t count_panels(int64_t n, int64_t width) { return (n + width - 1) / width; }
   static int64_t packed(int64_t summed) { return (summed + kSummedPerElement<T> - 1) / kSummedPerElement<T>; }
+
+  // Of a panel, at most: packed elements along the summed index.
+  int64_t depth() const { return packed(std::min(shape_.k, kSummedBlock)); }
 
   // Jobs of whole panels, a multiple of the threads where there are enough panels.
   void plan_jobs() {
-    const int64_t depth = packed(std::min(shape_.k, kSummedBlock));
     const int64_t count = by_rows_ ? row_panels_ : column_panels_, width = by_rows_ ? kTileRows : kTileColumns<T>;
-    const int64_t most = std::max<int64_t>(1, by_rows_ ? kJobElements / std::max<int64_t>(1, width * depth)
+    const int64_t most = std::max<int64_t>(1, by_rows_ ? kJobElements / std::max<int64_t>(1, width * depth())
                                                        : kBlockElements / std::max<int64_t>(1, width * shape_.m));
     const int64_t wanted = (count + most - 1) / most;
     const int64_t jobs = (wanted + threads_ - 1) / threads_ * threads_;
@@ -127,8 +143,8 @@ class Product {
 
   // Of one thread: its share of the packed operand, then a block of sums.
   int64_t panel_elements() const {
-    const int64_t depth = packed(std::min(shape_.k, kSummedBlock));
-    return round_up(by_rows_ ? panels_per_job_ * kTileRows * depth : kTileColumns<T> * depth, 64) + kLanes<Packed<T>>;
+    return round_up(by_rows_ ? panels_per_job_ * kTileRows * depth() : kTileColumns<T> * depth(), 64) +
+           kLanes<Packed<T>>;
   }
   int64_t own_elements() const {
     const int64_t block = by_rows_ ? panels_per_job_ * kTileRows * panels_per_block_ * kTileColumns<T>
