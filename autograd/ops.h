@@ -33,18 +33,36 @@ Var embedding(const Var& table, const Tensor& ids, double factor = 1);
 // Rows of x: (n,d) = x(m,d)[rows]; rows: i32 (n), any of them any number of times.
 inline Var gather_rows(const Var& x, const Tensor& rows) { return embedding(x, rows); }
 
-// Rotary position embedding (Su et al. 2021, eq. 34) of x(n, heads * width): positions i32 (n), frequencies(dims/2).
-Var rope(const Var& x, const Var& frequencies, const Tensor& positions, const Rotary& rotary);
+// A rotation of the features of each head by the position of their row (Su et al. 2021, eq. 34), as data for rope() and
+// attention.
+struct Rotation {
+  Rotary rotary;
+  Tensor angles;    // of the positions 0, 1, ..: Kernels::rotary_angles
+  Var frequencies;  // (dims/2) where their gradient is wanted
 
-// Scaled dot-product attention over packed segments; q(nq, heads * width), k and v(nk, heads * width) -> (nq, heads *
-// width). dropout on the weights is taken from the tape: pass its rate.
+  explicit operator bool() const { return angles.defined(); }
+  // Throws unless it turns these heads and has angles for all positions, i32 (rows).
+  void check(int64_t heads, int64_t width, const Tensor& positions, int64_t rows) const;
+};
+// Angles position * frequencies(dims/2) of the first `positions`.
+Rotation make_rotation(const Var& frequencies, int64_t positions, const Rotary& rotary);
+
+// x(n, heads * width), each row turned by its position, i32 (n).
+Var rope(const Var& x, const Rotation& rotation, const Tensor& positions);
+
 struct AttentionOptions {
   int heads = 1;
   bool causal = false;
-  double dropout = 0;
+  double dropout = 0;                               // rate, on the weights, where the tape trains
+  Rotation rotation = {};                           // of queries and keys
+  Tensor query_positions = {}, key_positions = {};  // for the rotation, i32, of each row
 };
-Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries, const Segments& keys,
+// Scaled dot-product attention (Vaswani et al. 2017, 3.2.1) over packed segments, d = heads * width features:
+// q(nq, d), kv(nk, 2 * d) = [keys | values] -> (nq, d).
+Var attention(const Var& q, const Var& kv, const Segments& queries, const Segments& keys,
               const AttentionOptions& options);
+// qkv(n, 3 * d) = [queries | keys | values] -> (n, d); key_positions are the query_positions.
+Var self_attention(const Var& qkv, const Segments& segments, const AttentionOptions& options);
 
 // Label-smoothed cross-entropy summed over rows with target >= 0 -> scalar (1); logits(n,v), targets i32 (n).
 struct LossResult {

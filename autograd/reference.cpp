@@ -179,6 +179,10 @@ std::vector<int64_t> block_index(int64_t row, int64_t rows, int64_t col, int64_t
 
 }  // namespace
 
+Value columns(const Value& a, int64_t first, int64_t count) {
+  return gather(a, a.rows(), count, block_index(0, a.rows(), first, count, a.cols()));
+}
+
 // ---- The ops ------------------------------------------------------------------------------------------------------
 
 Value linear(const Value& x, const Value& w) { return matmul(x, transpose(w)); }
@@ -287,7 +291,7 @@ Value attention(const Value& q, const Value& k, const Value& v, const Segments& 
       if (dropout) {
         Matrix factors(nq, nk);
         for (int64_t i = 0; i < nq; ++i) {
-          for (int64_t j = 0; j < nk; ++j) factors(i, j) = dropout(head, queries.begin(s) + i, j);
+          for (int64_t j = 0; j < nk; ++j) factors(i, j) = dropout(head, i, keys.begin(s) + j);
         }
         weights = weights * q.graph->input(std::move(factors));
       }

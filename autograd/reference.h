@@ -67,6 +67,9 @@ Value map(const Value& a, double (*f)(double), double (*derivative)(double));
 // pads.
 Value gather(const Value& a, int64_t rows, int64_t cols, std::vector<int64_t> index);
 
+// Columns first, first + 1, .. of a.
+Value columns(const Value& a, int64_t first, int64_t count);
+
 // The ops. Vectors (bias, gamma, frequencies) are one row. Formulas and arguments: autograd/ops.h, core/kernels.h.
 Value linear(const Value& x, const Value& w);
 Value linear(const Value& x, const Value& w, const Value& bias);
@@ -76,8 +79,8 @@ Value dropout(const Value& x, const DropoutMask& mask);
 Value layer_norm(const Value& x, const Value& gamma, const Value& beta, double epsilon);
 Value embedding(const Value& table, const std::vector<int32_t>& ids, double factor);
 Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>& positions, const Rotary& rotary);
-// dropout(head, query, key): the number that multiplies one attention weight: 0, or 1 / (1 - rate).
-using WeightFactor = std::function<double(int head, int64_t query, int64_t key)>;
+// dropout(head, query of its segment, key row): the number that multiplies one attention weight: 0, or 1 / (1 - rate).
+using WeightFactor = std::function<double(int head, int64_t query, int64_t key_row)>;
 Value attention(const Value& q, const Value& k, const Value& v, const Segments& queries, const Segments& keys,
                 int heads, bool causal, const WeightFactor& dropout = {});
 Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing);

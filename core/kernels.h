@@ -45,12 +45,25 @@ struct Rotary {
   double magnitude = 1;  // YaRN's factor on the rotated features
 };
 
+// One of several projections that lie side by side: features [first, first + heads * width) of each row.
+struct HeadColumns {
+  Tensor rows;
+  int64_t first = 0;
+};
+
+// Queries and keys turned before their product; without angles they stay as they are.
+struct AttentionRotation {
+  Rotary rotary;
+  Tensor angles;                          // of Kernels::rotary_angles
+  Tensor query_positions, key_positions;  // i32, of each row: a row of the angles
+};
+
 struct AttentionShape {
   int heads = 1;
-  double scale = 1;     // on the scores, 1/sqrt(head width)
+  double scale = 1;     // on the scores, 1/sqrt(head width); positive
   bool causal = false;  // query i of a segment sees keys 0 .. i + (keys - queries)
-  DropoutMask dropout;  // on the attention weights: weight (head, query row, key of its segment) is element
-                        // (head * query rows + query row) * (longest segment of keys, rounded up to 64) + key
+  DropoutMask dropout;  // on the attention weights: weight (head, query of its segment, key row) is element
+                        // (head * key rows + key row) * (longest segment of queries, rounded up to 16) + query
 };
 
 // Sums over the rows of a loss: rows with target < 0 are ignored.
@@ -117,22 +130,30 @@ class Kernels {
   virtual void embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) = 0;
   virtual void embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) = 0;
 
-  // y(n, heads * width): the pairs of each head turned by positions(n) * frequencies(dims/2). `inverse` turns back (the
-  // transpose).
-  virtual void rope(const Tensor& y, const Tensor& x, const Tensor& positions, const Tensor& frequencies,
-                    const Rotary& rotary, bool inverse) = 0;
+  // angles(n, 2 * dims), row p for position p: for each rotated feature the factor of itself, then that of its partner
+  // in the pair. With t = p * frequencies(dims/2) of the pair and m the magnitude: (m cos t, -m sin t) for the first of
+  // the pair, (m cos t, m sin t) for the second.
+  virtual void rotary_angles(const Tensor& angles, const Tensor& frequencies, const Rotary& rotary) = 0;
+  // y(n), x(n): heads * width columns, the pairs of each head turned by the angles of its row's position, i32 (n); y
+  // may be x. `inverse` turns back (the transpose).
+  virtual void rope(const HeadColumns& y, const HeadColumns& x, const Tensor& positions, const Tensor& angles,
+                    const Rotary& rotary, int64_t width, bool inverse) = 0;
   // dfrequencies(dims/2) += sum over rows, heads of position * (dy2 * y1 - dy1 * y2)
   virtual void rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y,
                                          const Tensor& positions, const Rotary& rotary) = 0;
 
-  // out(nq, heads * width) = softmax(scale * q k^T) v per segment and head;  lse(heads, nq): log-sum-exp of the scores,
-  // saved. q(nq, heads * width); k, v(nk, heads * width). A query with no visible key gives zeros and lse = -infinity.
-  virtual void attention(const Tensor& out, const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v,
-                         const Segments& queries, const Segments& keys, const AttentionShape& shape) = 0;
-  virtual void attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
-                                  const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
-                                  const Tensor& lse, const Segments& queries, const Segments& keys,
-                                  const AttentionShape& shape) = 0;
+  // out(nq, heads * width) = softmax(scale * q k^T) v per segment and head, q and k turned by the rotation; lse(heads,
+  // nq): log-sum-exp of the scores, saved where it is defined. q(nq); k, v(nk): heads * width columns each. A query
+  // with no visible key gives zeros and lse = -infinity.
+  virtual void attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
+                         const HeadColumns& v, const Segments& queries, const Segments& keys,
+                         const AttentionShape& shape, const AttentionRotation& rotation) = 0;
+  // dfrequencies(dims/2): as rope_frequencies_backward, of queries and keys
+  virtual void attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
+                                  const Tensor& dfrequencies, const Tensor& dout, const HeadColumns& q,
+                                  const HeadColumns& k, const HeadColumns& v, const Tensor& lse,
+                                  const Segments& queries, const Segments& keys, const AttentionShape& shape,
+                                  const AttentionRotation& rotation) = 0;
 
   // Label-smoothed cross-entropy, summed over the rows of logits(n,v) with targets(n) >= 0:
   //   (1 - smoothing) * -log p[target] + smoothing / v * sum_j -log p[j];   lse(n) is saved.

@@ -42,42 +42,38 @@ int64_t EncoderDecoder::longest() const {
   return std::min(encoder_positions_->longest(), decoder_positions_->longest());
 }
 
-Var EncoderDecoder::embed(Tape& tape, Parameter& table, const RowPositions& positions, const Tensor& ids) const {
+Var EncoderDecoder::embed(Tape& tape, Parameter& table, const PositionEncoding& encoding, const Tensor& positions,
+                          const Tensor& ids) const {
   const Tape::Scope scope(tape, "embed");
   const Var x = embedding(tape.parameter(table), ids, config_.scale_embedding ? std::sqrt(double(config_.dim)) : 1.0);
-  return dropout(positions.encoding->add_to_embeddings(x, positions.positions), config_.dropout);
+  return dropout(encoding.add_to_embeddings(x, positions), config_.dropout);
 }
 
 Var EncoderDecoder::encode(Tape& tape, const Tensor& source_ids, const Segments& source) const {
   require(source_ids.size() == source.tokens(), "[encoder] expected ", source.tokens(), " source ids, got ",
           source_ids.size());
   const Tape::Scope scope(tape, "encoder");
-  const RowPositions positions{encoder_positions_.get(), segment_positions(source)};
-  Var x = embed(tape, *source_table_, positions, source_ids);
+  const RowPositions positions{segment_positions(source),
+                               encoder_positions_->rotation(tape, parameter_dtype(), source.longest())};
+  Var x = embed(tape, *source_table_, *encoder_positions_, positions.positions, source_ids);
   for (const EncoderLayer& layer : encoder_) x = layer(x, source, positions);
   return encoder_norm_ ? (*encoder_norm_)(x) : x;
 }
 
 // Queries and keys of the cross-attention are turned by one encoding, the decoder's, or not at all.
-RowPositions EncoderDecoder::cross_positions(const Tensor& positions) const {
-  if (!config_.position.rope_rotate_cross) return {};
-  return {decoder_positions_.get(), positions};
+RowPositions EncoderDecoder::cross_positions(const RowPositions& positions) const {
+  return config_.position.rope_rotate_cross ? positions : RowPositions{};
 }
 
 std::vector<AttentionMemory> EncoderDecoder::project_sources(const Var& encoded, const Segments& source) const {
-  const Tape::Scope scope(encoded.tape(), "decoder");
-  const RowPositions positions = cross_positions(segment_positions(source));
-  std::vector<AttentionMemory> memories;
-  for (const DecoderLayer& layer : decoder_) memories.push_back(layer.project_source(encoded, source, positions));
-  return memories;
-}
-
-Var EncoderDecoder::run_decoder(Tape& tape, const Tensor& ids, const DecoderRows& rows,
-                                const std::vector<AttentionMemory>& sources, KeyValueCache* cache) const {
+  Tape& tape = encoded.tape();
   const Tape::Scope scope(tape, "decoder");
-  Var x = embed(tape, *target_table_, rows.positions, ids);
-  for (size_t i = 0; i < decoder_.size(); ++i) x = decoder_[i](x, rows, sources[i], cache);
-  return decoder_norm_ ? (*decoder_norm_)(x) : x;
+  const RowPositions positions = cross_positions(
+      {segment_positions(source), decoder_positions_->rotation(tape, parameter_dtype(), source.longest())});
+  std::vector<AttentionMemory> memories;
+  for (const DecoderLayer& layer : decoder_)
+    memories.push_back(layer.project_source(encoded, source, positions, /*decoding=*/true));
+  return memories;
 }
 
 Var EncoderDecoder::decode(Tape& tape, const Var& encoded, const Segments& source, const Tensor& target_inputs,
@@ -86,9 +82,16 @@ Var EncoderDecoder::decode(Tape& tape, const Var& encoded, const Segments& sourc
           target.count());
   require(target_inputs.size() == target.tokens(), "[decoder] expected ", target.tokens(), " target ids, got ",
           target_inputs.size());
-  const Tensor positions = segment_positions(target);
-  const DecoderRows rows{target, target, {decoder_positions_.get(), positions}, cross_positions(positions)};
-  return run_decoder(tape, target_inputs, rows, project_sources(encoded, source), nullptr);
+  const Tape::Scope scope(tape, "decoder");
+  const int64_t longest = std::max(source.longest(), target.longest());
+  const RowPositions positions{segment_positions(target),
+                               decoder_positions_->rotation(tape, parameter_dtype(), longest)};
+  const RowPositions source_positions = cross_positions({segment_positions(source), positions.rotation});
+  const DecoderRows rows{target, target, positions, cross_positions(positions)};
+  Var x = embed(tape, *target_table_, *decoder_positions_, positions.positions, target_inputs);
+  for (const DecoderLayer& layer : decoder_)
+    x = layer(x, rows, layer.project_source(encoded, source, source_positions, /*decoding=*/false), nullptr);
+  return decoder_norm_ ? (*decoder_norm_)(x) : x;
 }
 
 Var EncoderDecoder::decode_step(Tape& tape, const Tensor& ids, const Segments& by_sentence,
@@ -96,11 +99,15 @@ Var EncoderDecoder::decode_step(Tape& tape, const Tensor& ids, const Segments& b
   const auto count = size_t(by_sentence.tokens());
   require(ids.size() == by_sentence.tokens() && cache.rows() == by_sentence.tokens(), "[decoder] expected ",
           by_sentence.tokens(), " rows, got ", ids.size(), " ids and a cache of ", cache.rows(), " rows");
+  const Tape::Scope scope(tape, "decoder");
   const Segments single = Segments::from_lengths(std::vector<int32_t>(count, 1));
-  const Tensor positions = segment_positions(single, cache.length());
-  const DecoderRows rows{single, by_sentence, {decoder_positions_.get(), positions}, cross_positions(positions)};
+  const RowPositions positions{segment_positions(single, cache.length()),
+                               decoder_positions_->rotation(tape, parameter_dtype(), cache.length() + 1)};
+  const DecoderRows rows{single, by_sentence, positions, cross_positions(positions)};
   cache.begin_step();
-  return run_decoder(tape, ids, rows, sources, &cache);
+  Var x = embed(tape, *target_table_, *decoder_positions_, positions.positions, ids);
+  for (size_t i = 0; i < decoder_.size(); ++i) x = decoder_[i](x, rows, sources[i], &cache);
+  return decoder_norm_ ? (*decoder_norm_)(x) : x;
 }
 
 Var EncoderDecoder::logits(const Var& states) const {

@@ -1,6 +1,7 @@
 // The encoder-decoder transformer (Vaswani et al. 2017) over packed batches.
-// Parameter names are fairseq's: encoder.layers.0.self_attn.q_proj.weight; tables that are shared stand without a
-// stack: embed_tokens.weight. Initial values are fairseq's too.
+// Parameter names are fairseq's, but for projections that are one product: encoder.layers.0.self_attn.qkv_proj.weight
+// is (3 * dim, dim), the rows of queries, keys and values, and decoder.layers.0.encoder_attn.kv_proj.weight (2 * dim,
+// dim). Tables that are shared stand without a stack: embed_tokens.weight. Initial values are fairseq's too.
 #pragma once
 
 #include <cstdint>
@@ -60,10 +61,10 @@ class EncoderDecoder {
  private:
   void build_encoder();
   void build_decoder();
-  Var embed(Tape& tape, Parameter& table, const RowPositions& positions, const Tensor& ids) const;
-  RowPositions cross_positions(const Tensor& positions) const;
-  Var run_decoder(Tape& tape, const Tensor& ids, const DecoderRows& rows, const std::vector<AttentionMemory>& sources,
-                  KeyValueCache* cache) const;
+  Var embed(Tape& tape, Parameter& table, const PositionEncoding& encoding, const Tensor& positions,
+            const Tensor& ids) const;
+  DType parameter_dtype() const { return parameters_.values().dtype(); }
+  RowPositions cross_positions(const RowPositions& positions) const;
 
   EncoderDecoderConfig config_;
   Parameters parameters_;

@@ -10,34 +10,57 @@ namespace {
 // The angle's gradient needs nothing but the output: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position *
 // dtheta.
 struct Rope final : Op {
-  Tensor positions;
+  Tensor positions, angles;
   Rotary rotary;
   std::string_view name() const override { return "rope"; }
   void backward(Backward& b) override {
-    if (const Tensor dx = b.dinput(0)) b.kernels().rope(dx, b.doutput(), positions, b.input(1), rotary, true);
+    const Tensor& dy = b.doutput();
+    if (const Tensor dx = b.dinput(0)) {
+      b.kernels().rope({dx}, {dy}, positions, angles, rotary, dx.cols() / rotary.heads, true);
+    }
     if (const Tensor df = b.dparameter(1)) {
-      b.kernels().rope_frequencies_backward(df, b.doutput(), b.output(), positions, rotary);
+      b.kernels().rope_frequencies_backward(df, dy, b.output(), positions, rotary);
     }
   }
 };
 
 }  // namespace
 
-Var rope(const Var& x, const Var& frequencies, const Tensor& positions, const Rotary& rotary) {
-  require(x.shape().rank() == 2 && rotary.heads > 0 && x.shape()[1] % rotary.heads == 0,
-          "[rope] x must be (n, heads * width) with ", rotary.heads, " heads, got ", x.shape().text());
-  require(rotary.dims % 2 == 0, "[rope] rotary dims must be even, got ", rotary.dims);
-  require(rotary.dims > 0 && rotary.dims <= x.shape()[1] / rotary.heads,
-          "[rope] rotary dims must be between 2 and the head width ", x.shape()[1] / rotary.heads, ", got ",
-          rotary.dims);
+Rotation make_rotation(const Var& frequencies, int64_t positions, const Rotary& rotary) {
+  require(rotary.dims > 0 && rotary.dims % 2 == 0, "[rope] rotary dims must be even, got ", rotary.dims);
   require(frequencies.shape() == Shape{rotary.dims / 2}, "[rope] expected ", rotary.dims / 2, " frequencies, got ",
           frequencies.shape().text());
-  require(positions.size() == x.shape()[0], "[rope] expected ", x.shape()[0], " positions, got ", positions.size());
+  const Tensor& f = frequencies.value();
+  const Tensor angles = Tensor::empty({positions, 2 * rotary.dims}, f.dtype(), f.device());
+  frequencies.kernels().rotary_angles(angles, f, rotary);
+  return {rotary, angles, frequencies};
+}
+
+void Rotation::check(int64_t heads, int64_t width, const Tensor& positions, int64_t rows) const {
+  require(rotary.heads == heads, "[rope] expected a rotation of ", heads, " heads, got ", rotary.heads);
+  require(rotary.dims <= width, "[rope] rotary dims must be between 2 and the head width ", width, ", got ",
+          rotary.dims);
+  const int64_t given = positions ? positions.size() : 0;
+  require(given == rows, "[rope] expected ", rows, " positions, got ", given);
+  if (rows == 0) return;
+  for (int32_t p : positions.span<int32_t>()) {
+    require(p >= 0 && p < angles.dim(0), "[rope] positions must be below the ", angles.dim(0),
+            " that have angles, got ", p);
+  }
+}
+
+Var rope(const Var& x, const Rotation& rotation, const Tensor& positions) {
+  const int heads = rotation.rotary.heads;
+  require(x.shape().rank() == 2 && heads > 0 && x.shape()[1] % heads == 0, "[rope] x must be (n, heads * width) with ",
+          heads, " heads, got ", x.shape().text());
+  rotation.check(heads, x.shape()[1] / heads, positions, x.shape()[0]);
   auto op = std::make_unique<Rope>();
   op->positions = positions;
-  op->rotary = rotary;
+  op->angles = rotation.angles;
+  op->rotary = rotation.rotary;
   const Tensor y = x.value().like();
-  x.kernels().rope(y, x.value(), positions, frequencies.value(), rotary, false);
+  x.kernels().rope({y}, {x.value()}, positions, rotation.angles, rotation.rotary, x.shape()[1] / heads, false);
+  const Var frequencies = rotation.frequencies ? rotation.frequencies : x.tape().constant({});
   return x.tape().record(std::move(op), y, {x, frequencies});
 }
 

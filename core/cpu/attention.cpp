@@ -1,81 +1,100 @@
 // Scaled dot-product attention over packed segments, forward.
 //   s_ij = scale q_i . k_j over the visible keys;  lse_i = log sum_j exp(s_ij);  p_ij = exp(s_ij - lse_i);  out_i =
 //   sum_j p_ij v_j
-#include <cmath>
-#include <limits>
-
 #include "core/cpu/attention_head.h"
 #include "core/cpu/cpu_kernels.h"
-#include "core/cpu/parallel.h"
-#include "core/cpu/vector_math.h"
+#include "core/cpu/softmax_lanes.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-// Scores become weights exp(s - lse), zero beyond the visible keys; returns lse.
-template <class T>
-T softmax_row(T* s, int64_t visible, int64_t padded, T scale) {
-  T largest = -std::numeric_limits<T>::infinity();
-#pragma omp simd reduction(max : largest)
-  for (int64_t j = 0; j < visible; ++j) {
-    s[j] *= scale;
-    largest = s[j] > largest ? s[j] : largest;
-  }
-  T sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < visible; ++j) {
-    s[j] = exponential(s[j] - largest);
-    sum += s[j];
-  }
-  const T inverse = visible > 0 ? T(1) / sum : T(0);
-#pragma omp simd
-  for (int64_t j = 0; j < visible; ++j) s[j] *= inverse;
-  std::fill(s + visible, s + padded, T(0));
-  return visible > 0 ? largest + std::log(sum) : -std::numeric_limits<T>::infinity();
-}
-
-template <class T>
-struct ForwardArguments {
-  T *out, *lse;
-  const T *q, *k, *v;
-  int64_t lse_stride;  // query rows of the whole batch
+template <class D>
+struct Forward {
+  using T = Compute<D>;
+  Rows<D> out;
+  T* lse;              // may be null
+  int64_t query_rows;  // of the whole batch
+  Rows<D> q, k, v;
   T scale;
   WeightDropout dropout;
+  HeadRotation<T> rotation;
 };
 
 template <class T>
-void forward_head(const ForwardArguments<T>& a, const Head& h, Scratch<T>& scratch) {
-  const int64_t width = round_up(h.width, kLanes<T>), keys = round_up(h.keys, kLanes<T>);
-  T* kt = scratch.take(0, h.width * keys);
-  T* v = scratch.take(1, h.keys * width);
-  T* weights = scratch.take(2, kQueryBlock * keys);
-  T* out = scratch.take(3, kQueryBlock * width);
-  pack_transposed(kt, keys, a.k + h.first_key * h.d + h.index * h.width, h.d, h.keys, h.width);
-  pack_rows(v, width, a.v + h.first_key * h.d + h.index * h.width, h.d, h.keys, h.width);
-  for (int64_t begin = 0; begin < h.queries; begin += kQueryBlock) {
-    const int64_t n = std::min(kQueryBlock, h.queries - begin), row = h.first_query + begin;
-    const int64_t seen = h.visible(begin + n - 1), padded = round_up(seen, kLanes<T>);
-    const int64_t at = row * h.d + h.index * h.width;
-    small_gemm<T>(weights, keys, {a.q + at, h.d, 1}, kt, keys, n, padded, h.width, false);
-    for (int64_t i = 0; i < n; ++i) {
-      a.lse[h.index * a.lse_stride + row + i] = softmax_row(weights + i * keys, h.visible(begin + i), padded, a.scale);
-      if (a.dropout.active()) a.dropout.apply(weights + i * keys, seen, h.index, row + i);
-    }
-    small_gemm<T>(out, width, {weights, keys, 1}, v, width, n, width, seen, false);
-    unpack_rows(a.out + at, h.d, out, width, n, h.width);
+struct ForwardTiles {
+  using Element = T;
+  Tile<T> k, v;                  // (keys, width)
+  Tile<T> q, q_transposed, out;  // of a block of queries
+  Tile<T> scores, factors;       // (keys, queries)
+  Tile<T> inverse;               // (1, queries): of the sums of the weights
+
+  ForwardTiles(TileMemory<T>& memory, int64_t keys, int64_t width)
+      : k(memory.take(keys, width)),
+        v(memory.take(keys, width)),
+        q(memory.take(kQueryBlock<T>, width)),
+        q_transposed(memory.take(round_up(width, kLanes<T>), kQueryBlock<T>)),
+        out(memory.take(kQueryBlock<T>, width)),
+        scores(memory.take(keys, kQueryBlock<T>)),
+        factors(memory.take(keys, kQueryBlock<T>)),
+        inverse(memory.take(1, kQueryBlock<T>)) {}
+};
+
+// Scores become weights; their sums' inverses and lse are stored.
+template <class D, class T>
+void weigh(const Forward<D>& a, const Head& h, const QueryBlock& block, const ForwardTiles<T>& t) {
+  const int64_t row = h.index * a.query_rows + h.first_query + block.begin;
+  for (int64_t chunk = 0; chunk * kLanes<T> < block.count; ++chunk) {
+    const int64_t lane = chunk * kLanes<T>;
+    const LaneSums<T> sums = softmax_lanes<T>(t.scores.vectors(chunk), block.keys_of<T>(chunk), a.scale);
+    t.inverse.vector(0, chunk) = sums.inverse;
+    for (int64_t i = 0; a.lse && i < std::min(kLanes<T>, block.count - lane); ++i) a.lse[row + lane + i] = sums.lse[i];
   }
+  if (!a.dropout.active()) return;
+  a.dropout.fill(t.factors, h, block);
+  for (int64_t chunk = 0; chunk * kLanes<T> < block.count; ++chunk)
+    for (int64_t j = 0; j < block.seen; ++j) t.scores.vector(j, chunk) *= t.factors.vector(j, chunk);
+}
+
+template <class D, class T>
+void forward_block(const Forward<D>& a, const Head& h, const QueryBlock& block, const ForwardTiles<T>& t) {
+  const int64_t row = h.first_query + block.begin;
+  pack(t.q, a.q.at(row, h.feature()), a.q.stride, block.count, h.width);
+  a.rotation.turn_queries(t.q, row, block.count);
+  transpose_tile(t.q_transposed, t.q, block.count, h.width);
+  multiply<false>(t.scores, t.k, t.q_transposed, block.seen, chunks_of<T>(block.count), h.width, false);
+  weigh(a, h, block, t);
+  multiply<true>(t.out, t.scores, t.v, block.count, chunks_of<T>(h.width), block.seen, false);
+  unpack(a.out.at(row, h.feature()), a.out.stride, t.out, block.count, h.width,
+         [&](int64_t i) { return t.inverse.element(0, i); });
+}
+
+template <class D, class T>
+void forward_head(const Forward<D>& a, const Head& h, const ForwardTiles<T>& t) {
+  pack(t.k, a.k.at(h.first_key, h.feature()), a.k.stride, h.keys, h.width);
+  a.rotation.turn_keys(t.k, h.first_key, h.keys);
+  pack(t.v, a.v.at(h.first_key, h.feature()), a.v.stride, h.keys, h.width);
+  for_each_query_block<T>(h, [&](const QueryBlock& block) { forward_block(a, h, block, t); });
 }
 
 }  // namespace
 
-void CpuKernels::attention(const Tensor& out, const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v,
-                           const Segments& queries, const Segments& keys, const AttentionShape& shape) {
-  with_type(q, [&]<class T>(T) {
-    const ForwardArguments<T> a{
-        out.data<T>(), lse.data<T>(), q.data<T>(),    k.data<T>(),
-        v.data<T>(),   q.rows(),      T(shape.scale), WeightDropout(shape.dropout, q.rows(), keys.longest())};
-    for_each_head<T>(queries, keys, q.cols(), shape,
-                     [&](const Head& h, Scratch<T>& scratch) { forward_head(a, h, scratch); });
+void CpuKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
+                           const HeadColumns& v, const Segments& queries, const Segments& keys,
+                           const AttentionShape& shape, const AttentionRotation& rotation) {
+  with_data_type(out, [&]<class D>(D) {
+    using T = Compute<D>;
+    const Forward<D> a{rows_of<D>({out}),
+                       data_or_null<T>(lse),
+                       out.rows(),
+                       rows_of<D>(q),
+                       rows_of<D>(k),
+                       rows_of<D>(v),
+                       T(shape.scale),
+                       WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
+                       HeadRotation<T>(rotation)};
+    for_each_head<ForwardTiles<T>>(
+        queries, keys, out.cols() / shape.heads, shape,
+        [&](const Head& h, const ForwardTiles<T>& tiles, int64_t) { forward_head(a, h, tiles); });
   });
 }
 

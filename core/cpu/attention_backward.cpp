@@ -1,116 +1,177 @@
 // Scaled dot-product attention over packed segments, backward. The weights are computed again from the saved lse.
 //   p_ij = exp(scale q_i . k_j - lse_i), m_ij the dropout factor (1 without):
-//   dv_j = sum_i m_ij p_ij dout_i;  dp_ij = m_ij dout_i . v_j;  D_i = sum_j p_ij dp_ij = dout_i . out_i
+//   dv_j = sum_i m_ij p_ij dout_i;  dp_ij = m_ij dout_i . v_j;  D_i = sum_j p_ij dp_ij
 //   ds_ij = scale p_ij (dp_ij - D_i);  dq_i = sum_j ds_ij k_j;  dk_j = sum_i ds_ij q_i
-#include <cmath>
+// With a rotation q and k are the turned ones: their gradients are turned back, and the angles' are taken before.
+#include <vector>
 
 #include "core/cpu/attention_head.h"
 #include "core/cpu/cpu_kernels.h"
-#include "core/cpu/parallel.h"
-#include "core/cpu/vector_math.h"
+#include "core/cpu/softmax_lanes.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-template <class T>
-struct BackwardArguments {
-  T *dq, *dk, *dv;  // each may be null
-  const T *dout, *q, *k, *v, *out, *lse;
-  int64_t lse_stride;
+template <class D>
+struct BackwardPass {
+  using T = Compute<D>;
+  Rows<D> dq, dk, dv;    // each may be missing
+  double* dfrequencies;  // (jobs, pairs), null when not wanted
+  Rows<D> dout, q, k, v;
+  const T* lse;
+  int64_t query_rows;  // of the whole batch
   T scale;
   WeightDropout dropout;
+  HeadRotation<T> rotation;
 };
 
-// The head's rows, packed.
 template <class T>
-struct PackedHead {
-  int64_t width, keys;  // padded
-  T *kt, *vt, *k, *dk, *dv, *weights, *dweights, *q, *dout, *dq;
+struct BackwardTiles {
+  using Element = T;
+  Tile<T> k, v, dk, dv;                   // (keys, width)
+  Tile<T> q, dout, dq;                    // of a block of queries
+  Tile<T> q_transposed, dout_transposed;  // (width, queries)
+  Tile<T> weights, dweights, factors;     // (keys, queries)
+  Tile<T> lse;                            // (1, queries)
 
-  PackedHead(const Head& h, Scratch<T>& s) : width(round_up(h.width, kLanes<T>)), keys(round_up(h.keys, kLanes<T>)) {
-    kt = s.take(0, h.width * keys);
-    vt = s.take(1, h.width * keys);
-    k = s.take(2, h.keys * width);
-    dk = s.take(3, h.keys * width);
-    dv = s.take(4, h.keys * width);
-    weights = s.take(5, kQueryBlock * keys);
-    dweights = s.take(6, kQueryBlock * keys);
-    q = s.take(7, kQueryBlock * width);
-    dout = s.take(8, kQueryBlock * width);
-    dq = s.take(9, kQueryBlock * width);
-  }
+  BackwardTiles(TileMemory<T>& memory, int64_t keys, int64_t width)
+      : k(memory.take(keys, width)),
+        v(memory.take(keys, width)),
+        dk(memory.take(keys, width)),
+        dv(memory.take(keys, width)),
+        q(memory.take(kQueryBlock<T>, width)),
+        dout(memory.take(kQueryBlock<T>, width)),
+        dq(memory.take(kQueryBlock<T>, width)),
+        q_transposed(memory.take(round_up(width, kLanes<T>), kQueryBlock<T>)),
+        dout_transposed(memory.take(round_up(width, kLanes<T>), kQueryBlock<T>)),
+        weights(memory.take(keys, kQueryBlock<T>)),
+        dweights(memory.take(keys, kQueryBlock<T>)),
+        factors(memory.take(keys, kQueryBlock<T>)),
+        lse(memory.take(1, kQueryBlock<T>)) {}
 };
 
-// p and dp of one query become m p (for dv) and ds (for dq, dk).
-template <class T>
-void backward_row(T* p, T* dp, int64_t visible, int64_t seen, T lse, T delta, const BackwardArguments<T>& a,
-                  int64_t head, int64_t row) {
-  const T scale = a.scale;
-  if (a.dropout.active()) a.dropout.apply(dp, seen, head, row);
-#pragma omp simd
-  for (int64_t j = 0; j < visible; ++j) {
-    const T weight = exponential(p[j] * scale - lse);
-    p[j] = weight;
-    dp[j] = scale * weight * (dp[j] - delta);
-  }
-  std::fill(p + visible, p + seen, T(0));
-  std::fill(dp + visible, dp + seen, T(0));
-  if (a.dropout.active()) a.dropout.apply(p, seen, head, row);
-}
+// The head of one job.
+template <class D>
+struct HeadBackward {
+  using T = Compute<D>;
+  const BackwardPass<D>& a;
+  const Head& h;
+  const BackwardTiles<T>& t;
+  double* dfrequencies;  // of the job
 
-template <class T>
-void backward_block(const BackwardArguments<T>& a, const Head& h, const PackedHead<T>& s, int64_t begin) {
-  const int64_t n = std::min(kQueryBlock, h.queries - begin), row = h.first_query + begin;
-  const int64_t seen = h.visible(begin + n - 1), padded = round_up(seen, kLanes<T>);
-  const int64_t at = row * h.d + h.index * h.width;
-  pack_rows(s.q, s.width, a.q + at, h.d, n, h.width);
-  pack_rows(s.dout, s.width, a.dout + at, h.d, n, h.width);
-  small_gemm<T>(s.weights, s.keys, {s.q, s.width, 1}, s.kt, s.keys, n, padded, h.width, false);
-  small_gemm<T>(s.dweights, s.keys, {s.dout, s.width, 1}, s.vt, s.keys, n, padded, h.width, false);
-  for (int64_t i = 0; i < n; ++i) {
-    T delta = 0;
-    const T *g = s.dout + i * s.width, *o = a.out + at + i * h.d;
-#pragma omp simd reduction(+ : delta)
-    for (int64_t j = 0; j < h.width; ++j) delta += g[j] * o[j];
-    backward_row(s.weights + i * s.keys, s.dweights + i * s.keys, h.visible(begin + i), seen,
-                 a.lse[h.index * a.lse_stride + row + i], delta, a, h.index, row + i);
+  // dtheta = dy2 y1 - dy1 y2
+  void add_angle_gradients(Tile<T> dy, Tile<T> y, const int32_t* positions, int64_t n) const {
+    const Rotator<T>& r = a.rotation.rotator;
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t pair = 0; pair < r.pairs(); ++pair) {
+        const int64_t first = r.first_of_pair(pair), second = r.second_of_pair(pair);
+        dfrequencies[pair] += double(positions[i]) * (double(dy.element(i, second)) * double(y.element(i, first)) -
+                                                      double(dy.element(i, first)) * double(y.element(i, second)));
+      }
+    }
   }
-  small_gemm<T>(s.dv, s.width, {s.weights, 1, s.keys}, s.dout, s.width, seen, s.width, n, true);
-  small_gemm<T>(s.dk, s.width, {s.dweights, 1, s.keys}, s.q, s.width, seen, s.width, n, true);
-  if (!a.dq) return;
-  small_gemm<T>(s.dq, s.width, {s.dweights, s.keys, 1}, s.k, s.width, n, s.width, seen, false);
-  unpack_rows(a.dq + at, h.d, s.dq, s.width, n, h.width);
-}
 
-template <class T>
-void backward_head(const BackwardArguments<T>& a, const Head& h, Scratch<T>& scratch) {
-  const PackedHead<T> s(h, scratch);
-  const int64_t at = h.first_key * h.d + h.index * h.width;
-  pack_transposed(s.kt, s.keys, a.k + at, h.d, h.keys, h.width);
-  pack_transposed(s.vt, s.keys, a.v + at, h.d, h.keys, h.width);
-  pack_rows(s.k, s.width, a.k + at, h.d, h.keys, h.width);
-  std::fill_n(s.dk, h.keys * s.width, T(0));
-  std::fill_n(s.dv, h.keys * s.width, T(0));
-  for (int64_t begin = 0; begin < h.queries; begin += kQueryBlock) backward_block(a, h, s, begin);
-  if (a.dk) unpack_rows(a.dk + at, h.d, s.dk, s.width, h.keys, h.width);
-  if (a.dv) unpack_rows(a.dv + at, h.d, s.dv, s.width, h.keys, h.width);
-}
+  void load_block(const QueryBlock& block) const {
+    const int64_t row = h.first_query + block.begin;
+    pack(t.q, a.q.at(row, h.feature()), a.q.stride, block.count, h.width);
+    a.rotation.turn_queries(t.q, row, block.count);
+    pack(t.dout, a.dout.at(row, h.feature()), a.dout.stride, block.count, h.width);
+    transpose_tile(t.q_transposed, t.q, block.count, h.width);
+    transpose_tile(t.dout_transposed, t.dout, block.count, h.width);
+    const T* lse = a.lse + h.index * a.query_rows + row;
+    for (int64_t i = 0; i < block.count; ++i) t.lse.element(0, i) = lse[i];
+  }
+
+  void weigh(const QueryBlock& block) const {
+    if (a.dropout.active()) a.dropout.fill(t.factors, h, block);
+    for (int64_t chunk = 0; chunk * kLanes<T> < block.count; ++chunk) {
+      softmax_lanes_backward<T>(t.weights.vectors(chunk), t.dweights.vectors(chunk),
+                                a.dropout.active() ? t.factors.vectors(chunk) : nullptr, block.keys_of<T>(chunk),
+                                a.scale, t.lse.vector(0, chunk));
+    }
+  }
+
+  void run_block(const QueryBlock& block) const {
+    const int64_t queries = chunks_of<T>(block.count), features = chunks_of<T>(h.width), n = block.count;
+    const bool add = block.begin > 0;  // the first block's keys are written, later ones' added to
+    load_block(block);
+    multiply<false>(t.weights, t.k, t.q_transposed, block.seen, queries, h.width, false);
+    multiply<false>(t.dweights, t.v, t.dout_transposed, block.seen, queries, h.width, false);
+    weigh(block);
+    multiply<false>(t.dv, t.weights, t.dout, block.seen, features, n, add);
+    multiply<false>(t.dk, t.dweights, t.q, block.seen, features, n, add);
+    if (!add) clear_keys_from(block.seen);
+    if (!a.dq && !dfrequencies) return;
+    multiply<true>(t.dq, t.dweights, t.k, n, features, block.seen, false);
+    store_queries(block);
+  }
+
+  void clear_keys_from(int64_t begin) const {
+    for (int64_t chunk = 0; chunk < chunks_of<T>(h.width); ++chunk)
+      for (const Tile<T>& tile : {t.dk, t.dv}) std::fill_n(tile.at(begin, chunk), (h.keys - begin) * kLanes<T>, T(0));
+  }
+
+  void store_queries(const QueryBlock& block) const {
+    const int64_t row = h.first_query + block.begin;
+    if (dfrequencies) add_angle_gradients(t.dq, t.q, a.rotation.query_positions + row, block.count);
+    if (!a.dq) return;
+    a.rotation.turn_queries(t.dq, row, block.count, true);
+    unpack(a.dq.at(row, h.feature()), a.dq.stride, t.dq, block.count, h.width);
+  }
+
+  void store_keys() const {
+    if (dfrequencies) add_angle_gradients(t.dk, t.k, a.rotation.key_positions + h.first_key, h.keys);
+    if (a.dk) {
+      a.rotation.turn_keys(t.dk, h.first_key, h.keys, true);
+      unpack(a.dk.at(h.first_key, h.feature()), a.dk.stride, t.dk, h.keys, h.width);
+    }
+    if (a.dv) unpack(a.dv.at(h.first_key, h.feature()), a.dv.stride, t.dv, h.keys, h.width);
+  }
+
+  void run() const {
+    pack(t.k, a.k.at(h.first_key, h.feature()), a.k.stride, h.keys, h.width);
+    a.rotation.turn_keys(t.k, h.first_key, h.keys);
+    pack(t.v, a.v.at(h.first_key, h.feature()), a.v.stride, h.keys, h.width);
+    if (h.queries == 0) clear_keys_from(0);
+    for_each_query_block<T>(h, [&](const QueryBlock& block) { run_block(block); });
+    store_keys();
+  }
+};
 
 }  // namespace
 
-void CpuKernels::attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout,
-                                    const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
-                                    const Tensor& lse, const Segments& queries, const Segments& keys,
-                                    const AttentionShape& shape) {
-  with_type(q, [&]<class T>(T) {
-    const BackwardArguments<T> a{data_or_null<T>(dq), data_or_null<T>(dk),
-                                 data_or_null<T>(dv), dout.data<T>(),
-                                 q.data<T>(),         k.data<T>(),
-                                 v.data<T>(),         out.data<T>(),
-                                 lse.data<T>(),       q.rows(),
-                                 T(shape.scale),      WeightDropout(shape.dropout, q.rows(), keys.longest())};
-    for_each_head<T>(queries, keys, q.cols(), shape,
-                     [&](const Head& h, Scratch<T>& scratch) { backward_head(a, h, scratch); });
+void CpuKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
+                                    const Tensor& dfrequencies, const Tensor& dout, const HeadColumns& q,
+                                    const HeadColumns& k, const HeadColumns& v, const Tensor& lse,
+                                    const Segments& queries, const Segments& keys, const AttentionShape& shape,
+                                    const AttentionRotation& rotation) {
+  with_data_type(dout, [&]<class D>(D) {
+    using T = Compute<D>;
+    const int64_t pairs = rotation.rotary.dims / 2;
+    std::vector<double> angle_gradients(dfrequencies ? size_t(queries.count() * shape.heads * pairs) : 0);
+    const BackwardPass<D> a{rows_of<D>(dq),
+                            rows_of<D>(dk),
+                            rows_of<D>(dv),
+                            dfrequencies ? angle_gradients.data() : nullptr,
+                            rows_of<D>({dout}),
+                            rows_of<D>(q),
+                            rows_of<D>(k),
+                            rows_of<D>(v),
+                            lse.data<T>(),
+                            dout.rows(),
+                            T(shape.scale),
+                            WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
+                            HeadRotation<T>(rotation)};
+    for_each_head<BackwardTiles<T>>(queries, keys, dout.cols() / shape.heads, shape,
+                                    [&](const Head& h, const BackwardTiles<T>& tiles, int64_t job) {
+                                      double* angles = a.dfrequencies ? a.dfrequencies + job * pairs : nullptr;
+                                      HeadBackward<D>{a, h, tiles, angles}.run();
+                                    });
+    for (int64_t pair = 0; pair < (dfrequencies ? pairs : 0); ++pair) {
+      double sum = 0;
+      for (size_t i = size_t(pair); i < angle_gradients.size(); i += size_t(pairs)) sum += angle_gradients[i];
+      dfrequencies.data<T>()[pair] += T(sum);
+    }
   });
 }
 

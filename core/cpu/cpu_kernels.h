@@ -30,15 +30,18 @@ class CpuKernels final : public Kernels {
                            const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) override;
   void embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) override;
   void embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) override;
-  void rope(const Tensor& y, const Tensor& x, const Tensor& positions, const Tensor& frequencies, const Rotary& rotary,
-            bool inverse) override;
+  void rotary_angles(const Tensor& angles, const Tensor& frequencies, const Rotary& rotary) override;
+  void rope(const HeadColumns& y, const HeadColumns& x, const Tensor& positions, const Tensor& angles,
+            const Rotary& rotary, int64_t width, bool inverse) override;
   void rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y, const Tensor& positions,
                                  const Rotary& rotary) override;
-  void attention(const Tensor& out, const Tensor& lse, const Tensor& q, const Tensor& k, const Tensor& v,
-                 const Segments& queries, const Segments& keys, const AttentionShape& shape) override;
-  void attention_backward(const Tensor& dq, const Tensor& dk, const Tensor& dv, const Tensor& dout, const Tensor& q,
-                          const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
-                          const Segments& queries, const Segments& keys, const AttentionShape& shape) override;
+  void attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k, const HeadColumns& v,
+                 const Segments& queries, const Segments& keys, const AttentionShape& shape,
+                 const AttentionRotation& rotation) override;
+  void attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
+                          const Tensor& dfrequencies, const Tensor& dout, const HeadColumns& q, const HeadColumns& k,
+                          const HeadColumns& v, const Tensor& lse, const Segments& queries, const Segments& keys,
+                          const AttentionShape& shape, const AttentionRotation& rotation) override;
   CrossEntropySums cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,
                                  double smoothing) override;
   void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets, const Tensor& lse,

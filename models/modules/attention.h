@@ -1,35 +1,57 @@
-// Multi-head attention (Vaswani et al. 2017, 3.2.2) over packed segments: self-attention where queries and memory come
-// from the same rows, cross-attention where they do not.
+// Multi-head attention (Vaswani et al. 2017, 3.2.2) over packed segments. Projections of the same rows are one product.
 #pragma once
 
 #include <string>
 
 #include "models/config.h"
+#include "models/modules/key_value_cache.h"
 #include "models/modules/linear.h"
 
 namespace gyre {
 
-// What queries attend to: keys (already turned by their positions) and values, (rows of segments, dim).
-struct AttentionMemory {
-  Var keys, values;
-  Segments segments;
-};
-
-class AttentionBlock {
+// Queries, keys and values from the same rows.
+class SelfAttention {
  public:
-  // Registers parent.name.{q,k,v,out}_proj.
-  AttentionBlock(Parameters& parameters, const std::string& parent, const std::string& name, const LayerConfig& config);
+  // Registers parent.name.{qkv,out}_proj; qkv_proj gives [queries | keys | values].
+  SelfAttention(Parameters& parameters, const std::string& parent, const std::string& name, const LayerConfig& config);
 
-  AttentionMemory project(const Var& x, const Segments& segments, const RowPositions& positions) const;
+  // x(n, dim) -> (n, dim), each segment attending to itself. Causal: a row sees itself and those before it.
+  Var operator()(const Var& x, const Segments& segments, const RowPositions& positions, bool causal) const;
 
-  // x(n, dim), segment i of `queries` attending to segment i of the memory -> (n, dim). Causal: query i of a segment
-  // sees the memory's rows up to i + (memory rows - queries).
-  Var attend(const Var& x, const Segments& queries, const RowPositions& positions, const AttentionMemory& memory,
-             bool causal) const;
+  // Decoding: the next token of each hypothesis, x(rows, dim), attends to those in the cache and to itself. Its key and
+  // value are stored there, as those of `layer`. Records nothing.
+  Var step(const Var& x, const RowPositions& positions, KeyValueCache& cache, int layer) const;
 
  private:
   std::string name_;
-  LinearLayer k_proj_, v_proj_, q_proj_, out_proj_;
+  LinearLayer qkv_proj_, out_proj_;
+  AttentionOptions options_;
+};
+
+// What the queries of a cross-attention attend to.
+struct AttentionMemory {
+  Var keys_values;  // (rows of the segments, 2 * dim)
+  Segments segments;
+  Tensor positions;  // of the rows; none when the keys do not turn, or are turned already
+};
+
+// Queries from other rows than keys and values.
+class CrossAttention {
+ public:
+  // Registers parent.name.{q,kv,out}_proj; kv_proj gives [keys | values].
+  CrossAttention(Parameters& parameters, const std::string& parent, const std::string& name, const LayerConfig& config);
+
+  AttentionMemory project(const Var& x, const Segments& segments, const RowPositions& positions) const;
+  // The same with the keys turned once for the many queries of decoding. Records nothing.
+  AttentionMemory project_turned(const Var& x, const Segments& segments, const RowPositions& positions) const;
+
+  // x(n, dim), segment i of `queries` attending to segment i of the memory -> (n, dim).
+  Var operator()(const Var& x, const Segments& queries, const RowPositions& positions,
+                 const AttentionMemory& memory) const;
+
+ private:
+  std::string name_;
+  LinearLayer q_proj_, kv_proj_, out_proj_;
   AttentionOptions options_;
 };
 

@@ -27,9 +27,8 @@ EncoderLayer::EncoderLayer(Parameters& parameters, const std::string& stack, int
 
 Var EncoderLayer::operator()(const Var& x, const Segments& source, const RowPositions& positions) const {
   const Tape::Scope scope(x.tape(), name_);
-  const Var attended = self_branch_(x, [&](const Var& h) {
-    return self_attention_.attend(h, source, positions, self_attention_.project(h, source, positions), false);
-  });
+  const Var attended =
+      self_branch_(x, [&](const Var& h) { return self_attention_(h, source, positions, /*causal=*/false); });
   return feed_forward_branch_(attended, feed_forward_);
 }
 
@@ -48,23 +47,22 @@ DecoderLayer::DecoderLayer(Parameters& parameters, const std::string& stack, int
       feed_forward_(parameters, stack + "." + name_, c),
       feed_forward_branch_(parameters, stack + "." + name_ + ".final_layer_norm", c) {}
 
-AttentionMemory DecoderLayer::project_source(const Var& encoded, const Segments& source,
-                                             const RowPositions& positions) const {
+AttentionMemory DecoderLayer::project_source(const Var& encoded, const Segments& source, const RowPositions& positions,
+                                             bool decoding) const {
   const Tape::Scope scope(encoded.tape(), name_);
-  return cross_attention_.project(encoded, source, positions);
+  return decoding ? cross_attention_.project_turned(encoded, source, positions)
+                  : cross_attention_.project(encoded, source, positions);
 }
 
 Var DecoderLayer::operator()(const Var& x, const DecoderRows& rows, const AttentionMemory& source,
                              KeyValueCache* cache) const {
   const Tape::Scope scope(x.tape(), name_);
   const Var self_attended = self_branch_(x, [&](const Var& h) {
-    AttentionMemory memory = self_attention_.project(h, rows.segments, rows.positions);
-    if (cache) memory = cache->extend(index_, memory);
-    return self_attention_.attend(h, rows.segments, rows.positions, memory, true);
+    return cache ? self_attention_.step(h, rows.positions, *cache, index_)
+                 : self_attention_(h, rows.segments, rows.positions, /*causal=*/true);
   });
-  const Var attended = cross_branch_(self_attended, [&](const Var& h) {
-    return cross_attention_.attend(h, rows.by_sentence, rows.cross_positions, source, false);
-  });
+  const Var attended = cross_branch_(
+      self_attended, [&](const Var& h) { return cross_attention_(h, rows.by_sentence, rows.cross_positions, source); });
   return feed_forward_branch_(attended, feed_forward_);
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "models/modules/attention.h"
-#include "models/modules/key_value_cache.h"
 
 namespace gyre {
 
@@ -45,7 +44,7 @@ class EncoderLayer {
 
  private:
   std::string name_;
-  AttentionBlock self_attention_;
+  SelfAttention self_attention_;
   ResidualBranch self_branch_;
   FeedForward feed_forward_;
   ResidualBranch feed_forward_branch_;
@@ -57,7 +56,7 @@ std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std:
 
 // What the layers of a decoder share for one batch.
 struct DecoderRows {
-  Segments segments;             // rows that attend to one another: sentences, or single hypotheses
+  Segments segments;             // rows that attend to one another
   Segments by_sentence;          // rows by the source that they attend to
   RowPositions positions;        // for the self-attention
   RowPositions cross_positions;  // of the queries of the cross-attention
@@ -67,18 +66,19 @@ class DecoderLayer {
  public:
   DecoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& config);
 
-  // Keys and values of the cross-attention.
-  AttentionMemory project_source(const Var& encoded, const Segments& source, const RowPositions& positions) const;
+  // Keys and values of the cross-attention. `decoding`: their keys are turned already, and nothing is recorded.
+  AttentionMemory project_source(const Var& encoded, const Segments& source, const RowPositions& positions,
+                                 bool decoding) const;
 
-  // With a cache the self-attention also sees the tokens that it holds; the rows' own are appended to it.
+  // With a cache each row is the next token of a hypothesis, and sees those that the cache holds of it.
   Var operator()(const Var& x, const DecoderRows& rows, const AttentionMemory& source, KeyValueCache* cache) const;
 
  private:
   std::string name_;
   int index_;
-  AttentionBlock self_attention_;
+  SelfAttention self_attention_;
   ResidualBranch self_branch_;
-  AttentionBlock cross_attention_;
+  CrossAttention cross_attention_;
   ResidualBranch cross_branch_;
   FeedForward feed_forward_;
   ResidualBranch feed_forward_branch_;

@@ -42,8 +42,9 @@ class PositionEncoding {
   virtual ~PositionEncoding() = default;
   // Embeddings x(n, dim) with their positions, i32 (n), added.
   virtual Var add_to_embeddings(const Var& x, const Tensor& /*positions*/) const { return x; }
-  // Queries or keys x(n, heads * width), turned by their positions.
-  virtual Var rotate(const Var& x, const Tensor& /*positions*/) const { return x; }
+  // How queries and keys turn, for positions below `positions` in the type of the parameters: data for attention.
+  // Undefined: they do not turn.
+  virtual Rotation rotation(Tape& /*tape*/, DType /*dtype*/, int64_t /*positions*/) const { return {}; }
   // The longest sentence that has positions; a longer one throws.
   virtual int64_t longest() const { return kUnlimited; }
 };
@@ -67,11 +68,10 @@ Tensor segment_positions(const Segments& segments, int offset = 0);
 // Throws "[encoding] ..." unless every position is below `limit`: a table is never clamped.
 void check_positions(const char* encoding, const Tensor& positions, int64_t limit);
 
-// Rows of a batch together with the encoding that turns them; without one they stay as they are.
+// Positions of the rows of a batch, i32 (n), and how queries and keys turn by them.
 struct RowPositions {
-  const PositionEncoding* encoding = nullptr;
   Tensor positions;
-  Var rotate(const Var& x) const { return encoding ? encoding->rotate(x, positions) : x; }
+  Rotation rotation;
 };
 
 }  // namespace gyre

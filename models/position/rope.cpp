@@ -1,6 +1,8 @@
 // Rotary position embedding (Su et al. 2021, eq. 14-16, 34): queries and keys of each head turned by
 // position * theta_j, theta_j = base^(-2j / dims), j = 0 .. dims/2 - 1, so that q_m . k_n depends on m - n.
 // Learnable frequencies are theta plus a trained offset that starts at zero, shared by the layers of a stack.
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "models/position/position.h"
@@ -24,17 +26,24 @@ class Rope final : public PositionEncoding {
       offsets_ = &c.parameters.add(c.name + ".frequency_offsets", {dims / 2}, Init::constant(0), /*decay=*/false);
   }
 
-  Var rotate(const Var& x, const Tensor& positions) const override {
-    Tape& tape = x.tape();
-    Var frequencies = tape.constant(frequencies_.to(x.value().dtype()));
-    if (offsets_) frequencies = add(frequencies, tape.parameter(*offsets_));
-    return rope(x, frequencies, positions, rotary_);
+  Rotation rotation(Tape& tape, DType dtype, int64_t positions) const override {
+    if (offsets_) {
+      const Var frequencies = add(tape.constant(frequencies_.to(dtype)), tape.parameter(*offsets_));
+      return make_rotation(frequencies, positions, rotary_);
+    }
+    if (!angles_ || angles_.dtype() != dtype || angles_.dim(0) < positions) {
+      angles_ =
+          Tensor::empty({int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(positions, 64)))), 2 * rotary_.dims}, dtype);
+      tape.kernels().rotary_angles(angles_, frequencies_, rotary_);
+    }
+    return {rotary_, angles_, {}};
   }
 
  private:
   Rotary rotary_;
   Tensor frequencies_;
   Parameter* offsets_ = nullptr;
+  mutable Tensor angles_;  // of fixed frequencies: all layers and steps share them, longer sentences make them grow
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Every op against PyTorch and other independent implementations: golden/ops.json, written by golden/make_golden.py.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -29,13 +30,16 @@ Var run_rope(const Vars& in, const json& a) {
                       .dims = a["dims"],
                       .pairs = a["half_split"] ? RotaryPairs::half_split : RotaryPairs::interleaved,
                       .magnitude = a["magnitude"]};
-  return rope(in[0], in[1], read_ids(a["positions"]), rotary);
+  const Tensor positions = read_ids(a["positions"]);
+  const auto all = positions.span<int32_t>();
+  return rope(in[0], make_rotation(in[1], *std::max_element(all.begin(), all.end()) + 1, rotary), positions);
 }
 
 Var run_attention(const Vars& in, const json& a) {
   const auto segments = [](const json& lengths) { return Segments::from_lengths(lengths.get<std::vector<int32_t>>()); };
-  return attention(in[0], in[1], in[2], segments(a["query_lengths"]), segments(a["key_lengths"]),
-                   {.heads = a["heads"], .causal = a["causal"]});
+  const AttentionOptions options{.heads = a["heads"], .causal = a["causal"]};
+  if (in.size() == 1) return self_attention(in[0], segments(a["query_lengths"]), options);
+  return attention(in[0], in[1], segments(a["query_lengths"]), segments(a["key_lengths"]), options);
 }
 
 // The op on its inputs, with the attributes `a` of the file.

@@ -45,7 +45,7 @@ TEST_CASE_FIXTURE(Fixture, "dropout rates") {
   CHECK_EQ(message_of([&] { residual_dropout(matrix(1, 1), matrix(1, 1), -0.5); }),
            "[residual_dropout] the rate must be at least 0 and below 1, got -0.5");
   const Segments one = Segments::from_lengths({1});
-  CHECK_EQ(message_of([&] { attention(matrix(1, 1), matrix(1, 1), matrix(1, 1), one, one, {.dropout = 1.5}); }),
+  CHECK_EQ(message_of([&] { attention(matrix(1, 1), matrix(1, 2), one, one, {.dropout = 1.5}); }),
            "[attention] the rate must be at least 0 and below 1, got 1.5");
 }
 
@@ -64,28 +64,36 @@ TEST_CASE_FIXTURE(Fixture, "embedding") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "rope") {
-  CHECK_EQ(message_of([&] { rope(matrix(1, 8), vector(3), ids({0}), {.dims = 7}); }),
-           "[rope] rotary dims must be even, got 7");
-  CHECK_EQ(message_of([&] { rope(matrix(1, 8), vector(3), ids({0}), {.heads = 2, .dims = 6}); }),
+  CHECK_EQ(message_of([&] { make_rotation(vector(3), 9, {.dims = 7}); }), "[rope] rotary dims must be even, got 7");
+  CHECK_EQ(message_of([&] { make_rotation(vector(3), 9, {.dims = 8}); }), "[rope] expected 4 frequencies, got (3)");
+  const Rotation rotation = make_rotation(vector(3), 9, {.heads = 2, .dims = 6});
+  CHECK_EQ(message_of([&] { rope(matrix(1, 8), rotation, ids({0})); }),
            "[rope] rotary dims must be between 2 and the head width 4, got 6");
-  CHECK_EQ(message_of([&] { rope(matrix(1, 8), vector(3), ids({0}), {.dims = 8}); }),
-           "[rope] expected 4 frequencies, got (3)");
-  CHECK_EQ(message_of([&] {
-             rope(matrix(1, 8), vector(4), ids({0, 1}), {.dims = 8});
-           }),
-           "[rope] expected 1 positions, got 2");
+  CHECK_EQ(message_of([&] { rope(matrix(1, 13), rotation, ids({0})); }),
+           "[rope] x must be (n, heads * width) with 2 heads, got (1, 13)");
+  CHECK_EQ(message_of([&] { rope(matrix(1, 12), rotation, ids({0, 1})); }), "[rope] expected 1 positions, got 2");
+  CHECK_EQ(message_of([&] { rope(matrix(1, 12), rotation, ids({9})); }),
+           "[rope] positions must be below the 9 that have angles, got 9");
+  CHECK_EQ(message_of([&] { rope(matrix(1, 12), rotation, ids({-1})); }),
+           "[rope] positions must be below the 9 that have angles, got -1");
 }
 
 TEST_CASE_FIXTURE(Fixture, "attention") {
   const Segments three = Segments::from_lengths({1, 2}), two = Segments::from_lengths({2});
-  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(3, 4), matrix(3, 4), three, three, {.heads = 3}); }),
+  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(3, 8), three, three, {.heads = 3}); }),
            "[attention] the width 4 must be a multiple of the 3 heads");
-  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(3, 4), matrix(3, 2), three, three, {}); }),
-           "[attention] q, k and v must have the same width, got (3, 4), (3, 4), (3, 2)");
-  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(2, 4), matrix(2, 4), three, two, {}); }),
+  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(3, 6), three, three, {}); }),
+           "[attention] expected q(nq,d) and kv(nk,2d), got (3, 4) and (3, 6)");
+  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(2, 8), three, two, {}); }),
            "[attention] expected as many segments of keys as of queries, 2, got 1");
-  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(4, 4), matrix(4, 4), three, three, {}); }),
+  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(4, 8), three, three, {}); }),
            "[attention] the segments cover 3 queries and 3 keys, got 3 and 4");
+  CHECK_EQ(message_of([&] { self_attention(matrix(3, 8), three, {}); }), "[attention] expected qkv(n,3d), got (3, 8)");
+  AttentionOptions options{.heads = 2, .rotation = make_rotation(vector(1), 2, {.dims = 2})};
+  CHECK_EQ(message_of([&] { self_attention(matrix(3, 12), three, options); }),
+           "[rope] expected a rotation of 2 heads, got 1");
+  options.rotation.rotary.heads = 2;
+  CHECK_EQ(message_of([&] { self_attention(matrix(3, 12), three, options); }), "[rope] expected 3 positions, got 0");
 }
 
 TEST_CASE_FIXTURE(Fixture, "losses") {

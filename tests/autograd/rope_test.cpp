@@ -1,6 +1,7 @@
 // What rotary position embedding promises (Su et al. 2021), beyond the rows of the op table.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -25,15 +26,16 @@ Tensor geometric_frequencies(int dims) {
   return Tensor::from<double>({dims / 2}, f);
 }
 
-struct Rotation {
+struct Turned {
   Tensor y, dx, dfrequencies;
 };
 
 // Forward, and backward from the cotangent (default: the output itself).
-Rotation rotate(const Tensor& x, const std::vector<int32_t>& positions, const Rotary& rotary, Tensor cotangent = {}) {
+Turned rotate(const Tensor& x, const std::vector<int32_t>& positions, const Rotary& rotary, Tensor cotangent = {}) {
   Tape tape(cpu_kernels(), {});
   const Var in = tape.leaf(x), frequencies = tape.leaf(geometric_frequencies(rotary.dims));
-  const Var y = rope(in, frequencies, positions_of(positions), rotary);
+  const int32_t longest = *std::max_element(positions.begin(), positions.end()) + 1;
+  const Var y = rope(in, make_rotation(frequencies, longest, rotary), positions_of(positions));
   const Tensor value = y.value();
   tape.backward(y, cotangent ? cotangent : value.clone());
   return {value, tape.gradient(in), tape.gradient(frequencies)};
@@ -46,7 +48,7 @@ double dot(const double* a, const double* b, int64_t n) { return std::inner_prod
 TEST_CASE("rope: backward undoes forward, and norms stay, when the magnitude is 1") {
   const Tensor x = random_rows(5, 16, 0);
   for (RotaryPairs pairs : kLayouts) {
-    const Rotation r = rotate(x, {0, 1, 7, 1000, 3}, {.heads = 2, .dims = 8, .pairs = pairs});
+    const Turned r = rotate(x, {0, 1, 7, 1000, 3}, {.heads = 2, .dims = 8, .pairs = pairs});
     CHECK_LE(relative_error(r.dx, x), 1e-14);
     for (int64_t i = 0; i < 5; ++i) {
       const double *from = x.data<double>() + i * 16, *to = r.y.data<double>() + i * 16;
@@ -57,7 +59,7 @@ TEST_CASE("rope: backward undoes forward, and norms stay, when the magnitude is 
 
 TEST_CASE("rope: with a magnitude m, backward is the transpose and not the inverse: m^2 x") {
   const Tensor x = random_rows(3, 8, 1);
-  const Rotation r = rotate(x, {0, 4, 9}, {.heads = 1, .dims = 8, .magnitude = 1.5});
+  const Turned r = rotate(x, {0, 4, 9}, {.heads = 1, .dims = 8, .magnitude = 1.5});
   Tensor expected = x.clone();
   for (double& v : expected.span<double>()) v *= 2.25;
   CHECK_LE(relative_error(r.dx, expected), 1e-14);
@@ -98,8 +100,8 @@ TEST_CASE("rope: the two layouts agree under the permutation of features") {
   const std::vector<int32_t> positions{2, 0, 11, 5};
   const Rotary interleaved{.heads = kHeads, .dims = kDims, .pairs = RotaryPairs::interleaved};
   const Rotary half_split{.heads = kHeads, .dims = kDims, .pairs = RotaryPairs::half_split};
-  const Rotation a = rotate(x, positions, interleaved, dy);
-  const Rotation b = rotate(permuted(x), positions, half_split, permuted(dy));
+  const Turned a = rotate(x, positions, interleaved, dy);
+  const Turned b = rotate(permuted(x), positions, half_split, permuted(dy));
   CHECK_LE(relative_error(b.y, permuted(a.y)), 1e-15);
   CHECK_LE(relative_error(b.dx, permuted(a.dx)), 1e-15);
   CHECK_LE(relative_error(b.dfrequencies, a.dfrequencies), 1e-14);
@@ -109,7 +111,7 @@ TEST_CASE("rope: the tail beyond the rotated dims passes through, in both passes
   constexpr int64_t kWidth = 7, kDims = 4;
   const Tensor x = random_rows(3, 2 * kWidth, 7), dy = random_rows(3, 2 * kWidth, 8);
   for (RotaryPairs pairs : kLayouts) {
-    const Rotation r = rotate(x, {1, 2, 3}, {.heads = 2, .dims = kDims, .pairs = pairs, .magnitude = 2}, dy);
+    const Turned r = rotate(x, {1, 2, 3}, {.heads = 2, .dims = kDims, .pairs = pairs, .magnitude = 2}, dy);
     for (int64_t i = 0; i < x.size(); ++i) {
       if (i % kWidth < kDims) continue;
       CHECK_EQ(r.y.data<double>()[i], x.data<double>()[i]);
@@ -128,13 +130,14 @@ TEST_CASE("rope: a row's result hangs on its own position alone, wherever it sta
 
 TEST_CASE("rope: in place equals out of place") {
   const Tensor x = random_rows(5, 14, 10), positions = positions_of({0, 3, 1, 9, 2});
-  const Tensor frequencies = geometric_frequencies(4);
+  const Tensor angles = Tensor::empty({10, 8}, DType::f64);
   for (RotaryPairs pairs : kLayouts) {
     const Rotary rotary{.heads = 2, .dims = 4, .pairs = pairs};
     for (bool inverse : {false, true}) {
       const Tensor out = x.like(), in_place = x.clone();
-      cpu_kernels().rope(out, x, positions, frequencies, rotary, inverse);
-      cpu_kernels().rope(in_place, in_place, positions, frequencies, rotary, inverse);
+      cpu_kernels().rotary_angles(angles, geometric_frequencies(4), rotary);
+      cpu_kernels().rope({out}, {x}, positions, angles, rotary, 7, inverse);
+      cpu_kernels().rope({in_place}, {in_place}, positions, angles, rotary, 7, inverse);
       CHECK(same_bits(out, in_place));
     }
   }
@@ -144,7 +147,7 @@ TEST_CASE("rope: the angle's gradient, written out for one pair") {
   // dfrequency = position * (dy2 y1 - dy1 y2)
   const Tensor x = Tensor::from<double>({1, 2}, std::vector<double>{0.3, -1.2});
   const Tensor dy = Tensor::from<double>({1, 2}, std::vector<double>{0.7, 0.4});
-  const Rotation r = rotate(x, {5}, {.heads = 1, .dims = 2}, dy);
+  const Turned r = rotate(x, {5}, {.heads = 1, .dims = 2}, dy);
   const double y1 = 0.3 * std::cos(5.0) + 1.2 * std::sin(5.0), y2 = 0.3 * std::sin(5.0) - 1.2 * std::cos(5.0);
   CHECK_EQ(r.dfrequencies.data<double>()[0], doctest::Approx(5 * (0.4 * y1 - 0.7 * y2)).epsilon(1e-12));
 }

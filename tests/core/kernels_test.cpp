@@ -57,7 +57,7 @@ TEST_CASE("every instruction set gives nearly the same attention, and sees nothi
   for (Kernels* kernels : available_cpu_kernels()) {
     CAPTURE(kernels->name());
     const Tensor out = q.like();
-    kernels->attention(out, lse, q, k, v, segments, segments, shape);
+    kernels->attention(out, lse, {q}, {k}, {v}, segments, segments, shape, {});
     for (int j = 0; j < 14; ++j)
       CHECK(out.data<float>()[j] == doctest::Approx(v.data<float>()[j]));  // one key: its value
     if (first.empty()) first = out.to_vector<float>();
@@ -69,7 +69,7 @@ TEST_CASE("every instruction set gives nearly the same attention, and sees nothi
 TEST_CASE("a query without a visible key gives zeros and minus infinity") {
   const Segments queries = Segments::from_lengths({2}), keys = Segments::from_lengths({0});
   const Tensor q = random_tensor({2, 4}, 1), k = Tensor::empty({0, 4}), out = q.like(), lse = Tensor::empty({1, 2});
-  cpu_kernels().attention(out, lse, q, k, k, queries, keys, {1, 1.0, false, {}});
+  cpu_kernels().attention(out, lse, {q}, {k}, {k}, queries, keys, {1, 1.0, false, {}}, {});
   for (float x : out.span<float>()) CHECK(x == 0);
   for (float x : lse.span<float>()) CHECK(x == -INFINITY);
 }

@@ -123,8 +123,11 @@ TEST_CASE("parameters: names, sharing and initial values") {
     return std::pair(double(*low), double(*high));
   };
   const double glorot = std::sqrt(6.0 / 128);
-  CHECK(range("encoder.layers.0.self_attn.q_proj.weight").second < glorot * std::sqrt(0.5));
-  CHECK(range("encoder.layers.0.self_attn.q_proj.weight").second > glorot * std::sqrt(0.5) * 0.98);
+  for (const char* name : {"encoder.layers.0.self_attn.qkv_proj.weight", "decoder.layers.0.encoder_attn.q_proj.weight",
+                           "decoder.layers.0.encoder_attn.kv_proj.weight"}) {
+    CHECK(range(name).second < glorot * std::sqrt(0.5));
+    CHECK(range(name).second > glorot * std::sqrt(0.5) * 0.98);
+  }
   CHECK(range("encoder.layers.0.self_attn.out_proj.weight").second > glorot * 0.98);
   CHECK(range("encoder.layers.0.fc1.bias") == std::pair(0.0, 0.0));
   CHECK(range("encoder.layer_norm.weight") == std::pair(1.0, 1.0));

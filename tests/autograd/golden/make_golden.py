@@ -91,9 +91,13 @@ def rope_case(name, heads, width, dims, half_split, magnitude, positions):
 
 def attention_case(name, query_lengths, key_lengths, heads, width, causal):
     d, nq, nk = heads * width, sum(query_lengths), sum(key_lengths)
-    inputs = {"q": numbers(nq, d), "k": numbers(nk, d), "v": numbers(nk, d)}
+    q, k, v = numbers(nq, d), numbers(nk, d), numbers(nk, d)
     attributes = dict(query_lengths=query_lengths, key_lengths=key_lengths, heads=heads, causal=causal)
-    return case("attention", name, inputs, lambda q, k, v: attention(q, k, v, **attributes), **attributes)
+    if query_lengths == key_lengths:  # self-attention
+        function = lambda qkv: attention(*qkv.split(d, dim=-1), **attributes)
+        return case("attention", name, {"qkv": torch.cat([q, k, v], dim=-1)}, function, **attributes)
+    function = lambda q, kv: attention(q, *kv.split(d, dim=-1), **attributes)
+    return case("attention", name, {"q": q, "kv": torch.cat([k, v], dim=-1)}, function, **attributes)
 
 
 def cross_entropy_case(name, rows, classes, smoothing, ignore):

@@ -146,7 +146,7 @@ TEST_CASE("hypotheses: best first, log-probabilities add up and are those of the
 }
 
 TEST_CASE("BOS and suppressed ids are never produced, and lengths are limited") {
-  const EncoderDecoder model = lively_model(tests::tiny_config("learned"), 4);
+  const EncoderDecoder model = lively_model(tests::tiny_config("learned"), 6);
   const Sentences sources = random_sources(10, 3);
   DecodeOptions options{.beam_size = 4, .length_penalty = 2, .n_best = 4, .suppressed = {0, 5}};
   options.max_length_factor = 0.5;

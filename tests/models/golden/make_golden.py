@@ -14,8 +14,8 @@ torch.set_default_dtype(torch.float64)
 V, D, FFN, H, LAYERS, EPS, SMOOTHING, BOS, EOS = 11, 8, 12, 2, 2, 1e-5, 0.1, 1, 2
 SOURCES = [[4, 7, 3, 9, 2], [5, 2], [10, 6, 8, 2]]
 TARGETS = [[6, 3, 8], [9, 4, 10, 5, 7], []]
-GRADIENTS = ["embed_tokens.weight", "encoder.layers.0.self_attn.q_proj.weight", "encoder.layers.1.fc1.bias",
-             "decoder.layers.0.self_attn.k_proj.weight", "decoder.layers.1.encoder_attn.k_proj.weight",
+GRADIENTS = ["embed_tokens.weight", "encoder.layers.0.self_attn.qkv_proj.weight", "encoder.layers.1.fc1.bias",
+             "decoder.layers.0.self_attn.qkv_proj.weight", "decoder.layers.1.encoder_attn.kv_proj.weight",
              "decoder.layers.0.encoder_attn_layer_norm.weight", "decoder.layers.1.fc2.bias"]
 
 
@@ -34,13 +34,18 @@ def make_weights():
         draw(name + ".weight", D, mean=1.0)
         draw(name + ".bias", D)
 
+    def join(name, projections):  # one matrix for several projections of the same rows
+        for part in ("weight", "bias"):
+            w[f"{name}.{projections}_proj.{part}"] = torch.cat([w.pop(f"{name}.{p}_proj.{part}") for p in projections])
+
     draw("embed_tokens.weight", V, D)
-    for stack, attentions in (("encoder", ["self_attn"]), ("decoder", ["self_attn", "encoder_attn"])):
+    for stack, attentions in (("encoder", {"self_attn": "qkv"}), ("decoder", {"self_attn": "qkv", "encoder_attn": "kv"})):
         for i in range(LAYERS):
             layer = f"{stack}.layers.{i}"
-            for attention in attentions:
+            for attention, joined in attentions.items():
                 for projection in ("q_proj", "k_proj", "v_proj", "out_proj"):
                     linear(f"{layer}.{attention}.{projection}", D, D)
+                join(f"{layer}.{attention}", joined)
                 norm(f"{layer}.{attention}_layer_norm")
             linear(f"{layer}.fc1", FFN, D)
             linear(f"{layer}.fc2", D, FFN)
@@ -78,7 +83,11 @@ class Model:
 
     def attention(self, x, memory, name, causal):
         split = lambda t: t.reshape(len(t), H, D // H)
-        q, k, v = (split(self.linear(s, f"{name}.{p}_proj")) for s, p in ((x, "q"), (memory, "k"), (memory, "v")))
+        if name.endswith("self_attn"):
+            q, k, v = map(split, self.linear(x, f"{name}.qkv_proj").chunk(3, dim=-1))
+        else:
+            q = split(self.linear(x, f"{name}.q_proj"))
+            k, v = map(split, self.linear(memory, f"{name}.kv_proj").chunk(2, dim=-1))
         if self.position == "rope" and name.endswith("self_attn"):
             q, k = self.rotate(q), self.rotate(k)
         scores = torch.einsum("qhc,khc->hqk", q, k) / math.sqrt(D // H)

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/random.h"
@@ -28,7 +29,12 @@ struct Made {
   }
   Tensor rotate(const Tensor& x, const std::vector<int32_t>& positions) {
     Tape tape(cpu_kernels(), {.record = false});
-    return encoding->rotate(tape.constant(x), positions_of(positions)).value();
+    return turn(tape, x, positions).value();
+  }
+  Var turn(Tape& tape, const Tensor& x, const std::vector<int32_t>& positions) const {
+    const int32_t longest = *std::max_element(positions.begin(), positions.end()) + 1;
+    const Rotation rotation = encoding->rotation(tape, DType::f64, longest);
+    return rotation ? rope(tape.constant(x), rotation, positions_of(positions)) : tape.constant(x);
   }
   Tensor add(const Tensor& x, const std::vector<int32_t>& positions) {
     Tape tape(cpu_kernels(), {.record = false});
@@ -87,13 +93,24 @@ TEST_CASE("rope: partial rotation leaves the rest of each head; position 0 is th
   }
 }
 
+TEST_CASE("rope: the angles of fixed frequencies are computed once and grow with the sentences") {
+  Made rope({.encoding = "rope"});
+  Tape tape(cpu_kernels(), {});
+  const Tensor first = rope.encoding->rotation(tape, DType::f32, 5).angles;
+  CHECK(first.dim(0) >= 5);
+  CHECK(rope.encoding->rotation(tape, DType::f32, first.dim(0)).angles.shares_storage(first));
+  const Tensor longer = rope.encoding->rotation(tape, DType::f32, first.dim(0) + 1).angles;
+  CHECK(longer.dim(0) > first.dim(0));
+  CHECK(longer.slice(0, first.dim(0)).to_vector<float>() == first.to_vector<float>());
+}
+
 TEST_CASE("rope: learnable frequencies start at the fixed ones and have a gradient") {
   Made fixed({.encoding = "rope"}), learnable({.encoding = "rope", .rope_learnable = true});
   const Tensor x = random_rows(3, 1);
   CHECK(fixed.rotate(x, {0, 4, 9}).to_vector<double>() == learnable.rotate(x, {0, 4, 9}).to_vector<double>());
   REQUIRE(learnable.parameters.count() == 1);
   Tape tape(cpu_kernels(), {});
-  const Var y = learnable.encoding->rotate(tape.constant(x), positions_of({0, 4, 9}));
+  const Var y = learnable.turn(tape, x, {0, 4, 9});
   tape.backward(y, random_rows(3, 2));
   for (double g : learnable.parameters[0].gradient.to_vector<double>()) CHECK(std::abs(g) > 1e-6);
 }

@@ -1,0 +1,128 @@
+// Softmax down the columns of a chunk: lane l is one query, vector j its score with key j. Powers of two are cheaper
+// than those of e: scores are multiplied by log2(e) together with their scale.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+#include "core/cpu/small_gemm.h"
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+
+// 2^x for x in [-126, 127], 0 or nearly so below: x = n + f, |f| <= 1/2. 2^f is a minimax polynomial of relative error
+// 2e-9; n, in the low bits of x + 1.5 * 2^23, is added to the exponent.
+template <class V>
+inline V power_of_two(V x) {
+  if constexpr (sizeof(x[0]) == sizeof(double)) {  // for gradient checks
+    for (size_t i = 0; i < sizeof(V) / sizeof(double); ++i) x[i] = std::exp2(x[i]);
+    return x;
+  } else {
+    using Bits = typename VectorOf<int32_t>::type;
+    x = x > -126.0f ? x : V{} - 126.0f;
+    x = x < 127.0f ? x : V{} + 127.0f;
+    const V shifted = x + 12582912.0f, f = x - (shifted - 12582912.0f);
+    V p = f * 0.00015345812f + 0.0013399931f;
+    p = p * f + 0.009618489f;
+    p = p * f + 0.055503286f;
+    p = p * f + 0.24022646f;
+    p = p * f + 0.6931472f;
+    p = p * f + 1.0f;
+    return (V)((Bits)p + ((Bits)shifted << 23));
+  }
+}
+
+// log2(x) for x >= 1, within a few units in the last place: x = 2^n m, m in [sqrt(1/2), sqrt(2));
+// ln m = 2 artanh s, s = (m - 1) / (m + 1).
+template <class V>
+inline V logarithm_of_two(V x) {
+  if constexpr (sizeof(x[0]) == sizeof(double)) {
+    for (size_t i = 0; i < sizeof(V) / sizeof(double); ++i) x[i] = std::log2(x[i]);
+    return x;
+  } else {
+    using Bits = typename VectorOf<int32_t>::type;
+    constexpr int32_t root_half = 0x3F3504F3;  // sqrt(1/2)
+    const Bits n = ((Bits)x - root_half) >> 23;
+    const V m = (V)((Bits)x - (n << 23)), s = (m - 1.0f) / (m + 1.0f), t = s * s;
+    const V series = ((t * (1.0f / 7) + 1.0f / 5) * t + 1.0f / 3) * t + 1.0f;
+    return __builtin_convertvector(n, V) + s * series * float(2 / std::numbers::ln2);
+  }
+}
+
+// Which keys the lanes of a chunk see.
+template <class T>
+struct VisibleKeys {
+  int64_t seen;     // vectors of the chunk
+  int64_t all_see;  // the first of them count for every lane
+  int64_t edge;     // beyond: lane l sees keys below l + edge
+
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  using Mask = typename VectorOf<Index>::type;
+
+  Mask lanes(int64_t key) const { return Index(key - edge) < lane_numbers(std::make_index_sequence<kLanes<T>>()); }
+
+ private:
+  template <size_t... I>
+  static Mask lane_numbers(std::index_sequence<I...>) {
+    return Mask{Index(I)...};
+  }
+};
+
+// What is left of the scores of a chunk, per lane.
+template <class T>
+struct LaneSums {
+  typename VectorOf<T>::type inverse;  // 1 / the sum of the weights; 0 where nothing is seen
+  typename VectorOf<T>::type lse;      // log-sum-exp of scale * scores, natural; -infinity where nothing is seen
+};
+
+// Scores become weights, not yet divided by their sum: exp(scale * (s - the lane's largest)).
+template <class T>
+LaneSums<T> softmax_lanes(typename VectorOf<T>::type* scores, const VisibleKeys<T>& keys, T scale) {
+  using V = typename VectorOf<T>::type;
+  const T factor = scale * T(std::numbers::log2e);
+  const V nothing = V{} - std::numeric_limits<T>::infinity();
+  V largest = nothing;
+  for (int64_t j = 0; j < keys.all_see; ++j) largest = scores[j] > largest ? scores[j] : largest;
+  for (int64_t j = keys.all_see; j < keys.seen; ++j) {
+    const V s = keys.lanes(j) ? scores[j] : nothing;
+    largest = s > largest ? s : largest;
+  }
+  const V shift = largest * factor;
+  V sum{};
+  for (int64_t j = 0; j < keys.all_see; ++j) sum += scores[j] = power_of_two<V>(scores[j] * factor - shift);
+  for (int64_t j = keys.all_see; j < keys.seen; ++j) {
+    const V weight = power_of_two<V>(scores[j] * factor - shift);
+    sum += scores[j] = keys.lanes(j) ? weight : V{};
+  }
+  const V lse = (shift + logarithm_of_two<V>(sum)) * T(std::numbers::ln2);
+  return {sum > T(0) ? T(1) / sum : V{}, sum > T(0) ? lse : nothing};
+}
+
+// Scores become weights m p and dweights become scale p (m dp - D), D the lane's sum of p m dp; p is computed again
+// from lse. m: the factors of dropout, or null.
+template <class T>
+void softmax_lanes_backward(typename VectorOf<T>::type* scores, typename VectorOf<T>::type* dweights,
+                            const typename VectorOf<T>::type* factors, const VisibleKeys<T>& keys, T scale,
+                            typename VectorOf<T>::type lse) {
+  using V = typename VectorOf<T>::type;
+  const T factor = scale * T(std::numbers::log2e);
+  const V shift = lse * T(std::numbers::log2e);
+  V sum{};
+  const auto weigh = [&](int64_t j, V weight) {
+    if (factors) dweights[j] *= factors[j];
+    sum += weight * dweights[j];
+    scores[j] = weight;
+  };
+  for (int64_t j = 0; j < keys.all_see; ++j) weigh(j, power_of_two<V>(scores[j] * factor - shift));
+  for (int64_t j = keys.all_see; j < keys.seen; ++j) {
+    const V weight = power_of_two<V>(scores[j] * factor - shift);
+    weigh(j, keys.lanes(j) ? weight : V{});
+  }
+  for (int64_t j = 0; j < keys.seen; ++j) {
+    dweights[j] = scale * scores[j] * (dweights[j] - sum);
+    if (factors) scores[j] *= factors[j];
+  }
+}
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE
