@@ -18,7 +18,7 @@ void Profile::restart() { last_ = clock_(); }
 void Profile::mark(std::string_view name) {
   Row& r = row(name);
   ++r.calls;
-  r.forward_seconds += lap();
+  r.outside_seconds += lap();
 }
 
 void Profile::on_record(const Tape& tape, int node) {
@@ -29,7 +29,7 @@ void Profile::on_record(const Tape& tape, int node) {
   r.forward_seconds += lap();
 }
 
-void Profile::before_backward(const Tape&, int) { row(kOther).backward_seconds += lap(); }
+void Profile::before_backward(const Tape&, int) { row(kOther).outside_seconds += lap(); }
 
 void Profile::after_backward(const Tape& tape, int node) {
   row(tape.nodes()[size_t(node)].name()).backward_seconds += lap();

@@ -22,8 +22,9 @@ class Profile final : public TapeObserver {
     std::string name;  // of an op, or what mark() said
     int64_t calls = 0;
     double forward_seconds = 0, backward_seconds = 0;
-    double flops = 0;  // of the forward pass (Op::flops)
-    double seconds() const { return forward_seconds + backward_seconds; }
+    double outside_seconds = 0;  // of what is no op
+    double flops = 0;            // of the forward pass (Op::flops)
+    double seconds() const { return forward_seconds + backward_seconds + outside_seconds; }
   };
   // What the tape does around the ops' backward: adding gradients up, freeing what was saved, other observers.
   static constexpr std::string_view kOther = "other";

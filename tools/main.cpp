@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
     add_checkpoint_commands(program);
     add_gradcheck_command(program);
     add_plot_command(program);
+    add_bench_commands(program);
     return program.run(argc, argv);
   } catch (const gyre::UsageError& error) {
     std::cerr << "gyre: " << error.what() << '\n';

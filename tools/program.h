@@ -48,5 +48,6 @@ void add_average_command(Program& program);
 void add_gradcheck_command(Program& program);
 void add_plot_command(Program& program);
 void add_checkpoint_commands(Program& program);
+void add_bench_commands(Program& program);
 
 }  // namespace gyre

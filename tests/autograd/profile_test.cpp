@@ -45,8 +45,8 @@ TEST_CASE("profile: each moment of a step belongs to one row") {
   CHECK(row(rows, "gelu").calls == 1);
   CHECK(row(rows, "gelu").seconds() == 2);
   CHECK(row(rows, "gelu").flops == 0);
-  CHECK(row(rows, Profile::kOther).backward_seconds == 3);  // before each of three backwards
-  CHECK(row(rows, "before").seconds() == 1);
+  CHECK(row(rows, Profile::kOther).outside_seconds == 3);  // before each of three backwards
+  CHECK(row(rows, "before").outside_seconds == 1);
   CHECK(row(rows, "after").calls == 1);
   CHECK(rows.front().name == "linear");
 

@@ -57,6 +57,35 @@ build/gyre checkpoint info --model run/ --checkpoint last --json | contains '"up
 
 build/gyre gradcheck --op rope --json | contains '^\{"passed":true' || fail "gradcheck"
 build/gyre gradcheck --op all > gradcheck.txt || { cat gradcheck.txt >&2; fail "gradcheck of all ops"; }
+
+# Benches: every figure is a number above zero, and the share is that of the measured limit.
+field() { grep -oE "\"$1\":[0-9.e+-]+" bench.json | head -n 1 | cut -d: -f2; }
+bench() { # bench WORDS... : FIELD...
+  local words=() name
+  while [ "$1" != : ]; do
+    words+=("$1")
+    shift
+  done
+  shift
+  build/gyre bench "${words[@]}" --json > bench.json || fail "bench ${words[*]}"
+  for name in gflops limit_gflops share "$@"; do
+    awk -v x="$(field "$name")" 'BEGIN { exit !(x > 0) }' || fail "bench ${words[*]}: $name in $(cat bench.json)"
+  done
+  awk -v g="$(field gflops)" -v l="$(field limit_gflops)" -v s="$(field share)" \
+    'BEGIN { d = s * l / g - 1; exit !(d < 1e-3 && d > -1e-3) }' || fail "bench ${words[*]}: the share in $(cat bench.json)"
+  echo "ok: bench ${words[*]}"
+}
+bench step --preset multi30k-tiny --text train --steps 2 --profile : tokens_per_second step_ms peak_rss_mb forward_ms
+same "the batches of the bench" "$(grep -o 'lengths of train.en and .de' bench.json)" 'lengths of train.en and .de'
+for name in linear attention optimizer; do contains "\"name\":\"$name\"" < bench.json || fail "no $name in the profile"; done
+bench step --preset mlm-small --steps 1 : tokens_per_second step_ms peak_rss_mb
+bench ops --preset multi30k-tiny --steps 1 : gbytes limit_gbytes memory_share forward_ms
+bench gemm --preset multi30k-tiny --steps 1 : forward_gflops dinput_gflops dweight_gflops
+bench decode --text train --sentences 20 --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
+bench decode --model run/ --input test.en --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
+build/gyre bench gemm --preset multi30k-tiny --steps 1 --threads 1 > bench.txt
+check "a table and a fact a line" grep -q '^limit_gflops: [0-9]' bench.txt
+
 build/gyre plot --model run/ store/ --output curve.png
 same "the picture is a PNG" "$(head -c 4 curve.png | tail -c 3)" PNG
 build/gyre --version | contains '^gyre [0-9]' || fail "--version"

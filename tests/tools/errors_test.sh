@@ -21,6 +21,11 @@ rejects 2 "--after: .*got '3x'" small_train --model bad --after 3x
 printf 'seed = 1\nlern-rate = 1\n' > wrong.toml
 rejects 2 '^gyre: wrong.toml:2: unknown option lern-rate; did you mean learn-rate\?$' small_train --model bad --config wrong.toml
 rejects 2 'none.toml: no such configuration file' small_train --model bad --config none.toml
+rejects 2 '--precision bf16 is not available in this build' "$GYRE" bench step --precision bf16
+rejects 2 '--preset: expected one of .*did you mean nmt-base' "$GYRE" bench step --preset nmt-bas
+rejects 2 '--text would have no effect: --preset is mlm-small' "$GYRE" bench step --preset mlm-small --text train
+rejects 2 '--model and --input go together' "$GYRE" bench decode --model run
+rejects 2 '--steps: expected at least 1, got 0' "$GYRE" bench ops --steps 0
 [ ! -e bad ] || fail "a wrong call left a run directory"
 
 # Files: status 1, the line names them, and nothing stands under the final name.
@@ -35,6 +40,7 @@ echo green >> plus.en
 rejects 1 'latin.de:401' "$GYRE" data build --vocab vocab.model --source plus.en --target latin.de --output new.tok
 rejects 1 'missing.model' "$GYRE" translate --model run --vocab missing.model
 rejects 1 'nowhere' "$GYRE" translate --model nowhere
+rejects 1 'missing.en' "$GYRE" bench step --preset multi30k-tiny --text missing --steps 1
 rejects 1 'missing.de' "$GYRE" evaluate bleu --reference missing.de
 rejects 1 'lines' "$GYRE" evaluate bleu --reference short.de --input test.de
 rejects 1 'latin.de:401: not UTF-8' "$GYRE" translate --model run --input latin.de --output new.de

@@ -1,0 +1,104 @@
+#include "tools/bench/decode.h"
+
+#include <memory>
+
+#include "core/machine_limits.h"
+#include "core/random.h"
+#include "models/decode/translate.h"
+#include "tools/bench/figures.h"
+#include "tools/bench/text_lengths.h"
+#include "tools/lines.h"
+#include "tools/trained_model.h"
+#include "train/decoding.h"
+#include "train/stopwatch.h"
+
+namespace gyre {
+namespace {
+
+struct Workload {
+  std::string text;
+  std::shared_ptr<const EncoderDecoder> model;
+  std::vector<std::vector<int32_t>> sources;
+  DecodeOptions options;
+};
+
+std::shared_ptr<const EncoderDecoder> random_model(int32_t eos) {
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
+  config.vocab_size = 10000;
+  config.norm = NormPlacement::pre;
+  auto model = std::make_shared<EncoderDecoder>(config);
+  model->parameters().allocate(1);
+  // The EOS scores 0, of 10,000 random scores about the middle.
+  model->parameters().find("embed_tokens.weight")->value.slice(eos, eos + 1).zero();
+  return model;
+}
+
+Workload random_workload(const DecodeBench& bench) {
+  Workload work;
+  work.options.max_length_extra = 0;
+  work.options.max_length_factor = 1;
+  work.model = random_model(work.options.eos);
+  std::vector<PairLengths> lengths = read_lengths(bench.text);
+  lengths.resize(std::min(lengths.size(), size_t(bench.sentences)));
+  RandomStream random(1, 0);
+  for (const PairLengths& pair : lengths) {
+    std::vector<int32_t>& source = work.sources.emplace_back();
+    for (int i = 1; i < pair.source; ++i) source.push_back(int32_t(4 + random.below(9996)));
+    source.push_back(work.options.eos);
+  }
+  work.text = "transformer-tiny with random weights, " + describe_text(bench.text);
+  return work;
+}
+
+Workload trained_workload(const DecodeBench& bench) {
+  TrainedModel trained = load_trained_model(bench.model, "", {});
+  Workload work;
+  set_vocabulary(work.options, *trained.vocabulary);
+  for (const std::string& line : read_lines(bench.input)) {
+    std::vector<int32_t> ids = trained.vocabulary->encode(line);
+    if (ids.empty()) continue;
+    ids.push_back(work.options.eos);
+    work.sources.push_back(std::move(ids));
+    if (int(work.sources.size()) == bench.sentences) break;
+  }
+  require(!work.sources.empty(), "[bench] ", bench.input.string(), " has no sentence");
+  work.model = std::move(trained.model);
+  work.text = bench.model.string() + " on " + bench.input.string();
+  return work;
+}
+
+}  // namespace
+
+DecodeReport run_decode_bench(const DecodeBench& bench) {
+  const double limit = measure_sgemm(threads());
+  reset_peak_rss();
+  Workload work = bench.model.empty() ? random_workload(bench) : trained_workload(bench);
+  work.options.beam_size = bench.beam_size;
+  DecodeReport report{.workload = work.text, .sentences = work.sources.size()};
+  std::vector<double> seconds;
+  double flops = 0;
+  for (int i = 0; i <= bench.repetitions; ++i) {
+    flops = report.output_tokens = 0;
+    const Stopwatch watch;
+    const auto results = translate(*work.model, cpu_kernels(), work.sources, work.options, {}, {}, &flops);
+    if (i > 0) seconds.push_back(watch.seconds());  // the first warms up
+    for (const auto& hypotheses : results) report.output_tokens += double(hypotheses.front().ids.size() + 1);
+  }
+  report.seconds = median(seconds);
+  report.flops = flops / report.seconds;
+  report.peak_rss_mb = peak_rss_mb();
+  report.limit_flops = std::max(limit, measure_sgemm(threads()));
+  return report;
+}
+
+nlohmann::ordered_json to_json(const DecodeReport& report) {
+  nlohmann::ordered_json facts{{"workload", report.workload},
+                               {"sentences", report.sentences},
+                               {"sentences_per_second", rounded(double(report.sentences) / report.seconds)},
+                               {"tokens_per_second", rounded(report.output_tokens / report.seconds)}};
+  add_rate(facts, report.flops, report.limit_flops);
+  facts["peak_rss_mb"] = rounded(report.peak_rss_mb);
+  return facts;
+}
+
+}  // namespace gyre

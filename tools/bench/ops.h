@@ -1,0 +1,49 @@
+// gyre bench ops: every fused op at the shapes of the presets, forward and backward through the tape, and the passes of
+// the optimizer. Ops that are products are measured against the machine's sgemm, the others against its memory: what
+// lies in the caches can be faster than that.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/tape.h"
+#include "tools/bench/preset_shapes.h"
+
+namespace gyre {
+
+// One op at one shape. A new op is a row of op_benches().
+struct OpBench {
+  struct Input {
+    Shape shape;
+    bool parameter = false;  // its gradient adds to an arena
+  };
+  using Run = std::function<Var(Tape& tape, const std::vector<Var>& inputs)>;
+
+  std::string preset, op, shape;
+  std::vector<Input> inputs;
+  Run run;
+  // Numbers that forward and backward read or write at least once; 0: a product, whose FLOPs are what counts.
+  double numbers = 0;
+  // In place of an op: a pass over flat buffers, all of the inputs' shape.
+  std::function<void(const std::vector<Tensor>& buffers)> pass{};
+};
+std::vector<OpBench> op_benches(const PresetShape& shape);
+
+struct OpRow {
+  std::string preset, op, shape;
+  double forward_seconds, backward_seconds;  // medians
+  double work;                               // FLOPs or bytes of both
+  bool product;
+};
+
+struct OpReport {
+  std::vector<OpRow> rows;
+  double limit_flops = 0, limit_bytes = 0;  // a second
+};
+
+// preset: or "all". repetitions: of each op.
+OpReport run_op_bench(const std::string& preset, int repetitions);
+void print_ops(const OpReport& report, bool json);
+
+}  // namespace gyre

@@ -1,0 +1,154 @@
+#include "tools/bench/step.h"
+
+#include <cstdio>
+#include <numeric>
+
+#include "core/machine_limits.h"
+#include "tools/bench/figures.h"
+#include "tools/bench/step_workload.h"
+#include "train/optimizer.h"
+#include "train/stopwatch.h"
+
+namespace gyre {
+namespace {
+
+constexpr int kWarmUp = 2;
+constexpr double kForwardAndBackward = 3;  // times the FLOPs of forward
+
+struct StepCost {
+  double seconds, flops;
+  int64_t tokens;
+};
+
+class StepRunner {
+ public:
+  explicit StepRunner(StepWorkload& work)
+      : work_(work), optimizer_(work.parameters(), cpu_kernels(), work.optimizer()) {}
+
+  void attach(Profile& profile) { profile_ = &profile; }
+
+  StepCost run(uint64_t number) {
+    const Stopwatch watch;
+    if (profile_) profile_->restart();
+    const int64_t tokens = work_.draw(number);
+    mark("make the batch");
+    work_.parameters().gradients().zero();
+    mark("zero the gradients");
+    const auto [flops, targets] = forward_and_backward(number);
+    mark(Profile::kOther);  // freeing the tape
+    optimizer_.update(double(targets));
+    mark("optimizer");
+    return {watch.seconds(), kForwardAndBackward * flops, tokens};
+  }
+
+ private:
+  std::pair<double, int64_t> forward_and_backward(uint64_t number) {
+    Tape tape(cpu_kernels(), {.record = true, .training = true, .seed = number});
+    if (profile_) tape.add_observer(*profile_);
+    const LossResult result = work_.loss(tape);
+    tape.backward(result.loss);
+    return {tape.flops(), result.sums.tokens};
+  }
+
+  void mark(std::string_view name) {
+    if (profile_) profile_->mark(name);
+  }
+
+  StepWorkload& work_;
+  Profile* profile_ = nullptr;
+  Optimizer optimizer_;
+};
+
+// The rows of one step.
+std::vector<Profile::Row> per_step(std::vector<Profile::Row> rows, int steps) {
+  for (Profile::Row& row : rows) {
+    row.calls /= steps;
+    for (double* sum : {&row.forward_seconds, &row.backward_seconds, &row.outside_seconds, &row.flops}) *sum /= steps;
+  }
+  return rows;
+}
+
+// Of forward and backward together.
+double rate(const Profile::Row& row) { return row.seconds() > 0 ? kForwardAndBackward * row.flops / row.seconds() : 0; }
+
+}  // namespace
+
+StepReport run_step_bench(const StepBench& bench) {
+  const double limit = measure_sgemm(threads());
+  reset_peak_rss();
+  const std::unique_ptr<StepWorkload> work = make_step_workload(bench.preset, bench.text);
+  StepRunner runner(*work);
+  for (int i = 0; i < kWarmUp; ++i) runner.run(uint64_t(i));
+
+  Profile profile;
+  if (bench.profile) runner.attach(profile);
+  std::vector<double> seconds;
+  StepCost total{};
+  for (int i = 0; i < bench.steps; ++i) {
+    const StepCost cost = runner.run(uint64_t(kWarmUp + i));
+    seconds.push_back(cost.seconds);
+    total.seconds += cost.seconds;
+    total.flops += cost.flops;
+    total.tokens += cost.tokens;
+  }
+
+  StepReport report;
+  report.step_seconds = median(seconds);
+  report.mean_seconds = total.seconds / bench.steps;
+  const double divisor = work->varies() ? total.seconds : report.step_seconds * bench.steps;
+  report.tokens_per_second = double(total.tokens) / divisor;
+  report.flops = total.flops / divisor;
+  report.peak_rss_mb = peak_rss_mb();
+  report.parameters = work->parameters().elements();
+  report.batches = work->batches();
+  if (bench.profile) report.profile = per_step(profile.rows(), bench.steps);
+  report.limit_flops = std::max(limit, measure_sgemm(threads()));
+  return report;
+}
+
+nlohmann::ordered_json to_json(const StepReport& report) {
+  nlohmann::ordered_json facts{{"batches", report.batches},
+                               {"parameters", report.parameters},
+                               {"tokens_per_second", rounded(report.tokens_per_second)},
+                               {"step_ms", rounded(1e3 * report.step_seconds)}};
+  add_rate(facts, report.flops, report.limit_flops);
+  facts["peak_rss_mb"] = rounded(report.peak_rss_mb);
+  return facts;
+}
+
+nlohmann::ordered_json profile_json(const StepReport& report) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Profile::Row& row : report.profile)
+    rows.push_back({{"name", row.name},
+                    {"calls", row.calls},
+                    {"forward_ms", rounded(1e3 * row.forward_seconds)},
+                    {"backward_ms", rounded(1e3 * row.backward_seconds)},
+                    {"ms", rounded(1e3 * row.seconds())},
+                    {"gflops", rounded(rate(row) / 1e9)},
+                    {"share", rounded(row.seconds() / report.mean_seconds)}});
+  return rows;
+}
+
+void print_profile(const StepReport& report) {
+  std::printf("\n%-20s %6s %12s %12s %9s %9s %7s\n", "one step", "calls", "forward ms", "backward ms", "ms", "GFLOP/s",
+              "share");
+  const auto line = [&](const Profile::Row& row) {
+    char gflops[32] = "";  // of products
+    if (row.flops > 0) std::snprintf(gflops, sizeof gflops, "%.1f", rate(row) / 1e9);
+    std::printf("%-20s %6lld %12.2f %12.2f %9.2f %9s %6.1f%%\n", row.name.c_str(), static_cast<long long>(row.calls),
+                1e3 * row.forward_seconds, 1e3 * row.backward_seconds, 1e3 * row.seconds(), gflops,
+                100 * row.seconds() / report.mean_seconds);
+  };
+  Profile::Row sum{.name = "sum"};
+  for (const Profile::Row& row : report.profile) {
+    line(row);
+    sum.calls += row.calls;
+    sum.forward_seconds += row.forward_seconds;
+    sum.backward_seconds += row.backward_seconds;
+    sum.outside_seconds += row.outside_seconds;
+    sum.flops += row.flops;
+  }
+  line(sum);
+}
+
+}  // namespace gyre

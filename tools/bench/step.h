@@ -1,0 +1,41 @@
+// gyre bench step: whole training steps of a workload - batch, forward, backward, optimizer - on this process alone.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "autograd/profile.h"
+#include "core/file.h"
+
+namespace gyre {
+
+struct StepBench {
+  std::string preset = "nmt-base";
+  Path text;  // PREFIX for multi30k-tiny
+  int steps = 10;
+  bool profile = false;
+};
+
+struct StepReport {
+  double tokens_per_second = 0;
+  double step_seconds = 0;  // the median
+  double flops = 0;         // a second
+  double limit_flops = 0;
+  double peak_rss_mb = 0;
+  int64_t parameters = 0;
+  std::string batches;
+  double mean_seconds = 0;              // what the profile adds up to
+  std::vector<Profile::Row> profile{};  // of one step, when it was asked for
+};
+
+// Two steps warm up; the limit is measured before and after. Throughput is that of the median step, or of all steps
+// together where batches differ in size. FLOPs are the model's own: backward counts twice forward.
+StepReport run_step_bench(const StepBench& bench);
+
+nlohmann::ordered_json to_json(const StepReport& report);
+// Where the time of a step goes, a row per op; share is of the step.
+nlohmann::ordered_json profile_json(const StepReport& report);
+void print_profile(const StepReport& report);
+
+}  // namespace gyre

@@ -1,0 +1,149 @@
+#include "tools/bench/step_workload.h"
+
+#include "core/random.h"
+#include "models/encoder_decoder.h"
+#include "models/encoder_only.h"
+#include "tools/bench/text_lengths.h"
+#include "train/pair_input.h"
+
+namespace gyre {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+constexpr int32_t kBos = 1, kEos = 2, kMask = 3, kFirstWord = 4;
+
+int32_t random_word(RandomStream& random, int64_t vocabulary) {
+  return kFirstWord + int32_t(random.below(uint64_t(vocabulary - kFirstWord)));
+}
+
+OptimizerOptions constant_rate(const std::string& kind, double beta2) {
+  OptimizerOptions o;
+  o.kind = kind;
+  o.learning_rate = 1e-4;
+  o.beta2 = beta2;
+  o.clip_norm = 1;
+  o.schedule = "constant";
+  o.warmup = 0;
+  return o;
+}
+
+class Translation final : public StepWorkload {
+ public:
+  Translation(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer, std::vector<TokenBatch> batches,
+              std::string text)
+      : model_(config), batches_(std::move(batches)), text_(std::move(text)) {
+    optimizer_ = optimizer;
+    model_.parameters().allocate(kSeed);
+  }
+
+  Parameters& parameters() override { return model_.parameters(); }
+  std::string batches() const override { return text_; }
+  bool varies() const override { return batches_.size() > 1; }
+
+  int64_t draw(uint64_t step) override {
+    RandomStream random(kSeed, step);
+    PairPacker packer(kBos, kEos);
+    std::vector<int32_t> source, target;
+    for (const PairLengths& lengths : batches_[step % batches_.size()]) {
+      source.resize(size_t(lengths.source - 1));  // without the end of the sentence
+      target.resize(size_t(lengths.target - 1));
+      for (std::vector<int32_t>* side : {&source, &target})
+        for (int32_t& id : *side) id = random_word(random, model_.config().vocab_size);
+      packer.add(source, target);
+    }
+    batch_ = pair_input(packer.finish());
+    return batch_.source.tokens() + batch_.target.tokens();
+  }
+
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_, 0.1); }
+
+ private:
+  EncoderDecoder model_;
+  std::vector<TokenBatch> batches_;
+  std::string text_;
+  PairInput batch_;
+};
+
+class MaskedLanguage final : public StepWorkload {
+ public:
+  explicit MaskedLanguage(const EncoderOnlyConfig& config) : model_(config) {
+    optimizer_ = constant_rate("adamw", 0.999);
+    optimizer_.weight_decay = 0.01;
+    model_.parameters().allocate(kSeed);
+  }
+
+  Parameters& parameters() override { return model_.parameters(); }
+  std::string batches() const override { return "16 segments of 256 random tokens, 15 % of them masked"; }
+  bool varies() const override { return false; }
+
+  int64_t draw(uint64_t step) override {
+    RandomStream random(kSeed, step);
+    std::vector<int32_t> ids, rows, targets;
+    for (int32_t row = 0; row < kSegments * kLength; ++row) {
+      ids.push_back(random_word(random, model_.config().vocab_size));
+      if (random.uniform() >= 0.15) continue;
+      rows.push_back(row);
+      targets.push_back(ids.back());
+      ids.back() = kMask;
+    }
+    const auto tensor = [](const std::vector<int32_t>& v) { return Tensor::from({int64_t(v.size())}, v); };
+    batch_ = {tensor(ids), Segments::from_lengths(std::vector<int32_t>(kSegments, kLength)), tensor(rows),
+              tensor(targets)};
+    return kSegments * kLength;
+  }
+
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
+
+ private:
+  static constexpr int32_t kSegments = 16, kLength = 256;
+  EncoderOnly model_;
+  MaskedInput batch_;
+};
+
+std::unique_ptr<StepWorkload> mlm_small(const Path&) {
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
+  config.vocab_size = 8192;
+  return std::make_unique<MaskedLanguage>(config);
+}
+
+std::unique_ptr<StepWorkload> nmt_base(const Path&) {
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-base");
+  config.vocab_size = 32768;
+  const TokenBatch pairs(16, {32, 32});
+  return std::make_unique<Translation>(config, constant_rate("adam", 0.98), std::vector<TokenBatch>(1, pairs),
+                                       "16 pairs of 32 + 32 random tokens");
+}
+
+std::unique_ptr<StepWorkload> multi30k_tiny(const Path& text) {
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
+  config.vocab_size = 10000;
+  config.norm = NormPlacement::pre;
+  config.dropout = 0.3;
+  OptimizerOptions optimizer;
+  optimizer.learning_rate = 4e-3;
+  optimizer.warmup = 1000;
+  optimizer.ema = 0.999;
+  return std::make_unique<Translation>(config, optimizer, token_batches(read_lengths(text)),
+                                       "random tokens, " + describe_text(text));
+}
+
+constexpr struct {
+  const char* name;
+  std::unique_ptr<StepWorkload> (*make)(const Path& text);
+} kPresets[] = {{"mlm-small", mlm_small}, {"nmt-base", nmt_base}, {"multi30k-tiny", multi30k_tiny}};
+
+}  // namespace
+
+std::vector<std::string> step_presets() {
+  std::vector<std::string> names;
+  for (const auto& preset : kPresets) names.emplace_back(preset.name);
+  return names;
+}
+
+std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const Path& text) {
+  for (const auto& known : kPresets)
+    if (preset == known.name) return known.make(text);
+  throw Error("[bench] there is no preset ", preset);
+}
+
+}  // namespace gyre

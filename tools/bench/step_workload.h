@@ -1,0 +1,41 @@
+// The training workloads of `gyre bench step`: a model, how it is trained, and batches of random tokens.
+//   mlm-small      encoder-only, d 256, 4 heads, ffn 1024, 4 layers, 8192 pieces; 16 segments of 256 tokens, 15 %
+//   masked nmt-base       transformer-base, post-norm, 32768 pieces; 16 pairs of 32 + 32 tokens multi30k-tiny  as
+//   tools/recipes/multi30k-tiny.toml, 10000 pieces; token batches of the lengths of a real text
+// All with RoPE. tools/bench/torch_step.py trains the same ones in PyTorch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/ops.h"
+#include "core/file.h"
+#include "train/options.h"
+
+namespace gyre {
+
+class StepWorkload {
+ public:
+  virtual ~StepWorkload() = default;
+  virtual Parameters& parameters() = 0;
+  virtual std::string batches() const = 0;  // in words
+  virtual bool varies() const = 0;          // batches differ in size
+  // Makes the batch of this step, a pure function of its number; returns its tokens, on all sides.
+  virtual int64_t draw(uint64_t step) = 0;
+  // Of the batch drawn last.
+  virtual LossResult loss(Tape& tape) const = 0;
+
+  const OptimizerOptions& optimizer() const { return optimizer_; }
+
+ protected:
+  OptimizerOptions optimizer_;
+};
+
+std::vector<std::string> step_presets();
+
+// One of step_presets(), with its parameters allocated. text: PREFIX of the lengths of multi30k-tiny.
+std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const Path& text);
+
+}  // namespace gyre
