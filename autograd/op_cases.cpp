@@ -273,7 +273,7 @@ OpCase attention_case(AttentionCase c) {
   } else {
     inputs = {{"q", {nq, d}}, {"kv", {nk, 2 * d}}};
   }
-  if (c.rotary.dims > 0) inputs.push_back({"frequencies", {c.rotary.dims / 2}, 0.3, 0.5});
+  if (c.rotary.dims > 0) inputs.push_back(parameter("frequencies", {c.rotary.dims / 2}, 0.3, 0.5));
   return make_case(
       "attention/" + c.variant, inputs,
       [=](Tape&, const Vars& in) {

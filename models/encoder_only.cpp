@@ -34,7 +34,8 @@ EncoderOnly::EncoderOnly(const EncoderOnlyConfig& config)
 Var EncoderOnly::encode(Tape& tape, const Tensor& ids, const Segments& segments) const {
   require(ids.size() == segments.tokens(), "[encoder] expected ", segments.tokens(), " ids, got ", ids.size());
   const Tape::Scope scope(tape, "encoder");
-  const RowPositions positions{positions_.get(), segment_positions(segments)};
+  const RowPositions positions{segment_positions(segments),
+                               positions_->rotation(tape, table_->value.dtype(), segments.longest())};
   const Var embedded = embedding(tape.parameter(*table_), ids);
   Var x = dropout(positions_->add_to_embeddings(embedded, positions.positions), config_.dropout);
   for (const EncoderLayer& layer : layers_) x = layer(x, segments, positions);

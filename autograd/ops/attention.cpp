@@ -35,11 +35,10 @@ struct Attention final : Op {
   Segments queries, keys;
   AttentionShape shape;
   AttentionRotation rotation;
-  int64_t width = 0;  // of all heads
+  int64_t d = 0;
   std::string_view name() const override { return "attention"; }
-  double flops() const override { return 4 * double(visible_pairs(queries, keys, shape.causal)) * double(width); }
+  double flops() const override { return 4 * double(visible_pairs(queries, keys, shape.causal)) * double(d); }
   void backward(Backward& b) override {
-    const int64_t d = b.doutput().cols();
     const Projections in = self ? Projections(b.input(0), d) : Projections(b.input(0), b.input(1), d);
     const Projections din = self ? Projections(b.dinput(0), d) : Projections(b.dinput(0), b.dinput(1), d);
     b.kernels().attention_backward(din.q, din.k, din.v, b.dparameter(2), b.doutput(), in.q, in.k, in.v, lse, queries,
@@ -69,16 +68,17 @@ Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& que
   const Rotation& rotation = options.rotation;
   auto op = std::make_unique<Attention>();
   op->self = !kv;
-  op->width = d;
   op->queries = queries;
   op->keys = keys;
+  op->d = d;
   op->shape = {options.heads, 1 / std::sqrt(double(d / options.heads)), options.causal, {}};
   if (options.dropout > 0 && tape.training()) op->shape.dropout = tape.next_dropout(options.dropout);
   if (rotation) op->rotation = {rotation.rotary, rotation.angles, options.query_positions, options.key_positions};
 
   const Tensor& in = x.value();
   const Tensor out = Tensor::empty({in.dim(0), d}, in.dtype(), in.device());
-  op->lse = Tensor::empty({options.heads, in.dim(0)}, statistics_dtype(in.dtype()), in.device());
+  const DType statistics = in.dtype() == DType::bf16 ? DType::f32 : in.dtype();
+  op->lse = Tensor::empty({options.heads, in.dim(0)}, statistics, in.device());
   const Projections columns = kv ? Projections(in, kv.value(), d) : Projections(in, d);
   x.kernels().attention(out, op->lse, columns.q, columns.k, columns.v, queries, keys, op->shape, op->rotation);
   const Var none = tape.constant({});

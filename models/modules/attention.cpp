@@ -42,6 +42,7 @@ Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCac
   const Var qkv = qkv_proj_(x);
   const int64_t dim = x.shape()[1];
   turn_heads(qkv, positions, 2 * options_.heads, dim / options_.heads);  // queries and keys
+  x.tape().count_flops(4 * double(x.shape()[0]) * double(cache.length()) * double(dim));
   return out_proj_(x.tape().constant(cache.attend(x.kernels(), layer, qkv.value(), options_.heads)));
 }
 

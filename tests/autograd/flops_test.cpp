@@ -20,8 +20,8 @@ Tensor ids(const std::vector<int32_t>& values) { return Tensor::from({int64_t(va
 double attention_flops(const std::vector<int32_t>& queries, const std::vector<int32_t>& keys, bool causal) {
   return flops_of([&](Tape& tape) {
     const Segments q = Segments::from_lengths(queries), k = Segments::from_lengths(keys);
-    const auto matrix = [&](int64_t rows) { return tape.leaf(Tensor::zeros({rows, 6})); };
-    attention(matrix(q.tokens()), matrix(k.tokens()), matrix(k.tokens()), q, k, {.heads = 2, .causal = causal});
+    const Var queries_only = tape.leaf(Tensor::zeros({q.tokens(), 6}));
+    attention(queries_only, tape.leaf(Tensor::zeros({k.tokens(), 12})), q, k, {.heads = 2, .causal = causal});
   });
 }
 

@@ -142,7 +142,7 @@ TEST_CASE("encoder-only: parameters, config and wrong batches") {
   EncoderOnly model(config);
   const int64_t d = 256, ffn = 1024, layer = 4 * (d * d + d) + 2 * d * ffn + ffn + d + 4 * d;
   CHECK(model.parameters().elements() == 8192 * d + 4 * layer + d * d + d + 2 * d + 8192);
-  for (const char* name : {"embed_tokens.weight", "encoder.layers.3.self_attn.q_proj.weight", "lm_head.dense.weight",
+  for (const char* name : {"embed_tokens.weight", "encoder.layers.3.self_attn.qkv_proj.weight", "lm_head.dense.weight",
                            "lm_head.layer_norm.weight", "lm_head.bias"})
     CHECK(model.parameters().find(name));
 

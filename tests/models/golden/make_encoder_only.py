@@ -14,7 +14,7 @@ from make_golden import D, EPS, FFN, H, LAYERS, V, Model, make_weights, numbers
 SENTENCES = [[4, 7, 3, 9, 2], [5], [10, 6, 8, 2]]
 MASKED_ROWS = [7, 0, 3, 3, 5]  # of all sentences in a row: in any order, with a repeat
 TARGETS = [6, 4, 9, 1, 5]
-GRADIENTS = ["embed_tokens.weight", "encoder.layers.0.self_attn.q_proj.weight", "encoder.layers.1.fc2.bias",
+GRADIENTS = ["embed_tokens.weight", "encoder.layers.0.self_attn.qkv_proj.weight", "encoder.layers.1.fc2.bias",
              "encoder.layers.0.final_layer_norm.weight", "lm_head.dense.weight", "lm_head.layer_norm.bias",
              "lm_head.bias"]
 
