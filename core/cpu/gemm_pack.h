@@ -95,17 +95,17 @@ void pack_free_major(Packed<T>* to, const Source* from, int64_t stride, int64_t 
 }
 
 // The source holds each summed index's elements along i: rows are copied, or woven in pairs. Whole vectors are written;
-// what hangs over the panel's width is overwritten by the next row.
+// what hangs over the panel's width is overwritten by the next row, so the panel's last one must not.
 template <class T, int W, class Source>
 void pack_summed_major(Packed<T>* to, const Source* from, int64_t stride, int64_t free, int64_t readable,
-                       int64_t summed) {
+                       int64_t summed, bool last) {
   constexpr int64_t step = kSummedPerElement<T>, lanes = kLanes<Packed<T>>, whole = (W + lanes - 1) / lanes * lanes;
   alignas(kVectorBytes) Source edge[2][whole], zeros[whole];
   std::fill_n(edge[0], 2 * whole, Source(0.0f));
   std::fill_n(zeros, whole, Source(0.0f));
   for (int64_t p = 0; p < summed; p += step, to += W) {
     const Source *first = from + p * stride, *second = p + step > summed ? zeros : first + (step - 1) * stride;
-    if (free < W || readable < whole || p + step >= summed) {  // the last row must not hang over, nor reads either
+    if (free < W || readable < whole || (last && p + step >= summed)) {
       std::copy_n(first, free, edge[0]);
       std::copy_n(second, free, edge[1]);
       for (int64_t i = 0; i < W; ++i) to[i] = packed_element<T>(edge[0][i], edge[1][i]);
@@ -133,7 +133,7 @@ void pack_panels(Packed<T>* to, const Operand& operand, int64_t size, int64_t be
         Packed<T>* out = to + i * panel + p / kSummedPerElement<T> * W;
         if (operand.summed_major) {
           pack_summed_major<T, W>(out, from + (summed_begin + p) * operand.stride + first, operand.stride, free,
-                                  operand.stride - first, depth);
+                                  operand.stride - first, depth, p + slice >= summed);
         } else {
           pack_free_major<T, W>(out, from + first * operand.stride + summed_begin, operand.stride, free, depth);
         }
