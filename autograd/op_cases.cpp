@@ -165,6 +165,33 @@ void add_layer_norm(std::vector<OpCase>& rows) {
       [](const Values& in) { return reference::layer_norm(in[0], in[1], in[2], 0.25); }));
 }
 
+void add_residual_layer_norm(std::vector<OpCase>& rows) {
+  const auto row = [&](const std::string& variant, int64_t n, int64_t d, double rate, double epsilon) {
+    const DropoutMask mask = first_mask(rate);
+    rows.push_back(make_case(
+        "residual_layer_norm/" + variant,
+        {{"residual", {n, d}}, {"x", {n, d}}, parameter("gamma", {d}, 0.5, 1), parameter("beta", {d})},
+        [=](Tape&, const Vars& in) { return residual_layer_norm(in[0], in[1], rate, in[2], in[3], epsilon); },
+        [=](const Values& in) {
+          return reference::layer_norm(in[0] + reference::dropout(in[1], mask), in[2], in[3], epsilon);
+        }));
+  };
+  row("one-feature", 3, 1, 0.5, 0.25);  // all gradients are zero but for rounding, which 1 / epsilon enlarges
+  row("two-features", 5, 2, 0, 1e-5);
+  row("few-features", 33, 7, 0.3, 1e-5);  // rows begin and end within a number's block of four
+  row("odd-sizes", 65, 33, 0.1, 1e-5);
+  row("no-dropout", 131, 129, 0, 1e-5);
+  row("several-strips", 3, 579, 0.1, 1e-5);
+  row("no-rows", 0, 5, 0.1, 1e-5);
+  const DropoutMask mask = first_mask(0.3);
+  rows.push_back(make_case(
+      "residual_layer_norm/to-itself", {{"x", {7, 5}}, parameter("gamma", {5}), parameter("beta", {5})},
+      [](Tape&, const Vars& in) { return residual_layer_norm(in[0], in[0], 0.3, in[1], in[2]); },
+      [mask](const Values& in) {
+        return reference::layer_norm(in[0] + reference::dropout(in[0], mask), in[1], in[2], 1e-5);
+      }));
+}
+
 void add_embedding(std::vector<OpCase>& rows) {
   for (const auto& [variant, n, v, d] :
        {std::tuple("one-token", 1, 3, 5), std::tuple("repeats", 65, 7, 2), std::tuple("large", 300, 130, 129)}) {
@@ -411,6 +438,7 @@ std::vector<OpCase> op_cases() {
   add_elementwise(rows);
   add_dropout(rows);
   add_layer_norm(rows);
+  add_residual_layer_norm(rows);
   add_embedding(rows);
   add_rope(rows);
   add_attention(rows);

@@ -27,6 +27,9 @@ Var residual_dropout(const Var& residual, const Var& x, double rate);
 
 // Over the last axis (Ba et al. 2016); gamma, beta(d).
 Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon = 1e-5);
+// layer_norm(residual + dropout(x)), in one pass.
+Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Var& gamma, const Var& beta,
+                        double epsilon = 1e-5);
 
 // (n,d) = factor * table(v,d)[ids]; ids: i32 (n).
 Var embedding(const Var& table, const Tensor& ids, double factor = 1);

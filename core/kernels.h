@@ -126,6 +126,15 @@ class Kernels {
   virtual void layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
                                    const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) = 0;
 
+  // The same of sum(n,d) = residual + dropout(x), in one pass. `sum` is saved; where it is undefined it is not.
+  virtual void residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
+                                   const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta,
+                                   double epsilon, const DropoutMask& mask) = 0;
+  virtual void residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
+                                            const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
+                                            const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                            const DropoutMask& mask) = 0;
+
   // y(n,d) = table(v,d)[ids(n)] * factor; the table is a parameter
   virtual void embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) = 0;
   virtual void embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) = 0;

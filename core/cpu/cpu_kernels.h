@@ -28,6 +28,12 @@ class CpuKernels final : public Kernels {
                   const Tensor& beta, double epsilon) override;
   void layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
                            const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) override;
+  void residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd, const Tensor& x,
+                           const Tensor& residual, const Tensor& gamma, const Tensor& beta, double epsilon,
+                           const DropoutMask& mask) override;
+  void residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
+                                    const Tensor& dbeta, const Tensor& dy, const Tensor& sum, const Tensor& gamma,
+                                    const Tensor& mean, const Tensor& rstd, const DropoutMask& mask) override;
   void embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) override;
   void embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) override;
   void rotary_angles(const Tensor& angles, const Tensor& frequencies, const Rotary& rotary) override;

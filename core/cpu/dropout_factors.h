@@ -24,4 +24,20 @@ void dropout_factors(T* factors, int64_t n, const DropoutMask& mask, int64_t fir
   }
 }
 
+constexpr int64_t kStrip = 256;  // elements whose factors are drawn at a time
+
+// f(begin, end, keep) for strips of n elements, the first of which is element `first` of the mask; keep(j) is the
+// factor of the strip's j, begin <= j < end. Without dropout there is one strip, and a factor that the compiler knows
+// to be 1.
+template <class T, class F>
+void for_each_strip(int64_t n, int64_t first, const DropoutMask& mask, F&& f) {
+  if (mask.rate == 0) return f(int64_t{0}, n, [](int64_t) { return T(1); });
+  T factors[kStrip];
+  for (int64_t begin = 0; begin < n; begin += kStrip) {
+    const int64_t end = std::min(n, begin + kStrip);
+    dropout_factors(factors, end - begin, mask, first + begin);
+    f(begin, end, [&factors, begin](int64_t j) { return factors[j - begin]; });
+  }
+}
+
 }  // namespace gyre::GYRE_CPU_NAMESPACE

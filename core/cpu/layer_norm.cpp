@@ -1,91 +1,150 @@
 // y = gamma * xhat + beta, xhat = (x - mean) * rstd, over the last axis.
 //   g  = gamma * dy
 //   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
+// After a residual connection the row to be normed is sum = residual + keep * x, keep the factors of dropout:
+//   dresidual = dsum;  dx = keep * dsum
 #include <cmath>
 #include <vector>
 
 #include "core/cpu/cpu_kernels.h"
+#include "core/cpu/dropout_factors.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/row_sum.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-template <class T, class C = Compute<T>>
-void forward_row(T* y, C& mean, C& rstd, const T* x, const C* gamma, const C* beta, int64_t d, C epsilon) {
-  C sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < d; ++j) sum += x[j];
-  const C mu = sum / C(d);
-#pragma omp simd reduction(+ : squares)
-  for (int64_t j = 0; j < d; ++j) squares += (x[j] - mu) * (x[j] - mu);
-  const C r = C(1) / std::sqrt(squares / C(d) + epsilon);
+// The parameters, and the statistics of all rows.
+template <class C>
+struct Norm {
+  const C *gamma, *beta;
+  C *mean, *rstd;
+  C epsilon;
+};
+
+// y may be x.
+template <class T, class C>
+void normalise(T* y, const T* x, const Norm<C>& norm, int64_t row, int64_t d) {
+  const C *gamma = norm.gamma, *beta = norm.beta;
+  const C mean = row_sum<C>(d, [=](int64_t j) { return C(x[j]); }) / C(d);
+  const C variance = row_sum<C>(d, [=](int64_t j) { return (x[j] - mean) * (x[j] - mean); }) / C(d);
+  const C rstd = C(1) / std::sqrt(variance + norm.epsilon);
 #pragma omp simd
-  for (int64_t j = 0; j < d; ++j) y[j] = gamma[j] * (x[j] - mu) * r + beta[j];
-  mean = mu;
-  rstd = r;
+  for (int64_t j = 0; j < d; ++j) y[j] = gamma[j] * (x[j] - mean) * rstd + beta[j];
+  norm.mean[row] = mean;
+  norm.rstd[row] = rstd;
 }
 
 template <class T, class C = Compute<T>>
-void backward_row(T* dx, const T* dy, const T* x, const C* gamma, C mean, C rstd, int64_t d) {
+void add_branch(T* sum, const T* residual, const T* x, int64_t row, int64_t d, const DropoutMask& mask) {
+  for_each_strip<C>(d, row * d, mask, [=](int64_t begin, int64_t end, auto keep) {
+#pragma omp simd
+    for (int64_t j = begin; j < end; ++j) sum[j] = residual[j] + x[j] * keep(j);
+  });
+}
+
+template <class T, class C = Compute<T>>
+struct BackwardRow {
+  T *dx, *dresidual;  // each may be null
+  const T *dy, *sum;
+  const C* gamma;
+  C mean, rstd;
+};
+
+// One row, which is also added to dgamma and dbeta.
+template <class T, class C>
+void backward_row(C* dgamma, C* dbeta, const BackwardRow<T, C>& r, int64_t row, int64_t d, const DropoutMask& mask) {
+  const T *dy = r.dy, *x = r.sum;
+  const C *gamma = r.gamma, mean = r.mean, rstd = r.rstd;
   C sum = 0, dot = 0;
 #pragma omp simd reduction(+ : sum, dot)
   for (int64_t j = 0; j < d; ++j) {
-    const C g = gamma[j] * dy[j];
+    const C slope = dy[j], xhat = (x[j] - mean) * rstd, g = gamma[j] * slope;
     sum += g;
-    dot += g * (x[j] - mean) * rstd;
+    dot += g * xhat;
+    dgamma[j] += slope * xhat;
+    dbeta[j] += slope;
   }
   const C mean_g = sum / C(d), mean_gx = dot / C(d);
+  const auto dsum = [=](int64_t j) { return rstd * (gamma[j] * dy[j] - mean_g - (x[j] - mean) * rstd * mean_gx); };
+  if (T* to = r.dresidual) {
 #pragma omp simd
-  for (int64_t j = 0; j < d; ++j) dx[j] = rstd * (gamma[j] * dy[j] - mean_g - (x[j] - mean) * rstd * mean_gx);
+    for (int64_t j = 0; j < d; ++j) to[j] = dsum(j);
+  }
+  if (T* to = r.dx) {
+    for_each_strip<C>(d, row * d, mask, [=](int64_t begin, int64_t end, auto keep) {
+#pragma omp simd
+      for (int64_t j = begin; j < end; ++j) to[j] = dsum(j) * keep(j);
+    });
+  }
 }
 
 }  // namespace
 
 void CpuKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x,
                             const Tensor& gamma, const Tensor& beta, double epsilon) {
-  with_data_type(x, [&]<class T>(T) {
-    using C = Compute<T>;
-    const int64_t d = x.cols();
-    T* out = y.data<T>();
-    C *m = mean.data<C>(), *r = rstd.data<C>();
-    const T* in = x.data<T>();
-    const C *g = gamma.data<C>(), *b = beta.data<C>();
-    parallel_ranges(x.rows(), 4 * d, [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) forward_row(out + i * d, m[i], r[i], in + i * d, g, b, d, C(epsilon));
-    });
-  });
+  with_data_type(
+      x, [&]<class T, class C = Compute<T>>(T) {
+        const int64_t d = x.cols();
+        const Norm<C> norm{gamma.data<C>(), beta.data<C>(), mean.data<C>(), rstd.data<C>(), C(epsilon)};
+        T* out = y.data<T>();
+        const T* in = x.data<T>();
+        parallel_ranges(x.rows(), 4 * d, [=](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) normalise(out + i * d, in + i * d, norm, i, d);
+        });
+      });
 }
 
 void CpuKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
                                      const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) {
-  with_data_type(x, [&]<class T>(T) {
-    using C = Compute<T>;
-    const int64_t d = x.cols();
-    const RowBlocks blocks(x.rows());
-    const T *g = dy.data<T>(), *in = x.data<T>();
-    const C *m = mean.data<C>(), *r = rstd.data<C>();
-    T* out = data_or_null<T>(dx);
-    std::vector<C> partial(size_t(blocks.count * 2 * d), C(0));  // per block: dgamma(d), dbeta(d)
+  residual_layer_norm_backward({}, dx, dgamma, dbeta, dy, x, gamma, mean, rstd, {});
+}
+
+void CpuKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
+                                     const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta,
+                                     double epsilon, const DropoutMask& mask) {
+  with_data_type(
+      x, [&]<class T, class C = Compute<T>>(T) {
+        const int64_t d = x.cols();
+        const Norm<C> norm{gamma.data<C>(), beta.data<C>(), mean.data<C>(), rstd.data<C>(), C(epsilon)};
+        T *out = y.data<T>(), *sums = sum ? sum.data<T>() : out;
+        const T *in = x.data<T>(), *base = residual.data<T>();
+        parallel_ranges(x.rows(), 8 * d, [=](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            add_branch(sums + i * d, base + i * d, in + i * d, i, d, mask);
+            normalise(out + i * d, sums + i * d, norm, i, d);
+          }
+        });
+      });
+}
+
+void CpuKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
+                                              const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
+                                              const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                              const DropoutMask& mask) {
+  with_data_type(
+      dy, [&]<class T, class C = Compute<T>>(T) {
+        const int64_t d = dy.cols();
+        const auto row_of = [d](const Tensor& t, int64_t i) { return t ? t.data<T>() + i * d : nullptr; };
+        const RowBlocks blocks(dy.rows());
+        std::vector<C> partial(size_t(blocks.count * 2 * d), C(0));  // per block: dgamma(d), dbeta(d)
 #pragma omp parallel for schedule(static)
-    for (int64_t b = 0; b < blocks.count; ++b) {
-      C *pg = partial.data() + b * 2 * d, *pb = pg + d;
-      for (int64_t i = blocks.begin(b); i < blocks.end(b); ++i) {
-        if (out) backward_row(out + i * d, g + i * d, in + i * d, gamma.data<C>(), m[i], r[i], d);
-#pragma omp simd
-        for (int64_t j = 0; j < d; ++j) {
-          pg[j] += g[i * d + j] * (in[i * d + j] - m[i]) * r[i];
-          pb[j] += g[i * d + j];
+        for (int64_t b = 0; b < blocks.count; ++b) {
+          C *pg = partial.data() + b * 2 * d, *pb = pg + d;
+          for (int64_t i = blocks.begin(b); i < blocks.end(b); ++i) {
+            const BackwardRow<T> row{row_of(dx, i),   row_of(dresidual, i), row_of(dy, i),    row_of(sum, i),
+                                     gamma.data<C>(), mean.data<C>()[i],    rstd.data<C>()[i]};
+            backward_row(pg, pb, row, i, d, mask);
+          }
         }
-      }
-    }
-    for (int64_t b = 0; b < blocks.count; ++b) {
-      const C* p = partial.data() + b * 2 * d;
-      for (int64_t j = 0; j < d; ++j) {
-        if (dgamma) dgamma.data<C>()[j] += p[j];
-        if (dbeta) dbeta.data<C>()[j] += p[d + j];
-      }
-    }
-  });
+        for (int64_t b = 0; b < blocks.count; ++b) {
+          const C* p = partial.data() + b * 2 * d;
+          for (int64_t j = 0; j < d; ++j) {
+            if (dgamma) dgamma.data<C>()[j] += p[j];
+            if (dbeta) dbeta.data<C>()[j] += p[d + j];
+          }
+        }
+      });
 }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

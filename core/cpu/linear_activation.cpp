@@ -9,21 +9,6 @@
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-constexpr int64_t kStrip = 256;  // elements whose factors are drawn at a time
-
-// f(begin, end, factors) for strips of n elements, the first of which is element `first` of the mask; without dropout
-// the factors are null.
-template <class S, class F>
-void for_each_strip(int64_t n, int64_t first, const DropoutMask& mask, F&& f) {
-  if (mask.rate == 0) return f(int64_t{0}, n, static_cast<const S*>(nullptr));
-  S factors[kStrip];
-  for (int64_t begin = 0; begin < n; begin += kStrip) {
-    const int64_t end = std::min(n, begin + kStrip);
-    dropout_factors(factors, end - begin, mask, first + begin);
-    f(begin, end, static_cast<const S*>(factors));
-  }
-}
-
 // One row of dpre, also added to the sums of dbias.
 template <class A, class T, class S = Compute<T>>
 void backward_row(T* dpre, S* dbias, const T* dy, const T* saved, int64_t row, int64_t o, const DropoutMask& mask) {
@@ -36,9 +21,9 @@ void backward_row(T* dpre, S* dbias, const T* dy, const T* saved, int64_t row, i
 #pragma omp simd
     for (int64_t j = 0; j < o; ++j) element(j, kept);
   } else {
-    for_each_strip<S>(o, row * o, mask, [&](int64_t begin, int64_t end, const S* factors) {
+    for_each_strip<S>(o, row * o, mask, [&](int64_t begin, int64_t end, auto keep) {
 #pragma omp simd
-      for (int64_t j = begin; j < end; ++j) element(j, factors[j - begin]);
+      for (int64_t j = begin; j < end; ++j) element(j, keep(j));
     });
   }
 }
@@ -55,16 +40,11 @@ void CpuKernels::linear_activation(const Tensor& y, const Tensor& pre, const Ten
     with_activation(kind, [&]<class A>(A) {
       product_rows<T>(y, shape, rows(x), rows(w), [&](T* to, const S* sums, int64_t row, int64_t column, int64_t n) {
         T* before = kept_pre ? kept_pre + row * shape.n + column : to;  // overwritten at once without one
-        for_each_strip<S>(n, row * shape.n + column, mask, [=](int64_t begin, int64_t end, const S* factors) {
+        for_each_strip<S>(n, row * shape.n + column, mask, [=](int64_t begin, int64_t end, auto keep) {
 #pragma omp simd
           for (int64_t j = begin; j < end; ++j) before[j] = sums[j] + b[column + j];
-          if (factors) {
 #pragma omp simd
-            for (int64_t j = begin; j < end; ++j) to[j] = A::value(S(before[j])) * factors[j - begin];
-          } else {
-#pragma omp simd
-            for (int64_t j = begin; j < end; ++j) to[j] = A::value(S(before[j]));
-          }
+          for (int64_t j = begin; j < end; ++j) to[j] = A::value(S(before[j])) * keep(j);
         });
       });
     });

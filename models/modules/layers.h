@@ -16,7 +16,7 @@ class ResidualBranch {
   template <class F>
   Var operator()(const Var& x, const F& f) const {
     if (placement_ == NormPlacement::pre) return residual_dropout(x, f(norm_(x)), dropout_);
-    return norm_(residual_dropout(x, f(x), dropout_));
+    return norm_.after_residual(x, f(x), dropout_);
   }
 
  private:

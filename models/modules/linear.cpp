@@ -29,4 +29,8 @@ Var LayerNormLayer::operator()(const Var& x) const {
   return layer_norm(x, x.tape().parameter(*gamma_), x.tape().parameter(*beta_), epsilon_);
 }
 
+Var LayerNormLayer::after_residual(const Var& residual, const Var& x, double dropout) const {
+  return residual_layer_norm(residual, x, dropout, x.tape().parameter(*gamma_), x.tape().parameter(*beta_), epsilon_);
+}
+
 }  // namespace gyre

@@ -23,6 +23,8 @@ class LayerNormLayer {
  public:
   LayerNormLayer(Parameters& parameters, const std::string& name, int64_t dim, double epsilon);
   Var operator()(const Var& x) const;
+  // Of residual + dropout(x), in one pass.
+  Var after_residual(const Var& residual, const Var& x, double dropout) const;
 
  private:
   Parameter *gamma_, *beta_;

@@ -50,6 +50,8 @@ const std::map<std::string, GoldenOp> kOps{
     {"relu", [](const Vars& in, const json&) { return relu(in[0]); }},
     {"gelu", [](const Vars& in, const json&) { return gelu(in[0]); }},
     {"layer_norm", [](const Vars& in, const json& a) { return layer_norm(in[0], in[1], in[2], a["epsilon"]); }},
+    {"residual_layer_norm",
+     [](const Vars& in, const json& a) { return residual_layer_norm(in[0], in[1], 0, in[2], in[3], a["epsilon"]); }},
     {"embedding", [](const Vars& in, const json& a) { return embedding(in[0], read_ids(a["ids"]), a["factor"]); }},
     {"rope", run_rope},
     {"attention", run_attention},

@@ -54,6 +54,13 @@ TEST_CASE_FIXTURE(Fixture, "layer_norm") {
            "[layer_norm] gamma and beta must be (4), got (3) and (4)");
 }
 
+TEST_CASE_FIXTURE(Fixture, "residual_layer_norm") {
+  CHECK_EQ(message_of([&] { residual_layer_norm(matrix(3, 4), matrix(2, 4), 0, vector(4), vector(4)); }),
+           "[residual_layer_norm] shapes must be equal, got (3, 4) and (2, 4)");
+  CHECK_EQ(message_of([&] { residual_layer_norm(matrix(3, 4), matrix(3, 4), 0, vector(4), vector(3)); }),
+           "[residual_layer_norm] gamma and beta must be (4), got (4) and (3)");
+}
+
 TEST_CASE_FIXTURE(Fixture, "embedding") {
   CHECK_EQ(message_of([&] {
              embedding(matrix(3, 4), ids({0, 3}));

@@ -153,6 +153,9 @@ def cases():
     yield linear_cross_entropy_case("smoothing", 6, 5, 9, 0.1)
     yield dropout_case("plain", (9, 15), 0.3, 0x123456789ABCDEF0, 0xFEDCBA9876543210, False)
     yield dropout_case("residual", (3, 7), 0.5, 1, 2, True)
+    inputs = {"residual": numbers(5, 9), "x": numbers(5, 9), "gamma": numbers(9), "beta": numbers(9)}
+    function = lambda r, x, g, b: F.layer_norm(r + x, (9,), g, b, 1e-5)
+    yield case("residual_layer_norm", "", inputs, function, epsilon=1e-5)
 
 
 # The known answers of Random123, which publishes the generator.

@@ -1,0 +1,39 @@
+#include "autograd/ops.h"
+
+namespace gyre {
+namespace {
+
+// y = gamma * xhat + beta,  xhat = (sum - mean) * rstd,  sum = residual + keep x,  keep the factors of dropout.
+//   dresidual = dsum, which is layer_norm's dx;  dx = keep dsum;  dgamma = sum_rows(dy * xhat);  dbeta = sum_rows(dy)
+struct ResidualLayerNorm final : Op {
+  Tensor sum, mean, rstd;  // saved; keep is drawn again
+  DropoutMask mask;
+  std::string_view name() const override { return "residual_layer_norm"; }
+  void backward(Backward& b) override {
+    const Tensor dresidual = b.dinput(0), dx = b.dinput(1);
+    b.kernels().residual_layer_norm_backward(dx, dresidual, b.dparameter(2), b.dparameter(3), b.doutput(), sum,
+                                             b.input(2), mean, rstd, mask);
+  }
+};
+
+}  // namespace
+
+Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Var& gamma, const Var& beta,
+                        double epsilon) {
+  require(residual.shape() == x.shape(), "[residual_layer_norm] shapes must be equal, got ", residual.shape().text(),
+          " and ", x.shape().text());
+  const Shape last{x.shape()[-1]};
+  require(gamma.shape() == last && beta.shape() == last, "[residual_layer_norm] gamma and beta must be ", last.text(),
+          ", got ", gamma.shape().text(), " and ", beta.shape().text());
+  auto op = std::make_unique<ResidualLayerNorm>();
+  op->mask = x.tape().next_dropout(rate);
+  const Tensor y = x.value().like();
+  if (x.tape().recording()) op->sum = y.like();
+  op->mean = Tensor::empty({y.rows()}, statistics_dtype(y.dtype()), y.device());
+  op->rstd = op->mean.like();
+  x.kernels().residual_layer_norm(y, op->sum, op->mean, op->rstd, x.value(), residual.value(), gamma.value(),
+                                  beta.value(), epsilon, op->mask);
+  return x.tape().record(std::move(op), y, {residual, x, gamma, beta});
+}
+
+}  // namespace gyre
