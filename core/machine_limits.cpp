@@ -1,12 +1,15 @@
 #include "core/machine_limits.h"
 
 #include <cblas.h>
+#include <immintrin.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+
+#include "core/error.h"
 
 namespace gyre {
 namespace {
@@ -52,10 +55,39 @@ double sgemm_rate(blasint m, blasint n, blasint k) {
   });
 }
 
+constexpr int64_t kDotRounds = int64_t{1} << 24;
+constexpr int kDotSums = 16;  // enough to hide the latency of one instruction behind the others
+constexpr double kDotFlops = 2.0 * 32;
+
+[[gnu::target("avx512f,avx512bf16")]] float multiply_in_registers() {
+  __m512 sums[kDotSums] = {};
+  __m512i numbers = _mm512_set1_epi32(0x3F003F00);  // pairs of 0.5
+  for (int64_t round = 0; round < kDotRounds; ++round) {
+    asm volatile("" : "+v"(numbers));  // a number that the compiler does not know
+#pragma GCC unroll 16
+    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, (__m512bh)numbers, (__m512bh)numbers);
+  }
+  __m512 total = sums[0];
+  for (int i = 1; i < kDotSums; ++i) total = _mm512_add_ps(total, sums[i]);
+  return _mm512_cvtss_f32(total);
+}
+
+double bf16_rate(int threads) {
+  require(__builtin_cpu_supports("avx512bf16"), "[machine limits] this CPU lacks AVX512-BF16");
+  return best_rate(double(threads) * kDotRounds * kDotSums * kDotFlops, [&] {
+#pragma omp parallel num_threads(threads)
+    {
+      volatile float kept = multiply_in_registers();
+      (void)kept;
+    }
+  });
+}
+
 }  // namespace
 
-double measure_sgemm(int threads) {
+double measure_products(Precision precision, int threads) {
   const ThreadsOfBoth scope(threads);
+  if (precision == Precision::bf16) return bf16_rate(threads);
   return std::max(sgemm_rate(2048, 2048, 2048), sgemm_rate(4096, 4096, 1024));
 }
 

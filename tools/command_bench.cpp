@@ -1,12 +1,14 @@
-// gyre bench step|ops|gemm|decode: how fast this build runs here, and the share of what the machine can do.
+// gyre bench step|ops|gemm|decode: how fast this build runs here, and its share of what the machine can do.
+#include <iostream>
 #include <memory>
 
-#include "core/kernels.h"
+#include "core/blas.h"
 #include "tools/bench/decode.h"
 #include "tools/bench/gemm.h"
 #include "tools/bench/ops.h"
 #include "tools/bench/step.h"
 #include "tools/bench/step_workload.h"
+#include "tools/cpu_threads.h"
 #include "tools/facts.h"
 #include "tools/program.h"
 
@@ -16,21 +18,44 @@ namespace {
 
 // What all of them take.
 struct Bench {
-  int threads = 0;
+  CpuThreads threads;
   int repetitions = 10;
   bool json = false;
 };
 
 void add_common_rows(OptionTable& table, Bench& bench, const std::string& repeated) {
-  table.add("--cpu-threads,--threads", bench.threads, "THREADS", "0: all cores");
+  bench.threads.add_row(table);
   table.add("--steps", bench.repetitions, "NUMBER", repeated);
   table.add_flag("--json", bench.json, "print one JSON object");
 }
 
+void add_precision_row(OptionTable& table, std::string& precision) {
+  table.add_choice("--precision", precision, precision_names(),
+                   "of activations and products; auto: bf16 where the CPU has it");
+}
+
 void prepare(const Bench& bench) {
-  if (bench.threads < 0) throw UsageError("--cpu-threads: expected at least 0, got ", bench.threads);
+  bench.threads.use();
   if (bench.repetitions < 1) throw UsageError("--steps: expected at least 1, got ", bench.repetitions);
-  if (bench.threads > 0) set_threads(bench.threads);
+  if (const std::string advice = blas_advice(); !advice.empty()) std::cerr << "the limit is low: " << advice << '\n';
+}
+
+// What every report begins with. Limits of products in fp32 are OpenBLAS's.
+nlohmann::ordered_json setting(Precision precision) {
+  nlohmann::ordered_json facts{{"precision", precision == Precision::bf16 ? "bf16" : "fp32"},
+                               {"threads", threads()},
+                               {"kernels", cpu_kernels().name()}};
+  if (precision == Precision::fp32) facts["limit_kernels"] = "OpenBLAS " + blas_kernels();
+  return facts;
+}
+
+// Facts, then the rows behind them.
+template <class Report>
+void print_report(nlohmann::ordered_json facts, const Report& report, const char* rows, bool json) {
+  facts.update(to_json(report));
+  if (json) facts[rows] = rows_json(report);
+  print_facts(facts, json);
+  if (!json) print_rows(report);
 }
 
 struct Step : Bench {
@@ -41,15 +66,18 @@ struct Step : Bench {
 
 int step(Step& call) {
   prepare(call);
-  if (call.precision == "bf16") throw UsageError("--precision bf16 is not available in this build");
   call.table->reject_idle("text", call.bench.preset == "multi30k-tiny", "--preset is " + call.bench.preset);
   call.bench.steps = call.repetitions;
+  call.bench.precision = parse_precision(call.precision, cpu_kernels());
   const StepReport report = run_step_bench(call.bench);
-  nlohmann::ordered_json facts{{"preset", call.bench.preset}, {"precision", call.precision}, {"threads", threads()}};
-  facts.update(to_json(report));
-  if (call.json && call.bench.profile) facts["profile"] = profile_json(report);
-  print_facts(facts, call.json);
-  if (!call.json && call.bench.profile) print_profile(report);
+  nlohmann::ordered_json facts{{"preset", call.bench.preset}};
+  facts.update(setting(call.bench.precision));
+  if (call.bench.profile) {
+    print_report(facts, report, "profile", call.json);
+  } else {
+    facts.update(to_json(report));
+    print_facts(facts, call.json);
+  }
   return 0;
 }
 
@@ -59,7 +87,7 @@ void add_step(Program& program) {
       program.command("bench step", "training steps of a preset: tokens a second", [call] { return step(*call); });
   call->table = &table;
   table.add_choice("--preset", call->bench.preset, step_presets(), "the model and its batches");
-  table.add_choice("--precision", call->precision, {"fp32", "bf16"}, "of activations and of the operands of products");
+  add_precision_row(table, call->precision);
   table.add("--text", call->bench.text, "PREFIX",
             "multi30k-tiny takes its lengths from PREFIX.en and PREFIX.de; absent: from the embedded corpus");
   table.add_flag("--profile", call->bench.profile, "print where the time goes, op by op");
@@ -69,19 +97,23 @@ void add_step(Program& program) {
 // ops and gemm: one preset's shapes, or all.
 struct Shapes : Bench {
   std::string preset = "all";
+  std::string precision = "fp32";
 };
 
+template <class Report>
 void add_shapes(Program& program, const std::string& word, const std::string& help,
-                const std::function<void(const Shapes&)>& run) {
+                Report (*run)(const std::string& preset, Precision precision, int repetitions)) {
   auto call = std::make_shared<Shapes>();
   OptionTable& table = program.command("bench " + word, help, [call, run] {
     prepare(*call);
-    run(*call);
+    const Precision precision = parse_precision(call->precision, cpu_kernels());
+    print_report(setting(precision), run(call->preset, precision, call->repetitions), "rows", call->json);
     return 0;
   });
   std::vector<std::string> presets = step_presets();
   presets.insert(presets.begin(), "all");
   table.add_choice("--preset", call->preset, presets, "whose shapes");
+  add_precision_row(table, call->precision);
   add_common_rows(table, *call, "runs of each, after one that warms up; the median counts");
 }
 
@@ -95,7 +127,8 @@ int decode(Decode& call) {
     throw UsageError("--model and --input go together: a trained model, and text for it");
   if (call.bench.sentences < 1) throw UsageError("--sentences: expected at least 1, got ", call.bench.sentences);
   call.bench.repetitions = call.repetitions;
-  nlohmann::ordered_json facts{{"threads", threads()}, {"beam_size", call.bench.beam_size}};
+  nlohmann::ordered_json facts = setting(Precision::fp32);
+  facts["beam_size"] = call.bench.beam_size;
   facts.update(to_json(run_decode_bench(call.bench)));
   print_facts(facts, call.json);
   return 0;
@@ -120,11 +153,9 @@ void add_decode(Program& program) {
 void add_bench_commands(Program& program) {
   program.describe_group("bench", "measure speed, and the share of the machine's measured limit");
   add_step(program);
-  add_shapes(program, "ops", "every fused op, forward and backward",
-             [](const Shapes& call) { print_ops(run_op_bench(call.preset, call.repetitions), call.json); });
+  add_shapes(program, "ops", "every fused op, forward and backward", run_op_bench);
+  add_shapes(program, "gemm", "the products of the layers", run_gemm_bench);
   add_decode(program);
-  add_shapes(program, "gemm", "the products of the layers",
-             [](const Shapes& call) { print_gemm(run_gemm_bench(call.preset, call.repetitions), call.json); });
 }
 
 }  // namespace gyre

@@ -78,7 +78,7 @@ bench() { # bench WORDS... : FIELD...
 bench step --preset multi30k-tiny --text train --steps 2 --profile : tokens_per_second step_ms peak_rss_mb forward_ms
 same "the batches of the bench" "$(grep -o 'lengths of train.en and .de' bench.json)" 'lengths of train.en and .de'
 for name in linear attention optimizer; do contains "\"name\":\"$name\"" < bench.json || fail "no $name in the profile"; done
-bench step --preset mlm-small --steps 1 : tokens_per_second step_ms peak_rss_mb
+bench step --preset mlm-small --steps 1 --precision auto : tokens_per_second step_ms peak_rss_mb
 bench ops --preset multi30k-tiny --steps 1 : gbytes limit_gbytes memory_share forward_ms
 bench gemm --preset multi30k-tiny --steps 1 : forward_gflops dinput_gflops dweight_gflops
 bench decode --text train --sentences 20 --steps 1 : sentences_per_second tokens_per_second peak_rss_mb

@@ -21,7 +21,7 @@ rejects 2 "--after: .*got '3x'" small_train --model bad --after 3x
 printf 'seed = 1\nlern-rate = 1\n' > wrong.toml
 rejects 2 '^gyre: wrong.toml:2: unknown option lern-rate; did you mean learn-rate\?$' small_train --model bad --config wrong.toml
 rejects 2 'none.toml: no such configuration file' small_train --model bad --config none.toml
-rejects 2 '--precision bf16 is not available in this build' "$GYRE" bench step --precision bf16
+rejects 2 '--precision: expected one of fp32, bf16, auto' "$GYRE" bench step --precision bf8
 rejects 2 '--preset: expected one of .*did you mean nmt-base' "$GYRE" bench step --preset nmt-bas
 rejects 2 '--text would have no effect: --preset is mlm-small' "$GYRE" bench step --preset mlm-small --text train
 rejects 2 '--model and --input go together' "$GYRE" bench decode --model run

@@ -70,7 +70,7 @@ Workload trained_workload(const DecodeBench& bench) {
 }  // namespace
 
 DecodeReport run_decode_bench(const DecodeBench& bench) {
-  const double limit = measure_sgemm(threads());
+  const double limit = measure_products(Precision::fp32, threads());
   reset_peak_rss();
   Workload work = bench.model.empty() ? random_workload(bench) : trained_workload(bench);
   work.options.beam_size = bench.beam_size;
@@ -87,7 +87,7 @@ DecodeReport run_decode_bench(const DecodeBench& bench) {
   report.seconds = median(seconds);
   report.flops = flops / report.seconds;
   report.peak_rss_mb = peak_rss_mb();
-  report.limit_flops = std::max(limit, measure_sgemm(threads()));
+  report.limit_flops = std::max(limit, measure_products(Precision::fp32, threads()));
   return report;
 }
 

@@ -1,8 +1,11 @@
-// gyre bench gemm: the products of the presets' layers through core/gemm.h.
+// gyre bench gemm: the products of the presets' layers.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "core/kernels.h"
 
 namespace gyre {
 
@@ -20,7 +23,9 @@ struct GemmReport {
 };
 
 // preset: or "all". repetitions: of each product.
-GemmReport run_gemm_bench(const std::string& preset, int repetitions);
-void print_gemm(const GemmReport& report, bool json);
+GemmReport run_gemm_bench(const std::string& preset, Precision precision, int repetitions);
+nlohmann::ordered_json to_json(const GemmReport& report);
+nlohmann::ordered_json rows_json(const GemmReport& report);
+void print_rows(const GemmReport& report);
 
 }  // namespace gyre

@@ -1,5 +1,5 @@
 // The table of `gyre bench ops`.
-#include <cmath>
+#include <memory>
 
 #include "autograd/ops.h"
 #include "core/random.h"
@@ -19,11 +19,10 @@ Tensor random_ids(int64_t n, int64_t limit) {
   return ids;
 }
 
-Tensor rope_frequencies(int64_t width) {
-  Tensor frequencies = Tensor::empty({width / 2});
-  for (int64_t j = 0; j < width / 2; ++j)
-    frequencies.data<float>()[j] = float(std::pow(10000.0, -2.0 * double(j) / double(width)));
-  return frequencies;
+// RoPE as a model of this shape has it; a position encoding registers no parameters then.
+std::shared_ptr<const PositionEncoding> make_rope(const PresetShape& shape) {
+  Parameters none;
+  return make_position_encoding({PositionConfig{}, shape.dim, shape.heads, none, "positions"});
 }
 
 class Rows {
@@ -38,76 +37,94 @@ class Rows {
   std::vector<OpBench> take() { return std::move(rows_); }
 
  private:
-  void add(const std::string& op, const std::string& shape, std::vector<OpBench::Input> inputs, double numbers,
-           OpBench::Run run) {
-    rows_.push_back({s_.preset, op, shape, std::move(inputs), std::move(run), numbers});
+  OpBench& add(const std::string& op, const std::string& shape, std::vector<OpBench::Input> inputs, OpBench::Run run) {
+    return rows_.emplace_back(
+        OpBench{.preset = s_.preset, .op = op, .shape = shape, .inputs = std::move(inputs), .run = std::move(run)});
   }
   void add_linear(int64_t in, int64_t out) {
-    add("linear", concat(n_, " x ", in, " x ", out), {{{n_, in}}, {{out, in}, true}, {{out}, true}}, 0,
+    add("linear", concat(n_, " x ", in, " x ", out), {{{n_, in}}, {{out, in}, true}, {{out}, true}},
         [](Tape&, const Vars& v) { return linear(v[0], v[1], v[2]); });
+  }
+  void add_pass(const std::string& name, size_t buffers, double numbers,
+                std::function<void(const std::vector<Tensor>&)> pass) {
+    OpBench& row = add(name, concat(s_.parameters), std::vector<OpBench::Input>(buffers, {{s_.parameters}, true}), {});
+    row.parameters = numbers * double(s_.parameters);
+    row.pass = std::move(pass);
   }
 
   const PresetShape s_;
   const int64_t n_ = s_.rows(), d_ = s_.dim, f_ = s_.ffn;
   const double nd_ = double(n_ * d_), nf_ = double(n_ * f_);
+  const Segments segments_ = Segments::from_lengths(std::vector<int32_t>(size_t(s_.segments), s_.length));
+  const Tensor positions_ = segment_positions(segments_);
+  const std::shared_ptr<const PositionEncoding> rope_ = make_rope(s_);
   const std::string rows_of_d_ = concat(n_, " x ", d_), rows_of_f_ = concat(n_, " x ", f_);
   std::vector<OpBench> rows_;
 };
 
 void Rows::add_products() {
+  add_linear(d_, 3 * d_);
   add_linear(d_, d_);
-  add_linear(d_, f_);
   add_linear(f_, d_);
+  add(s_.activation == Activation::relu ? "linear_relu" : "linear_gelu", concat(n_, " x ", d_, " x ", f_),
+      {{{n_, d_}}, {{f_, d_}, true}, {{f_}, true}},
+      [kind = s_.activation](Tape&, const Vars& v) { return linear_activation(v[0], v[1], v[2], kind); });
   const Tensor targets = random_ids(s_.loss_rows, s_.vocabulary);
   add("linear_cross_entropy", concat(s_.loss_rows, " x ", d_, " x ", s_.vocabulary),
-      {{{s_.loss_rows, d_}}, {{s_.vocabulary, d_}, true}}, 0,
-      [targets](Tape&, const Vars& v) { return linear_cross_entropy(v[0], v[1], targets, 0.1).loss; });
+      {{{s_.loss_rows, d_}}, {{s_.vocabulary, d_}, true}},
+      [targets](Tape&, const Vars& v) { return linear_cross_entropy(v[0], v[1], targets, 0.1).loss; })
+      .loss = true;
 }
 
+// With RoPE inside, as the layers have it.
 void Rows::add_attention() {
-  const Segments segments = Segments::from_lengths(std::vector<int32_t>(size_t(s_.segments), s_.length));
+  const std::string shape = concat(s_.segments, " x ", s_.length, ", ", s_.heads, " heads");
   for (bool causal : {false, true})
-    add(causal ? "attention, causal" : "attention", concat(s_.segments, " x ", s_.length, ", ", s_.heads, " heads"),
-        {{{n_, d_}}, {{n_, d_}}, {{n_, d_}}}, 0, [segments, causal, heads = s_.heads](Tape&, const Vars& v) {
-          return attention(v[0], v[1], v[2], segments, segments, {.heads = heads, .causal = causal});
+    add(causal ? "self_attention, causal" : "self_attention", shape, {{{n_, 3 * d_}}},
+        [rope = rope_, segments = segments_, positions = positions_, causal, heads = s_.heads](Tape& tape,
+                                                                                               const Vars& v) {
+          return self_attention(v[0], segments,
+                                {.heads = heads,
+                                 .causal = causal,
+                                 .rotation = rope->rotation(tape, DType::f32, segments.longest()),
+                                 .query_positions = positions});
         });
+  add("attention", shape, {{{n_, d_}}, {{n_, 2 * d_}}}, [segments = segments_, heads = s_.heads](Tape&, const Vars& v) {
+    return attention(v[0], v[1], segments, segments, {.heads = heads});
+  });
 }
 
 // Numbers read and written: those of forward + those of backward.
 void Rows::add_elementwise() {
-  add("layer_norm", rows_of_d_, {{{n_, d_}}, {{d_}, true}, {{d_}, true}}, (2 + 3) * nd_,
-      [](Tape&, const Vars& v) { return layer_norm(v[0], v[1], v[2]); });
-  add(s_.activation == Activation::relu ? "relu" : "gelu", rows_of_f_, {{{n_, f_}}}, (2 + 3) * nf_,
-      [kind = s_.activation](Tape&, const Vars& v) { return activation(v[0], kind); });
-  add("dropout", rows_of_d_, {{{n_, d_}}}, (2 + 2) * nd_, [](Tape&, const Vars& v) { return dropout(v[0], kDropout); });
-  add("residual_dropout", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, (3 + 2) * nd_,
-      [](Tape&, const Vars& v) { return residual_dropout(v[0], v[1], kDropout); });
-  add("add", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, 3 * nd_, [](Tape&, const Vars& v) { return gyre::add(v[0], v[1]); });
+  add("layer_norm", rows_of_d_, {{{n_, d_}}, {{d_}, true}, {{d_}, true}}, [](Tape&, const Vars& v) {
+    return layer_norm(v[0], v[1], v[2]);
+  }).data = (2 + 3) * nd_;
+  add(s_.activation == Activation::relu ? "relu" : "gelu", rows_of_f_, {{{n_, f_}}},
+      [kind = s_.activation](Tape&, const Vars& v) { return activation(v[0], kind); })
+      .data = (2 + 3) * nf_;
+  add("dropout", rows_of_d_, {{{n_, d_}}}, [](Tape&, const Vars& v) { return dropout(v[0], kDropout); }).data =
+      (2 + 2) * nd_;
+  add("residual_dropout", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, [](Tape&, const Vars& v) {
+    return residual_dropout(v[0], v[1], kDropout);
+  }).data = (3 + 2) * nd_;
+  add("add", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, [](Tape&, const Vars& v) { return gyre::add(v[0], v[1]); }).data =
+      3 * nd_;
 }
 
 void Rows::add_lookups() {
   const Tensor ids = random_ids(n_, s_.vocabulary);
-  add("embedding", concat(rows_of_d_, " of ", s_.vocabulary), {{{s_.vocabulary, d_}, true}}, (2 + 3) * nd_,
-      [ids](Tape&, const Vars& v) { return embedding(v[0], ids, 2); });
-  const Tensor positions =
-      segment_positions(Segments::from_lengths(std::vector<int32_t>(size_t(s_.segments), s_.length)));
-  const int64_t width = d_ / s_.heads;
-  add("rope", concat(rows_of_d_, ", ", s_.heads, " heads"), {{{n_, d_}}}, (2 + 2) * nd_,
-      [positions, frequencies = rope_frequencies(width), rotary = Rotary{.heads = s_.heads, .dims = int(width)}](
-          Tape& tape, const Vars& v) { return rope(v[0], tape.constant(frequencies), positions, rotary); });
+  OpBench& lookup = add("embedding", concat(rows_of_d_, " of ", s_.vocabulary), {{{s_.vocabulary, d_}, true}},
+                        [ids](Tape&, const Vars& v) { return embedding(v[0], ids, 2); });
+  lookup.data = (1 + 1) * nd_;
+  lookup.parameters = (1 + 2) * nd_;
+  add("rope", concat(rows_of_d_, ", ", s_.heads, " heads"), {{{n_, d_}}},
+      [rope = rope_, positions = positions_, longest = s_.length](Tape& tape, const Vars& v) {
+        return gyre::rope(v[0], rope->rotation(tape, DType::f32, longest), positions);
+      })
+      .data = (2 + 2) * nd_;
 }
 
 void Rows::add_optimizer() {
-  const int64_t n = s_.parameters;
-  const auto add_pass = [&](const std::string& name, size_t buffers, double numbers, auto pass) {
-    rows_.push_back({s_.preset,
-                     name,
-                     concat(n),
-                     std::vector<OpBench::Input>(buffers, {{n}}),
-                     {},
-                     numbers * double(n),
-                     std::move(pass)});
-  };
   add_pass("adam", 4, 7, [](const std::vector<Tensor>& b) {
     cpu_kernels().adam(b[0], b[1], b[2], b[3],
                        {.learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .bias1 = 1, .bias2 = 1});

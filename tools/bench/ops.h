@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,10 @@ struct OpBench {
   std::string preset, op, shape;
   std::vector<Input> inputs;
   Run run;
-  // Numbers that forward and backward read or write at least once; 0: a product, whose FLOPs are what counts.
-  double numbers = 0;
+  // Numbers that forward and backward read or write at least once: of data, and of parameters and what belongs to them.
+  // None: a product, whose FLOPs are what counts.
+  double data = 0, parameters = 0;
+  bool loss = false;  // a scalar that backward starts from
   // In place of an op: a pass over flat buffers, all of the inputs' shape.
   std::function<void(const std::vector<Tensor>& buffers)> pass{};
 };
@@ -43,7 +46,9 @@ struct OpReport {
 };
 
 // preset: or "all". repetitions: of each op.
-OpReport run_op_bench(const std::string& preset, int repetitions);
-void print_ops(const OpReport& report, bool json);
+OpReport run_op_bench(const std::string& preset, Precision precision, int repetitions);
+nlohmann::ordered_json to_json(const OpReport& report);
+nlohmann::ordered_json rows_json(const OpReport& report);
+void print_rows(const OpReport& report);
 
 }  // namespace gyre

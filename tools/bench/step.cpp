@@ -22,8 +22,8 @@ struct StepCost {
 
 class StepRunner {
  public:
-  explicit StepRunner(StepWorkload& work)
-      : work_(work), optimizer_(work.parameters(), cpu_kernels(), work.optimizer()) {}
+  StepRunner(StepWorkload& work, Precision precision)
+      : work_(work), precision_(precision), optimizer_(work.parameters(), cpu_kernels(), work.optimizer()) {}
 
   void attach(Profile& profile) { profile_ = &profile; }
 
@@ -43,7 +43,8 @@ class StepRunner {
 
  private:
   std::pair<double, int64_t> forward_and_backward(uint64_t number) {
-    Tape tape(cpu_kernels(), {.record = true, .training = true, .seed = number});
+    Tape tape(cpu_kernels(),
+              {.record = true, .training = true, .seed = number, .precision = precision_, .unit_cotangent = true});
     if (profile_) tape.add_observer(*profile_);
     const LossResult result = work_.loss(tape);
     tape.backward(result.loss);
@@ -55,6 +56,7 @@ class StepRunner {
   }
 
   StepWorkload& work_;
+  Precision precision_;
   Profile* profile_ = nullptr;
   Optimizer optimizer_;
 };
@@ -74,10 +76,10 @@ double rate(const Profile::Row& row) { return row.seconds() > 0 ? kForwardAndBac
 }  // namespace
 
 StepReport run_step_bench(const StepBench& bench) {
-  const double limit = measure_sgemm(threads());
+  const double limit = measure_products(bench.precision, threads());
   reset_peak_rss();
   const std::unique_ptr<StepWorkload> work = make_step_workload(bench.preset, bench.text);
-  StepRunner runner(*work);
+  StepRunner runner(*work, bench.precision);
   for (int i = 0; i < kWarmUp; ++i) runner.run(uint64_t(i));
 
   Profile profile;
@@ -102,7 +104,7 @@ StepReport run_step_bench(const StepBench& bench) {
   report.parameters = work->parameters().elements();
   report.batches = work->batches();
   if (bench.profile) report.profile = per_step(profile.rows(), bench.steps);
-  report.limit_flops = std::max(limit, measure_sgemm(threads()));
+  report.limit_flops = std::max(limit, measure_products(bench.precision, threads()));
   return report;
 }
 
@@ -116,7 +118,7 @@ nlohmann::ordered_json to_json(const StepReport& report) {
   return facts;
 }
 
-nlohmann::ordered_json profile_json(const StepReport& report) {
+nlohmann::ordered_json rows_json(const StepReport& report) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Profile::Row& row : report.profile)
     rows.push_back({{"name", row.name},
@@ -129,7 +131,7 @@ nlohmann::ordered_json profile_json(const StepReport& report) {
   return rows;
 }
 
-void print_profile(const StepReport& report) {
+void print_rows(const StepReport& report) {
   std::printf("\n%-20s %6s %12s %12s %9s %9s %7s\n", "one step", "calls", "forward ms", "backward ms", "ms", "GFLOP/s",
               "share");
   const auto line = [&](const Profile::Row& row) {

@@ -13,6 +13,7 @@ namespace gyre {
 struct StepBench {
   std::string preset = "nmt-base";
   Path text;  // PREFIX for multi30k-tiny
+  Precision precision = Precision::fp32;
   int steps = 10;
   bool profile = false;
 };
@@ -35,7 +36,7 @@ StepReport run_step_bench(const StepBench& bench);
 
 nlohmann::ordered_json to_json(const StepReport& report);
 // Where the time of a step goes, a row per op; share is of the step.
-nlohmann::ordered_json profile_json(const StepReport& report);
-void print_profile(const StepReport& report);
+nlohmann::ordered_json rows_json(const StepReport& report);
+void print_rows(const StepReport& report);
 
 }  // namespace gyre
