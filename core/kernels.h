@@ -164,6 +164,12 @@ class Kernels {
                                   const Segments& queries, const Segments& keys, const AttentionShape& shape,
                                   const AttentionRotation& rotation) = 0;
 
+  // Decoding: steps[t](n_t, 3 * d), d = heads * width, are [query | key | value] of the tokens that the rows of step t
+  // got. Each query of the last step's n rows attends to its own history: token t of row i is row path(i, t) of
+  // steps[t]; path i32 (n, steps); out(n, d).
+  virtual void attention_over_steps(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& path,
+                                    const AttentionShape& shape) = 0;
+
   // Label-smoothed cross-entropy, summed over the rows of logits(n,v) with targets(n) >= 0:
   //   (1 - smoothing) * -log p[target] + smoothing / v * sum_j -log p[j];   lse(n) is saved.
   virtual CrossEntropySums cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,

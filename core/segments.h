@@ -16,7 +16,14 @@ class Segments {
   Segments() : Segments(std::vector<int32_t>{0}) {}
 
   // offsets: count + 1 non-decreasing numbers, the first 0, the last the number of rows. Segments follow one another.
-  explicit Segments(std::vector<int32_t> offsets) : Segments(std::move(offsets), {}) {}
+  explicit Segments(std::vector<int32_t> offsets) {
+    require(!offsets.empty() && offsets.front() == 0 && std::is_sorted(offsets.begin(), offsets.end()),
+            "[segments] offsets must start at 0 and not decrease");
+    auto data = std::make_shared<Data>();
+    for (size_t i = 1; i < offsets.size(); ++i) data->longest = std::max(data->longest, offsets[i] - offsets[i - 1]);
+    data->offsets = std::move(offsets);
+    data_ = std::move(data);
+  }
 
   static Segments from_lengths(const std::vector<int32_t>& lengths) {
     std::vector<int32_t> offsets{0};
@@ -24,44 +31,18 @@ class Segments {
     return Segments(std::move(offsets));
   }
 
-  // Segment i has `capacity` rows, of which the first lengths[i] are in use: the key/value caches of decoding.
-  static Segments with_capacity(std::vector<int32_t> lengths, int32_t capacity) {
-    std::vector<int32_t> offsets(lengths.size() + 1);
-    for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = int32_t(i) * capacity;
-    return Segments(std::move(offsets), std::move(lengths));
-  }
-
   int count() const { return int(data_->offsets.size()) - 1; }
   int begin(int i) const { return data_->offsets[size_t(i)]; }
-  int length(int i) const { return data_->lengths[size_t(i)]; }
-  int end(int i) const { return begin(i) + length(i); }
+  int end(int i) const { return data_->offsets[size_t(i) + 1]; }
+  int length(int i) const { return end(i) - begin(i); }
   int tokens() const { return data_->offsets.back(); }  // rows of the tensor
   int longest() const { return data_->longest; }
 
  private:
   struct Data {
-    std::vector<int32_t> offsets, lengths;
+    std::vector<int32_t> offsets;
     int longest = 0;
   };
-
-  Segments(std::vector<int32_t> offsets, std::vector<int32_t> lengths) {
-    require(!offsets.empty() && offsets.front() == 0 && std::is_sorted(offsets.begin(), offsets.end()),
-            "[segments] offsets must start at 0 and not decrease");
-    auto data = std::make_shared<Data>();
-    const size_t count = offsets.size() - 1;
-    if (lengths.empty()) {
-      for (size_t i = 0; i < count; ++i) lengths.push_back(offsets[i + 1] - offsets[i]);
-    }
-    require(lengths.size() == count, "[segments] expected ", count, " lengths, got ", lengths.size());
-    for (size_t i = 0; i < count; ++i) {
-      require(lengths[i] >= 0 && lengths[i] <= offsets[i + 1] - offsets[i], "[segments] segment ", i, " has room for ",
-              offsets[i + 1] - offsets[i], " rows, got ", lengths[i]);
-      data->longest = std::max(data->longest, lengths[i]);
-    }
-    data->offsets = std::move(offsets);
-    data->lengths = std::move(lengths);
-    data_ = std::move(data);
-  }
 
   std::shared_ptr<const Data> data_;
 };

@@ -2,6 +2,7 @@
 //   s_ij = scale q_i . k_j over the visible keys;  lse_i = log sum_j exp(s_ij);  p_ij = exp(s_ij - lse_i);  out_i =
 //   sum_j p_ij v_j
 #include "core/cpu/attention_head.h"
+#include "core/cpu/attention_in_place.h"
 #include "core/cpu/cpu_kernels.h"
 #include "core/cpu/softmax_lanes.h"
 
@@ -68,8 +69,24 @@ void forward_block(const Forward<D>& a, const Head& h, const QueryBlock& block, 
          [&](int64_t i) { return t.inverse.element(0, i); });
 }
 
+// Of so few queries most of a tile would be empty: decoding over a source.
+constexpr int64_t kFewQueries = 6;
+
+template <class D, class T>
+void forward_in_place(const Forward<D>& a, const Head& h, const ForwardTiles<T>& t) {
+  const auto key = [&](int64_t j) { return a.k.at(h.first_key + j, h.feature()); };
+  const auto value = [&](int64_t j) { return a.v.at(h.first_key + j, h.feature()); };
+  for (int64_t i = 0; i < h.queries; ++i) {
+    const int64_t row = h.first_query + i;
+    const T lse = attend_in_place<D>(a.out.at(row, h.feature()), a.q.at(row, h.feature()), h.width, h.visible(i),
+                                     a.scale, key, value, {t.q.data, t.scores.data});
+    if (a.lse) a.lse[h.index * a.query_rows + row] = lse;
+  }
+}
+
 template <class D, class T>
 void forward_head(const Forward<D>& a, const Head& h, const ForwardTiles<T>& t) {
+  if (h.queries <= kFewQueries && !a.rotation && !a.dropout.active()) return forward_in_place(a, h, t);
   pack(t.k, a.k.at(h.first_key, h.feature()), a.k.stride, h.keys, h.width);
   a.rotation.turn_keys(t.k, h.first_key, h.keys);
   pack(t.v, a.v.at(h.first_key, h.feature()), a.v.stride, h.keys, h.width);

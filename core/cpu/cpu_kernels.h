@@ -48,6 +48,8 @@ class CpuKernels final : public Kernels {
                           const Tensor& dfrequencies, const Tensor& dout, const HeadColumns& q, const HeadColumns& k,
                           const HeadColumns& v, const Tensor& lse, const Segments& queries, const Segments& keys,
                           const AttentionShape& shape, const AttentionRotation& rotation) override;
+  void attention_over_steps(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& path,
+                            const AttentionShape& shape) override;
   CrossEntropySums cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,
                                  double smoothing) override;
   void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets, const Tensor& lse,

@@ -60,8 +60,7 @@ BatchSearch::BatchSearch(const EncoderDecoder& model, Kernels& kernels,
     : model_(model),
       options_(options),
       tape_(kernels, {.record = false}),
-      cache_(int(model.config().decoder_layers), model.config().dim, int(sources.size()),
-             model.parameters().values().dtype()),
+      cache_(int(model.config().decoder_layers), int(sources.size())),
       log_probs_(Tensor::empty({int64_t(sources.size()) * options.beam_size, model.config().vocab_size})) {
   std::vector<int32_t> ids, lengths;
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -112,29 +111,14 @@ void BatchSearch::suppress(const Tensor& log_probs) const {
       log_probs.data<float>()[row * log_probs.cols() + id] = -std::numeric_limits<float>::infinity();
 }
 
-// Gives each hypothesis a row of the next step, a sentence's rows together, and moves the caches. A hypothesis takes
-// its parent's row where it can: then nothing is copied.
+// Gives each hypothesis a row of the next step, a sentence's rows together.
 void BatchSearch::place_rows() {
   std::vector<int> parents;
-  for (Beam& beam : beams_) {
-    const size_t begin = parents.size(), end = begin + beam.live().size();
-    parents.resize(end, -1);
-    std::vector<LiveHypothesis*> homeless;
+  for (Beam& beam : beams_)
     for (LiveHypothesis& h : beam.live()) {
-      const auto row = size_t(h.row);
-      if (row >= begin && row < end && parents[row] < 0) {
-        parents[row] = h.row;
-      } else {
-        homeless.push_back(&h);
-      }
+      parents.push_back(h.row);
+      h.row = int(parents.size()) - 1;
     }
-    size_t next_free = begin;
-    for (LiveHypothesis* h : homeless) {
-      while (parents[next_free] >= 0) ++next_free;
-      parents[next_free] = h->row;
-      h->row = int(next_free);
-    }
-  }
   cache_.gather(parents);
 }
 

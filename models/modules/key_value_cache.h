@@ -1,5 +1,6 @@
 // Keys and values of the decoder's self-attentions while it decodes: one row per hypothesis, all of the same length.
-// Layout of each layer: (rows * capacity, 2 * dim), the [key | value] of a row's tokens one after another.
+// Each step's projections stay where they were made. A hypothesis is a path through the steps, one row of each: beams
+// that reorder, share their past or drop out move a few integers and no token.
 #pragma once
 
 #include <vector>
@@ -10,29 +11,24 @@ namespace gyre {
 
 class KeyValueCache {
  public:
-  KeyValueCache(int layers, int64_t dim, int rows, DType dtype);
+  KeyValueCache(int layers, int rows);
 
-  int rows() const { return rows_; }
-  int length() const { return length_; }  // tokens a row, those of the step under way included
+  int rows() const { return int(parents_.size()); }
+  int length() const { return int(path_.cols()); }  // tokens a row, those of the step under way included
 
   // Makes room for one more token a row; then each layer calls attend once.
   void begin_step();
-  // Stores the keys and values of each row's new token, qkv(rows, 3 * dim) = [query | key | value]; its query attends
-  // to all that the row has -> (rows, dim).
+  // qkv(rows, 3 * dim), [query | key | value] of each row's new token, is kept; the queries attend to all that their
+  // rows have -> (rows, dim).
   Tensor attend(Kernels& kernels, int layer, const Tensor& qkv, int heads);
 
-  // Row i becomes what row parents[i] was; there are parents.size() rows then. In place where no row that is still
-  // read is overwritten: hypotheses that keep their row cost nothing.
+  // Row i becomes what row parents[i] was; there are parents.size() rows then.
   void gather(const std::vector<int>& parents);
 
  private:
-  void rebuild(const std::vector<int>& parents, int capacity);
-  void copy_row(Tensor& to, int to_row, int to_capacity, const Tensor& from, int from_row) const;
-
-  std::vector<Tensor> tokens_;  // by layer
-  int64_t dim_;
-  int rows_, capacity_ = 16, length_ = 0;
-  Segments segments_, queries_;
+  std::vector<std::vector<Tensor>> steps_;  // by layer: the projections of each step
+  Tensor path_;                             // i32 (rows, length): the row of each step that is the token of a row
+  std::vector<int> parents_;                // rows of path_ that the next step goes on from
 };
 
 }  // namespace gyre
