@@ -119,6 +119,7 @@ void add_shapes(Program& program, const std::string& word, const std::string& he
 
 struct Decode : Bench {
   DecodeBench bench;
+  std::string precision = "fp32";
 };
 
 int decode(Decode& call) {
@@ -127,7 +128,8 @@ int decode(Decode& call) {
     throw UsageError("--model and --input go together: a trained model, and text for it");
   if (call.bench.sentences < 1) throw UsageError("--sentences: expected at least 1, got ", call.bench.sentences);
   call.bench.repetitions = call.repetitions;
-  nlohmann::ordered_json facts = setting(Precision::fp32);
+  call.bench.precision = parse_precision(call.precision, cpu_kernels());
+  nlohmann::ordered_json facts = setting(call.bench.precision);
   facts["beam_size"] = call.bench.beam_size;
   facts.update(to_json(run_decode_bench(call.bench)));
   print_facts(facts, call.json);
@@ -145,6 +147,7 @@ void add_decode(Program& program) {
             "random weights: as long as the lines of PREFIX.en; absent: of the embedded corpus");
   table.add("--sentences", call->bench.sentences, "NUMBER", "decoded, from the first");
   table.add("--beam-size,-b,--beam", call->bench.beam_size, "HYPOTHESES", "kept in the search");
+  add_precision_row(table, call->precision);
   add_common_rows(table, *call, "times that all are decoded, after one that warms up; the median counts");
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 struct Translate {
   Path model, vocabulary, input, output;
-  std::string checkpoint;
+  std::string checkpoint, precision = "fp32";
   DecodeOptions decode;
   TranslateBatches batches;
   int maxi_batch = 100;
@@ -35,6 +35,7 @@ class Translator {
         input_(call.input),
         output_(call.output),
         decode_(call.decode) {
+    decode_.precision = parse_precision(call.precision, cpu_kernels());
     set_vocabulary(decode_, *trained_.vocabulary, call.allow_unk);
   }
 
@@ -143,6 +144,7 @@ void add_translate_command(Program& program) {
   table.group("Work");
   table.add("--mini-batch,--batch-size", call->batches.sentences, "SENTENCES", "translated together, at most");
   table.add("--mini-batch-words,--max-tokens", call->batches.tokens, "TOKENS", "the same in source tokens");
+  table.add_choice("--precision", call->precision, precision_names(), "of activations and products");
   table.add("--maxi-batch", call->maxi_batch, "BATCHES",
             "read ahead and sorted by length; 1 answers line by line soonest");
   call->threads.add_row(table);

@@ -59,6 +59,7 @@ Validator::Validator(ValidationSet set, const Vocabulary& vocabulary, EncoderDec
       metrics_(options.valid_metrics) {
   decode_.beam_size = options.valid_beam;
   decode_.length_penalty = options.valid_length_penalty;
+  decode_.precision = precision_;
   set_vocabulary(decode_, vocabulary);
 }
 

@@ -59,7 +59,7 @@ BatchSearch::BatchSearch(const EncoderDecoder& model, Kernels& kernels,
                          const std::vector<std::vector<int32_t>>& sources, const DecodeOptions& options)
     : model_(model),
       options_(options),
-      tape_(kernels, {.record = false}),
+      tape_(kernels, {.record = false, .precision = options.precision}),
       cache_(int(model.config().decoder_layers), int(sources.size())),
       log_probs_(Tensor::empty({int64_t(sources.size()) * options.beam_size, model.config().vocab_size})) {
   std::vector<int32_t> ids, lengths;

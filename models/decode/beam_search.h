@@ -37,6 +37,7 @@ struct DecodeOptions {
   double max_length_factor = 1;
   int max_length_extra = 50;
   int n_best = 1;
+  Precision precision = Precision::fp32;  // of activations and products; scores are fp32
   int32_t bos = 1, eos = 2;
   // Ids that are never produced (unknown, padding). BOS never is, unless it is the EOS too.
   std::vector<int32_t> suppressed = {};

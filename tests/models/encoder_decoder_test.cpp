@@ -65,6 +65,37 @@ TEST_CASE("gradients of the whole model's loss") {
   }
 }
 
+TEST_CASE("bf16: losses and gradients of the whole model stay near fp32") {
+  if (!cpu_kernels().has_bf16()) {
+    MESSAGE("skipped: this CPU has no AVX512-BF16");
+    return;
+  }
+  const PairInput batch = tests::make_batch(kSources, kTargets);
+  for (const EncoderDecoderConfig& config : variants()) {
+    CAPTURE(config.position.encoding);
+    EncoderDecoder model(config);
+    tests::allocate_lively(model.parameters(), 5);
+    const auto train = [&](Precision precision) {
+      model.parameters().gradients().zero();
+      Tape tape(cpu_kernels(), {.record = true, .training = true, .seed = 3, .precision = precision});
+      const LossResult result = model.loss(tape, batch, 0.1);
+      tape.backward(result.loss);
+      return std::pair(result.sums.loss, model.parameters().gradients().to_vector<float>());
+    };
+    const auto [loss, gradient] = train(Precision::fp32);
+    const auto [rounded_loss, rounded_gradient] = train(Precision::bf16);
+    CHECK(rounded_loss == doctest::Approx(loss).epsilon(0.02));
+    double dot = 0, norm = 0, rounded_norm = 0;
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      dot += double(gradient[i]) * rounded_gradient[i];
+      norm += double(gradient[i]) * gradient[i];
+      rounded_norm += double(rounded_gradient[i]) * rounded_gradient[i];
+    }
+    CHECK(dot / std::sqrt(norm * rounded_norm) > 0.95);  // nearly the same direction, with weights this lively
+    CHECK(rounded_norm == doctest::Approx(norm).epsilon(0.2));
+  }
+}
+
 TEST_CASE("the decoder is causal and sees its own source only") {
   for (const EncoderDecoderConfig& config : variants()) {
     EncoderDecoder model(config);

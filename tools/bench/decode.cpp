@@ -70,10 +70,11 @@ Workload trained_workload(const DecodeBench& bench) {
 }  // namespace
 
 DecodeReport run_decode_bench(const DecodeBench& bench) {
-  const double limit = measure_products(Precision::fp32, threads());
+  const double limit = measure_products(bench.precision, threads());
   reset_peak_rss();
   Workload work = bench.model.empty() ? random_workload(bench) : trained_workload(bench);
   work.options.beam_size = bench.beam_size;
+  work.options.precision = bench.precision;
   DecodeReport report{.workload = work.text, .sentences = work.sources.size()};
   std::vector<double> seconds;
   double flops = 0;
@@ -87,7 +88,7 @@ DecodeReport run_decode_bench(const DecodeBench& bench) {
   report.seconds = median(seconds);
   report.flops = flops / report.seconds;
   report.peak_rss_mb = peak_rss_mb();
-  report.limit_flops = std::max(limit, measure_products(Precision::fp32, threads()));
+  report.limit_flops = std::max(limit, measure_products(bench.precision, threads()));
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/file.h"
+#include "core/kernels.h"
 
 namespace gyre {
 
@@ -13,6 +14,7 @@ struct DecodeBench {
   Path text;          // random tokens, source lengths of PREFIX.en (the embedded corpus when empty)
   int sentences = 500;
   int beam_size = 4;
+  Precision precision = Precision::fp32;
   int repetitions = 3;
 };
 

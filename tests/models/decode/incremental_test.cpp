@@ -1,6 +1,8 @@
 // Decoding token by token with caches, against teacher forcing.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "core/random.h"
 #include "tests/models/tiny_model.h"
 
@@ -13,9 +15,9 @@ namespace {
 // Decodes given targets with caches, one hypothesis per row.
 class Stepper {
  public:
-  Stepper(const EncoderDecoder& model, const Sentences& sources)
+  Stepper(const EncoderDecoder& model, const Sentences& sources, Precision precision = Precision::fp32)
       : model_(model),
-        tape_(cpu_kernels(), {.record = false}),
+        tape_(cpu_kernels(), {.record = false, .precision = precision}),
         cache_(int(model.config().decoder_layers), int(sources.size())) {
     const PairInput batch = tests::make_batch(sources, Sentences(sources.size()));
     sources_ = model.project_sources(model.encode(tape_, batch.source_ids, batch.source), batch.source);
@@ -110,6 +112,27 @@ TEST_CASE("caches follow hypotheses between rows") {
     CHECK(stepper.cache().rows() == int(parents.size()));
     history = next;
     sentence = next_sentence;
+  }
+}
+
+TEST_CASE("bf16: decoding stays near fp32") {
+  if (!cpu_kernels().has_bf16()) {
+    MESSAGE("skipped: this CPU has no AVX512-BF16");
+    return;
+  }
+  const Sentences sources = {{4, 7, 3, 9}, {10, 6, 8}};
+  const Segments by_sentence = Segments::from_lengths({1, 1});
+  for (const std::string& position : position_encoding_names()) {
+    CAPTURE(position);
+    EncoderDecoder model(tests::tiny_config(position));
+    tests::allocate_lively(model.parameters(), 5);
+    Stepper exact(model, sources), rounded(model, sources, Precision::bf16);
+    for (const int32_t token : {tests::kBos, 5, 9, 3}) {
+      const Tensor expected = exact.step({token, token}, by_sentence), got = rounded.step({token, token}, by_sentence);
+      for (int64_t i = 0; i < got.size(); ++i)
+        CHECK(std::abs(got.data<float>()[i] - expected.data<float>()[i]) <
+              0.1 * (1 + std::abs(expected.data<float>()[i])));
+    }
   }
 }
 
