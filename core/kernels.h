@@ -184,7 +184,7 @@ class Kernels {
 
   // Optimizer passes over flat buffers.
   virtual double sum_of_squares(const Tensor& x) = 0;
-  // One Adam step (Kingma & Ba 2015, alg. 1) on value, with moments m, v; the gradient is not changed.
+  // One Adam step (Kingma & Ba 2015, alg. 1) on value, with moments m, v. The gradient is zeroed in the same pass.
   virtual void adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
                     const AdamStep& step) = 0;
   // average += (1 - decay) * (value - average)

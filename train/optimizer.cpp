@@ -38,7 +38,10 @@ UpdateInfo Optimizer::update(double normaliser) {
   info.learning_rate = learning_rate(options_, step_);
   info.gradient_norm = std::sqrt(kernels_.sum_of_squares(parameters_.gradients())) / normaliser;
   info.finite = std::isfinite(info.gradient_norm);
-  if (!info.finite) return info;
+  if (!info.finite) {
+    parameters_.gradients().zero();
+    return info;
+  }
 
   const auto t = static_cast<double>(step_ + 1);
   AdamStep adam{.learning_rate = info.learning_rate,
@@ -52,6 +55,9 @@ UpdateInfo Optimizer::update(double normaliser) {
     adam.weight_decay = r.decay ? options_.weight_decay : 0;
     kernels_.adam(parameters_.values().slice(r.begin, r.end), m_.slice(r.begin, r.end), v_.slice(r.begin, r.end),
                   parameters_.gradients().slice(r.begin, r.end), adam);
+  }
+  for (const Parameter& p : parameters_) {
+    if (!p.trainable) p.gradient.zero();
   }
   if (has_average()) {
     kernels_.moving_average(average_, parameters_.values(), average_decay(options_.ema, step_));

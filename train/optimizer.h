@@ -16,7 +16,7 @@ namespace gyre {
 struct UpdateInfo {
   double gradient_norm = 0;  // of the gradient divided by the normaliser, before clipping
   double learning_rate = 0;
-  bool finite = true;  // false: the norm was infinite or NaN and nothing was changed
+  bool finite = true;  // false: the norm was infinite or NaN and no weight or moment was changed
 };
 
 class Optimizer {
@@ -25,7 +25,7 @@ class Optimizer {
   Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOptions& options);
 
   // One update with gradient / normaliser (the global count of target tokens), at the rate of train/schedule.h for
-  // step(). The gradients are left as they are: the caller zeroes them.
+  // step(). Leaves all gradients zero, after a skipped update too.
   UpdateInfo update(double normaliser);
 
   uint64_t step() const { return step_; }  // updates made; skipped ones do not count

@@ -1,6 +1,6 @@
 // Data parallelism: sums the gradient arena over all shards of all ranks, so that every rank then holds the same bits.
 //
-//   zero the gradients
+//   the gradients are zero
 //   for each shard of this rank: { forward; [last shard: watch(tape)]; backward; end_shard() }
 //   finish()
 //

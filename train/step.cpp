@@ -62,7 +62,6 @@ StepResult TrainStep::run(uint64_t update, const RankBatch& batch, StopWish stop
   require(int(batch.shards.size()) == own_.count(), "[step] expected ", own_.count(), " shards, got ",
           batch.shards.size());
   Stopwatch watch;
-  model_.parameters().gradients().zero();
   ShardSums sums(options_.shards);
   for (int i = 0; i < own_.count(); ++i) {
     const int shard = own_.begin + i;

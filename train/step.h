@@ -57,8 +57,8 @@ class TrainStep {
   TrainStep(EncoderDecoder& model, Optimizer& optimizer, Kernels& kernels, Communicator& ranks,
             const StepOptions& options);
 
-  // `update`: number of this update from the start of the run, from which dropout follows. `stop`: this rank's wish.
-  // `seconds` is added to.
+  // The gradients are zero before, and left zero. `update`: number of this update from the start of the run, from which
+  // dropout follows. `stop`: this rank's wish. `seconds` is added to.
   StepResult run(uint64_t update, const RankBatch& batch, StopWish stop, StepSeconds& seconds);
 
   ShardRange own_shards() const { return own_; }

@@ -1,25 +1,10 @@
 // Activations and their derivatives, one element at a time.
 #pragma once
 
-#include <numbers>
-
 #include "core/cpu/vector_math.h"
 #include "core/kernels.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
-
-// Phi(x): the normal distribution's cumulative function.
-template <class T>
-inline T normal_cdf(T x) {
-  return T(0.5) * (T(1) + error_function(x * T(std::numbers::sqrt2 / 2)));
-}
-
-// phi(x): its density.
-template <class T>
-inline T normal_density(T x) {
-  constexpr T kInverseSqrt2Pi = T(0.3989422804014327);
-  return kInverseSqrt2Pi * exponential(T(-0.5) * x * x);
-}
 
 struct Relu {
   static constexpr Activation kind = Activation::relu;
@@ -33,16 +18,17 @@ struct Relu {
   }
 };
 
-// x Phi(x), with erf (Hendrycks & Gimpel 2016).
+// x Phi(x), with erf (Hendrycks & Gimpel 2016). For large negative x Phi is 0 but for rounding, which x must not
+// enlarge.
 struct Gelu {
   static constexpr Activation kind = Activation::gelu;
   template <class T>
   static T value(T x) {
-    return x * normal_cdf(x);
+    return (x < T(-8) ? T(-8) : x) * normal_cdf(x);
   }
   template <class T>
   static T derivative(T x) {
-    return normal_cdf(x) + x * normal_density(x);
+    return gelu_slope(x);
   }
 };
 

@@ -11,12 +11,21 @@
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
+template <class C>
+struct LargestAndSum {
+  C largest, sum;
+};
+
+// In one pass: it may have to fetch the row from memory.
 template <class T, class C = Compute<T>>
-C row_max(const T* x, int64_t v) {
-  C largest = -std::numeric_limits<C>::infinity();
-#pragma omp simd reduction(max : largest)
-  for (int64_t j = 0; j < v; ++j) largest = x[j] > largest ? C(x[j]) : largest;
-  return largest;
+LargestAndSum<C> largest_and_sum(const T* x, int64_t v) {
+  C largest = -std::numeric_limits<C>::infinity(), sum = 0;
+#pragma omp simd reduction(max : largest) reduction(+ : sum)
+  for (int64_t j = 0; j < v; ++j) {
+    largest = x[j] > largest ? C(x[j]) : largest;
+    sum += x[j];
+  }
+  return {largest, sum};
 }
 
 template <class T, class C = Compute<T>>
@@ -25,14 +34,6 @@ C log_sum_exp(const T* x, int64_t v, C largest) {
 #pragma omp simd reduction(+ : sum)
   for (int64_t j = 0; j < v; ++j) sum += exponential(x[j] - largest);
   return largest + std::log(sum);
-}
-
-template <class T, class C = Compute<T>>
-C row_mean(const T* x, int64_t v) {
-  C sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < v; ++j) sum += x[j];
-  return sum / C(v);
 }
 
 // dx_j = scale * exp(x_j - lse) - uniform, and `hit` less at the target.
@@ -67,12 +68,13 @@ CrossEntropySums CpuKernels::cross_entropy(const Tensor& lse, const Tensor& logi
     parallel_ranges(n, v, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T* x = logits.data<T>() + i * v;
-        const C largest = row_max(x, v), l = log_sum_exp(x, v, largest);
+        const auto [largest, sum] = largest_and_sum(x, v);
+        const C l = log_sum_exp(x, v, largest);
         lse.data<C>()[i] = l;
         if (target[i] < 0) continue;
         const C hit = x[target[i]];
         const double nll = double(l) - double(hit);
-        const double uniform = smoothing > 0 ? double(l) - double(row_mean(x, v)) : 0;
+        const double uniform = smoothing > 0 ? double(l) - double(sum) / double(v) : 0;
         rows[size_t(i)] = {(1 - smoothing) * nll + smoothing * uniform, nll, true, hit == largest};
       }
     });
@@ -116,7 +118,7 @@ void CpuKernels::log_softmax(const Tensor& out, const Tensor& x) {
       for (int64_t i = begin; i < end; ++i) {
         T* to = out.data<T>() + i * v;
         const T* from = x.data<T>() + i * v;
-        const C l = log_sum_exp(from, v, row_max(from, v));
+        const C l = log_sum_exp(from, v, largest_and_sum(from, v).largest);
 #pragma omp simd
         for (int64_t j = 0; j < v; ++j) to[j] = from[j] - l;
       }

@@ -9,7 +9,6 @@
 #include "core/cpu/cpu_kernels.h"
 #include "core/cpu/dropout_factors.h"
 #include "core/cpu/parallel.h"
-#include "core/cpu/row_sum.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
@@ -26,9 +25,13 @@ struct Norm {
 template <class T, class C>
 void normalise(T* y, const T* x, const Norm<C>& norm, int64_t row, int64_t d) {
   const C *gamma = norm.gamma, *beta = norm.beta;
-  const C mean = row_sum<C>(d, [=](int64_t j) { return C(x[j]); }) / C(d);
-  const C variance = row_sum<C>(d, [=](int64_t j) { return (x[j] - mean) * (x[j] - mean); }) / C(d);
-  const C rstd = C(1) / std::sqrt(variance + norm.epsilon);
+  C sum = 0, squares = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t j = 0; j < d; ++j) sum += x[j];
+  const C mean = sum / C(d);
+#pragma omp simd reduction(+ : squares)
+  for (int64_t j = 0; j < d; ++j) squares += (x[j] - mean) * (x[j] - mean);
+  const C rstd = C(1) / std::sqrt(squares / C(d) + norm.epsilon);
 #pragma omp simd
   for (int64_t j = 0; j < d; ++j) y[j] = gamma[j] * (x[j] - mean) * rstd + beta[j];
   norm.mean[row] = mean;

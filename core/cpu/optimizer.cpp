@@ -6,6 +6,24 @@
 #include "core/cpu/parallel.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
+namespace {
+
+// In lanes that lie side by side: one chain of additions would be slower than memory.
+template <class T>
+double block_sum_of_squares(const T* x, int64_t n) {
+  constexpr int64_t kSums = 32;
+  double lanes[kSums] = {}, sum = 0;
+  int64_t i = 0;
+  for (; i + kSums <= n; i += kSums) {
+#pragma omp simd
+    for (int64_t l = 0; l < kSums; ++l) lanes[l] += double(x[i + l]) * double(x[i + l]);
+  }
+  for (; i < n; ++i) sum += double(x[i]) * double(x[i]);
+  for (double lane : lanes) sum += lane;
+  return sum;
+}
+
+}  // namespace
 
 double CpuKernels::sum_of_squares(const Tensor& x) {
   return with_type(x, [&]<class T>(T) {
@@ -15,10 +33,7 @@ double CpuKernels::sum_of_squares(const Tensor& x) {
     std::vector<double> partial(size_t(blocks), 0.0);
     parallel_ranges(blocks, kBlock, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t i = b * kBlock; i < std::min(n, (b + 1) * kBlock); ++i) sum += double(in[i]) * double(in[i]);
-        partial[size_t(b)] = sum;
+        partial[size_t(b)] = block_sum_of_squares(in + b * kBlock, std::min(kBlock, n - b * kBlock));
       }
     });
     double total = 0;
@@ -28,12 +43,11 @@ double CpuKernels::sum_of_squares(const Tensor& x) {
 }
 
 // m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value -= lr * (m / bias1) / (sqrt(v / bias2) + eps), after the
-// decay.
+// decay;  g = 0.
 void CpuKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
                       const AdamStep& step) {
   with_type(value, [&]<class T>(T) {
-    T *w = value.data<T>(), *mean = m.data<T>(), *square = v.data<T>();
-    const T* gradients = gradient.data<T>();
+    T *w = value.data<T>(), *mean = m.data<T>(), *square = v.data<T>(), *gradients = gradient.data<T>();
     const T b1 = T(step.beta1), b2 = T(step.beta2), rest1 = T(1 - step.beta1), rest2 = T(1 - step.beta2);
     const T rate = T(step.learning_rate / step.bias1), root = T(1 / std::sqrt(step.bias2)), epsilon = T(step.epsilon);
     const T keep = T(1 - step.learning_rate * step.weight_decay), factor = T(step.gradient_scale);
@@ -41,6 +55,7 @@ void CpuKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, con
 #pragma omp simd
       for (int64_t i = begin; i < end; ++i) {
         const T g = gradients[i] * factor;
+        gradients[i] = 0;
         const T first = b1 * mean[i] + rest1 * g, second = b2 * square[i] + rest2 * g * g;
         mean[i] = first;
         square[i] = second;

@@ -1,5 +1,7 @@
-// Philox for many counters at once: the same numbers as core/random.h, sixteen counters wide.
+// Philox for many counters at once: the same numbers as core/random.h, whole registers of counters wide.
 #pragma once
+
+#include <immintrin.h>
 
 #include <cstdint>
 #include <cstring>
@@ -9,12 +11,20 @@
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-constexpr int kPhiloxLanes = 16;
-constexpr int kPhiloxWords = 4 * kPhiloxLanes;
-
-// One register of 32-bit words, each in 64 bits so that products need no widening.
+// One register of 32-bit words, each in the lower half of 64 bits, so that products need no widening.
 constexpr size_t kPhiloxStep = kVectorBytes / sizeof(uint64_t);
 typedef uint64_t PhiloxVector __attribute__((vector_size(kVectorBytes)));
+
+// The products of the lower halves; what stands in the upper halves does not matter.
+inline PhiloxVector lower_product(PhiloxVector a, PhiloxVector b) {
+#if __BIGGEST_ALIGNMENT__ == 64
+  return PhiloxVector(_mm512_maskz_mul_epu32(0xFF, __m512i(a), __m512i(b)));  // of all 8: GCC 12 warns of the plain one
+#elif __BIGGEST_ALIGNMENT__ == 32
+  return PhiloxVector(_mm256_mul_epu32(__m256i(a), __m256i(b)));
+#else
+  return PhiloxVector(_mm_mul_epu32(__m128i(a), __m128i(b)));
+#endif
+}
 
 // 0, 1, 2, ..
 template <size_t... I>
@@ -28,31 +38,39 @@ inline PhiloxVector interleave(PhiloxVector a, PhiloxVector b, std::index_sequen
   return __builtin_shuffle(a, b, PhiloxVector{(start + I / 2 + (I % 2) * kPhiloxStep)...});
 }
 
-// words[i] = random_u32(seed, stream, 4 * counter + i), i < 4 * kPhiloxStep.
+// words[i] = random_u32(seed, stream, 4 * counter + i), i < 4 * kPhiloxStep * Registers. Each round waits for the one
+// before it: several registers side by side fill the time.
+template <int Registers = 1>
 inline void philox_step(uint32_t* words, uint64_t seed, uint64_t stream, uint64_t counter) {
   constexpr auto lanes = std::make_index_sequence<kPhiloxStep>();
-  const PhiloxVector zero{}, low = zero + 0xFFFFFFFF;
-  const PhiloxVector counters = counter + lane_numbers(lanes);
-  PhiloxVector c0 = counters & low, c1 = counters >> 32;
-  PhiloxVector c2 = zero + (stream & 0xFFFFFFFF), c3 = zero + (stream >> 32);
-  uint32_t k0 = uint32_t(seed), k1 = uint32_t(seed >> 32);
-  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
-    const PhiloxVector p0 = c0 * 0xD2511F53, p1 = c2 * 0xCD9E8D57;
-    c0 = (p1 >> 32) ^ c1 ^ uint64_t(k0);
-    c1 = p1 & low;
-    c2 = (p0 >> 32) ^ c3 ^ uint64_t(k1);
-    c3 = p0 & low;
+  const PhiloxVector zero{}, low = zero + 0xFFFFFFFF, m0 = zero + 0xD2511F53, m1 = zero + 0xCD9E8D57;
+  PhiloxVector c0[Registers], c1[Registers], c2[Registers], c3[Registers];
+#pragma GCC unroll 4
+  for (int r = 0; r < Registers; ++r) {
+    c0[r] = counter + uint64_t(r) * kPhiloxStep + lane_numbers(lanes);
+    c1[r] = c0[r] >> 32;
+    c2[r] = zero + stream;
+    c3[r] = c2[r] >> 32;
   }
-  const PhiloxVector first = c0 | (c1 << 32), second = c2 | (c3 << 32);
-  const PhiloxVector pairs[2] = {interleave<0>(first, second, lanes),
-                                 interleave<kPhiloxStep / 2>(first, second, lanes)};
-  std::memcpy(words, pairs, sizeof(pairs));
-}
-
-// words[i] = random_u32(seed, stream, 4 * counter + i), i < kPhiloxWords.
-inline void philox_block(uint32_t* words, uint64_t seed, uint64_t stream, uint64_t counter) {
-  for (int i = 0; i < kPhiloxLanes; i += int(kPhiloxStep))
-    philox_step(words + 4 * i, seed, stream, counter + uint64_t(i));
+  PhiloxVector k0 = zero + (seed & 0xFFFFFFFF), k1 = zero + (seed >> 32);
+#pragma GCC unroll 10
+  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9, k1 += 0xBB67AE85) {
+#pragma GCC unroll 4
+    for (int r = 0; r < Registers; ++r) {
+      const PhiloxVector p0 = lower_product(c0[r], m0), p1 = lower_product(c2[r], m1);
+      c0[r] = (p1 >> 32) ^ c1[r] ^ k0;
+      c1[r] = p1;
+      c2[r] = (p0 >> 32) ^ c3[r] ^ k1;
+      c3[r] = p0;
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < Registers; ++r) {
+    const PhiloxVector first = (c0[r] & low) | (c1[r] << 32), second = (c2[r] & low) | (c3[r] << 32);
+    const PhiloxVector pairs[2] = {interleave<0>(first, second, lanes),
+                                   interleave<kPhiloxStep / 2>(first, second, lanes)};
+    std::memcpy(words + size_t(r) * 4 * kPhiloxStep, pairs, sizeof(pairs));
+  }
 }
 
 // Elements whose word is below it are dropped.

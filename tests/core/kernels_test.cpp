@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/blas.h"
 #include "core/random.h"
@@ -47,6 +49,31 @@ TEST_CASE("the vectorised exponential is within a few units in the last place") 
   }
 }
 
+TEST_CASE("gelu and its derivative agree with the library's erf, and keep NaN") {
+  const Tensor x = Tensor::empty({1, 4001}), y = x.like(), dx = x.like(), ones = x.like();
+  for (int i = 0; i <= 4000; ++i) x.data<float>()[i] = 0.005f * float(i - 2000);
+  std::fill_n(ones.data<float>(), 4001, 1.0f);
+  for (Kernels* kernels : available_cpu_kernels()) {
+    CAPTURE(kernels->name());
+    kernels->activation(y, x, Activation::gelu);
+    kernels->activation_backward(dx, ones, x, Activation::gelu);
+    double worst = 0, worst_slope = 0;
+    for (int i = 0; i <= 4000; ++i) {
+      const double v = x.data<float>()[i], cdf = 0.5 * std::erfc(-v / std::sqrt(2.0));
+      const double slope = cdf + v * std::exp(-0.5 * v * v) / std::sqrt(2 * std::numbers::pi);
+      worst = std::max(worst, std::abs(y.data<float>()[i] - v * cdf));
+      worst_slope = std::max(worst_slope, std::abs(dx.data<float>()[i] - slope));
+    }
+    CHECK(worst < 1e-6);
+    CHECK(worst_slope < 4e-7);
+    const Tensor odd = Tensor::from<float>({3}, std::vector<float>{-1e30f, 1e30f, NAN}), out = odd.like();
+    kernels->activation(out, odd, Activation::gelu);
+    CHECK(std::abs(out.data<float>()[0]) < 1e-6f);
+    CHECK(out.data<float>()[1] == doctest::Approx(1e30f));
+    CHECK(std::isnan(out.data<float>()[2]));
+  }
+}
+
 TEST_CASE("every instruction set gives nearly the same attention, and sees nothing beyond the causal edge") {
   const Segments segments = Segments::from_lengths({1, 5, 17, 66});
   const int n = segments.tokens();
@@ -72,6 +99,32 @@ TEST_CASE("a query without a visible key gives zeros and minus infinity") {
   cpu_kernels().attention(out, lse, {q}, {k}, {k}, queries, keys, {1, 1.0, false, {}}, {});
   for (float x : out.span<float>()) CHECK(x == 0);
   for (float x : lse.span<float>()) CHECK(x == -INFINITY);
+}
+
+TEST_CASE("Adam zeroes the gradient that it has used") {
+  for (Kernels* kernels : available_cpu_kernels()) {
+    const Tensor value = random_tensor({1001}, 1), gradient = random_tensor({1001}, 2);
+    const Tensor m = Tensor::zeros({1001}), v = Tensor::zeros({1001});
+    kernels->adam(value, m, v, gradient,
+                  {.learning_rate = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .bias1 = 0.1, .bias2 = 0.01});
+    for (float g : gradient.span<float>()) CHECK(g == 0);
+    for (float mean : m.span<float>()) CHECK(mean != 0);
+  }
+}
+
+TEST_CASE("a sum of squares does not depend on the number of threads") {
+  const Tensor x = random_tensor({100003}, 4);
+  const int before = threads();
+  double expected = 0;
+  for (float v : x.span<float>()) expected += double(v) * v;
+  for (Kernels* kernels : available_cpu_kernels()) {
+    set_threads(1);
+    const double one = kernels->sum_of_squares(x);
+    set_threads(3);
+    CHECK(kernels->sum_of_squares(x) == one);
+    CHECK(one == doctest::Approx(expected).epsilon(1e-12));
+  }
+  set_threads(before);
 }
 
 TEST_CASE("products do not depend on the number of threads") {

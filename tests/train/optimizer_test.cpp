@@ -127,7 +127,7 @@ TEST_CASE("Adam and AdamW: the values of PyTorch, with clipping, schedule and no
   }
 }
 
-TEST_CASE("update: a NaN or infinite gradient changes nothing") {
+TEST_CASE("update: a NaN or infinite gradient changes neither weights nor moments") {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     OptimizerOptions o = plain();
     o.ema = 0.9;
@@ -148,6 +148,25 @@ TEST_CASE("update: a NaN or infinite gradient changes nothing") {
     const auto now = s.optimizer.moments();
     for (size_t i = 0; i < now.size(); ++i) CHECK(now[i].tensor.to_vector<float>() == moments[i]);
   }
+}
+
+TEST_CASE("update: leaves all gradients zero") {
+  const auto all_zero = [](const Tensor& t) {
+    const auto x = t.span<float>();
+    return std::all_of(x.begin(), x.end(), [](float g) { return g == 0; });
+  };
+  Small s(plain());
+  s.step(0);
+  CHECK(all_zero(s.parameters.gradients()));
+  set_gradients(s.parameters, 1);
+  s.parameters[0].gradient.data<float>()[1] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(!s.optimizer.update(3).finite);
+  CHECK(all_zero(s.parameters.gradients()));
+  s.parameters[1].trainable = false;
+  Optimizer frozen(s.parameters, cpu_kernels(), plain());
+  set_gradients(s.parameters, 2);
+  frozen.update(3);
+  CHECK(all_zero(s.parameters.gradients()));
 }
 
 TEST_CASE("update: the normaliser divides, clipping limits") {
