@@ -107,6 +107,9 @@ void Rows::add_elementwise() {
   add("residual_dropout", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, [](Tape&, const Vars& v) {
     return residual_dropout(v[0], v[1], kDropout);
   }).data = (3 + 2) * nd_;
+  add("residual_layer_norm", rows_of_d_, {{{n_, d_}}, {{n_, d_}}, {{d_}, true}, {{d_}, true}},
+      [](Tape&, const Vars& v) { return residual_layer_norm(v[0], v[1], kDropout, v[2], v[3]); })
+      .data = (4 + 4) * nd_;
   add("add", rows_of_d_, {{{n_, d_}}, {{n_, d_}}}, [](Tape&, const Vars& v) { return gyre::add(v[0], v[1]); }).data =
       3 * nd_;
 }

@@ -32,8 +32,6 @@ class StepRunner {
     if (profile_) profile_->restart();
     const int64_t tokens = work_.draw(number);
     mark("make the batch");
-    work_.parameters().gradients().zero();
-    mark("zero the gradients");
     const auto [flops, targets] = forward_and_backward(number);
     mark(Profile::kOther);  // freeing the tape
     optimizer_.update(double(targets));
