@@ -26,7 +26,7 @@ constexpr int64_t kJobElements = int64_t{1} << 17;
 constexpr int64_t kBlockElements = int64_t{1} << 16;
 // Elements of the shared packed operand: beyond it the summed index is walked in stages, with all threads waiting
 // between them.
-constexpr int64_t kSharedElements = int64_t{1} << 21;
+constexpr int64_t kSharedElements = int64_t{1} << 19;
 
 struct ProductShape {
   int64_t m, n, k;
