@@ -34,8 +34,8 @@ for precision in fp32 bf16; do
     --vocab "$(ls "$model"/vocab.*model | head -n 1)" --input "$text" --threads "$threads" --output "$work/ct2" > "$work/ct2.json"
   ours=$(field sentences_per_second < "$work/$precision.json")
   theirs=$(field sentences_per_second < "$work/ct2.json")
-  bleu=$("$gyre" evaluate bleu --reference "$reference" --json < "$work/$precision" | field score)
-  peer_bleu=$("$gyre" evaluate bleu --reference "$reference" --json < "$work/ct2" | field score)
+  bleu=$("$gyre" evaluate bleu --reference "$reference" --json < "$work/$precision" | field bleu)
+  peer_bleu=$("$gyre" evaluate bleu --reference "$reference" --json < "$work/ct2" | field bleu)
   awk -v p="$precision" -v a="$ours" -v b="$theirs" -v x="$bleu" -v y="$peer_bleu" \
     'BEGIN { printf "gyre %s %.0f sentences/s, BLEU %.2f : ctranslate2 fp32 %.0f sentences/s, BLEU %.2f : ratio %.2f\n", p, a, x, b, y, a / b }'
 done
