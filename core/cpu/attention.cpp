@@ -18,7 +18,7 @@ struct Forward {
   Rows<D> q, k, v;
   T scale;
   WeightDropout dropout;
-  HeadRotation<T> rotation;
+  RowRotation<T> turned_queries, turned_keys;
 };
 
 template <class T>
@@ -27,7 +27,7 @@ struct ForwardTiles {
   Tile<T> k, v;                  // (keys, width)
   Tile<T> q, q_transposed, out;  // of a block of queries
   Tile<T> scores, factors;       // (keys, queries)
-  Tile<T> inverse;               // (1, queries): of the sums of the weights
+  Tile<T> inverse;               // (chunks of queries, lanes): of the sums of the weights
 
   ForwardTiles(TileMemory<T>& memory, int64_t keys, int64_t width)
       : k(memory.take(keys, width)),
@@ -37,7 +37,7 @@ struct ForwardTiles {
         out(memory.take(kQueryBlock<T>, width)),
         scores(memory.take(keys, kQueryBlock<T>)),
         factors(memory.take(keys, kQueryBlock<T>)),
-        inverse(memory.take(1, kQueryBlock<T>)) {}
+        inverse(memory.take(2, kLanes<T>)) {}
 };
 
 // Scores become weights; their sums' inverses and lse are stored.
@@ -47,7 +47,7 @@ void weigh(const Forward<D>& a, const Head& h, const QueryBlock& block, const Fo
   for (int64_t chunk = 0; chunk * kLanes<T> < block.count; ++chunk) {
     const int64_t lane = chunk * kLanes<T>;
     const LaneSums<T> sums = softmax_lanes<T>(t.scores.vectors(chunk), block.keys_of<T>(chunk), a.scale);
-    t.inverse.vector(0, chunk) = sums.inverse;
+    t.inverse.vector(chunk, 0) = sums.inverse;
     for (int64_t i = 0; a.lse && i < std::min(kLanes<T>, block.count - lane); ++i) a.lse[row + lane + i] = sums.lse[i];
   }
   if (!a.dropout.active()) return;
@@ -59,14 +59,12 @@ void weigh(const Forward<D>& a, const Head& h, const QueryBlock& block, const Fo
 template <class D, class T>
 void forward_block(const Forward<D>& a, const Head& h, const QueryBlock& block, const ForwardTiles<T>& t) {
   const int64_t row = h.first_query + block.begin;
-  pack(t.q, a.q.at(row, h.feature()), a.q.stride, block.count, h.width);
-  a.rotation.turn_queries(t.q, row, block.count);
+  a.turned_queries.pack(t.q, a.q, row, h.feature(), block.count, h.width);
   transpose_tile(t.q_transposed, t.q, block.count, h.width);
   multiply<false>(t.scores, t.k, t.q_transposed, block.seen, chunks_of<T>(block.count), h.width, false);
   weigh(a, h, block, t);
   multiply<true>(t.out, t.scores, t.v, block.count, chunks_of<T>(h.width), block.seen, false);
-  unpack(a.out.at(row, h.feature()), a.out.stride, t.out, block.count, h.width,
-         [&](int64_t i) { return t.inverse.element(0, i); });
+  unpack_scaled(a.out.from(row, h.feature()), t.out, block.count, h.width, t.inverse.data);
 }
 
 // Of so few queries most of a tile would be empty: decoding over a source.
@@ -86,10 +84,9 @@ void forward_in_place(const Forward<D>& a, const Head& h, const ForwardTiles<T>&
 
 template <class D, class T>
 void forward_head(const Forward<D>& a, const Head& h, const ForwardTiles<T>& t) {
-  if (h.queries <= kFewQueries && !a.rotation && !a.dropout.active()) return forward_in_place(a, h, t);
-  pack(t.k, a.k.at(h.first_key, h.feature()), a.k.stride, h.keys, h.width);
-  a.rotation.turn_keys(t.k, h.first_key, h.keys);
-  pack(t.v, a.v.at(h.first_key, h.feature()), a.v.stride, h.keys, h.width);
+  if (h.queries <= kFewQueries && !a.turned_keys.positions && !a.dropout.active()) return forward_in_place(a, h, t);
+  a.turned_keys.pack(t.k, a.k, h.first_key, h.feature(), h.keys, h.width);
+  copy_rows<T>(t.v, a.v.from(h.first_key, h.feature()), h.keys, 0, h.width);
   for_each_query_block<T>(h, [&](const QueryBlock& block) { forward_block(a, h, block, t); });
 }
 
@@ -108,7 +105,8 @@ void CpuKernels::attention(const Tensor& out, const Tensor& lse, const HeadColum
                        rows_of<D>(v),
                        T(shape.scale),
                        WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
-                       HeadRotation<T>(rotation)};
+                       RowRotation<T>(rotation, rotation.query_positions),
+                       RowRotation<T>(rotation, rotation.key_positions)};
     for_each_head<ForwardTiles<T>>(
         queries, keys, out.cols() / shape.heads, shape,
         [&](const Head& h, const ForwardTiles<T>& tiles, int64_t) { forward_head(a, h, tiles); });

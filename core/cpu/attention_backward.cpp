@@ -22,7 +22,7 @@ struct BackwardPass {
   int64_t query_rows;  // of the whole batch
   T scale;
   WeightDropout dropout;
-  HeadRotation<T> rotation;
+  RowRotation<T> turned_queries, turned_keys;
 };
 
 template <class T>
@@ -32,7 +32,7 @@ struct BackwardTiles {
   Tile<T> q, dout, dq;                    // of a block of queries
   Tile<T> q_transposed, dout_transposed;  // (width, queries)
   Tile<T> weights, dweights, factors;     // (keys, queries)
-  Tile<T> lse;                            // (1, queries)
+  Tile<T> lse;                            // (chunks of queries, lanes)
 
   BackwardTiles(TileMemory<T>& memory, int64_t keys, int64_t width)
       : k(memory.take(keys, width)),
@@ -47,7 +47,7 @@ struct BackwardTiles {
         weights(memory.take(keys, kQueryBlock<T>)),
         dweights(memory.take(keys, kQueryBlock<T>)),
         factors(memory.take(keys, kQueryBlock<T>)),
-        lse(memory.take(1, kQueryBlock<T>)) {}
+        lse(memory.take(2, kLanes<T>)) {}
 };
 
 // The head of one job.
@@ -60,26 +60,26 @@ struct HeadBackward {
   double* dfrequencies;  // of the job
 
   // dtheta = dy2 y1 - dy1 y2
-  void add_angle_gradients(Tile<T> dy, Tile<T> y, const int32_t* positions, int64_t n) const {
-    const Rotator<T>& r = a.rotation.rotator;
+  void add_angle_gradients(const RowRotation<T>& rotation, Tile<T> dy, Tile<T> y, int64_t first_row, int64_t n) const {
+    const Rotator<T>& r = rotation.rotator;
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t pair = 0; pair < r.pairs(); ++pair) {
         const int64_t first = r.first_of_pair(pair), second = r.second_of_pair(pair);
-        dfrequencies[pair] += double(positions[i]) * (double(dy.element(i, second)) * double(y.element(i, first)) -
-                                                      double(dy.element(i, first)) * double(y.element(i, second)));
+        dfrequencies[pair] +=
+            double(rotation.positions[first_row + i]) * (double(dy.element(i, second)) * double(y.element(i, first)) -
+                                                         double(dy.element(i, first)) * double(y.element(i, second)));
       }
     }
   }
 
   void load_block(const QueryBlock& block) const {
     const int64_t row = h.first_query + block.begin;
-    pack(t.q, a.q.at(row, h.feature()), a.q.stride, block.count, h.width);
-    a.rotation.turn_queries(t.q, row, block.count);
-    pack(t.dout, a.dout.at(row, h.feature()), a.dout.stride, block.count, h.width);
+    a.turned_queries.pack(t.q, a.q, row, h.feature(), block.count, h.width);
+    copy_rows<T>(t.dout, a.dout.from(row, h.feature()), block.count, 0, h.width);
     transpose_tile(t.q_transposed, t.q, block.count, h.width);
     transpose_tile(t.dout_transposed, t.dout, block.count, h.width);
     const T* lse = a.lse + h.index * a.query_rows + row;
-    for (int64_t i = 0; i < block.count; ++i) t.lse.element(0, i) = lse[i];
+    for (int64_t i = 0; i < block.count; ++i) t.lse.data[i] = lse[i];
   }
 
   void weigh(const QueryBlock& block) const {
@@ -87,7 +87,7 @@ struct HeadBackward {
     for (int64_t chunk = 0; chunk * kLanes<T> < block.count; ++chunk) {
       softmax_lanes_backward<T>(t.weights.vectors(chunk), t.dweights.vectors(chunk),
                                 a.dropout.active() ? t.factors.vectors(chunk) : nullptr, block.keys_of<T>(chunk),
-                                a.scale, t.lse.vector(0, chunk));
+                                a.scale, t.lse.vector(chunk, 0));
     }
   }
 
@@ -113,25 +113,19 @@ struct HeadBackward {
 
   void store_queries(const QueryBlock& block) const {
     const int64_t row = h.first_query + block.begin;
-    if (dfrequencies) add_angle_gradients(t.dq, t.q, a.rotation.query_positions + row, block.count);
-    if (!a.dq) return;
-    a.rotation.turn_queries(t.dq, row, block.count, true);
-    unpack(a.dq.at(row, h.feature()), a.dq.stride, t.dq, block.count, h.width);
+    if (dfrequencies) add_angle_gradients(a.turned_queries, t.dq, t.q, row, block.count);
+    if (a.dq) a.turned_queries.unpack(a.dq, row, h.feature(), t.dq, block.count, h.width);
   }
 
   void store_keys() const {
-    if (dfrequencies) add_angle_gradients(t.dk, t.k, a.rotation.key_positions + h.first_key, h.keys);
-    if (a.dk) {
-      a.rotation.turn_keys(t.dk, h.first_key, h.keys, true);
-      unpack(a.dk.at(h.first_key, h.feature()), a.dk.stride, t.dk, h.keys, h.width);
-    }
-    if (a.dv) unpack(a.dv.at(h.first_key, h.feature()), a.dv.stride, t.dv, h.keys, h.width);
+    if (dfrequencies) add_angle_gradients(a.turned_keys, t.dk, t.k, h.first_key, h.keys);
+    if (a.dk) a.turned_keys.unpack(a.dk, h.first_key, h.feature(), t.dk, h.keys, h.width);
+    if (a.dv) copy_rows<T>(a.dv.from(h.first_key, h.feature()), t.dv, h.keys, 0, h.width);
   }
 
   void run() const {
-    pack(t.k, a.k.at(h.first_key, h.feature()), a.k.stride, h.keys, h.width);
-    a.rotation.turn_keys(t.k, h.first_key, h.keys);
-    pack(t.v, a.v.at(h.first_key, h.feature()), a.v.stride, h.keys, h.width);
+    a.turned_keys.pack(t.k, a.k, h.first_key, h.feature(), h.keys, h.width);
+    copy_rows<T>(t.v, a.v.from(h.first_key, h.feature()), h.keys, 0, h.width);
     if (h.queries == 0) clear_keys_from(0);
     for_each_query_block<T>(h, [&](const QueryBlock& block) { run_block(block); });
     store_keys();
@@ -161,7 +155,8 @@ void CpuKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk
                             dout.rows(),
                             T(shape.scale),
                             WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
-                            HeadRotation<T>(rotation)};
+                            RowRotation<T>(rotation, rotation.query_positions),
+                            RowRotation<T>(rotation, rotation.key_positions)};
     for_each_head<BackwardTiles<T>>(queries, keys, dout.cols() / shape.heads, shape,
                                     [&](const Head& h, const BackwardTiles<T>& tiles, int64_t job) {
                                       double* angles = a.dfrequencies ? a.dfrequencies + job * pairs : nullptr;

@@ -90,29 +90,6 @@ class TileMemory {
   int64_t capacity_ = 0, used_ = 0;
 };
 
-// The turning of queries and keys; without angles nothing turns.
-template <class T>
-struct HeadRotation {
-  Rotator<T> rotator;
-  const int32_t *query_positions = nullptr, *key_positions = nullptr;
-
-  explicit HeadRotation(const AttentionRotation& r) : rotator(r.rotary, data_or_null<T>(r.angles)) {
-    if (!r.angles) return;
-    query_positions = r.query_positions.data<int32_t>();
-    key_positions = r.key_positions.data<int32_t>();
-  }
-  explicit operator bool() const { return query_positions != nullptr; }
-  void turn_rows(Tile<T> tile, const int32_t* positions, int64_t n, bool back) const {
-    for (int64_t i = 0; i < n; ++i) rotator.turn(tile, i, positions[i], back);
-  }
-  void turn_queries(Tile<T> tile, int64_t first_row, int64_t n, bool back = false) const {
-    if (*this) turn_rows(tile, query_positions + first_row, n, back);
-  }
-  void turn_keys(Tile<T> tile, int64_t first_row, int64_t n, bool back = false) const {
-    if (*this) turn_rows(tile, key_positions + first_row, n, back);
-  }
-};
-
 // Dropout on the weights: the factors, 0 or 1 / (1 - rate), of a tile of scores.
 class WeightDropout {
  public:

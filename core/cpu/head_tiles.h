@@ -8,12 +8,13 @@
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Where a head's features lie: row i at data + i * stride.
+// Where rows of features lie: feature f of row i at data + i * stride + f.
 template <class D>
 struct Rows {
   D* data = nullptr;
   int64_t stride = 0;
   D* at(int64_t row, int64_t feature) const { return data + row * stride + feature; }
+  Rows from(int64_t row, int64_t feature) const { return {at(row, feature), stride}; }
   explicit operator bool() const { return data != nullptr; }
 };
 
@@ -21,6 +22,16 @@ template <class D>
 Rows<D> rows_of(const HeadColumns& columns) {
   if (!columns.rows) return {};
   return {columns.rows.data<D>() + columns.first, columns.rows.cols()};
+}
+
+// The rows of a head's features from feature f on: in a tensor; in a tile, up to the end of f's chunk.
+template <class D>
+Rows<D> columns_from(const Rows<D>& rows, int64_t f) {
+  return rows.from(0, f);
+}
+template <class T>
+Rows<T> columns_from(const Tile<T>& tile, int64_t f) {
+  return {&tile.element(0, f), kLanes<T>};
 }
 
 template <class D>
@@ -48,45 +59,35 @@ inline void store_vector(D* to, typename VectorOf<Compute<D>>::type x) {
   }
 }
 
-// The same head of the next segment is needed soon: its rows, if it is as long, are fetched while this one is worked
-// on. A longer segment has work enough to hide its loads.
-inline int64_t prefetch_distance(int64_t stride, int64_t n) { return n <= 64 ? n * stride : 0; }
-
-// tile(n, width) = n rows from `from` on. What lies beyond the width in the last chunk is left as it was.
-template <class D>
-void pack(Tile<Compute<D>> tile, const D* from, int64_t stride, int64_t n, int64_t width) {
-  using C = Compute<D>;
-  constexpr int64_t lanes = kLanes<C>;
-  const int64_t ahead = prefetch_distance(stride, n);
-  for (int64_t i = 0; i < n; ++i, from += stride) {
-    int64_t j = 0;
-    for (; j + lanes <= width; j += lanes) {
-      __builtin_prefetch(from + j + ahead);
-      tile.vector(i, j / lanes) = load_vector(from + j);
-    }
-    for (; j < width; ++j) tile.element(i, j) = C(from[j]);
-  }
+// n rows of one vector of features each, and of one feature.
+template <class To, class From>
+inline void copy_vectors(const Rows<To>& to, const Rows<From>& from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) store_vector(to.at(i, 0), load_vector(from.at(i, 0)));
+}
+template <class To, class From>
+inline void copy_features(const Rows<To>& to, const Rows<From>& from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) *to.at(i, 0) = To(Compute<From>(*from.at(i, 0)));
 }
 
-// n rows of `to` = factor(i) * tile(n, width)
-template <class D, class F>
-void unpack(D* to, int64_t stride, Tile<Compute<D>> tile, int64_t n, int64_t width, const F& factor) {
-  constexpr int64_t lanes = kLanes<Compute<D>>;
-  const int64_t ahead = prefetch_distance(stride, n);
-  for (int64_t i = 0; i < n; ++i, to += stride) {
-    const Compute<D> f = factor(i);
-    int64_t j = 0;
-    for (; j + lanes <= width; j += lanes) {
-      __builtin_prefetch(to + j + ahead, 1);
-      store_vector(to + j, f * tile.vector(i, j / lanes));
-    }
-    for (; j < width; ++j) to[j] = D(f * tile.element(i, j));
-  }
+// Features begin .. end - 1 of n rows, between a tensor and a tile. What lies beyond the end in a tile's last chunk is
+// left as it was.
+template <class T, class To, class From>
+void copy_rows(const To& to, const From& from, int64_t n, int64_t begin, int64_t end) {
+  const auto copy_one = [&](int64_t f) { copy_features(columns_from(to, f), columns_from(from, f), n); };
+  for (; begin < end && begin % kLanes<T> != 0; ++begin) copy_one(begin);
+  for (; begin + kLanes<T> <= end; begin += kLanes<T>)
+    copy_vectors(columns_from(to, begin), columns_from(from, begin), n);
+  for (; begin < end; ++begin) copy_one(begin);
 }
 
-template <class D>
-void unpack(D* to, int64_t stride, Tile<Compute<D>> tile, int64_t n, int64_t width) {
-  unpack(to, stride, tile, n, width, [](int64_t) { return Compute<D>(1); });
+// n rows of `to` = factors[i] * row i of the tile.
+template <class D, class T>
+void unpack_scaled(const Rows<D>& to, const Tile<T>& tile, int64_t n, int64_t width, const T* factors) {
+  int64_t f = 0;
+  for (; f + kLanes<T> <= width; f += kLanes<T>)
+    for (int64_t i = 0; i < n; ++i) store_vector(to.at(i, f), factors[i] * tile.vector(i, f / kLanes<T>));
+  for (; f < width; ++f)
+    for (int64_t i = 0; i < n; ++i) *to.at(i, f) = D(factors[i] * tile.element(i, f));
 }
 
 // to(columns, n) = from(n, columns)^T, in whole chunks of both.

@@ -4,21 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "core/cpu/attention_head.h"
 #include "core/cpu/cpu_kernels.h"
+#include "core/cpu/rotation.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
-namespace {
-
-// The heads of one row.
-template <class T>
-struct HeadsTile {
-  Tile<T> tile;
-  HeadsTile(TileMemory<T>& memory, int64_t heads, int64_t width) : tile(memory.take(heads, width)) {}
-};
-
-}  // namespace
-
 void CpuKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, const Rotary& rotary) {
   with_type(angles, [&]<class T>(T) {
     const int64_t dims = rotary.dims;
@@ -48,12 +37,13 @@ void CpuKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor& 
     const Rotator<T> rotator(rotary, angles.data<T>());
     const int32_t* position = positions.data<int32_t>();
     parallel_ranges(x.rows.rows(), rotary.heads * width, [&](int64_t begin, int64_t end) {
-      static thread_local TileMemory<T> memory;
-      const Tile<T> heads = memory.template lay_out<HeadsTile<T>>(rotary.heads, width).tile;
-      for (int64_t i = begin; i < end; ++i) {
-        pack(heads, from.at(i, 0), width, rotary.heads, width);
-        for (int64_t h = 0; h < rotary.heads; ++h) rotator.turn(heads, h, position[i], inverse);
-        unpack(to.at(i, 0), width, heads, rotary.heads, width);
+      for (int64_t h = 0; h < rotary.heads; ++h) {
+        const Rows<D> out = to.from(begin, h * width), in = from.from(begin, h * width);
+        if (inverse) {
+          rotator.template turn<true>(out, in, position + begin, end - begin, width);
+        } else {
+          rotator.template turn<false>(out, in, position + begin, end - begin, width);
+        }
       }
     });
   });

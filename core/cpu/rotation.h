@@ -1,15 +1,15 @@
-// The rotation of one row of a head's features (rope.cpp has the formulas), inside a tile.
+// The rotation of heads by the positions of their rows (rope.cpp has the formulas), on the way into tiles and out of
+// them.
 #pragma once
 
 #include <utility>
 
-#include "core/cpu/small_gemm.h"
-#include "core/cpu/transpose.h"
+#include "core/cpu/head_tiles.h"
 #include "core/kernels.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Turns rows of heads by their positions. Angles as in Kernels::rotary_angles.
+// Turns heads by the positions of their rows. Angles as in Kernels::rotary_angles; positions are rows of them.
 template <class T>
 class Rotator {
  public:
@@ -24,22 +24,34 @@ class Rotator {
   int64_t first_of_pair(int64_t i) const { return interleaved_ ? 2 * i : i; }
   int64_t second_of_pair(int64_t i) const { return interleaved_ ? 2 * i + 1 : i + half_; }
 
-  // y = C x + S partner(x), or back: C x - S partner(x).
-  void turn(Tile<T> tile, int64_t row, int32_t position, bool back) const {
-    const T *cosines = angles_ + position * 2 * dims_, *sines = cosines + dims_;
-    const T sign = back ? T(-1) : T(1);
+  // n rows of a head: to = C from + S partner(from), or back: C from - S partner(from); features beyond the rotated
+  // ones are copied. `to` and `from` are Rows or Tiles, and may be the same.
+  template <bool back, class To, class From>
+  void turn(const To& to, const From& from, const int32_t* positions, int64_t n, int64_t width) const {
     if (!whole_vectors_) {
-      turn_pairs(tile, row, cosines, sines, sign);
+      turn_features<back>(to, from, positions, n);
     } else if (interleaved_) {
-      turn_neighbours(tile, row, cosines, sines, sign);
+      for (int64_t f = 0; f < dims_; f += kLanes<T>)
+        turn_neighbours<back>(columns_from(to, f), columns_from(from, f), positions, n, f);
     } else {
-      turn_halves(tile, row, cosines, sines, sign);
+      for (int64_t f = 0; f < half_; f += kLanes<T>) {
+        turn_halves<back>(columns_from(to, f), columns_from(to, f + half_), columns_from(from, f),
+                          columns_from(from, f + half_), positions, n, f);
+      }
     }
+    copy_rows<T>(to, from, n, dims_, width);
   }
 
  private:
   using Vector = typename Tile<T>::Vector;
+
+  const T* cosines(int32_t position, int64_t f) const { return angles_ + position * 2 * dims_ + f; }
   static Vector load(const T* from) { return *reinterpret_cast<const Vector*>(from); }
+
+  template <bool back, class X>
+  static X turned(X x, X partner, X cosine, X sine) {
+    return back ? x * cosine - partner * sine : x * cosine + partner * sine;
+  }
 
   template <size_t... I>
   static Vector swap_neighbours(Vector x, std::index_sequence<I...>) {
@@ -47,35 +59,86 @@ class Rotator {
     return __builtin_shuffle(x, Indices{ShuffleIndex<T>(I ^ 1)...});
   }
 
-  void turn_neighbours(Tile<T> tile, int64_t row, const T* cosines, const T* sines, T sign) const {
-    for (int64_t f = 0; f < dims_; f += kLanes<T>) {
-      Vector& x = tile.vector(row, f / kLanes<T>);
+  // A vector of features from f on.
+  template <bool back, class To, class From>
+  void turn_neighbours(const Rows<To>& to, const Rows<From>& from, const int32_t* positions, int64_t n,
+                       int64_t f) const {
+    const int64_t dims = dims_;
+    for (int64_t i = 0; i < n; ++i) {
+      const T* c = cosines(positions[i], f);
+      const Vector x = load_vector(from.at(i, 0));
       const Vector partner = swap_neighbours(x, std::make_index_sequence<size_t(kLanes<T>)>());
-      x = x * load(cosines + f) + partner * (sign * load(sines + f));
+      store_vector(to.at(i, 0), turned<back>(x, partner, load(c), load(c + dims)));
     }
   }
 
-  void turn_halves(Tile<T> tile, int64_t row, const T* cosines, const T* sines, T sign) const {
-    for (int64_t f = 0; f < half_; f += kLanes<T>) {
-      Vector &first = tile.vector(row, f / kLanes<T>), &second = tile.vector(row, (f + half_) / kLanes<T>);
-      const Vector x1 = first, x2 = second;
-      first = x1 * load(cosines + f) + x2 * (sign * load(sines + f));
-      second = x2 * load(cosines + half_ + f) + x1 * (sign * load(sines + half_ + f));
+  // Two vectors, half the rotated features apart.
+  template <bool back, class To, class From>
+  void turn_halves(const Rows<To>& to1, const Rows<To>& to2, const Rows<From>& from1, const Rows<From>& from2,
+                   const int32_t* positions, int64_t n, int64_t f) const {
+    const int64_t dims = dims_, half = half_;
+    for (int64_t i = 0; i < n; ++i) {
+      const T* c = cosines(positions[i], f);
+      const Vector first = load_vector(from1.at(i, 0)), second = load_vector(from2.at(i, 0));
+      store_vector(to1.at(i, 0), turned<back>(first, second, load(c), load(c + dims)));
+      store_vector(to2.at(i, 0), turned<back>(second, first, load(c + half), load(c + half + dims)));
     }
   }
 
-  void turn_pairs(Tile<T> tile, int64_t row, const T* cosines, const T* sines, T sign) const {
-    for (int64_t i = 0; i < half_; ++i) {
-      const int64_t a = first_of_pair(i), b = second_of_pair(i);
-      const T x1 = tile.element(row, a), x2 = tile.element(row, b);
-      tile.element(row, a) = x1 * cosines[a] + x2 * (sign * sines[a]);
-      tile.element(row, b) = x2 * cosines[b] + x1 * (sign * sines[b]);
+  // Pair by pair, where vectors would hold features that do not turn.
+  template <bool back, class To, class From>
+  void turn_features(const To& to, const From& from, const int32_t* positions, int64_t n) const {
+    for (int64_t pair = 0; pair < half_; ++pair) {
+      const int64_t f = first_of_pair(pair), g = second_of_pair(pair);
+      const auto from1 = columns_from(from, f), from2 = columns_from(from, g);
+      const auto to1 = columns_from(to, f), to2 = columns_from(to, g);
+      for (int64_t i = 0; i < n; ++i) {
+        const T* c = cosines(positions[i], 0);
+        const T first = T(*from1.at(i, 0)), second = T(*from2.at(i, 0));
+        set(to1.at(i, 0), turned<back>(first, second, c[f], c[dims_ + f]));
+        set(to2.at(i, 0), turned<back>(second, first, c[g], c[dims_ + g]));
+      }
     }
+  }
+  template <class D>
+  static void set(D* to, T x) {
+    *to = D(x);
   }
 
   const T* angles_;
   int64_t dims_, half_;
   bool interleaved_, whole_vectors_;
+};
+
+// The rotation of the rows of a batch; without positions nothing turns.
+template <class T>
+struct RowRotation {
+  Rotator<T> rotator;
+  const int32_t* positions = nullptr;
+
+  RowRotation(const AttentionRotation& r, const Tensor& positions)
+      : rotator(r.rotary, data_or_null<T>(r.angles)), positions(r.angles ? positions.data<int32_t>() : nullptr) {}
+
+  // tile(n, width) = n rows of a head, turned; row i of them is row `first` + i of the batch.
+  template <class D>
+  void pack(const Tile<T>& tile, const Rows<D>& from, int64_t first, int64_t feature, int64_t n, int64_t width) const {
+    move<false>(tile, from.from(first, feature), first, n, width);
+  }
+  // The way back of gradients: the transpose.
+  template <class D>
+  void unpack(const Rows<D>& to, int64_t first, int64_t feature, const Tile<T>& tile, int64_t n, int64_t width) const {
+    move<true>(to.from(first, feature), tile, first, n, width);
+  }
+
+ private:
+  template <bool back, class To, class From>
+  void move(const To& to, const From& from, int64_t first, int64_t n, int64_t width) const {
+    if (positions) {
+      rotator.template turn<back>(to, from, positions + first, n, width);
+    } else {
+      copy_rows<T>(to, from, n, 0, width);
+    }
+  }
 };
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

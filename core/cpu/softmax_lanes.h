@@ -11,8 +11,8 @@
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// 2^x for x in [-126, 127], 0 or nearly so below: x = n + f, |f| <= 1/2. 2^f is a minimax polynomial of relative error
-// 2e-9; n, in the low bits of x + 1.5 * 2^23, is added to the exponent.
+// 2^x for x < 128, nearly 0 below -126: x = n + f, |f| <= 1/2. 2^f is a minimax polynomial of relative error 2e-9; n,
+// in the low bits of x + 1.5 * 2^23, is added to the exponent.
 template <class V>
 inline V power_of_two(V x) {
   if constexpr (sizeof(x[0]) == sizeof(double)) {  // for gradient checks
@@ -20,8 +20,8 @@ inline V power_of_two(V x) {
     return x;
   } else {
     using Bits = typename VectorOf<int32_t>::type;
-    x = x > -126.0f ? x : V{} - 126.0f;
-    x = x < 127.0f ? x : V{} + 127.0f;
+    const V lowest = V{} - 126.0f;
+    x = lowest > x ? lowest : x;
     const V shifted = x + 12582912.0f, f = x - (shifted - 12582912.0f);
     V p = f * 0.00015345812f + 0.0013399931f;
     p = p * f + 0.009618489f;
@@ -78,7 +78,7 @@ struct LaneSums {
 
 // Scores become weights, not yet divided by their sum: exp(scale * (s - the lane's largest)).
 template <class T>
-LaneSums<T> softmax_lanes(typename VectorOf<T>::type* scores, const VisibleKeys<T>& keys, T scale) {
+LaneSums<T> softmax_lanes(typename VectorOf<T>::type* scores, const VisibleKeys<T> keys, T scale) {
   using V = typename VectorOf<T>::type;
   const T factor = scale * T(std::numbers::log2e);
   const V nothing = V{} - std::numeric_limits<T>::infinity();
@@ -103,7 +103,7 @@ LaneSums<T> softmax_lanes(typename VectorOf<T>::type* scores, const VisibleKeys<
 // from lse. m: the factors of dropout, or null.
 template <class T>
 void softmax_lanes_backward(typename VectorOf<T>::type* scores, typename VectorOf<T>::type* dweights,
-                            const typename VectorOf<T>::type* factors, const VisibleKeys<T>& keys, T scale,
+                            const typename VectorOf<T>::type* factors, const VisibleKeys<T> keys, T scale,
                             typename VectorOf<T>::type lse) {
   using V = typename VectorOf<T>::type;
   const T factor = scale * T(std::numbers::log2e);
