@@ -68,7 +68,7 @@ void forward_block(const Forward<D>& a, const Head& h, const QueryBlock& block, 
 }
 
 // Of so few queries most of a tile would be empty: decoding over a source.
-constexpr int64_t kFewQueries = 6;
+constexpr int64_t kFewQueries = 4;
 
 template <class D, class T>
 void forward_in_place(const Forward<D>& a, const Head& h, const ForwardTiles<T>& t) {
