@@ -1,7 +1,7 @@
 // Where the time of training steps goes: every moment from restart() to the last event belongs to one row, so that the
 // rows add up to the step. An op's forward is the time since the event before its record.
 //
-//   profile.restart();  parameters.gradients().zero();  profile.mark("zero gradients");
+//   profile.restart();  make a batch;  profile.mark("make the batch");
 //   Tape tape(..);  tape.add_observer(profile);  forward;  backward;  optimizer;  profile.mark("optimizer")
 #pragma once
 

@@ -128,12 +128,12 @@ void Rows::add_lookups() {
 }
 
 void Rows::add_optimizer() {
-  add_pass("adam", 4, 7, [](const std::vector<Tensor>& b) {
+  add_pass("adam", 4, 4 + 4, [](const std::vector<Tensor>& b) {
     cpu_kernels().adam(b[0], b[1], b[2], b[3],
                        {.learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .bias1 = 1, .bias2 = 1});
   });
   add_pass("sum_of_squares", 1, 1, [](const std::vector<Tensor>& b) { cpu_kernels().sum_of_squares(b[0]); });
-  add_pass("moving_average", 2, 3,
+  add_pass("moving_average", 2, 2 + 1,
            [](const std::vector<Tensor>& b) { cpu_kernels().moving_average(b[0], b[1], 0.999); });
 }
 
