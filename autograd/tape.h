@@ -85,7 +85,9 @@ class Tape {
     Precision precision = Precision::fp32;
     bool unit_cotangent = false;
   };
-  Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {}
+  Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {
+    kernels.set_tf32(options.precision == Precision::tf32);
+  }
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 

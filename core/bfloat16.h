@@ -11,14 +11,14 @@ struct bfloat16 {
 
   bfloat16() = default;
   // Rounds to nearest, ties to even; the NaNs that arithmetic makes stay NaN.
-  explicit bfloat16(float x) { *this = x; }
+  constexpr explicit bfloat16(float x) : bits(0) { *this = x; }
   // What loops store with: they are not vectorised where a temporary is made and copied.
-  bfloat16& operator=(float x) {
+  constexpr bfloat16& operator=(float x) {
     const uint32_t u = std::bit_cast<uint32_t>(x);
     bits = uint16_t((u + 0x7FFF + ((u >> 16) & 1)) >> 16);
     return *this;
   }
-  operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
+  constexpr operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }
 };
 
 }  // namespace gyre

@@ -30,18 +30,6 @@ Kernels& cpu_kernels() {
   return best;
 }
 
-std::vector<std::string> precision_names() { return {"fp32", "bf16", "auto"}; }
-
-Precision parse_precision(const std::string& name, const Kernels& kernels) {
-  if (name == "fp32") return Precision::fp32;
-  if (name == "auto") return kernels.has_bf16() ? Precision::bf16 : Precision::fp32;
-  if (name != "bf16") throw UsageError("[--precision] expected fp32, bf16 or auto, got '", name, "'");
-  if (!kernels.has_bf16()) {
-    throw UsageError("[--precision] bf16 needs a CPU with AVX512-BF16 and this one has none: give fp32 or auto");
-  }
-  return Precision::bf16;
-}
-
 void set_threads(int n) {
   require(n >= 1, "[threads] expected at least 1, got ", n);
   omp_set_num_threads(n);

@@ -6,7 +6,9 @@
 // - Gradients of data (dx, dq, ..) are overwritten. Gradients of parameters (dw, dbias, dgamma, ..) accumulate.
 // - An undefined gradient Tensor means "not wanted"; an undefined optional input means "none".
 // - Data (x, y, q, dout, ..) is f32, bf16, or f64 for gradient checks. Parameters, their gradients and saved statistics
-//   (mean, lse, ..) are f32 beside bf16 data and share the data's dtype otherwise. Ids and positions are i32.
+//   (mean, lse, ..) are f32 beside bf16 data and share the data's dtype otherwise.
+// - Tensors lie on the device of the kernels; but ids, targets, positions and paths are i32 on the CPU and, like
+//   Segments, never change after their first use: a GPU's kernels keep their copies of them.
 // - bf16 is storage: sums, softmax and statistics are computed in fp32.
 // - Results do not depend on the number of threads.
 #pragma once
@@ -21,7 +23,8 @@
 
 namespace gyre {
 
-enum class Precision : uint8_t { fp32, bf16 };  // of activations and of the operands of products
+// Of activations and of the operands of products. tf32: activations stay fp32, products round their operands (GPUs).
+enum class Precision : uint8_t { fp32, tf32, bf16 };
 
 // The type of parameters and of saved statistics beside data of this type.
 inline DType statistics_dtype(DType data) { return data == DType::bf16 ? DType::f32 : data; }
@@ -72,13 +75,6 @@ struct CrossEntropySums {
   double nll = 0;   // without
   int64_t tokens = 0;
   int64_t correct = 0;  // rows whose largest logit is the target
-  CrossEntropySums& operator+=(const CrossEntropySums& other) {
-    loss += other.loss;
-    nll += other.nll;
-    tokens += other.tokens;
-    correct += other.correct;
-    return *this;
-  }
 };
 
 struct AdamStep {
@@ -92,7 +88,10 @@ class Kernels {
  public:
   virtual ~Kernels() = default;
   virtual std::string name() const = 0;
+  virtual Device device() const = 0;
   virtual bool has_bf16() const = 0;  // false: bf16 data throws
+  // Whether products of f32 data may round their operands to tf32 from here on: a tape sets it.
+  virtual void set_tf32(bool allowed) = 0;
 
   // y(n,o) = x(n,d) w(o,d)^T + bias(o); beside bf16 x, y may be f32 (logits) when there is no bias, and so may dy
   // below.
@@ -172,8 +171,9 @@ class Kernels {
 
   // Label-smoothed cross-entropy, summed over the rows of logits(n,v) with targets(n) >= 0:
   //   (1 - smoothing) * -log p[target] + smoothing / v * sum_j -log p[j];   lse(n) is saved.
-  virtual CrossEntropySums cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,
-                                         double smoothing) = 0;
+  // sums(4), f64, += {loss, nll, tokens, correct} of CrossEntropySums: read once, when all chunks have added to it.
+  virtual void cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
+                             double smoothing) = 0;
   // dlogits = dloss * (softmax(logits) - q), q the smoothed target distribution. dlogits may be logits, and may be bf16
   // where logits are f32.
   virtual void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
@@ -195,8 +195,14 @@ class Kernels {
 Kernels& cpu_kernels();
 std::vector<Kernels*> available_cpu_kernels();
 
-// fp32, bf16, or auto: bf16 where the kernels have it. A UsageError for bf16 where they do not.
+// cpu, cuda (the GPU of this number among the machine's ranks) or cuda:N; a UsageError for anything else.
+Device parse_device(const std::string& name, int local_rank);
+// The kernels of a device; a UsageError where it cannot be used.
+Kernels& kernels_on(Device device);
+
+// fp32, tf32, bf16, or auto: bf16 where the kernels have it. A UsageError for what they do not have.
 std::vector<std::string> precision_names();
+std::string precision_name(Precision precision);
 Precision parse_precision(const std::string& name, const Kernels& kernels);
 
 // Threads of the kernels (OpenMP); n >= 1.

@@ -13,7 +13,7 @@
 namespace gyre {
 
 // Block `counter` of the stream: four independent 32-bit words.
-inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t stream, uint64_t counter) {
+constexpr std::array<uint32_t, 4> philox(uint64_t seed, uint64_t stream, uint64_t counter) {
   uint32_t c0 = uint32_t(counter), c1 = uint32_t(counter >> 32), c2 = uint32_t(stream), c3 = uint32_t(stream >> 32);
   uint32_t k0 = uint32_t(seed), k1 = uint32_t(seed >> 32);
   for (int round = 0; round < 10; ++round) {
@@ -28,7 +28,7 @@ inline std::array<uint32_t, 4> philox(uint64_t seed, uint64_t stream, uint64_t c
   return {c0, c1, c2, c3};
 }
 
-inline uint32_t random_u32(uint64_t seed, uint64_t stream, uint64_t index) {
+constexpr uint32_t random_u32(uint64_t seed, uint64_t stream, uint64_t index) {
   return philox(seed, stream, index / 4)[index % 4];
 }
 

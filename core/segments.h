@@ -37,6 +37,8 @@ class Segments {
   int length(int i) const { return end(i) - begin(i); }
   int tokens() const { return data_->offsets.back(); }  // rows of the tensor
   int longest() const { return data_->longest; }
+  // All count + 1 of them; the pointer keeps them alive.
+  std::shared_ptr<const std::vector<int32_t>> offsets() const { return {data_, &data_->offsets}; }
 
  private:
   struct Data {

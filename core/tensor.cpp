@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/cuda.h"
 #include "core/memory.h"
 
 namespace gyre {
@@ -30,6 +31,8 @@ size_t dtype_bytes(DType dtype) {
   return bytes[size_t(dtype)];
 }
 
+std::string Device::text() const { return kind == Kind::cpu ? "cpu" : "cuda:" + std::to_string(index); }
+
 Shape::Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
 
 Shape::Shape(std::span<const int64_t> dims) : rank_(int(dims.size())) {
@@ -51,8 +54,8 @@ std::string Shape::text() const {
 }
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
-  require(device.kind == Device::Kind::cpu, "[tensor] only cpu memory exists in this build");
-  auto memory = allocate(size_t(shape.elements()) * dtype_bytes(dtype));
+  const size_t bytes = size_t(shape.elements()) * dtype_bytes(dtype);
+  auto memory = device == Device{} ? allocate(bytes) : cuda_allocate(device.index, bytes);
   void* data = memory.get();
   return view(data, shape, dtype, std::move(memory), device);
 }
@@ -99,7 +102,8 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
-  Tensor t = empty(shape_, dtype, device_);
+  if (device_ != Device{}) not_on_cpu();
+  Tensor t = empty(shape_, dtype);
   with_floats(*this, [&]<class From>(From) {
     with_floats(t, [&]<class To>(To) {
       std::transform(data<From>(), data<From>() + size(), t.data<To>(), [](From x) {
@@ -111,18 +115,33 @@ Tensor Tensor::to(DType dtype) const {
   return t;
 }
 
+Tensor Tensor::to(Device device) const {
+  if (device == device_) return *this;
+  Tensor t = empty(shape_, dtype_, device);
+  t.copy_from(*this);
+  return t;
+}
+
 void Tensor::zero() const {
-  if (bytes() > 0) std::memset(data_, 0, bytes());
+  if (bytes() == 0) return;
+  if (device_ != Device{}) return cuda_zero(device_.index, data_, bytes());
+  std::memset(data_, 0, bytes());
 }
 
 void Tensor::copy_from(const Tensor& source) const {
   require(shape_ == source.shape_ && dtype_ == source.dtype_, "[tensor] cannot copy ", source.shape_.text(), " ",
           dtype_name(source.dtype_), " to ", shape_.text(), " ", dtype_name(dtype_));
-  if (bytes() > 0) std::memcpy(data_, source.data_, bytes());
+  if (bytes() == 0) return;
+  if (device_ != Device{} || source.device_ != Device{}) {
+    return cuda_copy(data_, device_, source.data_, source.device_, bytes());
+  }
+  std::memcpy(data_, source.data_, bytes());
 }
 
 void Tensor::wrong_dtype(DType wanted) const {
   throw Error("[tensor] expected ", dtype_name(wanted), ", got ", dtype_name(dtype_));
 }
+
+void Tensor::not_on_cpu() const { throw Error("[tensor] expected a tensor on the CPU, got one on ", device_.text()); }
 
 }  // namespace gyre

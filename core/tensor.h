@@ -46,6 +46,7 @@ struct Device {
   Kind kind = Kind::cpu;
   int index = 0;
   bool operator==(const Device&) const = default;
+  std::string text() const;  // "cpu", "cuda:0"
 };
 
 // Up to four axes.
@@ -93,32 +94,39 @@ class Tensor {
   Device device() const { return device_; }
   size_t bytes() const { return size_t(size()) * dtype_bytes(dtype_); }
 
-  // Handles are like pointers: a const Tensor still gives mutable elements.
+  // Handles are like pointers: a const Tensor still gives mutable elements. They lie on the tensor's device.
   template <class T>
   T* data() const {
     if (dtype_ != dtype_of<T>()) wrong_dtype(dtype_of<T>());
     return static_cast<T*>(data_);
   }
   void* raw() const { return data_; }
+  // For loops on the CPU: an Error for elements on another device.
   template <class T>
   std::span<T> span() const {
+    if (device_ != Device{}) not_on_cpu();
     return {data<T>(), size_t(size())};
   }
 
   Tensor reshape(const Shape& shape) const;
   Tensor slice(int64_t begin, int64_t end) const;  // along the leading axis
   Tensor clone() const;
-  Tensor to(DType dtype) const;  // between f32, f64 and bf16
+  Tensor to(DType dtype) const;    // between f32, f64 and bf16; on the CPU
+  Tensor to(Device device) const;  // itself where it is there already
+  Tensor to_cpu() const { return to(Device{}); }
   void zero() const;
-  void copy_from(const Tensor& source) const;  // same shape and type
+  void copy_from(const Tensor& source) const;  // same shape and type, from any device
   bool shares_storage(const Tensor& other) const { return owner_ == other.owner_; }
+  const std::shared_ptr<void>& owner() const { return owner_; }  // what keeps the elements alive
   template <class T>
   std::vector<T> to_vector() const {
-    return {data<T>(), data<T>() + size()};
+    const auto elements = span<T>();
+    return {elements.begin(), elements.end()};
   }
 
  private:
   [[noreturn]] void wrong_dtype(DType wanted) const;
+  [[noreturn]] void not_on_cpu() const;
 
   void* data_ = nullptr;
   std::shared_ptr<void> owner_;

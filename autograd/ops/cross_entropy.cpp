@@ -21,7 +21,14 @@ void check_targets(const Tensor& targets, int64_t rows, int64_t vocabulary) {
   }
 }
 
-// Beside data of the type of `data`.
+Tensor no_sums(const Tensor& data) { return Tensor::zeros({4}, DType::f64, data.device()); }
+
+CrossEntropySums read(const Tensor& sums) {
+  const std::vector<double> s = sums.to_cpu().to_vector<double>();
+  return {s[0], s[1], int64_t(s[2]), int64_t(s[3])};
+}
+
+// Beside data of the type of `data`; a loss lies on the CPU.
 Tensor scalar(double value, const Tensor& data) {
   return Tensor::from<double>({1}, std::vector<double>{value}).to(statistics_dtype(data.dtype()));
 }
@@ -59,7 +66,9 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, double smooth
   op->smoothing = smoothing;
   const Tensor& x = logits.value();
   op->lse = Tensor::empty({x.rows()}, statistics_dtype(x.dtype()), x.device());
-  const CrossEntropySums sums = logits.kernels().cross_entropy(op->lse, x, targets, smoothing);
+  const Tensor all = no_sums(x);
+  logits.kernels().cross_entropy(all, op->lse, x, targets, smoothing);
+  const CrossEntropySums sums = read(all);
   return {logits.tape().record(std::move(op), scalar(sums.loss, x), {logits}), sums};
 }
 
@@ -78,17 +87,18 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& target
   const DType dtype = statistics_dtype(x.value().dtype());
   const Tensor all_logits = Tensor::empty({rows, v}, dtype, x.value().device());
   const Tensor all_lse = Tensor::empty({rows}, dtype, x.value().device());
-  CrossEntropySums sums;
+  const Tensor all_sums = no_sums(x.value());
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = std::min(n, begin + rows);
     const Tensor logits = all_logits.slice(0, end - begin), lse = all_lse.slice(0, end - begin);
     const Tensor inputs = x.value().slice(begin, end), labels = targets.slice(begin, end);
     kernels.linear(logits, inputs, w.value(), {});
-    sums += kernels.cross_entropy(lse, logits, labels, smoothing);
+    kernels.cross_entropy(all_sums, lse, logits, labels, smoothing);
     if (!op->dx && !dw) continue;
     kernels.cross_entropy_backward(logits, logits, labels, lse, smoothing, 1);
     kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), dw, {}, logits, inputs, w.value());
   }
+  const CrossEntropySums sums = read(all_sums);
   return {x.tape().record(std::move(op), scalar(sums.loss, x.value()), {x, w}), sums};
 }
 

@@ -9,7 +9,9 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 class CpuKernels final : public Kernels {
  public:
   std::string name() const override;
+  Device device() const override { return {}; }
   bool has_bf16() const override;
+  void set_tf32(bool) override {}  // Precision::tf32 is refused before
 
   void linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) override;
   void linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy, const Tensor& x,
@@ -50,8 +52,8 @@ class CpuKernels final : public Kernels {
                           const AttentionShape& shape, const AttentionRotation& rotation) override;
   void attention_over_steps(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& path,
                             const AttentionShape& shape) override;
-  CrossEntropySums cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,
-                                 double smoothing) override;
+  void cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
+                     double smoothing) override;
   void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets, const Tensor& lse,
                               double smoothing, double dloss) override;
   void log_softmax(const Tensor& out, const Tensor& x) override;

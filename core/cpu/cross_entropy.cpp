@@ -54,9 +54,9 @@ void backward_row(G* dx, const T* x, int64_t target, C lse, int64_t v, const Slo
 
 }  // namespace
 
-CrossEntropySums CpuKernels::cross_entropy(const Tensor& lse, const Tensor& logits, const Tensor& targets,
-                                           double smoothing) {
-  return with_data_type(logits, [&]<class T>(T) {
+void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
+                               double smoothing) {
+  with_data_type(logits, [&]<class T>(T) {
     using C = Compute<T>;
     const int64_t n = logits.rows(), v = logits.cols();
     const int32_t* target = targets.data<int32_t>();
@@ -78,14 +78,13 @@ CrossEntropySums CpuKernels::cross_entropy(const Tensor& lse, const Tensor& logi
         rows[size_t(i)] = {(1 - smoothing) * nll + smoothing * uniform, nll, true, hit == largest};
       }
     });
-    CrossEntropySums sums;
+    double* sum = sums.data<double>();
     for (const Row& r : rows) {
-      sums.loss += r.loss;
-      sums.nll += r.nll;
-      sums.tokens += r.counted;
-      sums.correct += r.correct;
+      sum[0] += r.loss;
+      sum[1] += r.nll;
+      sum[2] += r.counted;
+      sum[3] += r.correct;
     }
-    return sums;
   });
 }
 

@@ -33,15 +33,18 @@ OpRun run_op(Kernels& kernels, const OpCase& row, DType dtype, int frozen) {
   Tape tape(kernels, options);
   std::vector<Var> inputs;
   for (size_t i = 0; i < row.inputs.size(); ++i) {
-    const Tensor value = input_value(row, i, dtype);
+    const Tensor value = input_value(row, i, dtype).to(kernels.device());
     inputs.push_back(int(i) == frozen ? tape.constant(value) : tape.leaf(value));
   }
   const Var output = row.op(tape, inputs);
-  OpRun run{output.value().clone(), {}};
+  const Tensor& value = output.value();
+  OpRun run{value.clone().to_cpu(), {}};
   if (output.requires_gradient()) {
-    tape.backward(output, cotangent_for(output.shape(), dtype).to(output.value().dtype()));
+    tape.backward(output, cotangent_for(output.shape(), dtype).to(value.dtype()).to(value.device()));
   }
-  for (const Var& input : inputs) run.gradients.push_back(input.node() < 0 ? Tensor() : tape.gradient(input));
+  for (const Var& input : inputs) {
+    run.gradients.push_back(input.node() < 0 ? Tensor() : tape.gradient(input).to_cpu());
+  }
   return run;
 }
 

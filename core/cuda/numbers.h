@@ -1,0 +1,92 @@
+// What device code computes with: the arithmetic type of each data type, loads and stores, sums over warps and blocks.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include <type_traits>
+
+#include "core/bfloat16.h"
+#include "core/random.h"
+#include "core/tensor.h"
+
+namespace gyre::cuda {
+
+constexpr int kWarp = 32;
+
+// bf16 is storage: arithmetic is fp32.
+template <class T>
+using Compute = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
+
+template <class T>
+__device__ inline Compute<T> load(const T* from) {
+  return Compute<T>(*from);
+}
+template <class T>
+__device__ inline void store(T* to, Compute<T> x) {
+  *to = x;
+}
+__device__ inline void store(bfloat16* to, float x) { *reinterpret_cast<__nv_bfloat16*>(to) = __float2bfloat16_rn(x); }
+
+// The neighbours that one thread takes at a time: 16 bytes.
+template <class T>
+constexpr int kPack = 16 / int(sizeof(T));
+
+template <class T>
+struct alignas(16) Pack {
+  T items[kPack<T>];
+};
+
+// Over the 32 lanes, the same on each.
+template <class T>
+__device__ inline T warp_sum(T x) {
+  for (int step = kWarp / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xFFFFFFFF, x, step);
+  return x;
+}
+template <class T>
+__device__ inline T warp_max(T x) {
+  for (int step = kWarp / 2; step > 0; step /= 2) {
+    const T other = __shfl_xor_sync(0xFFFFFFFF, x, step);
+    x = other > x ? other : x;
+  }
+  return x;
+}
+
+// Over a block of whole warps, the same on each thread, always in the same order. `scratch` holds 32 numbers in shared
+// memory.
+template <class T>
+__device__ inline T block_sum(T x, T* scratch) {
+  const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp, warps = int(blockDim.x) / kWarp;
+  x = warp_sum(x);
+  __syncthreads();  // what an earlier call left has been read
+  if (lane == 0) scratch[warp] = x;
+  __syncthreads();
+  return warp_sum(lane < warps ? scratch[lane] : T(0));
+}
+template <class T>
+__device__ inline T block_max(T x, T* scratch) {
+  const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp, warps = int(blockDim.x) / kWarp;
+  x = warp_max(x);
+  __syncthreads();
+  if (lane == 0) scratch[warp] = x;
+  __syncthreads();
+  return warp_max(scratch[lane < warps ? lane : 0]);
+}
+
+// What dropout multiplies with (core/kernels.h): the same elements are dropped as on a CPU.
+struct Dropout {
+  uint64_t seed = 0, stream = 0;
+  uint32_t threshold = 0;  // kept when the random word is at least this
+  float kept = 1;          // 1 / (1 - rate)
+
+  __device__ bool active() const { return threshold > 0; }
+  __device__ float factor(uint64_t element) const {
+    return !active() || random_u32(seed, stream, element) >= threshold ? kept : 0;
+  }
+  // Of elements 4 * quad .. 4 * quad + 3: one call of the generator for all four.
+  __device__ void factors(float (&to)[4], uint64_t quad) const {
+    const auto words = philox(seed, stream, quad);
+    for (int i = 0; i < 4; ++i) to[i] = !active() || words[size_t(i)] >= threshold ? kept : 0;
+  }
+};
+
+}  // namespace gyre::cuda

@@ -1,0 +1,51 @@
+// The instructions that C++ has no words for: products on the tensor cores, their loads, copies that go by.
+// PTX ISA 9.0, 9.7.14 (mma, ldmatrix) and 9.7.9 (cp.async).
+#pragma once
+
+#include <cstdint>
+
+namespace gyre::cuda {
+
+// d(16,8) += a(16,16) b(16,8) of bf16, sums in fp32, spread over a warp. With g = lane / 4, t = lane % 4:
+//   a[0]: row g, columns 2t, 2t+1;  a[1]: row g+8;  a[2]: row g, columns 2t+8, 2t+9;  a[3]: row g+8, those columns
+//   b[0]: rows 2t, 2t+1 of column g;  b[1]: rows 2t+8, 2t+9
+//   d[0], d[1]: row g, columns 2t, 2t+1;  d[2], d[3]: row g+8
+__device__ inline void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// Four 8 x 8 matrices of 16-bit numbers from shared memory. Lane l gives the address of row l % 8 of matrix l / 8
+// (16 bytes, aligned); to[i] is of matrix i: row lane / 4, columns 2 * (lane % 4) and the next.
+__device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(uint32_t(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+
+// The same, each matrix transposed: to[i] has rows 2 * (lane % 4) and the next of column lane / 4.
+__device__ inline void load_matrices_transposed(uint32_t (&to)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(uint32_t(__cvta_generic_to_shared(row)))
+               : "memory");
+}
+
+// 16 bytes from global to shared memory, in the background; zeros when not `inside`. Both addresses are 16-byte
+// aligned.
+__device__ inline void copy_async(void* shared, const void* global, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(uint32_t(__cvta_generic_to_shared(shared))),
+               "l"(global), "r"(inside ? 16 : 0)
+               : "memory");
+}
+__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
+// Waits until at most `groups` of the committed groups are under way.
+template <int groups>
+__device__ inline void wait_copies() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(groups) : "memory");
+}
+
+}  // namespace gyre::cuda
