@@ -50,8 +50,7 @@ void Trainer::update() {
   Stopwatch watch;
   Progress& progress = state_.progress;
   before_ = progress;
-  parts_.data.start_epoch(progress.epoch);
-  const RankBatch batch = parts_.data.batch(progress.batch, parts_.step.own_shards());
+  const RankBatch batch = take_batch();
   seconds_.data += watch.seconds();
   const StepResult result = parts_.step.run(progress.updates, batch, own_wish(), seconds_);
   stop_ = result.stop;
@@ -67,6 +66,18 @@ void Trainer::update() {
   count_skipped(result.update);
   parts_.reporter.updated(state_, before_.epoch + 1, result, batch.source_tokens + batch.target_tokens,
                           watch.seconds());
+}
+
+RankBatch Trainer::take_batch() {
+  const NmtData& data = parts_.data;
+  const ShardRange own = parts_.step.own_shards();
+  const size_t now = state_.progress.batch;
+  parts_.data.start_epoch(state_.progress.epoch);
+  RankBatch batch = next_batch_.valid() ? next_batch_.get() : data.batch(now, own);
+  if (now + 1 < data.batches()) {
+    next_batch_ = std::async(std::launch::async, [&data, own, next = now + 1] { return data.batch(next, own); });
+  }
+  return batch;
 }
 
 // The norm is that of the reduced gradient, so all ranks skip or go on together.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <optional>
 #include <string>
 
@@ -41,6 +42,7 @@ class Trainer {
 
  private:
   void update();
+  RankBatch take_batch();
   void count_skipped(const UpdateInfo& info);
   StopWish own_wish() const;
   bool is_out_of_time(double seconds) const;  // of training, over all jobs
@@ -61,6 +63,7 @@ class Trainer {
   StepSeconds seconds_;
   StopWish stop_ = StopWish::none;
   int skipped_in_a_row_ = 0;
+  std::future<RankBatch> next_batch_;  // of the same epoch, drawn while this one trains
   bool improved_ = false;  // by the last validation, and not yet saved as best
 };
 

@@ -53,8 +53,12 @@ struct LinearCrossEntropy final : Op {
   }
 };
 
-// Rows of a chunk: enough that reading w and adding to dw, once per chunk, cost little beside the products.
-int64_t chunk_rows(int64_t vocabulary) { return std::clamp<int64_t>((int64_t{1} << 23) / vocabulary, 32, 1024); }
+// Rows of a chunk: enough that reading w and adding to dw, once per chunk, cost little beside the products, and that
+// the products fill a GPU.
+int64_t chunk_rows(int64_t vocabulary, Device device) {
+  if (device == Device{}) return std::clamp<int64_t>((int64_t{1} << 23) / vocabulary, 32, 1024);
+  return std::clamp<int64_t>((int64_t{1} << 27) / vocabulary, 1024, 16384);
+}
 
 }  // namespace
 
@@ -83,10 +87,12 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& target
   if (x.requires_gradient()) op->dx = x.value().like();
   Tensor dw = x.tape().early_gradient(w);
   if (!dw && w.requires_gradient()) dw = op->dw = Tensor::zeros(w.shape(), w.value().dtype(), w.value().device());
-  const int64_t rows = std::min(n, chunk_rows(v));
+  const Device device = x.value().device();
+  const int64_t rows = std::min(n, chunk_rows(v, device));
   const DType dtype = statistics_dtype(x.value().dtype());
-  const Tensor all_logits = Tensor::empty({rows, v}, dtype, x.value().device());
-  const Tensor all_lse = Tensor::empty({rows}, dtype, x.value().device());
+  const Tensor all_logits = Tensor::empty({rows, v}, dtype, device), all_lse = Tensor::empty({rows}, dtype, device);
+  // A CPU's products round what they pack; a GPU's want operands of one type.
+  const Tensor all_dlogits = device == Device{} ? all_logits : Tensor::empty({rows, v}, x.value().dtype(), device);
   const Tensor all_sums = no_sums(x.value());
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = std::min(n, begin + rows);
@@ -95,8 +101,9 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& target
     kernels.linear(logits, inputs, w.value(), {});
     kernels.cross_entropy(all_sums, lse, logits, labels, smoothing);
     if (!op->dx && !dw) continue;
-    kernels.cross_entropy_backward(logits, logits, labels, lse, smoothing, 1);
-    kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), dw, {}, logits, inputs, w.value());
+    const Tensor dlogits = all_dlogits.slice(0, end - begin);
+    kernels.cross_entropy_backward(dlogits, logits, labels, lse, smoothing, 1);
+    kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), dw, {}, dlogits, inputs, w.value());
   }
   const CrossEntropySums sums = read(all_sums);
   return {x.tape().record(std::move(op), scalar(sums.loss, x.value()), {x, w}), sums};
