@@ -7,7 +7,7 @@
 namespace gyre {
 
 std::byte* BlockPool::take(size_t bytes) {
-  bytes = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  bytes = (std::max<size_t>(bytes, 1) + alignment_ - 1) / alignment_ * alignment_;
   auto fit = free_.lower_bound({bytes, nullptr});
   if (fit == free_.end()) fit = fetch(bytes);
   const auto [found, data] = *fit;

@@ -16,18 +16,19 @@ namespace gyre {
 // Not thread-safe.
 class BlockPool {
  public:
-  // What gives regions (aligned to kAlignment; throws std::bad_alloc) and takes them back.
+  // What gives regions (aligned as the blocks; throws std::bad_alloc) and takes them back.
   struct Source {
     std::function<std::byte*(size_t bytes)> fetch;
     std::function<void(std::byte* region, size_t bytes)> release;
   };
   static constexpr size_t kAlignment = 64;
 
-  BlockPool(Source source, size_t region_bytes) : source_(std::move(source)), region_bytes_(region_bytes) {}
+  BlockPool(Source source, size_t region_bytes, size_t alignment = kAlignment)
+      : source_(std::move(source)), region_bytes_(region_bytes), alignment_(alignment) {}
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // Aligned to kAlignment. Throws std::bad_alloc when the system has no more, not even after release().
+  // Aligned. Throws std::bad_alloc when the system has no more, not even after release().
   std::byte* take(size_t bytes);
   void give_back(std::byte* block);
   void release();  // regions of which nothing is handed out
@@ -46,7 +47,7 @@ class BlockPool {
   FreeBlocks::iterator fetch(size_t bytes);
 
   Source source_;
-  size_t region_bytes_;
+  size_t region_bytes_, alignment_;
   Blocks blocks_;
   FreeBlocks free_;
   MemoryStats stats_;

@@ -1,11 +1,15 @@
-// One GPU of this process: its stream of work, its memory, its library handles, its copies of host metadata.
+// The GPU of this process: its stream of work, its memory, its library handle, its copies of host metadata.
 // All kernels, clears and copies run on one stream, so a block of memory that is given back may be handed out at once:
 // whoever gets it is queued behind whoever had it.
+//
+// A process works on one GPU (the first that it asks for), a job on several GPUs has a rank for each.
 #pragma once
 
 #include <cublasLt.h>
 
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "core/block_pool.h"
 #include "core/cuda/check.h"
@@ -16,22 +20,26 @@ namespace gyre::cuda {
 
 class Context {
  public:
-  // The one of GPU `index`, made at the first call; a UsageError where it cannot be used.
+  // The one of GPU `index`, made at the first call and never destroyed; a UsageError where it cannot be used. Makes the
+  // GPU the current one of the calling thread.
   static Context& of(int index);
 
   int index() const { return index_; }
+  const std::string& name() const { return name_; }  // "NVIDIA H200"
   cudaStream_t stream() const { return stream_; }
   int multiprocessors() const { return multiprocessors_; }
   size_t shared_memory_limit() const { return shared_memory_limit_; }  // of a block
   cublasLtHandle_t cublas() const { return cublas_; }
+  void* workspace() const { return workspace_.get(); }  // of cublas, for one product at a time
+  static constexpr size_t kWorkspace = size_t{32} << 20;
 
-  std::shared_ptr<void> allocate(size_t bytes);  // 256-byte aligned where bytes is a multiple of that
-  MemoryStats memory_stats() const { return pool_.stats(); }
+  std::shared_ptr<void> allocate(size_t bytes);  // 256-byte aligned
+  MemoryStats memory_stats();
 
   // A scratch tensor on this GPU.
   Tensor empty(const Shape& shape, DType dtype);
 
-  // Host metadata on the GPU, copied at its first use.
+  // Host metadata on the GPU, copied at its first use. From the thread that queues the kernels.
   const int32_t* ids(const Tensor& host) { return uploads_->get(host); }
   const int32_t* offsets(const Segments& segments) { return uploads_->get(segments); }
 
@@ -40,12 +48,17 @@ class Context {
  private:
   explicit Context(int index);
 
+  void give_back(void* block);
+
   int index_;
+  std::string name_;
   int multiprocessors_ = 0;
   size_t shared_memory_limit_ = 0;
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;
+  std::mutex mutex_;  // of the pool
   BlockPool pool_;
+  std::shared_ptr<void> workspace_;
   std::unique_ptr<Uploads> uploads_;
 };
 

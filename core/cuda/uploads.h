@@ -1,4 +1,4 @@
-// Copies of ids, positions, targets, paths and offsets on a GPU. Host tensors of i32 never change after their first use
+// Copies of ids, positions, targets, paths and offsets on a GPU. Host metadata never changes after its first use
 // (core/kernels.h), so each is copied once and its copy lives as long as it does. Copies leave from pinned memory on a
 // stream of their own: the next batch arrives while the GPU works on this one.
 #pragma once
@@ -6,8 +6,10 @@
 #include <cuda_runtime.h>
 
 #include <deque>
+#include <map>
 #include <memory>
-#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/block_pool.h"
 #include "core/segments.h"
@@ -15,42 +17,48 @@
 
 namespace gyre::cuda {
 
+// Of one thread: the one that queues kernels on the compute stream. Lives until the process ends.
 class Uploads {
  public:
-  explicit Uploads(cudaStream_t compute);
-  ~Uploads();
+  // `memory` gives regions of which the compute stream never hears otherwise.
+  Uploads(cudaStream_t compute, BlockPool::Source memory);
   Uploads(const Uploads&) = delete;
   Uploads& operator=(const Uploads&) = delete;
 
-  // On the GPU, for kernels that are queued on the compute stream from now on. An empty tensor gives null.
+  // On the GPU, for the kernel that is queued next on the compute stream: ask again for each. An empty tensor gives
+  // null.
   const int32_t* get(const Tensor& host);
   const int32_t* get(const Segments& segments);
 
+  size_t copies() const { return copies_.size(); }  // kept now
+
  private:
+  using Key = std::pair<const void*, size_t>;  // address, bytes
   struct Copy {
-    std::weak_ptr<const void> host;  // expired: the address may belong to something else now
+    std::weak_ptr<const void> host;  // another owner or none: what lies at the address now is something else
     std::byte* device;
-    size_t bytes;
+    uint64_t last_use;  // by the count of calls
   };
   struct Retired {
-    std::byte* device;
+    std::vector<std::byte*> blocks;
     cudaEvent_t last_use;  // on the compute stream
   };
 
   const int32_t* get(const void* data, size_t bytes, const std::shared_ptr<const void>& owner);
   std::byte* send(const void* data, size_t bytes);
-  void retire(std::byte* device);
-  void drop_expired();
+  void retire(std::vector<std::byte*> blocks);
+  void retire_unused();
   void reclaim();
 
-  cudaStream_t compute_, copies_ = nullptr;
+  cudaStream_t compute_, stream_ = nullptr;
   cudaEvent_t arrived_ = nullptr;
-  BlockPool
-      device_;  // apart from the tensors' memory: blocks are reused only when the compute stream is done with them
-  std::byte* staging_ = nullptr;  // pinned, a ring
-  size_t staging_used_ = 0;
-  std::unordered_map<const void*, Copy> copies_by_address_;
+  BlockPool device_;              // apart from the tensors' memory, whose blocks the compute stream may still be using
+  std::byte* staging_ = nullptr;  // pinned
+  size_t staged_ = 0;             // bytes of it that copies on the way may be reading
+  std::map<Key, Copy> copies_;
   std::deque<Retired> retired_;
+  size_t sweep_at_;  // copies kept before the unused ones are looked for
+  uint64_t calls_ = 0;
 };
 
 }  // namespace gyre::cuda

@@ -104,3 +104,11 @@ TEST_CASE("idle regions go back to the system before it is given up") {
   pool.give_back(large);
   pool.give_back(kept);
 }
+
+TEST_CASE("blocks are aligned as the pool was told") {
+  System system{kRegion};
+  BlockPool pool(system.source(), kRegion, 256);
+  std::byte* first = pool.take(1);
+  for (const size_t bytes : {1, 255, 256, 257}) CHECK((pool.take(bytes) - first) % 256 == 0);
+  CHECK(pool.stats().active_bytes == 6 * 256);
+}

@@ -1,0 +1,127 @@
+// What the rest of the program sees of a GPU (core/cuda.h): without one, or without the backend, an error in one line.
+#include "core/cuda.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+using namespace gyre;
+
+namespace {
+
+constexpr Device kGpu{Device::Kind::cuda, 0};
+
+bool no_gpu() {
+  if (cuda_devices() > 0) return false;
+  MESSAGE("skipped: " << cuda_description());
+  return true;
+}
+
+std::string message(auto&& f) {
+  try {
+    f();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::vector<float> numbers(size_t n, float first = 0) {
+  std::vector<float> values(n);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+// ids and offsets reach the GPU only through kernels: row ids(i) of a table whose rows hold their own numbers.
+std::vector<float> looked_up(const Tensor& ids) {
+  const Tensor table = Tensor::from<float>({100, 1}, numbers(100)).to(kGpu);
+  const Tensor y = Tensor::empty({ids.size(), 1}, DType::f32, kGpu);
+  cuda_kernels(0).embedding(y, table, ids, 1);
+  return y.to_cpu().to_vector<float>();
+}
+
+}  // namespace
+
+TEST_CASE("a GPU that cannot be used is refused in one line") {
+  const std::string error = message([] { cuda_kernels(cuda_devices() > 0 ? 99 : 0); });
+  CHECK(error.starts_with("[cuda] "));
+  CHECK(error.find('\n') == std::string::npos);
+  CHECK(message([] { kernels_on({Device::Kind::cuda, 99}); }).starts_with("[cuda] "));
+  CHECK(message([] { Tensor::empty({2}, DType::f32, {Device::Kind::cuda, 99}); }).starts_with("[cuda] "));
+  if (!has_cuda()) {
+    CHECK(error.find("built without CUDA") != std::string::npos);
+    CHECK(cuda_devices() == 0);
+  }
+  CHECK_FALSE(cuda_description().empty());
+}
+
+TEST_CASE("tensors go to a GPU and come back") {
+  if (no_gpu()) return;
+  const Tensor host = Tensor::from<float>({5, 3}, numbers(15)), t = host.to(kGpu);
+  CHECK(t.device() == kGpu);
+  CHECK(t.to_cpu().to_vector<float>() == numbers(15));
+  CHECK(t.clone().slice(2, 4).to_cpu().to_vector<float>() == numbers(6, 6));
+  t.slice(1, 2).copy_from(Tensor::from<float>({1, 3}, numbers(3, 100)));
+  t.slice(4, 5).copy_from(t.slice(1, 2));
+  t.slice(0, 1).zero();
+  const auto values = t.to_cpu().to_vector<float>();
+  CHECK(values == std::vector<float>{0, 0, 0, 100, 101, 102, 6, 7, 8, 9, 10, 11, 100, 101, 102});
+  CHECK(Tensor::zeros({3}, DType::f64, kGpu).to_cpu().to_vector<double>() == std::vector<double>(3));
+  CHECK(Tensor::empty({0, 4}, DType::bf16, kGpu).to_cpu().size() == 0);
+  CHECK_THROWS_AS(t.span<float>(), Error);
+}
+
+TEST_CASE("what is copied to a GPU may be overwritten at once") {
+  if (no_gpu()) return;
+  const Tensor host = Tensor::from<float>({1 << 22}, numbers(1 << 22));
+  for (int i = 0; i < 3; ++i) {
+    const Tensor t = host.to(kGpu), expected = host.clone();
+    host.data<float>()[(1 << 22) - 1] += 1;
+    const Tensor back = t.to_cpu();
+    CHECK(std::memcmp(back.raw(), expected.raw(), expected.bytes()) == 0);
+  }
+}
+
+TEST_CASE("a GPU's memory is counted and handed out again") {
+  if (no_gpu()) return;
+  { const Tensor warm = Tensor::empty({1000, 1000}, DType::f32, kGpu); }
+  const MemoryStats before = cuda_memory_stats(0);
+  for (int rows : {1000, 999, 990}) {
+    const Tensor t = Tensor::empty({rows, 1000}, DType::f32, kGpu), other = Tensor::empty({1}, DType::f32, kGpu);
+    CHECK(reinterpret_cast<uintptr_t>(t.raw()) % 256 == 0);
+    CHECK(reinterpret_cast<uintptr_t>(other.raw()) % 256 == 0);
+    CHECK(cuda_memory_stats(0).active_bytes >= before.active_bytes + t.bytes());
+  }
+  CHECK(cuda_memory_stats(0).active_bytes == before.active_bytes);
+  CHECK(cuda_memory_stats(0).system_allocations == before.system_allocations);
+}
+
+TEST_CASE("more than a GPU has is refused in one line that says how much was wanted") {
+  if (no_gpu()) return;
+  CHECK_THROWS_WITH_AS(Tensor::empty({int64_t{1} << 45}, DType::f32, kGpu), doctest::Contains("134217728 MiB"), Error);
+  CHECK(Tensor::zeros({2}, DType::f32, kGpu).to_cpu().to_vector<float>() == std::vector<float>(2));
+}
+
+TEST_CASE("ids that lie where others lay are copied anew") {
+  if (no_gpu()) return;
+  for (int32_t i = 0; i < 3000; ++i) {
+    const Tensor ids = Tensor::from<int32_t>({3}, std::vector<int32_t>{i % 100, (i + 1) % 100, (i + 7) % 100});
+    const std::vector<float> expected{float(i % 100), float((i + 1) % 100), float((i + 7) % 100)};
+    CHECK(looked_up(ids) == expected);
+    CHECK(looked_up(ids.slice(1, 3)) == std::vector<float>{expected[1], expected[2]});
+    CHECK(looked_up(ids) == expected);
+  }
+  CHECK(looked_up(Tensor::empty({0}, DType::i32)).empty());
+}
+
+TEST_CASE("many ids in a row pass through a small staging place") {
+  if (no_gpu()) return;
+  for (const int32_t n : {1, 1000, 1 << 20, 3'000'000, 5}) {
+    std::vector<int32_t> values(static_cast<size_t>(n));
+    for (int32_t i = 0; i < n; ++i) values[size_t(i)] = i % 97;
+    CHECK(looked_up(Tensor::from<int32_t>({n}, values)) == std::vector<float>(values.begin(), values.end()));
+  }
+}
