@@ -1,0 +1,191 @@
+// Attention while decoding: one query of each hypothesis over the tokens that it has, wherever the steps left them.
+//   out = sum_t p_t v_t,  p = softmax(scale * q . k_t)
+// A block takes a row and a head. As many lanes as hold a head's features, 16 bytes each, make a team, and a team takes
+// every so many-th token: it keeps the largest score so far, the sum of the exponentials below it, and the values
+// weighted with them. The teams of a warp are then added, and the warps, always in the same order.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numbers>
+
+#include "core/cuda/cuda_kernels.h"
+#include "core/cuda/items.h"
+
+namespace gyre::cuda {
+namespace {
+
+constexpr int kWarps = 4;  // of a block
+constexpr int kMostFeatures = 256;
+constexpr int kStepsBesides = 384;  // whose addresses fit among a kernel's arguments, 4 KiB
+
+// Where the tokens of each step lie; the steps beyond the first few hundred in the GPU's memory.
+template <class D>
+struct Steps {
+  const D* first[kStepsBesides];
+  const D* const* others;
+  int64_t count;
+  __device__ const D* operator[](int64_t t) const { return t < kStepsBesides ? first[t] : others[t - kStepsBesides]; }
+};
+
+// A lane holds kAccesses times N neighbouring features: those of access a start at (a * team + lane of the team) * N.
+template <class D, int N>
+struct Lane {
+  using T = Compute<D>;
+  static constexpr int kAccesses = kMostFeatures / (kWarp * N);
+
+  int lane, team, width;
+
+  __device__ int feature(int access) const { return (access * team + lane) * N; }
+  __device__ bool holds(int access) const { return feature(access) < width; }
+  __device__ void store(T* to, const T (&from)[kAccesses][N]) const {
+#pragma unroll
+    for (int a = 0; a < kAccesses; ++a) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        if (holds(a)) to[feature(a) + i] = from[a][i];
+      }
+    }
+  }
+  __device__ void load(T (&to)[kAccesses][N], const D* from) const {
+#pragma unroll
+    for (int a = 0; a < kAccesses; ++a) {
+      if (holds(a)) load_items<kWholeAlignment<D, N>>(to[a], from + feature(a));
+    }
+  }
+};
+
+// Softmax as far as it has come; begins below every score, but not at -infinity.
+template <class T, int A, int N>
+struct Progress {
+  T largest = std::numeric_limits<T>::lowest(), sum = 0, values[A][N] = {};
+
+  __device__ void scale(T factor) {
+    sum *= factor;
+#pragma unroll
+    for (int a = 0; a < A; ++a) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) values[a][i] *= factor;
+    }
+  }
+  // Scores are in powers of two.
+  __device__ void raise(T score) {
+    if (!(score > largest)) return;
+    scale(std::exp2(largest - score));
+    largest = score;
+  }
+  __device__ void add(T score, const T (&v)[A][N]) {
+    raise(score);
+    const T weight = std::exp2(score - largest);
+    sum += weight;
+#pragma unroll
+    for (int a = 0; a < A; ++a) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) values[a][i] += weight * v[a][i];
+    }
+  }
+  // Over the teams of a warp.
+  __device__ void add_teams(int team) {
+    for (int apart = team; apart < kWarp; apart *= 2) {
+      raise(__shfl_xor_sync(0xFFFFFFFF, largest, apart));  // now both have the same
+      sum += __shfl_xor_sync(0xFFFFFFFF, sum, apart);
+#pragma unroll
+      for (int a = 0; a < A; ++a) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) values[a][i] += __shfl_xor_sync(0xFFFFFFFF, values[a][i], apart);
+      }
+    }
+  }
+};
+
+template <class D, int N, class T = Compute<D>>
+__global__ void attend(D* out, Steps<D> steps, const int32_t* path, int heads, int width, int team, T scale) {
+  constexpr int A = Lane<D, N>::kAccesses;
+  __shared__ T largest[kWarps], sums[kWarps], values[kWarps][kMostFeatures];
+  const int thread = int(threadIdx.x), warp = thread / kWarp;
+  const Lane<D, N> lane{thread % team, team, width};
+  const int64_t row = blockIdx.x / heads, feature = blockIdx.x % heads * int64_t(width), d = int64_t(heads) * width;
+  const int32_t* row_of_step = path + row * steps.count;
+
+  T q[A][N] = {};
+  lane.load(q, steps[steps.count - 1] + row * 3 * d + feature);
+  Progress<T, A, N> progress;
+  for (int64_t first = 0; first < steps.count; first += kWarps * kWarp / team) {
+    const int64_t t = first + thread / team;
+    T k[A][N] = {}, v[A][N] = {}, score = 0;
+    if (t < steps.count) {
+      const D* token = steps[t] + row_of_step[t] * 3 * d + feature;
+      lane.load(k, token + d);
+      lane.load(v, token + 2 * d);
+    }
+#pragma unroll
+    for (int a = 0; a < A; ++a) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) score += q[a][i] * k[a][i];
+    }
+    for (int apart = team / 2; apart > 0; apart /= 2) score += __shfl_xor_sync(0xFFFFFFFF, score, apart);
+    if (t < steps.count) progress.add(scale * score, v);
+  }
+  progress.add_teams(team);
+
+  if (thread % kWarp == 0) {
+    largest[warp] = progress.largest;
+    sums[warp] = progress.sum;
+  }
+  if (thread % kWarp < team) lane.store(values[warp], progress.values);
+  __syncthreads();
+  T top = largest[0], sum = 0, factors[kWarps];
+  for (int w = 1; w < kWarps; ++w) top = largest[w] > top ? largest[w] : top;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) {
+    factors[w] = std::exp2(largest[w] - top);
+    sum += factors[w] * sums[w];
+  }
+  for (int f = thread; f < width; f += kWarps * kWarp) {
+    T value = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) value += factors[w] * values[w][f];
+    store(out + row * d + feature + f, value / sum);
+  }
+}
+
+// On the GPU like other host metadata, as pairs of i32.
+Tensor words_of(const std::vector<const void*>& addresses) {
+  const Tensor words = Tensor::empty({2 * int64_t(addresses.size())}, DType::i32);
+  if (!addresses.empty()) std::memcpy(words.raw(), addresses.data(), words.bytes());
+  return words;
+}
+
+}  // namespace
+
+void CudaKernels::attention_over_steps(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& path,
+                                       const AttentionShape& shape) {
+  const int64_t rows = out.rows(), width = out.cols() / shape.heads, count = int64_t(steps.size());
+  require(width <= kMostFeatures, "[cuda attention] expected heads of at most ", kMostFeatures, " features, got ",
+          width);
+  with_data_type(out, [&]<class D>(D) {
+    using T = Compute<D>;
+    Steps<D> table{{}, nullptr, count};
+    std::vector<const void*> others;
+    bool packs = width % kPack<D> == 0;
+    for (int64_t t = 0; t < count; ++t) {
+      const D* step = steps[size_t(t)].data<D>();
+      packs = packs && moves_by<kPack<D>>(step, 0);
+      if (t < kStepsBesides) {
+        table.first[t] = step;
+      } else {
+        others.push_back(step);
+      }
+    }
+    const Tensor words = words_of(others);  // until the kernel is queued
+    table.others = reinterpret_cast<const D* const*>(context_.ids(words));
+    const int n = packs ? kPack<D> : 1;
+    const auto team = int(std::bit_ceil(uint64_t(std::min<int64_t>(divide_up(width, n), kWarp))));
+    launch(packs ? &attend<D, kPack<D>> : &attend<D, 1>, dim3(unsigned(rows * shape.heads)), dim3(kWarps * kWarp), 0,
+           context_.stream(), out.data<D>(), table, context_.ids(path), shape.heads, int(width), team,
+           T(shape.scale) * std::numbers::log2e_v<T>);
+  });
+}
+
+}  // namespace gyre::cuda
