@@ -1,0 +1,180 @@
+// What this GPU can do, measured: products of large matrices by cuBLASLt, and a copy between buffers that no cache
+// holds. The best of a few runs after the first.
+#include <algorithm>
+#include <memory>
+
+#include "core/cuda.h"
+#include "core/cuda/context.h"
+#include "core/cuda/dispatch.h"
+#include "core/cuda/launch.h"
+
+namespace gyre {
+namespace cuda {
+namespace {
+
+void check_cublas(cublasStatus_t status, const char* call) {
+  if (status != CUBLAS_STATUS_SUCCESS) throw Error("[cuda] ", call, ": ", cublasLtGetStatusString(status));
+}
+
+// One thing of a C library, given back at the end.
+template <auto destroy>
+struct Destroy {
+  template <class T>
+  void operator()(T* handle) const {
+    destroy(handle);
+  }
+};
+template <class Handle, auto destroy>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<destroy>>;
+using Event = Owned<cudaEvent_t, cudaEventDestroy>;
+using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Product = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+Event make_event() {
+  cudaEvent_t event;
+  check(cudaEventCreate(&event), "cudaEventCreate");
+  return Event(event);
+}
+
+// Seconds of the fastest of five runs after the first.
+template <class F>
+double fastest(Context& context, const F& run) {
+  const Event start = make_event(), stop = make_event();
+  double best = 0;
+  for (int i = 0; i < 6; ++i) {
+    check(cudaEventRecord(start.get(), context.stream()), "cudaEventRecord");
+    run();
+    check(cudaEventRecord(stop.get(), context.stream()), "cudaEventRecord");
+    check(cudaEventSynchronize(stop.get()), "cudaEventSynchronize");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, start.get(), stop.get()), "cudaEventElapsedTime");
+    if (i > 0) best = i == 1 ? milliseconds * 1e-3 : std::min(best, milliseconds * 1e-3);
+  }
+  return best;
+}
+
+// Uniform in [-1, 1): how much power a product takes, and with it the clock, hangs on its numbers.
+template <class T>
+__global__ void fill(T* to, int64_t n, uint64_t stream) {
+  const int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n) store(to + i, float(random_u32(1, stream, uint64_t(i))) * 0x1p-31f - 1);
+}
+
+constexpr int64_t kSide = 8192;
+
+Tensor random_matrix(Context& context, DType dtype, uint64_t stream) {
+  const Tensor t = context.empty({kSide, kSide}, dtype);
+  with_data_type(t, [&]<class T>(T) {
+    launch(fill<T>, dim3(unsigned(divide_up(t.size(), 256))), dim3(256), 0, context.stream(), t.data<T>(), t.size(),
+           stream);
+  });
+  return t;
+}
+
+// c = a b^T, all kSide x kSide: to cuBLASLt, whose matrices lie in columns, c^T = (b^T)^T a^T.
+class SquareProduct {
+ public:
+  SquareProduct(Context& context, Precision precision)
+      : context_(context), dtype_(precision == Precision::bf16 ? DType::bf16 : DType::f32) {
+    a_ = random_matrix(context, dtype_, 0);
+    b_ = random_matrix(context, dtype_, 1);
+    c_ = context.empty({kSide, kSide}, dtype_);
+    workspace_ = context.empty({kWorkspace}, DType::i32);
+    describe(precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F);
+    choose();
+  }
+
+  void run() const {
+    const float one = 1, zero = 0;
+    check_cublas(cublasLtMatmul(context_.cublas(), product_.get(), &one, b_.raw(), layout_.get(), a_.raw(),
+                                layout_.get(), &zero, c_.raw(), layout_.get(), c_.raw(), layout_.get(), &algorithm_,
+                                workspace_.raw(), workspace_.bytes(), context_.stream()),
+                 "cublasLtMatmul");
+  }
+
+ private:
+  static constexpr int64_t kWorkspace = 8 << 20;  // numbers: 32 MiB
+
+  void describe(cublasComputeType_t arithmetic) {
+    cublasLtMatmulDesc_t product;
+    check_cublas(cublasLtMatmulDescCreate(&product, arithmetic, CUDA_R_32F), "cublasLtMatmulDescCreate");
+    product_.reset(product);
+    const cublasOperation_t transposed = CUBLAS_OP_T;
+    check_cublas(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(transposed)),
+                 "cublasLtMatmulDescSetAttribute");
+    cublasLtMatrixLayout_t layout;
+    check_cublas(
+        cublasLtMatrixLayoutCreate(&layout, dtype_ == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F, kSide, kSide, kSide),
+        "cublasLtMatrixLayoutCreate");
+    layout_.reset(layout);
+  }
+
+  void choose() {
+    cublasLtMatmulPreference_t preference;
+    check_cublas(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
+    const Preference owner(preference);
+    const size_t bytes = workspace_.bytes();
+    check_cublas(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
+                                                      sizeof(bytes)),
+                 "cublasLtMatmulPreferenceSetAttribute");
+    cublasLtMatmulHeuristicResult_t found{};
+    int count = 0;
+    check_cublas(cublasLtMatmulAlgoGetHeuristic(context_.cublas(), product_.get(), layout_.get(), layout_.get(),
+                                                layout_.get(), layout_.get(), preference, 1, &found, &count),
+                 "cublasLtMatmulAlgoGetHeuristic");
+    require(count == 1, "[cuda] cublasLtMatmulAlgoGetHeuristic: no way found for products of ", kSide, " x ", kSide);
+    algorithm_ = found.algo;
+  }
+
+  Context& context_;
+  DType dtype_;
+  Tensor a_, b_, c_, workspace_;
+  Product product_;
+  Layout layout_;
+  cublasLtMatmulAlgo_t algorithm_{};
+};
+
+constexpr int kThreads = 256, kPacksOfThread = 4;
+
+__global__ void copy(Pack<float>* to, const Pack<float>* from, int64_t packs) {
+  const int64_t first = int64_t(blockIdx.x) * (kThreads * kPacksOfThread) + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < kPacksOfThread; ++i) {
+    if (first + i * kThreads < packs) to[first + i * kThreads] = from[first + i * kThreads];
+  }
+}
+
+// Of each buffer: half a GiB, or less where memory is short.
+size_t bytes_to_copy() {
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return std::clamp<size_t>(free / 4, size_t{16} << 20, size_t{512} << 20) / 256 * 256;
+}
+
+}  // namespace
+}  // namespace cuda
+
+double measure_cuda_products(int index, Precision precision) {
+  cuda::Context& context = cuda::Context::of(index);
+  const cuda::SquareProduct product(context, precision);
+  const double side = cuda::kSide;
+  return 2 * side * side * side / cuda::fastest(context, [&] { product.run(); });
+}
+
+double measure_cuda_bandwidth(int index) {
+  using cuda::Pack;
+  cuda::Context& context = cuda::Context::of(index);
+  const size_t bytes = cuda::bytes_to_copy();
+  const std::shared_ptr<void> from = context.allocate(bytes), to = context.allocate(bytes);
+  cuda::check(cudaMemsetAsync(from.get(), 1, bytes, context.stream()), "cudaMemsetAsync");
+  const auto packs = int64_t(bytes / sizeof(Pack<float>));
+  const dim3 blocks(unsigned(cuda::divide_up(packs, cuda::kThreads * cuda::kPacksOfThread)));
+  const double seconds = cuda::fastest(context, [&] {
+    cuda::launch(cuda::copy, blocks, dim3(cuda::kThreads), 0, context.stream(), static_cast<Pack<float>*>(to.get()),
+                 static_cast<const Pack<float>*>(from.get()), packs);
+  });
+  return 2 * double(bytes) / seconds;
+}
+
+}  // namespace gyre
