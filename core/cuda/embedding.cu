@@ -1,0 +1,201 @@
+// y = factor * table[ids];  dtable[id] += factor * sum of dy over the rows with that id.
+// Backward sorts the rows by id on the host and cuts them into pieces of a few rows of one id: a warp adds the rows of
+// a piece in their order. An id of one piece is done then; the sums of one with more are added in a second pass, so
+// that the most frequent word does not keep all others waiting.
+#include <vector>
+
+#include "core/cuda/cuda_kernels.h"
+#include "core/cuda/items.h"
+
+namespace gyre::cuda {
+namespace {
+
+constexpr int kWarps = 8;         // of a block
+constexpr int kRowsOfPiece = 32;  // one after another, a few microseconds
+
+// A warp per row.
+template <class T, class P, int N, class C = Compute<T>>
+__global__ void gather(T* y, const P* table, const int32_t* ids, int64_t n, int64_t d, C factor) {
+  const int64_t row = int64_t(blockIdx.x) * kWarps + threadIdx.y;
+  if (row >= n) return;
+  const P* from = table + int64_t(ids[row]) * d;
+#pragma unroll 4
+  for (int64_t j = int64_t(threadIdx.x) * N; j < d; j += kWarp * N) {
+    Compute<P> values[N];
+    C scaled[N];
+    load_items<kWholeAlignment<P, N>>(values, from + j);
+#pragma unroll
+    for (int i = 0; i < N; ++i) scaled[i] = factor * C(values[i]);
+    store_items<kWholeAlignment<T, N>>(y + row * d + j, scaled);
+  }
+}
+
+struct Piece {
+  int32_t id, begin, end;  // rows[begin] .. rows[end - 1]
+  int32_t slot;            // where its sum goes; -1: to the table
+};
+struct Split {
+  int32_t id, slot, pieces;
+};
+
+// What backward needs of the ids, in one i32 tensor: [rows by id | pieces | splits].
+struct Plan {
+  Tensor words;
+  int64_t rows = 0, pieces = 0, splits = 0, slots = 0;
+};
+
+std::vector<int32_t> starts_of_ids(const int32_t* ids, int64_t n, int64_t v) {
+  std::vector<int32_t> start(size_t(v) + 1, 0);
+  for (int64_t i = 0; i < n; ++i) ++start[size_t(ids[i]) + 1];
+  for (size_t k = 0; k < size_t(v); ++k) start[k + 1] += start[k];
+  return start;
+}
+
+Plan plan_for(const int32_t* ids, int64_t n, int64_t v) {
+  std::vector<int32_t> start = starts_of_ids(ids, n, v);
+  std::vector<Piece> pieces;
+  std::vector<Split> splits;
+  int32_t slots = 0;
+  for (int64_t k = 0; k < v; ++k) {
+    const int32_t begin = start[size_t(k)], end = start[size_t(k) + 1];
+    const bool split = end - begin > kRowsOfPiece;
+    const int32_t first_slot = slots;
+    for (int32_t b = begin; b < end; b += kRowsOfPiece) {
+      pieces.push_back({int32_t(k), b, std::min(b + kRowsOfPiece, end), split ? slots++ : -1});
+    }
+    if (split) splits.push_back({int32_t(k), first_slot, slots - first_slot});
+  }
+  Plan plan{{}, n, int64_t(pieces.size()), int64_t(splits.size()), slots};
+  plan.words = Tensor::empty({n + 4 * plan.pieces + 3 * plan.splits}, DType::i32);
+  int32_t* rows = plan.words.data<int32_t>();
+  for (int64_t i = 0; i < n; ++i) rows[start[size_t(ids[i])]++] = int32_t(i);
+  std::copy(pieces.begin(), pieces.end(), reinterpret_cast<Piece*>(rows + n));
+  std::copy(splits.begin(), splits.end(), reinterpret_cast<Split*>(rows + n + 4 * plan.pieces));
+  return plan;
+}
+
+// Columns in chunks of one warp: the chunk of a job, and this lane's first column in it.
+template <int N>
+__device__ int64_t first_column(int64_t chunk) {
+  return (chunk * kWarp + threadIdx.x) * N;
+}
+
+template <class P, int N, class C>
+__device__ void add_to_table(P* to, const C (&sums)[N], C factor) {
+  Compute<P> values[N];
+  load_items<kWholeAlignment<P, N>>(values, to);
+#pragma unroll
+  for (int i = 0; i < N; ++i) values[i] += Compute<P>(factor * sums[i]);
+  store_items<kWholeAlignment<P, N>>(to, values);
+}
+
+// A warp per piece and chunk of columns.
+template <class T, class P, int N, class C = Compute<T>>
+__global__ void add_pieces(P* dtable, C* slots, const T* dy, const int32_t* rows, const Piece* pieces, int64_t jobs,
+                           int64_t chunks, int64_t d, C factor) {
+  const int64_t job = int64_t(blockIdx.x) * kWarps + threadIdx.y;
+  if (job >= jobs) return;
+  const Piece piece = pieces[job / chunks];
+  const int64_t column = first_column<N>(job % chunks);
+  if (column >= d) return;
+  C sums[N] = {};
+#pragma unroll 4
+  for (int32_t r = piece.begin; r < piece.end; ++r) {
+    C values[N];
+    load_items<kWholeAlignment<T, N>>(values, dy + int64_t(rows[r]) * d + column);
+#pragma unroll
+    for (int i = 0; i < N; ++i) sums[i] += values[i];
+  }
+  if (piece.slot < 0) {
+    add_to_table(dtable + int64_t(piece.id) * d + column, sums, factor);
+  } else {
+    store_items<kWholeAlignment<C, N>>(slots + int64_t(piece.slot) * d + column, sums);
+  }
+}
+
+// A block per split id and chunk of columns: each warp adds every kWarps-th slot, the first adds the warps.
+template <class P, int N, class C>
+__global__ void add_slots(P* dtable, const C* slots, const Split* splits, int64_t chunks, int64_t d, C factor) {
+  __shared__ C of_warps[kWarps][kWarp][N];
+  const Split split = splits[blockIdx.x / chunks];
+  const int64_t column = first_column<N>(blockIdx.x % chunks);
+  C sums[N] = {};
+  if (column < d) {
+#pragma unroll 4
+    for (int32_t s = int32_t(threadIdx.y); s < split.pieces; s += kWarps) {
+      C values[N];
+      load_items<kWholeAlignment<C, N>>(values, slots + int64_t(split.slot + s) * d + column);
+#pragma unroll
+      for (int i = 0; i < N; ++i) sums[i] += values[i];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < N; ++i) of_warps[threadIdx.y][threadIdx.x][i] = sums[i];
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= d) return;
+  for (int w = 1; w < kWarps; ++w) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) sums[i] += of_warps[w][threadIdx.x][i];
+  }
+  add_to_table(dtable + int64_t(split.id) * d + column, sums, factor);
+}
+
+// f(T{}, P{}): the types of the data and of a table that is a parameter beside it, or data itself.
+template <class F>
+void with_types(const Tensor& data, const Tensor& table, F&& f) {
+  with_data_type(data, [&]<class T>(T) {
+    if (table.dtype() == dtype_of<Compute<T>>()) return f(T{}, Compute<T>{});
+    require(table.dtype() == dtype_of<T>(), "[cuda embedding] expected a table of ", dtype_name(dtype_of<Compute<T>>()),
+            " or ", dtype_name(dtype_of<T>()), ", got ", dtype_name(table.dtype()));
+    f(T{}, T{});
+  });
+}
+
+// f(N): what a lane moves at a time, 16 bytes of data where the addresses of both allow it, else one element.
+template <class T, class P, class F>
+void with_pack(const T* data, const P* table, int64_t d, F&& f) {
+  if (moves_by<kPack<T>>(data, d) && moves_by<kPack<T>>(table, d)) {
+    f(std::integral_constant<int, kPack<T>>{});
+  } else {
+    f(std::integral_constant<int, 1>{});
+  }
+}
+
+template <class T, class P>
+void scatter(Context& context, const Tensor& dtable, const Tensor& dy, const Plan& plan, Compute<T> factor) {
+  using C = Compute<T>;
+  const int64_t d = dtable.cols();
+  const int32_t* rows = context.ids(plan.words);
+  const auto* pieces = reinterpret_cast<const Piece*>(rows + plan.rows);
+  const auto* splits = reinterpret_cast<const Split*>(rows + plan.rows + 4 * plan.pieces);
+  const Tensor slots = context.empty({plan.slots, d}, dtype_of<C>());
+  with_pack(dy.data<T>(), dtable.data<P>(), d, [&]<int N>(std::integral_constant<int, N>) {
+    const int64_t chunks = divide_up(d, kWarp * N), jobs = plan.pieces * chunks;
+    const dim3 block(kWarp, kWarps);
+    launch(add_pieces<T, P, N>, dim3(unsigned(divide_up(jobs, kWarps))), block, 0, context.stream(), dtable.data<P>(),
+           slots.data<C>(), dy.data<T>(), rows, pieces, jobs, chunks, d, factor);
+    launch(add_slots<P, N, C>, dim3(unsigned(plan.splits * chunks)), block, 0, context.stream(), dtable.data<P>(),
+           slots.data<C>(), splits, chunks, d, factor);
+  });
+}
+
+}  // namespace
+
+void CudaKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) {
+  const int64_t n = ids.size(), d = table.cols();
+  with_types(y, table, [&]<class T, class P>(T, P) {
+    with_pack(y.data<T>(), table.data<P>(), d, [&]<int N>(std::integral_constant<int, N>) {
+      launch(gather<T, P, N>, dim3(unsigned(divide_up(n, kWarps))), dim3(kWarp, kWarps), 0, context_.stream(),
+             y.data<T>(), table.data<P>(), context_.ids(ids), n, d, Compute<T>(factor));
+    });
+  });
+}
+
+void CudaKernels::embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) {
+  if (ids.size() == 0) return;
+  const Plan plan = plan_for(ids.data<int32_t>(), ids.size(), dtable.dim(0));
+  with_types(dy, dtable,
+             [&]<class T, class P>(T, P) { scatter<T, P>(context_, dtable, dy, plan, Compute<T>(factor)); });
+}
+
+}  // namespace gyre::cuda
