@@ -25,7 +25,7 @@ template <class T>
 __device__ inline void store(T* to, Compute<T> x) {
   *to = x;
 }
-__device__ inline void store(bfloat16* to, float x) { *reinterpret_cast<__nv_bfloat16*>(to) = __float2bfloat16_rn(x); }
+__device__ inline void store(bfloat16* to, float x) { to->bits = __bfloat16_as_ushort(__float2bfloat16_rn(x)); }
 
 // The neighbours that one thread takes at a time: 16 bytes.
 template <class T>
