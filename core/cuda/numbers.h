@@ -72,20 +72,29 @@ __device__ inline T block_max(T x, T* scratch) {
   return warp_max(scratch[lane < warps ? lane : 0]);
 }
 
-// What dropout multiplies with (core/kernels.h): the same elements are dropped as on a CPU.
+// What dropout multiplies with (core/kernels.h): the same elements are dropped as on a CPU. C: the type of the
+// arithmetic.
 struct Dropout {
   uint64_t seed = 0, stream = 0;
   uint32_t threshold = 0;  // kept when the random word is at least this
   float kept = 1;          // 1 / (1 - rate)
+  double kept_double = 1;
 
   __device__ bool active() const { return threshold > 0; }
-  __device__ float factor(uint64_t element) const {
-    return !active() || random_u32(seed, stream, element) >= threshold ? kept : 0;
+  template <class C>
+  __device__ C kept_as() const {
+    if constexpr (std::is_same_v<C, double>) return kept_double;
+    return kept;
+  }
+  template <class C = float>
+  __device__ C factor(uint64_t element) const {
+    return !active() || random_u32(seed, stream, element) >= threshold ? kept_as<C>() : 0;
   }
   // Of elements 4 * quad .. 4 * quad + 3: one call of the generator for all four.
-  __device__ void factors(float (&to)[4], uint64_t quad) const {
+  template <class C>
+  __device__ void factors(C (&to)[4], uint64_t quad) const {
     const auto words = philox(seed, stream, quad);
-    for (int i = 0; i < 4; ++i) to[i] = !active() || words[size_t(i)] >= threshold ? kept : 0;
+    for (int i = 0; i < 4; ++i) to[i] = !active() || words[size_t(i)] >= threshold ? kept_as<C>() : 0;
   }
 };
 

@@ -1,0 +1,50 @@
+// Activations and their derivatives, one element at a time.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+#include "core/kernels.h"
+
+namespace gyre::cuda {
+
+struct Relu {
+  static constexpr Activation kind = Activation::relu;
+  template <class C>
+  static __device__ C value(C x) {
+    return x > C(0) ? x : C(0);
+  }
+  template <class C>
+  static __device__ C derivative(C x) {
+    return x > C(0) ? C(1) : C(0);
+  }
+};
+
+// x Phi(x), with erf (Hendrycks & Gimpel 2016). For large negative x Phi is 0 but for rounding, which x must not
+// enlarge.
+struct Gelu {
+  static constexpr Activation kind = Activation::gelu;
+  static __device__ float normal_cdf(float x) { return 0.5f * (1 + erff(x * float(1 / std::numbers::sqrt2))); }
+  static __device__ double normal_cdf(double x) { return 0.5 * (1 + erf(x * (1 / std::numbers::sqrt2))); }
+
+  template <class C>
+  static __device__ C value(C x) {
+    return (x < C(-8) ? C(-8) : x) * normal_cdf(x);
+  }
+  // Phi(x) + x Phi'(x)
+  static __device__ float derivative(float x) {
+    const float z = x < -8.0f ? -8.0f : x > 8.0f ? 8.0f : x;  // beyond, Phi' is 0 but for rounding
+    return normal_cdf(z) + z * __expf(-0.5f * z * z) * float(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  }
+  static __device__ double derivative(double x) {
+    return normal_cdf(x) + x * exp(-0.5 * x * x) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  }
+};
+
+// Calls f(Relu{}) or f(Gelu{}).
+template <class F>
+void with_activation(Activation kind, F&& f) {
+  kind == Activation::relu ? f(Relu{}) : f(Gelu{});
+}
+
+}  // namespace gyre::cuda

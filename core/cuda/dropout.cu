@@ -1,0 +1,44 @@
+// y = residual + x * keep, keep the factors of dropout. The mask is drawn again in backward: nothing is saved.
+#include "core/cuda/cuda_kernels.h"
+#include "core/cuda/map.h"
+
+namespace gyre::cuda {
+namespace {
+
+// residual may be null.
+template <class T>
+__global__ void dropout_kernel(T* y, const T* x, const T* residual, int64_t n, bool aligned, Dropout mask) {
+  using C = Compute<T>;
+  const int64_t first = first_of_thread<T>();
+  const int count = count_neighbours<T>(first, n);
+  if (count == 0) return;
+  const Neighbours<T> in = load_neighbours(x + first, count, aligned);
+  C keep[kNeighbours<T>];
+  if (residual) {
+    const Neighbours<T> base = load_neighbours(residual + first, count, aligned);
+    neighbour_factors(keep, mask, uint64_t(first));
+#pragma unroll
+    for (int i = 0; i < kNeighbours<T>; ++i) keep[i] = base[i] + in[i] * keep[i];
+  } else {
+    neighbour_factors(keep, mask, uint64_t(first));
+#pragma unroll
+    for (int i = 0; i < kNeighbours<T>; ++i) keep[i] *= in[i];
+  }
+  store_neighbours(y + first, keep, count, aligned);
+}
+
+}  // namespace
+
+Dropout dropout_of(const DropoutMask& mask) {
+  const double kept = 1 / (1 - mask.rate);
+  return {mask.seed, mask.stream, uint32_t(mask.rate * 4294967296.0), float(kept), kept};
+}
+
+void CudaKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) {
+  with_data_type(x, [&]<class T>(T) {
+    launch(dropout_kernel<T>, dim3(map_blocks<T>(x.size())), dim3(kMapThreads), 0, context_.stream(), y.data<T>(),
+           x.data<T>(), data_or_null<T>(residual), x.size(), all_aligned(y, x, residual), dropout_of(mask));
+  });
+}
+
+}  // namespace gyre::cuda
