@@ -1,0 +1,171 @@
+// With xhat = (x - mean) * rstd and g = gamma * dy:
+//   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
+// After a residual connection x is sum = residual + keep * x, keep the factors of dropout:
+//   dresidual = dsum;  dx = keep * dsum
+// A thread has the same columns of every row its team takes: it sums their dgamma and dbeta over the rows. The sums of
+// a block's teams are added up and stored, and a second kernel adds those of the blocks, always in the same order.
+#include "core/cuda/cuda_kernels.h"
+#include "core/cuda/row_teams.h"
+
+namespace gyre::cuda {
+namespace {
+
+template <class T, class C = Compute<T>>
+struct Backward {
+  T *dx, *dresidual;  // each may be null
+  const T *dy, *sum;
+  const C *gamma, *mean, *rstd;
+  C* partial;  // (blocks, 2, d): sums for dgamma and dbeta; may be null
+  Dropout mask;
+};
+
+// dsum of one part, stored in what is wanted of dresidual and dx.
+template <class T, class C = Compute<T>>
+__device__ void store_gradients(C (&dsum)[kNeighbours<T>], const Backward<T>& a, int64_t element, int count,
+                                bool aligned) {
+  constexpr int N = kNeighbours<T>;
+  if (a.dresidual) store_neighbours(a.dresidual + element, dsum, count, aligned);
+  if (!a.dx) return;
+  C keep[N];
+  neighbour_factors(keep, a.mask, uint64_t(element));
+#pragma unroll
+  for (int i = 0; i < N; ++i) dsum[i] *= keep[i];
+  store_neighbours(a.dx + element, dsum, count, aligned);
+}
+
+// Adds up what the teams of a block have: the first team's threads get the sums. In pairs, in a fixed order.
+template <class Team, int count, class C>
+__device__ void add_teams(C (&x)[count]) {
+  if constexpr (Team::kTeams > 1) {
+    __shared__ C given[count][Team::kBlock / 2];
+    for (int takers = Team::kBlock / 2; takers >= Team::kThreads; takers /= 2) {
+      const int taker = int(threadIdx.x) - takers;  // of the giver that this thread may be
+      __syncthreads();                              // what was given before has been taken
+      if (taker >= 0 && taker < takers) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) given[i][taker] = x[i];
+      }
+      __syncthreads();
+      if (int(threadIdx.x) < takers) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) x[i] += given[i][threadIdx.x];
+      }
+    }
+  }
+}
+
+template <class T, class Team>
+__global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
+    backward_kernel(Backward<T> a, RowLayout rows) {
+  using C = Compute<T>;
+  constexpr int parts = Team::kParts, N = kNeighbours<T>;
+  __shared__ C scratch[2][kWarp];
+  C gamma[parts][N], totals[2 * parts * N] = {};  // dgamma, dbeta of this thread's columns
+#pragma unroll
+  for (int p = 0; p < parts; ++p) {
+    const int column = Team::template column<T>(p);
+    load_numbers(gamma[p], a.gamma + column, count_neighbours<T>(column, rows.d), rows.aligned);
+  }
+  for (int64_t first = int64_t(blockIdx.x) * Team::kTeams; first < rows.n; first += int64_t(gridDim.x) * Team::kTeams) {
+    const int64_t row = first + Team::index(), start = row * rows.d;
+    const int width = row < rows.n ? rows.d : 0;  // a team without a row computes along, on zeros
+    const C mean = width ? a.mean[row] : C(0), rstd = width ? a.rstd[row] : C(0);
+    Neighbours<T> dy[parts], x[parts];
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+      const int column = Team::template column<T>(p), count = count_neighbours<T>(column, width);
+      dy[p] = load_neighbours(a.dy + start + column, count, rows.aligned);
+      x[p] = load_neighbours(a.sum + start + column, count, rows.aligned);
+    }
+    C sums[2] = {0, 0};  // of g and of g * xhat
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        const C slope = dy[p][i], xhat = (x[p][i] - mean) * rstd, g = gamma[p][i] * slope;
+        sums[0] += g;
+        sums[1] += g * xhat;
+        totals[p * N + i] += slope * xhat;
+        totals[(parts + p) * N + i] += slope;
+      }
+    }
+    team_sums<Team>(sums, scratch);
+    const C mean_g = sums[0] / C(rows.d), mean_gx = sums[1] / C(rows.d);
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+      const int column = Team::template column<T>(p);
+      C dsum[N];
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        dsum[i] = rstd * (gamma[p][i] * dy[p][i] - mean_g - (x[p][i] - mean) * rstd * mean_gx);
+      }
+      store_gradients(dsum, a, start + column, count_neighbours<T>(column, width), rows.aligned);
+    }
+  }
+  if (!a.partial) return;
+  add_teams<Team>(totals);
+  if (Team::index() > 0) return;
+#pragma unroll
+  for (int p = 0; p < 2 * parts; ++p) {
+    const int column = Team::template column<T>(p % parts);
+    C* to = a.partial + (int64_t(blockIdx.x) * 2 + p / parts) * rows.d + column;
+    for (int i = 0; i < N; ++i) gamma[0][i] = totals[p * N + i];
+    store_numbers(to, gamma[0], count_neighbours<T>(column, rows.d), rows.aligned);
+  }
+}
+
+// dgamma, dbeta (each may be null) += the sums of the blocks. Of 32 columns here, first by 32 warps with a lane for
+// each column, then by a warp for each.
+template <class C>
+__global__ void __launch_bounds__(kWarp* kWarp)
+    add_blocks_kernel(C* dgamma, C* dbeta, const C* partial, int blocks, int d) {
+  __shared__ C sums[kWarp][kWarp + 1];
+  const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp;
+  const int64_t columns = 2 * int64_t(d), first = int64_t(blockIdx.x) * kWarp;
+  C sum = 0;
+  if (first + lane < columns) {
+    for (int b = warp; b < blocks; b += kWarp) sum += partial[b * columns + first + lane];
+  }
+  sums[warp][lane] = sum;
+  __syncthreads();
+  sum = warp_sum(sums[lane][warp]);
+  const int64_t column = first + warp;
+  C* to = column < d ? dgamma : dbeta;
+  if (lane == 0 && column < columns && to) to[column < d ? column : column - d] += sum;
+}
+}  // namespace
+
+void CudaKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
+                                      const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) {
+  residual_layer_norm_backward({}, dx, dgamma, dbeta, dy, x, gamma, mean, rstd, {});
+}
+
+void CudaKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
+                                               const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
+                                               const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                               const DropoutMask& mask) {
+  // Enough to fill a large GPU. The number depends on the rows alone, and so do the sums.
+  constexpr int64_t kMostBlocks = 528;
+  if (dy.rows() == 0) return;
+  with_data_type(
+      dy, [&]<class T, class C = Compute<T>>(T) {
+        with_team<T>(dy.cols(), [&]<class Team>(Team) {
+          const int64_t d = dy.cols(), blocks = std::min(kMostBlocks, divide_up(dy.rows(), Team::kTeams));
+          const bool sums_wanted = dgamma || dbeta;
+          const Tensor partial = sums_wanted ? context_.empty({blocks, 2, d}, dtype_of<C>()) : Tensor();
+          const Backward<T> arguments{data_or_null<T>(dx), data_or_null<T>(dresidual),
+                                      dy.data<T>(),        sum.data<T>(),
+                                      gamma.data<C>(),     mean.data<C>(),
+                                      rstd.data<C>(),      data_or_null<C>(partial),
+                                      dropout_of(mask)};
+          launch(backward_kernel<T, Team>, dim3(unsigned(blocks)), dim3(Team::kBlock), 0, context_.stream(), arguments,
+                 rows_with<T>(dy, dx, dresidual, sum, gamma, partial));
+          if (!sums_wanted) return;
+          launch(add_blocks_kernel<C>, dim3(unsigned(divide_up(2 * d, kWarp))), dim3(kWarp * kWarp), 0,
+                 context_.stream(), data_or_null<C>(dgamma), data_or_null<C>(dbeta), partial.data<C>(), int(blocks),
+                 int(d));
+        });
+      });
+}
+
+}  // namespace gyre::cuda
