@@ -1,0 +1,28 @@
+// Attention forward: which kernel, and what it gets.
+#include "core/cuda/attention_call.h"
+#include "core/cuda/cuda_kernels.h"
+
+namespace gyre::cuda {
+
+void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
+                            const HeadColumns& v, const Segments& queries, const Segments& keys,
+                            const AttentionShape& shape, const AttentionRotation& rotation) {
+  const int64_t width = out.cols() / shape.heads;
+  require(width <= kWidestHead, "[cuda attention] heads of at most ", kWidestHead, " features, got ", width);
+  with_data_type(out, [&](auto type) {
+    using D = decltype(type);
+    using T = Compute<D>;
+    const AttentionForward<D> a{rows_of<D>({out}),
+                                data_or_null<T>(lse),
+                                out.rows(),
+                                rows_of<D>(q),
+                                rows_of<D>(k),
+                                rows_of<D>(v),
+                                row_turn<T>(context_, rotation, rotation.query_positions),
+                                row_turn<T>(context_, rotation, rotation.key_positions),
+                                Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
+    run_plain(context_, a, queries, keys);
+  });
+}
+
+}  // namespace gyre::cuda

@@ -1,0 +1,130 @@
+// What the kernels of attention take, on tensor cores or not: the rows, the rotation, the edge, dropout, and one piece
+// of work for each block.
+#pragma once
+
+#include "core/cuda/context.h"
+#include "core/cuda/dispatch.h"
+
+namespace gyre::cuda {
+
+// A tile of rows of one segment and what lies across: rows are queries and the others keys, or the other way round.
+struct AttentionWork {
+  int32_t first, count;  // the segment's rows
+  int32_t first_other, count_other;
+  int32_t begin;  // the tile's first row, in the segment
+};
+
+enum class WorkChoice : uint8_t { all, fitting, not_fitting };  // segments whose rows and others fit one tile, or not
+
+struct WorkList {
+  const AttentionWork* items;  // on the GPU
+  int64_t count;
+};
+
+// The tiles of `tile` rows of all chosen segments, the last of each segment first. Kept for the next layer of the same
+// batch.
+WorkList attention_work(Context& context, const Segments& rows, const Segments& others, int tile, WorkChoice choice);
+
+// Rows turned by their positions, feature by feature (Kernels::rope).
+template <class T>
+struct RowTurn {
+  const T* angles = nullptr;
+  const int32_t* positions = nullptr;  // null: nothing turns
+  int dims = 0;
+  bool interleaved = false;
+
+  __device__ int partner(int feature) const {
+    if (interleaved) return feature ^ 1;
+    return feature < dims / 2 ? feature + dims / 2 : feature - dims / 2;
+  }
+  // The factors of feature f of a row: [f] of itself, [dims + f] of its partner.
+  __device__ const T* factors(int64_t row) const { return angles + int64_t(positions[row]) * 2 * dims; }
+
+  // Feature f of row `row`, which lies at x.
+  template <class D>
+  __device__ T turned(const D* x, int64_t row, int f) const {
+    const T value = load(x + f);
+    if (!positions || f >= dims) return value;
+    const T* c = factors(row);
+    return value * c[f] + load(x + partner(f)) * c[dims + f];
+  }
+  // The way back, of gradients.
+  __device__ T turned_back(const T* dy, int64_t row, int f) const {
+    if (!positions || f >= dims) return dy[f];
+    const T* c = factors(row);
+    return dy[f] * c[f] - dy[partner(f)] * c[dims + f];
+  }
+};
+
+template <class T>
+RowTurn<T> row_turn(Context& context, const AttentionRotation& rotation, const Tensor& positions) {
+  if (!rotation.angles) return {};
+  return {rotation.angles.data<T>(), context.ids(positions), rotation.rotary.dims,
+          rotation.rotary.pairs == RotaryPairs::interleaved};
+}
+
+// Scores of one head, and dropout on their weights.
+template <class T>
+struct Scoring {
+  int heads, width;
+  bool causal;
+  T scale, scale_log2;  // scale * log2(e): powers of two are cheaper than those of e
+  Dropout dropout;
+  T kept;                 // 1 / (1 - rate)
+  int64_t key_rows, run;  // weight (head, query, key row) is element (head * key rows + key row) * run + query
+
+  Scoring(const AttentionShape& shape, int64_t width, int64_t key_rows, int longest_queries)
+      : heads(shape.heads),
+        width(int(width)),
+        causal(shape.causal),
+        scale(T(shape.scale)),
+        scale_log2(T(shape.scale * 1.4426950408889634)),
+        dropout(dropout_of(shape.dropout)),
+        kept(T(1 / (1 - shape.dropout.rate))),
+        key_rows(key_rows),
+        run(divide_up(longest_queries, 16) * 16) {}
+
+  __device__ uint64_t element(int head, int64_t key_row, int query) const {
+    return uint64_t((head * key_rows + key_row) * run + query);
+  }
+  __device__ T factor(int head, int64_t key_row, int query) const {
+    return dropout.factor(element(head, key_row, query)) > 0 ? kept : T(0);
+  }
+  // Keys below this are seen by query i of a segment; it may be negative.
+  __device__ int edge(int i, int queries, int keys) const { return causal ? min(keys, i + 1 + keys - queries) : keys; }
+  // The first query that sees key j.
+  __device__ int first_query(int j, int queries, int keys) const { return causal ? max(0, j + queries - keys) : 0; }
+};
+
+template <class D>
+struct AttentionForward {
+  using T = Compute<D>;
+  Rows<D> out;
+  T* lse;  // may be null
+  int64_t query_rows;
+  Rows<D> q, k, v;
+  RowTurn<T> turn_queries, turn_keys;
+  Scoring<T> scoring;
+};
+
+template <class D>
+struct AttentionBackward {
+  using T = Compute<D>;
+  Rows<D> dq, dk, dv;  // each may be missing
+  Rows<D> dout, q, k, v;
+  const T* lse;
+  T* sums;  // (heads, query rows): D of each query, written by the queries' kernel
+  int64_t query_rows;
+  RowTurn<T> turn_queries, turn_keys;
+  Scoring<T> scoring;
+};
+
+constexpr int kWidestHead = 256;
+
+// On plain arithmetic: any type, any width up to kWidestHead.
+template <class D>
+void run_plain(Context& context, const AttentionForward<D>& a, const Segments& queries, const Segments& keys);
+template <class D>
+void run_plain(Context& context, const AttentionBackward<D>& a, const Segments& queries, const Segments& keys);
+
+}  // namespace gyre::cuda

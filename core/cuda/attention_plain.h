@@ -1,0 +1,108 @@
+// Attention on plain arithmetic: tiles in shared memory, sums in registers. A block has eight warps, and each warp some
+// rows of the block's tile for its own: scores have them in registers with one row from across in each lane, sums of
+// features have feature lane + 32 c in each lane.
+#pragma once
+
+#include "core/cuda/attention_call.h"
+#include "core/cuda/launch.h"
+
+namespace gyre::cuda {
+
+constexpr int kPlainWarps = 8, kPlainThreads = kPlainWarps * kWarp;
+template <class T>
+constexpr int kPlainTile = sizeof(T) == 8 ? 16 : 32;  // rows
+template <int Chunks>
+constexpr int kPlainBlocks = Chunks > 2 ? 1 : 2;  // of a multiprocessor, at least
+template <class T>
+constexpr int kOwnRows = kPlainTile<T> / kPlainWarps;
+
+// Elements from row to row of a tile: whole packs, an odd number of them, so that lanes that read a pack each of
+// neighbouring rows meet in no bank.
+template <class T>
+__host__ __device__ inline int plain_stride(int width) {
+  return (((width + kPack<T> - 1) / kPack<T>) | 1) * kPack<T>;
+}
+
+template <class T>
+struct PlainTile {
+  T* data;
+  int stride;
+  __device__ T* row(int i) const { return data + i * stride; }
+};
+
+// Tile number `index` of the block's shared memory.
+template <class T>
+__device__ inline PlainTile<T> plain_tile(int index, int width) {
+  const int stride = plain_stride<T>(width);
+  return {shared_memory<T>() + index * kPlainTile<T> * stride, stride};
+}
+template <class T>
+size_t plain_bytes(int tiles, int width) {
+  return size_t(tiles) * size_t(kPlainTile<T> * plain_stride<T>(width)) * sizeof(T);
+}
+
+// The tile = rows first .. first + count - 1 of a head, turned, zeros around them.
+template <class D, class T>
+__device__ inline void load_plain(const PlainTile<T>& tile, const Rows<D>& from, int64_t feature, int64_t first,
+                                  int count, int width, const RowTurn<T>& turn) {
+  const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
+  for (int i = warp; i < kPlainTile<T>; i += kPlainWarps) {
+    const D* row = from.data + (first + i) * from.stride + feature;
+    for (int f = lane; f < tile.stride; f += kWarp)
+      tile.row(i)[f] = i < count && f < width ? turn.turned(row, first + i, f) : T(0);
+  }
+}
+
+// scores[r] = row r of the warp's . row `lane` from across. Lanes beyond the tile repeat others' rows.
+template <class T>
+__device__ inline void plain_scores(T (&scores)[kOwnRows<T>], const PlainTile<T>& own, const PlainTile<T>& across) {
+  const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kPlainTile<T>;
+  for (int r = 0; r < kOwnRows<T>; ++r) scores[r] = 0;
+  const auto* b = reinterpret_cast<const Pack<T>*>(across.row(lane));
+  for (int p = 0; p < own.stride / kPack<T>; ++p) {
+    const Pack<T> y = b[p];
+    for (int r = 0; r < kOwnRows<T>; ++r) {
+      const Pack<T> x = reinterpret_cast<const Pack<T>*>(own.row(warp + kPlainWarps * r))[p];
+      for (int i = 0; i < kPack<T>; ++i) scores[r] += x.items[i] * y.items[i];
+    }
+  }
+}
+
+// sums[r][c] += sum over the rows from across of weights[r] (in the lane of that row) * its feature lane + 32 c
+template <class T, int Chunks>
+__device__ inline void add_plain(T (&sums)[kOwnRows<T>][Chunks], const T (&weights)[kOwnRows<T>],
+                                 const PlainTile<T>& across, int count, int width) {
+  const int lane = int(threadIdx.x) % kWarp;
+  for (int j = 0; j < count; ++j) {
+    T weight[kOwnRows<T>];
+    for (int r = 0; r < kOwnRows<T>; ++r) weight[r] = __shfl_sync(0xFFFFFFFF, weights[r], j);
+#pragma unroll
+    for (int c = 0; c < Chunks; ++c) {
+      const int f = lane + kWarp * c;
+      const T x = f < width ? across.row(j)[f] : T(0);
+      for (int r = 0; r < kOwnRows<T>; ++r) sums[r][c] += weight[r] * x;
+    }
+  }
+}
+
+// Rows of the warp's own turned back and stored, by way of its rows of `tile`, which nobody else reads.
+template <class D, class T, int Chunks>
+__device__ inline void store_plain(const Rows<D>& to, int64_t feature, int64_t first, int count, int width,
+                                   const T (&sums)[kOwnRows<T>][Chunks], const PlainTile<T>& tile,
+                                   const RowTurn<T>& turn) {
+  const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
+  if (!to.data) return;
+  __syncwarp();
+  for (int r = 0; r < kOwnRows<T>; ++r)
+    for (int c = 0; c < Chunks; ++c)
+      if (lane + kWarp * c < width) tile.row(warp + kPlainWarps * r)[lane + kWarp * c] = sums[r][c];
+  __syncwarp();
+  for (int r = 0; r < kOwnRows<T>; ++r) {
+    const int i = warp + kPlainWarps * r;
+    if (i >= count) continue;
+    D* row = to.data + (first + i) * to.stride + feature;
+    for (int f = lane; f < width; f += kWarp) store(row + f, turn.turned_back(tile.row(i), first + i, f));
+  }
+}
+
+}  // namespace gyre::cuda
