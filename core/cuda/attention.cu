@@ -21,6 +21,9 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColu
                                 row_turn<T>(context_, rotation, rotation.query_positions),
                                 row_turn<T>(context_, rotation, rotation.key_positions),
                                 Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
+    if constexpr (std::is_same_v<D, bfloat16>) {
+      if (has_tensor_width(width)) return run_tensor(context_, a, queries, keys);
+    }
     run_plain(context_, a, queries, keys);
   });
 }

@@ -127,4 +127,9 @@ void run_plain(Context& context, const AttentionForward<D>& a, const Segments& q
 template <class D>
 void run_plain(Context& context, const AttentionBackward<D>& a, const Segments& queries, const Segments& keys);
 
+// On the tensor cores: bf16 heads of these widths.
+inline bool has_tensor_width(int64_t width) { return width == 32 || width == 64 || width == 128; }
+void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys);
+void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys);
+
 }  // namespace gyre::cuda

@@ -1,0 +1,253 @@
+// Tiles of bf16 rows for attention on the tensor cores: the way into shared memory, products, the way out. A block has
+// four warps; of a tile of 64 rows, warp w has rows 16 w .. 16 w + 15. In sums of products (tensor_core.h) a lane has
+// rows g = lane / 4 and g + 8 of its warp's, and of each 8 columns those at 2 t and 2 t + 1, t = lane % 4.
+#pragma once
+
+#include "core/cuda/attention_call.h"
+#include "core/cuda/launch.h"
+#include "core/cuda/tensor_core.h"
+
+namespace gyre::cuda {
+
+constexpr int kTileRows = 64, kWarpRows = 16, kTileThreads = kTileRows / kWarpRows * kWarp;
+
+// One head's rows in memory, and how they turn.
+struct HeadRows {
+  Rows<bfloat16> rows;
+  RowTurn<float> turn;
+  bool packs;  // whether 16 bytes may be moved at a time
+
+  HeadRows(const Rows<bfloat16>& rows, const RowTurn<float>& turn) : rows(rows), turn(turn) {
+    const auto aligned = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
+    const int whole = turn.interleaved ? 8 : 16;  // features that turn together are of whole packs
+    packs = aligned(rows.data) && rows.stride % 8 == 0 &&
+            (!turn.positions || (turn.dims % whole == 0 && aligned(turn.angles)));
+  }
+};
+
+// Rows in shared memory, 16 bytes more than full: eight rows of a matrix lie in different banks.
+template <int Width>
+struct Tile {
+  static constexpr int kStride = Width + 8;
+  static constexpr int kElements = kTileRows * kStride;
+  bfloat16* data;
+  __device__ bfloat16* at(int row, int column) const { return data + row * kStride + column; }
+};
+
+// Where the sums of one tile wait to be stored, in the place of two tiles.
+template <int Width>
+struct StagedSums {
+  static constexpr int kStride = Width + 8;
+  float* data;
+  __device__ explicit StagedSums(const Tile<Width>& first_of_two) : data(reinterpret_cast<float*>(first_of_two.data)) {}
+  __device__ float* row(int i) const { return data + i * kStride; }
+};
+
+__device__ inline int round_up_16(int n) { return (n + 15) / 16 * 16; }
+
+__device__ inline uint32_t pack_bf16(float low, float high) {
+  const bfloat16 a(low), b(high);
+  return uint32_t(a.bits) | uint32_t(b.bits) << 16;
+}
+
+// Features f .. f + 7 of x, by the factors of their row: x C + sign * partner S. partner: the pack that has the
+// partners, which is x itself where neighbours are pairs.
+__device__ inline void turn_pack(float (&to)[8], const float (&x)[8], const float (&partner)[8], const float* factors,
+                                 int f, const RowTurn<float>& turn, float sign) {
+  const auto* c = reinterpret_cast<const Pack<float>*>(factors + f);
+  const auto* s = reinterpret_cast<const Pack<float>*>(factors + turn.dims + f);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const Pack<float> cosines = c[half], sines = s[half];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int e = 4 * half + i;
+      const float other = turn.interleaved ? partner[e ^ 1] : partner[e];
+      to[e] = x[e] * cosines.items[i] + sign * other * sines.items[i];
+    }
+  }
+}
+
+__device__ inline int partner_pack(const RowTurn<float>& turn, int f) { return turn.interleaved ? f : turn.partner(f); }
+
+__device__ inline void load_pack(float (&to)[8], const bfloat16* from) {
+  const Pack<bfloat16> pack = *reinterpret_cast<const Pack<bfloat16>*>(from);
+  for (int i = 0; i < 8; ++i) to[i] = float(pack.items[i]);
+}
+__device__ inline void load_pack(float (&to)[8], const float* from) {
+  const auto* packs = reinterpret_cast<const Pack<float>*>(from);
+  for (int i = 0; i < 8; ++i) to[i] = packs[i / 4].items[i % 4];
+}
+__device__ inline void store_pack(bfloat16* to, const float (&x)[8]) {
+  *reinterpret_cast<uint4*>(to) =
+      make_uint4(pack_bf16(x[0], x[1]), pack_bf16(x[2], x[3]), pack_bf16(x[4], x[5]), pack_bf16(x[6], x[7]));
+}
+
+// The tile = rows first .. first + count - 1 of a head, turned, and zeros up to a multiple of 16. Some copies are still
+// under way afterwards: commit_copies, wait_copies and __syncthreads come before the first use.
+template <int Width>
+__device__ inline void load_tile(const Tile<Width>& tile, const HeadRows& from, int64_t feature, int64_t first,
+                                 int count) {
+  constexpr int packs = Width / 8;
+  for (int e = int(threadIdx.x); e < round_up_16(count) * packs; e += kTileThreads) {
+    const int i = e / packs, f = e % packs * 8;
+    const bool inside = i < count;
+    const int64_t row = first + (inside ? i : 0);
+    const bfloat16* x = from.rows.data + row * from.rows.stride + feature;
+    const bool turns = from.turn.positions && f < from.turn.dims;
+    if (!from.packs) {
+      for (int l = f; l < f + 8; ++l) store(tile.at(i, l), inside ? from.turn.turned(x, row, l) : 0.0f);
+    } else if (turns && inside) {
+      float own[8], partner[8], turned[8];
+      load_pack(own, x + f);
+      load_pack(partner, x + partner_pack(from.turn, f));
+      turn_pack(turned, own, partner, from.turn.factors(row), f, from.turn, 1);
+      store_pack(tile.at(i, f), turned);
+    } else {
+      copy_async(tile.at(i, f), x + f, inside);
+    }
+  }
+}
+
+// The warp's rows of sums, factor[0] and factor[1] times those of the lane's two rows, turned back, become rows of a
+// head; `count` is the tile's.
+template <int Width>
+__device__ inline void store_sums(const HeadRows& to, int64_t feature, int64_t first, int count,
+                                  const float (&sums)[Width / 8][4], const float (&factor)[2],
+                                  const StagedSums<Width>& staged) {
+  const int lane = int(threadIdx.x) % kWarp, warp_row = int(threadIdx.x) / kWarp * kWarpRows;
+  const int g = lane / 4, t = lane % 4;
+#pragma unroll
+  for (int n = 0; n < Width / 8; ++n) {
+    for (int h = 0; h < 2; ++h) {
+      *reinterpret_cast<float2*>(staged.row(warp_row + g + 8 * h) + 8 * n + 2 * t) =
+          make_float2(factor[h] * sums[n][2 * h], factor[h] * sums[n][2 * h + 1]);
+    }
+  }
+  __syncwarp();
+  constexpr int packs = Width / 8;
+  for (int e = lane; e < kWarpRows * packs; e += kWarp) {
+    const int i = warp_row + e / packs, f = e % packs * 8;
+    if (i >= count) break;
+    const int64_t row = first + i;
+    bfloat16* y = to.rows.data + row * to.rows.stride + feature;
+    const float* dy = staged.row(i);
+    if (!to.packs) {
+      for (int l = f; l < f + 8; ++l) store(y + l, to.turn.turned_back(dy, row, l));
+      continue;
+    }
+    float own[8];
+    load_pack(own, dy + f);
+    if (to.turn.positions && f < to.turn.dims) {
+      float partner[8], turned[8];
+      load_pack(partner, dy + partner_pack(to.turn, f));
+      turn_pack(turned, own, partner, to.turn.factors(row), f, to.turn, -1);
+      store_pack(y + f, turned);
+    } else {
+      store_pack(y + f, own);
+    }
+  }
+}
+
+// ---- Products ------------------------------------------------------------------------------------------------------
+
+// sums(16, 64) = rows a_row .. a_row + 15 of a times the first n rows of b, transposed; columns from n on, rounded up
+// to 16, stay 0.
+template <int Width>
+__device__ inline void multiply_rows(float (&sums)[kTileRows / 8][4], const Tile<Width>& a, int a_row,
+                                     const Tile<Width>& b, int n) {
+  const int lane = int(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int j = 0; j < kTileRows / 8; ++j)
+    for (int c = 0; c < 4; ++c) sums[j][c] = 0;
+#pragma unroll
+  for (int k = 0; k < Width; k += 16) {
+    uint32_t x[4];
+    load_matrices(x, a.at(a_row + lane % 16, k + lane / 16 * 8));
+#pragma unroll
+    for (int j = 0; j < kTileRows; j += 16) {
+      if (j >= n) break;
+      uint32_t y[4];
+      load_matrices(y, b.at(j + lane / 16 * 8 + lane % 8, k + lane / 8 % 2 * 8));
+      mma_bf16(sums[j / 8], x, {y[0], y[1]});
+      mma_bf16(sums[j / 8 + 1], x, {y[2], y[3]});
+    }
+  }
+}
+
+// sums(16, Width) += x(16, 16) times rows b_row .. b_row + 15 of b
+template <int Width>
+__device__ inline void add_product(float (&sums)[Width / 8][4], const uint32_t (&x)[4], const Tile<Width>& b,
+                                   int b_row) {
+  const int lane = int(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int f = 0; f < Width; f += 16) {
+    uint32_t y[4];
+    load_matrices_transposed(y, b.at(b_row + lane % 16, f + lane / 16 * 8));
+    mma_bf16(sums[f / 8], x, {y[0], y[1]});
+    mma_bf16(sums[f / 8 + 1], x, {y[2], y[3]});
+  }
+}
+
+// sums(16, Width) += weights(16, 64) times the first n rows of b; the weights as sums of products have them
+template <int Width>
+__device__ inline void add_weighted(float (&sums)[Width / 8][4], const float (&weights)[kTileRows / 8][4],
+                                    const Tile<Width>& b, int n) {
+#pragma unroll
+  for (int k = 0; k < kTileRows; k += 16) {
+    if (k >= n) break;
+    const auto &left = weights[k / 8], &right = weights[k / 8 + 1];
+    add_product(sums,
+                {pack_bf16(left[0], left[1]), pack_bf16(left[2], left[3]), pack_bf16(right[0], right[1]),
+                 pack_bf16(right[2], right[3])},
+                b, k);
+  }
+}
+
+// sums(16, Width) += columns a_column .. a_column + 15 of the first n rows of a, transposed, times those rows of b
+template <int Width>
+__device__ inline void add_columns(float (&sums)[Width / 8][4], const Tile<kTileRows>& a, int a_column,
+                                   const Tile<Width>& b, int n) {
+  const int lane = int(threadIdx.x) % kWarp;
+  for (int k = 0; k < n; k += 16) {
+    uint32_t x[4];
+    load_matrices_transposed(x, a.at(k + lane / 16 * 8 + lane % 8, a_column + lane / 8 % 2 * 8));
+    add_product(sums, x, b, k);
+  }
+}
+
+// ---- One warp's queries --------------------------------------------------------------------------------------------
+
+// The dropout factors of a warp's 16 queries and 64 keys: bits of the lane's own weights. The generator gives four
+// neighbouring queries at a time, which four lanes share: each draws for one of the four places that a lane has in 8
+// columns, and they exchange the bits.
+struct KeptWeights {
+  uint32_t bits[4];
+
+  // Whether the lane's weight c of columns 8 n .. 8 n + 7 is kept.
+  __device__ bool kept(int n, int c) const { return bits[c] >> (4 * n) & 1; }
+
+  __device__ void draw(const Scoring<float>& s, int head, int64_t first_key, int keys, int first_query) {
+    const int lane = int(threadIdx.x) % kWarp, g = lane / 4, t = lane % 4, place = g % 4;
+    const int64_t key = first_key + 2 * t + place % 2;
+    const int query = first_query + g / 4 * 4 + place / 2 * 8;
+    uint32_t drawn = 0;
+    for (int n = 0; 8 * n < keys; ++n) {
+      const auto words = philox(s.dropout.seed, s.dropout.stream, s.element(head, key + 8 * n, query) / 4);
+      for (int i = 0; i < 4; ++i) drawn |= uint32_t(words[size_t(i)] >= s.dropout.threshold) << (4 * n + i);
+    }
+    for (int c = 0; c < 4; ++c) bits[c] = __shfl_sync(0xFFFFFFFF, drawn, (g - place + c) * 4 + t) >> place;
+  }
+};
+
+// Over the four lanes that share rows.
+__device__ inline float row_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFF, x, 1));
+  return fmaxf(x, __shfl_xor_sync(0xFFFFFFFF, x, 2));
+}
+__device__ inline float row_sum(float x) {
+  x += __shfl_xor_sync(0xFFFFFFFF, x, 1);
+  return x + __shfl_xor_sync(0xFFFFFFFF, x, 2);
+}
+
+}  // namespace gyre::cuda
