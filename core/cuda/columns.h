@@ -1,0 +1,117 @@
+// Walks over matrices in which each thread keeps to its neighbouring columns: it loads their bias once, and sums them
+// over its rows.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "core/cuda/context.h"
+#include "core/cuda/dispatch.h"
+#include "core/cuda/launch.h"
+#include "core/cuda/vectors.h"
+
+namespace gyre::cuda {
+
+// A block takes blockDim.y * rows_each rows, row after row, and blockDim.x * kNeighbours columns. It depends on the
+// shape alone, and with it the order of sums.
+struct ColumnWalk {
+  dim3 grid, block;
+  int64_t rows, columns;
+  int rows_each;
+};
+
+template <class T>
+ColumnWalk walk_columns(int64_t rows, int64_t columns) {
+  constexpr int64_t kThreads = 256, kManyBlocks = 1024;
+  const int64_t packs = divide_up(columns, kNeighbours<T>), across = divide_up(packs, kThreads);
+  if (rows == 0 || columns == 0) return {dim3(0), dim3(1), rows, columns, 1};
+  const int64_t each = divide_up(packs, across);
+  const int64_t x = each < kWarp ? int64_t(std::bit_ceil(uint64_t(each))) : divide_up(each, kWarp) * kWarp;
+  const int64_t y = kThreads / x;
+  int64_t rows_each = 32;
+  while (rows_each > 4 && divide_up(rows, y * rows_each) * across < kManyBlocks) rows_each /= 2;
+  return {dim3(unsigned(divide_up(rows, y * rows_each)), unsigned(across)), dim3(unsigned(x), unsigned(y)), rows,
+          columns, int(rows_each)};
+}
+
+// The calling thread's first column; it may lie beyond the last.
+template <class T>
+__device__ inline int64_t own_column() {
+  return (int64_t(blockIdx.y) * blockDim.x + threadIdx.x) * kNeighbours<T>;
+}
+
+// f(row) for the calling thread's rows.
+template <class F>
+__device__ inline void for_own_rows(const ColumnWalk& walk, F&& f) {
+  const int64_t first = int64_t(blockIdx.x) * blockDim.y * walk.rows_each + threadIdx.y;
+  const int64_t last = first + int64_t(blockDim.y) * walk.rows_each;
+  for (int64_t row = first; row < last && row < walk.rows; row += blockDim.y) f(row);
+}
+
+// partial(blocks of rows, columns) = sums over the rows of a block of what rows.take(numbers, row, column, count) gives
+// for the `count` columns from `column` on. Without `partial` nothing is summed: rows.take may have work of its own.
+template <class T, class Rows>
+__global__ void partial_sums_kernel(Compute<T>* partial, ColumnWalk walk, Rows rows) {
+  using C = Compute<T>;
+  constexpr int kN = kNeighbours<T>;
+  const int64_t column = own_column<T>();
+  const int count = count_neighbours<T>(column, walk.columns);
+  C sums[kN] = {};
+  if (count > 0) {
+    for_own_rows(walk, [&](int64_t row) {
+      C numbers[kN];
+      rows.take(numbers, row, column, count);
+#pragma unroll
+      for (int i = 0; i < kN; ++i) sums[i] += numbers[i];
+    });
+  }
+  if (!partial) return;
+  // By neighbour first: threads of a warp store side by side.
+  C* shared = shared_memory<C>();
+  const int threads = int(blockDim.x * blockDim.y), thread = int(threadIdx.y * blockDim.x + threadIdx.x);
+#pragma unroll
+  for (int i = 0; i < kN; ++i) shared[i * threads + thread] = sums[i];
+  __syncthreads();
+  if (threadIdx.y > 0) return;
+#pragma unroll
+  for (int i = 0; i < kN; ++i) {
+    if (i >= count) break;
+    C sum = shared[i * threads + thread];
+    for (int y = 1; y < int(blockDim.y); ++y) sum += shared[i * threads + y * int(blockDim.x) + thread];
+    partial[int64_t(blockIdx.x) * walk.columns + column + i] = sum;
+  }
+}
+
+// sum(columns) += partial(count, columns), summed over the rows.
+constexpr int kPartialLanes = 32;
+template <class C>
+__global__ void add_partials_kernel(C* sum, const C* partial, int64_t count, int64_t columns) {
+  __shared__ C lanes[kPartialLanes][kWarp];
+  const int64_t column = int64_t(blockIdx.x) * kWarp + threadIdx.x;
+  C own = 0;
+  if (column < columns) {
+    for (int64_t i = threadIdx.y; i < count; i += kPartialLanes) own += partial[i * columns + column];
+  }
+  lanes[threadIdx.y][threadIdx.x] = own;
+  __syncthreads();
+  if (threadIdx.y > 0 || column >= columns) return;
+  for (int lane = 1; lane < kPartialLanes; ++lane) own += lanes[lane][threadIdx.x];
+  sum[column] += own;
+}
+
+// sum(columns) += sums over the rows of what rows.take gives; a `sum` that is not wanted is undefined.
+template <class T, class Rows>
+void add_column_sums(Context& context, const Tensor& sum, int64_t rows, int64_t columns, const Rows& taken) {
+  using C = Compute<T>;
+  const ColumnWalk walk = walk_columns<T>(rows, columns);
+  if (walk.grid.x == 0) return;
+  const Tensor partial = sum ? context.empty({int64_t(walk.grid.x), columns}, dtype_of<C>()) : Tensor();
+  const size_t shared = size_t(walk.block.x) * walk.block.y * kNeighbours<T> * sizeof(C);
+  launch(partial_sums_kernel<T, Rows>, walk.grid, walk.block, shared, context.stream(), data_or_null<C>(partial), walk,
+         taken);
+  if (!sum) return;
+  launch(add_partials_kernel<C>, dim3(unsigned(divide_up(columns, kWarp))), dim3(kWarp, kPartialLanes), 0,
+         context.stream(), sum.data<C>(), partial.data<C>(), int64_t(walk.grid.x), columns);
+}
+
+}  // namespace gyre::cuda

@@ -1,0 +1,104 @@
+// y = x w^T + bias;  dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
+//
+// The bias is added in a pass of its own: the library's products add only a bias of y's type, and that of bf16 data is
+// f32.
+#include "core/cuda/columns.h"
+#include "core/cuda/cuda_kernels.h"
+#include "core/cuda/linear.h"
+#include "core/cuda/product.h"
+
+namespace gyre::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+__global__ void round_kernel(bfloat16* to, const float* from, int64_t n, bool aligned) {
+  constexpr int kN = kNeighbours<bfloat16>, kHalf = kNeighbours<float>;
+  static_assert(kN == 2 * kHalf);
+  const int64_t first = (int64_t(blockIdx.x) * kThreads + threadIdx.x) * kN;
+  if (first >= n) return;
+  const auto low = load_neighbours(from + first, count_neighbours<float>(first, n), aligned);
+  const auto high = load_neighbours(from + first + kHalf, count_neighbours<float>(first + kHalf, n), aligned);
+  float numbers[kN];
+#pragma unroll
+  for (int i = 0; i < kHalf; ++i) {
+    numbers[i] = low[i];
+    numbers[kHalf + i] = high[i];
+  }
+  store_neighbours(to + first, numbers, count_neighbours<bfloat16>(first, n), true);
+}
+
+template <class T>
+__global__ void add_bias_kernel(T* y, const Compute<T>* bias, ColumnWalk walk, bool aligned) {
+  constexpr int kN = kNeighbours<T>;
+  const int64_t column = own_column<T>();
+  const int count = count_neighbours<T>(column, walk.columns);
+  if (count == 0) return;
+  Compute<T> added[kN];
+  for (int i = 0; i < kN; ++i) added[i] = i < count ? bias[column + i] : 0;
+  for_own_rows(walk, [&](int64_t row) {
+    T* to = y + row * walk.columns + column;
+    const Neighbours<T> sums = load_neighbours(to, count, aligned);
+    Compute<T> numbers[kN];
+#pragma unroll
+    for (int i = 0; i < kN; ++i) numbers[i] = sums[i] + added[i];
+    store_neighbours(to, numbers, count, aligned);
+  });
+}
+
+// The rows of a tensor as they are, for their sums.
+template <class T>
+struct PlainRows {
+  const T* data;
+  int64_t columns;
+  bool aligned;
+
+  __device__ void take(Compute<T> (&numbers)[kNeighbours<T>], int64_t row, int64_t column, int count) const {
+    const Neighbours<T> loaded = load_neighbours(data + row * columns + column, count, aligned);
+#pragma unroll
+    for (int i = 0; i < kNeighbours<T>; ++i) numbers[i] = loaded[i];
+  }
+};
+
+}  // namespace
+
+Tensor in_type(Context& context, const Tensor& t, DType dtype) {
+  if (t.dtype() == dtype) return t;
+  require(t.dtype() == DType::f32 && dtype == DType::bf16, "[cuda linear] cannot take ", dtype_name(t.dtype()),
+          " beside ", dtype_name(dtype), " data");
+  const Tensor rounded = context.empty(t.shape(), dtype);
+  const int64_t blocks = divide_up(t.size(), int64_t{kThreads} * kNeighbours<bfloat16>);
+  launch(round_kernel, dim3(unsigned(blocks)), dim3(kThreads), 0, context.stream(), rounded.data<bfloat16>(),
+         t.data<float>(), t.size(), all_aligned(t));
+  return rounded;
+}
+
+void product_backward(Context& context, const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x,
+                      const Tensor& w, bool tf32) {
+  if (!dx && !dw) return;
+  const Tensor g = in_type(context, dy, x.dtype());
+  if (dx) product(context, dx, rows(g), columns(in_type(context, w, x.dtype())), {.tf32 = tf32});
+  if (dw) product(context, dw, columns(g), columns(x), {.accumulate = true, .tf32 = tf32});
+}
+
+void CudaKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) {
+  product(context_, y, rows(x), rows(in_type(context_, w, x.dtype())), {.tf32 = tf32_});
+  if (!bias) return;
+  with_data_type(y, [&]<class T>(T) {
+    const ColumnWalk walk = walk_columns<T>(y.rows(), y.cols());
+    launch(add_bias_kernel<T>, walk.grid, walk.block, 0, context_.stream(), y.data<T>(), bias.data<Compute<T>>(), walk,
+           all_aligned(y) && y.cols() % kPack<T> == 0);
+  });
+}
+
+void CudaKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
+                                  const Tensor& x, const Tensor& w) {
+  product_backward(context_, dx, dw, dy, x, w, tf32_);
+  if (!dbias) return;
+  with_data_type(dy, [&]<class T>(T) {
+    const PlainRows<T> taken{dy.data<T>(), dy.cols(), all_aligned(dy) && dy.cols() % kPack<T> == 0};
+    add_column_sums<T>(context_, dbias, dy.rows(), dy.cols(), taken);
+  });
+}
+
+}  // namespace gyre::cuda

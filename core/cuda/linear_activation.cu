@@ -1,0 +1,102 @@
+// pre = x w^T + bias;  y = keep act(pre), keep the factors of dropout.
+//   dpre = keep act'(pre) dy;  dx = dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
+// For relu keep act'(pre) is 1 / (1 - rate) where y > 0, and nothing but y is needed.
+#include "core/cuda/activations.h"
+#include "core/cuda/columns.h"
+#include "core/cuda/cuda_kernels.h"
+#include "core/cuda/linear.h"
+#include "core/cuda/product.h"
+
+namespace gyre::cuda {
+namespace {
+
+// The product lies in pre where it is wanted, else in y.
+template <class A, class T>
+__global__ void activate_kernel(T* y, T* pre, const Compute<T>* bias, ColumnWalk walk, bool aligned, Dropout mask) {
+  using C = Compute<T>;
+  constexpr int kN = kNeighbours<T>;
+  const int64_t column = own_column<T>();
+  const int count = count_neighbours<T>(column, walk.columns);
+  if (count == 0) return;
+  C added[kN];
+#pragma unroll
+  for (int i = 0; i < kN; ++i) added[i] = i < count ? bias[column + i] : C(0);
+  for_own_rows(walk, [&](int64_t row) {
+    const int64_t first = row * walk.columns + column;
+    const Neighbours<T> sums = load_neighbours((pre ? pre : y) + first, count, aligned);
+    C numbers[kN], keep[kN];
+#pragma unroll
+    for (int i = 0; i < kN; ++i) numbers[i] = sums[i] + added[i];
+    const Neighbours<T> before = rounded<T>(numbers);
+    if (pre) store_neighbours(pre + first, before, count, aligned);
+    neighbour_factors(keep, mask, uint64_t(first));
+#pragma unroll
+    for (int i = 0; i < kN; ++i) numbers[i] = A::value(before[i]) * keep[i];
+    store_neighbours(y + first, numbers, count, aligned);
+  });
+}
+
+// The rows of dpre: stored, and given as stored for their sums.
+template <class A, class T>
+struct Derivatives {
+  using C = Compute<T>;
+  T* dpre;
+  const T *dy, *saved;
+  int64_t columns;
+  bool aligned;
+  Dropout mask;  // not for relu: what was dropped is 0 in y
+  C kept;
+
+  __device__ void take(C (&numbers)[kNeighbours<T>], int64_t row, int64_t column, int count) const {
+    const int64_t first = row * columns + column;
+    const Neighbours<T> g = load_neighbours(dy + first, count, aligned);
+    const Neighbours<T> at = load_neighbours(saved + first, count, aligned);
+    if constexpr (A::kind == Activation::relu) {
+#pragma unroll
+      for (int i = 0; i < kNeighbours<T>; ++i) numbers[i] = kept;
+    } else {
+      neighbour_factors(numbers, mask, uint64_t(first));
+    }
+#pragma unroll
+    for (int i = 0; i < kNeighbours<T>; ++i) numbers[i] = g[i] * numbers[i] * A::derivative(at[i]);
+    const Neighbours<T> result = rounded<T>(numbers);
+    store_neighbours(dpre + first, result, count, aligned);
+#pragma unroll
+    for (int i = 0; i < kNeighbours<T>; ++i) numbers[i] = result[i];
+  }
+};
+
+}  // namespace
+
+void CudaKernels::linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w,
+                                    const Tensor& bias, Activation kind, const DropoutMask& mask) {
+  product(context_, pre ? pre : y, rows(x), rows(in_type(context_, w, x.dtype())), {.tf32 = tf32_});
+  with_data_type(y, [&]<class T>(T) {
+    with_activation(kind, [&]<class A>(A) {
+      const ColumnWalk walk = walk_columns<T>(y.rows(), y.cols());
+      launch(activate_kernel<A, T>, walk.grid, walk.block, 0, context_.stream(), y.data<T>(), data_or_null<T>(pre),
+             bias.data<Compute<T>>(), walk, all_aligned(y, pre) && y.cols() % kPack<T> == 0, dropout_of(mask));
+    });
+  });
+}
+
+void CudaKernels::linear_activation_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
+                                             const Tensor& x, const Tensor& w, const Tensor& saved, Activation kind,
+                                             const DropoutMask& mask) {
+  const Tensor dpre = dy.like();
+  with_data_type(dy, [&]<class T>(T) {
+    with_activation(kind, [&]<class A>(A) {
+      const Derivatives<A, T> taken{dpre.data<T>(),
+                                    dy.data<T>(),
+                                    saved.data<T>(),
+                                    dy.cols(),
+                                    all_aligned(dpre, dy, saved) && dy.cols() % kPack<T> == 0,
+                                    dropout_of(mask),
+                                    Compute<T>(1 / (1 - mask.rate))};
+      add_column_sums<T>(context_, dbias, dy.rows(), dy.cols(), taken);
+    });
+  });
+  product_backward(context_, dx, dw, dpre, x, w, tf32_);
+}
+
+}  // namespace gyre::cuda
