@@ -1,6 +1,8 @@
 // Activations and their derivatives, one element at a time.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cmath>
 #include <numbers>
 

@@ -134,4 +134,5 @@ void CudaKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const 
         forward(context_, arguments, rows_with<T>(x, y, sum, residual, gamma, beta));
       });
 }
+
 }  // namespace gyre::cuda
