@@ -15,24 +15,27 @@ std::vector<Tensor> analytic_gradients(Kernels& kernels, const TapeFunction& f, 
                                        const Tensor& cotangent, const GradcheckOptions& options) {
   Tape tape(kernels, options.tape);
   std::vector<Var> leaves;
-  for (const NamedTensor& input : inputs) leaves.push_back(tape.leaf(input.value));
-  tape.backward(f(tape, leaves), cotangent);
+  for (const NamedTensor& input : inputs) leaves.push_back(tape.leaf(input.value.to(kernels.device())));
+  const Var output = f(tape, leaves);
+  tape.backward(output, cotangent.to(output.value().device()));
   std::vector<Tensor> gradients;
   for (const Var& leaf : leaves) {
     const Tensor& g = tape.gradient(leaf);
-    gradients.push_back(g ? g : Tensor::zeros(leaf.shape(), DType::f64));  // none came: f does not depend on it
+    // None came: f does not depend on it.
+    gradients.push_back(g ? g.to_cpu() : Tensor::zeros(leaf.shape(), DType::f64));
   }
   return gradients;
 }
 
+// On the CPU.
 Tensor evaluate(Kernels& kernels, const TapeFunction& f, const std::vector<NamedTensor>& inputs,
                 const GradcheckOptions& options) {
   Tape::Options forward_only = options.tape;
   forward_only.record = false;
   Tape tape(kernels, forward_only);
   std::vector<Var> constants;
-  for (const NamedTensor& input : inputs) constants.push_back(tape.constant(input.value));
-  return f(tape, constants).value();
+  for (const NamedTensor& input : inputs) constants.push_back(tape.constant(input.value.to(kernels.device())));
+  return f(tape, constants).value().to_cpu();
 }
 
 // The derivative of <cotangent, f> by one entry of an input, from four values of f:

@@ -36,7 +36,7 @@ struct GradcheckResult {
   bool passed = true;
 };
 
-// One result per input. Inputs must be f64.
+// One result per input. Inputs must be f64, on the CPU.
 std::vector<GradcheckResult> gradcheck(Kernels& kernels, const TapeFunction& f, const std::vector<NamedTensor>& inputs,
                                        const GradcheckOptions& options = {});
 

@@ -10,10 +10,9 @@ namespace {
 constexpr int64_t kAlignment = 16;  // elements: 64 bytes of f32
 
 template <class T>
-void fill(const Parameter& p, uint64_t seed) {
+void fill(T* value, const Parameter& p, uint64_t seed) {
   const uint64_t stream = hash_name(p.name);
-  T* value = p.value.data<T>();
-  for (int64_t i = 0; i < p.value.size(); ++i) {
+  for (int64_t i = 0; i < p.shape.elements(); ++i) {
     switch (p.init.kind) {
       case Init::Kind::constant:
         value[i] = T(p.init.value);
@@ -46,18 +45,21 @@ Parameter& Parameters::add(std::string name, const Shape& shape, Init init, bool
   return p;
 }
 
-void Parameters::allocate(uint64_t seed, DType dtype) {
-  values_ = Tensor::zeros({arena_}, dtype);
-  gradients_ = Tensor::zeros({arena_}, dtype);
+void Parameters::allocate(uint64_t seed, DType dtype, Device device) {
+  const Tensor initial = Tensor::zeros({arena_}, dtype);
+  for (const Parameter& p : items_) {
+    if (dtype == DType::f64) {
+      fill(initial.data<double>() + p.offset, p, seed);
+    } else {
+      fill(initial.data<float>() + p.offset, p, seed);
+    }
+  }
+  values_ = initial.to(device);
+  gradients_ = Tensor::zeros({arena_}, dtype, device);
   for (Parameter& p : items_) {
     const int64_t end = p.offset + p.shape.elements();
     p.value = values_.slice(p.offset, end).reshape(p.shape);
     p.gradient = gradients_.slice(p.offset, end).reshape(p.shape);
-    if (dtype == DType::f64) {
-      fill<double>(p, seed);
-    } else {
-      fill<float>(p, seed);
-    }
   }
 }
 

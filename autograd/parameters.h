@@ -38,8 +38,8 @@ class Parameters {
  public:
   // Registers; the tensors exist after allocate().
   Parameter& add(std::string name, const Shape& shape, Init init, bool decay = true);
-  // Makes the arenas and fills the values. f64 is for gradient checks.
-  void allocate(uint64_t seed, DType dtype = DType::f32);
+  // Makes the arenas and fills the values, the same on every device. f64 is for gradient checks.
+  void allocate(uint64_t seed, DType dtype = DType::f32, Device device = {});
 
   size_t count() const { return items_.size(); }
   Parameter& operator[](size_t i) { return items_[i]; }

@@ -152,7 +152,7 @@ void write_safetensors(const Path& path, const std::vector<NamedTensor>& tensors
   const uint64_t length = text.size();
   file.write(&length, sizeof length);
   file.write(text);
-  for (const auto* item : order) file.write(item->tensor.raw(), item->tensor.bytes());
+  for (const auto* item : order) file.write(item->tensor.to_cpu().raw(), item->tensor.bytes());
   file.commit();
 }
 
@@ -219,6 +219,11 @@ void SafetensorsFile::read(const Entry& entry, const Tensor& out) const {
   const std::string context = concat("[safetensors] ", path_.string(), ": tensor ", json(entry.name).dump(), ": ");
   require(same_shape(entry, out), context, "expected shape ", out.shape().text(), ", got ", entry.shape_text());
 
+  if (out.device() != Device{}) {
+    const Tensor host = Tensor::empty(out.shape(), out.dtype());
+    read(entry, host);
+    return out.copy_from(host);
+  }
   const auto source = bytes(entry);
   if (entry.dtype == safetensors_dtype(out.dtype())) {
     if (!source.empty()) std::memcpy(out.raw(), source.data(), source.size());

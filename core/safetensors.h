@@ -49,7 +49,8 @@ class SafetensorsFile {
   const Entry* find(std::string_view name) const;
 
   std::span<const std::byte> bytes(const Entry& entry) const;
-  // Fills `out` (f32 or f64; the file may hold either; or the same dtype), whose shape must be the entry's.
+  // Fills `out` (f32 or f64; the file may hold either; or the same dtype), on any device, whose shape must be the
+  // entry's.
   void read(const Entry& entry, const Tensor& out) const;
   // A new tensor of the file's dtype: F32, F64, BF16 or I32, at most four axes.
   Tensor read(const Entry& entry) const;

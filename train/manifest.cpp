@@ -56,8 +56,9 @@ void write_manifest(const Path& directory, const ordered_json& facts, const std:
     write_safetensors(directory / file.name, file.tensors);
     ordered_json& checksums = state["tensors"][file.name] = ordered_json::object();
     for (const auto& [name, tensor] : file.tensors) {
-      const std::span<const std::byte> bytes(static_cast<const std::byte*>(tensor.raw()), tensor.bytes());
-      checksums[name] = tensor_checksum(safetensors_dtype(tensor.dtype()), tensor.shape().text(), bytes);
+      const Tensor host = tensor.to_cpu();
+      const std::span<const std::byte> bytes(static_cast<const std::byte*>(host.raw()), host.bytes());
+      checksums[name] = tensor_checksum(safetensors_dtype(host.dtype()), host.shape().text(), bytes);
     }
   }
   state["checksum"] = text_checksum(state);

@@ -52,7 +52,7 @@ class BatchSearch {
   std::vector<AttentionMemory> sources_;
   KeyValueCache cache_;
   std::vector<Beam> beams_;
-  Tensor log_probs_;  // (sources * beam_size, vocab), one buffer for all steps
+  Tensor log_probs_;  // (sources * beam_size, vocab), on the kernels' device: one buffer for all steps
 };
 
 BatchSearch::BatchSearch(const EncoderDecoder& model, Kernels& kernels,
@@ -61,7 +61,8 @@ BatchSearch::BatchSearch(const EncoderDecoder& model, Kernels& kernels,
       options_(options),
       tape_(kernels, {.record = false, .precision = options.precision}),
       cache_(int(model.config().decoder_layers), int(sources.size())),
-      log_probs_(Tensor::empty({int64_t(sources.size()) * options.beam_size, model.config().vocab_size})) {
+      log_probs_(Tensor::empty({int64_t(sources.size()) * options.beam_size, model.config().vocab_size}, DType::f32,
+                               kernels.device())) {
   std::vector<int32_t> ids, lengths;
   for (size_t i = 0; i < sources.size(); ++i) {
     require(!sources[i].empty(), "[beam search] source ", i, " is empty, expected at least its EOS");
@@ -87,8 +88,9 @@ void BatchSearch::step() {
   std::vector<int32_t> rows;  // of each sentence: none once it is done
   for (const Beam& beam : beams_) rows.push_back(int32_t(beam.live().size()));
   const Var states = model_.decode_step(tape_, last_tokens(), Segments::from_lengths(rows), sources_, cache_);
-  const Tensor log_probs = log_probs_.slice(0, cache_.rows());
-  model_.log_probabilities(log_probs, states);
+  const Tensor computed = log_probs_.slice(0, cache_.rows());
+  model_.log_probabilities(computed, states);
+  const Tensor log_probs = computed.to_cpu();
   suppress(log_probs);
   for (Beam& beam : beams_)
     if (!beam.live().empty()) beam.advance(log_probs.data<float>(), log_probs.cols());

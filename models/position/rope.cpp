@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "models/position/constant_table.h"
 #include "models/position/position.h"
 
 namespace gyre {
@@ -19,29 +20,32 @@ class Rope final : public PositionEncoding {
             ", got ", dims);
     require(c.config.rope_base > 0, "[rope] base must be positive, got ", c.config.rope_base);
     rotary_ = {.heads = int(c.heads), .dims = int(dims), .pairs = c.config.rope_pairs};
-    frequencies_ = Tensor::empty({dims / 2}, DType::f64);
+    const Tensor frequencies = Tensor::empty({dims / 2}, DType::f64);
     for (int64_t j = 0; j < dims / 2; ++j)
-      frequencies_.data<double>()[j] = std::pow(c.config.rope_base, -2.0 * double(j) / double(dims));
+      frequencies.data<double>()[j] = std::pow(c.config.rope_base, -2.0 * double(j) / double(dims));
+    frequencies_ = ConstantTable(frequencies);
     if (c.config.rope_learnable)
       offsets_ = &c.parameters.add(c.name + ".frequency_offsets", {dims / 2}, Init::constant(0), /*decay=*/false);
   }
 
   Rotation rotation(Tape& tape, DType dtype, int64_t positions) const override {
+    const Device device = tape.kernels().device();
     if (offsets_) {
-      const Var frequencies = add(tape.constant(frequencies_.to(dtype)), tape.parameter(*offsets_));
+      const Var frequencies = add(tape.constant(frequencies_.as(dtype, device)), tape.parameter(*offsets_));
       return make_rotation(frequencies, positions, rotary_);
     }
-    if (!angles_ || angles_.dtype() != dtype || angles_.dim(0) < positions) {
-      angles_ =
-          Tensor::empty({int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(positions, 64)))), 2 * rotary_.dims}, dtype);
-      tape.kernels().rotary_angles(angles_, frequencies_, rotary_);
+    const bool kept = angles_ && angles_.dtype() == dtype && angles_.device() == device;
+    if (!kept || angles_.dim(0) < positions) {
+      const auto rows = int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(positions, 64))));
+      angles_ = Tensor::empty({rows, 2 * rotary_.dims}, dtype, device);
+      tape.kernels().rotary_angles(angles_, frequencies_.exact(), rotary_);
     }
     return {rotary_, angles_, {}};
   }
 
  private:
   Rotary rotary_;
-  Tensor frequencies_;
+  ConstantTable frequencies_;
   Parameter* offsets_ = nullptr;
   mutable Tensor angles_;  // of fixed frequencies: all layers and steps share them, longer sentences make them grow
 };

@@ -5,6 +5,7 @@
 //                                                w_i = 10000^(-2i / D)
 #include <cmath>
 
+#include "models/position/constant_table.h"
 #include "models/position/position.h"
 
 namespace gyre {
@@ -17,30 +18,30 @@ class Sinusoidal final : public PositionEncoding {
     require(c.config.max_positions >= 1, "[sinusoidal] max_positions must be at least 1, got ", c.config.max_positions);
     require(c.dim % 2 == 0, "[sinusoidal] dim must be even, got ", c.dim);
     require(!half_split || c.dim >= 4, "[sinusoidal] the half-split layout needs dim of at least 4, got ", c.dim);
-    table_ = Tensor::empty({c.config.max_positions, c.dim}, DType::f64);
+    const Tensor table = Tensor::empty({c.config.max_positions, c.dim}, DType::f64);
     const int64_t half = c.dim / 2;
     for (int64_t i = 0; i < half; ++i) {
       const double exponent = half_split ? double(i) / double(half - 1) : double(i) / double(half);
       const double frequency = std::pow(10000.0, -exponent);
       const int64_t sine = half_split ? i : 2 * i, cosine = half_split ? i + half : 2 * i + 1;
       for (int64_t p = 0; p < c.config.max_positions; ++p) {
-        table_.data<double>()[p * c.dim + sine] = std::sin(double(p) * frequency);
-        table_.data<double>()[p * c.dim + cosine] = std::cos(double(p) * frequency);
+        table.data<double>()[p * c.dim + sine] = std::sin(double(p) * frequency);
+        table.data<double>()[p * c.dim + cosine] = std::cos(double(p) * frequency);
       }
     }
-    table_f32_ = table_.to(DType::f32);
+    table_ = ConstantTable(table);
   }
 
   Var add_to_embeddings(const Var& x, const Tensor& positions) const override {
     check_positions("sinusoidal", positions, longest());
-    const Tensor& table = x.value().dtype() == DType::f64 ? table_ : table_f32_;
+    const Tensor& table = table_.as(statistics_dtype(x.value().dtype()), x.kernels().device());
     return add(x, embedding(x.tape().constant(table), positions));
   }
 
-  int64_t longest() const override { return table_.dim(0); }
+  int64_t longest() const override { return table_.exact().dim(0); }
 
  private:
-  Tensor table_, table_f32_;
+  ConstantTable table_;
 };
 
 }  // namespace
