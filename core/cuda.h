@@ -2,6 +2,7 @@
 // core/no_cuda.cpp, in which every call but the first three is an error.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -31,5 +32,24 @@ MemoryStats cuda_memory_stats(int index);
 // (fp32), bytes/s of a copy.
 double measure_cuda_products(int index, Precision precision);
 double measure_cuda_bandwidth(int index);
+
+// Sums over the GPUs of several processes, each with a GPU of its own, by NCCL. It is loaded when it is first asked
+// for: a program on one GPU does without.
+std::string cuda_uuid(int index);  // of the GPU, the same in every process
+std::string nccl_problem();        // why NCCL cannot be used, for a person; empty where it can
+
+using NcclId = std::array<std::byte, 128>;
+NcclId make_nccl_id();  // by one process, for all that will sum together
+
+class GpuAllReduce {
+ public:
+  virtual ~GpuAllReduce() = default;
+  // In place, in the background, of what the work that is queued so far leaves in `values`, f32 on this GPU. Every
+  // process makes the same calls in the same order; all get the same bits.
+  virtual void start(const Tensor& values) = 0;
+  virtual void finish() = 0;  // work that is queued from here on finds the sums
+};
+// Collective over the `size` processes that got this id.
+std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(int index, const NcclId& id, int rank, int size);
 
 }  // namespace gyre

@@ -21,5 +21,9 @@ void cuda_synchronize(int) { refuse(); }
 MemoryStats cuda_memory_stats(int) { refuse(); }
 double measure_cuda_products(int, Precision) { refuse(); }
 double measure_cuda_bandwidth(int) { refuse(); }
+std::string cuda_uuid(int) { refuse(); }
+std::string nccl_problem() { refuse(); }
+NcclId make_nccl_id() { refuse(); }
+std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(int, const NcclId&, int, int) { refuse(); }
 
 }  // namespace gyre

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/blas.h"
+#include "core/cuda.h"
 #include "core/kernels.h"
 #include "core/version.h"
 #include "train/mpi_communicator.h"
@@ -44,7 +45,7 @@ std::string build_info() {
   fact("CPU has AMX-BF16", yes_or_no(__builtin_cpu_supports("amx-bf16")));
   fact("BLAS kernels", blas_kernels());
   if (const std::string advice = blas_advice(); !advice.empty()) fact("BLAS advice", advice);
-  fact("CUDA", "not built in");
+  fact("CUDA", cuda_description());
   fact("MPI", mpi_library());
   fact("CLI11", CLI11_VERSION);
   fact("spdlog", SPDLOG_VER_MAJOR, '.', SPDLOG_VER_MINOR, '.', SPDLOG_VER_PATCH);

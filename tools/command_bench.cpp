@@ -9,6 +9,7 @@
 #include "tools/bench/step.h"
 #include "tools/bench/step_workload.h"
 #include "tools/cpu_threads.h"
+#include "tools/device_choice.h"
 #include "tools/facts.h"
 #include "tools/program.h"
 
@@ -18,12 +19,14 @@ namespace {
 
 // What all of them take.
 struct Bench {
+  DeviceChoice device;
   CpuThreads threads;
   int repetitions = 10;
   bool json = false;
 };
 
 void add_common_rows(OptionTable& table, Bench& bench, const std::string& repeated) {
+  bench.device.add_row(table);
   bench.threads.add_row(table);
   table.add("--steps", bench.repetitions, "NUMBER", repeated);
   table.add_flag("--json", bench.json, "print one JSON object");
@@ -31,21 +34,27 @@ void add_common_rows(OptionTable& table, Bench& bench, const std::string& repeat
 
 void add_precision_row(OptionTable& table, std::string& precision) {
   table.add_choice("--precision", precision, precision_names(),
-                   "of activations and products; auto: bf16 where the CPU has it");
+                   "of activations and products; auto: bf16 where the device has it");
 }
 
-void prepare(const Bench& bench) {
+// The kernels to measure.
+Kernels& prepare(const Bench& bench) {
   bench.threads.use();
   if (bench.repetitions < 1) throw UsageError("--steps: expected at least 1, got ", bench.repetitions);
-  if (const std::string advice = blas_advice(); !advice.empty()) std::cerr << "the limit is low: " << advice << '\n';
+  Kernels& kernels = bench.device.kernels();
+  const std::string advice = kernels.device() == Device{} ? blas_advice() : "";
+  if (!advice.empty()) std::cerr << "the limit is low: " << advice << '\n';
+  return kernels;
 }
 
-// What every report begins with. Limits of products in fp32 are OpenBLAS's.
-nlohmann::ordered_json setting(Precision precision) {
-  nlohmann::ordered_json facts{{"precision", precision == Precision::bf16 ? "bf16" : "fp32"},
+// What every report begins with. A CPU's limits of products in fp32 are OpenBLAS's.
+nlohmann::ordered_json setting(const Kernels& kernels, Precision precision) {
+  nlohmann::ordered_json facts{{"device", kernels.device().text()},
+                               {"precision", precision_name(precision)},
                                {"threads", threads()},
-                               {"kernels", cpu_kernels().name()}};
-  if (precision == Precision::fp32) facts["limit_kernels"] = "OpenBLAS " + blas_kernels();
+                               {"kernels", kernels.name()}};
+  const bool blas = kernels.device() == Device{} && precision == Precision::fp32;
+  if (blas) facts["limit_kernels"] = "OpenBLAS " + blas_kernels();
   return facts;
 }
 
@@ -65,13 +74,13 @@ struct Step : Bench {
 };
 
 int step(Step& call) {
-  prepare(call);
+  Kernels& kernels = prepare(call);
   call.table->reject_idle("text", call.bench.preset == "multi30k-tiny", "--preset is " + call.bench.preset);
   call.bench.steps = call.repetitions;
-  call.bench.precision = parse_precision(call.precision, cpu_kernels());
-  const StepReport report = run_step_bench(call.bench);
+  call.bench.precision = parse_precision(call.precision, kernels);
+  const StepReport report = run_step_bench(kernels, call.bench);
   nlohmann::ordered_json facts{{"preset", call.bench.preset}};
-  facts.update(setting(call.bench.precision));
+  facts.update(setting(kernels, call.bench.precision));
   if (call.bench.profile) {
     print_report(facts, report, "profile", call.json);
   } else {
@@ -102,12 +111,13 @@ struct Shapes : Bench {
 
 template <class Report>
 void add_shapes(Program& program, const std::string& word, const std::string& help,
-                Report (*run)(const std::string& preset, Precision precision, int repetitions)) {
+                Report (*run)(Kernels& kernels, const std::string& preset, Precision precision, int repetitions)) {
   auto call = std::make_shared<Shapes>();
   OptionTable& table = program.command("bench " + word, help, [call, run] {
-    prepare(*call);
-    const Precision precision = parse_precision(call->precision, cpu_kernels());
-    print_report(setting(precision), run(call->preset, precision, call->repetitions), "rows", call->json);
+    Kernels& kernels = prepare(*call);
+    const Precision precision = parse_precision(call->precision, kernels);
+    print_report(setting(kernels, precision), run(kernels, call->preset, precision, call->repetitions), "rows",
+                 call->json);
     return 0;
   });
   std::vector<std::string> presets = step_presets();
@@ -123,15 +133,15 @@ struct Decode : Bench {
 };
 
 int decode(Decode& call) {
-  prepare(call);
+  Kernels& kernels = prepare(call);
   if (call.bench.model.empty() != call.bench.input.empty())
     throw UsageError("--model and --input go together: a trained model, and text for it");
   if (call.bench.sentences < 1) throw UsageError("--sentences: expected at least 1, got ", call.bench.sentences);
   call.bench.repetitions = call.repetitions;
-  call.bench.precision = parse_precision(call.precision, cpu_kernels());
-  nlohmann::ordered_json facts = setting(call.bench.precision);
+  call.bench.precision = parse_precision(call.precision, kernels);
+  nlohmann::ordered_json facts = setting(kernels, call.bench.precision);
   facts["beam_size"] = call.bench.beam_size;
-  facts.update(to_json(run_decode_bench(call.bench)));
+  facts.update(to_json(run_decode_bench(kernels, call.bench)));
   print_facts(facts, call.json);
   return 0;
 }

@@ -35,7 +35,7 @@ int info(const Checkpoint& call) {
                                      {"ranks", state.ranks},
                                      {"deterministic", state.deterministic},
                                      {"moving_average", state.has_average},
-                                     {"cpu_kernels", state.cpu_kernels},
+                                     {"kernels", state.kernels},
                                      {"best", best},
                                      {"version", state.version}};
   print_facts(facts, call.json);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/op_cases.h"
+#include "tools/device_choice.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -13,6 +14,7 @@ namespace {
 
 struct Gradcheck {
   std::string op = "all";
+  DeviceChoice device;
   bool json = false;
 };
 
@@ -36,7 +38,7 @@ void print_line(const OpCheck& check) {
 }
 
 int gradcheck(const Gradcheck& call) {
-  const auto checks = run_gradcheck(call.op, cpu_kernels());
+  const auto checks = run_gradcheck(call.op, call.device.kernels());
   size_t failed = 0;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const auto& check : checks) {
@@ -62,6 +64,7 @@ void add_gradcheck_command(Program& program) {
   OptionTable& table = program.command("gradcheck", "compare the ops' gradients with finite differences in f64",
                                        [call] { return gradcheck(*call); });
   table.add("--op", call->op, "NAME", "an op (rope), a row of its table (rope/half-split), or all");
+  call->device.add_row(table);
   table.add_flag("--json", call->json, "print one JSON object");
 }
 

@@ -6,6 +6,7 @@
 
 #include "models/decode/translate.h"
 #include "tools/cpu_threads.h"
+#include "tools/device_choice.h"
 #include "tools/lines.h"
 #include "tools/program.h"
 #include "tools/trained_model.h"
@@ -24,6 +25,7 @@ struct Translate {
   int maxi_batch = 100;
   int max_length = 1000;
   bool crop = false, allow_unk = false, quiet = false;
+  DeviceChoice device;
   CpuThreads threads;
 };
 
@@ -31,11 +33,12 @@ class Translator {
  public:
   explicit Translator(const Translate& call)
       : call_(call),
-        trained_(load_trained_model(call.model, call.checkpoint, call.vocabulary)),
+        kernels_(call.device.kernels()),
+        trained_(load_trained_model(call.model, call.checkpoint, call.vocabulary, kernels_.device())),
         input_(call.input),
         output_(call.output),
         decode_(call.decode) {
-    decode_.precision = parse_precision(call.precision, cpu_kernels());
+    decode_.precision = parse_precision(call.precision, kernels_);
     set_vocabulary(decode_, *trained_.vocabulary, call.allow_unk);
   }
 
@@ -55,7 +58,7 @@ class Translator {
     while (sources.size() < window && input_.next(line)) sources.push_back(encode(line));
     std::vector<std::vector<int32_t>> filled;
     std::copy_if(sources.begin(), sources.end(), std::back_inserter(filled), [](const auto& s) { return !s.empty(); });
-    const auto results = translate(*trained_.model, cpu_kernels(), filled, decode_, call_.batches);
+    const auto results = translate(*trained_.model, kernels_, filled, decode_, call_.batches);
     auto result = results.begin();
     for (size_t i = 0; i < sources.size(); ++i)
       write(first + i, sources[i].empty() ? std::vector<Hypothesis>(1) : *result++);
@@ -86,6 +89,7 @@ class Translator {
   }
 
   const Translate& call_;
+  Kernels& kernels_;
   TrainedModel trained_;
   InputLines input_;
   OutputLines output_;
@@ -144,6 +148,7 @@ void add_translate_command(Program& program) {
   table.group("Work");
   table.add("--mini-batch,--batch-size", call->batches.sentences, "SENTENCES", "translated together, at most");
   table.add("--mini-batch-words,--max-tokens", call->batches.tokens, "TOKENS", "the same in source tokens");
+  call->device.add_row(table);
   table.add_choice("--precision", call->precision, precision_names(), "of activations and products");
   table.add("--maxi-batch", call->maxi_batch, "BATCHES",
             "read ahead and sorted by length; 1 answers line by line soonest");

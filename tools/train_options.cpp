@@ -136,9 +136,11 @@ void add_run_rows(OptionTable& table, TrainOptions& o) {
   table.add("--model,-m,--save-dir", o.model, "DIRECTORY", "the run directory; training resumes what it holds");
   table.add("--keep-last,--keep-interval-updates", o.keep_last, "CHECKPOINTS", "kept beside the best one; 0: all");
   table.add_flag("--overwrite", o.overwrite, "start anew where the directory holds a run");
+  table.add("--device", o.device, "DEVICE",
+            "cpu; cuda: for each rank the GPU of its number on the machine; or cuda:N for one rank");
   table.add_choice("--precision", o.precision, precision_names(),
                    "of activations and products; weights, statistics, losses and the optimizer stay fp32; auto: bf16 "
-                   "where the CPU has it");
+                   "where the device has it");
   table.add("--cpu-threads,--threads", o.threads, "THREADS",
             "of a rank; 0: the cores of the machine shared by its ranks");
   table.add("--bucket-mb,--bucket-cap-mb", o.bucket_mb, "MB", "gradient sent in one message while backward goes on");

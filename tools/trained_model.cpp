@@ -30,7 +30,7 @@ Path vocabulary_of(const Path& run) {
 
 }  // namespace
 
-TrainedModel load_trained_model(const Path& model, const std::string& which, const Path& vocabulary) {
+TrainedModel load_trained_model(const Path& model, const std::string& which, const Path& vocabulary, Device device) {
   const Path run = find_run(model);
   const EncoderDecoderConfig config = read_config(run);
   const Path vocabulary_file = vocabulary.empty() ? vocabulary_of(run) : vocabulary;
@@ -39,7 +39,7 @@ TrainedModel load_trained_model(const Path& model, const std::string& which, con
           " does not fit the model: expected ", config.vocab_size, " pieces as in ", config_path(run).string(),
           ", got ", trained.vocabulary->size());
   trained.model = std::make_unique<EncoderDecoder>(config);
-  trained.model->parameters().allocate(0);  // the initial values are overwritten
+  trained.model->parameters().allocate(0, DType::f32, device);  // the initial values are overwritten
   load_model_weights(model, trained.model->parameters(), which);
   return trained;
 }

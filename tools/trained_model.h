@@ -17,6 +17,6 @@ struct TrainedModel {
 
 // model: a run directory, a checkpoint in it, or its model.safetensors; `which` chooses within a run
 // (train/model_file.h). vocabulary: a file other than the run's own copy, or empty. Throws when it does not fit.
-TrainedModel load_trained_model(const Path& model, const std::string& which, const Path& vocabulary);
+TrainedModel load_trained_model(const Path& model, const std::string& which, const Path& vocabulary, Device device);
 
 }  // namespace gyre

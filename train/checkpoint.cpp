@@ -46,7 +46,7 @@ ordered_json to_json(const TrainState& s) {
           {"shards", s.shards},
           {"ranks", s.ranks},
           {"deterministic", s.deterministic},
-          {"cpu_kernels", s.cpu_kernels},
+          {"kernels", s.kernels},
           {"options", s.options}};
 }
 
@@ -71,8 +71,12 @@ TrainState from_json(const ordered_json& j) {
   s.shards = j.at("shards");
   s.ranks = j.at("ranks");
   s.deterministic = j.at("deterministic");
-  s.cpu_kernels = j.at("cpu_kernels");
+  s.kernels = j.contains("kernels") ? j.at("kernels") : j.at("cpu_kernels");  // as it was called before there were GPUs
   s.options = j.at("options");
+  if (auto renamed = s.options.extract("CPU kernels")) {
+    renamed.key() = "kernels";
+    s.options.insert(std::move(renamed));
+  }
   return s;
 }
 
@@ -92,7 +96,8 @@ void require_finite(const Parameters& parameters) {
     return std::all_of(values.begin(), values.end(), [](auto x) { return std::isfinite(x); });
   };
   for (const Parameter& p : parameters) {
-    const bool ok = p.value.dtype() == DType::f64 ? finite(p.value.span<double>()) : finite(p.value.span<float>());
+    const Tensor value = p.value.to_cpu();
+    const bool ok = value.dtype() == DType::f64 ? finite(value.span<double>()) : finite(value.span<float>());
     require(ok, "[checkpoint] ", p.name, " holds NaN or infinite weights; nothing was saved");
   }
 }

@@ -31,7 +31,7 @@ struct TrainState {
   int shards = 1;
   int ranks = 1;
   bool deterministic = false;
-  std::string cpu_kernels;                 // the instruction set that was chosen: bits hang on it
+  std::string kernels;                     // the instruction set or the GPU: bits hang on it
   double seconds = 0;                      // trained so far, over all jobs
   int stalled_validations = 0;             // without a better first metric: early stopping
   std::map<std::string, BestMetric> best;  // by metric name

@@ -42,6 +42,7 @@ void MpiCommunicator::look_at_node() {
   MPI_Comm node = MPI_COMM_NULL;
   GYRE_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node));
   GYRE_MPI(MPI_Comm_size(node, &node_ranks_));
+  GYRE_MPI(MPI_Comm_rank(node, &local_rank_));
   const std::vector<int> own = allowed_cpus();
   std::vector<int> users(CPU_SETSIZE);
   for (int cpu : own) users[size_t(cpu)] = 1;

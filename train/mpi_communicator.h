@@ -20,6 +20,7 @@ class MpiCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   int node_ranks() const override { return node_ranks_; }
+  int local_rank() const override { return local_rank_; }
   int cores() const override { return cores_; }
   std::string name() const override;
   void barrier() override;
@@ -39,7 +40,7 @@ class MpiCommunicator final : public Communicator {
   void look_at_node();
   void check(int code, const char* expression) const;
 
-  int rank_ = 0, size_ = 1, node_ranks_ = 1, cores_ = 1;
+  int rank_ = 0, size_ = 1, node_ranks_ = 1, local_rank_ = 0, cores_ = 1;
   std::vector<MPI_Request> pending_;
   std::vector<int> completed_;  // scratch of MPI_Testsome
 };

@@ -33,21 +33,20 @@ void require_enough_shards(int shards, const Communicator& ranks) {
           shards);
 }
 
-TrainState fresh_state(const TrainOptions& options, const Communicator& ranks, int shards) {
+TrainState fresh_state(const TrainOptions& options, const Communicator& ranks, const Kernels& kernels, int shards) {
   TrainState state;
   state.seed = options.seed;
   state.shards = shards;
   state.ranks = ranks.size();
   state.deterministic = options.deterministic;
-  state.cpu_kernels = cpu_kernels().name();
+  state.kernels = kernels.name();
   return state;
 }
 
-void introduce(const TrainOptions& options, const Communicator& ranks, const EncoderDecoder& model, const NmtData& data,
-               int shards) {
-  const bool bf16 = parse_precision(options.precision, cpu_kernels()) == Precision::bf16;
-  spdlog::info("gyre {} : {} : {} threads a rank : {} kernels : {}", kVersion, ranks.name(), threads(),
-               cpu_kernels().name(), bf16 ? "bf16" : "fp32");
+void introduce(const TrainOptions& options, const Communicator& ranks, const Kernels& kernels,
+               const EncoderDecoder& model, const NmtData& data, int shards) {
+  spdlog::info("gyre {} : {} : {} threads a rank : {} kernels on {} : {}", kVersion, ranks.name(), threads(),
+               kernels.name(), kernels.device().text(), precision_name(parse_precision(options.precision, kernels)));
   spdlog::info("model: {:.2f} M parameters, {} pieces", double(model.parameters().elements()) / 1e6,
                model.config().vocab_size);
   spdlog::info("data: {} pairs, {} + {} tokens, {} updates an epoch", data.sentences(), data.tokens(0), data.tokens(1),
@@ -58,11 +57,11 @@ void introduce(const TrainOptions& options, const Communicator& ranks, const Enc
 }
 
 std::optional<Validator> make_validator(const TrainOptions& options, const Vocabulary& vocabulary,
-                                        EncoderDecoder& model, Communicator& ranks) {
+                                        EncoderDecoder& model, Kernels& kernels, Communicator& ranks) {
   const bool wanted = !options.valid_sets.empty() && !options.valid_metrics.empty();
   if (!wanted || options.validate_every.amount == 0) return std::nullopt;
   return std::optional<Validator>(std::in_place, read_validation_set(options, vocabulary, model.longest()), vocabulary,
-                                  model, cpu_kernels(), ranks, options);
+                                  model, kernels, ranks, options);
 }
 
 // Rank 0's lock on the run directory; all ranks may look into it afterwards.
@@ -81,6 +80,8 @@ int train_nmt(const TrainOptions& options, EncoderDecoderConfig config, Communic
   options.validate();
   const int shards = number_of_shards(options, ranks);
   require_enough_shards(shards, ranks);
+  Kernels& kernels = kernels_on(parse_device(options.device, ranks.local_rank()));
+  const Precision precision = parse_precision(options.precision, kernels);
   set_threads(options.threads > 0 ? options.threads : ranks.cores());
   const std::optional<RunDirectory> owned_run = open_run(options, ranks);
   const RunDirectory* run = owned_run ? &*owned_run : nullptr;
@@ -89,25 +90,25 @@ int train_nmt(const TrainOptions& options, EncoderDecoderConfig config, Communic
   config.vocab_size = vocabulary->size();
   NmtData data(options, *vocabulary, shards);
   EncoderDecoder model(config);
-  model.parameters().allocate(options.seed);
-  Optimizer optimizer(model.parameters(), cpu_kernels(), options.optimizer);
-  introduce(options, ranks, model, data, shards);
+  model.parameters().allocate(options.seed, DType::f32, kernels.device());
+  Optimizer optimizer(model.parameters(), kernels, options.optimizer);
+  introduce(options, ranks, kernels, model, data, shards);
 
-  TrainState state = fresh_state(options, ranks, shards);
+  TrainState state = fresh_state(options, ranks, kernels, shards);
   state.options = run_options(options, state, *vocabulary, data.checksum());
   if (resume(run, ranks, model, optimizer, state)) {
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);
   }
   if (run != nullptr) write_run_files(*run, options, config, *vocabulary);
-  TrainStep step(model, optimizer, cpu_kernels(), ranks,
+  TrainStep step(model, optimizer, kernels, ranks,
                  {.seed = options.seed,
                   .shards = shards,
                   .deterministic = options.deterministic,
                   .label_smoothing = options.label_smoothing,
                   .bucket_mb = options.bucket_mb,
-                  .precision = parse_precision(options.precision, cpu_kernels())});
-  std::optional<Validator> validator = make_validator(options, *vocabulary, model, ranks);
+                  .precision = precision});
+  std::optional<Validator> validator = make_validator(options, *vocabulary, model, kernels, ranks);
   Reporter reporter(run, options, state, data.batches());
   Trainer trainer({options, run, ranks, data, model, optimizer, step, validator ? &*validator : nullptr, reporter},
                   std::move(state));

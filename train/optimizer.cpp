@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <utility>
 
 #include "core/error.h"
@@ -27,8 +26,8 @@ Optimizer::Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOp
     : parameters_(parameters), kernels_(kernels), options_(options), ranges_(trainable_ranges()) {
   const Tensor values = parameters.values();
   require(values.defined(), "[optimizer] the parameters must be allocated first");
-  m_ = Tensor::zeros(values.shape(), values.dtype());
-  v_ = Tensor::zeros(values.shape(), values.dtype());
+  m_ = Tensor::zeros(values.shape(), values.dtype(), values.device());
+  v_ = m_.clone();
   if (options.ema > 0) average_ = values.clone();
 }
 
@@ -99,9 +98,9 @@ std::vector<Optimizer::Range> Optimizer::trainable_ranges() const {
 
 void AverageScope::swap() {
   if (!optimizer_.has_average()) return;
-  const Tensor values = optimizer_.parameters_.values();
-  auto* a = static_cast<std::byte*>(values.raw());
-  std::swap_ranges(a, a + values.bytes(), static_cast<std::byte*>(optimizer_.average_.raw()));
+  const Tensor values = optimizer_.parameters_.values(), before = values.clone();
+  values.copy_from(optimizer_.average_);
+  optimizer_.average_.copy_from(before);
 }
 
 }  // namespace gyre

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/kernels.h"
 
 namespace gyre {
 
@@ -167,6 +168,7 @@ void TrainOptions::validate() const {
   expect_fraction("--label-smoothing", label_smoothing);
   expect_at_least(1, "--optimizer-delay", accumulation);
   expect_at_least(0, "--shards", shards);
+  parse_device(device, 0);  // throws where it is none
   expect_at_least(0, "--cpu-threads", threads);
   expect(std::isfinite(bucket_mb) && bucket_mb > 0, "--bucket-mb", "a positive number", bucket_mb);
   validate_periods(*this);

@@ -80,8 +80,9 @@ struct TrainOptions {
   Path model;              // the run directory
   int keep_last = 5;       // checkpoints kept beside best; 0: all
   bool overwrite = false;  // start anew in a directory that holds a run
-  // parallel
-  int threads = 0;  // a rank; 0: cores / ranks of the node
+  // device and parallelism
+  std::string device = "cpu";  // cpu, cuda (of a rank: the GPU of its number among the machine's ranks) or cuda:N
+  int threads = 0;             // a rank; 0: cores / ranks of the node
   double bucket_mb = 4;
   bool quiet = false;
   std::optional<uint64_t> stop_after_time_minutes;

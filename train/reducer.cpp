@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "train/range_sum.h"
 #include "train/shard_tree.h"
 
 namespace gyre {
@@ -14,7 +15,11 @@ namespace {
 class BucketReducer final : public GradientReducer, private TapeObserver {
  public:
   BucketReducer(Communicator& ranks, Parameters& parameters, double bucket_mb)
-      : ranks_(ranks), parameters_(parameters), bucket_of_(parameters.count()), ready_(parameters.count()) {
+      : ranks_(ranks),
+        parameters_(parameters),
+        sum_(make_range_sum(ranks, parameters.gradients().device())),
+        bucket_of_(parameters.count()),
+        ready_(parameters.count()) {
     const auto smallest = int64_t(bucket_mb * (1 << 20) / sizeof(float));
     int64_t end = parameters.gradients().size();
     for (size_t i = parameters.count(); i-- > 0;) {
@@ -34,7 +39,7 @@ class BucketReducer final : public GradientReducer, private TapeObserver {
   void finish() override {
     if (next_ < buckets_.size()) name_unused();
     while (next_ < buckets_.size()) launch_next();
-    ranks_.finish_all_reduces();
+    sum_->finish();
     restart();
   }
 
@@ -53,11 +58,11 @@ class BucketReducer final : public GradientReducer, private TapeObserver {
   }
 
   // MPI moves messages only while one of its functions runs.
-  void after_backward(const Tape&, int) override { ranks_.progress(); }
+  void after_backward(const Tape&, int) override { sum_->progress(); }
 
   void launch_next() {
     const Bucket& b = buckets_[next_++];
-    ranks_.start_all_reduce(parameters_.gradients().span<float>().subspan(size_t(b.begin), size_t(b.end - b.begin)));
+    sum_->start(parameters_.gradients().slice(b.begin, b.end));
   }
 
   void restart() {
@@ -81,6 +86,7 @@ class BucketReducer final : public GradientReducer, private TapeObserver {
 
   Communicator& ranks_;
   Parameters& parameters_;
+  std::unique_ptr<RangeSum> sum_;
   std::vector<Bucket> buckets_;
   std::vector<size_t> bucket_of_;  // by parameter
   std::vector<bool> ready_;        // by parameter

@@ -22,9 +22,9 @@ class GradientReducer {
   virtual void finish() = 0;
 };
 
-// Fast mode. Buckets are ranges of the arena in reverse order of registration, at least `bucket_mb` MiB each but the
-// last. A bucket leaves as soon as all its parameters are final on this rank, always in the same order, while backward
-// goes on.
+// Fast mode; collective. Buckets are ranges of the arena in reverse order of registration, at least `bucket_mb` MiB
+// each but the last. A bucket leaves as soon as all its parameters are final on this rank, always in the same order,
+// while backward goes on.
 std::unique_ptr<GradientReducer> make_bucket_reducer(Communicator& ranks, Parameters& parameters, double bucket_mb);
 
 // Deterministic mode: train/shard_tree.h.

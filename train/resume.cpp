@@ -93,7 +93,7 @@ RunOptions run_options(const TrainOptions& o, const TrainState& state, const Voc
                      {"lr-warmup", std::to_string(o.optimizer.warmup)},
                      {"label-smoothing", concat(o.label_smoothing)},
                      {"precision", o.precision},
-                     {"CPU kernels", state.cpu_kernels}};
+                     {"kernels", state.kernels}};
   // In deterministic mode the tree over the shards is part of the arithmetic, and ranks are not.
   options[o.deterministic ? "=shards" : "shards"] = std::to_string(state.shards);
   return options;
@@ -124,7 +124,7 @@ bool resume(const RunDirectory* run, Communicator& ranks, EncoderDecoder& model,
   saved.ranks = state.ranks;
   saved.shards = state.shards;
   saved.deterministic = state.deterministic;
-  saved.cpu_kernels = state.cpu_kernels;
+  saved.kernels = state.kernels;
   saved.options = state.options;
   state = std::move(saved);
   return true;
@@ -138,7 +138,7 @@ void write_run_files(const RunDirectory& run, const TrainOptions& options, const
 }
 
 void require_same_weights(Communicator& ranks, const Parameters& parameters) {
-  const Tensor values = parameters.values();
+  const Tensor values = parameters.values().to_cpu();
   const int64_t own = crc32c(values.raw(), values.bytes());
   int64_t first = own;
   ranks.broadcast(std::span<int64_t>(&first, 1), 0);

@@ -73,9 +73,16 @@ void ShardTree::finish() {
   require(next_ == own_.end, "[shards] finish: expected ", own_.count(), " shards, got ", next_ - own_.begin);
   combine(0, shards_);
   if (ranks_.rank() == 0 && part(0).raw() != accumulator_.raw()) accumulator_.copy_from(part(0));
-  ranks_.broadcast(accumulator_.span<float>(), 0);
+  if (ranks_.size() > 1) share_sum();
   parts_.clear();
   next_ = own_.begin;
+}
+
+// MPI sees the CPU's memory only.
+void ShardTree::share_sum() {
+  const Tensor sum = accumulator_.to_cpu();
+  ranks_.broadcast(sum.span<float>(), 0);
+  if (accumulator_.device() != Device{}) accumulator_.copy_from(sum);
 }
 
 // Adds up node [begin, end) where more than one rank has a part in it. Every rank walks the same tree.
@@ -92,9 +99,9 @@ void ShardTree::combine(int begin, int end) {
       receive_and_add(part(begin), right);
     }
   } else if (ranks_.rank() == right) {
-    const std::span<float> sum = part(middle).span<float>();
-    for (size_t at = 0; at < sum.size(); at += kPiece) {
-      ranks_.send(sum.subspan(at, std::min(size_t(kPiece), sum.size() - at)), left);
+    const Tensor& sum = part(middle);
+    for (int64_t at = 0; at < sum.size(); at += kPiece) {
+      ranks_.send(sum.slice(at, std::min(at + kPiece, sum.size())).to_cpu().span<float>(), left);
     }
   }
 }
@@ -105,7 +112,7 @@ void ShardTree::receive_and_add(const Tensor& into, int from) {
     const int64_t end = std::min(at + kPiece, into.size());
     const Tensor left = into.slice(at, end), right = received_.slice(0, end - at);
     ranks_.receive(right.span<float>(), from);
-    kernels_.add(left, left, right);
+    kernels_.add(left, left, right.to(left.device()));
   }
 }
 

@@ -45,6 +45,7 @@ class ShardTree {
   const Tensor& part(int begin) const;
   void combine(int begin, int end);
   void receive_and_add(const Tensor& into, int from);
+  void share_sum();
 
   Communicator& ranks_;
   Kernels& kernels_;

@@ -77,6 +77,7 @@ TEST_CASE("a wrong call throws an error that names it and the rank") {
 
 TEST_CASE("all ranks of one machine share its cores") {
   CHECK(ranks().node_ranks() == ranks().size());
+  CHECK(ranks().local_rank() == ranks().rank());
   CHECK(ranks().cores() >= 1);
   int64_t cores = ranks().cores();
   ranks().all_reduce(std::span<int64_t>(&cores, 1));

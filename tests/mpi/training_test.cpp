@@ -5,6 +5,7 @@
 #include <array>
 #include <sstream>
 
+#include "core/cuda.h"
 #include "tests/mpi/ranks.h"
 #include "tests/train/tiny_nmt.h"
 #include "train/nmt.h"
@@ -119,6 +120,30 @@ TEST_CASE("validation gives the same numbers on any number of ranks") {
   REQUIRE(many.size() == 4);
   for (const auto& [name, best] : many) CHECK(best.value == one.at(name).value);
   CHECK(many.at("cross-entropy").value > 0);
+}
+
+// By NCCL where every rank has a GPU of its own, else by way of the CPU.
+TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones have its bits") {
+  if (cuda_devices() == 0) {
+    MESSAGE("skipped: no GPU");
+    return;
+  }
+  const SharedDirectory directory;
+  const auto on_gpus = [&](TrainOptions options) {
+    options.device = "cuda:" + std::to_string(ranks().local_rank() % cuda_devices());
+    return options;
+  };
+  train_nmt(on_gpus(directory.options("fast", "12u")), tiny_config(0), ranks());
+  train_nmt(on_gpus(deterministic(directory.options("many", "12u"), 4)), tiny_config(), ranks());
+  train_alone(directory.options("one", "12u"), tiny_config(0));
+  train_alone(on_gpus(deterministic(directory.options("tree", "12u"), 4)), tiny_config());
+  CHECK(last_bits(directory / "many") == last_bits(directory / "tree"));
+  std::istringstream fast(loss_curve(directory / "fast")), one(loss_curve(directory / "one"));
+  double update = 0, a = 0, b = 0;
+  for (int i = 0; i < 12; ++i) {
+    REQUIRE((fast >> update >> a && one >> update >> b));
+    CHECK(a == doctest::Approx(b).epsilon(1e-3));
+  }
 }
 
 }  // namespace

@@ -21,7 +21,12 @@ rejects 2 "--after: .*got '3x'" small_train --model bad --after 3x
 printf 'seed = 1\nlern-rate = 1\n' > wrong.toml
 rejects 2 '^gyre: wrong.toml:2: unknown option lern-rate; did you mean learn-rate\?$' small_train --model bad --config wrong.toml
 rejects 2 'none.toml: no such configuration file' small_train --model bad --config none.toml
-rejects 2 '--precision: expected one of fp32, bf16, auto' "$GYRE" bench step --precision bf8
+rejects 2 '--precision: expected one of fp32, tf32, bf16, auto' "$GYRE" bench step --precision bf8
+rejects 2 '--precision. tf32 needs a GPU' "$GYRE" bench step --precision tf32
+rejects 2 "--device. expected cpu, cuda or cuda:N, got 'gpu'" "$GYRE" bench gemm --device gpu
+rejects 2 "--device. expected cpu, cuda or cuda:N, got 'cuda:x'" small_train --model bad --after 1u --device cuda:x
+rejects 2 'cuda' "$GYRE" gradcheck --device cuda:999
+rejects 2 'cuda' small_train --model bad --after 1u --device cuda:999
 rejects 2 '--preset: expected one of .*did you mean nmt-base' "$GYRE" bench step --preset nmt-bas
 rejects 2 '--text would have no effect: --preset is mlm-small' "$GYRE" bench step --preset mlm-small --text train
 rejects 2 '--model and --input go together' "$GYRE" bench decode --model run

@@ -91,7 +91,7 @@ TEST_CASE("train state: every field survives") {
   small.state.shards = 4;
   small.state.ranks = 2;
   small.state.deterministic = true;
-  small.state.cpu_kernels = "cpu_v3";
+  small.state.kernels = "cpu_v3";
   small.state.seconds = 0.1 + 0.2;
   small.state.stalled_validations = 3;
   small.state.best = {{"bleu", {27.5, 5}}, {"perplexity", {std::numeric_limits<double>::infinity(), 7}}};
@@ -108,7 +108,7 @@ TEST_CASE("train state: every field survives") {
   CHECK(s.shards == 4);
   CHECK(s.ranks == 2);
   CHECK(s.deterministic);
-  CHECK(s.cpu_kernels == "cpu_v3");
+  CHECK(s.kernels == "cpu_v3");
   CHECK(s.seconds == 0.1 + 0.2);
   CHECK(s.stalled_validations == 3);
   CHECK(s.best.at("bleu").value == 27.5);

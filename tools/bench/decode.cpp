@@ -2,15 +2,14 @@
 
 #include <memory>
 
-#include "core/machine_limits.h"
 #include "core/random.h"
 #include "models/decode/translate.h"
+#include "tools/bench/device.h"
 #include "tools/bench/figures.h"
 #include "tools/bench/text_lengths.h"
 #include "tools/lines.h"
 #include "tools/trained_model.h"
 #include "train/decoding.h"
-#include "train/stopwatch.h"
 
 namespace gyre {
 namespace {
@@ -22,22 +21,22 @@ struct Workload {
   DecodeOptions options;
 };
 
-std::shared_ptr<const EncoderDecoder> random_model(int32_t eos) {
+std::shared_ptr<const EncoderDecoder> random_model(int32_t eos, Device device) {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
   config.vocab_size = 10000;
   config.norm = NormPlacement::pre;
   auto model = std::make_shared<EncoderDecoder>(config);
-  model->parameters().allocate(1);
+  model->parameters().allocate(1, DType::f32, device);
   // The EOS scores 0, of 10,000 random scores about the middle.
   model->parameters().find("embed_tokens.weight")->value.slice(eos, eos + 1).zero();
   return model;
 }
 
-Workload random_workload(const DecodeBench& bench) {
+Workload random_workload(const DecodeBench& bench, Device device) {
   Workload work;
   work.options.max_length_extra = 0;
   work.options.max_length_factor = 1;
-  work.model = random_model(work.options.eos);
+  work.model = random_model(work.options.eos, device);
   std::vector<PairLengths> lengths = read_lengths(bench.text);
   lengths.resize(std::min(lengths.size(), size_t(bench.sentences)));
   RandomStream random(1, 0);
@@ -50,8 +49,8 @@ Workload random_workload(const DecodeBench& bench) {
   return work;
 }
 
-Workload trained_workload(const DecodeBench& bench) {
-  TrainedModel trained = load_trained_model(bench.model, "", {});
+Workload trained_workload(const DecodeBench& bench, Device device) {
+  TrainedModel trained = load_trained_model(bench.model, "", {}, device);
   Workload work;
   set_vocabulary(work.options, *trained.vocabulary);
   for (const std::string& line : read_lines(bench.input)) {
@@ -69,10 +68,11 @@ Workload trained_workload(const DecodeBench& bench) {
 
 }  // namespace
 
-DecodeReport run_decode_bench(const DecodeBench& bench) {
-  const double limit = measure_products(bench.precision, threads());
+DecodeReport run_decode_bench(Kernels& kernels, const DecodeBench& bench) {
+  const Device device = kernels.device();
+  const ProductLimit limit(device, bench.precision);
   reset_peak_rss();
-  Workload work = bench.model.empty() ? random_workload(bench) : trained_workload(bench);
+  Workload work = bench.model.empty() ? random_workload(bench, device) : trained_workload(bench, device);
   work.options.beam_size = bench.beam_size;
   work.options.precision = bench.precision;
   DecodeReport report{.workload = work.text, .sentences = work.sources.size()};
@@ -80,15 +80,16 @@ DecodeReport run_decode_bench(const DecodeBench& bench) {
   double flops = 0;
   for (int i = 0; i <= bench.repetitions; ++i) {
     flops = report.output_tokens = 0;
-    const Stopwatch watch;
-    const auto results = translate(*work.model, cpu_kernels(), work.sources, work.options, {}, {}, &flops);
-    if (i > 0) seconds.push_back(watch.seconds());  // the first warms up
+    DeviceWatch watch(device);
+    const auto results = translate(*work.model, kernels, work.sources, work.options, {}, {}, &flops);
+    if (i > 0) seconds.push_back(watch.lap());  // the first warms up
     for (const auto& hypotheses : results) report.output_tokens += double(hypotheses.front().ids.size() + 1);
   }
   report.seconds = median(seconds);
   report.flops = flops / report.seconds;
   report.peak_rss_mb = peak_rss_mb();
-  report.limit_flops = std::max(limit, measure_products(bench.precision, threads()));
+  report.peak_gpu_mb = peak_gpu_mb(device);
+  report.limit_flops = limit.value();
   return report;
 }
 
@@ -98,7 +99,7 @@ nlohmann::ordered_json to_json(const DecodeReport& report) {
                                {"sentences_per_second", rounded(double(report.sentences) / report.seconds)},
                                {"tokens_per_second", rounded(report.output_tokens / report.seconds)}};
   add_rate(facts, report.flops, report.limit_flops);
-  facts["peak_rss_mb"] = rounded(report.peak_rss_mb);
+  add_memory(facts, report.peak_rss_mb, report.peak_gpu_mb);
   return facts;
 }
 

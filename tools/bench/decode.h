@@ -25,11 +25,11 @@ struct DecodeReport {
   double seconds = 0;        // the median
   double flops = 0;          // a second: encoder, decoder and output of every hypothesis at every step
   double limit_flops = 0;
-  double peak_rss_mb = 0;
+  double peak_rss_mb = 0, peak_gpu_mb = 0;
 };
 
 // Random weights never choose EOS: every translation has as many tokens as its source.
-DecodeReport run_decode_bench(const DecodeBench& bench);
+DecodeReport run_decode_bench(Kernels& kernels, const DecodeBench& bench);
 nlohmann::ordered_json to_json(const DecodeReport& report);
 
 }  // namespace gyre

@@ -42,4 +42,10 @@ inline double peak_rss_mb() {
   return double(usage.ru_maxrss) / 1024;
 }
 
+// Of the process, and of the tensors on a GPU where there is one.
+inline void add_memory(nlohmann::ordered_json& facts, double rss_mb, double gpu_mb) {
+  facts["peak_rss_mb"] = rounded(rss_mb);
+  if (gpu_mb > 0) facts["peak_gpu_mb"] = rounded(gpu_mb);
+}
+
 }  // namespace gyre

@@ -4,10 +4,9 @@
 #include <functional>
 
 #include "autograd/gradcheck.h"
-#include "core/machine_limits.h"
+#include "tools/bench/device.h"
 #include "tools/bench/figures.h"
 #include "tools/bench/preset_shapes.h"
-#include "train/stopwatch.h"
 
 namespace gyre {
 namespace {
@@ -25,45 +24,48 @@ std::vector<Layer> layers_of(const PresetShape& s) {
           {"output", s.loss_rows, s.dim, s.vocabulary}};
 }
 
-double median_seconds(int repetitions, const std::function<void()>& run) {
+double median_seconds(Device device, int repetitions, const std::function<void()>& run) {
   run();
+  const int row = runs_in_a_row(device);
   std::vector<double> seconds;
+  DeviceWatch watch(device);
   for (int i = 0; i < repetitions; ++i) {
-    const Stopwatch watch;
-    run();
-    seconds.push_back(watch.seconds());
+    for (int j = 0; j < row; ++j) run();
+    seconds.push_back(watch.lap() / row);
   }
   return median(seconds);
 }
 
-GemmRow measure(const std::string& preset, const Layer& layer, Precision precision, int repetitions) {
+GemmRow measure(Kernels& kernels, const std::string& preset, const Layer& layer, Precision precision, int repetitions) {
   const auto [name, n, d, o] = layer;
   const DType data = precision == Precision::bf16 ? DType::bf16 : DType::f32;
-  const auto random = [](const Shape& shape, DType dtype) { return normal_tensor(shape, DType::f32, 1, 0).to(dtype); };
+  const Device device = kernels.device();
+  const auto random = [device](const Shape& shape, DType dtype) {
+    return normal_tensor(shape, DType::f32, 1, 0).to(dtype).to(device);
+  };
   const Tensor x = random({n, d}, data), y = random({n, o}, data), w = random({o, d}, DType::f32);
-  const Tensor dx = x.like(), dw = Tensor::zeros(w.shape());
-  Kernels& kernels = cpu_kernels();
+  const Tensor dx = x.like(), dw = Tensor::zeros(w.shape(), w.dtype(), device);
   GemmRow row{preset, name, concat(n, " x ", d, " x ", o), 2.0 * double(n) * double(d) * double(o), 0, 0, 0};
-  row.forward_seconds = median_seconds(repetitions, [&] { kernels.linear(y, x, w, {}); });
-  row.dinput_seconds = median_seconds(repetitions, [&] { kernels.linear_backward(dx, {}, {}, y, x, w); });
-  row.dweight_seconds = median_seconds(repetitions, [&] { kernels.linear_backward({}, dw, {}, y, x, w); });
+  row.forward_seconds = median_seconds(device, repetitions, [&] { kernels.linear(y, x, w, {}); });
+  row.dinput_seconds = median_seconds(device, repetitions, [&] { kernels.linear_backward(dx, {}, {}, y, x, w); });
+  row.dweight_seconds = median_seconds(device, repetitions, [&] { kernels.linear_backward({}, dw, {}, y, x, w); });
   return row;
 }
 
 }  // namespace
 
-GemmReport run_gemm_bench(const std::string& preset, Precision precision, int repetitions) {
+GemmReport run_gemm_bench(Kernels& kernels, const std::string& preset, Precision precision, int repetitions) {
   GemmReport report;
-  const double limit = measure_products(precision, threads());
+  const ProductLimit limit(kernels.device(), precision);
   double flops = 0, seconds = 0;
   for (const PresetShape& shape : preset_shapes(preset))
     for (const Layer& layer : layers_of(shape)) {
-      const GemmRow& row = report.rows.emplace_back(measure(shape.preset, layer, precision, repetitions));
+      const GemmRow& row = report.rows.emplace_back(measure(kernels, shape.preset, layer, precision, repetitions));
       flops += 3 * row.flops;
       seconds += row.forward_seconds + row.dinput_seconds + row.dweight_seconds;
     }
   report.flops = flops / seconds;
-  report.limit_flops = std::max(limit, measure_products(precision, threads()));
+  report.limit_flops = limit.value();
   return report;
 }
 

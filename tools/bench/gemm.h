@@ -23,7 +23,7 @@ struct GemmReport {
 };
 
 // preset: or "all". repetitions: of each product.
-GemmReport run_gemm_bench(const std::string& preset, Precision precision, int repetitions);
+GemmReport run_gemm_bench(Kernels& kernels, const std::string& preset, Precision precision, int repetitions);
 nlohmann::ordered_json to_json(const GemmReport& report);
 nlohmann::ordered_json rows_json(const GemmReport& report);
 void print_rows(const GemmReport& report);

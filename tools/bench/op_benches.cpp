@@ -46,7 +46,7 @@ class Rows {
         [](Tape&, const Vars& v) { return linear(v[0], v[1], v[2]); });
   }
   void add_pass(const std::string& name, size_t buffers, double numbers,
-                std::function<void(const std::vector<Tensor>&)> pass) {
+                std::function<void(Kernels&, const std::vector<Tensor>&)> pass) {
     OpBench& row = add(name, concat(s_.parameters), std::vector<OpBench::Input>(buffers, {{s_.parameters}, true}), {});
     row.parameters = numbers * double(s_.parameters);
     row.pass = std::move(pass);
@@ -128,13 +128,14 @@ void Rows::add_lookups() {
 }
 
 void Rows::add_optimizer() {
-  add_pass("adam", 4, 4 + 4, [](const std::vector<Tensor>& b) {
-    cpu_kernels().adam(b[0], b[1], b[2], b[3],
-                       {.learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .bias1 = 1, .bias2 = 1});
+  add_pass("adam", 4, 4 + 4, [](Kernels& kernels, const std::vector<Tensor>& b) {
+    kernels.adam(b[0], b[1], b[2], b[3],
+                 {.learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .bias1 = 1, .bias2 = 1});
   });
-  add_pass("sum_of_squares", 1, 1, [](const std::vector<Tensor>& b) { cpu_kernels().sum_of_squares(b[0]); });
+  add_pass("sum_of_squares", 1, 1,
+           [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.sum_of_squares(b[0]); });
   add_pass("moving_average", 2, 2 + 1,
-           [](const std::vector<Tensor>& b) { cpu_kernels().moving_average(b[0], b[1], 0.999); });
+           [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.moving_average(b[0], b[1], 0.999); });
 }
 
 }  // namespace

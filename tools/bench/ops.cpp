@@ -1,11 +1,11 @@
 #include "tools/bench/ops.h"
 
 #include <cstdio>
+#include <deque>
 
 #include "autograd/gradcheck.h"
-#include "core/machine_limits.h"
+#include "tools/bench/device.h"
 #include "tools/bench/figures.h"
-#include "train/stopwatch.h"
 
 namespace gyre {
 namespace {
@@ -15,13 +15,14 @@ constexpr double kForwardAndBackward = 3;  // times the FLOPs of forward
 // The inputs, with random values (a pass of the optimizer gets positive ones).
 class Inputs {
  public:
-  Inputs(const OpBench& bench, DType data) {
+  Inputs(const OpBench& bench, DType data, Device device) {
     for (size_t i = 0; i < bench.inputs.size(); ++i)
       store_.add(std::to_string(i), bench.inputs[i].shape, bench.pass ? Init::constant(0.1) : Init::normal(0.1));
-    store_.allocate(1);
+    store_.allocate(1, DType::f32, device);
     for (size_t i = 0; i < bench.inputs.size(); ++i) {
       parameter_.push_back(bench.inputs[i].parameter);
-      tensors_.push_back(parameter_.back() ? store_[i].value : store_[i].value.to(data));
+      const Tensor& value = store_[i].value;
+      tensors_.push_back(parameter_.back() ? value : value.to_cpu().to(data).to(device));
     }
   }
 
@@ -39,26 +40,31 @@ class Inputs {
   std::vector<bool> parameter_;
 };
 
-OpRow measure_op(const OpBench& bench, Precision precision, int repetitions) {
+OpRow measure_op(Kernels& kernels, const OpBench& bench, Precision precision, int repetitions) {
+  const Device device = kernels.device();
+  const int row = runs_in_a_row(device);
   const DType data = precision == Precision::bf16 ? DType::bf16 : DType::f32;
-  Inputs inputs(bench, data);
+  Inputs inputs(bench, data, device);
   Tensor cotangent;
   std::vector<double> forward, backward;
   double flops = 0;
   for (int i = 0; i <= repetitions; ++i) {
-    Tape tape(
-        cpu_kernels(),
-        {.record = true, .training = true, .seed = uint64_t(i), .precision = precision, .unit_cotangent = bench.loss});
-    const std::vector<Var> vars = inputs.on(tape);
-    Stopwatch watch;
-    const Var output = bench.run(tape, vars);
-    const double forward_seconds = watch.lap();
+    const Tape::Options options{
+        .record = true, .training = true, .seed = uint64_t(i), .precision = precision, .unit_cotangent = bench.loss};
+    std::deque<Tape> tapes;
+    std::vector<std::vector<Var>> vars;
+    for (int j = 0; j < row; ++j) vars.push_back(inputs.on(tapes.emplace_back(kernels, options)));
+    std::vector<Var> outputs;
+    DeviceWatch watch(device);
+    for (int j = 0; j < row; ++j) outputs.push_back(bench.run(tapes[size_t(j)], vars[size_t(j)]));
+    const double forward_seconds = watch.lap() / row;
+    const Tensor& output = outputs[0].value();
     if (!cotangent && !bench.loss)
-      cotangent = normal_tensor(output.shape(), DType::f32, 1, 0).to(output.value().dtype());
+      cotangent = normal_tensor(output.shape(), DType::f32, 1, 0).to(output.dtype()).to(device);
     watch.lap();
-    tape.backward(output, cotangent);
-    const double backward_seconds = watch.lap();
-    flops = tape.flops();
+    for (int j = 0; j < row; ++j) tapes[size_t(j)].backward(outputs[size_t(j)], cotangent);
+    const double backward_seconds = watch.lap() / row;
+    flops = tapes[0].flops();
     if (i == 0) continue;  // warm-up
     forward.push_back(forward_seconds);
     backward.push_back(backward_seconds);
@@ -74,14 +80,16 @@ OpRow measure_op(const OpBench& bench, Precision precision, int repetitions) {
       product};
 }
 
-OpRow measure_pass(const OpBench& bench, int repetitions) {
-  const Inputs inputs(bench, DType::f32);
+OpRow measure_pass(Kernels& kernels, const OpBench& bench, int repetitions) {
+  const Device device = kernels.device();
+  const int row = runs_in_a_row(device);
+  const Inputs inputs(bench, DType::f32, device);
   std::vector<double> seconds;
-  bench.pass(inputs.tensors());
+  bench.pass(kernels, inputs.tensors());
+  DeviceWatch watch(device);
   for (int i = 0; i < repetitions; ++i) {
-    const Stopwatch watch;
-    bench.pass(inputs.tensors());
-    seconds.push_back(watch.seconds());
+    for (int j = 0; j < row; ++j) bench.pass(kernels, inputs.tensors());
+    seconds.push_back(watch.lap() / row);
   }
   return {bench.preset, bench.op, bench.shape, median(seconds), 0, bench.parameters * sizeof(float), false};
 }
@@ -105,17 +113,16 @@ double share(const OpReport& report, const OpRow& row) {
 
 }  // namespace
 
-OpReport run_op_bench(const std::string& preset, Precision precision, int repetitions) {
+OpReport run_op_bench(Kernels& kernels, const std::string& preset, Precision precision, int repetitions) {
   OpReport report;
-  const auto measure_limits = [&] {
-    report.limit_flops = std::max(report.limit_flops, measure_products(precision, threads()));
-    report.limit_bytes = std::max(report.limit_bytes, measure_memory_bandwidth(threads()));
-  };
-  measure_limits();
+  const ProductLimit limit(kernels.device(), precision);
+  const double bytes_at_start = bandwidth_limit(kernels.device());
   for (const PresetShape& shape : preset_shapes(preset))
     for (const OpBench& bench : op_benches(shape))
-      report.rows.push_back(bench.pass ? measure_pass(bench, repetitions) : measure_op(bench, precision, repetitions));
-  measure_limits();
+      report.rows.push_back(bench.pass ? measure_pass(kernels, bench, repetitions)
+                                       : measure_op(kernels, bench, precision, repetitions));
+  report.limit_flops = limit.value();
+  report.limit_bytes = std::max(bytes_at_start, bandwidth_limit(kernels.device()));
   return report;
 }
 

@@ -1,6 +1,6 @@
 // gyre bench ops: every fused op at the shapes of the presets, forward and backward through the tape, and the passes of
-// the optimizer. Ops that are products are measured against the machine's sgemm, the others against its memory: what
-// lies in the caches can be faster than that.
+// the optimizer. Ops that are products are measured against the machine's best products, the others against its memory:
+// what lies in the caches can be faster than that.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ struct OpBench {
   double data = 0, parameters = 0;
   bool loss = false;  // a scalar that backward starts from
   // In place of an op: a pass over flat buffers, all of the inputs' shape.
-  std::function<void(const std::vector<Tensor>& buffers)> pass{};
+  std::function<void(Kernels& kernels, const std::vector<Tensor>& buffers)> pass{};
 };
 std::vector<OpBench> op_benches(const PresetShape& shape);
 
@@ -46,7 +46,7 @@ struct OpReport {
 };
 
 // preset: or "all". repetitions: of each op.
-OpReport run_op_bench(const std::string& preset, Precision precision, int repetitions);
+OpReport run_op_bench(Kernels& kernels, const std::string& preset, Precision precision, int repetitions);
 nlohmann::ordered_json to_json(const OpReport& report);
 nlohmann::ordered_json rows_json(const OpReport& report);
 void print_rows(const OpReport& report);

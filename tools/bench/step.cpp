@@ -3,11 +3,10 @@
 #include <cstdio>
 #include <numeric>
 
-#include "core/machine_limits.h"
+#include "tools/bench/device.h"
 #include "tools/bench/figures.h"
 #include "tools/bench/step_workload.h"
 #include "train/optimizer.h"
-#include "train/stopwatch.h"
 
 namespace gyre {
 namespace {
@@ -22,13 +21,16 @@ struct StepCost {
 
 class StepRunner {
  public:
-  StepRunner(StepWorkload& work, Precision precision)
-      : work_(work), precision_(precision), optimizer_(work.parameters(), cpu_kernels(), work.optimizer()) {}
+  StepRunner(StepWorkload& work, Kernels& kernels, Precision precision)
+      : work_(work),
+        kernels_(kernels),
+        precision_(precision),
+        optimizer_(work.parameters(), kernels, work.optimizer()) {}
 
   void attach(Profile& profile) { profile_ = &profile; }
 
   StepCost run(uint64_t number) {
-    const Stopwatch watch;
+    DeviceWatch watch(kernels_.device());
     if (profile_) profile_->restart();
     const int64_t tokens = work_.draw(number);
     mark("make the batch");
@@ -36,12 +38,12 @@ class StepRunner {
     mark(Profile::kOther);  // freeing the tape
     optimizer_.update(double(targets));
     mark("optimizer");
-    return {watch.seconds(), kForwardAndBackward * flops, tokens};
+    return {watch.lap(), kForwardAndBackward * flops, tokens};
   }
 
  private:
   std::pair<double, int64_t> forward_and_backward(uint64_t number) {
-    Tape tape(cpu_kernels(),
+    Tape tape(kernels_,
               {.record = true, .training = true, .seed = number, .precision = precision_, .unit_cotangent = true});
     if (profile_) tape.add_observer(*profile_);
     const LossResult result = work_.loss(tape);
@@ -54,6 +56,7 @@ class StepRunner {
   }
 
   StepWorkload& work_;
+  Kernels& kernels_;
   Precision precision_;
   Profile* profile_ = nullptr;
   Optimizer optimizer_;
@@ -73,14 +76,18 @@ double rate(const Profile::Row& row) { return row.seconds() > 0 ? kForwardAndBac
 
 }  // namespace
 
-StepReport run_step_bench(const StepBench& bench) {
-  const double limit = measure_products(bench.precision, threads());
+StepReport run_step_bench(Kernels& kernels, const StepBench& bench) {
+  const Device device = kernels.device();
+  const ProductLimit limit(device, bench.precision);
   reset_peak_rss();
-  const std::unique_ptr<StepWorkload> work = make_step_workload(bench.preset, bench.text);
-  StepRunner runner(*work, bench.precision);
+  const std::unique_ptr<StepWorkload> work = make_step_workload(bench.preset, bench.text, device);
+  StepRunner runner(*work, kernels, bench.precision);
   for (int i = 0; i < kWarmUp; ++i) runner.run(uint64_t(i));
 
-  Profile profile;
+  Profile profile([device, watch = Stopwatch()] {
+    wait_for(device);
+    return watch.seconds();
+  });
   if (bench.profile) runner.attach(profile);
   std::vector<double> seconds;
   StepCost total{};
@@ -99,10 +106,11 @@ StepReport run_step_bench(const StepBench& bench) {
   report.tokens_per_second = double(total.tokens) / divisor;
   report.flops = total.flops / divisor;
   report.peak_rss_mb = peak_rss_mb();
+  report.peak_gpu_mb = peak_gpu_mb(device);
   report.parameters = work->parameters().elements();
   report.batches = work->batches();
   if (bench.profile) report.profile = per_step(profile.rows(), bench.steps);
-  report.limit_flops = std::max(limit, measure_products(bench.precision, threads()));
+  report.limit_flops = limit.value();
   return report;
 }
 
@@ -112,7 +120,7 @@ nlohmann::ordered_json to_json(const StepReport& report) {
                                {"tokens_per_second", rounded(report.tokens_per_second)},
                                {"step_ms", rounded(1e3 * report.step_seconds)}};
   add_rate(facts, report.flops, report.limit_flops);
-  facts["peak_rss_mb"] = rounded(report.peak_rss_mb);
+  add_memory(facts, report.peak_rss_mb, report.peak_gpu_mb);
   return facts;
 }
 

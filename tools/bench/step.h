@@ -7,6 +7,7 @@
 
 #include "autograd/profile.h"
 #include "core/file.h"
+#include "core/kernels.h"
 
 namespace gyre {
 
@@ -23,16 +24,17 @@ struct StepReport {
   double step_seconds = 0;  // the median
   double flops = 0;         // a second
   double limit_flops = 0;
-  double peak_rss_mb = 0;
+  double peak_rss_mb = 0, peak_gpu_mb = 0;
   int64_t parameters = 0;
   std::string batches;
   double mean_seconds = 0;              // what the profile adds up to
   std::vector<Profile::Row> profile{};  // of one step, when it was asked for
 };
 
-// Two steps warm up; the limit is measured before and after. Throughput is that of the median step, or of all steps
-// together where batches differ in size. FLOPs are the model's own: backward counts twice forward.
-StepReport run_step_bench(const StepBench& bench);
+// Two steps warm up. A step ends when a GPU is done with it, and with a profile so does every op. Throughput is that of
+// the median step, or of all steps together where batches differ in size. FLOPs are the model's own: backward counts
+// twice forward.
+StepReport run_step_bench(Kernels& kernels, const StepBench& bench);
 
 nlohmann::ordered_json to_json(const StepReport& report);
 // Where the time of a step goes, a row per op; share is of the step.

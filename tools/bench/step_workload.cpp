@@ -30,10 +30,10 @@ OptimizerOptions constant_rate(const std::string& kind, double beta2) {
 class Translation final : public StepWorkload {
  public:
   Translation(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer, std::vector<TokenBatch> batches,
-              std::string text)
+              std::string text, Device device)
       : model_(config), batches_(std::move(batches)), text_(std::move(text)) {
     optimizer_ = optimizer;
-    model_.parameters().allocate(kSeed);
+    model_.parameters().allocate(kSeed, DType::f32, device);
   }
 
   Parameters& parameters() override { return model_.parameters(); }
@@ -66,10 +66,10 @@ class Translation final : public StepWorkload {
 
 class MaskedLanguage final : public StepWorkload {
  public:
-  explicit MaskedLanguage(const EncoderOnlyConfig& config) : model_(config) {
+  MaskedLanguage(const EncoderOnlyConfig& config, Device device) : model_(config) {
     optimizer_ = constant_rate("adamw", 0.999);
     optimizer_.weight_decay = 0.01;
-    model_.parameters().allocate(kSeed);
+    model_.parameters().allocate(kSeed, DType::f32, device);
   }
 
   Parameters& parameters() override { return model_.parameters(); }
@@ -100,21 +100,21 @@ class MaskedLanguage final : public StepWorkload {
   MaskedInput batch_;
 };
 
-std::unique_ptr<StepWorkload> mlm_small(const Path&) {
+std::unique_ptr<StepWorkload> mlm_small(const Path&, Device device) {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
   config.vocab_size = 8192;
-  return std::make_unique<MaskedLanguage>(config);
+  return std::make_unique<MaskedLanguage>(config, device);
 }
 
-std::unique_ptr<StepWorkload> nmt_base(const Path&) {
+std::unique_ptr<StepWorkload> nmt_base(const Path&, Device device) {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-base");
   config.vocab_size = 32768;
   const TokenBatch pairs(16, {32, 32});
   return std::make_unique<Translation>(config, constant_rate("adam", 0.98), std::vector<TokenBatch>(1, pairs),
-                                       "16 pairs of 32 + 32 random tokens");
+                                       "16 pairs of 32 + 32 random tokens", device);
 }
 
-std::unique_ptr<StepWorkload> multi30k_tiny(const Path& text) {
+std::unique_ptr<StepWorkload> multi30k_tiny(const Path& text, Device device) {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
   config.vocab_size = 10000;
   config.norm = NormPlacement::pre;
@@ -124,12 +124,12 @@ std::unique_ptr<StepWorkload> multi30k_tiny(const Path& text) {
   optimizer.warmup = 1000;
   optimizer.ema = 0.999;
   return std::make_unique<Translation>(config, optimizer, token_batches(read_lengths(text)),
-                                       "random tokens, " + describe_text(text));
+                                       "random tokens, " + describe_text(text), device);
 }
 
 constexpr struct {
   const char* name;
-  std::unique_ptr<StepWorkload> (*make)(const Path& text);
+  std::unique_ptr<StepWorkload> (*make)(const Path& text, Device device);
 } kPresets[] = {{"mlm-small", mlm_small}, {"nmt-base", nmt_base}, {"multi30k-tiny", multi30k_tiny}};
 
 }  // namespace
@@ -140,9 +140,9 @@ std::vector<std::string> step_presets() {
   return names;
 }
 
-std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const Path& text) {
+std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const Path& text, Device device) {
   for (const auto& known : kPresets)
-    if (preset == known.name) return known.make(text);
+    if (preset == known.name) return known.make(text, device);
   throw Error("[bench] there is no preset ", preset);
 }
 

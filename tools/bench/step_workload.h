@@ -35,7 +35,7 @@ class StepWorkload {
 
 std::vector<std::string> step_presets();
 
-// One of step_presets(), with its parameters allocated. text: PREFIX of the lengths of multi30k-tiny.
-std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const Path& text);
+// One of step_presets(), with its parameters allocated on the device. text: PREFIX of the lengths of multi30k-tiny.
+std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const Path& text, Device device);
 
 }  // namespace gyre

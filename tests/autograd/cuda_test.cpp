@@ -1,0 +1,84 @@
+// Every row of the op table on a GPU against the CPU, on new random inputs each time: GYRE_SEED=<seed> repeats a run.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "core/random.h"
+#include "tests/autograd/op_run.h"
+#include "tests/gpu.h"
+
+using namespace gyre;
+
+namespace {
+
+uint64_t new_seed() {
+  const char* given = std::getenv("GYRE_SEED");
+  return given ? std::stoull(given) : std::random_device()();
+}
+
+// Other numbers of the same size.
+OpCase with_new_inputs(OpCase row, uint64_t seed) {
+  for (NamedTensor& input : row.inputs) {
+    input.value = input.value.clone();
+    const uint64_t stream = mix(hash_name(row.name), hash_name(input.name));
+    double* x = input.value.data<double>();
+    for (int64_t i = 0; i < input.value.size(); ++i) x[i] *= 1 + 0.5 * random_normal(seed, stream, uint64_t(i));
+  }
+  return row;
+}
+
+void check_alike(const OpRun& actual, const OpRun& expected, double tolerance) {
+  CHECK_LE(relative_error(actual.output, expected.output), tolerance);
+  const double floor = 0.1 * largest_magnitude(expected.gradients);
+  for (size_t i = 0; i < expected.gradients.size(); ++i) {
+    CAPTURE(i);
+    CHECK_LE(relative_error(actual.gradients[i], expected.gradients[i], floor), tolerance);
+  }
+}
+
+void check_same_bits(const OpRun& a, const OpRun& b) {
+  CHECK(same_bits(a.output, b.output));
+  for (size_t i = 0; i < a.gradients.size(); ++i) CHECK(same_bits(a.gradients[i], b.gradients[i]));
+}
+
+void check_rows(Kernels& gpu, DType dtype, double tolerance) {
+  const bool on_cpu = dtype != DType::bf16 || cpu_kernels().has_bf16();
+  const uint64_t seed = new_seed();
+  CAPTURE(seed);
+  for (const OpCase& fixed : op_cases()) {
+    if (dtype == DType::bf16 && fixed.name == "linear/by-itself") continue;  // data and parameter at once
+    CAPTURE(fixed.name);
+    const OpCase row = with_new_inputs(fixed, seed);
+    const OpRun actual = run_op(gpu, row, dtype);
+    check_alike(actual, on_cpu ? run_op(cpu_kernels(), row, dtype) : run_reference(row, dtype), tolerance);
+    check_same_bits(run_op(gpu, row, dtype), actual);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every op on a GPU agrees with the CPU, with the same bits run after run") {
+  Kernels* gpu = test_gpu();
+  if (!gpu) return;
+  check_rows(*gpu, DType::f64, 1e-11);
+  check_rows(*gpu, DType::f32, 5e-5);
+  check_rows(*gpu, DType::bf16, 2e-2);
+}
+
+TEST_CASE("parameters start with the same bits on every device, and gradients are checked there") {
+  Kernels* gpu = test_gpu();
+  if (!gpu) return;
+  Parameters here, there;
+  for (Parameters* p : {&here, &there}) {
+    p->add("w", {7, 5}, Init::normal(1));
+    p->add("b", {5}, Init::constant(0.5));
+  }
+  here.allocate(3);
+  there.allocate(3, DType::f32, gpu->device());
+  CHECK(there.values().device() == gpu->device());
+  CHECK(same_bits(there.values().to_cpu(), here.values()));
+  CHECK(same_bits(there[0].value.to_cpu(), here[0].value));
+  for (const OpCheck& check : run_gradcheck("layer_norm", *gpu)) CHECK(check.passed);
+}

@@ -1,0 +1,33 @@
+#include "tools/bench/device.h"
+
+#include <algorithm>
+
+#include "core/cuda.h"
+#include "core/machine_limits.h"
+
+namespace gyre {
+
+void wait_for(Device device) {
+  if (device != Device{}) cuda_synchronize(device.index);
+}
+
+ProductLimit::ProductLimit(Device device, Precision precision) : device_(device), precision_(precision) {
+  if (device == Device{}) at_start_ = measure();
+}
+
+double ProductLimit::value() const { return std::max(at_start_, measure()); }
+
+double ProductLimit::measure() const {
+  return device_ == Device{} ? measure_products(precision_, threads())
+                             : measure_cuda_products(device_.index, precision_);
+}
+
+double bandwidth_limit(Device device) {
+  return device == Device{} ? measure_memory_bandwidth(threads()) : measure_cuda_bandwidth(device.index);
+}
+
+double peak_gpu_mb(Device device) {
+  return device == Device{} ? 0 : double(cuda_memory_stats(device.index).peak_bytes) / (1 << 20);
+}
+
+}  // namespace gyre

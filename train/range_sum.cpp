@@ -1,0 +1,93 @@
+#include "train/range_sum.h"
+
+#include <spdlog/spdlog.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/cuda.h"
+
+namespace gyre {
+namespace {
+
+class NoSum final : public RangeSum {
+ public:
+  void start(const Tensor&) override {}
+  void finish() override {}
+};
+
+class HostSum final : public RangeSum {
+ public:
+  explicit HostSum(Communicator& ranks) : ranks_(ranks) {}
+  void start(const Tensor& values) override { ranks_.start_all_reduce(values.span<float>()); }
+  void progress() override { ranks_.progress(); }
+  void finish() override { ranks_.finish_all_reduces(); }
+
+ private:
+  Communicator& ranks_;
+};
+
+// GPUs that NCCL cannot join: a copy on the CPU is summed, and sent back.
+class StagedSum final : public RangeSum {
+ public:
+  explicit StagedSum(Communicator& ranks) : ranks_(ranks) {}
+  void start(const Tensor& values) override {
+    pending_.emplace_back(values, values.to_cpu());
+    ranks_.start_all_reduce(pending_.back().second.span<float>());
+  }
+  void progress() override { ranks_.progress(); }
+  void finish() override {
+    ranks_.finish_all_reduces();
+    for (const auto& [values, copy] : pending_) values.copy_from(copy);
+    pending_.clear();
+  }
+
+ private:
+  Communicator& ranks_;
+  std::vector<std::pair<Tensor, Tensor>> pending_;  // on the GPU, on the CPU
+};
+
+class NcclSum final : public RangeSum {
+ public:
+  explicit NcclSum(std::unique_ptr<GpuAllReduce> gpus) : gpus_(std::move(gpus)) {}
+  void start(const Tensor& values) override { gpus_->start(values); }
+  void finish() override { gpus_->finish(); }
+
+ private:
+  std::unique_ptr<GpuAllReduce> gpus_;
+};
+
+// Why NCCL cannot join the ranks' GPUs, in rank 0's words; empty where it can.
+std::string obstacle(Communicator& ranks, int gpu) {
+  const std::vector<std::string> gpus = ranks.gather(cuda_uuid(gpu), 0), problems = ranks.gather(nccl_problem(), 0);
+  for (const std::string& problem : problems) {
+    if (!problem.empty()) return problem;
+  }
+  return std::set(gpus.begin(), gpus.end()).size() < gpus.size() ? "ranks share a GPU" : "";
+}
+
+std::unique_ptr<RangeSum> sum_of_gpus(Communicator& ranks, int gpu) {
+  const std::string reason = obstacle(ranks, gpu);
+  int64_t joined = reason.empty();
+  ranks.broadcast(std::span<int64_t>(&joined, 1), 0);
+  if (!joined) {
+    if (ranks.rank() == 0) spdlog::warn("gradients go from GPU to GPU by way of the CPU, which is slow: {}", reason);
+    return std::make_unique<StagedSum>(ranks);
+  }
+  NcclId id{};
+  if (ranks.rank() == 0) id = make_nccl_id();
+  ranks.broadcast(std::span<std::byte>(id), 0);
+  return std::make_unique<NcclSum>(make_gpu_all_reduce(gpu, id, ranks.rank(), ranks.size()));
+}
+
+}  // namespace
+
+std::unique_ptr<RangeSum> make_range_sum(Communicator& ranks, Device device) {
+  if (ranks.size() == 1) return std::make_unique<NoSum>();
+  if (device == Device{}) return std::make_unique<HostSum>(ranks);
+  return sum_of_gpus(ranks, device.index);
+}
+
+}  // namespace gyre
