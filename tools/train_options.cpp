@@ -137,7 +137,7 @@ void add_run_rows(OptionTable& table, TrainOptions& o) {
   table.add("--keep-last,--keep-interval-updates", o.keep_last, "CHECKPOINTS", "kept beside the best one; 0: all");
   table.add_flag("--overwrite", o.overwrite, "start anew where the directory holds a run");
   table.add("--device", o.device, "DEVICE",
-            "cpu; cuda: for each rank the GPU of its number on the machine; or cuda:N for one rank");
+            "cpu; cuda: each rank takes the GPU of its own number among the ranks of its machine; cuda:N");
   table.add_choice("--precision", o.precision, precision_names(),
                    "of activations and products; weights, statistics, losses and the optimizer stay fp32; auto: bf16 "
                    "where the device has it");

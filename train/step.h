@@ -24,7 +24,7 @@ struct LossSums {
 
 struct StepSeconds {
   double data = 0, compute = 0;
-  double communication = 0;  // not hidden behind backward
+  double communication = 0;  // not hidden behind backward; what GPUs do among themselves counts as compute
 };
 
 // Why a rank wants the run to end after the current update.

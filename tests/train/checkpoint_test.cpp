@@ -8,6 +8,7 @@
 #include <csignal>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "tests/core/file_size_limit.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/small_run.h"
+#include "train/manifest.h"
 
 using namespace gyre;
 
@@ -117,6 +119,24 @@ TEST_CASE("train state: every field survives") {
   CHECK(s.optimizer_step == 2);
   CHECK(!s.has_average);
   CHECK(!s.version.empty());
+}
+
+TEST_CASE("train state: checkpoints from before there were GPUs are read") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run", false);
+  SmallRun small;
+  small.state.kernels = "cpu_v3";
+  small.state.options = {{"kernels", "cpu_v3"}, {"=seed", "1"}};
+  const Path saved = save_checkpoint(run, small.parameters, small.optimizer, small.state);
+  nlohmann::ordered_json facts = read_manifest(saved);
+  facts["cpu_kernels"] = facts["kernels"];
+  facts["options"]["CPU kernels"] = facts["options"]["kernels"];
+  facts.erase("kernels");
+  facts["options"].erase("kernels");
+  write_manifest(saved, facts, {});
+  const TrainState s = read_train_state(saved);
+  CHECK(s.kernels == "cpu_v3");
+  CHECK(s.options == small.state.options);
 }
 
 TEST_CASE("resumable: none in an empty run, otherwise the newest") {

@@ -37,7 +37,7 @@ void check_curves(const Path& actual, const Path& expected, double tolerance) {
   int update = 0;
   double x = 0, y = 0;
   while (b >> update >> y) {
-    REQUIRE(a >> update >> x);
+    REQUIRE((a >> update >> x));
     CAPTURE(update);
     CHECK(x == doctest::Approx(y).epsilon(tolerance));
   }
