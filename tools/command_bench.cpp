@@ -95,7 +95,8 @@ void add_step(Program& program) {
   OptionTable& table =
       program.command("bench step", "training steps of a preset: tokens a second", [call] { return step(*call); });
   call->table = &table;
-  table.add_choice("--preset", call->bench.preset, step_presets(), "the model and its batches");
+  table.add_choice("--preset", call->bench.preset, step_presets(),
+                   "the model and its batches; those of 25k + 25k or 32k tokens are of a GPU's size");
   add_precision_row(table, call->precision);
   table.add("--text", call->bench.text, "PREFIX",
             "multi30k-tiny takes its lengths from PREFIX.en and PREFIX.de; absent: from the embedded corpus");
@@ -122,7 +123,7 @@ void add_shapes(Program& program, const std::string& word, const std::string& he
   });
   std::vector<std::string> presets = step_presets();
   presets.insert(presets.begin(), "all");
-  table.add_choice("--preset", call->preset, presets, "whose shapes");
+  table.add_choice("--preset", call->preset, presets, "whose shapes; all: those of a CPU's size");
   add_precision_row(table, call->precision);
   add_common_rows(table, *call, "runs of each, after one that warms up; the median counts");
 }

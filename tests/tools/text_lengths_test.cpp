@@ -53,3 +53,22 @@ TEST_CASE("token batches hold sorted pairs, each batch just full") {
 
   CHECK_THROWS_WITH_AS(token_batches({{3, 4}}), "[text] 1 pairs do not fill a batch of 4096 tokens", Error);
 }
+
+TEST_CASE("random batches have sides of 25 to 35 tokens, all alike in size") {
+  const std::vector<TokenBatch> batches = random_batches(4, 833);
+  REQUIRE(batches.size() == 4);
+  CHECK(batches[0] != batches[1]);
+  CHECK(batches == random_batches(4, 833));
+  for (const TokenBatch& batch : batches) {
+    REQUIRE(batch.size() == 833);
+    int64_t source = 0, target = 0;
+    for (const auto& pair : batch) {
+      CHECK(std::min(pair.source, pair.target) >= 25);
+      CHECK(std::max(pair.source, pair.target) <= 35);
+      source += pair.source;
+      target += pair.target;
+    }
+    CHECK(std::abs(source - 25000) < 250);
+    CHECK(std::abs(target - 25000) < 250);
+  }
+}

@@ -66,20 +66,23 @@ class Translation final : public StepWorkload {
 
 class MaskedLanguage final : public StepWorkload {
  public:
-  MaskedLanguage(const EncoderOnlyConfig& config, Device device) : model_(config) {
+  MaskedLanguage(const EncoderOnlyConfig& config, int32_t segments, int32_t length, Device device)
+      : model_(config), segments_(segments), length_(length) {
     optimizer_ = constant_rate("adamw", 0.999);
     optimizer_.weight_decay = 0.01;
     model_.parameters().allocate(kSeed, DType::f32, device);
   }
 
   Parameters& parameters() override { return model_.parameters(); }
-  std::string batches() const override { return "16 segments of 256 random tokens, 15 % of them masked"; }
+  std::string batches() const override {
+    return concat(segments_, " segments of ", length_, " random tokens, 15 % of them masked");
+  }
   bool varies() const override { return false; }
 
   int64_t draw(uint64_t step) override {
     RandomStream random(kSeed, step);
     std::vector<int32_t> ids, rows, targets;
-    for (int32_t row = 0; row < kSegments * kLength; ++row) {
+    for (int32_t row = 0; row < segments_ * length_; ++row) {
       ids.push_back(random_word(random, model_.config().vocab_size));
       if (random.uniform() >= 0.15) continue;
       rows.push_back(row);
@@ -87,23 +90,33 @@ class MaskedLanguage final : public StepWorkload {
       ids.back() = kMask;
     }
     const auto tensor = [](const std::vector<int32_t>& v) { return Tensor::from({int64_t(v.size())}, v); };
-    batch_ = {tensor(ids), Segments::from_lengths(std::vector<int32_t>(kSegments, kLength)), tensor(rows),
+    batch_ = {tensor(ids), Segments::from_lengths(std::vector<int32_t>(size_t(segments_), length_)), tensor(rows),
               tensor(targets)};
-    return kSegments * kLength;
+    return segments_ * length_;
   }
 
   LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
 
  private:
-  static constexpr int32_t kSegments = 16, kLength = 256;
   EncoderOnly model_;
+  int32_t segments_, length_;
   MaskedInput batch_;
 };
 
 std::unique_ptr<StepWorkload> mlm_small(const Path&, Device device) {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
   config.vocab_size = 8192;
-  return std::make_unique<MaskedLanguage>(config, device);
+  return std::make_unique<MaskedLanguage>(config, 16, 256, device);
+}
+
+std::unique_ptr<StepWorkload> mlm_base_32k(const Path&, Device device) {
+  EncoderOnlyConfig config;
+  config.layers = 12;
+  config.dim = 768;
+  config.ffn = 3072;
+  config.heads = 12;
+  config.vocab_size = 30522;
+  return std::make_unique<MaskedLanguage>(config, 64, 512, device);
 }
 
 std::unique_ptr<StepWorkload> nmt_base(const Path&, Device device) {
@@ -113,6 +126,16 @@ std::unique_ptr<StepWorkload> nmt_base(const Path&, Device device) {
   return std::make_unique<Translation>(config, constant_rate("adam", 0.98), std::vector<TokenBatch>(1, pairs),
                                        "16 pairs of 32 + 32 random tokens", device);
 }
+
+std::unique_ptr<StepWorkload> nmt_25k(const std::string& model, Device device) {
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset(model);
+  config.vocab_size = 32768;
+  return std::make_unique<Translation>(config, constant_rate("adam", 0.98), random_batches(4, 833),
+                                       "833 pairs of 25 to 35 random tokens a side", device);
+}
+
+std::unique_ptr<StepWorkload> nmt_base_25k(const Path&, Device device) { return nmt_25k("transformer-base", device); }
+std::unique_ptr<StepWorkload> nmt_big_25k(const Path&, Device device) { return nmt_25k("transformer-big", device); }
 
 std::unique_ptr<StepWorkload> multi30k_tiny(const Path& text, Device device) {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
@@ -130,7 +153,8 @@ std::unique_ptr<StepWorkload> multi30k_tiny(const Path& text, Device device) {
 constexpr struct {
   const char* name;
   std::unique_ptr<StepWorkload> (*make)(const Path& text, Device device);
-} kPresets[] = {{"mlm-small", mlm_small}, {"nmt-base", nmt_base}, {"multi30k-tiny", multi30k_tiny}};
+} kPresets[] = {{"mlm-small", mlm_small},       {"nmt-base", nmt_base},       {"multi30k-tiny", multi30k_tiny},
+                {"nmt-base-25k", nmt_base_25k}, {"nmt-big-25k", nmt_big_25k}, {"mlm-base-32k", mlm_base_32k}};
 
 }  // namespace
 

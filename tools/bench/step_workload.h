@@ -1,8 +1,17 @@
 // The training workloads of `gyre bench step`: a model, how it is trained, and batches of random tokens.
-//   mlm-small      encoder-only, d 256, 4 heads, ffn 1024, 4 layers, 8192 pieces; 16 segments of 256 tokens, 15 %
-//   masked nmt-base       transformer-base, post-norm, 32768 pieces; 16 pairs of 32 + 32 tokens multi30k-tiny  as
-//   tools/recipes/multi30k-tiny.toml, 10000 pieces; token batches of the lengths of a real text
-// All with RoPE. tools/bench/torch_step.py trains the same ones in PyTorch.
+//
+//   mlm-small      encoder-only, d 256, 4 heads, ffn 1024, 4 layers, 8192 pieces; 16 segments of 256 tokens
+//   nmt-base       transformer-base, post-norm, 32768 pieces; 16 pairs of 32 + 32 tokens
+//   multi30k-tiny  as tools/recipes/multi30k-tiny.toml, 10000 pieces; token batches of the lengths of a real text
+//
+// Batches that fill a GPU:
+//
+//   nmt-base-25k   nmt-base; 833 pairs of 25 to 35 tokens a side, 25,000 + 25,000 together
+//   nmt-big-25k    transformer-big, the same batches
+//   mlm-base-32k   BERT's base size, 30522 pieces; 64 segments of 512 tokens
+//
+// All with RoPE; 15 % of the tokens of a masked language model are masked. tools/bench/torch_models.py has the
+// same ones in PyTorch.
 #pragma once
 
 #include <cstdint>

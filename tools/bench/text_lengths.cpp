@@ -65,4 +65,12 @@ std::vector<TokenBatch> token_batches(std::vector<PairLengths> pairs) {
   return shuffled;
 }
 
+std::vector<TokenBatch> random_batches(size_t batches, size_t pairs) {
+  std::vector<TokenBatch> all(batches, TokenBatch(pairs));
+  const auto length = [](size_t batch, size_t side) { return int32_t(25 + mix(batch, side) % 11); };
+  for (size_t b = 0; b < batches; ++b)
+    for (size_t i = 0; i < pairs; ++i) all[b][i] = {length(b, 2 * i), length(b, 2 * i + 1)};
+  return all;
+}
+
 }  // namespace gyre

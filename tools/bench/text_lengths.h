@@ -26,4 +26,7 @@ std::string describe_text(const Path& prefix);
 // is left out when it is not full. Their order is that of mix(0, number). Throws when there is none.
 std::vector<TokenBatch> token_batches(std::vector<PairLengths> pairs);
 
+// Batches of pairs whose sides have 25 to 35 tokens, evenly: 25 + mix(batch, number of the side) % 11.
+std::vector<TokenBatch> random_batches(size_t batches, size_t pairs);
+
 }  // namespace gyre
