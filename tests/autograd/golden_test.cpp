@@ -8,13 +8,14 @@
 
 #include "autograd/ops.h"
 #include "tests/autograd/op_run.h"
+#include "tests/source_dir.h"
 
 using namespace gyre;
 using nlohmann::json;
 
 namespace {
 
-json golden_cases() { return json::parse(std::ifstream(GYRE_SOURCE_DIR "/tests/autograd/golden/ops.json")); }
+json golden_cases() { return json::parse(std::ifstream(source_dir() / "tests/autograd/golden/ops.json")); }
 
 Tensor read_tensor(const json& j, DType dtype) {
   return Tensor::from<double>(Shape(j["shape"].get<std::vector<int64_t>>()), j["data"].get<std::vector<double>>())

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;
@@ -85,7 +86,7 @@ TEST_CASE("safetensors: round trip of every dtype and rank") {
 }
 
 TEST_CASE("safetensors: reads what the Python package wrote") {
-  const SafetensorsFile file(Path(GYRE_SOURCE_DIR) / "tests/core/golden/reference.safetensors");
+  const SafetensorsFile file(source_dir() / "tests/core/golden/reference.safetensors");
   CHECK(file.metadata() == SafetensorsMetadata{{"format", "np"}, {"note", "größer"}});
   CHECK(file.entries().size() == 8);
   const auto floats = [&](const char* name) { return file.read(*file.find(name)).to_vector<float>(); };

@@ -7,6 +7,7 @@
 
 #include "core/file.h"
 #include "data/vocabulary.h"
+#include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 
 // What the call throws as gyre::Error, or "no error".
@@ -28,8 +29,6 @@ inline gyre::Path write_text(const TemporaryDirectory& directory, const std::str
 }
 
 // "../shared" beside the repository; the tests that need it skip when it is not there.
-inline gyre::Path shared_data() { return gyre::Path(GYRE_SOURCE_DIR).parent_path() / "shared" / "data"; }
+inline gyre::Path shared_data() { return source_dir().parent_path() / "shared" / "data"; }
 
-inline gyre::Path golden(const std::string& name) {
-  return gyre::Path(GYRE_SOURCE_DIR) / "tests" / "data" / "golden" / name;
-}
+inline gyre::Path golden(const std::string& name) { return source_dir() / "tests" / "data" / "golden" / name; }

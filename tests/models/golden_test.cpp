@@ -7,6 +7,7 @@
 #include "core/file.h"
 #include "models/encoder_only.h"
 #include "tests/models/tiny_model.h"
+#include "tests/source_dir.h"
 
 namespace gyre {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json read_golden(const std::string& name) {
-  return Json::parse(read_file(Path(GYRE_SOURCE_DIR) / "tests/models/golden" / name));
+  return Json::parse(read_file(source_dir() / "tests/models/golden" / name));
 }
 
 double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-7 : 2e-4; }

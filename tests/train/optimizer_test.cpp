@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "tests/source_dir.h"
 #include "train/schedule.h"
 
 using namespace gyre;
@@ -21,7 +22,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json golden() { return ordered_json::parse(read_file(Path(GYRE_SOURCE_DIR) / "tests/train/golden/adam.json")); }
+ordered_json golden() { return ordered_json::parse(read_file(source_dir() / "tests/train/golden/adam.json")); }
 
 // f(i) for every element of one tensor, f32 or f64.
 void fill(const Tensor& t, const std::function<double(int64_t)>& f) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;
@@ -14,7 +15,7 @@ using namespace gyre;
 namespace {
 
 std::string golden_hex() {
-  std::string hex = read_file(GYRE_SOURCE_DIR "/tests/train/log/golden/events.hex");
+  std::string hex = read_file(source_dir() / "tests/train/log/golden/events.hex");
   std::erase(hex, '\n');
   return hex;
 }

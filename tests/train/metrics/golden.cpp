@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "tests/source_dir.h"
 
 using gyre::Lines;
 using nlohmann::json;
@@ -22,7 +23,7 @@ Lines read_lines(const std::filesystem::path& path) {
 }  // namespace
 
 json read_golden_metrics() {
-  return json::parse(std::ifstream(GYRE_SOURCE_DIR "/tests/train/metrics/golden/metrics.json"));
+  return json::parse(std::ifstream(source_dir() / "tests/train/metrics/golden/metrics.json"));
 }
 
 ParallelText parallel_text(const json& golden, const json& expected) {
@@ -36,7 +37,7 @@ ParallelText parallel_text(const json& golden, const json& expected) {
 }
 
 std::vector<Wmt17System> read_wmt17() {
-  const std::filesystem::path folder = GYRE_SOURCE_DIR "/../shared/data/sacrebleu_tests";
+  const std::filesystem::path folder = source_dir() / "../shared/data/sacrebleu_tests";
   std::vector<Wmt17System> systems;
   if (!std::filesystem::exists(folder)) return systems;
   const Lines reference = read_lines(folder / "wmt17_en_de" / "reference.txt");
