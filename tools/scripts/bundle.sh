@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# Packs a built program with the libraries that it needs, for another x86-64 Linux without them: its glibc must not be older
+# than this machine's, and a CUDA build wants the driver and CUDA 13 (the toolkit, or PyTorch's wheels of it) there.
+#   tools/scripts/bundle.sh [--tests] [BUILD] [OUT.tar.gz|OUT.tar.zst]
+# --tests takes the test programs and their goldens along. By default build-cuda becomes gyre-bundle.tar.gz. Unpacked,
+# bin/gyre runs from any place, and tools/scripts/gpu_check.sh beside it finds it. One process; mpirun is not in it.
+set -euo pipefail
+tests=no
+if [ "${1:-}" = --tests ]; then
+  tests=yes
+  shift
+fi
+case ${1:-} in
+  -*) sed -n '4,6s/^# *//p' "$0" >&2; exit 2 ;;
+esac
+build=${1:-build-cuda}
+out=${2:-gyre-bundle.tar.gz}
+case $out in
+  *.tar.gz) compress='gzip -9' ;;
+  *.tar.zst) compress='zstd -19 -T0 -q' ;;
+  *) echo "bundle: expected an OUT that ends in .tar.gz or .tar.zst, got $out" >&2; exit 2 ;;
+esac
+[ -x "$build/gyre" ] || { echo "bundle: $build/gyre is missing: build it first ('make', 'make cuda')" >&2; exit 1; }
+
+source=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+name=$(basename "$out")
+root=$work/${name%.tar.*}
+mkdir -p "$root"/{bin,libexec,lib/openmpi,licenses}
+
+programs=("$build/gyre")
+if [ $tests = yes ]; then
+  for program in "$build"/tests/test_*; do
+    [ -f "$program" ] && [ -x "$program" ] && programs+=("$program")
+  done
+fi
+
+# The plug-ins of Open MPI that one machine needs: not those of fabrics, which ask for a dozen libraries more.
+plugins=()
+mpi=$(ldd "$build/gyre" | awk '$1 ~ /^libmpi\.so/ { print $3 }')
+folder=$(find -L "$(dirname "$(readlink -f "$mpi")")" -maxdepth 4 -name mca_btl_self.so -printf '%h\n' | head -n 1)
+for plugin in "${folder:-/none}"/mca_*.so; do
+  case $plugin in
+    *_ofi.so | *_ucx.so | *_psm.so | *_psm2.so | *_openib.so | *_flux.so | *_monitoring.so | *_treematch.so) ;;
+    *) [ -e "$plugin" ] && plugins+=("$plugin") ;;
+  esac
+done
+
+# Left to the machine: glibc's own libraries, which belong to its loader, the driver's and CUDA's.
+glibc='^(libc|libm|libdl|librt|libpthread|libresolv|libutil|libanl|libnss_.*)\.so'
+nvidia='^(libcuda|libcublas|libcudart|libnccl|libnvidia|libnvrtc|libnvJitLink)'
+
+libraries() { # libraries FILE...: name and path of all they load
+  ldd "$@" 2> /dev/null | awk -v glibc="$glibc" -v nvidia="$nvidia" \
+    '$2 == "=>" && $3 ~ /^\// && $1 !~ glibc && $1 !~ nvidia { print $1, $3 }' | sort -u
+}
+
+missing=$(ldd "${programs[@]}" | awk -v nvidia="$nvidia" '/not found/ && $1 !~ nvidia { print $1 }' | sort -u)
+[ -z "$missing" ] || { echo "bundle: this machine itself lacks ${missing//$'\n'/, }" >&2; exit 1; }
+while read -r library path; do
+  cp -L "$path" "$root/lib/$library"
+done < <(libraries "${programs[@]}" "${plugins[@]}")
+[ ${#plugins[@]} -eq 0 ] || cp -L "${plugins[@]}" "$root/lib/openmpi/"
+cp "${programs[@]}" "$root/libexec/"
+find "$root/lib" "$root/libexec" -type f -exec strip --strip-unneeded {} +
+if command -v patchelf > /dev/null; then
+  # shellcheck disable=SC2016
+  find "$root/libexec" -type f -exec patchelf --set-rpath '$ORIGIN/../lib' {} +
+fi
+
+# What the licences ask for.
+cp "$source/LICENSE" "$root/licenses/gyre"
+if command -v dpkg-query > /dev/null; then
+  libraries "${programs[@]}" "${plugins[@]}" | awk '{ print $2 }' | while read -r path; do
+    for place in "$path" "$(readlink -f "$path")" "/usr$path"; do
+      { dpkg-query -S "$place" 2> /dev/null || true; } | cut -d: -f1
+    done
+  done | sort -u | while read -r package; do
+    cp -L "/usr/share/doc/$package/copyright" "$root/licenses/$package" 2> /dev/null || true
+  done
+fi
+
+# What gpu_check.sh and the tests read.
+(
+  cd "$source"
+  find tools/scripts tools/recipes tools/bench \( -name '*.sh' -o -name '*.toml' -o -name '*.py' \) -print0
+  [ $tests = no ] || find tests \( -path '*/golden/*' -o -name '*.sh' \) -type f -print0
+) | tar -C "$source" -c --null -T - | tar -C "$root" -x
+
+cuda=$(ldd "$build/gyre" | awk '$1 ~ /^libcublasLt/ { print $1 }')
+cat > "$root/bin/gyre" << WRAPPER
+#!/bin/sh
+# Runs the program of its own name in libexec with the libraries beside it.
+root=\$(dirname "\$(dirname "\$(readlink -f "\$0")")")
+paths=\$root/lib
+cuda=$cuda # that a CUDA build needs from the machine
+if [ -n "\$cuda" ]; then
+  for folder in "\${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda*/lib64 \\
+    "\$(python3 -c 'import nvidia; print(nvidia.__path__[0])' 2> /dev/null)/cu13/lib"; do
+    if [ -e "\$folder/\$cuda" ]; then
+      paths=\$paths:\$folder
+      break
+    fi
+  done
+fi
+export LD_LIBRARY_PATH="\$paths\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
+export OPAL_PKGLIBDIR="\$root/lib/openmpi" GYRE_SOURCE_DIR="\$root"
+exec "\$root/libexec/\${0##*/}" "\$@"
+WRAPPER
+chmod +x "$root/bin/gyre"
+for program in "${programs[@]:1}"; do ln -s gyre "$root/bin/$(basename "$program")"; done
+
+tar -C "$work" --sort=name --owner=0 --group=0 -I "$compress" -cf "$work/archive" "$(basename "$root")"
+mkdir -p "$(dirname "$out")"
+mv "$work/archive" "$out"
+echo "$out: $(du -m "$out" | cut -f1) MiB, ${#programs[@]} programs"
