@@ -8,7 +8,7 @@ CONFIGURE = mkdir -p $(1) && { cmake -S . -B $(1) -DCMAKE_BUILD_TYPE=$(2) $(3) $
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
 .DEFAULT_GOAL := build/gyre
-.PHONY: build/gyre build-all help setup demo test check check-layers check-format tidy format asan ubsan tsan clean
+.PHONY: build/gyre build-all cuda gpu-check bundle help setup demo test check check-layers check-format tidy format asan ubsan tsan clean
 
 build/gyre: ## build the program (the default)
 	@$(call CONFIGURE,$(BUILD),Release)
@@ -17,6 +17,16 @@ build/gyre: ## build the program (the default)
 build-all: # the program and its tests
 	@$(call CONFIGURE,$(BUILD),Release)
 	@cmake --build $(BUILD) -j $(JOBS)
+
+cuda: ## build the program and its tests with the CUDA backend, in build-cuda
+	@export PATH="$$PATH:/usr/local/cuda/bin"; $(call CONFIGURE,build-cuda,Release,-DGYRE_CUDA=ON)
+	@cmake --build build-cuda -j $(JOBS)
+
+gpu-check: ## on a machine with a GPU: CUDA tests, a training, speed beside PyTorch; one report
+	@tools/scripts/gpu_check.sh
+
+bundle: cuda ## pack build-cuda with the libraries it needs, for a machine without them
+	@tools/scripts/bundle.sh --tests build-cuda gyre-bundle.tar.gz
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z\/-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,5 +78,5 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 tsan: ## the tests under ThreadSanitizer
 	$(call sanitize,tsan,thread)
 
-clean: ## remove what was built and the demo
-	rm -rf build build-* demo
+clean: ## remove what was built, the demo and the reports
+	rm -rf build build-* demo gpu-check gyre-bundle.tar.*

@@ -1,0 +1,295 @@
+#!/usr/bin/env bash
+# What only a machine with a GPU can tell, in one command and in minutes: the CUDA tests, gradients, a training to its
+# exact-match bar, the same bits twice, compute-sanitizer; then speed beside PyTorch and the measured limits.
+#   tools/scripts/gpu_check.sh [--minutes N] [--output DIR] [--device cuda:N] [--only REGEX]
+# The program is GYRE, with its tests in the folder TESTS; else the bundle that this script was unpacked with; else what
+# 'make cuda' builds. PYTHON (python3) may have torch. DIR (gpu-check) gets report.md, report.jsonl and log, written as it
+# goes; --only runs the sections whose names match. Status 1: there is no GPU, or a section about correctness failed.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+minutes=9 out=gpu-check device=cuda only=.
+while [ $# -gt 0 ]; do
+  case $1 in
+    --minutes) minutes=$2 ;;
+    --output) out=$2 ;;
+    --device) device=$2 ;;
+    --only) only=$2 ;;
+    *) sed -n '4s/^# *//p' "$0" >&2; exit 2 ;;
+  esac
+  shift 2
+done
+deadline=$((SECONDS + minutes * 60))
+bar=97 # per cent of the embedded corpus's held-out sentences, to the letter
+python=${PYTHON:-python3}
+
+die() { echo "gpu-check: $*" >&2; exit 1; }
+
+# --- the program ---
+
+machine_has_gpu() { nvidia-smi -L 2> /dev/null | grep -q '^GPU' || compgen -G '/dev/nvidia[0-9]*' > /dev/null || [ -e /dev/dxg ]; }
+
+gyre=${GYRE:-} tests=${TESTS:-}
+if [ -z "$gyre" ] && [ -x "$root/libexec/gyre" ]; then
+  gyre=$root/bin/gyre tests=${tests:-$root/bin}
+elif [ -z "$gyre" ]; then
+  if machine_has_gpu; then
+    timeout $((minutes * 60)) make --no-print-directory -C "$root" cuda >&2 ||
+      die "could not build: install what is missing, or unpack a bundle ('make bundle' elsewhere), or set GYRE and TESTS"
+  fi
+  gyre=$root/build-cuda/gyre tests=${tests:-$root/build-cuda/tests}
+  [ -x "$gyre" ] || die "no GPU: nvidia-smi lists none, and there is no /dev/nvidia*"
+fi
+build_info=$("$gyre" --build-info) || die "$gyre does not run"
+cuda=$(sed -n 's/^CUDA: //p' <<< "$build_info")
+timeout 60 "$gyre" gradcheck --op add --device "$device" > /dev/null 2>&1 || [ $? -eq 1 ] || die "no GPU that gyre can use: CUDA $cuda"
+
+# --- sections and their report ---
+
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+rm -f "$out"/{report.md,report.jsonl,log}
+work=$(mktemp -d)
+mkdir "$work/sections"
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+json_string() { printf '"%s"' "$(sed 's/\\/\\\\/g; s/"/\\"/g' <<< "$1" | tr '\n\t' '  ' | sed 's/ *$//')"; }
+
+field() { # field NAME < JSON: the first number, or the first string
+  grep -oE "\"$1\":(-?[0-9.e+-]+|\"[^\"]*\")" | head -n 1 | cut -d: -f2- | tr -d '"'
+}
+
+render() {
+  {
+    printf '# Gyre on a GPU, %s\n\n' "$(date -u '+%Y-%m-%d %H:%M UTC')"
+    # shellcheck disable=SC2016
+    printf '`%s`: %s\n\n' "$("$gyre" --version)" "$cuda"
+    nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv 2> /dev/null | sed 's/^/    /' || true
+    printf '\n| section | result | seconds | what |\n|---|---|---|---|\n'
+    cat "$work"/sections/*.row
+    find "$work/sections" -name '*.md' | sort | xargs -r cat
+  } > "$out/report.md.new"
+  mv "$out/report.md.new" "$out/report.md"
+}
+
+# What a section calls: its one line, its part of the report, a command within its time, the end when it cannot run.
+say() { printf '%s\n' "$*" > "$work/line"; }
+detail() { printf '%s\n' "$*" >> "$work/detail"; }
+within() { timeout -k 5 $((section_end > SECONDS ? section_end - SECONDS : 1)) "$@"; }
+cannot() { say "$*"; exit 77; }
+record() { # record JSON: a result for report.jsonl; prints it too
+  printf '%s\n' "$1" | tee -a "$work/results"
+}
+
+count=0
+# section KIND SECONDS NAME FUNCTION...: KIND is correct (must pass), sound (must not fail in the time there is) or speed.
+section() {
+  local kind=$1 limit=$2 name=$3 left=$((deadline - SECONDS)) rc=0 started=$SECONDS result file
+  shift 3
+  [[ $name =~ $only ]] || return 0
+  count=$((count + 1))
+  file=$work/sections/$(printf '%02d' $count)
+  rm -f "$work"/{line,detail,results,log}
+  echo "== $name" >&2
+  if [ "$left" -lt 5 ]; then
+    say "no time left of $minutes minutes"
+    rc=77
+  else
+    section_end=$((SECONDS + (limit < left ? limit : left)))
+    set +e
+    (set -e; "$@") > "$work/log" 2>&1 < /dev/null
+    rc=$?
+    set -e
+    { echo "== $name"; cat "$work/log"; } >> "$out/log"
+  fi
+  case $rc in
+    0) result=passed ;;
+    77) result='not run' ;;
+    124 | 137) result='out of time' ;;
+    *) result=FAILED ;;
+  esac
+  [ -e "$work/line" ] || say "$(tail -n 1 "$work/log" | cut -c1-200)"
+  case $kind-$result in
+    correct-FAILED | sound-FAILED | 'correct-out of time') failures=$((failures + 1)) ;;
+  esac
+  printf '| %s | %s | %d | %s |\n' "$name" "$result" $((SECONDS - started)) "$(tr '|' '/' < "$work/line")" > "$file.row"
+  printf '{"section":"%s","result":"%s","seconds":%d,"what":%s,"results":[%s]}\n' "$name" "$result" $((SECONDS - started)) \
+    "$(json_string "$(cat "$work/line")")" "$(paste -sd, "$work/results" 2> /dev/null)" >> "$out/report.jsonl"
+  if [ -e "$work/detail" ]; then
+    { printf '\n## %s\n\n' "$name"; cat "$work/detail"; } > "$file.md"
+  elif [ "$result" = FAILED ]; then
+    { printf '\n## %s\n\n' "$name"; tail -n 30 "$work/log" | sed 's/^/    /'; } > "$file.md"
+  fi
+  printf '   %s: %s\n' "$result" "$(cat "$work/line")" >&2
+  render
+}
+
+# --- correctness ---
+
+have_tests() { [ -x "${tests:-/none}/test_autograd" ] || cannot "no test programs: set TESTS to their folder"; }
+
+cuda_tests() {
+  have_tests
+  local seed=$((SRANDOM % 100000)) program cases total=0 failed=0
+  for program in "$tests"/test_{core,autograd,models,train,tools}; do
+    [ -x "$program" ] || continue
+    echo "-- $program, seed $seed"
+    within "$program" --test-case='*cuda*' --rand-seed="$seed" > "$work/doctest" || failed=$?
+    cat "$work/doctest"
+    [ $failed -eq 124 ] && exit 124
+    cases=$(grep -oE 'test cases: +[0-9]+' "$work/doctest" | grep -oE '[0-9]+$' || echo 0)
+    total=$((total + cases))
+  done
+  say "$total tests named for CUDA, seed $seed"
+  [ "$total" -gt 0 ] || { say "the test programs hold no test named for CUDA"; exit 1; }
+  return $failed
+}
+
+gradients() {
+  local rc=0
+  within "$gyre" gradcheck --device "$device" > "$work/gradcheck" || rc=$?
+  cat "$work/gradcheck"
+  say "f64 finite differences: $(tail -n 1 "$work/gradcheck")"
+  return $rc
+}
+
+corpus() { # in $work, once
+  [ -e "$work/vocab.model" ] && return
+  within "$gyre" data generate --output "$work" --seed 1 --train 200000 --val 300 --test 500
+  within "$gyre" vocab --input "$work/train.en" "$work/train.de" --type unigram --size 1000 --sample-lines 20000 \
+    --character-coverage 1 --output "$work/vocab.model"
+}
+
+train() { # train DIRECTORY OPTIONS...
+  local run=$1
+  shift
+  within "$gyre" train nmt --config "$root/tools/recipes/demo.toml" --device "$device" --train-sets "$work/train.en" \
+    "$work/train.de" --valid-sets "$work/val.en" "$work/val.de" --vocab "$work/vocab.model" --model "$run" "$@"
+}
+
+same_bits() {
+  corpus
+  local run file precision
+  for precision in fp32 bf16; do
+    for run in one two; do
+      train "$work/$precision-$run" --precision $precision --after 30u --save-freq 30u --valid-freq 1000u
+    done
+    for file in model optimizer; do
+      cmp "$work/$precision"-{one,two}/checkpoints/step-00000030/$file.safetensors ||
+        { say "$precision: $file.safetensors differs"; exit 1; }
+    done
+  done
+  say "30 updates twice, fp32 and bf16: the same weights and moments, bit for bit"
+}
+
+training() {
+  corpus
+  local percent started=$SECONDS
+  train "$work/run"
+  started=$((SECONDS - started))
+  within "$gyre" translate --model "$work/run" --device "$device" --beam-size 4 < "$work/test.en" > "$work/hyp.de"
+  within "$gyre" evaluate exact-match --reference "$work/test.de" --json < "$work/hyp.de" > "$work/score"
+  percent=$(field exact_match < "$work/score")
+  record "{\"exact_match\":$percent,\"training_seconds\":$started}"
+  say "$percent % exact match (the bar: $bar %), $started s of training"
+  awk -v x="$percent" -v bar=$bar 'BEGIN { exit !(x >= bar) }'
+}
+
+sanitize() { # sanitize TOOL: the op table under it
+  local rc=0 tool
+  tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null) || cannot "there is no compute-sanitizer"
+  have_tests
+  within "$tool" --tool "$1" --target-processes all --error-exitcode 9 --print-limit 20 "$tests/test_autograd" \
+    --test-case='*cuda*' > "$work/sanitizer" 2>&1 || rc=$?
+  tail -n 200 "$work/sanitizer"
+  grep -qE 'Device not supported|not supported on this' "$work/sanitizer" && cannot "compute-sanitizer does not work here: $(grep -m 1 'not supported' "$work/sanitizer")"
+  if grep -E '=========' "$work/sanitizer" | grep -qE 'Invalid|Race reported|Uninitialized|Barrier error|leaked'; then
+    say "$(grep -m 1 -E 'Invalid|Race reported|Uninitialized|Barrier error|leaked' "$work/sanitizer" | cut -c1-160)"
+    exit 1
+  fi
+  case $rc in
+    0) say "the op table on CUDA: $(grep -m 1 SUMMARY "$work/sanitizer" | tr -d = || echo 'no complaint')" ;;
+    124 | 137) say "no complaint until it was stopped" ;;
+  esac
+  return $rc
+}
+
+# --- speed ---
+
+has_torch() { # asks once: it takes seconds
+  [ -e "$work/torch" ] || { within "$python" -c 'import torch; print(torch.cuda.is_available())' || true; } > "$work/torch"
+  grep -q True "$work/torch"
+}
+number() { awk -v x="${1:-}" -v f="$2" 'BEGIN { if (x == "") printf "-"; else printf f, x }'; }
+ratio() { awk -v a="${1:-}" -v b="${2:-}" 'BEGIN { if (a == "" || !(b > 0)) printf "-"; else printf "%.2f", a / b }'; }
+bench() { # bench WHAT OPTIONS...: its JSON, also recorded
+  local json
+  json=$(within "$gyre" bench "$@" --device "$device" --json) || return
+  record "$json"
+}
+
+step_against_torch() { # step_against_torch PRESET PRECISION
+  local preset=$1 precision=$2 ours eager='' compiled='' torch=(--preset "$1" --precision "$2" --device "$device")
+  ours=$(bench step --preset "$preset" --precision "$precision" --steps 10)
+  if has_torch; then
+    eager=$(within "$python" "$root/tools/bench/torch_gpu.py" "${torch[@]}") && record "$eager" > /dev/null || eager=
+    compiled=$(within "$python" "$root/tools/bench/torch_gpu.py" "${torch[@]}" --compile) && record "$compiled" > /dev/null || compiled=
+  fi
+  local speed share eager_speed compiled_speed
+  speed=$(field tokens_per_second <<< "$ours") share=$(field share <<< "$ours")
+  eager_speed=$(field tokens_per_second <<< "$eager" || true)
+  compiled_speed=$(field tokens_per_second <<< "$compiled" || true)
+  say "$(number "$speed" %.0f) tokens/s, $(awk -v s="$share" 'BEGIN { printf "%.1f", 100 * s }') % of the limit;" \
+    "PyTorch $(number "$eager_speed" %.0f), compiled $(number "$compiled_speed" %.0f);" \
+    "ratios $(ratio "$speed" "$eager_speed") and $(ratio "$speed" "$compiled_speed")"
+  detail "| | tokens/s | ms a step | MiB | of its limit |"
+  detail "|---|---|---|---|---|"
+  detail "| Gyre | $speed | $(field step_ms <<< "$ours") | $(field 'peak_[a-z_]*mb' <<< "$ours") | $share of $(field limit_gflops <<< "$ours") GFLOP/s |"
+  [ -z "$eager" ] || detail "| PyTorch | $eager_speed | $(field step_ms <<< "$eager") | $(field peak_mb <<< "$eager") | a product reaches $(field matmul_tflops <<< "$eager") TFLOP/s |"
+  [ -z "$compiled" ] || detail "| PyTorch, compiled | $compiled_speed | $(field step_ms <<< "$compiled") | $(field peak_mb <<< "$compiled") | |"
+  [ -n "$eager" ] || detail "No PyTorch beside it: $python has none that sees the GPU, or it failed or ran out of time (the log says)."
+}
+
+table() { # table WHAT OPTIONS...: gyre bench as it prints it for people, and its JSON in the report's lines
+  local rc=0
+  within "$gyre" bench "$@" --device "$device" > "$work/table" || rc=$?
+  cat "$work/table"
+  [ $rc -eq 0 ] || return $rc
+  detail "$(sed 's/^/    /' "$work/table")"
+  bench "$@" > /dev/null
+  local share
+  share=$(field share < <(tail -n 1 "$work/results") || true)
+  say "${share:+$(awk -v s="$share" 'BEGIN { printf "%.1f %% of the limit", 100 * s }')}"
+}
+
+decode() {
+  local json
+  if [ -s "$work/hyp.de" ]; then
+    json=$(bench decode --model "$work/run" --input "$work/test.en" --precision "$1" --steps 3)
+  else
+    json=$(bench decode --precision "$1" --steps 3)
+  fi
+  say "$(field sentences_per_second <<< "$json") sentences/s, beam 4"
+}
+
+section correct 120 tests cuda_tests
+section correct 90 gradients gradients
+section correct 90 same-bits same_bits
+section correct 150 training training
+section sound 60 memcheck sanitize memcheck
+section speed 110 step-nmt-base-25k-bf16 step_against_torch nmt-base-25k bf16
+section speed 110 step-nmt-big-25k-bf16 step_against_torch nmt-big-25k bf16
+section speed 40 gemm-bf16 table gemm --preset nmt-big-25k --precision bf16
+section speed 60 ops-bf16 table ops --preset nmt-base-25k --precision bf16
+section speed 30 profile table step --preset nmt-base-25k --precision bf16 --profile
+section speed 40 decode-bf16 decode bf16
+section sound 60 racecheck sanitize racecheck
+section sound 60 initcheck sanitize initcheck
+section sound 60 synccheck sanitize synccheck
+section speed 110 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16
+section speed 110 step-nmt-base-25k-fp32 step_against_torch nmt-base-25k fp32
+section speed 40 gemm-fp32 table gemm --preset nmt-base-25k --precision fp32
+section speed 40 decode-fp32 decode fp32
+
+echo "$out/report.md: $failures of the sections about correctness failed" >&2
+[ $failures -eq 0 ]
