@@ -130,18 +130,23 @@ have_tests() { [ -x "${tests:-/none}/test_autograd" ] || cannot "no test program
 
 cuda_tests() {
   have_tests
-  local seed=$((SRANDOM % 100000)) program cases total=0 failed=0
-  for program in "$tests"/test_{core,autograd,models,train,tools}; do
+  local program cases total=0 failed=0
+  export GYRE_SEED=$SRANDOM OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  for program in "$tests"/test_{core,autograd,models,train,mpi}; do
     [ -x "$program" ] || continue
-    echo "-- $program, seed $seed"
-    within "$program" --test-case='*cuda*' --rand-seed="$seed" > "$work/doctest" || failed=$?
+    echo "-- $program, GYRE_SEED=$GYRE_SEED"
+    case $program in
+      *_mpi) within "$program" --test-case='*GPU*' > "$work/doctest" || failed=$? ;;
+      *) within "$program" --source-file='*cuda_test*' > "$work/doctest" || failed=$? ;;
+    esac
     cat "$work/doctest"
-    [ $failed -eq 124 ] && exit 124
+    [ $failed -ne 124 ] || exit 124
+    ! grep -q 'skipped: no GPU' "$work/doctest" || { say "$(basename "$program") found no GPU"; exit 1; }
     cases=$(grep -oE 'test cases: +[0-9]+' "$work/doctest" | grep -oE '[0-9]+$' || echo 0)
     total=$((total + cases))
   done
-  say "$total tests named for CUDA, seed $seed"
-  [ "$total" -gt 0 ] || { say "the test programs hold no test named for CUDA"; exit 1; }
+  say "$total tests of the CUDA backend, GYRE_SEED=$GYRE_SEED"
+  [ "$total" -gt 0 ] || { say "the test programs hold no test of the CUDA backend"; exit 1; }
   return $failed
 }
 
@@ -200,7 +205,7 @@ sanitize() { # sanitize TOOL: the op table under it
   tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null) || cannot "there is no compute-sanitizer"
   have_tests
   within "$tool" --tool "$1" --target-processes all --error-exitcode 9 --print-limit 20 "$tests/test_autograd" \
-    --test-case='*cuda*' > "$work/sanitizer" 2>&1 || rc=$?
+    --source-file='*cuda_test*' > "$work/sanitizer" 2>&1 || rc=$?
   tail -n 200 "$work/sanitizer"
   grep -qE 'Device not supported|not supported on this' "$work/sanitizer" && cannot "compute-sanitizer does not work here: $(grep -m 1 'not supported' "$work/sanitizer")"
   if grep -E '=========' "$work/sanitizer" | grep -qE 'Invalid|Race reported|Uninitialized|Barrier error|leaked'; then
