@@ -182,6 +182,11 @@ class Kernels {
   // out(n,v) = log_softmax(x); out may be x
   virtual void log_softmax(const Tensor& out, const Tensor& x) = 0;
 
+  // What a search reads of x(n,v), f32: the k largest numbers of each row, largest first, of equal ones the lower
+  // column first. values(n, k + 1), f32, of which the last is that of column `also`; columns(n,k), i32; both on the
+  // CPU. NaN is never among them; where a row has fewer than k others the rest are -infinity and column -1.
+  virtual void largest(const Tensor& values, const Tensor& columns, const Tensor& x, int64_t also) = 0;
+
   // Optimizer passes over flat buffers.
   virtual double sum_of_squares(const Tensor& x) = 0;
   // One Adam step (Kingma & Ba 2015, alg. 1) on value, with moments m, v. The gradient is zeroed in the same pass.

@@ -61,6 +61,7 @@ class CudaKernels final : public Kernels {
   void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets, const Tensor& lse,
                               double smoothing, double dloss) override;
   void log_softmax(const Tensor& out, const Tensor& x) override;
+  void largest(const Tensor& values, const Tensor& columns, const Tensor& x, int64_t also) override;
   double sum_of_squares(const Tensor& x) override;
   void adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
             const AdamStep& step) override;

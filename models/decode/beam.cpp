@@ -9,19 +9,18 @@ Beam::Beam(const DecodeOptions& options, int64_t max_tokens, int row) : options_
   live_.push_back({{}, {}, 0, row});
 }
 
-void Beam::advance(const float* log_probs, int64_t vocab_size) {
+void Beam::advance(const NextTokens& next_tokens) {
   std::vector<LiveHypothesis> next;
-  const std::vector<Candidate> candidates = choose(log_probs, vocab_size);
+  const std::vector<Candidate> candidates = choose(next_tokens);
   for (size_t rank = 0; rank < candidates.size(); ++rank) {
     const Candidate& candidate = candidates[rank];
     const LiveHypothesis& parent = live_[size_t(candidate.hypothesis)];
-    const float log_prob = log_probs[parent.row * vocab_size + candidate.token];
     if (candidate.token == options_.eos) {
-      if (int(rank) < options_.beam_size) finish(parent, candidate, log_prob);
+      if (int(rank) < options_.beam_size) finish(parent, candidate);
     } else if (int(next.size()) < options_.beam_size) {
       next.push_back(parent);
       next.back().ids.push_back(candidate.token);
-      next.back().token_log_probs.push_back(log_prob);
+      next.back().token_log_probs.push_back(candidate.log_prob);
       next.back().log_probability = candidate.total;
     }
   }
@@ -29,28 +28,34 @@ void Beam::advance(const float* log_probs, int64_t vocab_size) {
   if (done()) live_.clear();
 }
 
-std::vector<Candidate> Beam::choose(const float* log_probs, int64_t vocab_size) const {
+std::vector<Candidate> Beam::choose(const NextTokens& next) const {
   const bool must_end = int64_t(live_.front().ids.size()) >= max_tokens_;
+  const int64_t k = next.ids.cols();
   BestCandidates candidates(2 * options_.beam_size);
   for (size_t i = 0; i < live_.size(); ++i) {
-    const float* row = log_probs + live_[i].row * vocab_size;
-    require(!std::isnan(row[options_.eos]), "[beam search] expected log-probabilities, got NaN after ",
-            live_[i].ids.size(), " tokens");
+    const float* log_probs = next.log_probs.data<float>() + live_[i].row * (k + 1);
+    const int32_t* ids = next.ids.data<int32_t>() + live_[i].row * k;
+    const auto offer = [&](int32_t id, float log_prob) {
+      candidates.offer({live_[i].log_probability + double(log_prob), int(i), id, log_prob});
+    };
+    require(!std::isnan(log_probs[k]), "[beam search] expected log-probabilities, got NaN after ", live_[i].ids.size(),
+            " tokens");
     if (must_end) {
-      candidates.offer({live_[i].log_probability + double(row[options_.eos]), int(i), options_.eos});
-    } else {
-      candidates.offer_row(row, vocab_size, int(i), live_[i].log_probability);
+      offer(options_.eos, log_probs[k]);
+      continue;
     }
+    for (int64_t j = 0; j < k && ids[j] >= 0; ++j)
+      if (options_.produces(ids[j])) offer(ids[j], log_probs[j]);
   }
   return candidates.best();
 }
 
-void Beam::finish(const LiveHypothesis& hypothesis, const Candidate& candidate, float log_prob) {
+void Beam::finish(const LiveHypothesis& hypothesis, const Candidate& candidate) {
   if (options_.stop == StopRule::beam_finished && finished_count_ >= options_.beam_size) return;
   ++finished_count_;
   const double divisor = length_divisor(options_.form, options_.length_penalty, int64_t(hypothesis.ids.size()) + 1);
   Hypothesis h{hypothesis.ids, candidate.total / divisor, candidate.total, hypothesis.token_log_probs};
-  h.token_log_probs.push_back(log_prob);
+  h.token_log_probs.push_back(candidate.log_prob);
   const auto place = std::upper_bound(finished_.begin(), finished_.end(), h,
                                       [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
   finished_.insert(place, std::move(h));

@@ -16,6 +16,12 @@ struct LiveHypothesis {
   int row = 0;  // in the batch of the step
 };
 
+// The best next tokens of all rows of a step, on the CPU: log-probabilities (rows, k + 1), the last that of EOS, and
+// ids (rows, k), as Kernels::largest gives them.
+struct NextTokens {
+  Tensor log_probs, ids;
+};
+
 class Beam {
  public:
   // Starts with the empty hypothesis in `row`; at most max_tokens tokens before EOS.
@@ -24,15 +30,16 @@ class Beam {
   const std::vector<LiveHypothesis>& live() const { return live_; }  // best first; empty when done
   std::vector<LiveHypothesis>& live() { return live_; }
 
-  // One step: log_probs(rows, vocab), each hypothesis's next token in its row.
-  void advance(const float* log_probs, int64_t vocab_size);
+  // One step: each hypothesis's next tokens are in its row. Those that are never produced count for nothing, so k is at
+  // least 2 * beam_size and their number, or the vocabulary's size.
+  void advance(const NextTokens& next);
 
   // Best first, at most n_best.
   const std::vector<Hypothesis>& finished() const { return finished_; }
 
  private:
-  std::vector<Candidate> choose(const float* log_probs, int64_t vocab_size) const;
-  void finish(const LiveHypothesis& hypothesis, const Candidate& candidate, float log_prob);
+  std::vector<Candidate> choose(const NextTokens& next) const;
+  void finish(const LiveHypothesis& hypothesis, const Candidate& candidate);
   bool done() const;
   double best_possible_score() const;
 

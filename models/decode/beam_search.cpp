@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "models/decode/beam.h"
 
@@ -30,6 +29,11 @@ void DecodeOptions::validate(int64_t vocab_size) const {
   }
 }
 
+bool DecodeOptions::produces(int32_t id) const {
+  if (id == bos && bos != eos) return false;
+  return std::find(suppressed.begin(), suppressed.end(), id) == suppressed.end();
+}
+
 namespace {
 
 // Decodes one batch of sources.
@@ -43,7 +47,7 @@ class BatchSearch {
  private:
   void step();
   Tensor last_tokens() const;
-  void suppress(const Tensor& log_probs) const;
+  NextTokens next_tokens(const Var& states) const;
   void place_rows();
 
   const EncoderDecoder& model_;
@@ -88,12 +92,9 @@ void BatchSearch::step() {
   std::vector<int32_t> rows;  // of each sentence: none once it is done
   for (const Beam& beam : beams_) rows.push_back(int32_t(beam.live().size()));
   const Var states = model_.decode_step(tape_, last_tokens(), Segments::from_lengths(rows), sources_, cache_);
-  const Tensor computed = log_probs_.slice(0, cache_.rows());
-  model_.log_probabilities(computed, states);
-  const Tensor log_probs = computed.to_cpu();
-  suppress(log_probs);
+  const NextTokens next = next_tokens(states);
   for (Beam& beam : beams_)
-    if (!beam.live().empty()) beam.advance(log_probs.data<float>(), log_probs.cols());
+    if (!beam.live().empty()) beam.advance(next);
   place_rows();
 }
 
@@ -105,12 +106,14 @@ Tensor BatchSearch::last_tokens() const {
   return ids;
 }
 
-void BatchSearch::suppress(const Tensor& log_probs) const {
-  std::vector<int32_t> ids = options_.suppressed;
-  if (options_.bos != options_.eos) ids.push_back(options_.bos);
-  for (int64_t row = 0; row < log_probs.rows(); ++row)
-    for (int32_t id : ids)
-      log_probs.data<float>()[row * log_probs.cols() + id] = -std::numeric_limits<float>::infinity();
+NextTokens BatchSearch::next_tokens(const Var& states) const {
+  const Tensor log_probs = log_probs_.slice(0, cache_.rows());
+  model_.log_probabilities(log_probs, states);
+  const int64_t never = int64_t(options_.suppressed.size()) + 1;  // and BOS
+  const int64_t k = std::min(log_probs.cols(), 2 * options_.beam_size + never);
+  const NextTokens next{Tensor::empty({log_probs.rows(), k + 1}), Tensor::empty({log_probs.rows(), k}, DType::i32)};
+  states.kernels().largest(next.log_probs, next.ids, log_probs, options_.eos);
+  return next;
 }
 
 // Gives each hypothesis a row of the next step, a sentence's rows together.

@@ -43,6 +43,7 @@ struct DecodeOptions {
   std::vector<int32_t> suppressed = {};
 
   void validate(int64_t vocab_size) const;
+  bool produces(int32_t id) const;
 };
 
 struct Hypothesis {

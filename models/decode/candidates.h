@@ -1,4 +1,4 @@
-// The best continuations of a sentence's hypotheses, without sorting a vocabulary.
+// The best continuations of a sentence's hypotheses.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@ struct Candidate {
   double total;    // log-probability of the hypothesis with the token
   int hypothesis;  // its rank
   int32_t token;
+  float log_prob;  // of the token
 };
 
 // Keeps the `limit` best candidates offered, best first; of equal ones those offered earlier.
@@ -19,10 +20,7 @@ class BestCandidates {
  public:
   explicit BestCandidates(int limit) : limit_(size_t(limit)) {}
 
-  // False when it was not good enough.
-  bool offer(const Candidate& candidate);
-  // Every token of a row of log-probabilities (n), continuing a hypothesis of log-probability `total`.
-  void offer_row(const float* log_probs, int64_t n, int hypothesis, double total);
+  void offer(const Candidate& candidate);
 
   const std::vector<Candidate>& best() const { return best_; }
 

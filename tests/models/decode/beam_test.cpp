@@ -17,6 +17,13 @@ static std::vector<float> rows(std::initializer_list<std::vector<float>> all) {
   return flat;
 }
 
+static NextTokens next_of(const std::vector<float>& log_probs) {
+  const int64_t n = int64_t(log_probs.size()) / 5;
+  const NextTokens next{Tensor::empty({n, 6}), Tensor::empty({n, 5}, DType::i32)};
+  cpu_kernels().largest(next.log_probs, next.ids, Tensor::from<float>({n, 5}, log_probs), 2);
+  return next;
+}
+
 static void number_rows(Beam& beam) {
   for (size_t i = 0; i < beam.live().size(); ++i) beam.live()[i].row = int(i);
 }
@@ -32,9 +39,9 @@ TEST_CASE("beam: scores count the EOS, and the form decides who wins") {
   DecodeOptions options{.beam_size = 2, .length_penalty = 1, .n_best = 2};
   const auto search = [&] {
     Beam beam(options, 10, 0);
-    beam.advance(row(-1, -0.5, -9).data(), 5);  // ends at -1, |Y| = 1; "3" lives with -0.5
+    beam.advance(next_of(row(-1, -0.5, -9)));  // ends at -1, |Y| = 1; "3" lives with -0.5
     number_rows(beam);
-    if (!beam.live().empty()) beam.advance(rows({row(-0.75, -9, -9), row(-9, -9, -9)}).data(), 5);  // -1.25, |Y| = 2
+    if (!beam.live().empty()) beam.advance(next_of(rows({row(-0.75, -9, -9), row(-9, -9, -9)})));  // -1.25, |Y| = 2
     return beam.finished();
   };
   auto finished = search();
@@ -62,14 +69,14 @@ TEST_CASE("beam: stops at beam_size finished hypotheses, or when none can win") 
   // The first hypothesis to end is bad; a better one ends a step later.
   const auto search = [](DecodeOptions options) {
     Beam beam(options, 10, 0);
-    beam.advance(row(-2, -0.1, -9).data(), 5);
+    beam.advance(next_of(row(-2, -0.1, -9)));
     int steps = 1;
     for (; !beam.live().empty() && steps < 12; ++steps) {
       number_rows(beam);
       std::vector<float> log_probs;
       for (size_t i = 0; i < beam.live().size(); ++i)
         for (float x : row(steps == 1 ? -0.1 : -5, -3, -3)) log_probs.push_back(x);
-      beam.advance(log_probs.data(), 5);
+      beam.advance(next_of(log_probs));
     }
     return std::pair(beam.finished().front().ids, steps);
   };
@@ -86,10 +93,10 @@ TEST_CASE("beam: stops at beam_size finished hypotheses, or when none can win") 
 TEST_CASE("beam: at the length limit every hypothesis must end") {
   DecodeOptions options{.beam_size = 2, .n_best = 2};
   Beam beam(options, 1, 0);
-  beam.advance(row(-9, -0.1, -0.2).data(), 5);
+  beam.advance(next_of(row(-9, -0.1, -0.2)));
   REQUIRE(beam.live().size() == 2);
   number_rows(beam);
-  beam.advance(rows({row(-7, -0.1, -0.2), row(-6, -0.1, -0.2)}).data(), 5);
+  beam.advance(next_of(rows({row(-7, -0.1, -0.2), row(-6, -0.1, -0.2)})));
   CHECK(beam.live().empty());
   REQUIRE(beam.finished().size() == 2);
   CHECK(beam.finished()[0].ids == std::vector<int32_t>{4});
@@ -100,7 +107,7 @@ TEST_CASE("beam: NaN is an error") {
   DecodeOptions options;
   Beam beam(options, 5, 0);
   const std::vector<float> bad(5, std::nanf(""));
-  CHECK_THROWS_WITH_AS(beam.advance(bad.data(), 5), "[beam search] expected log-probabilities, got NaN after 0 tokens",
+  CHECK_THROWS_WITH_AS(beam.advance(next_of(bad)), "[beam search] expected log-probabilities, got NaN after 0 tokens",
                        Error);
 }
 

@@ -10,20 +10,17 @@
 
 namespace gyre {
 
-// Random rows with many ties, against a stable sort of everything.
-TEST_CASE("candidates: the best of all rows, ties by hypothesis and then by lower id") {
+// Random candidates with many ties, against a stable sort of everything.
+TEST_CASE("candidates: the best of all, ties in the order of their coming") {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     RandomStream random(seed, 0);
-    const int rows = 1 + int(random.below(5)), limit = 1 + int(random.below(12));
-    const auto n = int64_t(1 + random.below(300));
+    const int limit = 1 + int(random.below(12)), n = 1 + int(random.below(300));
     std::vector<Candidate> all;
     BestCandidates best(limit);
-    for (int row = 0; row < rows; ++row) {
-      const double total = -0.5 * double(random.below(6));
-      std::vector<float> log_probs(static_cast<size_t>(n));
-      for (float& x : log_probs) x = -0.25F * float(random.below(40));
-      for (int64_t j = 0; j < n; ++j) all.push_back({total + double(log_probs[size_t(j)]), row, int32_t(j)});
-      best.offer_row(log_probs.data(), n, row, total);
+    for (int i = 0; i < n; ++i) {
+      const float log_prob = -0.25F * float(random.below(40));
+      all.push_back({double(log_prob) - 0.5 * double(random.below(6)), i / 100, i, log_prob});
+      best.offer(all.back());
     }
     std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.total > b.total; });
     REQUIRE(best.best().size() == std::min(all.size(), size_t(limit)));
@@ -31,19 +28,18 @@ TEST_CASE("candidates: the best of all rows, ties by hypothesis and then by lowe
       CHECK(best.best()[i].total == all[i].total);
       CHECK(best.best()[i].hypothesis == all[i].hypothesis);
       CHECK(best.best()[i].token == all[i].token);
+      CHECK(best.best()[i].log_prob == all[i].log_prob);
     }
   }
 }
 
 TEST_CASE("candidates: impossible tokens and NaN are not candidates") {
-  const float infinity = std::numeric_limits<float>::infinity();
-  const std::vector<float> row{-infinity, std::nanf(""), -2, -infinity, -1};
+  const double infinity = std::numeric_limits<double>::infinity();
   BestCandidates best(4);
-  best.offer_row(row.data(), 5, 0, -3);
+  for (const double total : {-infinity, std::nan(""), -2.0, -infinity, -1.0}) best.offer({total, 0, 7, float(total)});
   REQUIRE(best.best().size() == 2);
-  CHECK(best.best()[0].token == 4);
-  CHECK(best.best()[0].total == -4);
-  CHECK(best.best()[1].token == 2);
+  CHECK(best.best()[0].total == -1);
+  CHECK(best.best()[1].total == -2);
 }
 
 }  // namespace gyre

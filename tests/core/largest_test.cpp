@@ -1,0 +1,68 @@
+// The k largest of each row, on the CPU and where there is a GPU on it too.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "core/cuda.h"
+#include "core/kernels.h"
+#include "core/random.h"
+
+using namespace gyre;
+
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::vector<Kernels*> all_kernels() {
+  std::vector<Kernels*> all = available_cpu_kernels();
+  if (cuda_devices() > 0) all.push_back(&cuda_kernels(0));
+  return all;
+}
+
+void check(Kernels& kernels, const Tensor& x, int64_t k, int64_t also) {
+  const int64_t n = x.rows(), v = x.cols();
+  const Tensor values = Tensor::empty({n, k + 1}), columns = Tensor::empty({n, k}, DType::i32);
+  kernels.largest(values, columns, x.to(kernels.device()), also);
+  for (int64_t i = 0; i < n; ++i) {
+    const float* row = x.data<float>() + i * v;
+    std::vector<int32_t> order;
+    for (int32_t j = 0; j < v; ++j)
+      if (row[j] > -kInfinity) order.push_back(j);
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return row[a] > row[b]; });
+    for (int64_t j = 0; j < k; ++j) {
+      const bool there = j < int64_t(order.size());
+      CHECK(columns.data<int32_t>()[i * k + j] == (there ? order[size_t(j)] : -1));
+      CHECK(values.data<float>()[i * (k + 1) + j] == (there ? row[order[size_t(j)]] : -kInfinity));
+    }
+    const float last = values.data<float>()[i * (k + 1) + k];
+    CHECK((last == row[also] || (std::isnan(last) && std::isnan(row[also]))));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the largest of each row, ties by the lower column") {
+  RandomStream random(7, 0);
+  for (Kernels* kernels : all_kernels()) {
+    CAPTURE(kernels->name());
+    for (const auto& [n, v, k] :
+         {std::array<int64_t, 3>{3, 1, 1}, {1, 5, 9}, {4, 63, 4}, {2, 300, 20}, {5, 1031, 11}}) {
+      const Tensor x = Tensor::empty({n, v});
+      for (float& number : x.span<float>()) number = -0.25F * float(random.below(40));
+      check(*kernels, x, k, v / 2);
+    }
+  }
+}
+
+TEST_CASE("the largest of a row are numbers above -infinity") {
+  const Tensor x = Tensor::from<float>({2, 5}, std::vector<float>{-kInfinity, NAN, -2, -kInfinity, -1,  //
+                                                                  NAN, NAN, NAN, NAN, NAN});
+  for (Kernels* kernels : all_kernels()) {
+    CAPTURE(kernels->name());
+    check(*kernels, x, 4, 1);
+    check(*kernels, x, 0, 4);
+  }
+}
