@@ -3,12 +3,23 @@
 #include "core/cuda/cuda_kernels.h"
 
 namespace gyre::cuda {
+namespace {
+
+void run(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys) {
+  has_tensor_width(a.scoring.width) ? run_tensor(context, a, queries, keys) : run_plain(context, a, queries, keys);
+}
+template <class D>
+void run(Context& context, const AttentionForward<D>& a, const Segments& queries, const Segments& keys) {
+  run_plain(context, a, queries, keys);
+}
+
+}  // namespace
 
 void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
                             const HeadColumns& v, const Segments& queries, const Segments& keys,
                             const AttentionShape& shape, const AttentionRotation& rotation) {
   const int64_t width = out.cols() / shape.heads;
-  require(width <= kWidestHead, "[cuda attention] heads of at most ", kWidestHead, " features, got ", width);
+  require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   with_data_type(out, [&](auto type) {
     using D = decltype(type);
     using T = Compute<D>;
@@ -21,10 +32,7 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColu
                                 row_turn<T>(context_, rotation, rotation.query_positions),
                                 row_turn<T>(context_, rotation, rotation.key_positions),
                                 Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
-    if constexpr (std::is_same_v<D, bfloat16>) {
-      if (has_tensor_width(width)) return run_tensor(context_, a, queries, keys);
-    }
-    run_plain(context_, a, queries, keys);
+    run(context_, a, queries, keys);
   });
 }
 

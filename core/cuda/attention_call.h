@@ -107,10 +107,18 @@ struct AttentionForward {
   Scoring<T> scoring;
 };
 
+// Where gradients go; both may be missing. `exact`: not rounded, for the gradient of frequencies.
+template <class D>
+struct GradientRows {
+  Rows<D> rows;
+  Rows<Compute<D>> exact;
+  __host__ __device__ explicit operator bool() const { return rows.data || exact.data; }
+};
+
 template <class D>
 struct AttentionBackward {
   using T = Compute<D>;
-  Rows<D> dq, dk, dv;  // each may be missing
+  GradientRows<D> dq, dk, dv;
   Rows<D> dout, q, k, v;
   const T* lse;
   T* sums;  // (heads, query rows): D of each query, written by the queries' kernel

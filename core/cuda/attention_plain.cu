@@ -72,7 +72,7 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
     }
   }
   __syncthreads();
-  store_plain(a.out, feature, first, count, s.width, softmax.out, q, RowTurn<T>{});
+  store_plain(GradientRows<D>{a.out, {}}, feature, first, count, s.width, softmax.out, q, RowTurn<T>{});
 }
 
 }  // namespace

@@ -85,13 +85,13 @@ __device__ inline void add_plain(T (&sums)[kOwnRows<T>][Chunks], const T (&weigh
   }
 }
 
-// Rows of the warp's own turned back and stored, by way of its rows of `tile`, which nobody else reads.
+// Rows of the warp's own turned back and stored, by way of its rows of `tile`, which nobody else reads any more.
 template <class D, class T, int Chunks>
-__device__ inline void store_plain(const Rows<D>& to, int64_t feature, int64_t first, int count, int width,
+__device__ inline void store_plain(const GradientRows<D>& to, int64_t feature, int64_t first, int count, int width,
                                    const T (&sums)[kOwnRows<T>][Chunks], const PlainTile<T>& tile,
                                    const RowTurn<T>& turn) {
   const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
-  if (!to.data) return;
+  if (!to) return;
   __syncwarp();
   for (int r = 0; r < kOwnRows<T>; ++r)
     for (int c = 0; c < Chunks; ++c)
@@ -100,8 +100,12 @@ __device__ inline void store_plain(const Rows<D>& to, int64_t feature, int64_t f
   for (int r = 0; r < kOwnRows<T>; ++r) {
     const int i = warp + kPlainWarps * r;
     if (i >= count) continue;
-    D* row = to.data + (first + i) * to.stride + feature;
-    for (int f = lane; f < width; f += kWarp) store(row + f, turn.turned_back(tile.row(i), first + i, f));
+    const int64_t row = first + i;
+    for (int f = lane; f < width; f += kWarp) {
+      const T x = turn.turned_back(tile.row(i), row, f);
+      if (to.rows.data) store(to.rows.data + row * to.rows.stride + feature + f, x);
+      if (to.exact.data) to.exact.data[row * to.exact.stride + feature + f] = x;
+    }
   }
 }
 

@@ -44,7 +44,7 @@ __global__ __launch_bounds__(kPlainThreads,
   load_plain(dout, a.dout, feature, first, count, s.width, RowTurn<T>{});
   T sums[kOwnRows<T>] = {}, dq[kOwnRows<T>][Chunks] = {};
   const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);
-  for (int sweep = 0; sweep < (a.dq.data ? 2 : 1); ++sweep) {
+  for (int sweep = 0; sweep < (a.dq ? 2 : 1); ++sweep) {
     for (int j0 = 0; j0 < seen; j0 += tile) {
       const int keys = min(tile, seen - j0);
       __syncthreads();  // the keys before have been read
@@ -125,7 +125,7 @@ void run(Context& context, const AttentionBackward<D>& a, const Segments& querie
   const auto blocks = [&](const WorkList& work) { return dim3(unsigned(work.count * a.scoring.heads)); };
   launch(plain_backward_queries<D, Chunks>, blocks(query_work), dim3(kPlainThreads), shared, context.stream(), a,
          query_work.items);
-  if (!a.dk.data && !a.dv.data) return;
+  if (!a.dk && !a.dv) return;
   launch(plain_backward_keys<D, Chunks>, blocks(key_work), dim3(kPlainThreads), shared, context.stream(), a,
          key_work.items);
 }

@@ -144,8 +144,8 @@ struct WarpKeys {
   // All warps are done with the tiles.
   __device__ void store(const TensorBackward& a, const BackwardTiles<Width>& t, int64_t feature, int64_t first,
                         int count) const {
-    if (a.dk.rows.data) store_sums(a.dk, feature, first, count, dk, {1, 1}, StagedSums<Width>(t.q));
-    if (a.dv.rows.data) store_sums(a.dv, feature, first, count, dv, {1, 1}, StagedSums<Width>(t.k));
+    store_sums(a.dk, feature, first, count, dk, {1, 1}, StagedSums<Width>(t.q));
+    store_sums(a.dv, feature, first, count, dv, {1, 1}, StagedSums<Width>(t.k));
   }
 };
 
@@ -177,7 +177,7 @@ __global__ __launch_bounds__(kTileThreads) void backward_of_one_tile(const Tenso
     add_weighted(dq, weights.dp, t.k, keys);
   }
   __syncthreads();  // the weights are here, the keys have been read
-  if (a.dq.rows.data) store_sums(a.dq, feature, w.first, queries, dq, {1, 1}, StagedSums<Width>(t.k));
+  store_sums(a.dq, feature, w.first, queries, dq, {1, 1}, StagedSums<Width>(t.k));
   WarpKeys<Width> sums;
   if (warp_row < keys) sums.add(t, warp_row, queries);
   __syncthreads();
@@ -198,7 +198,7 @@ __global__ __launch_bounds__(kTileThreads) void backward_of_queries(const Tensor
   load_tile(t.dout, a.dout, feature, first, count);
   float dq[Width / 8][4] = {};
   const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);
-  for (int sweep = 0; sweep < (a.dq.rows.data ? 2 : 1); ++sweep) {
+  for (int sweep = 0; sweep < (a.dq.wanted() ? 2 : 1); ++sweep) {
     for (int j0 = 0; j0 < seen; j0 += kTileRows) {
       const int keys = min(kTileRows, seen - j0);
       __syncthreads();  // the keys before have been read
@@ -225,7 +225,7 @@ __global__ __launch_bounds__(kTileThreads) void backward_of_queries(const Tensor
   }
   wait_copies<0>();
   __syncthreads();
-  if (a.dq.rows.data) store_sums(a.dq, feature, first, count, dq, {1, 1}, StagedSums<Width>(t.k));
+  store_sums(a.dq, feature, first, count, dq, {1, 1}, StagedSums<Width>(t.k));
 }
 
 template <int Width>
@@ -277,7 +277,7 @@ void run(Context& context, const TensorBackward& a, const Segments& queries, con
   using enum WorkChoice;
   launch_over(backward_of_one_tile<Width>, attention_work(context, queries, keys, kTileRows, fitting), true);
   launch_over(backward_of_queries<Width>, attention_work(context, queries, keys, kTileRows, not_fitting), false);
-  if (!a.dk.rows.data && !a.dv.rows.data) return;
+  if (!a.dk.wanted() && !a.dv.wanted()) return;
   launch_over(backward_of_keys<Width>, attention_work(context, keys, queries, kTileRows, not_fitting), true);
 }
 

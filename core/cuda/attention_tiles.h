@@ -15,14 +15,19 @@ constexpr int kTileRows = 64, kWarpRows = 16, kTileThreads = kTileRows / kWarpRo
 struct HeadRows {
   Rows<bfloat16> rows;
   RowTurn<float> turn;
-  bool packs;  // whether 16 bytes may be moved at a time
+  bool packs;           // whether 16 bytes may be moved at a time
+  Rows<float> exact{};  // of gradients (GradientRows)
 
+  HeadRows(const GradientRows<bfloat16>& gradient, const RowTurn<float>& turn) : HeadRows(gradient.rows, turn) {
+    exact = gradient.exact;
+  }
   HeadRows(const Rows<bfloat16>& rows, const RowTurn<float>& turn) : rows(rows), turn(turn) {
     const auto aligned = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
     const int whole = turn.interleaved ? 8 : 16;  // features that turn together are of whole packs
     packs = aligned(rows.data) && rows.stride % 8 == 0 &&
             (!turn.positions || (turn.dims % whole == 0 && aligned(turn.angles)));
   }
+  __host__ __device__ bool wanted() const { return rows.data || exact.data; }
 };
 
 // Rows in shared memory, 16 bytes more than full: eight rows of a matrix lie in different banks.
@@ -117,6 +122,7 @@ __device__ inline void store_sums(const HeadRows& to, int64_t feature, int64_t f
                                   const StagedSums<Width>& staged) {
   const int lane = int(threadIdx.x) % kWarp, warp_row = int(threadIdx.x) / kWarp * kWarpRows;
   const int g = lane / 4, t = lane % 4;
+  if (!to.wanted()) return;
 #pragma unroll
   for (int n = 0; n < Width / 8; ++n) {
     for (int h = 0; h < 2; ++h) {
@@ -132,6 +138,9 @@ __device__ inline void store_sums(const HeadRows& to, int64_t feature, int64_t f
     const int64_t row = first + i;
     bfloat16* y = to.rows.data + row * to.rows.stride + feature;
     const float* dy = staged.row(i);
+    for (int l = f; to.exact.data && l < f + 8; ++l)
+      to.exact.data[row * to.exact.stride + feature + l] = to.turn.turned_back(dy, row, l);
+    if (!to.rows.data) continue;
     if (!to.packs) {
       for (int l = f; l < f + 8; ++l) store(y + l, to.turn.turned_back(dy, row, l));
       continue;
