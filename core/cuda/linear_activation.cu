@@ -10,23 +10,23 @@
 namespace gyre::cuda {
 namespace {
 
-// The product lies in pre where it is wanted, else in y.
+// y or pre may be the sums; pre may be null.
 template <class A, class T>
-__global__ void activate_kernel(T* y, T* pre, const Compute<T>* bias, ColumnWalk walk, bool aligned, Dropout mask) {
+__global__ void activate_kernel(T* y, T* pre, const Compute<T>* sums, const Compute<T>* bias, ColumnWalk walk,
+                                bool aligned, Dropout mask) {
   using C = Compute<T>;
   constexpr int kN = kNeighbours<T>;
   const int64_t column = own_column<T>();
   const int count = count_neighbours<T>(column, walk.columns);
   if (count == 0) return;
   C added[kN];
-#pragma unroll
-  for (int i = 0; i < kN; ++i) added[i] = i < count ? bias[column + i] : C(0);
+  load_numbers(added, bias + column, count, false);
   for_own_rows(walk, [&](int64_t row) {
     const int64_t first = row * walk.columns + column;
-    const Neighbours<T> sums = load_neighbours((pre ? pre : y) + first, count, aligned);
     C numbers[kN], keep[kN];
+    load_numbers(numbers, sums + first, count, aligned);
 #pragma unroll
-    for (int i = 0; i < kN; ++i) numbers[i] = sums[i] + added[i];
+    for (int i = 0; i < kN; ++i) numbers[i] += added[i];
     const Neighbours<T> before = rounded<T>(numbers);
     if (pre) store_neighbours(pre + first, before, count, aligned);
     neighbour_factors(keep, mask, uint64_t(first));
@@ -70,12 +70,15 @@ struct Derivatives {
 
 void CudaKernels::linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w,
                                     const Tensor& bias, Activation kind, const DropoutMask& mask) {
-  product(context_, pre ? pre : y, rows(x), rows(in_type(context_, w, x.dtype())), {.tf32 = tf32_});
+  const Tensor sums = place_of_sums(context_, pre ? pre : y);
+  product(context_, sums, rows(x), rows(in_type(context_, w, x.dtype())), {.tf32 = tf32_});
   with_data_type(y, [&]<class T>(T) {
+    using C = Compute<T>;
+    const ColumnWalk walk = walk_columns<T>(y.rows(), y.cols());
+    const bool aligned = all_aligned(y, pre, sums) && y.cols() % kPack<T> == 0;
     with_activation(kind, [&]<class A>(A) {
-      const ColumnWalk walk = walk_columns<T>(y.rows(), y.cols());
       launch(activate_kernel<A, T>, walk.grid, walk.block, 0, context_.stream(), y.data<T>(), data_or_null<T>(pre),
-             bias.data<Compute<T>>(), walk, all_aligned(y, pre) && y.cols() % kPack<T> == 0, dropout_of(mask));
+             sums.data<C>(), bias.data<C>(), walk, aligned, dropout_of(mask));
     });
   });
 }

@@ -107,7 +107,7 @@ TEST_CASE("more than a GPU has is refused in one line that says how much was wan
 
 TEST_CASE("ids that lie where others lay are copied anew") {
   if (no_gpu()) return;
-  for (int32_t i = 0; i < 3000; ++i) {
+  for (int32_t i = 0; i < 300; ++i) {
     const Tensor ids = Tensor::from<int32_t>({3}, std::vector<int32_t>{i % 100, (i + 1) % 100, (i + 7) % 100});
     const std::vector<float> expected{float(i % 100), float((i + 1) % 100), float((i + 7) % 100)};
     CHECK(looked_up(ids) == expected);
@@ -115,6 +115,17 @@ TEST_CASE("ids that lie where others lay are copied anew") {
     CHECK(looked_up(ids) == expected);
   }
   CHECK(looked_up(Tensor::empty({0}, DType::i32)).empty());
+}
+
+TEST_CASE("copies of ids stay right while others come and go") {
+  if (no_gpu()) return;
+  std::vector<Tensor> kept;
+  for (int32_t i = 0; i < 700; ++i) kept.push_back(Tensor::from<int32_t>({1}, std::vector<int32_t>{i % 100}));
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = 0; i < kept.size(); ++i) CHECK(looked_up(kept[i])[0] == float(i % 100));
+    kept.resize(600);
+    for (int32_t i = 0; i < 100; ++i) kept.push_back(Tensor::from<int32_t>({1}, std::vector<int32_t>{i}));
+  }
 }
 
 TEST_CASE("many ids in a row pass through a small staging place") {
