@@ -292,8 +292,9 @@ section sound 60 racecheck sanitize racecheck
 section sound 60 initcheck sanitize initcheck
 section sound 60 synccheck sanitize synccheck
 section speed 110 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16
+section speed 110 step-nmt-base-25k-tf32 step_against_torch nmt-base-25k tf32
+section speed 40 gemm-tf32 table gemm --preset nmt-base-25k --precision tf32
 section speed 110 step-nmt-base-25k-fp32 step_against_torch nmt-base-25k fp32
-section speed 40 gemm-fp32 table gemm --preset nmt-base-25k --precision fp32
 section speed 40 decode-fp32 decode fp32
 
 echo "$out/report.md: $failures of the sections about correctness failed" >&2
