@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "core/random.h"
 #include "tests/autograd/op_run.h"
@@ -18,13 +19,13 @@ uint64_t new_seed() {
   return given ? std::stoull(given) : std::random_device()();
 }
 
-// Other numbers of the same size.
+// Each input's numbers in another order: as far from the kinks of the row's op as they were.
 OpCase with_new_inputs(OpCase row, uint64_t seed) {
   for (NamedTensor& input : row.inputs) {
-    input.value = input.value.clone();
-    const uint64_t stream = mix(hash_name(row.name), hash_name(input.name));
-    double* x = input.value.data<double>();
-    for (int64_t i = 0; i < input.value.size(); ++i) x[i] *= 1 + 0.5 * random_normal(seed, stream, uint64_t(i));
+    RandomStream random(seed, mix(hash_name(row.name), hash_name(input.name)));
+    std::vector<double> numbers = input.value.to_vector<double>();
+    random.shuffle(numbers);
+    input.value = Tensor::from<double>(input.value.shape(), numbers);
   }
   return row;
 }
@@ -63,7 +64,7 @@ TEST_CASE("every op on a GPU agrees with the CPU, with the same bits run after r
   Kernels* gpu = test_gpu();
   if (!gpu) return;
   check_rows(*gpu, DType::f64, 1e-11);
-  check_rows(*gpu, DType::f32, 5e-5);
+  check_rows(*gpu, DType::f32, 1e-4);
   check_rows(*gpu, DType::bf16, 2e-2);
 }
 
