@@ -1,7 +1,5 @@
 // y = x w^T + bias;  dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
-//
-// The bias is added in a pass of its own: the library's products add only a bias of y's type, and beside bf16 data it
-// is f32.
+// The library's products add a bias of y's type: beside bf16 data it is rounded as the weights are.
 #include "core/cuda/columns.h"
 #include "core/cuda/cuda_kernels.h"
 #include "core/cuda/linear.h"
@@ -20,25 +18,6 @@ __global__ void round_kernel(bfloat16* to, const float* from, int64_t n, bool al
   float numbers[kN];
   load_numbers(numbers, from + first, count, aligned);
   store_neighbours(to + first, numbers, count, true);
-}
-
-// y may be the sums.
-template <class T>
-__global__ void add_bias_kernel(T* y, const Compute<T>* sums, const Compute<T>* bias, ColumnWalk walk, bool aligned) {
-  constexpr int kN = kNeighbours<T>;
-  const int64_t column = own_column<T>();
-  const int count = count_neighbours<T>(column, walk.columns);
-  if (count == 0) return;
-  Compute<T> added[kN];
-  load_numbers(added, bias + column, count, false);
-  for_own_rows(walk, [&](int64_t row) {
-    const int64_t first = row * walk.columns + column;
-    Compute<T> numbers[kN];
-    load_numbers(numbers, sums + first, count, aligned);
-#pragma unroll
-    for (int i = 0; i < kN; ++i) numbers[i] += added[i];
-    store_neighbours(y + first, numbers, count, aligned);
-  });
 }
 
 // The rows of a tensor as they are, for their sums.
@@ -68,10 +47,6 @@ Tensor in_type(Context& context, const Tensor& t, DType dtype) {
   return rounded;
 }
 
-Tensor place_of_sums(Context& context, const Tensor& y) {
-  return y.dtype() == DType::bf16 ? context.empty(y.shape(), DType::f32) : y;
-}
-
 void product_backward(Context& context, const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x,
                       const Tensor& w, bool tf32) {
   if (!dx && !dw) return;
@@ -81,15 +56,8 @@ void product_backward(Context& context, const Tensor& dx, const Tensor& dw, cons
 }
 
 void CudaKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) {
-  const Tensor sums = bias ? place_of_sums(context_, y) : y;
-  product(context_, sums, rows(x), rows(in_type(context_, w, x.dtype())), {.tf32 = tf32_});
-  if (!bias) return;
-  with_data_type(y, [&]<class T>(T) {
-    using C = Compute<T>;
-    const ColumnWalk walk = walk_columns<T>(y.rows(), y.cols());
-    launch(add_bias_kernel<T>, walk.grid, walk.block, 0, context_.stream(), y.data<T>(), sums.data<C>(), bias.data<C>(),
-           walk, all_aligned(y, sums) && y.cols() % kPack<T> == 0);
-  });
+  product(context_, y, rows(x), rows(in_type(context_, w, x.dtype())),
+          {.tf32 = tf32_, .bias = bias ? in_type(context_, bias, y.dtype()) : bias});
 }
 
 void CudaKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,

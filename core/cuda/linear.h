@@ -9,9 +9,6 @@ namespace gyre::cuda {
 // six bytes an element, next to nothing beside a product with many rows.
 Tensor in_type(Context& context, const Tensor& t, DType dtype);
 
-// Where a product lies until its bias is added: in y, or, so that bf16 is rounded once, in f32 scratch.
-Tensor place_of_sums(Context& context, const Tensor& y);
-
 // dx = dy w;  dw += dy^T x. Each where it is wanted.
 void product_backward(Context& context, const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x,
                       const Tensor& w, bool tf32);

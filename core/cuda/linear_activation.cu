@@ -5,35 +5,25 @@
 #include "core/cuda/columns.h"
 #include "core/cuda/cuda_kernels.h"
 #include "core/cuda/linear.h"
+#include "core/cuda/map.h"
 #include "core/cuda/product.h"
 
 namespace gyre::cuda {
 namespace {
 
-// y or pre may be the sums; pre may be null.
+// y = keep act(pre); y may be pre.
 template <class A, class T>
-__global__ void activate_kernel(T* y, T* pre, const Compute<T>* sums, const Compute<T>* bias, ColumnWalk walk,
-                                bool aligned, Dropout mask) {
-  using C = Compute<T>;
+__global__ void activate_kernel(T* y, const T* pre, int64_t n, bool aligned, Dropout mask) {
   constexpr int kN = kNeighbours<T>;
-  const int64_t column = own_column<T>();
-  const int count = count_neighbours<T>(column, walk.columns);
+  const int64_t first = first_of_thread<T>();
+  const int count = count_neighbours<T>(first, n);
   if (count == 0) return;
-  C added[kN];
-  load_numbers(added, bias + column, count, false);
-  for_own_rows(walk, [&](int64_t row) {
-    const int64_t first = row * walk.columns + column;
-    C numbers[kN], keep[kN];
-    load_numbers(numbers, sums + first, count, aligned);
+  const Neighbours<T> before = load_neighbours(pre + first, count, aligned);
+  Compute<T> numbers[kN];
+  neighbour_factors(numbers, mask, uint64_t(first));
 #pragma unroll
-    for (int i = 0; i < kN; ++i) numbers[i] += added[i];
-    const Neighbours<T> before = rounded<T>(numbers);
-    if (pre) store_neighbours(pre + first, before, count, aligned);
-    neighbour_factors(keep, mask, uint64_t(first));
-#pragma unroll
-    for (int i = 0; i < kN; ++i) numbers[i] = A::value(before[i]) * keep[i];
-    store_neighbours(y + first, numbers, count, aligned);
-  });
+  for (int i = 0; i < kN; ++i) numbers[i] *= A::value(before[i]);
+  store_neighbours(y + first, numbers, count, aligned);
 }
 
 // The rows of dpre: stored, and given as stored for their sums.
@@ -68,17 +58,18 @@ struct Derivatives {
 
 }  // namespace
 
+// relu is part of the product, where nobody wants to know what came before it.
 void CudaKernels::linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w,
                                     const Tensor& bias, Activation kind, const DropoutMask& mask) {
-  const Tensor sums = place_of_sums(context_, pre ? pre : y);
-  product(context_, sums, rows(x), rows(in_type(context_, w, x.dtype())), {.tf32 = tf32_});
+  const bool relu = kind == Activation::relu && !pre;
+  const Tensor& sums = pre ? pre : y;
+  product(context_, sums, rows(x), rows(in_type(context_, w, x.dtype())),
+          {.tf32 = tf32_, .bias = in_type(context_, bias, y.dtype()), .relu = relu});
+  if (relu) return mask.rate > 0 ? dropout(y, y, {}, mask) : void();
   with_data_type(y, [&]<class T>(T) {
-    using C = Compute<T>;
-    const ColumnWalk walk = walk_columns<T>(y.rows(), y.cols());
-    const bool aligned = all_aligned(y, pre, sums) && y.cols() % kPack<T> == 0;
     with_activation(kind, [&]<class A>(A) {
-      launch(activate_kernel<A, T>, walk.grid, walk.block, 0, context_.stream(), y.data<T>(), data_or_null<T>(pre),
-             sums.data<C>(), bias.data<C>(), walk, aligned, dropout_of(mask));
+      launch(activate_kernel<A, T>, dim3(map_blocks<T>(y.size())), dim3(kMapThreads), 0, context_.stream(), y.data<T>(),
+             sums.data<T>(), y.size(), all_aligned(y, sums), dropout_of(mask));
     });
   });
 }

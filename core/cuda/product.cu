@@ -51,7 +51,7 @@ struct Call {
   cublasLtMatmulDescOpaque_t description;
   cublasLtMatrixLayoutOpaque_t first_layout, second_layout, c_layout;
 
-  Call(const Tensor& to, const Operand& a, const Operand& b, bool tf32)
+  Call(const Tensor& to, const Operand& a, const Operand& b, const ProductOptions& options)
       : first(b.tensor),
         second(a.tensor),
         c(to),
@@ -60,9 +60,13 @@ struct Call {
         c_layout(layout_of(c)) {
     const DType type = first.dtype();
     const cudaDataType_t scale = type == DType::f64 ? CUDA_R_64F : CUDA_R_32F;
-    check(cublasLtMatmulDescInit(&description, compute_type(type, tf32), scale), "cublasLtMatmulDescInit");
+    check(cublasLtMatmulDescInit(&description, compute_type(type, options.tf32), scale), "cublasLtMatmulDescInit");
     set(description, CUBLASLT_MATMUL_DESC_TRANSA, int32_t(b.along_rows ? CUBLAS_OP_N : CUBLAS_OP_T));
     set(description, CUBLASLT_MATMUL_DESC_TRANSB, int32_t(a.along_rows ? CUBLAS_OP_T : CUBLAS_OP_N));
+    if (!options.bias) return;
+    const auto epilogue = options.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(options.bias.raw()));
   }
 
   // The library's first choice among the algorithms that sum in fp32, in a fixed order.
@@ -129,8 +133,10 @@ void product(const Context& context, const Tensor& c, const Operand& a, const Op
           dtype_name(c.dtype()));
   require(a.kept() == m && b.kept() == n && b.summed() == k, "[cuda product] expected (", m, ", ", k, ") x (", k, ", ",
           n, "), got (", a.kept(), ", ", k, ") x (", b.summed(), ", ", b.kept(), ")");
-  const bool tf32 = options.tf32 && type == DType::f32;
-  Call call(c, a, b, tf32);
+  require(!options.bias || (options.bias.size() == n && options.bias.dtype() == c.dtype()),
+          "[cuda product] expected a bias of ", n, " ", dtype_name(c.dtype()), ", got ", options.bias.size(), " ",
+          dtype_name(options.bias.dtype()));
+  Call call(c, a, b, options);
   const Key key{m,
                 n,
                 k,
@@ -138,7 +144,7 @@ void product(const Context& context, const Tensor& c, const Operand& a, const Op
                 b.along_rows,
                 int64_t(type),
                 int64_t(c.dtype()),
-                tf32 + 2 * options.accumulate,
+                options.tf32 + 2 * options.accumulate + 4 * bool(options.bias) + 8 * options.relu,
                 alignment(a.tensor),
                 alignment(b.tensor),
                 alignment(c)};

@@ -19,6 +19,8 @@ inline Operand columns(const Tensor& t) { return {t, true}; }  // summed over th
 struct ProductOptions {
   bool accumulate = false;  // add to what C holds
   bool tf32 = false;        // f32 operands may be rounded
+  Tensor bias = {};         // (n), of C's type, added to each row before C is rounded
+  bool relu = false;        // of the sums with their bias; not without one
 };
 
 // Operands are of one type; C is of it, or f32 where they are bf16. The same bits run after run.
