@@ -21,9 +21,10 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual int node_ranks() const = 0;  // ranks on this rank's machine
-  virtual int local_rank() const = 0;  // number among them
-  virtual int cores() const = 0;       // that this rank may run on; those that several ranks may use are shared fairly
+  virtual int node_ranks() const = 0;         // ranks on this rank's machine
+  virtual int local_rank() const = 0;         // number among them
+  virtual bool takes_gpu_memory() const = 0;  // in start_all_reduce
+  virtual int cores() const = 0;  // that this rank may run on; those that several ranks may use are shared fairly
   virtual std::string name() const = 0;
 
   virtual void barrier() = 0;
@@ -60,6 +61,7 @@ class SelfCommunicator final : public Communicator {
   int size() const override { return 1; }
   int node_ranks() const override { return 1; }
   int local_rank() const override { return 0; }
+  bool takes_gpu_memory() const override { return true; }
   int cores() const override { return int(allowed_cpus().size()); }
   std::string name() const override { return "one process"; }
   void barrier() override {}

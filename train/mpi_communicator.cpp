@@ -1,5 +1,6 @@
 #include "train/mpi_communicator.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -69,6 +70,12 @@ std::string MpiCommunicator::name() const {
   MPI_Get_library_version(version.data(), &length);
   const std::string text(version.data(), size_t(length));
   return concat("MPI, ", size_, " ranks, ", node_ranks_, " on this node (", text.substr(0, text.find(',')), ")");
+}
+
+// An extension of Open MPI and of those that come from it; asked for by name, since headers of others lack it.
+bool MpiCommunicator::takes_gpu_memory() const {
+  auto* const query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  return query && query() == 1;
 }
 
 void MpiCommunicator::barrier() { GYRE_MPI(MPI_Barrier(MPI_COMM_WORLD)); }

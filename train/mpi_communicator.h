@@ -21,6 +21,7 @@ class MpiCommunicator final : public Communicator {
   int size() const override { return size_; }
   int node_ranks() const override { return node_ranks_; }
   int local_rank() const override { return local_rank_; }
+  bool takes_gpu_memory() const override;
   int cores() const override { return cores_; }
   std::string name() const override;
   void barrier() override;

@@ -29,7 +29,22 @@ class HostSum final : public RangeSum {
   Communicator& ranks_;
 };
 
-// GPUs that NCCL cannot join: a copy on the CPU is summed, and sent back.
+// GPUs that NCCL cannot join, under an MPI that reads and writes their memory.
+class DirectSum final : public RangeSum {
+ public:
+  explicit DirectSum(Communicator& ranks) : ranks_(ranks) {}
+  void start(const Tensor& values) override {
+    cuda_synchronize(values.device().index);  // MPI knows nothing of streams
+    ranks_.start_all_reduce({values.data<float>(), size_t(values.size())});
+  }
+  void progress() override { ranks_.progress(); }
+  void finish() override { ranks_.finish_all_reduces(); }
+
+ private:
+  Communicator& ranks_;
+};
+
+// Under any other: a copy on the CPU is summed, and sent back.
 class StagedSum final : public RangeSum {
  public:
   explicit StagedSum(Communicator& ranks) : ranks_(ranks) {}
@@ -69,10 +84,12 @@ std::string obstacle(Communicator& ranks, int gpu) {
 }
 
 std::unique_ptr<RangeSum> sum_of_gpus(Communicator& ranks, int gpu) {
+  enum Way : int64_t { nccl, direct, staged };
   const std::string reason = obstacle(ranks, gpu);
-  int64_t joined = reason.empty();
-  ranks.broadcast(std::span<int64_t>(&joined, 1), 0);
-  if (!joined) {
+  int64_t way = reason.empty() ? nccl : ranks.takes_gpu_memory() ? direct : staged;
+  ranks.broadcast(std::span<int64_t>(&way, 1), 0);  // only rank 0 knows the obstacle
+  if (way == direct) return std::make_unique<DirectSum>(ranks);
+  if (way == staged) {
     if (ranks.rank() == 0) spdlog::warn("gradients go from GPU to GPU by way of the CPU, which is slow: {}", reason);
     return std::make_unique<StagedSum>(ranks);
   }

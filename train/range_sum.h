@@ -1,5 +1,5 @@
-// Sums of ranges of the gradients over the ranks, in the background: by MPI in the CPU's memory, by NCCL between GPUs,
-// or from GPU to GPU by way of the CPU.
+// Sums of ranges of the gradients over the ranks, in the background: by MPI in the CPU's memory; between GPUs by NCCL,
+// else by an MPI that takes their memory, else by way of the CPU.
 #pragma once
 
 #include <memory>

@@ -64,7 +64,7 @@ class Trainer {
   StopWish stop_ = StopWish::none;
   int skipped_in_a_row_ = 0;
   std::future<RankBatch> next_batch_;  // of the same epoch, drawn while this one trains
-  bool improved_ = false;  // by the last validation, and not yet saved as best
+  bool improved_ = false;              // by the last validation, and not yet saved as best
 };
 
 }  // namespace gyre
