@@ -8,21 +8,24 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// dfrequencies[pair] += sum over rows and heads of position * (dx2 x1 - dx1 x2), a block for each pair. Here x is not
-// turned and dx is turned back, by the transpose of what turns x: that leaves the sum as it is.
+// dfrequencies[pair] += sum over rows and heads of position * (dy2 y1 - dy1 y2), y the turned x; a block for each pair.
+// `rounded`: y as the tensor cores had it. Much of the sum of queries cancels much of that of keys, the more so the
+// better both agree with the products that dy was made of.
 template <class D>
-__global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* dfrequencies, Rows<Compute<D>> dx,
-                                                                    Rows<D> x, RowTurn<Compute<D>> turn, int64_t rows,
-                                                                    int heads, int width) {
+__global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* dfrequencies, Rows<Compute<D>> dy,
+                                                                    Rows<D> x, RowTurn<Compute<D>> turn, bool rounded,
+                                                                    int64_t rows, int heads, int width) {
   __shared__ double scratch[kWarp];
   const int pair = int(blockIdx.x), one = turn.interleaved ? 2 * pair : pair, other = turn.partner(one);
   double sum = 0;
   for (int64_t i = threadIdx.x; i < rows * heads; i += kThreads) {
     const int64_t row = i / heads, feature = i % heads * width;
-    const Compute<D>* g = dx.data + row * dx.stride + feature;
-    const D* y = x.data + row * x.stride + feature;
-    sum += double(turn.positions[row]) *
-           (double(g[other]) * double(load(y + one)) - double(g[one]) * double(load(y + other)));
+    const auto y = [&](int f) {
+      const Compute<D> turned = turn.turned(x.data + row * x.stride + feature, row, f);
+      return double(rounded ? Compute<D>(D(turned)) : turned);
+    };
+    const Compute<D>* g = dy.data + row * dy.stride + feature;
+    sum += double(turn.positions[row]) * (double(g[other]) * y(one) - double(g[one]) * y(other));
   }
   sum = block_sum(sum, scratch);
   if (threadIdx.x == 0) dfrequencies[pair] += Compute<D>(sum);
@@ -47,11 +50,11 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
   require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   const DType exact = statistics_dtype(dout.dtype());
   const Tensor sums = context_.empty({shape.heads, dout.rows()}, exact);
-  // The gradient of frequencies is a sum in which much cancels: of gradients that were not rounded.
-  const auto unrounded = [&](const HeadColumns& x) {
+  // For the gradient of frequencies.
+  const auto exact_rows = [&](const HeadColumns& x) {
     return HeadColumns{dfrequencies ? context_.empty({x.rows.rows(), dout.cols()}, exact) : Tensor()};
   };
-  const HeadColumns exact_dq = unrounded(q), exact_dk = unrounded(k);
+  const HeadColumns exact_dq = exact_rows(q), exact_dk = exact_rows(k);
   with_data_type(dout, [&](auto type) {
     using D = decltype(type);
     using T = Compute<D>;
@@ -70,9 +73,10 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
                                  Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
     run(context_, a, queries, keys);
     if (!dfrequencies) return;
-    const auto add = [&](const Rows<T>& dx, const Rows<D>& x, const RowTurn<T>& turn, int64_t rows) {
+    const bool rounded = std::is_same_v<D, bfloat16> && has_tensor_width(width);
+    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RowTurn<T>& turn, int64_t rows) {
       launch(add_frequency_gradients<D>, dim3(unsigned(dfrequencies.size())), dim3(kThreads), 0, context_.stream(),
-             dfrequencies.data<T>(), dx, x, turn, rows, shape.heads, int(width));
+             dfrequencies.data<T>(), dy, x, turn, rounded, rows, shape.heads, int(width));
     };
     add(a.dq.exact, a.q, a.turn_queries, queries.tokens());
     add(a.dk.exact, a.k, a.turn_keys, keys.tokens());

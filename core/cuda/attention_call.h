@@ -107,7 +107,7 @@ struct AttentionForward {
   Scoring<T> scoring;
 };
 
-// Where gradients go; both may be missing. `exact`: not rounded, for the gradient of frequencies.
+// Where gradients go; both may be missing. `exact`: neither turned back nor rounded, for the gradient of frequencies.
 template <class D>
 struct GradientRows {
   Rows<D> rows;

@@ -102,9 +102,8 @@ __device__ inline void store_plain(const GradientRows<D>& to, int64_t feature, i
     if (i >= count) continue;
     const int64_t row = first + i;
     for (int f = lane; f < width; f += kWarp) {
-      const T x = turn.turned_back(tile.row(i), row, f);
-      if (to.rows.data) store(to.rows.data + row * to.rows.stride + feature + f, x);
-      if (to.exact.data) to.exact.data[row * to.exact.stride + feature + f] = x;
+      if (to.exact.data) to.exact.data[row * to.exact.stride + feature + f] = tile.row(i)[f];
+      if (to.rows.data) store(to.rows.data + row * to.rows.stride + feature + f, turn.turned_back(tile.row(i), row, f));
     }
   }
 }

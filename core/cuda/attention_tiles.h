@@ -138,8 +138,7 @@ __device__ inline void store_sums(const HeadRows& to, int64_t feature, int64_t f
     const int64_t row = first + i;
     bfloat16* y = to.rows.data + row * to.rows.stride + feature;
     const float* dy = staged.row(i);
-    for (int l = f; to.exact.data && l < f + 8; ++l)
-      to.exact.data[row * to.exact.stride + feature + l] = to.turn.turned_back(dy, row, l);
+    for (int l = f; to.exact.data && l < f + 8; ++l) to.exact.data[row * to.exact.stride + feature + l] = dy[l];
     if (!to.rows.data) continue;
     if (!to.packs) {
       for (int l = f; l < f + 8; ++l) store(y + l, to.turn.turned_back(dy, row, l));
