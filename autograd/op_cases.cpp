@@ -400,10 +400,19 @@ void add_losses(std::vector<OpCase>& rows) {
     rows.push_back(make_case(
         "linear_cross_entropy/" + c.variant, {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3})},
         [=](Tape&, const Vars& in) {
-          return linear_cross_entropy(in[0], in[1], ids_tensor(loss_targets(c)), c.smoothing).loss;
+          return linear_cross_entropy(in[0], in[1], {}, ids_tensor(loss_targets(c)), c.smoothing).loss;
         },
         [=](const Values& in) {
           return reference::cross_entropy(reference::linear(in[0], in[1]), loss_targets(c), c.smoothing);
+        }));
+    rows.push_back(make_case(
+        "linear_cross_entropy/" + c.variant + "-bias",
+        {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3}), parameter("bias", {c.classes})},
+        [=](Tape&, const Vars& in) {
+          return linear_cross_entropy(in[0], in[1], in[2], ids_tensor(loss_targets(c)), c.smoothing).loss;
+        },
+        [=](const Values& in) {
+          return reference::cross_entropy(reference::linear(in[0], in[1], in[2]), loss_targets(c), c.smoothing);
         }));
   }
 }

@@ -74,7 +74,8 @@ struct LossResult {
 };
 LossResult cross_entropy(const Var& logits, const Tensor& targets, double smoothing);
 
-// The same for logits = x(n,d) w(v,d)^T, in chunks of rows: the logits of a whole batch never exist.
-LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& targets, double smoothing);
+// The same for logits = x(n,d) w(v,d)^T + bias(v), in chunks of rows: the logits of a whole batch never exist. The bias
+// may be missing (a default Var).
+LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing);
 
 }  // namespace gyre

@@ -93,8 +93,7 @@ class Kernels {
   // Whether products of f32 data may round their operands to tf32 from here on: a tape sets it.
   virtual void set_tf32(bool allowed) = 0;
 
-  // y(n,o) = x(n,d) w(o,d)^T + bias(o); beside bf16 x, y may be f32 (logits) when there is no bias, and so may dy
-  // below.
+  // y(n,o) = x(n,d) w(o,d)^T + bias(o); beside bf16 x, y may be f32 (logits), and so may dy below.
   virtual void linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) = 0;
   // dx(n,d) = dy w;  dw(o,d) += dy^T x;  dbias(o) += sum_rows(dy)
   virtual void linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,

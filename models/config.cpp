@@ -22,6 +22,7 @@ constexpr auto kSharedFields = [](auto& field, auto& c) {
   field("attention_dropout", c.attention_dropout);
   field("activation_dropout", c.activation_dropout);
   field("layer_norm_epsilon", c.layer_norm_epsilon);
+  field("initial_deviation", c.initial_deviation);
   field("position", c.position);
 };
 
@@ -37,6 +38,10 @@ constexpr auto kEncoderDecoderFields = [](auto& field, auto& c) {
 constexpr auto kEncoderOnlyFields = [](auto& field, auto& c) {
   kSharedFields(field, c);
   field("layers", c.layers);
+  field("causal", c.causal);
+  field("token_types", c.token_types);
+  field("embedding_norm", c.embedding_norm);
+  field("head_transform", c.head_transform);
   field("output_bias", c.output_bias);
 };
 
@@ -66,7 +71,28 @@ struct Preset {
 constexpr Preset kEncoderDecoders[] = {{"transformer-tiny", 4, 128, 256, 4, 0.1},
                                        {"transformer-base", 6, 512, 2048, 8, 0.1},
                                        {"transformer-big", 6, 1024, 4096, 16, 0.3}};
-constexpr Preset kEncodersOnly[] = {{"mlm-small", 4, 256, 1024, 4, 0.1}};
+// Turc et al. 2019 (mini, small) and Devlin et al. 2019 (base) have the sizes of BERT.
+constexpr Preset kEncodersOnly[] = {
+    {"mlm-small", 4, 256, 1024, 4, 0.1},      {"lm-tiny", 4, 256, 1024, 4, 0.1},
+    {"bert-mini", 4, 256, 1024, 4, 0.1},      {"bert-small", 4, 512, 2048, 8, 0.1},
+    {"bert-base", 12, 768, 3072, 12, 0.1},    {"roformer-mini", 4, 256, 1024, 4, 0.1},
+    {"roformer-small", 4, 512, 2048, 8, 0.1}, {"roformer-base", 12, 768, 3072, 12, 0.1}};
+
+// What BERT's checkpoints have beside their sizes, and RoFormer's but for the positions (Hugging Face's defaults).
+void make_bert(EncoderOnlyConfig& c) {
+  c.norm = NormPlacement::post;
+  c.attention_dropout = 0.1;
+  c.layer_norm_epsilon = 1e-12;
+  c.initial_deviation = 0.02;
+  c.token_types = 2;
+  c.embedding_norm = c.output_bias = true;
+}
+
+void make_causal(EncoderOnlyConfig& c) {
+  c.norm = NormPlacement::pre;
+  c.causal = true;
+  c.head_transform = false;
+}
 
 std::vector<std::string> names_of(std::span<const Preset> presets) {
   std::vector<std::string> names;
@@ -100,6 +126,13 @@ void require_rate(const char* name, double rate) {
 
 }  // namespace
 
+Init LayerConfig::initial_weight(int64_t in, int64_t out, double gain) const {
+  if (initial_deviation > 0) return Init::normal(initial_deviation);
+  Init init = Init::xavier(in, out);
+  init.value *= gain;
+  return init;
+}
+
 void ModelConfig::validate_shared() const {
   require_positive("vocab_size", vocab_size);
   require_positive("dim", dim);
@@ -110,6 +143,7 @@ void ModelConfig::validate_shared() const {
   require_rate("attention_dropout", attention_dropout);
   require_rate("activation_dropout", activation_dropout);
   require(layer_norm_epsilon > 0, "[layer_norm_epsilon] must be positive, got ", layer_norm_epsilon);
+  require(initial_deviation >= 0, "[initial_deviation] must not be negative, got ", initial_deviation);
   Parameters scratch;  // an encoding checks its own fields when it is made
   make_position_encoding({position, dim, heads, scratch, "positions"});
 }
@@ -137,6 +171,7 @@ std::vector<std::string> EncoderDecoderConfig::preset_names() { return names_of(
 void EncoderOnlyConfig::validate() const {
   validate_shared();
   require_positive("layers", layers);
+  require(token_types >= 0, "[token_types] must not be negative, got ", token_types);
 }
 
 Json EncoderOnlyConfig::to_json() const { return write(kEncoderOnlyFields, *this); }
@@ -148,6 +183,11 @@ EncoderOnlyConfig EncoderOnlyConfig::from_json(const Json& json) {
 EncoderOnlyConfig EncoderOnlyConfig::preset(const std::string& name) {
   EncoderOnlyConfig config;
   config.layers = apply(kEncodersOnly, name, config);
+  const bool bert = name.starts_with("bert-"), roformer = name.starts_with("roformer-");
+  if (bert || roformer) make_bert(config);
+  if (bert) config.position = {.encoding = "learned", .max_positions = 512};
+  if (roformer) config.position = {.encoding = "rope", .max_positions = 1536};
+  if (name.starts_with("lm-")) make_causal(config);
   return config;
 }
 

@@ -32,6 +32,10 @@ struct LayerConfig {
   double attention_dropout = 0;   // on the attention weights
   double activation_dropout = 0;  // after the activation of the feed-forward block
   double layer_norm_epsilon = 1e-5;
+  double initial_deviation = 0;  // of the weights of linear layers, normal; 0: Glorot uniform
+
+  // How a weight (out, in) starts; `gain` is on Glorot's bound.
+  Init initial_weight(int64_t in, int64_t out, double gain = 1) const;
 };
 
 // What every model has.
@@ -63,13 +67,17 @@ struct EncoderDecoderConfig : ModelConfig {  // vocab_size: of the joint vocabul
 struct EncoderOnlyConfig : ModelConfig {
   EncoderOnlyConfig() { activation = Activation::gelu; }
   int64_t layers = 12;
-  bool output_bias = false;  // a number per piece, added to the logits
+  bool causal = false;          // rows see themselves and those before them
+  int64_t token_types = 0;      // kinds of segments within a sequence, each with an embedding; 0: none
+  bool embedding_norm = false;  // a norm on the sum of all embeddings
+  bool head_transform = true;   // norm(gelu(dense(x))) before the product with the table
+  bool output_bias = false;     // a number per piece, added to the logits
 
   // As above.
   void validate() const;
   nlohmann::ordered_json to_json() const;
   static EncoderOnlyConfig from_json(const nlohmann::ordered_json& json);
-  // mlm-small; the caller sets vocab_size.
+  // mlm-small, lm-tiny, bert-{mini,small,base}, roformer-{mini,small,base}; the caller sets vocab_size.
   static EncoderOnlyConfig preset(const std::string& name);
   static std::vector<std::string> preset_names();
 };

@@ -125,7 +125,7 @@ LossResult EncoderDecoder::loss(Tape& tape, const PairInput& batch, double label
   const Var encoded = encode(tape, batch.source_ids, batch.source);
   const Var states = decode(tape, encoded, batch.source, batch.target_inputs, batch.target);
   const Tape::Scope scope(tape, "output");
-  return linear_cross_entropy(states, tape.parameter(*output_table_), batch.target_outputs, label_smoothing);
+  return linear_cross_entropy(states, tape.parameter(*output_table_), {}, batch.target_outputs, label_smoothing);
 }
 
 }  // namespace gyre

@@ -1,6 +1,7 @@
-// The encoder-only transformer for masked language modelling (Devlin et al. 2019, 3.1): tokens -> encoder layers -> the
-// states of the masked rows -> head -> the table of embeddings, transposed.
-//   head(x) = norm(gelu(dense(x)))
+// One stack of layers over one text: BERT and RoFormer (Devlin et al. 2019, 3.1; Su et al. 2021), and causal language
+// models. Tokens (+ token types) (+ positions) -> [norm] -> layers -> the states of the predicted rows -> head -> the
+// table of embeddings, transposed.
+//   head(x) = norm(gelu(dense(x))), or x
 // Parameter names are fairseq's: embed_tokens.weight, encoder.layers.0.fc1.weight, lm_head.dense.weight.
 #pragma once
 
@@ -13,12 +14,13 @@
 
 namespace gyre {
 
-// A packed batch. Ids and rows are i32.
+// A packed batch. Ids, rows and types are i32.
 struct MaskedInput {
   Tensor ids;  // (tokens), those to be predicted already masked
   Segments segments;
-  Tensor masked_rows;  // (m): the rows of the batch that are predicted
-  Tensor targets;      // (m): what stood there
+  Tensor masked_rows;       // (m): the rows of the batch that are predicted; undefined: all of them
+  Tensor targets;           // (m): what stood there, or comes next
+  Tensor token_types = {};  // (tokens); undefined: all 0
 };
 
 class EncoderOnly {
@@ -29,29 +31,31 @@ class EncoderOnly {
   Parameters& parameters() { return parameters_; }
   const Parameters& parameters() const { return parameters_; }
 
-  // States of the top: (tokens, dim).
-  Var encode(Tape& tape, const Tensor& ids, const Segments& segments) const;
+  // States of the top: (tokens, dim). token_types as in MaskedInput.
+  Var encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types = {}) const;
 
   // (n, vocab) from states (n, dim).
   Var logits(const Var& states) const;
 
-  // Cross-entropy, summed over the masked rows: no other row goes through the head.
+  // Cross-entropy, summed over the predicted rows: no other row goes through the head.
   LossResult loss(Tape& tape, const MaskedInput& batch) const;
 
   // The longest segment that has positions.
   int64_t longest() const { return positions_->longest(); }
 
  private:
+  Var embed(Tape& tape, const Tensor& ids, const Tensor& token_types, const Tensor& positions) const;
   Var head(const Var& states) const;
 
   EncoderOnlyConfig config_;
   Parameters parameters_;
-  Parameter* table_;
+  Parameter *table_, *type_table_ = nullptr;
   std::unique_ptr<PositionEncoding> positions_;
+  std::optional<LayerNormLayer> embedding_norm_;
   std::vector<EncoderLayer> layers_;
   std::optional<LayerNormLayer> final_norm_;
-  LinearLayer head_dense_;
-  LayerNormLayer head_norm_;
+  std::optional<LinearLayer> head_dense_;
+  std::optional<LayerNormLayer> head_norm_;
   Parameter* output_bias_ = nullptr;
 };
 

@@ -33,23 +33,40 @@ Tensor scalar(double value, const Tensor& data) {
   return Tensor::from<double>({1}, std::vector<double>{value}).to(statistics_dtype(data.dtype()));
 }
 
-// The same for x w^T, in chunks of rows; logits are f32 beside bf16 x. Each chunk's gradients are made while its logits
-// are in cache, for dloss = 1; backward multiplies by dloss.
+// A parameter's gradient for dloss = 1, made in the forward pass.
+struct MadeGradient {
+  Tensor sum;    // where it is added; undefined when it is not wanted
+  Tensor saved;  // `sum`, until backward adds it; undefined when it was added to the parameter's at once
+
+  explicit MadeGradient(const Var& v) {
+    if (!v || !v.requires_gradient()) return;
+    sum = v.tape().early_gradient(v);
+    if (!sum) sum = saved = Tensor::zeros(v.shape(), v.value().dtype(), v.value().device());
+  }
+  void add_to(const Tensor& gradient, double factor, Kernels& kernels) const {
+    if (!gradient) return;
+    require(saved.defined() || factor == 1, "[linear_cross_entropy] a unit cotangent was promised, got ", factor);
+    if (!saved) return;
+    if (factor != 1) kernels.scale(saved, saved, factor);
+    kernels.add(gradient, gradient, saved);
+  }
+};
+
+// The same for x w^T + bias, in chunks of rows; logits are f32 beside bf16 x. Each chunk's gradients are made while its
+// logits are in cache, for dloss = 1; backward multiplies by dloss.
 struct LinearCrossEntropy final : Op {
-  Tensor dx, dw;  // saved for dloss = 1; dw has w's shape, and is undefined when it was added at once
+  Tensor dx;  // saved for dloss = 1
+  MadeGradient dw, dbias;
   double multiply_adds = 0;
+  LinearCrossEntropy(const Var& w, const Var& bias) : dw(w), dbias(bias) {}
   std::string_view name() const override { return "linear_cross_entropy"; }
   double flops() const override { return 2 * multiply_adds; }
   void backward(Backward& b) override {
     const Tensor dloss = b.doutput().to(DType::f64);
     const double factor = *dloss.data<double>();
     if (const Tensor to = b.dinput(0)) b.kernels().scale(to, dx, factor);
-    if (const Tensor to = b.dparameter(1); to && dw) {
-      if (factor != 1) b.kernels().scale(dw, dw, factor);
-      b.kernels().add(to, to, dw);
-    } else {
-      require(!to || factor == 1, "[linear_cross_entropy] a unit cotangent was promised, got ", factor);
-    }
+    dw.add_to(b.dparameter(1), factor, b.kernels());
+    dbias.add_to(b.dparameter(2), factor, b.kernels());
   }
 };
 
@@ -76,17 +93,16 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, double smooth
   return {logits.tape().record(std::move(op), scalar(sums.loss, x), {logits}), sums};
 }
 
-LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& targets, double smoothing) {
+LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing) {
   require(x.shape().rank() == 2 && w.shape().rank() == 2 && x.shape()[1] == w.shape()[1],
           "[linear_cross_entropy] expected x(n,d) and w(v,d), got ", x.shape().text(), " and ", w.shape().text());
   const int64_t n = x.shape()[0], v = w.shape()[0];
+  require(!bias || bias.shape() == Shape{v}, "[linear_cross_entropy] expected a bias of shape (", v, "), got ",
+          bias.shape().text());
   check_targets(targets, n, v);
-  Kernels& kernels = x.kernels();
-  auto op = std::make_unique<LinearCrossEntropy>();
+  auto op = std::make_unique<LinearCrossEntropy>(w, bias);
   op->multiply_adds = double(x.value().size()) * double(v);
   if (x.requires_gradient()) op->dx = x.value().like();
-  Tensor dw = x.tape().early_gradient(w);
-  if (!dw && w.requires_gradient()) dw = op->dw = Tensor::zeros(w.shape(), w.value().dtype(), w.value().device());
   const Device device = x.value().device();
   const int64_t rows = std::min(n, chunk_rows(v, device));
   const DType dtype = statistics_dtype(x.value().dtype());
@@ -94,19 +110,22 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Tensor& target
   // A CPU's products round what they pack; a GPU's want operands of one type.
   const Tensor all_dlogits = device == Device{} ? all_logits : Tensor::empty({rows, v}, x.value().dtype(), device);
   const Tensor all_sums = no_sums(x.value());
+  Kernels& kernels = x.kernels();
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = std::min(n, begin + rows);
     const Tensor logits = all_logits.slice(0, end - begin), lse = all_lse.slice(0, end - begin);
     const Tensor inputs = x.value().slice(begin, end), labels = targets.slice(begin, end);
-    kernels.linear(logits, inputs, w.value(), {});
+    kernels.linear(logits, inputs, w.value(), bias.value());
     kernels.cross_entropy(all_sums, lse, logits, labels, smoothing);
-    if (!op->dx && !dw) continue;
+    if (!op->dx && !op->dw.sum && !op->dbias.sum) continue;
     const Tensor dlogits = all_dlogits.slice(0, end - begin);
     kernels.cross_entropy_backward(dlogits, logits, labels, lse, smoothing, 1);
-    kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), dw, {}, dlogits, inputs, w.value());
+    kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw.sum, op->dbias.sum, dlogits, inputs,
+                            w.value());
   }
   const CrossEntropySums sums = read(all_sums);
-  return {x.tape().record(std::move(op), scalar(sums.loss, x.value()), {x, w}), sums};
+  const Var last = bias ? bias : x.tape().constant({});
+  return {x.tape().record(std::move(op), scalar(sums.loss, x.value()), {x, w, last}), sums};
 }
 
 }  // namespace gyre

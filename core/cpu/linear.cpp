@@ -9,11 +9,12 @@ void CpuKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const
     using S = Compute<T>;
     const ProductShape shape{x.rows(), w.dim(0), x.cols()};
     if (!bias) return product<T>(y, shape, rows(x), rows(w));
-    const S* b = bias.data<S>();
-    product_rows<T>(y, shape, rows(x), rows(w), [=](T* to, const S* sums, int64_t, int64_t column, int64_t n) {
+    const auto add_bias = [b = bias.data<S>()](auto* to, const S* sums, int64_t, int64_t column, int64_t n) {
 #pragma omp simd
       for (int64_t j = 0; j < n; ++j) to[j] = sums[j] + b[column + j];
-    });
+    };
+    if (y.dtype() == dtype_of<S>()) return product_rows<T, S>(y, shape, rows(x), rows(w), add_bias);
+    product_rows<T>(y, shape, rows(x), rows(w), add_bias);
   });
 }
 

@@ -10,12 +10,13 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 inline Operand rows(const Tensor& t) { return {t.raw(), t.dtype(), t.cols(), false}; }    // summed over the columns
 inline Operand columns(const Tensor& t) { return {t.raw(), t.dtype(), t.cols(), true}; }  // summed over the rows
 
-// C = f(A B): f(to, sums, row, column, n) makes n elements of C, of type T, from their sums. In place for f32 and f64.
-template <class T, class F>
+// C = f(A B): f(to, sums, row, column, n) makes n elements of C, of type Out, from their sums. In place for f32 and
+// f64.
+template <class T, class Out = T, class F>
 void product_rows(const Tensor& c, const ProductShape& shape, const Operand& a, const Operand& b, F&& f) {
   using S = Compute<T>;
-  T* out = c.data<T>();
-  const Sums<T> in_place{std::is_same_v<T, S> ? reinterpret_cast<S*>(out) : nullptr, shape.n, false};
+  Out* out = c.data<Out>();
+  const Sums<T> in_place{std::is_same_v<Out, S> ? reinterpret_cast<S*>(out) : nullptr, shape.n, false};
   gemm<T>(shape, a, b, in_place, [&](const S* sums, int64_t ld, const Block& block) {
     for (int64_t i = 0; i < block.rows; ++i) {
       const int64_t row = block.row + i;

@@ -23,8 +23,8 @@ void turn_heads(const Var& x, const RowPositions& positions, int64_t heads, int6
 SelfAttention::SelfAttention(Parameters& parameters, const std::string& parent, const std::string& name,
                              const LayerConfig& c)
     : name_(name),
-      qkv_proj_(parameters, parent + "." + name + ".qkv_proj", c.dim, 3 * c.dim),
-      out_proj_(parameters, parent + "." + name + ".out_proj", c.dim, c.dim),
+      qkv_proj_(parameters, parent + "." + name + ".qkv_proj", c.dim, 3 * c.dim, c.initial_weight(c.dim, 3 * c.dim)),
+      out_proj_(parameters, parent + "." + name + ".out_proj", c.dim, c.dim, c.initial_weight(c.dim, c.dim)),
       options_(attention_options(c)) {}
 
 Var SelfAttention::operator()(const Var& x, const Segments& segments, const RowPositions& positions,
@@ -50,9 +50,11 @@ Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCac
 CrossAttention::CrossAttention(Parameters& parameters, const std::string& parent, const std::string& name,
                                const LayerConfig& c)
     : name_(name),
-      q_proj_(parameters, parent + "." + name + ".q_proj", c.dim, c.dim, std::sqrt(1.0 / 2)),
-      kv_proj_(parameters, parent + "." + name + ".kv_proj", c.dim, 2 * c.dim, std::sqrt(3.0 / 4)),
-      out_proj_(parameters, parent + "." + name + ".out_proj", c.dim, c.dim),
+      q_proj_(parameters, parent + "." + name + ".q_proj", c.dim, c.dim,
+              c.initial_weight(c.dim, c.dim, std::sqrt(1.0 / 2))),
+      kv_proj_(parameters, parent + "." + name + ".kv_proj", c.dim, 2 * c.dim,
+               c.initial_weight(c.dim, 2 * c.dim, std::sqrt(3.0 / 4))),
+      out_proj_(parameters, parent + "." + name + ".out_proj", c.dim, c.dim, c.initial_weight(c.dim, c.dim)),
       options_(attention_options(c)) {}
 
 AttentionMemory CrossAttention::project(const Var& x, const Segments& segments, const RowPositions& positions) const {

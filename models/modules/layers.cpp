@@ -6,8 +6,8 @@ ResidualBranch::ResidualBranch(Parameters& parameters, const std::string& norm_n
     : norm_(parameters, norm_name, c.dim, c.layer_norm_epsilon), placement_(c.norm), dropout_(c.dropout) {}
 
 FeedForward::FeedForward(Parameters& parameters, const std::string& parent, const LayerConfig& c)
-    : fc1_(parameters, parent + ".fc1", c.dim, c.ffn),
-      fc2_(parameters, parent + ".fc2", c.ffn, c.dim),
+    : fc1_(parameters, parent + ".fc1", c.dim, c.ffn, c.initial_weight(c.dim, c.ffn)),
+      fc2_(parameters, parent + ".fc2", c.ffn, c.dim, c.initial_weight(c.ffn, c.dim)),
       activation_(c.activation),
       dropout_(c.activation_dropout) {}
 
@@ -25,10 +25,9 @@ EncoderLayer::EncoderLayer(Parameters& parameters, const std::string& stack, int
       feed_forward_(parameters, stack + "." + name_, c),
       feed_forward_branch_(parameters, stack + "." + name_ + ".final_layer_norm", c) {}
 
-Var EncoderLayer::operator()(const Var& x, const Segments& source, const RowPositions& positions) const {
+Var EncoderLayer::operator()(const Var& x, const Segments& source, const RowPositions& positions, bool causal) const {
   const Tape::Scope scope(x.tape(), name_);
-  const Var attended =
-      self_branch_(x, [&](const Var& h) { return self_attention_(h, source, positions, /*causal=*/false); });
+  const Var attended = self_branch_(x, [&](const Var& h) { return self_attention_(h, source, positions, causal); });
   return feed_forward_branch_(attended, feed_forward_);
 }
 

@@ -40,7 +40,8 @@ class FeedForward {
 class EncoderLayer {
  public:
   EncoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& config);
-  Var operator()(const Var& x, const Segments& source, const RowPositions& positions) const;
+  // Causal: a row sees itself and those before it.
+  Var operator()(const Var& x, const Segments& source, const RowPositions& positions, bool causal = false) const;
 
  private:
   std::string name_;

@@ -2,14 +2,8 @@
 
 namespace gyre {
 
-static Init scaled_xavier(int64_t in, int64_t out, double gain) {
-  Init init = Init::xavier(in, out);
-  init.value *= gain;
-  return init;
-}
-
-LinearLayer::LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, double gain)
-    : weight_(&parameters.add(name + ".weight", {out, in}, scaled_xavier(in, out, gain))),
+LinearLayer::LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, const Init& weight)
+    : weight_(&parameters.add(name + ".weight", {out, in}, weight)),
       bias_(&parameters.add(name + ".bias", {out}, Init::constant(0), /*decay=*/false)) {}
 
 Var LinearLayer::operator()(const Var& x) const {

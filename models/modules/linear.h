@@ -7,10 +7,10 @@
 
 namespace gyre {
 
-// y = x w^T + bias, w(out, in). Weight: Glorot uniform, its bound times `gain`; bias: zeros.
+// y = x w^T + bias, w(out, in). The bias starts at zero.
 class LinearLayer {
  public:
-  LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, double gain = 1);
+  LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, const Init& weight);
   Var operator()(const Var& x) const;
   // dropout(activation(y)), in one pass.
   Var activated(const Var& x, Activation kind, double dropout = 0) const;

@@ -10,8 +10,8 @@ class Learned final : public PositionEncoding {
  public:
   explicit Learned(const PositionContext& c) {
     require(c.config.max_positions >= 1, "[learned] max_positions must be at least 1, got ", c.config.max_positions);
-    table_ = &c.parameters.add(c.name + ".weight", {c.config.max_positions, c.dim},
-                               Init::normal(1 / std::sqrt(double(c.dim))));
+    const double deviation = c.initial_deviation > 0 ? c.initial_deviation : 1 / std::sqrt(double(c.dim));
+    table_ = &c.parameters.add(c.name + ".weight", {c.config.max_positions, c.dim}, Init::normal(deviation));
   }
 
   Var add_to_embeddings(const Var& x, const Tensor& positions) const override {

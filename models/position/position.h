@@ -56,6 +56,7 @@ struct PositionContext {
   int64_t heads;
   Parameters& parameters;
   std::string name;
+  double initial_deviation = 0;  // of tables of positions; 0: 1/sqrt(dim)
 };
 
 // Validates what the encoding uses of the config and registers its parameters.

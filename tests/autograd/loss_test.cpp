@@ -56,7 +56,7 @@ TEST_CASE("a promised unit cotangent: the table's gradient is there before backw
   parameters.allocate(1, DType::f64);
   const auto record = [&](Tape& tape) {
     parameters.gradients().zero();
-    return linear_cross_entropy(tape.leaf(x), tape.parameter(w), targets, 0.1).loss;
+    return linear_cross_entropy(tape.leaf(x), tape.parameter(w), {}, targets, 0.1).loss;
   };
   Tape plain(cpu_kernels(), {}), promised(cpu_kernels(), {.unit_cotangent = true});
   plain.backward(record(plain));
@@ -84,11 +84,11 @@ TEST_CASE("cross-entropy's sums: loss, nll, tokens, correct") {
       const LossResult plain = cross_entropy(logits, targets, smoothing);
       check_sums(plain.sums, expected, 1e-12);
       CHECK_EQ(*plain.loss.value().data<double>(), plain.sums.loss);
-      const LossResult fused = linear_cross_entropy(vx, vw, targets, smoothing);
+      const LossResult fused = linear_cross_entropy(vx, vw, {}, targets, smoothing);
       check_sums(fused.sums, expected, 1e-12);
       CHECK_EQ(*fused.loss.value().data<double>(), fused.sums.loss);
       const LossResult narrow =
-          linear_cross_entropy(tape.leaf(x.to(DType::f32)), tape.leaf(w.to(DType::f32)), targets, smoothing);
+          linear_cross_entropy(tape.leaf(x.to(DType::f32)), tape.leaf(w.to(DType::f32)), {}, targets, smoothing);
       check_sums(narrow.sums, expected, 1e-5);
     }
   }
@@ -98,7 +98,9 @@ TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
   const Tensor x = normal_tensor({kRows, kWidth}, DType::f32, 31, 0);
   const Tensor w = normal_tensor({kClasses, kWidth}, DType::f32, 31, 1), targets = some_targets();
   Tape training(cpu_kernels(), {}), evaluating(cpu_kernels(), {.record = false});
-  const auto sums_on = [&](Tape& tape) { return linear_cross_entropy(tape.leaf(x), tape.leaf(w), targets, 0.1).sums; };
+  const auto sums_on = [&](Tape& tape) {
+    return linear_cross_entropy(tape.leaf(x), tape.leaf(w), {}, targets, 0.1).sums;
+  };
   CHECK_EQ(sums_on(evaluating).loss, sums_on(training).loss);
 }
 

@@ -107,6 +107,6 @@ TEST_CASE_FIXTURE(Fixture, "losses") {
   CHECK_EQ(message_of([&] { cross_entropy(matrix(2, 3), ids({0}), 0); }), "[cross_entropy] expected 2 targets, got 1");
   CHECK_EQ(message_of([&] { cross_entropy(matrix(1, 3), ids({3}), 0); }),
            "[cross_entropy] targets must be below the vocabulary's size 3, got 3");
-  CHECK_EQ(message_of([&] { linear_cross_entropy(matrix(1, 3), matrix(5, 4), ids({0}), 0); }),
+  CHECK_EQ(message_of([&] { linear_cross_entropy(matrix(1, 3), matrix(5, 4), {}, ids({0}), 0); }),
            "[linear_cross_entropy] expected x(n,d) and w(v,d), got (1, 3) and (5, 4)");
 }

@@ -33,6 +33,14 @@ std::vector<EncoderOnlyConfig> variants() {
     all.push_back(tiny(position, NormPlacement::pre));
     all.push_back(tiny(position, NormPlacement::post, true));
   }
+  EncoderOnlyConfig bert = tiny("learned", NormPlacement::post, true);
+  bert.token_types = 2;
+  bert.embedding_norm = true;
+  all.push_back(bert);
+  EncoderOnlyConfig causal = tiny("rope", NormPlacement::pre);
+  causal.causal = true;
+  causal.head_transform = false;
+  all.push_back(causal);
   return all;
 }
 
@@ -88,7 +96,7 @@ TEST_CASE("encoder-only: the loss is that of the masked rows") {
     expected -= log_probs.data<double>()[batch.masked_rows.data<int32_t>()[i] * 11 + batch.targets.data<int32_t>()[i]];
   CHECK(loss_of(model, batch) == doctest::Approx(expected).epsilon(1e-10));
 
-  // Without the bias the logits of the batch never exist: the same number comes out.
+  // A bias of zeros is none.
   model.parameters().find("lm_head.bias")->value.zero();
   EncoderOnly plain(tiny("rope", NormPlacement::pre));
   plain.parameters().allocate(1, DType::f64);
@@ -127,6 +135,48 @@ TEST_CASE("encoder-only: every row sees the whole of its segment and nothing els
   }
 }
 
+TEST_CASE("encoder-only: a causal row sees itself and those before it, and all rows may be predicted") {
+  EncoderOnlyConfig config = tiny("rope", NormPlacement::pre);
+  config.causal = true;
+  EncoderOnly model(config);
+  tests::allocate_lively(model.parameters(), 5, DType::f64);
+  const Tensor before = logits_of(model, kSentences);
+  Sentences changed = kSentences;
+  changed[0][2] = 6;
+  const Tensor after = logits_of(model, changed);
+  for (int64_t row = 0; row < before.rows(); ++row) {
+    CAPTURE(row);
+    const auto numbers = [&](const Tensor& t) { return t.slice(row, row + 1).to_vector<double>(); };
+    CHECK((numbers(before) == numbers(after)) == (row < 2 || row >= 4));
+  }
+  MaskedInput batch = masked_batch(kSentences);
+  batch.targets = ids({7, 3, 9, -1, -1, 6, 8, -1});  // those of -1 have no next token
+  batch.masked_rows = ids({0, 1, 2, 3, 4, 5, 6, 7});
+  const double chosen = loss_of(model, batch);
+  batch.masked_rows = {};
+  CHECK(loss_of(model, batch) == chosen);
+}
+
+TEST_CASE("encoder-only: presets are what Hugging Face's defaults are") {
+  const EncoderOnlyConfig bert = EncoderOnlyConfig::preset("bert-base"),
+                          roformer = EncoderOnlyConfig::preset("roformer-base");
+  CHECK(bert.position.encoding == "learned");
+  CHECK(bert.position.max_positions == 512);
+  CHECK(roformer.position.encoding == "rope");
+  CHECK(roformer.position.max_positions == 1536);
+  // Trained numbers of BertForMaskedLM and RoFormerForMaskedLM.
+  for (auto [config, count] : {std::pair(bert, 109'514'298), std::pair(roformer, 109'121'082)}) {
+    config.vocab_size = 30522;
+    CHECK(EncoderOnly(config).parameters().elements() == count);
+  }
+  EncoderOnlyConfig wrong = tiny("rope", NormPlacement::post);
+  EncoderOnly none(wrong);
+  none.parameters().allocate(1);
+  MaskedInput batch = masked_batch(kSentences);
+  batch.token_types = Tensor::zeros({8}, DType::i32);
+  CHECK_THROWS_WITH_AS(loss_of(none, batch), "[token types] this model has none", Error);
+}
+
 TEST_CASE("encoder-only: parameters, config and wrong batches") {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
   CHECK(config.activation == Activation::gelu);
@@ -134,7 +184,9 @@ TEST_CASE("encoder-only: parameters, config and wrong batches") {
   config.vocab_size = 8192;
   config.output_bias = true;
   CHECK(EncoderOnlyConfig::from_json(config.to_json()).to_json() == config.to_json());
-  CHECK_THROWS_WITH_AS(EncoderOnlyConfig::preset("mlm-tiny"), "[preset] expected one of mlm-small, got \"mlm-tiny\"",
+  CHECK_THROWS_WITH_AS(EncoderOnlyConfig::preset("mlm-tiny"),
+                       "[preset] expected one of mlm-small, lm-tiny, bert-mini, bert-small, bert-base, "
+                       "roformer-mini, roformer-small, roformer-base, got \"mlm-tiny\"",
                        Error);
   CHECK_THROWS_WITH_AS(EncoderOnlyConfig::from_json({{"decoder_layers", 1}}), "[config] unknown key \"decoder_layers\"",
                        Error);

@@ -69,26 +69,31 @@ void check_encoder_decoder(const Json& golden, const Json& variant, DType dtype)
   check_gradients(model.parameters(), variant["gradients"]);
 }
 
-void check_encoder_only(const Json& golden, const Json& variant, DType dtype) {
-  const auto ids = [](const Json& json) {
-    return Tensor::from({int64_t(json.size())}, json.get<std::vector<int32_t>>());
-  };
-  Json all_ids = Json::array();
-  std::vector<int32_t> lengths;
-  for (const Json& sentence : golden["sentences"]) {
-    all_ids.insert(all_ids.end(), sentence.begin(), sentence.end());
-    lengths.push_back(int32_t(sentence.size()));
+Tensor flat(const Json& lists) {
+  std::vector<int32_t> all;
+  for (const Json& item : lists) {
+    if (item.is_array()) {
+      const auto part = item.get<std::vector<int32_t>>();
+      all.insert(all.end(), part.begin(), part.end());
+    } else {
+      all.push_back(item.get<int32_t>());
+    }
   }
-  const MaskedInput batch{ids(all_ids), Segments::from_lengths(lengths), ids(golden["masked_rows"]),
-                          ids(golden["targets"])};
-  EncoderOnlyConfig config = EncoderOnlyConfig::from_json(golden["config"]);
-  config.norm = parse_enum<NormPlacement>("norm", variant["norm"].get<std::string>());
-  CAPTURE(enum_name(config.norm));
+  return Tensor::from({int64_t(all.size())}, all);
+}
+
+void check_encoder_only(const EncoderOnlyConfig& config, const Json& golden, const Json& weights, const Json& variant,
+                        DType dtype) {
+  std::vector<int32_t> lengths;
+  for (const Json& sentence : golden["sentences"]) lengths.push_back(int32_t(sentence.size()));
+  const MaskedInput batch{flat(golden["sentences"]), Segments::from_lengths(lengths), flat(golden["masked_rows"]),
+                          flat(golden["targets"]), config.token_types > 0 ? flat(golden["token_types"]) : Tensor()};
   EncoderOnly model(config);
-  set_weights(model.parameters(), golden["weights"], dtype);
+  set_weights(model.parameters(), weights, dtype);
 
   Tape tape(cpu_kernels(), {});
-  check_close(model.logits(model.encode(tape, batch.ids, batch.segments)).value(), variant["logits"]);
+  const Var states = model.encode(tape, batch.ids, batch.segments, batch.token_types);
+  check_close(model.logits(states).value(), variant["logits"]);
   const LossResult result = model.loss(tape, batch);
   CHECK(result.sums.loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
   tape.backward(result.loss);
@@ -107,8 +112,27 @@ TEST_CASE("encoder-decoder against PyTorch") {
 
 TEST_CASE("encoder-only against PyTorch") {
   const Json golden = read_golden("encoder_only.json");
-  for (const Json& variant : golden["variants"])
-    for (DType dtype : {DType::f64, DType::f32}) check_encoder_only(golden, variant, dtype);
+  for (const Json& variant : golden["variants"]) {
+    EncoderOnlyConfig config = EncoderOnlyConfig::from_json(golden["config"]);
+    config.norm = parse_enum<NormPlacement>("norm", variant["norm"].get<std::string>());
+    CAPTURE(enum_name(config.norm));
+    for (DType dtype : {DType::f64, DType::f32}) check_encoder_only(config, golden, golden["weights"], variant, dtype);
+  }
+}
+
+TEST_CASE("BERT and RoFormer against Hugging Face") {
+  const Json golden = read_golden("hugging_face.json"), &sizes = golden["sizes"];
+  for (const Json& variant : golden["variants"]) {
+    CAPTURE(variant["preset"].dump());
+    EncoderOnlyConfig config = EncoderOnlyConfig::preset(variant["preset"]);
+    config.vocab_size = sizes["vocab_size"];
+    config.dim = sizes["dim"];
+    config.layers = sizes["layers"];
+    config.heads = sizes["heads"];
+    config.ffn = sizes["ffn"];
+    config.position.max_positions = sizes["max_positions"];
+    for (DType dtype : {DType::f64, DType::f32}) check_encoder_only(config, golden, variant["weights"], variant, dtype);
+  }
 }
 
 }  // namespace gyre

@@ -72,7 +72,7 @@ void Rows::add_products() {
   const Tensor targets = random_ids(s_.loss_rows, s_.vocabulary);
   add("linear_cross_entropy", concat(s_.loss_rows, " x ", d_, " x ", s_.vocabulary),
       {{{s_.loss_rows, d_}}, {{s_.vocabulary, d_}, true}},
-      [targets](Tape&, const Vars& v) { return linear_cross_entropy(v[0], v[1], targets, 0.1).loss; })
+      [targets](Tape&, const Vars& v) { return linear_cross_entropy(v[0], v[1], {}, targets, 0.1).loss; })
       .loss = true;
 }
 
