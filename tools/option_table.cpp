@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "tools/nearest.h"
+#include "core/nearest.h"
 
 namespace gyre {
 

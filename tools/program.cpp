@@ -5,8 +5,8 @@
 #include <iostream>
 #include <sstream>
 
+#include "core/nearest.h"
 #include "tools/build_info.h"
-#include "tools/nearest.h"
 
 namespace gyre {
 

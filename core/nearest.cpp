@@ -1,4 +1,4 @@
-#include "tools/nearest.h"
+#include "core/nearest.h"
 
 #include <algorithm>
 
