@@ -14,8 +14,12 @@ std::string name_of(BadLine kind, const std::string& limit) {
       return "without a partner";
     case BadLine::bad_utf8:
       return "of bad UTF-8";
+    case BadLine::missing_column:
+      return "without a column";
     case BadLine::empty:
       return "empty";
+    case BadLine::bad_label:
+      return "of a bad label";
     case BadLine::too_long:
       break;
   }
@@ -33,6 +37,8 @@ std::string line_numbers(const LineReport::Skipped& skipped) {
 
 }  // namespace
 
+bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
+
 OnBadLine parse_on_bad_line(std::string_view text) {
   if (text == "default") return OnBadLine::by_kind;
   if (text == "error") return OnBadLine::error;
@@ -41,7 +47,7 @@ OnBadLine parse_on_bad_line(std::string_view text) {
 }
 
 bool is_error(OnBadLine policy, BadLine kind) {
-  if (policy == OnBadLine::by_kind) return kind == BadLine::unpaired || kind == BadLine::bad_utf8;
+  if (policy == OnBadLine::by_kind) return kind != BadLine::empty && kind != BadLine::too_long;
   return policy == OnBadLine::error;
 }
 

@@ -13,14 +13,17 @@ namespace gyre {
 enum class BadLine : uint8_t {
   unpaired,  // a line of the longer file without a partner in the shorter
   bad_utf8,
-  empty,     // nothing but white space, or nothing left after encoding
-  too_long,  // over the limit
+  missing_column,  // of a table
+  empty,           // nothing but white space, or nothing left after encoding
+  bad_label,       // none of the classes, or not a number
+  too_long,        // over the limit
 };
-inline constexpr size_t kBadLineKinds = 4;
+inline constexpr size_t kBadLineKinds = 6;
 
-// by_kind: unpaired lines and bad UTF-8 are errors, empty and over-long lines are skipped.
+// by_kind: empty and over-long lines are skipped, all others are errors.
 enum class OnBadLine : uint8_t { by_kind, error, skip };
 
+bool is_blank(std::string_view text);                // what `empty` means before encoding
 OnBadLine parse_on_bad_line(std::string_view text);  // "default", "error" or "skip"; else UsageError
 bool is_error(OnBadLine policy, BadLine kind);
 

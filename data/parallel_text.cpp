@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
-
-std::string hexadecimal(char byte) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  const auto value = uint8_t(byte);
-  return {'0', 'x', kDigits[value >> 4], kDigits[value & 15]};
-}
-
 }  // namespace
 
 TextFile::TextFile(Path path) : path_(std::move(path)) {
@@ -107,8 +99,7 @@ bool ParallelText::is_good(const TextRow& row) {
   for (size_t side = 0; side < sides(); ++side) {
     if (const auto at = first_invalid_utf8(row.text[side])) {
       report_.skip(BadLine::bad_utf8, row.line,
-                   concat(files_[side].path().string(), ":", row.line, ": byte ", *at + 1, " (",
-                          hexadecimal(row.text[side][*at]), ")"));
+                   concat(files_[side].path().string(), ":", row.line, ": ", name_byte(row.text[side], *at)));
       return false;
     }
   }

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/error.h"
+
 namespace gyre {
 
 namespace {
@@ -47,6 +49,12 @@ std::optional<size_t> first_invalid_utf8(std::string_view text) {
     at += bytes;
   }
   return std::nullopt;
+}
+
+std::string name_byte(std::string_view text, size_t offset) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  const auto value = uint8_t(text[offset]);
+  return concat("byte ", offset + 1, " (0x", kDigits[value >> 4], kDigits[value & 15], ")");
 }
 
 std::vector<std::string_view> split_characters(std::string_view text) {

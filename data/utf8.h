@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace gyre {
 
 // The offset of the first byte that starts no valid character; nothing when the whole text is valid.
 std::optional<size_t> first_invalid_utf8(std::string_view text);
+
+// A byte of a text for messages, counted from 1: "byte 7 (0xC3)".
+std::string name_byte(std::string_view text, size_t offset);
 
 // The characters (code points) of a text. A byte that starts no valid character stands alone.
 std::vector<std::string_view> split_characters(std::string_view text);

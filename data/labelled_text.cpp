@@ -1,0 +1,127 @@
+#include "data/labelled_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/error.h"
+#include "data/utf8.h"
+
+namespace gyre {
+
+namespace {
+
+void split_cells(std::string_view line, std::vector<std::string_view>& cells) {
+  cells.clear();
+  size_t begin = 0, tab = 0;
+  do {
+    tab = line.find('\t', begin);
+    cells.push_back(line.substr(begin, tab - begin));
+    begin = tab + 1;
+  } while (tab != std::string_view::npos);
+}
+
+template <class Names>
+std::string listed(const Names& names) {
+  std::string text;
+  for (const auto& name : names) text += concat(text.empty() ? "" : ", ", '"', name, '"');
+  return text;
+}
+
+// How many columns a row must have for this one to be there.
+size_t columns_for(int number) { return number < 0 ? size_t(-number) : size_t(number) + 1; }
+
+}  // namespace
+
+LabelledText::LabelledText(const Path& file, LabelledFormat format, OnBadLine policy)
+    : file_(file), format_(std::move(format)) {
+  report_.files = file.string();
+  report_.unit = "rows";
+  report_.bytes = file_.bytes();
+  read_header();
+  for (std::string_view line; file_.next(line);) read_row(line);
+  report_.require_clean(policy);
+  report_.kept = rows_.size();
+  require(!rows_.empty(), "[data] expected at least one row, got ", report_.describe());
+}
+
+// Finds the columns, with or without a header line.
+void LabelledText::read_header() {
+  if (format_.has_header) {
+    std::string_view line;
+    require(file_.next(line), "[data] ", report_.files, ": expected a header line, the file is empty");
+    const auto bad = first_invalid_utf8(line);
+    require(!bad, "[data] ", place(), ": expected UTF-8 in the header line, got ", bad ? name_byte(line, *bad) : "");
+    split_cells(line, cells_);
+  }
+  const std::array<std::optional<Column>, 3> columns{format_.text, format_.second_text, format_.label};
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i]) continue;
+    numbers_[i] = find_column(*columns[i], cells_);
+    least_columns_ = std::max(least_columns_, columns_for(numbers_[i]));
+  }
+}
+
+int LabelledText::find_column(const Column& column, const Cells& names) const {
+  if (!format_.has_header || column.name.empty()) return column.number;
+  const auto count = std::count(names.begin(), names.end(), column.name);
+  require(count == 1, "[data] ", place(), ": expected one column named \"", column.name, "\" in the header line, got ",
+          listed(names));
+  return int(std::find(names.begin(), names.end(), column.name) - names.begin());
+}
+
+void LabelledText::read_row(std::string_view line) {
+  if (const auto bad = first_invalid_utf8(line)) return skip(BadLine::bad_utf8, name_byte(line, *bad));
+  if (is_blank(line)) return skip(BadLine::empty, "a blank line");
+  split_cells(line, cells_);
+  if (cells_.size() < least_columns_) {
+    return skip(BadLine::missing_column,
+                concat("expected at least ", least_columns_, " tab-separated columns, got ", cells_.size()));
+  }
+  const auto cell = [&](size_t i) {
+    return *(numbers_[i] < 0 ? cells_.end() + numbers_[i] : cells_.begin() + numbers_[i]);
+  };
+  LabelledRow row;
+  row.line = file_.line();
+  row.text = {cell(0), format_.second_text ? cell(1) : std::string_view()};
+  if (is_blank(row.text[0]) || (format_.second_text && is_blank(row.text[1]))) {
+    return skip(BadLine::empty, "a text is empty");
+  }
+  if (format_.label && !read_label(cell(2), row)) {
+    const std::string expected = format_.is_regression() ? "a number" : "one of the labels " + listed(format_.classes);
+    return skip(BadLine::bad_label, concat("expected ", expected, ", got \"", cell(2), '"'));
+  }
+  rows_.push_back(row);
+}
+
+bool LabelledText::read_label(std::string_view cell, LabelledRow& row) const {
+  if (format_.is_regression()) {
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), row.score);
+    return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(row.score);
+  }
+  const auto place = std::find(format_.classes.begin(), format_.classes.end(), cell);
+  row.label = int32_t(place - format_.classes.begin());
+  return place != format_.classes.end();
+}
+
+void LabelledText::skip(BadLine kind, const std::string& reason) {
+  report_.skip(kind, file_.line(), concat(place(), ": ", reason));
+}
+
+std::string LabelledText::place() const { return concat(report_.files, ":", file_.line()); }
+
+std::string LabelledText::describe() const {
+  if (!format_.label) return report_.describe();
+  if (format_.is_regression()) {
+    const auto less = [](const LabelledRow& a, const LabelledRow& b) { return a.score < b.score; };
+    const auto [least, most] = std::minmax_element(rows_.begin(), rows_.end(), less);
+    return concat(report_.describe(), "; labels: ", least->score, " to ", most->score);
+  }
+  std::vector<uint64_t> counts(format_.classes.size());
+  for (const LabelledRow& row : rows_) ++counts[size_t(row.label)];
+  std::string text = report_.describe() + "; labels: ";
+  for (size_t i = 0; i < counts.size(); ++i) text += concat(i == 0 ? "" : ", ", counts[i], " x ", format_.classes[i]);
+  return text;
+}
+
+}  // namespace gyre
