@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "data/text_tasks.h"
 #include "tests/source_dir.h"
 #include "train/metrics/classification.h"
 #include "train/metrics/correlation.h"
@@ -71,6 +72,19 @@ TEST_CASE("Pearson's and Spearman's correlations equal SciPy's") {
 TEST_CASE("a single pair of numbers has no correlation") {
   CHECK(std::isnan(pearson(kValue, kValue)));
   CHECK(std::isnan(spearman(kValue, kValue)));
+}
+
+TEST_CASE("every task preset names metrics that there are") {
+  for (const TextTask& task : text_tasks()) {
+    for (const std::string& metric : task.metrics) {
+      CAPTURE(metric);
+      if (task.is_regression()) {
+        CHECK(correlation_score(metric, kTwoValues, kTwoValues) == doctest::Approx(1));
+      } else {
+        CHECK(classification_score(metric, kTwoClasses, kTwoClasses) == 1);
+      }
+    }
+  }
 }
 
 TEST_CASE("metrics of labels refuse what they cannot score") {
