@@ -14,29 +14,29 @@ namespace {
 
 using Unit = BatchBudget::Unit;
 
-uint64_t total_cost(const TokenStore& store, size_t sentence) {
-  return BatchBudget{.unit = Unit::total_tokens}.cost(store, sentence);
+uint64_t total_cost(const BatchItems& items, size_t item) {
+  return BatchBudget{.unit = Unit::total_tokens}.cost(items, item);
 }
 
 // Sentences of the same length keep the order they have, which is random.
-void sort_by_length(const TokenStore& store, std::span<uint32_t> window) {
+void sort_by_length(const BatchItems& items, std::span<uint32_t> window) {
   struct Item {
     uint32_t target, source, sentence;
   };
-  std::vector<Item> items;
-  items.reserve(window.size());
+  std::vector<Item> sorted;
+  sorted.reserve(window.size());
   for (const uint32_t i : window) {
-    items.push_back({uint32_t(store.length(i, store.sides() - 1)), uint32_t(store.length(i, 0)), i});
+    sorted.push_back({uint32_t(items.tokens(i, items.sides - 1)), uint32_t(items.tokens(i, 0)), i});
   }
-  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Item& a, const Item& b) {
     return std::pair(a.target, a.source) < std::pair(b.target, b.source);
   });
-  std::transform(items.begin(), items.end(), window.begin(), [](const Item& item) { return item.sentence; });
+  std::transform(sorted.begin(), sorted.end(), window.begin(), [](const Item& item) { return item.sentence; });
 }
 
-bool is_within(const TokenStore& store, size_t sentence, int max_length) {
-  for (int side = 0; side < store.sides(); ++side) {
-    if (store.length(sentence, side) + 1 > size_t(max_length)) return false;
+bool is_within(const BatchItems& items, size_t item, int max_length) {
+  for (int side = 0; side < items.sides; ++side) {
+    if (items.tokens(item, side) > uint64_t(max_length)) return false;
   }
   return true;
 }
@@ -51,38 +51,38 @@ Unit BatchBudget::parse_unit(std::string_view text) {
   throw UsageError("[batches] expected target, source, total or sentences, got ", text);
 }
 
-uint64_t BatchBudget::cost(const TokenStore& store, size_t sentence) const {
+uint64_t BatchBudget::cost(const BatchItems& items, size_t item) const {
   switch (unit) {
     case Unit::sentences:
       return 1;
     case Unit::source_tokens:
-      return store.length(sentence, 0) + 1;
+      return items.tokens(item, 0);
     case Unit::target_tokens:
-      return store.length(sentence, store.sides() - 1) + 1;
+      return items.tokens(item, items.sides - 1);
     case Unit::total_tokens:
       break;
   }
   uint64_t tokens = 0;
-  for (int side = 0; side < store.sides(); ++side) tokens += store.length(sentence, side) + 1;
+  for (int side = 0; side < items.sides; ++side) tokens += items.tokens(item, side);
   return tokens;
 }
 
-EpochPlan plan_epoch(const TokenStore& store, const BatchOptions& options, uint64_t seed, uint64_t epoch) {
+EpochPlan plan_epoch(const BatchItems& items, const BatchOptions& options, uint64_t seed, uint64_t epoch) {
   require(options.budget.amount > 0, "[batches] expected a budget above 0");
   require(options.maxi_batch > 0, "[batches] --maxi-batch: expected at least 1");
-  require(store.size() <= std::numeric_limits<uint32_t>::max(), "[batches] ", store.name(),
-          ": expected at most 2^32 - 1 sentences, got ", store.size());
+  require(items.size <= std::numeric_limits<uint32_t>::max(), "[batches] ", items.name,
+          ": expected at most 2^32 - 1 sentences, got ", items.size);
   EpochPlan plan;
-  plan.order_.resize(store.size());
+  plan.order_.resize(items.size);
   std::iota(plan.order_.begin(), plan.order_.end(), uint32_t{0});
   if (options.max_length > 0) {
-    plan.left_out_ = std::erase_if(plan.order_, [&](uint32_t i) { return !is_within(store, i, options.max_length); });
+    plan.left_out_ = std::erase_if(plan.order_, [&](uint32_t i) { return !is_within(items, i, options.max_length); });
   }
-  require(!plan.order_.empty(), "[batches] ", store.name(), ": no sentence is left (", plan.left_out_, " of ",
-          store.size(), " are over ", options.max_length, " tokens)");
+  require(!plan.order_.empty(), "[batches] ", items.name, ": no sentence is left (", plan.left_out_, " of ", items.size,
+          " are over ", options.max_length, " tokens)");
   RandomStream random(mix(seed, hash_name("batches")), epoch);
   if (options.shuffle) random.shuffle(plan.order_);
-  plan.cut(store, options);
+  plan.cut(items, options);
   if (!options.shuffle) return plan;
   for (size_t i = plan.size(); i > 1; --i) {
     const size_t other = random.below(i);
@@ -94,17 +94,17 @@ EpochPlan plan_epoch(const TokenStore& store, const BatchOptions& options, uint6
 
 // The window's last batch is usually not full: its sentences go into the next window instead, so that only the last
 // batch of all is smaller than it could be.
-void EpochPlan::cut(const TokenStore& store, const BatchOptions& options) {
+void EpochPlan::cut(const BatchItems& items, const BatchOptions& options) {
   const uint64_t budget = options.budget.amount;
   size_t begin = 0, end = 0;
   while (begin < order_.size()) {
     double room = double(budget) * double(options.maxi_batch);
-    while (end < order_.size() && (room > 0 || end == begin)) room -= double(options.budget.cost(store, order_[end++]));
-    if (options.shuffle) sort_by_length(store, std::span(order_).subspan(begin, end - begin));
+    while (end < order_.size() && (room > 0 || end == begin)) room -= double(options.budget.cost(items, order_[end++]));
+    if (options.shuffle) sort_by_length(items, std::span(order_).subspan(begin, end - begin));
     size_t first = begin;
     uint64_t used = 0;
     for (size_t i = begin; i < end; ++i) {
-      const uint64_t cost = options.budget.cost(store, order_[i]);
+      const uint64_t cost = options.budget.cost(items, order_[i]);
       if (i > first && used + cost > budget) {
         first_.push_back(uint32_t(first));
         count_.push_back(uint32_t(i - first));
@@ -122,11 +122,11 @@ void EpochPlan::cut(const TokenStore& store, const BatchOptions& options) {
   }
 }
 
-std::vector<std::vector<uint32_t>> cut_into_shards(const TokenStore& store, std::span<const uint32_t> indices,
+std::vector<std::vector<uint32_t>> cut_into_shards(const BatchItems& items, std::span<const uint32_t> indices,
                                                    size_t shards) {
   require(shards > 0, "[batches] expected at least one shard");
   std::vector<uint64_t> cost;
-  for (const uint32_t i : indices) cost.push_back(total_cost(store, i));
+  for (const uint32_t i : indices) cost.push_back(total_cost(items, i));
   std::vector<size_t> longest_first(indices.size());
   std::iota(longest_first.begin(), longest_first.end(), size_t{0});
   std::stable_sort(longest_first.begin(), longest_first.end(), [&](size_t a, size_t b) { return cost[a] > cost[b]; });
