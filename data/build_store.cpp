@@ -1,43 +1,14 @@
 #include "data/build_store.h"
 
-#include <array>
-#include <exception>
+#include <algorithm>
 
 #include "core/error.h"
-#include "core/kernels.h"
+#include "data/encoded_rows.h"
 #include "data/parallel_text.h"
 
 namespace gyre {
 
 namespace {
-
-constexpr size_t kRowsPerThread = 2048;  // encoded at a time
-
-struct EncodedRow {
-  TextRow row;
-  std::array<std::vector<int32_t>, 2> ids;
-};
-
-bool read_chunk(ParallelText& text, std::vector<EncodedRow>& chunk) {
-  const size_t most = kRowsPerThread * size_t(threads());
-  chunk.clear();
-  for (TextRow row; chunk.size() < most && text.next(row);) chunk.push_back({row, {}});
-  return !chunk.empty();
-}
-
-void encode_chunk(const Vocabulary& vocabulary, size_t sides, std::vector<EncodedRow>& chunk) {
-  std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic, 16)
-  for (size_t i = 0; i < chunk.size(); ++i) {
-    try {
-      for (size_t side = 0; side < sides; ++side) chunk[i].ids[side] = vocabulary.encode(chunk[i].row.text[side]);
-    } catch (...) {  // an exception may not leave the loop
-#pragma omp critical(gyre_encode_failure)
-      failure = std::current_exception();
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
-}
 
 class StoreBuilder {
  public:
@@ -49,8 +20,7 @@ class StoreBuilder {
 
   LineReport run(TokenStoreWriter& writer) {
     std::vector<EncodedRow> chunk;
-    while (read_chunk(text_, chunk)) {
-      encode_chunk(vocabulary_, text_.sides(), chunk);
+    while (read_encoded(vocabulary_, text_, chunk)) {
       for (EncodedRow& row : chunk) {
         if (!fit(row)) continue;
         writer.add(row.ids[0], row.ids[1]);

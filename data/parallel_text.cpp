@@ -13,6 +13,8 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
+
 TextFile::TextFile(Path path) : path_(std::move(path)) {
   if (std::filesystem::is_regular_file(path_)) {
     map_ = MappedFile(path_);
@@ -40,7 +42,7 @@ bool TextFile::next(std::string_view& line) {
   return true;
 }
 
-ParallelText::ParallelText(const std::vector<Path>& files, OnBadLine policy) {
+ParallelText::ParallelText(const std::vector<Path>& files, OnBadLine policy, BlankLines blank) : blank_(blank) {
   require(files.size() == 1 || files.size() == 2, "[data] expected one text file or two, got ", files.size());
   for (const Path& path : files) {
     report_.files += (files_.empty() ? "" : " + ") + path.string();
@@ -103,7 +105,7 @@ bool ParallelText::is_good(const TextRow& row) {
       return false;
     }
   }
-  for (size_t side = 0; side < sides(); ++side) {
+  for (size_t side = 0; side < sides() && blank_ == BlankLines::are_bad; ++side) {
     if (is_blank(row.text[side])) {
       report_.skip(BadLine::empty, row.line, concat(files_[side].path().string(), ":", row.line));
       return false;

@@ -34,16 +34,21 @@ class TextFile {
   uint64_t line_ = 0;  // number of the line returned last, from 1
 };
 
+// Nothing but white space.
+bool is_blank(std::string_view line);
+
 struct TextRow {
   uint64_t line = 0;                     // from 1
   std::array<std::string_view, 2> text;  // the second is empty for a single file
 };
 
+enum class BlankLines : uint8_t { are_bad, are_rows };
+
 class ParallelText {
  public:
   // One or two files. Where the policy makes a kind an error, the files are first read through, so that hours of work
   // do not end in such an error; over-long lines are the caller's to find.
-  ParallelText(const std::vector<Path>& files, OnBadLine policy);
+  ParallelText(const std::vector<Path>& files, OnBadLine policy, BlankLines blank = BlankLines::are_bad);
 
   bool next(TextRow& row);  // the next good row; false at the end
   void rewind();            // to the start, with an empty report
@@ -60,6 +65,7 @@ class ParallelText {
   void skip_unpaired(bool first_is_longer);
 
   std::deque<TextFile> files_;
+  BlankLines blank_;
   LineReport report_;
 };
 

@@ -1,0 +1,30 @@
+// Text of one language becomes a token store of documents: its sentences one after another, and an empty one after the
+// last of each document. As all ids lie in one row, a document is a range of it, and so is any part of one.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/file.h"
+#include "data/line_report.h"
+#include "data/vocabulary.h"
+
+namespace gyre {
+
+// Where a document ends: at a blank line (a line is a sentence), or with its line (a document is one sentence). The end
+// of a file ends it too.
+enum class DocumentEnd : uint8_t { blank_line, line };
+
+DocumentEnd parse_document_end(std::string_view text);  // "blank-line" or "line"; else UsageError
+
+struct DocumentReport {
+  std::vector<LineReport> files;
+  uint64_t documents = 0;
+};
+
+// The files one after another, of any size: no line is too long, as samples are cut to length (document_plan.h). The
+// store appears under its name whole or not at all; an Error when a bad line is one, or no document is left.
+DocumentReport build_document_store(const Vocabulary& vocabulary, const std::vector<Path>& files, const Path& output,
+                                    DocumentEnd end, OnBadLine policy);
+
+}  // namespace gyre

@@ -1,0 +1,81 @@
+#include "data/document_store.h"
+
+#include <doctest/doctest.h>
+
+#include "data/byte_vocabulary.h"
+#include "data/token_store.h"
+#include "tests/data/text_files.h"
+#include "tests/threads_in_scope.h"
+
+using namespace gyre;
+
+namespace {
+
+// The sentences of a store, "|" for the end of a document.
+std::string text_of(const Path& path) {
+  const TokenStore store(path);
+  store.verify();
+  std::string text;
+  for (size_t i = 0; i < store.size(); ++i) {
+    text += store.length(i, 0) == 0 ? "|" : "(" + ByteVocabulary().decode(store.sentence(i, 0)) + ")";
+  }
+  return text;
+}
+
+std::string built(const TemporaryDirectory& directory, const std::vector<Path>& files, DocumentEnd end) {
+  const Path output = directory / "documents.store";
+  build_document_store(ByteVocabulary(), files, output, end, OnBadLine::by_kind);
+  return text_of(output);
+}
+
+}  // namespace
+
+TEST_CASE("documents: blank lines, however many and of whatever white space, and the ends of files end them") {
+  TemporaryDirectory directory;
+  const Path a = write_text(directory, "a", "\n\none\ntwo\n \t\n\n\xE2\x82\xAC\r\n\r\nfour\nfive");
+  const Path b = write_text(directory, "b", "six\n\n");
+  const Path nothing = write_text(directory, "nothing", "\n\n");
+  CHECK(built(directory, {a}, DocumentEnd::blank_line) == "(one)(two)|(€)|(four)(five)|");
+  CHECK(built(directory, {a, nothing, b}, DocumentEnd::blank_line) == "(one)(two)|(€)|(four)(five)|(six)|");
+  CHECK(built(directory, {a, b}, DocumentEnd::line) == "(one)|(two)|(€)|(four)|(five)|(six)|");
+}
+
+TEST_CASE("documents: the report; bad lines are errors before work begins, or left out; nothing is too long") {
+  TemporaryDirectory directory;
+  const Path good = write_text(directory, "good", "one\n\n" + std::string(100000, 'x') + "\n");
+  const Path bad = write_text(directory, "bad", "two\n\xFF\nthree\n");
+  const Path output = directory / "d.store";
+  const ByteVocabulary vocabulary;
+  const auto report = build_document_store(vocabulary, {good, bad}, output, DocumentEnd::blank_line, OnBadLine::skip);
+  CHECK(report.documents == 3);
+  REQUIRE(report.files.size() == 2);
+  CHECK(report.files[0].describe() == good.string() + ": 2 lines");
+  CHECK(report.files[1].describe() == bad.string() + ": 2 lines, skipped 1 of bad UTF-8 (line 2)");
+  CHECK(TokenStore(output).length(2, 0) == 100000);
+  std::filesystem::remove(output);
+  const auto build = [&](const std::vector<Path>& files, OnBadLine policy) {
+    return error_of([&] { build_document_store(vocabulary, files, output, DocumentEnd::blank_line, policy); });
+  };
+  CHECK(contains(build({good, bad}, OnBadLine::by_kind), bad.string() + ":2: byte 1 (0xFF): 1 line of bad UTF-8"));
+  CHECK(!std::filesystem::exists(output));
+  CHECK(build({good}, OnBadLine::error) == "no error");  // a blank line is no bad line here
+  const Path nothing = write_text(directory, "nothing", "\n \n");
+  CHECK(contains(build({nothing}, OnBadLine::by_kind), "no document in " + nothing.string()));
+  CHECK_THROWS_AS(parse_document_end("page"), UsageError);
+}
+
+TEST_CASE("documents: the same store whatever the number of threads, in chunks by lines and by bytes") {
+  TemporaryDirectory directory;
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += i % 7 == 3 ? "\n" : concat("line ", i, "\n");
+  for (int i = 0; i < 6; ++i) text += std::string(5 << 20, char('a' + i)) + "\n";
+  const Path path = write_text(directory, "many", text);
+  std::string first;
+  for (const int n : {1, 3}) {
+    const ThreadsInScope scope(n);
+    const Path output = directory / concat(n, ".store");
+    build_document_store(ByteVocabulary(), {path}, output, DocumentEnd::blank_line, OnBadLine::by_kind);
+    if (n == 1) first = read_file(output);
+    CHECK(read_file(output) == first);
+  }
+}
