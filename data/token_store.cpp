@@ -92,9 +92,24 @@ void TokenStore::append_ids(Range range, std::vector<int32_t>& ids) const {
   }
 }
 
-void TokenStore::append(size_t sentence, int side, std::vector<int32_t>& ids) const {
-  const Range range = range_of(sentence, side);
+void TokenStore::append(Range range, std::vector<int32_t>& ids) const {
   trailer_.id_bytes == 2 ? append_ids<uint16_t>(range, ids) : append_ids<uint32_t>(range, ids);
+}
+
+void TokenStore::append(size_t sentence, int side, std::vector<int32_t>& ids) const {
+  append(range_of(sentence, side), ids);
+}
+
+uint64_t TokenStore::first_token(size_t sentence) const {
+  if (sides() != 1) fail("expected a store of one side, got one of pairs");
+  return sentence == size() ? total_tokens(0) : range_of(sentence, 0).begin;
+}
+
+void TokenStore::append_tokens(uint64_t begin, uint64_t end, std::vector<int32_t>& ids) const {
+  if (sides() != 1 || begin > end || end > total_tokens(0)) {
+    fail(concat("expected tokens of one side below ", total_tokens(0), ", got [", begin, ", ", end, ")"));
+  }
+  append(Range{begin, end}, ids);
 }
 
 std::vector<int32_t> TokenStore::sentence(size_t sentence, int side) const {

@@ -50,6 +50,11 @@ class TokenStore {
   std::vector<int32_t> sentence(size_t sentence, int side) const;
   uint64_t total_tokens(int side) const { return trailer_.tokens[side]; }
 
+  // A store of one side is also one row of tokens: where a sentence begins in it (its total for the one past the last),
+  // and the ids [begin, end) of it.
+  uint64_t first_token(size_t sentence) const;
+  void append_tokens(uint64_t begin, uint64_t end, std::vector<int32_t>& ids) const;
+
   int vocabulary_size() const { return int(trailer_.vocabulary_size); }
   int bos() const { return trailer_.bos; }
   int eos() const { return trailer_.eos; }
@@ -69,6 +74,7 @@ class TokenStore {
 
   void open();
   Range range_of(size_t sentence, int side) const;
+  void append(Range range, std::vector<int32_t>& ids) const;
   [[noreturn]] void fail(const std::string& what) const;
   template <class Id>
   void append_ids(Range range, std::vector<int32_t>& ids) const;

@@ -1,0 +1,132 @@
+#include "data/document_plan.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace gyre {
+
+namespace {
+
+using Fill = SampleOptions::Fill;
+using Task = SampleOptions::Task;
+
+}  // namespace
+
+Fill SampleOptions::parse_fill(std::string_view text) {
+  if (text == "full") return Fill::full;
+  if (text == "sentences") return Fill::sentences;
+  if (text == "segment") return Fill::segment;
+  throw UsageError("[documents] expected full, sentences or segment, got ", text);
+}
+
+Part part_of_document(uint64_t number, double validation_share) {
+  return random_uniform(0, hash_name("validation documents"), number) < validation_share ? Part::validation : Part::training;
+}
+
+// Cuts the sentences of a part, given one by one, into samples of at most max_length rows. A sample has a row for each
+// token, one for the </s> of each document that ends in it, and the rows of its frame: a <s>, and a </s> where it ends
+// inside a document, if the task is masked; none if it is next, as <s> stands in the place of the last target.
+class DocumentSamples::Cutter {
+ public:
+  explicit Cutter(DocumentSamples& samples)
+      : samples_(samples), options_(samples.options_), frame_(options_.task == Task::masked ? 1 : 0) {}
+
+  // `ends`: </s> follows, whatever comes next.
+  void add(uint64_t begin, uint64_t end, bool ends) {
+    while (begin < end) {
+      const int64_t left = int64_t(end - begin), room = options_.max_length - rows();
+      if (left + (ends ? 1 : frame_) <= room) {
+        take(begin, left + ends);
+        closed_ = ends;
+        return;
+      }
+      // The last token of a document stays with its </s>.
+      const int64_t part = is_open() && options_.fill == Fill::sentences ? 0 : std::min(room - frame_, left - 1);
+      if (part > 0) {
+        take(begin, part);
+        closed_ = false;
+        begin += uint64_t(part);
+      }
+      close();
+    }
+  }
+
+  void close() {
+    if (!is_open()) return;
+    samples_.begins_.push_back(begin_);
+    samples_.rows_.push_back(int32_t(frame_ + used_ + (closed_ ? 0 : frame_)));
+    used_ = 0;
+  }
+
+ private:
+  bool is_open() const { return used_ > 0; }
+  int64_t rows() const { return frame_ + used_; }
+  void take(uint64_t begin, int64_t rows) {
+    if (!is_open()) begin_ = begin;
+    used_ += rows;
+  }
+
+  DocumentSamples& samples_;
+  const SampleOptions& options_;
+  int64_t frame_;        // rows of <s>, and of a </s> that no document or sentence has
+  uint64_t begin_ = 0;   // of the open sample
+  int64_t used_ = 0;     // its rows without the frame; 0: there is none
+  bool closed_ = false;  // the last of these is </s>
+};
+
+DocumentSamples::DocumentSamples(const TokenStore& store, const SampleOptions& options, Part part)
+    : store_(store), options_(options), part_(part) {
+  require(store.sides() == 1, "[documents] ", store.name(), ": expected a store of one side, got one of pairs");
+  require(options.max_length >= 3, "[documents] expected a length of at least 3, got ", options.max_length);
+  require(options.validation_share >= 0 && options.validation_share < 1,
+          "[documents] expected a validation share in [0, 1), got ", options.validation_share);
+  Cutter cutter(*this);
+  bool is_first = true;
+  for (size_t i = 0; i < store.size(); ++i) {
+    const uint64_t begin = store.first_token(i), end = begin + store.length(i, 0);
+    if (begin == end) {
+      is_first = true;
+      continue;
+    }
+    if (is_first) document_begins_.push_back(begin);
+    const bool is_ours = part_of(document_begins_.size() - 1) == part;
+    const bool is_last = i + 1 == store.size() || store.length(i + 1, 0) == 0;
+    documents_ += is_ours && is_first;
+    is_first = false;
+    if (!is_ours) continue;
+    cutter.add(begin, end, is_last || options.fill == Fill::segment);
+    if (options.fill == Fill::segment || (is_last && !options.across_documents)) cutter.close();
+    tokens_ += end - begin;
+    end_ = end;
+  }
+  cutter.close();
+  require(size() > 0, "[documents] ", store.name(), ": none of its ", document_begins_.size(), " documents is for ",
+          part == Part::training ? "training" : "validation", ", with a validation share of ",
+          options.validation_share);
+}
+
+void DocumentSamples::append(size_t sample, std::vector<int32_t>& ids) const {
+  require(sample < size(), "[documents] ", store_.name(), ": expected a sample below ", size(), ", got ", sample);
+  const size_t first_id = ids.size();
+  if (options_.task == Task::masked) ids.push_back(store_.bos());
+  const uint64_t begin = begins_[sample], end = sample + 1 < size() ? begins_[sample + 1] : end_;
+  const auto after = std::upper_bound(document_begins_.begin(), document_begins_.end(), begin);
+  bool is_first = true;
+  for (size_t document = size_t(after - document_begins_.begin()) - 1;
+       document < document_begins_.size() && document_begins_[document] < end; ++document) {
+    if (part_of(document) != part_) continue;
+    if (!is_first) ids.push_back(store_.eos());
+    is_first = false;
+    const uint64_t next = document + 1 < document_begins_.size() ? document_begins_[document + 1] : end;
+    store_.append_tokens(std::max(begin, document_begins_[document]), std::min(end, next), ids);
+  }
+  if (ids.size() - first_id < size_t(rows(sample))) ids.push_back(store_.eos());
+}
+
+BatchItems DocumentSamples::items() const {
+  return BatchItems(store_.name(), size(), 1, [this](size_t sample, int) { return uint64_t(rows(sample)); });
+}
+
+}  // namespace gyre
