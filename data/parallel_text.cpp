@@ -13,8 +13,6 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
-bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
-
 TextFile::TextFile(Path path) : path_(std::move(path)) {
   if (std::filesystem::is_regular_file(path_)) {
     map_ = MappedFile(path_);

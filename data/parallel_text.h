@@ -34,9 +34,6 @@ class TextFile {
   uint64_t line_ = 0;  // number of the line returned last, from 1
 };
 
-// Nothing but white space.
-bool is_blank(std::string_view line);
-
 struct TextRow {
   uint64_t line = 0;                     // from 1
   std::array<std::string_view, 2> text;  // the second is empty for a single file
