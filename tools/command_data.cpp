@@ -7,6 +7,7 @@
 #include "core/kernels.h"
 #include "data/build_store.h"
 #include "data/corpus/embedded_corpus.h"
+#include "data/document_store.h"
 #include "tools/cpu_threads.h"
 #include "tools/facts.h"
 #include "tools/program.h"
@@ -17,10 +18,12 @@ namespace gyre {
 namespace {
 
 struct Build {
-  Path vocabulary, source, target, output;
+  Path vocabulary, target, output;
+  std::vector<Path> sources;
   TextOptions text;
-  std::string on_bad_line = "default";
+  std::string on_bad_line = "default", documents = "none";
   CpuThreads threads;
+  const OptionTable* table = nullptr;
 };
 
 void print_rate(uint64_t bytes, double seconds) {
@@ -29,15 +32,39 @@ void print_rate(uint64_t bytes, double seconds) {
                seconds, threads(), rate);
 }
 
-int build(Build& call) {
-  call.threads.use();
-  const Stopwatch clock;
-  call.text.on_bad_line = parse_on_bad_line(call.on_bad_line);
-  std::vector<Path> files{call.source};
+// Returns the bytes of text.
+uint64_t build_documents(const Build& call) {
+  if (!call.target.empty()) throw UsageError("[data] --documents: expected no --target");
+  const auto report = build_document_store(*load_vocabulary(call.vocabulary), call.sources, call.output,
+                                           parse_document_end(call.documents), call.text.on_bad_line);
+  uint64_t bytes = 0;
+  for (const LineReport& file : report.files) {
+    std::cerr << file.describe() << '\n';
+    bytes += file.bytes;
+  }
+  std::cerr << report.documents << " documents\n";
+  return bytes;
+}
+
+uint64_t build_sentences(const Build& call) {
+  if (call.sources.size() > 1) throw UsageError("[data] --source: several files need --documents");
+  std::vector<Path> files = call.sources;
   if (!call.target.empty()) files.push_back(call.target);
   const auto report = build_token_store(*load_vocabulary(call.vocabulary), files, call.output, call.text);
   std::cerr << report.describe() << '\n';
-  print_rate(report.bytes, clock.seconds());
+  return report.bytes;
+}
+
+int build(Build& call) {
+  call.threads.use();
+  const Stopwatch clock;
+  const bool is_documents = call.documents != "none";
+  for (const char* name : {"max-length", "max-length-crop"}) {
+    call.table->reject_idle(name, !is_documents, "documents are cut to length when a model is trained");
+  }
+  call.text.on_bad_line = parse_on_bad_line(call.on_bad_line);
+  const uint64_t bytes = is_documents ? build_documents(call) : build_sentences(call);
+  print_rate(bytes, clock.seconds());
   return 0;
 }
 
@@ -90,11 +117,14 @@ void add_build(Program& program) {
   auto call = std::make_shared<Build>();
   OptionTable& table =
       program.command("data build", "turn text into a memory-mapped token store", [call] { return build(*call); });
+  call->table = &table;
   table.add("--vocab,-v", call->vocabulary, "FILE", "the vocabulary of both sides");
-  table.add("--source,-s", call->source, "FILE", "text, one sentence a line");
+  table.add("--source,-s", call->sources, "FILE", "text, one sentence a line; with --documents any number of files");
   table.add("--target,-t", call->target, "FILE", "its translation, line by line; absent: a store of one side");
   table.add("--output,-o", call->output, "FILE", "the token store");
   for (const char* name : {"vocab", "source", "output"}) table.required(name);
+  table.add_choice("--documents", call->documents, {"none", "blank-line", "line"},
+                   "text of one language for language models: where a document ends");
   table.add("--max-length", call->text.max_length, "TOKENS", "longer lines, on either side, are bad");
   table.add_flag("--max-length-crop", call->text.crop, "cut them to --max-length instead");
   table.add_choice("--on-bad-line", call->on_bad_line, {"default", "error", "skip"},

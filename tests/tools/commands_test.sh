@@ -19,6 +19,10 @@ check "the rate of building" grep -qE '^0\.0 MB of text in [0-9.]+ s with --cpu-
 build/gyre vocab --type bytes --output bytes.model
 build/gyre data build --vocab bytes.model --source train.en --output bytes.tok
 same "a token a byte" "$(build/gyre data info --store bytes.tok --json | grep -o '"tokens":[^]]*')" "\"tokens\":[$(($(wc -c < train.en) - 400))"
+printf 'One.\nTwo.\n\nThree.\n' > documents.txt
+build/gyre data build --vocab bytes.model --source documents.txt train.en --documents blank-line --output documents.tok 2> build.log
+check "three documents of two files" grep -q '^3 documents$' build.log
+same "an empty sentence ends each" "$(build/gyre data info --store documents.tok --verify --json | grep -o '"sentences":[0-9]*')" '"sentences":406'
 build/gyre data info --store train.tok --verify --json | contains '"sentences":400' || fail "data info"
 
 small="--dim-emb 32 --transformer-dim-ffn 32 --enc-depth 1 --dec-depth 1 --mini-batch-words 600"

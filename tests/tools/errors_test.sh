@@ -18,6 +18,11 @@ rejects 2 'rotary dims must be even|rotary.*even' small_train --model bad --afte
 rejects 2 '--rope-base would have no effect' small_train --model bad --after 1u --position none --rope-base 5
 rejects 2 '--early-stopping would have no effect' small_train --model bad --early-stopping 3
 rejects 2 "--after: .*got '3x'" small_train --model bad --after 3x
+rejects 2 '--source: several files need --documents' "$GYRE" data build --vocab vocab.model --source train.en train.de --output bad.tok
+rejects 2 '--documents: expected no --target' \
+  "$GYRE" data build --vocab vocab.model --source train.en --target train.de --documents line --output bad.tok
+rejects 2 '--max-length would have no effect' \
+  "$GYRE" data build --vocab vocab.model --source train.en --documents line --max-length 9 --output bad.tok
 printf 'seed = 1\nlern-rate = 1\n' > wrong.toml
 rejects 2 '^gyre: wrong.toml:2: unknown option lern-rate; did you mean learn-rate\?$' small_train --model bad --config wrong.toml
 rejects 2 'none.toml: no such configuration file' small_train --model bad --config none.toml
