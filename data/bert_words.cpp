@@ -1,5 +1,4 @@
 #include <unicode/bytestream.h>
-#include <unicode/locid.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
@@ -13,8 +12,10 @@ namespace {
 
 bool is_space(UChar32 c) { return c == '\t' || c == '\n' || c == '\r' || (U_MASK(u_charType(c)) & U_GC_Z_MASK) != 0; }
 
+// Control and format characters, and those of private use, which the original keeps and Hugging Face drops.
 bool is_dropped(UChar32 c) {
-  return c == 0 || c == 0xFFFD || (!is_space(c) && (U_MASK(u_charType(c)) & (U_GC_CC_MASK | U_GC_CF_MASK)) != 0);
+  constexpr uint32_t kDropped = U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK;
+  return c == 0xFFFD || (!is_space(c) && (U_MASK(u_charType(c)) & kDropped) != 0);
 }
 
 // The blocks of Chinese characters that the original lists; neither kana nor hangul.
@@ -34,16 +35,16 @@ void for_each_character(const icu::UnicodeString& text, auto&& visit) {
   for (int32_t i = 0; i < text.length(); i = text.moveIndex32(i, 1)) visit(text.char32At(i));
 }
 
-// Lower case without accents: NFD without non-spacing marks.
-icu::UnicodeString fold(icu::UnicodeString word) {
+// NFD without non-spacing marks, then lower case a character at a time: a final sigma is a sigma like any other.
+icu::UnicodeString fold(const icu::UnicodeString& word) {
   UErrorCode status = U_ZERO_ERROR;
   const icu::Normalizer2* nfd = icu::Normalizer2::getNFDInstance(status);
   require(U_SUCCESS(status), "[wordpiece] ICU has no NFD: ", u_errorName(status));
-  const icu::UnicodeString decomposed = nfd->normalize(word.toLower(icu::Locale::getRoot()), status);
+  const icu::UnicodeString decomposed = nfd->normalize(word, status);
   require(U_SUCCESS(status), "[wordpiece] ICU cannot normalise: ", u_errorName(status));
   icu::UnicodeString folded;
   for_each_character(decomposed, [&](UChar32 c) {
-    if (u_charType(c) != U_NON_SPACING_MARK) folded.append(c);
+    if (u_charType(c) != U_NON_SPACING_MARK) folded.append(u_tolower(c));
   });
   return folded;
 }
@@ -76,7 +77,6 @@ class WordList {
 std::vector<std::string> bert_words(std::string_view text, bool lower_case) {
   WordList words;
   icu::UnicodeString token;
-  // Case is folded a token at a time, as the shape of a final sigma hangs on where the word ends.
   const auto end_token = [&] {
     if (token.isEmpty()) return;
     for_each_character(lower_case ? fold(token) : token, [&](UChar32 c) {

@@ -41,6 +41,10 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
     throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt or wordpiece, got ", bundle.kind);
   }
   if (WordPieceVocabulary::recognises(content)) {
+    // A cased one keeps its flag in its content, as a copy of it has no second file beside it.
+    if (!lower_case_beside(path).value_or(true)) {
+      return std::make_shared<WordPieceVocabulary>(name, wordpiece_bundle(std::move(content), false));
+    }
     return std::make_shared<WordPieceVocabulary>(name, std::move(content));
   }
   throw Error("[vocabulary] ", name,

@@ -9,8 +9,6 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kLongestWord = 200;  // characters; a longer word is unknown as a whole
-
 bool lower_case_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto place = bundle.options.find("lower_case");
   require(place != bundle.options.end() && place->is_boolean(), "[vocabulary] ", name,
@@ -64,8 +62,32 @@ int WordPieceVocabulary::find_special(const std::string& name, std::string_view 
 
 std::vector<int32_t> WordPieceVocabulary::encode(std::string_view line) const {
   std::vector<int32_t> ids;
-  for (const std::string& word : bert_words(line, is_lower_)) encode_word(word, ids);
+  size_t plain = 0;  // where the text begins that is not yet encoded
+  for (size_t at = line.find('['); at != std::string_view::npos; at = line.find('[', at)) {
+    const int32_t special = leading_special(line.substr(at));
+    if (special < 0) {
+      ++at;
+      continue;
+    }
+    encode_plain(line.substr(plain, at - plain), ids);
+    ids.push_back(special);
+    plain = at += pieces_[size_t(special)].size();
+  }
+  encode_plain(line.substr(plain), ids);
   return ids;
+}
+
+int32_t WordPieceVocabulary::leading_special(std::string_view text) const {
+  for (const std::string_view special : kBertSpecials) {
+    if (!text.starts_with(special)) continue;
+    const auto place = ids_.find(special);
+    return place == ids_.end() ? -1 : place->second;
+  }
+  return -1;
+}
+
+void WordPieceVocabulary::encode_plain(std::string_view text, std::vector<int32_t>& ids) const {
+  for (const std::string& word : bert_words(text, is_lower_)) encode_word(word, ids);
 }
 
 void WordPieceVocabulary::encode_word(const std::string& word, std::vector<int32_t>& ids) const {
@@ -75,7 +97,7 @@ void WordPieceVocabulary::encode_word(const std::string& word, std::vector<int32
     ids.resize(before);
     ids.push_back(special_.unk);
   };
-  if (characters.size() > kLongestWord) return give_up();
+  if (characters.size() > kLongestBertWord) return give_up();
   std::string rest = word;  // what is left of the word, after its beginning marked as a continuation
   for (size_t begin = 0; begin < characters.size();) {
     size_t bytes = rest.size(), end = characters.size();
@@ -111,11 +133,37 @@ std::string WordPieceVocabulary::piece(int id) const {
   return pieces_[size_t(id)];
 }
 
-void write_wordpiece_vocabulary(const Path& vocabulary, bool lower_case, const Path& output) {
+std::optional<bool> lower_case_beside(const Path& vocabulary) {
+  const Path path = vocabulary.parent_path() / "tokenizer_config.json";
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  const auto config = nlohmann::json::parse(read_file(path), nullptr, false);
+  require(config.is_object(), "[vocabulary] ", path.string(), ": expected a JSON object");
+  const auto flag = [&](const char* name, bool otherwise) {
+    const auto place = config.find(name);
+    if (place == config.end() || place->is_null()) return otherwise;
+    require(place->is_boolean(), "[vocabulary] ", path.string(), ": expected ", name, " to be true or false, got ",
+            place->dump());
+    return place->get<bool>();
+  };
+  const bool lower_case = flag("do_lower_case", true);
+  require(flag("strip_accents", lower_case) == lower_case, "[vocabulary] ", path.string(),
+          ": expected strip_accents to be as do_lower_case or null");
+  require(flag("tokenize_chinese_chars", true), "[vocabulary] ", path.string(),
+          ": expected tokenize_chinese_chars to be true");
+  return lower_case;
+}
+
+VocabularyBundle wordpiece_bundle(std::string vocabulary, bool lower_case) {
   VocabularyBundle bundle{.kind = "wordpiece"};
   bundle.options = {{"lower_case", lower_case}};
-  bundle.parts = {{"vocabulary", read_file(vocabulary)}};
-  WordPieceVocabulary(vocabulary.string(), bundle).save(output);
+  bundle.parts = {{"vocabulary", std::move(vocabulary)}};
+  return bundle;
+}
+
+void write_wordpiece_vocabulary(const Path& vocabulary, bool lower_case, const Path& output) {
+  require(lower_case_beside(vocabulary).value_or(lower_case) == lower_case, "[vocabulary] ", vocabulary.string(),
+          ": tokenizer_config.json beside it says ", lower_case ? "cased: give --cased" : "lower case, got --cased");
+  WordPieceVocabulary(vocabulary.string(), wordpiece_bundle(read_file(vocabulary), lower_case)).save(output);
 }
 
 }  // namespace gyre

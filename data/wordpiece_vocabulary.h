@@ -1,7 +1,13 @@
 // BERT's WordPiece (Devlin et al. 2019, tokenization.py of google-research/bert): clean up, split at white space,
 // punctuation and around CJK characters, then greedily the longest piece of the vocabulary, "##" before continuations.
+// Where they differ, the ids are those of Hugging Face's BertTokenizer (transformers 5, on its package tokenizers):
+// private-use characters are dropped, a final sigma is lower-cased as any sigma, words over 100 characters (the
+// original: 200) are [UNK], and special pieces are recognised where they are written in the text, case and all. Two
+// differences stay: character classes are those of ICU's Unicode version, where Hugging Face's tables know nothing
+// after Unicode 8, and U+2B820 to U+2B91F are Chinese, as in the original. Trained by wordpiece_training.h.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +19,10 @@
 
 namespace gyre {
 
+// The pieces that begin a vocabulary of BERT. None is cut, in text or by a longer match.
+inline constexpr std::string_view kBertSpecials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+inline constexpr size_t kLongestBertWord = 100;  // characters; a longer word is unknown as a whole
+
 class WordPieceVocabulary final : public Vocabulary {
  public:
   // vocab.txt, one piece a line, the id is the line's number from 0; taken as uncased: lower case, accents removed.
@@ -23,6 +33,8 @@ class WordPieceVocabulary final : public Vocabulary {
 
   std::string_view kind() const override { return "wordpiece"; }
   std::vector<int32_t> encode(std::string_view line) const override;
+  // Pieces with spaces between, "##" pieces without: Hugging Face's decode with clean_up_tokenization_spaces=False and
+  // [UNK] and [MASK] shown. What cleaning, case and the spaces of the text were does not come back.
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int id) const override;
   int size() const override { return int(pieces_.size()); }
@@ -32,6 +44,9 @@ class WordPieceVocabulary final : public Vocabulary {
  private:
   void read_pieces(const std::string& name, std::string_view text);
   int find_special(const std::string& name, std::string_view piece) const;
+  // The special piece that the text begins with; -1: none.
+  int32_t leading_special(std::string_view text) const;
+  void encode_plain(std::string_view text, std::vector<int32_t>& ids) const;
   void encode_word(const std::string& word, std::vector<int32_t>& ids) const;
 
   bool is_lower_ = true;
@@ -40,6 +55,12 @@ class WordPieceVocabulary final : public Vocabulary {
   std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>> ids_;
 };
 
+// do_lower_case of the tokenizer_config.json beside a vocab.txt, Hugging Face's place for it; nothing without the file.
+// An Error for settings that bert_words does not know.
+std::optional<bool> lower_case_beside(const Path& vocabulary);
+
+// One file of a vocab.txt and the choice between cased and uncased.
+VocabularyBundle wordpiece_bundle(std::string vocabulary, bool lower_case);
 void write_wordpiece_vocabulary(const Path& vocabulary, bool lower_case, const Path& output);
 
 // BERT's basic tokenizer: the words that are cut into pieces.

@@ -1,4 +1,5 @@
-// gyre vocab: trains a SentencePiece vocabulary, or joins the files of another kind into one vocabulary file.
+// gyre vocab: trains a SentencePiece or WordPiece vocabulary, or joins the files of another kind into one vocabulary
+// file.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -6,6 +7,7 @@
 #include "data/byte_vocabulary.h"
 #include "data/dictionary_vocabulary.h"
 #include "data/sentencepiece_vocabulary.h"
+#include "data/wordpiece_training.h"
 #include "data/wordpiece_vocabulary.h"
 #include "tools/cpu_threads.h"
 #include "tools/program.h"
@@ -21,7 +23,7 @@ struct Vocab {
   std::string on_bad_line = "default";
   uint64_t threshold = 0;
   std::string separator = "@@";
-  bool lower_case = true;
+  WordPieceTraining wordpiece;  // its size is that of sentencepiece
   CpuThreads threads;
   const OptionTable* table = nullptr;
 };
@@ -33,20 +35,40 @@ bool is_any(const std::string& type, std::initializer_list<const char*> kinds) {
 void reject_idle(const Vocab& call) {
   const std::string& type = call.sentencepiece.type;
   const std::string reason = "--type is " + type;
-  const bool trains = is_any(type, {"unigram", "bpe", "char", "word"});
-  for (const char* name : {"input", "size", "character-coverage", "normalization", "byte-fallback", "user-symbols",
-                           "sample-lines", "seed", "max-sentence-bytes", "cpu-threads", "on-bad-line"})
-    call.table->reject_idle(name, trains, reason);
+  const bool is_sentencepiece = is_any(type, {"unigram", "bpe", "char", "word"});
+  const bool is_wordpiece = type == "wordpiece";
+  if (is_wordpiece && call.input.empty() == call.dictionary.empty())
+    throw UsageError("--type wordpiece: expected --input, text to train on, or --dictionary, a vocab.txt");
+  const bool trains = is_sentencepiece || (is_wordpiece && !call.input.empty());
+  for (const char* name : {"input", "size", "cpu-threads", "on-bad-line"})
+    call.table->reject_idle(name, trains, is_wordpiece ? "--dictionary is trained already" : reason);
+  for (const char* name : {"character-coverage", "normalization", "byte-fallback", "user-symbols", "sample-lines",
+                           "seed", "max-sentence-bytes"})
+    call.table->reject_idle(name, is_sentencepiece, reason);
+  for (const char* name : {"min-frequency", "limit-alphabet"})
+    call.table->reject_idle(name, is_wordpiece && trains, is_wordpiece ? "--dictionary is trained already" : reason);
   const bool reads_dictionary = !trains && type != "bytes";
   call.table->reject_idle("dictionary", reads_dictionary, reason);
   call.table->reject_idle("vocabulary-threshold", is_any(type, {"subword-nmt", "words"}), reason);
   call.table->reject_idle("codes", type == "subword-nmt", reason);
   call.table->reject_idle("separator", type == "subword-nmt", reason);
-  call.table->reject_idle("lower-case", type == "wordpiece", reason);
+  call.table->reject_idle("lower-case", is_wordpiece, reason);
   if (trains && call.input.empty()) throw UsageError("--input is missing: text to train on");
   if (reads_dictionary && call.dictionary.empty())
     throw UsageError("--dictionary is missing: the pieces of --type ", type);
   if (type == "subword-nmt" && call.codes.empty()) throw UsageError("--codes is missing: the merges of subword-nmt");
+}
+
+std::vector<LineReport> train(Vocab& call) {
+  call.threads.use();
+  const OnBadLine on_bad_line = parse_on_bad_line(call.on_bad_line);
+  if (call.sentencepiece.type == "wordpiece") {
+    call.wordpiece.merges.size = call.sentencepiece.size;
+    call.wordpiece.on_bad_line = on_bad_line;
+    return train_wordpiece(call.input, call.wordpiece, call.output);
+  }
+  call.sentencepiece.on_bad_line = on_bad_line;
+  return train_sentencepiece(call.input, call.sentencepiece, call.output);
 }
 
 int make_vocabulary(Vocab& call) {
@@ -56,27 +78,31 @@ int make_vocabulary(Vocab& call) {
     write_subword_nmt_vocabulary(call.codes, call.dictionary, call.threshold, call.separator, call.output);
   } else if (type == "words") {
     write_word_vocabulary(call.dictionary, call.threshold, call.output);
-  } else if (type == "wordpiece") {
-    write_wordpiece_vocabulary(call.dictionary, call.lower_case, call.output);
+  } else if (type == "wordpiece" && call.input.empty()) {
+    write_wordpiece_vocabulary(call.dictionary, call.wordpiece.lower_case, call.output);
   } else if (type == "bytes") {
     ByteVocabulary().save(call.output);
   } else {
-    call.threads.use();
-    call.sentencepiece.on_bad_line = parse_on_bad_line(call.on_bad_line);
-    for (const auto& report : train_sentencepiece(call.input, call.sentencepiece, call.output))
-      std::cerr << report.describe() << '\n';
+    for (const auto& report : train(call)) std::cerr << report.describe() << '\n';
   }
   const auto vocabulary = load_vocabulary(call.output);
   std::cerr << call.output.string() << ": " << vocabulary->size() << " pieces (" << vocabulary->kind() << ")\n";
   return 0;
 }
 
-void add_sentencepiece_rows(OptionTable& table, Vocab& call) {
-  SentencePieceOptions& o = call.sentencepiece;
-  table.group("Training (unigram, bpe, char, word)");
+void add_training_rows(OptionTable& table, Vocab& call) {
+  table.group("Training (unigram, bpe, char, word, wordpiece)");
   table.add("--input,-i,--train-sets", call.input, "FILE...",
             "text, one sentence a line; both languages for a joint one");
-  table.add("--size,--vocab-size,--dim-vocabs", o.size, "PIECES", "with the three special ones");
+  table.add("--size,--vocab-size,--dim-vocabs", call.sentencepiece.size, "PIECES", "with the special ones");
+  call.threads.add_row(table, ",--num-threads");
+  table.add_choice("--on-bad-line", call.on_bad_line, {"default", "error", "skip"},
+                   "default: error for bad UTF-8, skip for empty and overlong");
+}
+
+void add_sentencepiece_rows(OptionTable& table, Vocab& call) {
+  SentencePieceOptions& o = call.sentencepiece;
+  table.group("Training with SentencePiece (unigram, bpe, char, word)");
   table.add("--character-coverage", o.character_coverage, "SHARE", "of the characters that get a piece");
   table.add_custom(
       "--normalization,--normalization-rule-name", 1, 1, "WORD",
@@ -88,9 +114,15 @@ void add_sentencepiece_rows(OptionTable& table, Vocab& call) {
             "to train on, drawn with the seed; 0: all");
   table.add("--seed", o.seed, "NUMBER", "of the sample");
   table.add("--max-sentence-bytes,--max-sentence-length", o.max_sentence_bytes, "BYTES", "longer lines are skipped");
-  call.threads.add_row(table, ",--num-threads");
-  table.add_choice("--on-bad-line", call.on_bad_line, {"default", "error", "skip"},
-                   "default: error for bad UTF-8, skip for empty and overlong");
+}
+
+void add_wordpiece_rows(OptionTable& table, Vocab& call) {
+  WordPieceMerges& o = call.wordpiece.merges;
+  table.group("WordPiece");
+  table.add_flag("--lower-case,!--cased", call.wordpiece.lower_case,
+                 "text is lower-cased and loses its accents; kept in tokenizer_config.json beside a trained one");
+  table.add("--min-frequency", o.min_frequency, "COUNT", "rarer pairs of pieces are not merged");
+  table.add("--limit-alphabet", o.limit_alphabet, "CHARACTERS", "the most frequent; words with another are unknown");
 }
 
 }  // namespace
@@ -104,14 +136,16 @@ void add_vocab_command(Program& program) {
   table.required("output");
   table.add_choice("--type,--model-type", call->sentencepiece.type,
                    {"unigram", "bpe", "char", "word", "subword-nmt", "words", "wordpiece", "bytes"},
-                   "the first four are trained, the next three read what other tools made, bytes needs nothing");
+                   "the first four are trained, the next two read what other tools made, wordpiece does either, bytes "
+                   "needs nothing");
+  add_training_rows(table, *call);
   add_sentencepiece_rows(table, *call);
+  add_wordpiece_rows(table, *call);
   table.group("From files (subword-nmt, words, wordpiece)");
   table.add("--dictionary", call->dictionary, "FILE", "pieces, one a line, with or without counts");
   table.add("--codes", call->codes, "FILE", "merges of subword-nmt");
   table.add("--vocabulary-threshold", call->threshold, "COUNT", "rarer pieces are left out; 0: none are");
   table.add("--separator", call->separator, "TEXT", "marks pieces inside a word");
-  table.add_flag("--lower-case,!--cased", call->lower_case, "wordpiece: text is lower-cased and loses its accents");
 }
 
 }  // namespace gyre

@@ -2,11 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "data/byte_vocabulary.h"
 #include "data/dictionary_vocabulary.h"
-#include "data/wordpiece_vocabulary.h"
 #include "tests/data/text_files.h"
 
 using namespace gyre;
@@ -75,31 +72,6 @@ TEST_CASE("byte vocabulary: nothing is unknown") {
   CHECK(vocabulary->encode("A") == Ids{68});
   CHECK(vocabulary->piece(68) == "<0x41>");
   CHECK(vocabulary->piece(2) == "</s>");
-}
-
-TEST_CASE("WordPiece: ids as Hugging Face's tokenizer gives them") {
-  TemporaryDirectory directory;
-  const auto expected = nlohmann::json::parse(read_file(golden("wordpiece.json")));
-  const Path text = write_text(directory, "vocab.txt", expected["vocabulary"].get<std::string>());
-  write_wordpiece_vocabulary(text, false, directory / "cased");
-  const auto uncased = load_vocabulary(text), cased = load_vocabulary(directory / "cased");
-  for (size_t i = 0; i < expected["lines"].size(); ++i) {
-    const auto line = expected["lines"][i].get<std::string>();
-    CAPTURE(line);
-    CHECK(uncased->encode(line) == expected["uncased"][i].get<Ids>());
-    CHECK(cased->encode(line) == expected["cased"][i].get<Ids>());
-  }
-  CHECK(uncased->pad() == 0);
-  CHECK(uncased->unk() == 1);
-  CHECK(uncased->piece(uncased->bos()) == "[CLS]");
-  CHECK(uncased->piece(uncased->eos()) == "[SEP]");
-  CHECK(uncased->decode(uncased->encode("The JUMPED fox")) == "the jumped fox");
-}
-
-TEST_CASE("WordPiece: a word of 200 characters is cut, a longer one is unknown") {
-  const WordPieceVocabulary vocabulary("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n##a\n");
-  CHECK(vocabulary.encode(std::string(200, 'a')).size() == 200);
-  CHECK(vocabulary.encode(std::string(201, 'a')) == Ids{0});
 }
 
 TEST_CASE("vocabulary files: what is none is named and said") {

@@ -18,6 +18,13 @@ check "nor does the token store" cmp train.tok two.tok
 check "the rate of building" grep -qE '^0\.0 MB of text in [0-9.]+ s with --cpu-threads 3: [0-9]+ MB a minute per thread$' build.log
 build/gyre vocab --type bytes --output bytes.model
 build/gyre data build --vocab bytes.model --source train.en --output bytes.tok
+mkdir bert three
+build/gyre vocab --input train.en train.de --type wordpiece --size 300 --cased --output bert/vocab.txt
+build/gyre vocab --input train.en train.de --type wordpiece --size 300 --cased --cpu-threads 3 --output three/vocab.txt
+check "nor does a WordPiece vocabulary" cmp bert/vocab.txt three/vocab.txt
+same "it is BERT's vocab.txt" "$(wc -l < bert/vocab.txt) $(head -n 5 bert/vocab.txt | tr '\n' ' ')" "300 [PAD] [UNK] [CLS] [SEP] [MASK] "
+check "its case is kept beside it" grep -q '"do_lower_case": false' bert/tokenizer_config.json
+build/gyre data build --vocab bert/vocab.txt --source train.en --output bert.tok 2> build.log || fail "a token store with WordPiece"
 same "a token a byte" "$(build/gyre data info --store bytes.tok --json | grep -o '"tokens":[^]]*')" "\"tokens\":[$(($(wc -c < train.en) - 400))"
 printf 'One.\nTwo.\n\nThree.\n' > documents.txt
 build/gyre data build --vocab bytes.model --source documents.txt train.en --documents blank-line --output documents.tok 2> build.log

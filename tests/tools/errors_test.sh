@@ -36,11 +36,20 @@ rejects 2 '--preset: expected one of .*did you mean nmt-base' "$GYRE" bench step
 rejects 2 '--text would have no effect: --preset is mlm-small' "$GYRE" bench step --preset mlm-small --text train
 rejects 2 '--model and --input go together' "$GYRE" bench decode --model run
 rejects 2 '--steps: expected at least 1, got 0' "$GYRE" bench ops --steps 0
+rejects 2 '--type wordpiece: expected --input, .* or --dictionary' "$GYRE" vocab --type wordpiece --output new.model
+rejects 2 '--type wordpiece: expected --input' "$GYRE" vocab --type wordpiece --input train.en --dictionary v --output new.model
+rejects 2 '--size would have no effect: --dictionary is trained already' "$GYRE" vocab --type wordpiece --dictionary v --size 9 --output new.model
+rejects 2 '--character-coverage would have no effect: --type is wordpiece' "$GYRE" vocab --type wordpiece --input train.en --character-coverage 1 --output new.model
+rejects 2 '--min-frequency would have no effect: --type is bpe' "$GYRE" vocab --type bpe --input train.en --min-frequency 3 --output new.model
 [ ! -e bad ] || fail "a wrong call left a run directory"
 
 # Files: status 1, the line names them, and nothing stands under the final name.
 rejects 1 'missing.en' "$GYRE" vocab --input missing.en --size 300 --output new.model
 rejects 1 'missing.en' "$GYRE" data build --vocab vocab.model --source missing.en --target train.de --output new.tok
+rejects 1 'missing.en' "$GYRE" vocab --type wordpiece --input missing.en --output new.model
+rejects 1 '--size: expected at least [0-9]+ pieces, .*got 9' "$GYRE" vocab --type wordpiece --input train.en --size 9 --output new.model
+mkdir cased && echo '{"do_lower_case": false}' > cased/tokenizer_config.json
+rejects 1 'cased/new.model: tokenizer_config.json beside it says cased, got --lower-case' "$GYRE" vocab --type wordpiece --input train.en --output cased/new.model
 head -n 399 train.de > short.de
 rejects 1 'train.en.*400' "$GYRE" data build --vocab vocab.model --source train.en --target short.de --output new.tok
 cp train.de latin.de
@@ -55,7 +64,7 @@ rejects 1 'missing.de' "$GYRE" evaluate bleu --reference missing.de
 rejects 1 'lines' "$GYRE" evaluate bleu --reference short.de --input test.de
 rejects 1 'latin.de:401: not UTF-8' "$GYRE" translate --model run --input latin.de --output new.de
 sets='missing.en train.de' rejects 1 'missing.en' small_train --model fresh --after 1u
-for name in new.model new.tok new.de; do
+for name in new.model cased/new.model tokenizer_config.json new.tok new.de; do
   [ ! -e "$name" ] || fail "$name was left behind"
 done
 
