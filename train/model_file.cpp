@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/safetensors.h"
+#include "core/safetensors_shards.h"
 #include "core/version.h"
 #include "train/checkpoint.h"
 #include "train/manifest.h"
@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kShardIndex = "model.safetensors.index.json";
 
 // A checkpoint of a run by link, name or path.
 Path chosen_checkpoint(const Path& run, const std::string& which) {
@@ -86,6 +87,7 @@ Path find_model_file(const Path& model, const std::string& which) {
                      "' to choose in it");
   }
   if (!fs::is_directory(model)) return model;
+  if (!fs::exists(model / kModelFile) && fs::exists(model / kShardIndex)) return model / kShardIndex;
   require(fs::exists(model / kModelFile), "[model] ", model.string(), ": expected ", kModelFile, " or checkpoints in ",
           "this directory");
   return model / kModelFile;
@@ -105,7 +107,7 @@ Path find_run(const Path& model) {
 void load_weights(const Path& file, Parameters& parameters) {
   std::vector<NamedTensor> targets;
   for (const Parameter& p : parameters) targets.push_back({p.name, p.value});
-  read_safetensors(SafetensorsFile(file), targets);
+  read_safetensors(open_safetensors(file), targets);
 }
 
 void load_model_weights(const Path& model, Parameters& parameters, const std::string& which) {

@@ -9,14 +9,15 @@
 
 namespace gyre {
 
-// The model.safetensors that `model` stands for: a run directory, a checkpoint directory or the file itself. `which`
-// chooses within a run: "best", "last", "average" (the newest average), a checkpoint's name ("step-00001000") or path;
-// empty: best where there is one, else last.
+// The model.safetensors that `model` stands for, or the model.safetensors.index.json of its shards: a run directory, a
+// checkpoint directory or the file itself. `which` chooses within a run: "best", "last", "average" (the newest
+// average), a checkpoint's name ("step-00001000") or path; empty: best where there is one, else last.
 Path find_model_file(const Path& model, const std::string& which = "");
 // The run directory (the one with config.json) that a run, checkpoint or model file belongs to.
 Path find_run(const Path& model);
 
-// Fills the parameters from a safetensors file. Names every missing, unexpected and mis-shaped tensor.
+// Fills the parameters from a safetensors file or an index of shards. Names every missing, unexpected and mis-shaped
+// tensor.
 void load_weights(const Path& file, Parameters& parameters);
 // Both: the usual way to load a trained model.
 void load_model_weights(const Path& model, Parameters& parameters, const std::string& which = "");

@@ -1,0 +1,59 @@
+#include "core/strict_json.h"
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+
+namespace gyre {
+
+namespace {
+
+using nlohmann::json;
+
+class StrictRules {
+ public:
+  StrictRules(int deepest, std::string context, std::string what)
+      : deepest_(deepest), context_(std::move(context)), what_(std::move(what)) {}
+  bool operator()(int depth, json::parse_event_t event, json& parsed) {
+    using Event = json::parse_event_t;
+    const bool opens = event == Event::object_start || event == Event::array_start;
+    require(!opens || depth < deepest_, context_, what_, " is nested too deeply");
+    if (event == Event::object_start) keys_.emplace_back();
+    if (event == Event::object_end) keys_.pop_back();
+    if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
+      throw Error(context_, "duplicate key ", quoted_for_message(parsed.get<std::string>()));
+    }
+    return true;
+  }
+
+ private:
+  int deepest_;
+  std::string context_, what_;
+  std::vector<std::set<std::string>> keys_;  // of every object that is open
+};
+
+}  // namespace
+
+nlohmann::json parse_strict_json(std::string_view text, int deepest, const std::string& context,
+                                 const std::string& what) {
+  require(text.find('\0') == text.npos, context, what, " is not valid JSON: it has a NUL byte");
+  try {
+    return json::parse(text, StrictRules(deepest, context, what));
+  } catch (const json::exception& error) {
+    throw Error(context, what, " is not valid JSON: ", cut_for_message(error.what()));
+  }
+}
+
+std::string cut_for_message(std::string text) {
+  constexpr size_t kMessageBytes = 200;
+  if (text.size() <= kMessageBytes) return text;
+  size_t end = kMessageBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a UTF-8 sequence
+  return text.substr(0, end) + "..";
+}
+
+std::string quoted_for_message(const std::string& text) { return cut_for_message(json(text).dump()); }
+
+}  // namespace gyre

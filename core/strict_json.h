@@ -1,0 +1,21 @@
+// JSON from outside, read more strictly than the library does by itself: no key twice in one object (it would keep the
+// last), no NUL byte (it would take it for the end of the text), no nesting beyond what the format has.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace gyre {
+
+// `deepest`: how many arrays and objects may lie in one another. `context` begins the message of every Error, `what`
+// names the text: "the header".
+nlohmann::json parse_strict_json(std::string_view text, int deepest, const std::string& context,
+                                 const std::string& what);
+
+// A piece of the text for a message: cut where it is very long.
+std::string cut_for_message(std::string text);
+// The same in quotes and escaped.
+std::string quoted_for_message(const std::string& text);
+
+}  // namespace gyre

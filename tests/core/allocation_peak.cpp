@@ -1,0 +1,37 @@
+#include "tests/core/allocation_peak.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+thread_local bool watching = false;
+thread_local int64_t live = 0, peak = 0;
+
+}  // namespace
+
+AllocationPeak::AllocationPeak() {
+  live = peak = 0;
+  watching = true;
+}
+AllocationPeak::~AllocationPeak() { watching = false; }
+size_t AllocationPeak::bytes() const { return static_cast<size_t>(peak); }
+
+// The forms for arrays and for sizes come down to these two.
+void* operator new(size_t bytes) {
+  void* memory = std::malloc(std::max<size_t>(bytes, 1));
+  if (memory == nullptr) throw std::bad_alloc();
+  if (watching) peak = std::max(peak, live += static_cast<int64_t>(malloc_usable_size(memory)));
+  return memory;
+}
+
+void operator delete(void* memory) noexcept {
+  if (watching) live -= static_cast<int64_t>(malloc_usable_size(memory));
+  std::free(memory);
+}
+
+void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
