@@ -59,9 +59,13 @@ void TokenStore::open() {
   const auto& t = trailer_;
   const uint64_t offsets_at = sizeof header + align(t.ids_bytes);
   const uint64_t offsets_bytes = (t.sides * t.sentences + 1) * sizeof(uint64_t);
-  const bool is_consistent = (t.sides == 1 || t.sides == 2) && (t.id_bytes == 2 || t.id_bytes == 4) &&
-                             t.ids_bytes == (t.tokens[0] + t.tokens[1]) * t.id_bytes && t.ids_bytes < byte_count_ &&
-                             t.sentences < byte_count_ && offsets_at + offsets_bytes + sizeof trailer_ == byte_count_;
+  // Each count is bounded first, so that no sum or product of them wraps around.
+  const bool is_bounded = t.ids_bytes < byte_count_ && t.sentences < byte_count_ && t.tokens[0] < byte_count_ &&
+                          t.tokens[1] < byte_count_ && t.vocabulary_size <= INT32_MAX;
+  const bool is_consistent = is_bounded && (t.sides == 1 || t.sides == 2) && (t.id_bytes == 2 || t.id_bytes == 4) &&
+                             uint32_t(t.bos) < t.vocabulary_size && uint32_t(t.eos) < t.vocabulary_size &&
+                             t.ids_bytes == (t.tokens[0] + t.tokens[1]) * t.id_bytes &&
+                             offsets_at + offsets_bytes + sizeof trailer_ == byte_count_;
   if (!is_consistent) fail("damaged trailer: its counts do not fit the size of the file");
   offsets_ = reinterpret_cast<const uint64_t*>(bytes_ + offsets_at);
 }
