@@ -10,14 +10,14 @@
 #include <limits>
 #include <numbers>
 
+#include "core/cuda/attention_call.h"
 #include "core/cuda/cuda_kernels.h"
-#include "core/cuda/items.h"
+#include "core/cuda/vectors.h"
 
 namespace gyre::cuda {
 namespace {
 
-constexpr int kWarps = 4;  // of a block
-constexpr int kMostFeatures = 256;
+constexpr int kWarps = 4;           // of a block
 constexpr int kStepsBesides = 384;  // whose addresses fit among a kernel's arguments, 4 KiB
 
 // Where the tokens of each step lie; the steps beyond the first few hundred in the GPU's memory.
@@ -29,44 +29,41 @@ struct Steps {
   __device__ const D* operator[](int64_t t) const { return t < kStepsBesides ? first[t] : others[t - kStepsBesides]; }
 };
 
-// A lane holds kAccesses times N neighbouring features: those of access a start at (a * team + lane of the team) * N.
-template <class D, int N>
+// A lane holds parts of neighbouring features: those of part p start at (p * team + lane of the team) * kNeighbours.
+template <class D>
+constexpr int kParts = kWidestHead / (kWarp * kNeighbours<D>);
+
+template <class D>
 struct Lane {
   using T = Compute<D>;
-  static constexpr int kAccesses = kMostFeatures / (kWarp * N);
-
   int lane, team, width;
+  bool aligned;
 
-  __device__ int feature(int access) const { return (access * team + lane) * N; }
-  __device__ bool holds(int access) const { return feature(access) < width; }
-  __device__ void store(T* to, const T (&from)[kAccesses][N]) const {
+  __device__ int feature(int part) const { return (part * team + lane) * kNeighbours<D>; }
+  __device__ int count(int part) const { return count_neighbours<D>(feature(part), width); }
+  __device__ void store(T* to, const T (&from)[kParts<D>][kNeighbours<D>]) const {
 #pragma unroll
-    for (int a = 0; a < kAccesses; ++a) {
-#pragma unroll
-      for (int i = 0; i < N; ++i) {
-        if (holds(a)) to[feature(a) + i] = from[a][i];
-      }
-    }
+    for (int p = 0; p < kParts<D>; ++p) store_numbers(to + feature(p), from[p], count(p), false);
   }
-  __device__ void load(T (&to)[kAccesses][N], const D* from) const {
+  __device__ void load(Neighbours<D> (&to)[kParts<D>], const D* from, bool there) const {
 #pragma unroll
-    for (int a = 0; a < kAccesses; ++a) {
-      if (holds(a)) load_items<kWholeAlignment<D, N>>(to[a], from + feature(a));
-    }
+    for (int p = 0; p < kParts<D>; ++p) to[p] = load_neighbours(from + feature(p), there ? count(p) : 0, aligned);
   }
 };
 
 // Softmax as far as it has come; begins below every score, but not at -infinity.
-template <class T, int A, int N>
+template <class D>
 struct Progress {
-  T largest = std::numeric_limits<T>::lowest(), sum = 0, values[A][N] = {};
+  using T = Compute<D>;
+  static constexpr int P = kParts<D>, N = kNeighbours<D>;
+  T largest = std::numeric_limits<T>::lowest(), sum = 0, values[P][N] = {};
 
   __device__ void scale(T factor) {
     sum *= factor;
 #pragma unroll
-    for (int a = 0; a < A; ++a) {
+    for (int p = 0; p < P; ++p) {
 #pragma unroll
-      for (int i = 0; i < N; ++i) values[a][i] *= factor;
+      for (int i = 0; i < N; ++i) values[p][i] *= factor;
     }
   }
   // Scores are in powers of two.
@@ -75,14 +72,14 @@ struct Progress {
     scale(std::exp2(largest - score));
     largest = score;
   }
-  __device__ void add(T score, const T (&v)[A][N]) {
+  __device__ void add(T score, const Neighbours<D> (&v)[P]) {
     raise(score);
     const T weight = std::exp2(score - largest);
     sum += weight;
 #pragma unroll
-    for (int a = 0; a < A; ++a) {
+    for (int p = 0; p < P; ++p) {
 #pragma unroll
-      for (int i = 0; i < N; ++i) values[a][i] += weight * v[a][i];
+      for (int i = 0; i < N; ++i) values[p][i] += weight * v[p][i];
     }
   }
   // Over the teams of a warp.
@@ -91,41 +88,42 @@ struct Progress {
       raise(__shfl_xor_sync(0xFFFFFFFF, largest, apart));  // now both have the same
       sum += __shfl_xor_sync(0xFFFFFFFF, sum, apart);
 #pragma unroll
-      for (int a = 0; a < A; ++a) {
+      for (int p = 0; p < P; ++p) {
 #pragma unroll
-        for (int i = 0; i < N; ++i) values[a][i] += __shfl_xor_sync(0xFFFFFFFF, values[a][i], apart);
+        for (int i = 0; i < N; ++i) values[p][i] += __shfl_xor_sync(0xFFFFFFFF, values[p][i], apart);
       }
     }
   }
 };
 
-template <class D, int N, class T = Compute<D>>
-__global__ void attend(D* out, Steps<D> steps, const int32_t* path, int heads, int width, int team, T scale) {
-  constexpr int A = Lane<D, N>::kAccesses;
-  __shared__ T largest[kWarps], sums[kWarps], values[kWarps][kMostFeatures];
+template <class D, class T = Compute<D>>
+__global__ void attend(D* out, Steps<D> steps, const int32_t* path, int heads, int width, bool aligned, int team,
+                       T scale) {
+  constexpr int P = kParts<D>, N = kNeighbours<D>;
+  __shared__ T largest[kWarps], sums[kWarps], values[kWarps][kWidestHead];
   const int thread = int(threadIdx.x), warp = thread / kWarp;
-  const Lane<D, N> lane{thread % team, team, width};
+  const Lane<D> lane{thread % team, team, width, aligned};
   const int64_t row = blockIdx.x / heads, feature = blockIdx.x % heads * int64_t(width), d = int64_t(heads) * width;
   const int32_t* row_of_step = path + row * steps.count;
 
-  T q[A][N] = {};
-  lane.load(q, steps[steps.count - 1] + row * 3 * d + feature);
-  Progress<T, A, N> progress;
+  Neighbours<D> q[P], k[P], v[P];
+  lane.load(q, steps[steps.count - 1] + row * 3 * d + feature, true);
+  Progress<D> progress;
   for (int64_t first = 0; first < steps.count; first += kWarps * kWarp / team) {
     const int64_t t = first + thread / team;
-    T k[A][N] = {}, v[A][N] = {}, score = 0;
-    if (t < steps.count) {
-      const D* token = steps[t] + row_of_step[t] * 3 * d + feature;
-      lane.load(k, token + d);
-      lane.load(v, token + 2 * d);
-    }
+    const bool there = t < steps.count;
+    const int64_t step = there ? t : 0;
+    const D* token = steps[step] + row_of_step[step] * 3 * d + feature;
+    lane.load(k, token + d, there);
+    lane.load(v, token + 2 * d, there);
+    T score = 0;
 #pragma unroll
-    for (int a = 0; a < A; ++a) {
+    for (int p = 0; p < P; ++p) {
 #pragma unroll
-      for (int i = 0; i < N; ++i) score += q[a][i] * k[a][i];
+      for (int i = 0; i < N; ++i) score += q[p][i] * k[p][i];
     }
     for (int apart = team / 2; apart > 0; apart /= 2) score += __shfl_xor_sync(0xFFFFFFFF, score, apart);
-    if (t < steps.count) progress.add(scale * score, v);
+    if (there) progress.add(scale * score, v);
   }
   progress.add_teams(team);
 
@@ -162,16 +160,15 @@ Tensor words_of(const std::vector<const void*>& addresses) {
 void CudaKernels::attention_over_steps(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& path,
                                        const AttentionShape& shape) {
   const int64_t rows = out.rows(), width = out.cols() / shape.heads, count = int64_t(steps.size());
-  require(width <= kMostFeatures, "[cuda attention] expected heads of at most ", kMostFeatures, " features, got ",
-          width);
+  require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   with_data_type(out, [&]<class D>(D) {
     using T = Compute<D>;
     Steps<D> table{{}, nullptr, count};
     std::vector<const void*> others;
-    bool packs = width % kPack<D> == 0;
+    bool aligned = width % kNeighbours<D> == 0;
     for (int64_t t = 0; t < count; ++t) {
       const D* step = steps[size_t(t)].data<D>();
-      packs = packs && moves_by<kPack<D>>(step, 0);
+      aligned = aligned && is_aligned(step);
       if (t < kStepsBesides) {
         table.first[t] = step;
       } else {
@@ -180,10 +177,9 @@ void CudaKernels::attention_over_steps(const Tensor& out, const std::vector<Tens
     }
     const Tensor words = words_of(others);  // until the kernel is queued
     table.others = reinterpret_cast<const D* const*>(context_.ids(words));
-    const int n = packs ? kPack<D> : 1;
-    const auto team = int(std::bit_ceil(uint64_t(std::min<int64_t>(divide_up(width, n), kWarp))));
-    launch(packs ? &attend<D, kPack<D>> : &attend<D, 1>, dim3(unsigned(rows * shape.heads)), dim3(kWarps * kWarp), 0,
-           context_.stream(), out.data<D>(), table, context_.ids(path), shape.heads, int(width), team,
+    const int64_t lanes = std::min<int64_t>(divide_up(width, kNeighbours<D>), kWarp);
+    launch(attend<D>, dim3(unsigned(rows * shape.heads)), dim3(kWarps * kWarp), 0, context_.stream(), out.data<D>(),
+           table, context_.ids(path), shape.heads, int(width), aligned, int(std::bit_ceil(uint64_t(lanes))),
            T(shape.scale) * std::numbers::log2e_v<T>);
   });
 }

@@ -5,6 +5,7 @@
 
 #include "core/cuda/attention_call.h"
 #include "core/cuda/launch.h"
+#include "core/cuda/vectors.h"
 
 namespace gyre::cuda {
 
@@ -16,11 +17,11 @@ constexpr int kPlainBlocks = Chunks > 2 ? 1 : 2;  // of a multiprocessor, at lea
 template <class T>
 constexpr int kOwnRows = kPlainTile<T> / kPlainWarps;
 
-// Elements from row to row of a tile: whole packs, an odd number of them, so that lanes that read a pack each of
-// neighbouring rows meet in no bank.
+// Elements from row to row of a tile: whole neighbours, an odd number of them, so that lanes that each read 16 bytes of
+// rows side by side meet in no bank.
 template <class T>
 __host__ __device__ inline int plain_stride(int width) {
-  return (((width + kPack<T> - 1) / kPack<T>) | 1) * kPack<T>;
+  return (((width + kNeighbours<T> - 1) / kNeighbours<T>) | 1) * kNeighbours<T>;
 }
 
 template <class T>
@@ -58,12 +59,12 @@ template <class T>
 __device__ inline void plain_scores(T (&scores)[kOwnRows<T>], const PlainTile<T>& own, const PlainTile<T>& across) {
   const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kPlainTile<T>;
   for (int r = 0; r < kOwnRows<T>; ++r) scores[r] = 0;
-  const auto* b = reinterpret_cast<const Pack<T>*>(across.row(lane));
-  for (int p = 0; p < own.stride / kPack<T>; ++p) {
-    const Pack<T> y = b[p];
+  constexpr int N = kNeighbours<T>;
+  for (int f = 0; f < own.stride; f += N) {
+    const Neighbours<T> y = load_neighbours(across.row(lane) + f, N, true);
     for (int r = 0; r < kOwnRows<T>; ++r) {
-      const Pack<T> x = reinterpret_cast<const Pack<T>*>(own.row(warp + kPlainWarps * r))[p];
-      for (int i = 0; i < kPack<T>; ++i) scores[r] += x.items[i] * y.items[i];
+      const Neighbours<T> x = load_neighbours(own.row(warp + kPlainWarps * r) + f, N, true);
+      for (int i = 0; i < N; ++i) scores[r] += x[i] * y[i];
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "core/cuda/attention_call.h"
 #include "core/cuda/launch.h"
 #include "core/cuda/tensor_core.h"
+#include "core/cuda/vectors.h"
 
 namespace gyre::cuda {
 
@@ -22,10 +23,9 @@ struct HeadRows {
     exact = gradient.exact;
   }
   HeadRows(const Rows<bfloat16>& rows, const RowTurn<float>& turn) : rows(rows), turn(turn) {
-    const auto aligned = [](const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; };
     const int whole = turn.interleaved ? 8 : 16;  // features that turn together are of whole packs
-    packs = aligned(rows.data) && rows.stride % 8 == 0 &&
-            (!turn.positions || (turn.dims % whole == 0 && aligned(turn.angles)));
+    packs = has_aligned_rows(rows.data, rows.stride) &&
+            (!turn.positions || (turn.dims % whole == 0 && is_aligned(turn.angles)));
   }
   __host__ __device__ bool wanted() const { return rows.data || exact.data; }
 };
@@ -59,34 +59,17 @@ __device__ inline uint32_t pack_bf16(float low, float high) {
 // partners, which is x itself where neighbours are pairs.
 __device__ inline void turn_pack(float (&to)[8], const float (&x)[8], const float (&partner)[8], const float* factors,
                                  int f, const RowTurn<float>& turn, float sign) {
-  const auto* c = reinterpret_cast<const Pack<float>*>(factors + f);
-  const auto* s = reinterpret_cast<const Pack<float>*>(factors + turn.dims + f);
+  float c[8], s[8];
+  load_numbers(c, factors + f, 8, true);
+  load_numbers(s, factors + turn.dims + f, 8, true);
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const Pack<float> cosines = c[half], sines = s[half];
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int e = 4 * half + i;
-      const float other = turn.interleaved ? partner[e ^ 1] : partner[e];
-      to[e] = x[e] * cosines.items[i] + sign * other * sines.items[i];
-    }
+  for (int i = 0; i < 8; ++i) {
+    const float other = turn.interleaved ? partner[i ^ 1] : partner[i];
+    to[i] = x[i] * c[i] + sign * other * s[i];
   }
 }
 
 __device__ inline int partner_pack(const RowTurn<float>& turn, int f) { return turn.interleaved ? f : turn.partner(f); }
-
-__device__ inline void load_pack(float (&to)[8], const bfloat16* from) {
-  const Pack<bfloat16> pack = *reinterpret_cast<const Pack<bfloat16>*>(from);
-  for (int i = 0; i < 8; ++i) to[i] = float(pack.items[i]);
-}
-__device__ inline void load_pack(float (&to)[8], const float* from) {
-  const auto* packs = reinterpret_cast<const Pack<float>*>(from);
-  for (int i = 0; i < 8; ++i) to[i] = packs[i / 4].items[i % 4];
-}
-__device__ inline void store_pack(bfloat16* to, const float (&x)[8]) {
-  *reinterpret_cast<uint4*>(to) =
-      make_uint4(pack_bf16(x[0], x[1]), pack_bf16(x[2], x[3]), pack_bf16(x[4], x[5]), pack_bf16(x[6], x[7]));
-}
 
 // The tile = rows first .. first + count - 1 of a head, turned, and zeros up to a multiple of 16. Some copies are still
 // under way afterwards: commit_copies, wait_copies and __syncthreads come before the first use.
@@ -104,10 +87,10 @@ __device__ inline void load_tile(const Tile<Width>& tile, const HeadRows& from, 
       for (int l = f; l < f + 8; ++l) store(tile.at(i, l), inside ? from.turn.turned(x, row, l) : 0.0f);
     } else if (turns && inside) {
       float own[8], partner[8], turned[8];
-      load_pack(own, x + f);
-      load_pack(partner, x + partner_pack(from.turn, f));
+      load_numbers(own, x + f, 8, true);
+      load_numbers(partner, x + partner_pack(from.turn, f), 8, true);
       turn_pack(turned, own, partner, from.turn.factors(row), f, from.turn, 1);
-      store_pack(tile.at(i, f), turned);
+      store_numbers(tile.at(i, f), turned, 8, true);
     } else {
       copy_async(tile.at(i, f), x + f, inside);
     }
@@ -145,14 +128,14 @@ __device__ inline void store_sums(const HeadRows& to, int64_t feature, int64_t f
       continue;
     }
     float own[8];
-    load_pack(own, dy + f);
+    load_numbers(own, dy + f, 8, true);
     if (to.turn.positions && f < to.turn.dims) {
       float partner[8], turned[8];
-      load_pack(partner, dy + partner_pack(to.turn, f));
+      load_numbers(partner, dy + partner_pack(to.turn, f), 8, true);
       turn_pack(turned, own, partner, to.turn.factors(row), f, to.turn, -1);
-      store_pack(y + f, turned);
+      store_numbers(y + f, turned, 8, true);
     } else {
-      store_pack(y + f, own);
+      store_numbers(y + f, own, 8, true);
     }
   }
 }

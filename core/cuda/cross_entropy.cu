@@ -7,40 +7,63 @@
 #include <limits>
 
 #include "core/cuda/cuda_kernels.h"
-#include "core/cuda/items.h"
+#include "core/cuda/vectors.h"
 
 namespace gyre::cuda {
 namespace {
 
 constexpr int kMostThreads = 1024;
 
-// Enough threads that each loads a few packs.
+// Enough threads that each loads a few times.
 template <class T>
 unsigned threads_for(int64_t v) {
-  return unsigned(std::clamp<int64_t>(divide_up(v, 4 * kPack<T> * kWarp) * kWarp, kWarp, kMostThreads));
+  return unsigned(std::clamp<int64_t>(divide_up(v, 4 * kNeighbours<T> * kWarp) * kWarp, kWarp, kMostThreads));
 }
 
-// visit(j, x[j ..]) for all of a row, by the block: whole packs from the first aligned address on, single logits before
-// and after.
-template <class T, class Visit>
-__device__ void visit_row(const T* x, int64_t v, Visit& visit) {
-  constexpr int k = kPack<T>;
+// How many elements of a row lie before the first that starts at a multiple of 16 bytes.
+template <class T>
+__device__ int64_t count_before_aligned(const T* row) {
+  return int64_t((16 - reinterpret_cast<uintptr_t>(row) % 16) % 16 / sizeof(T));
+}
+
+// visit(j, x[j ..]) for all of a row, by the block: N neighbours at a time, the first of them after `before` logits;
+// those and the last ones singly. `aligned`: whether the neighbours of x are.
+template <int N, class T, class Visit>
+__device__ void visit_row(const T* x, int64_t v, int64_t before, bool aligned, Visit& visit) {
   const int64_t thread = threadIdx.x;
-  const int64_t before = int64_t((16 - reinterpret_cast<uintptr_t>(x) % 16) % 16 / sizeof(T));
-  const int64_t first = before < v ? before : v, packs = (v - first) / k, last = first + packs * k;
+  const int64_t first = before < v ? before : v, groups = (v - first) / N, last = first + groups * N;
   if (thread < first) {
     const Compute<T> one[1] = {load(x + thread)};
     visit(thread, one);
   }
 #pragma unroll 4
-  for (int64_t p = thread; p < packs; p += blockDim.x) {
-    Compute<T> values[k];
-    load_items<16>(values, x + first + p * k);
-    visit(first + p * k, values);
+  for (int64_t g = thread; g < groups; g += blockDim.x) {
+    Compute<T> values[N];
+    load_numbers(values, x + first + g * N, N, aligned);
+    visit(first + g * N, values);
   }
   if (last + thread < v) {
     const Compute<T> one[1] = {load(x + last + thread)};
     visit(last + thread, one);
+  }
+}
+template <class T, class Visit>
+__device__ void visit_row(const T* x, int64_t v, Visit& visit) {
+  visit_row<kNeighbours<T>>(x, v, count_before_aligned(x), true, visit);
+}
+
+// The same where out[j] is made of x[j], and may be x[j]: the neighbours of `out` are aligned.
+template <class T, class Out, class Visit>
+__device__ void visit_row(const T* x, const Out* out, int64_t v, Visit& visit) {
+  const int64_t before = count_before_aligned(out);
+  visit_row<kNeighbours<Out>>(x, v, before, is_aligned(x + before), visit);
+}
+template <class Out, int N>
+__device__ void store_visited(Out* to, const Compute<Out> (&x)[N]) {
+  if constexpr (N == 1) {
+    store(to, x[0]);
+  } else {
+    store_neighbours(to, x, N, true);
   }
 }
 
@@ -136,7 +159,7 @@ struct Slope {
       const C slope = scale * std::exp(x[i] - lse) - uniform;
       d[i] = target < 0 ? C(0) : first + i == target ? slope - hit : slope;
     }
-    store_anywhere(dx + first, d);
+    store_visited(dx + first, d);
   }
 };
 
@@ -145,10 +168,10 @@ __global__ void __launch_bounds__(kMostThreads) backward_rows(G* dlogits, const 
                                                               const C* lse, int64_t v, C scale, C uniform, C hit) {
   const int64_t row = blockIdx.x;
   const Slope<G, C> slope{dlogits + row * v, targets[row], lse[row], scale, uniform, hit};
-  visit_row(logits + row * v, v, slope);
+  visit_row(logits + row * v, slope.dx, v, slope);
 }
 
-// Where out is x, a thread writes what it read itself in both passes.
+// Where out is x, a thread writes what it read itself in this pass, and the block is done with the one before.
 template <class T>
 struct Subtract {
   T* out;
@@ -159,7 +182,7 @@ struct Subtract {
     Compute<T> y[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) y[i] = x[i] - lse;
-    store_anywhere(out + first, y);
+    store_visited(out + first, y);
   }
 };
 
@@ -171,7 +194,7 @@ __global__ void __launch_bounds__(kMostThreads) log_softmax_rows(T* out, const T
   visit_row(x + row * v, v, totals);
   totals.add_over_block(scratch);
   const Subtract<T> subtract{out + row * v, totals.log_sum_exp()};
-  visit_row(x + row * v, v, subtract);
+  visit_row(x + row * v, subtract.out, v, subtract);
 }
 
 }  // namespace

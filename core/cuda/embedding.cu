@@ -5,28 +5,30 @@
 #include <vector>
 
 #include "core/cuda/cuda_kernels.h"
-#include "core/cuda/items.h"
+#include "core/cuda/vectors.h"
 
 namespace gyre::cuda {
 namespace {
 
+// `aligned` is known to the compiler: loads that no branch parts are under way together.
 constexpr int kWarps = 8;         // of a block
 constexpr int kRowsOfPiece = 32;  // one after another, a few microseconds
 
 // A warp per row.
-template <class T, class P, int N, class C = Compute<T>>
+template <class T, class P, bool aligned, class C = Compute<T>>
 __global__ void gather(T* y, const P* table, const int32_t* ids, int64_t n, int64_t d, C factor) {
+  constexpr int N = kNeighbours<T>;
   const int64_t row = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= n) return;
   const P* from = table + int64_t(ids[row]) * d;
 #pragma unroll 4
   for (int64_t j = int64_t(threadIdx.x) * N; j < d; j += kWarp * N) {
-    Compute<P> values[N];
-    C scaled[N];
-    load_items<kWholeAlignment<P, N>>(values, from + j);
+    const int count = aligned ? N : count_neighbours<T>(j, d);
+    C numbers[N];
+    load_numbers(numbers, from + j, count, aligned);
 #pragma unroll
-    for (int i = 0; i < N; ++i) scaled[i] = factor * C(values[i]);
-    store_items<kWholeAlignment<T, N>>(y + row * d + j, scaled);
+    for (int i = 0; i < N; ++i) numbers[i] *= factor;
+    store_neighbours(y + row * d + j, numbers, count, aligned);
   }
 }
 
@@ -75,56 +77,62 @@ Plan plan_for(const int32_t* ids, int64_t n, int64_t v) {
 }
 
 // Columns in chunks of one warp: the chunk of a job, and this lane's first column in it.
-template <int N>
+template <class T>
+constexpr int kChunk = kWarp* kNeighbours<T>;
+template <class T>
 __device__ int64_t first_column(int64_t chunk) {
-  return (chunk * kWarp + threadIdx.x) * N;
+  return chunk * kChunk<T> + threadIdx.x * kNeighbours<T>;
 }
 
-template <class P, int N, class C>
-__device__ void add_to_table(P* to, const C (&sums)[N], C factor) {
-  Compute<P> values[N];
-  load_items<kWholeAlignment<P, N>>(values, to);
+template <bool aligned, class P, int N, class C>
+__device__ void add_to_table(P* to, const C (&sums)[N], int count, C factor) {
+  C values[N];
+  load_numbers(values, to, count, aligned);
 #pragma unroll
-  for (int i = 0; i < N; ++i) values[i] += Compute<P>(factor * sums[i]);
-  store_items<kWholeAlignment<P, N>>(to, values);
+  for (int i = 0; i < N; ++i) values[i] += factor * sums[i];
+  store_numbers(to, values, count, aligned);
 }
 
 // A warp per piece and chunk of columns.
-template <class T, class P, int N, class C = Compute<T>>
+template <class T, class P, bool aligned, class C = Compute<T>>
 __global__ void add_pieces(P* dtable, C* slots, const T* dy, const int32_t* rows, const Piece* pieces, int64_t jobs,
                            int64_t chunks, int64_t d, C factor) {
   const int64_t job = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (job >= jobs) return;
   const Piece piece = pieces[job / chunks];
-  const int64_t column = first_column<N>(job % chunks);
+  constexpr int N = kNeighbours<T>;
+  const int64_t column = first_column<T>(job % chunks);
   if (column >= d) return;
+  const int count = aligned ? N : count_neighbours<T>(column, d);
   C sums[N] = {};
 #pragma unroll 4
   for (int32_t r = piece.begin; r < piece.end; ++r) {
     C values[N];
-    load_items<kWholeAlignment<T, N>>(values, dy + int64_t(rows[r]) * d + column);
+    load_numbers(values, dy + int64_t(rows[r]) * d + column, count, aligned);
 #pragma unroll
     for (int i = 0; i < N; ++i) sums[i] += values[i];
   }
   if (piece.slot < 0) {
-    add_to_table(dtable + int64_t(piece.id) * d + column, sums, factor);
+    add_to_table<aligned>(dtable + int64_t(piece.id) * d + column, sums, count, factor);
   } else {
-    store_items<kWholeAlignment<C, N>>(slots + int64_t(piece.slot) * d + column, sums);
+    store_numbers(slots + int64_t(piece.slot) * d + column, sums, count, aligned);
   }
 }
 
 // A block per split id and chunk of columns: each warp adds every kWarps-th slot, the first adds the warps.
-template <class P, int N, class C>
+template <class T, class P, bool aligned, class C = Compute<T>>
 __global__ void add_slots(P* dtable, const C* slots, const Split* splits, int64_t chunks, int64_t d, C factor) {
+  constexpr int N = kNeighbours<T>;
   __shared__ C of_warps[kWarps][kWarp][N];
   const Split split = splits[blockIdx.x / chunks];
-  const int64_t column = first_column<N>(blockIdx.x % chunks);
+  const int64_t column = first_column<T>(blockIdx.x % chunks);
+  const int count = aligned ? N : count_neighbours<T>(column, d);
   C sums[N] = {};
   if (column < d) {
 #pragma unroll 4
     for (int32_t s = int32_t(threadIdx.y); s < split.pieces; s += kWarps) {
       C values[N];
-      load_items<kWholeAlignment<C, N>>(values, slots + int64_t(split.slot + s) * d + column);
+      load_numbers(values, slots + int64_t(split.slot + s) * d + column, count, aligned);
 #pragma unroll
       for (int i = 0; i < N; ++i) sums[i] += values[i];
     }
@@ -137,7 +145,7 @@ __global__ void add_slots(P* dtable, const C* slots, const Split* splits, int64_
 #pragma unroll
     for (int i = 0; i < N; ++i) sums[i] += of_warps[w][threadIdx.x][i];
   }
-  add_to_table(dtable + int64_t(split.id) * d + column, sums, factor);
+  add_to_table<aligned>(dtable + int64_t(split.id) * d + column, sums, count, factor);
 }
 
 // f(T{}, P{}): the types of the data and of a table that is a parameter beside it, or data itself.
@@ -151,16 +159,6 @@ void with_types(const Tensor& data, const Tensor& table, F&& f) {
   });
 }
 
-// f(N): what a lane moves at a time, 16 bytes of data where the addresses of both allow it, else one element.
-template <class T, class P, class F>
-void with_pack(const T* data, const P* table, int64_t d, F&& f) {
-  if (moves_by<kPack<T>>(data, d) && moves_by<kPack<T>>(table, d)) {
-    f(std::integral_constant<int, kPack<T>>{});
-  } else {
-    f(std::integral_constant<int, 1>{});
-  }
-}
-
 template <class T, class P>
 void scatter(Context& context, const Tensor& dtable, const Tensor& dy, const Plan& plan, Compute<T> factor) {
   using C = Compute<T>;
@@ -169,14 +167,15 @@ void scatter(Context& context, const Tensor& dtable, const Tensor& dy, const Pla
   const auto* pieces = reinterpret_cast<const Piece*>(rows + plan.rows);
   const auto* splits = reinterpret_cast<const Split*>(rows + plan.rows + 4 * plan.pieces);
   const Tensor slots = context.empty({plan.slots, d}, dtype_of<C>());
-  with_pack(dy.data<T>(), dtable.data<P>(), d, [&]<int N>(std::integral_constant<int, N>) {
-    const int64_t chunks = divide_up(d, kWarp * N), jobs = plan.pieces * chunks;
-    const dim3 block(kWarp, kWarps);
-    launch(add_pieces<T, P, N>, dim3(unsigned(divide_up(jobs, kWarps))), block, 0, context.stream(), dtable.data<P>(),
-           slots.data<C>(), dy.data<T>(), rows, pieces, jobs, chunks, d, factor);
-    launch(add_slots<P, N, C>, dim3(unsigned(plan.splits * chunks)), block, 0, context.stream(), dtable.data<P>(),
-           slots.data<C>(), splits, chunks, d, factor);
-  });
+  const bool aligned = has_aligned_rows(dy.data<T>(), d) && all_aligned(dtable);
+  const auto pieces_kernel = aligned ? add_pieces<T, P, true> : add_pieces<T, P, false>;
+  const auto slots_kernel = aligned ? add_slots<T, P, true> : add_slots<T, P, false>;
+  const int64_t chunks = divide_up(d, kChunk<T>), jobs = plan.pieces * chunks;
+  const dim3 block(kWarp, kWarps);
+  launch(pieces_kernel, dim3(unsigned(divide_up(jobs, kWarps))), block, 0, context.stream(), dtable.data<P>(),
+         slots.data<C>(), dy.data<T>(), rows, pieces, jobs, chunks, d, factor);
+  launch(slots_kernel, dim3(unsigned(plan.splits * chunks)), block, 0, context.stream(), dtable.data<P>(),
+         slots.data<C>(), splits, chunks, d, factor);
 }
 
 }  // namespace
@@ -184,10 +183,10 @@ void scatter(Context& context, const Tensor& dtable, const Tensor& dy, const Pla
 void CudaKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) {
   const int64_t n = ids.size(), d = table.cols();
   with_types(y, table, [&]<class T, class P>(T, P) {
-    with_pack(y.data<T>(), table.data<P>(), d, [&]<int N>(std::integral_constant<int, N>) {
-      launch(gather<T, P, N>, dim3(unsigned(divide_up(n, kWarps))), dim3(kWarp, kWarps), 0, context_.stream(),
-             y.data<T>(), table.data<P>(), context_.ids(ids), n, d, Compute<T>(factor));
-    });
+    const auto kernel =
+        has_aligned_rows(y.data<T>(), d) && all_aligned(table) ? gather<T, P, true> : gather<T, P, false>;
+    launch(kernel, dim3(unsigned(divide_up(n, kWarps))), dim3(kWarp, kWarps), 0, context_.stream(), y.data<T>(),
+           table.data<P>(), context_.ids(ids), n, d, Compute<T>(factor));
   });
 }
 

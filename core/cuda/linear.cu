@@ -3,18 +3,17 @@
 #include "core/cuda/columns.h"
 #include "core/cuda/cuda_kernels.h"
 #include "core/cuda/linear.h"
+#include "core/cuda/map.h"
 #include "core/cuda/product.h"
 
 namespace gyre::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
 __global__ void round_kernel(bfloat16* to, const float* from, int64_t n, bool aligned) {
   constexpr int kN = kNeighbours<bfloat16>;
-  const int64_t first = (int64_t(blockIdx.x) * kThreads + threadIdx.x) * kN;
-  if (first >= n) return;
+  const int64_t first = first_of_thread<bfloat16>();
   const int count = count_neighbours<bfloat16>(first, n);
+  if (count == 0) return;
   float numbers[kN];
   load_numbers(numbers, from + first, count, aligned);
   store_neighbours(to + first, numbers, count, true);
@@ -28,9 +27,7 @@ struct PlainRows {
   bool aligned;
 
   __device__ void take(Compute<T> (&numbers)[kNeighbours<T>], int64_t row, int64_t column, int count) const {
-    const Neighbours<T> loaded = load_neighbours(data + row * columns + column, count, aligned);
-#pragma unroll
-    for (int i = 0; i < kNeighbours<T>; ++i) numbers[i] = loaded[i];
+    load_numbers(numbers, data + row * columns + column, count, aligned);
   }
 };
 
@@ -41,9 +38,8 @@ Tensor in_type(Context& context, const Tensor& t, DType dtype) {
   require(t.dtype() == DType::f32 && dtype == DType::bf16, "[cuda linear] cannot take ", dtype_name(t.dtype()),
           " beside ", dtype_name(dtype), " data");
   const Tensor rounded = context.empty(t.shape(), dtype);
-  const int64_t blocks = divide_up(t.size(), int64_t{kThreads} * kNeighbours<bfloat16>);
-  launch(round_kernel, dim3(unsigned(blocks)), dim3(kThreads), 0, context.stream(), rounded.data<bfloat16>(),
-         t.data<float>(), t.size(), all_aligned(t));
+  launch(round_kernel, dim3(map_blocks<bfloat16>(t.size())), dim3(kMapThreads), 0, context.stream(),
+         rounded.data<bfloat16>(), t.data<float>(), t.size(), all_aligned(t));
   return rounded;
 }
 
@@ -65,7 +61,7 @@ void CudaKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tens
   product_backward(context_, dx, dw, dy, x, w, tf32_);
   if (!dbias) return;
   with_data_type(dy, [&]<class T>(T) {
-    const PlainRows<T> taken{dy.data<T>(), dy.cols(), all_aligned(dy) && dy.cols() % kPack<T> == 0};
+    const PlainRows<T> taken{dy.data<T>(), dy.cols(), has_aligned_rows(dy.data<T>(), dy.cols())};
     add_column_sums<T>(context_, dbias, dy.rows(), dy.cols(), taken);
   });
 }

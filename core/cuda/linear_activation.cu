@@ -84,7 +84,7 @@ void CudaKernels::linear_activation_backward(const Tensor& dx, const Tensor& dw,
                                     dy.data<T>(),
                                     saved.data<T>(),
                                     dy.cols(),
-                                    all_aligned(dpre, dy, saved) && dy.cols() % kPack<T> == 0,
+                                    all_aligned(dpre, dy, saved) && dy.cols() % kNeighbours<T> == 0,
                                     dropout_of(mask),
                                     Compute<T>(1 / (1 - mask.rate))};
       add_column_sums<T>(context_, dbias, dy.rows(), dy.cols(), taken);

@@ -137,7 +137,7 @@ class SquareProduct {
 
 constexpr int kThreads = 256, kPacksOfThread = 4;
 
-__global__ void copy(Pack<float>* to, const Pack<float>* from, int64_t packs) {
+__global__ void copy(uint4* to, const uint4* from, int64_t packs) {
   const int64_t first = int64_t(blockIdx.x) * (kThreads * kPacksOfThread) + threadIdx.x;
 #pragma unroll
   for (int i = 0; i < kPacksOfThread; ++i) {
@@ -163,16 +163,15 @@ double measure_cuda_products(int index, Precision precision) {
 }
 
 double measure_cuda_bandwidth(int index) {
-  using cuda::Pack;
   cuda::Context& context = cuda::Context::of(index);
   const size_t bytes = cuda::bytes_to_copy();
   const std::shared_ptr<void> from = context.allocate(bytes), to = context.allocate(bytes);
   cuda::check(cudaMemsetAsync(from.get(), 1, bytes, context.stream()), "cudaMemsetAsync");
-  const auto packs = int64_t(bytes / sizeof(Pack<float>));
+  const auto packs = int64_t(bytes / sizeof(uint4));
   const dim3 blocks(unsigned(cuda::divide_up(packs, cuda::kThreads * cuda::kPacksOfThread)));
   const double seconds = cuda::fastest(context, [&] {
-    cuda::launch(cuda::copy, blocks, dim3(cuda::kThreads), 0, context.stream(), static_cast<Pack<float>*>(to.get()),
-                 static_cast<const Pack<float>*>(from.get()), packs);
+    cuda::launch(cuda::copy, blocks, dim3(cuda::kThreads), 0, context.stream(), static_cast<uint4*>(to.get()),
+                 static_cast<const uint4*>(from.get()), packs);
   });
   return 2 * double(bytes) / seconds;
 }

@@ -27,15 +27,6 @@ __device__ inline void store(T* to, Compute<T> x) {
 }
 __device__ inline void store(bfloat16* to, float x) { to->bits = __bfloat16_as_ushort(__float2bfloat16_rn(x)); }
 
-// The neighbours that one thread takes at a time: 16 bytes.
-template <class T>
-constexpr int kPack = 16 / int(sizeof(T));
-
-template <class T>
-struct alignas(16) Pack {
-  T items[kPack<T>];
-};
-
 // Over the 32 lanes, the same on each.
 template <class T>
 __device__ inline T warp_sum(T x) {

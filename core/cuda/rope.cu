@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/cuda/cuda_kernels.h"
-#include "core/cuda/items.h"
+#include "core/cuda/vectors.h"
 
 namespace gyre::cuda {
 namespace {
@@ -40,24 +40,24 @@ struct Turn {
   bool inverse;
 };
 
-// How the features of a head are shared out: each job turns N neighbours, of which pairs are made among themselves or
-// with the N that stand half the rotated features further, or copies kCopied that do not turn.
-template <class D, int N, size_t alignment, bool interleaved>
+// How the features of a head are shared out: each job turns neighbours, of which pairs are made among themselves or
+// with those that stand half the rotated features further, or copies some that do not turn.
+template <class D, bool interleaved, bool aligned>
 struct Turner {
   using T = Compute<D>;
-  static constexpr int kCopied = alignment > sizeof(D) ? N : 1;
-  static constexpr size_t kOfAngles = alignment > sizeof(D) ? kWholeAlignment<T, N> : sizeof(T);
+  static constexpr int N = kNeighbours<D>;
 
   const T* angles;  // of the row's position
-  int64_t dims;
-  bool inverse;
+  const Turn& turn;
 
-  static __host__ __device__ int64_t turning(int64_t dims) { return interleaved ? dims / N : dims / 2 / N; }
+  __device__ int64_t end_of_turns() const { return interleaved ? turn.dims : turn.dims / 2; }
+  __device__ int turns() const { return int(divide_up(end_of_turns(), N)); }
+  __device__ int jobs() const { return turns() + int(divide_up(turn.width - turn.dims, N)); }
 
-  __device__ void run(D* to, const D* from, int64_t job) const {
-    const int64_t turns = turning(dims);
-    if (job >= turns) return copy(to, from, dims + (job - turns) * kCopied);
-    if constexpr (interleaved) {
+  __device__ void run(D* to, const D* from, int job) const {
+    if (job >= turns()) {
+      copy(to, from, turn.dims + (job - turns()) * N);
+    } else if constexpr (interleaved) {
       turn_neighbours(to, from, job * N);
     } else {
       turn_halves(to, from, job * N);
@@ -65,63 +65,66 @@ struct Turner {
   }
 
  private:
+  // Known to the compiler where all are aligned: loads that no branch parts are under way together.
+  static __device__ int count(int64_t f, int64_t end) { return aligned ? N : count_neighbours<D>(f, end); }
+
   __device__ void copy(D* to, const D* from, int64_t f) const {
-    T x[kCopied];
-    load_items<alignment>(x, from + f);
-    store_items<alignment>(to + f, x);
+    const int some = count(f, turn.width);
+    store_neighbours(to + f, load_neighbours(from + f, some, aligned), some, aligned);
   }
 
-  // y = C x + S partner, or back: C x - S partner; C and S of the features from f on.
-  __device__ void turned(T (&y)[N], const T (&x)[N], const T (&partner)[N], int64_t f) const {
+  // C and S of the features from f on.
+  struct Factors {
     T c[N], s[N];
-    load_items<kOfAngles>(c, angles + f);
-    load_items<kOfAngles>(s, angles + dims + f);
-#pragma unroll
-    for (int i = 0; i < N; ++i) y[i] = x[i] * c[i] + (inverse ? -s[i] : s[i]) * partner[i];
-  }
+    __device__ Factors(const Turner& t, int64_t f, int some) {
+      load_numbers(c, t.angles + f, some, aligned);
+      load_numbers(s, t.angles + t.turn.dims + f, some, aligned);
+    }
+    // C x + S partner, or back: C x - S partner.
+    __device__ T turned(int i, T x, T partner, bool inverse) const {
+      return x * c[i] + (inverse ? -s[i] : s[i]) * partner;
+    }
+  };
 
   __device__ void turn_neighbours(D* to, const D* from, int64_t f) const {
-    T x[N], partner[N], y[N];
-    load_items<alignment>(x, from + f);
+    const int some = count(f, end_of_turns());
+    const Neighbours<D> x = load_neighbours(from + f, some, aligned);
+    const Factors factors(*this, f, some);
+    T y[N];
 #pragma unroll
-    for (int i = 0; i < N; ++i) partner[i] = x[i ^ 1];
-    turned(y, x, partner, f);
-    store_items<alignment>(to + f, y);
+    for (int i = 0; i < N; ++i) y[i] = factors.turned(i, x[i], x[i ^ 1], turn.inverse);
+    store_neighbours(to + f, y, some, aligned);
   }
 
+  // What is stored comes after all that is loaded.
   __device__ void turn_halves(D* to, const D* from, int64_t f) const {
-    const int64_t g = f + dims / 2;
-    T first[N], second[N], y[N];
-    load_items<alignment>(first, from + f);
-    load_items<alignment>(second, from + g);
-    turned(y, first, second, f);
-    store_items<alignment>(to + f, y);
-    turned(y, second, first, g);
-    store_items<alignment>(to + g, y);
+    const int64_t g = f + turn.dims / 2;
+    const int some = count(f, end_of_turns());
+    const Neighbours<D> first = load_neighbours(from + f, some, aligned);
+    const Neighbours<D> second = load_neighbours(from + g, some, aligned);
+    const Factors of_first(*this, f, some), of_second(*this, g, some);
+    T y[N], z[N];
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      y[i] = of_first.turned(i, first[i], second[i], turn.inverse);
+      z[i] = of_second.turned(i, second[i], first[i], turn.inverse);
+    }
+    store_neighbours(to + f, y, some, aligned);
+    store_neighbours(to + g, z, some, aligned);
   }
 };
 
 // A warp per row. y may be x: each job reads what it writes, and nothing else.
-template <class D, int N, size_t alignment, bool interleaved>
+template <class D, bool interleaved, bool aligned>
 __global__ void turn_rows(Rows<D> y, Rows<D> x, const int32_t* positions, const Compute<D>* angles, Turn turn) {
-  using OfHead = Turner<D, N, alignment, interleaved>;
   const int64_t row = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= turn.rows) return;
-  const OfHead turner{angles + positions[row] * 2 * turn.dims, turn.dims, turn.inverse};
-  const int jobs = int(OfHead::turning(turn.dims) + (turn.width - turn.dims) / OfHead::kCopied);  // of a head
+  const Turner<D, interleaved, aligned> turner{angles + positions[row] * 2 * turn.dims, turn};
+  const int jobs = turner.jobs();  // of a head
   for (int job = int(threadIdx.x); job < jobs * turn.heads; job += kWarp) {
     const int64_t feature = job / jobs * turn.width;
     turner.run(y.data + row * y.stride + feature, x.data + row * x.stride + feature, job % jobs);
   }
-}
-
-// 16 bytes at a time where pairs, heads and addresses allow it.
-template <class D, bool interleaved>
-auto kernel_for(const Rows<D>& y, const Rows<D>& x, const Compute<D>* angles, const Turn& turn) {
-  constexpr int k = kPack<D>, few = interleaved ? 2 : 1;
-  const bool packs = moves_by<k>(x.data, x.stride) && moves_by<k>(y.data, y.stride) && moves_by<k>(angles, 0) &&
-                     turn.width % k == 0 && (interleaved ? turn.dims : turn.dims / 2) % k == 0;
-  return packs ? &turn_rows<D, k, 16, interleaved> : &turn_rows<D, few, sizeof(D), interleaved>;
 }
 
 constexpr int64_t kRowsOfBlock = 64;
@@ -188,9 +191,14 @@ void CudaKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor&
   with_data_type(x.rows, [&]<class D>(D) {
     const Rows<D> to = rows_of<D>(y), from = rows_of<D>(x);
     const auto* factors = angles.data<Compute<D>>();
+    const bool interleaved = rotary.pairs == RotaryPairs::interleaved;
+    const int turned = interleaved ? rotary.dims : rotary.dims / 2;  // features side by side
+    const bool aligned = has_aligned_rows(from.data, from.stride) && has_aligned_rows(to.data, to.stride) &&
+                         all_aligned(angles) && width % kNeighbours<D> == 0 && turned % kNeighbours<D> == 0;
     const Turn turn{x.rows.rows(), rotary.heads, width, rotary.dims, inverse};
-    const auto kernel = rotary.pairs == RotaryPairs::interleaved ? kernel_for<D, true>(to, from, factors, turn)
-                                                                 : kernel_for<D, false>(to, from, factors, turn);
+    const auto kernel = interleaved ? aligned ? turn_rows<D, true, true> : turn_rows<D, true, false>
+                        : aligned ? turn_rows<D, false, true>
+                                    : turn_rows<D, false, false>;
     launch(kernel, dim3(unsigned(divide_up(turn.rows, kWarps))), dim3(kWarp, kWarps), 0, context_.stream(), to, from,
            context_.ids(positions), factors, turn);
   });

@@ -10,7 +10,7 @@ namespace gyre::cuda {
 
 // 16 bytes of them, but whole blocks of dropout's random words.
 template <class T>
-constexpr int kNeighbours = kPack<T> < 4 ? 4 : kPack<T>;
+constexpr int kNeighbours = sizeof(T) > 4 ? 4 : 16 / int(sizeof(T));
 
 // As they lie in memory, in whole registers: they are unpacked where they are used, so that no load waits for the one
 // before it.
@@ -57,7 +57,11 @@ template <class T>
 __device__ inline Neighbours<T> load_neighbours(const T* from, int count, bool aligned) {
   Neighbours<T> x{};
   if (aligned && count == kNeighbours<T>) {
-    x = *reinterpret_cast<const Neighbours<T>*>(from);
+#pragma unroll
+    for (int i = 0; i < Neighbours<T>::kWords; i += 4) {
+      const uint4 four = reinterpret_cast<const uint4*>(from)[i / 4];
+      x.words[i] = four.x, x.words[i + 1] = four.y, x.words[i + 2] = four.z, x.words[i + 3] = four.w;
+    }
   } else {
 #pragma unroll
     for (int i = 0; i < kNeighbours<T>; ++i) {
@@ -83,7 +87,10 @@ __device__ inline Neighbours<T> rounded(const Compute<T> (&numbers)[kNeighbours<
 template <class T>
 __device__ inline void store_neighbours(T* to, const Neighbours<T>& x, int count, bool aligned) {
   if (aligned && count == kNeighbours<T>) {
-    *reinterpret_cast<Neighbours<T>*>(to) = x;
+#pragma unroll
+    for (int i = 0; i < Neighbours<T>::kWords; i += 4) {
+      reinterpret_cast<uint4*>(to)[i / 4] = make_uint4(x.words[i], x.words[i + 1], x.words[i + 2], x.words[i + 3]);
+    }
   } else {
 #pragma unroll
     for (int i = 0; i < kNeighbours<T>; ++i) {
@@ -96,22 +103,41 @@ __device__ inline void store_neighbours(T* to, const Compute<T> (&numbers)[kNeig
   store_neighbours(to, rounded<T>(numbers), count, aligned);
 }
 
-// The same for numbers of the arithmetic's type beside neighbours of the data's: parameters and their sums.
-template <class C, int most>
-__device__ inline void load_numbers(C (&to)[most], const C* from, int count, bool aligned) {
+// The same as numbers of the arithmetic, and of several neighbourhoods: beside one of another type, whose elements are
+// smaller.
+template <class T, int most>
+__device__ inline void load_numbers(Compute<T> (&to)[most], const T* from, int count, bool aligned) {
+  constexpr int N = kNeighbours<T>;
+  static_assert(most % N == 0);
+  if (aligned && count == most) {
 #pragma unroll
-  for (int first = 0; first < most; first += kNeighbours<C>) {
-    const auto x = load_neighbours(from + first, count_neighbours<C>(first, count), aligned);
-    for (int i = 0; i < kNeighbours<C>; ++i) to[first + i] = x[i];
+    for (int first = 0; first < most; first += N) {
+      const Neighbours<T> x = load_neighbours(from + first, N, true);
+#pragma unroll
+      for (int i = 0; i < N; ++i) to[first + i] = x[i];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < most; ++i) to[i] = i < count ? load(from + i) : Compute<T>(0);
   }
 }
-template <class C, int most>
-__device__ inline void store_numbers(C* to, const C (&numbers)[most], int count, bool aligned) {
+template <class T, int most>
+__device__ inline void store_numbers(T* to, const Compute<T> (&numbers)[most], int count, bool aligned) {
+  constexpr int N = kNeighbours<T>;
+  static_assert(most % N == 0);
+  if (aligned && count == most) {
 #pragma unroll
-  for (int first = 0; first < most; first += kNeighbours<C>) {
-    C some[kNeighbours<C>];
-    for (int i = 0; i < kNeighbours<C>; ++i) some[i] = numbers[first + i];
-    store_neighbours(to + first, some, count_neighbours<C>(first, count), aligned);
+    for (int first = 0; first < most; first += N) {
+      Compute<T> some[N];
+#pragma unroll
+      for (int i = 0; i < N; ++i) some[i] = numbers[first + i];
+      store_neighbours(to + first, some, N, true);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+      if (i < count) store(to + i, numbers[i]);
+    }
   }
 }
 
@@ -132,10 +158,17 @@ __device__ inline void neighbour_factors(C (&to)[count], const Dropout& mask, ui
   }
 }
 
-// Whether the elements of all of them start at multiples of 16 bytes.
+// Whether neighbours may start there, in every row of `stride` elements from `data` on, in all of the tensors.
+__host__ __device__ inline bool is_aligned(const void* address) {
+  return reinterpret_cast<uintptr_t>(address) % 16 == 0;
+}
+template <class T>
+bool has_aligned_rows(const T* data, int64_t stride) {
+  return is_aligned(data) && stride % kNeighbours<T> == 0;
+}
 template <class... Tensors>
 bool all_aligned(const Tensors&... tensors) {
-  return ((reinterpret_cast<uintptr_t>(tensors.raw()) % 16 == 0) && ...);
+  return (is_aligned(tensors.raw()) && ...);
 }
 
 }  // namespace gyre::cuda
