@@ -1,5 +1,5 @@
-// What this GPU can do, measured: products of large matrices by cuBLASLt, and a copy between buffers that no cache
-// holds. The best of a few runs after the first.
+// What this GPU can do, measured: products of large matrices, and a copy between buffers that no cache holds. The best
+// of a few runs after the first.
 #include <algorithm>
 #include <memory>
 
@@ -7,29 +7,16 @@
 #include "core/cuda/context.h"
 #include "core/cuda/dispatch.h"
 #include "core/cuda/launch.h"
+#include "core/cuda/product.h"
 
 namespace gyre {
 namespace cuda {
 namespace {
 
-void check_cublas(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw Error("[cuda] ", call, ": ", cublasLtGetStatusString(status));
-}
-
-// One thing of a C library, given back at the end.
-template <auto destroy>
-struct Destroy {
-  template <class T>
-  void operator()(T* handle) const {
-    destroy(handle);
-  }
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
 };
-template <class Handle, auto destroy>
-using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<destroy>>;
-using Event = Owned<cudaEvent_t, cudaEventDestroy>;
-using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
-using Product = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
-using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
 
 Event make_event() {
   cudaEvent_t event;
@@ -72,69 +59,6 @@ Tensor random_matrix(Context& context, DType dtype, uint64_t stream) {
   return t;
 }
 
-// c = a b^T, all kSide x kSide: to cuBLASLt, whose matrices lie in columns, c^T = (b^T)^T a^T.
-class SquareProduct {
- public:
-  SquareProduct(Context& context, Precision precision)
-      : context_(context), dtype_(precision == Precision::bf16 ? DType::bf16 : DType::f32) {
-    a_ = random_matrix(context, dtype_, 0);
-    b_ = random_matrix(context, dtype_, 1);
-    c_ = context.empty({kSide, kSide}, dtype_);
-    workspace_ = context.empty({kWorkspace}, DType::i32);
-    describe(precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F);
-    choose();
-  }
-
-  void run() const {
-    const float one = 1, zero = 0;
-    check_cublas(cublasLtMatmul(context_.cublas(), product_.get(), &one, b_.raw(), layout_.get(), a_.raw(),
-                                layout_.get(), &zero, c_.raw(), layout_.get(), c_.raw(), layout_.get(), &algorithm_,
-                                workspace_.raw(), workspace_.bytes(), context_.stream()),
-                 "cublasLtMatmul");
-  }
-
- private:
-  static constexpr int64_t kWorkspace = 8 << 20;  // numbers: 32 MiB
-
-  void describe(cublasComputeType_t arithmetic) {
-    cublasLtMatmulDesc_t product;
-    check_cublas(cublasLtMatmulDescCreate(&product, arithmetic, CUDA_R_32F), "cublasLtMatmulDescCreate");
-    product_.reset(product);
-    const cublasOperation_t transposed = CUBLAS_OP_T;
-    check_cublas(cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(transposed)),
-                 "cublasLtMatmulDescSetAttribute");
-    cublasLtMatrixLayout_t layout;
-    check_cublas(
-        cublasLtMatrixLayoutCreate(&layout, dtype_ == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F, kSide, kSide, kSide),
-        "cublasLtMatrixLayoutCreate");
-    layout_.reset(layout);
-  }
-
-  void choose() {
-    cublasLtMatmulPreference_t preference;
-    check_cublas(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
-    const Preference owner(preference);
-    const size_t bytes = workspace_.bytes();
-    check_cublas(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
-                                                      sizeof(bytes)),
-                 "cublasLtMatmulPreferenceSetAttribute");
-    cublasLtMatmulHeuristicResult_t found{};
-    int count = 0;
-    check_cublas(cublasLtMatmulAlgoGetHeuristic(context_.cublas(), product_.get(), layout_.get(), layout_.get(),
-                                                layout_.get(), layout_.get(), preference, 1, &found, &count),
-                 "cublasLtMatmulAlgoGetHeuristic");
-    require(count == 1, "[cuda] cublasLtMatmulAlgoGetHeuristic: no way found for products of ", kSide, " x ", kSide);
-    algorithm_ = found.algo;
-  }
-
-  Context& context_;
-  DType dtype_;
-  Tensor a_, b_, c_, workspace_;
-  Product product_;
-  Layout layout_;
-  cublasLtMatmulAlgo_t algorithm_{};
-};
-
 constexpr int kThreads = 256, kPacksOfThread = 4;
 
 __global__ void copy(uint4* to, const uint4* from, int64_t packs) {
@@ -157,9 +81,13 @@ size_t bytes_to_copy() {
 
 double measure_cuda_products(int index, Precision precision) {
   cuda::Context& context = cuda::Context::of(index);
-  const cuda::SquareProduct product(context, precision);
+  const DType dtype = precision == Precision::bf16 ? DType::bf16 : DType::f32;
+  const Tensor a = cuda::random_matrix(context, dtype, 0), b = cuda::random_matrix(context, dtype, 1), c = a.like();
+  const double seconds = cuda::fastest(context, [&] {
+    cuda::product(context, c, cuda::rows(a), cuda::rows(b), {.tf32 = precision == Precision::tf32});
+  });
   const double side = cuda::kSide;
-  return 2 * side * side * side / cuda::fastest(context, [&] { product.run(); });
+  return 2 * side * side * side / seconds;
 }
 
 double measure_cuda_bandwidth(int index) {
