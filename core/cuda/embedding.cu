@@ -10,11 +10,11 @@
 namespace gyre::cuda {
 namespace {
 
-// `aligned` is known to the compiler: loads that no branch parts are under way together.
 constexpr int kWarps = 8;         // of a block
 constexpr int kRowsOfPiece = 32;  // one after another, a few microseconds
 
-// A warp per row.
+// A warp per row. `aligned` is known to the compiler, here and below: loads that no branch parts are under way
+// together.
 template <class T, class P, bool aligned, class C = Compute<T>>
 __global__ void gather(T* y, const P* table, const int32_t* ids, int64_t n, int64_t d, C factor) {
   constexpr int N = kNeighbours<T>;
