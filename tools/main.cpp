@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
     gyre::Program program;
     add_vocab_command(program);
     add_data_commands(program);
-    add_train_command(program);
+    program.describe_group("train", "train a model");
+    add_train_nmt_command(program);
     add_translate_command(program);
     add_evaluate_commands(program);
     add_average_command(program);

@@ -41,7 +41,7 @@ class Program {
 // Each in tools/command_<name>.cpp.
 void add_vocab_command(Program& program);
 void add_data_commands(Program& program);
-void add_train_command(Program& program);
+void add_train_nmt_command(Program& program);
 void add_translate_command(Program& program);
 void add_evaluate_commands(Program& program);
 void add_average_command(Program& program);

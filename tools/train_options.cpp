@@ -33,22 +33,17 @@ std::vector<double> numbers_in(const Values& values, size_t count) {
 
 void add_data_rows(OptionTable& table, TrainOptions& o) {
   table.group("Data");
-  table.add("--train-sets,-t", o.train_sets, "SOURCE TARGET", "training data: two text files or one token store");
-  table.add("--valid-sets", o.valid_sets, "SOURCE TARGET", "validation data: two text files or one token store");
-  table.add("--vocab,--vocabs,-v", o.vocabulary, "FILE", "joint vocabulary of both sides, from gyre vocab");
-  table.add("--max-length", o.max_length, "TOKENS", "longest sentence, on either side, that is trained on");
   table.add_choice(
       "--on-bad-line", o.on_bad_line, {"default", "error", "skip"},
       "what a bad line does; default: error for bad UTF-8 and unequal counts, skip for empty and overlong");
   table.add_choice("--shuffle", o.shuffle, {"data", "none"}, "order of the sentences in an epoch");
 }
 
-void add_batch_rows(OptionTable& table, TrainOptions& o) {
+void add_batch_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choices) {
   table.group("Batches");
   table.add("--mini-batch-words,--max-tokens", o.batch_words, "TOKENS",
             "size of a global batch, over all ranks and accumulation steps, in the unit of --batch-unit");
-  table.add_choice("--batch-unit", o.batch_unit, {"target", "source", "total", "sentences"},
-                   "what --mini-batch-words counts: tokens of a side, of both, or sentences");
+  table.add_choice("--batch-unit", o.batch_unit, choices.batch_units, choices.batch_unit_help);
   table.add_custom("--mini-batch,--batch-size", 1, 1, "SENTENCES",
                    "a global batch by sentences: sets both of the above", [&o](const Values& values) {
                      o.batch_words = parsed<uint64_t>(values.back());
@@ -92,8 +87,6 @@ void add_optimizer_rows(OptionTable& table, TrainOptions& o) {
                                         "; for a decay such as 0.999 use --ema");
                      a.ema = factor == 0 ? 0 : 1 - factor;
                    });
-  table.add("--label-smoothing", o.label_smoothing, "NUMBER",
-            "probability spread over the other words (fairseq's form)");
   table.add("--seed", o.seed, "NUMBER", "of initial weights, order of the data and dropout");
 }
 
@@ -109,7 +102,7 @@ void add_schedule_rows(OptionTable& table, TrainOptions& o) {
   table.add("--total-updates,--total-num-update", a.total_updates, "UPDATES", "end of --lr-schedule linear");
 }
 
-void add_stop_rows(OptionTable& table, TrainOptions& o) {
+void add_stop_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choices) {
   const auto in_epochs = [&o](const Values& values) {
     o.after = {parsed<uint64_t>(values.back()), Period::Unit::epochs};
   };
@@ -125,10 +118,7 @@ void add_stop_rows(OptionTable& table, TrainOptions& o) {
   table.add("--save-freq,--save-interval-updates", o.save_every, "PERIOD", "between checkpoints");
   table.add("--valid-freq,--validate-interval-updates", o.validate_every, "PERIOD", "between validations");
   table.add("--valid-metrics", o.valid_metrics, "NAME...",
-            "cross-entropy, perplexity, bleu, chrf; the first decides best and early stopping");
-  table.add("--valid-beam-size", o.valid_beam, "HYPOTHESES", "beam of translations in validation");
-  table.add("--valid-length-penalty", o.valid_length_penalty, "NUMBER", "their length penalty, fairseq's form");
-  table.add("--valid-mini-batch,--batch-size-valid", o.valid_mini_batch, "SENTENCES", "translated at a time");
+            choices.valid_metrics + "; the first decides best and early stopping");
 }
 
 void add_run_rows(OptionTable& table, TrainOptions& o) {
@@ -149,29 +139,23 @@ void add_run_rows(OptionTable& table, TrainOptions& o) {
 
 }  // namespace
 
-void add_train_options(OptionTable& table, TrainOptions& options) {
+void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoices& choices) {
   add_data_rows(table, options);
-  add_batch_rows(table, options);
+  add_batch_rows(table, options, choices);
   add_optimizer_rows(table, options);
   add_schedule_rows(table, options);
-  add_stop_rows(table, options);
+  add_stop_rows(table, options, choices);
   add_run_rows(table, options);
-  for (const char* name : {"train-sets", "vocab", "model"}) table.required(name);
+  table.required("model");
 }
 
 void reject_idle_train_options(const OptionTable& table, const TrainOptions& options) {
-  const auto& metrics = options.valid_metrics;
   const bool validates = !options.valid_sets.empty();
-  const bool translates = validates && std::any_of(metrics.begin(), metrics.end(), [](const std::string& metric) {
-                            return metric == "bleu" || metric == "chrf";
-                          });
   const bool linear = options.optimizer.schedule == "linear";
   table.reject_idle("total-updates", linear, "--lr-schedule is not linear");
   table.reject_idle("lr-warmup-start-rate", options.optimizer.warmup > 0, "--lr-warmup is 0");
   for (const char* name : {"valid-freq", "valid-metrics", "early-stopping"})
     table.reject_idle(name, validates, "there are no --valid-sets");
-  for (const char* name : {"valid-beam-size", "valid-length-penalty", "valid-mini-batch"})
-    table.reject_idle(name, translates, "no validation metric needs translations");
 }
 
 }  // namespace gyre

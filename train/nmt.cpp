@@ -1,119 +1,55 @@
 #include "train/nmt.h"
 
-#include <spdlog/spdlog.h>
-
-#include <optional>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/kernels.h"
-#include "core/version.h"
-#include "train/log/logger.h"
-#include "train/resume.h"
-#include "train/trainer.h"
+#include "models/encoder_decoder.h"
+#include "train/job.h"
+#include "train/nmt_data.h"
+#include "train/nmt_validation.h"
 
 namespace gyre {
 namespace {
 
-constexpr int kDeterministicShards = 4;
+class TranslationModel final : public TrainingModel {
+ public:
+  TranslationModel(const EncoderDecoderConfig& config, double label_smoothing)
+      : model_(config), label_smoothing_(label_smoothing) {}
 
-int number_of_shards(const TrainOptions& options, const Communicator& ranks) {
-  if (options.shards > 0 || options.deterministic) {
-    if (options.accumulation > 1) {
-      throw UsageError(
-          "[--optimizer-delay] has no effect with --shards or --deterministic: the number of shards says "
-          "what each rank works through");
-    }
+  Parameters& parameters() override { return model_.parameters(); }
+  LossResult loss(Tape& tape, const std::any& input) const override {
+    return model_.loss(tape, std::any_cast<const PairInput&>(input), label_smoothing_);
   }
-  if (options.shards > 0) return options.shards;
-  return options.deterministic ? kDeterministicShards : ranks.size() * options.accumulation;
-}
+  nlohmann::ordered_json config() const override { return model_.config().to_json(); }
 
-void require_enough_shards(int shards, const Communicator& ranks) {
-  require(shards >= ranks.size(), "[--shards] expected at least one shard for each of ", ranks.size(), " ranks, got ",
-          shards);
-}
+  const EncoderDecoder& network() const { return model_; }
 
-TrainState fresh_state(const TrainOptions& options, const Communicator& ranks, const Kernels& kernels, int shards) {
-  TrainState state;
-  state.seed = options.seed;
-  state.shards = shards;
-  state.ranks = ranks.size();
-  state.deterministic = options.deterministic;
-  state.kernels = kernels.name();
-  return state;
-}
+ private:
+  EncoderDecoder model_;
+  double label_smoothing_;
+};
 
-void introduce(const TrainOptions& options, const Communicator& ranks, const Kernels& kernels,
-               const EncoderDecoder& model, const NmtData& data, int shards) {
-  spdlog::info("gyre {} : {} : {} threads a rank : {} kernels on {} : {}", kVersion, ranks.name(), threads(),
-               kernels.name(), kernels.device().text(), precision_name(parse_precision(options.precision, kernels)));
-  spdlog::info("model: {:.2f} M parameters, {} pieces", double(model.parameters().elements()) / 1e6,
-               model.config().vocab_size);
-  spdlog::info("data: {} pairs, {} + {} tokens, {} updates an epoch", data.sentences(), data.tokens(0), data.tokens(1),
-               data.batches());
-  spdlog::info("a global batch is {} {} : {} shards : {}", options.batch_words,
-               options.batch_unit == "sentences" ? "sentences" : options.batch_unit + " tokens", shards,
-               options.deterministic ? "deterministic" : "fast");
-}
-
-std::optional<Validator> make_validator(const TrainOptions& options, const Vocabulary& vocabulary,
-                                        EncoderDecoder& model, Kernels& kernels, Communicator& ranks) {
-  const bool wanted = !options.valid_sets.empty() && !options.valid_metrics.empty();
-  if (!wanted || options.validate_every.amount == 0) return std::nullopt;
-  return std::optional<Validator>(std::in_place, read_validation_set(options, vocabulary, model.longest()), vocabulary,
-                                  model, kernels, ranks, options);
-}
-
-// Rank 0's lock on the run directory; all ranks may look into it afterwards.
-std::optional<RunDirectory> open_run(const TrainOptions& options, Communicator& ranks) {
-  std::optional<RunDirectory> run;
-  if (ranks.rank() == 0) run.emplace(options.model, options.overwrite);
-  ranks.barrier();
-  set_up_logging(
-      {.file = options.model / "train.log", .rank = ranks.rank(), .ranks = ranks.size(), .quiet = options.quiet});
-  return run;
+TaskParts make_parts(const NmtOptions& options, EncoderDecoderConfig config, const JobPlace& place) {
+  TaskParts parts;
+  parts.vocabulary = load_vocabulary(options.vocabulary);
+  config.vocab_size = parts.vocabulary->size();
+  parts.data = std::make_unique<NmtData>(options, *parts.vocabulary, place.shards);
+  auto model = std::make_unique<TranslationModel>(config, options.label_smoothing);
+  model->parameters().allocate(options.seed, DType::f32, place.kernels.device());
+  parts.options = {{"label-smoothing", concat(options.label_smoothing)}};
+  parts.make_validation = [&options, place, &vocabulary = *parts.vocabulary, &network = model->network()] {
+    return std::make_unique<NmtValidation>(read_validation_set(options, vocabulary, network.longest()), vocabulary,
+                                           network, place.kernels, place.ranks, options);
+  };
+  parts.model = std::move(model);
+  return parts;
 }
 
 }  // namespace
 
-int train_nmt(const TrainOptions& options, EncoderDecoderConfig config, Communicator& ranks) {
+int train_nmt(const NmtOptions& options, const EncoderDecoderConfig& config, Communicator& ranks) {
   options.validate();
-  const int shards = number_of_shards(options, ranks);
-  require_enough_shards(shards, ranks);
-  Kernels& kernels = kernels_on(parse_device(options.device, ranks.local_rank()));
-  const Precision precision = parse_precision(options.precision, kernels);
-  set_threads(options.threads > 0 ? options.threads : ranks.cores());
-  const std::optional<RunDirectory> owned_run = open_run(options, ranks);
-  const RunDirectory* run = owned_run ? &*owned_run : nullptr;
-
-  const std::shared_ptr<const Vocabulary> vocabulary = load_vocabulary(options.vocabulary);
-  config.vocab_size = vocabulary->size();
-  NmtData data(options, *vocabulary, shards);
-  EncoderDecoder model(config);
-  model.parameters().allocate(options.seed, DType::f32, kernels.device());
-  Optimizer optimizer(model.parameters(), kernels, options.optimizer);
-  introduce(options, ranks, kernels, model, data, shards);
-
-  TrainState state = fresh_state(options, ranks, kernels, shards);
-  state.options = run_options(options, state, *vocabulary, data.checksum());
-  if (resume(run, ranks, model, optimizer, state)) {
-    spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
-                 state.progress.batch);
-  }
-  if (run != nullptr) write_run_files(*run, options, config, *vocabulary);
-  TrainStep step(model, optimizer, kernels, ranks,
-                 {.seed = options.seed,
-                  .shards = shards,
-                  .deterministic = options.deterministic,
-                  .label_smoothing = options.label_smoothing,
-                  .bucket_mb = options.bucket_mb,
-                  .precision = precision});
-  std::optional<Validator> validator = make_validator(options, *vocabulary, model, kernels, ranks);
-  Reporter reporter(run, options, state, data.batches());
-  Trainer trainer({options, run, ranks, data, model, optimizer, step, validator ? &*validator : nullptr, reporter},
-                  std::move(state));
-  trainer.run();
-  return 0;
+  return run_job(options, ranks, [&](const JobPlace& place) { return make_parts(options, config, place); });
 }
 
 }  // namespace gyre

@@ -12,7 +12,7 @@
 namespace gyre {
 namespace {
 
-TokenStore open_training_data(const TrainOptions& options, const Vocabulary& vocabulary) {
+TokenStore open_training_data(const NmtOptions& options, const Vocabulary& vocabulary) {
   Corpus corpus =
       open_corpus(vocabulary, options.train_sets,
                   {.on_bad_line = parse_on_bad_line(options.on_bad_line), .max_length = options.max_length});
@@ -21,7 +21,7 @@ TokenStore open_training_data(const TrainOptions& options, const Vocabulary& voc
   return std::move(corpus.store);
 }
 
-ValidationSet from_store(const TrainOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+ValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
   const TokenStore store = open_corpus(vocabulary, options.valid_sets, {}).store;
   require(store.sides() == 2, "[data] ", store.name(), ": expected sentence pairs, got single sentences");
   ValidationSet set;
@@ -35,7 +35,7 @@ ValidationSet from_store(const TrainOptions& options, const Vocabulary& vocabula
   return set;
 }
 
-ValidationSet from_text(const TrainOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+ValidationSet from_text(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
   const OnBadLine policy = parse_on_bad_line(options.on_bad_line);
   ParallelText text(options.valid_sets, policy);
   ValidationSet set;
@@ -58,7 +58,7 @@ ValidationSet from_text(const TrainOptions& options, const Vocabulary& vocabular
 
 }  // namespace
 
-NmtData::NmtData(const TrainOptions& options, const Vocabulary& vocabulary, int shards)
+NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, int shards)
     : store_(open_training_data(options, vocabulary)),
       batch_options_{.budget = {BatchBudget::parse_unit(options.batch_unit), options.batch_words},
                      .maxi_batch = options.maxi_batch,
@@ -72,6 +72,11 @@ NmtData::NmtData(const TrainOptions& options, const Vocabulary& vocabulary, int 
                  store_.size(), options.max_length);
   }
   require(plan_.size() > 0, "[data] ", store_.name(), ": no sentence pair is left to train on");
+}
+
+std::string NmtData::describe() const {
+  return concat(store_.size(), " pairs, ", store_.total_tokens(0), " + ", store_.total_tokens(1),
+                " tokens");  // without EOS
 }
 
 void NmtData::start_epoch(uint64_t epoch) {
@@ -88,13 +93,17 @@ RankBatch NmtData::batch(size_t i, ShardRange own) const {
     batch.source_tokens += store_.length(s, 0) + 1;
     batch.target_tokens += store_.length(s, 1) + 1;
   }
+  batch.predictions = batch.target_tokens;
   const std::vector<std::vector<uint32_t>> shards = cut_into_shards(store_, indices, size_t(shards_));
-  for (int s = own.begin; s < own.end; ++s)
-    batch.shards.push_back(pair_input(make_pair_batch(store_, shards[size_t(s)])));
+  for (int s = own.begin; s < own.end; ++s) {
+    PairInput input = pair_input(make_pair_batch(store_, shards[size_t(s)]));
+    const auto tokens = uint64_t(input.target.tokens());
+    batch.shards.push_back({std::move(input), tokens});
+  }
   return batch;
 }
 
-ValidationSet read_validation_set(const TrainOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+ValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
   const bool is_store = options.valid_sets.size() == 1;
   ValidationSet set = is_store ? from_store(options, vocabulary, longest) : from_text(options, vocabulary, longest);
   require(set.size() > 0, "[data] ", options.valid_sets.front().string(), ": no sentence pair is left to validate on");

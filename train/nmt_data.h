@@ -7,28 +7,23 @@
 
 #include "data/batch_plan.h"
 #include "data/vocabulary.h"
-#include "train/options.h"
-#include "train/shard_tree.h"
-#include "train/step.h"
-#include "train/validation.h"
+#include "train/nmt_options.h"
+#include "train/nmt_validation.h"
+#include "train/training_data.h"
 
 namespace gyre {
 
-// Training pairs. The batches of an epoch are the same on every rank, and for any number of ranks.
-class NmtData {
+// Training pairs, as PairInputs. Tokens count EOS.
+class NmtData final : public TrainingData {
  public:
   // Opens a token store, or reads text; logs what was left out.
-  NmtData(const TrainOptions& options, const Vocabulary& vocabulary, int shards);
+  NmtData(const NmtOptions& options, const Vocabulary& vocabulary, int shards);
 
-  size_t sentences() const { return store_.size(); }
-  uint64_t tokens(int side) const { return store_.total_tokens(side); }  // without EOS
-  uint64_t checksum() const { return store_.checksum(); }
-
-  // Plans the epoch, numbered from 0; does nothing when it is the current one.
-  void start_epoch(uint64_t epoch);
-  size_t batches() const { return plan_.size(); }  // of the epoch
-  // Global batch i: its counts, and the shards that this rank owns.
-  RankBatch batch(size_t i, ShardRange own) const;
+  std::string describe() const override;
+  uint64_t checksum() const override { return store_.checksum(); }
+  void start_epoch(uint64_t epoch) override;
+  size_t batches() const override { return plan_.size(); }
+  RankBatch batch(size_t i, ShardRange own) const override;
 
  private:
   TokenStore store_;
@@ -40,6 +35,6 @@ class NmtData {
 };
 
 // The validation pairs of `options`, with at most `longest` ids a side.
-ValidationSet read_validation_set(const TrainOptions& options, const Vocabulary& vocabulary, int64_t longest);
+ValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest);
 
 }  // namespace gyre

@@ -1,108 +1,12 @@
 #include "train/options.h"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
-#include <initializer_list>
-#include <string_view>
-#include <utility>
 
-#include "core/error.h"
 #include "core/kernels.h"
+#include "train/option_checks.h"
 
 namespace gyre {
-
 namespace {
-
-constexpr std::array<std::pair<char, uint64_t>, 3> kMultipliers{{{'G', 1'000'000'000}, {'M', 1'000'000}, {'K', 1'000}}};
-constexpr std::array<std::pair<char, Period::Unit>, 3> kUnits{
-    {{'u', Period::Unit::updates}, {'e', Period::Unit::epochs}, {'t', Period::Unit::target_tokens}}};
-
-// Removes the last character of `text` when the table has it, and gives its value.
-template <class Table, class Value>
-Value take_suffix(std::string_view& text, const Table& table, Value otherwise) {
-  for (const auto& [letter, value] : table) {
-    if (text.ends_with(letter)) {
-      text.remove_suffix(1);
-      return value;
-    }
-  }
-  return otherwise;
-}
-
-}  // namespace
-
-Period Period::parse(const std::string& text) {
-  std::string_view rest = text;
-  const Unit unit = take_suffix(rest, kUnits, Unit::updates);
-  const uint64_t multiplier = take_suffix(rest, kMultipliers, uint64_t{1});
-  double number = 0;
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number, std::chars_format::fixed);
-  const double amount = number * static_cast<double>(multiplier);
-  const bool whole = error == std::errc() && end == rest.data() + rest.size() && !std::signbit(amount) &&
-                     amount < 0x1p53 && amount == std::floor(amount);
-  if (!whole) {
-    throw UsageError("[period] expected a whole number of updates (u), epochs (e) or target tokens (t) like 500u, ",
-                     "100Ku, 20e or 1Gt, got '", text, "'");
-  }
-  return {static_cast<uint64_t>(amount), unit};
-}
-
-std::string Period::text() const {
-  std::string digits = std::to_string(amount);
-  for (const auto& [letter, multiplier] : kMultipliers) {
-    if (amount > 0 && amount % multiplier == 0) {
-      digits = std::to_string(amount / multiplier) + letter;
-      break;
-    }
-  }
-  for (const auto& [letter, value] : kUnits) {
-    if (value == unit) digits += letter;
-  }
-  return digits;
-}
-
-bool Progress::reached(const Period& p) const {
-  if (p.amount == 0) return false;
-  switch (p.unit) {
-    case Period::Unit::updates:
-      return updates >= p.amount;
-    case Period::Unit::epochs:
-      return epoch >= p.amount;
-    case Period::Unit::target_tokens:
-      return target_tokens >= p.amount;
-  }
-  return false;
-}
-
-namespace {
-
-// One line per option: what must hold, what was expected, what came.
-template <class Value>
-void expect(bool ok, std::string_view flag, std::string_view expected, const Value& got) {
-  if (!ok) throw UsageError("[", flag, "] expected ", expected, ", got ", got);
-}
-
-template <class Value>
-void expect_at_least(Value minimum, std::string_view flag, Value got) {
-  expect(got >= minimum, flag, concat("at least ", minimum), got);
-}
-
-void expect_finite_at_least(double minimum, std::string_view flag, double got) {
-  expect(std::isfinite(got) && got >= minimum, flag, concat("a number of at least ", minimum), got);
-}
-
-// Rates of decay, dropout and smoothing: 1 would leave nothing.
-void expect_fraction(std::string_view flag, double got) {
-  expect(got >= 0 && got < 1, flag, "a number of at least 0 and below 1", got);
-}
-
-void expect_one_of(std::initializer_list<std::string_view> choices, std::string_view flag, const std::string& got) {
-  std::string expected;
-  for (const std::string_view choice : choices) expected += (expected.empty() ? "" : ", ") + std::string(choice);
-  expect(std::find(choices.begin(), choices.end(), got) != choices.end(), flag, "one of " + expected, "'" + got + "'");
-}
 
 void validate(const OptimizerOptions& o) {
   expect_one_of({"adam", "adamw"}, "--optimizer", o.kind);
@@ -127,15 +31,10 @@ void validate(const OptimizerOptions& o) {
 
 void validate_data(const TrainOptions& o) {
   expect(!o.model.empty(), "--model", "a run directory", "nothing");
-  expect(o.train_sets.size() == 1 || o.train_sets.size() == 2, "--train-sets",
-         "a source and a target file, or one token store", concat(o.train_sets.size(), " paths"));
-  expect(o.valid_sets.size() <= 2, "--valid-sets", "a source and a target file, or one token store",
-         concat(o.valid_sets.size(), " paths"));
   expect_at_least(1, "--max-length", o.max_length);
   expect_one_of({"default", "error", "skip"}, "--on-bad-line", o.on_bad_line);
   expect_one_of({"data", "none"}, "--shuffle", o.shuffle);
   expect_at_least(uint64_t{1}, "--mini-batch-words", o.batch_words);
-  expect_one_of({"target", "source", "total", "sentences"}, "--batch-unit", o.batch_unit);
   expect_at_least(uint64_t{1}, "--maxi-batch", o.maxi_batch);
 }
 
@@ -149,23 +48,20 @@ void validate_periods(const TrainOptions& o) {
 }
 
 void validate_validation(const TrainOptions& o) {
-  for (const std::string& metric : o.valid_metrics) {
-    expect_one_of({"cross-entropy", "perplexity", "bleu", "chrf"}, "--valid-metrics", metric);
-  }
-  const bool validates = !o.valid_sets.empty() && !o.valid_metrics.empty() && o.validate_every.amount > 0;
-  expect(o.early_stopping == 0 || validates, "--early-stopping",
+  expect(o.early_stopping == 0 || o.validates(), "--early-stopping",
          "0 without --valid-sets, --valid-metrics and --valid-freq", o.early_stopping);
-  expect_at_least(1, "--valid-beam-size", o.valid_beam);
-  expect_finite_at_least(0, "--valid-length-penalty", o.valid_length_penalty);
   expect_at_least(uint64_t{1}, "--valid-mini-batch", o.valid_mini_batch);
 }
 
 }  // namespace
 
+bool TrainOptions::validates() const {
+  return !valid_sets.empty() && !valid_metrics.empty() && validate_every.amount > 0;
+}
+
 void TrainOptions::validate() const {
   validate_data(*this);
   gyre::validate(optimizer);
-  expect_fraction("--label-smoothing", label_smoothing);
   expect_at_least(1, "--optimizer-delay", accumulation);
   expect_at_least(0, "--shards", shards);
   parse_device(device, 0);  // throws where it is none

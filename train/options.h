@@ -1,5 +1,5 @@
-// Every option of a training run, typed and validated once. tools/ maps the command line and --config onto these
-// fields; the resolved values are written to run/train.toml.
+// The options that every training run has, typed and validated once; each task adds its own (train/nmt_options.h).
+// tools/ maps the command line and --config onto these fields; the resolved values are written to run/train.toml.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,9 @@
 #include <vector>
 
 #include "core/file.h"
+#include "train/period.h"
 
 namespace gyre {
-
-// A point or a period in a run, in Marian's units: "30u" (or "30") updates, "20e" epochs, "1Gt" target tokens; K, M, G
-// multiply.
-struct Period {
-  enum class Unit : uint8_t { updates, epochs, target_tokens };
-  uint64_t amount = 0;  // 0: never
-  Unit unit = Unit::updates;
-  static Period parse(const std::string& text);  // throws UsageError naming the text
-  std::string text() const;
-};
-
-// Progress of a run, in all three units.
-struct Progress {
-  uint64_t updates = 0;
-  uint64_t epoch = 0;  // finished epochs
-  uint64_t batch = 0;  // global batches finished in the current epoch
-  uint64_t target_tokens = 0;
-  uint64_t source_tokens = 0;
-  uint64_t sentences = 0;
-  bool reached(const Period& p) const;
-};
 
 struct OptimizerOptions {
   std::string kind = "adam";  // adam, adamw
@@ -49,33 +29,30 @@ struct OptimizerOptions {
 
 struct TrainOptions {
   // data
-  std::vector<Path> train_sets, valid_sets;  // raw text (source target) or token stores
+  std::vector<Path> train_sets, valid_sets;  // raw text or token stores
   Path vocabulary;
-  int max_length = 256;                 // tokens a side
+  int max_length = 256;                 // tokens of a sentence
   std::string on_bad_line = "default";  // error, skip, or the default of each kind
   std::string shuffle = "data";         // data, none
   // batches
-  uint64_t batch_words = 4096;        // tokens in a global batch, over all ranks and accumulation steps
-  std::string batch_unit = "target";  // target, source, total tokens or sentences
-  uint64_t maxi_batch = 100;          // batches sorted by length at a time
-  int accumulation = 1;               // shards a rank works through for one update
-  int shards = 0;                     // 0: ranks * accumulation; with deterministic: 4
+  uint64_t batch_words = 4096;       // size of a global batch, over all ranks and accumulation steps
+  std::string batch_unit = "total";  // what batch_words counts: sentences, or the tokens that the task names
+  uint64_t maxi_batch = 100;         // batches sorted by length at a time
+  int accumulation = 1;              // shards a rank works through for one update
+  int shards = 0;                    // 0: ranks * accumulation; with deterministic: 4
   bool deterministic = false;
   // optimisation
   std::string precision = "fp32";  // of activations and products: fp32, bf16 or auto
   OptimizerOptions optimizer;
-  double label_smoothing = 0.1;
   uint64_t seed = 1;
   Period after{0, Period::Unit::epochs};  // the end; 0: only early stopping ends the run
   // periods
   Period display_every{100, Period::Unit::updates}, save_every{1000, Period::Unit::updates},
       validate_every{1000, Period::Unit::updates};
   // validation
-  std::vector<std::string> valid_metrics{"cross-entropy", "bleu"};  // the first decides best and early stopping
-  int early_stopping = 0;                                           // validations without a better first metric; 0: off
-  int valid_beam = 4;
-  double valid_length_penalty = 0.6;
-  uint64_t valid_mini_batch = 64;  // sentences decoded at a time
+  std::vector<std::string> valid_metrics{"cross-entropy"};  // the first decides best and early stopping
+  int early_stopping = 0;                                   // validations without a better first metric; 0: off
+  uint64_t valid_mini_batch = 64;                           // sentences at a time
   // checkpoints
   Path model;              // the run directory
   int keep_last = 5;       // checkpoints kept beside best; 0: all
@@ -87,6 +64,7 @@ struct TrainOptions {
   bool quiet = false;
   std::optional<uint64_t> stop_after_time_minutes;
   std::string resolved_toml;  // every option as `name = value` lines: rank 0 writes them to run/train.toml
+  bool validates() const;     // whether there is validation
   void validate() const;      // throws UsageError
 };
 

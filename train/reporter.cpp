@@ -101,7 +101,7 @@ void Reporter::progress(const TrainState& state) {
 void Reporter::validated(const TrainState& state, const ValidationResult& result, bool improved) {
   if (!writes_) return;
   const int64_t updates = int64_t(state.progress.updates);
-  ordered_json entry{{"event", "valid"}, {"updates", updates}, {"loss", result.metrics.at("cross-entropy")}};
+  ordered_json entry{{"event", "valid"}, {"updates", updates}, {"loss", result.loss}};
   std::string text;
   for (const auto& [name, value] : result.metrics) {
     entry[name] = value;

@@ -91,7 +91,6 @@ RunOptions run_options(const TrainOptions& o, const TrainState& state, const Voc
                      {"ema", concat(o.optimizer.ema)},
                      {"lr-schedule", o.optimizer.schedule},
                      {"lr-warmup", std::to_string(o.optimizer.warmup)},
-                     {"label-smoothing", concat(o.label_smoothing)},
                      {"precision", o.precision},
                      {"kernels", state.kernels}};
   // In deterministic mode the tree over the shards is part of the arithmetic, and ranks are not.
@@ -107,7 +106,7 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
   if (!others.empty()) spdlog::warn("the run continues with other options, so not bit for bit: {}", others);
 }
 
-bool resume(const RunDirectory* run, Communicator& ranks, EncoderDecoder& model, Optimizer& optimizer,
+bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer,
             TrainState& state) {
   std::string checkpoint;
   if (run != nullptr) {
@@ -115,7 +114,7 @@ bool resume(const RunDirectory* run, Communicator& ranks, EncoderDecoder& model,
       for (const std::string& reason : found->skipped) spdlog::warn("passed over a broken checkpoint: {}", reason);
       checkpoint = found->checkpoint.string();
       require_same_run(checkpoint, read_train_state(checkpoint), state);
-      compare_config(*run, model.config().to_json());
+      compare_config(*run, model.config());
     }
   }
   checkpoint = broadcast_text(ranks, checkpoint);
@@ -130,9 +129,9 @@ bool resume(const RunDirectory* run, Communicator& ranks, EncoderDecoder& model,
   return true;
 }
 
-void write_run_files(const RunDirectory& run, const TrainOptions& options, const EncoderDecoderConfig& config,
+void write_run_files(const RunDirectory& run, const TrainOptions& options, const TrainingModel& model,
                      const Vocabulary& vocabulary) {
-  write_file(run.config(), config.to_json().dump(2) + "\n");
+  write_file(run.config(), model.config().dump(2) + "\n");
   write_file(run.options(), options.resolved_toml);
   vocabulary.save(vocabulary_copy(run, options.vocabulary));
 }

@@ -6,15 +6,16 @@
 #include <string>
 
 #include "data/vocabulary.h"
-#include "models/encoder_decoder.h"
 #include "train/checkpoint.h"
 #include "train/communicator.h"
+#include "train/training_model.h"
 
 namespace gyre {
 
 // The options that a run's course hangs on, as text by name. Names that begin with '=' must stay the same for the
 // position in the data to mean the same; of the others a change is only told.
 using RunOptions = std::map<std::string, std::string>;
+// Those that every task has.
 RunOptions run_options(const TrainOptions& options, const TrainState& state, const Vocabulary& vocabulary,
                        uint64_t data_fingerprint);
 
@@ -24,11 +25,11 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
 // Collective: loads the newest whole checkpoint, if there is one, into model, optimizer and state. `run` is rank 0's
 // directory, none elsewhere. Returns whether there was one. Throws when it belongs to another model or to other
 // options.
-bool resume(const RunDirectory* run, Communicator& ranks, EncoderDecoder& model, Optimizer& optimizer,
+bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer,
             TrainState& state);
 
 // config.json, train.toml and a copy of the vocabulary, once it is clear that the options fit the run.
-void write_run_files(const RunDirectory& run, const TrainOptions& options, const EncoderDecoderConfig& config,
+void write_run_files(const RunDirectory& run, const TrainOptions& options, const TrainingModel& model,
                      const Vocabulary& vocabulary);
 
 // Collective: throws when the weights of the ranks are not the same bits.

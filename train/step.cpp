@@ -50,7 +50,7 @@ void LossSums::add(const LossSums& other) {
   tokens += other.tokens;
 }
 
-TrainStep::TrainStep(EncoderDecoder& model, Optimizer& optimizer, Kernels& kernels, Communicator& ranks,
+TrainStep::TrainStep(TrainingModel& model, Optimizer& optimizer, Kernels& kernels, Communicator& ranks,
                      const StepOptions& options)
     : model_(model), optimizer_(optimizer), kernels_(kernels), ranks_(ranks), options_(options) {
   own_ = shards_of_rank(options.shards, ranks.size(), ranks.rank());
@@ -75,21 +75,21 @@ StepResult TrainStep::run(uint64_t update, const RankBatch& batch, StopWish stop
   seconds.communication += watch.lap();
 
   StepResult result{sums.total(), {}, sums.stop()};
-  require(uint64_t(result.sums.tokens) == batch.target_tokens, "[step] the batch has ", batch.target_tokens,
-          " target tokens, the shards of all ranks had ", uint64_t(result.sums.tokens));
-  result.update = optimizer_.update(double(batch.target_tokens));
+  require(uint64_t(result.sums.tokens) == batch.predictions, "[step] the batch has ", batch.predictions,
+          " predictions, the shards of all ranks had ", uint64_t(result.sums.tokens));
+  result.update = optimizer_.update(double(batch.predictions));
   seconds.compute += watch.lap();
   return result;
 }
 
-LossSums TrainStep::run_shard(uint64_t update, int shard, const PairInput& input, bool last) {
-  if (input.target.tokens() == 0) return {};  // fewer sentences than shards
+LossSums TrainStep::run_shard(uint64_t update, int number, const Shard& shard, bool last) {
+  if (shard.predictions == 0) return {};  // fewer sentences than shards
   Tape tape(kernels_, {.record = true,
                        .training = true,
-                       .seed = mix(mix(options_.seed, update), uint64_t(shard)),
+                       .seed = mix(mix(options_.seed, update), uint64_t(number)),
                        .precision = options_.precision,
                        .unit_cotangent = true});
-  const LossResult result = model_.loss(tape, input, options_.label_smoothing);
+  const LossResult result = model_.loss(tape, shard.input);
   if (last) reducer_->watch(tape);
   tape.backward(result.loss);
   return {result.sums.loss, result.sums.nll, double(result.sums.correct), double(result.sums.tokens)};

@@ -3,22 +3,22 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
-#include "models/encoder_decoder.h"
 #include "train/communicator.h"
 #include "train/optimizer.h"
 #include "train/reducer.h"
 #include "train/shard_tree.h"
+#include "train/training_data.h"
+#include "train/training_model.h"
 
 namespace gyre {
 
-// Sums over the target tokens of a global batch; the same bits on every rank.
+// Sums over the predictions of a global batch; the same bits on every rank.
 struct LossSums {
   double loss = 0;  // with label smoothing
   double nll = 0;
   double correct = 0;
-  double tokens = 0;
+  double tokens = 0;  // predictions
   void add(const LossSums& other);
 };
 
@@ -41,20 +41,13 @@ struct StepOptions {
   uint64_t seed = 1;
   int shards = 1;  // in the whole job
   bool deterministic = false;
-  double label_smoothing = 0;
   double bucket_mb = 4;
   Precision precision = Precision::fp32;
 };
 
-// A rank's shards of one global batch, and the counts of the whole batch over all ranks. Tokens count EOS.
-struct RankBatch {
-  std::vector<PairInput> shards;
-  uint64_t sentences = 0, source_tokens = 0, target_tokens = 0;
-};
-
 class TrainStep {
  public:
-  TrainStep(EncoderDecoder& model, Optimizer& optimizer, Kernels& kernels, Communicator& ranks,
+  TrainStep(TrainingModel& model, Optimizer& optimizer, Kernels& kernels, Communicator& ranks,
             const StepOptions& options);
 
   // The gradients are zero before, and left zero. `update`: number of this update from the start of the run, from which
@@ -64,9 +57,9 @@ class TrainStep {
   ShardRange own_shards() const { return own_; }
 
  private:
-  LossSums run_shard(uint64_t update, int shard, const PairInput& input, bool last);
+  LossSums run_shard(uint64_t update, int number, const Shard& shard, bool last);
 
-  EncoderDecoder& model_;
+  TrainingModel& model_;
   Optimizer& optimizer_;
   Kernels& kernels_;
   Communicator& ranks_;

@@ -39,7 +39,7 @@ void Trainer::run() {
     state_.seconds = trained_seconds();
     if (due(options.display_every)) parts_.reporter.progress(state_);
     // At the end too; but a signal may leave little time: then only save.
-    const bool validates = parts_.validator != nullptr && stop_ != StopWish::signal;
+    const bool validates = parts_.validation != nullptr && stop_ != StopWish::signal;
     if (validates && (due(options.validate_every) || !end_reason().empty())) validate();
     if (improved_ || due(options.save_every) || !end_reason().empty()) save();
   }
@@ -69,7 +69,7 @@ void Trainer::update() {
 }
 
 RankBatch Trainer::take_batch() {
-  const NmtData& data = parts_.data;
+  const TrainingData& data = parts_.data;
   const ShardRange own = parts_.step.own_shards();
   const size_t now = state_.progress.batch;
   parts_.data.start_epoch(state_.progress.epoch);
@@ -123,7 +123,7 @@ void Trainer::validate() {
   ValidationResult result;
   {
     const AverageScope average(parts_.optimizer);
-    result = parts_.validator->run();
+    result = parts_.validation->run();
   }
   improved_ = note(result);
   state_.seconds = trained_seconds();
@@ -147,10 +147,10 @@ bool Trainer::note(const ValidationResult& result) {
 }
 
 void Trainer::save() {
-  require_same_weights(parts_.ranks, parts_.model.parameters());
+  require_same_weights(parts_.ranks, parts_.parameters);
   state_.seconds = trained_seconds();
   if (parts_.run != nullptr) {
-    const Path checkpoint = save_checkpoint(*parts_.run, parts_.model.parameters(), parts_.optimizer, state_);
+    const Path checkpoint = save_checkpoint(*parts_.run, parts_.parameters, parts_.optimizer, state_);
     if (improved_) parts_.run->mark_best(checkpoint);
     parts_.run->prune(parts_.options.keep_last);
     spdlog::info("saved {}{}", checkpoint.string(), improved_ ? " (best)" : "");

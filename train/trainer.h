@@ -8,11 +8,11 @@
 
 #include "train/checkpoint.h"
 #include "train/communicator.h"
-#include "train/nmt_data.h"
 #include "train/reporter.h"
 #include "train/step.h"
 #include "train/stop_signal.h"
 #include "train/stopwatch.h"
+#include "train/training_data.h"
 #include "train/validation.h"
 
 namespace gyre {
@@ -22,11 +22,11 @@ struct TrainerParts {
   const TrainOptions& options;
   const RunDirectory* run;  // rank 0's; none elsewhere
   Communicator& ranks;
-  NmtData& data;
-  EncoderDecoder& model;
+  TrainingData& data;
+  Parameters& parameters;
   Optimizer& optimizer;
   TrainStep& step;
-  Validator* validator;  // none without validation
+  Validation* validation;  // none without validation
   Reporter& reporter;
 };
 

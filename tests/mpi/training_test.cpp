@@ -7,6 +7,7 @@
 
 #include "core/cuda.h"
 #include "tests/mpi/ranks.h"
+#include "tests/train/tiny_masked.h"
 #include "tests/train/tiny_nmt.h"
 #include "train/nmt.h"
 
@@ -31,8 +32,8 @@ class SharedDirectory {
     std::error_code ignored;
     if (ranks().rank() == 0) std::filesystem::remove_all(path_, ignored);
   }
-  TrainOptions options(const std::string& run, const std::string& after) const {
-    TrainOptions o = tiny_options(path_, path_ / run);
+  NmtOptions options(const std::string& run, const std::string& after) const {
+    NmtOptions o = tiny_options(path_, path_ / run);
     o.after = Period::parse(after);
     return o;
   }
@@ -43,13 +44,13 @@ class SharedDirectory {
 };
 
 // The run on one process; the other ranks wait.
-void train_alone(const TrainOptions& options, const EncoderDecoderConfig& config) {
+void train_alone(const NmtOptions& options, const EncoderDecoderConfig& config) {
   SelfCommunicator self;
   if (ranks().rank() == 0) train_nmt(options, config, self);
   ranks().barrier();
 }
 
-TrainOptions deterministic(TrainOptions options, int shards) {
+NmtOptions deterministic(NmtOptions options, int shards) {
   options.deterministic = true;
   options.shards = shards;
   return options;
@@ -68,6 +69,30 @@ TEST_CASE("deterministic runs have the same bits on any number of ranks") {
   }
 }
 
+TEST_CASE("a masked-language model has the same bits on any number of ranks, and goes on with another number") {
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run, const std::string& after) {
+    TrainOptions o = masked_options(directory / ("data" + std::to_string(ranks().rank())), directory / run);
+    o.after = Period::parse(after);
+    o.deterministic = true;
+    o.shards = 7;
+    return o;
+  };
+  const auto alone = [&](const TrainOptions& o) {
+    SelfCommunicator self;
+    if (ranks().rank() == 0) train_masked(o, masked_config(), self);
+    ranks().barrier();
+  };
+  train_masked(options("many", "15u"), masked_config(), ranks());
+  alone(options("one", "15u"));
+  alone(options("changed", "6u"));
+  train_masked(options("changed", "15u"), masked_config(), ranks());
+  for (const char* run : {"one", "changed"}) {
+    CHECK(last_bits(directory / run) == last_bits(directory / "many"));
+    CHECK(loss_curve(directory / run) == loss_curve(directory / "many"));
+  }
+}
+
 TEST_CASE("a deterministic run goes on with another number of ranks") {
   const SharedDirectory directory;
   train_nmt(deterministic(directory.options("changed", "6u"), 4), tiny_config(), ranks());
@@ -81,7 +106,7 @@ TEST_CASE("a deterministic run goes on with another number of ranks") {
 TEST_CASE("fast runs on many ranks follow the loss of one process") {
   const SharedDirectory directory;
   const EncoderDecoderConfig config = tiny_config(0);  // masks of dropout follow the shards
-  TrainOptions options = directory.options("many", "30u");
+  NmtOptions options = directory.options("many", "30u");
   options.accumulation = 2;
   options.bucket_mb = 0.002;
   train_nmt(options, config, ranks());
@@ -107,7 +132,7 @@ TEST_CASE("a fast run that was cut in the middle of an epoch ends with the same 
 TEST_CASE("validation gives the same numbers on any number of ranks") {
   const SharedDirectory directory;
   const auto with_validation = [&](const std::string& run) {
-    TrainOptions options = deterministic(directory.options(run, "8u"), 4);
+    NmtOptions options = deterministic(directory.options(run, "8u"), 4);
     options.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
     options.valid_metrics = {"chrf", "bleu"};
     options.valid_mini_batch = 2;
@@ -129,7 +154,7 @@ TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones 
     return;
   }
   const SharedDirectory directory;
-  const auto on_gpus = [&](TrainOptions options) {
+  const auto on_gpus = [&](NmtOptions options) {
     options.device = "cuda:" + std::to_string(ranks().local_rank() % cuda_devices());
     return options;
   };

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "tools/model_options.h"
-#include "tools/train_options.h"
+#include "tools/nmt_options.h"
 
 using namespace gyre;
 
@@ -26,12 +26,12 @@ struct TrainCall {
   CLI::App app;
   OptionTable table{app};
   ModelCall model;
-  TrainOptions train;
+  NmtOptions train;
 
   explicit TrainCall(std::vector<std::string> words) {
     table.accept_config_files();
     add_model_options(table, model);
-    add_train_options(table, train);
+    add_nmt_options(table, train);
     words.insert(words.begin(), {"--train-sets", "a.en", "a.de", "--vocab", "v.model", "--model", "run"});
     std::reverse(words.begin(), words.end());
     app.parse(words);

@@ -18,7 +18,7 @@ class GpuTask {
   Path run(const std::string& name) const { return directory_ / name; }
   // Trains, or goes on with what run `name` holds.
   void train(const std::string& name, const std::string& device, const std::string& after) const {
-    TrainOptions options = tiny_options(directory_.path(), run(name));
+    NmtOptions options = tiny_options(directory_.path(), run(name));
     options.after = Period::parse(after);
     options.valid_sets = {directory_ / "valid.src", directory_ / "valid.tgt"};
     options.validate_every = Period::parse("8u");

@@ -22,13 +22,13 @@ namespace {
 class TinyTask {
  public:
   TinyTask() { write_tiny_corpus(directory_.path()); }
-  TrainOptions options(const std::string& run, const std::string& after) const {
-    TrainOptions o = tiny_options(directory_.path(), directory_ / run);
+  NmtOptions options(const std::string& run, const std::string& after) const {
+    NmtOptions o = tiny_options(directory_.path(), directory_ / run);
     o.after = Period::parse(after);
     return o;
   }
-  TrainOptions with_validation(const std::string& run, const std::string& after, const std::string& every) const {
-    TrainOptions o = options(run, after);
+  NmtOptions with_validation(const std::string& run, const std::string& after, const std::string& every) const {
+    NmtOptions o = options(run, after);
     o.valid_sets = {directory_ / "valid.src", directory_ / "valid.tgt"};
     o.validate_every = Period::parse(every);
     return o;
@@ -39,12 +39,12 @@ class TinyTask {
   TemporaryDirectory directory_;
 };
 
-int train(const TrainOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
+int train(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
   SelfCommunicator self;
   return train_nmt(options, config, self);
 }
 
-std::string error_of_training(const TrainOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
+std::string error_of_training(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
   try {
     train(options, config);
   } catch (const Error& error) {
@@ -63,7 +63,7 @@ std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& n
 
 TEST_CASE("a run learns, and leaves what decoding and plotting need") {
   const TinyTask task;
-  TrainOptions options = task.with_validation("run", "4e", "1e");
+  NmtOptions options = task.with_validation("run", "4e", "1e");
   options.optimizer.ema = 0.5;
   options.resolved_toml = "seed = 1\n";
   CHECK(train(options) == 0);
@@ -107,10 +107,10 @@ TEST_CASE("counts are those of the corpus, with EOS") {
 
 TEST_CASE("a run that was cut anywhere ends with the same bits and the same curve") {
   const TinyTask task;
-  TrainOptions straight = task.with_validation("straight", "30u", "9u");
+  NmtOptions straight = task.with_validation("straight", "30u", "9u");
   straight.optimizer.ema = 0.9;
   train(straight);
-  TrainOptions cut = straight;
+  NmtOptions cut = straight;
   cut.model = task.run("cut");
   for (const char* after : {"1u", "5u", "12u", "20u", "30u"}) {
     cut.after = Period::parse(after);
@@ -122,7 +122,7 @@ TEST_CASE("a run that was cut anywhere ends with the same bits and the same curv
 
 TEST_CASE("the loss per token does not depend on how many shards make up a batch") {
   const TinyTask task;
-  TrainOptions one = task.options("one", "20u"), four = task.options("four", "20u");
+  NmtOptions one = task.options("one", "20u"), four = task.options("four", "20u");
   four.accumulation = 4;
   train(one, tiny_config(0));
   train(four, tiny_config(0));
@@ -136,7 +136,7 @@ TEST_CASE("the loss per token does not depend on how many shards make up a batch
 
 TEST_CASE("early stopping ends the run, and best is the best") {
   const TinyTask task;
-  TrainOptions options = task.with_validation("run", "0e", "2u");
+  NmtOptions options = task.with_validation("run", "0e", "2u");
   options.valid_metrics = {"cross-entropy"};
   options.early_stopping = 3;
   options.optimizer.learning_rate = 0.3;  // too fast: it soon gets worse
@@ -161,7 +161,7 @@ TEST_CASE("early stopping ends the run, and best is the best") {
 TEST_CASE("a run refuses to go on with another model, other data or another order") {
   const TinyTask task;
   train(task.options("run", "3u"));
-  TrainOptions changed = task.options("run", "6u");
+  NmtOptions changed = task.options("run", "6u");
   changed.seed = 2;
   changed.batch_words = 60;
   CHECK(error_of_training(changed).find("mini-batch-words 50 -> 60; seed 1 -> 2") != std::string::npos);
@@ -172,7 +172,7 @@ TEST_CASE("a run refuses to go on with another model, other data or another orde
   std::ofstream(task.run("train.tgt"), std::ios::app) << "cba\n";
   CHECK(error_of_training(task.options("run", "6u")).find("training data") != std::string::npos);
 
-  TrainOptions anew = task.options("run", "2u");
+  NmtOptions anew = task.options("run", "2u");
   anew.overwrite = true;
   CHECK(train(anew, wider) == 0);
   CHECK(last_state(task.run("run")).progress.updates == 2);
@@ -180,7 +180,7 @@ TEST_CASE("a run refuses to go on with another model, other data or another orde
 
 TEST_CASE("gradients that are not finite are skipped, and end the run after ten in a row") {
   const TinyTask task;
-  TrainOptions options = task.options("run", "100u");
+  NmtOptions options = task.options("run", "100u");
   options.optimizer.learning_rate = 1e30;
   options.optimizer.warmup = 1;
   options.optimizer.warmup_initial = 1e30;
@@ -209,7 +209,7 @@ TEST_CASE("a signal saves and ends; the same command continues") {
 
 TEST_CASE("calls that cannot mean what they say are errors") {
   const TinyTask task;
-  TrainOptions options = task.options("run", "1u");
+  NmtOptions options = task.options("run", "1u");
   options.deterministic = true;
   options.accumulation = 2;
   CHECK(error_of_training(options).find("[--optimizer-delay] has no effect") == 0);

@@ -1,5 +1,3 @@
-#include "train/options.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "train/nmt_options.h"
 
 using namespace gyre;
 
@@ -16,8 +15,8 @@ using Unit = Period::Unit;
 
 bool same(const Period& p, uint64_t amount, Unit unit) { return p.amount == amount && p.unit == unit; }
 
-TrainOptions valid_options() {
-  TrainOptions o;
+NmtOptions valid_options() {
+  NmtOptions o;
   o.model = "run";
   o.train_sets = {"a.de", "a.en"};
   o.vocabulary = "v";
@@ -25,8 +24,8 @@ TrainOptions valid_options() {
   return o;
 }
 
-void check_rejected(const std::string& expected, const std::function<void(TrainOptions&)>& change) {
-  TrainOptions o = valid_options();
+void check_rejected(const std::string& expected, const std::function<void(NmtOptions&)>& change) {
+  NmtOptions o = valid_options();
   change(o);
   INFO(expected);
   CHECK_THROWS_WITH_AS(o.validate(), doctest::Contains(expected.c_str()), UsageError);
@@ -103,7 +102,7 @@ TEST_CASE("train options: the defaults are valid, every bad value names its flag
 }
 
 TEST_CASE("train options: the optimizer's") {
-  const auto optimizer = [](auto change) { return [change](TrainOptions& o) { change(o.optimizer); }; };
+  const auto optimizer = [](auto change) { return [change](NmtOptions& o) { change(o.optimizer); }; };
   check_rejected("[--optimizer] expected one of adam, adamw, got 'sgd'", optimizer([](auto& o) { o.kind = "sgd"; }));
   check_rejected("[--learn-rate]", optimizer([](auto& o) { o.learning_rate = 0; }));
   check_rejected("[--learn-rate]", optimizer([](auto& o) { o.learning_rate = std::nan(""); }));
@@ -118,7 +117,7 @@ TEST_CASE("train options: the optimizer's") {
   check_rejected("[--lr-minimum]", optimizer([](auto& o) { o.minimum_rate = 1; }));
   check_rejected("[--total-updates] expected more than the 4000 updates",
                  optimizer([](auto& o) { o.schedule = "linear"; }));
-  TrainOptions decayed = valid_options();
+  NmtOptions decayed = valid_options();
   decayed.optimizer.kind = "adamw";
   decayed.optimizer.weight_decay = 0.1;
   CHECK_NOTHROW(decayed.validate());

@@ -32,8 +32,8 @@ void write_tiny_corpus(const Path& directory) {
   ByteVocabulary().save(directory / "vocab.bytes");
 }
 
-TrainOptions tiny_options(const Path& data, const Path& run) {
-  TrainOptions o;
+NmtOptions tiny_options(const Path& data, const Path& run) {
+  NmtOptions o;
   o.train_sets = {data / "train.src", data / "train.tgt"};
   o.vocabulary = data / "vocab.bytes";
   o.model = run;

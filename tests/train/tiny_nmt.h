@@ -5,7 +5,7 @@
 
 #include "models/config.h"
 #include "train/checkpoint.h"
-#include "train/options.h"
+#include "train/nmt_options.h"
 
 namespace gyre::test {
 
@@ -13,7 +13,7 @@ namespace gyre::test {
 void write_tiny_corpus(const Path& directory);
 
 // Trains on the corpus in `data`, 12 updates an epoch, into `run`; quiet, without validation.
-TrainOptions tiny_options(const Path& data, const Path& run);
+NmtOptions tiny_options(const Path& data, const Path& run);
 
 EncoderDecoderConfig tiny_config(double dropout = 0.1);
 

@@ -1,4 +1,4 @@
-#include "train/validation.h"
+#include "train/nmt_validation.h"
 
 #include <algorithm>
 #include <array>
@@ -47,8 +47,8 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
-Validator::Validator(ValidationSet set, const Vocabulary& vocabulary, EncoderDecoder& model, Kernels& kernels,
-                     Communicator& ranks, const TrainOptions& options)
+NmtValidation::NmtValidation(ValidationSet set, const Vocabulary& vocabulary, const EncoderDecoder& model,
+                             Kernels& kernels, Communicator& ranks, const NmtOptions& options)
     : set_(std::move(set)),
       chunks_(chunks_by_length(set_, options.valid_mini_batch)),
       vocabulary_(vocabulary),
@@ -63,16 +63,16 @@ Validator::Validator(ValidationSet set, const Vocabulary& vocabulary, EncoderDec
   set_vocabulary(decode_, vocabulary);
 }
 
-bool Validator::wants(const std::string& metric) const {
+bool NmtValidation::wants(const std::string& metric) const {
   return std::find(metrics_.begin(), metrics_.end(), metric) != metrics_.end();
 }
 
-ValidationResult Validator::run() {
+ValidationResult NmtValidation::run() {
   const Stopwatch watch;
   ValidationResult result;
-  const double nats = cross_entropy();
-  result.metrics["cross-entropy"] = nats;
-  result.metrics["perplexity"] = std::exp(nats);
+  result.loss = cross_entropy();
+  result.metrics["cross-entropy"] = result.loss;
+  result.metrics["perplexity"] = std::exp(result.loss);
   if (wants("bleu") || wants("chrf")) {
     const Lines hypotheses = translate();
     std::array<double, 2> scores{};
@@ -88,7 +88,7 @@ ValidationResult Validator::run() {
   return result;
 }
 
-double Validator::cross_entropy() {
+double NmtValidation::cross_entropy() {
   // One number per chunk, added in a fixed order: the same sum on any number of ranks.
   std::vector<double> sums(2 * chunks_.size());
   const std::span<double> nll(sums.data(), chunks_.size()), tokens(sums.data() + chunks_.size(), chunks_.size());
@@ -102,7 +102,7 @@ double Validator::cross_entropy() {
   return tree_sum(nll) / tree_sum(tokens);
 }
 
-Lines Validator::translate() {
+Lines NmtValidation::translate() {
   std::string own;
   for (size_t c = size_t(ranks_.rank()); c < chunks_.size(); c += size_t(ranks_.size())) own += translate_some(c);
   std::vector<std::istringstream> texts;
@@ -115,7 +115,7 @@ Lines Validator::translate() {
   return lines;
 }
 
-std::string Validator::translate_some(size_t chunk) const {
+std::string NmtValidation::translate_some(size_t chunk) const {
   std::vector<std::vector<int32_t>> sources;
   for (size_t i : chunks_[chunk]) {
     sources.push_back(set_.sources[i]);

@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "tools/model_options.h"
+#include "tools/nmt_options.h"
 #include "tools/program.h"
-#include "tools/train_options.h"
 #include "train/communicator.h"
 #include "train/nmt.h"
 
@@ -12,13 +12,13 @@ namespace gyre {
 namespace {
 
 struct TrainNmt {
-  TrainOptions train;
+  NmtOptions train;
   ModelCall model;
   OptionTable* table = nullptr;
 };
 
 int train(TrainNmt& call) {
-  reject_idle_train_options(*call.table, call.train);
+  reject_idle_nmt_options(*call.table, call.train);
   check_model_options(*call.table, call.model.config);
   call.train.validate();
   call.train.resolved_toml = call.table->toml();
@@ -28,15 +28,14 @@ int train(TrainNmt& call) {
 
 }  // namespace
 
-void add_train_command(Program& program) {
-  program.describe_group("train", "train a model");
+void add_train_nmt_command(Program& program) {
   auto call = std::make_shared<TrainNmt>();
   OptionTable& table = program.command("train nmt", "train a translation model (encoder-decoder transformer)",
                                        [call] { return train(*call); });
   call->table = &table;
   table.accept_config_files();
   add_model_options(table, call->model);
-  add_train_options(table, call->train);
+  add_nmt_options(table, call->train);
 }
 
 }  // namespace gyre

@@ -1,0 +1,105 @@
+#include "train/job.h"
+
+#include <spdlog/spdlog.h>
+
+#include <optional>
+
+#include "core/error.h"
+#include "core/version.h"
+#include "train/log/logger.h"
+#include "train/trainer.h"
+
+namespace gyre {
+namespace {
+
+constexpr int kDeterministicShards = 4;
+
+int number_of_shards(const TrainOptions& options, const Communicator& ranks) {
+  if (options.shards > 0 || options.deterministic) {
+    if (options.accumulation > 1) {
+      throw UsageError(
+          "[--optimizer-delay] has no effect with --shards or --deterministic: the number of shards says "
+          "what each rank works through");
+    }
+  }
+  if (options.shards > 0) return options.shards;
+  return options.deterministic ? kDeterministicShards : ranks.size() * options.accumulation;
+}
+
+void require_enough_shards(int shards, const Communicator& ranks) {
+  require(shards >= ranks.size(), "[--shards] expected at least one shard for each of ", ranks.size(), " ranks, got ",
+          shards);
+}
+
+TrainState fresh_state(const TrainOptions& options, const JobPlace& place) {
+  TrainState state;
+  state.seed = options.seed;
+  state.shards = place.shards;
+  state.ranks = place.ranks.size();
+  state.deterministic = options.deterministic;
+  state.kernels = place.kernels.name();
+  return state;
+}
+
+void introduce(const TrainOptions& options, const JobPlace& place, const TaskParts& parts) {
+  const Kernels& kernels = place.kernels;
+  spdlog::info("gyre {} : {} : {} threads a rank : {} kernels on {} : {}", kVersion, place.ranks.name(), threads(),
+               kernels.name(), kernels.device().text(), precision_name(place.precision));
+  spdlog::info("model: {:.2f} M parameters, {} pieces", double(parts.model->parameters().elements()) / 1e6,
+               parts.vocabulary->size());
+  spdlog::info("data: {}, {} updates an epoch", parts.data->describe(), parts.data->batches());
+  spdlog::info("a global batch is {} {} : {} shards : {}", options.batch_words,
+               options.batch_unit == "sentences" ? "sentences" : options.batch_unit + " tokens", place.shards,
+               options.deterministic ? "deterministic" : "fast");
+}
+
+// Rank 0's lock on the run directory; all ranks may look into it afterwards.
+std::optional<RunDirectory> open_run(const TrainOptions& options, Communicator& ranks) {
+  std::optional<RunDirectory> run;
+  if (ranks.rank() == 0) run.emplace(options.model, options.overwrite);
+  ranks.barrier();
+  set_up_logging(
+      {.file = options.model / "train.log", .rank = ranks.rank(), .ranks = ranks.size(), .quiet = options.quiet});
+  return run;
+}
+
+}  // namespace
+
+int run_job(const TrainOptions& options, Communicator& ranks,
+            const std::function<TaskParts(const JobPlace&)>& make_parts) {
+  const int shards = number_of_shards(options, ranks);
+  require_enough_shards(shards, ranks);
+  Kernels& kernels = kernels_on(parse_device(options.device, ranks.local_rank()));
+  const JobPlace place{ranks, kernels, parse_precision(options.precision, kernels), shards};
+  set_threads(options.threads > 0 ? options.threads : ranks.cores());
+  const std::optional<RunDirectory> owned_run = open_run(options, ranks);
+  const RunDirectory* run = owned_run ? &*owned_run : nullptr;
+
+  TaskParts parts = make_parts(place);
+  Parameters& parameters = parts.model->parameters();
+  Optimizer optimizer(parameters, kernels, options.optimizer);
+  introduce(options, place, parts);
+
+  TrainState state = fresh_state(options, place);
+  state.options = run_options(options, state, *parts.vocabulary, parts.data->checksum());
+  state.options.merge(parts.options);
+  if (resume(run, ranks, *parts.model, optimizer, state)) {
+    spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
+                 state.progress.batch);
+  }
+  if (run != nullptr) write_run_files(*run, options, *parts.model, *parts.vocabulary);
+  TrainStep step(*parts.model, optimizer, kernels, ranks,
+                 {.seed = options.seed,
+                  .shards = shards,
+                  .deterministic = options.deterministic,
+                  .bucket_mb = options.bucket_mb,
+                  .precision = place.precision});
+  const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
+  Reporter reporter(run, options, state, parts.data->batches());
+  Trainer trainer({options, run, ranks, *parts.data, parameters, optimizer, step, validation.get(), reporter},
+                  std::move(state));
+  trainer.run();
+  return 0;
+}
+
+}  // namespace gyre

@@ -1,0 +1,24 @@
+// What the training loop knows of a model, whatever the task.
+#pragma once
+
+#include <any>
+#include <nlohmann/json_fwd.hpp>
+
+#include "autograd/ops.h"
+#include "autograd/parameters.h"
+#include "autograd/tape.h"
+
+namespace gyre {
+
+class TrainingModel {
+ public:
+  virtual ~TrainingModel() = default;
+
+  virtual Parameters& parameters() = 0;
+  // Summed over the predictions of a shard; `input` is its input, of the type that the task's data make.
+  virtual LossResult loss(Tape& tape, const std::any& input) const = 0;
+  // The run's config.json; a run goes on only with the same one.
+  virtual nlohmann::ordered_json config() const = 0;
+};
+
+}  // namespace gyre
