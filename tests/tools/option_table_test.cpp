@@ -110,7 +110,7 @@ TEST_CASE("the resolved options read back to the same options") {
   CHECK(again.table.toml() == call.table.toml());
   CHECK(again.train.batch_unit == "sentences");
   CHECK_FALSE(again.model.config.tied_output);
-  CHECK_NOTHROW(reject_idle_train_options(again.table, again.train));
+  CHECK_NOTHROW(reject_idle_nmt_options(again.table, again.train));
   CHECK_NOTHROW(check_model_options(again.table, again.model.config));
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("options that nothing reads are rejected") {
   CHECK(error_of([&] { check_model_options(rope.table, rope.model.config); }) ==
         "--rope-base would have no effect: --position is sinusoidal");
   const TrainCall stop({"--early-stopping", "3"});
-  CHECK(error_of([&] { reject_idle_train_options(stop.table, stop.train); }) ==
+  CHECK(error_of([&] { reject_idle_nmt_options(stop.table, stop.train); }) ==
         "--early-stopping would have no effect: there are no --valid-sets");
 }
 
