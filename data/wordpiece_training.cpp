@@ -1,7 +1,5 @@
 #include "data/wordpiece_training.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <exception>
 #include <unordered_map>
@@ -49,11 +47,12 @@ class WordCounter {
 
   void count(const std::vector<std::string_view>& lines) {
     std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic, 16) num_threads(int(counts_.size()))
-    for (size_t i = 0; i < lines.size(); ++i) {
+#pragma omp parallel for schedule(static, 1)
+    for (size_t slot = 0; slot < counts_.size(); ++slot) {
       try {
-        Counts& counts = counts_[size_t(omp_get_thread_num())];
-        for (std::string& word : bert_words(lines[i], lower_case_)) ++counts[std::move(word)];
+        for (size_t i = slot; i < lines.size(); i += counts_.size()) {
+          for (std::string& word : bert_words(lines[i], lower_case_)) ++counts_[slot][std::move(word)];
+        }
       } catch (...) {  // an exception may not leave the loop
 #pragma omp critical(gyre_word_count_failure)
         failure = std::current_exception();
