@@ -22,7 +22,8 @@ Fill SampleOptions::parse_fill(std::string_view text) {
 }
 
 Part part_of_document(uint64_t number, double validation_share) {
-  return random_uniform(0, hash_name("validation documents"), number) < validation_share ? Part::validation : Part::training;
+  return random_uniform(0, hash_name("validation documents"), number) < validation_share ? Part::validation
+                                                                                         : Part::training;
 }
 
 // Cuts the sentences of a part, given one by one, into samples of at most max_length rows. A sample has a row for each

@@ -137,6 +137,13 @@ void run_plain(Context& context, const AttentionBackward<D>& a, const Segments& 
 
 // On the tensor cores: bf16 heads of these widths.
 inline bool has_tensor_width(int64_t width) { return width == 32 || width == 64 || width == 128; }
+// Calls f with one of them as a constant.
+template <class F>
+void with_tensor_width(int64_t width, F&& f) {
+  if (width == 32) return f(std::integral_constant<int, 32>{});
+  if (width == 64) return f(std::integral_constant<int, 64>{});
+  f(std::integral_constant<int, 128>{});
+}
 void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys);
 void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys);
 

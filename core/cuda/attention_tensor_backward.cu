@@ -285,14 +285,7 @@ void run(Context& context, const TensorBackward& a, const Segments& queries, con
 
 void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys) {
   const TensorBackward call(a);
-  switch (a.scoring.width) {
-    case 32:
-      return run<32>(context, call, queries, keys);
-    case 64:
-      return run<64>(context, call, queries, keys);
-    default:
-      return run<128>(context, call, queries, keys);
-  }
+  with_tensor_width(a.scoring.width, [&](auto width) { run<width()>(context, call, queries, keys); });
 }
 
 }  // namespace gyre::cuda

@@ -41,7 +41,7 @@ elif [ -z "$gyre" ]; then
 fi
 build_info=$("$gyre" --build-info) || die "$gyre does not run"
 cuda=$(sed -n 's/^CUDA: //p' <<< "$build_info")
-timeout 60 "$gyre" gradcheck --op add --device "$device" > /dev/null 2>&1 || [ $? -eq 1 ] || die "no GPU that gyre can use: CUDA $cuda"
+timeout 60 "$gyre" gradcheck --op add --device "$device" > /dev/null 2>&1 || [ $? -eq 1 ] || die "no GPU that gyre can use: $cuda"
 
 # --- sections and their report ---
 
