@@ -18,23 +18,13 @@ class NoSum final : public RangeSum {
   void finish() override {}
 };
 
-class HostSum final : public RangeSum {
+// Where the values lie: in the CPU's memory, or in a GPU's that NCCL cannot join, under an MPI that reads and writes
+// it.
+class MpiSum final : public RangeSum {
  public:
-  explicit HostSum(Communicator& ranks) : ranks_(ranks) {}
-  void start(const Tensor& values) override { ranks_.start_all_reduce(values.span<float>()); }
-  void progress() override { ranks_.progress(); }
-  void finish() override { ranks_.finish_all_reduces(); }
-
- private:
-  Communicator& ranks_;
-};
-
-// GPUs that NCCL cannot join, under an MPI that reads and writes their memory.
-class DirectSum final : public RangeSum {
- public:
-  explicit DirectSum(Communicator& ranks) : ranks_(ranks) {}
+  explicit MpiSum(Communicator& ranks) : ranks_(ranks) {}
   void start(const Tensor& values) override {
-    cuda_synchronize(values.device().index);  // MPI knows nothing of streams
+    if (values.device() != Device{}) cuda_synchronize(values.device().index);  // MPI knows nothing of streams
     ranks_.start_all_reduce({values.data<float>(), size_t(values.size())});
   }
   void progress() override { ranks_.progress(); }
@@ -44,7 +34,7 @@ class DirectSum final : public RangeSum {
   Communicator& ranks_;
 };
 
-// Under any other: a copy on the CPU is summed, and sent back.
+// GPUs under an MPI that does not: a copy on the CPU is summed, and sent back.
 class StagedSum final : public RangeSum {
  public:
   explicit StagedSum(Communicator& ranks) : ranks_(ranks) {}
@@ -88,7 +78,7 @@ std::unique_ptr<RangeSum> sum_of_gpus(Communicator& ranks, int gpu) {
   const std::string reason = obstacle(ranks, gpu);
   int64_t way = reason.empty() ? nccl : ranks.takes_gpu_memory() ? direct : staged;
   ranks.broadcast(std::span<int64_t>(&way, 1), 0);  // only rank 0 knows the obstacle
-  if (way == direct) return std::make_unique<DirectSum>(ranks);
+  if (way == direct) return std::make_unique<MpiSum>(ranks);
   if (way == staged) {
     if (ranks.rank() == 0) spdlog::warn("gradients go from GPU to GPU by way of the CPU, which is slow: {}", reason);
     return std::make_unique<StagedSum>(ranks);
@@ -103,7 +93,7 @@ std::unique_ptr<RangeSum> sum_of_gpus(Communicator& ranks, int gpu) {
 
 std::unique_ptr<RangeSum> make_range_sum(Communicator& ranks, Device device) {
   if (ranks.size() == 1) return std::make_unique<NoSum>();
-  if (device == Device{}) return std::make_unique<HostSum>(ranks);
+  if (device == Device{}) return std::make_unique<MpiSum>(ranks);
   return sum_of_gpus(ranks, device.index);
 }
 

@@ -3,18 +3,6 @@
 #include "core/cuda/cuda_kernels.h"
 
 namespace gyre::cuda {
-namespace {
-
-void run(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys) {
-  has_tensor_width(a.scoring.width) ? run_tensor(context, a, queries, keys) : run_plain(context, a, queries, keys);
-}
-template <class D>
-void run(Context& context, const AttentionForward<D>& a, const Segments& queries, const Segments& keys) {
-  run_plain(context, a, queries, keys);
-}
-
-}  // namespace
-
 void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
                             const HeadColumns& v, const Segments& queries, const Segments& keys,
                             const AttentionShape& shape, const AttentionRotation& rotation) {
@@ -32,7 +20,7 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColu
                                 row_turn<T>(context_, rotation, rotation.query_positions),
                                 row_turn<T>(context_, rotation, rotation.key_positions),
                                 Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
-    run(context_, a, queries, keys);
+    run_attention(context_, a, queries, keys);
   });
 }
 

@@ -31,14 +31,6 @@ __global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* 
   if (threadIdx.x == 0) dfrequencies[pair] += Compute<D>(sum);
 }
 
-void run(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys) {
-  has_tensor_width(a.scoring.width) ? run_tensor(context, a, queries, keys) : run_plain(context, a, queries, keys);
-}
-template <class D>
-void run(Context& context, const AttentionBackward<D>& a, const Segments& queries, const Segments& keys) {
-  run_plain(context, a, queries, keys);
-}
-
 }  // namespace
 
 void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
@@ -71,7 +63,7 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
                                  row_turn<T>(context_, rotation, rotation.query_positions),
                                  row_turn<T>(context_, rotation, rotation.key_positions),
                                  Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
-    run(context_, a, queries, keys);
+    run_attention(context_, a, queries, keys);
     if (!dfrequencies) return;
     const bool rounded = std::is_same_v<D, bfloat16> && has_tensor_width(width);
     const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RowTurn<T>& turn, int64_t rows) {

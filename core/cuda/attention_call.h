@@ -2,6 +2,8 @@
 // of work for each block.
 #pragma once
 
+#include <numbers>
+
 #include "core/cuda/context.h"
 #include "core/cuda/dispatch.h"
 
@@ -15,6 +17,20 @@ struct AttentionWork {
 };
 
 enum class WorkChoice : uint8_t { all, fitting, not_fitting };  // segments whose rows and others fit one tile, or not
+
+// What a block of the grid (pieces of work x heads) has: a head of a tile of `tile` rows.
+struct BlockWork {
+  AttentionWork w;
+  int head, count;         // rows in the tile
+  int64_t first, feature;  // of the batch: its first row, and the head's first column
+
+  __device__ BlockWork(const AttentionWork* work, int heads, int width, int tile)
+      : w(work[blockIdx.x / heads]),
+        head(int(blockIdx.x) % heads),
+        count(min(tile, w.count - w.begin)),
+        first(int64_t(w.first) + w.begin),
+        feature(int64_t(head) * width) {}
+};
 
 struct WorkList {
   const AttentionWork* items;  // on the GPU
@@ -78,7 +94,7 @@ struct Scoring {
         width(int(width)),
         causal(shape.causal),
         scale(T(shape.scale)),
-        scale_log2(T(shape.scale * 1.4426950408889634)),
+        scale_log2(T(shape.scale * std::numbers::log2e)),
         dropout(dropout_of(shape.dropout)),
         kept(T(1 / (1 - shape.dropout.rate))),
         key_rows(key_rows),
@@ -146,5 +162,14 @@ void with_tensor_width(int64_t width, F&& f) {
 }
 void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys);
 void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys);
+
+// On whichever serves the type and the width.
+template <template <class> class Call, class D>
+void run_attention(Context& context, const Call<D>& a, const Segments& queries, const Segments& keys) {
+  if constexpr (std::is_same_v<D, bfloat16>) {
+    if (has_tensor_width(a.scoring.width)) return run_tensor(context, a, queries, keys);
+  }
+  run_plain(context, a, queries, keys);
+}
 
 }  // namespace gyre::cuda

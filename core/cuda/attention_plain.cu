@@ -38,10 +38,8 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
   using T = Compute<D>;
   constexpr int tile = kPlainTile<T>;
   const Scoring<T>& s = a.scoring;
-  const AttentionWork w = work[blockIdx.x / s.heads];
-  const int head = int(blockIdx.x) % s.heads, count = min(tile, w.count - w.begin);
+  const auto [w, head, count, first, feature] = BlockWork(work, s.heads, s.width, tile);
   const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
-  const int64_t feature = int64_t(head) * s.width, first = int64_t(w.first) + w.begin;
   const auto q = plain_tile<T>(0, s.width), k = plain_tile<T>(1, s.width), v = plain_tile<T>(2, s.width);
   load_plain(q, a.q, feature, first, count, s.width, a.turn_queries);
   Softmax<T, Chunks> softmax;
@@ -67,7 +65,7 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
     const int i = warp + kPlainWarps * r;
     for (int c = 0; c < Chunks; ++c) softmax.out[r][c] = sum > T(0) ? softmax.out[r][c] / sum : T(0);
     if (a.lse && lane == 0 && i < count) {
-      const T lse = (softmax.largest[r] + log2(sum)) * T(0.6931471805599453);
+      const T lse = (softmax.largest[r] + log2(sum)) * std::numbers::ln2_v<T>;
       a.lse[head * a.query_rows + first + i] = sum > T(0) ? lse : -std::numeric_limits<T>::infinity();
     }
   }

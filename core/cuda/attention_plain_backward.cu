@@ -13,7 +13,7 @@ struct Pair {
   T dweight;  // m dp, then ds
 
   __device__ Pair(const Scoring<T>& s, T score, T dp, T lse, bool visible, int head, int64_t key_row, int query)
-      : weight(visible ? exp2(score * s.scale_log2 - lse * T(1.4426950408889634)) : T(0)), dweight(dp) {
+      : weight(visible ? exp2(score * s.scale_log2 - lse * std::numbers::log2e_v<T>) : T(0)), dweight(dp) {
     if (visible && s.dropout.active()) factor_ = s.factor(head, key_row, query);
     dweight *= factor_;
   }
@@ -33,10 +33,8 @@ __global__ __launch_bounds__(kPlainThreads,
   using T = Compute<D>;
   constexpr int tile = kPlainTile<T>;
   const Scoring<T>& s = a.scoring;
-  const AttentionWork w = work[blockIdx.x / s.heads];
-  const int head = int(blockIdx.x) % s.heads, count = min(tile, w.count - w.begin);
+  const auto [w, head, count, first, feature] = BlockWork(work, s.heads, s.width, tile);
   const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
-  const int64_t feature = int64_t(head) * s.width, first = int64_t(w.first) + w.begin;
   const int64_t saved = head * a.query_rows + first;
   const auto q = plain_tile<T>(0, s.width), dout = plain_tile<T>(1, s.width);
   const auto k = plain_tile<T>(2, s.width), v = plain_tile<T>(3, s.width);
@@ -80,10 +78,8 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_bac
   using T = Compute<D>;
   constexpr int tile = kPlainTile<T>;
   const Scoring<T>& s = a.scoring;
-  const AttentionWork w = work[blockIdx.x / s.heads];  // rows are keys
-  const int head = int(blockIdx.x) % s.heads, count = min(tile, w.count - w.begin);
+  const auto [w, head, count, first, feature] = BlockWork(work, s.heads, s.width, tile);  // rows are keys
   const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
-  const int64_t feature = int64_t(head) * s.width, first = int64_t(w.first) + w.begin;
   const auto k = plain_tile<T>(0, s.width), v = plain_tile<T>(1, s.width);
   const auto q = plain_tile<T>(2, s.width), dout = plain_tile<T>(3, s.width);
   load_plain(k, a.k, feature, first, count, s.width, a.turn_keys);

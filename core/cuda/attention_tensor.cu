@@ -77,10 +77,9 @@ __device__ inline void drop(float (&weights)[kTileRows / 8][4], const Scoring<fl
 template <int Width>
 __global__ __launch_bounds__(kTileThreads) void tensor_forward(const TensorForward a, const AttentionWork* work) {
   const Scoring<float>& s = a.scoring;
-  const AttentionWork w = work[blockIdx.x / s.heads];
-  const int head = int(blockIdx.x) % s.heads, count = min(kTileRows, w.count - w.begin);
+  const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);
   const int lane = int(threadIdx.x) % kWarp, warp_row = int(threadIdx.x) / kWarp * kWarpRows;
-  const int64_t feature = int64_t(head) * Width, first = int64_t(w.first) + w.begin, first_key = w.first_other;
+  const int64_t first_key = w.first_other;
   bfloat16* shared = shared_memory<bfloat16>();
   const Tile<Width> q{shared}, k{shared + q.kElements}, v{shared + 2 * q.kElements};
   const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);
@@ -121,7 +120,7 @@ __global__ __launch_bounds__(kTileThreads) void tensor_forward(const TensorForwa
     const int row = warp_row + lane / 4 + 8 * h;
     inverse[h] = sum > 0 ? 1 / sum : 0;
     if (a.lse && lane % 4 == 0 && row < count) {
-      const float lse = (softmax.largest[h] + log2f(sum)) * 0.69314718f;
+      const float lse = (softmax.largest[h] + log2f(sum)) * std::numbers::ln2_v<float>;
       a.lse[head * a.query_rows + first + row] = sum > 0 ? lse : kNothing;
     }
   }

@@ -62,7 +62,7 @@ struct WarpQueries {
     for (int h = 0; h < 2; ++h) {
       const int row = warp_row + int(threadIdx.x) % kWarp / 4 + 8 * h;
       edge[h] = row < count ? a.scoring.edge(begin + row, queries, keys) : 0;
-      lse_log2[h] = row < count ? a.lse[saved + row] * 1.44269504f : 0;
+      lse_log2[h] = row < count ? a.lse[saved + row] * std::numbers::log2e_v<float> : 0;
     }
   }
 };
@@ -187,10 +187,9 @@ __global__ __launch_bounds__(kTileThreads) void backward_of_one_tile(const Tenso
 template <int Width>
 __global__ __launch_bounds__(kTileThreads) void backward_of_queries(const TensorBackward a, const AttentionWork* work) {
   const Scoring<float>& s = a.scoring;
-  const AttentionWork w = work[blockIdx.x / s.heads];
-  const int head = int(blockIdx.x) % s.heads, count = min(kTileRows, w.count - w.begin);
+  const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);
   const int lane = int(threadIdx.x) % kWarp, warp_row = int(threadIdx.x) / kWarp * kWarpRows;
-  const int64_t feature = int64_t(head) * Width, first = int64_t(w.first) + w.begin, first_key = w.first_other;
+  const int64_t first_key = w.first_other;
   const int64_t saved = head * a.query_rows + first;
   const BackwardTiles<Width> t;
   WarpQueries rows(a, warp_row, w.begin, count, w.count, w.count_other, saved);
@@ -231,10 +230,8 @@ __global__ __launch_bounds__(kTileThreads) void backward_of_queries(const Tensor
 template <int Width>
 __global__ __launch_bounds__(kTileThreads) void backward_of_keys(const TensorBackward a, const AttentionWork* work) {
   const Scoring<float>& s = a.scoring;
-  const AttentionWork w = work[blockIdx.x / s.heads];  // rows are keys
-  const int head = int(blockIdx.x) % s.heads, count = min(kTileRows, w.count - w.begin);
+  const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);  // rows are keys
   const int lane = int(threadIdx.x) % kWarp, warp_row = int(threadIdx.x) / kWarp * kWarpRows;
-  const int64_t feature = int64_t(head) * Width, first = int64_t(w.first) + w.begin;
   const BackwardTiles<Width> t;
   load_tile(t.k, a.k, feature, first, count);
   load_tile(t.v, a.v, feature, first, count);

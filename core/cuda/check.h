@@ -1,6 +1,7 @@
 // Calls of the CUDA libraries report themselves: "[cuda] cudaMalloc: out of memory".
 #pragma once
 
+#include <cublasLt.h>
 #include <cuda_runtime.h>
 
 #include "core/error.h"
@@ -9,6 +10,10 @@ namespace gyre::cuda {
 
 inline void check(cudaError_t status, const char* call) {
   if (status != cudaSuccess) throw Error("[cuda] ", call, ": ", cudaGetErrorString(status));
+}
+
+inline void check(cublasStatus_t status, const char* call) {
+  require(status == CUBLAS_STATUS_SUCCESS, "[cuda] ", call, ": ", cublasLtGetStatusString(status));
 }
 
 }  // namespace gyre::cuda

@@ -50,11 +50,8 @@ Context::Context(int index) : index_(index), pool_({fetch_region, release_region
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
   name_ = properties.name;
-  multiprocessors_ = properties.multiProcessorCount;
-  shared_memory_limit_ = properties.sharedMemPerBlockOptin;
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-  const cublasStatus_t status = cublasLtCreate(&cublas_);
-  require(status == CUBLAS_STATUS_SUCCESS, "[cuda] cublasLtCreate: ", cublasLtGetStatusString(status));
+  check(cublasLtCreate(&cublas_), "cublasLtCreate");
   workspace_ = allocate(kWorkspace);
   uploads_ = std::make_unique<Uploads>(stream_, BlockPool::Source{fetch_region, release_region});
 }

@@ -27,8 +27,6 @@ class Context {
   int index() const { return index_; }
   const std::string& name() const { return name_; }  // "NVIDIA H200"
   cudaStream_t stream() const { return stream_; }
-  int multiprocessors() const { return multiprocessors_; }
-  size_t shared_memory_limit() const { return shared_memory_limit_; }  // of a block
   cublasLtHandle_t cublas() const { return cublas_; }
   void* workspace() const { return workspace_.get(); }  // of cublas, for one product at a time
   static constexpr size_t kWorkspace = size_t{32} << 20;
@@ -41,7 +39,6 @@ class Context {
 
   // Host metadata on the GPU, copied at its first use. From the thread that queues the kernels.
   const int32_t* ids(const Tensor& host) { return uploads_->get(host); }
-  const int32_t* offsets(const Segments& segments) { return uploads_->get(segments); }
 
   void synchronize();
 
@@ -52,8 +49,6 @@ class Context {
 
   int index_;
   std::string name_;
-  int multiprocessors_ = 0;
-  size_t shared_memory_limit_ = 0;
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;
   std::mutex mutex_;  // of the pool

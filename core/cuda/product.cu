@@ -9,10 +9,6 @@
 namespace gyre::cuda {
 namespace {
 
-void check(cublasStatus_t status, const char* call) {
-  require(status == CUBLAS_STATUS_SUCCESS, "[cuda] ", call, ": ", cublasLtGetStatusString(status));
-}
-
 cudaDataType_t library_type(DType dtype) {
   require(dtype != DType::i32, "[cuda product] expected f32, bf16 or f64, got i32");
   return dtype == DType::f64 ? CUDA_R_64F : dtype == DType::f32 ? CUDA_R_32F : CUDA_R_16BF;

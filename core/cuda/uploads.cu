@@ -30,15 +30,9 @@ Uploads::Uploads(cudaStream_t compute, BlockPool::Source memory)
 const int32_t* Uploads::get(const Tensor& host) {
   require(host.device() == Device{}, "[cuda] expected ids, positions or targets on the CPU, got them on ",
           host.device().text());
-  return get(host.data<int32_t>(), host.bytes(), host.owner());
-}
-
-const int32_t* Uploads::get(const Segments& segments) {
-  const auto offsets = segments.offsets();
-  return get(offsets->data(), offsets->size() * sizeof(int32_t), offsets);
-}
-
-const int32_t* Uploads::get(const void* data, size_t bytes, const std::shared_ptr<const void>& owner) {
+  const void* data = host.data<int32_t>();
+  const size_t bytes = host.bytes();
+  const std::shared_ptr<const void> owner = host.owner();
   if (bytes == 0) return nullptr;
   require(owner != nullptr, "[cuda] expected ids, positions or targets that own their memory");
   ++calls_;

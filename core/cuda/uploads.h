@@ -1,4 +1,4 @@
-// Copies of ids, positions, targets, paths and offsets on a GPU. Host metadata never changes after its first use
+// Copies of ids, positions, targets, paths and lists of work on a GPU. Host metadata never changes after its first use
 // (core/kernels.h), so each is copied once and its copy lives as long as it does. Copies leave from pinned memory on a
 // stream of their own: the next batch arrives while the GPU works on this one.
 #pragma once
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/block_pool.h"
-#include "core/segments.h"
 #include "core/tensor.h"
 
 namespace gyre::cuda {
@@ -28,7 +27,6 @@ class Uploads {
   // On the GPU, for the kernel that is queued next on the compute stream: ask again for each. An empty tensor gives
   // null.
   const int32_t* get(const Tensor& host);
-  const int32_t* get(const Segments& segments);
 
   size_t copies() const { return copies_.size(); }  // kept now
 
@@ -44,7 +42,6 @@ class Uploads {
     cudaEvent_t last_use;  // on the compute stream
   };
 
-  const int32_t* get(const void* data, size_t bytes, const std::shared_ptr<const void>& owner);
   std::byte* send(const void* data, size_t bytes);
   void retire(std::vector<std::byte*> blocks);
   void retire_unused();
