@@ -48,6 +48,7 @@ constexpr auto kEncoderOnlyFields = [](auto& field, auto& c) {
 template <class Fields, class Config>
 Json write(const Fields& fields, const Config& config) {
   ConfigWriter writer;
+  writer("model", Config::kModel);
   fields(writer, config);
   return writer.json;
 }
@@ -56,6 +57,9 @@ template <class Config, class Fields>
 Config read(const Fields& fields, const Json& json) {
   Config config;
   ConfigReader reader(json, "config");
+  std::string model = Config::kModel;
+  reader("model", model);
+  require(model == Config::kModel, "[config] expected a model of kind ", Config::kModel, ", got ", model);
   fields(reader, config);
   reader.refuse_unknown();
   config.validate();

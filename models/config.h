@@ -48,7 +48,10 @@ struct ModelConfig : LayerConfig {
   void validate_shared() const;
 };
 
+// Each kind of config has a name, the first key of its JSON: a run directory says with it what its model is.
+
 struct EncoderDecoderConfig : ModelConfig {  // vocab_size: of the joint vocabulary of source and target
+  static constexpr const char* kModel = "encoder-decoder";
   int64_t encoder_layers = 6;
   int64_t decoder_layers = 6;
   bool tied_embeddings = true;  // source and target share one table
@@ -57,7 +60,8 @@ struct EncoderDecoderConfig : ModelConfig {  // vocab_size: of the joint vocabul
 
   void validate() const;  // throws an Error that names the field, what it must be and what it is
   nlohmann::ordered_json to_json() const;
-  // Absent keys keep their defaults; unknown keys and wrong types are errors. The result is valid.
+  // Absent keys keep their defaults; another kind of model, unknown keys and wrong types are errors. The result is
+  // valid.
   static EncoderDecoderConfig from_json(const nlohmann::ordered_json& json);
   // transformer-tiny, transformer-base or transformer-big; the caller sets vocab_size.
   static EncoderDecoderConfig preset(const std::string& name);
@@ -65,6 +69,7 @@ struct EncoderDecoderConfig : ModelConfig {  // vocab_size: of the joint vocabul
 };
 
 struct EncoderOnlyConfig : ModelConfig {
+  static constexpr const char* kModel = "encoder-only";
   EncoderOnlyConfig() { activation = Activation::gelu; }
   int64_t layers = 12;
   bool causal = false;          // rows see themselves and those before them

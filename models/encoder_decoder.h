@@ -25,6 +25,8 @@ struct PairInput {
 
 class EncoderDecoder {
  public:
+  using Config = EncoderDecoderConfig;
+
   explicit EncoderDecoder(const EncoderDecoderConfig& config);  // validates; values exist after parameters().allocate()
 
   const EncoderDecoderConfig& config() const { return config_; }

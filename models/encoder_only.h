@@ -25,6 +25,8 @@ struct MaskedInput {
 
 class EncoderOnly {
  public:
+  using Config = EncoderOnlyConfig;
+
   explicit EncoderOnly(const EncoderOnlyConfig& config);  // validates; values exist after parameters().allocate()
 
   const EncoderOnlyConfig& config() const { return config_; }

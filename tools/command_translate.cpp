@@ -34,7 +34,7 @@ class Translator {
   explicit Translator(const Translate& call)
       : call_(call),
         kernels_(call.device.kernels()),
-        trained_(load_trained_model(call.model, call.checkpoint, call.vocabulary, kernels_.device())),
+        trained_(load_trained_model<EncoderDecoder>(call.model, call.checkpoint, call.vocabulary, kernels_.device())),
         input_(call.input),
         output_(call.output),
         decode_(call.decode) {
@@ -90,7 +90,7 @@ class Translator {
 
   const Translate& call_;
   Kernels& kernels_;
-  TrainedModel trained_;
+  TrainedModel<EncoderDecoder> trained_;
   InputLines input_;
   OutputLines output_;
   DecodeOptions decode_;

@@ -1,22 +1,10 @@
 #include "tools/trained_model.h"
 
-#include <nlohmann/json.hpp>
 #include <vector>
-
-#include "core/error.h"
-#include "train/model_file.h"
-#include "train/run_directory.h"
 
 namespace gyre {
 
 namespace {
-
-EncoderDecoderConfig read_config(const Path& run) {
-  const Path file = config_path(run);
-  const auto json = nlohmann::ordered_json::parse(read_file(file), nullptr, false);
-  require(!json.is_discarded(), file.string(), ": expected JSON");
-  return EncoderDecoderConfig::from_json(json);
-}
 
 // run/vocab.*: training leaves exactly one.
 Path vocabulary_of(const Path& run) {
@@ -30,18 +18,12 @@ Path vocabulary_of(const Path& run) {
 
 }  // namespace
 
-TrainedModel load_trained_model(const Path& model, const std::string& which, const Path& vocabulary, Device device) {
-  const Path run = find_run(model);
-  const EncoderDecoderConfig config = read_config(run);
-  const Path vocabulary_file = vocabulary.empty() ? vocabulary_of(run) : vocabulary;
-  TrainedModel trained{load_vocabulary(vocabulary_file), nullptr};
-  require(trained.vocabulary->size() == config.vocab_size, "[vocabulary] ", vocabulary_file.string(),
-          " does not fit the model: expected ", config.vocab_size, " pieces as in ", config_path(run).string(),
-          ", got ", trained.vocabulary->size());
-  trained.model = std::make_unique<EncoderDecoder>(config);
-  trained.model->parameters().allocate(0, DType::f32, device);  // the initial values are overwritten
-  load_model_weights(model, trained.model->parameters(), which);
-  return trained;
+std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size) {
+  const Path path = file.empty() ? vocabulary_of(run) : file;
+  auto vocabulary = load_vocabulary(path);
+  require(vocabulary->size() == size, "[vocabulary] ", path.string(), " does not fit the model: expected ", size,
+          " pieces as in ", config_path(run).string(), ", got ", vocabulary->size());
+  return vocabulary;
 }
 
 }  // namespace gyre

@@ -56,6 +56,12 @@ TEST_CASE("config: JSON and back") {
   CHECK(read.position.rope_pairs == RotaryPairs::half_split);
 }
 
+TEST_CASE("config: JSON says which kind of model it is of") {
+  CHECK(tests::tiny_config().to_json()["model"] == "encoder-decoder");
+  CHECK_THROWS_WITH_AS(EncoderOnlyConfig::from_json(tests::tiny_config().to_json()),
+                       "[config] expected a model of kind encoder-only, got encoder-decoder", Error);
+}
+
 TEST_CASE("config: JSON with an unknown key, a wrong type or a wrong name is refused") {
   const nlohmann::ordered_json good = tests::tiny_config().to_json();
   const auto error_with = [&](const char* pointer, const nlohmann::ordered_json& value) -> std::string {

@@ -50,7 +50,7 @@ Workload random_workload(const DecodeBench& bench, Device device) {
 }
 
 Workload trained_workload(const DecodeBench& bench, Device device) {
-  TrainedModel trained = load_trained_model(bench.model, "", {}, device);
+  auto trained = load_trained_model<EncoderDecoder>(bench.model, "", {}, device);
   Workload work;
   set_vocabulary(work.options, *trained.vocabulary);
   for (const std::string& line : read_lines(bench.input)) {
