@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "data/encoded_rows.h"
 #include "data/parallel_text.h"
-#include "data/token_store.h"
 
 namespace gyre {
 
@@ -13,8 +12,31 @@ namespace {
 
 class DocumentWriter {
  public:
-  explicit DocumentWriter(TokenStoreWriter writer) : writer_(std::move(writer)) {}
+  DocumentWriter(const Vocabulary& vocabulary, TokenStoreWriter writer)
+      : vocabulary_(vocabulary), writer_(std::move(writer)) {}
 
+  void add(ParallelText& text, DocumentEnd end) {
+    std::vector<EncodedRow> chunk;
+    while (read_encoded(vocabulary_, text, chunk)) {
+      for (const EncodedRow& row : chunk) {
+        if (is_blank(row.row.text[0])) {
+          end_document();
+        } else if (row.ids[0].empty()) {
+          text.report().skip(BadLine::empty, row.row.line, text.place(row.row));
+        } else {
+          add(row.ids[0]);
+          ++text.report().kept;
+          if (end == DocumentEnd::line) end_document();
+        }
+      }
+    }
+    end_document();
+  }
+
+  uint64_t documents() const { return documents_; }
+  TokenStore finish() { return writer_.finish(); }
+
+ private:
   void add(const std::vector<int32_t>& sentence) {
     writer_.add(sentence);
     is_open_ = true;
@@ -28,31 +50,26 @@ class DocumentWriter {
     is_open_ = false;
   }
 
-  uint64_t documents() const { return documents_; }
-  void finish() { writer_.finish(); }
-
- private:
+  const Vocabulary& vocabulary_;
   TokenStoreWriter writer_;
   bool is_open_ = false;
   uint64_t documents_ = 0;
 };
 
-void add_file(const Vocabulary& vocabulary, ParallelText& text, DocumentEnd end, DocumentWriter& writer) {
-  std::vector<EncodedRow> chunk;
-  while (read_encoded(vocabulary, text, chunk)) {
-    for (const EncodedRow& row : chunk) {
-      if (is_blank(row.row.text[0])) {
-        writer.end_document();
-      } else if (row.ids[0].empty()) {
-        text.report().skip(BadLine::empty, row.row.line, text.place(row.row));
-      } else {
-        writer.add(row.ids[0]);
-        ++text.report().kept;
-        if (end == DocumentEnd::line) writer.end_document();
-      }
-    }
+Documents read_documents(const std::vector<Path>& files, DocumentEnd end, OnBadLine policy, DocumentWriter writer) {
+  const BlankLines blank = end == DocumentEnd::blank_line ? BlankLines::are_rows : BlankLines::are_bad;
+  std::deque<ParallelText> texts;  // all are opened, and read through where bad lines are errors, before work begins
+  for (const Path& file : files) texts.emplace_back(std::vector{file}, policy, blank);
+  DocumentReport report;
+  for (ParallelText& text : texts) {
+    writer.add(text, end);
+    text.report().require_clean(policy);
+    report.files.push_back(text.report());
   }
-  writer.end_document();
+  report.documents = writer.documents();
+  require(report.documents > 0, "[data] no document in ", report.files.front().describe(),
+          files.size() > 1 ? " and the files after it" : "");
+  return {writer.finish(), std::move(report)};
 }
 
 }  // namespace
@@ -66,21 +83,23 @@ DocumentEnd parse_document_end(std::string_view text) {
 DocumentReport build_document_store(const Vocabulary& vocabulary, const std::vector<Path>& files, const Path& output,
                                     DocumentEnd end, OnBadLine policy) {
   require(!files.empty(), "[data] expected a text file");
-  const BlankLines blank = end == DocumentEnd::blank_line ? BlankLines::are_rows : BlankLines::are_bad;
-  std::deque<ParallelText> texts;  // all are opened, and read through where bad lines are errors, before work begins
-  for (const Path& file : files) texts.emplace_back(std::vector{file}, policy, blank);
-  DocumentWriter writer(TokenStoreWriter::to_file(vocabulary, 1, output));
-  DocumentReport report;
-  for (ParallelText& text : texts) {
-    add_file(vocabulary, text, end, writer);
-    text.report().require_clean(policy);
-    report.files.push_back(text.report());
+  DocumentWriter writer(vocabulary, TokenStoreWriter::to_file(vocabulary, 1, output));
+  return *read_documents(files, end, policy, std::move(writer)).report;
+}
+
+Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
+                         OnBadLine policy) {
+  require(!files.empty(), "[data] expected a text file or a token store");
+  for (const Path& file : files) {
+    if (!TokenStore::recognises(file)) continue;
+    require(files.size() == 1, "[data] ", file.string(), ": a token store stands alone, got ", files.size(), " files");
+    TokenStore store(file);
+    store.require_vocabulary(vocabulary);
+    require(store.sides() == 1, "[data] ", store.name(), ": expected documents of one language, got sentence pairs");
+    return {std::move(store), std::nullopt};
   }
-  report.documents = writer.documents();
-  require(report.documents > 0, "[data] no document in ", report.files.front().describe(),
-          files.size() > 1 ? " and the files after it" : "");
-  writer.finish();
-  return report;
+  DocumentWriter writer(vocabulary, TokenStoreWriter::in_memory(vocabulary, 1, files[0].string()));
+  return read_documents(files, end, policy, std::move(writer));
 }
 
 }  // namespace gyre

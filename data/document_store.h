@@ -2,11 +2,13 @@
 // last of each document. As all ids lie in one row, a document is a range of it, and so is any part of one.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "core/file.h"
 #include "data/line_report.h"
+#include "data/token_store.h"
 #include "data/vocabulary.h"
 
 namespace gyre {
@@ -26,5 +28,15 @@ struct DocumentReport {
 // store appears under its name whole or not at all; an Error when a bad line is one, or no document is left.
 DocumentReport build_document_store(const Vocabulary& vocabulary, const std::vector<Path>& files, const Path& output,
                                     DocumentEnd end, OnBadLine policy);
+
+struct Documents {
+  TokenStore store;
+  std::optional<DocumentReport> report;  // of text; a store was checked when it was built
+};
+
+// What language models train on: one store of one side (checked to fit the vocabulary), or text files, which become a
+// store in memory: 2 bytes a token up to 65,536 pieces. `end` and `policy` are for text only.
+Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
+                         OnBadLine policy);
 
 }  // namespace gyre

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
     add_data_commands(program);
     program.describe_group("train", "train a model");
     add_train_nmt_command(program);
+    add_train_language_commands(program);
     add_translate_command(program);
     add_evaluate_commands(program);
     add_average_command(program);

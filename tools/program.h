@@ -42,6 +42,7 @@ class Program {
 void add_vocab_command(Program& program);
 void add_data_commands(Program& program);
 void add_train_nmt_command(Program& program);
+void add_train_language_commands(Program& program);
 void add_translate_command(Program& program);
 void add_evaluate_commands(Program& program);
 void add_average_command(Program& program);

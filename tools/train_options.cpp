@@ -150,12 +150,12 @@ void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoi
 }
 
 void reject_idle_train_options(const OptionTable& table, const TrainOptions& options) {
-  const bool validates = !options.valid_sets.empty();
+  const bool validates = options.has_validation_data();
   const bool linear = options.optimizer.schedule == "linear";
   table.reject_idle("total-updates", linear, "--lr-schedule is not linear");
   table.reject_idle("lr-warmup-start-rate", options.optimizer.warmup > 0, "--lr-warmup is 0");
   for (const char* name : {"valid-freq", "valid-metrics", "early-stopping"})
-    table.reject_idle(name, validates, "there are no --valid-sets");
+    table.reject_idle(name, validates, "there is nothing to validate on");
 }
 
 }  // namespace gyre

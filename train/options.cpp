@@ -56,7 +56,7 @@ void validate_validation(const TrainOptions& o) {
 }  // namespace
 
 bool TrainOptions::validates() const {
-  return !valid_sets.empty() && !valid_metrics.empty() && validate_every.amount > 0;
+  return has_validation_data() && !valid_metrics.empty() && validate_every.amount > 0;
 }
 
 void TrainOptions::validate() const {

@@ -64,8 +64,11 @@ struct TrainOptions {
   bool quiet = false;
   std::optional<uint64_t> stop_after_time_minutes;
   std::string resolved_toml;  // every option as `name = value` lines: rank 0 writes them to run/train.toml
-  bool validates() const;     // whether there is validation
-  void validate() const;      // throws UsageError
+
+  virtual ~TrainOptions() = default;
+  virtual bool has_validation_data() const { return !valid_sets.empty(); }
+  bool validates() const;  // whether there is validation
+  void validate() const;   // throws UsageError
 };
 
 }  // namespace gyre

@@ -7,8 +7,9 @@
 
 #include "core/cuda.h"
 #include "tests/mpi/ranks.h"
-#include "tests/train/tiny_masked.h"
+#include "tests/train/tiny_language.h"
 #include "tests/train/tiny_nmt.h"
+#include "train/language.h"
 #include "train/nmt.h"
 
 namespace gyre::test {
@@ -22,6 +23,7 @@ class SharedDirectory {
     if (ranks().rank() == 0) {
       const Path path = std::filesystem::temp_directory_path() / ("gyre-mpi-" + std::to_string(getpid()));
       write_tiny_corpus(path);
+      write_tiny_documents(path);
       path.string().copy(name.data(), name.size() - 1);
     }
     ranks().broadcast(std::span<char>(name), 0);
@@ -69,27 +71,31 @@ TEST_CASE("deterministic runs have the same bits on any number of ranks") {
   }
 }
 
-TEST_CASE("a masked-language model has the same bits on any number of ranks, and goes on with another number") {
+TEST_CASE("a masked language model has the same bits on any number of ranks, and goes on with another number") {
   const SharedDirectory directory;
   const auto options = [&](const std::string& run, const std::string& after) {
-    TrainOptions o = masked_options(directory / ("data" + std::to_string(ranks().rank())), directory / run);
+    MaskedOptions o = tiny_masked_options(directory / "", directory / run);
     o.after = Period::parse(after);
     o.deterministic = true;
     o.shards = 7;
+    o.valid_sets = {directory / "valid.txt"};
+    o.validate_every = Period::parse("4u");
     return o;
   };
-  const auto alone = [&](const TrainOptions& o) {
+  const auto alone = [&](const MaskedOptions& o) {
     SelfCommunicator self;
-    if (ranks().rank() == 0) train_masked(o, masked_config(), self);
+    if (ranks().rank() == 0) train_masked_language(o, tiny_encoder_config(), self);
     ranks().barrier();
   };
-  train_masked(options("many", "15u"), masked_config(), ranks());
+  train_masked_language(options("many", "15u"), tiny_encoder_config(), ranks());
   alone(options("one", "15u"));
   alone(options("changed", "6u"));
-  train_masked(options("changed", "15u"), masked_config(), ranks());
+  train_masked_language(options("changed", "15u"), tiny_encoder_config(), ranks());
   for (const char* run : {"one", "changed"}) {
     CHECK(last_bits(directory / run) == last_bits(directory / "many"));
     CHECK(loss_curve(directory / run) == loss_curve(directory / "many"));
+    CHECK(last_state(directory / run).best.at("cross-entropy").value ==
+          last_state(directory / "many").best.at("cross-entropy").value);
   }
 }
 

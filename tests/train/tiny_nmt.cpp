@@ -4,7 +4,6 @@
 
 #include "core/random.h"
 #include "data/byte_vocabulary.h"
-#include "train/log/metrics_log.h"
 
 namespace gyre::test {
 namespace {
@@ -34,42 +33,19 @@ void write_tiny_corpus(const Path& directory) {
 
 NmtOptions tiny_options(const Path& data, const Path& run) {
   NmtOptions o;
+  set_tiny_run(o, run);
   o.train_sets = {data / "train.src", data / "train.tgt"};
   o.vocabulary = data / "vocab.bytes";
-  o.model = run;
   o.batch_words = 50;
   o.maxi_batch = 4;
-  o.optimizer.learning_rate = 0.01;
-  o.optimizer.warmup = 5;
-  o.display_every = Period::parse("1u");
-  o.threads = 1;
-  o.quiet = true;
   return o;
 }
 
 EncoderDecoderConfig tiny_config(double dropout) {
   EncoderDecoderConfig c;
-  c.dim = 16;
-  c.ffn = 32;
-  c.heads = 2;
+  set_tiny_layers(c, dropout);
   c.encoder_layers = c.decoder_layers = 1;
-  c.dropout = dropout;
   return c;
-}
-
-std::string last_bits(const Path& run) {
-  const Path last = checkpoints_path(run) / "last";
-  return read_file(last / "model.safetensors") + read_file(last / "optimizer.safetensors");
-}
-
-TrainState last_state(const Path& run) { return read_train_state(checkpoints_path(run) / "last"); }
-
-std::string loss_curve(const Path& run) {
-  std::string text;
-  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
-    if (entry["event"] == "train") text += entry["updates"].dump() + " " + entry["cross-entropy"].dump() + "\n";
-  }
-  return text;
 }
 
 }  // namespace gyre::test

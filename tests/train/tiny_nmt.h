@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/config.h"
-#include "train/checkpoint.h"
+#include "tests/train/tiny_run.h"
 #include "train/nmt_options.h"
 
 namespace gyre::test {
@@ -16,12 +16,5 @@ void write_tiny_corpus(const Path& directory);
 NmtOptions tiny_options(const Path& data, const Path& run);
 
 EncoderDecoderConfig tiny_config(double dropout = 0.1);
-
-// The bytes of the weights and the optimizer's moments in a run's last checkpoint.
-std::string last_bits(const Path& run);
-TrainState last_state(const Path& run);
-
-// The cross-entropy of each logged update, as text with all digits.
-std::string loss_curve(const Path& run);
 
 }  // namespace gyre::test

@@ -1,0 +1,189 @@
+// Whole runs of masked and causal language models.
+#include "train/language.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "models/encoder_only.h"
+#include "tests/temporary_directory.h"
+#include "tests/train/tiny_language.h"
+#include "train/log/metrics_log.h"
+#include "train/model_file.h"
+
+namespace gyre::test {
+namespace {
+
+class LanguageRuns {
+ public:
+  LanguageRuns() { write_tiny_documents(directory_.path()); }
+  MaskedOptions options(const std::string& run, const std::string& after, int shards) const {
+    MaskedOptions o = tiny_masked_options(directory_.path(), directory_ / run);
+    o.after = Period::parse(after);
+    o.deterministic = true;
+    o.shards = shards;
+    return o;
+  }
+  Path operator/(const std::string& name) const { return directory_ / name; }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+void train(const MaskedOptions& options, double dropout = 0.1) {
+  SelfCommunicator self;
+  CHECK(train_masked_language(options, tiny_encoder_config(dropout), self) == 0);
+}
+
+void train_causal(const LanguageOptions& options) {
+  SelfCommunicator self;
+  EncoderOnlyConfig config = tiny_encoder_config(0);
+  config.causal = true;
+  CHECK(train_causal_language(options, config, self) == 0);
+}
+
+void validate_every(LanguageOptions& options, const char* period) {
+  options.valid_metrics = {"accuracy", "cross-entropy"};
+  options.validate_every = Period::parse(period);
+}
+
+std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {
+  std::vector<nlohmann::ordered_json> found;
+  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
+    if (entry["event"] == name) found.push_back(entry);
+  }
+  return found;
+}
+
+TEST_CASE("a masked language model learns, and its run can be read") {
+  const LanguageRuns runs;
+  MaskedOptions options = runs.options("run", "60e", 2);
+  options.mask_share = 0.3;
+  options.optimizer.warmup = 100;
+  options.valid_sets = {runs / "valid.txt"};
+  validate_every(options, "10e");
+  train(options);
+  const Path run = runs / "run";
+  EncoderOnly model(EncoderOnlyConfig::from_json(nlohmann::ordered_json::parse(read_file(run / "config.json"))));
+  model.parameters().allocate(1);
+  load_model_weights(run, model.parameters());
+
+  const auto updates = events(run, "train"), validations = events(run, "valid");
+  REQUIRE(validations.size() == 6);
+  CHECK(validations.back()["loss"] == validations.back()["cross-entropy"]);
+  CHECK(validations.back()["perplexity"] == std::exp(validations.back()["loss"].get<double>()));
+  CHECK(validations.back()["loss"].get<double>() < 0.6 * updates.front()["loss"].get<double>());
+  const TrainState state = last_state(run);
+  double most = 0;
+  for (const auto& entry : validations) most = std::max(most, entry["accuracy"].get<double>());
+  CHECK(most > 0.5);
+  CHECK(state.best.at("accuracy").value == most);
+  CHECK(state.progress.sentences == 3000);
+  CHECK(state.progress.source_tokens == 0);
+  CHECK(state.progress.target_tokens > 3000 * 6);
+}
+
+TEST_CASE("a causal language model learns what comes next") {
+  const LanguageRuns runs;
+  LanguageOptions options = runs.options("run", "300u", 2);
+  options.valid_sets = {runs / "valid.txt"};
+  validate_every(options, "100u");
+  train_causal(options);
+  const auto validations = events(runs / "run", "valid");
+  REQUIRE(validations.size() == 3);
+  // Which letter begins and where a sentence ends cannot be known; all between can.
+  CHECK(validations.back()["accuracy"].get<double>() > 0.6);
+  CHECK(validations.back()["loss"].get<double>() < 1);
+}
+
+TEST_CASE("with a fixed number of shards a run has the same bits each time, cut or not") {
+  const LanguageRuns runs;
+  for (int shards : {1, 2, 7}) {  // of seven, two or more are empty
+    CAPTURE(shards);
+    const auto named = [shards](const char* name) { return name + std::to_string(shards); };
+    MaskedOptions straight = runs.options(named("straight"), "23u", shards);
+    straight.optimizer.ema = 0.9;
+    straight.valid_sets = {runs / "valid.txt"};
+    validate_every(straight, "6u");
+    train(straight);
+    MaskedOptions again = straight, cut = straight;
+    again.model = runs / named("again");
+    train(again);
+    cut.model = runs / named("cut");
+    for (const char* after : {"4u", "10u", "23u"}) {
+      cut.after = Period::parse(after);
+      train(cut);
+    }
+    for (const char* name : {"again", "cut"}) {
+      CHECK(last_bits(runs / named(name)) == last_bits(straight.model));
+      CHECK(loss_curve(runs / named(name)) == loss_curve(straight.model));
+    }
+  }
+}
+
+TEST_CASE("the loss per masked token does not depend on the shards") {
+  const LanguageRuns runs;
+  train(runs.options("one", "20u", 1), 0);
+  train(runs.options("two", "20u", 2), 0);
+  std::istringstream one(loss_curve(runs / "one")), two(loss_curve(runs / "two"));
+  double update = 0, a = 0, b = 0;
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE((one >> update >> a && two >> update >> b));
+    CHECK(a == doctest::Approx(b).epsilon(2e-4));
+  }
+}
+
+TEST_CASE("documents that are held out are validated on, with the same masks whatever the seed") {
+  const LanguageRuns runs;
+  const auto first_loss = [&](const std::string& run, uint64_t seed, uint64_t samples) {
+    MaskedOptions options = runs.options(run, "1u", 1);
+    options.validation_share = 0.4;
+    options.validation_samples = samples;
+    options.seed = seed;
+    options.optimizer.learning_rate = 1e-12;
+    validate_every(options, "1u");
+    SelfCommunicator self;
+    EncoderOnlyConfig config = tiny_encoder_config(0);
+    config.initial_deviation = 1e-6;  // all pieces are as likely: the loss hangs on nothing but their number
+    CHECK(train_masked_language(options, config, self) == 0);
+    CHECK(last_state(runs / run).options.at("=valid-share") == "0.4");
+    return events(runs / run, "valid").front()["loss"].get<double>();
+  };
+  CHECK(first_loss("all", 1, 0) == doctest::Approx(std::log(23)).epsilon(0.05));
+  CHECK(first_loss("some", 2, 3) == doctest::Approx(std::log(23)).epsilon(0.05));
+}
+
+TEST_CASE("what cannot be trained on is named") {
+  const LanguageRuns runs;
+  const auto error = [&](const std::function<void(MaskedOptions&, EncoderOnlyConfig&)>& change) -> std::string {
+    MaskedOptions options = runs.options("bad", "1u", 1);
+    EncoderOnlyConfig config = tiny_encoder_config(0);
+    change(options, config);
+    SelfCommunicator self;
+    try {
+      train_masked_language(options, config, self);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(error([](auto&, auto& config) { config.causal = true; }) ==
+        "[mlm] a causal model cannot see what follows a mask");
+  CHECK(error([](auto&, auto& config) { config.position = {.encoding = "learned", .max_positions = 8}; }) ==
+        "[max-length] the model has positions for 8 tokens, got 16; see --max-positions");
+  CHECK(error([&](auto& options, auto&) {
+          options.valid_sets = {runs / "valid.txt"};
+          options.validation_share = 0.1;
+        }) == "[--valid-share] expected 0 beside --valid-sets, got 0.1");
+  write_file(runs / "words.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n");
+  CHECK(error([&](auto& options, auto&) {
+          options.vocabulary = runs / "words.txt";
+        }).find("expected a vocabulary with a piece [MASK] or <mask>") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace gyre::test

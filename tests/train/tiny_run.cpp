@@ -1,0 +1,38 @@
+#include "tests/train/tiny_run.h"
+
+#include "train/log/metrics_log.h"
+
+namespace gyre::test {
+
+void set_tiny_run(TrainOptions& options, const Path& run) {
+  options.model = run;
+  options.optimizer.learning_rate = 0.01;
+  options.optimizer.warmup = 5;
+  options.display_every = Period::parse("1u");
+  options.threads = 1;
+  options.quiet = true;
+}
+
+void set_tiny_layers(LayerConfig& config, double dropout) {
+  config.dim = 16;
+  config.ffn = 32;
+  config.heads = 2;
+  config.dropout = dropout;
+}
+
+std::string last_bits(const Path& run) {
+  const Path last = checkpoints_path(run) / "last";
+  return read_file(last / "model.safetensors") + read_file(last / "optimizer.safetensors");
+}
+
+TrainState last_state(const Path& run) { return read_train_state(checkpoints_path(run) / "last"); }
+
+std::string loss_curve(const Path& run) {
+  std::string text;
+  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
+    if (entry["event"] == "train") text += entry["updates"].dump() + " " + entry["cross-entropy"].dump() + "\n";
+  }
+  return text;
+}
+
+}  // namespace gyre::test

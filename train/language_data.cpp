@@ -1,0 +1,106 @@
+#include "train/language_data.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "data/document_batch.h"
+#include "data/document_store.h"
+#include "models/encoder_only.h"
+
+namespace gyre {
+namespace {
+
+using SharedStore = std::shared_ptr<const TokenStore>;
+
+SharedStore open_store(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary) {
+  Documents documents =
+      open_documents(vocabulary, files, parse_document_end(options.documents), parse_on_bad_line(options.on_bad_line));
+  if (documents.report) {
+    for (const LineReport& file : documents.report->files) spdlog::info("{}", file.describe());
+  }
+  return std::make_shared<TokenStore>(std::move(documents.store));
+}
+
+SharedSamples cut(const SharedStore& store, const SampleOptions& options, Part part) {
+  struct Owner {
+    SharedStore store;
+    DocumentSamples samples;
+  };
+  auto owner = std::make_shared<Owner>(Owner{store, DocumentSamples(*store, options, part)});
+  return {owner, &owner->samples};
+}
+
+Tensor to_tensor(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
+
+}  // namespace
+
+SharedSamples open_training_samples(const LanguageOptions& options, SampleOptions::Task task,
+                                    const Vocabulary& vocabulary) {
+  return cut(open_store(options, options.train_sets, vocabulary), options.samples(task), Part::training);
+}
+
+SharedSamples open_validation_samples(const LanguageOptions& options, const SharedSamples& training,
+                                      const Vocabulary& vocabulary) {
+  if (options.valid_sets.empty()) {
+    return cut(SharedStore(training, &training->store()), training->options(), Part::validation);
+  }
+  return cut(open_store(options, options.valid_sets, vocabulary), training->options(), Part::training);
+}
+
+MakeShard masked_shards(Masking masking) {
+  return [masking = std::move(masking)](const DocumentSamples& samples, std::span<const uint32_t> indices,
+                                        uint64_t epoch) -> Shard {
+    const MaskedBatch batch = make_masked_batch(samples, masking, epoch, indices);
+    return {MaskedInput{to_tensor(batch.ids), batch.segments, to_tensor(batch.rows), to_tensor(batch.targets)},
+            batch.targets.size()};
+  };
+}
+
+MakeShard next_token_shards() {
+  return [](const DocumentSamples& samples, std::span<const uint32_t> indices, uint64_t) -> Shard {
+    const NextTokenBatch batch = make_next_token_batch(samples, indices);
+    return {MaskedInput{to_tensor(batch.inputs), batch.segments, {}, to_tensor(batch.targets)}, batch.targets.size()};
+  };
+}
+
+LanguageData::LanguageData(SharedSamples samples, MakeShard make_shard, const LanguageOptions& options, int shards)
+    : samples_(std::move(samples)),
+      make_shard_(std::move(make_shard)),
+      batch_options_{.budget = {BatchBudget::parse_unit(options.batch_unit), options.batch_words},
+                     .maxi_batch = options.maxi_batch,
+                     .shuffle = options.shuffle == "data"},
+      seed_(options.seed),
+      shards_(shards) {
+  start_epoch(0);
+}
+
+std::string LanguageData::describe() const {
+  return concat(samples_->size(), " samples of ", samples_->documents(), " documents, ", samples_->tokens(), " tokens");
+}
+
+void LanguageData::start_epoch(uint64_t epoch) {
+  if (epoch_ == epoch) return;
+  plan_ = plan_epoch(samples_->items(), batch_options_, seed_, epoch);
+  epoch_ = epoch;
+}
+
+// Every rank makes all shards: how many tokens are predicted in the whole batch is known only then, and making them is
+// cheap beside training on them.
+RankBatch LanguageData::batch(size_t i, ShardRange own) const {
+  const std::span<const uint32_t> indices = plan_.batch(i);
+  RankBatch batch;
+  batch.sentences = indices.size();
+  for (const uint32_t sample : indices) batch.target_tokens += uint64_t(samples_->rows(sample));
+  const std::vector<std::vector<uint32_t>> shards = cut_into_shards(samples_->items(), indices, size_t(shards_));
+  for (int s = 0; s < shards_; ++s) {
+    Shard shard = make_shard_(*samples_, shards[size_t(s)], *epoch_);
+    batch.predictions += shard.predictions;
+    if (s >= own.begin && s < own.end) batch.shards.push_back(std::move(shard));
+  }
+  batch.predictions = std::max<uint64_t>(batch.predictions, 1);
+  return batch;
+}
+
+}  // namespace gyre

@@ -1,0 +1,66 @@
+#include "train/language_validation.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "train/shard_tree.h"
+#include "train/stopwatch.h"
+
+namespace gyre {
+namespace {
+
+// At most `most` samples, evenly spread (0: all), in chunks.
+std::vector<std::vector<uint32_t>> choose_chunks(const DocumentSamples& samples, uint64_t most, size_t chunk) {
+  const uint64_t count = most == 0 ? samples.size() : std::min<uint64_t>(most, samples.size());
+  std::vector<std::vector<uint32_t>> chunks;
+  for (uint64_t i = 0; i < count; ++i) {
+    if (i % chunk == 0) chunks.emplace_back();
+    chunks.back().push_back(uint32_t(i * samples.size() / count));
+  }
+  return chunks;
+}
+
+}  // namespace
+
+LanguageValidation::LanguageValidation(SharedSamples samples, MakeShard make_shard, const LanguageOptions& options,
+                                       const TrainingModel& model, Kernels& kernels, Communicator& ranks)
+    : samples_(std::move(samples)),
+      make_shard_(std::move(make_shard)),
+      chunks_(choose_chunks(*samples_, options.validation_samples, options.valid_mini_batch)),
+      model_(model),
+      kernels_(kernels),
+      precision_(parse_precision(options.precision, kernels)),
+      ranks_(ranks) {
+  spdlog::info("{}: {} samples of {} documents to validate on", samples_->store().name(), samples_->size(),
+               samples_->documents());
+}
+
+ValidationResult LanguageValidation::run() {
+  const Stopwatch watch;
+  // A number per chunk, added in a fixed order: the same sums on any number of ranks.
+  const size_t n = chunks_.size();
+  std::vector<double> sums(3 * n);
+  const std::span<double> nll(sums.data(), n), correct(sums.data() + n, n), tokens(sums.data() + 2 * n, n);
+  for (size_t c = size_t(ranks_.rank()); c < n; c += size_t(ranks_.size())) {
+    const Shard shard = make_shard_(*samples_, chunks_[c], 0);
+    if (shard.predictions == 0) continue;
+    Tape tape(kernels_, {.record = false, .precision = precision_});
+    const CrossEntropySums loss = model_.loss(tape, shard.input).sums;
+    nll[c] = loss.nll;
+    correct[c] = double(loss.correct);
+    tokens[c] = double(loss.tokens);
+  }
+  ranks_.all_reduce(std::span<double>(sums));
+  const double predicted = std::max(tree_sum(tokens), 1.0);
+  ValidationResult result;
+  result.loss = tree_sum(nll) / predicted;
+  result.metrics = {{"cross-entropy", result.loss},
+                    {"perplexity", std::exp(result.loss)},
+                    {"accuracy", tree_sum(correct) / predicted}};
+  result.seconds = watch.seconds();
+  return result;
+}
+
+}  // namespace gyre
