@@ -41,6 +41,7 @@ constexpr auto kEncoderOnlyFields = [](auto& field, auto& c) {
   field("causal", c.causal);
   field("token_types", c.token_types);
   field("embedding_norm", c.embedding_norm);
+  field("scale_embedding", c.scale_embedding);
   field("head_transform", c.head_transform);
   field("output_bias", c.output_bias);
 };

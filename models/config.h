@@ -72,11 +72,12 @@ struct EncoderOnlyConfig : ModelConfig {
   static constexpr const char* kModel = "encoder-only";
   EncoderOnlyConfig() { activation = Activation::gelu; }
   int64_t layers = 12;
-  bool causal = false;          // rows see themselves and those before them
-  int64_t token_types = 0;      // kinds of segments within a sequence, each with an embedding; 0: none
-  bool embedding_norm = false;  // a norm on the sum of all embeddings
-  bool head_transform = true;   // norm(gelu(dense(x))) before the product with the table
-  bool output_bias = false;     // a number per piece, added to the logits
+  bool causal = false;           // rows see themselves and those before them
+  int64_t token_types = 0;       // kinds of segments within a sequence, each with an embedding; 0: none
+  bool embedding_norm = false;   // a norm on the sum of all embeddings
+  bool scale_embedding = false;  // embeddings times sqrt(dim), so that sinusoidal positions do not drown them
+  bool head_transform = true;    // norm(gelu(dense(x))) before the product with the table
+  bool output_bias = false;      // a number per piece, added to the logits
 
   // As above.
   void validate() const;

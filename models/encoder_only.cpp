@@ -1,5 +1,7 @@
 #include "models/encoder_only.h"
 
+#include <cmath>
+
 namespace gyre {
 
 namespace {
@@ -39,7 +41,7 @@ EncoderOnly::EncoderOnly(const EncoderOnlyConfig& config)
 }
 
 Var EncoderOnly::embed(Tape& tape, const Tensor& ids, const Tensor& token_types, const Tensor& positions) const {
-  Var x = embedding(tape.parameter(*table_), ids);
+  Var x = embedding(tape.parameter(*table_), ids, config_.scale_embedding ? std::sqrt(double(config_.dim)) : 1);
   if (type_table_) {
     const Tensor types = token_types ? token_types : Tensor::zeros(ids.shape(), DType::i32);
     require(types.size() == ids.size(), "[token types] expected ", ids.size(), ", got ", types.size());

@@ -17,6 +17,8 @@ void add_shape_rows(OptionTable& table, EncoderOnlyConfig& c) {
 void add_ends_rows(OptionTable& table, EncoderOnlyConfig& c) {
   table.add("--token-types", c.token_types, "NUMBER", "kinds of segments within a sequence, as BERT has 2; 0: none");
   table.add_flag("--embedding-norm,!--no-embedding-norm", c.embedding_norm, "a norm on the sum of all embeddings");
+  table.add_flag("--scale-embedding,!--no-scale-embedding", c.scale_embedding,
+                 "embeddings times sqrt(width), as beside sinusoidal positions");
   table.add_flag("--head-transform,!--no-head-transform", c.head_transform,
                  "dense layer, gelu and norm before the product with the embeddings");
   table.add_flag("--output-bias,!--no-output-bias", c.output_bias, "a number per piece, added to the logits");

@@ -177,6 +177,22 @@ TEST_CASE("encoder-only: presets are what Hugging Face's defaults are") {
   CHECK_THROWS_WITH_AS(loss_of(none, batch), "[token types] this model has none", Error);
 }
 
+TEST_CASE("encoder-only: scaled embeddings are those of a larger table") {
+  EncoderOnlyConfig config = tiny("sinusoidal", NormPlacement::post);
+  EncoderOnly plain(config);
+  config.scale_embedding = true;
+  EncoderOnly scaled(config);
+  plain.parameters().allocate(1);
+  scaled.parameters().allocate(1);
+  Tensor& table = plain.parameters().find("embed_tokens.weight")->value;
+  for (float& x : std::span(table.data<float>(), size_t(table.size()))) x *= std::sqrt(8.0F);
+  const MaskedInput batch = masked_batch(kSentences);
+  Tape tape(cpu_kernels(), {.record = false});
+  const auto a = plain.encode(tape, batch.ids, batch.segments).value().to_vector<float>(),
+             b = scaled.encode(tape, batch.ids, batch.segments).value().to_vector<float>();
+  for (size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-5));
+}
+
 TEST_CASE("encoder-only: parameters, config and wrong batches") {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
   CHECK(config.activation == Activation::gelu);

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Masked language models that differ in their positions alone, on the same data and steps: rotary against learned and
+# sinusoidal (Su et al. 2021, figure 2, left).
+#   tools/experiments/mlm_convergence.sh TEXT OUTPUT [OPTIONS OF gyre train mlm]...
+# TEXT: a document after another, blank lines between. OUTPUT gets <position>-<seed>/ of each run, curves.png and
+# losses.tsv. SEEDS="1 2", RANKS=2. What is there already is not made again, so a run that was cut goes on.
+set -euo pipefail
+here=$(dirname "$0")
+if [ $# -lt 2 ]; then
+  sed -n '4,6s/^# *//p' "$0" >&2
+  exit 2
+fi
+text=$1
+output=$2
+shift 2
+gyre=${GYRE:-build/gyre}
+ranks=${RANKS:-2}
+
+mkdir -p "$output"
+if [ ! -e "$output/vocab.txt" ]; then
+  "$gyre" vocab --input "$text" --type wordpiece --size 8000 --output "$output/vocab.txt"
+fi
+if [ ! -e "$output/text.tok" ]; then
+  "$gyre" data build --vocab "$output/vocab.txt" --source "$text" --documents blank-line --output "$output/text.tok"
+fi
+runs=()
+for seed in ${SEEDS:-1 2}; do
+  for position in rope learned sinusoidal; do
+    run=$output/$position-$seed
+    "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train mlm --config "$here/../recipes/mlm-small-$position.toml" \
+      --train-sets "$output/text.tok" --vocab "$output/vocab.txt" --model "$run" --seed "$seed" "$@"
+    runs+=("$run")
+  done
+done
+"$gyre" plot --model "${runs[@]}" --output "$output/curves.png"
+
+# A row per validation: run, updates, loss.
+for run in "${runs[@]}"; do
+  sed -n "s/.*\"event\":\"valid\",\"updates\":\([0-9]*\),\"loss\":\([0-9.]*\).*/${run##*/}\t\1\t\2/p" "$run/metrics.jsonl"
+done > "$output/losses.tsv"
+for run in "${runs[@]}"; do
+  awk -F'\t' -v run="${run##*/}" '$1 == run { updates = $2; loss = $3 }
+    END { printf "%s: validation loss %.3f after %d updates\n", run, loss, updates }' "$output/losses.tsv"
+done
