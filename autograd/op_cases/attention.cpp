@@ -1,0 +1,122 @@
+#include <algorithm>
+
+#include "autograd/op_cases/rows.h"
+#include "core/random.h"
+
+namespace gyre::op_rows {
+namespace {
+
+struct AttentionCase {
+  std::string variant;
+  Ints queries, keys = {};  // lengths; without keys it is self-attention
+  int heads = 1;
+  int64_t width = 1;
+  bool causal = false;
+  double dropout = 0;
+  Rotary rotary = {};  // of queries and keys, where it has dims
+
+  bool self() const { return keys.empty(); }
+};
+
+// Weight (head, query, key) takes one number of the stream: each key of each head has a run of its own, of whole blocks
+// of 16 that hold the longest segment's queries.
+reference::WeightFactor weight_factor(const DropoutMask& mask, int64_t key_rows, int64_t longest) {
+  const int64_t run = (longest + 15) / 16 * 16;
+  return [=](int head, int64_t query, int64_t key_row) {
+    const uint64_t i = uint64_t((head * key_rows + key_row) * run + query);
+    return random_u32(mask.seed, mask.stream, i) >= mask.rate * 0x1p32 ? 1 / (1 - mask.rate) : 0.0;
+  };
+}
+
+// Queries count from 0 in each segment, keys from 3, or as the queries do.
+Ints positions_in(const Ints& lengths, int32_t first) {
+  Ints positions;
+  for (int32_t n : lengths)
+    for (int32_t i = 0; i < n; ++i) positions.push_back(first + i);
+  return positions;
+}
+
+OpCase attention_case(AttentionCase c) {
+  const Ints key_lengths = c.self() ? c.queries : c.keys;
+  const Segments queries = Segments::from_lengths(c.queries), keys = Segments::from_lengths(key_lengths);
+  const int64_t nq = queries.tokens(), nk = keys.tokens(), d = c.heads * c.width;
+  const Ints query_positions = positions_in(c.queries, 0), key_positions = positions_in(key_lengths, c.self() ? 0 : 3);
+  c.rotary.heads = c.heads;
+  reference::WeightFactor factor;
+  if (c.dropout > 0) factor = weight_factor(first_mask(c.dropout), nk, queries.longest());
+
+  std::vector<Input> inputs;
+  if (c.self()) {
+    inputs.push_back({"qkv", {nq, 3 * d}});
+  } else {
+    inputs = {{"q", {nq, d}}, {"kv", {nk, 2 * d}}};
+  }
+  if (c.rotary.dims > 0) inputs.push_back(parameter("frequencies", {c.rotary.dims / 2}, 0.3, 0.5));
+  return make_case(
+      "attention/" + c.variant, inputs,
+      [=](Tape&, const Vars& in) {
+        AttentionOptions options{.heads = c.heads, .causal = c.causal, .dropout = c.dropout};
+        if (c.rotary.dims > 0) {
+          options.rotation = make_rotation(in.back(), 3 + std::max(queries.longest(), keys.longest()), c.rotary);
+          options.query_positions = ids_tensor(query_positions);
+          options.key_positions = ids_tensor(key_positions);
+        }
+        return c.self() ? self_attention(in[0], queries, options) : attention(in[0], in[1], queries, keys, options);
+      },
+      [=](const Values& in) {
+        const auto turned = [&](const Value& x, const Ints& positions) {
+          return c.rotary.dims > 0 ? reference::rope(x, in.back(), positions, c.rotary) : x;
+        };
+        const int64_t first_key = c.self() ? d : 0;
+        const Value &x = in[0], &memory = c.self() ? in[0] : in[1];
+        const Value q = turned(reference::columns(x, 0, d), query_positions);
+        const Value k = turned(reference::columns(memory, first_key, d), key_positions);
+        const Value v = reference::columns(memory, first_key + d, d);
+        return reference::attention(q, k, v, queries, keys, c.heads, c.causal, factor);
+      });
+}
+
+}  // namespace
+
+void add_attention(std::vector<OpCase>& rows) {
+  using enum RotaryPairs;
+  const Ints lengths{1, 2, 7, 65};
+  for (const AttentionCase& c : std::vector<AttentionCase>{
+           {.variant = "self", .queries = lengths, .heads = 2, .width = 5},
+           {.variant = "causal", .queries = lengths, .heads = 3, .width = 16, .causal = true},
+           {.variant = "cross", .queries = {3, 1, 40}, .keys = {5, 33, 1}, .heads = 2, .width = 9},
+           {.variant = "dropout", .queries = {7, 34}, .keys = {65, 2}, .heads = 2, .width = 3, .dropout = 0.2},
+           {.variant = "short-dropout", .queries = {13, 4, 1}, .heads = 2, .width = 4, .dropout = 0.3},
+           {.variant = "causal-dropout", .queries = {33}, .width = 4, .causal = true, .dropout = 0.5},
+           // Sizes around those of registers and blocks.
+           {.variant = "sizes", .queries = {16, 31, 13}, .keys = {15, 17, 28}, .heads = 2, .width = 48},
+           {.variant = "causal-sizes", .queries = {17, 29, 32, 33}, .width = 32, .causal = true},
+           // Decoding against a cache, and prefixes that see nothing.
+           {.variant = "more-keys", .queries = {1, 3}, .keys = {7, 34}, .heads = 2, .width = 4, .causal = true},
+           {.variant = "blind-queries", .queries = {4, 2, 35}, .keys = {2, 0, 1}, .width = 3, .causal = true},
+           {.variant = "empty-segments", .queries = {0, 2, 0, 3}, .keys = {3, 0, 0, 2}, .heads = 2, .width = 3},
+           {.variant = "one-feature", .queries = {5}, .heads = 3},
+           {.variant = "wide", .queries = {3}, .keys = {4}, .width = 129},
+           {.variant = "rotated", .queries = {1, 9, 34}, .heads = 2, .width = 6, .rotary = {.dims = 6}},
+           {.variant = "rotated-half-split",
+           .queries = {13, 2},
+           .heads = 2,
+           .width = 32,
+           .causal = true,
+           .rotary = {.dims = 32, .pairs = half_split}},
+           {.variant = "rotated-partly",
+           .queries = {5, 3},
+           .keys = {4, 18},
+           .heads = 2,
+           .width = 33,
+           .rotary = {.dims = 16, .magnitude = 1.3}},
+           {.variant = "rotated-partly-half-split",
+           .queries = {5},
+           .keys = {3},
+           .width = 9,
+           .rotary = {.dims = 6, .pairs = half_split}}}) {
+    rows.push_back(attention_case(c));
+  }
+}
+
+}  // namespace gyre::op_rows

@@ -1,0 +1,57 @@
+#include "autograd/op_cases/rows.h"
+
+namespace gyre::op_rows {
+namespace {
+
+struct LossCase {
+  std::string variant;
+  int64_t rows, classes;
+  double smoothing;
+  bool ignored = false;  // leave every third row out
+  double deviation = 1;  // of the logits
+};
+
+Ints loss_targets(const LossCase& c) {
+  Ints targets = random_ids(c.rows, uint64_t(c.classes));
+  for (size_t i = 0; c.ignored && i < targets.size(); i += 3) targets[i] = -1;
+  return targets;
+}
+
+}  // namespace
+
+void add_losses(std::vector<OpCase>& rows) {
+  for (const LossCase& c : std::vector<LossCase>{{"plain", 7, 5, 0},
+                                                 {"smoothing", 300, 65, 0.1},
+                                                 {"ignored", 7, 33, 0.1, true},
+                                                 {"all-ignored", 1, 3, 0.1, true},
+                                                 {"one-class", 3, 1, 0.1},
+                                                 {"confident", 5, 17, 0.2, false, 20}}) {
+    rows.push_back(make_case(
+        "cross_entropy/" + c.variant, {{"logits", {c.rows, c.classes}, c.deviation}},
+        [=](Tape&, const Vars& in) { return cross_entropy(in[0], ids_tensor(loss_targets(c)), c.smoothing).loss; },
+        [=](const Values& in) { return reference::cross_entropy(in[0], loss_targets(c), c.smoothing); }));
+  }
+  // 2100 rows are several chunks.
+  for (const LossCase& c :
+       std::vector<LossCase>{{"plain", 7, 5, 0}, {"smoothing", 65, 33, 0.1}, {"ignored", 2100, 5, 0.1, true}}) {
+    rows.push_back(make_case(
+        "linear_cross_entropy/" + c.variant, {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3})},
+        [=](Tape&, const Vars& in) {
+          return linear_cross_entropy(in[0], in[1], {}, ids_tensor(loss_targets(c)), c.smoothing).loss;
+        },
+        [=](const Values& in) {
+          return reference::cross_entropy(reference::linear(in[0], in[1]), loss_targets(c), c.smoothing);
+        }));
+    rows.push_back(make_case(
+        "linear_cross_entropy/" + c.variant + "-bias",
+        {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3}), parameter("bias", {c.classes})},
+        [=](Tape&, const Vars& in) {
+          return linear_cross_entropy(in[0], in[1], in[2], ids_tensor(loss_targets(c)), c.smoothing).loss;
+        },
+        [=](const Values& in) {
+          return reference::cross_entropy(reference::linear(in[0], in[1], in[2]), loss_targets(c), c.smoothing);
+        }));
+  }
+}
+
+}  // namespace gyre::op_rows
