@@ -195,6 +195,10 @@ Value activation(const Value& x, Activation kind) {
     return map(
         x, [](double v) { return std::max(v, 0.0); }, [](double v) { return v > 0 ? 1.0 : 0.0; });
   }
+  if (kind == Activation::tanh) {
+    return map(
+        x, [](double v) { return std::tanh(v); }, [](double v) { return 1 / (std::cosh(v) * std::cosh(v)); });
+  }
   // x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2
   const Value phi = map(
       x, [](double v) { return 0.5 * (1 + std::erf(v / std::numbers::sqrt2)); },

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/segments.h"
@@ -29,7 +30,11 @@ enum class Precision : uint8_t { fp32, tf32, bf16 };
 // The type of parameters and of saved statistics beside data of this type.
 inline DType statistics_dtype(DType data) { return data == DType::bf16 ? DType::f32 : data; }
 
-enum class Activation : uint8_t { relu, gelu };  // gelu: x * Phi(x), with erf
+enum class Activation : uint8_t { relu, gelu, tanh };  // gelu: x * Phi(x), with erf
+constexpr std::string_view activation_name(Activation kind) {
+  constexpr std::string_view names[] = {"relu", "gelu", "tanh"};
+  return names[size_t(kind)];
+}
 
 // Which elements dropout drops: element i is kept when random_u32(seed, stream, i) >= rate * 2^32. Kept ones are
 // divided by 1 - rate.
@@ -99,7 +104,7 @@ class Kernels {
   virtual void linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
                                const Tensor& x, const Tensor& w) = 0;
 
-  // y(n,o) = dropout(act(pre)), pre(n,o) = x(n,d) w(o,d)^T + bias(o). Backward needs `saved`: pre for gelu; for relu y,
+  // y(n,o) = dropout(act(pre)), pre(n,o) = x(n,d) w(o,d)^T + bias(o). Backward needs `saved`: pre; but for relu y,
   // whose zeros are those of act and of dropout, and pre may be undefined.
   virtual void linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w,
                                  const Tensor& bias, Activation kind, const DropoutMask& mask) = 0;

@@ -7,6 +7,8 @@
 namespace gyre::op_rows {
 namespace {
 
+constexpr Activation kActivations[] = {Activation::relu, Activation::gelu, Activation::tanh};
+
 OpCase linear_case(const std::string& variant, int64_t n, int64_t d, int64_t o, bool bias) {
   std::vector<Input> inputs{{"x", {n, d}}, parameter("w", {o, d})};
   if (bias) inputs.push_back(parameter("bias", {o}));
@@ -20,7 +22,7 @@ OpCase linear_case(const std::string& variant, int64_t n, int64_t d, int64_t o, 
 OpCase linear_activation_case(const std::string& variant, int64_t n, int64_t d, int64_t o, Activation kind,
                               double rate) {
   OpCase row = make_case(
-      std::string(kind == Activation::relu ? "linear_relu/" : "linear_gelu/") + variant,
+      concat("linear_", activation_name(kind), "/", variant),
       {{"x", {n, d}}, parameter("w", {o, d}, 1 / std::sqrt(double(d))), parameter("bias", {o})},
       [=](Tape&, const Vars& in) { return linear_activation(in[0], in[1], in[2], kind, rate); },
       [=](const Values& in) {
@@ -43,7 +45,7 @@ void add_linear(std::vector<OpCase>& rows) {
   rows.push_back(linear_case("no-bias", 7, 129, 2, false));
   rows.push_back(linear_case("no-rows", 0, 5, 3, true));
   rows.push_back(linear_case("deep", 3, 1500, 4, true));
-  for (const Activation kind : {Activation::relu, Activation::gelu}) {
+  for (const Activation kind : kActivations) {
     rows.push_back(linear_activation_case("odd-sizes", 65, 17, 131, kind, 0));
     rows.push_back(linear_activation_case("dropout", 37, 5, 301, kind, 0.3));
     rows.push_back(linear_activation_case("one-number", 1, 1, 1, kind, 0));
@@ -69,9 +71,10 @@ void add_elementwise(std::vector<OpCase>& rows) {
   rows.push_back(make_case(
       "scale", {{"x", {1, 129}}}, [](Tape&, const Vars& in) { return scale(in[0], -1.75); },
       [](const Values& in) { return reference::scale(in[0], -1.75); }));
-  for (const auto& [name, kind] : {std::pair("relu", Activation::relu), std::pair("gelu", Activation::gelu)}) {
+  for (const Activation kind : kActivations) {
     OpCase row = make_case(
-        name, {{"x", {150, 129}, 2}}, [=](Tape&, const Vars& in) { return activation(in[0], kind); },
+        std::string(activation_name(kind)), {{"x", {150, 129}, 2}},
+        [=](Tape&, const Vars& in) { return activation(in[0], kind); },
         [=](const Values& in) { return reference::activation(in[0], kind); });
     // Around relu's kink a difference is no derivative: step aside.
     for (double& x : row.inputs[0].value.span<double>()) x += std::copysign(1e-3, x);

@@ -19,10 +19,10 @@ struct Scale final : Op {
   void backward(Backward& b) override { b.kernels().scale(b.dinput(0), b.doutput(), factor); }
 };
 
-// relu: dx = dy [x > 0].   gelu = x Phi(x): dx = dy (Phi(x) + x phi(x))
+// relu: dx = dy [x > 0].   gelu = x Phi(x): dx = dy (Phi(x) + x phi(x)).   tanh: dx = dy (1 - tanh(x)^2)
 struct ActivationOp final : Op {
   Activation kind = Activation::relu;
-  std::string_view name() const override { return kind == Activation::relu ? "relu" : "gelu"; }
+  std::string_view name() const override { return activation_name(kind); }
   void backward(Backward& b) override { b.kernels().activation_backward(b.dinput(0), b.doutput(), b.input(0), kind); }
 };
 

@@ -8,9 +8,12 @@ namespace {
 struct LinearActivation final : Op {
   Activation kind = Activation::relu;
   DropoutMask mask;
-  Tensor pre;  // saved for gelu: relu finds keep act'(pre) in y
+  Tensor pre;  // saved, but for relu, which finds keep act'(pre) in y
   double multiply_adds = 0;
-  std::string_view name() const override { return kind == Activation::relu ? "linear_relu" : "linear_gelu"; }
+  std::string_view name() const override {
+    constexpr std::string_view names[] = {"linear_relu", "linear_gelu", "linear_tanh"};
+    return names[size_t(kind)];
+  }
   double flops() const override { return 2 * multiply_adds; }
   void backward(Backward& b) override {
     const Tensor& saved = kind == Activation::relu ? b.output() : pre;
@@ -31,7 +34,7 @@ Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation ki
   op->mask = x.tape().next_dropout(rate);
   op->multiply_adds = double(x.value().size()) * double(w.shape()[0]);
   const Tensor y = Tensor::empty({x.shape()[0], w.shape()[0]}, x.value().dtype(), x.value().device());
-  if (kind == Activation::gelu) op->pre = y.like();
+  if (kind != Activation::relu) op->pre = y.like();
   x.kernels().linear_activation(y, op->pre, x.value(), w.value(), bias.value(), kind, op->mask);
   return x.tape().record(std::move(op), y, {x, w, bias});
 }

@@ -32,10 +32,30 @@ struct Gelu {
   }
 };
 
-// Calls f(Relu{}) or f(Gelu{}).
+struct Tanh {
+  static constexpr Activation kind = Activation::tanh;
+  template <class T>
+  static T value(T x) {
+    return hyperbolic_tangent(x);
+  }
+  template <class T>
+  static T derivative(T x) {
+    const T y = value(x);
+    return (1 - y) * (1 + y);
+  }
+};
+
+// Calls f(Relu{}), f(Gelu{}) or f(Tanh{}).
 template <class F>
 void with_activation(Activation kind, F&& f) {
-  kind == Activation::relu ? f(Relu{}) : f(Gelu{});
+  switch (kind) {
+    case Activation::relu:
+      return f(Relu{});
+    case Activation::gelu:
+      return f(Gelu{});
+    case Activation::tanh:
+      return f(Tanh{});
+  }
 }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

@@ -28,6 +28,19 @@ inline float exponential(float x) {
 }
 inline double exponential(double x) { return std::exp(x); }
 
+// tanh(x) within 2 ulp. Near 0 an odd polynomial, minimax in relative error, because 1 - exp(-2 |x|) would cancel.
+inline float hyperbolic_tangent(float x) {
+  const float t = x * x;
+  float p = -0.00626930688f;
+  p = p * t + 0.0211111046f;
+  p = p * t - 0.053873986f;
+  p = p * t + 0.133329153f;
+  p = p * t - 0.333333313f;
+  const float e = exponential(-2 * std::abs(x));
+  return std::abs(x) < 0.6f ? x * t * p + x : std::copysign((1 - e) / (1 + e), x);
+}
+inline double hyperbolic_tangent(double x) { return std::tanh(x); }
+
 template <class T>
 inline T clamp_magnitude(T x, T limit) {
   const T above = x < -limit ? -limit : x;

@@ -43,10 +43,30 @@ struct Gelu {
   }
 };
 
-// Calls f(Relu{}) or f(Gelu{}).
+struct Tanh {
+  static constexpr Activation kind = Activation::tanh;
+  template <class C>
+  static __device__ C value(C x) {
+    return std::tanh(x);
+  }
+  template <class C>
+  static __device__ C derivative(C x) {
+    const C y = value(x);
+    return (1 - y) * (1 + y);
+  }
+};
+
+// Calls f(Relu{}), f(Gelu{}) or f(Tanh{}).
 template <class F>
 void with_activation(Activation kind, F&& f) {
-  kind == Activation::relu ? f(Relu{}) : f(Gelu{});
+  switch (kind) {
+    case Activation::relu:
+      return f(Relu{});
+    case Activation::gelu:
+      return f(Gelu{});
+    case Activation::tanh:
+      return f(Tanh{});
+  }
 }
 
 }  // namespace gyre::cuda

@@ -74,6 +74,32 @@ TEST_CASE("gelu and its derivative agree with the library's erf, and keep NaN") 
   }
 }
 
+TEST_CASE("tanh is within a few units in the last place, its derivative near, and both keep NaN") {
+  std::vector<float> numbers{-INFINITY, -1e30f, -50, -1e-20f, -0.0f, 0, 0.6f, 1e-5f, 9, 1e30f, INFINITY};
+  for (int i = -4000; i <= 4000; ++i) numbers.push_back(0.0025f * float(i) + 1e-4f);
+  const Tensor x = Tensor::from<float>({int64_t(numbers.size())}, numbers), y = x.like(), dx = x.like(),
+               ones = x.like();
+  std::fill_n(ones.data<float>(), ones.size(), 1.0f);
+  for (Kernels* kernels : available_cpu_kernels()) {
+    CAPTURE(kernels->name());
+    kernels->activation(y, x, Activation::tanh);
+    kernels->activation_backward(dx, ones, x, Activation::tanh);
+    double worst = 0, worst_slope = 0;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const double exact = std::tanh(double(numbers[i]));
+      worst = std::max(worst, std::abs(y.data<float>()[i] - exact) / std::max(std::abs(exact), 1e-30));
+      worst_slope = std::max(worst_slope, std::abs(dx.data<float>()[i] - (1 - exact * exact)));
+    }
+    CHECK(worst < 2.4e-7);
+    CHECK(worst_slope < 4e-7);
+    const Tensor odd = Tensor::from<float>({1}, std::vector<float>{NAN}), out = odd.like();
+    kernels->activation(out, odd, Activation::tanh);
+    CHECK(std::isnan(out.data<float>()[0]));
+    kernels->activation_backward(out, ones.slice(0, 1), odd, Activation::tanh);
+    CHECK(std::isnan(out.data<float>()[0]));
+  }
+}
+
 TEST_CASE("every instruction set gives nearly the same attention, and sees nothing beyond the causal edge") {
   const Segments segments = Segments::from_lengths({1, 5, 17, 66});
   const int n = segments.tokens();

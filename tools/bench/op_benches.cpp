@@ -66,7 +66,7 @@ void Rows::add_products() {
   add_linear(d_, 3 * d_);
   add_linear(d_, d_);
   add_linear(f_, d_);
-  add(s_.activation == Activation::relu ? "linear_relu" : "linear_gelu", concat(n_, " x ", d_, " x ", f_),
+  add(concat("linear_", activation_name(s_.activation)), concat(n_, " x ", d_, " x ", f_),
       {{{n_, d_}}, {{f_, d_}, true}, {{f_}, true}},
       [kind = s_.activation](Tape&, const Vars& v) { return linear_activation(v[0], v[1], v[2], kind); });
   const Tensor targets = random_ids(s_.loss_rows, s_.vocabulary);
@@ -99,7 +99,7 @@ void Rows::add_elementwise() {
   add("layer_norm", rows_of_d_, {{{n_, d_}}, {{d_}, true}, {{d_}, true}}, [](Tape&, const Vars& v) {
     return layer_norm(v[0], v[1], v[2]);
   }).data = (2 + 3) * nd_;
-  add(s_.activation == Activation::relu ? "relu" : "gelu", rows_of_f_, {{{n_, f_}}},
+  add(std::string(activation_name(s_.activation)), rows_of_f_, {{{n_, f_}}},
       [kind = s_.activation](Tape&, const Vars& v) { return activation(v[0], kind); })
       .data = (2 + 3) * nf_;
   add("dropout", rows_of_d_, {{{n_, d_}}}, [](Tape&, const Vars& v) { return dropout(v[0], kDropout); }).data =

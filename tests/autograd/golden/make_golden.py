@@ -156,6 +156,9 @@ def cases():
     inputs = {"residual": numbers(5, 9), "x": numbers(5, 9), "gamma": numbers(9), "beta": numbers(9)}
     function = lambda r, x, g, b: F.layer_norm(r + x, (9,), g, b, 1e-5)
     yield case("residual_layer_norm", "", inputs, function, epsilon=1e-5)
+    yield case("tanh", "", {"x": numbers(5, 17, scale=2)}, torch.tanh)
+    pooler = {"x": numbers(3, 9, scale=0.5), "w": numbers(7, 9, scale=0.5), "bias": numbers(7)}
+    yield case("linear_tanh", "", pooler, lambda x, w, b: torch.tanh(F.linear(x, w, b)))
 
 
 # The known answers of Random123, which publishes the generator.
