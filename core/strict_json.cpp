@@ -46,12 +46,12 @@ nlohmann::json parse_strict_json(std::string_view text, int deepest, const std::
   }
 }
 
-std::string cut_for_message(std::string text) {
+std::string cut_for_message(std::string_view text) {
   constexpr size_t kMessageBytes = 200;
-  if (text.size() <= kMessageBytes) return text;
+  if (text.size() <= kMessageBytes) return std::string(text);
   size_t end = kMessageBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a UTF-8 sequence
-  return text.substr(0, end) + "..";
+  return std::string(text.substr(0, end)) + "..";
 }
 
 std::string quoted_for_message(const std::string& text) { return cut_for_message(json(text).dump()); }

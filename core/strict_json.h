@@ -14,7 +14,7 @@ nlohmann::json parse_strict_json(std::string_view text, int deepest, const std::
                                  const std::string& what);
 
 // A piece of the text for a message: cut where it is very long.
-std::string cut_for_message(std::string text);
+std::string cut_for_message(std::string_view text);
 // The same in quotes and escaped.
 std::string quoted_for_message(const std::string& text);
 

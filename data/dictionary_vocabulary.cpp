@@ -4,12 +4,14 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/strict_json.h"
 
 namespace gyre {
 
 namespace {
 
 constexpr size_t kSpecialPieces = 3;
+constexpr size_t kLongestSeparator = 100;  // bytes; one ends every piece of a word, so that a longer one takes memory
 
 uint64_t threshold_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto place = bundle.options.find("threshold");
@@ -20,9 +22,10 @@ uint64_t threshold_of(const std::string& name, const VocabularyBundle& bundle) {
 
 std::string separator_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto place = bundle.options.find("separator");
-  require(place != bundle.options.end() && place->is_string() && !place->get<std::string>().empty(), "[vocabulary] ",
-          name, ":1: expected options.separator, a text");
-  return place->get<std::string>();
+  const std::string separator = place != bundle.options.end() && place->is_string() ? place->get<std::string>() : "";
+  require(!separator.empty() && separator.size() <= kLongestSeparator, "[vocabulary] ", name,
+          ":1: expected options.separator, a text of 1 to ", kLongestSeparator, " bytes");
+  return separator;
 }
 
 std::string join(const Dictionary& dictionary, std::span<const int32_t> ids) {
@@ -52,17 +55,21 @@ Dictionary::Dictionary(const std::string& name, std::string_view text, uint64_t 
 void Dictionary::add(const std::string& name, size_t line_number, std::string_view line, uint64_t threshold) {
   const size_t space = line.find(' ');
   const std::string_view word = line.substr(0, space);
-  require(!word.empty(), "[vocabulary] ", name, ":", line_number, ": expected \"token count\", got \"", line, "\"");
+  const auto require_entry = [&](bool ok) {
+    if (ok) return;
+    throw Error("[vocabulary] ", name, ":", line_number, ": expected \"token count\", got \"", cut_for_message(line),
+                "\"");
+  };
+  require_entry(!word.empty());
   uint64_t count = std::numeric_limits<uint64_t>::max();
   if (space != std::string_view::npos) {
     const char *begin = line.data() + space + 1, *end = line.data() + line.size();
     const auto [stop, error] = std::from_chars(begin, end, count);
-    require(error == std::errc() && stop == end, "[vocabulary] ", name, ":", line_number,
-            ": expected \"token count\", got \"", line, "\"");
+    require_entry(error == std::errc() && stop == end);
   }
   if (count < threshold) return;
   const bool is_new = ids_.try_emplace(std::string(word), int(pieces_.size())).second;
-  require(is_new, "[vocabulary] ", name, ":", line_number, ": the token \"", word, "\" stands twice");
+  require(is_new, "[vocabulary] ", name, ":", line_number, ": the token \"", cut_for_message(word), "\" stands twice");
   pieces_.emplace_back(word);
 }
 
@@ -135,8 +142,8 @@ void write_subword_nmt_vocabulary(const Path& codes, const Path& dictionary, uin
   bundle.options = {{"separator", separator}, {"threshold", threshold}};
   bundle.parts = {{"codes", read_file(codes)}, {"dictionary", read_file(dictionary)}};
   // Errors of the two files name them, not the file that is to be made of them.
-  const SubwordNmt check_codes(codes.string(), bundle.parts[0].second, separator);
-  const Dictionary check_dictionary(dictionary.string(), bundle.parts[1].second, threshold);
+  const SubwordNmt check_codes(codes.string(), bundle.parts["codes"], separator);
+  const Dictionary check_dictionary(dictionary.string(), bundle.parts["dictionary"], threshold);
   SubwordNmtVocabulary(output.string(), bundle).save(output);
 }
 
@@ -144,7 +151,7 @@ void write_word_vocabulary(const Path& dictionary, uint64_t threshold, const Pat
   VocabularyBundle bundle{.kind = "words"};
   bundle.options = {{"threshold", threshold}};
   bundle.parts = {{"dictionary", read_file(dictionary)}};
-  const Dictionary check_dictionary(dictionary.string(), bundle.parts[0].second, threshold);
+  const Dictionary check_dictionary(dictionary.string(), bundle.parts["dictionary"], threshold);
   WordVocabulary(output.string(), bundle).save(output);
 }
 

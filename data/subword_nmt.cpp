@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/strict_json.h"
 #include "data/utf8.h"
 
 namespace gyre {
@@ -48,7 +49,7 @@ Version read_version(const std::string& name, std::string_view first_line) {
   while (number.ends_with(".0")) number.remove_suffix(2);
   version.has_glued_end = number == "0.2";
   require(number == "0.2" || (number == "0.1" && !version.is_bytes), "[subword-nmt] ", name,
-          ":1: expected codes of version 0.1 or 0.2, got ", given);
+          ":1: expected codes of version 0.1 or 0.2, got ", cut_for_message(given));
   return version;
 }
 
@@ -74,7 +75,7 @@ SubwordNmt::SubwordNmt(const std::string& name, std::string_view codes, std::str
   for (size_t i = lines.size(); i > version.lines; --i) {
     const auto pair = split(strip(lines[i - 1], "\r\n "), ' ');
     require(pair.size() == 2, "[subword-nmt] ", name, ":", i, ": expected two symbols with a space between, got \"",
-            lines[i - 1], "\"");
+            cut_for_message(lines[i - 1]), "\"");
     add_merge(pair[0], pair[1], int32_t(i));
   }
   require(!merges_.empty(), "[subword-nmt] ", name, ": expected at least one merge");

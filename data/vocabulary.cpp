@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/strict_json.h"
 #include "data/byte_vocabulary.h"
 #include "data/dictionary_vocabulary.h"
 #include "data/sentencepiece_vocabulary.h"
@@ -38,7 +39,8 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
     if (bundle.kind == "words") return std::make_shared<WordVocabulary>(name, bundle);
     if (bundle.kind == "subword-nmt") return std::make_shared<SubwordNmtVocabulary>(name, bundle);
     if (bundle.kind == "wordpiece") return std::make_shared<WordPieceVocabulary>(name, bundle);
-    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt or wordpiece, got ", bundle.kind);
+    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt or wordpiece, got ",
+                cut_for_message(bundle.kind));
   }
   if (WordPieceVocabulary::recognises(content)) {
     // A cased one keeps its flag in its content, as a copy of it has no second file beside it.

@@ -1,6 +1,7 @@
 #include "data/vocabulary_bundle.h"
 
 #include "core/error.h"
+#include "core/strict_json.h"
 
 namespace gyre {
 
@@ -29,34 +30,36 @@ std::string VocabularyBundle::serialize() const {
 }
 
 VocabularyBundle VocabularyBundle::parse(const std::string& name, std::string_view content) {
+  constexpr int kDeepest = 2;  // the header, its options or parts
   const size_t end = content.find('\n');
+  const std::string context = concat("[vocabulary] ", name, ":1: ");
+  const auto header = parse_strict_json(content.substr(0, end), kDeepest, context, "the first line");
+  content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
   VocabularyBundle bundle;
   try {
-    const auto header = nlohmann::ordered_json::parse(content.substr(0, end));
-    const int version = header.at("version").get<int>();
-    require(version == kVersion, "[vocabulary] ", name, ": expected version ", kVersion, ", got ", version);
+    const auto& version = header.at("version");
+    require(version == kVersion, context, "expected version ", kVersion, ", got ", cut_for_message(version.dump()));
     bundle.kind = header.at("kind").get<std::string>();
     bundle.options = header.at("options");
-    content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
     for (const auto& [part, bytes] : header.at("parts").items()) {
+      require(bytes.is_number_unsigned(), context, "expected a number of bytes for ", quoted_for_message(part));
       const auto size = bytes.get<uint64_t>();
-      require(size <= content.size(), "[vocabulary] ", name, ": truncated: expected ", size, " bytes of ", part,
-              ", got ", content.size());
-      bundle.parts.emplace_back(part, content.substr(0, size));
+      require(size <= content.size(), "[vocabulary] ", name, ": truncated: expected ", size, " bytes of ",
+              cut_for_message(part), ", got ", content.size());
+      bundle.parts.emplace(part, content.substr(0, size));
       content.remove_prefix(size);
     }
   } catch (const nlohmann::json::exception& error) {
-    throw Error("[vocabulary] ", name, ":1: ", error.what());
+    throw Error(context, error.what());
   }
   require(content.empty(), "[vocabulary] ", name, ": ", content.size(), " bytes more than its first line says");
   return bundle;
 }
 
 const std::string& VocabularyBundle::part(const std::string& name, const std::string& part_name) const {
-  for (const auto& [key, content] : parts) {
-    if (key == part_name) return content;
-  }
-  throw Error("[vocabulary] ", name, ": expected a part named ", part_name);
+  const auto place = parts.find(part_name);
+  require(place != parts.end(), "[vocabulary] ", name, ": expected a part named ", part_name);
+  return place->second;
 }
 
 }  // namespace gyre

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/strict_json.h"
 #include "data/utf8.h"
 
 namespace gyre {
@@ -45,7 +46,7 @@ void WordPieceVocabulary::read_pieces(const std::string& name, std::string_view 
     pieces_.emplace_back(line);
     longest_piece_ = std::max(longest_piece_, line.size());
     const bool is_new = ids_.try_emplace(pieces_.back(), id).second;
-    require(is_new, "[vocabulary] ", name, ":", id + 1, ": the piece \"", line, "\" stands twice");
+    require(is_new, "[vocabulary] ", name, ":", id + 1, ": the piece \"", cut_for_message(line), "\" stands twice");
   }
   special_.unk = find_special(name, "[UNK]");
   special_.bos = find_special(name, "[CLS]");
@@ -136,20 +137,21 @@ std::string WordPieceVocabulary::piece(int id) const {
 std::optional<bool> lower_case_beside(const Path& vocabulary) {
   const Path path = vocabulary.parent_path() / "tokenizer_config.json";
   if (!std::filesystem::exists(path)) return std::nullopt;
-  const auto config = nlohmann::json::parse(read_file(path), nullptr, false);
-  require(config.is_object(), "[vocabulary] ", path.string(), ": expected a JSON object");
+  constexpr int kDeepest = 16;  // its added tokens lie three deep
+  const std::string context = concat("[vocabulary] ", path.string(), ": ");
+  const auto config = parse_strict_json(read_file(path), kDeepest, context, "the file");
+  require(config.is_object(), context, "expected a JSON object");
   const auto flag = [&](const char* name, bool otherwise) {
     const auto place = config.find(name);
     if (place == config.end() || place->is_null()) return otherwise;
-    require(place->is_boolean(), "[vocabulary] ", path.string(), ": expected ", name, " to be true or false, got ",
-            place->dump());
+    require(place->is_boolean(), context, "expected ", name, " to be true or false, got ",
+            cut_for_message(place->dump()));
     return place->get<bool>();
   };
   const bool lower_case = flag("do_lower_case", true);
-  require(flag("strip_accents", lower_case) == lower_case, "[vocabulary] ", path.string(),
-          ": expected strip_accents to be as do_lower_case or null");
-  require(flag("tokenize_chinese_chars", true), "[vocabulary] ", path.string(),
-          ": expected tokenize_chinese_chars to be true");
+  require(flag("strip_accents", lower_case) == lower_case, context,
+          "expected strip_accents to be as do_lower_case or null");
+  require(flag("tokenize_chinese_chars", true), context, "expected tokenize_chinese_chars to be true");
   return lower_case;
 }
 

@@ -70,7 +70,8 @@ TEST_CASE("WordPiece: tokenizer_config.json beside a vocab.txt says whether it i
     write_file(config, content);
     return error_of([&] { load_vocabulary(file); });
   };
-  CHECK(contains(fails("{"), "tokenizer_config.json: expected a JSON object"));
+  CHECK(contains(fails("{"), "tokenizer_config.json: the file is not valid JSON"));
+  CHECK(contains(fails("[]"), "tokenizer_config.json: expected a JSON object"));
   CHECK(contains(fails(R"({"do_lower_case":1})"), "expected do_lower_case to be true or false, got 1"));
   CHECK(contains(fails(R"({"strip_accents":false})"), "expected strip_accents to be as do_lower_case"));
   CHECK(contains(fails(R"({"tokenize_chinese_chars":false})"), "expected tokenize_chinese_chars to be true"));

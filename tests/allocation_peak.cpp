@@ -1,4 +1,4 @@
-#include "tests/core/allocation_peak.h"
+#include "tests/allocation_peak.h"
 
 #include <malloc.h>
 
