@@ -77,7 +77,7 @@ OptionTable& add(Program& program, std::shared_ptr<Evaluate> call, const std::st
 }  // namespace
 
 void add_evaluate_commands(Program& program) {
-  program.describe_group("evaluate", "score translations against references");
+  program.describe_group("evaluate", "score translations and models");
   const auto bleu = std::make_shared<Evaluate>(), chrf = std::make_shared<Evaluate>();
   OptionTable& bleu_table = add(program, bleu, "bleu", "corpus BLEU, equal to sacreBLEU", evaluate_bleu);
   bleu_table.add_choice("--tokenize,--tok", bleu->tokenizer, {"13a", "intl", "char", "none"}, "sacreBLEU's tokenizer");

@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
     add_train_language_commands(program);
     add_translate_command(program);
     add_evaluate_commands(program);
+    add_evaluate_perplexity_command(program);
     add_average_command(program);
     add_checkpoint_commands(program);
     add_gradcheck_command(program);

@@ -45,6 +45,7 @@ void add_train_nmt_command(Program& program);
 void add_train_language_commands(Program& program);
 void add_translate_command(Program& program);
 void add_evaluate_commands(Program& program);
+void add_evaluate_perplexity_command(Program& program);
 void add_average_command(Program& program);
 void add_gradcheck_command(Program& program);
 void add_plot_command(Program& program);

@@ -9,7 +9,10 @@ namespace gyre {
 // train_sets and valid_sets: text files, or one token store of documents. max_length: rows of a sample. batch_unit:
 // tokens or sentences (samples). valid_metrics: cross-entropy, perplexity, accuracy.
 struct LanguageOptions : TrainOptions {
-  LanguageOptions() { max_length = 512; }
+  LanguageOptions() {
+    max_length = 512;
+    optimizer.warmup = 500;
+  }
   std::string documents = "blank-line";  // where a document ends in text: blank-line, line
   std::string fill = "full";             // of samples: full, sentences, segment (SampleOptions::Fill)
   bool across_documents = false;         // a sample runs on into the next document

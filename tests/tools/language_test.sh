@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The commands of language models, as users type them, on documents of a few hundred sentences.
+. "$(dirname "$0")/lib.sh"
+mkdir -p build && ln -s "$GYRE" build/gyre
+ln -s "$ROOT/tools" tools
+mpirun() { tools/scripts/mpirun.sh "$@"; }
+
+# A blank line after every tenth sentence ends a document.
+build/gyre data generate --output . --train 400 --val 40 --test 20
+awk '{ print } NR % 10 == 0 { print "" }' train.en > books.txt
+awk '{ print } NR % 10 == 0 { print "" }' val.en > valid.txt
+small="--layers 1 --dim-emb 32 --transformer-dim-ffn 32 --max-length 32 --quiet"
+final() { sed -n 's/.*"event":"valid".*"loss":\([0-9.]*\).*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
+
+build/gyre vocab --input books.txt --type wordpiece --size 300 --output vocab.txt
+mpirun -n 2 build/gyre train mlm --config tools/recipes/mlm-small-rope.toml --train-sets books.txt --vocab vocab.txt --model run/ \
+  $small --after 20u --save-freq 10u --valid-freq 10u --precision fp32
+tail -n 1 run/metrics.jsonl | contains '"event":"end".*"updates":20' || fail "the end of the run: $(tail -n 1 run/metrics.jsonl)"
+contains '"event":"valid","updates":10,"loss":[0-9.]+,"accuracy":[0-9.]+,"cross-entropy":[0-9.]+,"perplexity":' < run/metrics.jsonl \
+  || fail "the metrics of validation"
+check "the run has its own vocabulary" cmp vocab.txt run/vocab.txt
+check "config.json says what the model is" grep -q '"model": "encoder-only"' run/config.json
+build/gyre train mlm --config run/train.toml --after 25u
+tail -n 1 run/metrics.jsonl | contains '"updates":25' || fail "the run did not continue"
+
+# The same bits on one and two ranks, from text and from its token store, with whole words masked.
+build/gyre data build --vocab vocab.txt --source books.txt --documents blank-line --output books.tok 2> build.log
+exact="$small --whole-words --deterministic --precision fp32 --after 6u --valid-freq 3u --valid-share 0.2 --batch-unit sentences --mini-batch-words 8"
+build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model one/ --threads 1 $exact
+mpirun -n 2 build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model two/ --threads 1 $exact
+check "the weights of one and two ranks" cmp one/checkpoints/last/model.safetensors two/checkpoints/last/model.safetensors
+same "the validation loss of one and two ranks" "$(final one)" "$(final two)"
+for position in learned sinusoidal none; do
+  build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model $position/ --position $position $small --after 2u
+done
+
+build/gyre vocab --input books.txt --type bpe --size 300 --output vocab.model
+build/gyre train lm --preset lm-tiny --position rope --train-sets books.txt --valid-sets valid.txt --vocab vocab.model \
+  --max-length 128 --model lm/ $small --max-length 64 --after 12u --valid-freq 6u --valid-metrics perplexity
+build/gyre evaluate perplexity --model lm/ --checkpoint last --input valid.txt --json > perplexity.json
+contains '^\{"perplexity":[0-9.]+,"cross_entropy":[0-9.]+,.*"bits_per_character":[0-9.]+,"bits_per_byte":[0-9.]+\}$' < perplexity.json \
+  || fail "the facts of evaluate perplexity: $(cat perplexity.json)"
+loss=$(sed -n 's/.*"cross_entropy":\([0-9.]*\).*/\1/p' perplexity.json)
+awk -v a="$loss" -v b="$(final lm)" 'BEGIN { d = a / b - 1; exit !(d < 1e-5 && d > -1e-5) }' \
+  || fail "evaluate perplexity and validation differ: $loss, $(final lm)"
+same "the length that the model was trained with" "$(grep -o '"max_length":[0-9]*' perplexity.json)" '"max_length":64'
+build/gyre evaluate perplexity --model lm/ --input valid.txt --context-window 48 > context.txt
+same "a token more or less of context leaves what is scored" "$(sed -n 's/^tokens: //p' context.txt)" "$(grep -o '"tokens":[0-9]*' perplexity.json | cut -d: -f2)"
+build/gyre vocab --type bytes --output bytes.model
+for type in char word; do build/gyre vocab --input books.txt --type $type --size 300 --output $type.model; done
+for type in bytes char word; do
+  build/gyre train lm --train-sets books.txt --vocab $type.model --model lm-$type/ $small --after 2u
+  build/gyre evaluate perplexity --model lm-$type/ --input valid.txt --json | contains '"bits_per_character":' || fail "a vocabulary of $type"
+done
+
+rejects 1 'expected a causal language model, got one that sees both sides' build/gyre evaluate perplexity --model one/ --input valid.txt
+rejects 1 'run/config.json: .*expected a model of kind encoder-decoder, got encoder-only' build/gyre translate --model run/
+build/gyre train lm --position learned --train-sets books.txt --vocab vocab.model --model lm-learned/ $small --after 1u
+rejects 1 '--max-length: expected 1 to [0-9]+, for which the model has positions, got 9000' \
+  build/gyre evaluate perplexity --model lm-learned/ --input valid.txt --max-length 9000
+rejects 2 '--preset: expected one of mlm-small, bert-mini' build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model bad/ --preset lm-tiny
+rejects 1 'expected a vocabulary with a piece \[MASK\] or <mask>' build/gyre train mlm --train-sets books.txt --vocab bytes.model --model bad/ $small --after 1u
+rejects 2 '--valid-samples would have no effect' build/gyre train lm --train-sets books.txt --vocab vocab.model --model bad/ --after 1u --valid-samples 5
+rejects 2 '--mask-share. expected a number above 0 and up to 1, got 0' build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model bad/ --after 1u --mask-share 0
+rejects 1 'belongs to a run with other options' build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model one/ --threads 1 $exact --mask-share 0.3
+rejects 1 'none of its [0-9]+ documents is for validation' build/gyre train mlm --train-sets train.en --vocab vocab.txt --model bad/ $small --after 1u --valid-freq 1u --valid-share 0.2

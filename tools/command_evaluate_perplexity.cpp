@@ -1,0 +1,116 @@
+// gyre evaluate perplexity: how well a causal language model foretells a text.
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "data/document_store.h"
+#include "data/parallel_text.h"
+#include "data/utf8.h"
+#include "tools/cpu_threads.h"
+#include "tools/device_choice.h"
+#include "tools/facts.h"
+#include "tools/program.h"
+#include "tools/trained_model.h"
+#include "train/checkpoint.h"
+#include "train/language_score.h"
+
+namespace gyre {
+
+namespace {
+
+struct Perplexity {
+  Path model, vocabulary;
+  std::vector<Path> inputs;
+  std::string checkpoint, documents = "blank-line", on_bad_line = "default", precision = "fp32";
+  ScoreOptions score{.max_length = 0};
+  DeviceChoice device;
+  CpuThreads threads;
+  bool json = false;
+};
+
+// What the model was trained with, if it was trained here.
+int trained_length(const Path& model_file) {
+  constexpr int kUsual = 512;
+  const Path checkpoint = model_file.parent_path();
+  if (!std::filesystem::exists(checkpoint / "state.json")) return kUsual;
+  const TrainState state = read_train_state(checkpoint);
+  const auto length = state.options.find("=max-length");
+  return length == state.options.end() ? kUsual : std::stoi(length->second);
+}
+
+// Of the lines, without their ends.
+struct TextSize {
+  uint64_t characters = 0, bytes = 0;
+};
+
+TextSize measure(const std::vector<Path>& files) {
+  TextSize size;
+  for (const Path& path : files) {
+    TextFile file(path);
+    for (std::string_view line; file.next(line);) {
+      size.characters += split_characters(line).size();
+      size.bytes += line.size();
+    }
+  }
+  return size;
+}
+
+nlohmann::ordered_json facts_of(const Perplexity& call, const LanguageScore& score) {
+  const double tokens = double(score.tokens), bits = score.nll / std::log(2.0);
+  nlohmann::ordered_json facts{{"perplexity", std::exp(score.nll / tokens)},
+                               {"cross_entropy", score.nll / tokens},
+                               {"accuracy", double(score.correct) / tokens},
+                               {"tokens", score.tokens},
+                               {"documents", score.documents},
+                               {"max_length", call.score.max_length},
+                               {"context_window", call.score.context}};
+  if (TokenStore::recognises(call.inputs.front())) return facts;  // the text is not known
+  const TextSize size = measure(call.inputs);
+  facts["characters"] = size.characters;
+  facts["bits_per_character"] = bits / double(size.characters);
+  facts["bits_per_byte"] = bits / double(size.bytes);
+  return facts;
+}
+
+int evaluate(Perplexity& call) {
+  call.threads.use();
+  Kernels& kernels = call.device.kernels();
+  const auto trained = load_trained_model<EncoderOnly>(call.model, call.checkpoint, call.vocabulary, kernels.device());
+  if (call.score.max_length == 0) {
+    call.score.max_length =
+        int(std::min<int64_t>(trained_length(find_model_file(call.model, call.checkpoint)), trained.model->longest()));
+  }
+  call.score.precision = parse_precision(call.precision, kernels);
+  const Documents documents = open_documents(*trained.vocabulary, call.inputs, parse_document_end(call.documents),
+                                             parse_on_bad_line(call.on_bad_line));
+  print_facts(facts_of(call, score_documents(*trained.model, kernels, documents.store, call.score)), call.json);
+  return 0;
+}
+
+}  // namespace
+
+void add_evaluate_perplexity_command(Program& program) {
+  auto call = std::make_shared<Perplexity>();
+  OptionTable& table = program.command("evaluate perplexity", "perplexity and bits per character of a language model",
+                                       [call] { return evaluate(*call); });
+  table.add("--model,-m", call->model, "PATH", "a run of gyre train lm, a checkpoint in it or a model.safetensors");
+  table.add("--input,-i", call->inputs, "FILE...", "text files, or one token store from gyre data build --documents");
+  for (const char* name : {"model", "input"}) table.required(name);
+  table.add("--checkpoint", call->checkpoint, "NAME", "within a run: best, last, average or step-...; default best");
+  table.add("--vocab,-v", call->vocabulary, "FILE", "another vocabulary than the run's own copy");
+  table.add_choice("--documents", call->documents, {"blank-line", "line"}, "where a document ends in text");
+  table.add_choice("--on-bad-line", call->on_bad_line, {"default", "error", "skip"},
+                   "default: error for bad UTF-8, skip for empty lines");
+  table.add("--max-length,--tokens-per-sample", call->score.max_length, "TOKENS",
+            "of a window of text; 0: what the model was trained with");
+  table.add("--context-window", call->score.context, "TOKENS",
+            "that every window but a document's first has before those it foretells");
+  table.add("--mini-batch-words,--max-tokens", call->score.batch_rows, "TOKENS", "worked through at a time");
+  table.add_choice("--precision", call->precision, precision_names(), "of activations and products");
+  call->device.add_row(table);
+  call->threads.add_row(table);
+  table.add_flag("--json", call->json, "print one JSON object");
+}
+
+}  // namespace gyre

@@ -1,0 +1,92 @@
+#include "train/language_score.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/error.h"
+
+namespace gyre {
+namespace {
+
+Tensor to_tensor(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
+
+class Scorer {
+ public:
+  Scorer(const EncoderOnly& model, Kernels& kernels, const TokenStore& store, const ScoreOptions& options)
+      : model_(model), kernels_(kernels), store_(store), options_(options) {}
+
+  // Tokens [begin, end) of the store.
+  void add_document(uint64_t begin, uint64_t end) {
+    std::vector<int32_t> targets;
+    store_.append_tokens(begin, end, targets);
+    targets.push_back(store_.eos());
+    const size_t length = size_t(options_.max_length), context = size_t(options_.context);
+    for (size_t first = 0, scored = 0; scored < targets.size(); first += length - context) {
+      const size_t last = std::min(first + length, targets.size());
+      add_window(std::span(targets).subspan(first, last - first), scored - first);
+      scored = last;
+    }
+    ++score_.documents;
+  }
+
+  LanguageScore finish() {
+    run();
+    return score_;
+  }
+
+ private:
+  void add_window(std::span<const int32_t> targets, size_t context) {
+    if (!inputs_.empty() && int64_t(inputs_.size() + targets.size()) > options_.batch_rows) run();
+    for (size_t i = context; i < targets.size(); ++i) {
+      rows_.push_back(int32_t(inputs_.size() + i));
+      targets_.push_back(targets[i]);
+    }
+    inputs_.push_back(store_.bos());
+    inputs_.insert(inputs_.end(), targets.begin(), targets.end() - 1);
+    lengths_.push_back(int32_t(targets.size()));
+  }
+
+  void run() {
+    if (inputs_.empty()) return;
+    Tape tape(kernels_, {.record = false, .precision = options_.precision});
+    const CrossEntropySums sums =
+        model_.loss(tape, {to_tensor(inputs_), Segments::from_lengths(lengths_), to_tensor(rows_), to_tensor(targets_)})
+            .sums;
+    score_.nll += sums.nll;
+    score_.tokens += uint64_t(sums.tokens);
+    score_.correct += uint64_t(sums.correct);
+    for (auto* values : {&inputs_, &lengths_, &rows_, &targets_}) values->clear();
+  }
+
+  const EncoderOnly& model_;
+  Kernels& kernels_;
+  const TokenStore& store_;
+  ScoreOptions options_;
+  std::vector<int32_t> inputs_, lengths_, rows_, targets_;  // of the open batch
+  LanguageScore score_;
+};
+
+}  // namespace
+
+LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const TokenStore& store,
+                              const ScoreOptions& options) {
+  require(model.config().causal, "[perplexity] expected a causal language model, got one that sees both sides");
+  require(store.sides() == 1, "[perplexity] ", store.name(), ": expected documents of one language");
+  require(options.max_length >= 1 && options.max_length <= model.longest(), "[perplexity] --max-length: expected 1 to ",
+          model.longest(), ", for which the model has positions, got ", options.max_length);
+  require(options.context >= 0 && options.context < options.max_length,
+          "[perplexity] --context-window: expected at least 0 and less than --max-length ", options.max_length,
+          ", got ", options.context);
+  Scorer scorer(model, kernels, store, options);
+  uint64_t begin = 0;
+  for (size_t i = 0; i <= store.size(); ++i) {
+    const bool ends = i == store.size() || store.length(i, 0) == 0;
+    if (!ends) continue;
+    const uint64_t end = store.first_token(i);
+    if (end > begin) scorer.add_document(begin, end);
+    begin = end;
+  }
+  return scorer.finish();
+}
+
+}  // namespace gyre
