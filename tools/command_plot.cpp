@@ -12,10 +12,11 @@ struct Plot {
   std::vector<Path> runs;
   Path output = "curve.png";
   PlotOptions options;
-  bool without_bleu = false;
+  bool without_train = false, without_bleu = false;
 };
 
 int plot(Plot& call) {
+  call.options.train_loss = !call.without_train;
   call.options.bleu = !call.without_bleu;
   plot_runs(call.runs, call.output, call.options);
   return 0;
@@ -35,6 +36,7 @@ void add_plot_command(Program& program) {
   table.add("--width", call->options.width, "PIXELS", "of the picture");
   table.add("--height", call->options.height, "PIXELS", "of the picture");
   table.add_flag("--learning-rate", call->options.learning_rate, "a second panel with the learning rate");
+  table.add_flag("--no-train", call->without_train, "leave the training loss out");
   table.add_flag("--no-bleu", call->without_bleu, "leave validation BLEU out");
 }
 

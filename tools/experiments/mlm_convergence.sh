@@ -32,7 +32,7 @@ for seed in ${SEEDS:-1 2}; do
     runs+=("$run")
   done
 done
-"$gyre" plot --model "${runs[@]}" --output "$output/curves.png"
+"$gyre" plot --model "${runs[@]}" --no-train --output "$output/curves.png"
 
 # A row per validation: run, updates, loss.
 for run in "${runs[@]}"; do

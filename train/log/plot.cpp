@@ -73,9 +73,10 @@ class Script {
   }
 
   void add_loss_panel() {
-    text_ += fmt::format("set title {} font ',15'\nset key right center Left reverse spacing 1.2\n",
-                         gnuplot_string(title()));
-    text_ += "set ylabel 'loss (nats per target token)'\n";
+    // Losses fall and leave the upper corner free; BLEU rises into it.
+    text_ += fmt::format("set title {} font ',15'\nset key right {} Left reverse spacing 1.2\n",
+                         gnuplot_string(title()), draws(kBleu) ? "center" : "top");
+    text_ += "set ylabel 'loss (nats per token)'\n";
     if (!draws_learning_rate()) text_ += "set xlabel 'updates'\n";
     if (draws(kBleu)) text_ += "set y2label 'BLEU'\nset y2tics\nset y2range [0:*]\n";
     std::vector<std::string> plots;
@@ -91,7 +92,8 @@ class Script {
   bool draws(size_t series) const {
     constexpr std::array<Curve RunCurves::*, 3> kCurves{&RunCurves::smoothed_loss, &RunCurves::valid_loss,
                                                         &RunCurves::bleu};
-    return any_run_has(kCurves[series]) && (series != kBleu || options_.bleu);
+    return any_run_has(kCurves[series]) && (series != kBleu || options_.bleu) &&
+           (series != kTrain || options_.train_loss);
   }
 
   bool draws_learning_rate() const { return options_.learning_rate && any_run_has(&RunCurves::learning_rate); }

@@ -9,7 +9,8 @@
 namespace gyre {
 
 struct PlotOptions {
-  std::string title = {};      // default: the run's name for a single run, else none
+  std::string title = {};  // default: the run's name for a single run, else none
+  bool train_loss = true;
   bool bleu = true;            // validation BLEU on the right axis, where it was measured
   bool learning_rate = false;  // a second panel below
   double smoothing = 0.03;     // the training loss is a moving mean over this share of the run; 0 draws the raw curve

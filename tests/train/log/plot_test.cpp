@@ -94,6 +94,22 @@ TEST_CASE("pictures are drawn, of one run and of several") {
   CHECK(read_file(directory / "without.svg").find("BLEU") == std::string::npos);
 }
 
+TEST_CASE("a picture of the validation losses alone") {
+  if (!has_gnuplot()) {
+    MESSAGE("skipped: gnuplot is not installed");
+    return;
+  }
+  const TemporaryDirectory directory;
+  write_run(directory / "a");
+  write_run(directory / "b");
+  PlotOptions options;
+  options.train_loss = options.bleu = false;
+  plot_runs({directory / "a", directory / "b"}, directory / "valid.svg", options);
+  const std::string picture = read_file(directory / "valid.svg");
+  CHECK(picture.find("validation loss") != std::string::npos);
+  CHECK(picture.find("training loss") == std::string::npos);
+}
+
 TEST_CASE("runs that lack a series are drawn with what they have") {
   if (!has_gnuplot()) {
     MESSAGE("skipped: gnuplot is not installed");
