@@ -30,6 +30,11 @@ std::string path_of(std::span<const SafetensorsFile> files) {
   return files.size() == 1 ? first : concat(first, " and ", files.size() - 1, " more");
 }
 
+// " in model-00002-of-00003.safetensors" where there are several files.
+std::string shard_of(std::span<const SafetensorsFile> files, const SafetensorsFile& file) {
+  return files.size() == 1 ? "" : " in " + file.path().filename().string();
+}
+
 struct Found {
   const SafetensorsFile* file = nullptr;
   const SafetensorsEntry* entry = nullptr;
@@ -137,17 +142,19 @@ void read_safetensors(std::span<const SafetensorsFile> files, const std::vector<
   std::set<std::string_view> wanted;
   for (const auto& [name, tensor] : targets) {
     wanted.insert(name);
-    const auto* entry = find_in(files, name).entry;
+    const auto [file, entry] = find_in(files, name);
     if (entry == nullptr) {
       problems += "\n  missing: " + name + " " + tensor.shape().text();
     } else if (!SafetensorsFile::same_shape(*entry, tensor)) {
-      problems += "\n  wrong shape: " + name + " expected " + tensor.shape().text() + ", got " + entry->shape_text();
+      problems += "\n  wrong shape: " + name + " expected " + tensor.shape().text() + ", got " + entry->shape_text() +
+                  shard_of(files, *file);
     }
   }
   for (const SafetensorsFile& file : files) {
     for (const auto& entry : file.entries()) {
       if (wanted.count(entry.name) > 0) continue;
-      problems += "\n  unexpected: " + quoted_for_message(entry.name) + " " + entry.shape_text();
+      problems +=
+          "\n  unexpected: " + quoted_for_message(entry.name) + " " + entry.shape_text() + shard_of(files, file);
     }
   }
   require(problems.empty(), "[safetensors] ", path_of(files), ": the tensors do not fit:", problems);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,37 @@ TEST_CASE("model file: the run that a model belongs to") {
     CHECK(fs::equivalent(find_run(model), run));
   }
   CHECK(contains(error_of([&] { find_run(directory.path()); }), "expected config.json"));
+}
+
+TEST_CASE("model file: weights in shards; a tensor that is missing or of another shape is named with its shard") {
+  const TemporaryDirectory directory;
+  const char *first = "model-00001-of-00002.safetensors", *second = "model-00002-of-00002.safetensors";
+  const SmallRun small;
+  std::vector<NamedTensor> tensors;
+  for (const Parameter& p : small.parameters) tensors.push_back({p.name, p.value});
+  REQUIRE(tensors.size() == 3);
+  const auto write = [&](const std::vector<NamedTensor>& in_first, const std::vector<NamedTensor>& in_second) {
+    nlohmann::json places;
+    for (const auto& tensor : in_first) places[tensor.name] = first;
+    for (const auto& tensor : in_second) places[tensor.name] = second;
+    write_safetensors(directory / first, in_first);
+    write_safetensors(directory / second, in_second);
+    write_file(directory / "model.safetensors.index.json", nlohmann::json{{"weight_map", places}}.dump());
+  };
+  const auto fails = [&] { return error_of([&] { loaded(directory.path()); }); };
+  write({tensors[2], tensors[0]}, {tensors[1]});
+  CHECK(loaded(directory.path()) == small.weights());
+  CHECK(loaded(directory / "model.safetensors.index.json") == small.weights());
+  write({tensors[0]}, {tensors[1]});
+  CHECK(contains(fails(), "missing: layer.0.bias (6)"));
+  write({tensors[0], tensors[2]}, {{"layer.0.weight", Tensor::zeros({6, 5})}, {"more", Tensor::zeros({1})}});
+  CHECK(contains(fails(), std::string("wrong shape: layer.0.weight expected (6, 6), got (6, 5) in ") + second));
+  CHECK(contains(fails(), std::string("unexpected: \"more\" (1) in ") + second));
+  write(tensors, {{"more", Tensor::zeros({1})}});
+  write_safetensors(directory / first, {tensors[0], tensors[1]});
+  CHECK(contains(fails(), (directory / first).string() + ": tensor \"layer.0.bias\" is missing"));
+  fs::remove(directory / second);
+  CHECK(contains(fails(), second));
 }
 
 TEST_CASE("average: the mean of the newest, found under its own name and by the link") {
