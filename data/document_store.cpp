@@ -102,4 +102,10 @@ Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& 
   return read_documents(files, end, policy, std::move(writer));
 }
 
+uint64_t count_documents(const TokenStore& store) {
+  uint64_t documents = 0;
+  for (size_t i = 0; store.sides() == 1 && i < store.size(); ++i) documents += store.length(i, 0) == 0;
+  return documents;
+}
+
 }  // namespace gyre

@@ -39,4 +39,7 @@ struct Documents {
 Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
                          OnBadLine policy);
 
+// Of the whole store; 0 for one of pairs, or of sentences alone.
+uint64_t count_documents(const TokenStore& store);
+
 }  // namespace gyre

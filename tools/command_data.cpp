@@ -103,12 +103,13 @@ int info(const Info& call) {
   if (call.verify) store.verify();
   nlohmann::ordered_json tokens = nlohmann::ordered_json::array();
   for (int side = 0; side < store.sides(); ++side) tokens.push_back(store.total_tokens(side));
-  const nlohmann::ordered_json facts{{"store", store.name()},
-                                     {"sides", store.sides()},
-                                     {"sentences", store.size()},
-                                     {"tokens", tokens},
-                                     {"vocabulary_size", store.vocabulary_size()},
-                                     {"vocabulary_fingerprint", store.fingerprint()}};
+  const uint64_t documents = count_documents(store);  // each ends with an empty sentence
+  nlohmann::ordered_json facts{{"store", store.name()}, {"sides", store.sides()}};
+  if (documents > 0) facts["documents"] = documents;
+  facts.update({{"sentences", store.size() - documents},
+                {"tokens", tokens},
+                {"vocabulary_size", store.vocabulary_size()},
+                {"vocabulary_fingerprint", store.fingerprint()}});
   print_facts(facts, call.json);
   return 0;
 }

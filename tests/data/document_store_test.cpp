@@ -52,6 +52,7 @@ TEST_CASE("documents: the report; bad lines are errors before work begins, or le
   CHECK(report.files[0].describe() == good.string() + ": 2 lines");
   CHECK(report.files[1].describe() == bad.string() + ": 2 lines, skipped 1 of bad UTF-8 (line 2)");
   CHECK(TokenStore(output).length(2, 0) == 100000);
+  CHECK(count_documents(TokenStore(output)) == 3);
   std::filesystem::remove(output);
   const auto build = [&](const std::vector<Path>& files, OnBadLine policy) {
     return error_of([&] { build_document_store(vocabulary, files, output, DocumentEnd::blank_line, policy); });
