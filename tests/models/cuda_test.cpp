@@ -3,9 +3,8 @@
 
 #include "core/random.h"
 #include "models/decode/translate.h"
-#include "models/encoder_only.h"
 #include "tests/gpu.h"
-#include "tests/models/tiny_model.h"
+#include "tests/models/tiny_encoder.h"
 
 namespace gyre {
 
@@ -69,14 +68,8 @@ TEST_CASE("a GPU gives the CPU's losses and gradients") {
 TEST_CASE("a GPU trains an encoder as the CPU does") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
-  EncoderOnlyConfig config;
-  config.vocab_size = 11;
-  config.dim = 8;
-  config.ffn = 12;
-  config.heads = 2;
-  config.layers = 2;
-  const auto ids = [](std::vector<int32_t> values) { return Tensor::from({int64_t(values.size())}, values); };
-  const MaskedInput batch{ids({3, 4, 5, 6, 7, 8, 9}), Segments::from_lengths({4, 3}), ids({1, 4, 6}), ids({5, 3, 10})};
+  const EncoderOnlyConfig config = tests::tiny_encoder();
+  const MaskedInput batch = tests::masked_batch({{3, 4, 5, 6}, {7, 8, 9}});
   const auto here = lively_model<EncoderOnly>(config, cpu_kernels()), there = lively_model<EncoderOnly>(config, *gpu);
   check_alike(backward(*there, *gpu, batch), backward(*here, cpu_kernels(), batch));
 }

@@ -5,60 +5,54 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/models/tiny_model.h"
+#include "tests/models/tiny_encoder.h"
 
 namespace gyre {
 namespace {
 
+using tests::ids_of;
+using tests::masked_batch;
 using tests::Sentences;
+using tests::tiny_encoder;
 
 const Sentences kSentences = {{4, 7, 3, 9}, {5}, {10, 6, 8}};
-
-EncoderOnlyConfig tiny(const std::string& position, NormPlacement norm, bool output_bias = false) {
-  EncoderOnlyConfig c;
-  c.vocab_size = 11;
-  c.dim = 8;
-  c.ffn = 12;
-  c.heads = c.layers = 2;
-  c.norm = norm;
-  c.output_bias = output_bias;
-  c.position.encoding = position;
-  c.position.max_positions = 40;
-  return c;
-}
 
 std::vector<EncoderOnlyConfig> variants() {
   std::vector<EncoderOnlyConfig> all;
   for (const std::string& position : position_encoding_names()) {
-    all.push_back(tiny(position, NormPlacement::pre));
-    all.push_back(tiny(position, NormPlacement::post, true));
+    all.push_back(tiny_encoder(position, NormPlacement::pre));
+    all.push_back(tiny_encoder(position, NormPlacement::post, true));
   }
-  EncoderOnlyConfig bert = tiny("learned", NormPlacement::post, true);
+  EncoderOnlyConfig bert = tiny_encoder("learned", NormPlacement::post, true);
   bert.token_types = 2;
   bert.embedding_norm = true;
   all.push_back(bert);
-  EncoderOnlyConfig causal = tiny("rope", NormPlacement::pre);
+  EncoderOnlyConfig causal = tiny_encoder("rope", NormPlacement::pre);
   causal.causal = true;
   causal.head_transform = false;
   all.push_back(causal);
   return all;
 }
 
-Tensor ids(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
-
-MaskedInput masked_batch(const Sentences& sentences) {
-  std::vector<int32_t> all, lengths;
-  for (const auto& s : sentences) {
-    all.insert(all.end(), s.begin(), s.end());
-    lengths.push_back(int32_t(s.size()));
-  }
-  return {ids(all), Segments::from_lengths(lengths), ids({5, 0, 3}), ids({2, 9, 1})};
-}
-
 Tensor logits_of(const EncoderOnly& model, const Sentences& sentences) {
   Tape tape(cpu_kernels(), {.record = false});
   const MaskedInput batch = masked_batch(sentences);
   return model.logits(model.encode(tape, batch.ids, batch.segments)).value();
+}
+
+using Rows = std::vector<int64_t>;
+
+// The rows of the batch that a word of its first sentence has a part in.
+Rows rows_changed_by(const EncoderOnly& model, size_t word) {
+  Sentences changed = kSentences;
+  changed[0][word] = 6;
+  const Tensor before = logits_of(model, kSentences), after = logits_of(model, changed);
+  Rows rows;
+  for (int64_t row = 0; row < before.rows(); ++row) {
+    const auto numbers = [row](const Tensor& t) { return t.slice(row, row + 1).to_vector<float>(); };
+    if (numbers(before) != numbers(after)) rows.push_back(row);
+  }
+  return rows;
 }
 
 double loss_of(const EncoderOnly& model, const MaskedInput& batch) {
@@ -86,7 +80,7 @@ TEST_CASE("encoder-only: a packed batch gives what its sentences give one by one
 }
 
 TEST_CASE("encoder-only: the loss is that of the masked rows") {
-  EncoderOnly model(tiny("rope", NormPlacement::pre, true));
+  EncoderOnly model(tiny_encoder("rope", NormPlacement::pre, true));
   tests::allocate_lively(model.parameters(), 5, DType::f64);
   const MaskedInput batch = masked_batch(kSentences);
   const Tensor log_probs = logits_of(model, kSentences);
@@ -98,7 +92,7 @@ TEST_CASE("encoder-only: the loss is that of the masked rows") {
 
   // A bias of zeros is none.
   model.parameters().find("lm_head.bias")->value.zero();
-  EncoderOnly plain(tiny("rope", NormPlacement::pre));
+  EncoderOnly plain(tiny_encoder("rope", NormPlacement::pre));
   plain.parameters().allocate(1, DType::f64);
   for (Parameter& p : plain.parameters()) p.value.copy_from(model.parameters().find(p.name)->value);
   CHECK(loss_of(plain, batch) == doctest::Approx(loss_of(model, batch)).epsilon(1e-12));
@@ -122,36 +116,20 @@ TEST_CASE("encoder-only: gradients of the loss") {
 }
 
 TEST_CASE("encoder-only: every row sees the whole of its segment and nothing else") {
-  EncoderOnly model(tiny("rope", NormPlacement::post));
+  EncoderOnly model(tiny_encoder());
   tests::allocate_lively(model.parameters(), 5);
-  const Tensor before = logits_of(model, kSentences);
-  Sentences changed = kSentences;
-  changed[0][3] = 6;
-  const Tensor after = logits_of(model, changed);
-  for (int64_t row = 0; row < before.rows(); ++row) {
-    CAPTURE(row);
-    const auto numbers = [&](const Tensor& t) { return t.slice(row, row + 1).to_vector<float>(); };
-    CHECK((numbers(before) == numbers(after)) == (row >= 4));
-  }
+  CHECK(rows_changed_by(model, 3) == Rows{0, 1, 2, 3});
 }
 
 TEST_CASE("encoder-only: a causal row sees itself and those before it, and all rows may be predicted") {
-  EncoderOnlyConfig config = tiny("rope", NormPlacement::pre);
+  EncoderOnlyConfig config = tiny_encoder("rope", NormPlacement::pre);
   config.causal = true;
   EncoderOnly model(config);
-  tests::allocate_lively(model.parameters(), 5, DType::f64);
-  const Tensor before = logits_of(model, kSentences);
-  Sentences changed = kSentences;
-  changed[0][2] = 6;
-  const Tensor after = logits_of(model, changed);
-  for (int64_t row = 0; row < before.rows(); ++row) {
-    CAPTURE(row);
-    const auto numbers = [&](const Tensor& t) { return t.slice(row, row + 1).to_vector<double>(); };
-    CHECK((numbers(before) == numbers(after)) == (row < 2 || row >= 4));
-  }
+  tests::allocate_lively(model.parameters(), 5);
+  CHECK(rows_changed_by(model, 2) == Rows{2, 3});
   MaskedInput batch = masked_batch(kSentences);
-  batch.targets = ids({7, 3, 9, -1, -1, 6, 8, -1});  // those of -1 have no next token
-  batch.masked_rows = ids({0, 1, 2, 3, 4, 5, 6, 7});
+  batch.targets = ids_of({7, 3, 9, -1, -1, 6, 8, -1});  // those of -1 have no next token
+  batch.masked_rows = ids_of({0, 1, 2, 3, 4, 5, 6, 7});
   const double chosen = loss_of(model, batch);
   batch.masked_rows = {};
   CHECK(loss_of(model, batch) == chosen);
@@ -169,8 +147,7 @@ TEST_CASE("encoder-only: presets are what Hugging Face's defaults are") {
     config.vocab_size = 30522;
     CHECK(EncoderOnly(config).parameters().elements() == count);
   }
-  EncoderOnlyConfig wrong = tiny("rope", NormPlacement::post);
-  EncoderOnly none(wrong);
+  EncoderOnly none(tiny_encoder());
   none.parameters().allocate(1);
   MaskedInput batch = masked_batch(kSentences);
   batch.token_types = Tensor::zeros({8}, DType::i32);
@@ -178,7 +155,7 @@ TEST_CASE("encoder-only: presets are what Hugging Face's defaults are") {
 }
 
 TEST_CASE("encoder-only: scaled embeddings are those of a larger table") {
-  EncoderOnlyConfig config = tiny("sinusoidal", NormPlacement::post);
+  EncoderOnlyConfig config = tiny_encoder("sinusoidal", NormPlacement::post);
   EncoderOnly plain(config);
   config.scale_embedding = true;
   EncoderOnly scaled(config);
@@ -214,14 +191,14 @@ TEST_CASE("encoder-only: parameters, config and wrong batches") {
                            "lm_head.layer_norm.weight", "lm_head.bias"})
     CHECK(model.parameters().find(name));
 
-  EncoderOnly small(tiny("learned", NormPlacement::pre));
+  EncoderOnly small(tiny_encoder("learned", NormPlacement::pre));
   small.parameters().allocate(1);
   CHECK(small.longest() == 40);
   MaskedInput batch = masked_batch(kSentences);
-  batch.targets = ids({1});
+  batch.targets = ids_of({1});
   CHECK_THROWS_WITH_AS(loss_of(small, batch), "[masked rows] expected as many targets as rows, 3, got 1", Error);
   batch = masked_batch(kSentences);
-  batch.ids = ids({1, 2});
+  batch.ids = ids_of({1, 2});
   CHECK_THROWS_WITH_AS(loss_of(small, batch), "[encoder] expected 8 ids, got 2", Error);
 }
 
