@@ -1,9 +1,8 @@
 // Ops check their arguments, name themselves, and say what was expected and what came.
 #include <doctest/doctest.h>
 
-#include <functional>
-
 #include "autograd/ops.h"
+#include "tests/errors.h"
 
 using namespace gyre;
 
@@ -16,97 +15,87 @@ struct Fixture {
   Tensor ids(const std::vector<int32_t>& values) { return Tensor::from<int32_t>({int64_t(values.size())}, values); }
 };
 
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
 }  // namespace
 
 TEST_CASE_FIXTURE(Fixture, "linear") {
-  CHECK_EQ(message_of([&] { linear(matrix(3, 4), matrix(2, 5)); }),
+  CHECK_EQ(error_of([&] { linear(matrix(3, 4), matrix(2, 5)); }),
            "[linear] expected x(n,d) and w(o,d), got (3, 4) and (2, 5)");
-  CHECK_EQ(message_of([&] { linear(matrix(3, 4), matrix(2, 4), vector(3)); }),
-           "[linear] the bias must be (2), got (3)");
+  CHECK_EQ(error_of([&] { linear(matrix(3, 4), matrix(2, 4), vector(3)); }), "[linear] the bias must be (2), got (3)");
 }
 
 TEST_CASE_FIXTURE(Fixture, "add and residual_dropout") {
-  CHECK_EQ(message_of([&] { add(matrix(3, 4), matrix(4, 3)); }), "[add] shapes must be equal, got (3, 4) and (4, 3)");
-  CHECK_EQ(message_of([&] { residual_dropout(matrix(3, 4), matrix(4, 3), 0.1); }),
+  CHECK_EQ(error_of([&] { add(matrix(3, 4), matrix(4, 3)); }), "[add] shapes must be equal, got (3, 4) and (4, 3)");
+  CHECK_EQ(error_of([&] { residual_dropout(matrix(3, 4), matrix(4, 3), 0.1); }),
            "[residual_dropout] shapes must be equal, got (3, 4) and (4, 3)");
 }
 
 TEST_CASE_FIXTURE(Fixture, "dropout rates") {
-  CHECK_EQ(message_of([&] { dropout(matrix(1, 1), 1); }), "[dropout] the rate must be at least 0 and below 1, got 1");
-  CHECK_EQ(message_of([&] { residual_dropout(matrix(1, 1), matrix(1, 1), -0.5); }),
+  CHECK_EQ(error_of([&] { dropout(matrix(1, 1), 1); }), "[dropout] the rate must be at least 0 and below 1, got 1");
+  CHECK_EQ(error_of([&] { residual_dropout(matrix(1, 1), matrix(1, 1), -0.5); }),
            "[residual_dropout] the rate must be at least 0 and below 1, got -0.5");
   const Segments one = Segments::from_lengths({1});
-  CHECK_EQ(message_of([&] { attention(matrix(1, 1), matrix(1, 2), one, one, {.dropout = 1.5}); }),
+  CHECK_EQ(error_of([&] { attention(matrix(1, 1), matrix(1, 2), one, one, {.dropout = 1.5}); }),
            "[attention] the rate must be at least 0 and below 1, got 1.5");
 }
 
 TEST_CASE_FIXTURE(Fixture, "layer_norm") {
-  CHECK_EQ(message_of([&] { layer_norm(matrix(3, 4), vector(3), vector(4)); }),
+  CHECK_EQ(error_of([&] { layer_norm(matrix(3, 4), vector(3), vector(4)); }),
            "[layer_norm] gamma and beta must be (4), got (3) and (4)");
 }
 
 TEST_CASE_FIXTURE(Fixture, "residual_layer_norm") {
-  CHECK_EQ(message_of([&] { residual_layer_norm(matrix(3, 4), matrix(2, 4), 0, vector(4), vector(4)); }),
+  CHECK_EQ(error_of([&] { residual_layer_norm(matrix(3, 4), matrix(2, 4), 0, vector(4), vector(4)); }),
            "[residual_layer_norm] shapes must be equal, got (3, 4) and (2, 4)");
-  CHECK_EQ(message_of([&] { residual_layer_norm(matrix(3, 4), matrix(3, 4), 0, vector(4), vector(3)); }),
+  CHECK_EQ(error_of([&] { residual_layer_norm(matrix(3, 4), matrix(3, 4), 0, vector(4), vector(3)); }),
            "[residual_layer_norm] gamma and beta must be (4), got (4) and (3)");
 }
 
 TEST_CASE_FIXTURE(Fixture, "embedding") {
-  CHECK_EQ(message_of([&] {
+  CHECK_EQ(error_of([&] {
              embedding(matrix(3, 4), ids({0, 3}));
            }),
            "[embedding] ids must be below the table's 3 rows, got 3");
-  CHECK_EQ(message_of([&] { embedding(matrix(3, 4), ids({-1})); }),
+  CHECK_EQ(error_of([&] { embedding(matrix(3, 4), ids({-1})); }),
            "[embedding] ids must be below the table's 3 rows, got -1");
 }
 
 TEST_CASE_FIXTURE(Fixture, "rope") {
-  CHECK_EQ(message_of([&] { make_rotation(vector(3), 9, {.dims = 7}); }), "[rope] rotary dims must be even, got 7");
-  CHECK_EQ(message_of([&] { make_rotation(vector(3), 9, {.dims = 8}); }), "[rope] expected 4 frequencies, got (3)");
+  CHECK_EQ(error_of([&] { make_rotation(vector(3), 9, {.dims = 7}); }), "[rope] rotary dims must be even, got 7");
+  CHECK_EQ(error_of([&] { make_rotation(vector(3), 9, {.dims = 8}); }), "[rope] expected 4 frequencies, got (3)");
   const Rotation rotation = make_rotation(vector(3), 9, {.heads = 2, .dims = 6});
-  CHECK_EQ(message_of([&] { rope(matrix(1, 8), rotation, ids({0})); }),
+  CHECK_EQ(error_of([&] { rope(matrix(1, 8), rotation, ids({0})); }),
            "[rope] rotary dims must be between 2 and the head width 4, got 6");
-  CHECK_EQ(message_of([&] { rope(matrix(1, 13), rotation, ids({0})); }),
+  CHECK_EQ(error_of([&] { rope(matrix(1, 13), rotation, ids({0})); }),
            "[rope] x must be (n, heads * width) with 2 heads, got (1, 13)");
-  CHECK_EQ(message_of([&] { rope(matrix(1, 12), rotation, ids({0, 1})); }), "[rope] expected 1 positions, got 2");
-  CHECK_EQ(message_of([&] { rope(matrix(1, 12), rotation, ids({9})); }),
+  CHECK_EQ(error_of([&] { rope(matrix(1, 12), rotation, ids({0, 1})); }), "[rope] expected 1 positions, got 2");
+  CHECK_EQ(error_of([&] { rope(matrix(1, 12), rotation, ids({9})); }),
            "[rope] positions must be below the 9 that have angles, got 9");
-  CHECK_EQ(message_of([&] { rope(matrix(1, 12), rotation, ids({-1})); }),
+  CHECK_EQ(error_of([&] { rope(matrix(1, 12), rotation, ids({-1})); }),
            "[rope] positions must be below the 9 that have angles, got -1");
 }
 
 TEST_CASE_FIXTURE(Fixture, "attention") {
   const Segments three = Segments::from_lengths({1, 2}), two = Segments::from_lengths({2});
-  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(3, 8), three, three, {.heads = 3}); }),
+  CHECK_EQ(error_of([&] { attention(matrix(3, 4), matrix(3, 8), three, three, {.heads = 3}); }),
            "[attention] the width 4 must be a multiple of the 3 heads");
-  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(3, 6), three, three, {}); }),
+  CHECK_EQ(error_of([&] { attention(matrix(3, 4), matrix(3, 6), three, three, {}); }),
            "[attention] expected q(nq,d) and kv(nk,2d), got (3, 4) and (3, 6)");
-  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(2, 8), three, two, {}); }),
+  CHECK_EQ(error_of([&] { attention(matrix(3, 4), matrix(2, 8), three, two, {}); }),
            "[attention] expected as many segments of keys as of queries, 2, got 1");
-  CHECK_EQ(message_of([&] { attention(matrix(3, 4), matrix(4, 8), three, three, {}); }),
+  CHECK_EQ(error_of([&] { attention(matrix(3, 4), matrix(4, 8), three, three, {}); }),
            "[attention] the segments cover 3 queries and 3 keys, got 3 and 4");
-  CHECK_EQ(message_of([&] { self_attention(matrix(3, 8), three, {}); }), "[attention] expected qkv(n,3d), got (3, 8)");
+  CHECK_EQ(error_of([&] { self_attention(matrix(3, 8), three, {}); }), "[attention] expected qkv(n,3d), got (3, 8)");
   AttentionOptions options{.heads = 2, .rotation = make_rotation(vector(1), 2, {.dims = 2})};
-  CHECK_EQ(message_of([&] { self_attention(matrix(3, 12), three, options); }),
+  CHECK_EQ(error_of([&] { self_attention(matrix(3, 12), three, options); }),
            "[rope] expected a rotation of 2 heads, got 1");
   options.rotation.rotary.heads = 2;
-  CHECK_EQ(message_of([&] { self_attention(matrix(3, 12), three, options); }), "[rope] expected 3 positions, got 0");
+  CHECK_EQ(error_of([&] { self_attention(matrix(3, 12), three, options); }), "[rope] expected 3 positions, got 0");
 }
 
 TEST_CASE_FIXTURE(Fixture, "losses") {
-  CHECK_EQ(message_of([&] { cross_entropy(matrix(2, 3), ids({0}), 0); }), "[cross_entropy] expected 2 targets, got 1");
-  CHECK_EQ(message_of([&] { cross_entropy(matrix(1, 3), ids({3}), 0); }),
+  CHECK_EQ(error_of([&] { cross_entropy(matrix(2, 3), ids({0}), 0); }), "[cross_entropy] expected 2 targets, got 1");
+  CHECK_EQ(error_of([&] { cross_entropy(matrix(1, 3), ids({3}), 0); }),
            "[cross_entropy] targets must be below the vocabulary's size 3, got 3");
-  CHECK_EQ(message_of([&] { linear_cross_entropy(matrix(1, 3), matrix(5, 4), {}, ids({0}), 0); }),
+  CHECK_EQ(error_of([&] { linear_cross_entropy(matrix(1, 3), matrix(5, 4), {}, ids({0}), 0); }),
            "[linear_cross_entropy] expected x(n,d) and w(v,d), got (1, 3) and (5, 4)");
 }

@@ -4,14 +4,13 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
-#include <functional>
 #include <iterator>
 #include <string>
 #include <utility>
 
-#include "core/error.h"
 #include "core/random.h"
 #include "tests/core/file_size_limit.h"
+#include "tests/errors.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;
@@ -21,15 +20,6 @@ namespace {
 size_t entries(const Path& directory) {
   return static_cast<size_t>(
       std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator()));
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 bool names(const std::string& message, const Path& path, const char* reason) {
@@ -117,7 +107,7 @@ TEST_CASE("a full disk: the error names the file, the old one stays") {
   const Path path = directory / "file";
   write_file(path, "old");
   const FileSizeLimit limit(100'000);
-  CHECK(names(message_of([&] { write_file(path, std::string(200'000, 'x')); }), path, "File too large"));
+  CHECK(names(error_of([&] { write_file(path, std::string(200'000, 'x')); }), path, "File too large"));
   CHECK(read_file(path) == "old");
   CHECK(entries(directory.path()) == 1);
 }
@@ -126,15 +116,15 @@ TEST_CASE("errors name the path and the reason") {
   const TemporaryDirectory directory;
   const Path missing = directory / "missing", below_file = directory / "file" / "x";
   write_file(directory / "file", "a file, no directory");
-  CHECK(names(message_of([&] { read_file(missing); }), missing, "No such file"));
-  CHECK(names(message_of([&] { MappedFile{missing}; }), missing, "No such file"));
-  CHECK(names(message_of([&] { write_file(below_file, "x"); }), below_file, "Not a directory"));
-  CHECK(names(message_of([&] { read_file(directory.path()); }), directory.path(), "Is a directory"));
-  CHECK(names(message_of([&] { MappedFile{directory.path()}; }), directory.path(), "regular file"));
-  CHECK(names(message_of([&] { flush_to_disk(missing); }), missing, "No such file"));
+  CHECK(names(error_of([&] { read_file(missing); }), missing, "No such file"));
+  CHECK(names(error_of([&] { MappedFile{missing}; }), missing, "No such file"));
+  CHECK(names(error_of([&] { write_file(below_file, "x"); }), below_file, "Not a directory"));
+  CHECK(names(error_of([&] { read_file(directory.path()); }), directory.path(), "Is a directory"));
+  CHECK(names(error_of([&] { MappedFile{directory.path()}; }), directory.path(), "regular file"));
+  CHECK(names(error_of([&] { flush_to_disk(missing); }), missing, "No such file"));
   // The target is a directory that is not empty: rename fails, the temporary goes.
   std::filesystem::create_directories(directory / "full" / "inner");
-  CHECK(names(message_of([&] { write_file(directory / "full", "x"); }), directory / "full", "rename"));
+  CHECK(names(error_of([&] { write_file(directory / "full", "x"); }), directory / "full", "rename"));
   CHECK(entries(directory.path()) == 2);
 }
 

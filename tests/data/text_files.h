@@ -7,21 +7,9 @@
 
 #include "core/file.h"
 #include "data/vocabulary.h"
+#include "tests/errors.h"
 #include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
-
-// What the call throws as gyre::Error, or "no error".
-template <class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const gyre::Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-inline bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 inline gyre::Path write_text(const TemporaryDirectory& directory, const std::string& name, std::string_view text) {
   gyre::write_file(directory / name, text);

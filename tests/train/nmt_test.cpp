@@ -45,12 +45,7 @@ int train(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_c
 }
 
 std::string error_of_training(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
-  try {
-    train(options, config);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_of([&] { train(options, config); });
 }
 
 std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {

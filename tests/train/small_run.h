@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/parameters.h"
+#include "tests/errors.h"
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
 
@@ -50,16 +51,3 @@ class SmallRun {
     parameters.allocate(seed);
   }
 };
-
-// The message of the Error that `call` throws; empty when it throws none.
-template <class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const gyre::Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
