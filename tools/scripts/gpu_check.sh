@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What only a machine with a GPU can tell, in one command and in minutes: the CUDA tests, gradients, a training to its
-# exact-match bar, the same bits twice, compute-sanitizer; then speed beside PyTorch and the measured limits.
+# exact-match bar, a masked language model, the same bits twice, compute-sanitizer; then speed beside PyTorch and the
+# measured limits.
 #   tools/scripts/gpu_check.sh [--minutes N] [--output DIR] [--device cuda:N] [--only REGEX]
 # The program is GYRE, with its tests in the folder TESTS; else the bundle that this script was unpacked with; else what
 # 'make cuda' builds. PYTHON (python3) may have torch. DIR (gpu-check) gets report.md, report.jsonl and log, written as it
@@ -14,12 +15,13 @@ while [ $# -gt 0 ]; do
     --output) out=$2 ;;
     --device) device=$2 ;;
     --only) only=$2 ;;
-    *) sed -n '4s/^# *//p' "$0" >&2; exit 2 ;;
+    *) sed -n '5s/^# *//p' "$0" >&2; exit 2 ;;
   esac
   shift 2
 done
 deadline=$((SECONDS + minutes * 60))
 bar=97 # per cent of the embedded corpus's held-out sentences, to the letter
+mlm_share=0.6 # of the loss at the start: what 300 updates of a masked language model leave of it, at the most
 python=${PYTHON:-python3}
 
 die() { echo "gpu-check: $*" >&2; exit 1; }
@@ -172,17 +174,22 @@ train() { # train DIRECTORY OPTIONS...
     "$work/train.de" --valid-sets "$work/val.en" "$work/val.de" --vocab "$work/vocab.model" --model "$run" "$@"
 }
 
+same_checkpoints() { # same_checkpoints RUN UPDATES: of RUN-one and RUN-two in $work
+  local file
+  for file in model optimizer; do
+    cmp "$work/$1"-{one,two}/checkpoints/step-"$(printf %08d "$2")"/$file.safetensors ||
+      { say "$1: $file.safetensors differs"; exit 1; }
+  done
+}
+
 same_bits() {
   corpus
-  local run file precision
+  local run precision
   for precision in fp32 bf16; do
     for run in one two; do
       train "$work/$precision-$run" --precision $precision --after 30u --save-freq 30u --valid-freq 1000u
     done
-    for file in model optimizer; do
-      cmp "$work/$precision"-{one,two}/checkpoints/step-00000030/$file.safetensors ||
-        { say "$precision: $file.safetensors differs"; exit 1; }
-    done
+    same_checkpoints $precision 30
   done
   say "30 updates twice, fp32 and bf16: the same weights and moments, bit for bit"
 }
@@ -198,6 +205,28 @@ training() {
   record "{\"exact_match\":$percent,\"training_seconds\":$started}"
   say "$percent % exact match (the bar: $bar %), $started s of training"
   awk -v x="$percent" -v bar=$bar 'BEGIN { exit !(x >= bar) }'
+}
+
+masked_language() {
+  corpus
+  within "$gyre" vocab --input "$work/train.en" --type wordpiece --size 1000 --output "$work/vocab.txt"
+  within "$gyre" data build --documents line --source "$work/train.en" --vocab "$work/vocab.txt" --output "$work/train.tok"
+  local precision run losses first last what=
+  for precision in fp32 bf16; do
+    for run in one two; do
+      within "$gyre" train mlm --config "$root/tools/recipes/mlm-small-rope.toml" --device "$device" --precision $precision \
+        --train-sets "$work/train.tok" --vocab "$work/vocab.txt" --model "$work/mlm-$precision-$run" --across-documents \
+        --transformer-dropout 0.1 --lr-warmup 50 --total-updates 300 --after 300u --save-freq 300u --valid-freq 300u --disp-freq 10u
+    done
+    same_checkpoints mlm-$precision 300
+    losses=$(grep '"event":"train"' "$work/mlm-$precision-one/metrics.jsonl")
+    first=$(head -n 1 <<< "$losses" | field loss) last=$(tail -n 1 <<< "$losses" | field loss)
+    record "{\"precision\":\"$precision\",\"first_loss\":$first,\"last_loss\":$last}"
+    awk -v first="$first" -v last="$last" -v share=$mlm_share 'BEGIN { exit !(last > 0 && last < share * first) }' ||
+      { say "$precision: the loss goes from $first to $last only"; exit 1; }
+    what+=", $precision $first to $last"
+  done
+  say "300 updates twice, the same bits; loss${what#,}"
 }
 
 sanitize() { # sanitize TOOL: the op table under it
@@ -281,6 +310,7 @@ section correct 120 tests cuda_tests
 section correct 90 gradients gradients
 section correct 90 same-bits same_bits
 section correct 150 training training
+section correct 90 masked-language masked_language
 section sound 60 memcheck sanitize memcheck
 section speed 110 step-nmt-base-25k-bf16 step_against_torch nmt-base-25k bf16
 section speed 110 step-nmt-big-25k-bf16 step_against_torch nmt-big-25k bf16
