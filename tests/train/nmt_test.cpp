@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "models/encoder_decoder.h"
+#include "tests/errors.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/tiny_nmt.h"
 #include "train/log/metrics_log.h"

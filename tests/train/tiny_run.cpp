@@ -30,7 +30,9 @@ TrainState last_state(const Path& run) { return read_train_state(checkpoints_pat
 std::string loss_curve(const Path& run) {
   std::string text;
   for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
-    if (entry["event"] == "train") text += entry["updates"].dump() + " " + entry["cross-entropy"].dump() + "\n";
+    if (entry["event"].get<std::string>() != "train") continue;
+    for (const char* key : {"updates", "cross-entropy"}) text.append(entry[key].dump()).append(" ");
+    text += '\n';
   }
   return text;
 }
