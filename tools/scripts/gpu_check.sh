@@ -21,7 +21,7 @@ while [ $# -gt 0 ]; do
 done
 deadline=$((SECONDS + minutes * 60))
 bar=97 # per cent of the embedded corpus's held-out sentences, to the letter
-mlm_share=0.6 # of the loss at the start: what 300 updates of a masked language model leave of it, at the most
+mlm_share=0.65 # of the loss at the start: what 300 updates of a masked language model leave of it, at the most
 python=${PYTHON:-python3}
 
 die() { echo "gpu-check: $*" >&2; exit 1; }
@@ -216,7 +216,7 @@ masked_language() {
     for run in one two; do
       within "$gyre" train mlm --config "$root/tools/recipes/mlm-small-rope.toml" --device "$device" --precision $precision \
         --train-sets "$work/train.tok" --vocab "$work/vocab.txt" --model "$work/mlm-$precision-$run" --across-documents \
-        --transformer-dropout 0.1 --lr-warmup 50 --total-updates 300 --after 300u --save-freq 300u --valid-freq 300u --disp-freq 10u
+        --transformer-dropout 0.1 --lr-warmup 100 --total-updates 300 --after 300u --save-freq 300u --valid-freq 300u --disp-freq 10u
     done
     same_checkpoints mlm-$precision 300
     losses=$(grep '"event":"train"' "$work/mlm-$precision-one/metrics.jsonl")
