@@ -67,15 +67,19 @@ Var attention(const Var& q, const Var& kv, const Segments& queries, const Segmen
 // qkv(n, 3 * d) = [queries | keys | values] -> (n, d); key_positions are the query_positions.
 Var self_attention(const Var& qkv, const Segments& segments, const AttentionOptions& options);
 
-// Label-smoothed cross-entropy summed over rows with target >= 0 -> scalar (1); logits(n,v), targets i32 (n).
+// A loss summed over rows: a scalar (1), and what metrics are made of.
 struct LossResult {
   Var loss;
   CrossEntropySums sums;
 };
+// Label-smoothed cross-entropy of the rows with target >= 0; logits(n,v), targets i32 (n).
 LossResult cross_entropy(const Var& logits, const Tensor& targets, double smoothing);
 
 // The same for logits = x(n,d) w(v,d)^T + bias(v), in chunks of rows: the logits of a whole batch never exist. The bias
 // may be missing (a default Var).
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing);
+
+// (prediction - target)^2; predictions (n) or (n,1), targets f32 (n) on the CPU.
+LossResult squared_error(const Var& predictions, const Tensor& targets);
 
 }  // namespace gyre

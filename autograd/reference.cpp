@@ -321,4 +321,11 @@ Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, do
   return scale(sum_all(log_softmax * logits.graph->input(std::move(p))), -1);
 }
 
+Value squared_error(const Value& predictions, const std::vector<float>& targets) {
+  Matrix negated(predictions.rows(), predictions.cols());
+  for (size_t i = 0; i < targets.size(); ++i) negated.data[i] = -double(targets[i]);
+  const Value error = predictions + predictions.graph->input(std::move(negated));
+  return sum_all(error * error);
+}
+
 }  // namespace gyre::reference

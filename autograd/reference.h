@@ -84,5 +84,6 @@ using WeightFactor = std::function<double(int head, int64_t query, int64_t key_r
 Value attention(const Value& q, const Value& k, const Value& v, const Segments& queries, const Segments& keys,
                 int heads, bool causal, const WeightFactor& dropout = {});
 Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing);
+Value squared_error(const Value& predictions, const std::vector<float>& targets);
 
 }  // namespace gyre::reference

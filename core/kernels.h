@@ -7,8 +7,8 @@
 // - An undefined gradient Tensor means "not wanted"; an undefined optional input means "none".
 // - Data (x, y, q, dout, ..) is f32, bf16, or f64 for gradient checks. Parameters, their gradients and saved statistics
 //   (mean, lse, ..) are f32 beside bf16 data and share the data's dtype otherwise.
-// - Tensors lie on the device of the kernels; but ids, targets, positions and paths are i32 on the CPU and, like
-//   Segments, never change after their first use: a GPU's kernels keep their copies of them.
+// - Tensors lie on the device of the kernels; but ids, targets, positions and paths are on the CPU, i32 where nothing
+//   else is said, and, like Segments, never change after their first use: a GPU's kernels keep their copies of them.
 // - bf16 is storage: sums, softmax and statistics are computed in fp32.
 // - Results do not depend on the number of threads.
 #pragma once
@@ -74,12 +74,12 @@ struct AttentionShape {
                         // (head * key rows + key row) * (longest segment of queries, rounded up to 16) + query
 };
 
-// Sums over the rows of a loss: rows with target < 0 are ignored.
+// Sums over the rows of a loss; cross-entropy ignores rows with target < 0.
 struct CrossEntropySums {
   double loss = 0;  // with label smoothing
-  double nll = 0;   // without
+  double nll = 0;   // without; of a squared error the same as the loss
   int64_t tokens = 0;
-  int64_t correct = 0;  // rows whose largest logit is the target
+  int64_t correct = 0;  // rows whose largest logit is the target; of a squared error 0
 };
 
 struct AdamStep {
@@ -182,6 +182,12 @@ class Kernels {
   // where logits are f32.
   virtual void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
                                       const Tensor& lse, double smoothing, double dloss) = 0;
+
+  // (prediction - target)^2, summed over the rows of predictions(n) or (n,1); targets(n) are f32. sums as above.
+  virtual void squared_error(const Tensor& sums, const Tensor& predictions, const Tensor& targets) = 0;
+  // dpredictions = 2 * dloss * (predictions - targets)
+  virtual void squared_error_backward(const Tensor& dpredictions, const Tensor& predictions, const Tensor& targets,
+                                      double dloss) = 0;
 
   // out(n,v) = log_softmax(x); out may be x
   virtual void log_softmax(const Tensor& out, const Tensor& x) = 0;

@@ -1,4 +1,7 @@
+#include <utility>
+
 #include "autograd/op_cases/rows.h"
+#include "core/random.h"
 
 namespace gyre::op_rows {
 namespace {
@@ -17,9 +20,7 @@ Ints loss_targets(const LossCase& c) {
   return targets;
 }
 
-}  // namespace
-
-void add_losses(std::vector<OpCase>& rows) {
+void add_cross_entropy(std::vector<OpCase>& rows) {
   for (const LossCase& c : std::vector<LossCase>{{"plain", 7, 5, 0},
                                                  {"smoothing", 300, 65, 0.1},
                                                  {"ignored", 7, 33, 0.1, true},
@@ -52,6 +53,32 @@ void add_losses(std::vector<OpCase>& rows) {
           return reference::cross_entropy(reference::linear(in[0], in[1], in[2]), loss_targets(c), c.smoothing);
         }));
   }
+}
+
+void add_squared_error(std::vector<OpCase>& rows) {
+  for (const auto& [variant, shape] :
+       {std::pair("one-row", Shape{1, 1}), std::pair("no-rows", Shape{0, 1}), std::pair("vector", Shape{65}),
+        std::pair("odd-size", Shape{37, 1}), std::pair("many-rows", Shape{2100, 1})}) {
+    const Tensor targets = normal_tensor({shape[0]}, DType::f32, hash_name(variant), 0);
+    rows.push_back(make_case(
+        concat("squared_error/", variant), {{"predictions", shape}},
+        [=](Tape&, const Vars& in) { return squared_error(in[0], targets).loss; },
+        [=](const Values& in) { return reference::squared_error(in[0], targets.to_vector<float>()); }));
+  }
+  const Tensor targets = normal_tensor({9}, DType::f32, 9, 0);
+  rows.push_back(make_case(
+      "squared_error/of-a-product", {{"x", {9, 5}}, parameter("w", {1, 5}), parameter("bias", {1})},
+      [=](Tape&, const Vars& in) { return squared_error(linear(in[0], in[1], in[2]), targets).loss; },
+      [=](const Values& in) {
+        return reference::squared_error(reference::linear(in[0], in[1], in[2]), targets.to_vector<float>());
+      }));
+}
+
+}  // namespace
+
+void add_losses(std::vector<OpCase>& rows) {
+  add_cross_entropy(rows);
+  add_squared_error(rows);
 }
 
 }  // namespace gyre::op_rows

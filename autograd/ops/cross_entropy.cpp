@@ -1,4 +1,5 @@
 #include "autograd/ops.h"
+#include "autograd/ops/loss_sums.h"
 
 namespace gyre {
 namespace {
@@ -19,18 +20,6 @@ void check_targets(const Tensor& targets, int64_t rows, int64_t vocabulary) {
   for (int32_t t : targets.span<int32_t>()) {
     require(t < vocabulary, "[cross_entropy] targets must be below the vocabulary's size ", vocabulary, ", got ", t);
   }
-}
-
-Tensor no_sums(const Tensor& data) { return Tensor::zeros({4}, DType::f64, data.device()); }
-
-CrossEntropySums read(const Tensor& sums) {
-  const std::vector<double> s = sums.to_cpu().to_vector<double>();
-  return {s[0], s[1], int64_t(s[2]), int64_t(s[3])};
-}
-
-// Beside data of the type of `data`; a loss lies on the CPU.
-Tensor scalar(double value, const Tensor& data) {
-  return Tensor::from<double>({1}, std::vector<double>{value}).to(statistics_dtype(data.dtype()));
 }
 
 // A parameter's gradient for dloss = 1, made in the forward pass.
@@ -89,8 +78,8 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, double smooth
   op->lse = Tensor::empty({x.rows()}, statistics_dtype(x.dtype()), x.device());
   const Tensor all = no_sums(x);
   logits.kernels().cross_entropy(all, op->lse, x, targets, smoothing);
-  const CrossEntropySums sums = read(all);
-  return {logits.tape().record(std::move(op), scalar(sums.loss, x), {logits}), sums};
+  const CrossEntropySums sums = read_sums(all);
+  return {logits.tape().record(std::move(op), loss_scalar(sums.loss, x), {logits}), sums};
 }
 
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing) {
@@ -123,9 +112,9 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
     kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw.sum, op->dbias.sum, dlogits, inputs,
                             w.value());
   }
-  const CrossEntropySums sums = read(all_sums);
+  const CrossEntropySums sums = read_sums(all_sums);
   const Var last = bias ? bias : x.tape().constant({});
-  return {x.tape().record(std::move(op), scalar(sums.loss, x.value()), {x, w, last}), sums};
+  return {x.tape().record(std::move(op), loss_scalar(sums.loss, x.value()), {x, w, last}), sums};
 }
 
 }  // namespace gyre

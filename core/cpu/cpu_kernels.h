@@ -56,6 +56,9 @@ class CpuKernels final : public Kernels {
                      double smoothing) override;
   void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets, const Tensor& lse,
                               double smoothing, double dloss) override;
+  void squared_error(const Tensor& sums, const Tensor& predictions, const Tensor& targets) override;
+  void squared_error_backward(const Tensor& dpredictions, const Tensor& predictions, const Tensor& targets,
+                              double dloss) override;
   void log_softmax(const Tensor& out, const Tensor& x) override;
   void largest(const Tensor& values, const Tensor& columns, const Tensor& x, int64_t also) override;
   double sum_of_squares(const Tensor& x) override;

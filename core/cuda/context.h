@@ -38,7 +38,8 @@ class Context {
   Tensor empty(const Shape& shape, DType dtype);
 
   // Host metadata on the GPU, copied at its first use. From the thread that queues the kernels.
-  const int32_t* ids(const Tensor& host) { return uploads_->get(host); }
+  const int32_t* ids(const Tensor& host) { return uploads_->get<int32_t>(host); }
+  const float* numbers(const Tensor& host) { return uploads_->get<float>(host); }
 
   void synchronize();
 

@@ -27,10 +27,10 @@ Uploads::Uploads(cudaStream_t compute, BlockPool::Source memory)
   staging_ = static_cast<std::byte*>(staging);
 }
 
-const int32_t* Uploads::get(const Tensor& host) {
+const std::byte* Uploads::copy_of(const Tensor& host) {
   require(host.device() == Device{}, "[cuda] expected ids, positions or targets on the CPU, got them on ",
           host.device().text());
-  const void* data = host.data<int32_t>();
+  const void* data = host.raw();
   const size_t bytes = host.bytes();
   const std::shared_ptr<const void> owner = host.owner();
   if (bytes == 0) return nullptr;
@@ -49,7 +49,7 @@ const int32_t* Uploads::get(const Tensor& host) {
     found = copies_.emplace(key, Copy{owner, send(data, bytes), calls_}).first;
   }
   found->second.last_use = calls_;
-  return reinterpret_cast<const int32_t*>(found->second.device);
+  return found->second.device;
 }
 
 // The compute stream waits for the copy, the copy for nothing: its block is new, or all its readers are done.

@@ -26,7 +26,11 @@ class Uploads {
 
   // On the GPU, for the kernel that is queued next on the compute stream: ask again for each. An empty tensor gives
   // null.
-  const int32_t* get(const Tensor& host);
+  template <class T>
+  const T* get(const Tensor& host) {
+    host.data<T>();  // throws where it is of another type
+    return reinterpret_cast<const T*>(copy_of(host));
+  }
 
   size_t copies() const { return copies_.size(); }  // kept now
 
@@ -42,6 +46,7 @@ class Uploads {
     cudaEvent_t last_use;  // on the compute stream
   };
 
+  const std::byte* copy_of(const Tensor& host);
   std::byte* send(const void* data, size_t bytes);
   void retire(std::vector<std::byte*> blocks);
   void retire_unused();

@@ -65,6 +65,11 @@ const std::map<std::string, GoldenOp> kOps{
      [](const Vars& in, const json& a) {
        return linear_cross_entropy(in[0], in[1], {}, read_ids(a["targets"]), a["smoothing"]).loss;
      }},
+    {"squared_error",
+     [](const Vars& in, const json& a) {
+       const auto targets = a["targets"].get<std::vector<float>>();
+       return squared_error(in[0], Tensor::from<float>({int64_t(targets.size())}, targets)).loss;
+     }},
 };
 
 void check_op(const json& golden, Kernels& kernels, DType dtype, double tolerance) {

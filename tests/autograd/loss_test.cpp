@@ -104,6 +104,19 @@ TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
   CHECK_EQ(sums_on(evaluating).loss, sums_on(training).loss);
 }
 
+TEST_CASE("a squared error's sums: the loss twice, its rows, and none correct") {
+  const Tensor x = Tensor::from<float>({3, 1}, std::vector<float>{1, -2, 0.5f});
+  const Tensor targets = Tensor::from<float>({3}, std::vector<float>{3, -2, 0});
+  for (Kernels* kernels : available_cpu_kernels()) {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      Tape tape(*kernels, {});
+      const LossResult result = squared_error(tape.leaf(x.to(dtype)), targets);
+      check_sums(result.sums, {.loss = 4.25, .nll = 4.25, .tokens = 3, .correct = 0}, 1e-15);
+      CHECK_EQ(*result.loss.value().to(DType::f64).data<double>(), 4.25);
+    }
+  }
+}
+
 TEST_CASE("the loss stays finite for logits of any size") {
   const Tensor logits = Tensor::from<float>({2, 3}, std::vector<float>{1e30f, -1e30f, 0, -500, -501, -502});
   const Tensor targets = Tensor::from<int32_t>({2}, std::vector<int32_t>{0, 0});

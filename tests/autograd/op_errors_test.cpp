@@ -98,4 +98,9 @@ TEST_CASE_FIXTURE(Fixture, "losses") {
            "[cross_entropy] targets must be below the vocabulary's size 3, got 3");
   CHECK_EQ(error_of([&] { linear_cross_entropy(matrix(1, 3), matrix(5, 4), {}, ids({0}), 0); }),
            "[linear_cross_entropy] expected x(n,d) and w(v,d), got (1, 3) and (5, 4)");
+  CHECK_EQ(error_of([&] { squared_error(matrix(3, 2), Tensor::zeros({3})); }),
+           "[squared_error] predictions must be (n) or (n,1), got (3, 2)");
+  CHECK_EQ(error_of([&] { squared_error(vector(3), Tensor::zeros({4})); }),
+           "[squared_error] expected 3 targets, got 4");
+  CHECK_EQ(error_of([&] { squared_error(vector(1), ids({4})); }), "[squared_error] targets must be f32, got i32");
 }

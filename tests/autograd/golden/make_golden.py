@@ -118,6 +118,12 @@ def linear_cross_entropy_case(name, rows, width, classes, smoothing):
     return case("linear_cross_entropy", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing)
 
 
+def squared_error_case(name, *shape):
+    targets = numbers(shape[0])
+    loss = lambda x: torch.nn.MSELoss(reduction="sum")(x.flatten(), targets).view(1)
+    return case("squared_error", name, {"predictions": numbers(*shape, scale=2)}, loss, targets=targets.tolist())
+
+
 def dropout_case(name, shape, rate, seed, stream, residual):
     mask = dropout_mask(shape, rate, seed, stream)
     inputs = {"x": numbers(*shape)}
@@ -159,6 +165,9 @@ def cases():
     yield case("tanh", "", {"x": numbers(5, 17, scale=2)}, torch.tanh)
     pooler = {"x": numbers(3, 9, scale=0.5), "w": numbers(7, 9, scale=0.5), "bias": numbers(7)}
     yield case("linear_tanh", "", pooler, lambda x, w, b: torch.tanh(F.linear(x, w, b)))
+    yield squared_error_case("one row", 1, 1)
+    yield squared_error_case("vector", 13)
+    yield squared_error_case("column", 7, 1)
 
 
 # The known answers of Random123, which publishes the generator.

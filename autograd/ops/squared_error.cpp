@@ -1,0 +1,34 @@
+#include "autograd/ops.h"
+#include "autograd/ops/loss_sums.h"
+
+namespace gyre {
+namespace {
+
+// loss = sum over rows of (x - target)^2;  dx = 2 dloss (x - target)
+struct SquaredError final : Op {
+  Tensor targets;  // saved
+  std::string_view name() const override { return "squared_error"; }
+  void backward(Backward& b) override {
+    const Tensor dloss = b.doutput().to(DType::f64);
+    b.kernels().squared_error_backward(b.dinput(0), b.input(0), targets, *dloss.data<double>());
+  }
+};
+
+}  // namespace
+
+LossResult squared_error(const Var& predictions, const Tensor& targets) {
+  const Shape& shape = predictions.shape();
+  require(shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1),
+          "[squared_error] predictions must be (n) or (n,1), got ", shape.text());
+  require(targets.size() == shape[0], "[squared_error] expected ", shape[0], " targets, got ", targets.size());
+  require(targets.dtype() == DType::f32, "[squared_error] targets must be f32, got ", dtype_name(targets.dtype()));
+  auto op = std::make_unique<SquaredError>();
+  op->targets = targets;
+  const Tensor& x = predictions.value();
+  const Tensor all = no_sums(x);
+  predictions.kernels().squared_error(all, x, targets);
+  const CrossEntropySums sums = read_sums(all);
+  return {predictions.tape().record(std::move(op), loss_scalar(sums.loss, x), {predictions}), sums};
+}
+
+}  // namespace gyre
