@@ -162,7 +162,7 @@ std::string deep(size_t levels) { return std::string(levels, '[') + std::string(
 TEST_CASE("vocabulary: damaged vocab.txt and tokenizer_config.json are read or refused") {
   static const Strings words{"do_lower_case", "strip_accents", "tokenize_chinese_chars", "BertTokenizer"};
   Reader reader;
-  fuzz(6000, [&](Fuzz& fuzz) {
+  fuzz(3000, [&](Fuzz& fuzz) {
     std::string pieces = kPieces;
     damage_part(fuzz, pieces, strange_lines());
     std::string config =
@@ -176,7 +176,7 @@ TEST_CASE("vocabulary: damaged vocab.txt and tokenizer_config.json are read or r
 
 TEST_CASE("vocabulary: damaged files of words and of WordPiece's pieces are read or refused") {
   Reader reader;
-  fuzz(6000, [&](Fuzz& fuzz) {
+  fuzz(3000, [&](Fuzz& fuzz) {
     const bool is_words = fuzz.one_in(2);
     std::string part = is_words ? kDictionary : kPieces;
     damage_part(fuzz, part, strange_lines());
@@ -188,7 +188,7 @@ TEST_CASE("vocabulary: damaged files of words and of WordPiece's pieces are read
 
 TEST_CASE("vocabulary: damaged subword-nmt codes and dictionaries are read or refused") {
   Reader reader;
-  fuzz(10000, [&](Fuzz& fuzz) {
+  fuzz(4000, [&](Fuzz& fuzz) {
     std::string codes = fuzz.one_in(3) ? kOldCodes : kCodes, dictionary = kDictionary;
     if (fuzz.one_in(2)) damage_part(fuzz, codes, strange_lines());
     if (fuzz.one_in(2)) damage_part(fuzz, dictionary, strange_lines());
