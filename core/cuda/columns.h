@@ -82,10 +82,22 @@ __global__ void partial_sums_kernel(Compute<T>* partial, ColumnWalk walk, Rows r
   }
 }
 
-// sum(columns) += partial(count, columns), summed over the rows.
+// Where the sums of columns are added: of the first `columns` to one tensor, of the others to another; each may be
+// null.
+template <class T>
+struct ColumnSums {
+  T *first, *second;
+  int64_t columns;
+  __device__ T* of(int64_t column) const {
+    if (column < columns) return first ? first + column : nullptr;
+    return second ? second + (column - columns) : nullptr;
+  }
+};
+
+// sums += partial(count, columns), summed over the rows, always in the same order.
 constexpr int kPartialLanes = 32;
-template <class C>
-__global__ void add_partials_kernel(C* sum, const C* partial, int64_t count, int64_t columns) {
+template <class T, class C>
+__global__ void add_partials_kernel(ColumnSums<T> sums, const C* partial, int64_t count, int64_t columns) {
   __shared__ C lanes[kPartialLanes][kWarp];
   const int64_t column = int64_t(blockIdx.x) * kWarp + threadIdx.x;
   C own = 0;
@@ -96,7 +108,14 @@ __global__ void add_partials_kernel(C* sum, const C* partial, int64_t count, int
   __syncthreads();
   if (threadIdx.y > 0 || column >= columns) return;
   for (int lane = 1; lane < kPartialLanes; ++lane) own += lanes[lane][threadIdx.x];
-  sum[column] += own;
+  if (T* sum = sums.of(column)) *sum += T(own);
+}
+
+template <class C, class T>
+void add_partials(Context& context, const ColumnSums<T>& sums, const Tensor& partial) {
+  const int64_t count = partial.shape()[0], columns = partial.size() / count;
+  launch(add_partials_kernel<T, C>, dim3(unsigned(divide_up(columns, kWarp))), dim3(kWarp, kPartialLanes), 0,
+         context.stream(), sums, partial.data<C>(), count, columns);
 }
 
 // sum(columns) += sums over the rows of what rows.take gives; a `sum` that is not wanted is undefined.
@@ -109,9 +128,7 @@ void add_column_sums(Context& context, const Tensor& sum, int64_t rows, int64_t 
   const size_t shared = size_t(walk.block.x) * walk.block.y * kNeighbours<T> * sizeof(C);
   launch(partial_sums_kernel<T, Rows>, walk.grid, walk.block, shared, context.stream(), data_or_null<C>(partial), walk,
          taken);
-  if (!sum) return;
-  launch(add_partials_kernel<C>, dim3(unsigned(divide_up(columns, kWarp))), dim3(kWarp, kPartialLanes), 0,
-         context.stream(), sum.data<C>(), partial.data<C>(), int64_t(walk.grid.x), columns);
+  if (sum) add_partials<C>(context, ColumnSums<C>{sum.data<C>(), nullptr, columns}, partial);
 }
 
 }  // namespace gyre::cuda

@@ -4,6 +4,7 @@
 //   dresidual = dsum;  dx = keep * dsum
 // A thread has the same columns of every row its team takes: it sums their dgamma and dbeta over the rows. The sums of
 // a block's teams are added up and stored, and a second kernel adds those of the blocks, always in the same order.
+#include "core/cuda/columns.h"
 #include "core/cuda/cuda_kernels.h"
 #include "core/cuda/row_teams.h"
 
@@ -114,25 +115,6 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
   }
 }
 
-// dgamma, dbeta (each may be null) += the sums of the blocks. Of 32 columns here, first by 32 warps with a lane for
-// each column, then by a warp for each.
-template <class C>
-__global__ void __launch_bounds__(kWarp* kWarp)
-    add_blocks_kernel(C* dgamma, C* dbeta, const C* partial, int blocks, int d) {
-  __shared__ C sums[kWarp][kWarp + 1];
-  const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp;
-  const int64_t columns = 2 * int64_t(d), first = int64_t(blockIdx.x) * kWarp;
-  C sum = 0;
-  if (first + lane < columns) {
-    for (int b = warp; b < blocks; b += kWarp) sum += partial[b * columns + first + lane];
-  }
-  sums[warp][lane] = sum;
-  __syncthreads();
-  sum = warp_sum(sums[lane][warp]);
-  const int64_t column = first + warp;
-  C* to = column < d ? dgamma : dbeta;
-  if (lane == 0 && column < columns && to) to[column < d ? column : column - d] += sum;
-}
 }  // namespace
 
 void CudaKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
@@ -161,9 +143,7 @@ void CudaKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& d
           launch(backward_kernel<T, Team>, dim3(unsigned(blocks)), dim3(Team::kBlock), 0, context_.stream(), arguments,
                  rows_with<T>(dy, dx, dresidual, sum, gamma, partial));
           if (!sums_wanted) return;
-          launch(add_blocks_kernel<C>, dim3(unsigned(divide_up(2 * d, kWarp))), dim3(kWarp * kWarp), 0,
-                 context_.stream(), data_or_null<C>(dgamma), data_or_null<C>(dbeta), partial.data<C>(), int(blocks),
-                 int(d));
+          add_partials<C>(context_, ColumnSums<C>{data_or_null<C>(dgamma), data_or_null<C>(dbeta), d}, partial);
         });
       });
 }

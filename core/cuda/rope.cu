@@ -3,6 +3,7 @@
 //   angle gradient: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position * dtheta
 #include <cmath>
 
+#include "core/cuda/columns.h"
 #include "core/cuda/cuda_kernels.h"
 #include "core/cuda/vectors.h"
 
@@ -129,16 +130,6 @@ __global__ void turn_rows(Rows<D> y, Rows<D> x, const int32_t* positions, const 
 
 constexpr int64_t kRowsOfBlock = 64;
 
-// Of a block of (32 pairs, kWarps): the sum over the warps, in their order, on the first.
-__device__ double sum_of_warps(double x) {
-  __shared__ double sums[kWarps][kWarp];
-  sums[threadIdx.y][threadIdx.x] = x;
-  __syncthreads();
-  double total = 0;
-  for (int w = 0; w < kWarps; ++w) total += sums[w][threadIdx.x];
-  return total;
-}
-
 // partial(blocks, half): a block's sums over its rows and all heads. blockIdx.y: which 32 pairs.
 template <class D>
 __global__ void add_rows(double* partial, const D* dy, const D* y, const int32_t* positions, int64_t n, int64_t heads,
@@ -157,19 +148,12 @@ __global__ void add_rows(double* partial, const D* dy, const D* y, const int32_t
       sum += double(positions[row]) * of_row;
     }
   }
-  const double total = sum_of_warps(sum);
-  if (threadIdx.y == 0 && pair < pairs.half) partial[blockIdx.x * pairs.half + pair] = total;
-}
-
-template <class T>
-__global__ void add_partial(T* dfrequencies, const double* partial, int64_t blocks, int64_t half) {
-  const int64_t pair = int64_t(blockIdx.x) * kWarp + threadIdx.x;
-  double sum = 0;
-  if (pair < half) {
-    for (int64_t b = threadIdx.y; b < blocks; b += kWarps) sum += partial[b * half + pair];
-  }
-  const double total = sum_of_warps(sum);
-  if (threadIdx.y == 0 && pair < half) dfrequencies[pair] += T(total);
+  __shared__ double sums[kWarps][kWarp];
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || pair >= pairs.half) return;
+  for (int w = 1; w < kWarps; ++w) sum += sums[w][threadIdx.x];
+  partial[blockIdx.x * pairs.half + pair] = sum;
 }
 
 }  // namespace
@@ -215,8 +199,8 @@ void CudaKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Te
     launch(add_rows<D>, dim3(unsigned(blocks), groups), dim3(kWarp, kWarps), 0, context_.stream(),
            partial.data<double>(), dy.data<D>(), y.data<D>(), context_.ids(positions), n, heads, y.cols() / heads,
            pairs);
-    launch(add_partial<Compute<D>>, dim3(groups), dim3(kWarp, kWarps), 0, context_.stream(),
-           dfrequencies.data<Compute<D>>(), partial.data<double>(), blocks, pairs.half);
+    add_partials<double>(context_, ColumnSums<Compute<D>>{dfrequencies.data<Compute<D>>(), nullptr, pairs.half},
+                         partial);
   });
 }
 
