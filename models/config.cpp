@@ -46,6 +46,13 @@ constexpr auto kEncoderOnlyFields = [](auto& field, auto& c) {
   field("output_bias", c.output_bias);
 };
 
+constexpr auto kClassifierFields = [](auto& field, auto& c) {
+  kEncoderOnlyFields(field, c.encoder);
+  field("classifier_head", c.head);
+  field("classes", c.classes);
+  field("classifier_dropout", c.dropout);
+};
+
 template <class Fields, class Config>
 Json write(const Fields& fields, const Config& config) {
   ConfigWriter writer;
@@ -197,5 +204,18 @@ EncoderOnlyConfig EncoderOnlyConfig::preset(const std::string& name) {
 }
 
 std::vector<std::string> EncoderOnlyConfig::preset_names() { return names_of(kEncodersOnly); }
+
+void ClassifierConfig::validate() const {
+  encoder.validate();
+  require(!encoder.causal, "[causal] must be false for a classifier: it reads the first row of a text, got true");
+  require_positive("classes", classes);
+  require_rate("classifier_dropout", dropout);
+}
+
+Json ClassifierConfig::to_json() const { return write(kClassifierFields, *this); }
+
+ClassifierConfig ClassifierConfig::from_json(const Json& json) {
+  return read<ClassifierConfig>(kClassifierFields, json);
+}
 
 }  // namespace gyre

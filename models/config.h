@@ -88,4 +88,28 @@ struct EncoderOnlyConfig : ModelConfig {
   static std::vector<std::string> preset_names();
 };
 
+// What stands on the first row of each text ([CLS]), linear(classes) at its end, dropout before each linear layer but
+// BERT's first:
+//   bert: tanh(dense(x)) (its pooler; Devlin et al. 2019, 3.2)    roformer: activation(dense(x)), the encoder's one
+enum class ClassifierHead : uint8_t { bert, roformer };
+
+template <>
+inline constexpr std::pair<ClassifierHead, std::string_view> kEnumNames<ClassifierHead>[] = {
+    {ClassifierHead::bert, "bert"}, {ClassifierHead::roformer, "roformer"}};
+
+struct ClassifierConfig {
+  static constexpr const char* kModel = "classifier";
+  EncoderOnlyConfig encoder;  // its fields for the head of a language model are not read
+  ClassifierHead head = ClassifierHead::bert;
+  int64_t classes = 2;   // 1: regression
+  double dropout = 0.1;  // in the head
+
+  bool is_regression() const { return classes == 1; }
+
+  // As above. JSON has the encoder's keys and those of the head side by side.
+  void validate() const;
+  nlohmann::ordered_json to_json() const;
+  static ClassifierConfig from_json(const nlohmann::ordered_json& json);
+};
+
 }  // namespace gyre

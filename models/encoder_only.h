@@ -1,16 +1,12 @@
 // One stack of layers over one text: BERT and RoFormer (Devlin et al. 2019, 3.1; Su et al. 2021), and causal language
-// models. Tokens (+ token types) (+ positions) -> [norm] -> layers -> the states of the predicted rows -> head -> the
-// table of embeddings, transposed.
+// models. The stack -> the states of the predicted rows -> head -> the table of embeddings, transposed.
 //   head(x) = norm(gelu(dense(x))), or x
-// Parameter names are fairseq's: embed_tokens.weight, encoder.layers.0.fc1.weight, lm_head.dense.weight.
+// Parameter names of the head are fairseq's: lm_head.dense.weight.
 #pragma once
 
-#include <memory>
 #include <optional>
-#include <vector>
 
-#include "models/config.h"
-#include "models/modules/layers.h"
+#include "models/encoder_stack.h"
 
 namespace gyre {
 
@@ -34,7 +30,9 @@ class EncoderOnly {
   const Parameters& parameters() const { return parameters_; }
 
   // States of the top: (tokens, dim). token_types as in MaskedInput.
-  Var encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types = {}) const;
+  Var encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types = {}) const {
+    return stack_.encode(tape, ids, segments, token_types);
+  }
 
   // (n, vocab) from states (n, dim).
   Var logits(const Var& states) const;
@@ -43,19 +41,14 @@ class EncoderOnly {
   LossResult loss(Tape& tape, const MaskedInput& batch) const;
 
   // The longest segment that has positions.
-  int64_t longest() const { return positions_->longest(); }
+  int64_t longest() const { return stack_.longest(); }
 
  private:
-  Var embed(Tape& tape, const Tensor& ids, const Tensor& token_types, const Tensor& positions) const;
   Var head(const Var& states) const;
 
   EncoderOnlyConfig config_;
   Parameters parameters_;
-  Parameter *table_, *type_table_ = nullptr;
-  std::unique_ptr<PositionEncoding> positions_;
-  std::optional<LayerNormLayer> embedding_norm_;
-  std::vector<EncoderLayer> layers_;
-  std::optional<LayerNormLayer> final_norm_;
+  EncoderStack stack_;
   std::optional<LinearLayer> head_dense_;
   std::optional<LayerNormLayer> head_norm_;
   Parameter* output_bias_ = nullptr;

@@ -6,6 +6,7 @@
 
 #include "core/file.h"
 #include "models/encoder_only.h"
+#include "models/sequence_classifier.h"
 #include "tests/models/tiny_model.h"
 #include "tests/source_dir.h"
 
@@ -82,11 +83,15 @@ Tensor flat(const Json& lists) {
   return Tensor::from({int64_t(all.size())}, all);
 }
 
-void check_encoder_only(const EncoderOnlyConfig& config, const Json& golden, const Json& weights, const Json& variant,
-                        DType dtype) {
+Segments segments_of(const Json& golden) {
   std::vector<int32_t> lengths;
   for (const Json& sentence : golden["sentences"]) lengths.push_back(int32_t(sentence.size()));
-  const MaskedInput batch{flat(golden["sentences"]), Segments::from_lengths(lengths), flat(golden["masked_rows"]),
+  return Segments::from_lengths(lengths);
+}
+
+void check_encoder_only(const EncoderOnlyConfig& config, const Json& golden, const Json& weights, const Json& variant,
+                        DType dtype) {
+  const MaskedInput batch{flat(golden["sentences"]), segments_of(golden), flat(golden["masked_rows"]),
                           flat(golden["targets"]), config.token_types > 0 ? flat(golden["token_types"]) : Tensor()};
   EncoderOnly model(config);
   set_weights(model.parameters(), weights, dtype);
@@ -94,6 +99,39 @@ void check_encoder_only(const EncoderOnlyConfig& config, const Json& golden, con
   Tape tape(cpu_kernels(), {});
   const Var states = model.encode(tape, batch.ids, batch.segments, batch.token_types);
   check_close(model.logits(states).value(), variant["logits"]);
+  const LossResult result = model.loss(tape, batch);
+  CHECK(result.sums.loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  tape.backward(result.loss);
+  check_gradients(model.parameters(), variant["gradients"]);
+}
+
+// A preset in the sizes of the golden model.
+EncoderOnlyConfig hugging_face_config(const Json& golden, const Json& variant) {
+  const Json& sizes = golden["sizes"];
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset(variant["preset"]);
+  config.vocab_size = sizes["vocab_size"];
+  config.dim = sizes["dim"];
+  config.layers = sizes["layers"];
+  config.heads = sizes["heads"];
+  config.ffn = sizes["ffn"];
+  config.position.max_positions = sizes["max_positions"];
+  return config;
+}
+
+void check_classifier(const Json& golden, const Json& variant, DType dtype) {
+  const ClassifierConfig config{
+      .encoder = hugging_face_config(golden, variant),
+      .head = parse_enum<ClassifierHead>("head", variant["head"].get<std::string>()),
+      .classes = variant["classes"],
+  };
+  const Tensor labels =
+      config.is_regression() ? Tensor::from({3}, golden["scores"].get<std::vector<float>>()) : flat(golden["labels"]);
+  const LabelledInput batch{flat(golden["sentences"]), segments_of(golden), labels, flat(golden["token_types"])};
+  SequenceClassifier model(config);
+  set_weights(model.parameters(), variant["weights"], dtype);
+
+  Tape tape(cpu_kernels(), {});
+  check_close(model.outputs(tape, batch).value(), variant["logits"]);
   const LossResult result = model.loss(tape, batch);
   CHECK(result.sums.loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
   tape.backward(result.loss);
@@ -121,17 +159,20 @@ TEST_CASE("encoder-only against PyTorch") {
 }
 
 TEST_CASE("BERT and RoFormer against Hugging Face") {
-  const Json golden = read_golden("hugging_face.json"), &sizes = golden["sizes"];
+  const Json golden = read_golden("hugging_face.json");
   for (const Json& variant : golden["variants"]) {
     CAPTURE(variant["preset"].dump());
-    EncoderOnlyConfig config = EncoderOnlyConfig::preset(variant["preset"]);
-    config.vocab_size = sizes["vocab_size"];
-    config.dim = sizes["dim"];
-    config.layers = sizes["layers"];
-    config.heads = sizes["heads"];
-    config.ffn = sizes["ffn"];
-    config.position.max_positions = sizes["max_positions"];
+    const EncoderOnlyConfig config = hugging_face_config(golden, variant);
     for (DType dtype : {DType::f64, DType::f32}) check_encoder_only(config, golden, variant["weights"], variant, dtype);
+  }
+}
+
+TEST_CASE("classifiers of BERT and RoFormer against Hugging Face") {
+  const Json golden = read_golden("hugging_face.json");
+  for (const Json& variant : golden["classifiers"]) {
+    CAPTURE(variant["preset"].dump());
+    CAPTURE(variant["classes"].dump());
+    for (DType dtype : {DType::f64, DType::f32}) check_classifier(golden, variant, dtype);
   }
 }
 

@@ -1,0 +1,45 @@
+#include "models/encoder_stack.h"
+
+#include <cmath>
+
+namespace gyre {
+
+// The tables start as BERT's do: deviation 0.02.
+EncoderStack::EncoderStack(Parameters& parameters, const EncoderOnlyConfig& c)
+    : scale_(c.scale_embedding ? std::sqrt(double(c.dim)) : 1),
+      dropout_(c.dropout),
+      causal_(c.causal),
+      table_(&parameters.add("embed_tokens.weight", {c.vocab_size, c.dim}, Init::normal(0.02))) {
+  if (c.token_types > 0)
+    type_table_ = &parameters.add("embed_token_types.weight", {c.token_types, c.dim}, Init::normal(0.02));
+  positions_ =
+      make_position_encoding({c.position, c.dim, c.heads, parameters, "encoder.embed_positions", c.initial_deviation});
+  if (c.embedding_norm) embedding_norm_.emplace(parameters, "encoder.layernorm_embedding", c.dim, c.layer_norm_epsilon);
+  for (int i = 0; i < c.layers; ++i) layers_.emplace_back(parameters, "encoder", i, c);
+  final_norm_ = make_final_norm(parameters, "encoder", c);
+}
+
+Var EncoderStack::embed(Tape& tape, const Tensor& ids, const Tensor& token_types, const Tensor& positions) const {
+  Var x = embedding(tape.parameter(*table_), ids, scale_);
+  if (type_table_) {
+    const Tensor types = token_types ? token_types : Tensor::zeros(ids.shape(), DType::i32);
+    require(types.size() == ids.size(), "[token types] expected ", ids.size(), ", got ", types.size());
+    x = add(x, embedding(tape.parameter(*type_table_), types));
+  } else {
+    require(!token_types, "[token types] this model has none");
+  }
+  x = positions_->add_to_embeddings(x, positions);
+  return dropout(embedding_norm_ ? (*embedding_norm_)(x) : x, dropout_);
+}
+
+Var EncoderStack::encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types) const {
+  require(ids.size() == segments.tokens(), "[encoder] expected ", segments.tokens(), " ids, got ", ids.size());
+  const Tape::Scope scope(tape, "encoder");
+  const RowPositions positions{segment_positions(segments),
+                               positions_->rotation(tape, table_->value.dtype(), segments.longest())};
+  Var x = embed(tape, ids, token_types, positions.positions);
+  for (const EncoderLayer& layer : layers_) x = layer(x, segments, positions, causal_);
+  return final_norm_ ? (*final_norm_)(x) : x;
+}
+
+}  // namespace gyre

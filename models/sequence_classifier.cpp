@@ -1,0 +1,47 @@
+#include "models/sequence_classifier.h"
+
+namespace gyre {
+namespace {
+
+ClassifierConfig validated(const ClassifierConfig& config) {
+  config.validate();
+  return config;
+}
+
+LinearLayer head_layer(Parameters& parameters, const char* name, const EncoderOnlyConfig& c, int64_t out) {
+  return {parameters, std::string(kClassificationHead) + name, c.dim, out, c.initial_weight(c.dim, out)};
+}
+
+Tensor first_rows(const Segments& texts) {
+  std::vector<int32_t> rows;
+  for (int i = 0; i < texts.count(); ++i) {
+    require(texts.length(i) > 0, "[classifier] text ", i, " of the batch: expected a first row, got no rows");
+    rows.push_back(texts.begin(i));
+  }
+  return Tensor::from({int64_t(rows.size())}, rows);
+}
+
+}  // namespace
+
+SequenceClassifier::SequenceClassifier(const ClassifierConfig& config)
+    : config_(validated(config)),
+      stack_(parameters_, config_.encoder),
+      dense_(head_layer(parameters_, "dense", config_.encoder, config_.encoder.dim)),
+      output_(head_layer(parameters_, "out_proj", config_.encoder, config_.classes)) {}
+
+Var SequenceClassifier::outputs(Tape& tape, const LabelledInput& batch) const {
+  const Var states = stack_.encode(tape, batch.ids, batch.texts, batch.token_types);
+  const Tape::Scope scope(tape, "classification_head");
+  const Var first = gather_rows(states, first_rows(batch.texts));
+  const bool bert = config_.head == ClassifierHead::bert;
+  const Activation activation = bert ? Activation::tanh : config_.encoder.activation;
+  const Var hidden = dense_.activated(bert ? first : dropout(first, config_.dropout), activation, config_.dropout);
+  return output_(hidden);
+}
+
+LossResult SequenceClassifier::loss(Tape& tape, const LabelledInput& batch) const {
+  const Var predicted = outputs(tape, batch);
+  return config_.is_regression() ? squared_error(predicted, batch.labels) : cross_entropy(predicted, batch.labels, 0);
+}
+
+}  // namespace gyre
