@@ -154,6 +154,11 @@ void OptionTable::reject_idle(const std::string& name, bool read, const std::str
   throw UsageError("--", name, " would have no effect: ", reason);
 }
 
+void OptionTable::reject_group(const std::string& title, const std::string& reason) const {
+  for (const Row& row : rows_)
+    if (row.option->get_group() == title) reject_idle(row.name, false, reason);
+}
+
 std::string OptionTable::toml() const {
   std::string text;
   for (const auto& row : rows_) {

@@ -66,6 +66,8 @@ class OptionTable {
   bool given(const std::string& name) const;
   // Rejects an option that was given a value other than its default although nothing would read it.
   void reject_idle(const std::string& name, bool read, const std::string& reason) const;
+  // The same for all rows under a heading, which nothing reads.
+  void reject_group(const std::string& title, const std::string& reason) const;
 
   // Every row as `name = value`.
   std::string toml() const;

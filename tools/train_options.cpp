@@ -90,16 +90,30 @@ void add_optimizer_rows(OptionTable& table, TrainOptions& o) {
   table.add("--seed", o.seed, "NUMBER", "of initial weights, order of the data and dropout");
 }
 
+// A number of updates, or a share of all of them: "4000", "10%".
+void add_warmup_row(OptionTable& table, OptimizerOptions& a) {
+  table.add_custom(
+      "--lr-warmup,--warmup-updates", 1, 1, "UPDATES", "linear rise to the peak; 10%: of all updates",
+      [&a](const Values& values) {
+        const std::string& text = values.back();
+        const bool is_share = text.ends_with('%');
+        a.warmup_percent = is_share ? parsed<double>(text.substr(0, text.size() - 1)) : 0;
+        a.warmup = is_share ? 0 : parsed<uint64_t>(text);
+      },
+      [&a] { return a.warmup_percent > 0 ? toml_string(toml_value(a.warmup_percent) + "%") : toml_value(a.warmup); });
+}
+
 void add_schedule_rows(OptionTable& table, TrainOptions& o) {
   OptimizerOptions& a = o.optimizer;
   table.group("Learning rate");
   table.add("--learn-rate,-l,--lr", a.learning_rate, "RATE", "peak learning rate");
   table.add_choice("--lr-schedule,--lr-scheduler", a.schedule, {"inverse-sqrt", "linear", "constant"},
                    "after the warm-up; linear falls to 0 at --total-updates");
-  table.add("--lr-warmup,--warmup-updates", a.warmup, "UPDATES", "linear rise to the peak");
+  add_warmup_row(table, a);
   table.add("--lr-warmup-start-rate,--warmup-init-lr", a.warmup_initial, "RATE", "where the rise begins");
   table.add("--lr-minimum,--stop-min-lr,--min-lr", a.minimum_rate, "RATE", "the rate falls no lower");
-  table.add("--total-updates,--total-num-update", a.total_updates, "UPDATES", "end of --lr-schedule linear");
+  table.add("--total-updates,--total-num-update", a.total_updates, "UPDATES",
+            "end of --lr-schedule linear; 0: that of the run, --after");
 }
 
 void add_stop_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choices) {
@@ -151,9 +165,10 @@ void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoi
 
 void reject_idle_train_options(const OptionTable& table, const TrainOptions& options) {
   const bool validates = options.has_validation_data();
-  const bool linear = options.optimizer.schedule == "linear";
-  table.reject_idle("total-updates", linear, "--lr-schedule is not linear");
-  table.reject_idle("lr-warmup-start-rate", options.optimizer.warmup > 0, "--lr-warmup is 0");
+  const bool has_end = options.optimizer.schedule == "linear" || options.optimizer.warmup_percent > 0;
+  table.reject_idle("total-updates", has_end, "--lr-schedule is not linear");
+  const bool warms_up = options.optimizer.warmup > 0 || options.optimizer.warmup_percent > 0;
+  table.reject_idle("lr-warmup-start-rate", warms_up, "--lr-warmup is 0");
   for (const char* name : {"valid-freq", "valid-metrics", "early-stopping"})
     table.reject_idle(name, validates, "there is nothing to validate on");
 }

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/version.h"
 #include "train/log/logger.h"
+#include "train/schedule.h"
 #include "train/trainer.h"
 
 namespace gyre {
@@ -77,17 +78,18 @@ int run_job(const TrainOptions& options, Communicator& ranks,
 
   TaskParts parts = make_parts(place);
   Parameters& parameters = parts.model->parameters();
-  Optimizer optimizer(parameters, kernels, options.optimizer);
+  const OptimizerOptions rates = resolve_schedule(options.optimizer, options.after, parts.data->batches());
+  Optimizer optimizer(parameters, kernels, rates);
   introduce(options, place, parts);
 
   TrainState state = fresh_state(options, place);
-  state.options = run_options(options, state, *parts.vocabulary, parts.data->checksum());
+  state.options = run_options(options, rates, state, *parts.vocabulary, parts.data->checksum());
   state.options.merge(parts.options);
   if (resume(run, ranks, *parts.model, optimizer, state)) {
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);
   }
-  if (run != nullptr) write_run_files(*run, options, *parts.model, *parts.vocabulary);
+  if (run != nullptr) write_run_files(*run, options, *parts.model, *parts.vocabulary, parts.task);
   TrainStep step(*parts.model, optimizer, kernels, ranks,
                  {.seed = options.seed,
                   .shards = shards,
@@ -95,7 +97,7 @@ int run_job(const TrainOptions& options, Communicator& ranks,
                   .bucket_mb = options.bucket_mb,
                   .precision = place.precision});
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
-  Reporter reporter(run, options, state, parts.data->batches());
+  Reporter reporter(run, options, state, parts.data->batches(), parts.model->loss_name());
   Trainer trainer({options, run, ranks, *parts.data, parameters, optimizer, step, validation.get(), reporter},
                   std::move(state));
   trainer.run();

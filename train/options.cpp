@@ -23,8 +23,17 @@ void validate(const OptimizerOptions& o) {
   expect_finite_at_least(0, "--lr-warmup-start-rate", o.warmup_initial);
   expect(o.minimum_rate >= 0 && o.minimum_rate <= o.learning_rate, "--lr-minimum",
          concat("a number from 0 to --learn-rate ", o.learning_rate), o.minimum_rate);
-  if (o.schedule == "linear") {
-    expect(o.total_updates > o.warmup, "--total-updates",
+  expect(o.warmup_percent >= 0 && o.warmup_percent < 100, "--lr-warmup", "a share of at least 0% and below 100%",
+         concat(o.warmup_percent, "%"));
+}
+
+void validate_schedule(const OptimizerOptions& o, const Period& after) {
+  if (o.schedule != "linear" && o.warmup_percent == 0) return;
+  if (o.total_updates == 0) {
+    expect(after.amount > 0 && after.unit != Period::Unit::target_tokens, "--total-updates",
+           "the updates of the run, as --after does not say it in updates or epochs", o.total_updates);
+  } else {
+    expect(o.warmup_percent > 0 || o.total_updates > o.warmup, "--total-updates",
            concat("more than the ", o.warmup, " updates of --lr-warmup with --lr-schedule linear"), o.total_updates);
   }
 }
@@ -68,6 +77,7 @@ void TrainOptions::validate() const {
   expect_at_least(0, "--cpu-threads", threads);
   expect(std::isfinite(bucket_mb) && bucket_mb > 0, "--bucket-mb", "a positive number", bucket_mb);
   validate_periods(*this);
+  validate_schedule(optimizer, after);
   validate_validation(*this);
 }
 

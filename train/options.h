@@ -22,9 +22,10 @@ struct OptimizerOptions {
   // fairseq's inverse square root: init + n (lr - init) / W up to W updates, then lr sqrt(W) / sqrt(n).
   std::string schedule = "inverse-sqrt";  // inverse-sqrt, linear (to zero at total_updates), constant; all with warm-up
   uint64_t warmup = 4000;
+  double warmup_percent = 0;  // above 0: this share of all updates instead
   double warmup_initial = 1e-7;
   double minimum_rate = 0;
-  uint64_t total_updates = 0;  // for linear
+  uint64_t total_updates = 0;  // for linear and warmup_percent; 0: the end of the run
 };
 
 struct TrainOptions {

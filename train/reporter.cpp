@@ -17,8 +17,11 @@ std::string tensorboard_tag(const std::string& metric) { return "valid/" + metri
 }  // namespace
 
 Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state,
-                   uint64_t batches_per_epoch)
-    : writes_(run != nullptr), end_(options.after), batches_per_epoch_(batches_per_epoch) {
+                   uint64_t batches_per_epoch, std::string loss_name)
+    : writes_(run != nullptr),
+      end_(options.after),
+      batches_per_epoch_(batches_per_epoch),
+      loss_name_(std::move(loss_name)) {
   if (!writes_) return;
   const bool continues = std::filesystem::exists(run->metrics());
   metrics_.emplace(run->metrics());
@@ -78,19 +81,20 @@ void Reporter::progress(const TrainState& state) {
                                 .words_per_second = rate,
                                 .gradient_norm = window_.gradient_norm,
                                 .learning_rate = window_.learning_rate}));
-  metrics_->append({{"event", "train"},
-                    {"updates", updates},
-                    {"epoch", window_.epoch},
-                    {"loss", sums.loss / tokens},
-                    {"cross-entropy", sums.nll / tokens},
-                    {"accuracy", sums.correct / tokens},
-                    {"learning_rate", window_.learning_rate},
-                    {"gradient_norm", window_.gradient_norm},
-                    {"tokens_per_second", rate},
-                    {"target_tokens", state.progress.target_tokens},
-                    {"seconds", state.seconds}});
+  ordered_json entry{{"event", "train"},
+                     {"updates", updates},
+                     {"epoch", window_.epoch},
+                     {"loss", sums.loss / tokens},
+                     {loss_name_, sums.nll / tokens}};
+  if (loss_name_ == "cross-entropy") entry["accuracy"] = sums.correct / tokens;
+  entry.update({{"learning_rate", window_.learning_rate},
+                {"gradient_norm", window_.gradient_norm},
+                {"tokens_per_second", rate},
+                {"target_tokens", state.progress.target_tokens},
+                {"seconds", state.seconds}});
+  metrics_->append(entry);
   events_->scalar("train/loss", sums.loss / tokens, updates);
-  events_->scalar("train/cross-entropy", sums.nll / tokens, updates);
+  events_->scalar("train/" + loss_name_, sums.nll / tokens, updates);
   events_->scalar("train/learning_rate", window_.learning_rate, updates);
   events_->scalar("train/gradient_norm", window_.gradient_norm, updates);
   events_->scalar("train/tokens_per_second", rate, updates);

@@ -20,8 +20,9 @@ namespace gyre {
 
 class Reporter {
  public:
-  // `run`: none on ranks other than 0.
-  Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state, uint64_t batches_per_epoch);
+  // `run`: none on ranks other than 0. loss_name: of the training model.
+  Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state, uint64_t batches_per_epoch,
+           std::string loss_name);
 
   // After every update; `seconds` of this update's work.
   void updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t words, double seconds);
@@ -46,6 +47,7 @@ class Reporter {
   std::optional<ProgressLine> line_;
   Period end_;
   uint64_t batches_per_epoch_;
+  std::string loss_name_;
   Window window_;
   uint64_t words_ = 0;  // in this job
   double seconds_ = 0;

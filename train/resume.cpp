@@ -72,8 +72,8 @@ Path vocabulary_copy(const RunDirectory& run, const Path& original) {
 
 }  // namespace
 
-RunOptions run_options(const TrainOptions& o, const TrainState& state, const Vocabulary& vocabulary,
-                       uint64_t data_fingerprint) {
+RunOptions run_options(const TrainOptions& o, const OptimizerOptions& optimizer, const TrainState& state,
+                       const Vocabulary& vocabulary, uint64_t data_fingerprint) {
   RunOptions options{{"=training data", hexadecimal(data_fingerprint)},
                      {"=vocabulary", hexadecimal(vocabulary.fingerprint())},
                      {"=seed", std::to_string(o.seed)},
@@ -83,14 +83,15 @@ RunOptions run_options(const TrainOptions& o, const TrainState& state, const Voc
                      {"=maxi-batch", std::to_string(o.maxi_batch)},
                      {"=shuffle", o.shuffle},
                      {"deterministic", o.deterministic ? "on" : "off"},
-                     {"optimizer", o.optimizer.kind},
-                     {"learn-rate", concat(o.optimizer.learning_rate)},
-                     {"optimizer-params", concat(o.optimizer.beta1, " ", o.optimizer.beta2, " ", o.optimizer.epsilon)},
-                     {"weight-decay", concat(o.optimizer.weight_decay)},
-                     {"clip-norm", concat(o.optimizer.clip_norm)},
-                     {"ema", concat(o.optimizer.ema)},
-                     {"lr-schedule", o.optimizer.schedule},
-                     {"lr-warmup", std::to_string(o.optimizer.warmup)},
+                     {"optimizer", optimizer.kind},
+                     {"learn-rate", concat(optimizer.learning_rate)},
+                     {"optimizer-params", concat(optimizer.beta1, " ", optimizer.beta2, " ", optimizer.epsilon)},
+                     {"weight-decay", concat(optimizer.weight_decay)},
+                     {"clip-norm", concat(optimizer.clip_norm)},
+                     {"ema", concat(optimizer.ema)},
+                     {"lr-schedule", optimizer.schedule},
+                     {"lr-warmup", std::to_string(optimizer.warmup)},
+                     {"total-updates", std::to_string(optimizer.total_updates)},
                      {"precision", o.precision},
                      {"kernels", state.kernels}};
   // In deterministic mode the tree over the shards is part of the arithmetic, and ranks are not.
@@ -130,10 +131,11 @@ bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, 
 }
 
 void write_run_files(const RunDirectory& run, const TrainOptions& options, const TrainingModel& model,
-                     const Vocabulary& vocabulary) {
+                     const Vocabulary& vocabulary, const ordered_json& task) {
   write_file(run.config(), model.config().dump(2) + "\n");
   write_file(run.options(), options.resolved_toml);
   vocabulary.save(vocabulary_copy(run, options.vocabulary));
+  if (!task.is_null()) write_file(run.task(), task.dump(2) + "\n");
 }
 
 void require_same_weights(Communicator& ranks, const Parameters& parameters) {

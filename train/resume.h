@@ -15,9 +15,9 @@ namespace gyre {
 // The options that a run's course hangs on, as text by name. Names that begin with '=' must stay the same for the
 // position in the data to mean the same; of the others a change is only told.
 using RunOptions = std::map<std::string, std::string>;
-// Those that every task has.
-RunOptions run_options(const TrainOptions& options, const TrainState& state, const Vocabulary& vocabulary,
-                       uint64_t data_fingerprint);
+// Those that every task has. `optimizer`: with its schedule resolved.
+RunOptions run_options(const TrainOptions& options, const OptimizerOptions& optimizer, const TrainState& state,
+                       const Vocabulary& vocabulary, uint64_t data_fingerprint);
 
 // Throws an Error that names every option that must not change; warns of the others.
 void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now);
@@ -28,9 +28,10 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
 bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer,
             TrainState& state);
 
-// config.json, train.toml and a copy of the vocabulary, once it is clear that the options fit the run.
+// config.json, train.toml, a copy of the vocabulary and the task's own file, once it is clear that the options fit the
+// run.
 void write_run_files(const RunDirectory& run, const TrainOptions& options, const TrainingModel& model,
-                     const Vocabulary& vocabulary);
+                     const Vocabulary& vocabulary, const nlohmann::ordered_json& task);
 
 // Collective: throws when the weights of the ranks are not the same bits.
 void require_same_weights(Communicator& ranks, const Parameters& parameters);

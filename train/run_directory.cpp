@@ -162,7 +162,7 @@ void RunDirectory::remove_leftovers() const {
 
 void RunDirectory::remove_run() const {
   fs::remove_all(checkpoints_path(path_));
-  for (const Path& path : {config(), options(), metrics(), log()}) fs::remove(path);
+  for (const Path& path : {config(), options(), task(), metrics(), log()}) fs::remove(path);
   for (const Path& path : entries_of(path_)) {
     if (path.filename().string().starts_with("events.out.tfevents.")) fs::remove(path);
   }

@@ -1,6 +1,6 @@
 // The run directory:
 //
-//   run/  config.json  train.toml  vocab.*  metrics.jsonl  events.out.tfevents.*  train.log  .lock
+//   run/  config.json  train.toml  task.json  vocab.*  metrics.jsonl  events.out.tfevents.*  train.log  .lock
 //         checkpoints/  step-00001000/ {model.safetensors, optimizer.safetensors, state.json}
 //                       average-last-5/ {model.safetensors, state.json}
 //                       best -> step-..   last -> step-..   average -> average-..
@@ -22,6 +22,7 @@ namespace gyre {
 
 // Read access needs only the path; the class below owns the directory for training.
 inline Path config_path(const Path& run) { return run / "config.json"; }
+inline Path task_path(const Path& run) { return run / "task.json"; }  // of some tasks
 inline Path checkpoints_path(const Path& run) { return run / "checkpoints"; }
 // run/checkpoints/step-00001000
 Path checkpoint_path(const Path& run, uint64_t updates);
@@ -39,11 +40,12 @@ void point_link(const Path& run, const std::string& link, const Path& target);
 class RunDirectory {
  public:
   // Creates the directory where it is missing, locks it and removes leftovers. With `overwrite`, removes the run that
-  // it holds (checkpoints, config, options, metrics, logs; never the vocabulary).
+  // it holds (checkpoints, config, options, task, metrics, logs; never the vocabulary).
   RunDirectory(Path path, bool overwrite);
 
   const Path& path() const { return path_; }
   Path config() const { return config_path(path_); }
+  Path task() const { return task_path(path_); }
   Path options() const { return path_ / "train.toml"; }
   Path metrics() const { return path_ / "metrics.jsonl"; }
   Path log() const { return path_ / "train.log"; }

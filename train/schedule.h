@@ -15,4 +15,8 @@ namespace gyre {
 // After the warm-up the rate is never below minimum_rate.
 double learning_rate(const OptimizerOptions& options, uint64_t n);
 
+// The options with the total updates and the warm-up as numbers of updates: a run that ends at `after`, with so many
+// updates an epoch. Throws UsageError where the warm-up would take all of them.
+OptimizerOptions resolve_schedule(OptimizerOptions options, const Period& after, uint64_t updates_per_epoch);
+
 }  // namespace gyre

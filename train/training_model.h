@@ -3,6 +3,7 @@
 
 #include <any>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "autograd/ops.h"
 #include "autograd/parameters.h"
@@ -17,6 +18,8 @@ class TrainingModel {
   virtual Parameters& parameters() = 0;
   // Summed over the predictions of a shard; `input` is its input, of the type that the task's data make.
   virtual LossResult loss(Tape& tape, const std::any& input) const = 0;
+  // What a prediction's loss is called; one that is no cross-entropy has no count of right predictions.
+  virtual std::string loss_name() const { return "cross-entropy"; }
   // The run's config.json; a run goes on only with the same one.
   virtual nlohmann::ordered_json config() const = 0;
 };

@@ -13,7 +13,7 @@ struct ValidationResult {
 };
 
 inline bool higher_is_better(const std::string& metric) {
-  return metric == "bleu" || metric == "chrf" || metric == "accuracy";
+  return metric != "cross-entropy" && metric != "perplexity" && metric != "mean-squared-error";
 }
 
 class Validation {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "tests/errors.h"
 #include "tools/model_options.h"
 #include "tools/nmt_options.h"
 
@@ -38,15 +39,6 @@ struct TrainCall {
     table.resolve();
   }
 };
-
-std::string error_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -127,7 +119,23 @@ TEST_CASE("options that nothing reads are rejected") {
         "--rope-base would have no effect: --position is sinusoidal");
   const TrainCall stop({"--early-stopping", "3"});
   CHECK(error_of([&] { reject_idle_nmt_options(stop.table, stop.train); }) ==
-        "--early-stopping would have no effect: there are no --valid-sets");
+        "--early-stopping would have no effect: there is nothing to validate on");
+  const TrainCall heading({"--rope-learnable", "--seed", "2"});
+  CHECK(error_of([&] { heading.table.reject_group("Position encoding", "no reader"); }) ==
+        "--rope-learnable would have no effect: no reader");
+  CHECK_NOTHROW(heading.table.reject_group("Learning rate", "no reader"));
+}
+
+TEST_CASE("the warm-up is a number of updates or a share of all of them") {
+  const TrainCall updates({"--lr-warmup", "70"}), share({"--lr-warmup", "7%"});
+  CHECK(updates.train.optimizer.warmup == 70);
+  CHECK(updates.train.optimizer.warmup_percent == 0);
+  CHECK(share.train.optimizer.warmup_percent == 7);
+  CHECK(contains(share.table.toml(), "lr-warmup = \"7%\"\n"));
+  CHECK(contains(updates.table.toml(), "lr-warmup = 70\n"));
+  CHECK(error_of([] {
+          TrainCall({"--lr-warmup", "7.5"});
+        }) == "--lr-warmup: expected a whole number from 0 up, got '7.5'");
 }
 
 TEST_CASE("rotary dimensions must be even") {

@@ -115,8 +115,16 @@ TEST_CASE("train options: the optimizer's") {
   check_rejected("[--lr-schedule]", optimizer([](auto& o) { o.schedule = "cosine"; }));
   check_rejected("[--lr-warmup-start-rate]", optimizer([](auto& o) { o.warmup_initial = -1; }));
   check_rejected("[--lr-minimum]", optimizer([](auto& o) { o.minimum_rate = 1; }));
-  check_rejected("[--total-updates] expected more than the 4000 updates",
-                 optimizer([](auto& o) { o.schedule = "linear"; }));
+  check_rejected("[--lr-warmup] expected a share of at least 0% and below 100%, got 100%",
+                 optimizer([](auto& o) { o.warmup_percent = 100; }));
+  check_rejected("[--total-updates] expected more than the 4000 updates", optimizer([](auto& o) {
+                   o.schedule = "linear";
+                   o.total_updates = 4000;
+                 }));
+  check_rejected("[--total-updates] expected the updates of the run, as --after does not say it", [](auto& o) {
+    o.optimizer.schedule = "linear";
+    o.after = Period::parse("1Mt");
+  });
   NmtOptions decayed = valid_options();
   decayed.optimizer.kind = "adamw";
   decayed.optimizer.weight_decay = 0.1;

@@ -56,6 +56,24 @@ TEST_CASE("linear: to zero at the end, and it stays there") {
   CHECK(learning_rate(o, 1'000'000) == 0);
 }
 
+TEST_CASE("a schedule without an end of its own ends with the run, and the warm-up may be a share of it") {
+  OptimizerOptions o = options("linear");
+  CHECK(resolve_schedule(o, Period::parse("3e"), 2000).total_updates == 6000);
+  CHECK(resolve_schedule(o, Period::parse("5Ku"), 2000).total_updates == 5000);
+  CHECK(resolve_schedule(o, Period::parse("3e"), 2000).warmup == 4000);
+  CHECK_THROWS_WITH_AS(resolve_schedule(o, Period::parse("2e"), 2000),
+                       "[--lr-warmup] expected fewer than the 4000 updates of the run, got 4000", UsageError);
+  o.warmup_percent = 10;
+  CHECK(resolve_schedule(o, Period::parse("3e"), 2000).warmup == 600);
+  o.total_updates = 14'000;
+  CHECK(resolve_schedule(o, Period::parse("3e"), 2000).total_updates == 14'000);
+  CHECK(resolve_schedule(o, Period::parse("3e"), 2000).warmup == 1400);
+  o = options("constant");
+  o.warmup_percent = 50;
+  CHECK(resolve_schedule(o, Period::parse("100u"), 2000).warmup == 50);
+  CHECK(resolve_schedule(options("constant"), Period::parse("1Mt"), 2000).total_updates == 0);
+}
+
 TEST_CASE("constant: warm-up, then the same for good") {
   const OptimizerOptions o = options("constant");
   CHECK(learning_rate(o, 0) == 1e-7);
