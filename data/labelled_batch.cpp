@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/random.h"
 
 namespace gyre {
 
@@ -41,6 +42,18 @@ void LabelledIds::add(const LabelledRow& row, const Vocabulary& vocabulary, size
   offsets_.push_back(ids_.size());
   labels_.push_back(row.label);
   scores_.push_back(float(row.score));
+}
+
+uint64_t LabelledIds::checksum() const {
+  uint64_t sum = 0;
+  const auto include = [&sum](const auto& values) {
+    sum = mix(sum, hash_name({reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]}));
+  };
+  include(ids_);
+  include(offsets_);
+  include(labels_);
+  include(scores_);
+  return sum;
 }
 
 LabelledBatch LabelledIds::batch(std::span<const uint32_t> rows) const {

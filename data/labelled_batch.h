@@ -35,7 +35,11 @@ class LabelledIds {
 
   size_t size() const { return labels_.size(); }
   int length(size_t row) const { return int(offsets_[row + 1] - offsets_[row]); }  // ids, with special ones
-  uint64_t truncated() const { return truncated_; }                                // rows that lost ids
+  std::span<const int32_t> labels() const { return labels_; }  // the class of each row, -1 where unknown
+  std::span<const float> scores() const { return scores_; }    // regression's label of each row
+  bool is_regression() const { return is_regression_; }
+  uint64_t checksum() const;                         // of ids and labels
+  uint64_t truncated() const { return truncated_; }  // rows that lost ids
   LabelledBatch batch(std::span<const uint32_t> rows) const;
 
  private:

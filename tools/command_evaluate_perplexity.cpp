@@ -11,9 +11,9 @@
 #include "tools/device_choice.h"
 #include "tools/facts.h"
 #include "tools/program.h"
-#include "tools/trained_model.h"
 #include "train/checkpoint.h"
 #include "train/language_score.h"
+#include "train/trained_model.h"
 
 namespace gyre {
 

@@ -9,9 +9,9 @@
 #include "tools/device_choice.h"
 #include "tools/lines.h"
 #include "tools/program.h"
-#include "tools/trained_model.h"
 #include "train/decoding.h"
 #include "train/stopwatch.h"
+#include "train/trained_model.h"
 
 namespace gyre {
 

@@ -116,6 +116,15 @@ TEST_CASE("labelled rows: what was cut is counted, a length without room is refu
   CHECK_THROWS_AS(rows.ids(singles, 2), UsageError);
 }
 
+TEST_CASE("labelled rows: the checksum is that of ids and labels") {
+  const GoldenRows rows;
+  CHECK(rows.ids(rows.pairs, 64).checksum() == rows.ids(rows.pairs, 64).checksum());
+  CHECK(rows.ids(rows.pairs, 64).checksum() != rows.ids(rows.pairs, 8).checksum());
+  LabelledFormat turned = rows.pairs;
+  std::swap(turned.classes[0], turned.classes[1]);
+  CHECK(rows.ids(rows.pairs, 64).checksum() != rows.ids(turned, 64).checksum());
+}
+
 TEST_CASE("real pairs under BERT's vocabulary") {
   const Path file = shared_data() / "glue" / "MRPC" / "msr_paraphrase_test.txt";
   const Path vocabulary = shared_data() / "vocab" / "bert-base-uncased-vocab.txt";

@@ -7,8 +7,10 @@
 
 #include "core/cuda.h"
 #include "tests/mpi/ranks.h"
+#include "tests/train/tiny_classify.h"
 #include "tests/train/tiny_language.h"
 #include "tests/train/tiny_nmt.h"
+#include "train/classify.h"
 #include "train/language.h"
 #include "train/nmt.h"
 
@@ -23,7 +25,7 @@ class SharedDirectory {
     if (ranks().rank() == 0) {
       const Path path = std::filesystem::temp_directory_path() / ("gyre-mpi-" + std::to_string(getpid()));
       write_tiny_corpus(path);
-      write_tiny_documents(path);
+      write_tiny_labelled(path);
       path.string().copy(name.data(), name.size() - 1);
     }
     ranks().broadcast(std::span<char>(name), 0);
@@ -96,6 +98,29 @@ TEST_CASE("a masked language model has the same bits on any number of ranks, and
     CHECK(loss_curve(directory / run) == loss_curve(directory / "many"));
     CHECK(last_state(directory / run).best.at("cross-entropy").value ==
           last_state(directory / "many").best.at("cross-entropy").value);
+  }
+}
+
+TEST_CASE("classifiers and regressions have the same bits and scores on any number of ranks") {
+  const SharedDirectory directory;
+  const auto options = [&](bool regression, const std::string& run) {
+    ClassifyOptions o = (regression ? tiny_regress_options : tiny_classify_options)(directory / "", directory / run);
+    o.valid_sets = {directory / "dev.tsv"};
+    o.after = o.validate_every = Period::parse("9u");
+    o.deterministic = true;
+    o.shards = 7;
+    return o;
+  };
+  for (bool regression : {false, true}) {
+    const std::string many = concat("many", regression), one = concat("one", regression);
+    train_classify(options(regression, many), tiny_encoder_config(), ranks());
+    SelfCommunicator self;
+    if (ranks().rank() == 0) train_classify(options(regression, one), tiny_encoder_config(), self);
+    ranks().barrier();
+    CHECK(last_bits(directory / many) == last_bits(directory / one));
+    const auto of_many = last_state(directory / many).best, of_one = last_state(directory / one).best;
+    CHECK(of_many.size() == (regression ? 3 : 4));
+    for (const auto& [name, best] : of_many) CHECK(best.value == of_one.at(name).value);
   }
 }
 

@@ -8,8 +8,8 @@
 #include "tools/bench/figures.h"
 #include "tools/bench/text_lengths.h"
 #include "tools/lines.h"
-#include "tools/trained_model.h"
 #include "train/decoding.h"
+#include "train/trained_model.h"
 
 namespace gyre {
 namespace {

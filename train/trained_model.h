@@ -8,31 +8,40 @@
 #include "core/error.h"
 #include "core/file.h"
 #include "data/vocabulary.h"
+#include "models/config.h"
 #include "train/model_file.h"
 #include "train/run_directory.h"
 
 namespace gyre {
 
-// Model: EncoderDecoder, EncoderOnly, ..
+// Model: EncoderDecoder, EncoderOnly, SequenceClassifier
 template <class Model>
 struct TrainedModel {
   std::shared_ptr<const Vocabulary> vocabulary;
   std::unique_ptr<Model> model;
 };
 
+nlohmann::ordered_json read_json(const Path& file);
+
 // The configuration in a run's config.json; errors name the file.
 template <class Config>
 Config read_config(const Path& run) {
-  const Path file = config_path(run);
-  const auto json = nlohmann::ordered_json::parse(read_file(file), nullptr, false);
-  require(!json.is_discarded(), file.string(), ": expected JSON");
+  const nlohmann::ordered_json json = read_json(config_path(run));
   try {
     return Config::from_json(json);
   } catch (const Error& error) {
-    throw Error(file.string(), ": ", error.what());
+    throw Error(config_path(run).string(), ": ", error.what());
   }
 }
 
+// The name of the kind of model that a run holds (models/config.h).
+std::string model_kind(const Path& run);
+
+inline int64_t vocabulary_size(const ModelConfig& config) { return config.vocab_size; }
+inline int64_t vocabulary_size(const ClassifierConfig& config) { return config.encoder.vocab_size; }
+
+// run/vocab.*: training leaves exactly one. Throws where there is none or several.
+Path find_vocabulary(const Path& run);
 // The run's own vocabulary, or another `file`; throws unless it has `size` pieces.
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size);
 
@@ -43,7 +52,8 @@ TrainedModel<Model> load_trained_model(const Path& model, const std::string& whi
                                        Device device) {
   const Path run = find_run(model);
   const auto config = read_config<typename Model::Config>(run);
-  TrainedModel<Model> trained{load_run_vocabulary(run, vocabulary, config.vocab_size), std::make_unique<Model>(config)};
+  TrainedModel<Model> trained{load_run_vocabulary(run, vocabulary, vocabulary_size(config)),
+                              std::make_unique<Model>(config)};
   trained.model->parameters().allocate(0, DType::f32, device);  // the initial values are overwritten
   load_model_weights(model, trained.model->parameters(), which);
   return trained;

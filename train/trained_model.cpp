@@ -1,13 +1,23 @@
-#include "tools/trained_model.h"
+#include "train/trained_model.h"
 
 #include <vector>
 
 namespace gyre {
 
-namespace {
+nlohmann::ordered_json read_json(const Path& file) {
+  auto json = nlohmann::ordered_json::parse(read_file(file), nullptr, false);
+  require(!json.is_discarded(), file.string(), ": expected JSON");
+  return json;
+}
 
-// run/vocab.*: training leaves exactly one.
-Path vocabulary_of(const Path& run) {
+std::string model_kind(const Path& run) {
+  const nlohmann::ordered_json json = read_json(config_path(run));
+  require(json.is_object() && json.contains("model") && json["model"].is_string(), config_path(run).string(),
+          ": expected a \"model\" that names its kind, found none");
+  return json["model"];
+}
+
+Path find_vocabulary(const Path& run) {
   std::vector<Path> found;
   for (const auto& entry : std::filesystem::directory_iterator(run))
     if (entry.path().stem() == "vocab") found.push_back(entry.path());
@@ -16,10 +26,8 @@ Path vocabulary_of(const Path& run) {
   return found.front();
 }
 
-}  // namespace
-
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size) {
-  const Path path = file.empty() ? vocabulary_of(run) : file;
+  const Path path = file.empty() ? find_vocabulary(run) : file;
   auto vocabulary = load_vocabulary(path);
   require(vocabulary->size() == size, "[vocabulary] ", path.string(), " does not fit the model: expected ", size,
           " pieces as in ", config_path(run).string(), ", got ", vocabulary->size());

@@ -1,0 +1,43 @@
+// The labelled rows of a run that trains a classifier, in batches.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "data/batch_plan.h"
+#include "data/labelled_batch.h"
+#include "train/classify_options.h"
+#include "train/training_data.h"
+
+namespace gyre {
+
+// The rows of a file, cut to options.max_length ids; logs what was left out and cut.
+LabelledIds read_labelled_rows(const Path& file, const ClassifyOptions& options, const Vocabulary& vocabulary);
+
+// As LabelledInputs; a row is a prediction.
+class ClassifyData final : public TrainingData {
+ public:
+  ClassifyData(const ClassifyOptions& options, const EncoderOnlyConfig& encoder, const Vocabulary& vocabulary,
+               int shards);
+
+  std::string describe() const override;
+  uint64_t checksum() const override { return rows_.checksum(); }
+  void start_epoch(uint64_t epoch) override;
+  size_t batches() const override { return plan_.size(); }
+  RankBatch batch(size_t i, ShardRange own) const override;
+
+ private:
+  BatchItems items() const;
+
+  std::string name_;
+  LabelledIds rows_;
+  EncoderOnlyConfig encoder_;
+  BatchOptions batch_options_;
+  uint64_t seed_;
+  int shards_;
+  std::optional<uint64_t> epoch_;
+  EpochPlan plan_;
+};
+
+}  // namespace gyre

@@ -1,0 +1,23 @@
+// The options of training a classifier of texts, or a regression on them: those of every run, and its own.
+#pragma once
+
+#include "data/text_tasks.h"
+#include "models/config.h"
+#include "train/options.h"
+
+namespace gyre {
+
+// train_sets and valid_sets: a file of tab-separated rows each. batch_unit: sentences (rows), or total tokens.
+// valid_metrics: cross-entropy, accuracy, f1, macro-f1, matthews; for regression mean-squared-error, pearson, spearman.
+// The defaults are BERT's for fine-tuning (Devlin et al. 2019, A.3).
+struct ClassifyOptions : TrainOptions {
+  ClassifyOptions();
+  LabelledFormat format;      // columns and classes
+  Path pretrained_model;      // a run with an encoder; empty: the model starts anew, from a config and `vocabulary`
+  bool from_scratch = false;  // only architecture and vocabulary of pretrained_model
+  std::string head = "auto";  // bert, roformer, or auto: roformer's for an encoder with rope, else bert's
+  double classifier_dropout = 0.1;
+  void validate() const;  // throws UsageError
+};
+
+}  // namespace gyre

@@ -1,0 +1,37 @@
+#include "train/pretrained.h"
+
+#include "models/encoder_only.h"
+#include "models/sequence_classifier.h"
+#include "train/trained_model.h"
+
+namespace gyre {
+namespace {
+
+const EncoderOnlyConfig& encoder_of(const EncoderOnlyConfig& config) { return config; }
+const EncoderOnlyConfig& encoder_of(const ClassifierConfig& config) { return config.encoder; }
+
+template <class Model>
+PretrainedEncoder load_run(const Path& model) {
+  auto trained = load_trained_model<Model>(model, "", {}, Device{});
+  const std::shared_ptr<Model> network = std::move(trained.model);
+  return {encoder_of(network->config()), trained.vocabulary, find_vocabulary(find_run(model)),
+          std::shared_ptr<Parameters>(network, &network->parameters())};
+}
+
+}  // namespace
+
+PretrainedEncoder load_pretrained(const Path& model) {
+  const bool classifier = model_kind(find_run(model)) == ClassifierConfig::kModel;
+  return classifier ? load_run<SequenceClassifier>(model) : load_run<EncoderOnly>(model);
+}
+
+void fill_stack(Parameters& classifier, const PretrainedEncoder& encoder) {
+  for (const Parameter& p : classifier) {
+    if (p.name.starts_with(kClassificationHead)) continue;
+    const Parameter* source = encoder.weights->find(p.name);
+    require(source != nullptr, "[pretrained] expected a tensor ", p.name, ", found none");
+    p.value.copy_from(source->value);
+  }
+}
+
+}  // namespace gyre
