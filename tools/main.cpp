@@ -32,9 +32,11 @@ int main(int argc, char** argv) {
     program.describe_group("train", "train a model");
     add_train_nmt_command(program);
     add_train_language_commands(program);
+    add_train_classify_commands(program);
     add_translate_command(program);
     add_evaluate_commands(program);
     add_evaluate_perplexity_command(program);
+    add_evaluate_classify_command(program);
     add_average_command(program);
     add_checkpoint_commands(program);
     add_gradcheck_command(program);

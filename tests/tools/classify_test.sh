@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Fine-tuning as users type it: from a pretrained encoder to metrics, and what is said when something is wrong.
+. "$(dirname "$0")/lib.sh"
+mkdir -p build && ln -s "$GYRE" build/gyre
+ln -s "$ROOT/tools" tools
+
+# Letters in alphabetical order; rows whose first letter is before "f" are of class 1.
+letters() { # letters ROWS SEED
+  awk -v rows="$1" -v seed="$2" 'BEGIN {
+    srand(seed)
+    for (i = 0; i < rows; i++) {
+      first = int(rand() * 10)
+      text = ""
+      for (k = 0; k < 3 + i % 4; k++) text = text (k ? " " : "") substr("abcdefghijklmnopqr", first + k + 1, 1)
+      print text "\t" (first < 5 ? 1 : 0) "\t" first / 2
+    }
+  }'
+}
+letters 80 1 > train.rows
+letters 20 2 > dev.rows
+for set in train dev; do
+  (printf 'sentence\tlabel\n'; cut -f 1,2 $set.rows) > $set.tsv
+  (printf 'index\tquestion\tsentence\tlabel\n'
+    awk -F '\t' -v OFS='\t' '{ print NR - 1, $1, last, $2 ? "entailment" : "not_entailment"; last = $1 }' last="a b" $set.rows) > $set.qnli
+done
+cut -f 1 train.rows | awk '{ print } NR % 5 == 0 { print "" }' > documents.txt
+build/gyre vocab --input documents.txt --type wordpiece --size 60 --output vocab.txt 2> vocab.log
+small="--dim-emb 16 --layers 1 --transformer-heads 2 --transformer-dim-ffn 32"
+build/gyre train mlm --preset roformer-mini $small --train-sets documents.txt --vocab vocab.txt --max-length 16 \
+  --fill segment --mini-batch 8 --after 20u --model run/ --quiet || fail "pretraining"
+
+# The commands as they stand in the manual.
+build/gyre train classify --preset glue-sst2 --pretrained-model run/ --train-sets train.tsv --valid-sets dev.tsv --model sst2/ 2> train.log ||
+  { cat train.log >&2; fail "training"; }
+build/gyre evaluate classify --model sst2/ --input dev.tsv --json > metrics.json 2> report.txt || { cat report.txt >&2; fail "evaluation"; }
+check "metrics in JSON" grep -qE '^\{"rows":20,"accuracy":[0-9.]+,"cross-entropy":[0-9.]+\}$' metrics.json
+check "a report of the rows" grep -qE '^dev.tsv: 20 rows; labels: [0-9]+ x 0, [0-9]+ x 1$' report.txt
+check "the head of RoFormer" grep -q '"classifier_head": "roformer"' sst2/config.json
+check "columns of the preset" grep -q '"name": "sentence"' sst2/task.json
+same "three epochs of the rows in 32s" "$(tail -n 1 sst2/metrics.jsonl | grep -o '"updates":9')" '"updates":9'
+check "the run's options" grep -q '^preset = "glue-sst2"$' sst2/train.toml
+check "warm-up is a share of the run" grep -q '^lr-warmup = "10%"$' sst2/train.toml
+
+build/gyre train classify --config sst2/train.toml --after 4e 2> again.log || { cat again.log >&2; fail "continuing from train.toml"; }
+same "it went on" "$(tail -n 1 sst2/metrics.jsonl | grep -o '"updates":12')" '"updates":12'
+build/gyre train classify --config sst2/train.toml --model learned/ --from-scratch --after 25e --learn-rate 3e-3 --mini-batch 8 --valid-freq 25e 2> learned.log ||
+  { cat learned.log >&2; fail "training from scratch"; }
+build/gyre evaluate classify --model learned/ --input dev.tsv --metrics f1 matthews --output labels.txt 2> report.txt > metrics.txt
+same "what is easy is learned" "$(head -n 3 metrics.txt | tr '\n' ' ')" "rows = 20 f1 = 1.0 matthews = 1.0 "
+check "predicted labels" cmp labels.txt <(cut -f 2 dev.rows)
+awk -F '\t' -v OFS='\t' '{ print "x", $2, $1 }' dev.rows > other.tsv
+same "other columns" "$(build/gyre evaluate classify --model learned/ --input other.tsv --no-header --text-column -1 --label-column 1 2> report.txt | head -n 2 | tail -n 1)" "accuracy = 1.0"
+
+# Two texts, numbers, and no pretrained model.
+fresh="--vocab vocab.txt --architecture bert-mini $small --max-length 32 --after 2e --quiet"
+build/gyre train pair --preset glue-qnli $fresh --train-sets train.qnli --valid-sets dev.qnli --model qnli/ || fail "pairs"
+check "the head of BERT" grep -q '"classifier_head": "bert"' qnli/config.json
+build/gyre evaluate classify --model qnli/ --input dev.qnli --json 2> report.txt | contains '"accuracy":' || fail "pairs: evaluation"
+build/gyre train regress $fresh --no-header --text-column 0 --label-column 2 --train-sets train.rows --valid-sets dev.rows \
+  --model numbers/ --after 60e --learn-rate 3e-3 --mini-batch 8 --valid-freq 60e || fail "regression"
+build/gyre evaluate classify --model numbers/ --input dev.rows --json --output numbers.txt 2> report.txt > metrics.json
+check "metrics of a regression" grep -qE '^\{"rows":20,"spearman":0\.9[0-9]*,"pearson":0\.9[0-9]*,"mean-squared-error":[0-9.e-]+\}$' metrics.json
+same "predicted numbers" "$(grep -cE '^-?[0-9.]+(e-[0-9]+)?$' numbers.txt)" 20
+build/gyre train pair --no-header --text-column 0 --second-text-column 0 --label-column 1 --labels 0 1 $fresh --head roformer \
+  --train-sets train.rows --model columns/ || fail "columns by flag"
+
+# What is wrong is told with its place, and leaves no run behind.
+tune() { build/gyre train "$@" --pretrained-model run/ --model bad --quiet; }
+sed '7s/.$/2/' train.tsv > label.tsv
+rejects 1 'label.tsv:7: expected one of the labels "0", "1", got "2"' tune classify --preset glue-sst2 --train-sets label.tsv
+sed '9s/\t.*//' train.tsv > column.tsv
+rejects 1 'column.tsv:9: expected at least 2 tab-separated columns, got 1' tune classify --preset glue-sst2 --train-sets column.tsv
+rejects 1 'train.qnli:1: expected one column named "kind" in the header line, got "index"' \
+  tune classify --text-column question --label-column kind --labels 0 1 --train-sets train.qnli
+rejects 1 'missing.tsv' tune classify --preset glue-sst2 --train-sets missing.tsv
+rejects 1 'label.tsv:7: expected one of the labels' build/gyre evaluate classify --model sst2/ --input label.tsv
+same "bad rows may be skipped" "$(build/gyre evaluate classify --model sst2/ --input label.tsv --on-bad-line skip 2> report.txt | head -n 1)" "rows = 79"
+rejects 1 'run/config.json: .config. expected a model of kind classifier, got encoder-only' build/gyre evaluate classify --model run/ --input dev.tsv
+rejects 2 '--preset: expected one of .*, got glue-mrpc, which is for gyre train pair$' tune classify --preset glue-mrpc --train-sets train.tsv
+rejects 2 '--preset: .*got glue-sst; did you mean glue-sst2\?' tune classify --preset glue-sst --train-sets train.tsv
+rejects 2 '--labels is missing' tune classify --train-sets train.tsv
+rejects 2 '--text-column: expected a number, as there is no header line' tune classify --no-header --text-column text --labels 0 1 --train-sets train.tsv
+rejects 2 '--dim-emb would have no effect: the encoder is that of --pretrained-model' tune classify --preset glue-sst2 --dim-emb 8 --train-sets train.tsv
+rejects 2 '--vocab. expected a vocabulary, or --pretrained-model with its own, got both' tune classify --preset glue-sst2 --vocab vocab.txt --train-sets train.tsv
+rejects 2 '--valid-metrics. expected one of .*, got .pearson' tune classify --preset glue-sst2 --valid-metrics pearson --train-sets train.tsv --valid-sets dev.tsv
+rejects 2 '--lr-warmup: expected a number, got .x' tune classify --preset glue-sst2 --lr-warmup x% --train-sets train.tsv
+rejects 2 'metrics. of classes: expected accuracy, f1, macro-f1 or matthews, got pearson' build/gyre evaluate classify --model sst2/ --input dev.tsv --metrics pearson
+
+for recipe in mrpc:pair sst2:classify stsb:regress qnli:pair qqp:pair mnli:pair; do
+  rejects 1 'missing.tsv' tune "${recipe#*:}" --config "tools/recipes/glue-${recipe%:*}.toml" --train-sets missing.tsv
+done
+[ ! -e bad/checkpoints/last ] || fail "a wrong call trained"

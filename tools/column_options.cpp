@@ -1,0 +1,36 @@
+#include "tools/column_options.h"
+
+#include <charconv>
+
+namespace gyre {
+
+namespace {
+
+Column column_of(const std::string& text, const char* flag, bool has_header) {
+  Column column;
+  const char* end = text.data() + text.size();
+  const auto number = std::from_chars(text.data(), end, column.number);
+  if (number.ec == std::errc() && number.ptr == end) return column;
+  if (!has_header)
+    throw UsageError(flag, ": expected a number, as there is no header line with names, got '", text, "'");
+  return {text, 0};
+}
+
+}  // namespace
+
+void ColumnOptions::add_rows(OptionTable& table, bool takes_pairs) {
+  table.add("--text-column", text, "COLUMN", "of the text: a name in the header line or a number from 0; -1: the last");
+  if (takes_pairs) table.add("--second-text-column", second_text, "COLUMN", "of the second text, likewise");
+  table.add("--label-column", label, "COLUMN", "of the label, likewise");
+  table.add("--header", header, "true|false", "whether the first line names the columns");
+  table.add_switch("--no-header", "the same as --header false", [this] { header = false; });
+}
+
+void ColumnOptions::apply(LabelledFormat& format) const {
+  if (header) format.has_header = *header;
+  if (text) format.text = column_of(*text, "--text-column", format.has_header);
+  if (second_text) format.second_text = column_of(*second_text, "--second-text-column", format.has_header);
+  if (label) format.label = column_of(*label, "--label-column", format.has_header);
+}
+
+}  // namespace gyre
