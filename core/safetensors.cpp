@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "core/element_conversion.h"
 #include "core/error.h"
+#include "core/safetensors_writer.h"
 #include "core/strict_json.h"
 
 namespace gyre {
@@ -36,15 +36,27 @@ std::string shard_of(std::span<const SafetensorsFile> files, const SafetensorsFi
 }
 
 struct Found {
-  const SafetensorsFile* file = nullptr;
-  const SafetensorsEntry* entry = nullptr;
+  const SafetensorsFile* file;
+  const SafetensorsEntry* entry;
 };
+// By the names that the targets have.
+using FoundTensors = std::map<std::string, Found, std::less<>>;
 
-Found find_in(std::span<const SafetensorsFile> files, std::string_view name) {
+FoundTensors find_tensors(std::span<const SafetensorsFile> files, const TargetName& target_name,
+                          std::string& problems) {
+  FoundTensors found;
   for (const SafetensorsFile& file : files) {
-    if (const auto* entry = file.find(name)) return {&file, entry};
+    for (const auto& entry : file.entries()) {
+      const std::string name = target_name(entry.name);
+      if (name.empty()) continue;
+      const auto [place, is_new] = found.try_emplace(name, Found{&file, &entry});
+      if (!is_new) {
+        problems += "\n  twice: " + quoted_for_message(entry.name) + " and " +
+                    quoted_for_message(place->second.entry->name) + " are one";
+      }
+    }
   }
-  return {};
+  return found;
 }
 
 }  // namespace
@@ -62,31 +74,11 @@ void write_safetensors(const Path& path, const std::vector<NamedTensor>& tensors
     return dtype_bytes(a->tensor.dtype()) > dtype_bytes(b->tensor.dtype());
   });
 
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[std::string(kSafetensorsMetadataKey)] = metadata;
-  std::set<std::string_view> names{kSafetensorsMetadataKey};
-  uint64_t offset = 0;
-  for (const auto* item : order) {
-    const auto& [name, tensor] = *item;
-    require(names.insert(name).second, "[safetensors] ", path.string(), ": duplicate tensor name '", name, "'");
-    std::vector<int64_t> shape;
-    for (int axis = 0; axis < tensor.shape().rank(); ++axis) shape.push_back(tensor.dim(axis));
-    header[name] = {{"dtype", safetensors_dtype(tensor.dtype())},
-                    {"shape", shape},
-                    {"data_offsets", {offset, offset + tensor.bytes()}}};
-    offset += tensor.bytes();
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');
-  require(text.size() <= kMaxSafetensorsHeader, "[safetensors] ", path.string(), ": the header would have ",
-          text.size(), " bytes, the limit is ", kMaxSafetensorsHeader);
-
-  AtomicFile file(path);
-  const uint64_t length = text.size();
-  file.write(&length, sizeof length);
-  file.write(text);
-  for (const auto* item : order) file.write(item->tensor.to_cpu().raw(), item->tensor.bytes());
-  file.commit();
+  std::vector<PlannedTensor> plan;
+  for (const auto* item : order) plan.push_back({item->name, item->tensor.dtype(), item->tensor.shape()});
+  SafetensorsWriter writer(path, std::move(plan), metadata);
+  for (const auto* item : order) writer.write(item->tensor);
+  writer.commit();
 }
 
 SafetensorsFile::SafetensorsFile(const Path& path)
@@ -137,29 +129,32 @@ bool SafetensorsFile::same_shape(const SafetensorsEntry& entry, const Tensor& te
   return same;
 }
 
-void read_safetensors(std::span<const SafetensorsFile> files, const std::vector<NamedTensor>& targets) {
+void read_safetensors(std::span<const SafetensorsFile> files, const std::vector<NamedTensor>& targets,
+                      const TargetName& target_name) {
   std::string problems;
+  const FoundTensors found = find_tensors(files, target_name, problems);
   std::set<std::string_view> wanted;
   for (const auto& [name, tensor] : targets) {
     wanted.insert(name);
-    const auto [file, entry] = find_in(files, name);
-    if (entry == nullptr) {
+    const auto match = found.find(name);
+    if (match == found.end()) {
       problems += "\n  missing: " + name + " " + tensor.shape().text();
-    } else if (!SafetensorsFile::same_shape(*entry, tensor)) {
-      problems += "\n  wrong shape: " + name + " expected " + tensor.shape().text() + ", got " + entry->shape_text() +
-                  shard_of(files, *file);
+      continue;
+    }
+    const auto [file, entry] = match->second;
+    if (!SafetensorsFile::same_shape(*entry, tensor)) {
+      problems += "\n  wrong shape: " + entry->name + " expected " + tensor.shape().text() + ", got " +
+                  entry->shape_text() + shard_of(files, *file);
     }
   }
-  for (const SafetensorsFile& file : files) {
-    for (const auto& entry : file.entries()) {
-      if (wanted.count(entry.name) > 0) continue;
-      problems +=
-          "\n  unexpected: " + quoted_for_message(entry.name) + " " + entry.shape_text() + shard_of(files, file);
-    }
+  for (const auto& [name, match] : found) {
+    if (wanted.count(name) > 0) continue;
+    problems += "\n  unexpected: " + quoted_for_message(match.entry->name) + " " + match.entry->shape_text() +
+                shard_of(files, *match.file);
   }
   require(problems.empty(), "[safetensors] ", path_of(files), ": the tensors do not fit:", problems);
   for (const auto& [name, tensor] : targets) {
-    const auto [file, entry] = find_in(files, name);
+    const auto [file, entry] = found.find(name)->second;
     file->read(*entry, tensor);
   }
 }

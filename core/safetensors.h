@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -58,9 +59,14 @@ class SafetensorsFile {
   std::map<std::string, size_t, std::less<>> index_;
 };
 
-// Fills the targets from files that together hold exactly these names and shapes. Names every missing, unexpected and
-// mis-shaped tensor before anything is written.
-void read_safetensors(std::span<const SafetensorsFile> files, const std::vector<NamedTensor>& targets);
+// What a tensor of a file is called among the targets; empty: it is not wanted.
+using TargetName = std::function<std::string(const std::string& name)>;
+
+// Fills the targets from files that together hold exactly these names and shapes, but for what `target_name` says.
+// Names every missing, unexpected and mis-shaped tensor before anything is written.
+void read_safetensors(
+    std::span<const SafetensorsFile> files, const std::vector<NamedTensor>& targets,
+    const TargetName& target_name = [](const std::string& name) { return name; });
 inline void read_safetensors(const SafetensorsFile& file, const std::vector<NamedTensor>& targets) {
   read_safetensors(std::span(&file, 1), targets);
 }

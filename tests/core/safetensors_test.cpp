@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/safetensors_writer.h"
 #include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 
@@ -111,6 +112,47 @@ TEST_CASE("safetensors: a strict read names all that does not fit and changes no
   CHECK_THROWS_WITH_AS(read(), doctest::Contains("missing: lost (1)"), Error);
   CHECK_THROWS_WITH_AS(read(), doctest::Contains("unexpected: \"extra\" (4)"), Error);
   CHECK(a.data<float>()[0] == 0);
+}
+
+TEST_CASE("safetensors: a file's tensors go by other names, or are not wanted") {
+  const TemporaryDirectory directory;
+  write_safetensors(directory / "f", {{"old.a", Tensor::from<float>({1}, std::vector<float>{5})},
+                                      {"b", Tensor::from<float>({1}, std::vector<float>{6})},
+                                      {"extra", Tensor::zeros({4})}});
+  const SafetensorsFile file(directory / "f");
+  const auto without_old = [](const std::string& name) {
+    if (name == "extra") return std::string();
+    return name.starts_with("old.") ? name.substr(4) : name;
+  };
+  const Tensor a = Tensor::zeros({1}), b = Tensor::zeros({1});
+  read_safetensors({&file, 1}, {{"a", a}, {"b", b}}, without_old);
+  CHECK(a.data<float>()[0] == 5);
+  CHECK(b.data<float>()[0] == 6);
+  CHECK_THROWS_WITH_AS(read_safetensors({&file, 1}, {{"a", Tensor::zeros({2})}, {"b", b}}, without_old),
+                       doctest::Contains("wrong shape: old.a expected (2), got (1)"), Error);
+  const auto all_one = [](const std::string&) { return std::string("a"); };
+  CHECK_THROWS_WITH_AS(read_safetensors({&file, 1}, {{"a", a}}, all_one),
+                       doctest::Contains(R"(twice: "b" and "old.a" are one)"), Error);
+}
+
+TEST_CASE("safetensors: a file written tensor by tensor keeps to its plan") {
+  const TemporaryDirectory directory;
+  const Tensor ones = Tensor::from<float>({2}, std::vector<float>{1, 2}), number = Tensor::zeros({1}, DType::i32);
+  const auto start = [&] {
+    return SafetensorsWriter(directory / "f", {{"x", DType::f32, {2}}, {"n", DType::i32, {1}}}, {});
+  };
+  {
+    SafetensorsWriter writer = start();
+    CHECK_THROWS_WITH_AS(writer.write(number), doctest::Contains("tensor x: expected f32 (2), got i32 (1)"), Error);
+    writer.write(ones);
+    CHECK_THROWS_WITH_AS(writer.commit(), doctest::Contains("expected 2 tensors, got 1"), Error);
+    CHECK(!std::filesystem::exists(directory / "f"));
+    writer.write(number);
+    CHECK_THROWS_WITH_AS(writer.write(number), doctest::Contains("expected no more than 2 tensors"), Error);
+    writer.commit();
+  }
+  write_safetensors(directory / "g", {{"x", ones}, {"n", number}}, {});
+  CHECK(read_file(directory / "f") == read_file(directory / "g"));
 }
 
 TEST_CASE("safetensors: no file when a name comes twice") {
