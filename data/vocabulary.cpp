@@ -43,11 +43,7 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
                 cut_for_message(bundle.kind));
   }
   if (WordPieceVocabulary::recognises(content)) {
-    // A cased one keeps its flag in its content, as a copy of it has no second file beside it.
-    if (!lower_case_beside(path).value_or(true)) {
-      return std::make_shared<WordPieceVocabulary>(name, wordpiece_bundle(std::move(content), false));
-    }
-    return std::make_shared<WordPieceVocabulary>(name, std::move(content));
+    return make_wordpiece_vocabulary(name, std::move(content), lower_case_beside(path).value_or(true));
   }
   throw Error("[vocabulary] ", name,
               ": expected a SentencePiece model, a file written by gyre vocab, or BERT's vocab.txt");

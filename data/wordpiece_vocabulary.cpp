@@ -155,6 +155,12 @@ std::optional<bool> lower_case_beside(const Path& vocabulary) {
   return lower_case;
 }
 
+std::shared_ptr<const Vocabulary> make_wordpiece_vocabulary(const std::string& name, std::string content,
+                                                            bool lower_case) {
+  if (lower_case) return std::make_shared<WordPieceVocabulary>(name, std::move(content));
+  return std::make_shared<WordPieceVocabulary>(name, wordpiece_bundle(std::move(content), false));
+}
+
 VocabularyBundle wordpiece_bundle(std::string vocabulary, bool lower_case) {
   VocabularyBundle bundle{.kind = "wordpiece"};
   bundle.options = {{"lower_case", lower_case}};

@@ -7,6 +7,7 @@
 // after Unicode 8, and U+2B820 to U+2B91F are Chinese, as in the original. Trained by wordpiece_training.h.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,7 @@ class WordPieceVocabulary final : public Vocabulary {
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int id) const override;
   int size() const override { return int(pieces_.size()); }
+  bool lower_case() const { return is_lower_; }
 
   static bool recognises(std::string_view content);
 
@@ -58,6 +60,10 @@ class WordPieceVocabulary final : public Vocabulary {
 // do_lower_case of the tokenizer_config.json beside a vocab.txt, Hugging Face's place for it; nothing without the file.
 // An Error for settings that bert_words does not know.
 std::optional<bool> lower_case_beside(const Path& vocabulary);
+
+// A vocab.txt read either way: a cased one keeps its flag in its content, as a copy of it has no second file beside it.
+std::shared_ptr<const Vocabulary> make_wordpiece_vocabulary(const std::string& name, std::string content,
+                                                            bool lower_case);
 
 // One file of a vocab.txt and the choice between cased and uncased.
 VocabularyBundle wordpiece_bundle(std::string vocabulary, bool lower_case);

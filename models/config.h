@@ -76,7 +76,7 @@ struct EncoderOnlyConfig : ModelConfig {
   int64_t token_types = 0;       // kinds of segments within a sequence, each with an embedding; 0: none
   bool embedding_norm = false;   // a norm on the sum of all embeddings
   bool scale_embedding = false;  // embeddings times sqrt(dim), so that sinusoidal positions do not drown them
-  bool head_transform = true;    // norm(gelu(dense(x))) before the product with the table
+  bool head_transform = true;    // norm(activation(dense(x))) before the product with the table
   bool output_bias = false;      // a number per piece, added to the logits
 
   // As above.
@@ -111,5 +111,9 @@ struct ClassifierConfig {
   nlohmann::ordered_json to_json() const;
   static ClassifierConfig from_json(const nlohmann::ordered_json& json);
 };
+
+// The encoder of either.
+inline const EncoderOnlyConfig& encoder_of(const EncoderOnlyConfig& config) { return config; }
+inline const EncoderOnlyConfig& encoder_of(const ClassifierConfig& config) { return config.encoder; }
 
 }  // namespace gyre

@@ -22,7 +22,7 @@ EncoderOnly::EncoderOnly(const EncoderOnlyConfig& config) : config_(validated(co
 }
 
 Var EncoderOnly::head(const Var& states) const {
-  return head_dense_ ? (*head_norm_)(head_dense_->activated(states, Activation::gelu)) : states;
+  return head_dense_ ? (*head_norm_)(head_dense_->activated(states, config_.activation)) : states;
 }
 
 Var EncoderOnly::logits(const Var& states) const {

@@ -1,6 +1,6 @@
 // One stack of layers over one text: BERT and RoFormer (Devlin et al. 2019, 3.1; Su et al. 2021), and causal language
 // models. The stack -> the states of the predicted rows -> head -> the table of embeddings, transposed.
-//   head(x) = norm(gelu(dense(x))), or x
+//   head(x) = norm(activation(dense(x))), or x
 // Parameter names of the head are fairseq's: lm_head.dense.weight.
 #pragma once
 

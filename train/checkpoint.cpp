@@ -134,7 +134,7 @@ TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optim
 TrainState read_train_state(const Path& checkpoint) {
   const ordered_json state = read_manifest(checkpoint);
   require(state.contains("progress"), "[checkpoint] ", checkpoint.string(),
-          ": expected the checkpoint of a training run, this one holds an average of weights only");
+          ": expected the checkpoint of a training run, this one holds weights only");
   try {
     return from_json(state);
   } catch (const nlohmann::json::exception& error) {

@@ -2,13 +2,11 @@
 
 #include "models/encoder_only.h"
 #include "models/sequence_classifier.h"
+#include "train/hugging_face.h"
 #include "train/trained_model.h"
 
 namespace gyre {
 namespace {
-
-const EncoderOnlyConfig& encoder_of(const EncoderOnlyConfig& config) { return config; }
-const EncoderOnlyConfig& encoder_of(const ClassifierConfig& config) { return config.encoder; }
 
 template <class Model>
 PretrainedEncoder load_run(const Path& model) {
@@ -18,9 +16,24 @@ PretrainedEncoder load_run(const Path& model) {
           std::shared_ptr<Parameters>(network, &network->parameters())};
 }
 
+PretrainedEncoder load_hugging_face(const Path& directory) {
+  HuggingFaceModel read = read_hugging_face(directory);
+  require(read.vocabulary != nullptr, "[pretrained] ", directory.string(),
+          ": expected vocab.txt or tokenizer.json, found neither");
+  return std::visit(
+      [&](auto& model) {
+        using Model = typename std::decay_t<decltype(model)>::element_type;
+        const std::shared_ptr<Model> network = std::move(model);
+        return PretrainedEncoder{encoder_of(network->config()), read.vocabulary, directory / "vocab.txt",
+                                 std::shared_ptr<Parameters>(network, &network->parameters())};
+      },
+      read.model);
+}
+
 }  // namespace
 
 PretrainedEncoder load_pretrained(const Path& model) {
+  if (is_hugging_face(model)) return load_hugging_face(model);
   const bool classifier = model_kind(find_run(model)) == ClassifierConfig::kModel;
   return classifier ? load_run<SequenceClassifier>(model) : load_run<EncoderOnly>(model);
 }

@@ -4,6 +4,17 @@
 
 namespace gyre {
 
+namespace {
+
+std::vector<Path> vocabularies_of(const Path& run) {
+  std::vector<Path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(run))
+    if (entry.path().stem() == "vocab") found.push_back(entry.path());
+  return found;
+}
+
+}  // namespace
+
 nlohmann::ordered_json read_json(const Path& file) {
   auto json = nlohmann::ordered_json::parse(read_file(file), nullptr, false);
   require(!json.is_discarded(), file.string(), ": expected JSON");
@@ -17,10 +28,10 @@ std::string model_kind(const Path& run) {
   return json["model"];
 }
 
+bool has_vocabulary(const Path& run) { return !vocabularies_of(run).empty(); }
+
 Path find_vocabulary(const Path& run) {
-  std::vector<Path> found;
-  for (const auto& entry : std::filesystem::directory_iterator(run))
-    if (entry.path().stem() == "vocab") found.push_back(entry.path());
+  const std::vector<Path> found = vocabularies_of(run);
   require(found.size() == 1, "[model] ", run.string(), ": expected one vocab.* file, found ", found.size(),
           "; choose one with --vocab");
   return found.front();

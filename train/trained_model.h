@@ -40,23 +40,30 @@ std::string model_kind(const Path& run);
 inline int64_t vocabulary_size(const ModelConfig& config) { return config.vocab_size; }
 inline int64_t vocabulary_size(const ClassifierConfig& config) { return config.encoder.vocab_size; }
 
+// Whether a run has a vocabulary: an imported one may have none.
+bool has_vocabulary(const Path& run);
 // run/vocab.*: training leaves exactly one. Throws where there is none or several.
 Path find_vocabulary(const Path& run);
 // The run's own vocabulary, or another `file`; throws unless it has `size` pieces.
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size);
 
 // model: a run directory, a checkpoint in it, or its model.safetensors; `which` chooses within a run
-// (train/model_file.h). vocabulary: a file other than the run's own copy, or empty. Throws when it does not fit.
+// (train/model_file.h).
+template <class Model>
+std::unique_ptr<Model> load_model(const Path& model, const std::string& which, Device device) {
+  auto loaded = std::make_unique<Model>(read_config<typename Model::Config>(find_run(model)));
+  loaded->parameters().allocate(0, DType::f32, device);  // the initial values are overwritten
+  load_model_weights(model, loaded->parameters(), which);
+  return loaded;
+}
+
+// The same with its vocabulary: a file other than the run's own copy, or empty. Throws when it does not fit.
 template <class Model>
 TrainedModel<Model> load_trained_model(const Path& model, const std::string& which, const Path& vocabulary,
                                        Device device) {
   const Path run = find_run(model);
   const auto config = read_config<typename Model::Config>(run);
-  TrainedModel<Model> trained{load_run_vocabulary(run, vocabulary, vocabulary_size(config)),
-                              std::make_unique<Model>(config)};
-  trained.model->parameters().allocate(0, DType::f32, device);  // the initial values are overwritten
-  load_model_weights(model, trained.model->parameters(), which);
-  return trained;
+  return {load_run_vocabulary(run, vocabulary, vocabulary_size(config)), load_model<Model>(model, which, device)};
 }
 
 }  // namespace gyre

@@ -126,7 +126,7 @@ TEST_CASE("average: the mean of the newest, found under its own name and by the 
   CHECK_NOTHROW(verify_checkpoint(output));
   CHECK(list_checkpoints(run).size() == 5);
   CHECK(find_resumable(run)->checkpoint == checkpoint_path(run, 5));
-  CHECK(contains(error_of([&] { read_train_state(output); }), "average of weights only"));
+  CHECK(contains(error_of([&] { read_train_state(output); }), "weights only"));
 }
 
 TEST_CASE("average: chosen ones, and one alone is itself") {

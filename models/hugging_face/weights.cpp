@@ -1,0 +1,202 @@
+#include "models/hugging_face/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "models/sequence_classifier.h"
+
+namespace gyre {
+namespace {
+
+// Modules; each has .weight, .bias or both. '@' stands for the family, '#' for the number of a layer, '*' for query,
+// key and value. Where RoFormer's name is none, it is BERT's.
+struct ModuleNames {
+  std::string_view ours, bert, roformer = {};
+  std::string_view theirs(HuggingFaceFamily family) const {
+    return family == HuggingFaceFamily::roformer && !roformer.empty() ? roformer : bert;
+  }
+};
+constexpr ModuleNames kModules[] = {
+    {"embed_tokens", "@.embeddings.word_embeddings"},
+    {"embed_token_types", "@.embeddings.token_type_embeddings"},
+    {"encoder.embed_positions", "@.embeddings.position_embeddings"},
+    {"encoder.layernorm_embedding", "@.embeddings.LayerNorm"},
+    {"encoder.layers.#.self_attn.qkv_proj", "@.encoder.layer.#.attention.self.*"},
+    {"encoder.layers.#.self_attn.out_proj", "@.encoder.layer.#.attention.output.dense"},
+    {"encoder.layers.#.self_attn_layer_norm", "@.encoder.layer.#.attention.output.LayerNorm"},
+    {"encoder.layers.#.fc1", "@.encoder.layer.#.intermediate.dense"},
+    {"encoder.layers.#.fc2", "@.encoder.layer.#.output.dense"},
+    {"encoder.layers.#.final_layer_norm", "@.encoder.layer.#.output.LayerNorm"},
+    {"lm_head.dense", "cls.predictions.transform.dense"},
+    {"lm_head.layer_norm", "cls.predictions.transform.LayerNorm"},
+    {"lm_head", "cls.predictions"},
+    {"classification_head.dense", "bert.pooler.dense", "classifier.dense"},
+    {"classification_head.out_proj", "classifier", "classifier.out_proj"},
+};
+
+// What repeats a parameter of a masked language model.
+struct TiedNames {
+  const char *ours, *theirs;
+};
+constexpr TiedNames kTied[] = {{"embed_tokens.weight", "cls.predictions.decoder.weight"},
+                               {"lm_head.bias", "cls.predictions.decoder.bias"}};
+
+// Beginnings of the names of heads that a file may hold beside the model's own.
+std::vector<std::string> other_heads(const Parameters& parameters, HuggingFaceFamily family) {
+  const bool is_classifier = std::any_of(parameters.begin(), parameters.end(),
+                                         [](const Parameter& p) { return p.name.starts_with(kClassificationHead); });
+  if (is_classifier) return {"cls."};
+  return {concat(family_name(family), ".pooler."), "cls.seq_relationship."};
+}
+
+std::string replaced(std::string_view text, char mark, std::string_view value) {
+  const size_t at = text.find(mark);
+  if (at == text.npos) return std::string(text);
+  return concat(text.substr(0, at), value, text.substr(at + 1));
+}
+
+// The number of the layer that a name of ours holds; empty: none.
+std::string_view layer_number(std::string_view name) {
+  constexpr std::string_view kLayers = "encoder.layers.";
+  if (!name.starts_with(kLayers)) return {};
+  name.remove_prefix(kLayers.size());
+  return name.substr(0, name.find('.'));
+}
+
+// One name, or those of the query, the key and the value.
+std::vector<std::string> their_names(const std::string& ours, HuggingFaceFamily family) {
+  const size_t dot = ours.rfind('.');
+  const std::string_view module = std::string_view(ours).substr(0, dot), kind = std::string_view(ours).substr(dot);
+  const std::string_view layer = layer_number(ours);
+  for (const ModuleNames& names : kModules) {
+    if (replaced(names.ours, '#', layer) != module) continue;
+    const std::string name =
+        replaced(replaced(names.theirs(family), '@', family_name(family)), '#', layer) + std::string(kind);
+    if (name.find('*') == name.npos) return {name};
+    return {replaced(name, '*', "query"), replaced(name, '*', "key"), replaced(name, '*', "value")};
+  }
+  throw Error("[hugging face] ", ours, " has no name there");
+}
+
+std::string positions_name(HuggingFaceFamily family) {
+  return concat(family_name(family), ".encoder.embed_positions.weight");
+}
+
+Tensor rotation_table(int64_t positions, int64_t width) {
+  const Tensor table = Tensor::empty({positions, width});
+  const int64_t pairs = width / 2;
+  float* row = table.data<float>();
+  for (int64_t m = 0; m < positions; ++m, row += width) {
+    for (int64_t j = 0; j < pairs; ++j) {
+      const double angle = double(m) * std::pow(10000.0, -2.0 * double(j) / double(width));
+      row[j] = float(std::sin(angle));
+      row[pairs + j] = float(std::cos(angle));
+    }
+  }
+  return table;
+}
+
+struct Entry {
+  const SafetensorsFile* file;
+  const SafetensorsEntry* entry;
+};
+std::optional<Entry> find_entry(std::span<const SafetensorsFile> files, std::string_view name) {
+  for (const SafetensorsFile& file : files) {
+    if (const auto* entry = file.find(name)) return Entry{&file, entry};
+  }
+  return std::nullopt;
+}
+
+// Where a file holds `name`, its numbers must be `expected` to `tolerance`.
+void require_repeats(std::span<const SafetensorsFile> files, const std::string& name, const Tensor& expected,
+                     double tolerance, const std::string& what) {
+  const auto found = find_entry(files, name);
+  if (!found) return;
+  const Tensor got = Tensor::empty(expected.shape());
+  found->file->read(*found->entry, got);
+  const Tensor host = expected.to_cpu();
+  for (int64_t i = 0; i < got.size(); ++i) {
+    const double a = host.data<float>()[i], b = got.data<float>()[i];
+    if (a == b || std::abs(a - b) <= tolerance) continue;
+    throw Error("[hugging face] ", found->file->path().string(), ": tensor ", name, ": expected ", what,
+                ", got other numbers in row ", i / got.cols());
+  }
+}
+
+// What a tensor of the files is to be read as.
+class TargetNames {
+ public:
+  TargetNames(std::span<const SafetensorsFile> files, HuggingFaceFamily family, std::vector<std::string> other_heads)
+      : files_(files), family_(family), other_heads_(std::move(other_heads)) {}
+
+  std::string operator()(const std::string& name) const {
+    if (name == positions_name(family_) || name.ends_with(".position_ids") || of_other_head(name)) return "";
+    for (const auto& [ours, theirs] : kTied) {
+      if (name != theirs) continue;
+      const std::string partner = their_names(ours, family_).front();
+      return find_entry(files_, partner) ? "" : partner;
+    }
+    if (name.ends_with(".LayerNorm.gamma")) return name.substr(0, name.size() - 5) + "weight";
+    if (name.ends_with(".LayerNorm.beta")) return name.substr(0, name.size() - 4) + "bias";
+    return name;
+  }
+
+  bool of_other_head(const std::string& name) const {
+    return std::any_of(other_heads_.begin(), other_heads_.end(),
+                       [&](const std::string& head) { return name.starts_with(head); });
+  }
+
+ private:
+  std::span<const SafetensorsFile> files_;
+  HuggingFaceFamily family_;
+  std::vector<std::string> other_heads_;
+};
+
+}  // namespace
+
+std::vector<NamedTensor> hugging_face_views(const Parameters& parameters, HuggingFaceFamily family) {
+  std::vector<NamedTensor> views;
+  for (const Parameter& p : parameters) {
+    const std::vector<std::string> names = their_names(p.name, family);
+    const int64_t rows = p.shape[0] / int64_t(names.size());
+    for (size_t i = 0; i < names.size(); ++i)
+      views.push_back({names[i], p.value.slice(int64_t(i) * rows, int64_t(i + 1) * rows)});
+  }
+  return views;
+}
+
+std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, const EncoderOnlyConfig& config) {
+  const HuggingFaceFamily family = family_of(config);
+  std::vector<NamedTensor> tensors = hugging_face_views(parameters, family);
+  if (family == HuggingFaceFamily::roformer) {
+    tensors.push_back(
+        {positions_name(family), rotation_table(config.position.max_positions, config.dim / config.heads)});
+  }
+  return tensors;
+}
+
+std::vector<std::string> read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
+                                                   const EncoderOnlyConfig& config) {
+  const HuggingFaceFamily family = family_of(config);
+  const TargetNames target_names(files, family, other_heads(parameters, family));
+  read_safetensors(files, hugging_face_views(parameters, family), target_names);
+  for (const auto& [ours, theirs] : kTied) {
+    if (target_names.of_other_head(theirs)) continue;
+    require_repeats(files, theirs, parameters.find(ours)->value, 0, "the same as " + their_names(ours, family).front());
+  }
+  if (family == HuggingFaceFamily::roformer) {
+    constexpr double kHalfPrecision = 1e-2;  // files of 16-bit numbers; another table would differ by 1
+    require_repeats(files, positions_name(family),
+                    rotation_table(config.position.max_positions, config.dim / config.heads), kHalfPrecision,
+                    "rows [sin(m theta_j) | cos(m theta_j)] of base 10000");
+  }
+  std::vector<std::string> left_out;
+  for (const SafetensorsFile& file : files) {
+    for (const auto& entry : file.entries())
+      if (target_names.of_other_head(entry.name)) left_out.push_back(entry.name);
+  }
+  return left_out;
+}
+
+}  // namespace gyre

@@ -1,0 +1,53 @@
+"""Tiny models of Hugging Face's transformers with random weights, in the directories that it saves, and their logits.
+
+Writes hugging_face/<model>/{config.json, model.safetensors, vocab.txt, tokenizer_config.json} and
+hugging_face/logits.json beside this script. Needs torch and transformers.
+"""
+import json
+import pathlib
+
+import torch
+from transformers import (BertConfig, BertForMaskedLM, BertForSequenceClassification, RoFormerConfig,
+                          RoFormerForMaskedLM, RoFormerForSequenceClassification)
+
+PIECES = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat dog s ##s sat on mat , . A b ##b c ##d".split()
+SIZES = dict(vocab_size=len(PIECES), hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=12,
+             max_position_embeddings=16, attn_implementation="eager")
+IDS = [[2, 5, 6, 10, 4, 5, 12, 14, 3], [2, 3], [2, 5, 7, 3, 5, 6, 9, 14, 3]]
+TYPES = [[0] * 9, [0, 0], [0] * 4 + [1] * 5]
+# The model with its config, and whether its text is in lower case.
+MODELS = {"bert": (BertForMaskedLM(BertConfig(**SIZES)), True),
+          "roformer": (RoFormerForMaskedLM(RoFormerConfig(**SIZES)), False),
+          "bert-classifier":
+              (BertForSequenceClassification(BertConfig(num_labels=3, classifier_dropout=0.25, **SIZES)), True),
+          "roformer-classifier":
+              (RoFormerForSequenceClassification(RoFormerConfig(hidden_act="relu", **SIZES)), True)}
+
+
+def make(name, model, lower_case):
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for key, p in model.named_parameters():
+            if p.requires_grad:
+                p.copy_(torch.randn_like(p) * 0.3 + ("LayerNorm.weight" in key))
+    model.tie_weights()
+    directory = pathlib.Path(__file__).with_name("hugging_face") / name
+    model.save_pretrained(directory)
+    (directory / "vocab.txt").write_text("\n".join(PIECES) + "\n")
+    settings = {"do_lower_case": lower_case, "tokenizer_class": "BertTokenizer"}
+    (directory / "tokenizer_config.json").write_text(json.dumps(settings) + "\n")
+    model = model.double().eval()
+    return [model(torch.tensor([ids]), token_type_ids=torch.tensor([types])).logits[0].tolist()
+            for ids, types in zip(IDS, TYPES)]
+
+
+def main():
+    logits = {name: make(name, model, lower_case) for name, (model, lower_case) in MODELS.items()}
+    golden = {"ids": IDS, "token_types": TYPES, "logits": logits}
+    text = json.dumps(golden, separators=(",", ":"), default=float)
+    path = pathlib.Path(__file__).with_name("hugging_face") / "logits.json"
+    path.write_text(json.dumps(json.loads(text, parse_float=lambda x: round(float(x), 7)), separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()
