@@ -6,6 +6,7 @@
 #include "tools/facts.h"
 #include "tools/program.h"
 #include "train/checkpoint.h"
+#include "train/manifest.h"
 #include "train/model_file.h"
 
 namespace gyre {
@@ -20,25 +21,40 @@ struct Checkpoint {
 
 Path chosen(const Checkpoint& call) { return find_model_file(call.model, call.which).parent_path(); }
 
-int info(const Checkpoint& call) {
-  const Path checkpoint = chosen(call);
+nlohmann::ordered_json training_facts(const Path& checkpoint) {
   const TrainState state = read_train_state(checkpoint);
   nlohmann::ordered_json best = nlohmann::ordered_json::object();
   for (const auto& [name, metric] : state.best) best[name] = {{"value", metric.value}, {"updates", metric.updates}};
-  const nlohmann::ordered_json facts{{"checkpoint", checkpoint.string()},
-                                     {"updates", state.progress.updates},
-                                     {"epoch", state.progress.epoch},
-                                     {"target_tokens", state.progress.target_tokens},
-                                     {"seconds", state.seconds},
-                                     {"seed", state.seed},
-                                     {"shards", state.shards},
-                                     {"ranks", state.ranks},
-                                     {"deterministic", state.deterministic},
-                                     {"moving_average", state.has_average},
-                                     {"kernels", state.kernels},
-                                     {"best", best},
-                                     {"version", state.version}};
-  print_facts(facts, call.json);
+  return {{"checkpoint", checkpoint.string()},
+          {"updates", state.progress.updates},
+          {"epoch", state.progress.epoch},
+          {"target_tokens", state.progress.target_tokens},
+          {"seconds", state.seconds},
+          {"seed", state.seed},
+          {"shards", state.shards},
+          {"ranks", state.ranks},
+          {"deterministic", state.deterministic},
+          {"moving_average", state.has_average},
+          {"kernels", state.kernels},
+          {"best", best},
+          {"version", state.version}};
+}
+
+// Of a checkpoint of weights alone: an average, or one that was imported.
+nlohmann::ordered_json weights_facts(const Path& checkpoint, const nlohmann::ordered_json& manifest) {
+  nlohmann::ordered_json facts{{"checkpoint", checkpoint.string()}};
+  for (const char* maker : {"averaged", "imported"}) {
+    if (manifest.contains(maker)) facts[maker] = manifest[maker];
+  }
+  facts["version"] = manifest.value("gyre", "");
+  return facts;
+}
+
+int info(const Checkpoint& call) {
+  const Path checkpoint = chosen(call);
+  const nlohmann::ordered_json manifest = read_manifest(checkpoint);
+  print_facts(manifest.contains("progress") ? training_facts(checkpoint) : weights_facts(checkpoint, manifest),
+              call.json);
   return 0;
 }
 

@@ -39,6 +39,9 @@ int main(int argc, char** argv) {
     add_evaluate_classify_command(program);
     add_average_command(program);
     add_checkpoint_commands(program);
+    add_import_command(program);
+    add_export_command(program);
+    add_forward_command(program);
     add_gradcheck_command(program);
     add_plot_command(program);
     add_bench_commands(program);

@@ -52,6 +52,9 @@ void add_average_command(Program& program);
 void add_gradcheck_command(Program& program);
 void add_plot_command(Program& program);
 void add_checkpoint_commands(Program& program);
+void add_import_command(Program& program);
+void add_export_command(Program& program);
+void add_forward_command(Program& program);
 void add_bench_commands(Program& program);
 
 }  // namespace gyre

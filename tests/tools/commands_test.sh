@@ -66,6 +66,26 @@ same "translations of the average" "$(wc -l < average.de)" 20
 build/gyre checkpoint verify --model run/ --checkpoint last --json | contains '"whole":true' || fail "checkpoint verify"
 build/gyre checkpoint info --model run/ --checkpoint last --json | contains '"updates":40' || fail "checkpoint info"
 
+# To and from Hugging Face's transformers.
+theirs=$ROOT/tests/train/golden/hugging_face/bert
+printf '2 5 6 10 4 5 12 14 3\n2 3\n' > ids.txt
+build/gyre import --from hf "$theirs" --output imported/ && build/gyre forward --model imported/ --ids ids.txt --output out.safetensors &&
+  build/gyre export --to hf --model imported/ --output DIR2
+check "a tensor of logits a line" grep -qa '"logits.0":{"dtype":"F32","shape":\[9,20\],.*"logits.1":{"dtype":"F32","shape":\[2,20\]' out.safetensors
+build/gyre forward --model imported/ --ids ids.txt --mini-batch-words 1 --output single.safetensors
+same "batches do not change the shapes" "$(wc -c < single.safetensors)" "$(wc -c < out.safetensors)"
+printf '0 0 0 0 1 1 1 1 1\n0 1\n' > types.txt
+build/gyre forward --model imported/ --ids ids.txt --token-types types.txt --output typed.safetensors
+cmp -s out.safetensors typed.safetensors && fail "token types change nothing"
+same "the vocabulary comes back" "$(cat DIR2/vocab.txt)" "$(cat "$theirs/vocab.txt")"
+build/gyre import --from hf DIR2 --output again/
+check "there and back, the same bits" cmp imported/checkpoints/last/model.safetensors again/checkpoints/last/model.safetensors
+build/gyre checkpoint verify --model imported/ --json | contains '"whole":true' || fail "checkpoint verify of an imported run"
+build/gyre import --from hf "$ROOT/tests/train/golden/hugging_face/roformer-classifier" --output classifier/
+build/gyre forward --model classifier/ --ids ids.txt --output classes.safetensors
+check "of a classifier, a logit a class" grep -qa '"logits.1":{"dtype":"F32","shape":\[2\]' classes.safetensors
+build/gyre checkpoint info --model imported/ --json | contains '"imported":".*/bert/?"' || fail "checkpoint info of an imported run"
+
 build/gyre gradcheck --op rope --json | contains '^\{"passed":true' || fail "gradcheck"
 build/gyre gradcheck --op all > gradcheck.txt || { cat gradcheck.txt >&2; fail "gradcheck of all ops"; }
 

@@ -68,6 +68,29 @@ for name in new.model cased/new.model tokenizer_config.json new.tok new.de; do
   [ ! -e "$name" ] || fail "$name was left behind"
 done
 
+# Models of Hugging Face's, and sequences of ids.
+theirs=$ROOT/tests/train/golden/hugging_face/bert
+cp -r "$theirs" gpt
+sed -i 's/BertForMaskedLM/GPT2LMHeadModel/' gpt/config.json
+rejects 1 'gpt/config.json: architectures: expected one of BertForMaskedLM, .*got \["GPT2LMHeadModel"\]' "$GYRE" import --from hf gpt --output new
+rejects 1 'nowhere: expected a directory with config.json' "$GYRE" import --from hf nowhere --output new
+rejects 2 "--from: .*hf.*got 'onnx'" "$GYRE" import --from onnx gpt --output new
+rejects 2 "--to: .*hf.*got 'onnx'" "$GYRE" export --to onnx --model run --output new
+rejects 1 'run/config.json: .*expected a model of kind encoder-only, got encoder-decoder' "$GYRE" export --to hf --model run --output new
+"$GYRE" import --from hf "$theirs" --output imported
+rejects 1 'imported. holds a model already \(config.json\): give --overwrite' "$GYRE" import --from hf "$theirs" --output imported
+forward() { "$GYRE" forward --model imported --ids ids.txt --output new "$@"; }
+printf '2 5 3\n2 20 3\n' > ids.txt
+rejects 1 "ids.txt:2: expected whole numbers from 0 to 19, got '20'" forward
+printf '2 5 3\n\n' > ids.txt
+rejects 1 'ids.txt:2: expected at least one id, got none' forward
+printf '2 5 3\n2 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 3\n' > ids.txt
+rejects 1 'ids.txt:2: expected at most 16 ids, got 17' forward
+printf '2 5 3\n2 3\n' > ids.txt
+printf '0 0 1\n0\n' > types.txt
+rejects 1 'types.txt:2: expected 2 token types as there are ids, got 1' forward --token-types types.txt
+[ ! -e new ] || fail "new was left behind"
+
 # A vocabulary that does not fit.
 "$GYRE" vocab --input train.en train.de --type bpe --size 280 --output other.model 2> vocab.log
 "$GYRE" data build --vocab other.model --source train.en --target train.de --output other.tok 2> build.log
