@@ -1,6 +1,5 @@
 // gyre evaluate classify: the metrics of a trained classifier, or regression, on labelled texts.
 #include <cstdio>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +7,7 @@
 #include "tools/column_options.h"
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
+#include "tools/facts.h"
 #include "tools/lines.h"
 #include "tools/program.h"
 #include "train/predictions.h"
@@ -39,14 +39,6 @@ void write_predictions(const Path& file, const Predictions& predictions, const s
   lines.commit();
 }
 
-void print(const nlohmann::ordered_json& result, bool json) {
-  if (json) {
-    std::cout << result.dump() << '\n';
-    return;
-  }
-  for (const auto& [name, value] : result.items()) std::cout << name << " = " << value.dump() << '\n';
-}
-
 int evaluate(const EvaluateClassify& call) {
   if (call.mini_batch < 1) throw UsageError("--mini-batch: expected at least 1, got ", call.mini_batch);
   call.threads.use();
@@ -65,7 +57,7 @@ int evaluate(const EvaluateClassify& call) {
   metrics.push_back(loss_name(trained.model->config()));
   for (const std::string& metric : metrics) result[metric] = score(metric, predictions, rows);
   if (!call.output.empty()) write_predictions(call.output, predictions, task.format.classes);
-  print(result, call.json);
+  print_facts(result, call.json);
   return 0;
 }
 

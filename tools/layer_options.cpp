@@ -21,6 +21,7 @@ void add_norm_rows(OptionTable& table, ModelConfig& c) {
 }
 
 void add_dropout_rows(OptionTable& table, ModelConfig& c) {
+  table.group("Dropout");
   table.add("--transformer-dropout,--dropout", c.dropout, "RATE", "on embeddings and residual branches");
   table.add("--transformer-dropout-attention,--attention-dropout", c.attention_dropout, "RATE",
             "on the attention weights");

@@ -63,6 +63,10 @@ Beginning begin(const ClassifyOptions& options, const EncoderOnlyConfig& encoder
   if (options.pretrained_model.empty()) return all;
   all.pretrained = load_pretrained(options.pretrained_model);
   all.encoder = all.pretrained->config;
+  // Dropout belongs to a training, not to the model: pretraining on much text may have gone without.
+  all.encoder.dropout = encoder.dropout;
+  all.encoder.attention_dropout = encoder.attention_dropout;
+  all.encoder.activation_dropout = encoder.activation_dropout;
   all.options.vocabulary = all.pretrained->vocabulary_file;
   return all;
 }

@@ -7,8 +7,8 @@
 
 namespace gyre {
 
-// Collective, as train_nmt(). `encoder`: of a model that starts anew; with a pretrained one it is not read. The run has
-// a task.json (train/trained_task.h).
+// Collective, as train_nmt(). `encoder`: of a model that starts anew; with a pretrained one only its dropout is read.
+// The run has a task.json (train/trained_task.h).
 int train_classify(const ClassifyOptions& options, const EncoderOnlyConfig& encoder, Communicator& ranks);
 
 }  // namespace gyre

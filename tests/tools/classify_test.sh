@@ -46,10 +46,10 @@ same "it went on" "$(tail -n 1 sst2/metrics.jsonl | grep -o '"updates":12')" '"u
 build/gyre train classify --config sst2/train.toml --model learned/ --from-scratch --after 25e --learn-rate 3e-3 --mini-batch 8 --valid-freq 25e 2> learned.log ||
   { cat learned.log >&2; fail "training from scratch"; }
 build/gyre evaluate classify --model learned/ --input dev.tsv --metrics f1 matthews --output labels.txt 2> report.txt > metrics.txt
-same "what is easy is learned" "$(head -n 3 metrics.txt | tr '\n' ' ')" "rows = 20 f1 = 1.0 matthews = 1.0 "
+same "what is easy is learned" "$(head -n 3 metrics.txt | tr '\n' ' ')" "rows: 20 f1: 1.0 matthews: 1.0 "
 check "predicted labels" cmp labels.txt <(cut -f 2 dev.rows)
 awk -F '\t' -v OFS='\t' '{ print "x", $2, $1 }' dev.rows > other.tsv
-same "other columns" "$(build/gyre evaluate classify --model learned/ --input other.tsv --no-header --text-column -1 --label-column 1 2> report.txt | head -n 2 | tail -n 1)" "accuracy = 1.0"
+same "other columns" "$(build/gyre evaluate classify --model learned/ --input other.tsv --no-header --text-column -1 --label-column 1 2> report.txt | head -n 2 | tail -n 1)" "accuracy: 1.0"
 
 # Two texts, numbers, and no pretrained model.
 fresh="--vocab vocab.txt --architecture bert-mini $small --max-length 32 --after 2e --quiet"
@@ -74,7 +74,7 @@ rejects 1 'train.qnli:1: expected one column named "kind" in the header line, go
   tune classify --text-column question --label-column kind --labels 0 1 --train-sets train.qnli
 rejects 1 'missing.tsv' tune classify --preset glue-sst2 --train-sets missing.tsv
 rejects 1 'label.tsv:7: expected one of the labels' build/gyre evaluate classify --model sst2/ --input label.tsv
-same "bad rows may be skipped" "$(build/gyre evaluate classify --model sst2/ --input label.tsv --on-bad-line skip 2> report.txt | head -n 1)" "rows = 79"
+same "bad rows may be skipped" "$(build/gyre evaluate classify --model sst2/ --input label.tsv --on-bad-line skip 2> report.txt | head -n 1)" "rows: 79"
 rejects 1 'run/config.json: .config. expected a model of kind classifier, got encoder-only' build/gyre evaluate classify --model run/ --input dev.tsv
 rejects 2 '--preset: expected one of .*, got glue-mrpc, which is for gyre train pair$' tune classify --preset glue-mrpc --train-sets train.tsv
 rejects 2 '--preset: .*got glue-sst; did you mean glue-sst2\?' tune classify --preset glue-sst --train-sets train.tsv
