@@ -53,8 +53,9 @@ void add_data_rows(OptionTable& table, ClassifyOptions& o) {
 
 void add_start_rows(OptionTable& table, ClassifyOptions& o) {
   table.group("Start");
-  table.add("--pretrained-model", o.pretrained_model, "DIRECTORY",
-            "architecture, vocabulary and weights of the encoder: a run of gyre train mlm");
+  table.add(
+      "--pretrained-model", o.pretrained_model, "DIRECTORY",
+      "architecture, vocabulary and weights of the encoder: a run of gyre train mlm, or a model of Hugging Face's");
   table.add_flag("--from-scratch", o.from_scratch, "of --pretrained-model only architecture and vocabulary");
   table.add("--vocab,--vocabs,-v", o.vocabulary, "FILE", "without --pretrained-model: the vocabulary, from gyre vocab");
   table.add_choice("--head", o.head, {"auto", "bert", "roformer"},

@@ -13,7 +13,8 @@ namespace gyre {
 struct ClassifyOptions : TrainOptions {
   ClassifyOptions();
   LabelledFormat format;      // columns and classes
-  Path pretrained_model;      // a run with an encoder; empty: the model starts anew, from a config and `vocabulary`
+  Path pretrained_model;      // of an encoder (train/pretrained.h); empty: the model starts anew, from a config and
+                              // `vocabulary`
   bool from_scratch = false;  // only architecture and vocabulary of pretrained_model
   std::string head = "auto";  // bert, roformer, or auto: roformer's for an encoder with rope, else bert's
   double classifier_dropout = 0.1;

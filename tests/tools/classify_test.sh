@@ -51,6 +51,10 @@ check "predicted labels" cmp labels.txt <(cut -f 2 dev.rows)
 awk -F '\t' -v OFS='\t' '{ print "x", $2, $1 }' dev.rows > other.tsv
 same "other columns" "$(build/gyre evaluate classify --model learned/ --input other.tsv --no-header --text-column -1 --label-column 1 2> report.txt | head -n 2 | tail -n 1)" "accuracy: 1.0"
 
+mv learned/task.json task.json # as a model from elsewhere has none
+same "the task by name" "$(build/gyre evaluate classify --model learned/ --preset glue-sst2 --input dev.tsv 2> report.txt | head -n 2 | tail -n 1)" "accuracy: 1.0"
+mv task.json learned/
+
 # Two texts, numbers, and no pretrained model.
 fresh="--vocab vocab.txt --architecture bert-mini $small --max-length 32 --after 2e --quiet"
 build/gyre train pair --preset glue-qnli $fresh --train-sets train.qnli --valid-sets dev.qnli --model qnli/ || fail "pairs"
@@ -74,6 +78,7 @@ rejects 1 'train.qnli:1: expected one column named "kind" in the header line, go
   tune classify --text-column question --label-column kind --labels 0 1 --train-sets train.qnli
 rejects 1 'missing.tsv' tune classify --preset glue-sst2 --train-sets missing.tsv
 rejects 1 'label.tsv:7: expected one of the labels' build/gyre evaluate classify --model sst2/ --input label.tsv
+rejects 1 'expected labels for the 2 outputs of the model, got 3' build/gyre evaluate classify --model sst2/ --preset glue-mnli --input dev.tsv
 same "bad rows may be skipped" "$(build/gyre evaluate classify --model sst2/ --input label.tsv --on-bad-line skip 2> report.txt | head -n 1)" "rows: 79"
 rejects 1 'run/config.json: .config. expected a model of kind classifier, got encoder-only' build/gyre evaluate classify --model run/ --input dev.tsv
 rejects 2 '--preset: expected one of .*, got glue-mrpc, which is for gyre train pair$' tune classify --preset glue-mrpc --train-sets train.tsv
