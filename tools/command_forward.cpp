@@ -9,6 +9,7 @@
 #include "tools/device_choice.h"
 #include "tools/lines.h"
 #include "tools/program.h"
+#include "train/to_tensor.h"
 #include "train/trained_model.h"
 
 namespace gyre {
@@ -71,7 +72,7 @@ Tensor packed(const Sequences& sequences, size_t begin, size_t end) {
   if (sequences.empty()) return {};
   std::vector<int32_t> flat;
   for (size_t i = begin; i < end; ++i) flat.insert(flat.end(), sequences[i].begin(), sequences[i].end());
-  return Tensor::from({int64_t(flat.size())}, flat);
+  return to_tensor(flat);
 }
 
 Segments segments_of(const Sequences& sequences, size_t begin, size_t end) {

@@ -8,6 +8,7 @@
 #include "data/document_batch.h"
 #include "data/document_store.h"
 #include "models/encoder_only.h"
+#include "train/to_tensor.h"
 
 namespace gyre {
 namespace {
@@ -31,8 +32,6 @@ SharedSamples cut(const SharedStore& store, const SampleOptions& options, Part p
   auto owner = std::make_shared<Owner>(Owner{store, DocumentSamples(*store, options, part)});
   return {owner, &owner->samples};
 }
-
-Tensor to_tensor(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
 
 }  // namespace
 

@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "core/error.h"
+#include "train/to_tensor.h"
 
 namespace gyre {
 namespace {
-
-Tensor to_tensor(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
 
 class Scorer {
  public:

@@ -3,12 +3,13 @@
 
 #include "data/pair_batch.h"
 #include "models/encoder_decoder.h"
+#include "train/to_tensor.h"
 
 namespace gyre {
 
 inline PairInput pair_input(const PairBatch& batch) {
-  const auto ids = [](const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); };
-  return {ids(batch.source_ids), batch.source, ids(batch.target_inputs), ids(batch.target_outputs), batch.target};
+  return {to_tensor(batch.source_ids), batch.source, to_tensor(batch.target_inputs), to_tensor(batch.target_outputs),
+          batch.target};
 }
 
 }  // namespace gyre

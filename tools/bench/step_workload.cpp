@@ -5,6 +5,7 @@
 #include "models/encoder_only.h"
 #include "tools/bench/text_lengths.h"
 #include "train/pair_input.h"
+#include "train/to_tensor.h"
 
 namespace gyre {
 namespace {
@@ -89,9 +90,8 @@ class MaskedLanguage final : public StepWorkload {
       targets.push_back(ids.back());
       ids.back() = kMask;
     }
-    const auto tensor = [](const std::vector<int32_t>& v) { return Tensor::from({int64_t(v.size())}, v); };
-    batch_ = {tensor(ids), Segments::from_lengths(std::vector<int32_t>(size_t(segments_), length_)), tensor(rows),
-              tensor(targets)};
+    batch_ = {to_tensor(ids), Segments::from_lengths(std::vector<int32_t>(size_t(segments_), length_)), to_tensor(rows),
+              to_tensor(targets)};
     return segments_ * length_;
   }
 
