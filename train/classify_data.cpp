@@ -21,17 +21,8 @@ ClassifyData::ClassifyData(const ClassifyOptions& options, const EncoderOnlyConf
     : name_(options.train_sets.at(0).string()),
       rows_(read_labelled_rows(options.train_sets.at(0), options, vocabulary)),
       encoder_(encoder),
-      batch_options_{.budget = {BatchBudget::parse_unit(options.batch_unit), options.batch_words},
-                     .maxi_batch = options.maxi_batch,
-                     .shuffle = options.shuffle == "data"},
-      seed_(options.seed),
-      shards_(shards) {
-  start_epoch(0);
-}
-
-BatchItems ClassifyData::items() const {
-  return {name_, rows_.size(), 1, [this](size_t row, int) { return uint64_t(rows_.length(row)); }};
-}
+      batches_({name_, rows_.size(), 1, [this](size_t row, int) { return uint64_t(rows_.length(row)); }}, options,
+               shards) {}
 
 std::string ClassifyData::describe() const {
   uint64_t ids = 0;
@@ -39,18 +30,12 @@ std::string ClassifyData::describe() const {
   return concat(rows_.size(), " rows, ", ids, " ids");
 }
 
-void ClassifyData::start_epoch(uint64_t epoch) {
-  if (epoch_ == epoch) return;
-  plan_ = plan_epoch(items(), batch_options_, seed_, epoch);
-  epoch_ = epoch;
-}
-
 RankBatch ClassifyData::batch(size_t i, ShardRange own) const {
-  const std::span<const uint32_t> indices = plan_.batch(i);
+  const std::span<const uint32_t> indices = batches_.plan().batch(i);
   RankBatch batch;
   batch.sentences = batch.predictions = indices.size();
   for (const uint32_t row : indices) batch.target_tokens += uint64_t(rows_.length(row));
-  const std::vector<std::vector<uint32_t>> shards = cut_into_shards(items(), indices, size_t(shards_));
+  const std::vector<std::vector<uint32_t>> shards = batches_.shards(indices);
   for (int s = own.begin; s < own.end; ++s) {
     const std::vector<uint32_t>& rows = shards[size_t(s)];
     batch.shards.push_back({labelled_input(rows_.batch(rows), encoder_), rows.size()});

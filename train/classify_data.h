@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
-#include "data/batch_plan.h"
 #include "data/labelled_batch.h"
 #include "train/classify_options.h"
+#include "train/epoch_batches.h"
 #include "train/training_data.h"
 
 namespace gyre {
@@ -23,21 +22,15 @@ class ClassifyData final : public TrainingData {
 
   std::string describe() const override;
   uint64_t checksum() const override { return rows_.checksum(); }
-  void start_epoch(uint64_t epoch) override;
-  size_t batches() const override { return plan_.size(); }
+  void start_epoch(uint64_t epoch) override { batches_.start(epoch); }
+  size_t batches() const override { return batches_.plan().size(); }
   RankBatch batch(size_t i, ShardRange own) const override;
 
  private:
-  BatchItems items() const;
-
   std::string name_;
   LabelledIds rows_;
   EncoderOnlyConfig encoder_;
-  BatchOptions batch_options_;
-  uint64_t seed_;
-  int shards_;
-  std::optional<uint64_t> epoch_;
-  EpochPlan plan_;
+  EpochBatches batches_;
 };
 
 }  // namespace gyre

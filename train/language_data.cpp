@@ -65,36 +65,22 @@ MakeShard next_token_shards() {
 }
 
 LanguageData::LanguageData(SharedSamples samples, MakeShard make_shard, const LanguageOptions& options, int shards)
-    : samples_(std::move(samples)),
-      make_shard_(std::move(make_shard)),
-      batch_options_{.budget = {BatchBudget::parse_unit(options.batch_unit), options.batch_words},
-                     .maxi_batch = options.maxi_batch,
-                     .shuffle = options.shuffle == "data"},
-      seed_(options.seed),
-      shards_(shards) {
-  start_epoch(0);
-}
+    : samples_(std::move(samples)), make_shard_(std::move(make_shard)), batches_(samples_->items(), options, shards) {}
 
 std::string LanguageData::describe() const {
   return concat(samples_->size(), " samples of ", samples_->documents(), " documents, ", samples_->tokens(), " tokens");
 }
 
-void LanguageData::start_epoch(uint64_t epoch) {
-  if (epoch_ == epoch) return;
-  plan_ = plan_epoch(samples_->items(), batch_options_, seed_, epoch);
-  epoch_ = epoch;
-}
-
 // Every rank makes all shards: how many tokens are predicted in the whole batch is known only then, and making them is
 // cheap beside training on them.
 RankBatch LanguageData::batch(size_t i, ShardRange own) const {
-  const std::span<const uint32_t> indices = plan_.batch(i);
+  const std::span<const uint32_t> indices = batches_.plan().batch(i);
   RankBatch batch;
   batch.sentences = indices.size();
   for (const uint32_t sample : indices) batch.target_tokens += uint64_t(samples_->rows(sample));
-  const std::vector<std::vector<uint32_t>> shards = cut_into_shards(samples_->items(), indices, size_t(shards_));
-  for (int s = 0; s < shards_; ++s) {
-    Shard shard = make_shard_(*samples_, shards[size_t(s)], *epoch_);
+  const std::vector<std::vector<uint32_t>> shards = batches_.shards(indices);
+  for (int s = 0; s < int(shards.size()); ++s) {
+    Shard shard = make_shard_(*samples_, shards[size_t(s)], batches_.epoch());
     batch.predictions += shard.predictions;
     if (s >= own.begin && s < own.end) batch.shards.push_back(std::move(shard));
   }

@@ -4,13 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 
-#include "data/batch_plan.h"
 #include "data/document_plan.h"
 #include "data/masking.h"
 #include "data/vocabulary.h"
+#include "train/epoch_batches.h"
 #include "train/language_options.h"
 #include "train/training_data.h"
 
@@ -38,18 +37,14 @@ class LanguageData final : public TrainingData {
 
   std::string describe() const override;
   uint64_t checksum() const override { return samples_->store().checksum(); }
-  void start_epoch(uint64_t epoch) override;
-  size_t batches() const override { return plan_.size(); }
+  void start_epoch(uint64_t epoch) override { batches_.start(epoch); }
+  size_t batches() const override { return batches_.plan().size(); }
   RankBatch batch(size_t i, ShardRange own) const override;
 
  private:
   SharedSamples samples_;
   MakeShard make_shard_;
-  BatchOptions batch_options_;
-  uint64_t seed_;
-  int shards_;
-  std::optional<uint64_t> epoch_;
-  EpochPlan plan_;
+  EpochBatches batches_;
 };
 
 }  // namespace gyre

@@ -59,19 +59,13 @@ ValidationSet from_text(const NmtOptions& options, const Vocabulary& vocabulary,
 }  // namespace
 
 NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, int shards)
-    : store_(open_training_data(options, vocabulary)),
-      batch_options_{.budget = {BatchBudget::parse_unit(options.batch_unit), options.batch_words},
-                     .maxi_batch = options.maxi_batch,
-                     .shuffle = options.shuffle == "data",
-                     .max_length = options.max_length},
-      seed_(options.seed),
-      shards_(shards) {
-  start_epoch(0);
-  if (plan_.left_out() > 0) {
-    spdlog::info("{}: {} of {} pairs are longer than {} tokens and left out", store_.name(), plan_.left_out(),
+    : store_(open_training_data(options, vocabulary)), batches_(store_, options, shards, options.max_length) {
+  const EpochPlan& plan = batches_.plan();
+  if (plan.left_out() > 0) {
+    spdlog::info("{}: {} of {} pairs are longer than {} tokens and left out", store_.name(), plan.left_out(),
                  store_.size(), options.max_length);
   }
-  require(plan_.size() > 0, "[data] ", store_.name(), ": no sentence pair is left to train on");
+  require(plan.size() > 0, "[data] ", store_.name(), ": no sentence pair is left to train on");
 }
 
 std::string NmtData::describe() const {
@@ -79,14 +73,8 @@ std::string NmtData::describe() const {
                 " tokens");  // without EOS
 }
 
-void NmtData::start_epoch(uint64_t epoch) {
-  if (epoch_ == epoch) return;
-  plan_ = plan_epoch(store_, batch_options_, seed_, epoch);
-  epoch_ = epoch;
-}
-
 RankBatch NmtData::batch(size_t i, ShardRange own) const {
-  const std::span<const uint32_t> indices = plan_.batch(i);
+  const std::span<const uint32_t> indices = batches_.plan().batch(i);
   RankBatch batch;
   batch.sentences = indices.size();
   for (uint32_t s : indices) {
@@ -94,7 +82,7 @@ RankBatch NmtData::batch(size_t i, ShardRange own) const {
     batch.target_tokens += store_.length(s, 1) + 1;
   }
   batch.predictions = batch.target_tokens;
-  const std::vector<std::vector<uint32_t>> shards = cut_into_shards(store_, indices, size_t(shards_));
+  const std::vector<std::vector<uint32_t>> shards = batches_.shards(indices);
   for (int s = own.begin; s < own.end; ++s) {
     PairInput input = pair_input(make_pair_batch(store_, shards[size_t(s)]));
     const auto tokens = uint64_t(input.target.tokens());

@@ -3,10 +3,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 
-#include "data/batch_plan.h"
 #include "data/vocabulary.h"
+#include "train/epoch_batches.h"
 #include "train/nmt_options.h"
 #include "train/nmt_validation.h"
 #include "train/training_data.h"
@@ -21,17 +20,13 @@ class NmtData final : public TrainingData {
 
   std::string describe() const override;
   uint64_t checksum() const override { return store_.checksum(); }
-  void start_epoch(uint64_t epoch) override;
-  size_t batches() const override { return plan_.size(); }
+  void start_epoch(uint64_t epoch) override { batches_.start(epoch); }
+  size_t batches() const override { return batches_.plan().size(); }
   RankBatch batch(size_t i, ShardRange own) const override;
 
  private:
   TokenStore store_;
-  BatchOptions batch_options_;
-  uint64_t seed_;
-  int shards_;
-  std::optional<uint64_t> epoch_;
-  EpochPlan plan_;
+  EpochBatches batches_;
 };
 
 // The validation pairs of `options`, with at most `longest` ids a side.
