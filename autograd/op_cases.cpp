@@ -14,6 +14,7 @@ std::vector<OpCase> op_cases() {
   op_rows::add_embeddings(rows);
   op_rows::add_rope(rows);
   op_rows::add_attention(rows);
+  op_rows::add_linear_attention(rows);
   op_rows::add_losses(rows);
   op_rows::add_composites(rows);
   return rows;

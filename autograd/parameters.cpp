@@ -1,7 +1,10 @@
 #include "autograd/parameters.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "autograd/orthogonal.h"
 #include "core/random.h"
 
 namespace gyre {
@@ -12,6 +15,11 @@ constexpr int64_t kAlignment = 16;  // elements: 64 bytes of f32
 template <class T>
 void fill(T* value, const Parameter& p, uint64_t seed) {
   const uint64_t stream = hash_name(p.name);
+  if (p.init.kind == Init::Kind::orthogonal_normal) {
+    const std::vector<double> rows = orthogonal_normal_rows(p.shape[0], p.shape[1], seed, stream);
+    std::transform(rows.begin(), rows.end(), value, [](double x) { return T(x); });
+    return;
+  }
   for (int64_t i = 0; i < p.shape.elements(); ++i) {
     switch (p.init.kind) {
       case Init::Kind::constant:
@@ -22,6 +30,8 @@ void fill(T* value, const Parameter& p, uint64_t seed) {
         break;
       case Init::Kind::uniform:
         value[i] = T(p.init.value * (2 * random_uniform(seed, stream, uint64_t(i)) - 1));
+        break;
+      case Init::Kind::orthogonal_normal:  // above: a number of it is no function of its index alone
         break;
     }
   }
@@ -43,6 +53,16 @@ Parameter& Parameters::add(std::string name, const Shape& shape, Init init, bool
   p.offset = arena_;
   arena_ += (shape.elements() + kAlignment - 1) / kAlignment * kAlignment;
   return p;
+}
+
+void draw_initial_value(const Parameter& p, uint64_t seed) {
+  const Tensor value = Tensor::empty(p.shape, p.value.dtype());
+  if (value.dtype() == DType::f64) {
+    fill(value.data<double>(), p, seed);
+  } else {
+    fill(value.data<float>(), p, seed);
+  }
+  p.value.copy_from(value);
 }
 
 void Parameters::allocate(uint64_t seed, DType dtype, Device device) {

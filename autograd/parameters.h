@@ -14,11 +14,14 @@ namespace gyre {
 
 // How a parameter starts: each number is a pure function of (seed, name, index).
 struct Init {
-  enum class Kind : uint8_t { constant, normal, uniform } kind = Kind::constant;
+  enum class Kind : uint8_t { constant, normal, uniform, orthogonal_normal } kind = Kind::constant;
   double value = 0;  // the constant; the standard deviation; the bound
   static Init constant(double c) { return {Kind::constant, c}; }
   static Init normal(double deviation) { return {Kind::normal, deviation}; }
   static Init uniform(double bound) { return {Kind::uniform, bound}; }
+  // Rows (n, width) in blocks of `width`, orthogonal in each, with the lengths of standard normal ones (Choromanski et
+  // al. 2021).
+  static Init orthogonal_normal() { return {Kind::orthogonal_normal}; }
   // Glorot & Bengio 2010, eq. 16: uniform with bound sqrt(6 / (fan_in + fan_out)).
   static Init xavier(int64_t fan_in, int64_t fan_out);
 };
@@ -33,6 +36,9 @@ struct Parameter {
   int64_t offset = 0;  // first element in the arenas
   Tensor value, gradient;
 };
+
+// Its value becomes that of Parameters::allocate with this seed.
+void draw_initial_value(const Parameter& parameter, uint64_t seed);
 
 class Parameters {
  public:

@@ -40,6 +40,7 @@ struct Value {
   Node* node = nullptr;
   const Matrix& value() const { return node->value; }
   const Matrix& gradient() const { return node->gradient; }
+  explicit operator bool() const { return node != nullptr; }
   int64_t rows() const { return node->value.rows; }
   int64_t cols() const { return node->value.cols; }
 };
@@ -81,8 +82,28 @@ Value embedding(const Value& table, const std::vector<int32_t>& ids, double fact
 Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>& positions, const Rotary& rotary);
 // dropout(head, query of its segment, key row): the number that multiplies one attention weight: 0, or 1 / (1 - rate).
 using WeightFactor = std::function<double(int head, int64_t query, int64_t key_row)>;
+// What order adds (core/kernels.h, AttentionTerms); each may be missing.
+struct AttentionTerms {
+  Value bias, query_table, key_table, value_table, query_places, key_places;
+  int64_t zero = 0;
+};
+struct AttentionRule {
+  int heads = 1;
+  bool causal = false;
+  int64_t reach = AttentionShape::kFar;
+  double scale = 1;
+  WeightFactor dropout = {};
+};
 Value attention(const Value& q, const Value& k, const Value& v, const Segments& queries, const Segments& keys,
-                int heads, bool causal, const WeightFactor& dropout = {});
+                const AttentionRule& rule, const AttentionTerms& terms = {});
+Value head_dots(const Value& x, const Value& w, int heads, double factor);
+// Linear attention: the sums of linear_sums() as the quadratic form that they are equal to.
+Value linear_sums(const Value& q, const Value& k, const Value& v, const Segments& segments, int heads,
+                  SumDirection direction);
+Value head_quotients(const Value& a, const Value& b, double epsilon);
+Value head_softmax(const Value& x, int heads);
+Value head_products(const Value& x, const Value& w, int heads);
+Value favor_features(const Value& products, const Value& x, int heads, bool queries);
 Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing);
 Value squared_error(const Value& predictions, const std::vector<float>& targets);
 

@@ -30,11 +30,16 @@ enum class Precision : uint8_t { fp32, tf32, bf16 };
 // The type of parameters and of saved statistics beside data of this type.
 inline DType statistics_dtype(DType data) { return data == DType::bf16 ? DType::f32 : data; }
 
-enum class Activation : uint8_t { relu, gelu, tanh };  // gelu: x * Phi(x), with erf
+// gelu: x * Phi(x), with erf. The last three map what attends to positive features (linear attention):
+//   elu_plus_one: x + 1 for x > 0, else exp(x)    relu_plus: max(x, 0) + 0.001    bounded_exp: exp(min(x, 60))
+enum class Activation : uint8_t { relu, gelu, tanh, elu_plus_one, relu_plus, bounded_exp };
 constexpr std::string_view activation_name(Activation kind) {
-  constexpr std::string_view names[] = {"relu", "gelu", "tanh"};
+  constexpr std::string_view names[] = {"relu", "gelu", "tanh", "elu_plus_one", "relu_plus", "bounded_exp"};
   return names[size_t(kind)];
 }
+constexpr double kReluPlus = 1e-3;       // performer-pytorch's
+constexpr double kLargestExponent = 60;  // sums of exponentials stay finite in fp32
+constexpr double kFavorEpsilon = 1e-4;   // added to the exponentials of FAVOR+
 
 // Which elements dropout drops: element i is kept when random_u32(seed, stream, i) >= rate * 2^32. Kept ones are
 // divided by 1 - rate.
@@ -51,6 +56,7 @@ struct Rotary {
   int dims = 0;  // rotated features per head, even, at most the head's width; the rest passes through
   RotaryPairs pairs = RotaryPairs::interleaved;
   double magnitude = 1;  // YaRN's factor on the rotated features
+  double step = 1;       // position i stands at i * step
 };
 
 // One of several projections that lie side by side: features [first, first + heads * width) of each row.
@@ -66,13 +72,39 @@ struct AttentionRotation {
   Tensor query_positions, key_positions;  // i32, of each row: a row of the angles
 };
 
+// Query i of a segment stands at place i + (keys - queries) among its keys, key j at place j; their distance is
+// t = j - the query's place, negative for what came before.
 struct AttentionShape {
+  static constexpr int64_t kFar = int64_t{1} << 40;
+
   int heads = 1;
-  double scale = 1;     // on the scores, 1/sqrt(head width); positive
-  bool causal = false;  // query i of a segment sees keys 0 .. i + (keys - queries)
-  DropoutMask dropout;  // on the attention weights: weight (head, query of its segment, key row) is element
-                        // (head * key rows + key row) * (longest segment of queries, rounded up to 16) + query
+  double scale = 1;      // on the scores, 1/sqrt(head width); positive
+  bool causal = false;   // keys with t <= 0 are seen
+  int64_t reach = kFar;  // of these, keys with |t| <= reach
+  DropoutMask dropout;   // on the attention weights: weight (head, query of its segment, key row) is element
+                         // (head * key rows + key row) * (longest segment of queries, rounded up to 16) + query
 };
+
+// What order adds to attention, as data; all of it optional, in the type of parameters. Row zero + t of a table of
+// distances is that of distance t. Tables have heads * width columns, or `width`, the same for all heads.
+//   s_ij = scale (q_i . k_j + q_i . query_table[t] + k_j . key_table[t] + query_places[i] . key_places[j]) + bias[t]
+//   out_i = sum_j p_ij (v_j + value_table[t])
+struct AttentionTerms {
+  Tensor bias;                                 // (distances, heads)
+  Tensor query_table, key_table, value_table;  // (distances, columns)
+  Tensor query_places, key_places;             // (places, heads * any width)
+  int64_t zero = 0;
+
+  bool has_distances() const { return bias || query_table || key_table || value_table; }
+  explicit operator bool() const { return has_distances() || query_places; }
+};
+
+// Which rows of its segment a row sums over: itself and those before it, itself and those after it, or all.
+enum class SumDirection : uint8_t { before, after, all };
+constexpr SumDirection reversed(SumDirection d) {
+  if (d == SumDirection::all) return d;
+  return d == SumDirection::before ? SumDirection::after : SumDirection::before;
+}
 
 // Sums over the rows of a loss; cross-entropy ignores rows with target < 0.
 struct CrossEntropySums {
@@ -143,35 +175,67 @@ class Kernels {
   virtual void embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) = 0;
 
   // angles(n, 2 * dims), row p for position p: for each rotated feature the factor of itself, then that of its partner
-  // in the pair. With t = p * frequencies(dims/2) of the pair and m the magnitude: (m cos t, -m sin t) for the first of
-  // the pair, (m cos t, m sin t) for the second.
+  // in the pair. With t = p * step * frequencies(dims/2) of the pair and m the magnitude: (m cos t, -m sin t) for the
+  // first of the pair, (m cos t, m sin t) for the second.
   virtual void rotary_angles(const Tensor& angles, const Tensor& frequencies, const Rotary& rotary) = 0;
   // y(n), x(n): heads * width columns, the pairs of each head turned by the angles of its row's position, i32 (n); y
   // may be x. `inverse` turns back (the transpose).
   virtual void rope(const HeadColumns& y, const HeadColumns& x, const Tensor& positions, const Tensor& angles,
                     const Rotary& rotary, int64_t width, bool inverse) = 0;
-  // dfrequencies(dims/2) += sum over rows, heads of position * (dy2 * y1 - dy1 * y2)
+  // dfrequencies(dims/2) += sum over rows, heads of position * step * (dy2 * y1 - dy1 * y2)
   virtual void rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y,
                                          const Tensor& positions, const Rotary& rotary) = 0;
 
-  // out(nq, heads * width) = softmax(scale * q k^T) v per segment and head, q and k turned by the rotation; lse(heads,
-  // nq): log-sum-exp of the scores, saved where it is defined. q(nq); k, v(nk): heads * width columns each. A query
-  // with no visible key gives zeros and lse = -infinity.
+  // out(nq, heads * width) = softmax(scale * q k^T) v per segment and head, q and k turned by the rotation, with what
+  // the terms add; lse(heads, nq): log-sum-exp of the scores, saved where it is defined. q(nq); k, v(nk): heads * width
+  // columns each. A query with no visible key gives zeros and lse = -infinity.
   virtual void attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
                          const HeadColumns& v, const Segments& queries, const Segments& keys,
-                         const AttentionShape& shape, const AttentionRotation& rotation) = 0;
-  // dfrequencies(dims/2): as rope_frequencies_backward, of queries and keys
+                         const AttentionShape& shape, const AttentionRotation& rotation,
+                         const AttentionTerms& terms) = 0;
+  // dfrequencies(dims/2): as rope_frequencies_backward, of queries and keys. dterms: gradients of the terms,
+  // overwritten.
   virtual void attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
-                                  const Tensor& dfrequencies, const Tensor& dout, const HeadColumns& q,
-                                  const HeadColumns& k, const HeadColumns& v, const Tensor& lse,
+                                  const Tensor& dfrequencies, const AttentionTerms& dterms, const Tensor& dout,
+                                  const HeadColumns& q, const HeadColumns& k, const HeadColumns& v, const Tensor& lse,
                                   const Segments& queries, const Segments& keys, const AttentionShape& shape,
-                                  const AttentionRotation& rotation) = 0;
+                                  const AttentionRotation& rotation, const AttentionTerms& terms) = 0;
 
   // Decoding: steps[t](n_t, 3 * d), d = heads * width, are [query | key | value] of the tokens that the rows of step t
-  // got. Each query of the last step's n rows attends to its own history: token t of row i is row path(i, t) of
-  // steps[t]; path i32 (n, steps); out(n, d).
+  // got. Each query of the last step's n rows attends to its own history, as far back as the shape reaches: token t of
+  // row i is row path(i, t) of steps[t]; path i32 (n, steps); out(n, d).
   virtual void attention_over_steps(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& path,
-                                    const AttentionShape& shape) = 0;
+                                    const AttentionShape& shape, const AttentionTerms& terms) = 0;
+
+  // y(n, heads) = factor * x(n, heads * width) . w(heads * width), head by head; w is a parameter
+  virtual void head_dots(const Tensor& y, const Tensor& x, const Tensor& w, double factor) = 0;
+  virtual void head_dots_backward(const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x,
+                                  const Tensor& w, double factor) = 0;
+
+  // out_m(n, heads * width) = sum over rows n of the segment, in the direction, of (q_m . k_n) v_n, head by head; q,
+  // k(n, heads * features), v(n, heads * width). An undefined one of q, k, v is ones: one feature a head. Each of the
+  // four may be bf16 or f32 beside the others. Its gradients are of its own kind: dq = sums(dout, v, k) in the same
+  // direction; dk = sums(v, dout, q) and dv = sums(k, q, dout) in the reversed one.
+  virtual void linear_sums(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
+                           const Segments& segments, int heads, SumDirection direction) = 0;
+
+  // y(n, heads * width) = softmax of x over the features of each head;  dx = y (dy - y . dy)
+  virtual void head_softmax(const Tensor& y, const Tensor& x, int heads) = 0;
+  virtual void head_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y, int heads) = 0;
+
+  // FAVOR+ (Choromanski et al. 2021) from products p(n, heads * features), in the type of statistics, of random vectors
+  // with x(n, heads * width), both times `factor`:
+  //   y_i = features^-1/2 (exp(min(factor p_i - shift, 60)) + 1e-4),  shift = factor^2 |x|^2 / 2
+  // x may be undefined: shift is then the largest of the row's factor p_i, which a quotient of sums forgets.
+  virtual void favor_features(const Tensor& y, const Tensor& p, const Tensor& x, int heads, double factor) = 0;
+  // dx is undefined where x is. dx lacks what goes through p.
+  virtual void favor_features_backward(const Tensor& dp, const Tensor& dx, const Tensor& dy, const Tensor& p,
+                                       const Tensor& x, int heads, double factor) = 0;
+
+  // y(n, heads * width) = a(n, heads * width) / (b(n, heads) + epsilon), head by head; b is in the type of statistics
+  virtual void head_quotients(const Tensor& y, const Tensor& a, const Tensor& b, double epsilon) = 0;
+  virtual void head_quotients_backward(const Tensor& da, const Tensor& db, const Tensor& dy, const Tensor& a,
+                                       const Tensor& b, double epsilon) = 0;
 
   // Label-smoothed cross-entropy, summed over the rows of logits(n,v) with targets(n) >= 0:
   //   (1 - smoothing) * -log p[target] + smoothing / v * sum_j -log p[j];   lse(n) is saved.

@@ -13,6 +13,7 @@ class ByteVocabulary final : public Vocabulary {
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int id) const override;  // "<0x41>"
   int size() const override;
+  bool takes_any_bytes() const override { return true; }
 };
 
 }  // namespace gyre

@@ -1,6 +1,7 @@
 #include "data/document_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -11,6 +12,17 @@ namespace {
 
 using Fill = SampleOptions::Fill;
 using Task = SampleOptions::Task;
+
+bool has_one_document(const TokenStore& store) {
+  uint64_t documents = 0;
+  bool is_inside = false;
+  for (size_t i = 0; i < store.size() && documents < 2; ++i) {
+    const bool is_sentence = store.length(i, 0) > 0;
+    documents += is_sentence && !is_inside;
+    is_inside = is_sentence;
+  }
+  return documents == 1;
+}
 
 }  // namespace
 
@@ -83,6 +95,7 @@ DocumentSamples::DocumentSamples(const TokenStore& store, const SampleOptions& o
   require(options.max_length >= 3, "[documents] expected a length of at least 3, got ", options.max_length);
   require(options.validation_share >= 0 && options.validation_share < 1,
           "[documents] expected a validation share in [0, 1), got ", options.validation_share);
+  choose_range();
   Cutter cutter(*this);
   bool is_first = true;
   for (size_t i = 0; i < store.size(); ++i) {
@@ -92,20 +105,34 @@ DocumentSamples::DocumentSamples(const TokenStore& store, const SampleOptions& o
       continue;
     }
     if (is_first) document_begins_.push_back(begin);
-    const bool is_ours = part_of(document_begins_.size() - 1) == part;
     const bool is_last = i + 1 == store.size() || store.length(i + 1, 0) == 0;
-    documents_ += is_ours && is_first;
+    documents_ += is_ours(document_begins_.size() - 1) && is_first;
     is_first = false;
-    if (!is_ours) continue;
-    cutter.add(begin, end, is_last || options.fill == Fill::segment);
+    const uint64_t own_begin = std::max(begin, range_.begin), own_end = std::min(end, range_.end);
+    if (!is_ours(document_begins_.size() - 1) || own_begin >= own_end) continue;
+    cutter.add(own_begin, own_end, own_end == end && (is_last || options.fill == Fill::segment));
     if (options.fill == Fill::segment || (is_last && !options.across_documents)) cutter.close();
-    tokens_ += end - begin;
-    end_ = end;
+    tokens_ += own_end - own_begin;
+    end_ = own_end;
   }
   cutter.close();
   require(size() > 0, "[documents] ", store.name(), ": none of its ", document_begins_.size(), " documents is for ",
           part == Part::training ? "training" : "validation", ", with a validation share of ",
           options.validation_share);
+}
+
+// A single document is divided where a share is held out.
+void DocumentSamples::choose_range() {
+  const uint64_t tokens = store_.total_tokens(0);
+  range_ = {0, tokens};
+  is_divided_ = options_.validation_share > 0 && has_one_document(store_);
+  if (!is_divided_) return;
+  const uint64_t held_out = uint64_t(std::llround(options_.validation_share * double(tokens)));
+  range_ = part_ == Part::training ? Range{0, tokens - held_out} : Range{tokens - held_out, tokens};
+}
+
+bool DocumentSamples::is_ours(size_t document) const {
+  return is_divided_ || part_of_document(document, options_.validation_share) == part_;
 }
 
 void DocumentSamples::append(size_t sample, std::vector<int32_t>& ids) const {
@@ -117,7 +144,7 @@ void DocumentSamples::append(size_t sample, std::vector<int32_t>& ids) const {
   bool is_first = true;
   for (size_t document = size_t(after - document_begins_.begin()) - 1;
        document < document_begins_.size() && document_begins_[document] < end; ++document) {
-    if (part_of(document) != part_) continue;
+    if (!is_ours(document)) continue;
     if (!is_first) ids.push_back(store_.eos());
     is_first = false;
     const uint64_t next = document + 1 < document_begins_.size() ? document_begins_[document + 1] : end;

@@ -26,7 +26,8 @@ struct SampleOptions {
   bool across_documents = false;  // a sample runs on into the next document, with </s> between the two
   int max_length = 512;           // rows of the model, with <s> and </s>
   // Of the documents, held out: each by a draw from its number alone, so that the two parts are mixed alike and no seed
-  // changes them. (The last documents would be those of the last source only.)
+  // changes them. (The last documents would be those of the last source only.) Of a single document: this share of its
+  // tokens, at its end.
   double validation_share = 0;
 
   static Fill parse_fill(std::string_view text);  // "full", "sentences" or "segment"; else UsageError
@@ -34,7 +35,7 @@ struct SampleOptions {
 
 enum class Part : uint8_t { training, validation };
 
-// Whether document `number` of a store is held out.
+// Whether document `number` of a store of several is held out.
 Part part_of_document(uint64_t number, double validation_share);
 
 class DocumentSamples {
@@ -57,11 +58,18 @@ class DocumentSamples {
 
  private:
   class Cutter;
-  Part part_of(size_t document) const { return part_of_document(document, options_.validation_share); }
+  struct Range {
+    uint64_t begin, end;
+  };
+
+  void choose_range();
+  bool is_ours(size_t document) const;
 
   const TokenStore& store_;
   SampleOptions options_;
   Part part_;
+  bool is_divided_ = false;       // both parts lie in one document
+  Range range_;                   // of the store's tokens, outside which there is nothing of the part
   std::vector<uint64_t> begins_;  // of each sample: it ends where the next begins, less the other part's documents
   std::vector<int32_t> rows_;     // of each sample
   std::vector<uint64_t> document_begins_;  // of both parts

@@ -5,10 +5,13 @@
 #include "core/error.h"
 #include "data/encoded_rows.h"
 #include "data/parallel_text.h"
+#include "data/text_stream.h"
 
 namespace gyre {
 
 namespace {
+
+constexpr size_t kPieceBytes = size_t{1} << 20;  // of a stream: few enough that its ids take little memory
 
 class DocumentWriter {
  public:
@@ -30,6 +33,12 @@ class DocumentWriter {
         }
       }
     }
+    end_document();
+  }
+
+  // Sentences are the pieces of the stream: samples run on over them, as nothing ends there.
+  void add(TextStream& stream) {
+    for (std::string_view piece; stream.next(piece);) add(stream.encode_exactly(vocabulary_));
     end_document();
   }
 
@@ -56,16 +65,44 @@ class DocumentWriter {
   uint64_t documents_ = 0;
 };
 
-Documents read_documents(const std::vector<Path>& files, DocumentEnd end, OnBadLine policy, DocumentWriter writer) {
+std::vector<LineReport> read_lines(const std::vector<Path>& files, DocumentEnd end, OnBadLine policy,
+                                   DocumentWriter& writer) {
   const BlankLines blank = end == DocumentEnd::blank_line ? BlankLines::are_rows : BlankLines::are_bad;
   std::deque<ParallelText> texts;  // all are opened, and read through where bad lines are errors, before work begins
   for (const Path& file : files) texts.emplace_back(std::vector{file}, policy, blank);
-  DocumentReport report;
+  std::vector<LineReport> reports;
   for (ParallelText& text : texts) {
     writer.add(text, end);
     text.report().require_clean(policy);
-    report.files.push_back(text.report());
+    reports.push_back(text.report());
   }
+  return reports;
+}
+
+std::vector<LineReport> read_streams(const std::vector<Path>& files, const Vocabulary& vocabulary,
+                                     DocumentWriter& writer) {
+  std::deque<TextStream> streams;  // all are opened and checked before work begins, likewise
+  for (const Path& file : files) {
+    const TextStream& stream = streams.emplace_back(file, kPieceBytes);
+    if (!vocabulary.takes_any_bytes()) stream.require_utf8(vocabulary);
+  }
+  std::vector<LineReport> reports;
+  for (TextStream& stream : streams) {
+    writer.add(stream);
+    LineReport& report = reports.emplace_back();
+    report.files = stream.path().string();
+    report.unit = "bytes";
+    report.bytes = report.kept = stream.bytes();
+  }
+  return reports;
+}
+
+Documents read_documents(const std::vector<Path>& files, DocumentEnd end, OnBadLine policy,
+                         const Vocabulary& vocabulary, TokenStoreWriter to) {
+  DocumentWriter writer(vocabulary, std::move(to));
+  DocumentReport report;
+  report.files =
+      end == DocumentEnd::whole ? read_streams(files, vocabulary, writer) : read_lines(files, end, policy, writer);
   report.documents = writer.documents();
   require(report.documents > 0, "[data] no document in ", report.files.front().describe(),
           files.size() > 1 ? " and the files after it" : "");
@@ -77,14 +114,14 @@ Documents read_documents(const std::vector<Path>& files, DocumentEnd end, OnBadL
 DocumentEnd parse_document_end(std::string_view text) {
   if (text == "blank-line") return DocumentEnd::blank_line;
   if (text == "line") return DocumentEnd::line;
-  throw UsageError("[data] --documents: expected blank-line or line, got ", text);
+  if (text == "whole") return DocumentEnd::whole;
+  throw UsageError("[data] --documents: expected blank-line, line or whole, got ", text);
 }
 
 DocumentReport build_document_store(const Vocabulary& vocabulary, const std::vector<Path>& files, const Path& output,
                                     DocumentEnd end, OnBadLine policy) {
   require(!files.empty(), "[data] expected a text file");
-  DocumentWriter writer(vocabulary, TokenStoreWriter::to_file(vocabulary, 1, output));
-  return *read_documents(files, end, policy, std::move(writer)).report;
+  return *read_documents(files, end, policy, vocabulary, TokenStoreWriter::to_file(vocabulary, 1, output)).report;
 }
 
 Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
@@ -98,8 +135,7 @@ Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& 
     require(store.sides() == 1, "[data] ", store.name(), ": expected documents of one language, got sentence pairs");
     return {std::move(store), std::nullopt};
   }
-  DocumentWriter writer(vocabulary, TokenStoreWriter::in_memory(vocabulary, 1, files[0].string()));
-  return read_documents(files, end, policy, std::move(writer));
+  return read_documents(files, end, policy, vocabulary, TokenStoreWriter::in_memory(vocabulary, 1, files[0].string()));
 }
 
 uint64_t count_documents(const TokenStore& store) {

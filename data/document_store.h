@@ -14,10 +14,11 @@
 namespace gyre {
 
 // Where a document ends: at a blank line (a line is a sentence), or with its line (a document is one sentence). The end
-// of a file ends it too.
-enum class DocumentEnd : uint8_t { blank_line, line };
+// of a file ends it too. whole: there alone, and the file is a stream, whose every byte counts (text_stream.h); its
+// sentences are pieces of one size. The vocabulary must give the stream back, so bytes take any file, and others UTF-8.
+enum class DocumentEnd : uint8_t { blank_line, line, whole };
 
-DocumentEnd parse_document_end(std::string_view text);  // "blank-line" or "line"; else UsageError
+DocumentEnd parse_document_end(std::string_view text);  // "blank-line", "line" or "whole"; else UsageError
 
 struct DocumentReport {
   std::vector<LineReport> files;

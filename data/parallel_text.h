@@ -25,6 +25,7 @@ class TextFile {
   void rewind();
   const Path& path() const { return path_; }
   uint64_t bytes() const { return text_.size(); }
+  std::string_view text() const { return text_; }  // all of it, as it lies there
 
  private:
   Path path_;

@@ -112,6 +112,9 @@ std::unordered_map<std::string, std::string> trainer_arguments(const SentencePie
       {"hard_vocab_limit", is_bounded ? "false" : "true"},
       {"minloglevel", "3"},
   };
+  if (options.keep_whitespace) {
+    arguments["add_dummy_prefix"] = arguments["remove_extra_whitespaces"] = "false";
+  }
   if (!options.user_symbols.empty()) arguments["user_defined_symbols"] = comma_separated(options.user_symbols);
   return arguments;
 }

@@ -40,6 +40,7 @@ struct SentencePieceOptions {
   double character_coverage = 0.9995;  // share of the characters of the text that get a piece; the rest is <unk>
   std::string normalization = "nmt_nfkc";   // SentencePiece's rules: nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf, identity
   bool byte_fallback = false;               // unknown characters become bytes; costs 256 pieces
+  bool keep_whitespace = false;             // no space is added at the start of a text, and none taken away
   std::vector<std::string> user_symbols{};  // pieces that are never split
   uint64_t sample_lines = 0;                // train on that many lines, drawn with the seed; 0: on all
   uint64_t seed = 1;

@@ -1,5 +1,6 @@
 #include "data/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -31,6 +32,9 @@ size_t character_bytes(std::string_view text) {
   return 0;
 }
 
+// The same, and 1 for a byte that starts no valid character.
+size_t step_bytes(std::string_view text) { return std::max<size_t>(character_bytes(text), 1); }
+
 }  // namespace
 
 std::optional<size_t> first_invalid_utf8(std::string_view text) {
@@ -60,10 +64,15 @@ std::string name_byte(std::string_view text, size_t offset) {
 std::vector<std::string_view> split_characters(std::string_view text) {
   std::vector<std::string_view> characters;
   for (size_t at = 0; at < text.size(); at += characters.back().size()) {
-    const size_t bytes = character_bytes(text.substr(at));
-    characters.push_back(text.substr(at, bytes == 0 ? 1 : bytes));
+    characters.push_back(text.substr(at, step_bytes(text.substr(at))));
   }
   return characters;
+}
+
+size_t count_characters(std::string_view text) {
+  size_t count = 0;
+  for (size_t at = 0; at < text.size(); at += step_bytes(text.substr(at))) ++count;
+  return count;
 }
 
 }  // namespace gyre

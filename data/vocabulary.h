@@ -28,12 +28,14 @@ class Vocabulary {
   Vocabulary& operator=(const Vocabulary&) = delete;
 
   virtual std::string_view kind() const = 0;  // "unigram", "bpe", "char", "word", "subword-nmt", "wordpiece", "bytes"
-  // The ids of one line of valid UTF-8, without <s> or </s>. Safe to call from several threads.
+  // The ids of one line of valid UTF-8 (or of any bytes, if it takes them), without <s> or </s>. Safe to call from
+  // several threads.
   virtual std::vector<int32_t> encode(std::string_view line) const = 0;
   // Plain text; special ids are left out, <unk> is shown. An id outside the vocabulary is an Error.
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
   virtual std::string piece(int id) const = 0;
   virtual int size() const = 0;
+  virtual bool takes_any_bytes() const { return false; }  // not only UTF-8
 
   int unk() const { return special_.unk; }
   int bos() const { return special_.bos; }

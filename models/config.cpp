@@ -1,5 +1,6 @@
 #include "models/config.h"
 
+#include <cmath>
 #include <span>
 
 #include "models/config_json.h"
@@ -24,6 +25,7 @@ constexpr auto kSharedFields = [](auto& field, auto& c) {
   field("layer_norm_epsilon", c.layer_norm_epsilon);
   field("initial_deviation", c.initial_deviation);
   field("position", c.position);
+  field("attention", c.attention);
 };
 
 constexpr auto kEncoderDecoderFields = [](auto& field, auto& c) {
@@ -136,7 +138,23 @@ void require_rate(const char* name, double rate) {
   require(rate >= 0 && rate < 1, "[", name, "] must be at least 0 and below 1, got ", rate);
 }
 
+// Those that add nothing to scores.
+bool goes_with_linear(const std::string& encoding) {
+  return encoding == "none" || encoding == "sinusoidal" || encoding == "learned" || encoding == "rope";
+}
+
 }  // namespace
+
+int64_t AttentionConfig::features(int64_t width) const {
+  if (!uses_favor()) return width;
+  if (favor_features > 0) return favor_features;
+  const auto natural = int64_t(double(width) * std::log(double(width)));
+  return std::max<int64_t>(2, natural - natural % 2);
+}
+
+int64_t AttentionConfig::rotated_width(int64_t width) const {
+  return linear_rope == LinearRope::post_map ? features(width) : width;
+}
 
 Init LayerConfig::initial_weight(int64_t in, int64_t out, double gain) const {
   if (initial_deviation > 0) return Init::normal(initial_deviation);
@@ -156,14 +174,34 @@ void ModelConfig::validate_shared() const {
   require_rate("activation_dropout", activation_dropout);
   require(layer_norm_epsilon > 0, "[layer_norm_epsilon] must be positive, got ", layer_norm_epsilon);
   require(initial_deviation >= 0, "[initial_deviation] must not be negative, got ", initial_deviation);
+  validate_attention();
   Parameters scratch;  // an encoding checks its own fields when it is made
-  make_position_encoding({position, dim, heads, scratch, "positions"});
+  make_position_encoding({.config = position,
+                          .dim = dim,
+                          .heads = heads,
+                          .parameters = scratch,
+                          .name = "positions",
+                          .rotated_width = attention.rotated_width(dim / heads)});
+}
+
+void ModelConfig::validate_attention() const {
+  if (attention.kind == AttentionKind::window)
+    require(attention.window >= 1, "[attention] window must be at least 1, got ", attention.window);
+  if (attention.kind != AttentionKind::linear) return;
+  require(goes_with_linear(position.encoding), "[attention] linear has no scores that ", position.encoding,
+          " could add to: expected position none, sinusoidal, learned or rope");
+  require(attention_dropout == 0, "[attention_dropout] linear attention has no weights to drop: expected 0, got ",
+          attention_dropout);
+  require(attention.favor_features >= 0, "[favor_features] must not be negative, got ", attention.favor_features);
+  require(attention.favor_redraw >= 0, "[favor_redraw] must not be negative, got ", attention.favor_redraw);
 }
 
 void EncoderDecoderConfig::validate() const {
   validate_shared();
   require_positive("encoder_layers", encoder_layers);
   require_positive("decoder_layers", decoder_layers);
+  require(attention.kind == AttentionKind::softmax, "[attention] an encoder-decoder expects softmax, got ",
+          enum_name(attention.kind), ": window and linear are kinds of encoder-only models");
 }
 
 Json EncoderDecoderConfig::to_json() const { return write(kEncoderDecoderFields, *this); }
@@ -216,6 +254,14 @@ Json ClassifierConfig::to_json() const { return write(kClassifierFields, *this);
 
 ClassifierConfig ClassifierConfig::from_json(const Json& json) {
   return read<ClassifierConfig>(kClassifierFields, json);
+}
+
+Json with_defaults(const Json& config) {
+  const auto model = config.find("model");
+  require(model != config.end(), "[config] expected a \"model\" that names its kind, found none");
+  if (*model == EncoderDecoderConfig::kModel) return EncoderDecoderConfig::from_json(config).to_json();
+  if (*model == ClassifierConfig::kModel) return ClassifierConfig::from_json(config).to_json();
+  return EncoderOnlyConfig::from_json(config).to_json();
 }
 
 }  // namespace gyre

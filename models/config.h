@@ -21,6 +21,42 @@ template <>
 inline constexpr std::pair<Activation, std::string_view> kEnumNames<Activation>[] = {{Activation::relu, "relu"},
                                                                                      {Activation::gelu, "gelu"}};
 
+enum class AttentionKind : uint8_t { softmax, window, linear };
+// Of linear attention: elu(x) + 1 (Katharopoulos et al. 2020); max(x, 0) + 0.001; softmax over the features of a query,
+// exp of a key (Shen et al. 2021); or random features that stand for softmax attention (Choromanski et al. 2021).
+enum class FeatureMap : uint8_t { elu, relu, softmax, favor };
+// Where rotary positions turn: the features, in the numerator alone (Su et al. 2021, eq. 19), or queries and keys
+// before they are mapped (performer-pytorch).
+enum class LinearRope : uint8_t { post_map, pre_map };
+
+template <>
+inline constexpr std::pair<AttentionKind, std::string_view> kEnumNames<AttentionKind>[] = {
+    {AttentionKind::softmax, "softmax"}, {AttentionKind::window, "window"}, {AttentionKind::linear, "linear"}};
+template <>
+inline constexpr std::pair<FeatureMap, std::string_view> kEnumNames<FeatureMap>[] = {{FeatureMap::elu, "elu+1"},
+                                                                                     {FeatureMap::relu, "relu"},
+                                                                                     {FeatureMap::softmax, "softmax"},
+                                                                                     {FeatureMap::favor, "favor+"}};
+template <>
+inline constexpr std::pair<LinearRope, std::string_view> kEnumNames<LinearRope>[] = {{LinearRope::post_map, "post-map"},
+                                                                                     {LinearRope::pre_map, "pre-map"}};
+
+// How rows attend to one another, whatever tells them of order.
+struct AttentionConfig {
+  AttentionKind kind = AttentionKind::softmax;
+  int64_t window = 256;  // tokens seen: the last ones when causal, else half of them on either side
+  FeatureMap linear_map = FeatureMap::elu;
+  LinearRope linear_rope = LinearRope::post_map;
+  int64_t favor_features = 0;   // of a head; 0: width ln(width), rounded down to an even number
+  int64_t favor_redraw = 1000;  // updates between two draws of the random vectors; 0: never
+
+  bool uses_favor() const { return kind == AttentionKind::linear && linear_map == FeatureMap::favor; }
+  // Of a head of that width, once mapped.
+  int64_t features(int64_t width) const;
+  // Of a head of that width where rotary positions turn.
+  int64_t rotated_width(int64_t width) const;
+};
+
 // What every transformer layer needs.
 struct LayerConfig {
   int64_t dim = 512;   // width of the residual stream
@@ -33,6 +69,7 @@ struct LayerConfig {
   double activation_dropout = 0;  // after the activation of the feed-forward block
   double layer_norm_epsilon = 1e-5;
   double initial_deviation = 0;  // of the weights of linear layers, normal; 0: Glorot uniform
+  AttentionConfig attention;     // of self-attention
 
   // How a weight (out, in) starts; `gain` is on Glorot's bound.
   Init initial_weight(int64_t in, int64_t out, double gain = 1) const;
@@ -46,6 +83,9 @@ struct ModelConfig : LayerConfig {
 
  protected:
   void validate_shared() const;
+
+ private:
+  void validate_attention() const;
 };
 
 // Each kind of config has a name, the first key of its JSON: a run directory says with it what its model is.
@@ -111,6 +151,9 @@ struct ClassifierConfig {
   nlohmann::ordered_json to_json() const;
   static ClassifierConfig from_json(const nlohmann::ordered_json& json);
 };
+
+// A config.json with the defaults of the fields that it lacks: one that an earlier version wrote.
+nlohmann::ordered_json with_defaults(const nlohmann::ordered_json& config);
 
 // The encoder of either.
 inline const EncoderOnlyConfig& encoder_of(const EncoderOnlyConfig& config) { return config; }

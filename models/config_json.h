@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/position/position.h"
+#include "models/config.h"
 
 namespace gyre {
 
@@ -21,15 +21,52 @@ inline constexpr auto kPositionFields = [](auto& field, auto& c) {
   field("rotary_dims", c.rotary_dims);
   field("rope_learnable", c.rope_learnable);
   field("rope_rotate_cross", c.rope_rotate_cross);
+  field("rope_step", c.rope_step);
+  field("rope_scaling", c.rope_scaling);
+  field("rope_scaling_factor", c.rope_scaling_factor);
+  field("rope_original_length", c.rope_original_length);
+  field("shaw_clip", c.shaw_clip);
+  field("shaw_values", c.shaw_values);
+  field("bias_buckets", c.bias_buckets);
+  field("bias_max_distance", c.bias_max_distance);
+  field("tupe_bias", c.tupe_bias);
+  field("deberta_clip", c.deberta_clip);
+  field("wavelet", c.wavelet);
+  field("wavelet_scales", c.wavelet_scales);
+  field("wavelet_shifts", c.wavelet_shifts);
+  field("wavelet_time", c.wavelet_time);
 };
+
+inline constexpr auto kAttentionFields = [](auto& field, auto& c) {
+  field("kind", c.kind);
+  field("window", c.window);
+  field("linear_map", c.linear_map);
+  field("linear_rope", c.linear_rope);
+  field("favor_features", c.favor_features);
+  field("favor_redraw", c.favor_redraw);
+};
+
+// The fields of a config within a config.
+template <class T>
+constexpr const auto* nested_fields() {
+  if constexpr (std::is_same_v<T, PositionConfig>) {
+    return &kPositionFields;
+  } else if constexpr (std::is_same_v<T, AttentionConfig>) {
+    return &kAttentionFields;
+  } else {
+    return static_cast<const std::nullptr_t*>(nullptr);
+  }
+}
+template <class T>
+inline constexpr bool kIsNested = nested_fields<T>() != nullptr;
 
 class ConfigWriter {
  public:
   template <class T>
   void operator()(const char* name, const T& value) {
-    if constexpr (std::is_same_v<T, PositionConfig>) {
+    if constexpr (kIsNested<T>) {
       ConfigWriter nested;
-      kPositionFields(nested, value);
+      (*nested_fields<T>())(nested, value);
       json[name] = nested.json;
     } else if constexpr (std::is_enum_v<T>) {
       json[name] = enum_name(value);
@@ -63,9 +100,9 @@ class ConfigReader {
  private:
   template <class T>
   static void read(const std::string& path, const nlohmann::ordered_json& json, T& value) {
-    if constexpr (std::is_same_v<T, PositionConfig>) {
+    if constexpr (kIsNested<T>) {
       ConfigReader nested(json, path);
-      kPositionFields(nested, value);
+      (*nested_fields<T>())(nested, value);
       nested.refuse_unknown();
     } else if constexpr (std::is_enum_v<T>) {
       require(json.is_string(), "[", path, "] expected one of ", enum_choices<T>(), ", got ", json.dump());
@@ -79,6 +116,10 @@ class ConfigReader {
     } else if constexpr (std::is_floating_point_v<T>) {
       require(json.is_number(), "[", path, "] expected a number, got ", json.dump());
       value = json.get<T>();
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+      require(json.is_array(), "[", path, "] expected a list of numbers, got ", json.dump());
+      value.clear();
+      for (const auto& item : json) read(path, item, value.emplace_back());
     } else {
       require(json.is_string(), "[", path, "] expected a string, got ", json.dump());
       value = json.get<T>();

@@ -25,7 +25,8 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(con
 void EncoderDecoder::build_encoder() {
   if (!source_table_) source_table_ = &add_table(parameters_, "encoder.embed_tokens.weight", config_);
   encoder_positions_ =
-      make_position_encoding({config_.position, config_.dim, config_.heads, parameters_, "encoder.embed_positions"});
+      make_position_encoding({config_.position, config_.dim, config_.heads, parameters_, "encoder.embed_positions",
+                              /*initial_deviation=*/0, config_.encoder_layers});
   for (int i = 0; i < config_.encoder_layers; ++i) encoder_.emplace_back(parameters_, "encoder", i, config_);
   encoder_norm_ = make_final_norm(parameters_, "encoder", config_);
 }
@@ -33,7 +34,8 @@ void EncoderDecoder::build_encoder() {
 void EncoderDecoder::build_decoder() {
   if (!target_table_) target_table_ = &add_table(parameters_, "decoder.embed_tokens.weight", config_);
   decoder_positions_ =
-      make_position_encoding({config_.position, config_.dim, config_.heads, parameters_, "decoder.embed_positions"});
+      make_position_encoding({config_.position, config_.dim, config_.heads, parameters_, "decoder.embed_positions",
+                              /*initial_deviation=*/0, config_.decoder_layers});
   for (int i = 0; i < config_.decoder_layers; ++i) decoder_.emplace_back(parameters_, "decoder", i, config_);
   decoder_norm_ = make_final_norm(parameters_, "decoder", config_);
 }
@@ -54,7 +56,8 @@ Var EncoderDecoder::encode(Tape& tape, const Tensor& source_ids, const Segments&
           source_ids.size());
   const Tape::Scope scope(tape, "encoder");
   const RowPositions positions{segment_positions(source),
-                               encoder_positions_->rotation(tape, parameter_dtype(), source.longest())};
+                               encoder_positions_->rotation(tape, parameter_dtype(), source.longest()),
+                               encoder_positions_.get(), source.longest()};
   Var x = embed(tape, *source_table_, *encoder_positions_, positions.positions, source_ids);
   for (const EncoderLayer& layer : encoder_) x = layer(x, source, positions);
   return encoder_norm_ ? (*encoder_norm_)(x) : x;
@@ -85,7 +88,8 @@ Var EncoderDecoder::decode(Tape& tape, const Var& encoded, const Segments& sourc
   const Tape::Scope scope(tape, "decoder");
   const int64_t longest = std::max(source.longest(), target.longest());
   const RowPositions positions{segment_positions(target),
-                               decoder_positions_->rotation(tape, parameter_dtype(), longest)};
+                               decoder_positions_->rotation(tape, parameter_dtype(), longest), decoder_positions_.get(),
+                               target.longest()};
   const RowPositions source_positions = cross_positions({segment_positions(source), positions.rotation});
   const DecoderRows rows{target, target, positions, cross_positions(positions)};
   Var x = embed(tape, *target_table_, *decoder_positions_, positions.positions, target_inputs);
@@ -102,7 +106,8 @@ Var EncoderDecoder::decode_step(Tape& tape, const Tensor& ids, const Segments& b
   const Tape::Scope scope(tape, "decoder");
   const Segments single = Segments::from_lengths(std::vector<int32_t>(count, 1));
   const RowPositions positions{segment_positions(single, cache.length()),
-                               decoder_positions_->rotation(tape, parameter_dtype(), cache.length() + 1)};
+                               decoder_positions_->rotation(tape, parameter_dtype(), cache.length() + 1),
+                               decoder_positions_.get(), cache.length() + 1};
   const DecoderRows rows{single, by_sentence, positions, cross_positions(positions)};
   cache.begin_step();
   Var x = embed(tape, *target_table_, *decoder_positions_, positions.positions, ids);

@@ -21,6 +21,21 @@ EncoderOnly::EncoderOnly(const EncoderOnlyConfig& config) : config_(validated(co
     output_bias_ = &parameters_.add("lm_head.bias", {config_.vocab_size}, Init::constant(0), /*decay=*/false);
 }
 
+std::string EncoderOnly::not_streamed() const {
+  if (!config_.causal) return "the model sees both sides of a token";
+  const AttentionKind kind = config_.attention.kind;
+  if (kind != AttentionKind::softmax && kind != AttentionKind::window)
+    return std::string(enum_name(kind)) + " attention keeps no keys";
+  if (!positions().is_relative()) return config_.position.encoding + " positions are places, which do not move along";
+  return "";
+}
+
+Var EncoderOnly::stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const {
+  const std::string reason = not_streamed();
+  require(reason.empty(), "[stream] expected a model that reads a text in chunks: ", reason);
+  return stack_.stream(tape, ids, window);
+}
+
 Var EncoderOnly::head(const Var& states) const {
   return head_dense_ ? (*head_norm_)(head_dense_->activated(states, config_.activation)) : states;
 }
@@ -36,10 +51,14 @@ LossResult EncoderOnly::loss(Tape& tape, const MaskedInput& batch) const {
   require(predicted == batch.targets.size(), "[masked rows] expected as many targets as rows, ", predicted, ", got ",
           batch.targets.size());
   const Var all = encode(tape, batch.ids, batch.segments, batch.token_types);
-  const Var states = batch.masked_rows ? gather_rows(all, batch.masked_rows) : all;
+  return loss(batch.masked_rows ? gather_rows(all, batch.masked_rows) : all, batch.targets);
+}
+
+LossResult EncoderOnly::loss(const Var& states, const Tensor& targets) const {
+  Tape& tape = states.tape();
   const Tape::Scope scope(tape, "lm_head");
   return linear_cross_entropy(head(states), tape.parameter(stack_.table()),
-                              output_bias_ ? tape.parameter(*output_bias_) : Var(), batch.targets, 0);
+                              output_bias_ ? tape.parameter(*output_bias_) : Var(), targets, 0);
 }
 
 }  // namespace gyre

@@ -34,14 +34,22 @@ class EncoderOnly {
     return stack_.encode(tape, ids, segments, token_types);
   }
 
+  // States of the next rows (n, dim) of a text that is read in chunks, ids (n): each row sees as many rows before it
+  // as the window reaches. Throws where not_streamed() says why that has no meaning.
+  Var stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const;
+  std::string not_streamed() const;  // empty: texts can be read in chunks
+
   // (n, vocab) from states (n, dim).
   Var logits(const Var& states) const;
 
   // Cross-entropy, summed over the predicted rows: no other row goes through the head.
   LossResult loss(Tape& tape, const MaskedInput& batch) const;
+  // The same of states (n, dim) whose rows are all predicted.
+  LossResult loss(const Var& states, const Tensor& targets) const;
 
+  const PositionEncoding& positions() const { return stack_.positions(); }
   // The longest segment that has positions.
-  int64_t longest() const { return stack_.longest(); }
+  int64_t longest() const { return positions().longest(); }
 
  private:
   Var head(const Var& states) const;

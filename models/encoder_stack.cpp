@@ -1,5 +1,6 @@
 #include "models/encoder_stack.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gyre {
@@ -12,8 +13,8 @@ EncoderStack::EncoderStack(Parameters& parameters, const EncoderOnlyConfig& c)
       table_(&parameters.add("embed_tokens.weight", {c.vocab_size, c.dim}, Init::normal(0.02))) {
   if (c.token_types > 0)
     type_table_ = &parameters.add("embed_token_types.weight", {c.token_types, c.dim}, Init::normal(0.02));
-  positions_ =
-      make_position_encoding({c.position, c.dim, c.heads, parameters, "encoder.embed_positions", c.initial_deviation});
+  positions_ = make_position_encoding({c.position, c.dim, c.heads, parameters, "encoder.embed_positions",
+                                       c.initial_deviation, c.layers, c.attention.rotated_width(c.dim / c.heads)});
   if (c.embedding_norm) embedding_norm_.emplace(parameters, "encoder.layernorm_embedding", c.dim, c.layer_norm_epsilon);
   for (int i = 0; i < c.layers; ++i) layers_.emplace_back(parameters, "encoder", i, c);
   final_norm_ = make_final_norm(parameters, "encoder", c);
@@ -32,13 +33,28 @@ Var EncoderStack::embed(Tape& tape, const Tensor& ids, const Tensor& token_types
   return dropout(embedding_norm_ ? (*embedding_norm_)(x) : x, dropout_);
 }
 
+RowPositions EncoderStack::positions_of(Tape& tape, const Segments& segments, int64_t furthest) const {
+  return {segment_positions(segments), positions_->rotation(tape, table_->value.dtype(), segments.longest()),
+          positions_.get(), furthest};
+}
+
 Var EncoderStack::encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types) const {
   require(ids.size() == segments.tokens(), "[encoder] expected ", segments.tokens(), " ids, got ", ids.size());
   const Tape::Scope scope(tape, "encoder");
-  const RowPositions positions{segment_positions(segments),
-                               positions_->rotation(tape, table_->value.dtype(), segments.longest())};
+  const RowPositions positions = positions_of(tape, segments, segments.longest());
   Var x = embed(tape, ids, token_types, positions.positions);
   for (const EncoderLayer& layer : layers_) x = layer(x, segments, positions, causal_);
+  return final_norm_ ? (*final_norm_)(x) : x;
+}
+
+Var EncoderStack::stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const {
+  require(!tape.recording() && causal_, "[encoder] expected a causal model and a tape that does not record");
+  const Tape::Scope scope(tape, "encoder");
+  const int64_t before = window.length(), rows = before + ids.size();
+  const RowPositions positions =
+      positions_of(tape, Segments::from_lengths({int32_t(rows)}), std::min(rows, window.reach() + 1));
+  Var x = embed(tape, ids, {}, positions.positions.slice(before, rows));
+  for (const EncoderLayer& layer : layers_) x = layer.stream(x, positions, window);
   return final_norm_ ? (*final_norm_)(x) : x;
 }
 

@@ -20,12 +20,17 @@ class EncoderStack {
   // States of the top: (tokens, dim). ids and token_types: i32 (tokens); no token types: all 0.
   Var encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types = {}) const;
 
+  // The same of a causal text that is read in chunks: ids (n) follow those that the window has seen, and each row sees
+  // as many before it as the window reaches. For positions that are relative. Records nothing.
+  Var stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const;
+
   Parameter& table() const { return *table_; }  // of the embeddings of tokens: (vocab, dim)
 
-  // The longest segment that has positions.
-  int64_t longest() const { return positions_->longest(); }
+  const PositionEncoding& positions() const { return *positions_; }
 
  private:
+  // Of rows that see fewer than `furthest` before them.
+  RowPositions positions_of(Tape& tape, const Segments& segments, int64_t furthest) const;
   Var embed(Tape& tape, const Tensor& ids, const Tensor& token_types, const Tensor& positions) const;
 
   double scale_;  // of the embeddings of tokens

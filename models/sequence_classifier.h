@@ -36,7 +36,7 @@ class SequenceClassifier {
   LossResult loss(Tape& tape, const LabelledInput& batch) const;
 
   // The longest text that has positions.
-  int64_t longest() const { return stack_.longest(); }
+  int64_t longest() const { return stack_.positions().longest(); }
 
  private:
   ClassifierConfig config_;

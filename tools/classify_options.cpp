@@ -96,7 +96,7 @@ void check_classify_options(const OptionTable& table, ClassifyCall& call) {
     throw UsageError("--labels is missing: the classes, or a --preset that has them");
   reject_idle_train_options(table, o);
   table.reject_idle("valid-mini-batch", !o.valid_sets.empty(), "there is nothing to validate on");
-  for (const char* group : {"Model", "Position encoding"}) {
+  for (const char* group : {"Model", "Attention", "Position encoding"}) {
     if (!o.pretrained_model.empty()) table.reject_group(group, "the encoder is that of --pretrained-model");
   }
 }

@@ -1,8 +1,10 @@
-// gyre bench step|ops|gemm|decode: how fast this build runs here, and its share of what the machine can do.
+// gyre bench step|ops|gemm|attention|decode: how fast this build runs here, and its share of what the machine can do.
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "core/blas.h"
+#include "tools/bench/attention.h"
 #include "tools/bench/decode.h"
 #include "tools/bench/gemm.h"
 #include "tools/bench/ops.h"
@@ -11,6 +13,7 @@
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
 #include "tools/facts.h"
+#include "tools/layer_options.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -75,6 +78,7 @@ struct Step : Bench {
 
 int step(Step& call) {
   Kernels& kernels = prepare(call);
+  reject_idle_order_options(*call.table, call.bench.variant.attention, call.bench.variant.position);
   call.table->reject_idle("text", call.bench.preset == "multi30k-tiny", "--preset is " + call.bench.preset);
   call.bench.steps = call.repetitions;
   call.bench.precision = parse_precision(call.precision, kernels);
@@ -98,10 +102,12 @@ void add_step(Program& program) {
   table.add_choice("--preset", call->bench.preset, step_presets(),
                    "the model and its batches; those of 25k + 25k or 32k tokens are of a GPU's size");
   add_precision_row(table, call->precision);
-  table.add("--text", call->bench.text, "PREFIX",
+  table.add("--text", call->bench.variant.text, "PREFIX",
             "multi30k-tiny takes its lengths from PREFIX.en and PREFIX.de; absent: from the embedded corpus");
   table.add_flag("--profile", call->bench.profile, "print where the time goes, op by op");
   add_common_rows(table, *call, "steps measured, after two that warm up");
+  add_attention_options(table, call->bench.variant.attention);
+  add_position_options(table, call->bench.variant.position);
 }
 
 // ops and gemm: one preset's shapes, or all.
@@ -126,6 +132,70 @@ void add_shapes(Program& program, const std::string& word, const std::string& he
   table.add_choice("--preset", call->preset, presets, "whose shapes; all: those of a CPU's size");
   add_precision_row(table, call->precision);
   add_common_rows(table, *call, "runs of each, after one that warms up; the median counts");
+}
+
+struct Attention : Bench {
+  AttentionBench bench;
+  std::string precision = "fp32";
+};
+
+// "a,b,c"
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream text(list);
+  for (std::string word; std::getline(text, word, ',');) words.push_back(word);
+  return words;
+}
+
+void add_kinds_row(OptionTable& table, std::vector<AttentionKind>& kinds) {
+  std::vector<std::string> names;
+  for (const auto& [kind, name] : kEnumNames<AttentionKind>) names.emplace_back(name);
+  table.add_custom("--kind", 1, 1, "WORD,..", "of attention: " + enum_choices<AttentionKind>(),
+                   [&kinds, names](const std::vector<std::string>& values) {
+                     kinds.clear();
+                     for (const std::string& word : words_of(values.back()))
+                       kinds.push_back(parse_enum<AttentionKind>("--kind", OptionTable::chosen_word(word, names)));
+                   });
+}
+
+void add_lengths_row(OptionTable& table, std::vector<int64_t>& lengths) {
+  table.add_custom("--lengths", 1, 1, "TOKENS,..", "of the text", [&lengths](const std::vector<std::string>& values) {
+    lengths.clear();
+    for (const std::string& word : words_of(values.back())) {
+      parse_value(word, lengths.emplace_back());
+      if (lengths.back() < 1) throw UsageError("expected at least 1, got ", word);
+    }
+  });
+}
+
+int attention(Attention& call) {
+  Kernels& kernels = prepare(call);
+  AttentionBench& bench = call.bench;
+  if (bench.heads < 1 || bench.dim < 1 || bench.dim % bench.heads != 0)
+    throw UsageError("--heads: expected a number that divides --dim-emb ", bench.dim, ", got ", bench.heads);
+  bench.repetitions = call.repetitions;
+  bench.precision = parse_precision(call.precision, kernels);
+  nlohmann::ordered_json facts = setting(kernels, bench.precision);
+  facts["layer"] = concat(bench.dim, " wide, ", bench.heads, " heads, ", bench.causal ? "causal" : "not causal");
+  print_report(facts, run_attention_bench(kernels, bench), "rows", call.json);
+  return 0;
+}
+
+void add_attention(Program& program) {
+  auto call = std::make_shared<Attention>();
+  call->repetitions = call->bench.repetitions;
+  OptionTable& table = program.command("bench attention", "self-attention over long texts: time and memory by length",
+                                       [call] { return attention(*call); });
+  add_kinds_row(table, call->bench.kinds);
+  add_lengths_row(table, call->bench.lengths);
+  table.add("--dim-emb", call->bench.dim, "NUMBER", "width of the layer");
+  table.add("--heads", call->bench.heads, "HEADS", "of it");
+  table.add_flag("--causal,!--no-causal", call->bench.causal, "rows see themselves and those before them");
+  table.add("--attention-window", call->bench.attention.window, "TOKENS", "seen by the kind window");
+  table.add_enum("--linear-map", call->bench.attention.linear_map, "features of the kind linear");
+  table.add("--favor-features", call->bench.attention.favor_features, "NUMBER", "of favor+; 0: width x ln(width)");
+  add_precision_row(table, call->precision);
+  add_common_rows(table, *call, "runs of each length, after one that warms up; the median counts");
 }
 
 struct Decode : Bench {
@@ -169,6 +239,7 @@ void add_bench_commands(Program& program) {
   add_step(program);
   add_shapes(program, "ops", "every fused op, forward and backward", run_op_bench);
   add_shapes(program, "gemm", "the products of the layers", run_gemm_bench);
+  add_attention(program);
   add_decode(program);
 }
 

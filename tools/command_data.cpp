@@ -62,6 +62,7 @@ int build(Build& call) {
   for (const char* name : {"max-length", "max-length-crop"}) {
     call.table->reject_idle(name, !is_documents, "documents are cut to length when a model is trained");
   }
+  call.table->reject_idle("on-bad-line", call.documents != "whole", "--documents is whole");
   call.text.on_bad_line = parse_on_bad_line(call.on_bad_line);
   const uint64_t bytes = is_documents ? build_documents(call) : build_sentences(call);
   print_rate(bytes, clock.seconds());
@@ -124,8 +125,9 @@ void add_build(Program& program) {
   table.add("--target,-t", call->target, "FILE", "its translation, line by line; absent: a store of one side");
   table.add("--output,-o", call->output, "FILE", "the token store");
   for (const char* name : {"vocab", "source", "output"}) table.required(name);
-  table.add_choice("--documents", call->documents, {"none", "blank-line", "line"},
-                   "text of one language for language models: where a document ends");
+  table.add_choice("--documents", call->documents, {"none", "blank-line", "line", "whole"},
+                   "text of one language for language models: where a document ends; whole: with its file, every byte "
+                   "of which counts, line ends too");
   table.add("--max-length", call->text.max_length, "TOKENS", "longer lines, on either side, are bad");
   table.add_flag("--max-length-crop", call->text.crop, "cut them to --max-length instead");
   table.add_choice("--on-bad-line", call->on_bad_line, {"default", "error", "skip"},

@@ -11,7 +11,6 @@
 #include "tools/device_choice.h"
 #include "tools/facts.h"
 #include "tools/program.h"
-#include "train/checkpoint.h"
 #include "train/language_score.h"
 #include "train/trained_model.h"
 
@@ -27,31 +26,29 @@ struct Perplexity {
   DeviceChoice device;
   CpuThreads threads;
   bool json = false;
+  const OptionTable* table = nullptr;
 };
 
-// What the model was trained with, if it was trained here.
-int trained_length(const Path& model_file) {
-  constexpr int kUsual = 512;
-  const Path checkpoint = model_file.parent_path();
-  if (!std::filesystem::exists(checkpoint / "state.json")) return kUsual;
-  const TrainState state = read_train_state(checkpoint);
-  const auto length = state.options.find("=max-length");
-  return length == state.options.end() ? kUsual : std::stoi(length->second);
-}
-
-// Of the lines, without their ends.
+// Of whole files, or of their lines without their ends. (The </s> of a document is foretold too, so its bits are in the
+// sum that these divide, as if the text had to be told from its beginning to its end.)
 struct TextSize {
   uint64_t characters = 0, bytes = 0;
+
+  void add(std::string_view text) {
+    characters += count_characters(text);
+    bytes += text.size();
+  }
 };
 
-TextSize measure(const std::vector<Path>& files) {
+TextSize measure(const std::vector<Path>& files, DocumentEnd end) {
   TextSize size;
   for (const Path& path : files) {
     TextFile file(path);
-    for (std::string_view line; file.next(line);) {
-      size.characters += split_characters(line).size();
-      size.bytes += line.size();
+    if (end == DocumentEnd::whole) {
+      size.add(file.text());
+      continue;
     }
+    for (std::string_view line; file.next(line);) size.add(line);
   }
   return size;
 }
@@ -66,20 +63,22 @@ nlohmann::ordered_json facts_of(const Perplexity& call, const LanguageScore& sco
                                {"max_length", call.score.max_length},
                                {"context_window", call.score.context}};
   if (TokenStore::recognises(call.inputs.front())) return facts;  // the text is not known
-  const TextSize size = measure(call.inputs);
+  const TextSize size = measure(call.inputs, parse_document_end(call.documents));
   facts["characters"] = size.characters;
+  facts["bytes"] = size.bytes;
   facts["bits_per_character"] = bits / double(size.characters);
   facts["bits_per_byte"] = bits / double(size.bytes);
   return facts;
 }
 
 int evaluate(Perplexity& call) {
+  call.table->reject_idle("on-bad-line", call.documents != "whole", "--documents is whole");
   call.threads.use();
   Kernels& kernels = call.device.kernels();
   const auto trained = load_trained_model<EncoderOnly>(call.model, call.checkpoint, call.vocabulary, kernels.device());
   if (call.score.max_length == 0) {
     call.score.max_length =
-        int(std::min<int64_t>(trained_length(find_model_file(call.model, call.checkpoint)), trained.model->longest()));
+        int(std::min<int64_t>(trained_length(call.model, call.checkpoint), trained.model->longest()));
   }
   call.score.precision = parse_precision(call.precision, kernels);
   const Documents documents = open_documents(*trained.vocabulary, call.inputs, parse_document_end(call.documents),
@@ -94,12 +93,15 @@ void add_evaluate_perplexity_command(Program& program) {
   auto call = std::make_shared<Perplexity>();
   OptionTable& table = program.command("evaluate perplexity", "perplexity and bits per character of a language model",
                                        [call] { return evaluate(*call); });
+  call->table = &table;
   table.add("--model,-m", call->model, "PATH", "a run of gyre train lm, a checkpoint in it or a model.safetensors");
   table.add("--input,-i", call->inputs, "FILE...", "text files, or one token store from gyre data build --documents");
   for (const char* name : {"model", "input"}) table.required(name);
   table.add("--checkpoint", call->checkpoint, "NAME", "within a run: best, last, average or step-...; default best");
   table.add("--vocab,-v", call->vocabulary, "FILE", "another vocabulary than the run's own copy");
-  table.add_choice("--documents", call->documents, {"blank-line", "line"}, "where a document ends in text");
+  table.add_choice("--documents", call->documents, {"blank-line", "line", "whole"},
+                   "where a document ends in text; whole: with its file, and bits are per byte of it (those of its one "
+                   "</s> are counted in)");
   table.add_choice("--on-bad-line", call->on_bad_line, {"default", "error", "skip"},
                    "default: error for bad UTF-8, skip for empty lines");
   table.add("--max-length,--tokens-per-sample", call->score.max_length, "TOKENS",

@@ -42,8 +42,8 @@ void reject_idle(const Vocab& call) {
   const bool trains = is_sentencepiece || (is_wordpiece && !call.input.empty());
   for (const char* name : {"input", "size", "cpu-threads", "on-bad-line"})
     call.table->reject_idle(name, trains, is_wordpiece ? "--dictionary is trained already" : reason);
-  for (const char* name : {"character-coverage", "normalization", "byte-fallback", "user-symbols", "sample-lines",
-                           "seed", "max-sentence-bytes"})
+  for (const char* name : {"character-coverage", "normalization", "byte-fallback", "keep-whitespace", "user-symbols",
+                           "sample-lines", "seed", "max-sentence-bytes"})
     call.table->reject_idle(name, is_sentencepiece, reason);
   for (const char* name : {"min-frequency", "limit-alphabet"})
     call.table->reject_idle(name, is_wordpiece && trains, is_wordpiece ? "--dictionary is trained already" : reason);
@@ -109,6 +109,9 @@ void add_sentencepiece_rows(OptionTable& table, Vocab& call) {
       "SentencePiece's rule: nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf, identity",
       [&o](const auto& values) { o.normalization = values.back(); }, [&o] { return toml_value(o.normalization); });
   table.add_flag("--byte-fallback", o.byte_fallback, "unknown characters become bytes; costs 256 pieces");
+  table.add_flag(
+      "--keep-whitespace", o.keep_whitespace,
+      "none is added or taken away; with --normalization identity --byte-fallback any text but U+2581 comes back");
   table.add("--user-symbols,--user-defined-symbols", o.user_symbols, "PIECE...", "that are never split");
   table.add("--sample-lines,--input-sentence-size", o.sample_lines, "LINES",
             "to train on, drawn with the seed; 0: all");

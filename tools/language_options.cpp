@@ -32,10 +32,12 @@ void add_document_rows(OptionTable& table, LanguageOptions& o) {
             "training data: text files, or one token store from gyre data build --documents");
   table.add("--valid-sets", o.valid_sets, "FILE...", "validation data, likewise");
   table.add("--valid-share", o.validation_share, "SHARE",
-            "of the documents of --train-sets, held out to validate on instead; the paper's 8:2 is 0.2");
+            "of the documents of --train-sets, or of a single one its end, held out to validate on instead; the "
+            "paper's 8:2 is 0.2");
   table.add("--valid-samples", o.validation_samples, "SAMPLES", "that validation takes, evenly spread; 0: all");
   table.add("--vocab,--vocabs,-v", o.vocabulary, "FILE", "vocabulary, from gyre vocab");
-  table.add_choice("--documents", o.documents, {"blank-line", "line"}, "where a document ends in text");
+  table.add_choice("--documents", o.documents, {"blank-line", "line", "whole"},
+                   "where a document ends in text; whole: with its file, every byte of which counts, line ends too");
   table.add("--max-length,--tokens-per-sample", o.max_length, "TOKENS", "rows of a sample, with <s> and </s>");
   table.add_choice("--fill", o.fill, {"full", "sentences", "segment"},
                    "a sample takes: as many tokens as fit; whole sentences; one sentence");
@@ -74,6 +76,7 @@ void reject_idle_language_options(const OptionTable& table, const LanguageOption
   reject_idle_train_options(table, options);
   for (const char* name : {"valid-samples", "valid-mini-batch"})
     table.reject_idle(name, options.has_validation_data(), "there is nothing to validate on");
+  table.reject_idle("on-bad-line", options.documents != "whole", "--documents is whole");
 }
 
 }  // namespace gyre

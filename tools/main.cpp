@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
     add_translate_command(program);
     add_evaluate_commands(program);
     add_evaluate_perplexity_command(program);
+    add_evaluate_extrapolation_command(program);
     add_evaluate_classify_command(program);
     add_average_command(program);
     add_checkpoint_commands(program);
@@ -44,6 +45,10 @@ int main(int argc, char** argv) {
     add_forward_command(program);
     add_gradcheck_command(program);
     add_plot_command(program);
+    add_plot_attention_command(program);
+    add_plot_decay_command(program);
+    add_plot_position_command(program);
+    add_plot_extrapolation_command(program);
     add_bench_commands(program);
     return program.run(argc, argv);
   } catch (const gyre::UsageError& error) {

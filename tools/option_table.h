@@ -27,6 +27,10 @@ class OptionTable {
   template <class T>
   void add(const std::string& names, T& field, const std::string& unit, const std::string& help);
 
+  // The same for a list of numbers, between commas or blanks.
+  template <class T>
+  void add_list(const std::string& names, std::vector<T>& field, const std::string& unit, const std::string& help);
+
   // Without a value on the command line; `!--no-x` among the names turns it off.
   void add_flag(const std::string& names, bool& field, const std::string& help);
 
@@ -106,6 +110,16 @@ void OptionTable::add(const std::string& names, T& field, const std::string& uni
   };
   add_custom(names, 1, IsVector<T>::value ? kAnyNumber : 1, unit, help, std::move(assign),
              [&field] { return toml_value(field); });
+}
+
+template <class T>
+void OptionTable::add_list(const std::string& names, std::vector<T>& field, const std::string& unit,
+                           const std::string& help) {
+  const auto read = [&field](const std::vector<std::string>& values) {
+    field.clear();
+    for (const std::string& word : split_list(values)) parse_value(word, field.emplace_back());
+  };
+  add_custom(names, 1, kAnyNumber, unit, help, read, [&field] { return toml_value(field); });
 }
 
 template <class E>

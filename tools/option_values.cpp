@@ -12,6 +12,17 @@ void parse_value(const std::string& text, bool& value) {
   }
 }
 
+std::vector<std::string> split_list(const std::vector<std::string>& values) {
+  std::vector<std::string> words;
+  for (const std::string& value : values) {
+    for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+      end = value.find(',', begin);
+      words.push_back(value.substr(begin, end == std::string::npos ? end : end - begin));
+    }
+  }
+  return words;
+}
+
 // CLI11's reader knows no escapes: the text is quoted by the kind of quote it does not hold.
 std::string toml_string(const std::string& text) {
   const char* quote = text.find('"') == std::string::npos ? "\"" : "'";

@@ -44,6 +44,9 @@ void parse_value(const std::string& text, std::optional<T>& value) {
   parse_value(text, value.emplace());
 }
 
+// The words of a list that stands in one value, with commas between, or in several.
+std::vector<std::string> split_list(const std::vector<std::string>& values);
+
 // A TOML value that parse_value reads back to the same bits.
 std::string toml_string(const std::string& text);
 template <Number T>

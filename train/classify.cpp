@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "models/modules/linear_attention.h"
 #include "train/classify_data.h"
 #include "train/classify_validation.h"
 #include "train/job.h"
@@ -14,19 +15,21 @@ namespace {
 
 class ClassifyModel final : public TrainingModel {
  public:
-  explicit ClassifyModel(const ClassifierConfig& config) : model_(config) {}
+  explicit ClassifyModel(const ClassifierConfig& config) : model_(config), redraw_(config.encoder.attention) {}
 
   Parameters& parameters() override { return model_.parameters(); }
   LossResult loss(Tape& tape, const std::any& input) const override {
     return model_.loss(tape, std::any_cast<const LabelledInput&>(input));
   }
   std::string loss_name() const override { return gyre::loss_name(model_.config()); }
+  void before_update(uint64_t seed, uint64_t update) override { redraw_.before_update(parameters(), seed, update); }
   nlohmann::ordered_json config() const override { return model_.config().to_json(); }
 
   const SequenceClassifier& network() const { return model_; }
 
  private:
   SequenceClassifier model_;
+  RandomVectorRedraw redraw_;
 };
 
 ClassifierConfig classifier_config(const ClassifyOptions& options, const EncoderOnlyConfig& encoder) {

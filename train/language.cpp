@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "models/encoder_only.h"
+#include "models/modules/linear_attention.h"
 #include "train/job.h"
 #include "train/language_data.h"
 #include "train/language_validation.h"
@@ -15,18 +16,20 @@ constexpr uint64_t kValidationSeed = 0;  // of the masks: runs of other seeds ar
 
 class LanguageModel final : public TrainingModel {
  public:
-  explicit LanguageModel(const EncoderOnlyConfig& config) : model_(config) {}
+  explicit LanguageModel(const EncoderOnlyConfig& config) : model_(config), redraw_(config.attention) {}
 
   Parameters& parameters() override { return model_.parameters(); }
   LossResult loss(Tape& tape, const std::any& input) const override {
     return model_.loss(tape, std::any_cast<const MaskedInput&>(input));
   }
+  void before_update(uint64_t seed, uint64_t update) override { redraw_.before_update(parameters(), seed, update); }
   nlohmann::ordered_json config() const override { return model_.config().to_json(); }
 
   const EncoderOnly& network() const { return model_; }
 
  private:
   EncoderOnly model_;
+  RandomVectorRedraw redraw_;
 };
 
 // What masked and causal models differ in.

@@ -17,8 +17,9 @@ void LanguageOptions::validate() const {
   expect(!train_sets.empty(), "--train-sets", "text files or a token store", "nothing");
   expect_at_least(3, "--max-length", max_length);
   expect_one_of({"total", "sentences"}, "--batch-unit", batch_unit);
-  expect_one_of({"blank-line", "line"}, "--documents", documents);
+  expect_one_of({"blank-line", "line", "whole"}, "--documents", documents);
   expect_one_of({"full", "sentences", "segment"}, "--fill", fill);
+  expect(documents != "whole" || fill == "full", "--fill", "full with --documents whole, which has no sentences", fill);
   expect(!across_documents || fill != "segment", "--across-documents", "off with --fill segment", "on");
   expect_fraction("--valid-share", validation_share);
   expect(validation_share == 0 || valid_sets.empty(), "--valid-share", "0 beside --valid-sets", validation_share);

@@ -13,10 +13,10 @@ struct LanguageOptions : TrainOptions {
     max_length = 512;
     optimizer.warmup = 500;
   }
-  std::string documents = "blank-line";  // where a document ends in text: blank-line, line
+  std::string documents = "blank-line";  // where a document ends in text: blank-line, line, whole
   std::string fill = "full";             // of samples: full, sentences, segment (SampleOptions::Fill)
   bool across_documents = false;         // a sample runs on into the next document
-  double validation_share = 0;           // of the documents of train_sets, held out; 0: valid_sets only
+  double validation_share = 0;           // of train_sets' documents, or of a single one, held out; 0: valid_sets only
   uint64_t validation_samples = 0;       // that validation takes, evenly spread; 0: all
 
   bool has_validation_data() const override { return validation_share > 0 || !valid_sets.empty(); }

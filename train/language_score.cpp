@@ -16,13 +16,15 @@ class Scorer {
 
   // Tokens [begin, end) of the store.
   void add_document(uint64_t begin, uint64_t end) {
-    std::vector<int32_t> targets;
-    store_.append_tokens(begin, end, targets);
-    targets.push_back(store_.eos());
-    const size_t length = size_t(options_.max_length), context = size_t(options_.context);
-    for (size_t first = 0, scored = 0; scored < targets.size(); first += length - context) {
-      const size_t last = std::min(first + length, targets.size());
-      add_window(std::span(targets).subspan(first, last - first), scored - first);
+    const uint64_t length = uint64_t(options_.max_length), context = uint64_t(options_.context);
+    const uint64_t count = end - begin + 1;  // with the </s>
+    std::vector<int32_t> targets;            // of one window: a document may be as long as its file
+    for (uint64_t first = 0, scored = 0; scored < count; first += length - context) {
+      const uint64_t last = std::min(first + length, count);
+      targets.clear();
+      store_.append_tokens(begin + first, std::min(begin + last, end), targets);
+      if (last == count) targets.push_back(store_.eos());
+      add_window(targets, scored - first);
       scored = last;
     }
     ++score_.documents;

@@ -55,11 +55,13 @@ UpdateInfo Optimizer::update(double normaliser) {
     kernels_.adam(parameters_.values().slice(r.begin, r.end), m_.slice(r.begin, r.end), v_.slice(r.begin, r.end),
                   parameters_.gradients().slice(r.begin, r.end), adam);
   }
-  for (const Parameter& p : parameters_) {
-    if (!p.trainable) p.gradient.zero();
-  }
   if (has_average()) {
     kernels_.moving_average(average_, parameters_.values(), average_decay(options_.ema, step_));
+  }
+  for (const Parameter& p : parameters_) {
+    if (p.trainable) continue;
+    p.gradient.zero();
+    if (has_average()) view(average_, p).copy_from(p.value);  // random vectors that were drawn anew have no average
   }
   ++step_;
   return info;

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "models/config.h"
 
 namespace gyre {
 namespace {
@@ -49,8 +50,9 @@ std::string broadcast_text(Communicator& ranks, std::string text) {
 }
 
 void compare_config(const RunDirectory& run, const ordered_json& now) {
-  const ordered_json saved = ordered_json::parse(read_file(run.config()), nullptr, false);
-  require(!saved.is_discarded(), "[resume] ", run.config().string(), " is not JSON");
+  const ordered_json read = ordered_json::parse(read_file(run.config()), nullptr, false);
+  require(!read.is_discarded(), "[resume] ", run.config().string(), " is not JSON");
+  const ordered_json saved = with_defaults(read);
   std::string fields;
   for (const auto& change : ordered_json::diff(saved, now)) {
     const std::string path = change.at("path");

@@ -62,6 +62,7 @@ StepResult TrainStep::run(uint64_t update, const RankBatch& batch, StopWish stop
   require(int(batch.shards.size()) == own_.count(), "[step] expected ", own_.count(), " shards, got ",
           batch.shards.size());
   Stopwatch watch;
+  model_.before_update(options_.seed, update);
   ShardSums sums(options_.shards);
   for (int i = 0; i < own_.count(); ++i) {
     const int shard = own_.begin + i;

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "train/checkpoint.h"
+
 namespace gyre {
 
 namespace {
@@ -35,6 +37,15 @@ Path find_vocabulary(const Path& run) {
   require(found.size() == 1, "[model] ", run.string(), ": expected one vocab.* file, found ", found.size(),
           "; choose one with --vocab");
   return found.front();
+}
+
+int trained_length(const Path& model, const std::string& which) {
+  constexpr int kUsual = 512;
+  const Path checkpoint = find_model_file(model, which).parent_path();
+  if (!std::filesystem::exists(checkpoint / "state.json")) return kUsual;
+  const TrainState state = read_train_state(checkpoint);
+  const auto length = state.options.find("=max-length");
+  return length == state.options.end() ? kUsual : std::stoi(length->second);
 }
 
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size) {

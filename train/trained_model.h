@@ -47,14 +47,24 @@ Path find_vocabulary(const Path& run);
 // The run's own vocabulary, or another `file`; throws unless it has `size` pieces.
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size);
 
+// The tokens of a sample that a causal model was trained on: 512 where its checkpoint does not tell.
+int trained_length(const Path& model, const std::string& which);
+
 // model: a run directory, a checkpoint in it, or its model.safetensors; `which` chooses within a run
-// (train/model_file.h).
+// (train/model_file.h). The weights must be those of `config`.
 template <class Model>
-std::unique_ptr<Model> load_model(const Path& model, const std::string& which, Device device) {
-  auto loaded = std::make_unique<Model>(read_config<typename Model::Config>(find_run(model)));
+std::unique_ptr<Model> load_model(const typename Model::Config& config, const Path& model, const std::string& which,
+                                  Device device) {
+  auto loaded = std::make_unique<Model>(config);
   loaded->parameters().allocate(0, DType::f32, device);  // the initial values are overwritten
   load_model_weights(model, loaded->parameters(), which);
   return loaded;
+}
+
+// Of the configuration that stands with them.
+template <class Model>
+std::unique_ptr<Model> load_model(const Path& model, const std::string& which, Device device) {
+  return load_model<Model>(read_config<typename Model::Config>(find_run(model)), model, which, device);
 }
 
 // The same with its vocabulary: a file other than the run's own copy, or empty. Throws when it does not fit.

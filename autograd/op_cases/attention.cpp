@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
 #include "autograd/op_cases/rows.h"
 #include "core/random.h"
@@ -14,6 +16,9 @@ struct AttentionCase {
   bool causal = false;
   double dropout = 0;
   Rotary rotary = {};  // of queries and keys, where it has dims
+  int64_t reach = AttentionShape::kFar;
+  std::string terms = {};      // some of "bqkvp": bias, tables met by the query, the key and the weights, places
+  bool shared_tables = false;  // by all heads
 
   bool self() const { return keys.empty(); }
 };
@@ -36,6 +41,41 @@ Ints positions_in(const Ints& lengths, int32_t first) {
   return positions;
 }
 
+// Tables reach a little further than the segments' distances.
+std::vector<Input> term_inputs(const AttentionCase& c, int64_t zero, int64_t longest) {
+  constexpr int64_t place_width = 3;
+  const int64_t columns = c.shared_tables ? c.width : c.heads * c.width, distances = 2 * zero + 1;
+  std::vector<Input> inputs;
+  for (const char term : c.terms) {
+    if (term == 'b') inputs.push_back(parameter("bias", {distances, c.heads}));
+    if (term == 'q') inputs.push_back(parameter("query_table", {distances, columns}));
+    if (term == 'k') inputs.push_back(parameter("key_table", {distances, columns}));
+    if (term == 'v') inputs.push_back(parameter("value_table", {distances, columns}));
+    if (term != 'p') continue;
+    inputs.push_back(parameter("query_places", {longest, c.heads * place_width}));
+    inputs.push_back(parameter("key_places", {longest, c.heads * place_width}));
+  }
+  return inputs;
+}
+
+// Of a tape's Vars or the reference's Values: the last ones of a row's inputs, in the order of term_inputs().
+template <class Terms, class X>
+Terms terms_from(const std::vector<X>& inputs, const std::string& names, int64_t zero) {
+  Terms terms;
+  terms.zero = zero;
+  size_t next = inputs.size() - names.size() - size_t(names.find('p') != names.npos);
+  for (const char term : names) {
+    if (term == 'b') terms.bias = inputs[next++];
+    if (term == 'q') terms.query_table = inputs[next++];
+    if (term == 'k') terms.key_table = inputs[next++];
+    if (term == 'v') terms.value_table = inputs[next++];
+    if (term != 'p') continue;
+    terms.query_places = inputs[next++];
+    terms.key_places = inputs[next++];
+  }
+  return terms;
+}
+
 OpCase attention_case(AttentionCase c) {
   const Ints key_lengths = c.self() ? c.queries : c.keys;
   const Segments queries = Segments::from_lengths(c.queries), keys = Segments::from_lengths(key_lengths);
@@ -51,13 +91,17 @@ OpCase attention_case(AttentionCase c) {
   } else {
     inputs = {{"q", {nq, d}}, {"kv", {nk, 2 * d}}};
   }
+  const size_t frequencies = inputs.size();
   if (c.rotary.dims > 0) inputs.push_back(parameter("frequencies", {c.rotary.dims / 2}, 0.3, 0.5));
+  const int64_t longest = std::max(queries.longest(), keys.longest()), zero = longest + 1;
+  for (const Input& term : term_inputs(c, zero, longest)) inputs.push_back(term);
   return make_case(
       "attention/" + c.variant, inputs,
       [=](Tape&, const Vars& in) {
-        AttentionOptions options{.heads = c.heads, .causal = c.causal, .dropout = c.dropout};
+        AttentionOptions options{.heads = c.heads, .causal = c.causal, .reach = c.reach, .dropout = c.dropout};
+        options.terms = terms_from<DistanceTerms>(in, c.terms, zero);
         if (c.rotary.dims > 0) {
-          options.rotation = make_rotation(in.back(), 3 + std::max(queries.longest(), keys.longest()), c.rotary);
+          options.rotation = make_rotation(in[frequencies], 3 + longest, c.rotary);
           options.query_positions = ids_tensor(query_positions);
           options.key_positions = ids_tensor(key_positions);
         }
@@ -65,14 +109,16 @@ OpCase attention_case(AttentionCase c) {
       },
       [=](const Values& in) {
         const auto turned = [&](const Value& x, const Ints& positions) {
-          return c.rotary.dims > 0 ? reference::rope(x, in.back(), positions, c.rotary) : x;
+          return c.rotary.dims > 0 ? reference::rope(x, in[frequencies], positions, c.rotary) : x;
         };
         const int64_t first_key = c.self() ? d : 0;
         const Value &x = in[0], &memory = c.self() ? in[0] : in[1];
         const Value q = turned(reference::columns(x, 0, d), query_positions);
         const Value k = turned(reference::columns(memory, first_key, d), key_positions);
         const Value v = reference::columns(memory, first_key + d, d);
-        return reference::attention(q, k, v, queries, keys, c.heads, c.causal, factor);
+        return reference::attention(q, k, v, queries, keys,
+                                    {c.heads, c.causal, c.reach, 1 / std::sqrt(double(c.width)), factor},
+                                    terms_from<reference::AttentionTerms>(in, c.terms, zero));
       });
 }
 
@@ -114,8 +160,78 @@ void add_attention(std::vector<OpCase>& rows) {
            .queries = {5},
            .keys = {3},
            .width = 9,
-           .rotary = {.dims = 6, .pairs = half_split}}}) {
+           .rotary = {.dims = 6, .pairs = half_split}},
+           // Windows: shorter than a block, longer, of one token, with keys from before.
+           {.variant = "window", .queries = {1, 7, 70}, .heads = 2, .width = 4, .reach = 5},
+           {.variant = "causal-window", .queries = {70, 3}, .heads = 2, .width = 4, .causal = true, .reach = 36},
+           {.variant = "window-of-one", .queries = {20}, .width = 3, .causal = true, .reach = 0},
+           {.variant = "window-dropout",
+           .queries = {13},
+           .keys = {40},
+           .width = 3,
+           .causal = true,
+           .dropout = 0.3,
+           .reach = 9},
+           {.variant = "window-over-cache",
+           .queries = {3, 17},
+           .keys = {70, 90},
+           .width = 8,
+           .causal = true,
+           .reach = 21},
+           // What order adds.
+           {.variant = "bias", .queries = {1, 2, 40}, .heads = 3, .width = 3, .terms = "b"},
+           {.variant = "query-table", .queries = {1, 2, 35}, .heads = 2, .width = 9, .terms = "q"},
+           {.variant = "key-table", .queries = {1, 2, 35}, .heads = 2, .width = 9, .terms = "k"},
+           {.variant = "value-table", .queries = {1, 2, 35}, .heads = 2, .width = 9, .terms = "v"},
+           {.variant = "places", .queries = {1, 2, 35}, .heads = 2, .width = 5, .terms = "p"},
+           {.variant = "causal-query-table",
+           .queries = {33, 2},
+           .heads = 2,
+           .width = 16,
+           .causal = true,
+           .terms = "bq"},
+           {.variant = "causal-key-table", .queries = {33, 2}, .heads = 2, .width = 16, .causal = true, .terms = "k"},
+           {.variant = "shared-tables",
+           .queries = {5, 18},
+           .heads = 3,
+           .width = 4,
+           .terms = "qkv",
+           .shared_tables = true},
+           {.variant = "terms-dropout",
+           .queries = {9, 21},
+           .heads = 2,
+           .width = 4,
+           .causal = true,
+           .dropout = 0.3,
+           .terms = "bqkvp"},
+           {.variant = "terms-window", .queries = {50, 1}, .heads = 2, .width = 4, .reach = 11, .terms = "bqkvp"},
+           {.variant = "terms-more-keys",
+           .queries = {1, 5, 18},
+           .keys = {7, 34, 90},
+           .width = 6,
+           .causal = true,
+           .terms = "bqkvp"},
+           {.variant = "terms-cross",
+           .queries = {3, 0, 20},
+           .keys = {5, 3, 1},
+           .heads = 2,
+           .width = 5,
+           .terms = "bqkvp"},
+           {.variant = "terms-rotated",
+           .queries = {4, 19},
+           .heads = 2,
+           .width = 8,
+           .causal = true,
+           .rotary = {.dims = 8},
+           .terms = "bqkv"}}) {
     rows.push_back(attention_case(c));
+  }
+  for (const auto& [variant, n, heads, width] :
+       {std::tuple{"odd-sizes", 35, 3, 7}, {"one-number", 1, 1, 1}, {"wide", 5, 2, 129}, {"no-rows", 0, 2, 3}}) {
+    rows.push_back(make_case(
+        concat("head_dots/", variant), {parameter("x", {n, heads * width}), parameter("w", {heads * width})},
+        [heads = heads](Tape&, const Vars& in) { return head_dots(in[0], in[1], heads, 0.7); },
+        [heads = heads](const Values& in) { return reference::head_dots(in[0], in[1], heads, 0.7); }));
   }
 }
 

@@ -8,6 +8,7 @@ namespace gyre::op_rows {
 namespace {
 
 constexpr Activation kActivations[] = {Activation::relu, Activation::gelu, Activation::tanh};
+constexpr Activation kFeatureMaps[] = {Activation::elu_plus_one, Activation::relu_plus, Activation::bounded_exp};
 
 OpCase linear_case(const std::string& variant, int64_t n, int64_t d, int64_t o, bool bias) {
   std::vector<Input> inputs{{"x", {n, d}}, parameter("w", {o, d})};
@@ -45,6 +46,10 @@ void add_linear(std::vector<OpCase>& rows) {
   rows.push_back(linear_case("no-bias", 7, 129, 2, false));
   rows.push_back(linear_case("no-rows", 0, 5, 3, true));
   rows.push_back(linear_case("deep", 3, 1500, 4, true));
+  rows.push_back(make_case(
+      "linear/some-rows", {{"x", {7, 17}}, parameter("w", {13, 17}), parameter("bias", {13})},
+      [](Tape&, const Vars& in) { return linear(in[0], in[1], in[2], 3, 5); },
+      [](const Values& in) { return reference::columns(reference::linear(in[0], in[1], in[2]), 3, 5); }));
   for (const Activation kind : kActivations) {
     rows.push_back(linear_activation_case("odd-sizes", 65, 17, 131, kind, 0));
     rows.push_back(linear_activation_case("dropout", 37, 5, 301, kind, 0.3));
@@ -54,6 +59,16 @@ void add_linear(std::vector<OpCase>& rows) {
   rows.push_back(make_case(
       "linear/by-itself", {{"x", {7, 5}}}, [](Tape&, const Vars& in) { return linear(in[0], in[0]); },
       [](const Values& in) { return reference::linear(in[0], in[0]); }));
+}
+
+OpCase activation_case(Activation kind) {
+  OpCase row = make_case(
+      std::string(activation_name(kind)), {{"x", {150, 129}, 2}},
+      [=](Tape&, const Vars& in) { return activation(in[0], kind); },
+      [=](const Values& in) { return reference::activation(in[0], kind); });
+  // Around relu's kink a difference is no derivative: step aside.
+  for (double& x : row.inputs[0].value.span<double>()) x += std::copysign(1e-3, x);
+  return row;
 }
 
 void add_elementwise(std::vector<OpCase>& rows) {
@@ -71,15 +86,8 @@ void add_elementwise(std::vector<OpCase>& rows) {
   rows.push_back(make_case(
       "scale", {{"x", {1, 129}}}, [](Tape&, const Vars& in) { return scale(in[0], -1.75); },
       [](const Values& in) { return reference::scale(in[0], -1.75); }));
-  for (const Activation kind : kActivations) {
-    OpCase row = make_case(
-        std::string(activation_name(kind)), {{"x", {150, 129}, 2}},
-        [=](Tape&, const Vars& in) { return activation(in[0], kind); },
-        [=](const Values& in) { return reference::activation(in[0], kind); });
-    // Around relu's kink a difference is no derivative: step aside.
-    for (double& x : row.inputs[0].value.span<double>()) x += std::copysign(1e-3, x);
-    rows.push_back(std::move(row));
-  }
+  for (const Activation kind : kActivations) rows.push_back(activation_case(kind));
+  for (const Activation kind : kFeatureMaps) rows.push_back(activation_case(kind));
 }
 
 void add_dropout(std::vector<OpCase>& rows) {

@@ -34,6 +34,7 @@ void add_rope(std::vector<OpCase>& rows) {
   rows.push_back(rope_case("offsets", {.heads = 1, .dims = 4, .pairs = half_split}, 4, {0, 1, 2, 57, 58, 0, 1}));
   rows.push_back(rope_case("one-token", {.heads = 1, .dims = 2, .pairs = interleaved}, 2, {3}));
   rows.push_back(rope_case("magnitude", {.heads = 2, .dims = 4, .pairs = half_split, .magnitude = 1.3}, 5, counted(6)));
+  rows.push_back(rope_case("step", {.heads = 2, .dims = 4, .step = 0.37}, 5, counted(6)));
   rows.push_back(rope_case("frequencies", {.heads = 5, .dims = 32, .pairs = interleaved}, 33, counted(129)));
 }
 

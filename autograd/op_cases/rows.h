@@ -36,6 +36,7 @@ void add_norms(std::vector<OpCase>& rows);
 void add_embeddings(std::vector<OpCase>& rows);
 void add_rope(std::vector<OpCase>& rows);
 void add_attention(std::vector<OpCase>& rows);
+void add_linear_attention(std::vector<OpCase>& rows);
 void add_losses(std::vector<OpCase>& rows);
 void add_composites(std::vector<OpCase>& rows);
 

@@ -7,12 +7,14 @@ namespace gyre {
 namespace {
 
 // Pairs of a query and a key that it sees.
-int64_t visible_pairs(const Segments& queries, const Segments& keys, bool causal) {
+int64_t visible_pairs(const Segments& queries, const Segments& keys, const AttentionShape& shape) {
   int64_t pairs = 0;
-  for (int i = 0; i < queries.count(); ++i) {
-    const int64_t nq = queries.length(i), nk = keys.length(i);
-    const int64_t square = std::min(nq, nk);  // where it is causal, each row sees one key more than the row before
-    pairs += causal ? square * (square + 1) / 2 + nq * std::max<int64_t>(0, nk - nq) : nq * nk;
+  for (int s = 0; s < queries.count(); ++s) {
+    const int64_t nq = queries.length(s), nk = keys.length(s);
+    for (int64_t place = nk - nq; place < nk; ++place) {
+      const int64_t last = shape.causal ? place : place + shape.reach;
+      pairs += std::max<int64_t>(0, std::min(last, nk - 1) - std::max<int64_t>(place - shape.reach, 0) + 1);
+    }
   }
   return pairs;
 }
@@ -24,27 +26,113 @@ struct Projections {
   Projections(const Tensor& qkv, int64_t d) : q{qkv}, k{qkv, d}, v{qkv, 2 * d} {}
 };
 
+// The rows of a segment, where there are any.
+Tensor rows_of(const Tensor& rows, const Segments& segments, int s) {
+  return rows ? rows.slice(segments.begin(s), segments.end(s)) : rows;
+}
+
+// (keys, heads * width), whose product with the weights of a head is their columns `first` and on, `width` of them.
+Tensor identity_columns(int64_t keys, int64_t first, int64_t heads, int64_t width) {
+  const Tensor columns = Tensor::zeros({keys, heads * width});
+  for (int64_t j = 0; j < std::min(width, keys - first); ++j)
+    for (int64_t h = 0; h < heads; ++h) columns.data<float>()[(first + j) * heads * width + h * width + j] = 1;
+  return columns;
+}
+
+// Columns `first` and on of weights(heads, queries, keys) from out(queries, heads * width).
+void store_columns(const Tensor& weights, const Tensor& out, int64_t first) {
+  const int64_t heads = weights.dim(0), queries = weights.dim(1), keys = weights.dim(2), width = out.cols() / heads;
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t i = 0; i < queries; ++i)
+      std::copy_n(out.data<float>() + i * out.cols() + h * width, std::min(width, keys - first),
+                  weights.data<float>() + (h * queries + i) * keys + first);
+}
+
 // Per segment and head, q and k turned by the rotation: out = P v, P = dropout(softmax(S)), S = scale q k^T over the
 // visible keys.
 //   dv = P^T dout;  dP = dropout(dout v^T);  dS = P * (dP - rowsum(P * dP));  dq = scale dS k;  dk = scale dS^T q
 // No matrix of scores is kept: backward computes P again from the log-sum-exp of each row.
-// Inputs: q and [k | v], or [q | k | v] and nothing; the rotation's frequencies.
+// What order adds meets q, k and the weights where v does (AttentionTerms).
+// Inputs: q and [k | v], or [q | k | v] and nothing; the rotation's frequencies; the terms.
 struct Attention final : Op {
   bool self = false;
   Tensor lse;  // saved: one number per head and query
   Segments queries, keys;
   AttentionShape shape;
   AttentionRotation rotation;
+  int64_t zero = 0;  // of the terms
   int64_t d = 0;
   std::string_view name() const override { return "attention"; }
-  double flops() const override { return 4 * double(visible_pairs(queries, keys, shape.causal)) * double(d); }
+  double flops() const override { return 4 * double(visible_pairs(queries, keys, shape)) * double(d); }
+  // P of a segment without dropout, (heads, queries, keys): what comes out where the values are columns of the
+  // identity.
+  Tensor weights(Kernels& kernels, const std::vector<Tensor>& in, int s) const {
+    const Projections all = self ? Projections(in[0], d) : Projections(in[0], in[1], d);
+    const HeadColumns q{rows_of(all.q.rows, queries, s), all.q.first}, k{rows_of(all.k.rows, keys, s), all.k.first};
+    AttentionTerms terms = terms_of([&](int i) { return in[size_t(i)]; });
+    terms.value_table = {};
+    AttentionShape plain = shape;
+    plain.dropout = {};
+    const AttentionRotation turned{rotation.rotary, rotation.angles, rows_of(rotation.query_positions, queries, s),
+                                   rows_of(rotation.key_positions, keys, s)};
+    const Segments one_q = Segments::from_lengths({queries.length(s)}),
+                   one_k = Segments::from_lengths({keys.length(s)});
+    const int64_t width = d / shape.heads;
+    const Tensor weights = Tensor::empty({shape.heads, one_q.tokens(), one_k.tokens()});
+    const Tensor out = Tensor::empty({one_q.tokens(), d}, q.rows.dtype(), q.rows.device());
+    for (int64_t first = 0; first < one_k.tokens(); first += width) {
+      const Tensor v = identity_columns(one_k.tokens(), first, shape.heads, width).to(out.dtype()).to(out.device());
+      kernels.attention(out, {}, q, k, {v}, one_q, one_k, plain, turned, terms);
+      store_columns(weights, out.to_cpu().to(DType::f32), first);
+    }
+    return weights;
+  }
   void backward(Backward& b) override {
     const Projections in = self ? Projections(b.input(0), d) : Projections(b.input(0), b.input(1), d);
     const Projections din = self ? Projections(b.dinput(0), d) : Projections(b.dinput(0), b.dinput(1), d);
-    b.kernels().attention_backward(din.q, din.k, din.v, b.dparameter(2), b.doutput(), in.q, in.k, in.v, lse, queries,
-                                   keys, shape, rotation);
+    const AttentionTerms terms = terms_of([&](int i) { return b.input(i); });
+    const AttentionTerms dterms = terms_of([&](int i) { return b.dinput(i); });
+    b.kernels().attention_backward(din.q, din.k, din.v, b.dparameter(2), dterms, b.doutput(), in.q, in.k, in.v, lse,
+                                   queries, keys, shape, rotation, terms);
+  }
+
+ private:
+  template <class Input>
+  AttentionTerms terms_of(const Input& input) const {
+    return {input(3), input(4), input(5), input(6), input(7), input(8), zero};
   }
 };
+
+// Whether a table of distances has those that some query and key of the segments have.
+void check_terms(const DistanceTerms& terms, int64_t heads, int64_t width, const Segments& queries,
+                 const Segments& keys, const AttentionOptions& options) {
+  int64_t longest = 0, ahead = 0;  // keys, and queries before them
+  for (int s = 0; s < keys.count(); ++s) {
+    if (queries.length(s) == 0) continue;
+    longest = std::max<int64_t>(longest, keys.length(s));
+    ahead = std::max<int64_t>(ahead, queries.length(s));
+  }
+  const int64_t before = std::min(std::max<int64_t>(0, longest - 1), options.reach);
+  const int64_t after = options.causal ? 0 : std::min(std::max<int64_t>(0, ahead - 1), options.reach);
+  const auto check_table = [&](const char* name, const Var& table, int64_t columns) {
+    if (!table) return;
+    const Shape& shape = table.shape();
+    require(shape.rank() == 2 && (shape[1] == columns || (shape[1] == width && columns == heads * width)),
+            "[attention] expected a ", name, " of ", columns, " columns, got ", shape.text());
+    require(longest == 0 || (terms.zero >= before && shape[0] - terms.zero > after), "[attention] the ", name,
+            " must have distances -", before, " to ", after, ", got -", terms.zero, " to ", shape[0] - terms.zero - 1);
+  };
+  check_table("bias", terms.bias, heads);
+  check_table("query table", terms.query_table, heads * width);
+  check_table("key table", terms.key_table, heads * width);
+  check_table("value table", terms.value_table, heads * width);
+  require(bool(terms.query_places) == bool(terms.key_places),
+          "[attention] expected places of queries and keys, or of neither");
+  if (!terms.query_places) return;
+  const Shape &q = terms.query_places.shape(), &k = terms.key_places.shape();
+  require(q.rank() == 2 && q == k && q[1] % heads == 0 && q[0] >= longest, "[attention] expected ", longest,
+          " places of ", heads, " heads, got ", q.text(), " of queries and ", k.text(), " of keys");
+}
 
 void check(int64_t d, int64_t query_rows, int64_t key_rows, const Segments& queries, const Segments& keys,
            const AttentionOptions& options) {
@@ -56,6 +144,7 @@ void check(int64_t d, int64_t query_rows, int64_t key_rows, const Segments& quer
           queries.count(), ", got ", keys.count());
   require(queries.tokens() == query_rows && keys.tokens() == key_rows, "[attention] the segments cover ",
           queries.tokens(), " queries and ", keys.tokens(), " keys, got ", query_rows, " and ", key_rows);
+  check_terms(options.terms, heads, d / heads, queries, keys, options);
   if (!options.rotation) return;
   options.rotation.check(heads, d / heads, options.query_positions, query_rows);
   options.rotation.check(heads, d / heads, options.key_positions, key_rows);
@@ -71,7 +160,13 @@ Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& que
   op->queries = queries;
   op->keys = keys;
   op->d = d;
-  op->shape = {options.heads, 1 / std::sqrt(double(d / options.heads)), options.causal, {}};
+  const DistanceTerms& terms = options.terms;
+  op->zero = terms.zero;
+  op->shape = {.heads = options.heads,
+               .scale = terms.scale > 0 ? terms.scale : 1 / std::sqrt(double(d / options.heads)),
+               .causal = options.causal,
+               .reach = options.reach,
+               .dropout = {}};
   if (options.dropout > 0 && tape.training()) op->shape.dropout = tape.next_dropout(options.dropout);
   if (rotation) op->rotation = {rotation.rotary, rotation.angles, options.query_positions, options.key_positions};
 
@@ -80,12 +175,31 @@ Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& que
   const DType statistics = in.dtype() == DType::bf16 ? DType::f32 : in.dtype();
   op->lse = Tensor::empty({options.heads, in.dim(0)}, statistics, in.device());
   const Projections columns = kv ? Projections(in, kv.value(), d) : Projections(in, d);
-  x.kernels().attention(out, op->lse, columns.q, columns.k, columns.v, queries, keys, op->shape, op->rotation);
-  const Var none = tape.constant({});
-  return tape.record(std::move(op), out, {x, kv ? kv : none, rotation.frequencies ? rotation.frequencies : none});
+  x.kernels().attention(out, op->lse, columns.q, columns.k, columns.v, queries, keys, op->shape, op->rotation,
+                        terms.values());
+  const auto or_none = [none = tape.constant({})](const Var& v) { return v ? v : none; };
+  return tape.record(
+      std::move(op), out,
+      {x, or_none(kv), or_none(rotation.frequencies), or_none(terms.bias), or_none(terms.query_table),
+       or_none(terms.key_table), or_none(terms.value_table), or_none(terms.query_places), or_none(terms.key_places)});
 }
 
 }  // namespace
+
+AttentionTerms DistanceTerms::values() const {
+  const auto value = [](const Var& v) { return v ? v.value() : Tensor(); };
+  return {value(bias), value(query_table), value(key_table), value(value_table), value(query_places), value(key_places),
+          zero};
+}
+
+Tensor attention_weights(const Tape& tape, int node, int segment) {
+  const Node& recorded = tape.nodes().at(size_t(node));
+  const auto* op = dynamic_cast<const Attention*>(recorded.op.get());
+  require(op != nullptr, "[attention weights] expected a node of softmax attention, got ", recorded.name());
+  require(segment >= 0 && segment < op->queries.count(), "[attention weights] expected a segment below ",
+          op->queries.count(), ", got ", segment);
+  return op->weights(tape.kernels(), recorded.input_values, segment);
+}
 
 Var attention(const Var& q, const Var& kv, const Segments& queries, const Segments& keys,
               const AttentionOptions& options) {

@@ -11,9 +11,7 @@ struct Embedding final : Op {
   void backward(Backward& b) override { b.kernels().embedding_backward(b.dparameter(0), b.doutput(), ids, factor); }
 };
 
-}  // namespace
-
-Var embedding(const Var& table, const Tensor& ids, double factor) {
+Var record_rows(const Var& table, const Tensor& ids, double factor, DType dtype) {
   require(table.shape().rank() == 2, "[embedding] the table must be (v,d), got ", table.shape().text());
   for (int32_t id : ids.span<int32_t>()) {
     require(id >= 0 && id < table.shape()[0], "[embedding] ids must be below the table's ", table.shape()[0],
@@ -22,10 +20,17 @@ Var embedding(const Var& table, const Tensor& ids, double factor) {
   auto op = std::make_unique<Embedding>();
   op->ids = ids;
   op->factor = factor;
-  const DType dtype = table.tape().data_dtype(table.value());
   const Tensor y = Tensor::empty({ids.size(), table.shape()[1]}, dtype, table.value().device());
   table.kernels().embedding(y, table.value(), ids, factor);
   return table.tape().record(std::move(op), y, {table});
 }
+
+}  // namespace
+
+Var embedding(const Var& table, const Tensor& ids, double factor) {
+  return record_rows(table, ids, factor, table.tape().data_dtype(table.value()));
+}
+
+Var table_rows(const Var& table, const Tensor& ids) { return record_rows(table, ids, 1, table.value().dtype()); }
 
 }  // namespace gyre

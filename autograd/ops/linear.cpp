@@ -3,30 +3,39 @@
 namespace gyre {
 namespace {
 
-// y = x w^T + bias.   dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
+// y = x w^T + bias, w and bias some rows of a parameter.   dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
 struct Linear final : Op {
   bool has_bias = false;
+  int64_t first = 0, count = 0;  // rows
   double multiply_adds = 0;
   std::string_view name() const override { return "linear"; }
   double flops() const override { return 2 * multiply_adds; }
+  Tensor rows(const Tensor& parameter) const { return parameter ? parameter.slice(first, first + count) : Tensor(); }
   void backward(Backward& b) override {
     const Tensor dbias = has_bias ? b.dparameter(2) : Tensor();
-    b.kernels().linear_backward(b.dinput(0), b.dparameter(1), dbias, b.doutput(), b.input(0), b.input(1));
+    b.kernels().linear_backward(b.dinput(0), rows(b.dparameter(1)), rows(dbias), b.doutput(), b.input(0),
+                                rows(b.input(1)));
   }
 };
 
 }  // namespace
 
-Var linear(const Var& x, const Var& w, const Var& bias) {
+Var linear(const Var& x, const Var& w, const Var& bias) { return linear(x, w, bias, 0, w.shape()[0]); }
+
+Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t count) {
   require(x.shape().rank() == 2 && w.shape().rank() == 2 && x.shape()[1] == w.shape()[1],
           "[linear] expected x(n,d) and w(o,d), got ", x.shape().text(), " and ", w.shape().text());
   require(!bias || bias.shape() == Shape{w.shape()[0]}, "[linear] the bias must be (", w.shape()[0], "), got ",
           bias ? bias.shape().text() : "");
+  require(first >= 0 && count >= 0 && first + count <= w.shape()[0], "[linear] expected some of ", w.shape()[0],
+          " rows of w, got ", first, " to ", first + count - 1);
   auto op = std::make_unique<Linear>();
   op->has_bias = bool(bias);
-  op->multiply_adds = double(x.value().size()) * double(w.shape()[0]);
-  const Tensor y = Tensor::empty({x.shape()[0], w.shape()[0]}, x.value().dtype(), x.value().device());
-  x.kernels().linear(y, x.value(), w.value(), bias ? bias.value() : Tensor());
+  op->first = first;
+  op->count = count;
+  op->multiply_adds = double(x.value().size()) * double(count);
+  const Tensor y = Tensor::empty({x.shape()[0], count}, x.value().dtype(), x.value().device());
+  x.kernels().linear(y, x.value(), op->rows(w.value()), bias ? op->rows(bias.value()) : Tensor());
   return bias ? x.tape().record(std::move(op), y, {x, w, bias}) : x.tape().record(std::move(op), y, {x, w});
 }
 

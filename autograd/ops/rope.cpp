@@ -3,12 +3,12 @@
 namespace gyre {
 namespace {
 
-// With c, s = cos, sin(position * frequency_i) and m the magnitude, for each pair (x1, x2) of features:
+// With c, s = cos, sin(position * step * frequency_i) and m the magnitude, for each pair (x1, x2) of features:
 //   y1 = m (x1 c - x2 s)     y2 = m (x1 s + x2 c)
 // Backward is the TRANSPOSE of the rotation, the same kernel with the sign of s turned (the inverse only when m = 1):
 //   dx1 = m (dy1 c + dy2 s)  dx2 = m (-dy1 s + dy2 c)
 // The angle's gradient needs nothing but the output: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position *
-// dtheta.
+// step * dtheta.
 struct Rope final : Op {
   Tensor positions, angles;
   Rotary rotary;

@@ -45,7 +45,44 @@ struct Tanh {
   }
 };
 
-// Calls f(Relu{}), f(Gelu{}) or f(Tanh{}).
+struct EluPlusOne {
+  static constexpr Activation kind = Activation::elu_plus_one;
+  template <class T>
+  static T value(T x) {
+    const T e = exponential(x < T(0) ? x : T(0));
+    return x > T(0) ? x + 1 : e;
+  }
+  template <class T>
+  static T derivative(T x) {
+    return exponential(x < T(0) ? x : T(0));
+  }
+};
+
+struct ReluPlus {
+  static constexpr Activation kind = Activation::relu_plus;
+  template <class T>
+  static T value(T x) {
+    return Relu::value(x) + T(kReluPlus);
+  }
+  template <class T>
+  static T derivative(T x) {
+    return Relu::derivative(x);
+  }
+};
+
+struct BoundedExp {
+  static constexpr Activation kind = Activation::bounded_exp;
+  template <class T>
+  static T value(T x) {
+    return exponential(x < T(kLargestExponent) ? x : T(kLargestExponent));
+  }
+  template <class T>
+  static T derivative(T x) {
+    return x < T(kLargestExponent) ? value(x) : T(0);
+  }
+};
+
+// Calls f(Relu{}), or with another of them.
 template <class F>
 void with_activation(Activation kind, F&& f) {
   switch (kind) {
@@ -55,6 +92,12 @@ void with_activation(Activation kind, F&& f) {
       return f(Gelu{});
     case Activation::tanh:
       return f(Tanh{});
+    case Activation::elu_plus_one:
+      return f(EluPlusOne{});
+    case Activation::relu_plus:
+      return f(ReluPlus{});
+    case Activation::bounded_exp:
+      return f(BoundedExp{});
   }
 }
 

@@ -1,8 +1,9 @@
 // Scaled dot-product attention over packed segments, forward.
-//   s_ij = scale q_i . k_j over the visible keys;  lse_i = log sum_j exp(s_ij);  p_ij = exp(s_ij - lse_i);  out_i =
-//   sum_j p_ij v_j
+//   s_ij = scale q_i . k_j (and what order adds to it) over the visible keys;  lse_i = log sum_j exp(s_ij);  p_ij =
+//   exp(s_ij - lse_i);  out_i = sum_j p_ij v_j
 #include "core/cpu/attention_head.h"
 #include "core/cpu/attention_in_place.h"
+#include "core/cpu/attention_terms.h"
 #include "core/cpu/cpu_kernels.h"
 #include "core/cpu/softmax_lanes.h"
 
@@ -19,6 +20,7 @@ struct Forward {
   T scale;
   WeightDropout dropout;
   RowRotation<T> turned_queries, turned_keys;
+  TermTables<T> terms;
 };
 
 template <class T>
@@ -28,42 +30,47 @@ struct ForwardTiles {
   Tile<T> q, q_transposed, out;  // of a block of queries
   Tile<T> scores, factors;       // (keys, queries)
   Tile<T> inverse;               // (chunks of queries, lanes): of the sums of the weights
+  TermTiles<T> terms;
 
-  ForwardTiles(TileMemory<T>& memory, int64_t keys, int64_t width)
-      : k(memory.take(keys, width)),
-        v(memory.take(keys, width)),
-        q(memory.take(kQueryBlock<T>, width)),
-        q_transposed(memory.take(round_up(width, kLanes<T>), kQueryBlock<T>)),
-        out(memory.take(kQueryBlock<T>, width)),
-        scores(memory.take(keys, kQueryBlock<T>)),
-        factors(memory.take(keys, kQueryBlock<T>)),
-        inverse(memory.take(2, kLanes<T>)) {}
+  ForwardTiles(TileMemory<T>& memory, const Head& longest, const TermTables<T>& tables)
+      : k(memory.take(longest.keys, longest.width)),
+        v(memory.take(longest.keys, longest.width)),
+        q(memory.take(kQueryBlock<T>, longest.width)),
+        q_transposed(memory.take(round_up(longest.width, kLanes<T>), kQueryBlock<T>)),
+        out(memory.take(kQueryBlock<T>, longest.width)),
+        scores(memory.take(longest.keys, kQueryBlock<T>)),
+        factors(memory.take(longest.keys, kQueryBlock<T>)),
+        inverse(memory.take(2, kLanes<T>)),
+        terms(memory, tables, longest) {}
 };
 
 // Scores become weights; their sums' inverses and lse are stored.
 template <class D, class T>
-void weigh(const Forward<D>& a, const Head& h, const QueryBlock& block, const ForwardTiles<T>& t) {
+void weigh(const Forward<D>& a, const Head& h, const QueryBlock<T>& block, const ForwardTiles<T>& t) {
   const int64_t row = h.index * a.query_rows + h.first_query + block.begin;
   for (int64_t chunk = 0; chunk * kLanes<T> < block.count; ++chunk) {
     const int64_t lane = chunk * kLanes<T>;
-    const LaneSums<T> sums = softmax_lanes<T>(t.scores.vectors(chunk), block.keys_of<T>(chunk), a.scale);
+    const LaneSums<T> sums = softmax_lanes<T>(t.scores.vectors(chunk), block.keys_of(chunk), a.scale);
     t.inverse.vector(chunk, 0) = sums.inverse;
     for (int64_t i = 0; a.lse && i < std::min(kLanes<T>, block.count - lane); ++i) a.lse[row + lane + i] = sums.lse[i];
   }
   if (!a.dropout.active()) return;
   a.dropout.fill(t.factors, h, block);
   for (int64_t chunk = 0; chunk * kLanes<T> < block.count; ++chunk)
-    for (int64_t j = 0; j < block.seen; ++j) t.scores.vector(j, chunk) *= t.factors.vector(j, chunk);
+    for (int64_t j = 0; j < block.keys; ++j) t.scores.vector(j, chunk) *= t.factors.vector(j, chunk);
 }
 
 template <class D, class T>
-void forward_block(const Forward<D>& a, const Head& h, const QueryBlock& block, const ForwardTiles<T>& t) {
+void forward_block(const Forward<D>& a, const Head& h, const QueryBlock<T>& block, const ForwardTiles<T>& t,
+                   const HeadTerms<T>& terms) {
   const int64_t row = h.first_query + block.begin;
   a.turned_queries.pack(t.q, a.q, row, h.feature(), block.count, h.width);
   transpose_tile(t.q_transposed, t.q, block.count, h.width);
-  multiply<false>(t.scores, t.k, t.q_transposed, block.seen, chunks_of<T>(block.count), h.width, false);
+  multiply<false>(t.scores, rows_from(t.k, block.first), t.q_transposed, block.keys, block.chunks(), h.width, false);
+  terms.add_scores(t.scores, t.q_transposed, t.k, block);
   weigh(a, h, block, t);
-  multiply<true>(t.out, t.scores, t.v, block.count, chunks_of<T>(h.width), block.seen, false);
+  multiply<true>(t.out, t.scores, rows_from(t.v, block.first), block.count, chunks_of<T>(h.width), block.keys, false);
+  terms.add_values(t.out, t.scores, block);
   unpack_scaled(a.out.from(row, h.feature()), t.out, block.count, h.width, t.inverse.data);
 }
 
@@ -72,29 +79,33 @@ constexpr int64_t kFewQueries = 4;
 
 template <class D, class T>
 void forward_in_place(const Forward<D>& a, const Head& h, const ForwardTiles<T>& t) {
-  const auto key = [&](int64_t j) { return a.k.at(h.first_key + j, h.feature()); };
-  const auto value = [&](int64_t j) { return a.v.at(h.first_key + j, h.feature()); };
   for (int64_t i = 0; i < h.queries; ++i) {
-    const int64_t row = h.first_query + i;
-    const T lse = attend_in_place<D>(a.out.at(row, h.feature()), a.q.at(row, h.feature()), h.width, h.visible(i),
-                                     a.scale, key, value, {t.q.data, t.scores.data});
+    const int64_t row = h.first_query + i, first = h.first_key + h.seen_from(i), seen = h.seen_to(i) - h.seen_from(i);
+    const auto key = [&](int64_t j) { return a.k.at(first + j, h.feature()); };
+    const auto value = [&](int64_t j) { return a.v.at(first + j, h.feature()); };
+    const T lse = attend_in_place<D>(a.out.at(row, h.feature()), a.q.at(row, h.feature()), h.width, seen, a.scale, key,
+                                     value, {t.q.data, t.scores.data});
     if (a.lse) a.lse[h.index * a.query_rows + row] = lse;
   }
 }
 
 template <class D, class T>
 void forward_head(const Forward<D>& a, const Head& h, const ForwardTiles<T>& t) {
-  if (h.queries <= kFewQueries && !a.turned_keys.positions && !a.dropout.active()) return forward_in_place(a, h, t);
+  const bool plain = !a.turned_keys.positions && !a.dropout.active() && !a.terms.any();
+  if (h.queries <= kFewQueries && plain) return forward_in_place(a, h, t);
+  const HeadTerms<T> terms(a.terms, t.terms, h, a.scale);
+  terms.load();
   a.turned_keys.pack(t.k, a.k, h.first_key, h.feature(), h.keys, h.width);
   copy_rows<T>(t.v, a.v.from(h.first_key, h.feature()), h.keys, 0, h.width);
-  for_each_query_block<T>(h, [&](const QueryBlock& block) { forward_block(a, h, block, t); });
+  for_each_query_block<T>(h, [&](const QueryBlock<T>& block) { forward_block(a, h, block, t, terms); });
 }
 
 }  // namespace
 
 void CpuKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
                            const HeadColumns& v, const Segments& queries, const Segments& keys,
-                           const AttentionShape& shape, const AttentionRotation& rotation) {
+                           const AttentionShape& shape, const AttentionRotation& rotation,
+                           const AttentionTerms& terms) {
   with_data_type(out, [&]<class D>(D) {
     using T = Compute<D>;
     const Forward<D> a{rows_of<D>({out}),
@@ -106,9 +117,10 @@ void CpuKernels::attention(const Tensor& out, const Tensor& lse, const HeadColum
                        T(shape.scale),
                        WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
                        RowRotation<T>(rotation, rotation.query_positions),
-                       RowRotation<T>(rotation, rotation.key_positions)};
+                       RowRotation<T>(rotation, rotation.key_positions),
+                       TermTables<T>(terms, shape.heads)};
     for_each_head<ForwardTiles<T>>(
-        queries, keys, out.cols() / shape.heads, shape,
+        queries, keys, out.cols() / shape.heads, shape, a.terms,
         [&](const Head& h, const ForwardTiles<T>& tiles, int64_t) { forward_head(a, h, tiles); });
   });
 }

@@ -1,4 +1,4 @@
-// What forward and backward of attention share: one head of one segment, its causal edge, dropout on its weights, and
+// What forward and backward of attention share: one head of one segment, how far it sees, dropout on its weights, and
 // the loop over all of them.
 #pragma once
 
@@ -22,31 +22,48 @@ struct Head {
   int64_t index, width;          // head, features per head
   int64_t first_query, queries;  // rows
   int64_t first_key, keys;
-  bool causal;
+  int64_t back, ahead;  // distances of keys that are seen
 
   int64_t feature() const { return index * width; }
-  int64_t visible(int64_t query) const {  // keys seen by the segment's query
-    return causal ? std::clamp<int64_t>(query + 1 + keys - queries, 0, keys) : keys;
-  }
+  int64_t place(int64_t query) const { return query + keys - queries; }  // among the keys
+  // The keys seen by the segment's query: from seen_from on, below seen_to.
+  int64_t seen_from(int64_t query) const { return std::clamp<int64_t>(place(query) - back, 0, keys); }
+  int64_t seen_to(int64_t query) const { return std::clamp<int64_t>(place(query) + ahead + 1, 0, keys); }
 };
 
-// A block of queries of a head, and the keys that it needs.
+inline Head head_of(const Segments& queries, const Segments& keys, int s, int64_t index, int64_t width,
+                    const AttentionShape& shape) {
+  return {index,         width,          queries.begin(s), queries.length(s),
+          keys.begin(s), keys.length(s), shape.reach,      shape.causal ? 0 : shape.reach};
+}
+
+// A block of queries of a head, and the keys that it needs. Keys of tiles of scores are counted from the first of them.
+template <class T>
 struct QueryBlock {
-  int64_t begin, count;  // in the segment
-  int64_t seen;          // keys that some query sees, rounded up to an even number as far as there are keys
-  int64_t all_see;       // the first keys that every query sees
-  int64_t edge;          // query i of the block sees the keys below i + edge
+  int64_t begin, count;      // in the segment
+  int64_t place;             // of the first query, among the keys
+  int64_t first;             // key that some query sees, or a few before it: a whole number of chunks
+  int64_t keys;              // from there to the last that some query sees, an even number as far as there are keys
+  VisibleKeys<T> by_chunk0;  // what the lanes of the first chunk see
 
   QueryBlock(const Head& h, int64_t begin, int64_t count)
       : begin(begin),
         count(count),
-        seen(std::min(h.keys, round_up(h.visible(begin + count - 1), 2))),
-        all_see(h.visible(begin)),
-        edge(h.causal ? begin + 1 + h.keys - h.queries : h.keys) {}
+        place(h.place(begin)),
+        first(h.seen_from(begin) / kLanes<T> * kLanes<T>),
+        keys(std::max<int64_t>(0, std::min(h.keys, round_up(h.seen_to(begin + count - 1), 2)) - first)),
+        by_chunk0{.keys = keys,
+                  .all_from = h.seen_from(begin + count - 1) - first,
+                  .all_to = h.seen_to(begin) - first,
+                  .low = std::max(place - h.back, -kQueryBlock<T>) - first,
+                  .edge = std::min(place + h.ahead + 1, h.keys) - first} {}
 
-  template <class T>
+  int64_t chunks() const { return (count + kLanes<T> - 1) / kLanes<T>; }
   VisibleKeys<T> keys_of(int64_t chunk) const {
-    return {seen, all_see, edge + chunk * kLanes<T>};
+    VisibleKeys<T> visible = by_chunk0;
+    visible.low += chunk * kLanes<T>;
+    visible.edge += chunk * kLanes<T>;
+    return visible;
   }
 };
 
@@ -54,7 +71,7 @@ struct QueryBlock {
 template <class T, class F>
 void for_each_query_block(const Head& h, const F& f) {
   for (int64_t begin = 0; begin < h.queries; begin += kQueryBlock<T>)
-    f(QueryBlock(h, begin, std::min(kQueryBlock<T>, h.queries - begin)));
+    f(QueryBlock<T>(h, begin, std::min(kQueryBlock<T>, h.queries - begin)));
 }
 
 template <class T>
@@ -68,7 +85,7 @@ class TileMemory {
  public:
   // Tiles(*this, arguments..), which takes its tiles from here, one behind the other.
   template <class Tiles, class... Arguments>
-  Tiles lay_out(Arguments... arguments) {
+  Tiles lay_out(const Arguments&... arguments) {
     used_ = 0;
     const Tiles tiles(*this, arguments...);
     if (used_ <= capacity_) return tiles;
@@ -98,15 +115,15 @@ class WeightDropout {
   bool active() const { return mask_.rate > 0; }
 
   template <class T>
-  void fill(Tile<T> factors, const Head& h, const QueryBlock& block) const {
-    const int64_t chunks = chunks_of<T>(block.count);
-    const int64_t first = (h.index * key_rows_ + h.first_key) * run_ + block.begin;
+  void fill(Tile<T> factors, const Head& h, const QueryBlock<T>& block) const {
+    const int64_t chunks = block.chunks();
+    const int64_t first = (h.index * key_rows_ + h.first_key + block.first) * run_ + block.begin;
     if (chunks == 1 && run_ == kLanes<T>) {  // short segments: the numbers of all keys follow one another
-      for (int64_t j = 0; j < block.seen; j += kWords / kLanes<T>) step(factors.at(j, 0), first + j * run_);
+      for (int64_t j = 0; j < block.keys; j += kWords / kLanes<T>) step(factors.at(j, 0), first + j * run_);
       return;
     }
     alignas(kVectorBytes) T numbers[kWords];
-    for (int64_t j = 0; j < block.seen; ++j) {
+    for (int64_t j = 0; j < block.keys; ++j) {
       for (int64_t word = 0; word < chunks * kLanes<T>; word += kWords) {
         step(numbers, first + j * run_ + word);
         for (int64_t lane = 0; lane < kWords && word + lane < chunks * kLanes<T>; lane += kLanes<T>)
@@ -132,10 +149,11 @@ class WeightDropout {
   int64_t key_rows_, run_;
 };
 
-// Calls f(head, tiles) for every head of every segment, in parallel. Tiles is what a thread works in: it is made from
-// (memory, longest segment of keys, width).
-template <class Tiles, class F>
-void for_each_head(const Segments& queries, const Segments& keys, int64_t width, const AttentionShape& shape, F&& f) {
+// Calls f(head, tiles, job) for every head of every segment, in parallel. Tiles is what a thread works in: it is made
+// from (memory, a head as large as any, what sizes depend on besides).
+template <class Tiles, class Besides, class F>
+void for_each_head(const Segments& queries, const Segments& keys, int64_t width, const AttentionShape& shape,
+                   const Besides& besides, F&& f) {
   using T = typename Tiles::Element;
   const int64_t heads = shape.heads, jobs = int64_t(queries.count()) * heads;
   const int64_t longest_queries = queries.longest(), longest_keys = keys.longest();
@@ -145,13 +163,11 @@ void for_each_head(const Segments& queries, const Segments& keys, int64_t width,
 #pragma omp parallel if (jobs * work > 262144)
   {
     static thread_local TileMemory<T> memory;
-    const Tiles tiles = memory.template lay_out<Tiles>(longest_keys, width);
+    const Head longest{0, width, 0, longest_queries, 0, longest_keys, shape.reach, shape.reach};
+    const Tiles tiles = memory.template lay_out<Tiles>(longest, besides);
 #pragma omp for schedule(dynamic, chunk)
-    for (int64_t job = 0; job < jobs; ++job) {
-      const int s = int(job / heads);
-      f(Head{job % heads, width, queries.begin(s), queries.length(s), keys.begin(s), keys.length(s), shape.causal},
-        tiles, job);
-    }
+    for (int64_t job = 0; job < jobs; ++job)
+      f(head_of(queries, keys, int(job / heads), job % heads, width, shape), tiles, job);
   }
 }
 

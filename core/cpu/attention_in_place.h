@@ -32,6 +32,13 @@ struct QueryMemory {
   T *features, *scores;
 };
 
+// What order adds for one query: to the score of each token, in powers of two, and to its value.
+template <class T>
+struct InPlaceTerms {
+  const T* scores = nullptr;
+  Rows<T> values = {};
+};
+
 // The query of one head. Token j's features are at key(j) and value(j).
 template <class D, class Key, class Value>
 struct QueryInPlace {
@@ -43,6 +50,7 @@ struct QueryInPlace {
   const Key& key;
   const Value& value;
   QueryMemory<T> memory;
+  InPlaceTerms<T> terms;
 
   // out = softmax(scale q . keys) values; returns log-sum-exp of the scores.
   T attend(D* out, const D* q, T scale) const {
@@ -59,6 +67,7 @@ struct QueryInPlace {
       for (int64_t j = 0; j < tokens; ++j) total += memory.scores[j] * T(value(j)[f]);
       out[f] = D(inverse * total);
     }
+    if (terms.values) add_table_values(out, inverse);
     return sum > T(0) ? (largest + std::log2(sum)) * T(std::numbers::ln2) : -std::numeric_limits<T>::infinity();
   }
 
@@ -76,6 +85,7 @@ struct QueryInPlace {
     Vector scores = add_lanes<T>(sums);
     for (; f < width; ++f)
       for (int64_t l = 0; l < lanes; ++l) scores[l] += memory.features[f] * T(token(l)[f]);
+    for (int64_t l = 0; terms.scores && l < std::min(lanes, tokens - first); ++l) scores[l] += terms.scores[first + l];
     for (int64_t l = tokens - first; l < lanes; ++l) scores[l] = -std::numeric_limits<T>::infinity();
     *reinterpret_cast<Vector*>(memory.scores + first) = scores;
   }
@@ -91,6 +101,13 @@ struct QueryInPlace {
     for (int64_t i = 0; i < vectors; ++i) sums += scores[i] = power_of_two<Vector>(scores[i] - largest);
     for (int64_t l = 0; l < lanes; ++l) sum += sums[l];
     return {largest, sum};
+  }
+  void add_table_values(D* out, T inverse) const {
+    for (int64_t f = 0; f < width; ++f) {
+      T total = 0;
+      for (int64_t j = 0; j < tokens; ++j) total += memory.scores[j] * *terms.values.at(j, f);
+      out[f] = D(T(out[f]) + inverse * total);
+    }
   }
   static int64_t chunks(int64_t n) { return (n + lanes - 1) / lanes; }
 
@@ -116,8 +133,9 @@ struct QueryInPlace {
 
 template <class D, class Key, class Value>
 Compute<D> attend_in_place(D* out, const D* q, int64_t width, int64_t tokens, Compute<D> scale, const Key& key,
-                           const Value& value, QueryMemory<Compute<D>> memory) {
-  return QueryInPlace<D, Key, Value>{width, tokens, key, value, memory}.attend(out, q, scale);
+                           const Value& value, QueryMemory<Compute<D>> memory,
+                           const InPlaceTerms<Compute<D>>& terms = {}) {
+  return QueryInPlace<D, Key, Value>{width, tokens, key, value, memory, terms}.attend(out, q, scale);
 }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

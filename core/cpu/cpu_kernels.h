@@ -45,13 +45,27 @@ class CpuKernels final : public Kernels {
                                  const Rotary& rotary) override;
   void attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k, const HeadColumns& v,
                  const Segments& queries, const Segments& keys, const AttentionShape& shape,
-                 const AttentionRotation& rotation) override;
+                 const AttentionRotation& rotation, const AttentionTerms& terms) override;
   void attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
-                          const Tensor& dfrequencies, const Tensor& dout, const HeadColumns& q, const HeadColumns& k,
-                          const HeadColumns& v, const Tensor& lse, const Segments& queries, const Segments& keys,
-                          const AttentionShape& shape, const AttentionRotation& rotation) override;
+                          const Tensor& dfrequencies, const AttentionTerms& dterms, const Tensor& dout,
+                          const HeadColumns& q, const HeadColumns& k, const HeadColumns& v, const Tensor& lse,
+                          const Segments& queries, const Segments& keys, const AttentionShape& shape,
+                          const AttentionRotation& rotation, const AttentionTerms& terms) override;
   void attention_over_steps(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& path,
-                            const AttentionShape& shape) override;
+                            const AttentionShape& shape, const AttentionTerms& terms) override;
+  void head_dots(const Tensor& y, const Tensor& x, const Tensor& w, double factor) override;
+  void head_dots_backward(const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x, const Tensor& w,
+                          double factor) override;
+  void linear_sums(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v, const Segments& segments,
+                   int heads, SumDirection direction) override;
+  void head_softmax(const Tensor& y, const Tensor& x, int heads) override;
+  void head_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y, int heads) override;
+  void favor_features(const Tensor& y, const Tensor& p, const Tensor& x, int heads, double factor) override;
+  void favor_features_backward(const Tensor& dp, const Tensor& dx, const Tensor& dy, const Tensor& p, const Tensor& x,
+                               int heads, double factor) override;
+  void head_quotients(const Tensor& y, const Tensor& a, const Tensor& b, double epsilon) override;
+  void head_quotients_backward(const Tensor& da, const Tensor& db, const Tensor& dy, const Tensor& a, const Tensor& b,
+                               double epsilon) override;
   void cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
                      double smoothing) override;
   void cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets, const Tensor& lse,

@@ -1,6 +1,6 @@
-// Rotary position embedding, c, s = cos, sin(position * frequency_i), m the magnitude:
+// Rotary position embedding, c, s = cos, sin(position * step * frequency_i), m the magnitude:
 //   y1 = m (x1 c - x2 s),  y2 = m (x1 s + x2 c);  backward is the transpose: the same with the sign of s turned.
-//   angle gradient: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position * dtheta
+//   angle gradient: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position * step * dtheta
 #include <cmath>
 #include <vector>
 
@@ -17,7 +17,7 @@ void CpuKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, 
       for (int64_t position = begin; position < end; ++position) {
         T* row = angles.data<T>() + position * 2 * dims;
         for (int64_t i = 0; i < dims / 2; ++i) {
-          const double angle = double(position) * frequency[size_t(i)];
+          const double angle = double(position) * rotary.step * frequency[size_t(i)];
           const T c = T(rotary.magnitude * std::cos(angle)), s = T(rotary.magnitude * std::sin(angle));
           const int64_t first = rotator.first_of_pair(i), second = rotator.second_of_pair(i);
           row[first] = row[second] = c;
@@ -66,7 +66,7 @@ void CpuKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Ten
         }
       }
     }
-    for (int64_t f = 0; f < half; ++f) dfrequencies.data<T>()[f] += T(sums[size_t(f)]);
+    for (int64_t f = 0; f < half; ++f) dfrequencies.data<T>()[f] += T(rotary.step * sums[size_t(f)]);
   });
 }
 

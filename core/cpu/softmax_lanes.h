@@ -2,6 +2,7 @@
 // than those of e: scores are multiplied by log2(e) together with their scale.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -53,14 +54,25 @@ inline V logarithm_of_two(V x) {
 // Which keys the lanes of a chunk see.
 template <class T>
 struct VisibleKeys {
-  int64_t seen;     // vectors of the chunk
-  int64_t all_see;  // the first of them count for every lane
-  int64_t edge;     // beyond: lane l sees keys below l + edge
+  int64_t keys;              // vectors of the chunk
+  int64_t all_from, all_to;  // between them every lane sees all; they may cross
+  int64_t low, edge;         // lane l sees keys from l + low on, below l + edge
 
   using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
   using Mask = typename VectorOf<Index>::type;
 
-  Mask lanes(int64_t key) const { return Index(key - edge) < lane_numbers(std::make_index_sequence<kLanes<T>>()); }
+  Mask lanes(int64_t key) const {
+    const auto lane = lane_numbers(std::make_index_sequence<kLanes<T>>());
+    return (Index(key - edge) < lane) & (lane <= Index(key - low));
+  }
+  // Calls some(j) where lanes differ and all(j) where they do not, in the order of the keys.
+  template <class All, class Some>
+  void for_each(const All& all, const Some& some) const {
+    const int64_t from = std::min(all_from, keys), to = std::max(from, std::min(all_to, keys));
+    for (int64_t j = 0; j < from; ++j) some(j);
+    for (int64_t j = from; j < to; ++j) all(j);
+    for (int64_t j = to; j < keys; ++j) some(j);
+  }
 
  private:
   template <size_t... I>
@@ -83,18 +95,13 @@ LaneSums<T> softmax_lanes(typename VectorOf<T>::type* scores, const VisibleKeys<
   const T factor = scale * T(std::numbers::log2e);
   const V nothing = V{} - std::numeric_limits<T>::infinity();
   V largest = nothing;
-  for (int64_t j = 0; j < keys.all_see; ++j) largest = scores[j] > largest ? scores[j] : largest;
-  for (int64_t j = keys.all_see; j < keys.seen; ++j) {
-    const V s = keys.lanes(j) ? scores[j] : nothing;
-    largest = s > largest ? s : largest;
-  }
+  const auto see = [&](V s) { largest = s > largest ? s : largest; };
+  keys.for_each([&](int64_t j) { see(scores[j]); }, [&](int64_t j) { see(keys.lanes(j) ? scores[j] : nothing); });
   const V shift = largest * factor;
   V sum{};
-  for (int64_t j = 0; j < keys.all_see; ++j) sum += scores[j] = power_of_two<V>(scores[j] * factor - shift);
-  for (int64_t j = keys.all_see; j < keys.seen; ++j) {
-    const V weight = power_of_two<V>(scores[j] * factor - shift);
-    sum += scores[j] = keys.lanes(j) ? weight : V{};
-  }
+  const auto weight = [&](int64_t j) { return power_of_two<V>(scores[j] * factor - shift); };
+  keys.for_each([&](int64_t j) { sum += scores[j] = weight(j); },
+                [&](int64_t j) { sum += scores[j] = keys.lanes(j) ? weight(j) : V{}; });
   const V lse = (shift + logarithm_of_two<V>(sum)) * T(std::numbers::ln2);
   return {sum > T(0) ? T(1) / sum : V{}, sum > T(0) ? lse : nothing};
 }
@@ -114,12 +121,9 @@ void softmax_lanes_backward(typename VectorOf<T>::type* scores, typename VectorO
     sum += weight * dweights[j];
     scores[j] = weight;
   };
-  for (int64_t j = 0; j < keys.all_see; ++j) weigh(j, power_of_two<V>(scores[j] * factor - shift));
-  for (int64_t j = keys.all_see; j < keys.seen; ++j) {
-    const V weight = power_of_two<V>(scores[j] * factor - shift);
-    weigh(j, keys.lanes(j) ? weight : V{});
-  }
-  for (int64_t j = 0; j < keys.seen; ++j) {
+  const auto weight = [&](int64_t j) { return power_of_two<V>(scores[j] * factor - shift); };
+  keys.for_each([&](int64_t j) { weigh(j, weight(j)); }, [&](int64_t j) { weigh(j, keys.lanes(j) ? weight(j) : V{}); });
+  for (int64_t j = 0; j < keys.keys; ++j) {
     dweights[j] = scale * scores[j] * (dweights[j] - sum);
     if (factors) scores[j] *= factors[j];
   }

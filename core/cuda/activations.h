@@ -56,7 +56,43 @@ struct Tanh {
   }
 };
 
-// Calls f(Relu{}), f(Gelu{}) or f(Tanh{}).
+struct EluPlusOne {
+  static constexpr Activation kind = Activation::elu_plus_one;
+  template <class C>
+  static __device__ C value(C x) {
+    return x > C(0) ? x + 1 : std::exp(x);
+  }
+  template <class C>
+  static __device__ C derivative(C x) {
+    return x > C(0) ? C(1) : std::exp(x);
+  }
+};
+
+struct ReluPlus {
+  static constexpr Activation kind = Activation::relu_plus;
+  template <class C>
+  static __device__ C value(C x) {
+    return Relu::value(x) + C(kReluPlus);
+  }
+  template <class C>
+  static __device__ C derivative(C x) {
+    return Relu::derivative(x);
+  }
+};
+
+struct BoundedExp {
+  static constexpr Activation kind = Activation::bounded_exp;
+  template <class C>
+  static __device__ C value(C x) {
+    return std::exp(x < C(kLargestExponent) ? x : C(kLargestExponent));
+  }
+  template <class C>
+  static __device__ C derivative(C x) {
+    return x < C(kLargestExponent) ? std::exp(x) : C(0);
+  }
+};
+
+// Calls f(Relu{}), or with another of them.
 template <class F>
 void with_activation(Activation kind, F&& f) {
   switch (kind) {
@@ -66,6 +102,12 @@ void with_activation(Activation kind, F&& f) {
       return f(Gelu{});
     case Activation::tanh:
       return f(Tanh{});
+    case Activation::elu_plus_one:
+      return f(EluPlusOne{});
+    case Activation::relu_plus:
+      return f(ReluPlus{});
+    case Activation::bounded_exp:
+      return f(BoundedExp{});
   }
 }
 

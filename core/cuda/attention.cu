@@ -1,11 +1,14 @@
 // Attention forward: which kernel, and what it gets.
+#include <algorithm>
+
 #include "core/cuda/attention_call.h"
 #include "core/cuda/cuda_kernels.h"
 
 namespace gyre::cuda {
 void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
                             const HeadColumns& v, const Segments& queries, const Segments& keys,
-                            const AttentionShape& shape, const AttentionRotation& rotation) {
+                            const AttentionShape& shape, const AttentionRotation& rotation,
+                            const AttentionTerms& terms) {
   const int64_t width = out.cols() / shape.heads;
   require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   with_data_type(out, [&](auto type) {
@@ -20,7 +23,8 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColu
                                 row_turn<T>(context_, rotation, rotation.query_positions),
                                 row_turn<T>(context_, rotation, rotation.key_positions),
                                 Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
-    run_attention(context_, a, queries, keys);
+    const OrderTerms<T> order(terms, shape, width, std::max(queries.longest(), keys.longest()));
+    run_attention(context_, a, order, queries, keys);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <numbers>
 
+#include "core/cuda/attention_terms.h"
 #include "core/cuda/context.h"
 #include "core/cuda/dispatch.h"
 
@@ -39,6 +40,7 @@ struct WorkList {
 
 // The tiles of `tile` rows of all chosen segments, the last of each segment first. Kept for the next layer of the same
 // batch.
+constexpr int kWholeSegment = 1 << 30;  // a tile that holds any
 WorkList attention_work(Context& context, const Segments& rows, const Segments& others, int tile, WorkChoice choice);
 
 // Rows turned by their positions, feature by feature (Kernels::rope).
@@ -147,11 +149,18 @@ constexpr int kWidestHead = 256;
 
 // On plain arithmetic: any type, any width up to kWidestHead.
 template <class D>
-void run_plain(Context& context, const AttentionForward<D>& a, const Segments& queries, const Segments& keys);
+void run_plain(Context& context, const AttentionForward<D>& a, const OrderTerms<Compute<D>>& order,
+               const Segments& queries, const Segments& keys);
 template <class D>
-void run_plain(Context& context, const AttentionBackward<D>& a, const Segments& queries, const Segments& keys);
+void run_plain(Context& context, const AttentionBackward<D>& a, const OrderTerms<Compute<D>>& order,
+               const Segments& queries, const Segments& keys);
 
-// On the tensor cores: bf16 heads of these widths.
+// Then the gradients of the terms, from the sums that run_plain saved.
+template <class D>
+void add_term_gradients(Context& context, const AttentionTerms& dterms, const AttentionBackward<D>& a,
+                        const OrderTerms<Compute<D>>& order, const Segments& queries, const Segments& keys);
+
+// On the tensor cores: bf16 heads of these widths, to which order adds nothing.
 inline bool has_tensor_width(int64_t width) { return width == 32 || width == 64 || width == 128; }
 // Calls f with one of them as a constant.
 template <class F>
@@ -163,13 +172,19 @@ void with_tensor_width(int64_t width, F&& f) {
 void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys);
 void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys);
 
-// On whichever serves the type and the width.
+template <class D>
+bool runs_on_tensor_cores(int64_t width, const OrderTerms<Compute<D>>& order) {
+  return std::is_same_v<D, bfloat16> && has_tensor_width(width) && !order;
+}
+
+// On whichever serves.
 template <template <class> class Call, class D>
-void run_attention(Context& context, const Call<D>& a, const Segments& queries, const Segments& keys) {
+void run_attention(Context& context, const Call<D>& a, const OrderTerms<Compute<D>>& order, const Segments& queries,
+                   const Segments& keys) {
   if constexpr (std::is_same_v<D, bfloat16>) {
-    if (has_tensor_width(a.scoring.width)) return run_tensor(context, a, queries, keys);
+    if (runs_on_tensor_cores<D>(a.scoring.width, order)) return run_tensor(context, a, queries, keys);
   }
-  run_plain(context, a, queries, keys);
+  run_plain(context, a, order, queries, keys);
 }
 
 }  // namespace gyre::cuda

@@ -1,5 +1,5 @@
 // Attention while decoding: one query of each hypothesis over the tokens that it has, wherever the steps left them.
-//   out = sum_t p_t v_t,  p = softmax(scale * q . k_t)
+//   out = sum_t p_t v_t,  p = softmax(scale * q . k_t), and what order adds (AttentionTerms)
 // A block takes a row and a head. As many lanes as hold a head's features, 16 bytes each, make a team, and a team takes
 // every so many-th token: it keeps the largest score so far, the sum of the exponentials below it, and the values
 // weighted with them. The teams of a warp are then added, and the warps, always in the same order.
@@ -72,7 +72,8 @@ struct Progress {
     scale(std::exp2(largest - score));
     largest = score;
   }
-  __device__ void add(T score, const Neighbours<D> (&v)[P]) {
+  // Gives the weight.
+  __device__ T add(T score, const Neighbours<D> (&v)[P]) {
     raise(score);
     const T weight = std::exp2(score - largest);
     sum += weight;
@@ -81,6 +82,7 @@ struct Progress {
 #pragma unroll
       for (int i = 0; i < N; ++i) values[p][i] += weight * v[p][i];
     }
+    return weight;
   }
   // Over the teams of a warp.
   __device__ void add_teams(int team) {
@@ -96,20 +98,61 @@ struct Progress {
   }
 };
 
-template <class D, class T = Compute<D>>
+// What order adds for the token at place t, as the last one sees it.
+template <class D>
+struct StepTerms {
+  using T = Compute<D>;
+  static constexpr int P = kParts<D>, N = kNeighbours<D>;
+  const OrderTerms<T>& order;
+  int64_t last;  // place
+  int head;
+
+  __device__ int64_t first_seen() const { return last > order.reach ? last - order.reach : 0; }
+  // The lane's part of q . query_table + k . key_table + query_places . key_places.
+  __device__ T dots(const Lane<D>& lane, const Neighbours<D> (&q)[P], const Neighbours<D> (&k)[P], int64_t t) const {
+    T sum = 0;
+    for_features(lane, order.query, t, [&](int p, int i, T x) { sum += q[p][i] * x; });
+    for_features(lane, order.key, t, [&](int p, int i, T x) { sum += k[p][i] * x; });
+    const T *x = order.query_places.row(last, head), *y = order.key_places.row(t, head);
+    for (int f = lane.lane; f < order.place_width; f += lane.team) sum += x[f] * y[f];
+    return sum;
+  }
+  __device__ T bias(int64_t t) const { return order.bias_of(t - last, head) * std::numbers::log2e_v<T>; }
+  __device__ void add_values(Progress<D>& progress, T weight, const Lane<D>& lane, int64_t t) const {
+    for_features(lane, order.value, t, [&](int p, int i, T x) { progress.values[p][i] += weight * x; });
+  }
+
+ private:
+  // f(p, i, what the table has for the lane's number i of part p)
+  template <class F>
+  __device__ void for_features(const Lane<D>& lane, const HeadTable<T>& table, int64_t t, const F& f) const {
+    if (!table) return;
+    const T* row = table.row(order.zero + t - last, head);
+#pragma unroll
+    for (int p = 0; p < P; ++p) {
+      T numbers[N];
+      load_numbers(numbers, row + lane.feature(p), lane.count(p), is_aligned(row + lane.feature(p)));
+#pragma unroll
+      for (int i = 0; i < N; ++i) f(p, i, numbers[i]);
+    }
+  }
+};
+
+template <class D, bool Ordered, class T = Compute<D>>
 __global__ void attend(D* out, Steps<D> steps, const int32_t* path, int heads, int width, bool aligned, int team,
-                       T scale) {
+                       T scale, const OrderTerms<T> order) {
   constexpr int P = kParts<D>, N = kNeighbours<D>;
   __shared__ T largest[kWarps], sums[kWarps], values[kWarps][kWidestHead];
   const int thread = int(threadIdx.x), warp = thread / kWarp;
   const Lane<D> lane{thread % team, team, width, aligned};
   const int64_t row = blockIdx.x / heads, feature = blockIdx.x % heads * int64_t(width), d = int64_t(heads) * width;
+  const StepTerms<D> terms{order, steps.count - 1, int(blockIdx.x % heads)};
   const int32_t* row_of_step = path + row * steps.count;
 
   Neighbours<D> q[P], k[P], v[P];
   lane.load(q, steps[steps.count - 1] + row * 3 * d + feature, true);
   Progress<D> progress;
-  for (int64_t first = 0; first < steps.count; first += kWarps * kWarp / team) {
+  for (int64_t first = Ordered ? terms.first_seen() : 0; first < steps.count; first += kWarps * kWarp / team) {
     const int64_t t = first + thread / team;
     const bool there = t < steps.count;
     const int64_t step = there ? t : 0;
@@ -122,8 +165,12 @@ __global__ void attend(D* out, Steps<D> steps, const int32_t* path, int heads, i
 #pragma unroll
       for (int i = 0; i < N; ++i) score += q[p][i] * k[p][i];
     }
+    if (Ordered && there) score += terms.dots(lane, q, k, t);
     for (int apart = team / 2; apart > 0; apart /= 2) score += __shfl_xor_sync(0xFFFFFFFF, score, apart);
-    if (there) progress.add(scale * score, v);
+    if (there) {
+      const T weight = progress.add(Ordered ? scale * score + terms.bias(t) : scale * score, v);
+      if (Ordered) terms.add_values(progress, weight, lane, t);
+    }
   }
   progress.add_teams(team);
 
@@ -158,7 +205,7 @@ Tensor words_of(const std::vector<const void*>& addresses) {
 }  // namespace
 
 void CudaKernels::attention_over_steps(const Tensor& out, const std::vector<Tensor>& steps, const Tensor& path,
-                                       const AttentionShape& shape) {
+                                       const AttentionShape& shape, const AttentionTerms& terms) {
   const int64_t rows = out.rows(), width = out.cols() / shape.heads, count = int64_t(steps.size());
   require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   with_data_type(out, [&]<class D>(D) {
@@ -178,9 +225,10 @@ void CudaKernels::attention_over_steps(const Tensor& out, const std::vector<Tens
     const Tensor words = words_of(others);  // until the kernel is queued
     table.others = reinterpret_cast<const D* const*>(context_.ids(words));
     const int64_t lanes = std::min<int64_t>(divide_up(width, kNeighbours<D>), kWarp);
-    launch(attend<D>, dim3(unsigned(rows * shape.heads)), dim3(kWarps * kWarp), 0, context_.stream(), out.data<D>(),
-           table, context_.ids(path), shape.heads, int(width), aligned, int(std::bit_ceil(uint64_t(lanes))),
-           T(shape.scale) * std::numbers::log2e_v<T>);
+    const OrderTerms<T> order(terms, shape, width, int(count));
+    launch(order ? attend<D, true> : attend<D, false>, dim3(unsigned(rows * shape.heads)), dim3(kWarps * kWarp), 0,
+           context_.stream(), out.data<D>(), table, context_.ids(path), shape.heads, int(width), aligned,
+           int(std::bit_ceil(uint64_t(lanes))), T(shape.scale) * std::numbers::log2e_v<T>, order);
   });
 }
 

@@ -3,7 +3,7 @@
 // 2^(old m - m); at the end out = o / l and lse = ln 2 (m + log2 l).
 #include <limits>
 
-#include "core/cuda/attention_plain.h"
+#include "core/cuda/attention_plain_terms.h"
 
 namespace gyre::cuda {
 namespace {
@@ -32,9 +32,10 @@ struct Softmax {
   }
 };
 
-template <class D, int Chunks>
+template <class D, int Chunks, class Terms>
 __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_forward(const AttentionForward<D> a,
-                                                                                     const AttentionWork* work) {
+                                                                                     const AttentionWork* work,
+                                                                                     const Terms terms) {
   using T = Compute<D>;
   constexpr int tile = kPlainTile<T>;
   const Scoring<T>& s = a.scoring;
@@ -43,8 +44,10 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
   const auto q = plain_tile<T>(0, s.width), k = plain_tile<T>(1, s.width), v = plain_tile<T>(2, s.width);
   load_plain(q, a.q, feature, first, count, s.width, a.turn_queries);
   Softmax<T, Chunks> softmax;
-  const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);
-  for (int j0 = 0; j0 < seen; j0 += tile) {
+  TilePair<T> pair{plain_tile<T>(3, s.width).data, head, s.width, w.count, w.count_other, w.begin};
+  const int seen = terms.end_key(s, pair, w.begin + count - 1);
+  for (int j0 = terms.first_key(s, pair, w.begin); j0 < seen; j0 += tile) {
+    pair.key = j0;
     const int keys = min(tile, seen - j0);
     __syncthreads();  // the keys before have been read
     load_plain(k, a.k, feature, int64_t(w.first_other) + j0, keys, s.width, a.turn_keys);
@@ -52,13 +55,16 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
     __syncthreads();
     T weights[kOwnRows<T>];
     plain_scores(weights, q, k);
+    terms.add_scores(weights, pair, q, k);
     for (int r = 0; r < kOwnRows<T>; ++r) {
       const int i = w.begin + warp + kPlainWarps * r, j = j0 + lane;
-      const bool visible = lane < keys && i < w.count && j < s.edge(i, w.count, w.count_other);
-      weights[r] = softmax.weigh(r, visible ? weights[r] * s.scale_log2 : -std::numeric_limits<T>::infinity());
+      const bool visible = lane < keys && i < w.count && terms.sees(s, pair, i, j);
+      const T score = terms.log2_score(s, weights[r], pair, i, j);
+      weights[r] = softmax.weigh(r, visible ? score : -std::numeric_limits<T>::infinity());
       if (visible && s.dropout.active()) weights[r] *= s.factor(head, int64_t(w.first_other) + j, i);
     }
     add_plain(softmax.out, weights, v, keys, s.width);
+    terms.template add_rows<Item::distance>(softmax.out, weights, pair, keys);
   }
   for (int r = 0; r < kOwnRows<T>; ++r) {
     const T sum = warp_sum(softmax.sum[r]);
@@ -73,19 +79,34 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
   store_plain(GradientRows<D>{a.out, {}}, feature, first, count, s.width, softmax.out, q, RowTurn<T>{});
 }
 
+template <class D, int Chunks, class Terms>
+void run(Context& context, const AttentionForward<D>& a, const WorkList& work, const OrderTerms<Compute<D>>& order) {
+  const size_t shared = plain_bytes<Compute<D>>(3, a.scoring.width) + Terms::bytes(order);
+  launch(plain_forward<D, Chunks, Terms>, dim3(unsigned(work.count * a.scoring.heads)), dim3(kPlainThreads), shared,
+         context.stream(), a, work.items, Terms(order));
+}
+
 }  // namespace
 
 template <class D>
-void run_plain(Context& context, const AttentionForward<D>& a, const Segments& queries, const Segments& keys) {
+void run_plain(Context& context, const AttentionForward<D>& a, const OrderTerms<Compute<D>>& order,
+               const Segments& queries, const Segments& keys) {
   using T = Compute<D>;
   const WorkList work = attention_work(context, queries, keys, kPlainTile<T>, WorkChoice::all);
-  const auto kernel = a.scoring.width <= 2 * kWarp ? plain_forward<D, 2> : plain_forward<D, kWidestHead / kWarp>;
-  launch(kernel, dim3(unsigned(work.count * a.scoring.heads)), dim3(kPlainThreads), plain_bytes<T>(3, a.scoring.width),
-         context.stream(), a, work.items);
+  with_plain_chunks(a.scoring.width, [&]<int Chunks>(std::integral_constant<int, Chunks>) {
+    if (order) {
+      run<D, Chunks, PlainTerms<T, Item::query>>(context, a, work, order);
+    } else {
+      run<D, Chunks, NoTerms<T, Item::query>>(context, a, work, order);
+    }
+  });
 }
 
-template void run_plain(Context&, const AttentionForward<float>&, const Segments&, const Segments&);
-template void run_plain(Context&, const AttentionForward<double>&, const Segments&, const Segments&);
-template void run_plain(Context&, const AttentionForward<bfloat16>&, const Segments&, const Segments&);
+template void run_plain(Context&, const AttentionForward<float>&, const OrderTerms<float>&, const Segments&,
+                        const Segments&);
+template void run_plain(Context&, const AttentionForward<double>&, const OrderTerms<double>&, const Segments&,
+                        const Segments&);
+template void run_plain(Context&, const AttentionForward<bfloat16>&, const OrderTerms<float>&, const Segments&,
+                        const Segments&);
 
 }  // namespace gyre::cuda

@@ -14,6 +14,12 @@ template <class T>
 constexpr int kPlainTile = sizeof(T) == 8 ? 16 : 32;  // rows
 template <int Chunks>
 constexpr int kPlainBlocks = Chunks > 2 ? 1 : 2;  // of a multiprocessor, at least
+// Calls f with those for heads of this width.
+template <class F>
+void with_plain_chunks(int width, F&& f) {
+  if (width <= 2 * kWarp) return f(std::integral_constant<int, 2>{});
+  f(std::integral_constant<int, kWidestHead / kWarp>{});
+}
 template <class T>
 constexpr int kOwnRows = kPlainTile<T> / kPlainWarps;
 
@@ -108,5 +114,25 @@ __device__ inline void store_plain(const GradientRows<D>& to, int64_t feature, i
     }
   }
 }
+
+// One pair of query and key in backward: its score in powers of two, dout . v, and what they become.
+template <class T>
+struct Pair {
+  T weight;   // p, then m p
+  T dweight;  // m dp, then ds
+
+  __device__ Pair(const Scoring<T>& s, T score, T dp, T lse, bool visible, int head, int64_t key_row, int query)
+      : weight(visible ? exp2(score - lse * std::numbers::log2e_v<T>) : T(0)), dweight(dp) {
+    if (visible && s.dropout.active()) factor_ = s.factor(head, key_row, query);
+    dweight *= factor_;
+  }
+  __device__ void finish(T scale, T sum) {
+    dweight = scale * weight * (dweight - sum);
+    weight *= factor_;
+  }
+
+ private:
+  T factor_ = 1;
+};
 
 }  // namespace gyre::cuda

@@ -1,35 +1,16 @@
 // Attention backward on plain arithmetic (core/cpu/attention_backward.cpp has the formulas). One kernel goes over tiles
 // of queries, twice across their keys: D_i first, then dq_i. Another goes over tiles of keys, across their queries:
 // dk_j and dv_j. Each sum is made by one warp in the order of the rows: the same bits on each run.
-#include "core/cuda/attention_plain.h"
+#include "core/cuda/attention_plain_terms.h"
 
 namespace gyre::cuda {
 namespace {
 
-// One pair of query and key: its score, dout . v, and what they become.
-template <class T>
-struct Pair {
-  T weight;   // p, then m p
-  T dweight;  // m dp, then ds
-
-  __device__ Pair(const Scoring<T>& s, T score, T dp, T lse, bool visible, int head, int64_t key_row, int query)
-      : weight(visible ? exp2(score * s.scale_log2 - lse * std::numbers::log2e_v<T>) : T(0)), dweight(dp) {
-    if (visible && s.dropout.active()) factor_ = s.factor(head, key_row, query);
-    dweight *= factor_;
-  }
-  __device__ void finish(T scale, T sum) {
-    dweight = scale * weight * (dweight - sum);
-    weight *= factor_;
-  }
-
- private:
-  T factor_ = 1;
-};
-
-template <class D, int Chunks>
+template <class D, int Chunks, class Terms>
 __global__ __launch_bounds__(kPlainThreads,
                              kPlainBlocks<Chunks>) void plain_backward_queries(const AttentionBackward<D> a,
-                                                                               const AttentionWork* work) {
+                                                                               const AttentionWork* work,
+                                                                               const Terms terms) {
   using T = Compute<D>;
   constexpr int tile = kPlainTile<T>;
   const Scoring<T>& s = a.scoring;
@@ -41,9 +22,11 @@ __global__ __launch_bounds__(kPlainThreads,
   load_plain(q, a.q, feature, first, count, s.width, a.turn_queries);
   load_plain(dout, a.dout, feature, first, count, s.width, RowTurn<T>{});
   T sums[kOwnRows<T>] = {}, dq[kOwnRows<T>][Chunks] = {};
-  const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);
+  TilePair<T> tiles{plain_tile<T>(4, s.width).data, head, s.width, w.count, w.count_other, w.begin};
+  const int seen = terms.end_key(s, tiles, w.begin + count - 1);
   for (int sweep = 0; sweep < (a.dq ? 2 : 1); ++sweep) {
-    for (int j0 = 0; j0 < seen; j0 += tile) {
+    for (int j0 = terms.first_key(s, tiles, w.begin); j0 < seen; j0 += tile) {
+      tiles.key = j0;
       const int keys = min(tile, seen - j0);
       __syncthreads();  // the keys before have been read
       load_plain(k, a.k, feature, int64_t(w.first_other) + j0, keys, s.width, a.turn_keys);
@@ -52,16 +35,21 @@ __global__ __launch_bounds__(kPlainThreads,
       T scores[kOwnRows<T>], dweights[kOwnRows<T>];
       plain_scores(scores, q, k);
       plain_scores(dweights, dout, v);
+      terms.add_scores(scores, tiles, q, k);
+      terms.add_value_dots(dweights, tiles, dout);
       for (int r = 0; r < kOwnRows<T>; ++r) {
         const int row = warp + kPlainWarps * r, i = w.begin + row, j = j0 + lane;
-        const bool visible = lane < keys && row < count && j < s.edge(i, w.count, w.count_other);
+        const bool visible = lane < keys && row < count && terms.sees(s, tiles, i, j);
         const T lse = row < count ? a.lse[saved + row] : T(0);
-        Pair<T> pair(s, scores[r], dweights[r], lse, visible, head, int64_t(w.first_other) + j, i);
+        const T score = terms.log2_score(s, scores[r], tiles, i, j);
+        Pair<T> pair(s, score, dweights[r], lse, visible, head, int64_t(w.first_other) + j, i);
         if (sweep == 0) sums[r] += pair.weight * pair.dweight;
         pair.finish(s.scale, sums[r]);
         dweights[r] = pair.dweight;
       }
-      if (sweep == 1) add_plain(dq, dweights, k, keys, s.width);
+      if (sweep == 0) continue;
+      add_plain(dq, dweights, k, keys, s.width);
+      terms.template add_rows<Item::query>(dq, dweights, tiles, keys);
     }
     for (int r = 0; sweep == 0 && r < kOwnRows<T>; ++r) {
       sums[r] = warp_sum(sums[r]);
@@ -72,9 +60,10 @@ __global__ __launch_bounds__(kPlainThreads,
   store_plain(a.dq, feature, first, count, s.width, dq, q, a.turn_queries);
 }
 
-template <class D, int Chunks>
+template <class D, int Chunks, class Terms>
 __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_backward_keys(const AttentionBackward<D> a,
-                                                                                           const AttentionWork* work) {
+                                                                                           const AttentionWork* work,
+                                                                                           const Terms terms) {
   using T = Compute<D>;
   constexpr int tile = kPlainTile<T>;
   const Scoring<T>& s = a.scoring;
@@ -85,7 +74,10 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_bac
   load_plain(k, a.k, feature, first, count, s.width, a.turn_keys);
   load_plain(v, a.v, feature, first, count, s.width, RowTurn<T>{});
   T dk[kOwnRows<T>][Chunks] = {}, dv[kOwnRows<T>][Chunks] = {};
-  for (int i0 = s.first_query(w.begin, w.count_other, w.count) / tile * tile; i0 < w.count_other; i0 += tile) {
+  TilePair<T> tiles{plain_tile<T>(4, s.width).data, head, s.width, w.count_other, w.count, 0, w.begin};
+  const int end = terms.end_query(tiles, w.begin + count - 1);
+  for (int i0 = terms.first_query(s, tiles, w.begin) / tile * tile; i0 < end; i0 += tile) {
+    tiles.query = i0;
     const int queries = min(tile, w.count_other - i0), i = i0 + lane;
     const int64_t query_row = int64_t(w.first_other) + i0, saved = head * a.query_rows + query_row + lane;
     __syncthreads();  // the queries before have been read
@@ -95,50 +87,63 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_bac
     T weights[kOwnRows<T>], dweights[kOwnRows<T>];
     plain_scores(weights, k, q);
     plain_scores(dweights, v, dout);
+    terms.add_scores(weights, tiles, q, k);
+    terms.add_value_dots(dweights, tiles, dout);
     const T lse = lane < queries ? a.lse[saved] : T(0), sum = lane < queries ? a.sums[saved] : T(0);
     for (int r = 0; r < kOwnRows<T>; ++r) {
       const int row = warp + kPlainWarps * r, j = w.begin + row;
-      const bool visible = lane < queries && row < count && j < s.edge(i, w.count_other, w.count);
-      Pair<T> pair(s, weights[r], dweights[r], lse, visible, head, first + row, i);
+      const bool visible = lane < queries && row < count && terms.sees(s, tiles, i, j);
+      const T score = terms.log2_score(s, weights[r], tiles, i, j);
+      Pair<T> pair(s, score, dweights[r], lse, visible, head, first + row, i);
       pair.finish(s.scale, sum);
       weights[r] = pair.weight;
       dweights[r] = pair.dweight;
     }
     add_plain(dv, weights, dout, queries, s.width);
     add_plain(dk, dweights, q, queries, s.width);
+    terms.template add_rows<Item::key>(dk, dweights, tiles, queries);
   }
   __syncthreads();
   store_plain(a.dk, feature, first, count, s.width, dk, k, a.turn_keys);
   store_plain(a.dv, feature, first, count, s.width, dv, v, RowTurn<T>{});
 }
 
-template <class D, int Chunks>
-void run(Context& context, const AttentionBackward<D>& a, const Segments& queries, const Segments& keys) {
+template <class D, int Chunks, template <class, Item> class Terms>
+void run(Context& context, const AttentionBackward<D>& a, const OrderTerms<Compute<D>>& order, const Segments& queries,
+         const Segments& keys) {
   using T = Compute<D>;
+  using QueryTerms = Terms<T, Item::query>;
+  using KeyTerms = Terms<T, Item::key>;
   const WorkList query_work = attention_work(context, queries, keys, kPlainTile<T>, WorkChoice::all);
   const WorkList key_work = attention_work(context, keys, queries, kPlainTile<T>, WorkChoice::all);
-  const size_t shared = plain_bytes<T>(4, a.scoring.width);
+  const size_t shared = plain_bytes<T>(4, a.scoring.width) + QueryTerms::bytes(order);
   const auto blocks = [&](const WorkList& work) { return dim3(unsigned(work.count * a.scoring.heads)); };
-  launch(plain_backward_queries<D, Chunks>, blocks(query_work), dim3(kPlainThreads), shared, context.stream(), a,
-         query_work.items);
+  launch(plain_backward_queries<D, Chunks, QueryTerms>, blocks(query_work), dim3(kPlainThreads), shared,
+         context.stream(), a, query_work.items, QueryTerms(order));
   if (!a.dk && !a.dv) return;
-  launch(plain_backward_keys<D, Chunks>, blocks(key_work), dim3(kPlainThreads), shared, context.stream(), a,
-         key_work.items);
+  launch(plain_backward_keys<D, Chunks, KeyTerms>, blocks(key_work), dim3(kPlainThreads), shared, context.stream(), a,
+         key_work.items, KeyTerms(order));
 }
 
 }  // namespace
 
 template <class D>
-void run_plain(Context& context, const AttentionBackward<D>& a, const Segments& queries, const Segments& keys) {
-  if (a.scoring.width <= 2 * kWarp) {
-    run<D, 2>(context, a, queries, keys);
-  } else {
-    run<D, kWidestHead / kWarp>(context, a, queries, keys);
-  }
+void run_plain(Context& context, const AttentionBackward<D>& a, const OrderTerms<Compute<D>>& order,
+               const Segments& queries, const Segments& keys) {
+  with_plain_chunks(a.scoring.width, [&]<int Chunks>(std::integral_constant<int, Chunks>) {
+    if (order) {
+      run<D, Chunks, PlainTerms>(context, a, order, queries, keys);
+    } else {
+      run<D, Chunks, NoTerms>(context, a, order, queries, keys);
+    }
+  });
 }
 
-template void run_plain(Context&, const AttentionBackward<float>&, const Segments&, const Segments&);
-template void run_plain(Context&, const AttentionBackward<double>&, const Segments&, const Segments&);
-template void run_plain(Context&, const AttentionBackward<bfloat16>&, const Segments&, const Segments&);
+template void run_plain(Context&, const AttentionBackward<float>&, const OrderTerms<float>&, const Segments&,
+                        const Segments&);
+template void run_plain(Context&, const AttentionBackward<double>&, const OrderTerms<double>&, const Segments&,
+                        const Segments&);
+template void run_plain(Context&, const AttentionBackward<bfloat16>&, const OrderTerms<float>&, const Segments&,
+                        const Segments&);
 
 }  // namespace gyre::cuda

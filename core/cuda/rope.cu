@@ -1,6 +1,6 @@
-// Rotary position embedding, c, s = cos, sin(position * frequency_i), m the magnitude:
+// Rotary position embedding, c, s = cos, sin(position * step * frequency_i), m the magnitude:
 //   y1 = m (x1 c - x2 s),  y2 = m (x1 s + x2 c);  backward is the transpose: the same with the sign of s turned.
-//   angle gradient: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position * dtheta
+//   angle gradient: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position * step * dtheta
 #include <cmath>
 
 #include "core/cuda/columns.h"
@@ -23,11 +23,12 @@ struct Pairs {
 
 // A thread per position and pair.
 template <class T, class F>
-__global__ void fill_angles(T* angles, const F* frequencies, int64_t positions, Pairs pairs, double magnitude) {
+__global__ void fill_angles(T* angles, const F* frequencies, int64_t positions, Pairs pairs, double magnitude,
+                            double step) {
   const int64_t job = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (job >= positions * pairs.half) return;
   const int64_t position = job / pairs.half, i = job % pairs.half, dims = 2 * pairs.half;
-  const double angle = double(position) * double(frequencies[i]);
+  const double angle = double(position) * step * double(frequencies[i]);
   const T c = T(magnitude * std::cos(angle)), s = T(magnitude * std::sin(angle));
   T* row = angles + position * 2 * dims;
   const int64_t first = pairs.first(i), second = pairs.second(i);
@@ -133,7 +134,7 @@ constexpr int64_t kRowsOfBlock = 64;
 // partial(blocks, half): a block's sums over its rows and all heads. blockIdx.y: which 32 pairs.
 template <class D>
 __global__ void add_rows(double* partial, const D* dy, const D* y, const int32_t* positions, int64_t n, int64_t heads,
-                         int64_t width, Pairs pairs) {
+                         int64_t width, Pairs pairs, double step) {
   const int64_t pair = int64_t(blockIdx.y) * kWarp + threadIdx.x, first_row = blockIdx.x * kRowsOfBlock;
   const int64_t last_row = first_row + kRowsOfBlock < n ? first_row + kRowsOfBlock : n;
   double sum = 0;
@@ -153,7 +154,7 @@ __global__ void add_rows(double* partial, const D* dy, const D* y, const int32_t
   __syncthreads();
   if (threadIdx.y > 0 || pair >= pairs.half) return;
   for (int w = 1; w < kWarps; ++w) sum += sums[w][threadIdx.x];
-  partial[blockIdx.x * pairs.half + pair] = sum;
+  partial[blockIdx.x * pairs.half + pair] = step * sum;
 }
 
 }  // namespace
@@ -165,7 +166,7 @@ void CudaKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies,
     with_type(here, [&]<class F>(F) {
       const int64_t positions = angles.rows(), jobs = positions * (rotary.dims / 2);
       launch(fill_angles<T, F>, dim3(unsigned(divide_up(jobs, 256))), dim3(256), 0, context_.stream(), angles.data<T>(),
-             here.data<F>(), positions, Pairs(rotary), rotary.magnitude);
+             here.data<F>(), positions, Pairs(rotary), rotary.magnitude, rotary.step);
     });
   });
 }
@@ -198,7 +199,7 @@ void CudaKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Te
     const Tensor partial = context_.empty({blocks, pairs.half}, DType::f64);
     launch(add_rows<D>, dim3(unsigned(blocks), groups), dim3(kWarp, kWarps), 0, context_.stream(),
            partial.data<double>(), dy.data<D>(), y.data<D>(), context_.ids(positions), n, heads, y.cols() / heads,
-           pairs);
+           pairs, rotary.step);
     add_partials<double>(context_, ColumnSums<Compute<D>>{dfrequencies.data<Compute<D>>(), nullptr, pairs.half},
                          partial);
   });

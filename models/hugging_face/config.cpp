@@ -108,15 +108,20 @@ std::string without_place(const EncoderOnlyConfig& c) {
   std::string lines = differences(
       c.to_json(), {{"norm", "post"}, {"causal", false}, {"embedding_norm", true}, {"scale_embedding", false}});
   if (c.token_types == 0) lines += "\n  token_types: expected at least 1, got 0";
+  if (c.attention.kind != AttentionKind::softmax)
+    lines += concat("\n  attention: expected softmax, got ", enum_name(c.attention.kind));
   const PositionConfig& p = c.position;
   if (p.encoding == "rope") {
     PositionConfig whole = p;
     if (whole.rotary_dims == c.dim / c.heads) whole.rotary_dims = 0;
     ConfigWriter writer;
     kPositionFields(writer, whole);
-    lines += differences(
-        writer.json,
-        {{"rope_base", 10000.0}, {"rope_pairs", "interleaved"}, {"rotary_dims", 0}, {"rope_learnable", false}});
+    lines += differences(writer.json, {{"rope_base", 10000.0},
+                                       {"rope_pairs", "interleaved"},
+                                       {"rotary_dims", 0},
+                                       {"rope_learnable", false},
+                                       {"rope_step", 1.0},
+                                       {"rope_scaling", "none"}});
   } else if (p.encoding != "learned") {
     lines += "\n  position: expected rope (RoFormer) or learned (BERT), got " + p.encoding;
   }

@@ -1,12 +1,27 @@
 #include "models/modules/attention.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "models/modules/linear_attention.h"
 
 namespace gyre {
 namespace {
 
 AttentionOptions attention_options(const LayerConfig& c) {
   return {.heads = int(c.heads), .dropout = c.attention_dropout};
+}
+
+// How far rows see that see a window.
+int64_t reach_of(const AttentionConfig& c, bool causal) {
+  if (c.kind != AttentionKind::window) return AttentionShape::kFar;
+  return causal ? c.window - 1 : c.window / 2;
+}
+
+DistanceTerms terms_of(const Var& x, const RowPositions& positions, int layer, bool causal) {
+  if (!positions.encoding) return {};
+  const Tape::Scope scope(x.tape(), "position");
+  return positions.encoding->terms(x.tape(), {layer, positions.longest, causal, statistics_dtype(x.value().dtype())});
 }
 
 // In place: the first `heads` heads of each row of x, each `width` features wide.
@@ -20,30 +35,80 @@ void turn_heads(const Var& x, const RowPositions& positions, int64_t heads, int6
 
 }  // namespace
 
-SelfAttention::SelfAttention(Parameters& parameters, const std::string& parent, const std::string& name,
+SelfAttention::SelfAttention(Parameters& parameters, const std::string& parent, const std::string& name, int layer,
                              const LayerConfig& c)
     : name_(name),
+      layer_(layer),
       qkv_proj_(parameters, parent + "." + name + ".qkv_proj", c.dim, 3 * c.dim, c.initial_weight(c.dim, 3 * c.dim)),
       out_proj_(parameters, parent + "." + name + ".out_proj", c.dim, c.dim, c.initial_weight(c.dim, c.dim)),
-      options_(attention_options(c)) {}
+      options_(attention_options(c)),
+      attention_(c.attention) {
+  if (attention_.uses_favor())
+    random_vectors_ = &add_random_vectors(parameters, parent + "." + name, attention_, c.dim / c.heads);
+}
 
 Var SelfAttention::operator()(const Var& x, const Segments& segments, const RowPositions& positions,
                               bool causal) const {
   const Tape::Scope scope(x.tape(), name_);
+  if (attention_.kind == AttentionKind::linear) return out_proj_(attend_linearly(x, segments, positions, causal));
   AttentionOptions options = options_;
   options.causal = causal;
   options.rotation = positions.rotation;
   options.query_positions = positions.positions;
+  options.reach = reach_of(attention_, causal);
+  options.terms = terms_of(x, positions, layer_, causal);
   return out_proj_(self_attention(qkv_proj_(x), segments, options));
 }
 
-Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCache& cache, int layer) const {
+Var SelfAttention::attend_linearly(const Var& x, const Segments& segments, const RowPositions& positions,
+                                   bool causal) const {
+  const int64_t dim = x.shape()[1];
+  const LinearAttentionOptions options{.heads = options_.heads,
+                                       .causal = causal,
+                                       .map = attention_.linear_map,
+                                       .rope = attention_.linear_rope,
+                                       .rotation = positions.rotation,
+                                       .positions = positions.positions};
+  const Var vectors = random_vectors_ ? x.tape().parameter(*random_vectors_) : Var();
+  return linear_attention(qkv_proj_.columns(x, 0, dim), qkv_proj_.columns(x, dim, dim),
+                          qkv_proj_.columns(x, 2 * dim, dim), vectors, segments, options);
+}
+
+Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCache& cache) const {
   const Tape::Scope scope(x.tape(), name_);
   const Var qkv = qkv_proj_(x);
   const int64_t dim = x.shape()[1];
   turn_heads(qkv, positions, 2 * options_.heads, dim / options_.heads);  // queries and keys
   x.tape().count_flops(4 * double(x.shape()[0]) * double(cache.length()) * double(dim));
-  return out_proj_(x.tape().constant(cache.attend(x.kernels(), layer, qkv.value(), options_.heads)));
+  cache.set_terms(layer_, [&](int64_t longest) {
+    RowPositions later = positions;
+    later.longest = std::min(longest, positions.encoding->longest());
+    return terms_of(x, later, layer_, /*causal=*/true);
+  });
+  return out_proj_(x.tape().constant(cache.attend(x.kernels(), layer_, qkv.value(), options_.heads)));
+}
+
+Var SelfAttention::stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const {
+  const Tape::Scope scope(x.tape(), name_);
+  const Tensor rows = window.extend(layer_, qkv_proj_(x).value());
+  const int64_t dim = x.shape()[1], count = x.shape()[0], keys = rows.dim(0), before = keys - count;
+  const DistanceTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
+  const AttentionShape shape{.heads = options_.heads,
+                             .scale = terms.scale > 0 ? terms.scale : 1 / std::sqrt(double(dim / options_.heads)),
+                             .causal = true,
+                             .reach = std::min(reach_of(attention_, true), window.reach()),
+                             .dropout = {}};
+  AttentionRotation rotation;
+  if (positions.rotation) {
+    rotation = {positions.rotation.rotary, positions.rotation.angles, positions.positions.slice(before, keys),
+                positions.positions};
+  }
+  const Tensor out = Tensor::empty({count, dim}, rows.dtype(), rows.device());
+  x.kernels().attention(out, {}, {rows.slice(before, keys)}, {rows, dim}, {rows, 2 * dim},
+                        Segments::from_lengths({int32_t(count)}), Segments::from_lengths({int32_t(keys)}), shape,
+                        rotation, terms.values());
+  x.tape().count_flops(4 * double(count) * double(std::min(keys, shape.reach + 1)) * double(dim));
+  return out_proj_(x.tape().constant(out));
 }
 
 // The gains are those of fairseq, where queries, keys and values start as one matrix (3 dim, dim) would.

@@ -7,7 +7,10 @@
 namespace gyre {
 
 KeyValueCache::KeyValueCache(int layers, int rows)
-    : steps_(static_cast<size_t>(layers)), path_(Tensor::empty({rows, 0}, DType::i32)), parents_(size_t(rows)) {
+    : steps_(static_cast<size_t>(layers)),
+      terms_(static_cast<size_t>(layers)),
+      path_(Tensor::empty({rows, 0}, DType::i32)),
+      parents_(size_t(rows)) {
   std::iota(parents_.begin(), parents_.end(), 0);
 }
 
@@ -30,7 +33,9 @@ Tensor KeyValueCache::attend(Kernels& kernels, int layer, const Tensor& qkv, int
   steps.push_back(qkv);
   const int64_t dim = qkv.cols() / 3;
   const Tensor out = Tensor::empty({qkv.dim(0), dim}, qkv.dtype(), qkv.device());
-  kernels.attention_over_steps(out, steps, path_, {heads, 1 / std::sqrt(double(dim / heads)), false, {}});
+  const Terms& terms = terms_[size_t(layer)];
+  const double scale = terms.scale > 0 ? terms.scale : 1 / std::sqrt(double(dim / heads));
+  kernels.attention_over_steps(out, steps, path_, {.heads = heads, .scale = scale, .dropout = {}}, terms.values);
   return out;
 }
 

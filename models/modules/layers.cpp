@@ -20,7 +20,7 @@ static std::string layer_name(int index) { return "layers." + std::to_string(ind
 
 EncoderLayer::EncoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& c)
     : name_(layer_name(index)),
-      self_attention_(parameters, stack + "." + name_, "self_attn", c),
+      self_attention_(parameters, stack + "." + name_, "self_attn", index, c),
       self_branch_(parameters, stack + "." + name_ + ".self_attn_layer_norm", c),
       feed_forward_(parameters, stack + "." + name_, c),
       feed_forward_branch_(parameters, stack + "." + name_ + ".final_layer_norm", c) {}
@@ -31,6 +31,12 @@ Var EncoderLayer::operator()(const Var& x, const Segments& source, const RowPosi
   return feed_forward_branch_(attended, feed_forward_);
 }
 
+Var EncoderLayer::stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const {
+  const Tape::Scope scope(x.tape(), name_);
+  const Var attended = self_branch_(x, [&](const Var& h) { return self_attention_.stream(h, positions, window); });
+  return feed_forward_branch_(attended, feed_forward_);
+}
+
 std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std::string& stack, const ModelConfig& c) {
   if (c.norm != NormPlacement::pre || !c.final_norm) return {};
   return LayerNormLayer(parameters, stack + ".layer_norm", c.dim, c.layer_norm_epsilon);
@@ -38,8 +44,7 @@ std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std:
 
 DecoderLayer::DecoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& c)
     : name_(layer_name(index)),
-      index_(index),
-      self_attention_(parameters, stack + "." + name_, "self_attn", c),
+      self_attention_(parameters, stack + "." + name_, "self_attn", index, c),
       self_branch_(parameters, stack + "." + name_ + ".self_attn_layer_norm", c),
       cross_attention_(parameters, stack + "." + name_, "encoder_attn", c),
       cross_branch_(parameters, stack + "." + name_ + ".encoder_attn_layer_norm", c),
@@ -57,7 +62,7 @@ Var DecoderLayer::operator()(const Var& x, const DecoderRows& rows, const Attent
                              KeyValueCache* cache) const {
   const Tape::Scope scope(x.tape(), name_);
   const Var self_attended = self_branch_(x, [&](const Var& h) {
-    return cache ? self_attention_.step(h, rows.positions, *cache, index_)
+    return cache ? self_attention_.step(h, rows.positions, *cache)
                  : self_attention_(h, rows.segments, rows.positions, /*causal=*/true);
   });
   const Var attended = cross_branch_(

@@ -42,6 +42,8 @@ class EncoderLayer {
   EncoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& config);
   // Causal: a row sees itself and those before it.
   Var operator()(const Var& x, const Segments& source, const RowPositions& positions, bool causal = false) const;
+  // Reading in chunks (SelfAttention::stream).
+  Var stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const;
 
  private:
   std::string name_;
@@ -76,7 +78,6 @@ class DecoderLayer {
 
  private:
   std::string name_;
-  int index_;
   SelfAttention self_attention_;
   ResidualBranch self_branch_;
   CrossAttention cross_attention_;

@@ -10,6 +10,10 @@ Var LinearLayer::operator()(const Var& x) const {
   return linear(x, x.tape().parameter(*weight_), x.tape().parameter(*bias_));
 }
 
+Var LinearLayer::columns(const Var& x, int64_t first, int64_t count) const {
+  return linear(x, x.tape().parameter(*weight_), x.tape().parameter(*bias_), first, count);
+}
+
 Var LinearLayer::activated(const Var& x, Activation kind, double dropout) const {
   return linear_activation(x, x.tape().parameter(*weight_), x.tape().parameter(*bias_), kind, dropout);
 }

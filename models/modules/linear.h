@@ -12,6 +12,8 @@ class LinearLayer {
  public:
   LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, const Init& weight);
   Var operator()(const Var& x) const;
+  // Columns first .. first + count - 1 of y: one of several projections.
+  Var columns(const Var& x, int64_t first, int64_t count) const;
   // dropout(activation(y)), in one pass.
   Var activated(const Var& x, Activation kind, double dropout = 0) const;
 

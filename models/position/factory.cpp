@@ -3,16 +3,19 @@
 namespace gyre {
 
 using PositionMaker = std::unique_ptr<PositionEncoding>(const PositionContext&);
-PositionMaker make_rope, make_sinusoidal, make_learned, make_none;
+PositionMaker make_rope, make_sinusoidal, make_learned, make_none, make_shaw, make_xl, make_t5, make_tupe, make_deberta,
+    make_alibi, make_wavelet;
 
 static const struct {
   const char* name;
   PositionMaker* make;
 } kEncodings[] = {
-    {"rope", make_rope},
-    {"sinusoidal", make_sinusoidal},
-    {"learned", make_learned},
-    {"none", make_none},
+    {"rope", make_rope},       {"sinusoidal", make_sinusoidal},
+    {"learned", make_learned}, {"none", make_none},
+    {"shaw", make_shaw},       {"xl", make_xl},
+    {"t5", make_t5},           {"tupe", make_tupe},
+    {"deberta", make_deberta}, {"alibi", make_alibi},
+    {"wavelet", make_wavelet},
 };
 
 std::vector<std::string> position_encoding_names() {

@@ -1,6 +1,4 @@
 // Learned absolute positions: x_m += E[m], E(max_positions, dim). Beyond the table a sentence is refused.
-#include <cmath>
-
 #include "models/position/position.h"
 
 namespace gyre {
@@ -10,8 +8,7 @@ class Learned final : public PositionEncoding {
  public:
   explicit Learned(const PositionContext& c) {
     require(c.config.max_positions >= 1, "[learned] max_positions must be at least 1, got ", c.config.max_positions);
-    const double deviation = c.initial_deviation > 0 ? c.initial_deviation : 1 / std::sqrt(double(c.dim));
-    table_ = &c.parameters.add(c.name + ".weight", {c.config.max_positions, c.dim}, Init::normal(deviation));
+    table_ = &c.parameters.add(c.name + ".weight", {c.config.max_positions, c.dim}, c.table_init());
   }
 
   Var add_to_embeddings(const Var& x, const Tensor& positions) const override {
@@ -19,6 +16,7 @@ class Learned final : public PositionEncoding {
     return add(x, embedding(x.tape().parameter(*table_), positions));
   }
 
+  bool is_relative() const override { return false; }
   int64_t longest() const override { return table_->shape[0]; }
 
  private:

@@ -1,8 +1,17 @@
 #include "models/position/position.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace gyre {
+
+Init PositionContext::table_init() const {
+  return Init::normal(initial_deviation > 0 ? initial_deviation : 1 / std::sqrt(double(dim)));
+}
+
+Init PositionContext::projection_init() const {
+  return initial_deviation > 0 ? Init::normal(initial_deviation) : Init::xavier(dim, dim);
+}
 
 Tensor segment_positions(const Segments& segments, int offset) {
   Tensor positions = Tensor::empty({segments.tokens()}, DType::i32);
@@ -15,9 +24,12 @@ Tensor segment_positions(const Segments& segments, int offset) {
 void check_positions(const char* encoding, const Tensor& positions, int64_t limit) {
   const auto all = positions.span<int32_t>();
   if (all.empty()) return;
-  const int32_t largest = *std::max_element(all.begin(), all.end());
-  require(largest < limit, "[", encoding, "] expected at most max_positions = ", limit, " tokens in a sentence, got ",
-          largest + 1);
+  check_length(encoding, int64_t{*std::max_element(all.begin(), all.end())} + 1, limit);
+}
+
+void check_length(const char* encoding, int64_t length, int64_t limit) {
+  require(length <= limit, "[", encoding, "] expected at most max_positions = ", limit, " tokens in a sentence, got ",
+          length);
 }
 
 }  // namespace gyre

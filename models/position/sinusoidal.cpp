@@ -38,6 +38,7 @@ class Sinusoidal final : public PositionEncoding {
     return add(x, embedding(x.tape().constant(table), positions));
   }
 
+  bool is_relative() const override { return false; }
   int64_t longest() const override { return table_.exact().dim(0); }
 
  private:

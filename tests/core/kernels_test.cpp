@@ -105,12 +105,12 @@ TEST_CASE("every instruction set gives nearly the same attention, and sees nothi
   const int n = segments.tokens();
   const Tensor q = random_tensor({n, 14}, 1), k = random_tensor({n, 14}, 2), v = random_tensor({n, 14}, 3);
   const Tensor lse = Tensor::empty({2, n});
-  const AttentionShape shape{2, 0.4, true, {}};
+  const AttentionShape shape{.heads = 2, .scale = 0.4, .causal = true, .reach = AttentionShape::kFar, .dropout = {}};
   std::vector<float> first;
   for (Kernels* kernels : available_cpu_kernels()) {
     CAPTURE(kernels->name());
     const Tensor out = q.like();
-    kernels->attention(out, lse, {q}, {k}, {v}, segments, segments, shape, {});
+    kernels->attention(out, lse, {q}, {k}, {v}, segments, segments, shape, {}, {});
     for (int j = 0; j < 14; ++j)
       CHECK(out.data<float>()[j] == doctest::Approx(v.data<float>()[j]));  // one key: its value
     if (first.empty()) first = out.to_vector<float>();
@@ -119,10 +119,45 @@ TEST_CASE("every instruction set gives nearly the same attention, and sees nothi
   }
 }
 
+TEST_CASE(
+    "every instruction set gives nearly the same attention with a window and what order adds, and its gradients") {
+  const Segments segments = Segments::from_lengths({1, 5, 17, 66});
+  const int n = segments.tokens();
+  const Tensor q = random_tensor({n, 14}, 1), k = random_tensor({n, 14}, 2), v = random_tensor({n, 14}, 3);
+  const AttentionShape shape{.heads = 2, .scale = 0.4, .causal = false, .reach = 21, .dropout = {}};
+  const AttentionTerms terms{.bias = random_tensor({43, 2}, 4),
+                             .query_table = random_tensor({43, 14}, 5),
+                             .key_table = random_tensor({43, 14}, 6),
+                             .value_table = random_tensor({43, 7}, 7),
+                             .query_places = random_tensor({66, 6}, 8),
+                             .key_places = random_tensor({66, 6}, 9),
+                             .zero = 21};
+  std::vector<float> first;
+  for (Kernels* kernels : available_cpu_kernels()) {
+    CAPTURE(kernels->name());
+    const Tensor out = q.like(), lse = Tensor::empty({2, n}), dq = q.like(), dk = q.like(), dv = q.like();
+    const AttentionTerms d{terms.bias.like(),
+                           terms.query_table.like(),
+                           terms.key_table.like(),
+                           terms.value_table.like(),
+                           terms.query_places.like(),
+                           terms.key_places.like(),
+                           21};
+    kernels->attention(out, lse, {q}, {k}, {v}, segments, segments, shape, {}, terms);
+    kernels->attention_backward({dq}, {dk}, {dv}, {}, d, v, {q}, {k}, {v}, lse, segments, segments, shape, {}, terms);
+    std::vector<float> all;
+    for (const Tensor& t :
+         {out, dq, dk, dv, d.bias, d.query_table, d.key_table, d.value_table, d.query_places, d.key_places})
+      all.insert(all.end(), t.data<float>(), t.data<float>() + t.size());
+    if (first.empty()) first = all;
+    for (size_t i = 0; i < all.size(); ++i) CHECK(all[i] == doctest::Approx(first[i]).epsilon(1e-3).scale(1));
+  }
+}
+
 TEST_CASE("a query without a visible key gives zeros and minus infinity") {
   const Segments queries = Segments::from_lengths({2}), keys = Segments::from_lengths({0});
   const Tensor q = random_tensor({2, 4}, 1), k = Tensor::empty({0, 4}), out = q.like(), lse = Tensor::empty({1, 2});
-  cpu_kernels().attention(out, lse, {q}, {k}, {k}, queries, keys, {1, 1.0, false, {}}, {});
+  cpu_kernels().attention(out, lse, {q}, {k}, {k}, queries, keys, {}, {}, {});
   for (float x : out.span<float>()) CHECK(x == 0);
   for (float x : lse.span<float>()) CHECK(x == -INFINITY);
 }

@@ -210,6 +210,26 @@ TEST_CASE("split: disjoint, together everything, about the share, mixed, and the
   CHECK(double(first_half) == doctest::Approx(200).epsilon(0.3));
 }
 
+TEST_CASE("split: of a single document the end is held out, within a sentence too; </s> stays there") {
+  const Documents documents = documents_of({{5, 10, 5}});
+  const TokenStore store = store_of(documents);
+  SampleOptions options{.task = Task::next, .max_length = 4, .validation_share = 0.3};
+  CHECK(all_samples(DocumentSamples(store, options, Part::training)) ==
+        std::vector<Ids>{{10, 11, 12, 13}, {14, 15, 16, 17}, {18, 19, 20, 21}, {22, 23}});
+  CHECK(all_samples(DocumentSamples(store, options, Part::validation)) ==
+        std::vector<Ids>{{24, 25, 26, 27}, {28, 29, 2}});
+  for (SampleOptions any : kAllOptions) {
+    any.validation_share = 0.3;
+    std::vector<Ids> all = all_samples(DocumentSamples(store, any, Part::training));
+    const size_t seen = tokens_of(all).size();
+    CHECK(seen == 14);
+    for (const Ids& sample : all_samples(DocumentSamples(store, any, Part::validation))) all.push_back(sample);
+    CHECK(tokens_of(all) == tokens_of({documents[0][0], documents[0][1], documents[0][2]}));
+  }
+  options.validation_share = 0.001;
+  CHECK(contains(error_of([&] { DocumentSamples(store, options, Part::validation); }), "none of its 1 documents"));
+}
+
 TEST_CASE("samples: what is refused") {
   const TokenStore store = store_of(documents_of({{5}}));
   const auto error = [&](const SampleOptions& options, Part part) {

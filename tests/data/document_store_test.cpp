@@ -65,6 +65,31 @@ TEST_CASE("documents: the report; bad lines are errors before work begins, or le
   CHECK_THROWS_AS(parse_document_end("page"), UsageError);
 }
 
+TEST_CASE("documents: a whole file is one, and its tokens are its bytes, whatever they are") {
+  TemporaryDirectory directory;
+  std::string text = "\xEF\xBB\xBF one\r\n\n\n \ttwo \xFF\xC3";
+  for (int b = 0; b < 256; ++b) text += char(b);
+  text += std::string((3 << 20) + 1, '\n') + "\xE2\x82";  // several pieces; the last character is cut off
+  const Path a = write_text(directory, "a", text), b = write_text(directory, "b", "\n");
+  const Path nothing = write_text(directory, "nothing", ""), output = directory / "whole.store";
+  const ByteVocabulary vocabulary;
+  const auto report = build_document_store(vocabulary, {a, nothing, b}, output, DocumentEnd::whole, OnBadLine::error);
+  CHECK(report.documents == 2);
+  CHECK(report.files[0].describe() == concat(a.string(), ": ", text.size(), " bytes"));
+  const TokenStore store(output);
+  store.verify();
+  CHECK(count_documents(store) == 2);
+  std::vector<int32_t> ids;
+  store.append_tokens(0, store.total_tokens(0), ids);
+  CHECK(ids.size() == text.size() + 1);
+  CHECK(vocabulary.decode(ids) == text + "\n");
+  const Documents opened = open_documents(vocabulary, {a}, DocumentEnd::whole, OnBadLine::by_kind);
+  CHECK(opened.store.total_tokens(0) == text.size());
+  CHECK(contains(
+      error_of([&] { build_document_store(vocabulary, {nothing}, output, DocumentEnd::whole, OnBadLine::error); }),
+      "no document in " + nothing.string() + ": 0 bytes"));
+}
+
 TEST_CASE("documents: the same store whatever the number of threads, in chunks by lines and by bytes") {
   TemporaryDirectory directory;
   std::string text;

@@ -2,6 +2,7 @@
 
 #include "data/core_limit.h"
 #include "data/corpus/embedded_corpus.h"
+#include "data/document_store.h"
 #include "data/sentencepiece_vocabulary.h"
 #include "tests/data/text_files.h"
 #include "tests/threads_in_scope.h"
@@ -67,6 +68,20 @@ TEST_CASE("SentencePiece: with byte fallback any text comes back") {
   CHECK(vocabulary->decode(vocabulary->encode(nul)) == nul);
   CHECK(vocabulary->decode(vocabulary->encode(long_text)) == long_text);
   CHECK(vocabulary->encode("").empty());
+}
+
+TEST_CASE("SentencePiece: with white space kept too, streams of text are documents") {
+  Texts texts;
+  const std::string text = " two  spaces\n\n\tand a \xE2\x82\xAC\r\n ";
+  const Path stream = write_text(texts.directory, "stream", text);
+  for (const std::string type : {"char", "bpe"}) {
+    CAPTURE(type);
+    const auto vocabulary = texts.train(
+        {.type = type, .size = 400, .normalization = "identity", .byte_fallback = true, .keep_whitespace = true});
+    CHECK(vocabulary->decode(vocabulary->encode(text)) == text);
+    const Documents documents = open_documents(*vocabulary, {stream}, DocumentEnd::whole, OnBadLine::by_kind);
+    CHECK(vocabulary->decode(documents.store.sentence(0, 0)) == text);
+  }
 }
 
 TEST_CASE("SentencePiece: the same text, options and seed give the same bytes, and a sample hangs on the seed") {

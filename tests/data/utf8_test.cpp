@@ -41,7 +41,9 @@ TEST_CASE("UTF-8: broken bytes are found where they stand") {
 }
 
 TEST_CASE("UTF-8: characters are split, and broken bytes stand alone") {
-  const auto parts = gyre::split_characters("a\xC3\xA4\xF0\x9F\x98\x80\xFF\xE2\x82");
+  const std::string_view text = "a\xC3\xA4\xF0\x9F\x98\x80\xFF\xE2\x82";
+  const auto parts = gyre::split_characters(text);
   const std::vector<std::string_view> expected{"a", "\xC3\xA4", "\xF0\x9F\x98\x80", "\xFF", "\xE2", "\x82"};
   CHECK(parts == expected);
+  CHECK(gyre::count_characters(text) == expected.size());
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -32,7 +33,8 @@ TEST_CASE("config: errors name the field, what it must be and what it is") {
         "[rope] rotary dims must be between 2 and the width of a head, 4, got 6");
   CHECK(error_of([](Config& c) { c.dim = 6; }) == "[rope] rotary dims must be even, got 3");
   CHECK(error_of([](Config& c) { c.position.encoding = "ropes"; }) ==
-        "[position] expected one of rope, sinusoidal, learned, none, got \"ropes\"");
+        "[position] expected one of rope, sinusoidal, learned, none, shaw, xl, t5, tupe, deberta, alibi, wavelet, got "
+        "\"ropes\"");
   CHECK(error_of([](Config& c) {
           c.position.encoding = "learned";
           c.position.max_positions = 0;
@@ -54,6 +56,47 @@ TEST_CASE("config: JSON and back") {
   CHECK(read.to_json() == json);
   CHECK(read.tied_output == false);
   CHECK(read.position.rope_pairs == RotaryPairs::half_split);
+}
+
+TEST_CASE("config: JSON has every field of the position encoding, and lacks none that it must have") {
+  EncoderDecoderConfig config = tests::tiny_config("wavelet");
+  const nlohmann::ordered_json defaults = tests::tiny_config().to_json()["position"];
+  config.position = {.encoding = "wavelet",
+                     .max_positions = 41,
+                     .sinusoid_layout = SinusoidLayout::interleaved,
+                     .rope_base = 500,
+                     .rope_pairs = RotaryPairs::half_split,
+                     .rotary_dims = 2,
+                     .rope_learnable = true,
+                     .rope_rotate_cross = true,
+                     .rope_step = 0.3,
+                     .rope_scaling = RopeScaling::yarn,
+                     .rope_scaling_factor = 4,
+                     .rope_original_length = 64,
+                     .shaw_clip = 7,
+                     .shaw_values = false,
+                     .bias_buckets = 16,
+                     .bias_max_distance = 99,
+                     .tupe_bias = false,
+                     .deberta_clip = 5,
+                     .wavelet = Wavelet::haar,
+                     .wavelet_scales = {0.1, std::exp2(127.0)},
+                     .wavelet_shifts = {-2, 0.25},
+                     .wavelet_time = WaveletTime::query_minus_key};
+  const nlohmann::ordered_json json = config.to_json();
+  for (const auto& [key, value] : json["position"].items()) {
+    CAPTURE(key);
+    CHECK(value != defaults.at(key));
+  }
+  const EncoderDecoderConfig read = EncoderDecoderConfig::from_json(nlohmann::ordered_json::parse(json.dump()));
+  CHECK(read.to_json() == json);
+  CHECK(read.position.wavelet_scales == config.position.wavelet_scales);
+
+  nlohmann::ordered_json older = json;
+  older["position"] = {{"encoding", "rope"}, {"max_positions", 40}};
+  const EncoderDecoderConfig from_older = EncoderDecoderConfig::from_json(older);
+  CHECK(from_older.position.max_positions == 40);
+  CHECK(from_older.position.shaw_clip == PositionConfig().shaw_clip);
 }
 
 TEST_CASE("config: JSON says which kind of model it is of") {
@@ -81,6 +124,10 @@ TEST_CASE("config: JSON with an unknown key, a wrong type or a wrong name is ref
   CHECK(error_with("/dim", 8.5) == "[config.dim] expected an integer, got 8.5");
   CHECK(error_with("/dropout", true) == "[config.dropout] expected a number, got true");
   CHECK(error_with("/norm", "mid") == "[config.norm] expected one of pre, post, got \"mid\"");
+  CHECK(error_with("/position/wavelet_scales", 2) ==
+        "[config.position.wavelet_scales] expected a list of numbers, got 2");
+  CHECK(error_with("/position/wavelet_scales", {1, "2"}) ==
+        "[config.position.wavelet_scales] expected a number, got \"2\"");
   CHECK(error_with("/position", 1) == "[config.position] expected a JSON object, got 1");
   CHECK(error_with("/heads", 5) == "[heads] must divide dim = 8, got 5");
 }

@@ -1,36 +1,22 @@
 // Whole models against PyTorch (golden/*.py): logits, losses and gradients, in f64 and in f32.
+#include "tests/models/golden.h"
+
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/file.h"
 #include "models/encoder_only.h"
 #include "models/sequence_classifier.h"
 #include "tests/models/tiny_model.h"
-#include "tests/source_dir.h"
 
 namespace gyre {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json read_golden(const std::string& name) {
-  return Json::parse(read_file(source_dir() / "tests/models/golden" / name));
-}
-
-double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-7 : 2e-4; }
-
-void check_close(const Tensor& got, const Json& golden) {
-  const auto expected = golden.get<std::vector<double>>();
-  const Tensor wide = got.to(DType::f64);
-  REQUIRE(wide.size() == int64_t(expected.size()));
-  for (size_t i = 0; i < expected.size(); ++i) {
-    CAPTURE(i);
-    CHECK(std::abs(wide.data<double>()[i] - expected[i]) <
-          tolerance(got.dtype()) * std::max(1.0, std::abs(expected[i])));
-  }
-}
+using tests::check_close;
+using tests::read_golden;
+using tests::tolerance;
 
 void set_weights(Parameters& parameters, const Json& weights, DType dtype) {
   parameters.allocate(1, dtype);

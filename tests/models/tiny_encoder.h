@@ -15,8 +15,7 @@ inline EncoderOnlyConfig tiny_encoder(const std::string& position = "rope", Norm
   c.heads = c.layers = 2;
   c.norm = norm;
   c.output_bias = output_bias;
-  c.position.encoding = position;
-  c.position.max_positions = 40;
+  c.position = tiny_position(position);
   return c;
 }
 

@@ -14,6 +14,9 @@ inline constexpr int32_t kBos = 1, kEos = 2;
 
 using Sentences = std::vector<std::vector<int32_t>>;  // without BOS and EOS
 
+// Clips, buckets and tables that short sentences fill.
+PositionConfig tiny_position(const std::string& encoding);
+
 EncoderDecoderConfig tiny_config(const std::string& position = "rope", NormPlacement norm = NormPlacement::pre);
 
 // `count` sentences of 0 to longest tokens, ids from 3 on.
@@ -45,8 +48,8 @@ class OneThread {
 // Fills a model's values, wider than its own initial ones: distributions are far from uniform.
 void allocate_lively(Parameters& parameters, uint64_t seed, DType dtype = DType::f32);
 
-// Sampled entries of every parameter (f64) against central differences. loss(true) adds the gradients too; it must be a
-// pure function of the values.
+// Sampled entries of every trainable parameter (f64) against central differences. loss(true) adds the gradients too; it
+// must be a pure function of the values.
 void check_gradients(Parameters& parameters, const std::function<double(bool backward)>& loss);
 
 }  // namespace gyre::tests

@@ -30,7 +30,7 @@ build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model one/ --thr
 mpirun -n 2 build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model two/ --threads 1 $exact
 check "the weights of one and two ranks" cmp one/checkpoints/last/model.safetensors two/checkpoints/last/model.safetensors
 same "the validation loss of one and two ranks" "$(final one)" "$(final two)"
-for position in learned sinusoidal none; do
+for position in learned sinusoidal none shaw xl t5 tupe deberta alibi wavelet; do
   build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model $position/ --position $position $small --after 2u
 done
 
@@ -53,6 +53,27 @@ for type in bytes char word; do
   build/gyre evaluate perplexity --model lm-$type/ --input valid.txt --json | contains '"bits_per_character":' || fail "a vocabulary of $type"
 done
 
+# A stream: every byte of the file is a token and counts, whatever it is; of a single document the end is held out.
+{ printf '\xEF\xBB\xBF\r\n\n \t\xFF'; head -c 4000 books.txt; printf '\xC3'; } > stream.bin
+size=$(stat -c %s stream.bin)
+build/gyre data build --vocab bytes.model --source stream.bin --documents whole --output stream.tok 2> build.log
+build/gyre data info --store stream.tok --verify --json | contains "\"documents\":1,.*\"tokens\":\[$size\]" || fail "the store of a stream"
+build/gyre train lm --config tools/recipes/enwik8-small.toml --train-sets stream.bin --valid-share 0.25 --vocab bytes.model --model lm-stream/ \
+  $small --mini-batch-words 4 --after 2u --valid-freq 2u --precision fp32
+build/gyre train lm --train-sets stream.tok --vocab bytes.model --model lm-store/ $small --valid-share 0.25 --after 1u
+build/gyre evaluate perplexity --model lm-stream/ --input stream.bin --documents whole --json > perplexity.json
+contains "\"tokens\":$((size + 1)),.*\"bytes\":$size,.*\"bits_per_byte\":" < perplexity.json || fail "the bits of a stream: $(cat perplexity.json)"
+build/gyre vocab --input books.txt --type char --normalization identity --byte-fallback --keep-whitespace --output kept.model 2> vocab.log
+build/gyre data build --vocab kept.model --source books.txt --documents whole --output kept.tok 2> build.log
+rejects 1 'stream.bin: byte 9 \(0xFF\): expected valid UTF-8 for this vocabulary \(bpe\)' \
+  build/gyre data build --vocab vocab.model --source stream.bin --documents whole --output bad.tok
+rejects 1 'books.txt: byte [0-9]+ \(0x0A\): expected a vocabulary that keeps every byte' \
+  build/gyre evaluate perplexity --model lm/ --input books.txt --documents whole
+rejects 2 '--on-bad-line would have no effect' \
+  build/gyre data build --vocab bytes.model --source stream.bin --documents whole --output bad.tok --on-bad-line skip
+rejects 2 '--fill. expected full with --documents whole' \
+  build/gyre train lm --train-sets stream.bin --documents whole --fill segment --vocab bytes.model --model bad/ --after 1u
+
 rejects 1 'expected a causal language model, got one that sees both sides' build/gyre evaluate perplexity --model one/ --input valid.txt
 rejects 1 'run/config.json: .*expected a model of kind encoder-decoder, got encoder-only' build/gyre translate --model run/
 build/gyre train lm --position learned --train-sets books.txt --vocab vocab.model --model lm-learned/ $small --after 1u
@@ -63,4 +84,4 @@ rejects 1 'expected a vocabulary with a piece \[MASK\] or <mask>' build/gyre tra
 rejects 2 '--valid-samples would have no effect' build/gyre train lm --train-sets books.txt --vocab vocab.model --model bad/ --after 1u --valid-samples 5
 rejects 2 '--mask-share. expected a number above 0 and up to 1, got 0' build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model bad/ --after 1u --mask-share 0
 rejects 1 'belongs to a run with other options' build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model one/ --threads 1 $exact --mask-share 0.3
-rejects 1 'none of its [0-9]+ documents is for validation' build/gyre train mlm --train-sets train.en --vocab vocab.txt --model bad/ $small --after 1u --valid-freq 1u --valid-share 0.2
+rejects 1 'none of its [0-9]+ documents is for validation' build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model bad/ $small --after 1u --valid-freq 1u --valid-share 1e-6

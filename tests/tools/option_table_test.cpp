@@ -126,6 +126,35 @@ TEST_CASE("options that nothing reads are rejected") {
   CHECK_NOTHROW(heading.table.reject_group("Learning rate", "no reader"));
 }
 
+TEST_CASE("options of position encodings: lists of numbers, and who reads what") {
+  const TrainCall call({"--position", "wavelet", "--wavelet-scales", "1,2.5,1e3", "--wavelet-shifts", "-1,0",
+                        "--wavelet", "haar", "--wavelet-time", "query-minus-key"});
+  const PositionConfig& p = call.model.config.position;
+  CHECK(p.wavelet_scales == std::vector<double>({1, 2.5, 1e3}));
+  CHECK(p.wavelet_shifts == std::vector{-1.0, 0.0});
+  CHECK(p.wavelet == Wavelet::haar);
+  CHECK(p.wavelet_time == WaveletTime::query_minus_key);
+  const TemporaryFile file(call.table.toml());
+  CHECK(TrainCall({"--config", file.path.string()}).table.toml() == call.table.toml());
+  CHECK(error_of([&] { check_model_options(call.table, call.model.config); }) ==
+        "[wavelet] scales x shifts must fill the head's width, 32, got 3 scales x 2 shifts");
+  CHECK(error_of([] { TrainCall({"--wavelet-scales", "1,two"}); }) == "--wavelet-scales: expected a number, got 'two'");
+
+  const auto idle = [](const std::vector<std::string>& words) {
+    const TrainCall given(words);
+    return error_of([&] { check_model_options(given.table, given.model.config); });
+  };
+  CHECK(idle({"--no-shaw-values"}) == "--shaw-values would have no effect: --position is rope");
+  CHECK(idle({"--position", "shaw", "--no-shaw-values"}) == "no error");
+  CHECK(idle({"--position", "t5", "--bias-buckets", "16"}) == "no error");
+  CHECK(idle({"--position", "tupe", "--no-tupe-bias", "--bias-buckets", "16"}) ==
+        "--bias-buckets would have no effect: --tupe-bias is false");
+  CHECK(idle({"--rope-scaling-factor", "4"}) == "--rope-scaling-factor would have no effect: --rope-scaling is none");
+  CHECK(idle({"--rope-scaling", "ntk", "--rope-scaling-factor", "4", "--rope-original-length", "64"}) ==
+        "--rope-original-length would have no effect: --rope-scaling is ntk");
+  CHECK(idle({"--rope-scaling", "yarn", "--rope-scaling-factor", "4", "--rope-original-length", "64"}) == "no error");
+}
+
 TEST_CASE("the warm-up is a number of updates or a share of all of them") {
   const TrainCall updates({"--lr-warmup", "70"}), share({"--lr-warmup", "7%"});
   CHECK(updates.train.optimizer.warmup == 70);

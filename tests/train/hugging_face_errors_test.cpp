@@ -154,7 +154,12 @@ TEST_CASE("hugging face: a model that has no form there is refused by name") {
                {[](auto& c) { c.position.rope_pairs = RotaryPairs::half_split; },
                 "rope_pairs: expected \"interleaved\", got \"half-split\""},
                {[](auto& c) { c.position.rotary_dims = 2; }, "rotary_dims: expected 0, got 2"},
-               {[](auto& c) { c.position.rope_learnable = true; }, "rope_learnable: expected false, got true"}};
+               {[](auto& c) { c.position.rope_learnable = true; }, "rope_learnable: expected false, got true"},
+               {[](auto& c) { c.position.rope_step = 0.5; }, "rope_step: expected 1.0, got 0.5"},
+               {[](auto& c) { c.position.rope_scaling = RopeScaling::linear; },
+                "rope_scaling: expected \"none\", got \"linear\""},
+               {[](auto& c) { c.position.encoding = "deberta"; },
+                "position: expected rope (RoFormer) or learned (BERT), got deberta"}};
   for (const auto& c : cases) {
     const std::string error = error_of_export(c.change);
     CAPTURE(error);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/encoder_only.h"
+#include "models/modules/linear_attention.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/tiny_language.h"
 #include "train/log/metrics_log.h"
@@ -122,6 +123,49 @@ TEST_CASE("with a fixed number of shards a run has the same bits each time, cut 
       CHECK(last_bits(runs / named(name)) == last_bits(straight.model));
       CHECK(loss_curve(runs / named(name)) == loss_curve(straight.model));
     }
+  }
+}
+
+TEST_CASE("random vectors of favor+ are drawn anew in training, and a run that was cut has the same bits") {
+  const LanguageRuns runs;
+  EncoderOnlyConfig config = tiny_encoder_config();
+  config.causal = true;
+  config.attention = {.kind = AttentionKind::linear, .linear_map = FeatureMap::favor, .favor_redraw = 3};
+  const auto train_to = [&](LanguageOptions& options, const char* after) {
+    SelfCommunicator self;
+    options.after = Period::parse(after);
+    CHECK(train_causal_language(options, config, self) == 0);
+  };
+  const auto vectors = [&](const Path& run) {
+    EncoderOnly model(EncoderOnlyConfig::from_json(nlohmann::ordered_json::parse(read_file(run / "config.json"))));
+    model.parameters().allocate(1);
+    load_model_weights(run, model.parameters());
+    return model.parameters().find("encoder.layers.0.self_attn.random_vectors")->value.to_vector<float>();
+  };
+  for (const double ema : {0.0, 0.9}) {
+    CAPTURE(ema);
+    const auto named = [ema](const char* name) { return ema > 0 ? std::string(name) + "-average" : name; };
+    LanguageOptions straight = runs.options(named("straight"), "11u", 2);
+    straight.optimizer.ema = ema;
+    LanguageOptions cut = straight, early = straight;
+    cut.model = runs / named("cut");
+    early.model = runs / named("early");
+    train_to(straight, "11u");
+    for (const char* after : {"2u", "4u", "6u", "11u"}) train_to(cut, after);
+    train_to(early, "2u");
+    CHECK(last_bits(cut.model) == last_bits(straight.model));
+    CHECK(loss_curve(cut.model) == loss_curve(straight.model));
+    // What was trained with is what was saved: a fixed draw, no average of several.
+    EncoderOnly fresh([&] {
+      EncoderOnlyConfig c = config;
+      c.vocab_size = 23;
+      return c;
+    }());
+    fresh.parameters().allocate(straight.seed);
+    const Parameter& own = *fresh.parameters().find("encoder.layers.0.self_attn.random_vectors");
+    CHECK(vectors(early.model) == own.value.to_vector<float>());
+    RandomVectorRedraw(config.attention).before_update(fresh.parameters(), straight.seed, 10);
+    CHECK(vectors(straight.model) == own.value.to_vector<float>());
   }
 }
 

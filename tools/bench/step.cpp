@@ -80,7 +80,7 @@ StepReport run_step_bench(Kernels& kernels, const StepBench& bench) {
   const Device device = kernels.device();
   const ProductLimit limit(device, bench.precision);
   reset_peak_rss();
-  const std::unique_ptr<StepWorkload> work = make_step_workload(bench.preset, bench.text, device);
+  const std::unique_ptr<StepWorkload> work = make_step_workload(bench.preset, bench.variant, device);
   StepRunner runner(*work, kernels, bench.precision);
   for (int i = 0; i < kWarmUp; ++i) runner.run(uint64_t(i));
 

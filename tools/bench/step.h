@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "autograd/profile.h"
-#include "core/file.h"
 #include "core/kernels.h"
+#include "tools/bench/step_workload.h"
 
 namespace gyre {
 
 struct StepBench {
   std::string preset = "nmt-base";
-  Path text;  // PREFIX for multi30k-tiny
+  StepVariant variant;
   Precision precision = Precision::fp32;
   int steps = 10;
   bool profile = false;

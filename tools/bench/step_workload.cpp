@@ -65,9 +65,10 @@ class Translation final : public StepWorkload {
   PairInput batch_;
 };
 
-class MaskedLanguage final : public StepWorkload {
+// Masked or, where the model is causal, foretelling.
+class Language final : public StepWorkload {
  public:
-  MaskedLanguage(const EncoderOnlyConfig& config, int32_t segments, int32_t length, Device device)
+  Language(const EncoderOnlyConfig& config, int32_t segments, int32_t length, Device device)
       : model_(config), segments_(segments), length_(length) {
     optimizer_ = constant_rate("adamw", 0.999);
     optimizer_.weight_decay = 0.01;
@@ -76,7 +77,8 @@ class MaskedLanguage final : public StepWorkload {
 
   Parameters& parameters() override { return model_.parameters(); }
   std::string batches() const override {
-    return concat(segments_, " segments of ", length_, " random tokens, 15 % of them masked");
+    return concat(segments_, " segments of ", length_, " random tokens",
+                  model_.config().causal ? "" : ", 15 % of them masked");
   }
   bool varies() const override { return false; }
 
@@ -85,10 +87,11 @@ class MaskedLanguage final : public StepWorkload {
     std::vector<int32_t> ids, rows, targets;
     for (int32_t row = 0; row < segments_ * length_; ++row) {
       ids.push_back(random_word(random, model_.config().vocab_size));
-      if (random.uniform() >= 0.15) continue;
+      const bool predicted = model_.config().causal || random.uniform() < 0.15;
+      if (!predicted) continue;
       rows.push_back(row);
       targets.push_back(ids.back());
-      ids.back() = kMask;
+      if (!model_.config().causal) ids.back() = kMask;
     }
     batch_ = {to_tensor(ids), Segments::from_lengths(std::vector<int32_t>(size_t(segments_), length_)), to_tensor(rows),
               to_tensor(targets)};
@@ -103,41 +106,58 @@ class MaskedLanguage final : public StepWorkload {
   MaskedInput batch_;
 };
 
-std::unique_ptr<StepWorkload> mlm_small(const Path&, Device device) {
-  EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
-  config.vocab_size = 8192;
-  return std::make_unique<MaskedLanguage>(config, 16, 256, device);
+template <class Config>
+Config varied(Config config, const StepVariant& variant) {
+  config.position = variant.position;
+  config.attention = variant.attention;
+  return config;
 }
 
-std::unique_ptr<StepWorkload> mlm_base_32k(const Path&, Device device) {
+std::unique_ptr<StepWorkload> mlm_small(const StepVariant& variant, Device device) {
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
+  config.vocab_size = 8192;
+  return std::make_unique<Language>(varied(config, variant), 16, 256, device);
+}
+
+std::unique_ptr<StepWorkload> lm_small(const StepVariant& variant, Device device) {
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset("lm-tiny");
+  config.vocab_size = 8192;
+  return std::make_unique<Language>(varied(config, variant), 8, 512, device);
+}
+
+std::unique_ptr<StepWorkload> mlm_base_32k(const StepVariant& variant, Device device) {
   EncoderOnlyConfig config;
   config.layers = 12;
   config.dim = 768;
   config.ffn = 3072;
   config.heads = 12;
   config.vocab_size = 30522;
-  return std::make_unique<MaskedLanguage>(config, 64, 512, device);
+  return std::make_unique<Language>(varied(config, variant), 64, 512, device);
 }
 
-std::unique_ptr<StepWorkload> nmt_base(const Path&, Device device) {
+std::unique_ptr<StepWorkload> nmt_base(const StepVariant& variant, Device device) {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-base");
   config.vocab_size = 32768;
   const TokenBatch pairs(16, {32, 32});
-  return std::make_unique<Translation>(config, constant_rate("adam", 0.98), std::vector<TokenBatch>(1, pairs),
-                                       "16 pairs of 32 + 32 random tokens", device);
+  return std::make_unique<Translation>(varied(config, variant), constant_rate("adam", 0.98),
+                                       std::vector<TokenBatch>(1, pairs), "16 pairs of 32 + 32 random tokens", device);
 }
 
-std::unique_ptr<StepWorkload> nmt_25k(const std::string& model, Device device) {
+std::unique_ptr<StepWorkload> nmt_25k(const std::string& model, const StepVariant& variant, Device device) {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset(model);
   config.vocab_size = 32768;
-  return std::make_unique<Translation>(config, constant_rate("adam", 0.98), random_batches(4, 833),
+  return std::make_unique<Translation>(varied(config, variant), constant_rate("adam", 0.98), random_batches(4, 833),
                                        "833 pairs of 25 to 35 random tokens a side", device);
 }
 
-std::unique_ptr<StepWorkload> nmt_base_25k(const Path&, Device device) { return nmt_25k("transformer-base", device); }
-std::unique_ptr<StepWorkload> nmt_big_25k(const Path&, Device device) { return nmt_25k("transformer-big", device); }
+std::unique_ptr<StepWorkload> nmt_base_25k(const StepVariant& variant, Device device) {
+  return nmt_25k("transformer-base", variant, device);
+}
+std::unique_ptr<StepWorkload> nmt_big_25k(const StepVariant& variant, Device device) {
+  return nmt_25k("transformer-big", variant, device);
+}
 
-std::unique_ptr<StepWorkload> multi30k_tiny(const Path& text, Device device) {
+std::unique_ptr<StepWorkload> multi30k_tiny(const StepVariant& variant, Device device) {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
   config.vocab_size = 10000;
   config.norm = NormPlacement::pre;
@@ -146,15 +166,16 @@ std::unique_ptr<StepWorkload> multi30k_tiny(const Path& text, Device device) {
   optimizer.learning_rate = 4e-3;
   optimizer.warmup = 1000;
   optimizer.ema = 0.999;
-  return std::make_unique<Translation>(config, optimizer, token_batches(read_lengths(text)),
-                                       "random tokens, " + describe_text(text), device);
+  return std::make_unique<Translation>(varied(config, variant), optimizer, token_batches(read_lengths(variant.text)),
+                                       "random tokens, " + describe_text(variant.text), device);
 }
 
 constexpr struct {
   const char* name;
-  std::unique_ptr<StepWorkload> (*make)(const Path& text, Device device);
-} kPresets[] = {{"mlm-small", mlm_small},       {"nmt-base", nmt_base},       {"multi30k-tiny", multi30k_tiny},
-                {"nmt-base-25k", nmt_base_25k}, {"nmt-big-25k", nmt_big_25k}, {"mlm-base-32k", mlm_base_32k}};
+  std::unique_ptr<StepWorkload> (*make)(const StepVariant& variant, Device device);
+} kPresets[] = {{"mlm-small", mlm_small},         {"lm-small", lm_small},         {"nmt-base", nmt_base},
+                {"multi30k-tiny", multi30k_tiny}, {"nmt-base-25k", nmt_base_25k}, {"nmt-big-25k", nmt_big_25k},
+                {"mlm-base-32k", mlm_base_32k}};
 
 }  // namespace
 
@@ -164,9 +185,9 @@ std::vector<std::string> step_presets() {
   return names;
 }
 
-std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const Path& text, Device device) {
+std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const StepVariant& variant, Device device) {
   for (const auto& known : kPresets)
-    if (preset == known.name) return known.make(text, device);
+    if (preset == known.name) return known.make(variant, device);
   throw Error("[bench] there is no preset ", preset);
 }
 

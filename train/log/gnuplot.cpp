@@ -1,5 +1,6 @@
 #include "train/log/gnuplot.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,19 @@ std::string shell_string(std::string_view text) { return "'" + replace_quotes(te
 }  // namespace
 
 std::string gnuplot_string(std::string_view text) { return "'" + replace_quotes(text, "''") + "'"; }
+
+const std::vector<std::string>& plot_colors() {
+  static const std::vector<std::string> colors{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                               "#E69F00", "#56B4E9", "#666666"};
+  return colors;
+}
+
+std::string gnuplot_terminal(const Path& output, int width, int height) {
+  require(output.extension() == ".png" || output.extension() == ".svg", "[plot] expected an output .png or .svg, got ",
+          output.string());
+  return fmt::format("set terminal {} size {},{} noenhanced font 'Sans,12' background '#ffffff'\nset output {}\n",
+                     output.extension() == ".svg" ? "svg" : "pngcairo", width, height, gnuplot_string(output.string()));
+}
 
 void run_gnuplot(const std::string& program, const std::string& script) {
   const TemporaryFile file(script);

@@ -13,9 +13,6 @@
 namespace gyre {
 namespace {
 
-// Okabe and Ito's colours: told apart by colour-blind eyes, too.
-constexpr std::array<const char*, 7> kColors{"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                             "#E69F00", "#56B4E9", "#666666"};
 constexpr const char* kGrey = "#555555";
 
 enum Series { kTrain, kValid, kBleu };
@@ -30,7 +27,7 @@ class Script {
 
   std::string write(const Path& output) {
     add_data();
-    add_terminal(output);
+    text_ += gnuplot_terminal(output, options_.width, options_.height);
     text_ += "set border 11 lc rgb '#888888'\nset grid lt 1 lw 1 lc rgb '#e8e8e8'\nset tics textcolor rgb '#333333'\n";
     text_ += "set xtics nomirror\nset ytics nomirror\nset lmargin at screen 0.085\nset rmargin at screen 0.925\n";
     text_ += fmt::format("set tmargin at screen {}\nset xrange [0:{}]\n", title().empty() ? 0.97 : 0.93, last_update());
@@ -42,7 +39,9 @@ class Script {
 
  private:
   bool single() const { return runs_.size() == 1; }
-  const char* color(size_t run, size_t series) const { return kColors[(single() ? series : run) % kColors.size()]; }
+  const char* color(size_t run, size_t series) const {
+    return plot_colors()[(single() ? series : run) % plot_colors().size()].c_str();
+  }
   std::string title() const { return !options_.title.empty() || !single() ? options_.title : runs_[0].name; }
 
   static std::string block(std::string_view name, size_t run) { return fmt::format("${}{}", name, run); }
@@ -64,12 +63,6 @@ class Script {
       add_block("series2_", i, runs_[i].bleu);
       add_block("rate", i, runs_[i].learning_rate);
     }
-  }
-
-  void add_terminal(const Path& output) {
-    text_ += fmt::format("set terminal {} size {},{} noenhanced font 'Sans,12' background '#ffffff'\nset output {}\n",
-                         output.extension() == ".svg" ? "svg" : "pngcairo", options_.width, options_.height,
-                         gnuplot_string(output.string()));
   }
 
   void add_loss_panel() {
@@ -158,8 +151,6 @@ class Script {
 
 void plot_runs(const std::vector<Path>& runs, const Path& output, const PlotOptions& options) {
   require(!runs.empty(), "[plot] expected at least one run, got none");
-  require(output.extension() == ".png" || output.extension() == ".svg", "[plot] expected an output .png or .svg, got ",
-          output.string());
   require(options.smoothing >= 0 && options.smoothing < 1, "[plot] expected a smoothing from 0 to below 1, got ",
           options.smoothing);
   std::vector<RunCurves> curves;

@@ -1,0 +1,42 @@
+#include <cmath>
+
+#include "autograd/ops.h"
+
+namespace gyre {
+namespace {
+
+// y_i = features^-1/2 (e_i + 1e-4),  e_i = exp(c p_i - shift),  c = width^-1/4; with g_i = dy_i features^-1/2 e_i
+//   keys:    shift = c^2 |x|^2 / 2;   dp_i = c g_i;  dx = -c^2 x sum_i g_i
+//   queries: shift = c p_l, p_l the largest;  dp_i = c g_i, and dp_l -= c sum_i g_i
+// Inputs: p, and of keys x.
+struct FavorFeatures final : Op {
+  int heads = 1;
+  double factor = 1;
+  FavorSide side = FavorSide::queries;
+  std::string_view name() const override { return "favor_features"; }
+  void backward(Backward& b) override {
+    const bool keys = side == FavorSide::keys;
+    const Tensor dp = b.dinput(0), dx = keys ? b.dinput(1) : Tensor();
+    b.kernels().favor_features_backward(dp ? dp : b.input(0).like(), dx, b.doutput(), b.input(0),
+                                        keys ? b.input(1) : Tensor(), heads, factor);
+  }
+};
+
+}  // namespace
+
+Var favor_features(const Var& p, const Var& x, int heads, FavorSide side) {
+  require(p.shape().rank() == 2 && x.shape().rank() == 2 && p.shape()[0] == x.shape()[0] && heads > 0 &&
+              p.shape()[1] % heads == 0 && x.shape()[1] % heads == 0,
+          "[favor_features] expected products(n, heads * features) and x(n, heads * width) of ", heads, " heads, got ",
+          p.shape().text(), " and ", x.shape().text());
+  auto op = std::make_unique<FavorFeatures>();
+  op->heads = heads;
+  op->factor = std::pow(double(x.shape()[1] / heads), -0.25);
+  op->side = side;
+  const Tensor y = Tensor::empty(p.shape(), x.value().dtype(), x.value().device());
+  const bool keys = side == FavorSide::keys;
+  p.kernels().favor_features(y, p.value(), keys ? x.value() : Tensor(), heads, op->factor);
+  return keys ? p.tape().record(std::move(op), y, {p, x}) : p.tape().record(std::move(op), y, {p});
+}
+
+}  // namespace gyre

@@ -1,0 +1,28 @@
+#include "autograd/ops.h"
+
+namespace gyre {
+namespace {
+
+// y_ih = factor * x_ih . w_h;  dx_ih = factor * dy_ih w_h;  dw_h += factor * sum_i dy_ih x_ih
+struct HeadDots final : Op {
+  double factor = 1;
+  std::string_view name() const override { return "head_dots"; }
+  void backward(Backward& b) override {
+    b.kernels().head_dots_backward(b.dinput(0), b.dparameter(1), b.doutput(), b.input(0), b.input(1), factor);
+  }
+};
+
+}  // namespace
+
+Var head_dots(const Var& x, const Var& w, int heads, double factor) {
+  require(x.shape().rank() == 2 && w.shape() == Shape{x.shape()[1]} && heads > 0 && w.shape()[0] % heads == 0,
+          "[head_dots] expected x(n,d) and w(d) of ", heads, " heads, got ", x.shape().text(), " and ",
+          w.shape().text());
+  auto op = std::make_unique<HeadDots>();
+  op->factor = factor;
+  const Tensor y = Tensor::empty({x.shape()[0], heads}, w.value().dtype(), x.value().device());
+  x.kernels().head_dots(y, x.value(), w.value(), factor);
+  return x.tape().record(std::move(op), y, {x, w});
+}
+
+}  // namespace gyre

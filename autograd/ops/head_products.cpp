@@ -1,0 +1,34 @@
+#include "autograd/ops.h"
+
+namespace gyre {
+namespace {
+
+// y_h = x_h w^T for every head h: the linear layer of (n * heads, width) rows.
+struct HeadProducts final : Op {
+  double multiply_adds = 0;
+  std::string_view name() const override { return "head_products"; }
+  double flops() const override { return 2 * multiply_adds; }
+  void backward(Backward& b) override {
+    const Tensor &x = b.input(0), &w = b.input(1), &dy = b.doutput();
+    const Shape rows{x.size() / w.dim(1), w.dim(1)};
+    const Tensor dx = b.dinput(0);
+    b.kernels().linear_backward(dx ? dx.reshape(rows) : Tensor(), b.dparameter(1), {}, dy.reshape({rows[0], w.dim(0)}),
+                                x.reshape(rows), w);
+  }
+};
+
+}  // namespace
+
+Var head_products(const Var& x, const Var& w, int heads) {
+  require(x.shape().rank() == 2 && w.shape().rank() == 2 && heads > 0 && x.shape()[1] == heads * w.shape()[1],
+          "[head_products] expected x(n, heads * width) of ", heads, " heads and w(features, width), got ",
+          x.shape().text(), " and ", w.shape().text());
+  const int64_t n = x.shape()[0], features = w.shape()[0], width = w.shape()[1];
+  auto op = std::make_unique<HeadProducts>();
+  op->multiply_adds = double(x.value().size()) * double(features);
+  const Tensor y = Tensor::empty({n, heads * features}, w.value().dtype(), x.value().device());
+  x.kernels().linear(y.reshape({n * heads, features}), x.value().reshape({n * heads, width}), w.value(), {});
+  return x.tape().record(std::move(op), y, {x, w});
+}
+
+}  // namespace gyre

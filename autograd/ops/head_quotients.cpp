@@ -1,0 +1,29 @@
+#include "autograd/ops.h"
+
+namespace gyre {
+namespace {
+
+// y = a / (b + epsilon), one b for the features of a head;  da = dy / (b + epsilon);  db = -(dy . a) / (b + epsilon)^2
+struct HeadQuotients final : Op {
+  double epsilon = 0;
+  std::string_view name() const override { return "head_quotients"; }
+  void backward(Backward& b) override {
+    b.kernels().head_quotients_backward(b.dinput(0), b.dinput(1), b.doutput(), b.input(0), b.input(1), epsilon);
+  }
+};
+
+}  // namespace
+
+Var head_quotients(const Var& a, const Var& b, double epsilon) {
+  require(a.shape().rank() == 2 && b.shape().rank() == 2 && a.shape()[0] == b.shape()[0] && b.shape()[1] > 0 &&
+              a.shape()[1] % b.shape()[1] == 0,
+          "[head_quotients] expected a(n, heads * width) and b(n, heads), got ", a.shape().text(), " and ",
+          b.shape().text());
+  auto op = std::make_unique<HeadQuotients>();
+  op->epsilon = epsilon;
+  const Tensor y = a.value().like();
+  a.kernels().head_quotients(y, a.value(), b.value(), epsilon);
+  return a.tape().record(std::move(op), y, {a, b});
+}
+
+}  // namespace gyre

@@ -1,0 +1,25 @@
+#include "models/modules/key_value_window.h"
+
+#include <algorithm>
+
+namespace gyre {
+
+KeyValueWindow::KeyValueWindow(int layers, int64_t reach) : reach_(reach), kept_(size_t(layers)) {
+  require(layers >= 1 && reach >= 0, "[key-value window] expected layers and a reach of at least 0, got ", layers,
+          " and ", reach);
+}
+
+Tensor KeyValueWindow::extend(int layer, const Tensor& qkv) {
+  Tensor& kept = kept_[size_t(layer)];
+  const int64_t before = kept ? kept.dim(0) : 0, rows = before + qkv.dim(0);
+  Tensor all = qkv;
+  if (before > 0) {
+    all = Tensor::empty({rows, qkv.cols()}, qkv.dtype(), qkv.device());
+    all.slice(0, before).copy_from(kept);
+    all.slice(before, rows).copy_from(qkv);
+  }
+  kept = all.slice(rows - std::min(rows, reach_), rows);
+  return all;
+}
+
+}  // namespace gyre

@@ -1,0 +1,313 @@
+// Linear attention against its quadratic form and against PyTorch (golden/linear_attention.json, written by
+// golden/make_linear_attention.py), and models that are made of it.
+#include "models/modules/linear_attention.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "autograd/gradcheck.h"
+#include "autograd/orthogonal.h"
+#include "core/random.h"
+#include "tests/models/tiny_encoder.h"
+#include "tests/source_dir.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::json;
+using tests::ids_of;
+using tests::tiny_encoder;
+
+constexpr FeatureMap kMaps[] = {FeatureMap::elu, FeatureMap::relu, FeatureMap::softmax, FeatureMap::favor};
+
+EncoderOnlyConfig linear_encoder(FeatureMap map, bool causal = false, const std::string& position = "rope",
+                                 LinearRope rope = LinearRope::post_map) {
+  EncoderOnlyConfig c = tiny_encoder(position, NormPlacement::pre);
+  c.causal = causal;
+  c.attention = {
+      .kind = AttentionKind::linear, .linear_map = map, .linear_rope = rope, .favor_features = 10, .favor_redraw = 5};
+  return c;
+}
+
+std::string error_of(const EncoderOnlyConfig& config) {
+  try {
+    config.validate();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Tensor logits_of(const EncoderOnly& model, const std::vector<int32_t>& ids) {
+  Tape tape(cpu_kernels(), {.record = false});
+  return model.logits(model.encode(tape, ids_of(ids), Segments::from_lengths({int32_t(ids.size())}))).value();
+}
+
+std::vector<int32_t> random_text(int64_t n) {
+  RandomStream random(7, uint64_t(n));
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < n; ++i) ids.push_back(int32_t(random.below(11)));
+  return ids;
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(DType::f64), y = b.to(DType::f64);
+  double largest = 0;
+  for (int64_t i = 0; i < x.size(); ++i)
+    largest = std::max(largest, std::abs(x.data<double>()[i] - y.data<double>()[i]));
+  return largest;
+}
+
+Tensor read_tensor(const json& j, DType dtype) {
+  return Tensor::from<double>(Shape(j["shape"].get<std::vector<int64_t>>()), j["data"].get<std::vector<double>>())
+      .to(dtype);
+}
+
+// An op on q, k, v and what else a case of the file says.
+Var run_case(const json& c, const Var& q, const Var& k, const Var& v) {
+  Tape& tape = q.tape();
+  const DType dtype = q.value().dtype();
+  const Segments segments = Segments::from_lengths(c["lengths"].get<std::vector<int32_t>>());
+  LinearAttentionOptions options{.heads = c["heads"],
+                                 .causal = c["causal"],
+                                 .map = parse_enum<FeatureMap>("map", c["map"].get<std::string>()),
+                                 .rope = parse_enum<LinearRope>("rope", c["rope"].get<std::string>())};
+  if (c.contains("frequencies")) {
+    const Var frequencies = tape.constant(read_tensor(c["frequencies"], dtype));
+    const Rotary rotary{.heads = options.heads, .dims = int(2 * frequencies.value().size())};
+    options.rotation = make_rotation(frequencies, segments.longest(), rotary);
+    options.rotation.frequencies = {};
+    options.positions = segment_positions(segments);
+  }
+  const Var vectors = c.contains("vectors") ? tape.constant(read_tensor(c["vectors"], dtype)) : Var();
+  return linear_attention(q, k, v, vectors, segments, options);
+}
+
+double relative(const Tensor& actual, const json& expected) {
+  const Tensor e = read_tensor(expected, DType::f64);
+  double largest = 1e-3;
+  for (double x : e.span<double>()) largest = std::max(largest, std::abs(x));
+  return largest_difference(actual, e) / largest;
+}
+
+void check_case(const json& c, DType dtype, double tolerance) {
+  Tape tape(cpu_kernels(), {});
+  std::vector<Var> in;
+  for (const char* name : {"q", "k", "v"}) in.push_back(tape.leaf(read_tensor(c[name], dtype)));
+  const Var out = run_case(c, in[0], in[1], in[2]);
+  CHECK_LE(relative(out.value(), c["output"]), tolerance);
+  tape.backward(out, read_tensor(c["cotangent"], dtype));
+  for (size_t i = 0; i < in.size(); ++i) CHECK_LE(relative(tape.gradient(in[i]), c["gradients"][i]), tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("linear attention: PyTorch's formula gives the same values and gradients") {
+  const json cases = json::parse(std::ifstream(source_dir() / "tests/models/golden/linear_attention.json"));
+  for (const json& c : cases) {
+    CAPTURE(c["name"].get<std::string>());
+    check_case(c, DType::f64, 1e-9);
+    check_case(c, DType::f32, 2e-5);
+  }
+}
+
+TEST_CASE("linear attention: the running sums are the quadratic form to 1e-5 over a long text") {
+  constexpr int64_t n = 700, width = 6;
+  constexpr int heads = 2;
+  const Segments segments = Segments::from_lengths({int32_t(n)});
+  for (bool causal : {false, true}) {
+    CAPTURE(causal);
+    Tape tape(cpu_kernels(), {.record = false});
+    const auto random = [&](uint64_t stream) {
+      return tape.constant(normal_tensor({n, heads * width}, DType::f32, 3, stream));
+    };
+    const Var q = random(0), k = random(1), v = random(2);
+    const Tensor out = linear_attention(q, k, v, {}, segments, {.heads = heads, .causal = causal}).value();
+    const auto feature = [](const Var& x, int64_t row, int64_t f) {
+      const double value = x.value().data<float>()[row * heads * width + f];
+      return value > 0 ? value + 1 : std::exp(value);
+    };
+    double worst = 0;
+    for (int64_t m = 0; m < n; m += 13) {
+      for (int64_t h = 0; h < heads; ++h) {
+        double sums[width] = {}, total = 1e-6;
+        for (int64_t i = 0; i < (causal ? m + 1 : n); ++i) {
+          double weight = 0;
+          for (int64_t f = h * width; f < (h + 1) * width; ++f) weight += feature(q, m, f) * feature(k, i, f);
+          total += weight;
+          for (int64_t f = 0; f < width; ++f)
+            sums[f] += weight * double(v.value().data<float>()[i * heads * width + h * width + f]);
+        }
+        for (int64_t f = 0; f < width; ++f)
+          worst = std::max(worst, std::abs(sums[f] / total - double(out.data<float>()[(m * heads + h) * width + f])));
+      }
+    }
+    CHECK(worst < 1e-5);
+  }
+}
+
+TEST_CASE("linear attention: a causal model does not see what comes later, to the bit") {
+  for (const FeatureMap map : kMaps) {
+    for (const LinearRope rope : {LinearRope::post_map, LinearRope::pre_map}) {
+      CAPTURE(enum_name(map));
+      CAPTURE(enum_name(rope));
+      EncoderOnlyConfig config = linear_encoder(map, true, "rope", rope);
+      EncoderOnly model(config);
+      tests::allocate_lively(model.parameters(), 5);
+      std::vector<int32_t> ids = random_text(140);
+      const Tensor before = logits_of(model, ids);
+      for (const size_t changed : {size_t(139), size_t(70), size_t(64), size_t(1)}) {
+        std::vector<int32_t> other = ids;
+        other[changed] = (other[changed] + 1) % 11;
+        const Tensor after = logits_of(model, other);
+        const auto first = [&](const Tensor& t) { return t.slice(0, int64_t(changed)).to_vector<float>(); };
+        CHECK(first(before) == first(after));
+        CHECK(largest_difference(before, after) > 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("linear attention: gradients of a model with every map") {
+  const tests::OneThread one_thread;
+  const MaskedInput batch = tests::masked_batch({{4, 7, 3, 9}, {5}, {10, 6, 8}});
+  for (const FeatureMap map : kMaps) {
+    CAPTURE(enum_name(map));
+    for (const char* position : {"rope", "learned"}) {
+      EncoderOnly model(linear_encoder(map, map == FeatureMap::elu, position));
+      tests::allocate_lively(model.parameters(), 5, DType::f64);
+      tests::check_gradients(model.parameters(), [&](bool backward) {
+        Tape tape(cpu_kernels(), {.record = backward, .training = true, .seed = 3});
+        const LossResult result = model.loss(tape, batch);
+        if (backward) tape.backward(result.loss);
+        return result.sums.loss;
+      });
+    }
+  }
+}
+
+TEST_CASE("linear attention: what does not go together is refused in one line") {
+  EncoderOnlyConfig c = linear_encoder(FeatureMap::elu);
+  CHECK(error_of(c) == "");
+  c.attention_dropout = 0.1;
+  CHECK(error_of(c) == "[attention_dropout] linear attention has no weights to drop: expected 0, got 0.1");
+  c = linear_encoder(FeatureMap::favor);
+  c.attention.favor_features = 7;
+  CHECK(error_of(c) == "[rope] rotary dims must be even, got 7");
+  c.attention.linear_rope = LinearRope::pre_map;
+  CHECK(error_of(c) == "");
+  c.attention.favor_redraw = -1;
+  CHECK(error_of(c) == "[favor_redraw] must not be negative, got -1");
+  c = linear_encoder(FeatureMap::elu, false, "alibi");
+  CHECK(
+      error_of(c) ==
+      "[attention] linear has no scores that alibi could add to: expected position none, sinusoidal, learned or rope");
+  c.attention.kind = AttentionKind::window;
+  c.attention.window = 0;
+  CHECK(error_of(c) == "[attention] window must be at least 1, got 0");
+  EncoderDecoderConfig both = tests::tiny_config();
+  both.attention.kind = AttentionKind::linear;
+  CHECK_THROWS_WITH_AS(both.validate(),
+                       "[attention] an encoder-decoder expects softmax, got linear: window and linear are kinds of "
+                       "encoder-only models",
+                       Error);
+}
+
+TEST_CASE("attention: JSON and back, and the defaults of a config that knows nothing of it") {
+  EncoderOnlyConfig c = linear_encoder(FeatureMap::favor, true, "rope", LinearRope::pre_map);
+  nlohmann::ordered_json json = c.to_json();
+  CHECK(
+      json["attention"].dump() ==
+      R"({"kind":"linear","window":256,"linear_map":"favor+","linear_rope":"pre-map","favor_features":10,"favor_redraw":5})");
+  CHECK(EncoderOnlyConfig::from_json(json).to_json() == json);
+  json = tiny_encoder().to_json();
+  nlohmann::ordered_json old = json;
+  old.erase("attention");
+  CHECK(EncoderOnlyConfig::from_json(old).attention.kind == AttentionKind::softmax);
+  CHECK(with_defaults(old) == json);
+}
+
+TEST_CASE("favor+: features of a head are d ln d, an even number, or as given; rotations are as wide") {
+  AttentionConfig c{.kind = AttentionKind::linear, .linear_map = FeatureMap::favor};
+  CHECK(c.features(64) == 266);
+  CHECK(c.features(128) == 620);
+  CHECK(c.features(2) == 2);
+  CHECK(c.rotated_width(64) == 266);
+  c.linear_rope = LinearRope::pre_map;
+  CHECK(c.rotated_width(64) == 64);
+  c.linear_map = FeatureMap::elu;
+  CHECK(c.features(64) == 64);
+}
+
+TEST_CASE("favor+: random vectors are orthogonal in blocks, of the lengths of normal ones, and change with the seed") {
+  constexpr int64_t count = 20, width = 8;
+  const std::vector<double> rows = orthogonal_normal_rows(count, width, 1, 2);
+  const auto dot = [&](int64_t i, int64_t j) {
+    double sum = 0;
+    for (int64_t f = 0; f < width; ++f) sum += rows[size_t(i * width + f)] * rows[size_t(j * width + f)];
+    return sum;
+  };
+  double squares = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    squares += dot(i, i);
+    for (int64_t j = 0; j < i; ++j) {
+      if (i / width == j / width) CHECK(std::abs(dot(i, j)) < 1e-12);
+    }
+  }
+  CHECK(squares / double(count) == doctest::Approx(double(width)).epsilon(0.35));
+  CHECK(orthogonal_normal_rows(count, width, 1, 2) == rows);
+  CHECK(orthogonal_normal_rows(count, width, 2, 2) != rows);
+}
+
+TEST_CASE("favor+: softmax attention is what many random features come to") {
+  constexpr int64_t n = 12, width = 8, features = 65536;
+  Tape tape(cpu_kernels(), {.record = false});
+  const auto random = [&](uint64_t stream, double deviation) {
+    return scale(tape.constant(normal_tensor({n, width}, DType::f64, 9, stream)), deviation);
+  };
+  const Var q = random(0, 0.4), k = random(1, 0.4), v = random(2, 1);
+  const Var vectors =
+      tape.constant(Tensor::from<double>({features, width}, orthogonal_normal_rows(features, width, 1, 2)));
+  const Segments segments = Segments::from_lengths({int32_t(n)});
+  const Tensor out = linear_attention(q, k, v, vectors, segments, {.map = FeatureMap::favor}).value();
+  std::vector<double> rows;
+  for (int64_t i = 0; i < n; ++i) {
+    for (const Var& x : {q, k, v}) {
+      const double* row = x.value().data<double>() + i * width;
+      rows.insert(rows.end(), row, row + width);
+    }
+  }
+  const Var qkv = tape.constant(Tensor::from<double>({n, 3 * width}, rows));
+  CHECK(largest_difference(out, self_attention(qkv, segments, {}).value()) < 0.03);
+}
+
+TEST_CASE("favor+: random vectors are drawn anew after so many updates, a function of the seed and the update") {
+  EncoderOnly model(linear_encoder(FeatureMap::favor));
+  Parameters& parameters = model.parameters();
+  parameters.allocate(1);
+  const Parameter& vectors = *parameters.find("encoder.layers.1.self_attn.random_vectors");
+  CHECK_FALSE(vectors.trainable);
+  CHECK(vectors.shape == Shape{10, 4});
+  const auto bits = [&] { return vectors.value.to_vector<float>(); };
+  const auto initial = bits(), table = parameters.find("embed_tokens.weight")->value.to_vector<float>();
+  RandomVectorRedraw redraw(model.config().attention);
+  for (uint64_t update = 0; update < 5; ++update) redraw.before_update(parameters, 1, update);
+  CHECK(bits() == initial);
+  redraw.before_update(parameters, 1, 5);
+  const auto second = bits();
+  CHECK(second != initial);
+  for (uint64_t update = 6; update <= 10; ++update) redraw.before_update(parameters, 1, update);
+  const auto third = bits();
+  CHECK(third != second);
+  RandomVectorRedraw resumed(model.config().attention);
+  resumed.before_update(parameters, 1, 7);
+  CHECK(bits() == second);
+  resumed.before_update(parameters, 1, 12);
+  CHECK(bits() == third);
+  CHECK(parameters.find("embed_tokens.weight")->value.to_vector<float>() == table);
+}
+
+}  // namespace gyre

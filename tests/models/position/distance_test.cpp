@@ -1,0 +1,227 @@
+// What encodings promise that add something by distance to attention.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "autograd/gradcheck.h"
+#include "models/position/bucket_bias.h"
+#include "tests/errors.h"
+#include "tests/models/golden.h"
+#include "tests/models/tiny_model.h"
+
+namespace gyre {
+namespace {
+
+constexpr int64_t kDim = 16, kHeads = 2, kWidth = kDim / kHeads;
+
+// An encoding of one layer with lively parameters.
+struct Made {
+  Parameters parameters;
+  std::unique_ptr<PositionEncoding> encoding;
+
+  explicit Made(PositionConfig config, int64_t dim = kDim, int64_t heads = kHeads) {
+    config.deberta_clip = 3;
+    config.max_positions = 40;
+    encoding =
+        make_position_encoding({.config = config, .dim = dim, .heads = heads, .parameters = parameters, .name = "p"});
+    tests::allocate_lively(parameters, 4, DType::f64);
+  }
+
+  DistanceTerms terms(Tape& tape, int64_t longest, bool causal) const {
+    return encoding->terms(tape, {0, longest, causal, DType::f64});
+  }
+};
+
+// Row of distance t.
+std::vector<double> row_of(const DistanceTerms& terms, const Var& table, int64_t t) {
+  const int64_t row = terms.zero + t;
+  REQUIRE(row >= 0);
+  REQUIRE(row < table.shape()[0]);
+  return table.value().slice(row, row + 1).to_vector<double>();
+}
+
+// Rows of attention over one sentence in which each token sees at most two others, on both sides.
+Tensor attend_nearby(const Made& made, const Tensor& x) {
+  const Segments segments = Segments::from_lengths({int32_t(x.dim(0))});
+  const Tensor positions = segment_positions(segments);
+  Tape tape(cpu_kernels(), {.record = false});
+  const AttentionOptions options{.heads = kHeads,
+                                 .reach = 1,
+                                 .rotation = made.encoding->rotation(tape, DType::f64, x.dim(0)),
+                                 .query_positions = positions,
+                                 .terms = made.terms(tape, x.dim(0), false)};
+  const Var rows = made.encoding->add_to_embeddings(tape.constant(x.slice(0, x.dim(0))), positions);
+  const Var w = tape.constant(normal_tensor({3 * kDim, kDim}, DType::f64, 5, 1));
+  return self_attention(linear(rows, w), segments, options).value();
+}
+
+}  // namespace
+
+TEST_CASE("terms of a distance stay what they are when longer segments come") {
+  for (const std::string& name : position_encoding_names()) {
+    for (bool causal : {false, true}) {
+      CAPTURE(name);
+      const Made grown({.encoding = name}), fresh({.encoding = name});
+      Tape tape(cpu_kernels(), {}), other_tape(cpu_kernels(), {});
+      grown.terms(tape, 2, causal);
+      const DistanceTerms before = grown.terms(tape, 5, causal), after = grown.terms(tape, 9, causal),
+                          at_once = fresh.terms(other_tape, 5, causal);
+      for (int64_t t = -4; t <= (causal ? 0 : 4); ++t) {
+        const auto check_table = [&](Var DistanceTerms::*table) {
+          if (!(before.*table)) return;
+          const std::vector<double> row = row_of(before, before.*table, t);
+          for (const DistanceTerms& other : {after, at_once}) {
+            const std::vector<double> same = row_of(other, other.*table, t);
+            for (size_t f = 0; f < row.size(); ++f) CHECK(same[f] == doctest::Approx(row[f]).epsilon(1e-13));
+          }
+        };
+        check_table(&DistanceTerms::bias);
+        check_table(&DistanceTerms::query_table);
+        check_table(&DistanceTerms::key_table);
+        check_table(&DistanceTerms::value_table);
+      }
+    }
+  }
+}
+
+TEST_CASE("attention of relative encodings depends on distances only: a sentence that starts later is the same") {
+  const std::set<std::string> absolute{"sinusoidal", "learned", "tupe"};
+  const Tensor x = normal_tensor({12, kDim}, DType::f64, 5, 0);
+  for (const std::string& name : position_encoding_names()) {
+    CAPTURE(name);
+    const Made made({.encoding = name});
+    const auto whole = attend_nearby(made, x), later = attend_nearby(made, x.slice(3, 12));
+    double difference = 0;
+    for (int64_t i = kDim; i < 9 * kDim; ++i)  // the first token lost a neighbour
+      difference = std::max(difference, std::abs(whole.data<double>()[3 * kDim + i] - later.data<double>()[i]));
+    CHECK((difference < 1e-12) == !absolute.contains(name));
+  }
+}
+
+TEST_CASE("t5: the buckets are those of transformers") {
+  for (const auto& golden : tests::read_golden("positions/t5.json")["buckets"]) {
+    const int64_t first = golden["first"];
+    for (size_t i = 0; i < golden["values"].size(); ++i) {
+      CAPTURE(first + int64_t(i));
+      CHECK(distance_bucket(first + int64_t(i), golden["buckets"], golden["max_distance"], golden["causal"]) ==
+            golden["values"][i].get<int64_t>());
+    }
+  }
+}
+
+TEST_CASE("alibi: slopes of any number of heads") {
+  const auto slopes = [](int64_t heads) {
+    const Made alibi({.encoding = "alibi"}, 2 * heads, heads);
+    Tape tape(cpu_kernels(), {});
+    const DistanceTerms terms = alibi.terms(tape, 4, false);
+    CHECK(row_of(terms, terms.bias, 3) == row_of(terms, terms.bias, -3));
+    std::vector<double> found;
+    for (double bias : row_of(terms, terms.bias, -1)) found.push_back(-bias);
+    return found;
+  };
+  CHECK(slopes(1) == std::vector{std::exp2(-8.0)});
+  CHECK(slopes(3) == std::vector{std::exp2(-4.0), std::exp2(-8.0), std::exp2(-2.0)});
+  const std::vector<double> eight = slopes(8), twelve = slopes(12);
+  for (size_t h = 0; h < 8; ++h) {
+    CHECK(eight[h] == std::exp2(-double(h + 1)));
+    CHECK(twelve[h] == eight[h]);
+  }
+  for (size_t h = 0; h < 4; ++h) CHECK(twelve[8 + h] == std::exp2(-0.5 * double(2 * h + 1)));
+}
+
+TEST_CASE("wavelet: the table is the formula in double") {
+  const std::vector<double> scales{1, 4}, shifts{-1, 0, 1.5, 7};
+  for (Wavelet kind : {Wavelet::ricker, Wavelet::gaussian, Wavelet::morlet, Wavelet::haar}) {
+    for (WaveletTime time : {WaveletTime::key_minus_query, WaveletTime::query_minus_key}) {
+      const Made made({.encoding = "wavelet",
+                       .wavelet = kind,
+                       .wavelet_scales = scales,
+                       .wavelet_shifts = shifts,
+                       .wavelet_time = time});
+      Tape tape(cpu_kernels(), {});
+      const DistanceTerms terms = made.terms(tape, 50, false);
+      for (int64_t t = -49; t < 50; ++t) {
+        const std::vector<double> row = row_of(terms, terms.query_table, t);
+        REQUIRE(row.size() == kWidth);
+        for (size_t f = 0; f < row.size(); ++f) {
+          const double x = time == WaveletTime::key_minus_query ? double(t) : double(-t);
+          const double b = shifts[f % 4], u = (x - b) / scales[f / 4];
+          double expected = u < -1 || u >= 0 ? 0 : u < -0.5 ? -1 : 1;
+          if (kind == Wavelet::ricker) expected = (1 - u * u) * std::exp(-u * u / 2);
+          if (kind == Wavelet::gaussian) expected = std::exp(-u * u);
+          if (kind == Wavelet::morlet) expected = std::exp(-u * u) * std::cos(x - b);
+          CHECK(row[f] == doctest::Approx(expected).epsilon(1e-14).scale(1e-300));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("wavelet: empty lists are the paper's") {
+  const auto table = [](const PositionConfig& config, int64_t width) {
+    const Made made(config, width, 1);
+    Tape tape(cpu_kernels(), {});
+    return made.terms(tape, 30, true).query_table.value().to_vector<double>();
+  };
+  const std::vector<double> eight{1, 2, 4, 8, 16, 32, 64, 128};
+  CHECK(table({.encoding = "wavelet"}, 16) ==
+        table({.encoding = "wavelet", .wavelet_scales = eight, .wavelet_shifts = {0, 1}}, 16));
+  CHECK(table({.encoding = "wavelet"}, 6) ==
+        table({.encoding = "wavelet", .wavelet_scales = {1, 2}, .wavelet_shifts = {0, 1, 2}}, 6));
+  CHECK(table({.encoding = "wavelet", .wavelet_scales = {3}}, 3) ==
+        table({.encoding = "wavelet", .wavelet_scales = {3}, .wavelet_shifts = {0, 1, 2}}, 3));
+}
+
+TEST_CASE("shaw and deberta: distances beyond the clip share the row of the furthest") {
+  const Made shaw({.encoding = "shaw", .shaw_clip = 2}), deberta({.encoding = "deberta"});
+  Tape tape(cpu_kernels(), {}), other_tape(cpu_kernels(), {});
+  const DistanceTerms s = shaw.terms(tape, 9, false), d = deberta.terms(other_tape, 9, false);
+  CHECK(row_of(s, s.query_table, -2) == row_of(s, s.query_table, -8));
+  CHECK(row_of(s, s.query_table, -2) != row_of(s, s.query_table, -1));
+  CHECK(row_of(s, s.value_table, 2) == row_of(s, s.value_table, 8));
+  CHECK(row_of(d, d.query_table, -2) == row_of(d, d.query_table, -8));  // clip 3: delta has one step less on this side
+  CHECK(row_of(d, d.query_table, 3) == row_of(d, d.query_table, 8));
+  CHECK(row_of(d, d.query_table, 2) != row_of(d, d.query_table, 3));
+  CHECK(row_of(d, d.key_table, 2) == row_of(d, d.key_table, 8));
+  CHECK(row_of(d, d.key_table, -2) != row_of(d, d.key_table, -3));
+}
+
+TEST_CASE("encodings refuse what they have no meaning for") {
+  const auto refusal = [](const PositionConfig& config, int64_t dim = kDim) {
+    Parameters scratch;
+    return error_of([&] {
+      make_position_encoding({.config = config, .dim = dim, .heads = kHeads, .parameters = scratch, .name = "p"});
+    });
+  };
+  CHECK(refusal({.encoding = "wavelet", .wavelet_scales = {1, 2}, .wavelet_shifts = {0, 1, 2}}) ==
+        "[wavelet] scales x shifts must fill the head's width, 8, got 2 scales x 3 shifts");
+  CHECK(refusal({.encoding = "wavelet", .wavelet_scales = {1, 0}}) == "[wavelet] scales must be positive, got 0");
+  CHECK(refusal({.encoding = "shaw", .shaw_clip = 0}) == "[shaw] the clip must be at least 1, got 0");
+  CHECK(refusal({.encoding = "deberta", .deberta_clip = 0}) == "[deberta] the clip must be at least 1, got 0");
+  CHECK(refusal({.encoding = "t5", .bias_buckets = 5}) == "[t5] the buckets must be even and at least 4, got 5");
+  CHECK(refusal({.encoding = "tupe", .bias_max_distance = 16}) ==
+        "[tupe] the largest distance must be above half the buckets, 16, got 16");
+  CHECK(refusal({.encoding = "tupe", .max_positions = 0}) == "[tupe] max_positions must be at least 1, got 0");
+  CHECK(refusal({.encoding = "xl"}, 7 * kHeads / 2) == "[xl] dim must be even, got 7");
+  CHECK(refusal({.rope_step = 0}) == "[rope] step must be positive, got 0");
+  CHECK(refusal({.rope_scaling = RopeScaling::linear, .rope_scaling_factor = 0.5}) ==
+        "[rope] scaling factor must be at least 1, got 0.5");
+  CHECK(refusal({.rotary_dims = 2, .rope_scaling = RopeScaling::ntk}) ==
+        "[rope] ntk scaling needs rotary dims of at least 4, got 2");
+  CHECK(refusal({.rope_base = 1, .rope_scaling = RopeScaling::yarn}) ==
+        "[rope] yarn scaling needs a base above 1, got 1");
+  CHECK(refusal({.rope_scaling = RopeScaling::yarn, .rope_original_length = 0}) ==
+        "[rope] original length must be at least 1, got 0");
+}
+
+TEST_CASE("tupe refuses a sentence beyond its table") {
+  const Made tupe({.encoding = "tupe"});
+  Tape tape(cpu_kernels(), {});
+  CHECK(tupe.encoding->longest() == 40);
+  CHECK_NOTHROW(tupe.terms(tape, 40, true));
+  CHECK_THROWS_WITH_AS(tupe.terms(tape, 41, true),
+                       "[tupe] expected at most max_positions = 40 tokens in a sentence, got 41", Error);
+}
+
+}  // namespace gyre

@@ -1,0 +1,117 @@
+// Causal texts that are read in chunks, with the last keys and values kept.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/models/tiny_encoder.h"
+
+namespace gyre {
+namespace {
+
+using tests::ids_of;
+using tests::tiny_encoder;
+
+constexpr int kRows = 23;
+
+std::vector<int32_t> text() {
+  std::vector<int32_t> ids;
+  for (int i = 0; i < kRows; ++i) ids.push_back(3 + (i * i + i / 3) % 8);
+  return ids;
+}
+
+EncoderOnlyConfig causal(const std::string& position, NormPlacement norm = NormPlacement::pre) {
+  EncoderOnlyConfig config = tiny_encoder(position, norm);
+  config.causal = true;
+  return config;
+}
+
+// States of the top, all rows.
+std::vector<double> states_at_once(const EncoderOnly& model) {
+  Tape tape(cpu_kernels(), {.record = false});
+  return model.encode(tape, ids_of(text()), Segments::from_lengths({kRows})).value().to_vector<double>();
+}
+
+std::vector<double> states_in_chunks(const EncoderOnly& model, int64_t reach, size_t chunk) {
+  const std::vector<int32_t> ids = text();
+  std::vector<double> all;
+  KeyValueWindow window(int(model.config().layers), reach);
+  for (size_t begin = 0; begin < ids.size(); begin += chunk) {
+    const size_t end = std::min(begin + chunk, ids.size());
+    Tape tape(cpu_kernels(), {.record = false});
+    const Var states =
+        model.stream(tape, ids_of({ids.begin() + ptrdiff_t(begin), ids.begin() + ptrdiff_t(end)}), window);
+    const auto some = states.value().to_vector<double>();
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  CHECK(window.length() == std::min<int64_t>(reach, kRows));
+  return all;
+}
+
+void check_close(const std::vector<double>& got, const std::vector<double>& wanted) {
+  REQUIRE(got.size() == wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-10));
+}
+
+bool streams(const std::string& position) { return EncoderOnly(causal(position)).not_streamed().empty(); }
+
+}  // namespace
+
+TEST_CASE("stream: a window over all that came before is a causal forward pass") {
+  for (const std::string& position : position_encoding_names()) {
+    if (!streams(position)) continue;
+    CAPTURE(position);
+    for (const NormPlacement norm : {NormPlacement::pre, NormPlacement::post}) {
+      EncoderOnly model(causal(position, norm));
+      tests::allocate_lively(model.parameters(), 5, DType::f64);
+      const std::vector<double> wanted = states_at_once(model);
+      for (const size_t chunk : {1, 4, 5, 23}) check_close(states_in_chunks(model, kRows, chunk), wanted);
+    }
+  }
+}
+
+TEST_CASE("stream: chunks of any size give the same, however far rows see") {
+  for (const std::string& position : position_encoding_names()) {
+    if (!streams(position)) continue;
+    CAPTURE(position);
+    EncoderOnly model(causal(position));
+    tests::allocate_lively(model.parameters(), 5, DType::f64);
+    for (const int64_t reach : {0, 1, 6}) {
+      const std::vector<double> wanted = states_in_chunks(model, reach, kRows);
+      for (const size_t chunk : {1, 4, 7}) check_close(states_in_chunks(model, reach, chunk), wanted);
+    }
+  }
+}
+
+TEST_CASE("stream: with one layer, a row sees as far as the window reaches") {
+  EncoderOnlyConfig config = causal("rope");
+  config.layers = 1;
+  EncoderOnly model(config);
+  tests::allocate_lively(model.parameters(), 5, DType::f64);
+  const std::vector<double> got = states_in_chunks(model, 4, 6);
+  const std::vector<int32_t> ids = text();
+  for (int row : {2, 4, 5, 11, 22}) {
+    const int first = std::max(0, row - 4);
+    Tape tape(cpu_kernels(), {.record = false});
+    const auto states = model
+                            .encode(tape, ids_of({ids.begin() + first, ids.begin() + row + 1}),
+                                    Segments::from_lengths({row + 1 - first}))
+                            .value()
+                            .to_vector<double>();
+    for (size_t j = 0; j < 8; ++j)
+      CHECK(got[size_t(row) * 8 + j] == doctest::Approx(states[states.size() - 8 + j]).epsilon(1e-10));
+  }
+}
+
+TEST_CASE("stream: places and models that see both sides are refused") {
+  Tape tape(cpu_kernels(), {.record = false});
+  KeyValueWindow window(2, 4);
+  EncoderOnly learned(causal("learned")), both(tiny_encoder("rope"));
+  CHECK_THROWS_WITH_AS(learned.stream(tape, ids_of({4}), window),
+                       "[stream] expected a model that reads a text in chunks: learned positions are places, which do "
+                       "not move along",
+                       Error);
+  CHECK(both.not_streamed() == "the model sees both sides of a token");
+  CHECK_FALSE(streams("sinusoidal"));
+}
+
+}  // namespace gyre

@@ -1,0 +1,43 @@
+// gyre bench attention: self-attention over one long text, forward and backward, at growing lengths: how time and
+// memory grow with each kind.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/kernels.h"
+#include "models/config.h"
+
+namespace gyre {
+
+struct AttentionBench {
+  std::vector<AttentionKind> kinds{AttentionKind::linear, AttentionKind::softmax};
+  std::vector<int64_t> lengths{1024, 2048, 4096, 8192, 16384, 32768, 65536};  // tokens
+  AttentionConfig attention;                                                  // but for the kind
+  int64_t dim = 256, heads = 4;
+  bool causal = true;
+  Precision precision = Precision::fp32;
+  int repetitions = 3;
+};
+
+struct AttentionRow {
+  AttentionKind kind;
+  int64_t length;
+  double forward_seconds, backward_seconds;  // medians
+  double flops;                              // of both
+  double peak_mb;                            // the most memory of tensors between two ops, MiB
+};
+
+struct AttentionReport {
+  std::vector<AttentionRow> rows;
+  double limit_flops = 0;  // a second
+};
+
+// With the projections of a layer, without positions.
+AttentionReport run_attention_bench(Kernels& kernels, const AttentionBench& bench);
+nlohmann::ordered_json to_json(const AttentionReport& report);
+nlohmann::ordered_json rows_json(const AttentionReport& report);
+void print_rows(const AttentionReport& report);
+
+}  // namespace gyre

@@ -1,0 +1,69 @@
+// gyre plot extrapolation: perplexity against length, of what gyre evaluate extrapolation --json wrote.
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "tools/plots/lines.h"
+#include "tools/program.h"
+#include "train/extrapolation.h"
+#include "train/trained_model.h"
+
+namespace gyre {
+
+namespace {
+
+struct PlotExtrapolation {
+  std::vector<Path> results;
+  Path output = "extrapolation.png";
+  LengthProtocol protocol = LengthProtocol::full;
+  double most = 0;
+};
+
+// Named after its file. A length without a score is a gap.
+PlotLine read_line(const PlotExtrapolation& call, const Path& file) {
+  const nlohmann::ordered_json json = read_json(file);
+  PlotLine line{file.stem().string(), {}, {}};
+  try {
+    for (const auto& row : json.at("rows")) {
+      if (row.at("protocol") != enum_name(call.protocol)) continue;
+      const double perplexity = row.at("perplexity").is_null() ? NAN : row.at("perplexity").get<double>();
+      line.x.push_back(row.at("length"));
+      line.y.push_back(call.most > 0 && perplexity > call.most ? NAN : perplexity);
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw Error(file.string(), ": expected what gyre evaluate extrapolation --json writes");
+  }
+  return line;
+}
+
+int run(const PlotExtrapolation& call) {
+  LinesPlot plot;
+  plot.title = "protocol: " + std::string(enum_name(call.protocol));
+  plot.x_label = "length (tokens)";
+  plot.y_label = "perplexity";
+  plot.logarithmic = plot.markers = true;
+  for (const Path& file : call.results) {
+    PlotLine line = read_line(call, file);
+    if (std::any_of(line.y.begin(), line.y.end(), [](double y) { return std::isfinite(y); }))
+      plot.lines.push_back(std::move(line));
+  }
+  require(!plot.lines.empty(), "[plot] no result has a score by the protocol ", enum_name(call.protocol));
+  draw_lines(plot, call.output);
+  return 0;
+}
+
+}  // namespace
+
+void add_plot_extrapolation_command(Program& program) {
+  auto call = std::make_shared<PlotExtrapolation>();
+  OptionTable& table = program.command("plot extrapolation", "draw perplexity against length, a line for each model",
+                                       [call] { return run(*call); });
+  table.add("--results", call->results, "FILE...",
+            "from gyre evaluate extrapolation --json; their names stand in the key");
+  table.required("results");
+  table.add_enum("--protocol", call->protocol, "which scores");
+  table.add("--most", call->most, "NUMBER", "perplexities above it are left out; 0: none");
+  table.add("--output,--out,-o", call->output, "FILE", "the picture, .png or .svg");
+}
+
+}  // namespace gyre

@@ -1,0 +1,68 @@
+#include "tools/plots/heatmaps.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <iterator>
+
+#include "core/error.h"
+#include "train/log/gnuplot.h"
+
+namespace gyre {
+namespace {
+
+constexpr double kFaintest = 1e-4;  // weight that has a colour of its own
+
+std::string palette(const HeatmapsPlot& plot) {
+  switch (plot.colors) {
+    case HeatmapColors::weights:
+      return fmt::format(
+          "set palette defined (0 '#fff7bc', 1 '#fec44f', 2 '#d95f0e', 3 '#7f0000')\n"
+          "set logscale cb\nset cbrange [{}:1]\nset format cb '%g'\n",
+          kFaintest);
+    case HeatmapColors::threshold:
+      return "set palette defined (0 '#ffee66', 1 '#000000')\nset cbrange [0:1]\nunset colorbox\n";
+    case HeatmapColors::signs:
+      return "set palette defined (-1 '#0072B2', 0 '#ffffff', 1 '#D55E00')\nset cbrange [-1:1]\n";
+  }
+  return "";
+}
+
+std::string cell(const HeatmapsPlot& plot, double value) {
+  if (plot.colors == HeatmapColors::threshold) return value >= plot.threshold ? "1" : "0";
+  if (plot.colors == HeatmapColors::weights && value <= 0) return "NaN";
+  return fmt::format("{:.4g}", value);
+}
+
+std::string data_block(const HeatmapsPlot& plot, size_t number) {
+  const Heatmap& map = plot.panels[number];
+  require(map.values.size() == map.rows * map.columns, "[plot] expected ", map.rows * map.columns, " numbers, got ",
+          map.values.size());
+  std::string text = fmt::format("$panel{} << END\n", number);
+  for (size_t i = 0; i < map.values.size(); ++i)
+    text += cell(plot, map.values[i]) + ((i + 1) % map.columns == 0 ? "\n" : " ");
+  return text + "END\n";
+}
+
+std::string draw_panel(size_t number, const Heatmap& map) {
+  return fmt::format(
+      "set title {}\nset xrange [-0.5:{}]\nset yrange [{}:{}]\n"
+      "plot $panel{} matrix using 1:($2 + {}):3 with image notitle\n",
+      gnuplot_string(map.title), double(map.columns) - 0.5, map.first_row + double(map.rows) - 0.5, map.first_row - 0.5,
+      number, map.first_row);
+}
+
+}  // namespace
+
+void draw_heatmaps(const HeatmapsPlot& plot, const Path& output) {
+  require(!plot.panels.empty(), "[plot] expected at least one matrix, got none");
+  const size_t rows = (plot.panels.size() + plot.columns - 1) / plot.columns;
+  std::string script = gnuplot_terminal(output, int(plot.columns) * plot.panel + 60, int(rows) * plot.panel + 40);
+  for (size_t i = 0; i < plot.panels.size(); ++i) script += data_block(plot, i);
+  script += palette(plot) + "set datafile missing 'NaN'\nset tics out nomirror\nset border lc rgb '#888888'\n";
+  script += fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_string(plot.x_label), gnuplot_string(plot.y_label));
+  script += fmt::format("set multiplot layout {},{} title {}\n", rows, plot.columns, gnuplot_string(plot.title));
+  for (size_t i = 0; i < plot.panels.size(); ++i) script += draw_panel(i, plot.panels[i]);
+  run_gnuplot("gnuplot", script + "unset multiplot\n");
+}
+
+}  // namespace gyre
