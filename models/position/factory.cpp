@@ -2,21 +2,20 @@
 
 namespace gyre {
 
-using PositionMaker = std::unique_ptr<PositionEncoding>(const PositionContext&);
-PositionMaker make_rope, make_sinusoidal, make_learned, make_none, make_shaw, make_xl, make_t5, make_tupe, make_deberta,
-    make_alibi, make_wavelet;
+// A line for each encoding: its name for --position, and of the function make_<name> in its file.
+#define GYRE_POSITION_ENCODINGS(encoding)                                                                       \
+  encoding(rope) encoding(sinusoidal) encoding(learned) encoding(none) encoding(shaw) encoding(xl) encoding(t5) \
+      encoding(tupe) encoding(deberta) encoding(alibi) encoding(wavelet)
 
+using PositionMaker = std::unique_ptr<PositionEncoding>(const PositionContext&);
+#define GYRE_DECLARE(name) PositionMaker make_##name;
+GYRE_POSITION_ENCODINGS(GYRE_DECLARE)
+
+#define GYRE_ROW(name) {#name, make_##name},
 static const struct {
   const char* name;
   PositionMaker* make;
-} kEncodings[] = {
-    {"rope", make_rope},       {"sinusoidal", make_sinusoidal},
-    {"learned", make_learned}, {"none", make_none},
-    {"shaw", make_shaw},       {"xl", make_xl},
-    {"t5", make_t5},           {"tupe", make_tupe},
-    {"deberta", make_deberta}, {"alibi", make_alibi},
-    {"wavelet", make_wavelet},
-};
+} kEncodings[] = {GYRE_POSITION_ENCODINGS(GYRE_ROW)};
 
 std::vector<std::string> position_encoding_names() {
   std::vector<std::string> names;

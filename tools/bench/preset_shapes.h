@@ -25,6 +25,7 @@ struct PresetShape {
 inline std::vector<PresetShape> preset_shapes(const std::string& preset) {
   using enum Activation;
   std::vector<PresetShape> all{{"mlm-small", 16, 256, 256, 1024, 8192, 4, gelu, 614, 5'300'000},
+                               {"lm-small", 8, 512, 256, 1024, 8192, 4, gelu, 4096, 5'260'000},
                                {"nmt-base", 16, 32, 512, 2048, 32768, 8, relu, 512, 60'900'000},
                                {"multi30k-tiny", 256, 14, 128, 256, 10000, 4, relu, 3584, 2'600'000}};
   if (preset == "all") return all;
