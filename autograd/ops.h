@@ -2,6 +2,8 @@
 // n rows of tokens, d the width; shapes in row-major order. Every op checks its shapes and names itself in the error.
 #pragma once
 
+#include <cmath>
+
 #include "autograd/tape.h"
 
 namespace gyre {
@@ -88,6 +90,7 @@ struct DistanceTerms {
   double scale = 0;  // on the scores; 0: 1/sqrt(head width)
 
   AttentionTerms values() const;
+  double score_scale(int64_t head_width) const { return scale > 0 ? scale : 1 / std::sqrt(double(head_width)); }
 };
 
 struct AttentionOptions {

@@ -44,7 +44,7 @@ class Reader {
         width_(config.dim / config.heads),
         tape_(cpu_kernels(), {.record = false}),
         terms_(encoding.terms(tape_, {layer, distance + 1, config.causal})),
-        scale_(terms_.scale > 0 ? terms_.scale : 1 / std::sqrt(double(width_))) {
+        scale_(terms_.score_scale(width_)) {
     for (int t = -distance; t <= (config.causal ? 0 : distance); ++t) distances_.push_back(t);
   }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "autograd/ops.h"
 
@@ -163,7 +162,7 @@ Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& que
   const DistanceTerms& terms = options.terms;
   op->zero = terms.zero;
   op->shape = {.heads = options.heads,
-               .scale = terms.scale > 0 ? terms.scale : 1 / std::sqrt(double(d / options.heads)),
+               .scale = terms.score_scale(d / options.heads),
                .causal = options.causal,
                .reach = options.reach,
                .dropout = {}};
@@ -172,8 +171,7 @@ Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& que
 
   const Tensor& in = x.value();
   const Tensor out = Tensor::empty({in.dim(0), d}, in.dtype(), in.device());
-  const DType statistics = in.dtype() == DType::bf16 ? DType::f32 : in.dtype();
-  op->lse = Tensor::empty({options.heads, in.dim(0)}, statistics, in.device());
+  op->lse = Tensor::empty({options.heads, in.dim(0)}, statistics_dtype(in.dtype()), in.device());
   const Projections columns = kv ? Projections(in, kv.value(), d) : Projections(in, d);
   x.kernels().attention(out, op->lse, columns.q, columns.k, columns.v, queries, keys, op->shape, op->rotation,
                         terms.values());

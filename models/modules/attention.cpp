@@ -80,7 +80,7 @@ Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCac
   const int64_t dim = x.shape()[1];
   turn_heads(qkv, positions, 2 * options_.heads, dim / options_.heads);  // queries and keys
   x.tape().count_flops(4 * double(x.shape()[0]) * double(cache.length()) * double(dim));
-  cache.set_terms(layer_, [&](int64_t longest) {
+  cache.set_terms(layer_, dim / options_.heads, [&](int64_t longest) {
     RowPositions later = positions;
     later.longest = std::min(longest, positions.encoding->longest());
     return terms_of(x, later, layer_, /*causal=*/true);
@@ -94,7 +94,7 @@ Var SelfAttention::stream(const Var& x, const RowPositions& positions, KeyValueW
   const int64_t dim = x.shape()[1], count = x.shape()[0], keys = rows.dim(0), before = keys - count;
   const DistanceTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
   const AttentionShape shape{.heads = options_.heads,
-                             .scale = terms.scale > 0 ? terms.scale : 1 / std::sqrt(double(dim / options_.heads)),
+                             .scale = terms.score_scale(dim / options_.heads),
                              .causal = true,
                              .reach = std::min(reach_of(attention_, true), window.reach()),
                              .dropout = {}};

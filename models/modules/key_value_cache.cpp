@@ -1,7 +1,6 @@
 #include "models/modules/key_value_cache.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace gyre {
@@ -34,8 +33,7 @@ Tensor KeyValueCache::attend(Kernels& kernels, int layer, const Tensor& qkv, int
   const int64_t dim = qkv.cols() / 3;
   const Tensor out = Tensor::empty({qkv.dim(0), dim}, qkv.dtype(), qkv.device());
   const Terms& terms = terms_[size_t(layer)];
-  const double scale = terms.scale > 0 ? terms.scale : 1 / std::sqrt(double(dim / heads));
-  kernels.attention_over_steps(out, steps, path_, {.heads = heads, .scale = scale, .dropout = {}}, terms.values);
+  kernels.attention_over_steps(out, steps, path_, {.heads = heads, .scale = terms.scale, .dropout = {}}, terms.values);
   return out;
 }
 

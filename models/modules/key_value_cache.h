@@ -23,13 +23,13 @@ class KeyValueCache {
   void begin_step();
   // What order adds to a layer's attention: make(longest) is asked for it when the cache has outgrown its last answer.
   template <class Make>
-  void set_terms(int layer, const Make& make) {
+  void set_terms(int layer, int64_t head_width, const Make& make) {
     Terms& kept = terms_[size_t(layer)];
     if (length() <= kept.longest) return;
     kept.longest = int64_t(std::bit_ceil(uint64_t(std::max(length(), 32))));
     const DistanceTerms terms = make(kept.longest);
     kept.values = terms.values();
-    kept.scale = terms.scale;
+    kept.scale = terms.score_scale(head_width);
   }
   // qkv(rows, 3 * dim), [query | key | value] of each row's new token, is kept; the queries attend to all that their
   // rows have -> (rows, dim).

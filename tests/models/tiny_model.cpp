@@ -100,9 +100,15 @@ void allocate_lively(Parameters& parameters, uint64_t seed, DType dtype) {
   }
 }
 
-void check_gradients(Parameters& parameters, const std::function<double(bool backward)>& loss) {
+void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss) {
+  const auto run = [&](bool backward) {
+    Tape tape(cpu_kernels(), {.record = backward, .training = true, .seed = 3});
+    const LossResult result = loss(tape);
+    if (backward) tape.backward(result.loss);
+    return result.sums.loss;
+  };
   parameters.gradients().zero();
-  loss(true);
+  run(true);
   for (Parameter& p : parameters) {
     if (!p.trainable) continue;
     CAPTURE(p.name);
@@ -114,9 +120,9 @@ void check_gradients(Parameters& parameters, const std::function<double(bool bac
       double& x = p.value.data<double>()[i];
       const double before = x, step = 1e-5;
       x = before + step;
-      const double up = loss(false);
+      const double up = run(false);
       x = before - step;
-      const double down = loss(false);
+      const double down = run(false);
       x = before;
       const double numeric = (up - down) / (2 * step), analytic = p.gradient.data<double>()[i];
       CHECK(std::abs(numeric - analytic) < 1e-6 * std::max(1.0, std::abs(analytic)));

@@ -48,8 +48,8 @@ class OneThread {
 // Fills a model's values, wider than its own initial ones: distributions are far from uniform.
 void allocate_lively(Parameters& parameters, uint64_t seed, DType dtype = DType::f32);
 
-// Sampled entries of every trainable parameter (f64) against central differences. loss(true) adds the gradients too; it
-// must be a pure function of the values.
-void check_gradients(Parameters& parameters, const std::function<double(bool backward)>& loss);
+// Sampled entries of every trainable parameter (f64) against central differences of the loss, with dropout of a fixed
+// seed.
+void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss);
 
 }  // namespace gyre::tests
