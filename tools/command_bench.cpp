@@ -1,7 +1,6 @@
 // gyre bench step|ops|gemm|attention|decode: how fast this build runs here, and its share of what the machine can do.
 #include <iostream>
 #include <memory>
-#include <sstream>
 
 #include "core/blas.h"
 #include "tools/bench/attention.h"
@@ -139,40 +138,13 @@ struct Attention : Bench {
   std::string precision = "fp32";
 };
 
-// "a,b,c"
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  std::istringstream text(list);
-  for (std::string word; std::getline(text, word, ',');) words.push_back(word);
-  return words;
-}
-
-void add_kinds_row(OptionTable& table, std::vector<AttentionKind>& kinds) {
-  std::vector<std::string> names;
-  for (const auto& [kind, name] : kEnumNames<AttentionKind>) names.emplace_back(name);
-  table.add_custom("--kind", 1, 1, "WORD,..", "of attention: " + enum_choices<AttentionKind>(),
-                   [&kinds, names](const std::vector<std::string>& values) {
-                     kinds.clear();
-                     for (const std::string& word : words_of(values.back()))
-                       kinds.push_back(parse_enum<AttentionKind>("--kind", OptionTable::chosen_word(word, names)));
-                   });
-}
-
-void add_lengths_row(OptionTable& table, std::vector<int64_t>& lengths) {
-  table.add_custom("--lengths", 1, 1, "TOKENS,..", "of the text", [&lengths](const std::vector<std::string>& values) {
-    lengths.clear();
-    for (const std::string& word : words_of(values.back())) {
-      parse_value(word, lengths.emplace_back());
-      if (lengths.back() < 1) throw UsageError("expected at least 1, got ", word);
-    }
-  });
-}
-
 int attention(Attention& call) {
   Kernels& kernels = prepare(call);
   AttentionBench& bench = call.bench;
   if (bench.heads < 1 || bench.dim < 1 || bench.dim % bench.heads != 0)
     throw UsageError("--heads: expected a number that divides --dim-emb ", bench.dim, ", got ", bench.heads);
+  for (const int64_t length : bench.lengths)
+    if (length < 1) throw UsageError("--lengths: expected lengths of at least 1, got ", length);
   bench.repetitions = call.repetitions;
   bench.precision = parse_precision(call.precision, kernels);
   nlohmann::ordered_json facts = setting(kernels, bench.precision);
@@ -186,8 +158,8 @@ void add_attention(Program& program) {
   call->repetitions = call->bench.repetitions;
   OptionTable& table = program.command("bench attention", "self-attention over long texts: time and memory by length",
                                        [call] { return attention(*call); });
-  add_kinds_row(table, call->bench.kinds);
-  add_lengths_row(table, call->bench.lengths);
+  table.add_list("--kind", call->bench.kinds, "WORD,...", "of attention");
+  table.add_list("--lengths", call->bench.lengths, "TOKENS,...", "of the text");
   table.add("--dim-emb", call->bench.dim, "NUMBER", "width of the layer");
   table.add("--heads", call->bench.heads, "HEADS", "of it");
   table.add_flag("--causal,!--no-causal", call->bench.causal, "rows see themselves and those before them");

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "data/document_store.h"
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
 #include "tools/facts.h"
 #include "tools/program.h"
+#include "tools/scored_text.h"
 #include "train/extrapolation.h"
 #include "train/log/progress.h"
 #include "train/stopwatch.h"
@@ -23,9 +23,8 @@ namespace gyre {
 namespace {
 
 struct Extrapolation {
-  Path model, vocabulary;
-  std::vector<Path> inputs;
-  std::string checkpoint, documents = "blank-line", on_bad_line = "default", precision = "fp32";
+  ScoredText text;
+  std::string precision = "fp32";
   std::vector<int> lengths{128, 256, 512, 1012, 1512, 2512};
   std::vector<LengthProtocol> protocols{LengthProtocol::cut, LengthProtocol::full, LengthProtocol::sliding};
   uint64_t most_tokens = 0;
@@ -52,7 +51,7 @@ int longest(const Extrapolation& call) { return *std::max_element(call.lengths.b
 
 // The model's configuration, with RoPE changed as the call says.
 EncoderOnlyConfig configure(const Extrapolation& call) {
-  auto config = read_config<EncoderOnlyConfig>(find_run(call.model));
+  auto config = read_config<EncoderOnlyConfig>(find_run(call.text.model));
   PositionConfig& p = config.position;
   for (const char* name : {"rope-scaling", "rope-scaling-factor", "rope-step"}) {
     if (call.table->given(name) && p.encoding != "rope")
@@ -74,8 +73,7 @@ EncoderOnlyConfig configure(const Extrapolation& call) {
 
 // As many of the first tokens as fill blocks of the longest length.
 std::vector<int32_t> read_tokens(const Extrapolation& call, const Vocabulary& vocabulary, int32_t& bos) {
-  const Documents documents =
-      open_documents(vocabulary, call.inputs, parse_document_end(call.documents), parse_on_bad_line(call.on_bad_line));
+  const Documents documents = call.text.open(vocabulary);
   bos = documents.store.bos();
   std::vector<int32_t> tokens = join_documents(documents.store, call.most_tokens == 0 ? UINT64_MAX : call.most_tokens);
   const auto block = size_t(longest(call));
@@ -122,7 +120,7 @@ void score_rows(const Extrapolation& call, const EncoderOnly& model, Kernels& ke
 
 nlohmann::ordered_json facts_of(const Extrapolation& call, const EncoderOnly& model, const std::vector<Row>& rows,
                                 size_t tokens) {
-  nlohmann::ordered_json facts{{"model", call.model.string()},
+  nlohmann::ordered_json facts{{"model", call.text.model.string()},
                                {"position", model.config().position.encoding},
                                {"trained_length", call.score.trained_length},
                                {"tokens", tokens},
@@ -161,7 +159,7 @@ void print_table(const Extrapolation& call, const std::vector<Row>& rows) {
 }
 
 void check(const Extrapolation& call) {
-  call.table->reject_idle("on-bad-line", call.documents != "whole", "--documents is whole");
+  call.text.reject_idle(*call.table);
   for (const int length : call.lengths)
     if (length < 1) throw UsageError("--lengths: expected lengths of at least 1, got ", length);
   if (call.score.batch_rows < 1) throw UsageError("--mini-batch-words is too small");
@@ -174,10 +172,10 @@ int evaluate(Extrapolation& call) {
   call.threads.use();
   Kernels& kernels = call.device.kernels();
   call.score.precision = parse_precision(call.precision, kernels);
-  if (call.score.trained_length == 0) call.score.trained_length = trained_length(call.model, call.checkpoint);
+  if (call.score.trained_length == 0) call.score.trained_length = trained_length(call.text.model, call.text.checkpoint);
   const EncoderOnlyConfig config = configure(call);
-  const auto vocabulary = load_run_vocabulary(find_run(call.model), call.vocabulary, config.vocab_size);
-  const auto model = load_model<EncoderOnly>(config, call.model, call.checkpoint, kernels.device());
+  const auto vocabulary = load_run_vocabulary(find_run(call.text.model), call.text.vocabulary, config.vocab_size);
+  const auto model = load_model<EncoderOnly>(config, call.text.model, call.text.checkpoint, kernels.device());
   int32_t bos = 0;
   const std::vector<int32_t> tokens = read_tokens(call, *vocabulary, bos);
   std::vector<Row> rows = plan(call, *model);
@@ -191,18 +189,9 @@ int evaluate(Extrapolation& call) {
 
 void add_length_rows(OptionTable& table, Extrapolation& call) {
   table.add_list("--lengths", call.lengths, "TOKENS,...", "to score at");
-  table.add_custom(
-      "--protocol,--protocols", 1, OptionTable::kAnyNumber, "WORD,...",
-      "cut: pieces of the training length; full: blocks of the length; sliding: each token after as many as the "
-      "length has before it, with kept keys and values",
-      [&call](const std::vector<std::string>& values) {
-        call.protocols.clear();
-        for (const std::string& word : split_list(values)) {
-          call.protocols.push_back(
-              parse_enum<LengthProtocol>("protocol", OptionTable::chosen_word(word, {"cut", "full", "sliding"})));
-        }
-      },
-      [] { return toml_value(std::string("cut,full,sliding")); });
+  table.add_list("--protocol,--protocols", call.protocols, "WORD,...",
+                 "cut: pieces of the training length; full: blocks of the length; sliding: each token after as many as "
+                 "the length has before it, with kept keys and values");
   table.add("--tokens", call.most_tokens, "TOKENS",
             "of the text, from its beginning, rounded down to blocks of the longest length; 0: all");
   table.add("--trained-length", call.score.trained_length, "TOKENS",
@@ -224,15 +213,8 @@ void add_evaluate_extrapolation_command(Program& program) {
   OptionTable& table = program.command("evaluate extrapolation", "perplexity at other lengths than that of training",
                                        [call] { return evaluate(*call); });
   call->table = &table;
-  table.add("--model,-m", call->model, "PATH", "a run of gyre train lm, a checkpoint in it or a model.safetensors");
-  table.add("--input,-i", call->inputs, "FILE...", "text files, or one token store from gyre data build --documents");
-  for (const char* name : {"model", "input"}) table.required(name);
+  call->text.add_rows(table);
   add_length_rows(table, *call);
-  table.add("--checkpoint", call->checkpoint, "NAME", "within a run: best, last, average or step-...; default best");
-  table.add("--vocab,-v", call->vocabulary, "FILE", "another vocabulary than the run's own copy");
-  table.add_choice("--documents", call->documents, {"blank-line", "line", "whole"}, "where a document ends in text");
-  table.add_choice("--on-bad-line", call->on_bad_line, {"default", "error", "skip"},
-                   "default: error for bad UTF-8, skip for empty lines");
   add_rope_rows(table, *call);
   table.group("Work");
   table.add("--mini-batch-words,--max-tokens", call->score.batch_rows, "TOKENS",

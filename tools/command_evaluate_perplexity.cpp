@@ -4,13 +4,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "data/document_store.h"
 #include "data/parallel_text.h"
 #include "data/utf8.h"
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
 #include "tools/facts.h"
 #include "tools/program.h"
+#include "tools/scored_text.h"
 #include "train/language_score.h"
 #include "train/trained_model.h"
 
@@ -19,9 +19,8 @@ namespace gyre {
 namespace {
 
 struct Perplexity {
-  Path model, vocabulary;
-  std::vector<Path> inputs;
-  std::string checkpoint, documents = "blank-line", on_bad_line = "default", precision = "fp32";
+  ScoredText text;
+  std::string precision = "fp32";
   ScoreOptions score{.max_length = 0};
   DeviceChoice device;
   CpuThreads threads;
@@ -62,8 +61,8 @@ nlohmann::ordered_json facts_of(const Perplexity& call, const LanguageScore& sco
                                {"documents", score.documents},
                                {"max_length", call.score.max_length},
                                {"context_window", call.score.context}};
-  if (TokenStore::recognises(call.inputs.front())) return facts;  // the text is not known
-  const TextSize size = measure(call.inputs, parse_document_end(call.documents));
+  if (TokenStore::recognises(call.text.inputs.front())) return facts;  // the text is not known
+  const TextSize size = measure(call.text.inputs, call.text.document_end());
   facts["characters"] = size.characters;
   facts["bytes"] = size.bytes;
   facts["bits_per_character"] = bits / double(size.characters);
@@ -72,17 +71,17 @@ nlohmann::ordered_json facts_of(const Perplexity& call, const LanguageScore& sco
 }
 
 int evaluate(Perplexity& call) {
-  call.table->reject_idle("on-bad-line", call.documents != "whole", "--documents is whole");
+  call.text.reject_idle(*call.table);
   call.threads.use();
   Kernels& kernels = call.device.kernels();
-  const auto trained = load_trained_model<EncoderOnly>(call.model, call.checkpoint, call.vocabulary, kernels.device());
+  const auto trained =
+      load_trained_model<EncoderOnly>(call.text.model, call.text.checkpoint, call.text.vocabulary, kernels.device());
   if (call.score.max_length == 0) {
     call.score.max_length =
-        int(std::min<int64_t>(trained_length(call.model, call.checkpoint), trained.model->longest()));
+        int(std::min<int64_t>(trained_length(call.text.model, call.text.checkpoint), trained.model->longest()));
   }
   call.score.precision = parse_precision(call.precision, kernels);
-  const Documents documents = open_documents(*trained.vocabulary, call.inputs, parse_document_end(call.documents),
-                                             parse_on_bad_line(call.on_bad_line));
+  const Documents documents = call.text.open(*trained.vocabulary);
   print_facts(facts_of(call, score_documents(*trained.model, kernels, documents.store, call.score)), call.json);
   return 0;
 }
@@ -94,16 +93,7 @@ void add_evaluate_perplexity_command(Program& program) {
   OptionTable& table = program.command("evaluate perplexity", "perplexity and bits per character of a language model",
                                        [call] { return evaluate(*call); });
   call->table = &table;
-  table.add("--model,-m", call->model, "PATH", "a run of gyre train lm, a checkpoint in it or a model.safetensors");
-  table.add("--input,-i", call->inputs, "FILE...", "text files, or one token store from gyre data build --documents");
-  for (const char* name : {"model", "input"}) table.required(name);
-  table.add("--checkpoint", call->checkpoint, "NAME", "within a run: best, last, average or step-...; default best");
-  table.add("--vocab,-v", call->vocabulary, "FILE", "another vocabulary than the run's own copy");
-  table.add_choice("--documents", call->documents, {"blank-line", "line", "whole"},
-                   "where a document ends in text; whole: with its file, and bits are per byte of it (those of its one "
-                   "</s> are counted in)");
-  table.add_choice("--on-bad-line", call->on_bad_line, {"default", "error", "skip"},
-                   "default: error for bad UTF-8, skip for empty lines");
+  call->text.add_rows(table);
   table.add("--max-length,--tokens-per-sample", call->score.max_length, "TOKENS",
             "of a window of text; 0: what the model was trained with");
   table.add("--context-window", call->score.context, "TOKENS",

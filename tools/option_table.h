@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "models/enum_names.h"
@@ -27,7 +28,7 @@ class OptionTable {
   template <class T>
   void add(const std::string& names, T& field, const std::string& unit, const std::string& help);
 
-  // The same for a list of numbers, between commas or blanks.
+  // The same for a list of numbers or of words for an enum, between commas or blanks.
   template <class T>
   void add_list(const std::string& names, std::vector<T>& field, const std::string& unit, const std::string& help);
 
@@ -87,6 +88,12 @@ class OptionTable {
     bool flag = false;
     bool required = false;
   };
+  template <class E>
+  static E chosen_enum(const std::string& names, const std::string& word);
+  // The help, with the words that there are for an enum.
+  template <class T>
+  static std::string with_choices(const std::string& help);
+
   Row& add_row(const std::string& names, int fewest, int most, const std::string& unit, const std::string& help);
   Row* find(const std::string& name);
   const Row* find(const std::string& name) const { return const_cast<OptionTable*>(this)->find(name); }
@@ -112,25 +119,52 @@ void OptionTable::add(const std::string& names, T& field, const std::string& uni
              [&field] { return toml_value(field); });
 }
 
+template <class E>
+E OptionTable::chosen_enum(const std::string& names, const std::string& word) {
+  std::vector<std::string> choices;
+  for (const auto& [value, name] : kEnumNames<E>) choices.emplace_back(name);
+  return parse_enum<E>(names, chosen_word(word, choices));
+}
+
+template <class T>
+std::string OptionTable::with_choices(const std::string& help) {
+  if constexpr (std::is_enum_v<T>) {
+    return help + " (" + enum_choices<T>() + ")";
+  } else {
+    return help;
+  }
+}
+
 template <class T>
 void OptionTable::add_list(const std::string& names, std::vector<T>& field, const std::string& unit,
                            const std::string& help) {
-  const auto read = [&field](const std::vector<std::string>& values) {
+  const auto read = [&field, names](const std::vector<std::string>& values) {
     field.clear();
-    for (const std::string& word : split_list(values)) parse_value(word, field.emplace_back());
+    for (const std::string& word : split_list(values)) {
+      if constexpr (std::is_enum_v<T>) {
+        field.push_back(chosen_enum<T>(names, word));
+      } else {
+        parse_value(word, field.emplace_back());
+      }
+    }
   };
-  add_custom(names, 1, kAnyNumber, unit, help, read, [&field] { return toml_value(field); });
+  const auto write = [&field] {
+    if constexpr (std::is_enum_v<T>) {
+      std::vector<std::string> words;
+      for (const T value : field) words.emplace_back(enum_name(value));
+      return toml_value(words);
+    } else {
+      return toml_value(field);
+    }
+  };
+  add_custom(names, 1, kAnyNumber, unit, with_choices<T>(help), read, write);
 }
 
 template <class E>
 void OptionTable::add_enum(const std::string& names, E& field, const std::string& help) {
-  std::vector<std::string> choices;
-  for (const auto& [value, name] : kEnumNames<E>) choices.emplace_back(name);
   add_custom(
-      names, 1, 1, "WORD", help + " (" + enum_choices<E>() + ")",
-      [&field, choices, names](const std::vector<std::string>& values) {
-        field = parse_enum<E>(names, chosen_word(values.back(), choices));
-      },
+      names, 1, 1, "WORD", with_choices<E>(help),
+      [&field, names](const std::vector<std::string>& values) { field = chosen_enum<E>(names, values.back()); },
       [&field] { return toml_value(std::string(enum_name(field))); });
 }
 

@@ -5,15 +5,24 @@
 namespace gyre {
 namespace {
 
+// Sum of min(i, most) over i = 1 .. n; 0 for n < 1.
+int64_t bounded_sum(int64_t n, int64_t most) {
+  const int64_t rising = std::clamp<int64_t>(n, 0, most);
+  return rising * (rising + 1) / 2 + std::max<int64_t>(0, n - most) * most;
+}
+
+// Pairs of nq queries and nk keys whose distance is at most t.
+int64_t pairs_up_to(int64_t t, int64_t nq, int64_t nk) {
+  const int64_t last = nk + std::clamp(t, -nk, nq);  // keys that the last query has up to there, if there were as many
+  return bounded_sum(last, nk) - bounded_sum(last - nq, nk);
+}
+
 // Pairs of a query and a key that it sees.
 int64_t visible_pairs(const Segments& queries, const Segments& keys, const AttentionShape& shape) {
   int64_t pairs = 0;
   for (int s = 0; s < queries.count(); ++s) {
     const int64_t nq = queries.length(s), nk = keys.length(s);
-    for (int64_t place = nk - nq; place < nk; ++place) {
-      const int64_t last = shape.causal ? place : place + shape.reach;
-      pairs += std::max<int64_t>(0, std::min(last, nk - 1) - std::max<int64_t>(place - shape.reach, 0) + 1);
-    }
+    pairs += pairs_up_to(shape.causal ? 0 : shape.reach, nq, nk) - pairs_up_to(-shape.reach - 1, nq, nk);
   }
   return pairs;
 }
