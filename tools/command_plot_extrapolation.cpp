@@ -1,4 +1,5 @@
 // gyre plot extrapolation: perplexity against length, of what gyre evaluate extrapolation --json wrote.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,14 @@ PlotLine read_line(const PlotExtrapolation& call, const Path& file) {
   return line;
 }
 
+// At the largest length that has one.
+double last_score(const PlotLine& line) {
+  for (size_t i = line.y.size(); i-- > 0;) {
+    if (std::isfinite(line.y[i])) return line.y[i];
+  }
+  return NAN;
+}
+
 int run(const PlotExtrapolation& call) {
   LinesPlot plot;
   plot.title = "protocol: " + std::string(enum_name(call.protocol));
@@ -47,6 +56,9 @@ int run(const PlotExtrapolation& call) {
     if (std::any_of(line.y.begin(), line.y.end(), [](double y) { return std::isfinite(y); }))
       plot.lines.push_back(std::move(line));
   }
+  // In the key as they lie in the picture.
+  std::stable_sort(plot.lines.begin(), plot.lines.end(),
+                   [](const PlotLine& a, const PlotLine& b) { return last_score(a) > last_score(b); });
   require(!plot.lines.empty(), "[plot] no result has a score by the protocol ", enum_name(call.protocol));
   draw_lines(plot, call.output);
   return 0;

@@ -2,6 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/error.h"
@@ -18,11 +20,34 @@ std::string data_block(size_t number, const PlotLine& line) {
   return text + "END\n";
 }
 
-// After all colours are used, the lines are dashed.
+// After all colours are used, the lines are dashed, and their points have another form.
 std::string style(const LinesPlot& plot, size_t number) {
-  const size_t colors = plot_colors().size();
-  return fmt::format("with {} lw 2 pt 7 ps 0.6 dt {} lc rgb '{}'", plot.markers ? "linespoints" : "lines",
-                     number / colors + 1, plot_colors()[number % colors]);
+  constexpr std::array kPoints{7, 5, 9, 13};  // full circles, squares, triangles, diamonds
+  const size_t colors = plot_colors().size(), turn = number / colors;
+  return fmt::format("with {} lw 2 pt {} ps 0.8 dt {} lc rgb '{}'", plot.markers ? "linespoints" : "lines",
+                     kPoints[turn % kPoints.size()], turn + 1, plot_colors()[number % colors]);
+}
+
+// As far as the numbers go, where gnuplot would draw whole decades.
+std::string logarithmic_axis(const std::vector<PlotLine>& lines) {
+  double least = INFINITY, most = 0;
+  for (const PlotLine& line : lines) {
+    for (const double y : line.y) {
+      if (!std::isfinite(y) || y <= 0) continue;
+      least = std::min(least, y / 1.04);
+      most = std::max(most, y * 1.04);
+    }
+  }
+  if (least > most) return "set logscale y\n";
+  const std::vector<double> steps =
+      most / least < 30 ? std::vector<double>{1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9} : std::vector<double>{1, 2, 5};
+  std::vector<double> tics;
+  for (double decade = std::pow(10, std::floor(std::log10(least))); decade <= most; decade *= 10) {
+    for (const double step : steps) {
+      if (decade * step >= least && decade * step <= most) tics.push_back(decade * step);
+    }
+  }
+  return fmt::format("set logscale y\nset yrange [{}:{}]\nset ytics ({:g})\n", least, most, fmt::join(tics, ", "));
 }
 
 }  // namespace
@@ -35,7 +60,7 @@ void draw_lines(const LinesPlot& plot, const Path& output) {
   script += fmt::format("set title {} font ',15'\nset xlabel {}\nset ylabel {}\n", gnuplot_string(plot.title),
                         gnuplot_string(plot.x_label), gnuplot_string(plot.y_label));
   script += "set autoscale xfix\n";
-  if (plot.logarithmic) script += "set logscale y\n";
+  if (plot.logarithmic) script += logarithmic_axis(plot.lines);
   std::vector<std::string> drawn;
   for (size_t i = 0; i < plot.lines.size(); ++i) {
     script += data_block(i, plot.lines[i]);
