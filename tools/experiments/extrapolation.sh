@@ -159,7 +159,7 @@ for name in "${names[@]}"; do results+=("$output/results/$name.json"); done
 for protocol in full cut sliding; do
   # A protocol that no model has a score by has no picture.
   grep -qE "\"protocol\":\"$protocol\",\"perplexity\":[0-9]" "${results[@]}" || continue
-  "$gyre" plot extrapolation --results "${results[@]}" --protocol "$protocol" --most 1000 --output "$output/$protocol.svg"
+  "$gyre" plot extrapolation --results "${results[@]}" --protocol "$protocol" --output "$output/$protocol.svg"
 done
 
 # NAME PROTOCOL LENGTH PERPLEXITY, a line each.
@@ -201,7 +201,8 @@ training() {
   echo "# Perplexity beyond the training length of $length tokens"
   echo
   echo "$(sed -nE 's/.*"tokens":([0-9]+),"rows".*/\1/p' "${results[0]}") held-out tokens at every length;" \
-    "n/a: why is in results/. rope-linear, -ntk and -yarn are the run of rope with other frequencies."
+    "n/a: why is in results/."
+  if [ -d "$output/runs/rope" ]; then echo "rope-linear, -ntk and -yarn are the run of rope with other frequencies."; fi
   for protocol in full cut sliding; do
     case $protocol in
       full) title="full: blocks of the length" ;;
