@@ -37,7 +37,7 @@ PlotLine read_line(const PlotExtrapolation& call, const Path& file) {
   return line;
 }
 
-// At the largest length that has one.
+// At the largest length that has one; NaN where none has.
 double last_score(const PlotLine& line) {
   for (size_t i = line.y.size(); i-- > 0;) {
     if (std::isfinite(line.y[i])) return line.y[i];
@@ -53,8 +53,7 @@ int run(const PlotExtrapolation& call) {
   plot.logarithmic = plot.markers = true;
   for (const Path& file : call.results) {
     PlotLine line = read_line(call, file);
-    if (std::any_of(line.y.begin(), line.y.end(), [](double y) { return std::isfinite(y); }))
-      plot.lines.push_back(std::move(line));
+    if (std::isfinite(last_score(line))) plot.lines.push_back(std::move(line));
   }
   // In the key as they lie in the picture.
   std::stable_sort(plot.lines.begin(), plot.lines.end(),

@@ -151,7 +151,8 @@ TEST_CASE("wavelet: the table is the formula in double") {
           if (kind == Wavelet::ricker) expected = (1 - u * u) * std::exp(-u * u / 2);
           if (kind == Wavelet::gaussian) expected = std::exp(-u * u);
           if (kind == Wavelet::morlet) expected = std::exp(-u * u) * std::cos(x - b);
-          CHECK(row[f] == doctest::Approx(expected).epsilon(1e-14).scale(1e-6));
+          if (std::abs(expected) < 1e-20) expected = 0;  // what counts for nothing
+          CHECK(row[f] == doctest::Approx(expected).epsilon(1e-14).scale(1e-300));
         }
       }
     }
