@@ -8,7 +8,7 @@ CONFIGURE = mkdir -p $(1) && { cmake -S . -B $(1) -DCMAKE_BUILD_TYPE=$(2) $(3) $
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
 .DEFAULT_GOAL := build/gyre
-.PHONY: build/gyre build-all cuda gpu-check bundle help setup demo test check check-layers check-format tidy format asan ubsan tsan clean
+.PHONY: build/gyre build-all cuda gpu-check bundle help setup demo test check check-layers check-format tidy format asan ubsan tsan fuzz clean
 
 build/gyre: ## build the program (the default)
 	@$(call CONFIGURE,$(BUILD),Release)
@@ -77,6 +77,13 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 	$(call sanitize,ubsan,undefined)
 tsan: ## the tests under ThreadSanitizer
 	$(call sanitize,tsan,thread)
+
+FUZZ_SECONDS ?= 20
+fuzz: ## libFuzzer on every reader of files, FUZZ_SECONDS each; needs Clang, and installs it
+	@tools/scripts/setup.sh clang libclang-rt-14-dev
+	@$(call CONFIGURE,build-fuzz,None,-DCMAKE_CXX_COMPILER=clang++ -DGYRE_FUZZ=ON)
+	@cmake --build build-fuzz -j $(JOBS)
+	@tools/scripts/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
 clean: ## remove what was built, the demo and the reports
 	rm -rf build build-* demo gpu-check gyre-bundle.tar.*

@@ -55,6 +55,12 @@ Parameter& Parameters::add(std::string name, const Shape& shape, Init init, bool
   return p;
 }
 
+Parameter& Parameters::add_table(std::string name, const Shape& shape, Init init) {
+  Parameter& p = add(std::move(name), shape, init);
+  p.is_table = true;
+  return p;
+}
+
 void draw_initial_value(const Parameter& p, uint64_t seed) {
   const Tensor value = Tensor::empty(p.shape, p.value.dtype());
   if (value.dtype() == DType::f64) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/tensor.h"
 
@@ -26,15 +27,26 @@ struct Init {
   static Init xavier(int64_t fan_in, int64_t fan_out);
 };
 
+// What backward leaves of a lookup of a table's rows where their gradients are kept apart: of row ids[i] it is
+// factor * gradient[i].
+struct RowGradient {
+  Tensor ids;       // (n) i32, on the CPU
+  Tensor gradient;  // (n, d); undefined before backward
+  double factor = 1;
+};
+
 struct Parameter {
   std::string name;
   Shape shape;
   Init init;
   bool trainable = true;
-  bool decay = true;   // weight decay applies (matrices); norms and biases say false
-  int index = 0;       // position in the store
-  int64_t offset = 0;  // first element in the arenas
+  bool is_table = false;  // its rows are looked up, and what else uses it comes after all others in the forward pass
+  bool decay = true;      // weight decay applies (matrices); norms and biases say false
+  int index = 0;          // position in the store
+  int64_t offset = 0;     // first element in the arenas
   Tensor value, gradient;
+  // Given: lookups recorded from then on do not add to `gradient`, which is final before their backward.
+  std::vector<RowGradient>* row_gradients = nullptr;
 };
 
 // Its value becomes that of Parameters::allocate with this seed.
@@ -44,6 +56,7 @@ class Parameters {
  public:
   // Registers; the tensors exist after allocate().
   Parameter& add(std::string name, const Shape& shape, Init init, bool decay = true);
+  Parameter& add_table(std::string name, const Shape& shape, Init init);
   // Makes the arenas and fills the values, the same on every device. f64 is for gradient checks.
   void allocate(uint64_t seed, DType dtype = DType::f32, Device device = {});
 

@@ -47,7 +47,7 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
   for (const Var& v : inputs) {
     node.inputs.push_back(v.requires_gradient() ? v.node() : -1);
     node.input_values.push_back(v.value());
-    if (v.requires_gradient()) ++nodes_[size_t(v.node())].uses;
+    if (v.requires_gradient() && !op->leaves_row_gradients()) ++nodes_[size_t(v.node())].uses;
   }
   node.op = std::move(op);
   node.value = value;
@@ -63,6 +63,12 @@ Tensor Tape::early_gradient(const Var& v) const {
   if (!options_.unit_cotangent || !v.requires_gradient()) return {};
   const Parameter* parameter = nodes_[size_t(v.node())].parameter;
   return parameter ? parameter->gradient : Tensor();
+}
+
+std::vector<RowGradient>* Tape::row_gradients(const Var& v) const {
+  if (!v.requires_gradient()) return nullptr;
+  const Parameter* parameter = nodes_[size_t(v.node())].parameter;
+  return parameter ? parameter->row_gradients : nullptr;
 }
 
 DropoutMask Tape::next_dropout(double rate) {
@@ -82,6 +88,7 @@ void Tape::backward(const Var& output, Tensor cotangent) {
           output.shape().text(), ", got ", cotangent.shape().text());
   walked_ = true;
   accumulate(output.node(), cotangent, true);
+  announce_unused();
   for (int i = int(nodes_.size()) - 1; i >= 0; --i) {
     Node& node = nodes_[size_t(i)];
     if (!node.op) continue;
@@ -92,7 +99,8 @@ void Tape::backward(const Var& output, Tensor cotangent) {
       for (auto& [target, gradient] : b.pending_) accumulate(target, gradient, false);
       for (TapeObserver* o : observers_) o->after_backward(*this, i);
     }
-    release_inputs(node);
+    if (!node.op->leaves_row_gradients()) release_inputs(node);
+    node.input_values.clear();
     node.op.reset();
     node.value = node.gradient = {};
   }
@@ -124,11 +132,19 @@ void Tape::release_inputs(Node& node) {
   for (int input : node.inputs) {
     if (input < 0) continue;
     Node& used = nodes_[size_t(input)];
-    if (--used.uses == 0 && used.parameter) {
-      for (TapeObserver* o : observers_) o->on_parameter_ready(*used.parameter);
-    }
+    if (--used.uses == 0 && used.parameter) announce(*used.parameter);
   }
-  node.input_values.clear();
+}
+
+void Tape::announce(Parameter& parameter) {
+  for (TapeObserver* o : observers_) o->on_parameter_ready(parameter);
+}
+
+// Parameters to which no backward adds are final at once.
+void Tape::announce_unused() {
+  for (const int node : parameter_nodes_) {
+    if (node >= 0 && nodes_[size_t(node)].uses == 0) announce(*nodes_[size_t(node)].parameter);
+  }
 }
 
 int Backward::wanted(int i) const { return node_.inputs[size_t(i)]; }

@@ -26,6 +26,8 @@ class Op {
   // Floating-point operations of the forward pass: two per multiply-add of products and of attention, 0 for all else.
   // Backward counts twice that; what it computes again does not count.
   virtual double flops() const { return 0; }
+  // Whether backward leaves the gradients of parameters for others to add (RowGradient).
+  virtual bool leaves_row_gradients() const { return false; }
 };
 
 // A value on a tape.
@@ -57,7 +59,7 @@ struct Node {
   bool gradient_shared = false;  // aliases another node's gradient: must not be added to in place
   bool requires_gradient = false;
   Parameter* parameter = nullptr;  // leaves of parameters
-  int uses = 0;                    // consumers whose backward is still to come
+  int uses = 0;                    // consumers whose backward is still to come and adds to the gradient
   std::string module;              // path of the module that recorded it: "encoder.layer.0.attention"
   std::string_view name() const { return op ? op->name() : parameter ? "parameter" : "leaf"; }
 };
@@ -106,6 +108,9 @@ class Tape {
   // Called by ops in forward: the gradient of a parameter to add to, with unit_cotangent; otherwise undefined.
   Tensor early_gradient(const Var& v) const;
 
+  // Called by ops in forward: where a lookup of rows of this parameter leaves their gradient; none: it adds it.
+  std::vector<RowGradient>* row_gradients(const Var& v) const;
+
   // Called by ops: appends a node. Keeps nothing when the tape does not record or no input wants a gradient.
   Var record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs);
 
@@ -142,6 +147,8 @@ class Tape {
   friend class Var;
   void accumulate(int node, const Tensor& gradient, bool shared);
   void release_inputs(Node& node);
+  void announce(Parameter& parameter);
+  void announce_unused();
 
   Kernels& kernels_;
   Options options_;

@@ -1,7 +1,6 @@
 #include "core/file.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,31 +135,6 @@ void AtomicFile::commit() {
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "rename the temporary file");
   temporary_.clear();
   flush_to_disk(parent_of(path_));
-}
-
-MappedFile::MappedFile(const Path& path) {
-  const Descriptor file(path);
-  const struct stat status = status_of(file, path);
-  require(S_ISREG(status.st_mode), "[file] ", path.string(), ": expected a regular file to map");
-  if (status.st_size == 0) return;  // mmap refuses an empty range
-  const auto size = static_cast<size_t>(status.st_size);
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-  if (address == MAP_FAILED) fail(path, "map into memory");
-  data_ = static_cast<const std::byte*>(address);
-  size_ = size;
-}
-
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
 }
 
 namespace {

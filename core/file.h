@@ -1,4 +1,4 @@
-// Files: whole reads, atomic writes, memory maps. Every failure throws an Error that names the path and the system's
+// Files: whole reads, atomic writes, checksums. Every failure throws an Error that names the path and the system's
 // reason.
 #pragma once
 
@@ -40,23 +40,6 @@ class AtomicFile {
   int descriptor_ = -1;
   uint64_t written_ = 0;
   std::string pending_;
-};
-
-// A read-only memory map of a whole file.
-class MappedFile {
- public:
-  MappedFile() = default;
-  explicit MappedFile(const Path& path);
-  ~MappedFile();
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&& other) noexcept;
-  const std::byte* data() const { return data_; }
-  size_t size() const { return size_; }
-  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
-
- private:
-  const std::byte* data_ = nullptr;
-  size_t size_ = 0;
 };
 
 // CRC-32C (Castagnoli, reflected polynomial 0x82F63B78): checkpoints, token stores, TensorBoard records.

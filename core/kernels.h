@@ -114,6 +114,8 @@ struct CrossEntropySums {
   int64_t correct = 0;  // rows whose largest logit is the target; of a squared error 0
 };
 
+constexpr int64_t kSquaresBlock = 4096;  // elements of which Kernels::block_squares makes one sum
+
 struct AdamStep {
   double learning_rate, beta1, beta2, epsilon;
   double weight_decay = 0;    // decoupled (AdamW): value -= learning_rate * weight_decay * value
@@ -262,7 +264,8 @@ class Kernels {
   virtual void largest(const Tensor& values, const Tensor& columns, const Tensor& x, int64_t also) = 0;
 
   // Optimizer passes over flat buffers.
-  virtual double sum_of_squares(const Tensor& x) = 0;
+  // The sums of the squares of x's blocks of kSquaresBlock elements, in order; the last block may be shorter.
+  virtual std::vector<double> block_squares(const Tensor& x) = 0;
   // One Adam step (Kingma & Ba 2015, alg. 1) on value, with moments m, v. The gradient is zeroed in the same pass.
   virtual void adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
                     const AdamStep& step) = 0;

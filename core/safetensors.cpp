@@ -97,7 +97,7 @@ std::span<const std::byte> SafetensorsFile::bytes(const SafetensorsEntry& entry)
 
 void SafetensorsFile::read(const SafetensorsEntry& entry, const Tensor& out) const {
   const std::string context = context_of(entry);
-  require(same_shape(entry, out), context, "expected shape ", out.shape().text(), ", got ", entry.shape_text());
+  require(same_shape(entry, out.shape()), context, "expected shape ", out.shape().text(), ", got ", entry.shape_text());
 
   if (out.device() != Device{}) {
     const Tensor host = Tensor::empty(out.shape(), out.dtype());
@@ -122,41 +122,51 @@ Tensor SafetensorsFile::read(const SafetensorsEntry& entry) const {
   return out;
 }
 
-bool SafetensorsFile::same_shape(const SafetensorsEntry& entry, const Tensor& tensor) {
-  const Shape& shape = tensor.shape();
+bool SafetensorsFile::same_shape(const SafetensorsEntry& entry, const Shape& shape) {
   bool same = entry.shape.size() == static_cast<size_t>(shape.rank());
   for (int axis = 0; same && axis < shape.rank(); ++axis) same = entry.shape[static_cast<size_t>(axis)] == shape[axis];
   return same;
 }
 
-void read_safetensors(std::span<const SafetensorsFile> files, const std::vector<NamedTensor>& targets,
-                      const TargetName& target_name) {
+void take_tensors(std::span<const SafetensorsFile> files, const std::vector<WantedTensor>& wanted,
+                  const TargetName& target_name) {
   std::string problems;
   const FoundTensors found = find_tensors(files, target_name, problems);
-  std::set<std::string_view> wanted;
-  for (const auto& [name, tensor] : targets) {
-    wanted.insert(name);
-    const auto match = found.find(name);
+  std::set<std::string_view> names;
+  for (const WantedTensor& tensor : wanted) {
+    names.insert(tensor.name);
+    const auto match = found.find(tensor.name);
     if (match == found.end()) {
-      problems += "\n  missing: " + name + " " + tensor.shape().text();
+      problems += "\n  missing: " + tensor.name + " " + tensor.shape.text();
       continue;
     }
     const auto [file, entry] = match->second;
-    if (!SafetensorsFile::same_shape(*entry, tensor)) {
-      problems += "\n  wrong shape: " + entry->name + " expected " + tensor.shape().text() + ", got " +
+    if (!SafetensorsFile::same_shape(*entry, tensor.shape)) {
+      problems += "\n  wrong shape: " + entry->name + " expected " + tensor.shape.text() + ", got " +
                   entry->shape_text() + shard_of(files, *file);
     }
   }
   for (const auto& [name, match] : found) {
-    if (wanted.count(name) > 0) continue;
+    if (names.count(name) > 0) continue;
     problems += "\n  unexpected: " + quoted_for_message(match.entry->name) + " " + match.entry->shape_text() +
                 shard_of(files, *match.file);
   }
   require(problems.empty(), "[safetensors] ", path_of(files), ": the tensors do not fit:", problems);
-  for (const auto& [name, tensor] : targets) {
-    const auto [file, entry] = found.find(name)->second;
-    file->read(*entry, tensor);
+  for (const WantedTensor& tensor : wanted) {
+    const auto [file, entry] = found.find(tensor.name)->second;
+    tensor.take(*file, *entry);
   }
+}
+
+void read_safetensors(std::span<const SafetensorsFile> files, const std::vector<NamedTensor>& targets,
+                      const TargetName& target_name) {
+  std::vector<WantedTensor> wanted;
+  for (const auto& [name, tensor] : targets) {
+    wanted.push_back({name, tensor.shape(), [&target = tensor](const SafetensorsFile& file, const auto& entry) {
+                        file.read(entry, target);
+                      }});
+  }
+  take_tensors(files, wanted, target_name);
 }
 
 }  // namespace gyre

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/file.h"
+#include "core/mapped_file.h"
 #include "core/safetensors_header.h"
 #include "core/tensor.h"
 
@@ -48,7 +48,7 @@ class SafetensorsFile {
   void read(const Entry& entry, const Tensor& out) const;
   // A new tensor of the file's dtype: F32, F64, BF16 or I32, at most four axes.
   Tensor read(const Entry& entry) const;
-  static bool same_shape(const Entry& entry, const Tensor& tensor);
+  static bool same_shape(const Entry& entry, const Shape& shape);
 
  private:
   std::string context_of(const Entry& entry) const;
@@ -62,8 +62,18 @@ class SafetensorsFile {
 // What a tensor of a file is called among the targets; empty: it is not wanted.
 using TargetName = std::function<std::string(const std::string& name)>;
 
-// Fills the targets from files that together hold exactly these names and shapes, but for what `target_name` says.
-// Names every missing, unexpected and mis-shaped tensor before anything is written.
+// What to do with a tensor of a file.
+struct WantedTensor {
+  std::string name;
+  Shape shape;
+  std::function<void(const SafetensorsFile&, const SafetensorsEntry&)> take;
+};
+// Takes tensors from files that together hold exactly these names and shapes, but for what `target_name` says. Names
+// every missing, unexpected and mis-shaped tensor before anything is taken.
+void take_tensors(
+    std::span<const SafetensorsFile> files, const std::vector<WantedTensor>& wanted,
+    const TargetName& target_name = [](const std::string& name) { return name; });
+// The same, filling tensors.
 void read_safetensors(
     std::span<const SafetensorsFile> files, const std::vector<NamedTensor>& targets,
     const TargetName& target_name = [](const std::string& name) { return name; });

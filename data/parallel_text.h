@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/file.h"
+#include "core/mapped_file.h"
 #include "data/line_report.h"
 
 namespace gyre {

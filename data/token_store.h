@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/file.h"
+#include "core/mapped_file.h"
 #include "data/vocabulary.h"
 
 namespace gyre {
@@ -66,6 +66,8 @@ class TokenStore {
   // One clear line when the store was made with another vocabulary.
   void require_vocabulary(const Vocabulary& vocabulary) const;
   void verify() const;
+  // Throws when the file has been cut short since it was opened.
+  void require_whole() const { map_.require_whole(); }
 
  private:
   struct Range {

@@ -6,8 +6,10 @@
 namespace gyre {
 namespace {
 
+Init table_init(const EncoderDecoderConfig& c) { return Init::normal(1 / std::sqrt(double(c.dim))); }
+
 Parameter& add_table(Parameters& parameters, const std::string& name, const EncoderDecoderConfig& c) {
-  return parameters.add(name, {c.vocab_size, c.dim}, Init::normal(1 / std::sqrt(double(c.dim))));
+  return parameters.add_table(name, {c.vocab_size, c.dim}, table_init(c));
 }
 
 }  // namespace
@@ -18,8 +20,9 @@ EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(con
   if (config_.tied_embeddings) source_table_ = target_table_ = &add_table(parameters_, "embed_tokens.weight", config_);
   build_encoder();
   build_decoder();
-  output_table_ =
-      config_.tied_output ? target_table_ : &add_table(parameters_, "decoder.output_projection.weight", config_);
+  output_table_ = config_.tied_output ? target_table_
+                                      : &parameters_.add("decoder.output_projection.weight",
+                                                         {config_.vocab_size, config_.dim}, table_init(config_));
 }
 
 void EncoderDecoder::build_encoder() {

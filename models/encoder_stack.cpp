@@ -10,7 +10,7 @@ EncoderStack::EncoderStack(Parameters& parameters, const EncoderOnlyConfig& c)
     : scale_(c.scale_embedding ? std::sqrt(double(c.dim)) : 1),
       dropout_(c.dropout),
       causal_(c.causal),
-      table_(&parameters.add("embed_tokens.weight", {c.vocab_size, c.dim}, Init::normal(0.02))) {
+      table_(&parameters.add_table("embed_tokens.weight", {c.vocab_size, c.dim}, Init::normal(0.02))) {
   if (c.token_types > 0)
     type_table_ = &parameters.add("embed_token_types.weight", {c.token_types, c.dim}, Init::normal(0.02));
   positions_ = make_position_encoding({c.position, c.dim, c.heads, parameters, "encoder.embed_positions",

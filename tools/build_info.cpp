@@ -10,7 +10,7 @@
 #include "core/cuda.h"
 #include "core/kernels.h"
 #include "core/version.h"
-#include "train/mpi_communicator.h"
+#include "train/mpi.h"
 
 namespace gyre {
 

@@ -213,6 +213,7 @@ void add_bench_commands(Program& program) {
   add_shapes(program, "gemm", "the products of the layers", run_gemm_bench);
   add_attention(program);
   add_decode(program);
+  add_bench_all_reduce_command(program);
 }
 
 }  // namespace gyre

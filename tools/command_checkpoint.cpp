@@ -1,4 +1,4 @@
-// gyre checkpoint info|verify: what a checkpoint holds, and whether every byte of it is right.
+// gyre checkpoint info|verify|prune: what a checkpoint holds, whether every byte of it is right, and which may go.
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -79,12 +79,47 @@ void add(Program& program, const std::string& words, const std::string& help, in
   table.add_flag("--json", call->json, "print one JSON object");
 }
 
+struct Prune {
+  Path run;
+  int keep_last = 5;
+  uint64_t keep_every = 0;
+  bool json = false;
+};
+
+int prune(const Prune& call) {
+  if (call.keep_last < 1) throw UsageError("--keep-last: expected at least 1, got ", call.keep_last);
+  require(!list_checkpoints(call.run).empty(), "[checkpoint] ", call.run.string(), " holds no checkpoints");
+  const std::vector<Path> removed = RunDirectory(call.run, false).prune(call.keep_last, call.keep_every);
+  if (call.json) {
+    nlohmann::ordered_json names = nlohmann::ordered_json::array();
+    for (const Path& path : removed) names.push_back(path.string());
+    std::cout << nlohmann::ordered_json{{"removed", names}}.dump() << '\n';
+  } else {
+    for (const Path& path : removed) std::cout << "removed " << path.string() << '\n';
+  }
+  return 0;
+}
+
+void add_prune(Program& program) {
+  auto call = std::make_shared<Prune>();
+  OptionTable& table = program.command("checkpoint prune", "remove old checkpoints of a run; best and last stay",
+                                       [call] { return prune(*call); });
+  table.add("--model,-m", call->run, "DIRECTORY", "the run directory; no job must work in it");
+  table.required("model");
+  table.add("--keep-last", call->keep_last, "CHECKPOINTS", "how many of the newest stay");
+  table.add("--keep-every", call->keep_every, "UPDATES", "those of a multiple of so many updates stay too; 0: none");
+  table.add_flag("--json", call->json, "print one JSON object");
+}
+
 }  // namespace
 
 void add_checkpoint_commands(Program& program) {
-  program.describe_group("checkpoint", "look at checkpoints");
+  program.describe_group("checkpoint", "look at checkpoints and tidy them");
   add(program, "checkpoint info", "print what a checkpoint's state.json holds", info);
   add(program, "checkpoint verify", "compare every tensor with its checksum", verify);
+  add_checkpoint_diff_command(program);
+  add_checkpoint_average_command(program);
+  add_prune(program);
 }
 
 }  // namespace gyre

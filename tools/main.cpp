@@ -38,7 +38,6 @@ int main(int argc, char** argv) {
     add_evaluate_perplexity_command(program);
     add_evaluate_extrapolation_command(program);
     add_evaluate_classify_command(program);
-    add_average_command(program);
     add_checkpoint_commands(program);
     add_import_command(program);
     add_export_command(program);
@@ -50,6 +49,7 @@ int main(int argc, char** argv) {
     add_plot_position_command(program);
     add_plot_extrapolation_command(program);
     add_bench_commands(program);
+    add_plan_commands(program);
     return program.run(argc, argv);
   } catch (const gyre::UsageError& error) {
     std::cerr << "gyre: " << error.what() << '\n';

@@ -93,7 +93,7 @@ void OptionTable::add_choice(const std::string& names, std::string& field, const
       [&field] { return toml_value(field); });
 }
 
-void OptionTable::required(const std::string& name) { find(name)->required = true; }
+void OptionTable::required(const std::string& name, bool is_required) { find(name)->required = is_required; }
 
 void OptionTable::accept_config_files() {
   add_custom("--config,-c", 1, kAnyNumber, "FILE...",

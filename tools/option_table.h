@@ -59,7 +59,7 @@ class OptionTable {
   void group(const std::string& title) { group_ = title; }
 
   // The row must be given, on the command line or in a file.
-  void required(const std::string& name);
+  void required(const std::string& name, bool is_required = true);
 
   // --config FILE...: the same names as the flags; the command line wins over files, a later file over an earlier one.
   void accept_config_files();

@@ -49,7 +49,7 @@ void add_evaluate_commands(Program& program);
 void add_evaluate_perplexity_command(Program& program);
 void add_evaluate_extrapolation_command(Program& program);
 void add_evaluate_classify_command(Program& program);
-void add_average_command(Program& program);
+void add_checkpoint_average_command(Program& program);
 void add_gradcheck_command(Program& program);
 void add_plot_command(Program& program);
 void add_plot_attention_command(Program& program);
@@ -57,9 +57,12 @@ void add_plot_decay_command(Program& program);
 void add_plot_position_command(Program& program);
 void add_plot_extrapolation_command(Program& program);
 void add_checkpoint_commands(Program& program);
+void add_checkpoint_diff_command(Program& program);
 void add_import_command(Program& program);
 void add_export_command(Program& program);
 void add_forward_command(Program& program);
 void add_bench_commands(Program& program);
+void add_bench_all_reduce_command(Program& program);
+void add_plan_commands(Program& program);
 
 }  // namespace gyre

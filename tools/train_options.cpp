@@ -52,8 +52,9 @@ void add_batch_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choi
   table.add("--maxi-batch", o.maxi_batch, "BATCHES", "batches that are sorted by length together");
   table.add("--optimizer-delay,--update-freq", o.accumulation, "SHARDS", "shards a rank adds up for one update");
   table.add("--shards", o.shards, "SHARDS",
-            "shards of a global batch; 0: one per rank and accumulation step, 4 with --deterministic");
-  table.add_flag("--deterministic", o.deterministic, "the same checkpoint bits for 1, 2 and 4 ranks of one thread");
+            "shards of a global batch; 0: one per rank and accumulation step, 8 with --deterministic");
+  table.add_flag("--deterministic", o.deterministic,
+                 "the same checkpoint bits for any number of ranks up to --shards, of one thread each");
 }
 
 void add_optimizer_rows(OptionTable& table, TrainOptions& o) {
@@ -138,8 +139,27 @@ void add_stop_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choic
 void add_run_rows(OptionTable& table, TrainOptions& o) {
   table.group("Run");
   table.add("--model,-m,--save-dir", o.model, "DIRECTORY", "the run directory; training resumes what it holds");
-  table.add("--keep-last,--keep-interval-updates", o.keep_last, "CHECKPOINTS", "kept beside the best one; 0: all");
+  table.add_flag("--auto-resume,!--no-auto-resume", o.auto_resume,
+                 "continue the run that the directory holds, or begin one; without, it must hold none");
   table.add_flag("--overwrite", o.overwrite, "start anew where the directory holds a run");
+  table.add("--keep-last,--keep-interval-updates", o.keep_last, "CHECKPOINTS", "kept beside the best one; 0: all");
+  table.add("--keep-every,--keep-interval-updates-pattern", o.keep_every, "UPDATES",
+            "checkpoints of a multiple of so many updates are kept for ever; 0: none");
+  table.add_flag("--save-in-background,!--no-save-in-background", o.save_in_background,
+                 "write checkpoints from a copy while training goes on");
+  table.add("--max-skipped", o.most_skipped, "UPDATES",
+            "in a row whose gradient is not finite are left out; one more ends the run and names the operation");
+  table.group("What a run that continues takes from its checkpoint");
+  table.add_flag("--optimizer-reload,!--no-optimizer-reload,!--reset-optimizer", o.reload.optimizer,
+                 "the optimizer's moments; without, they begin at zero");
+  table.add_flag("--restore-corpus,!--no-restore-corpus,!--reset-dataloader", o.reload.position,
+                 "the position in the data; without, the first epoch begins anew");
+  table.add_flag("--restore-best,!--no-restore-best,!--reset-meters", o.reload.best,
+                 "the best value of each metric, and the validations since");
+}
+
+void add_parallel_rows(OptionTable& table, TrainOptions& o) {
+  table.group("Device and ranks");
   table.add("--device", o.device, "DEVICE",
             "cpu; cuda: each rank takes the GPU of its own number among the ranks of its machine; cuda:N");
   table.add_choice("--precision", o.precision, precision_names(),
@@ -147,7 +167,15 @@ void add_run_rows(OptionTable& table, TrainOptions& o) {
                    "where the device has it");
   table.add("--cpu-threads,--threads", o.threads, "THREADS",
             "of a rank; 0: the cores of the machine shared by its ranks");
-  table.add("--bucket-mb,--bucket-cap-mb", o.bucket_mb, "MB", "gradient sent in one message while backward goes on");
+  table.add("--bucket-mb,--bucket-cap-mb", o.bucket_mb, "MB",
+            "gradient sent in one message while backward goes on, at most");
+  table.add_choice("--gradient-dtype", o.gradient_dtype, {"fp32", "bf16"},
+                   "of gradients on their way between ranks; they are added in fp32");
+  table.add("--zero", o.zero, "STAGE",
+            "1: each rank keeps the optimizer's state of its share of the weights only (ZeRO stage 1); 0: all of it");
+  table.add("--hang-timeout", o.hang_timeout, "SECONDS",
+            "in which all ranks must come to what they do together, else the job ends and names those that have not; "
+            "ten times as long for validation and checkpoints; 0: for ever");
   table.add_flag("--quiet", o.quiet, "warnings and errors only on the terminal");
 }
 
@@ -160,6 +188,7 @@ void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoi
   add_schedule_rows(table, options);
   add_stop_rows(table, options, choices);
   add_run_rows(table, options);
+  add_parallel_rows(table, options);
   table.required("model");
 }
 

@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "autograd/nan_finder.h"
 #include "core/error.h"
 #include "core/safetensors.h"
 #include "core/version.h"
-#include "train/manifest.h"
+#include "train/fault.h"
 
 namespace gyre {
 
@@ -19,6 +20,7 @@ using nlohmann::ordered_json;
 
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kWeights = "weights.";  // where model.safetensors holds their moving average
 
 // JSON has no infinity; a perplexity may be one.
 ordered_json number_or_null(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
@@ -80,52 +82,91 @@ TrainState from_json(const ordered_json& j) {
   return s;
 }
 
-// The tensors of both files, live: the same lists save and restore.
-std::vector<TensorFile> tensor_files(const Parameters& parameters, const Optimizer& optimizer) {
-  TensorFile model{kModelFile, {}}, state{kOptimizerFile, optimizer.moments()};
+StateTensor weights_of(const Parameter& p, std::string name) {
+  return {std::move(name), p.shape, [&p] { return p.value; }, [&p](const Tensor& t) { p.value.copy_from(t); }};
+}
+
+struct StateFile {
+  std::string name;
+  std::vector<StateTensor> tensors;
+};
+
+// Both files: the same lists save and restore.
+std::vector<StateFile> state_files(const Parameters& parameters, const Optimizer& optimizer) {
+  StateFile model{kModelFile, {}}, state{kOptimizerFile, optimizer.moments()};
   for (const Parameter& p : parameters) {
-    model.tensors.push_back({p.name, optimizer.has_average() ? optimizer.average(p) : p.value});
-    if (optimizer.has_average()) state.tensors.push_back({"weights." + p.name, p.value});
+    model.tensors.push_back(optimizer.has_average() ? optimizer.average(p) : weights_of(p, p.name));
+    if (optimizer.has_average()) state.tensors.push_back(weights_of(p, kWeights + p.name));
   }
   return {std::move(model), std::move(state)};
 }
 
 // A run that diverged must not replace its last good checkpoint.
-void require_finite(const Parameters& parameters) {
-  const auto finite = [](auto values) {
-    return std::all_of(values.begin(), values.end(), [](auto x) { return std::isfinite(x); });
-  };
-  for (const Parameter& p : parameters) {
-    const Tensor value = p.value.to_cpu();
-    const bool ok = value.dtype() == DType::f64 ? finite(value.span<double>()) : finite(value.span<float>());
-    require(ok, "[checkpoint] ", p.name, " holds NaN or infinite weights; nothing was saved");
+Tensor finite(const std::string& name, Tensor weights) {
+  require(all_finite(weights), "[checkpoint] ", name, " holds NaN or infinite weights; nothing was saved");
+  return weights;
+}
+
+// Fills the tensors from a file that holds exactly these, one after the other.
+void read_tensors(const Path& path, const std::vector<StateTensor>& tensors, const Tensor& arena) {
+  const SafetensorsFile file(path);
+  std::vector<WantedTensor> wanted;
+  for (const StateTensor& t : tensors) {
+    wanted.push_back({t.name, t.shape, [&](const SafetensorsFile& from, const SafetensorsEntry& entry) {
+                        const Tensor values = Tensor::empty(t.shape, arena.dtype(), arena.device());
+                        from.read(entry, values);
+                        t.write(values);
+                      }});
   }
+  take_tensors({&file, 1}, wanted);
 }
 
 }  // namespace
 
-Path save_checkpoint(const RunDirectory& run, const Parameters& parameters, const Optimizer& optimizer,
-                     TrainState state) {
-  require_finite(parameters);
+CheckpointContent checkpoint_content(const Parameters& parameters, const Optimizer& optimizer, TrainState state) {
   state.optimizer_step = optimizer.step();
   state.has_average = optimizer.has_average();
   state.version = kVersion;
-  const Path target = checkpoint_path(run.path(), state.progress.updates);
+  CheckpointContent content{std::move(state), {}};
+  const DType dtype = parameters.values().dtype();
+  for (const StateFile& file : state_files(parameters, optimizer)) {
+    TensorFile& to = content.files.emplace_back(TensorFile{file.name, {}});
+    for (const StateTensor& t : file.tensors) to.tensors.push_back({t.name, dtype, t.shape, t.read});
+  }
+  return content;
+}
+
+Path write_checkpoint(const RunDirectory& run, const CheckpointContent& content) {
+  std::vector<TensorFile> files = content.files;
+  for (TensorFile& file : files) {
+    for (TensorSource& t : file.tensors) {
+      if (file.name == kModelFile || t.name.starts_with(kWeights))
+        t.read = [name = t.name, read = t.read] { return finite(name, read()); };
+    }
+  }
+  const uint64_t updates = content.state.progress.updates;
+  const Path target = checkpoint_path(run.path(), updates);
   write_directory(target, [&](const Path& directory) {
-    write_manifest(directory, to_json(state), tensor_files(parameters, optimizer));
+    write_manifest(directory, to_json(content.state), files);
+    fault_point("written", updates);
   });
+  fault_point("renamed", updates);
   run.mark_last(target);
   return target;
 }
 
-TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optimizer& optimizer) {
+TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optimizer& optimizer, bool moments) {
   const TrainState state = read_train_state(checkpoint);
   if (state.has_average != optimizer.has_average()) {
     throw UsageError("[--ema] ", checkpoint.string(), " was written ", state.has_average ? "with" : "without",
                      " a moving average of the weights: expected --ema ", state.has_average ? "above 0" : "0");
   }
-  for (const TensorFile& file : tensor_files(parameters, optimizer)) {
-    read_safetensors(SafetensorsFile(checkpoint / file.name), file.tensors);
+  for (StateFile file : state_files(parameters, optimizer)) {
+    for (StateTensor& t : file.tensors) {
+      const bool is_moment = file.name == kOptimizerFile && !t.name.starts_with(kWeights);
+      if (is_moment && !moments) t.write = [](const Tensor&) {};
+    }
+    read_tensors(checkpoint / file.name, file.tensors, parameters.values());
   }
   optimizer.set_step(state.optimizer_step);
   return state;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "autograd/parameters.h"
+#include "train/manifest.h"
 #include "train/optimizer.h"
 #include "train/options.h"
 #include "train/run_directory.h"
@@ -42,13 +43,19 @@ struct TrainState {
   std::string version;  // of gyre
 };
 
-// Writes run/checkpoints/step-<updates> and points `last` at it; returns its path. On any error the earlier checkpoints
-// and links stay as they were.
-Path save_checkpoint(const RunDirectory& run, const Parameters& parameters, const Optimizer& optimizer,
-                     TrainState state);
+struct CheckpointContent {
+  TrainState state;
+  std::vector<TensorFile> files;
+};
+// Of tensors that are read when they are written. Reading is collective where ranks own shares of the optimizer.
+CheckpointContent checkpoint_content(const Parameters& parameters, const Optimizer& optimizer, TrainState state);
 
-// Restores parameters and optimizer. Throws on a missing, unexpected or mis-shaped tensor.
-TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optimizer& optimizer);
+// Writes run/checkpoints/step-<updates> and points `last` at it; returns its path. On any error, one of which are
+// weights that are not finite, the earlier checkpoints and links stay as they were.
+Path write_checkpoint(const RunDirectory& run, const CheckpointContent& content);
+
+// Restores parameters and optimizer, its moments or not. Throws on a missing, unexpected or mis-shaped tensor.
+TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optimizer& optimizer, bool moments = true);
 
 TrainState read_train_state(const Path& checkpoint);
 

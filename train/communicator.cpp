@@ -19,16 +19,15 @@ namespace {
 // them meanwhile.
 constexpr unsigned kPatience = 100'000;  // microseconds per rank, for up to ten ranks
 
-[[noreturn]] void no_peer(int rank) { throw Error("[communicator] one process has no peer ", rank); }
-
 bool launched_by_mpi() {
   constexpr std::array launchers{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
   return std::any_of(launchers.begin(), launchers.end(), [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
-void end_all(Communicator& ranks, const std::string& message, int status) {
+// `rank`: whose failure it is.
+void end_all(Communicator& ranks, int rank, const std::string& message, int status) {
   usleep(kPatience * unsigned(std::min(ranks.rank(), 10)));
-  std::fprintf(stderr, "gyre: [rank %d of %d] %s\n", ranks.rank(), ranks.size(), message.c_str());
+  std::fprintf(stderr, "gyre: [rank %d of %d] %s\n", rank, ranks.size(), message.c_str());
   std::fflush(stderr);
   ranks.abort(status);
 }
@@ -48,8 +47,19 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-void SelfCommunicator::send(std::span<const float>, int to) { no_peer(to); }
-void SelfCommunicator::receive(std::span<float>, int from) { no_peer(from); }
+std::string Communicator::broadcast_text(std::string text, int root) {
+  auto length = uint64_t(text.size());
+  broadcast(std::span<uint64_t>(&length, 1), root);
+  text.resize(length);
+  broadcast(std::span<char>(text), root);
+  return text;
+}
+
+void SelfCommunicator::start_all_to_all(const Pieces<const std::byte>& send, const Pieces<std::byte>& receive,
+                                        Then then) {
+  std::copy_n(send.data, send.size(0), receive.data);
+  then();
+}
 
 std::unique_ptr<Communicator> make_communicator(int* argc, char*** argv) {
   if (launched_by_mpi()) return std::make_unique<MpiCommunicator>(argc, argv);
@@ -64,9 +74,11 @@ int with_communicator(int* argc, char*** argv, const std::function<int(Communica
     ranks->barrier();  // nobody leaves while another may still fail
     return status;
   } catch (const UsageError& e) {
-    end_all(*ranks, e.what(), 2);
+    end_all(*ranks, ranks->rank(), e.what(), 2);
+  } catch (const RankError& e) {
+    end_all(*ranks, e.rank(), e.what(), 1);
   } catch (const std::exception& e) {
-    end_all(*ranks, e.what(), 1);
+    end_all(*ranks, ranks->rank(), e.what(), 1);
   }
   return 1;
 }

@@ -148,7 +148,7 @@ void write_imported_run(const HuggingFaceModel& imported, const Path& from, cons
   require_one_vocabulary(path, kVocabulary);
   const RunDirectory run(path, overwrite);
   TensorFile weights{kModelFile, {}};
-  for (const Parameter& p : imported.parameters()) weights.tensors.push_back({p.name, p.value});
+  for (const Parameter& p : imported.parameters()) weights.tensors.push_back(source_of({p.name, p.value}));
   const Path checkpoint = checkpoint_path(path, 0);
   write_directory(checkpoint, [&](const Path& directory) {
     write_manifest(directory, {{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}},

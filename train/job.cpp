@@ -13,7 +13,7 @@
 namespace gyre {
 namespace {
 
-constexpr int kDeterministicShards = 4;
+constexpr int kDeterministicShards = 8;
 
 int number_of_shards(const TrainOptions& options, const Communicator& ranks) {
   if (options.shards > 0 || options.deterministic) {
@@ -30,6 +30,14 @@ int number_of_shards(const TrainOptions& options, const Communicator& ranks) {
 void require_enough_shards(int shards, const Communicator& ranks) {
   require(shards >= ranks.size(), "[--shards] expected at least one shard for each of ", ranks.size(), " ranks, got ",
           shards);
+}
+
+ReducerOptions reducer_options(const TrainOptions& options, int shards) {
+  return {.bucket_mb = options.bucket_mb,
+          .shards = shards,
+          .deterministic = options.deterministic,
+          .wire = options.gradient_dtype == "bf16" ? DType::bf16 : DType::f32,
+          .sharded = options.zero == 1};
 }
 
 TrainState fresh_state(const TrainOptions& options, const JobPlace& place) {
@@ -57,7 +65,11 @@ void introduce(const TrainOptions& options, const JobPlace& place, const TaskPar
 // Rank 0's lock on the run directory; all ranks may look into it afterwards.
 std::optional<RunDirectory> open_run(const TrainOptions& options, Communicator& ranks) {
   std::optional<RunDirectory> run;
-  if (ranks.rank() == 0) run.emplace(options.model, options.overwrite);
+  if (ranks.rank() == 0) {
+    run.emplace(options.model, options.overwrite);
+    require(options.auto_resume || list_checkpoints(options.model).empty(), "[--no-auto-resume] ",
+            options.model.string(), " holds a run: expected none, another --model, or --overwrite");
+  }
   ranks.barrier();
   set_up_logging(
       {.file = options.model / "train.log", .rank = ranks.rank(), .ranks = ranks.size(), .quiet = options.quiet});
@@ -72,6 +84,7 @@ int run_job(const TrainOptions& options, Communicator& ranks,
   require_enough_shards(shards, ranks);
   Kernels& kernels = kernels_on(parse_device(options.device, ranks.local_rank()));
   const JobPlace place{ranks, kernels, parse_precision(options.precision, kernels), shards};
+  ranks.set_hang_timeout(options.hang_timeout);
   set_threads(options.threads > 0 ? options.threads : ranks.cores());
   const std::optional<RunDirectory> owned_run = open_run(options, ranks);
   const RunDirectory* run = owned_run ? &*owned_run : nullptr;
@@ -79,23 +92,20 @@ int run_job(const TrainOptions& options, Communicator& ranks,
   TaskParts parts = make_parts(place);
   Parameters& parameters = parts.model->parameters();
   const OptimizerOptions rates = resolve_schedule(options.optimizer, options.after, parts.data->batches());
-  Optimizer optimizer(parameters, kernels, rates);
+  GradientReducer reducer(ranks, kernels, parameters, reducer_options(options, shards));
+  Optimizer optimizer(parameters, kernels, rates, &reducer);
   introduce(options, place, parts);
 
   TrainState state = fresh_state(options, place);
   state.options = run_options(options, rates, state, *parts.vocabulary, parts.data->checksum());
   state.options.merge(parts.options);
-  if (resume(run, ranks, *parts.model, optimizer, state)) {
+  if (resume(run, ranks, *parts.model, optimizer, state, options.reload)) {
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);
   }
   if (run != nullptr) write_run_files(*run, options, *parts.model, *parts.vocabulary, parts.task);
-  TrainStep step(*parts.model, optimizer, kernels, ranks,
-                 {.seed = options.seed,
-                  .shards = shards,
-                  .deterministic = options.deterministic,
-                  .bucket_mb = options.bucket_mb,
-                  .precision = place.precision});
+  TrainStep step(*parts.model, optimizer, reducer, kernels, ranks,
+                 {.seed = options.seed, .shards = shards, .precision = place.precision});
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
   Reporter reporter(run, options, state, parts.data->batches(), parts.model->loss_name());
   Trainer trainer({options, run, ranks, *parts.data, parameters, optimizer, step, validation.get(), reporter},

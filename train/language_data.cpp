@@ -74,6 +74,7 @@ std::string LanguageData::describe() const {
 // Every rank makes all shards: how many tokens are predicted in the whole batch is known only then, and making them is
 // cheap beside training on them.
 RankBatch LanguageData::batch(size_t i, ShardRange own) const {
+  samples_->store().require_whole();
   const std::span<const uint32_t> indices = batches_.plan().batch(i);
   RankBatch batch;
   batch.sentences = indices.size();

@@ -2,6 +2,7 @@
 // one of itself. A flipped bit anywhere in the directory is found by verify_manifest().
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -11,12 +12,21 @@
 
 namespace gyre {
 
+struct TensorSource {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  std::function<Tensor()> read;
+};
+TensorSource source_of(const NamedTensor& tensor);
+
 struct TensorFile {
   std::string name;  // "model.safetensors"
-  std::vector<NamedTensor> tensors;
+  std::vector<TensorSource> tensors;
 };
 
-// Writes the files, then state.json with `facts` (an object) in front of the checksums.
+// Writes the files, reading each tensor once, then state.json with `facts` (an object) in front of the
+// checksums.
 void write_manifest(const Path& directory, const nlohmann::ordered_json& facts, const std::vector<TensorFile>& files);
 
 // The whole of state.json; throws when it does not match its own checksum.

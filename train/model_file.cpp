@@ -128,7 +128,7 @@ void average_models(const std::vector<Path>& inputs, const Path& output) {
     const Tensor tensor = files.front().read(entry);
     if (tensor.dtype() == DType::f32) average_into<float>(tensor, files, entry.name);
     if (tensor.dtype() == DType::f64) average_into<double>(tensor, files, entry.name);
-    model.tensors.push_back({entry.name, tensor});
+    model.tensors.push_back(source_of({entry.name, tensor}));
   }
   write_directory(output, [&](const Path& directory) {
     write_manifest(directory, {{"gyre", kVersion}, {"averaged", names}}, {model});

@@ -1,12 +1,21 @@
-// The communicator over MPI_COMM_WORLD. Asks for MPI_THREAD_FUNNELED: only the thread that drives the tape calls MPI.
+// The communicator over MPI_COMM_WORLD. Asks for MPI_THREAD_SERIALIZED: beside the thread that drives the tape, one
+// thread of its own moves along what was started (MPI does that only while one of its functions runs) and tells other
+// ranks where this one is. No call blocks within MPI: waiting is asking again and again, so that it can end.
 #pragma once
 
-// The C++ bindings that MPI dropped are not wanted: their headers do not compile cleanly.
-#define OMPI_SKIP_MPICXX 1
-#define MPICH_SKIP_MPICXX 1
-#include <mpi.h>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
 
 #include "train/communicator.h"
+#include "train/mpi.h"
+#include "train/mpi_inquiry.h"
+#include "train/stopwatch.h"
 
 namespace gyre {
 
@@ -24,29 +33,61 @@ class MpiCommunicator final : public Communicator {
   bool takes_gpu_memory() const override;
   int cores() const override { return cores_; }
   std::string name() const override;
+  void set_hang_timeout(double seconds) override { hang_timeout_ = seconds; }
   void barrier() override;
   using Communicator::broadcast;
   void broadcast(std::span<std::byte> bytes, int root) override;
   void all_reduce(std::span<double> values) override;
   void all_reduce(std::span<int64_t> values) override;
-  void start_all_reduce(std::span<float> values) override;
-  bool progress() override;
-  void finish_all_reduces() override;
-  void send(std::span<const float> values, int to) override;
-  void receive(std::span<float> values, int from) override;
   std::vector<std::string> gather(const std::string& text, int root) override;
+  void start_all_reduce(std::span<float> values, Then then) override;
+  void start_all_to_all(const Pieces<const std::byte>& send, const Pieces<std::byte>& receive, Then then) override;
+  void start_all_gather(const Pieces<std::byte>& pieces, Then then) override;
+  void undisturbed(const std::function<void()>& f) override;
+  void progress() override;
+  void finish() override;
   void abort(int status) noexcept override;
 
  private:
+  // Collectives of one kind: on an MPI communicator of their own, so that only their own order has to be the same.
+  struct Lane {
+    struct Started {
+      MPI_Request request;
+      Then then;
+    };
+    MPI_Comm ranks = MPI_COMM_NULL;
+    std::deque<Started> started;
+  };
+  enum Kind { kSums, kExchanges, kGathers, kKinds };
+
   void look_at_node();
-  void check(int code, const char* expression) const;
+  template <class Call>
+  void start(Kind kind, Then then, Call&& call);  // call(communicator, request)
+  template <class Call>
+  void run(const char* what, Call&& call);  // call(request); waits for its end
+  void wait(const char* what, const std::function<bool()>& is_done);
+  void judge(const char* what, double waited);
+  bool advance();
+  void attend();
+  void tell_of_end();
 
   int rank_ = 0, size_ = 1, node_ranks_ = 1, local_rank_ = 0, cores_ = 1;
-  std::vector<MPI_Request> pending_;
-  std::vector<int> completed_;  // scratch of MPI_Testsome
-};
+  double hang_timeout_ = 0;
+  std::atomic<uint64_t> waits_{0};
+  std::atomic<bool> waiting_{false};
 
-// The MPI library and its version, in one line. Needs no communicator.
-std::string mpi_library();
+  std::recursive_timed_mutex mpi_;  // over every call of MPI, and what follows
+  std::array<Lane, kKinds> lanes_;
+  uint64_t ended_ = 0;  // of what was started
+  std::unique_ptr<MpiInquiry> inquiry_;
+  std::exception_ptr failure_;  // of `then`, or of MPI, on the attendant's thread
+
+  std::mutex sleep_;
+  std::condition_variable wake_;
+  bool has_work_ = false, leaves_ = false;
+  Stopwatch unasked_;  // to end
+  bool told_ = false;
+  std::thread attendant_;
+};
 
 }  // namespace gyre

@@ -74,6 +74,7 @@ std::string NmtData::describe() const {
 }
 
 RankBatch NmtData::batch(size_t i, ShardRange own) const {
+  store_.require_whole();
   const std::span<const uint32_t> indices = batches_.plan().batch(i);
   RankBatch batch;
   batch.sentences = indices.size();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/error.h"
@@ -20,25 +21,38 @@ double average_decay(double decay, uint64_t finished) {
   return std::min(decay, (1 + n) / (10 + n));
 }
 
+StateTensor state_tensor(std::string name, const StateArena& arena, const Parameter& p) {
+  return {std::move(name), p.shape, [&arena, &p] { return arena.read(p); },
+          [&arena, &p](const Tensor& values) { arena.write(p, values); }};
+}
+
 }  // namespace
 
-Optimizer::Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOptions& options)
-    : parameters_(parameters), kernels_(kernels), options_(options), ranges_(trainable_ranges()) {
-  const Tensor values = parameters.values();
-  require(values.defined(), "[optimizer] the parameters must be allocated first");
-  m_ = Tensor::zeros(values.shape(), values.dtype(), values.device());
-  v_ = m_.clone();
-  if (options.ema > 0) average_ = values.clone();
+Optimizer::Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOptions& options,
+                     const Ownership* ownership)
+    : parameters_(parameters),
+      kernels_(kernels),
+      options_(options),
+      whole_(parameters.values().size()),
+      ownership_(ownership != nullptr ? *ownership : whole_),
+      rules_(trainable_rules()),
+      m_(ownership_, parameters.values()),
+      v_(ownership_, parameters.values()) {
+  if (options.ema > 0) {
+    average_ = StateArena(ownership_, parameters.values());
+    reset_average();
+  }
 }
 
 UpdateInfo Optimizer::update(double normaliser) {
   require(std::isfinite(normaliser) && normaliser > 0, "[optimizer] expected a positive normaliser, got ", normaliser);
+  const Tensor values = parameters_.values(), gradients = parameters_.gradients();
   UpdateInfo info;
   info.learning_rate = learning_rate(options_, step_);
-  info.gradient_norm = std::sqrt(kernels_.sum_of_squares(parameters_.gradients())) / normaliser;
+  info.gradient_norm = gradient_norm() / normaliser;
   info.finite = std::isfinite(info.gradient_norm);
   if (!info.finite) {
-    parameters_.gradients().zero();
+    gradients.zero();
     return info;
   }
 
@@ -50,59 +64,83 @@ UpdateInfo Optimizer::update(double normaliser) {
                 .bias1 = 1 - std::pow(options_.beta1, t),
                 .bias2 = 1 - std::pow(options_.beta2, t),
                 .gradient_scale = clip_factor(info.gradient_norm, options_.clip_norm) / normaliser};
-  for (const Range& r : ranges_) {
-    adam.weight_decay = r.decay ? options_.weight_decay : 0;
-    kernels_.adam(parameters_.values().slice(r.begin, r.end), m_.slice(r.begin, r.end), v_.slice(r.begin, r.end),
-                  parameters_.gradients().slice(r.begin, r.end), adam);
+  for (const Rule& rule : rules_) {
+    adam.weight_decay = rule.decay ? options_.weight_decay : 0;
+    const auto means = m_.matches(rule.range, values), squares = v_.matches(rule.range, gradients);
+    for (size_t i = 0; i < means.size(); ++i)
+      kernels_.adam(means[i].whole, means[i].own, squares[i].own, squares[i].whole, adam);
   }
   if (has_average()) {
-    kernels_.moving_average(average_, parameters_.values(), average_decay(options_.ema, step_));
+    for (const auto& [own, whole] : average_.matches({0, values.size()}, values))
+      kernels_.moving_average(own, whole, average_decay(options_.ema, step_));
   }
   for (const Parameter& p : parameters_) {
     if (p.trainable) continue;
     p.gradient.zero();
-    if (has_average()) view(average_, p).copy_from(p.value);  // random vectors that were drawn anew have no average
+    if (has_average()) average_.write(p, p.value);  // random vectors that were drawn anew have no average
+  }
+  if (ownership_.is_shared()) {
+    gradients.zero();
+    ownership_.share(values, {0, values.size()});
   }
   ++step_;
   return info;
 }
 
-std::vector<NamedTensor> Optimizer::moments() const {
-  std::vector<NamedTensor> tensors;
-  for (const Parameter& p : parameters_) tensors.push_back({"m." + p.name, view(m_, p)});
-  for (const Parameter& p : parameters_) tensors.push_back({"v." + p.name, view(v_, p)});
+// Blocks are added in order: the same bits whoever owns them.
+double Optimizer::gradient_norm() const {
+  const Tensor gradients = parameters_.gradients();
+  std::vector<double> squares(size_t((gradients.size() + kSquaresBlock - 1) / kSquaresBlock));
+  for (const ElementRange& range : ownership_.owned()) {
+    const std::vector<double> own = kernels_.block_squares(gradients.slice(range.begin, range.end));
+    std::copy(own.begin(), own.end(), squares.begin() + range.begin / kSquaresBlock);
+  }
+  if (ownership_.is_shared()) ownership_.sum(squares);
+  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
+}
+
+std::vector<StateTensor> Optimizer::moments() const {
+  std::vector<StateTensor> tensors;
+  for (const auto& [prefix, arena] : {std::pair{"m.", &m_}, std::pair{"v.", &v_}}) {
+    for (const Parameter& p : parameters_) tensors.push_back(state_tensor(prefix + p.name, *arena, p));
+  }
   return tensors;
+}
+
+StateTensor Optimizer::average(const Parameter& parameter) const {
+  return state_tensor(parameter.name, average_, parameter);
 }
 
 void Optimizer::reset_average() {
   if (has_average()) average_.copy_from(parameters_.values());
 }
 
-Tensor Optimizer::view(const Tensor& arena, const Parameter& parameter) {
-  return arena.slice(parameter.offset, parameter.offset + parameter.shape.elements()).reshape(parameter.shape);
-}
-
-std::vector<Optimizer::Range> Optimizer::trainable_ranges() const {
-  std::vector<Range> ranges;
+std::vector<Optimizer::Rule> Optimizer::trainable_rules() const {
+  std::vector<Rule> rules;
   for (const Parameter& p : parameters_) {
     if (!p.trainable) continue;
     const int64_t end = p.offset + p.shape.elements();
     // Neighbours of one rule make one call; the gap between them is zero in all arenas and stays zero.
-    const bool neighbour = !ranges.empty() && p.index > 0 && parameters_[static_cast<size_t>(p.index) - 1].trainable;
-    if (neighbour && ranges.back().decay == p.decay) {
-      ranges.back().end = end;
+    const bool neighbour = !rules.empty() && p.index > 0 && parameters_[static_cast<size_t>(p.index) - 1].trainable;
+    if (neighbour && rules.back().decay == p.decay) {
+      rules.back().range.end = end;
     } else {
-      ranges.push_back({p.offset, end, p.decay});
+      rules.push_back({{p.offset, end}, p.decay});
     }
   }
-  return ranges;
+  return rules;
 }
 
-void AverageScope::swap() {
-  if (!optimizer_.has_average()) return;
-  const Tensor values = optimizer_.parameters_.values(), before = values.clone();
-  values.copy_from(optimizer_.average_);
-  optimizer_.average_.copy_from(before);
+AverageScope::AverageScope(const Optimizer& optimizer) : optimizer_(optimizer) {
+  if (!optimizer.has_average()) return;
+  const Tensor values = optimizer.parameters_.values();
+  weights_ = StateArena(optimizer.ownership_, values);
+  weights_.copy_from(values);
+  optimizer.average_.copy_to(values);
+}
+
+AverageScope::~AverageScope() {
+  if (weights_.defined()) weights_.copy_to(optimizer_.parameters_.values());
 }
 
 }  // namespace gyre

@@ -4,12 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "autograd/parameters.h"
 #include "core/kernels.h"
-#include "core/safetensors.h"
 #include "train/options.h"
+#include "train/ownership.h"
+#include "train/state_arena.h"
 
 namespace gyre {
 
@@ -19,55 +22,68 @@ struct UpdateInfo {
   bool finite = true;  // false: the norm was infinite or NaN and no weight or moment was changed
 };
 
+// A tensor of the optimizer's state. Reading is collective where ranks own shares of it.
+struct StateTensor {
+  std::string name;
+  Shape shape;
+  std::function<Tensor()> read;
+  std::function<void(const Tensor&)> write;
+};
+
 class Optimizer {
  public:
   // Parameters are allocated and their trainable flags set; frozen ones are never changed. Keeps references.
-  Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOptions& options);
+  // `ownership`: none when this process owns all. With is_shared() all calls that touch tensors are collective.
+  Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOptions& options,
+            const Ownership* ownership = nullptr);
+  bool is_shared() const { return ownership_.is_shared(); }
 
   // One update with gradient / normaliser (the global count of target tokens), at the rate of train/schedule.h for
-  // step(). Leaves all gradients zero, after a skipped update too.
+  // step(). Of the gradients only owned elements count. Leaves all of them zero, after a skipped update too.
   UpdateInfo update(double normaliser);
 
   uint64_t step() const { return step_; }  // updates made; skipped ones do not count
   void set_step(uint64_t step) { step_ = step; }
 
-  // Live views of the moments, "m.<parameter>" and "v.<parameter>": what a checkpoint saves and fills.
-  std::vector<NamedTensor> moments() const;
+  // The moments, "m.<parameter>" and "v.<parameter>": what a checkpoint saves and fills.
+  std::vector<StateTensor> moments() const;
   bool has_average() const { return average_.defined(); }
-  // Live view of the moving average of a parameter of this store; only with has_average().
-  Tensor average(const Parameter& parameter) const { return view(average_, parameter); }
+  // The moving average of a parameter of this store; only with has_average().
+  StateTensor average(const Parameter& parameter) const;
   // Makes the moving average equal to the weights: after weights were loaded from outside.
   void reset_average();
 
  private:
   friend class AverageScope;
-  struct Range {  // trainable elements of the arenas that share one rule of decay
-    int64_t begin, end;
+  struct Rule {  // trainable elements of the arenas that share one rule of decay
+    ElementRange range;
     bool decay;
   };
 
-  static Tensor view(const Tensor& arena, const Parameter& parameter);
-  std::vector<Range> trainable_ranges() const;
+  double gradient_norm() const;
+  std::vector<Rule> trainable_rules() const;
 
   Parameters& parameters_;
   Kernels& kernels_;
   OptimizerOptions options_;
-  std::vector<Range> ranges_;
-  Tensor m_, v_, average_;  // flat, laid out as the arenas
+  WholeOwnership whole_;
+  const Ownership& ownership_;
+  std::vector<Rule> rules_;
+  StateArena m_, v_, average_;
   uint64_t step_ = 0;
 };
 
 // While it lives the parameters hold the moving average: for validation. Nothing happens without one.
 class AverageScope {
  public:
-  explicit AverageScope(Optimizer& optimizer) : optimizer_(optimizer) { swap(); }
-  ~AverageScope() { swap(); }
+  explicit AverageScope(const Optimizer& optimizer);
+  ~AverageScope();
   AverageScope(const AverageScope&) = delete;
   AverageScope& operator=(const AverageScope&) = delete;
 
  private:
-  void swap();
-  Optimizer& optimizer_;
+  const Optimizer& optimizer_;
+  StateArena weights_;
 };
 
 }  // namespace gyre

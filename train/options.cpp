@@ -62,6 +62,15 @@ void validate_validation(const TrainOptions& o) {
   expect_at_least(uint64_t{1}, "--valid-mini-batch", o.valid_mini_batch);
 }
 
+void validate_exchange(const TrainOptions& o) {
+  expect(std::isfinite(o.bucket_mb) && o.bucket_mb > 0, "--bucket-mb", "a positive number", o.bucket_mb);
+  expect_one_of({"fp32", "bf16"}, "--gradient-dtype", o.gradient_dtype);
+  expect(!o.deterministic || o.gradient_dtype == "fp32", "--gradient-dtype",
+         "fp32 with --deterministic (what travels hangs on the number of ranks)", o.gradient_dtype);
+  expect(o.zero == 0 || o.zero == 1, "--zero", "stage 0 or 1", o.zero);
+  expect_finite_at_least(0, "--hang-timeout", o.hang_timeout);
+}
+
 }  // namespace
 
 bool TrainOptions::validates() const {
@@ -75,7 +84,8 @@ void TrainOptions::validate() const {
   expect_at_least(0, "--shards", shards);
   parse_device(device, 0);  // throws where it is none
   expect_at_least(0, "--cpu-threads", threads);
-  expect(std::isfinite(bucket_mb) && bucket_mb > 0, "--bucket-mb", "a positive number", bucket_mb);
+  validate_exchange(*this);
+  expect_at_least(0, "--max-skipped", most_skipped);
   validate_periods(*this);
   validate_schedule(optimizer, after);
   validate_validation(*this);

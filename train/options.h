@@ -28,6 +28,13 @@ struct OptimizerOptions {
   uint64_t total_updates = 0;  // for linear and warmup_percent; 0: the end of the run
 };
 
+// What a run that continues takes from its checkpoint beside the weights.
+struct Reload {
+  bool optimizer = true;  // the moments
+  bool position = true;   // in the data; else the first epoch begins anew
+  bool best = true;       // the best of each metric, and how long there was none better
+};
+
 struct TrainOptions {
   // data
   std::vector<Path> train_sets, valid_sets;  // raw text or token stores
@@ -40,7 +47,7 @@ struct TrainOptions {
   std::string batch_unit = "total";  // what batch_words counts: sentences, or the tokens that the task names
   uint64_t maxi_batch = 100;         // batches sorted by length at a time
   int accumulation = 1;              // shards a rank works through for one update
-  int shards = 0;                    // 0: ranks * accumulation; with deterministic: 4
+  int shards = 0;                    // 0: ranks * accumulation; with deterministic: 8
   bool deterministic = false;
   // optimisation
   std::string precision = "fp32";  // of activations and products: fp32, bf16 or auto
@@ -55,13 +62,21 @@ struct TrainOptions {
   int early_stopping = 0;                                   // validations without a better first metric; 0: off
   uint64_t valid_mini_batch = 64;                           // sentences at a time
   // checkpoints
-  Path model;              // the run directory
-  int keep_last = 5;       // checkpoints kept beside best; 0: all
-  bool overwrite = false;  // start anew in a directory that holds a run
+  Path model;                      // the run directory
+  int keep_last = 5;               // checkpoints kept beside best; 0: all
+  uint64_t keep_every = 0;         // those of a multiple of so many updates are kept for ever; 0: none
+  bool save_in_background = true;  // while training goes on, from a copy
+  bool overwrite = false;          // start anew in a directory that holds a run
+  bool auto_resume = true;         // continue the run that the directory holds; else it must hold none
+  Reload reload;
+  int most_skipped = 10;  // updates in a row with a gradient that is not finite
   // device and parallelism
   std::string device = "cpu";  // cpu, cuda (of a rank: the GPU of its number among the machine's ranks) or cuda:N
   int threads = 0;             // a rank; 0: cores / ranks of the node
-  double bucket_mb = 4;
+  double bucket_mb = 1;        // of gradient in one message
+  std::string gradient_dtype = "fp32";  // of gradients on their way between ranks: fp32, bf16
+  int zero = 0;                         // 1: ranks share the optimizer's state (ZeRO stage 1)
+  double hang_timeout = 600;            // seconds in which all ranks must come to what they do together; 0: none
   bool quiet = false;
   std::optional<uint64_t> stop_after_time_minutes;
   std::string resolved_toml;  // every option as `name = value` lines: rank 0 writes them to run/train.toml

@@ -8,27 +8,28 @@
 #include <vector>
 
 #include "core/cuda.h"
+#include "train/slice_sum.h"
 
 namespace gyre {
 namespace {
 
 class NoSum final : public RangeSum {
  public:
-  void start(const Tensor&) override {}
+  void start(const std::vector<Tensor>&) override {}
   void finish() override {}
 };
 
-// Where the values lie: in the CPU's memory, or in a GPU's that NCCL cannot join, under an MPI that reads and writes
-// it.
+// Where the values lie, in the memory of GPUs that NCCL cannot join, under an MPI that reads and writes it.
 class MpiSum final : public RangeSum {
  public:
   explicit MpiSum(Communicator& ranks) : ranks_(ranks) {}
-  void start(const Tensor& values) override {
-    if (values.device() != Device{}) cuda_synchronize(values.device().index);  // MPI knows nothing of streams
-    ranks_.start_all_reduce({values.data<float>(), size_t(values.size())});
+  void start(const std::vector<Tensor>& parts) override {
+    const Tensor& values = parts.back();
+    cuda_synchronize(values.device().index);  // MPI knows nothing of streams
+    ranks_.start_all_reduce({values.data<float>(), size_t(values.size())}, [] {});
   }
   void progress() override { ranks_.progress(); }
-  void finish() override { ranks_.finish_all_reduces(); }
+  void finish() override { ranks_.finish(); }
 
  private:
   Communicator& ranks_;
@@ -38,13 +39,13 @@ class MpiSum final : public RangeSum {
 class StagedSum final : public RangeSum {
  public:
   explicit StagedSum(Communicator& ranks) : ranks_(ranks) {}
-  void start(const Tensor& values) override {
-    pending_.emplace_back(values, values.to_cpu());
-    ranks_.start_all_reduce(pending_.back().second.span<float>());
+  void start(const std::vector<Tensor>& parts) override {
+    pending_.emplace_back(parts.back(), parts.back().to_cpu());
+    ranks_.start_all_reduce(pending_.back().second.span<float>(), [] {});
   }
   void progress() override { ranks_.progress(); }
   void finish() override {
-    ranks_.finish_all_reduces();
+    ranks_.finish();
     for (const auto& [values, copy] : pending_) values.copy_from(copy);
     pending_.clear();
   }
@@ -57,7 +58,7 @@ class StagedSum final : public RangeSum {
 class NcclSum final : public RangeSum {
  public:
   explicit NcclSum(std::unique_ptr<GpuAllReduce> gpus) : gpus_(std::move(gpus)) {}
-  void start(const Tensor& values) override { gpus_->start(values); }
+  void start(const std::vector<Tensor>& parts) override { gpus_->start(parts.back()); }
   void finish() override { gpus_->finish(); }
 
  private:
@@ -91,9 +92,12 @@ std::unique_ptr<RangeSum> sum_of_gpus(Communicator& ranks, int gpu) {
 
 }  // namespace
 
-std::unique_ptr<RangeSum> make_range_sum(Communicator& ranks, Device device) {
+std::unique_ptr<RangeSum> make_range_sum(Communicator& ranks, Device device, const SumOptions& options) {
   if (ranks.size() == 1) return std::make_unique<NoSum>();
-  if (device == Device{}) return std::make_unique<MpiSum>(ranks);
+  if (device == Device{} || options.tree_shards > 0 || options.wire != DType::f32 || options.sharded) {
+    const int shards = options.tree_shards > 0 ? options.tree_shards : ranks.size();
+    return make_slice_sum(ranks, {shards, options.wire, options.sharded});
+  }
   return sum_of_gpus(ranks, device.index);
 }
 

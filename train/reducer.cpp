@@ -4,118 +4,163 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
-#include "train/range_sum.h"
-#include "train/shard_tree.h"
+#include "core/error.h"
+#include "train/slice_sum.h"
 
 namespace gyre {
 namespace {
 
-class BucketReducer final : public GradientReducer, private TapeObserver {
- public:
-  BucketReducer(Communicator& ranks, Parameters& parameters, double bucket_mb)
-      : ranks_(ranks),
-        parameters_(parameters),
-        sum_(make_range_sum(ranks, parameters.gradients().device())),
-        bucket_of_(parameters.count()),
-        ready_(parameters.count()) {
-    const auto smallest = int64_t(bucket_mb * (1 << 20) / sizeof(float));
-    int64_t end = parameters.gradients().size();
-    for (size_t i = parameters.count(); i-- > 0;) {
-      if (buckets_.empty() || buckets_.back().end - buckets_.back().begin >= smallest)
-        buckets_.push_back({end, end, 0});
-      Bucket& bucket = buckets_.back();
-      bucket.begin = end = parameters[i].offset;
-      bucket.waits_for += parameters[i].trainable ? 1 : 0;
-      bucket_of_[i] = buckets_.size() - 1;
-    }
-    restart();
-  }
+// In whole blocks: then the norm of the gradient adds the same blocks, whoever owns them.
+int64_t bucket_elements(double mb) {
+  const double blocks = mb * (1 << 20) / sizeof(float) / kSquaresBlock;
+  return std::clamp(int64_t(blocks), int64_t{1}, Communicator::kMostStarted / kSquaresBlock) * kSquaresBlock;
+}
 
-  void watch(Tape& last_shard) override { last_shard.add_observer(*this); }
-  void end_shard() override {}
+int64_t blocks_up(int64_t element) { return (element + kSquaresBlock - 1) / kSquaresBlock * kSquaresBlock; }
+int64_t blocks_down(int64_t element) { return element / kSquaresBlock * kSquaresBlock; }
 
-  void finish() override {
-    if (next_ < buckets_.size()) name_unused();
-    while (next_ < buckets_.size()) launch_next();
-    sum_->finish();
-    restart();
-  }
-
- private:
-  struct Bucket {
-    int64_t begin, end;  // elements of the arena
-    int waits_for;       // trainable parameters in it
-  };
-
-  void on_parameter_ready(Parameter& p) override {
-    const auto i = size_t(p.index);
-    if (ready_[i]) return;
-    ready_[i] = true;
-    --missing_[bucket_of_[i]];
-    while (next_ < buckets_.size() && missing_[next_] == 0) launch_next();
-  }
-
-  // MPI moves messages only while one of its functions runs.
-  void after_backward(const Tape&, int) override { sum_->progress(); }
-
-  void launch_next() {
-    const Bucket& b = buckets_[next_++];
-    sum_->start(parameters_.gradients().slice(b.begin, b.end));
-  }
-
-  void restart() {
-    next_ = 0;
-    ready_.assign(parameters_.count(), false);
-    missing_.clear();
-    for (const Bucket& b : buckets_) missing_.push_back(b.waits_for);
-  }
-
-  void name_unused() {
-    if (named_ || ranks_.rank() != 0) return;
-    std::string names;
-    for (const Parameter& p : parameters_) {
-      if (p.trainable && !ready_[size_t(p.index)]) names += " " + p.name;
-    }
-    // A rank whose last shard was empty saw no backward at all: that is no fault of the model.
-    if (std::find(ready_.begin(), ready_.end(), true) == ready_.end()) return;
-    spdlog::warn("parameters without a gradient (communication cannot overlap past them):{}", names);
-    named_ = true;
-  }
-
-  Communicator& ranks_;
-  Parameters& parameters_;
-  std::unique_ptr<RangeSum> sum_;
-  std::vector<Bucket> buckets_;
-  std::vector<size_t> bucket_of_;  // by parameter
-  std::vector<bool> ready_;        // by parameter
-  std::vector<int> missing_;       // by bucket: parameters that are not final yet
-  size_t next_ = 0;                // bucket that leaves next
-  bool named_ = false;
-};
-
-class TreeReducer final : public GradientReducer {
- public:
-  TreeReducer(Communicator& ranks, Kernels& kernels, Parameters& parameters, int shards)
-      : tree_(ranks, kernels, shards, parameters.gradients()) {}
-  void watch(Tape&) override {}
-  void end_shard() override { tree_.add_shard(); }
-  void finish() override { tree_.finish(); }
-
- private:
-  ShardTree tree_;
-};
+bool overlap(ElementRange a, ElementRange b) { return a.begin < b.end && b.begin < a.end; }
+bool lies_in(const Parameter& p, ElementRange range) {
+  return overlap({p.offset, p.offset + p.shape.elements()}, range);
+}
 
 }  // namespace
 
-std::unique_ptr<GradientReducer> make_bucket_reducer(Communicator& ranks, Parameters& parameters, double bucket_mb) {
-  return std::make_unique<BucketReducer>(ranks, parameters, bucket_mb);
+GradientReducer::GradientReducer(Communicator& ranks, Kernels& kernels, Parameters& parameters,
+                                 const ReducerOptions& options)
+    : ranks_(ranks),
+      parameters_(parameters),
+      options_(options),
+      sum_(make_range_sum(ranks, parameters.gradients().device(),
+                          {options.deterministic ? options.shards : 0, options.wire, options.sharded})) {
+  const ShardRange own = shards_of_rank(options.shards, ranks.size(), ranks.rank());
+  own_shards_ = own.count();
+  const Device device = parameters.gradients().device();
+  if (options.deterministic) {
+    nodes_ = std::make_unique<ShardNodes>(kernels, options.shards, own, parameters.gradients());
+  } else if (ranks.size() > 1) {
+    if (options.sharded) sum_for_all_ = make_range_sum(ranks, device, {.wire = options.wire});
+    rows_ = std::make_unique<RowSums>(ranks, kernels, parameters, sum_for_all_ ? *sum_for_all_ : *sum_);
+  }
+  cut_into_buckets(parameters.gradients().size());
+  restart();
 }
 
-std::unique_ptr<GradientReducer> make_tree_reducer(Communicator& ranks, Kernels& kernels, Parameters& parameters,
-                                                   int shards) {
-  return std::make_unique<TreeReducer>(ranks, kernels, parameters, shards);
+void GradientReducer::cut_into_buckets(int64_t size) {
+  const int64_t most = bucket_elements(options_.bucket_mb);
+  std::vector<Bucket> tables;
+  for (int64_t end = size, begin = 0; end > 0; end = begin) {
+    begin = std::max<int64_t>(0, blocks_up(end) - most);  // the arena's end may be within a block
+    const ElementRange table = next_table(end);
+    const bool within = table.end == end;
+    begin = std::max(begin, within ? table.begin : table.end);
+    (within ? tables : buckets_).push_back({{begin, end}});
+  }
+  buckets_.insert(buckets_.begin(), tables.begin(), tables.end());
+  for (const Parameter& p : parameters_) {
+    for (Bucket& b : buckets_) b.waits_for += p.trainable && lies_in(p, b.range) ? 1 : 0;
+  }
+}
+
+// The whole blocks of the last table before `end`, where tables leave first; empty at 0 where there is none.
+ElementRange GradientReducer::next_table(int64_t end) const {
+  ElementRange found;
+  for (const Parameter& p : parameters_) {
+    const ElementRange blocks{blocks_up(p.offset), blocks_down(p.offset + p.shape.elements())};
+    if (rows_ && p.is_table && p.trainable && blocks.size() > 0 && blocks.begin < end && blocks.end > found.end)
+      found = {blocks.begin, std::min(blocks.end, end)};
+  }
+  return found;
+}
+
+TapeObserver& GradientReducer::begin_last_shard() {
+  if (rows_) rows_->keep_apart();
+  return *this;
+}
+
+void GradientReducer::end_shard() {
+  ++ended_shards_;
+  if (nodes_ && ended_shards_ < own_shards_) nodes_->end_shard();
+}
+
+void GradientReducer::finish() {
+  require(ended_shards_ == own_shards_, "[reducer] finish: expected ", own_shards_, " shards, got ", ended_shards_);
+  if (next_ < buckets_.size()) name_unused();
+  while (next_ < buckets_.size()) launch_next();
+  sum_->finish();
+  if (rows_) rows_->add();
+  restart();
+}
+
+void GradientReducer::on_parameter_ready(Parameter& p) {
+  if (ready_[size_t(p.index)]) return;
+  ready_[size_t(p.index)] = true;
+  for (size_t i = next_; i < buckets_.size(); ++i) {
+    if (lies_in(p, buckets_[i].range)) --missing_[i];
+  }
+  while (next_ < buckets_.size() && missing_[next_] == 0) launch_next();
+}
+
+void GradientReducer::launch_next() {
+  if (rows_ && next_ == 0) rows_->announce();
+  const auto [begin, end] = buckets_[next_++].range;
+  if (nodes_) {
+    nodes_->take_last(begin, end);
+    sum_->start(nodes_->sums(begin, end));
+  } else {
+    sum_->start({parameters_.gradients().slice(begin, end)});
+  }
+}
+
+void GradientReducer::restart() {
+  next_ = 0;
+  ended_shards_ = 0;
+  if (nodes_) nodes_->restart();
+  ready_.assign(parameters_.count(), false);
+  missing_.clear();
+  for (const Bucket& b : buckets_) missing_.push_back(b.waits_for);
+}
+
+void GradientReducer::name_unused() {
+  if (named_ || ranks_.rank() != 0) return;
+  std::string names;
+  for (const Parameter& p : parameters_) {
+    if (p.trainable && !ready_[size_t(p.index)]) names += " " + p.name;
+  }
+  // A rank whose last shard was empty saw no backward at all: that is no fault of the model.
+  if (std::find(ready_.begin(), ready_.end(), true) == ready_.end()) return;
+  spdlog::warn("parameters without a gradient (communication cannot overlap past them):{}", names);
+  named_ = true;
+}
+
+std::vector<ElementRange> GradientReducer::owned() const {
+  if (!is_shared()) return {{0, parameters_.gradients().size()}};
+  std::vector<ElementRange> ranges;
+  for (const Bucket& b : buckets_) {
+    const Pieces<std::byte> slices{nullptr, slice_ends(b.range.size(), ranks_.size())};
+    const int64_t begin = b.range.begin + slices.begin(ranks_.rank()), n = slices.size(ranks_.rank());
+    if (n > 0) ranges.push_back({begin, begin + n});
+  }
+  std::sort(ranges.begin(), ranges.end(), [](ElementRange a, ElementRange b) { return a.begin < b.begin; });
+  return ranges;
+}
+
+ElementRange GradientReducer::shareable(ElementRange range) const {
+  for (const Bucket& b : buckets_) {
+    if (!overlap(b.range, range)) continue;
+    range.begin = std::min(range.begin, b.range.begin);
+    range.end = std::max(range.end, b.range.end);
+  }
+  return range;
+}
+
+void GradientReducer::share(const Tensor& window, ElementRange range) const {
+  std::vector<Tensor> parts;
+  for (const Bucket& b : buckets_) {
+    if (overlap(b.range, range)) parts.push_back(window.slice(b.range.begin - range.begin, b.range.end - range.begin));
+  }
+  share_slices(ranks_, parts);
 }
 
 }  // namespace gyre

@@ -14,6 +14,12 @@ double per_second(uint64_t words, double seconds) { return seconds > 0 ? double(
 
 std::string tensorboard_tag(const std::string& metric) { return "valid/" + metric; }
 
+std::string shares(const StepSeconds& s) {
+  const double percent = 100 / std::max(s.data + s.compute + s.communication, 1e-9);
+  return fmt::format("compute {:.1f} %, communication {:.1f} % (beyond what backward hides), data {:.1f} %",
+                     s.compute * percent, s.communication * percent, s.data * percent);
+}
+
 }  // namespace
 
 Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state,
@@ -119,13 +125,15 @@ void Reporter::validated(const TrainState& state, const ValidationResult& result
                improved ? "new best" : fmt::format("stalled {} times", state.stalled_validations));
 }
 
-void Reporter::ended(const TrainState& state, const std::string& reason, const StepSeconds& split) {
+void Reporter::ended(const TrainState& state, const std::string& reason, const std::vector<StepSeconds>& ranks) {
   if (!writes_) return;
   clear_line();
   ordered_json best = ordered_json::object();
   for (const auto& [name, metric] : state.best) best[name] = metric.value;
   const double rate = per_second(words_, seconds_);
-  const double all = std::max(split.data + split.compute + split.communication, 1e-9);
+  ordered_json split = ordered_json::array();
+  for (const StepSeconds& s : ranks)
+    split.push_back({{"compute", s.compute}, {"communication", s.communication}, {"data", s.data}});
   metrics_->append({{"event", "end"},
                     {"updates", state.progress.updates},
                     {"reason", reason},
@@ -133,15 +141,11 @@ void Reporter::ended(const TrainState& state, const std::string& reason, const S
                     {"source_tokens", state.progress.source_tokens},
                     {"target_tokens", state.progress.target_tokens},
                     {"seconds", state.seconds},
-                    {"data_share", split.data / all},
-                    {"compute_share", split.compute / all},
-                    {"communication_share", split.communication / all},
+                    {"rank_seconds", split},
                     {"best", best}});
-  spdlog::info(
-      "Ended after {} updates, {} ({}): {:.0f} words/s; time of training: compute {:.1f} %, communication "
-      "{:.1f} % (beyond what backward hides), data {:.1f} %",
-      state.progress.updates, format_duration(state.seconds), reason, rate, 100 * split.compute / all,
-      100 * split.communication / all, 100 * split.data / all);
+  spdlog::info("Ended after {} updates, {} ({}): {:.0f} words/s", state.progress.updates,
+               format_duration(state.seconds), reason, rate);
+  for (size_t rank = 0; rank < ranks.size(); ++rank) spdlog::info("time of rank {}: {}", rank, shares(ranks[rank]));
 }
 
 void Reporter::clear_line() {

@@ -29,8 +29,8 @@ class Reporter {
   // The progress since the last report.
   void progress(const TrainState& state);
   void validated(const TrainState& state, const ValidationResult& result, bool improved);
-  // `ranks_seconds`: the time split, mean of all ranks.
-  void ended(const TrainState& state, const std::string& reason, const StepSeconds& ranks_seconds);
+  // `ranks`: where the time of each went.
+  void ended(const TrainState& state, const std::string& reason, const std::vector<StepSeconds>& ranks);
   void clear_line();
 
  private:

@@ -41,14 +41,6 @@ std::string differences(const RunOptions& saved, const RunOptions& now, bool ess
   return text;
 }
 
-std::string broadcast_text(Communicator& ranks, std::string text) {
-  auto length = uint64_t(text.size());
-  ranks.broadcast(std::span<uint64_t>(&length, 1), 0);
-  text.resize(length);
-  ranks.broadcast(std::span<char>(text), 0);
-  return text;
-}
-
 void compare_config(const RunDirectory& run, const ordered_json& now) {
   const ordered_json read = ordered_json::parse(read_file(run.config()), nullptr, false);
   require(!read.is_discarded(), "[resume] ", run.config().string(), " is not JSON");
@@ -109,8 +101,8 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
   if (!others.empty()) spdlog::warn("the run continues with other options, so not bit for bit: {}", others);
 }
 
-bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer,
-            TrainState& state) {
+bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer, TrainState& state,
+            const Reload& reload) {
   std::string checkpoint;
   if (run != nullptr) {
     if (const auto found = find_resumable(run->path())) {
@@ -120,9 +112,14 @@ bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, 
       compare_config(*run, model.config());
     }
   }
-  checkpoint = broadcast_text(ranks, checkpoint);
+  checkpoint = ranks.broadcast_text(std::move(checkpoint), 0);
   if (checkpoint.empty()) return false;
-  TrainState saved = load_checkpoint(checkpoint, model.parameters(), optimizer);
+  TrainState saved = load_checkpoint(checkpoint, model.parameters(), optimizer, reload.optimizer);
+  if (!reload.position) saved.progress.epoch = saved.progress.batch = 0;
+  if (!reload.best) {
+    saved.best.clear();
+    saved.stalled_validations = 0;
+  }
   saved.ranks = state.ranks;
   saved.shards = state.shards;
   saved.deterministic = state.deterministic;

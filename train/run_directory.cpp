@@ -44,6 +44,8 @@ bool is_step_name(const std::string& name) {
          name.find_first_not_of("0123456789", kStep.size()) == std::string::npos;
 }
 
+uint64_t updates_of(const Path& checkpoint) { return std::stoull(checkpoint.filename().string().substr(kStep.size())); }
+
 Path temporary_beside(const Path& target) {
   return target.parent_path() / concat(".", target.filename().string(), kTemporary);
 }
@@ -128,8 +130,8 @@ RunDirectory::RunDirectory(Path path, bool overwrite)
   flush_to_disk(path_);
 }
 
-void RunDirectory::prune(int keep_last) const {
-  if (keep_last <= 0) return;
+std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const {
+  if (keep_last <= 0) return {};
   const std::vector<Path> all = list_checkpoints(path_);
   std::set<Path> kept;
   for (size_t i = all.size() - std::min(all.size(), static_cast<size_t>(keep_last)); i < all.size(); ++i) {
@@ -138,15 +140,19 @@ void RunDirectory::prune(int keep_last) const {
   for (const char* link : {"best", "last"}) {
     if (const auto target = linked_checkpoint(path_, link)) kept.insert(target->filename());
   }
+  std::vector<Path> removed;
   guarded([&] {
     for (const Path& checkpoint : all) {
       if (kept.count(checkpoint.filename()) > 0) continue;
+      if (keep_every > 0 && updates_of(checkpoint) % keep_every == 0) continue;
       // Half a checkpoint never stands under a checkpoint's name.
       const Path temporary = temporary_beside(checkpoint);
       fs::rename(checkpoint, temporary);
       fs::remove_all(temporary);
+      removed.push_back(checkpoint);
     }
   });
+  return removed;
 }
 
 void RunDirectory::remove_leftovers() const {

@@ -52,8 +52,9 @@ class RunDirectory {
 
   void mark_best(const Path& checkpoint) const { point_link(path_, "best", checkpoint); }
   void mark_last(const Path& checkpoint) const { point_link(path_, "last", checkpoint); }
-  // Removes all but the newest `keep_last` checkpoints (0: keeps all) and the targets of best and last.
-  void prune(int keep_last) const;
+  // Removes all but the newest `keep_last` checkpoints (0: keeps all), those of a multiple of `keep_every` updates
+  // (0: none), and the targets of best and last. Returns the removed ones.
+  std::vector<Path> prune(int keep_last, uint64_t keep_every) const;
 
  private:
   void remove_leftovers() const;

@@ -1,6 +1,12 @@
 #include "train/step.h"
 
-#include "core/error.h"
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <new>
+#include <vector>
+
+#include "autograd/nan_finder.h"
 #include "core/random.h"
 #include "train/stopwatch.h"
 
@@ -11,37 +17,90 @@ namespace {
 // that the sum over ranks moves them without rounding; then every rank adds them in the order of the tree.
 class ShardSums {
  public:
-  explicit ShardSums(int shards) : shards_(size_t(shards)), values_((kFields * shards_) + 2) {}
+  explicit ShardSums(int shards) : shards_(size_t(shards)), values_((kFields * shards_) + kVotes) {}
 
   void set(int shard, const LossSums& s) {
     const double fields[kFields] = {s.loss, s.nll, s.correct, s.tokens};
     for (size_t f = 0; f < kFields; ++f) values_[f * shards_ + size_t(shard)] = fields[f];
   }
   void vote(StopWish wish) {
-    if (wish != StopWish::none) votes(wish) = 1;
+    if (wish != StopWish::none) votes(size_t(wish)) = 1;
   }
+  void vote_failed() { votes(kFailed) = 1; }
 
   void exchange(Communicator& ranks) { ranks.all_reduce(std::span<double>(values_)); }
 
   LossSums total() const { return {field(0), field(1), field(2), field(3)}; }
   StopWish stop() {
     for (StopWish wish : {StopWish::signal, StopWish::out_of_time}) {
-      if (votes(wish) > 0) return wish;
+      if (votes(size_t(wish)) > 0) return wish;
     }
     return StopWish::none;
   }
+  bool failed() { return votes(kFailed) > 0; }
 
  private:
-  static constexpr size_t kFields = 4;
+  static constexpr size_t kFields = 4, kVotes = 3, kFailed = 3;  // votes are counted from 1: the wishes, then failures
   double field(size_t f) const { return tree_sum(std::span<const double>(values_).subspan(f * shards_, shards_)); }
 
-  double& votes(StopWish wish) { return values_[values_.size() - size_t(wish)]; }
+  double& votes(size_t which) { return values_[values_.size() - which]; }
 
   size_t shards_;
   std::vector<double> values_;  // shards_ of each field, then the votes
 };
 
+// As tests ask for it (train/fault.h).
+void poison(const Tensor& arena) {
+  constexpr int64_t kNumbers = 64;  // more than lie between two parameters
+  const Tensor some = arena.slice(arena.size() / 2, std::min(arena.size(), arena.size() / 2 + kNumbers));
+  some.copy_from(Tensor::from({some.size()}, std::vector<float>(size_t(some.size()), NAN)));
+}
+
+std::string what(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
 }  // namespace
+
+// Work of one rank that may fail while others succeed. It takes part in the exchange of gradients all the same, so that
+// nobody waits for it; then all agree to end.
+class TrainStep::Attempt {
+ public:
+  explicit Attempt(Communicator& ranks) : ranks_(ranks) {}
+
+  // Does nothing after a failure. With one process nobody waits: it fails at once.
+  template <class F>
+  void at(F&& work) {
+    if (failed()) return;
+    try {
+      work();
+    } catch (...) {
+      if (ranks_.size() == 1) throw;
+      const Moment now = ranks_.whereabouts().now();
+      failure_ = concat(phase_name(now.phase), " of update ", now.update, ": ", what(std::current_exception()));
+    }
+  }
+  bool failed() const { return !failure_.empty(); }
+
+  // Collective: throws the error of the first rank that has one.
+  [[noreturn]] void agree() {
+    int64_t rank = 0;
+    const std::vector<std::string> failures = ranks_.gather(failure_, 0);
+    while (ranks_.rank() == 0 && failures[size_t(rank)].empty()) ++rank;
+    ranks_.broadcast(std::span<int64_t>(&rank, 1), 0);
+    throw RankError(int(rank), ranks_.broadcast_text(ranks_.rank() == 0 ? failures[size_t(rank)] : "", 0));
+  }
+
+ private:
+  Communicator& ranks_;
+  std::string failure_;
+};
 
 void LossSums::add(const LossSums& other) {
   loss += other.loss;
@@ -50,50 +109,86 @@ void LossSums::add(const LossSums& other) {
   tokens += other.tokens;
 }
 
-TrainStep::TrainStep(TrainingModel& model, Optimizer& optimizer, Kernels& kernels, Communicator& ranks,
-                     const StepOptions& options)
-    : model_(model), optimizer_(optimizer), kernels_(kernels), ranks_(ranks), options_(options) {
+TrainStep::TrainStep(TrainingModel& model, Optimizer& optimizer, GradientReducer& reducer, Kernels& kernels,
+                     Communicator& ranks, const StepOptions& options)
+    : model_(model), optimizer_(optimizer), reducer_(reducer), kernels_(kernels), ranks_(ranks), options_(options) {
   own_ = shards_of_rank(options.shards, ranks.size(), ranks.rank());
-  reducer_ = options.deterministic ? make_tree_reducer(ranks, kernels, model.parameters(), options.shards)
-                                   : make_bucket_reducer(ranks, model.parameters(), options.bucket_mb);
 }
 
-StepResult TrainStep::run(uint64_t update, const RankBatch& batch, StopWish stop, StepSeconds& seconds) {
-  require(int(batch.shards.size()) == own_.count(), "[step] expected ", own_.count(), " shards, got ",
-          batch.shards.size());
+StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopWish stop,
+                          StepSeconds& seconds) {
   Stopwatch watch;
-  model_.before_update(options_.seed, update);
   ShardSums sums(options_.shards);
+  Attempt attempt(ranks_);
+  const RankBatch* batch = nullptr;
+  attempt.at([&] {
+    ranks_.enter(Phase::data, update + 1);
+    batch = &take_batch();
+  });
+  seconds.data += watch.lap();
+  attempt.at([&] { model_.before_update(options_.seed, update); });
   for (int i = 0; i < own_.count(); ++i) {
     const int shard = own_.begin + i;
-    sums.set(shard, run_shard(update, shard, batch.shards[size_t(i)], i + 1 == own_.count()));
-    reducer_->end_shard();
+    TapeObserver* const observer = i + 1 == own_.count() ? &reducer_.begin_last_shard() : nullptr;
+    attempt.at([&] { sums.set(shard, run_shard(update, shard, batch->shards.at(size_t(i)), observer)); });
+    reducer_.end_shard();
   }
   seconds.compute += watch.lap();
+  ranks_.enter(Phase::reduction, update + 1);
   sums.vote(stop);
-  reducer_->finish();
+  if (attempt.failed()) sums.vote_failed();
+  reducer_.finish();
   sums.exchange(ranks_);  // after finish(): until then ranks may have started different numbers of buckets
+  if (sums.failed()) attempt.agree();
   seconds.communication += watch.lap();
 
   StepResult result{sums.total(), {}, sums.stop()};
-  require(uint64_t(result.sums.tokens) == batch.predictions, "[step] the batch has ", batch.predictions,
+  require(uint64_t(result.sums.tokens) == batch->predictions, "[step] the batch has ", batch->predictions,
           " predictions, the shards of all ranks had ", uint64_t(result.sums.tokens));
-  result.update = optimizer_.update(double(batch.predictions));
+  ranks_.enter(Phase::optimizer, update + 1);
+  result.update = optimizer_.update(double(batch->predictions));
   seconds.compute += watch.lap();
   return result;
 }
 
-LossSums TrainStep::run_shard(uint64_t update, int number, const Shard& shard, bool last) {
+Tape TrainStep::make_tape(uint64_t update, int shard) {
+  return {kernels_,
+          {.record = true,
+           .training = true,
+           .seed = mix(mix(options_.seed, update), uint64_t(shard)),
+           .precision = options_.precision,
+           .unit_cotangent = true}};
+}
+
+LossSums TrainStep::run_shard(uint64_t update, int number, const Shard& shard, TapeObserver* observer) {
   if (shard.predictions == 0) return {};  // fewer sentences than shards
-  Tape tape(kernels_, {.record = true,
-                       .training = true,
-                       .seed = mix(mix(options_.seed, update), uint64_t(number)),
-                       .precision = options_.precision,
-                       .unit_cotangent = true});
+  Tape tape = make_tape(update, number);
+  if (ranks_.enter(Phase::forward, update + 1)) poison(model_.parameters().values());
   const LossResult result = model_.loss(tape, shard.input);
-  if (last) reducer_->watch(tape);
+  if (observer != nullptr) tape.add_observer(*observer);
+  if (ranks_.enter(Phase::backward, update + 1)) poison(model_.parameters().gradients());
   tape.backward(result.loss);
   return {result.sums.loss, result.sums.nll, double(result.sums.correct), double(result.sums.tokens)};
+}
+
+std::string TrainStep::find_non_finite(uint64_t update, const RankBatch& batch) {
+  std::string found;
+  for (int i = 0; i < own_.count() && found.empty(); ++i) {
+    NanFinder finder;
+    model_.parameters().gradients().zero();
+    Tape tape = make_tape(update, own_.begin + i);
+    tape.add_observer(finder);
+    const Shard& shard = batch.shards[size_t(i)];
+    if (shard.predictions == 0) continue;
+    tape.backward(model_.loss(tape, shard.input).loss);
+    found = finder.report();
+  }
+  model_.parameters().gradients().zero();
+  const std::vector<std::string> reports = ranks_.gather(found, 0);
+  for (size_t rank = 0; rank < reports.size(); ++rank) {
+    if (!reports[rank].empty()) return concat("on rank ", rank, ": ", reports[rank]);
+  }
+  return "computed once more, all numbers of this update are finite: the memory or the network may be at fault";
 }
 
 }  // namespace gyre

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
+#include <string>
 
 #include "train/communicator.h"
 #include "train/optimizer.h"
@@ -40,32 +41,38 @@ struct StepResult {
 struct StepOptions {
   uint64_t seed = 1;
   int shards = 1;  // in the whole job
-  bool deterministic = false;
-  double bucket_mb = 4;
   Precision precision = Precision::fp32;
 };
 
 class TrainStep {
  public:
-  TrainStep(TrainingModel& model, Optimizer& optimizer, Kernels& kernels, Communicator& ranks,
+  TrainStep(TrainingModel& model, Optimizer& optimizer, GradientReducer& reducer, Kernels& kernels, Communicator& ranks,
             const StepOptions& options);
 
   // The gradients are zero before, and left zero. `update`: number of this update from the start of the run, from which
-  // dropout follows. `stop`: this rank's wish. `seconds` is added to.
-  StepResult run(uint64_t update, const RankBatch& batch, StopWish stop, StepSeconds& seconds);
+  // dropout follows. `take_batch`: this rank's part of the data. `stop`: this rank's wish. `seconds` is added to.
+  // Throws RankError on all ranks when one fails.
+  StepResult run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopWish stop,
+                 StepSeconds& seconds);
+
+  // Collective: computes the update's gradient once more, rank by rank, and says where numbers first stop being finite.
+  std::string find_non_finite(uint64_t update, const RankBatch& batch);
 
   ShardRange own_shards() const { return own_; }
 
  private:
-  LossSums run_shard(uint64_t update, int number, const Shard& shard, bool last);
+  class Attempt;
+
+  LossSums run_shard(uint64_t update, int number, const Shard& shard, TapeObserver* observer);
+  Tape make_tape(uint64_t update, int shard);
 
   TrainingModel& model_;
   Optimizer& optimizer_;
+  GradientReducer& reducer_;
   Kernels& kernels_;
   Communicator& ranks_;
   StepOptions options_;
   ShardRange own_;
-  std::unique_ptr<GradientReducer> reducer_;
 };
 
 }  // namespace gyre

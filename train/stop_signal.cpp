@@ -28,6 +28,6 @@ StopSignal::~StopSignal() {
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 
-bool StopSignal::raised() const { return raised_signal != 0; }
+bool StopSignal::raised() { return raised_signal != 0; }
 
 }  // namespace gyre

@@ -14,7 +14,7 @@ class StopSignal {
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
-  bool raised() const;
+  static bool raised();  // since the last one was made
 
  private:
   static constexpr std::array kSignals{SIGTERM, SIGINT, SIGUSR1};

@@ -11,8 +11,6 @@
 namespace gyre {
 namespace {
 
-constexpr int kMostSkipped = 10;
-
 // How many periods have passed.
 uint64_t passed(const Period& period, const Progress& progress) {
   if (period.amount == 0) return 0;
@@ -30,54 +28,80 @@ uint64_t passed(const Period& period, const Progress& progress) {
 }  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, TrainState state)
-    : parts_(parts), state_(std::move(state)), before_(state_.progress), seconds_before_(state_.seconds) {}
+    : parts_(parts),
+      state_(std::move(state)),
+      before_(state_.progress),
+      seconds_before_(state_.seconds),
+      writer_(parts.run, {.in_background = parts.options.save_in_background,
+                          .keep_last = parts.options.keep_last,
+                          .keep_every = parts.options.keep_every}) {}
 
 void Trainer::run() {
   const TrainOptions& options = parts_.options;
   while (end_reason().empty()) {
     update();
     state_.seconds = trained_seconds();
+    writer_.look();
     if (due(options.display_every)) parts_.reporter.progress(state_);
     // At the end too; but a signal may leave little time: then only save.
     const bool validates = parts_.validation != nullptr && stop_ != StopWish::signal;
     if (validates && (due(options.validate_every) || !end_reason().empty())) validate();
     if (improved_ || due(options.save_every) || !end_reason().empty()) save();
   }
-  parts_.reporter.ended(state_, end_reason(), mean_seconds());
+  writer_.finish();
+  parts_.ranks.enter(Phase::end, state_.progress.updates);
+  parts_.reporter.ended(state_, end_reason(), seconds_of_ranks());
 }
 
 void Trainer::update() {
-  Stopwatch watch;
+  const Stopwatch watch;
   Progress& progress = state_.progress;
   before_ = progress;
-  const RankBatch batch = take_batch();
-  seconds_.data += watch.seconds();
-  const StepResult result = parts_.step.run(progress.updates, batch, own_wish(), seconds_);
+  StepResult result;
+  try {
+    const auto take = [this]() -> const RankBatch& {
+      take_batch();
+      return batch_;
+    };
+    result = parts_.step.run(progress.updates, take, own_wish(), seconds_);
+  } catch (const RankError&) {
+    rescue();
+    throw;
+  }
   stop_ = result.stop;
+  count_skipped(result.update);
 
   ++progress.updates;
-  progress.sentences += batch.sentences;
-  progress.source_tokens += batch.source_tokens;
-  progress.target_tokens += batch.target_tokens;
+  progress.sentences += batch_.sentences;
+  progress.source_tokens += batch_.source_tokens;
+  progress.target_tokens += batch_.target_tokens;
   if (++progress.batch == parts_.data.batches()) {
     progress.batch = 0;
     ++progress.epoch;
   }
-  count_skipped(result.update);
-  parts_.reporter.updated(state_, before_.epoch + 1, result, batch.source_tokens + batch.target_tokens,
+  parts_.reporter.updated(state_, before_.epoch + 1, result, batch_.source_tokens + batch_.target_tokens,
                           watch.seconds());
 }
 
-RankBatch Trainer::take_batch() {
+void Trainer::take_batch() {
   const TrainingData& data = parts_.data;
   const ShardRange own = parts_.step.own_shards();
   const size_t now = state_.progress.batch;
   parts_.data.start_epoch(state_.progress.epoch);
-  RankBatch batch = next_batch_.valid() ? next_batch_.get() : data.batch(now, own);
+  batch_ = next_batch_.valid() ? next_batch_.get() : data.batch(now, own);
   if (now + 1 < data.batches()) {
     next_batch_ = std::async(std::launch::async, [&data, own, next = now + 1] { return data.batch(next, own); });
   }
-  return batch;
+}
+
+// One rank has failed, in an update that none has applied: all others, and the last whole state, are well.
+void Trainer::rescue() noexcept {
+  try {
+    if (before_.updates > 0) save();
+    writer_.finish();
+  } catch (const std::exception& error) {
+    spdlog::error("the state before the failed update could not be saved: {}", error.what());
+  }
 }
 
 // The norm is that of the reduced gradient, so all ranks skip or go on together.
@@ -87,17 +111,21 @@ void Trainer::count_skipped(const UpdateInfo& info) {
     return;
   }
   ++skipped_in_a_row_;
+  const uint64_t update = state_.progress.updates + 1;
   if (parts_.ranks.rank() == 0) {
-    spdlog::warn("update {} was skipped: the norm of the gradient is {} ({} in a row)", state_.progress.updates,
-                 info.gradient_norm, skipped_in_a_row_);
+    spdlog::warn("update {} was skipped: the norm of the gradient is {} ({} in a row)", update, info.gradient_norm,
+                 skipped_in_a_row_);
   }
-  require(skipped_in_a_row_ < kMostSkipped, "[train] the gradient was not finite in ", kMostSkipped,
-          " updates in a row, up to update ", state_.progress.updates,
-          ": training has diverged; continue from the last checkpoint with a lower --learn-rate or with --clip-norm");
+  if (skipped_in_a_row_ <= parts_.options.most_skipped) return;
+  const std::string culprit = parts_.step.find_non_finite(state_.progress.updates, batch_);
+  throw Error("[train] the gradient was not finite in ", skipped_in_a_row_, " updates in a row, up to update ", update,
+              " (--max-skipped): training has diverged; continue from the last checkpoint with a lower --learn-rate or "
+              "with --clip-norm. In the last of them, ",
+              culprit);
 }
 
 StopWish Trainer::own_wish() const {
-  if (signal_.raised()) return StopWish::signal;
+  if (StopSignal::raised()) return StopWish::signal;
   return is_out_of_time(trained_seconds()) ? StopWish::out_of_time : StopWish::none;
 }
 
@@ -120,6 +148,7 @@ bool Trainer::due(const Period& period) const { return passed(period, state_.pro
 
 void Trainer::validate() {
   parts_.reporter.clear_line();
+  parts_.ranks.enter(Phase::validation, state_.progress.updates);
   ValidationResult result;
   {
     const AverageScope average(parts_.optimizer);
@@ -147,22 +176,21 @@ bool Trainer::note(const ValidationResult& result) {
 }
 
 void Trainer::save() {
+  parts_.ranks.enter(Phase::checkpoint, state_.progress.updates);
   require_same_weights(parts_.ranks, parts_.parameters);
   state_.seconds = trained_seconds();
-  if (parts_.run != nullptr) {
-    const Path checkpoint = save_checkpoint(*parts_.run, parts_.parameters, parts_.optimizer, state_);
-    if (improved_) parts_.run->mark_best(checkpoint);
-    parts_.run->prune(parts_.options.keep_last);
-    spdlog::info("saved {}{}", checkpoint.string(), improved_ ? " (best)" : "");
-  }
+  writer_.save(parts_.parameters, parts_.optimizer, state_, improved_);
   improved_ = false;
 }
 
-StepSeconds Trainer::mean_seconds() const {
-  std::array<double, 3> sums{seconds_.data, seconds_.compute, seconds_.communication};
-  parts_.ranks.all_reduce(std::span<double>(sums));
-  const double n = parts_.ranks.size();
-  return {sums[0] / n, sums[1] / n, sums[2] / n};
+std::vector<StepSeconds> Trainer::seconds_of_ranks() const {
+  const auto ranks = size_t(parts_.ranks.size());
+  std::vector<std::array<double, 3>> all(ranks);
+  all[size_t(parts_.ranks.rank())] = {seconds_.data, seconds_.compute, seconds_.communication};
+  parts_.ranks.all_reduce(std::span<double>(all.front().data(), 3 * ranks));
+  std::vector<StepSeconds> seconds;
+  for (const auto& [data, compute, communication] : all) seconds.push_back({data, compute, communication});
+  return seconds;
 }
 
 }  // namespace gyre

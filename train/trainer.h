@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "train/checkpoint.h"
+#include "train/checkpoint_writer.h"
 #include "train/communicator.h"
 #include "train/reporter.h"
 #include "train/step.h"
@@ -42,7 +42,7 @@ class Trainer {
 
  private:
   void update();
-  RankBatch take_batch();
+  void take_batch();
   void count_skipped(const UpdateInfo& info);
   StopWish own_wish() const;
   bool is_out_of_time(double seconds) const;  // of training, over all jobs
@@ -51,7 +51,8 @@ class Trainer {
   void validate();
   bool note(const ValidationResult& result);
   void save();
-  StepSeconds mean_seconds() const;
+  void rescue() noexcept;
+  std::vector<StepSeconds> seconds_of_ranks() const;
   double trained_seconds() const { return seconds_before_ + clock_.seconds(); }
 
   TrainerParts parts_;
@@ -63,8 +64,10 @@ class Trainer {
   StepSeconds seconds_;
   StopWish stop_ = StopWish::none;
   int skipped_in_a_row_ = 0;
+  RankBatch batch_;
   std::future<RankBatch> next_batch_;  // of the same epoch, drawn while this one trains
-  bool improved_ = false;              // by the last validation, and not yet saved as best
+  CheckpointWriter writer_;
+  bool improved_ = false;  // by the last validation, and not yet saved as best
 };
 
 }  // namespace gyre

@@ -3,12 +3,22 @@
 namespace gyre {
 namespace {
 
-// y = factor * table[ids];  dtable[ids] += factor * dy, rows of the same id added in their order
+// y = factor * table[ids];  dtable[ids] += factor * dy, rows of the same id added in their order; or dy is left in
+// `apart`
 struct Embedding final : Op {
   Tensor ids;
   double factor = 1;
+  std::vector<RowGradient>* apart = nullptr;
+  size_t place = 0;
   std::string_view name() const override { return "embedding"; }
-  void backward(Backward& b) override { b.kernels().embedding_backward(b.dparameter(0), b.doutput(), ids, factor); }
+  bool leaves_row_gradients() const override { return apart != nullptr; }
+  void backward(Backward& b) override {
+    if (apart) {
+      (*apart)[place].gradient = b.doutput();
+    } else {
+      b.kernels().embedding_backward(b.dparameter(0), b.doutput(), ids, factor);
+    }
+  }
 };
 
 Var record_rows(const Var& table, const Tensor& ids, double factor, DType dtype) {
@@ -20,6 +30,11 @@ Var record_rows(const Var& table, const Tensor& ids, double factor, DType dtype)
   auto op = std::make_unique<Embedding>();
   op->ids = ids;
   op->factor = factor;
+  op->apart = table.tape().row_gradients(table);
+  if (op->apart) {
+    op->place = op->apart->size();
+    op->apart->push_back({ids, {}, factor});
+  }
   const Tensor y = Tensor::empty({ids.size(), table.shape()[1]}, dtype, table.value().device());
   table.kernels().embedding(y, table.value(), ids, factor);
   return table.tape().record(std::move(op), y, {table});

@@ -75,7 +75,7 @@ class CpuKernels final : public Kernels {
                               double dloss) override;
   void log_softmax(const Tensor& out, const Tensor& x) override;
   void largest(const Tensor& values, const Tensor& columns, const Tensor& x, int64_t also) override;
-  double sum_of_squares(const Tensor& x) override;
+  std::vector<double> block_squares(const Tensor& x) override;
   void adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
             const AdamStep& step) override;
   void moving_average(const Tensor& average, const Tensor& value, double decay) override;

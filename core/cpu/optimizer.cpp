@@ -10,7 +10,7 @@ namespace {
 
 // In lanes that lie side by side: one chain of additions would be slower than memory.
 template <class T>
-double block_sum_of_squares(const T* x, int64_t n) {
+double sum_of_squares(const T* x, int64_t n) {
   constexpr int64_t kSums = 32;
   double lanes[kSums] = {}, sum = 0;
   int64_t i = 0;
@@ -25,20 +25,17 @@ double block_sum_of_squares(const T* x, int64_t n) {
 
 }  // namespace
 
-double CpuKernels::sum_of_squares(const Tensor& x) {
+std::vector<double> CpuKernels::block_squares(const Tensor& x) {
   return with_type(x, [&]<class T>(T) {
-    constexpr int64_t kBlock = 4096;
-    const int64_t n = x.size(), blocks = (n + kBlock - 1) / kBlock;
+    const int64_t n = x.size(), blocks = (n + kSquaresBlock - 1) / kSquaresBlock;
     const T* in = x.data<T>();
-    std::vector<double> partial(size_t(blocks), 0.0);
-    parallel_ranges(blocks, kBlock, [&](int64_t begin, int64_t end) {
+    std::vector<double> sums(size_t(blocks), 0.0);
+    parallel_ranges(blocks, kSquaresBlock, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
-        partial[size_t(b)] = block_sum_of_squares(in + b * kBlock, std::min(kBlock, n - b * kBlock));
+        sums[size_t(b)] = sum_of_squares(in + b * kSquaresBlock, std::min(kSquaresBlock, n - b * kSquaresBlock));
       }
     });
-    double total = 0;
-    for (double sum : partial) total += sum;
-    return total;
+    return sums;
   });
 }
 

@@ -9,33 +9,24 @@
 namespace gyre::cuda {
 namespace {
 
-constexpr int kSquaresThreads = 256, kPartsOfThread = 16, kAddThreads = 1024;
+constexpr int kSquaresThreads = 256;
 template <class T>
-constexpr int64_t kSquaresOfBlock = int64_t{kSquaresThreads} * kPartsOfThread* kNeighbours<T>;
+constexpr int kPartsOfThread = int(kSquaresBlock / (kSquaresThreads * kNeighbours<T>));
 
-// partial[b] = the sum over block b of x.
+// sums[b] = the sum over block b of x.
 template <class T>
-__global__ void squares_kernel(double* partial, const T* x, int64_t n, bool aligned) {
+__global__ void squares_kernel(double* sums, const T* x, int64_t n, bool aligned) {
   __shared__ double scratch[kWarp];
   double sum = 0;
 #pragma unroll 4
-  for (int p = 0; p < kPartsOfThread; ++p) {
+  for (int p = 0; p < kPartsOfThread<T>; ++p) {
     const int thread = p * kSquaresThreads + int(threadIdx.x);
-    const int64_t first = blockIdx.x * kSquaresOfBlock<T> + thread * kNeighbours<T>;
+    const int64_t first = blockIdx.x * kSquaresBlock + thread * kNeighbours<T>;
     const Neighbours<T> some = load_neighbours(x + first, count_neighbours<T>(first, n), aligned);
     for (int i = 0; i < kNeighbours<T>; ++i) sum += double(some[i]) * double(some[i]);
   }
   sum = block_sum(sum, scratch);
-  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-}
-
-// One block.
-__global__ void add_kernel(double* total, const double* partial, int64_t n) {
-  __shared__ double scratch[kWarp];
-  double sum = 0;
-  for (int64_t i = threadIdx.x; i < n; i += kAddThreads) sum += partial[i];
-  sum = block_sum(sum, scratch);
-  if (threadIdx.x == 0) *total = sum;
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
 template <class T>
@@ -90,20 +81,19 @@ struct Approach {
 
 }  // namespace
 
-double CudaKernels::sum_of_squares(const Tensor& x) {
-  const int64_t n = x.size();
-  if (n == 0) return 0;
+std::vector<double> CudaKernels::block_squares(const Tensor& x) {
+  const int64_t n = x.size(), blocks = divide_up(n, kSquaresBlock);
+  std::vector<double> sums(static_cast<size_t>(blocks));
+  if (n == 0) return sums;
   return with_type(x, [&]<class T>(T) {
-    const int64_t blocks = divide_up(n, kSquaresOfBlock<T>);
-    const Tensor sums = context_.empty({blocks + 1}, DType::f64);
-    double *partial = sums.data<double>(), *total = partial + blocks, result = 0;
+    const Tensor found = context_.empty({blocks}, DType::f64);
     const cudaStream_t stream = context_.stream();
-    launch(squares_kernel<T>, dim3(unsigned(blocks)), dim3(kSquaresThreads), 0, stream, partial, x.data<T>(), n,
-           all_aligned(x));
-    launch(add_kernel, dim3(1), dim3(kAddThreads), 0, stream, total, partial, blocks);
-    check(cudaMemcpyAsync(&result, total, sizeof(result), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync(to host)");
+    launch(squares_kernel<T>, dim3(unsigned(blocks)), dim3(kSquaresThreads), 0, stream, found.data<double>(),
+           x.data<T>(), n, all_aligned(x));
+    check(cudaMemcpyAsync(sums.data(), found.raw(), sums.size() * sizeof(double), cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpyAsync(to host)");
     context_.synchronize();
-    return result;
+    return sums;
   });
 }
 

@@ -117,6 +117,43 @@ TEST_CASE("backward starts at any node, and what does not lead to it gets nothin
   CHECK_FALSE(tape.gradient(y).defined());
 }
 
+TEST_CASE("lookups left apart: the table is final after its other uses, and together it is the same gradient") {
+  SmallModel model(DType::f64);
+  const auto run = [&](Recorder& recorder) {
+    model.parameters.gradients().zero();
+    Tape tape(cpu_kernels(), {.training = true, .seed = 5});
+    tape.add_observer(recorder);
+    tape.backward(model.loss(tape, 6));
+  };
+  Recorder usual, apart;
+  run(usual);
+  CHECK_EQ(usual.ready, std::vector<std::string>{"w", "bias", "gamma", "beta", "table"});
+  const Tensor expected = model.parameters.gradients().clone();
+  std::vector<RowGradient> rows;
+  model.table.row_gradients = &rows;
+  run(apart);
+  CHECK_EQ(apart.ready, std::vector<std::string>{"table", "w", "bias", "gamma", "beta"});
+  REQUIRE(rows.size() == 1);
+  CHECK(model.table.gradient.to_vector<double>() != expected.slice(0, model.table.gradient.size()).to_vector<double>());
+  cpu_kernels().embedding_backward(model.table.gradient, rows[0].gradient, rows[0].ids, rows[0].factor);
+  for (int64_t i = 0; i < expected.size(); ++i)
+    CHECK(model.parameters.gradients().data<double>()[i] == doctest::Approx(expected.data<double>()[i]).epsilon(1e-12));
+}
+
+TEST_CASE("a table that is only looked up is final at once where lookups are left apart") {
+  SmallModel model;
+  std::vector<RowGradient> rows;
+  model.table.row_gradients = &rows;
+  Tape tape(cpu_kernels(), {});
+  Recorder recorder;
+  tape.add_observer(recorder);
+  const Tensor ids = Tensor::from({2}, std::vector<int32_t>{3, 3});
+  const Var x =
+      linear(embedding(tape.parameter(model.table), ids, 2), tape.parameter(model.w), tape.parameter(model.bias));
+  tape.backward(x, Tensor::zeros({2, 8}));
+  CHECK_EQ(recorder.ready, std::vector<std::string>{"table", "w", "bias"});
+}
+
 TEST_CASE("parameters: gradients of two backward passes add up") {
   SmallModel model(DType::f64);
   const auto pass = [&] {

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/mapped_file.h"
 #include "core/random.h"
 #include "tests/core/file_size_limit.h"
 #include "tests/errors.h"
@@ -126,19 +127,6 @@ TEST_CASE("errors name the path and the reason") {
   std::filesystem::create_directories(directory / "full" / "inner");
   CHECK(names(error_of([&] { write_file(directory / "full", "x"); }), directory / "full", "rename"));
   CHECK(entries(directory.path()) == 2);
-}
-
-TEST_CASE("mapped file: empty files, moves") {
-  const TemporaryDirectory directory;
-  write_file(directory / "empty", "");
-  CHECK(MappedFile(directory / "empty").text().empty());
-  write_file(directory / "file", "content");
-  MappedFile a(directory / "file");
-  MappedFile b(std::move(a));
-  CHECK(b.text() == "content");
-  MappedFile c;
-  c = std::move(b);
-  CHECK(c.text() == "content");
 }
 
 TEST_CASE("read_file: pipes have no size") {

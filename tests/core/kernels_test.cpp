@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include "core/blas.h"
 #include "core/random.h"
@@ -173,17 +174,20 @@ TEST_CASE("Adam zeroes the gradient that it has used") {
   }
 }
 
-TEST_CASE("a sum of squares does not depend on the number of threads") {
+TEST_CASE("sums of squares of blocks depend neither on the number of threads nor on where the range begins") {
   const Tensor x = random_tensor({100003}, 4);
   const int before = threads();
   double expected = 0;
   for (float v : x.span<float>()) expected += double(v) * v;
   for (Kernels* kernels : available_cpu_kernels()) {
     set_threads(1);
-    const double one = kernels->sum_of_squares(x);
+    const std::vector<double> one = kernels->block_squares(x);
     set_threads(3);
-    CHECK(kernels->sum_of_squares(x) == one);
-    CHECK(one == doctest::Approx(expected).epsilon(1e-12));
+    CHECK(kernels->block_squares(x) == one);
+    CHECK(int64_t(one.size()) == 100003 / kSquaresBlock + 1);
+    CHECK(std::accumulate(one.begin(), one.end(), 0.0) == doctest::Approx(expected).epsilon(1e-12));
+    const Tensor later = x.slice(2 * kSquaresBlock, 5 * kSquaresBlock);
+    CHECK(kernels->block_squares(later) == std::vector<double>(one.begin() + 2, one.begin() + 5));
   }
   set_threads(before);
 }

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 #include "core/error.h"
 #include "tests/mpi/ranks.h"
+#include "train/mpi_inquiry.h"
 
 namespace gyre::test {
 namespace {
@@ -25,18 +27,63 @@ TEST_CASE("all ranks get the sums, in place") {
   CHECK(integers == std::vector<int64_t>{int64_t(sum_of_ranks(1)), ranks().size() * (int64_t{1} << 40)});
 }
 
-TEST_CASE("background sums of several ranges") {
+TEST_CASE("background sums of several ranges, each told when it is done, in order") {
   std::vector<float> arena(300'000);
   for (size_t i = 0; i < arena.size(); ++i) arena[i] = float((ranks().rank() + 1) * double(i % 97));
   const std::span<float> all(arena);
-  ranks().start_all_reduce(all.subspan(200'000));
-  while (ranks().progress()) continue;
-  ranks().start_all_reduce(all.subspan(7, 199'993));
-  ranks().start_all_reduce(all.first(7));
+  std::vector<int> done;
+  ranks().start_all_reduce(all.subspan(200'000), [&] { done.push_back(1); });
+  ranks().start_all_reduce(all.subspan(7, 199'993), [&] { done.push_back(2); });
+  ranks().start_all_reduce(all.first(7), [&] { done.push_back(3); });
   ranks().progress();
-  ranks().finish_all_reduces();
-  CHECK_FALSE(ranks().progress());
+  ranks().finish();
+  CHECK(done == std::vector<int>{1, 2, 3});
   for (size_t i = 0; i < arena.size(); ++i) REQUIRE(arena[i] == float(sum_of_ranks(double(i % 97))));
+}
+
+TEST_CASE("what was started goes on while this rank computes") {
+  std::vector<float> values(3'000'000, 1);
+  std::atomic<bool> done = false;
+  ranks().start_all_reduce(values, [&] { done = true; });
+  for (int tries = 0; tries < 3000 && !done; ++tries) usleep(10'000);  // a rank that calls nothing
+  CHECK(done);
+  ranks().finish();
+  CHECK(values.back() == float(ranks().size()));
+}
+
+// Piece r of rank q holds q * 10 + r, r + 1 times.
+std::vector<std::byte> pieces_of(int rank, std::vector<int64_t>& ends) {
+  std::vector<std::byte> bytes;
+  ends.clear();
+  for (int to = 0; to < ranks().size(); ++to) {
+    bytes.insert(bytes.end(), size_t(to + 1), std::byte(rank * 10 + to));
+    ends.push_back(int64_t(bytes.size()));
+  }
+  return bytes;
+}
+
+TEST_CASE("pieces go from all ranks to all, and then on to all others") {
+  const int own = ranks().rank(), size = ranks().size();
+  Pieces<const std::byte> send;
+  Pieces<std::byte> receive, gathered;
+  const std::vector<std::byte> sent = pieces_of(own, send.ends);
+  std::vector<std::byte> received(size_t(size * (own + 1))), all(size_t(size * 3));
+  send.data = sent.data();
+  receive.data = received.data();
+  gathered.data = all.data();
+  for (int64_t r = 1; r <= size; ++r) {
+    receive.ends.push_back(r * (own + 1));
+    gathered.ends.push_back(r * 3);
+  }
+  ranks().start_all_to_all(send, receive, [&] {
+    std::fill_n(all.begin() + own * 3, 3, received.back());  // what the last rank sent
+    ranks().start_all_gather(gathered, [] {});
+  });
+  ranks().finish();
+  for (int from = 0; from < size; ++from) {
+    for (const std::byte b : receive.piece(from)) CHECK(int(b) == from * 10 + own);
+    for (const std::byte b : gathered.piece(from)) CHECK(int(b) == (size - 1) * 10 + from);
+  }
 }
 
 TEST_CASE("broadcast from any root") {
@@ -60,19 +107,46 @@ TEST_CASE("texts are gathered in rank order, empty ones too") {
   for (int r = 0; r < ranks().size(); ++r) CHECK(texts[size_t(r)] == std::string(size_t(r * 3), char('a' + r)));
 }
 
-TEST_CASE("a chain of sends") {
-  std::vector<float> values{0, 1};
-  if (ranks().rank() > 0) ranks().receive(values, ranks().rank() - 1);
-  values[0] += 1;
-  if (ranks().rank() + 1 < ranks().size()) ranks().send(values, ranks().rank() + 1);
-  CHECK(values[0] == float(ranks().rank() + 1));
-  CHECK(values[1] == 1.0F);
+TEST_CASE("a text from one rank to all") {
+  const int last = ranks().size() - 1;
+  CHECK(ranks().broadcast_text(ranks().rank() == last ? "from the last" : "", last) == "from the last");
+  CHECK(ranks().broadcast_text("", 0).empty());
 }
 
 TEST_CASE("a wrong call throws an error that names it and the rank") {
   if (ranks().size() == 1) return;
-  std::vector<float> values(1);
-  CHECK_THROWS_WITH_AS(ranks().send(values, ranks().size()), doctest::Contains("MPI_Send"), Error);
+  std::vector<int32_t> values(1);
+  CHECK_THROWS_WITH_AS(ranks().broadcast(std::span<int32_t>(values), ranks().size()), doctest::Contains("MPI_Ibcast"),
+                       Error);
+}
+
+// Collectives of more elements than an int can count take memory: on machines that have it.
+TEST_CASE("more than 2^31 numbers at once") {
+  const int64_t elements = (int64_t{1} << 31) + 3;
+  const int64_t free = sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  int64_t short_of_memory = free < 2 * ranks().size() * elements ? 1 : 0;
+  ranks().all_reduce(std::span<int64_t>(&short_of_memory, 1));
+  if (ranks().size() != 2 || short_of_memory > 0) {
+    MESSAGE("skipped: takes two ranks and " << (4 * elements >> 30) << " GiB");
+    return;
+  }
+  std::vector<std::byte> bytes(size_t(elements), std::byte(ranks().rank()));
+  ranks().broadcast(std::span<std::byte>(bytes), 1);
+  CHECK(bytes.front() == std::byte(1));
+  CHECK(bytes.back() == std::byte(1));
+}
+
+TEST_CASE("slow ranks are waited for, stuck and silent ones are not") {
+  using Answers = std::vector<std::optional<Answer>>;
+  const auto at = [](uint64_t waits, Phase phase, double seconds) { return Answer{waits, true, {7, seconds, phase}}; };
+  const auto waits_on = [](const Answers& answers) { return goes_on(answers, 0, 5, 10); };
+  const std::optional<Answer> self;
+  CHECK(waits_on({self, at(4, Phase::backward, 9), at(5, Phase::reduction, 99)}));
+  CHECK_FALSE(waits_on({self, at(4, Phase::backward, 11), at(5, Phase::reduction, 1)}));
+  CHECK(waits_on({self, at(4, Phase::checkpoint, 99)}));
+  CHECK_FALSE(waits_on({self, at(4, Phase::backward, 1), std::nullopt}));
+  CHECK(waits_on({self, at(5, Phase::reduction, 1), at(5, Phase::reduction, 99)}));  // it has just come
+  CHECK_FALSE(waits_on({self, at(5, Phase::reduction, 11), at(5, Phase::reduction, 99)}));
 }
 
 TEST_CASE("all ranks of one machine share its cores") {

@@ -8,7 +8,7 @@ small_corpus > corpus.log 2>&1
 rank_of() {
   local run=$1
   shift
-  echo "$GYRE" train nmt --train-sets train.en train.de --vocab vocab.model --model "$run" --dim-emb 16 \
+  echo "$GYRE" train nmt --train-sets $sets --vocab vocab.model --model "$run" --dim-emb 16 \
     --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1 --mini-batch-words 300 --cpu-threads 1 \
     --lr-warmup 20 --disp-freq 1u "$@"
 }

@@ -62,7 +62,7 @@ NmtOptions deterministic(NmtOptions options, int shards) {
 
 TEST_CASE("deterministic runs have the same bits on any number of ranks") {
   const SharedDirectory directory;
-  for (int shards : {4, 7}) {
+  for (int shards : {8, 9}) {
     CAPTURE(shards);
     const std::string many = "many" + std::to_string(shards), one = "one" + std::to_string(shards);
     train_nmt(deterministic(directory.options(many, "15u"), shards), tiny_config(), ranks());
@@ -73,13 +73,38 @@ TEST_CASE("deterministic runs have the same bits on any number of ranks") {
   }
 }
 
+TEST_CASE("ranks that share the optimizer's state end with the bits of one that has it all, and resume from it") {
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run, const std::string& after, int zero) {
+    NmtOptions o = deterministic(directory.options(run, after), 8);
+    o.zero = zero;
+    o.bucket_mb = 0.02;
+    o.optimizer.kind = "adamw";
+    o.optimizer.weight_decay = 0.1;
+    o.optimizer.clip_norm = 0.5;
+    o.optimizer.ema = 0.9;
+    o.save_in_background = zero == 0;
+    o.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
+    o.validate_every = Period::parse("4u");
+    return o;
+  };
+  train_nmt(options("shared", "6u", 1), tiny_config(), ranks());
+  train_nmt(options("shared", "9u", 0), tiny_config(), ranks());
+  train_nmt(options("shared", "15u", 1), tiny_config(), ranks());
+  train_alone(options("one", "15u", 0), tiny_config());
+  CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
+  CHECK(loss_curve(directory / "shared") == loss_curve(directory / "one"));
+  CHECK(last_state(directory / "shared").best.at("cross-entropy").value ==
+        last_state(directory / "one").best.at("cross-entropy").value);
+}
+
 TEST_CASE("a masked language model has the same bits on any number of ranks, and goes on with another number") {
   const SharedDirectory directory;
   const auto options = [&](const std::string& run, const std::string& after) {
     MaskedOptions o = tiny_masked_options(directory / "", directory / run);
     o.after = Period::parse(after);
     o.deterministic = true;
-    o.shards = 7;
+    o.shards = 9;
     o.valid_sets = {directory / "valid.txt"};
     o.validate_every = Period::parse("4u");
     return o;
@@ -108,7 +133,7 @@ TEST_CASE("classifiers and regressions have the same bits and scores on any numb
     o.valid_sets = {directory / "dev.tsv"};
     o.after = o.validate_every = Period::parse("9u");
     o.deterministic = true;
-    o.shards = 7;
+    o.shards = 9;
     return o;
   };
   for (bool regression : {false, true}) {
@@ -126,10 +151,10 @@ TEST_CASE("classifiers and regressions have the same bits and scores on any numb
 
 TEST_CASE("a deterministic run goes on with another number of ranks") {
   const SharedDirectory directory;
-  train_nmt(deterministic(directory.options("changed", "6u"), 4), tiny_config(), ranks());
-  train_alone(deterministic(directory.options("changed", "14u"), 4), tiny_config());
-  train_nmt(deterministic(directory.options("changed", "19u"), 4), tiny_config(), ranks());
-  train_nmt(deterministic(directory.options("straight", "19u"), 4), tiny_config(), ranks());
+  train_nmt(deterministic(directory.options("changed", "6u"), 8), tiny_config(), ranks());
+  train_alone(deterministic(directory.options("changed", "14u"), 8), tiny_config());
+  train_nmt(deterministic(directory.options("changed", "19u"), 8), tiny_config(), ranks());
+  train_nmt(deterministic(directory.options("straight", "19u"), 8), tiny_config(), ranks());
   CHECK(last_bits(directory / "changed") == last_bits(directory / "straight"));
   CHECK(loss_curve(directory / "changed") == loss_curve(directory / "straight"));
 }
@@ -152,6 +177,22 @@ TEST_CASE("fast runs on many ranks follow the loss of one process") {
   CHECK(last < 0.8 * first);
 }
 
+TEST_CASE("gradients that travel in bf16, and ranks that share the optimizer's state, follow the loss of one process") {
+  const SharedDirectory directory;
+  const EncoderDecoderConfig config = tiny_config(0);
+  NmtOptions options = directory.options("many", "20u");
+  options.gradient_dtype = "bf16";
+  options.zero = 1;
+  train_nmt(options, config, ranks());
+  train_alone(directory.options("one", "20u"), config);
+  std::istringstream many(loss_curve(directory / "many")), one(loss_curve(directory / "one"));
+  double update = 0, a = 0, b = 0;
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE((many >> update >> a && one >> update >> b));
+    CHECK(a == doctest::Approx(b).epsilon(5e-3));
+  }
+}
+
 TEST_CASE("a fast run that was cut in the middle of an epoch ends with the same bits") {
   const SharedDirectory directory;
   train_nmt(directory.options("cut", "7u"), tiny_config(), ranks());
@@ -163,7 +204,7 @@ TEST_CASE("a fast run that was cut in the middle of an epoch ends with the same 
 TEST_CASE("validation gives the same numbers on any number of ranks") {
   const SharedDirectory directory;
   const auto with_validation = [&](const std::string& run) {
-    NmtOptions options = deterministic(directory.options(run, "8u"), 4);
+    NmtOptions options = deterministic(directory.options(run, "8u"), 8);
     options.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
     options.valid_metrics = {"chrf", "bleu"};
     options.valid_mini_batch = 2;
@@ -190,9 +231,9 @@ TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones 
     return options;
   };
   train_nmt(on_gpus(directory.options("fast", "12u")), tiny_config(0), ranks());
-  train_nmt(on_gpus(deterministic(directory.options("many", "12u"), 4)), tiny_config(), ranks());
+  train_nmt(on_gpus(deterministic(directory.options("many", "12u"), 8)), tiny_config(), ranks());
   train_alone(directory.options("one", "12u"), tiny_config(0));
-  train_alone(on_gpus(deterministic(directory.options("tree", "12u"), 4)), tiny_config());
+  train_alone(on_gpus(deterministic(directory.options("tree", "12u"), 8)), tiny_config());
   CHECK(last_bits(directory / "many") == last_bits(directory / "tree"));
   std::istringstream fast(loss_curve(directory / "fast")), one(loss_curve(directory / "one"));
   double update = 0, a = 0, b = 0;

@@ -60,7 +60,7 @@ same "BLEU of the reference itself" "$(build/gyre evaluate bleu --reference test
 same "exact match" "$(build/gyre evaluate exact-match --reference test.de --json < test.de)" '{"exact_match":100.0,"lines":20}'
 build/gyre evaluate chrf --reference test.de --chrf-word-order 2 < hyp.de | contains '^chrF2\+\+\|' || fail "chrF"
 
-build/gyre average --model run/ --last 5
+build/gyre checkpoint average --model run/ --last 5
 build/gyre translate --model run/ --checkpoint average --quiet < test.en > average.de
 same "translations of the average" "$(wc -l < average.de)" 20
 build/gyre checkpoint verify --model run/ --checkpoint last --json | contains '"whole":true' || fail "checkpoint verify"

@@ -10,7 +10,7 @@ same "one line" "$lines" 1
 rejects 2 'unknown option --beem-size; did you mean --beam-size\?' "$GYRE" translate --model run --beem-size=3
 rejects 2 'unknown subcommand trian; did you mean train\?' "$GYRE" trian nmt
 rejects 2 'unknown subcommand blue; did you mean bleu\?' "$GYRE" evaluate blue --reference test.de
-rejects 2 'unexpected argument .extra' "$GYRE" average --model run extra
+rejects 2 'unexpected argument .extra' "$GYRE" checkpoint average --model run extra
 rejects 2 '--model is missing' "$GYRE" translate
 rejects 2 '--seed: expected a whole number' small_train --model bad --seed ten
 rejects 2 '--position: expected one of .*did you mean rope\?' small_train --model bad --position rop

@@ -135,9 +135,9 @@ TEST_CASE("update: a NaN or infinite gradient changes neither weights nor moment
     Small s(o);
     s.step(0);
     const auto values = s.parameters.values().to_vector<float>();
-    const auto average = s.optimizer.average(s.parameters[0]).to_vector<float>();
+    const auto average = s.optimizer.average(s.parameters[0]).read().to_vector<float>();
     std::vector<std::vector<float>> moments;
-    for (const auto& m : s.optimizer.moments()) moments.push_back(m.tensor.to_vector<float>());
+    for (const auto& m : s.optimizer.moments()) moments.push_back(m.read().to_vector<float>());
 
     set_gradients(s.parameters, 1);
     s.parameters[1].gradient.data<float>()[2] = bad;
@@ -145,9 +145,9 @@ TEST_CASE("update: a NaN or infinite gradient changes neither weights nor moment
     CHECK(!info.finite);
     CHECK(s.optimizer.step() == 1);
     CHECK(s.parameters.values().to_vector<float>() == values);
-    CHECK(s.optimizer.average(s.parameters[0]).to_vector<float>() == average);
+    CHECK(s.optimizer.average(s.parameters[0]).read().to_vector<float>() == average);
     const auto now = s.optimizer.moments();
-    for (size_t i = 0; i < now.size(); ++i) CHECK(now[i].tensor.to_vector<float>() == moments[i]);
+    for (size_t i = 0; i < now.size(); ++i) CHECK(now[i].read().to_vector<float>() == moments[i]);
   }
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("moving average: follows the weights with a decay that starts low") {
       expected[i] += (1 - decay) * (double(s.parameters[0].value.data<float>()[i]) - expected[i]);
     }
   }
-  const Tensor average = s.optimizer.average(s.parameters[0]);
+  const Tensor average = s.optimizer.average(s.parameters[0]).read();
   for (size_t i = 0; i < expected.size(); ++i)
     CHECK(average.data<float>()[i] == doctest::Approx(expected[i]).epsilon(1e-5));
 }
@@ -240,14 +240,14 @@ TEST_CASE("average scope: the parameters hold the average while it lives, and th
   Small s(o);
   s.step(0);
   const auto weights = s.parameters.values().to_vector<float>();
-  const auto average = s.optimizer.average(s.parameters[2]).to_vector<float>();
+  const auto average = s.optimizer.average(s.parameters[2]).read().to_vector<float>();
   {
     const AverageScope scope(s.optimizer);
     CHECK(s.parameters[2].value.to_vector<float>() == average);
     CHECK(s.parameters.values().to_vector<float>() != weights);
   }
   CHECK(s.parameters.values().to_vector<float>() == weights);
-  CHECK(s.optimizer.average(s.parameters[2]).to_vector<float>() == average);
+  CHECK(s.optimizer.average(s.parameters[2]).read().to_vector<float>() == average);
 
   Small none(plain());
   const auto before = none.parameters.values().to_vector<float>();
@@ -261,5 +261,5 @@ TEST_CASE("reset: the average starts again from the weights") {
   Small s(o);
   fill(s.parameters[0].value, [](int64_t i) { return double(i); });
   s.optimizer.reset_average();
-  CHECK(s.optimizer.average(s.parameters[0]).to_vector<float>() == s.parameters[0].value.to_vector<float>());
+  CHECK(s.optimizer.average(s.parameters[0]).read().to_vector<float>() == s.parameters[0].value.to_vector<float>());
 }

@@ -129,15 +129,20 @@ TEST_CASE("prune: keeps the newest, the best and the last") {
   for (uint64_t n = 1; n <= 6; ++n) make_step(path, n);
   run.mark_best(checkpoint_path(path, 2));
   run.mark_last(checkpoint_path(path, 6));
-  run.prune(0);
+  run.prune(0, 0);
   CHECK(list_checkpoints(path).size() == 6);
-  run.prune(2);
+  run.prune(2, 0);
   CHECK(names(list_checkpoints(path)) == std::vector<std::string>{"step-00000002", "step-00000005", "step-00000006"});
   run.mark_last(checkpoint_path(path, 5));
-  run.prune(1);
+  run.prune(1, 0);
   CHECK(names(list_checkpoints(path)) == std::vector<std::string>{"step-00000002", "step-00000005", "step-00000006"});
-  run.prune(100);
+  run.prune(100, 0);
   CHECK(list_checkpoints(path).size() == 3);
+  for (uint64_t n = 7; n <= 12; ++n) make_step(path, n);
+  CHECK(names(run.prune(1, 4)) ==
+        std::vector<std::string>{"step-00000006", "step-00000007", "step-00000009", "step-00000010", "step-00000011"});
+  CHECK(names(list_checkpoints(path)) ==
+        std::vector<std::string>{"step-00000002", "step-00000005", "step-00000008", "step-00000012"});
 }
 
 TEST_CASE("leftovers of a crash go at the next start, everything else stays") {

@@ -17,6 +17,11 @@ inline gyre::OptimizerOptions small_options(double ema) {
   return o;
 }
 
+inline gyre::Path save_checkpoint(const gyre::RunDirectory& run, const gyre::Parameters& parameters,
+                                  const gyre::Optimizer& optimizer, const gyre::TrainState& state) {
+  return write_checkpoint(run, checkpoint_content(parameters, optimizer, state));
+}
+
 class SmallRun {
  public:
   explicit SmallRun(double ema = 0, uint64_t seed = 1)

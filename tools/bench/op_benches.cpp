@@ -132,8 +132,7 @@ void Rows::add_optimizer() {
     kernels.adam(b[0], b[1], b[2], b[3],
                  {.learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .bias1 = 1, .bias2 = 1});
   });
-  add_pass("sum_of_squares", 1, 1,
-           [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.sum_of_squares(b[0]); });
+  add_pass("block_squares", 1, 1, [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.block_squares(b[0]); });
   add_pass("moving_average", 2, 2 + 1,
            [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.moving_average(b[0], b[1], 0.999); });
 }

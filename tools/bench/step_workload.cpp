@@ -116,13 +116,13 @@ Config varied(Config config, const StepVariant& variant) {
 std::unique_ptr<StepWorkload> mlm_small(const StepVariant& variant, Device device) {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
   config.vocab_size = 8192;
-  return std::make_unique<Language>(varied(config, variant), 16, 256, device);
+  return language_workload(varied(config, variant), 16, 256, device);
 }
 
 std::unique_ptr<StepWorkload> lm_small(const StepVariant& variant, Device device) {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset("lm-tiny");
   config.vocab_size = 8192;
-  return std::make_unique<Language>(varied(config, variant), 8, 512, device);
+  return language_workload(varied(config, variant), 8, 512, device);
 }
 
 std::unique_ptr<StepWorkload> mlm_base_32k(const StepVariant& variant, Device device) {
@@ -132,15 +132,13 @@ std::unique_ptr<StepWorkload> mlm_base_32k(const StepVariant& variant, Device de
   config.ffn = 3072;
   config.heads = 12;
   config.vocab_size = 30522;
-  return std::make_unique<Language>(varied(config, variant), 64, 512, device);
+  return language_workload(varied(config, variant), 64, 512, device);
 }
 
 std::unique_ptr<StepWorkload> nmt_base(const StepVariant& variant, Device device) {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-base");
   config.vocab_size = 32768;
-  const TokenBatch pairs(16, {32, 32});
-  return std::make_unique<Translation>(varied(config, variant), constant_rate("adam", 0.98),
-                                       std::vector<TokenBatch>(1, pairs), "16 pairs of 32 + 32 random tokens", device);
+  return translation_workload(varied(config, variant), 16, 32, device);
 }
 
 std::unique_ptr<StepWorkload> nmt_25k(const std::string& model, const StepVariant& variant, Device device) {
@@ -178,6 +176,18 @@ constexpr struct {
                 {"mlm-base-32k", mlm_base_32k}};
 
 }  // namespace
+
+std::unique_ptr<StepWorkload> translation_workload(const EncoderDecoderConfig& config, int pairs, int length,
+                                                   Device device) {
+  const TokenBatch batch(size_t(pairs), {length, length});
+  return std::make_unique<Translation>(config, constant_rate("adam", 0.98), std::vector<TokenBatch>(1, batch),
+                                       concat(pairs, " pairs of ", length, " + ", length, " random tokens"), device);
+}
+
+std::unique_ptr<StepWorkload> language_workload(const EncoderOnlyConfig& config, int segments, int length,
+                                                Device device) {
+  return std::make_unique<Language>(config, segments, length, device);
+}
 
 std::vector<std::string> step_presets() {
   std::vector<std::string> names;

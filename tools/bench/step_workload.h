@@ -53,6 +53,12 @@ struct StepVariant {
 
 std::vector<std::string> step_presets();
 
+// Batches of one form: so many pairs of `length` tokens a side, or segments of `length` tokens.
+std::unique_ptr<StepWorkload> translation_workload(const EncoderDecoderConfig& config, int pairs, int length,
+                                                   Device device);
+std::unique_ptr<StepWorkload> language_workload(const EncoderOnlyConfig& config, int segments, int length,
+                                                Device device);
+
 // One of step_presets(), with its parameters allocated on the device.
 std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const StepVariant& variant, Device device);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that Gyre is built from: the one list of them. Silent when all are there. Without the right to
+# Installs the Debian packages that Gyre is built from, the one list of them, and those named on the command line. Silent when all are there. Without the right to
 # install it prints the command and stops with status 1.
 set -euo pipefail
 
@@ -10,6 +10,7 @@ packages=(
   libcli11-dev libspdlog-dev doctest-dev nlohmann-json3-dev
   libsentencepiece-dev libicu-dev
   gnuplot-nox
+  "$@"
 )
 
 if ! command -v dpkg-query > /dev/null; then

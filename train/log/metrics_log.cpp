@@ -10,14 +10,15 @@ using nlohmann::ordered_json;
 // A line counts once its line break is there: append() writes both at once.
 size_t finished_bytes(std::string_view text) { return text.rfind('\n') + 1; }
 
-void remove_unfinished_line(const Path& path) {
-  if (!std::filesystem::exists(path)) return;
+const Path& without_unfinished_line(const Path& path) {
+  if (!std::filesystem::exists(path)) return path;
   const std::string text = read_file(path);
   const size_t whole = finished_bytes(text);
-  if (whole == text.size()) return;
+  if (whole == text.size()) return path;
   std::error_code failure;
   std::filesystem::resize_file(path, whole, failure);
   require(!failure, "[metrics] cannot repair ", path.string(), ": ", failure.message());
+  return path;
 }
 
 ordered_json parse_entry(std::string_view line, const std::string& place) {
@@ -36,16 +37,11 @@ bool is_beyond(const ordered_json& entry, double updates) {
 
 }  // namespace
 
-MetricsLog::MetricsLog(Path path) : path_(std::move(path)) {
-  remove_unfinished_line(path_);
-  file_.open(path_, std::ios::binary | std::ios::app);
-  require(file_.is_open(), "[metrics] cannot open ", path_.string(), " for writing");
-}
+MetricsLog::MetricsLog(const Path& path) : file_(without_unfinished_line(path), "[metrics]") {}
 
 void MetricsLog::append(const ordered_json& entry) {
   // Invalid UTF-8 (a file name, say) must not end a run.
-  file_ << entry.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n' << std::flush;
-  require(file_.good(), "[metrics] cannot write ", path_.string());
+  file_.append(entry.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n');
 }
 
 std::vector<ordered_json> read_metrics(const Path& path) {

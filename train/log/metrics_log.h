@@ -6,25 +6,22 @@
 // readers then forget what lies before that line and beyond update N. A number that is not finite is written as null.
 #pragma once
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "core/file.h"
+#include "train/log/appended_file.h"
 
 namespace gyre {
 
 class MetricsLog {
  public:
   // Opens for appending. A last line that an earlier process did not finish is removed.
-  explicit MetricsLog(Path path);
-
-  // One line, handed to the operating system before this returns: it survives the end of the process.
-  void append(const nlohmann::ordered_json& entry);
+  explicit MetricsLog(const Path& path);
+  void append(const nlohmann::ordered_json& entry);  // one line
 
  private:
-  Path path_;
-  std::ofstream file_;
+  AppendedFile file_;
 };
 
 // All entries that still hold, in order; each has a string "event", and "updates" is a number where it is there. An

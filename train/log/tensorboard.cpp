@@ -54,19 +54,21 @@ std::string file_name(double now) {
   return concat("events.out.tfevents.", int64_t(now), ".", host.data(), ".", getpid(), ".", files++);
 }
 
+Path new_file(const Path& directory, double now) {
+  std::error_code failure;
+  std::filesystem::create_directories(directory, failure);
+  require(!failure, "[tensorboard] cannot create ", directory.string(), ": ", failure.message());
+  return directory / file_name(now);
+}
+
 }  // namespace
 
 double EventWriter::wall_clock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-EventWriter::EventWriter(const Path& directory, Clock clock) : clock_(std::move(clock)) {
-  std::error_code failure;
-  std::filesystem::create_directories(directory, failure);
-  require(!failure, "[tensorboard] cannot create ", directory.string(), ": ", failure.message());
-  path_ = directory / file_name(clock_());
-  file_.open(path_, std::ios::binary | std::ios::app);
-  require(file_.is_open(), "[tensorboard] cannot create ", path_.string());
+EventWriter::EventWriter(const Path& directory, Clock clock)
+    : clock_(std::move(clock)), file_(new_file(directory, clock_()), "[tensorboard]") {
   std::string version;
   put_bytes(version, 3, "brain.Event:2");
   write_event(version);
@@ -95,8 +97,8 @@ void EventWriter::scalar(std::string_view tag, double value, int64_t step) {
 }
 
 void EventWriter::flush() {
-  file_.flush();
-  require(file_.good(), "[tensorboard] cannot write ", path_.string());
+  file_.append(records_);
+  records_.clear();
 }
 
 void EventWriter::write_event(std::string_view fields) {
@@ -106,12 +108,10 @@ void EventWriter::write_event(std::string_view fields) {
   event += fields;
   std::string length;
   put_fixed(length, uint64_t(event.size()));
-  std::string record = length;
-  put_fixed(record, masked_crc(length));
-  record += event;
-  put_fixed(record, masked_crc(event));
-  file_.write(record.data(), std::streamsize(record.size()));
-  require(file_.good(), "[tensorboard] cannot write ", path_.string());
+  records_ += length;
+  put_fixed(records_, masked_crc(length));
+  records_ += event;
+  put_fixed(records_, masked_crc(event));
 }
 
 }  // namespace gyre

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <string_view>
 
 #include "core/file.h"
+#include "train/log/appended_file.h"
 
 namespace gyre {
 
@@ -19,6 +19,9 @@ class EventWriter {
 
   // Opens a new file events.out.tfevents.<time>.<host>.<pid>.<n> in `directory`, which is created when it is missing.
   explicit EventWriter(const Path& directory, Clock clock = wall_clock);
+  ~EventWriter() { flush(); }
+  EventWriter(const EventWriter&) = delete;
+  EventWriter& operator=(const EventWriter&) = delete;
 
   // A run continues at `step` in a new file: TensorBoard then hides what the earlier files hold from that step on.
   void session_start(int64_t step);
@@ -27,14 +30,14 @@ class EventWriter {
 
   void flush();
 
-  const Path& path() const { return path_; }
+  const Path& path() const { return file_.path(); }
 
  private:
   void write_event(std::string_view fields);
 
   Clock clock_;
-  Path path_;
-  std::ofstream file_;
+  AppendedFile file_;
+  std::string records_;  // that are not in the file yet
 };
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-// gyre average: the mean of the weights of several checkpoints as a checkpoint of its own.
+// gyre checkpoint average: the mean of the weights of several checkpoints as a checkpoint of its own.
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -33,11 +33,11 @@ int average(const Average& call) {
 
 }  // namespace
 
-void add_average_command(Program& program) {
+void add_checkpoint_average_command(Program& program) {
   auto call = std::make_shared<Average>();
-  OptionTable& table =
-      program.command("average", "average the weights of checkpoints; translate it with --checkpoint average",
-                      [call] { return average(*call); });
+  OptionTable& table = program.command("checkpoint average",
+                                       "average the weights of checkpoints; translate it with --checkpoint average",
+                                       [call] { return average(*call); });
   call->table = &table;
   table.add("--model,-m", call->run, "DIRECTORY", "the run directory");
   table.required("model");

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Checkpoints that were damaged, data that is cut short while it is read, two jobs in one directory, disks that fail.
+. "$(dirname "$0")/lib.sh"
+
+outcome() { echo "outcome: $*, resumed to the same bits"; }
+
+flip() { # flip FILE: one bit in its middle
+  local at byte
+  at=$(($(stat -c %s "$1") / 2))
+  byte=$(od -An -tu1 -j "$at" -N 1 "$1")
+  printf "\\x$(printf %x $((byte ^ 4)))" | dd of="$1" bs=1 seek="$at" conv=notrunc status=none
+}
+cut_short() { truncate -s $(($(stat -c %s "$1") - 7)) "$1"; }
+
+train whole --after 8u
+for damage in flip cut_short rm; do
+  for file in model.safetensors optimizer.safetensors state.json; do
+    rm -rf damaged
+    cp -r whole damaged
+    "$damage" "damaged/checkpoints/step-00000008/$file"
+    train damaged > job.log 2>&1 || { cat job.log >&2; fail "$damage $file"; }
+    grep -q "passed over a broken checkpoint: step-00000008: .*$file" job.log || { cat job.log >&2; fail "$damage $file: not told"; }
+    "$GYRE" checkpoint diff --model damaged/checkpoints/last straight/checkpoints/last > diff.log || fail "$damage $file: other bits"
+  done
+  outcome "a checkpoint's file after $damage: the one before it was taken and the reason told"
+done
+
+# Rank 1 is slow enough for the file to be cut under it.
+"$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok
+cp train.tok spare.tok
+slow() { GYRE_FAULT="1 1 data slow" "$ROOT/tools/scripts/mpirun.sh" -n 2 $(rank_of "$@"); }
+options="--deterministic --after ${last}u --save-freq 4u --keep-last 0 --ema 0.9 --quiet"
+sets=train.tok
+train tokens
+slow cut $options > job.log 2>&1 &
+job=$!
+wait_for_update cut 5
+truncate -s 4096 train.tok
+status=0
+wait "$job" || status=$?
+[ "$status" -ne 0 ] || fail "the token store was cut short and the job ended well"
+grep -qE "train.tok: was cut short while it was (used|read)" job.log || { cat job.log >&2; fail "the token store is not named"; }
+cp spare.tok train.tok
+train cut
+"$GYRE" checkpoint diff --model cut/checkpoints/last tokens/checkpoints/last > diff.log || fail "token store: other bits"
+outcome "a token store was cut short while training: $(grep -oE '\[file\].*' job.log | head -n 1)"
+
+sets="train.en train.de"
+slow busy $options > job.log 2>&1 &
+job=$!
+wait_for_update busy 2
+rejects 1 '\[lock\] busy: another job works in this run directory: process [0-9]+ on ' mpirun -n 2 $(rank_of busy $options)
+check "the first job is not disturbed" wait "$job"
+outcome "two jobs in one directory: the second ended at once, the first went on"
+
+# What fails here is a small file system of memory.
+if ! mkdir disk || ! mount -t tmpfs -o size=2m tmpfs disk 2> mount.log; then
+  echo "skipped: a disk that fails takes the right to mount one ($(cat mount.log))"
+  exit 0
+fi
+trap 'umount -l "$work/disk"; rm -rf "$work"' EXIT
+disk() { # disk WHAT MAKE MEND: the disk fails after update 5 of a job, and is mended after its end
+  local status=0
+  rm -rf disk/run
+  slow disk/run $options > job.log 2>&1 &
+  job=$!
+  wait_for_update disk/run 5
+  eval "$2"
+  wait "$job" || status=$?
+  [ "$status" -ne 0 ] || { cat job.log >&2; fail "$1: the job ended well"; }
+  grep -q "no checkpoint" job.log || { cat job.log >&2; fail "$1: not told"; }
+  eval "$3"
+  recovers "$1" disk/run
+  outcome "$1: $(grep -oE 'no checkpoint.*' job.log | head -n 1)"
+}
+disk "a full disk" "head -c 4m /dev/zero > disk/ballast 2> full.log || true" "rm disk/ballast"
+disk "a read-only disk" "mount --bind disk/run/checkpoints disk/run/checkpoints && mount -o remount,ro,bind disk/run/checkpoints" \
+  "umount disk/run/checkpoints"

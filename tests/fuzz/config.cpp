@@ -1,0 +1,10 @@
+#include "models/config.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/fuzz/target.h"
+
+void read_input(std::string_view input) {
+  const auto json = nlohmann::ordered_json::parse(input, nullptr, false);
+  if (!json.is_discarded()) gyre::with_defaults(json);
+}

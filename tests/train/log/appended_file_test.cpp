@@ -1,0 +1,54 @@
+// Logs on a disk that is full for a while; a limit on the size of files stands for the disk.
+#include "train/log/appended_file.h"
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "core/error.h"
+#include "tests/temporary_directory.h"
+
+using namespace gyre;
+
+namespace {
+
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  }
+  ~FullDisk() { setrlimit(RLIMIT_FSIZE, &before_); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace
+
+TEST_CASE("what a full disk does not take is kept, and written when there is room; no part of a record is left") {
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);  // writing fails instead
+  const TemporaryDirectory directory;
+  const Path path = directory / "log";
+  AppendedFile file(path, "[test]");
+  file.append("one\n");
+  {
+    const FullDisk disk(7);
+    file.append("second\n");
+    CHECK(read_file(path) == "one\n");
+    file.append("third\n");
+    CHECK(read_file(path) == "one\n");
+  }
+  file.append("4\n");
+  CHECK(read_file(path) == "one\nsecond\nthird\n4\n");
+  std::signal(SIGXFSZ, handler);
+}
+
+TEST_CASE("a file that cannot be opened is named") {
+  CHECK_THROWS_WITH_AS(AppendedFile("/nowhere/log", "[test]"),
+                       "[test] cannot open /nowhere/log for writing: No such file or directory", Error);
+}

@@ -1,0 +1,74 @@
+#include "tools/bench/all_reduce.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "tools/bench/figures.h"
+#include "train/stopwatch.h"
+
+namespace gyre {
+namespace {
+
+constexpr double kMegabyte = 1 << 20;
+
+// Of one sum, on the slowest rank.
+double time_sum(Communicator& ranks, RangeSum& sum, const Tensor& values) {
+  ranks.barrier();
+  const Stopwatch watch;
+  sum.start({values});
+  sum.finish();
+  std::vector<double> seconds(size_t(ranks.size()));
+  seconds[size_t(ranks.rank())] = watch.seconds();
+  ranks.all_reduce(std::span<double>(seconds));
+  return *std::max_element(seconds.begin(), seconds.end());
+}
+
+// Bytes that the links of a rank carry each way, as nccl-tests count them.
+double bus_rate(const AllReduceReport& report, const AllReduceRow& row) {
+  return row.megabytes * kMegabyte / row.seconds * 2 * (report.ranks - 1) / report.ranks;
+}
+
+}  // namespace
+
+AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& bench) {
+  const auto sum = make_range_sum(ranks, Device{}, bench.sum);
+  AllReduceReport report;
+  report.ranks = ranks.size();
+  for (const double megabytes : bench.megabytes) {
+    const Tensor values = Tensor::zeros({std::max<int64_t>(1, int64_t(megabytes * kMegabyte / sizeof(float)))});
+    time_sum(ranks, *sum, values);  // warms up
+    std::vector<double> seconds;
+    for (int i = 0; i < bench.repetitions; ++i) seconds.push_back(time_sum(ranks, *sum, values));
+    report.rows.push_back({megabytes, median(seconds)});
+  }
+  const auto by_size = [](const AllReduceRow& a, const AllReduceRow& b) { return a.megabytes < b.megabytes; };
+  const auto [small, large] = std::minmax_element(report.rows.begin(), report.rows.end(), by_size);
+  report.latency = small->seconds;
+  if (large->seconds > small->seconds)
+    report.rate = (large->megabytes - small->megabytes) * kMegabyte / (large->seconds - small->seconds);
+  return report;
+}
+
+nlohmann::ordered_json to_json(const AllReduceReport& report) {
+  return {{"ranks", report.ranks}, {"latency", rounded(report.latency)}, {"bytes_per_second", rounded(report.rate)}};
+}
+
+nlohmann::ordered_json rows_json(const AllReduceReport& report) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const AllReduceRow& row : report.rows) {
+    rows.push_back({{"megabytes", row.megabytes},
+                    {"milliseconds", rounded(row.seconds * 1e3)},
+                    {"bus_gb_per_second", rounded(bus_rate(report, row) / 1e9)}});
+  }
+  return rows;
+}
+
+void print_rows(const AllReduceReport& report) {
+  std::printf("%12s %12s %12s\n", "MiB", "ms", "bus GB/s");
+  for (const AllReduceRow& row : report.rows) {
+    std::printf("%12.4g %12.4g %12.4g\n", row.megabytes, row.seconds * 1e3, bus_rate(report, row) / 1e9);
+  }
+}
+
+}  // namespace gyre

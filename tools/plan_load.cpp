@@ -1,0 +1,72 @@
+#include "tools/plan_load.h"
+
+#include "core/machine_limits.h"
+#include "core/memory.h"
+#include "tools/bench/figures.h"
+#include "train/stopwatch.h"
+
+namespace gyre {
+namespace {
+
+constexpr int kSteps = 3;
+constexpr double kForwardAndBackward = 3;  // times the FLOPs of forward
+
+// How many parameters become final after the last product of backward.
+class LastParameters final : public TapeObserver {
+ public:
+  void before_backward(const Tape& tape, int node) override {
+    if (tape.nodes()[size_t(node)].op->flops() > 0) elements_ = 0;
+  }
+  void on_parameter_ready(Parameter& p) override { elements_ += p.shape.elements(); }
+  int64_t elements() const { return elements_; }
+
+ private:
+  int64_t elements_ = 0;
+};
+
+// Forward and backward; the FLOPs of both.
+double run(const StepWorkload& work, Kernels& kernels, Precision precision, TapeObserver* observer) {
+  Tape tape(kernels, {.record = true, .training = true, .seed = 1, .precision = precision, .unit_cotangent = true});
+  const LossResult result = work.loss(tape);
+  if (observer != nullptr) tape.add_observer(*observer);
+  tape.backward(result.loss);
+  return kForwardAndBackward * tape.flops();
+}
+
+}  // namespace
+
+PlanLoad measure_load(const StepWorkload& work, Parameters& parameters, Kernels& kernels, Precision precision,
+                      int64_t tokens, bool rows_apart) {
+  PlanLoad load;
+  LastParameters last;
+  std::vector<RowGradient> rows;
+  for (Parameter& p : parameters) {
+    if (!p.is_table || !rows_apart) continue;
+    load.tables.push_back({p.shape[0], p.shape[1]});
+    p.row_gradients = &rows;
+  }
+  const double before = double(memory_stats().active_bytes);
+  load.flops_per_token = run(work, kernels, precision, &last) / double(tokens);
+  load.activations_per_token = (double(memory_stats().peak_bytes) - before) / double(tokens);
+  load.parameters = parameters.values().size();
+  load.last_parameters = last.elements();
+  for (Parameter& p : parameters) p.row_gradients = nullptr;
+  parameters.gradients().zero();
+  return load;
+}
+
+PlanRates measure_rates(const StepWorkload& work, Parameters& parameters, Kernels& kernels, Precision precision) {
+  std::vector<double> rates;
+  for (int i = 0; i < kSteps; ++i) {
+    const Stopwatch watch;
+    const double flops = run(work, kernels, precision, nullptr);
+    rates.push_back(flops / watch.seconds());
+  }
+  parameters.gradients().zero();
+  PlanRates measured;
+  measured.flops = median(rates);
+  measured.memory = measure_memory_bandwidth(threads());
+  return measured;
+}
+
+}  // namespace gyre

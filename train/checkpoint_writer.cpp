@@ -1,0 +1,106 @@
+#include "train/checkpoint_writer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <utility>
+
+#include "core/error.h"
+
+namespace gyre {
+namespace {
+
+constexpr int kMostFailed = 3;  // in a row
+
+template <class F>
+void for_each_tensor(CheckpointContent& content, F&& f) {
+  for (TensorFile& file : content.files) {
+    for (TensorSource& tensor : file.tensors) f(tensor);
+  }
+}
+
+// From then on training may go on.
+void copy_tensors(CheckpointContent& content) {
+  for_each_tensor(content, [](TensorSource& t) {
+    Tensor copy = Tensor::empty(t.shape, t.dtype);
+    copy.copy_from(t.read());
+    t.read = [copy = std::move(copy)] { return copy; };
+  });
+}
+
+// Reads that other ranks take part in: those that an error has left out must be made all the same.
+class SharedReads {
+ public:
+  explicit SharedReads(CheckpointContent& content) {
+    for_each_tensor(content, [this](TensorSource& t) {
+      reads_.push_back(t.read);
+      t.read = [this] { return reads_[made_++](); };
+    });
+  }
+  ~SharedReads() {
+    while (made_ < reads_.size()) reads_[made_++]();
+  }
+  SharedReads(const SharedReads&) = delete;
+  SharedReads& operator=(const SharedReads&) = delete;
+
+ private:
+  std::vector<std::function<Tensor()>> reads_;  // in the order in which files are written
+  size_t made_ = 0;
+};
+
+}  // namespace
+
+void CheckpointWriter::save(const Parameters& parameters, const Optimizer& optimizer, const TrainState& state,
+                            bool is_best) {
+  if (run_ == nullptr && !optimizer.is_shared()) return;
+  settle();
+  CheckpointContent content = checkpoint_content(parameters, optimizer, state);
+  if (run_ == nullptr) {
+    for_each_tensor(content, [](TensorSource& t) { t.read(); });
+  } else if (options_.in_background) {
+    copy_tensors(content);
+    writing_ = std::async(std::launch::async,
+                          [this, content = std::move(content), is_best] { return write(content, is_best); });
+  } else {
+    const SharedReads reads(content);
+    note(write(content, is_best));
+  }
+}
+
+CheckpointWriter::Outcome CheckpointWriter::write(const CheckpointContent& content, bool is_best) const {
+  try {
+    const Path checkpoint = write_checkpoint(*run_, content);
+    if (is_best) run_->mark_best(checkpoint);
+    run_->prune(options_.keep_last, options_.keep_every);
+    return {concat("saved ", checkpoint.string(), is_best ? " (best)" : ""), ""};
+  } catch (const std::exception& error) {
+    return {"", error.what()};
+  }
+}
+
+void CheckpointWriter::note(Outcome outcome) {
+  error_ = std::move(outcome.error);
+  if (error_.empty()) {
+    failed_in_a_row_ = 0;
+    spdlog::info(outcome.message);
+    return;
+  }
+  require(++failed_in_a_row_ < kMostFailed, "[checkpoint] ", kMostFailed,
+          " in a row could not be written; the last: ", error_);
+  spdlog::error("no checkpoint was written, training goes on: {}", error_);
+}
+
+void CheckpointWriter::settle() {
+  if (writing_.valid()) note(writing_.get());
+}
+
+void CheckpointWriter::look() {
+  if (writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) settle();
+}
+
+void CheckpointWriter::finish() {
+  settle();
+  require(error_.empty(), "[checkpoint] the last one could not be written: ", error_);
+}
+
+}  // namespace gyre

@@ -1,0 +1,81 @@
+#include "train/row_sums.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace gyre {
+
+RowSums::RowSums(Communicator& ranks, Kernels& kernels, Parameters& parameters, RangeSum& sum)
+    : ranks_(ranks), kernels_(kernels), sum_(sum) {
+  size_t rows = 0;
+  for (Parameter& p : parameters) {
+    if (!p.is_table || !p.trainable) continue;
+    tables_.push_back(std::make_unique<Table>(Table{p, rows, {}}));
+    rows += size_t(p.shape[0]);
+  }
+  marks_.resize(rows);
+}
+
+RowSums::~RowSums() {
+  for (const auto& table : tables_) table->parameter.row_gradients = nullptr;
+}
+
+void RowSums::keep_apart() {
+  for (const auto& table : tables_) table->parameter.row_gradients = &table->own;
+}
+
+void RowSums::announce() {
+  std::fill(marks_.begin(), marks_.end(), 0.0F);
+  for (const auto& table : tables_) {
+    for (const RowGradient& g : table->own) {
+      for (const int32_t id : g.ids.span<int32_t>()) marks_[table->first_mark + size_t(id)] = 1;
+    }
+  }
+  constexpr size_t kMost = Communicator::kMostStarted;
+  for (size_t at = 0; at < marks_.size(); at += kMost)
+    ranks_.start_all_reduce(std::span(marks_).subspan(at, std::min(kMost, marks_.size() - at)), [] {});
+}
+
+void RowSums::add() {
+  ranks_.finish();
+  std::vector<std::pair<Tensor, Tensor>> sums;  // of each table: which rows, and their sums
+  for (const auto& table : tables_) {
+    std::vector<int32_t> rows;
+    for (int32_t row = 0; row < table->parameter.shape[0]; ++row) {
+      if (marks_[table->first_mark + size_t(row)] > 0) rows.push_back(row);
+    }
+    if (!rows.empty())
+      sums.emplace_back(Tensor::from({int64_t(rows.size())}, rows), sum_of_rows(*table, rows));
+    else
+      sums.emplace_back();
+  }
+  sum_.finish();
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const auto& [rows, sum] = sums[i];
+    if (rows) kernels_.embedding_backward(tables_[i]->parameter.gradient, sum, rows, 1);
+    tables_[i]->own.clear();
+    tables_[i]->parameter.row_gradients = nullptr;
+  }
+}
+
+// This rank's gradients of these rows, on the way to their sum.
+Tensor RowSums::sum_of_rows(const Table& table, const std::vector<int32_t>& rows) const {
+  std::vector<int32_t> place(size_t(table.parameter.shape[0]));
+  for (size_t i = 0; i < rows.size(); ++i) place[size_t(rows[i])] = int32_t(i);
+  const Tensor& gradient = table.parameter.gradient;
+  const Tensor own =
+      Tensor::zeros({int64_t(rows.size()), table.parameter.shape[1]}, gradient.dtype(), gradient.device());
+  for (const RowGradient& g : table.own) {
+    if (!g.gradient) continue;  // backward did not come to it
+    std::vector<int32_t> places;
+    for (const int32_t id : g.ids.span<int32_t>()) places.push_back(place[size_t(id)]);
+    kernels_.embedding_backward(own, g.gradient, Tensor::from({int64_t(places.size())}, places), g.factor);
+  }
+  const Tensor flat = own.reshape({own.size()});
+  for (int64_t at = 0; at < flat.size(); at += Communicator::kMostStarted)
+    sum_.start({flat.slice(at, std::min(flat.size(), at + Communicator::kMostStarted))});
+  return own;
+}
+
+}  // namespace gyre
