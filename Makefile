@@ -78,7 +78,7 @@ ubsan: ## the tests under UndefinedBehaviorSanitizer
 tsan: ## the tests under ThreadSanitizer
 	$(call sanitize,tsan,thread)
 
-FUZZ_SECONDS ?= 20
+FUZZ_SECONDS ?= 15
 fuzz: ## libFuzzer on every reader of files, FUZZ_SECONDS each; needs Clang, and installs it
 	@tools/scripts/setup.sh clang libclang-rt-14-dev
 	@$(call CONFIGURE,build-fuzz,None,-DCMAKE_CXX_COMPILER=clang++ -DGYRE_FUZZ=ON)

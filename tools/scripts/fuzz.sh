@@ -4,6 +4,7 @@
 set -euo pipefail
 build=$1 seconds=$2
 corpus=$(cd "$(dirname "$0")/../../tests/fuzz/corpus" && pwd)
+export TMPDIR=/dev/shm  # some write a file for each input
 cd "$build"
 run() {
   local target=$1
