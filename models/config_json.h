@@ -48,17 +48,13 @@ inline constexpr auto kAttentionFields = [](auto& field, auto& c) {
 
 // The fields of a config within a config.
 template <class T>
-constexpr const auto* nested_fields() {
-  if constexpr (std::is_same_v<T, PositionConfig>) {
-    return &kPositionFields;
-  } else if constexpr (std::is_same_v<T, AttentionConfig>) {
-    return &kAttentionFields;
-  } else {
-    return static_cast<const std::nullptr_t*>(nullptr);
-  }
-}
+inline constexpr std::nullptr_t kNestedFields = nullptr;
+template <>
+inline constexpr auto kNestedFields<PositionConfig> = kPositionFields;
+template <>
+inline constexpr auto kNestedFields<AttentionConfig> = kAttentionFields;
 template <class T>
-inline constexpr bool kIsNested = nested_fields<T>() != nullptr;
+inline constexpr bool kIsNested = !std::is_null_pointer_v<std::remove_const_t<decltype(kNestedFields<T>)>>;
 
 class ConfigWriter {
  public:
@@ -66,7 +62,7 @@ class ConfigWriter {
   void operator()(const char* name, const T& value) {
     if constexpr (kIsNested<T>) {
       ConfigWriter nested;
-      (*nested_fields<T>())(nested, value);
+      kNestedFields<T>(nested, value);
       json[name] = nested.json;
     } else if constexpr (std::is_enum_v<T>) {
       json[name] = enum_name(value);
@@ -102,7 +98,7 @@ class ConfigReader {
   static void read(const std::string& path, const nlohmann::ordered_json& json, T& value) {
     if constexpr (kIsNested<T>) {
       ConfigReader nested(json, path);
-      (*nested_fields<T>())(nested, value);
+      kNestedFields<T>(nested, value);
       nested.refuse_unknown();
     } else if constexpr (std::is_enum_v<T>) {
       require(json.is_string(), "[", path, "] expected one of ", enum_choices<T>(), ", got ", json.dump());
