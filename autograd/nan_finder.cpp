@@ -28,19 +28,21 @@ struct Numbers {
   }
 };
 
-Numbers numbers_of(const Tensor& tensor) {
+// f(span) of the tensor's elements.
+template <class F>
+auto with_numbers(const Tensor& tensor, F&& f) {
   const Tensor t = tensor.to_cpu();
   switch (t.dtype()) {
     case DType::f32:
-      return Numbers(t.span<float>());
+      return f(t.span<float>());
     case DType::f64:
-      return Numbers(t.span<double>());
+      return f(t.span<double>());
     case DType::bf16:
-      return Numbers(t.span<bfloat16>());
+      return f(t.span<bfloat16>());
     case DType::i32:
       break;
   }
-  return Numbers(t.span<int32_t>());
+  return f(t.span<int32_t>());
 }
 
 std::string place(const Node& node) {
@@ -58,15 +60,16 @@ std::string describe_inputs(const Node& node) {
 }  // namespace
 
 std::string describe_numbers(const Tensor& tensor) {
-  const Numbers n = numbers_of(tensor);
+  const Numbers n = with_numbers(tensor, [](auto all) { return Numbers(all); });
   const std::string range = n.least <= n.most ? concat(" in [", n.least, ", ", n.most, "]") : std::string(" none");
   if (n.nan + n.infinite == 0) return concat(tensor.shape().text(), ", all", range);
   return concat(tensor.shape().text(), " with ", n.nan, " NaN and ", n.infinite, " infinite, the others", range);
 }
 
 bool all_finite(const Tensor& tensor) {
-  const Numbers n = numbers_of(tensor);
-  return n.nan + n.infinite == 0;
+  return with_numbers(tensor, [](auto all) {
+    return std::all_of(all.begin(), all.end(), [](auto x) { return std::isfinite(double(x)); });
+  });
 }
 
 void NanFinder::on_record(const Tape& tape, int number) {

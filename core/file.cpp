@@ -1,7 +1,6 @@
 #include "core/file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,14 +12,11 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/file_status.h"
 
 namespace gyre {
 
 namespace {
-
-[[noreturn]] void fail(const Path& path, std::string_view what, int error = errno) {
-  throw Error("[file] ", path.string(), ": cannot ", what, ": ", std::strerror(error));
-}
 
 // A descriptor that closes itself; reading needs no check of close().
 class Descriptor {
@@ -36,12 +32,6 @@ class Descriptor {
  private:
   int number_;
 };
-
-struct stat status_of(int descriptor, const Path& path) {
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0) fail(path, "read the size");
-  return status;
-}
 
 Path parent_of(const Path& path) { return path.has_parent_path() ? path.parent_path() : Path("."); }
 

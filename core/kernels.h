@@ -115,6 +115,7 @@ struct CrossEntropySums {
 };
 
 constexpr int64_t kSquaresBlock = 4096;  // elements of which Kernels::block_squares makes one sum
+constexpr int64_t squares_blocks(int64_t n) { return (n + kSquaresBlock - 1) / kSquaresBlock; }  // of n elements
 
 struct AdamStep {
   double learning_rate, beta1, beta2, epsilon;

@@ -2,29 +2,23 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <mutex>
 #include <utility>
 
 #include "core/error.h"
+#include "core/file_status.h"
 
 namespace gyre {
 namespace {
 
-[[noreturn]] void fail(const Path& path, std::string_view what) {
-  throw Error("[file] ", path.string(), ": cannot ", what, ": ", std::strerror(errno));
-}
-
 size_t size_of(int descriptor, const Path& path) {
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0) fail(path, "read the size");
+  const struct stat status = status_of(descriptor, path);
   require(S_ISREG(status.st_mode), "[file] ", path.string(), ": expected a regular file to map");
   return static_cast<size_t>(status.st_size);
 }

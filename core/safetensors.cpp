@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -66,18 +67,30 @@ std::string_view safetensors_dtype(DType dtype) {
   return names[static_cast<size_t>(dtype)];
 }
 
-void write_safetensors(const Path& path, const std::vector<NamedTensor>& tensors, const SafetensorsMetadata& metadata) {
-  // Wide types first, so that every tensor is aligned to its type.
-  std::vector<const NamedTensor*> order(tensors.size());
-  std::transform(tensors.begin(), tensors.end(), order.begin(), [](const NamedTensor& t) { return &t; });
-  std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return dtype_bytes(a->tensor.dtype()) > dtype_bytes(b->tensor.dtype());
-  });
+TensorSource source_of(const NamedTensor& t) {
+  return {t.name, t.tensor.dtype(), t.tensor.shape(), [tensor = t.tensor] { return tensor; }};
+}
 
+void write_safetensors(const Path& path, const std::vector<NamedTensor>& tensors, const SafetensorsMetadata& metadata) {
+  std::vector<TensorSource> sources;
+  std::transform(tensors.begin(), tensors.end(), std::back_inserter(sources), source_of);
+  write_safetensors(path, std::move(sources), metadata, [](const std::string&, const Tensor&) {});
+}
+
+void write_safetensors(const Path& path, std::vector<TensorSource> tensors, const SafetensorsMetadata& metadata,
+                       const std::function<void(const std::string& name, const Tensor&)>& written) {
+  // Wide types first, so that every tensor is aligned to its type.
+  std::stable_sort(tensors.begin(), tensors.end(), [](const TensorSource& a, const TensorSource& b) {
+    return dtype_bytes(a.dtype) > dtype_bytes(b.dtype);
+  });
   std::vector<PlannedTensor> plan;
-  for (const auto* item : order) plan.push_back({item->name, item->tensor.dtype(), item->tensor.shape()});
+  for (const TensorSource& t : tensors) plan.push_back({t.name, t.dtype, t.shape});
   SafetensorsWriter writer(path, std::move(plan), metadata);
-  for (const auto* item : order) writer.write(item->tensor);
+  for (const TensorSource& t : tensors) {
+    const Tensor host = t.read().to_cpu();
+    writer.write(host);
+    written(t.name, host);
+  }
   writer.commit();
 }
 

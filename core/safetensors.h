@@ -30,6 +30,18 @@ std::string_view safetensors_dtype(DType dtype);
 void write_safetensors(const Path& path, const std::vector<NamedTensor>& tensors,
                        const SafetensorsMetadata& metadata = {{"format", "pt"}});
 
+// A tensor that is read when it is written.
+struct TensorSource {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  std::function<Tensor()> read;
+};
+TensorSource source_of(const NamedTensor& tensor);
+// The same, one tensor after the other; `written` sees each of them, on the CPU.
+void write_safetensors(const Path& path, std::vector<TensorSource> tensors, const SafetensorsMetadata& metadata,
+                       const std::function<void(const std::string& name, const Tensor&)>& written);
+
 // A file that is mapped and checked against every rule of the format; each error names the path and the tensor.
 class SafetensorsFile {
  public:

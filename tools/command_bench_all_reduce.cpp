@@ -13,7 +13,6 @@ struct AllReduce {
   AllReduceBench bench;
   std::string wire = "fp32";
   int zero = 0;
-  bool deterministic = false;
   bool json = false;
 };
 
@@ -23,9 +22,7 @@ int measure(AllReduce& call) {
       throw UsageError("--sizes: expected more than 0 and at most 1024 MiB, got ", megabytes);
   if (call.bench.repetitions < 1) throw UsageError("--steps: expected at least 1, got ", call.bench.repetitions);
   return with_communicator(nullptr, nullptr, [&](Communicator& ranks) {
-    call.bench.sum = {.tree_shards = call.deterministic ? ranks.size() : 0,
-                      .wire = call.wire == "bf16" ? DType::bf16 : DType::f32,
-                      .sharded = call.zero == 1};
+    call.bench.sum = {.wire = wire_type(call.wire), .sharded = call.zero == 1};
     const AllReduceReport report = run_all_reduce_bench(ranks, call.bench);
     if (ranks.rank() != 0) return 0;
     nlohmann::ordered_json facts{{"communicator", ranks.name()}};
@@ -46,7 +43,6 @@ void add_bench_all_reduce_command(Program& program) {
   table.add_list("--sizes", call->bench.megabytes, "MIB,...", "of fp32 gradients");
   table.add_choice("--gradient-dtype", call->wire, {"fp32", "bf16"}, "that travels");
   table.add("--zero", call->zero, "STAGE", "1: each rank gets the sums of its own share");
-  table.add_flag("--deterministic", call->deterministic, "in the order of --deterministic training");
   table.add("--steps", call->bench.repetitions, "NUMBER",
             "sums of each size, after one that warms up; the median counts");
   table.add_flag("--json", call->json, "print one JSON object");

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "core/kernels.h"
 #include "tools/bench/figures.h"
@@ -14,6 +15,7 @@
 #include "tools/nmt_options.h"
 #include "tools/plan_load.h"
 #include "tools/program.h"
+#include "train/range_sum.h"
 
 namespace gyre {
 namespace {
@@ -42,7 +44,7 @@ double batch_tokens(const TrainOptions& o, double tokens_of_item, double sides) 
 void complete(PlanLoad& load, const TrainOptions& o) {
   load.state_arenas = o.optimizer.ema > 0 ? 3 : 2;
   load.shards_per_rank = o.accumulation;
-  load.wire_bytes = o.gradient_dtype == "bf16" ? 2 : 4;
+  load.wire_bytes = double(dtype_bytes(wire_type(o.gradient_dtype)));
   load.bucket_bytes = o.bucket_mb * kMega;
   load.zero = o.zero == 1;
 }
@@ -185,23 +187,15 @@ struct PlanLanguage : Plan {
   }
 };
 
-constexpr const char* kPresetNames = "--preset,--task,--arch";
-
-void add_masked(Program& program) {
-  auto call = std::make_shared<PlanLanguage<MaskedOptions>>("roformer-mini");
-  OptionTable& table = program.command("plan mlm", "of a masked language model", [call] { return call->run(false); });
+template <class Options>
+void add_language(Program& program, const std::string& words, const std::string& help, const std::string& preset,
+                  const std::vector<std::string>& presets, void (*add_options)(OptionTable&, Options&)) {
+  constexpr bool kCausal = std::is_same_v<Options, LanguageOptions>;
+  auto call = std::make_shared<PlanLanguage<Options>>(preset);
+  OptionTable& table = program.command(words, help, [call] { return call->run(kCausal); });
   table.accept_config_files();
-  add_encoder_options(table, call->model, kPresetNames, encoder_presets());
-  add_masked_options(table, call->train);
-  add_plan_rows(table, *call);
-}
-
-void add_causal(Program& program) {
-  auto call = std::make_shared<PlanLanguage<LanguageOptions>>("lm-tiny");
-  OptionTable& table = program.command("plan lm", "of a causal language model", [call] { return call->run(true); });
-  table.accept_config_files();
-  add_encoder_options(table, call->model, kPresetNames, EncoderOnlyConfig::preset_names());
-  add_language_options(table, call->train);
+  add_encoder_options(table, call->model, "--preset,--task,--arch", presets);
+  add_options(table, call->train);
   add_plan_rows(table, *call);
 }
 
@@ -210,8 +204,10 @@ void add_causal(Program& program) {
 void add_plan_commands(Program& program) {
   program.describe_group("plan", "what a training job will need, and how it scales");
   add_nmt(program);
-  add_masked(program);
-  add_causal(program);
+  add_language<MaskedOptions>(program, "plan mlm", "of a masked language model", "roformer-mini", encoder_presets(),
+                              add_masked_options);
+  add_language<LanguageOptions>(program, "plan lm", "of a causal language model", "lm-tiny",
+                                EncoderOnlyConfig::preset_names(), add_language_options);
 }
 
 }  // namespace gyre

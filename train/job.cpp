@@ -36,7 +36,7 @@ ReducerOptions reducer_options(const TrainOptions& options, int shards) {
   return {.bucket_mb = options.bucket_mb,
           .shards = shards,
           .deterministic = options.deterministic,
-          .wire = options.gradient_dtype == "bf16" ? DType::bf16 : DType::f32,
+          .wire = wire_type(options.gradient_dtype),
           .sharded = options.zero == 1};
 }
 

@@ -1,6 +1,5 @@
 #include "train/manifest.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -8,7 +7,6 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "core/safetensors_writer.h"
 
 namespace gyre {
 
@@ -50,30 +48,16 @@ void verify_file(const Path& path, const ordered_json& checksums) {
 }
 
 // Returns their checksums.
-ordered_json write_tensors(const Path& path, std::vector<TensorSource> tensors) {
-  // Wide types first, so that every tensor is aligned to its type.
-  std::stable_sort(tensors.begin(), tensors.end(), [](const TensorSource& a, const TensorSource& b) {
-    return dtype_bytes(a.dtype) > dtype_bytes(b.dtype);
-  });
-  std::vector<PlannedTensor> plan;
-  for (const TensorSource& t : tensors) plan.push_back({t.name, t.dtype, t.shape});
-  SafetensorsWriter writer(path, std::move(plan), {{"format", "pt"}});
+ordered_json write_tensors(const Path& path, const std::vector<TensorSource>& tensors) {
   ordered_json checksums = ordered_json::object();
-  for (const TensorSource& t : tensors) {
-    const Tensor host = t.read().to_cpu();
-    writer.write(host);
-    const std::span<const std::byte> bytes(static_cast<const std::byte*>(host.raw()), host.bytes());
-    checksums[t.name] = tensor_checksum(safetensors_dtype(host.dtype()), host.shape().text(), bytes);
-  }
-  writer.commit();
+  write_safetensors(path, tensors, {{"format", "pt"}}, [&](const std::string& name, const Tensor& t) {
+    const std::span<const std::byte> bytes(static_cast<const std::byte*>(t.raw()), t.bytes());
+    checksums[name] = tensor_checksum(safetensors_dtype(t.dtype()), t.shape().text(), bytes);
+  });
   return checksums;
 }
 
 }  // namespace
-
-TensorSource source_of(const NamedTensor& t) {
-  return {t.name, t.tensor.dtype(), t.tensor.shape(), [tensor = t.tensor] { return tensor; }};
-}
 
 void write_manifest(const Path& directory, const ordered_json& facts, const std::vector<TensorFile>& files) {
   ordered_json state{{"format", kFormat}};

@@ -2,7 +2,6 @@
 // one of itself. A flipped bit anywhere in the directory is found by verify_manifest().
 #pragma once
 
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -11,14 +10,6 @@
 #include "core/safetensors.h"
 
 namespace gyre {
-
-struct TensorSource {
-  std::string name;
-  DType dtype;
-  Shape shape;
-  std::function<Tensor()> read;
-};
-TensorSource source_of(const NamedTensor& tensor);
 
 struct TensorFile {
   std::string name;  // "model.safetensors"

@@ -90,7 +90,7 @@ UpdateInfo Optimizer::update(double normaliser) {
 // Blocks are added in order: the same bits whoever owns them.
 double Optimizer::gradient_norm() const {
   const Tensor gradients = parameters_.gradients();
-  std::vector<double> squares(size_t((gradients.size() + kSquaresBlock - 1) / kSquaresBlock));
+  std::vector<double> squares(size_t(squares_blocks(gradients.size())));
   for (const ElementRange& range : ownership_.owned()) {
     const std::vector<double> own = kernels_.block_squares(gradients.slice(range.begin, range.end));
     std::copy(own.begin(), own.end(), squares.begin() + range.begin / kSquaresBlock);

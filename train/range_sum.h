@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "core/tensor.h"
@@ -30,6 +31,9 @@ struct SumOptions {
   DType wire = DType::f32;  // or bf16
   bool sharded = false;     // every rank keeps the sum of its own slice: train/slice_sum.h
 };
+
+// Of --gradient-dtype: "fp32" or "bf16".
+inline DType wire_type(std::string_view name) { return name == "bf16" ? DType::bf16 : DType::f32; }
 
 // Collective. The fastest that all ranks can use for tensors on this device, which each names for itself.
 std::unique_ptr<RangeSum> make_range_sum(Communicator& ranks, Device device, const SumOptions& options);

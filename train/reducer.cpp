@@ -17,7 +17,7 @@ int64_t bucket_elements(double mb) {
   return std::clamp(int64_t(blocks), int64_t{1}, Communicator::kMostStarted / kSquaresBlock) * kSquaresBlock;
 }
 
-int64_t blocks_up(int64_t element) { return (element + kSquaresBlock - 1) / kSquaresBlock * kSquaresBlock; }
+int64_t blocks_up(int64_t element) { return squares_blocks(element) * kSquaresBlock; }
 int64_t blocks_down(int64_t element) { return element / kSquaresBlock * kSquaresBlock; }
 
 bool overlap(ElementRange a, ElementRange b) { return a.begin < b.end && b.begin < a.end; }

@@ -32,9 +32,7 @@ void RowSums::announce() {
       for (const int32_t id : g.ids.span<int32_t>()) marks_[table->first_mark + size_t(id)] = 1;
     }
   }
-  constexpr size_t kMost = Communicator::kMostStarted;
-  for (size_t at = 0; at < marks_.size(); at += kMost)
-    ranks_.start_all_reduce(std::span(marks_).subspan(at, std::min(kMost, marks_.size() - at)), [] {});
+  ranks_.start_all_reduce(marks_, [] {});
 }
 
 void RowSums::add() {

@@ -205,7 +205,7 @@ class SliceSum final : public RangeSum {
 }  // namespace
 
 std::vector<int64_t> slice_ends(int64_t n, int ranks) {
-  const int64_t blocks = (n + kSquaresBlock - 1) / kSquaresBlock;
+  const int64_t blocks = squares_blocks(n);
   std::vector<int64_t> ends;
   for (int64_t rank = 1; rank <= ranks; ++rank) ends.push_back(std::min(n, blocks * rank / ranks * kSquaresBlock));
   return ends;

@@ -174,12 +174,12 @@ LossSums TrainStep::run_shard(uint64_t update, int number, const Shard& shard, T
 std::string TrainStep::find_non_finite(uint64_t update, const RankBatch& batch) {
   std::string found;
   for (int i = 0; i < own_.count() && found.empty(); ++i) {
+    const Shard& shard = batch.shards[size_t(i)];
+    if (shard.predictions == 0) continue;
     NanFinder finder;
     model_.parameters().gradients().zero();
     Tape tape = make_tape(update, own_.begin + i);
     tape.add_observer(finder);
-    const Shard& shard = batch.shards[size_t(i)];
-    if (shard.predictions == 0) continue;
     tape.backward(model_.loss(tape, shard.input).loss);
     found = finder.report();
   }

@@ -27,7 +27,7 @@ double sum_of_squares(const T* x, int64_t n) {
 
 std::vector<double> CpuKernels::block_squares(const Tensor& x) {
   return with_type(x, [&]<class T>(T) {
-    const int64_t n = x.size(), blocks = (n + kSquaresBlock - 1) / kSquaresBlock;
+    const int64_t n = x.size(), blocks = squares_blocks(n);
     const T* in = x.data<T>();
     std::vector<double> sums(size_t(blocks), 0.0);
     parallel_ranges(blocks, kSquaresBlock, [&](int64_t begin, int64_t end) {

@@ -82,7 +82,7 @@ struct Approach {
 }  // namespace
 
 std::vector<double> CudaKernels::block_squares(const Tensor& x) {
-  const int64_t n = x.size(), blocks = divide_up(n, kSquaresBlock);
+  const int64_t n = x.size(), blocks = squares_blocks(n);
   std::vector<double> sums(static_cast<size_t>(blocks));
   if (n == 0) return sums;
   return with_type(x, [&]<class T>(T) {

@@ -29,7 +29,6 @@ done
 "$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok
 cp train.tok spare.tok
 slow() { GYRE_FAULT="1 1 data slow" "$ROOT/tools/scripts/mpirun.sh" -n 2 $(rank_of "$@"); }
-options="--deterministic --after ${last}u --save-freq 4u --keep-last 0 --ema 0.9 --quiet"
 sets=train.tok
 train tokens
 slow cut $options > job.log 2>&1 &

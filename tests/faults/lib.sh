@@ -3,12 +3,13 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
 repeat=${REPEAT:-1}
 last=12  # updates
+options="--deterministic --after ${last}u --save-freq 4u --keep-last 0 --ema 0.9 --quiet"
 
 # A run into directory $1, to its end; further options follow.
 train() {
   local run=$1
   shift
-  mpirun -n 2 $(rank_of "$run" --deterministic --after "${last}u" --save-freq 4u --keep-last 0 --ema 0.9 --quiet "$@")
+  mpirun -n 2 $(rank_of "$run" $options "$@")
 }
 
 train straight
@@ -43,8 +44,7 @@ fault() {
     rm -rf broken
     status=0 began=$(date +%s%N)
     # Not through tools/scripts/mpirun.sh: there mpirun is quiet, and it alone knows how a rank died.
-    GYRE_FAULT=$plan OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 $(rank_of broken --deterministic \
-      --after "${last}u" --save-freq 4u --keep-last 0 --ema 0.9 --quiet "$@") > job.log 2>&1 || status=$?
+    GYRE_FAULT=$plan OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 $(rank_of broken $options "$@") > job.log 2>&1 || status=$?
     seconds=$((($(date +%s%N) - began) / 1000000))
     [ "$seconds" -le "$longest" ] || longest=$seconds
     if [ "$wanted" = 0 ]; then [ "$status" -eq 0 ]; else [ "$status" -ne 0 ]; fi || { cat job.log >&2; fail "$what: status $status"; }
