@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/op_facts.h"
 #include "autograd/parameters.h"
 #include "core/kernels.h"
 
@@ -26,6 +27,10 @@ class Op {
   // Floating-point operations of the forward pass: two per multiply-add of products and of attention, 0 for all else.
   // Backward counts twice that; what it computes again does not count.
   virtual double flops() const { return 0; }
+  // For those who look at the tape. The formula: forward, and below it, indented, backward; dx is the loss's gradient
+  // by x.
+  virtual std::string_view formula() const { return {}; }
+  virtual void describe(OpFacts& /*facts*/) const {}
   // Whether backward leaves the gradients of parameters for others to add (RowGradient).
   virtual bool leaves_row_gradients() const { return false; }
 };

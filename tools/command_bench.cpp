@@ -8,7 +8,7 @@
 #include "tools/bench/gemm.h"
 #include "tools/bench/ops.h"
 #include "tools/bench/step.h"
-#include "tools/bench/step_workload.h"
+#include "tools/bench/step_presets.h"
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
 #include "tools/facts.h"

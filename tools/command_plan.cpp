@@ -123,7 +123,7 @@ int plan(const Plan& call, const TrainOptions& options, double item_tokens, doub
   Kernels& kernels = kernels_on(parse_device(options.device, 0));
   const Precision precision = parse_precision(options.precision, kernels);
   const int items = std::max(1, int(double(kSampleTokens) / item_tokens));
-  const std::unique_ptr<StepWorkload> work = make(items, kernels.device());
+  const std::unique_ptr<Workload> work = make(items, kernels.device());
   const int64_t tokens = work->draw(0);
   PlanLoad load = measure_load(*work, work->parameters(), kernels, precision, tokens, !options.deterministic);
   load.tokens = batch_tokens(options, item_tokens, sides);
@@ -161,7 +161,7 @@ void add_nmt(Program& program) {
     call->model.config.validate();
     const double pair = 2.0 * call->sentence_length;
     return plan(*call, call->train, pair, 2, [&](int items, Device device) {
-      return translation_workload(call->model.config, items, call->sentence_length, device);
+      return translation_workload(call->model.config, items, call->sentence_length, {device});
     });
   });
   table.accept_config_files();
@@ -182,7 +182,7 @@ struct PlanLanguage : Plan {
     model.config.vocab_size = vocabulary_size;
     model.config.validate();
     return plan(*this, train, train.max_length, 1, [&](int items, Device device) {
-      return language_workload(model.config, items, train.max_length, device);
+      return language_workload(model.config, items, train.max_length, {device});
     });
   }
 };

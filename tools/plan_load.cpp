@@ -25,7 +25,7 @@ class LastParameters final : public TapeObserver {
 };
 
 // Forward and backward; the FLOPs of both.
-double run(const StepWorkload& work, Kernels& kernels, Precision precision, TapeObserver* observer) {
+double run(const Workload& work, Kernels& kernels, Precision precision, TapeObserver* observer) {
   Tape tape(kernels, {.record = true, .training = true, .seed = 1, .precision = precision, .unit_cotangent = true});
   const LossResult result = work.loss(tape);
   if (observer != nullptr) tape.add_observer(*observer);
@@ -35,7 +35,7 @@ double run(const StepWorkload& work, Kernels& kernels, Precision precision, Tape
 
 }  // namespace
 
-PlanLoad measure_load(const StepWorkload& work, Parameters& parameters, Kernels& kernels, Precision precision,
+PlanLoad measure_load(const Workload& work, Parameters& parameters, Kernels& kernels, Precision precision,
                       int64_t tokens, bool rows_apart) {
   PlanLoad load;
   LastParameters last;
@@ -55,7 +55,7 @@ PlanLoad measure_load(const StepWorkload& work, Parameters& parameters, Kernels&
   return load;
 }
 
-PlanRates measure_rates(const StepWorkload& work, Parameters& parameters, Kernels& kernels, Precision precision) {
+PlanRates measure_rates(const Workload& work, Parameters& parameters, Kernels& kernels, Precision precision) {
   std::vector<double> rates;
   for (int i = 0; i < kSteps; ++i) {
     const Stopwatch watch;

@@ -5,7 +5,7 @@
 
 #include "tools/bench/device.h"
 #include "tools/bench/figures.h"
-#include "tools/bench/step_workload.h"
+#include "tools/bench/step_presets.h"
 #include "train/optimizer.h"
 
 namespace gyre {
@@ -21,7 +21,7 @@ struct StepCost {
 
 class StepRunner {
  public:
-  StepRunner(StepWorkload& work, Kernels& kernels, Precision precision)
+  StepRunner(Workload& work, Kernels& kernels, Precision precision)
       : work_(work),
         kernels_(kernels),
         precision_(precision),
@@ -55,7 +55,7 @@ class StepRunner {
     if (profile_) profile_->mark(name);
   }
 
-  StepWorkload& work_;
+  Workload& work_;
   Kernels& kernels_;
   Precision precision_;
   Profile* profile_ = nullptr;
@@ -80,7 +80,7 @@ StepReport run_step_bench(Kernels& kernels, const StepBench& bench) {
   const Device device = kernels.device();
   const ProductLimit limit(device, bench.precision);
   reset_peak_rss();
-  const std::unique_ptr<StepWorkload> work = make_step_workload(bench.preset, bench.variant, device);
+  const std::unique_ptr<Workload> work = make_workload(bench.preset, bench.variant, device);
   StepRunner runner(*work, kernels, bench.precision);
   for (int i = 0; i < kWarmUp; ++i) runner.run(uint64_t(i));
 

@@ -7,7 +7,7 @@
 
 #include "autograd/profile.h"
 #include "core/kernels.h"
-#include "tools/bench/step_workload.h"
+#include "tools/bench/step_presets.h"
 
 namespace gyre {
 

@@ -1,4 +1,4 @@
-"""The workloads of `gyre bench step` (tools/bench/step_workload.h) in PyTorch: the same models, shapes, numbers of tokens
+"""The workloads of `gyre bench step` (tools/bench/step_presets.h) in PyTorch: the same models, shapes, numbers of tokens
 and order of batches. Sentences of unequal length are padded, and padding is not masked: PyTorch is spared that work.
 
 A workload is a module with batch(step), which makes tensors and counts their tokens, and loss(*tensors).

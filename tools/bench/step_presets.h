@@ -15,34 +15,14 @@
 // tools/bench/torch_models.py has the same ones in PyTorch.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "autograd/ops.h"
 #include "core/file.h"
-#include "models/config.h"
-#include "train/options.h"
+#include "tools/workload.h"
 
 namespace gyre {
-
-class StepWorkload {
- public:
-  virtual ~StepWorkload() = default;
-  virtual Parameters& parameters() = 0;
-  virtual std::string batches() const = 0;  // in words
-  virtual bool varies() const = 0;          // batches differ in size
-  // Makes the batch of this step, a pure function of its number; returns its tokens, on all sides.
-  virtual int64_t draw(uint64_t step) = 0;
-  // Of the batch drawn last.
-  virtual LossResult loss(Tape& tape) const = 0;
-
-  const OptimizerOptions& optimizer() const { return optimizer_; }
-
- protected:
-  OptimizerOptions optimizer_;
-};
 
 // What a preset leaves open.
 struct StepVariant {
@@ -53,13 +33,7 @@ struct StepVariant {
 
 std::vector<std::string> step_presets();
 
-// Batches of one form: so many pairs of `length` tokens a side, or segments of `length` tokens.
-std::unique_ptr<StepWorkload> translation_workload(const EncoderDecoderConfig& config, int pairs, int length,
-                                                   Device device);
-std::unique_ptr<StepWorkload> language_workload(const EncoderOnlyConfig& config, int segments, int length,
-                                                Device device);
-
 // One of step_presets(), with its parameters allocated on the device.
-std::unique_ptr<StepWorkload> make_step_workload(const std::string& preset, const StepVariant& variant, Device device);
+std::unique_ptr<Workload> make_workload(const std::string& preset, const StepVariant& variant, Device device);
 
 }  // namespace gyre

@@ -1,0 +1,89 @@
+#include "tools/bench/step_presets.h"
+
+namespace gyre {
+namespace {
+
+template <class Config>
+Config varied(Config config, const StepVariant& variant) {
+  config.position = variant.position;
+  config.attention = variant.attention;
+  return config;
+}
+
+std::unique_ptr<Workload> mlm_small(const StepVariant& variant, Device device) {
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
+  config.vocab_size = 8192;
+  return language_workload(varied(config, variant), 16, 256, {device});
+}
+
+std::unique_ptr<Workload> lm_small(const StepVariant& variant, Device device) {
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset("lm-tiny");
+  config.vocab_size = 8192;
+  return language_workload(varied(config, variant), 8, 512, {device});
+}
+
+std::unique_ptr<Workload> mlm_base_32k(const StepVariant& variant, Device device) {
+  EncoderOnlyConfig config;
+  config.layers = 12;
+  config.dim = 768;
+  config.ffn = 3072;
+  config.heads = 12;
+  config.vocab_size = 30522;
+  return language_workload(varied(config, variant), 64, 512, {device});
+}
+
+std::unique_ptr<Workload> nmt_base(const StepVariant& variant, Device device) {
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-base");
+  config.vocab_size = 32768;
+  return translation_workload(varied(config, variant), 16, 32, {device});
+}
+
+std::unique_ptr<Workload> nmt_25k(const std::string& model, const StepVariant& variant, Device device) {
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset(model);
+  config.vocab_size = 32768;
+  return translation_workload(varied(config, variant), constant_rate("adam", 0.98), random_batches(4, 833),
+                              "833 pairs of 25 to 35 random tokens a side", {device});
+}
+
+std::unique_ptr<Workload> nmt_base_25k(const StepVariant& variant, Device device) {
+  return nmt_25k("transformer-base", variant, device);
+}
+std::unique_ptr<Workload> nmt_big_25k(const StepVariant& variant, Device device) {
+  return nmt_25k("transformer-big", variant, device);
+}
+
+std::unique_ptr<Workload> multi30k_tiny(const StepVariant& variant, Device device) {
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
+  config.vocab_size = 10000;
+  config.norm = NormPlacement::pre;
+  config.dropout = 0.3;
+  OptimizerOptions optimizer;
+  optimizer.learning_rate = 4e-3;
+  optimizer.warmup = 1000;
+  optimizer.ema = 0.999;
+  return translation_workload(varied(config, variant), optimizer, token_batches(read_lengths(variant.text)),
+                              "random tokens, " + describe_text(variant.text), {device});
+}
+
+constexpr struct {
+  const char* name;
+  std::unique_ptr<Workload> (*make)(const StepVariant& variant, Device device);
+} kPresets[] = {{"mlm-small", mlm_small},         {"lm-small", lm_small},         {"nmt-base", nmt_base},
+                {"multi30k-tiny", multi30k_tiny}, {"nmt-base-25k", nmt_base_25k}, {"nmt-big-25k", nmt_big_25k},
+                {"mlm-base-32k", mlm_base_32k}};
+
+}  // namespace
+
+std::vector<std::string> step_presets() {
+  std::vector<std::string> names;
+  for (const auto& preset : kPresets) names.emplace_back(preset.name);
+  return names;
+}
+
+std::unique_ptr<Workload> make_workload(const std::string& preset, const StepVariant& variant, Device device) {
+  for (const auto& known : kPresets)
+    if (preset == known.name) return known.make(variant, device);
+  throw Error("[bench] there is no preset ", preset);
+}
+
+}  // namespace gyre

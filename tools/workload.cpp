@@ -1,0 +1,176 @@
+#include "tools/workload.h"
+
+#include "core/random.h"
+#include "models/encoder_decoder.h"
+#include "models/encoder_only.h"
+#include "models/sequence_classifier.h"
+#include "train/pair_input.h"
+#include "train/to_tensor.h"
+
+namespace gyre {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+constexpr int32_t kBos = 1, kEos = 2, kMask = 3, kFirstWord = 4;
+
+int32_t random_word(RandomStream& random, int64_t vocabulary) {
+  return kFirstWord + int32_t(random.below(uint64_t(vocabulary - kFirstWord)));
+}
+
+OptimizerOptions fine_adamw() {
+  OptimizerOptions o = constant_rate("adamw", 0.999);
+  o.weight_decay = 0.01;
+  return o;
+}
+
+class Translation final : public Workload {
+ public:
+  Translation(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer, std::vector<TokenBatch> batches,
+              std::string text, WorkloadPlace place)
+      : model_(config), batches_(std::move(batches)), text_(std::move(text)) {
+    optimizer_ = optimizer;
+    model_.parameters().allocate(kSeed, place.dtype, place.device);
+  }
+
+  Parameters& parameters() override { return model_.parameters(); }
+  std::string batches() const override { return text_; }
+  bool varies() const override { return batches_.size() > 1; }
+
+  int64_t draw(uint64_t step) override {
+    RandomStream random(kSeed, step);
+    PairPacker packer(kBos, kEos);
+    std::vector<int32_t> source, target;
+    for (const PairLengths& lengths : batches_[step % batches_.size()]) {
+      source.resize(size_t(lengths.source - 1));  // without the end of the sentence
+      target.resize(size_t(lengths.target - 1));
+      for (std::vector<int32_t>* side : {&source, &target})
+        for (int32_t& id : *side) id = random_word(random, model_.config().vocab_size);
+      packer.add(source, target);
+    }
+    batch_ = pair_input(packer.finish());
+    return batch_.source.tokens() + batch_.target.tokens();
+  }
+
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_, 0.1); }
+
+ private:
+  EncoderDecoder model_;
+  std::vector<TokenBatch> batches_;
+  std::string text_;
+  PairInput batch_;
+};
+
+// Masked or, where the model is causal, foretelling.
+class Language final : public Workload {
+ public:
+  Language(const EncoderOnlyConfig& config, int32_t segments, int32_t length, WorkloadPlace place)
+      : model_(config), segments_(segments), length_(length) {
+    optimizer_ = fine_adamw();
+    model_.parameters().allocate(kSeed, place.dtype, place.device);
+  }
+
+  Parameters& parameters() override { return model_.parameters(); }
+  std::string batches() const override {
+    return concat(segments_, " segments of ", length_, " random tokens",
+                  model_.config().causal ? "" : ", 15 % of them masked");
+  }
+  bool varies() const override { return false; }
+
+  int64_t draw(uint64_t step) override {
+    RandomStream random(kSeed, step);
+    std::vector<int32_t> ids, rows, targets;
+    for (int32_t row = 0; row < segments_ * length_; ++row) {
+      ids.push_back(random_word(random, model_.config().vocab_size));
+      const bool predicted = model_.config().causal || random.uniform() < 0.15 || row == 0;  // one at least
+      if (!predicted) continue;
+      rows.push_back(row);
+      targets.push_back(ids.back());
+      if (!model_.config().causal) ids.back() = kMask;
+    }
+    batch_ = {to_tensor(ids), Segments::from_lengths(std::vector<int32_t>(size_t(segments_), length_)), to_tensor(rows),
+              to_tensor(targets)};
+    return segments_ * length_;
+  }
+
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
+
+ private:
+  EncoderOnly model_;
+  int32_t segments_, length_;
+  MaskedInput batch_;
+};
+
+// A class each, or a number where the model has one output.
+class Classification final : public Workload {
+ public:
+  Classification(const ClassifierConfig& config, int32_t texts, int32_t length, WorkloadPlace place)
+      : model_(config), texts_(texts), length_(length) {
+    optimizer_ = fine_adamw();
+    model_.parameters().allocate(kSeed, place.dtype, place.device);
+  }
+
+  Parameters& parameters() override { return model_.parameters(); }
+  std::string batches() const override {
+    return concat(texts_, " texts of ", length_, " random tokens, each with a label");
+  }
+  bool varies() const override { return false; }
+
+  int64_t draw(uint64_t step) override {
+    RandomStream random(kSeed, step);
+    const int64_t classes = model_.config().classes;
+    std::vector<int32_t> ids, labels;
+    std::vector<float> numbers;
+    for (int32_t text = 0; text < texts_; ++text) {
+      for (int32_t i = 0; i < length_; ++i) ids.push_back(random_word(random, model_.config().encoder.vocab_size));
+      labels.push_back(int32_t(random.below(uint64_t(classes))));
+      numbers.push_back(float(random.uniform()));
+    }
+    const Segments rows = Segments::from_lengths(std::vector<int32_t>(size_t(texts_), length_));
+    batch_ = {to_tensor(ids), rows, classes == 1 ? to_tensor(numbers) : to_tensor(labels)};
+    return texts_ * length_;
+  }
+
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
+
+ private:
+  SequenceClassifier model_;
+  int32_t texts_, length_;
+  LabelledInput batch_;
+};
+
+}  // namespace
+
+OptimizerOptions constant_rate(const std::string& kind, double beta2) {
+  OptimizerOptions o;
+  o.kind = kind;
+  o.learning_rate = 1e-4;
+  o.beta2 = beta2;
+  o.clip_norm = 1;
+  o.schedule = "constant";
+  o.warmup = 0;
+  return o;
+}
+
+std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer,
+                                               std::vector<TokenBatch> batches, std::string text, WorkloadPlace place) {
+  return std::make_unique<Translation>(config, optimizer, std::move(batches), std::move(text), place);
+}
+
+std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, int pairs, int length,
+                                               WorkloadPlace place) {
+  const TokenBatch batch(size_t(pairs), {length, length});
+  return translation_workload(config, constant_rate("adam", 0.98), {batch},
+                              concat(pairs, " pairs of ", length, " + ", length, " random tokens"), place);
+}
+
+std::unique_ptr<Workload> language_workload(const EncoderOnlyConfig& config, int segments, int length,
+                                            WorkloadPlace place) {
+  return std::make_unique<Language>(config, segments, length, place);
+}
+
+std::unique_ptr<Workload> classification_workload(const ClassifierConfig& config, int texts, int length,
+                                                  WorkloadPlace place) {
+  return std::make_unique<Classification>(config, texts, length, place);
+}
+
+}  // namespace gyre
