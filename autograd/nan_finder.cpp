@@ -1,49 +1,10 @@
 #include "autograd/nan_finder.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-
-#include "core/bfloat16.h"
+#include "autograd/tensor_numbers.h"
 #include "core/error.h"
 
 namespace gyre {
 namespace {
-
-struct Numbers {
-  int64_t nan = 0, infinite = 0;
-  double least = std::numeric_limits<double>::infinity(), most = -least;
-
-  template <class T>
-  explicit Numbers(std::span<T> all) {
-    for (const T& number : all) {
-      const auto x = double(number);
-      nan += std::isnan(x) ? 1 : 0;
-      infinite += std::isinf(x) ? 1 : 0;
-      if (!std::isfinite(x)) continue;
-      least = std::min(least, x);
-      most = std::max(most, x);
-    }
-  }
-};
-
-// f(span) of the tensor's elements.
-template <class F>
-auto with_numbers(const Tensor& tensor, F&& f) {
-  const Tensor t = tensor.to_cpu();
-  switch (t.dtype()) {
-    case DType::f32:
-      return f(t.span<float>());
-    case DType::f64:
-      return f(t.span<double>());
-    case DType::bf16:
-      return f(t.span<bfloat16>());
-    case DType::i32:
-      break;
-  }
-  return f(t.span<int32_t>());
-}
 
 std::string place(const Node& node) {
   return node.module.empty() ? std::string(node.name()) : concat(node.name(), " in ", node.module);
@@ -58,19 +19,6 @@ std::string describe_inputs(const Node& node) {
 }
 
 }  // namespace
-
-std::string describe_numbers(const Tensor& tensor) {
-  const Numbers n = with_numbers(tensor, [](auto all) { return Numbers(all); });
-  const std::string range = n.least <= n.most ? concat(" in [", n.least, ", ", n.most, "]") : std::string(" none");
-  if (n.nan + n.infinite == 0) return concat(tensor.shape().text(), ", all", range);
-  return concat(tensor.shape().text(), " with ", n.nan, " NaN and ", n.infinite, " infinite, the others", range);
-}
-
-bool all_finite(const Tensor& tensor) {
-  return with_numbers(tensor, [](auto all) {
-    return std::all_of(all.begin(), all.end(), [](auto x) { return std::isfinite(double(x)); });
-  });
-}
 
 void NanFinder::on_record(const Tape& tape, int number) {
   const Node& node = tape.nodes()[size_t(number)];

@@ -21,8 +21,4 @@ class NanFinder final : public TapeObserver {
   std::string report_;
 };
 
-// "(4, 8) with 3 NaN and 1 infinite, the others in [-1, 2]"; "(4, 8), all in [-3, 800]".
-std::string describe_numbers(const Tensor& numbers);
-bool all_finite(const Tensor& numbers);
-
 }  // namespace gyre

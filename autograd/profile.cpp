@@ -1,59 +1,60 @@
 #include "autograd/profile.h"
 
 #include <algorithm>
-#include <chrono>
+#include <map>
 
 namespace gyre {
+namespace {
 
-static double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+void add(ProfileRow& row, const Span& span) {
+  switch (span.kind) {
+    case Span::Kind::forward:
+      ++row.calls;
+      row.flops += span.flops;
+      row.forward_seconds += span.seconds();
+      row.kept_bytes += double(span.after) - double(span.before);
+      break;
+    case Span::Kind::backward:
+      row.backward_seconds += span.seconds();
+      break;
+    case Span::Kind::outside:
+      ++row.calls;
+      row.outside_seconds += span.seconds();
+  }
 }
 
-Profile::Profile() : Profile(steady_seconds) {}
-
-Profile::Profile(std::function<double()> clock) : clock_(std::move(clock)), last_(clock_()) {}
-
-void Profile::restart() { last_ = clock_(); }
-
-void Profile::mark(std::string_view name) {
-  Row& r = row(name);
-  ++r.calls;
-  r.outside_seconds += lap();
-}
-
-void Profile::on_record(const Tape& tape, int node) {
-  const Op& op = *tape.nodes()[size_t(node)].op;
-  Row& r = row(op.name());
-  ++r.calls;
-  r.flops += op.flops();
-  r.forward_seconds += lap();
-}
-
-void Profile::before_backward(const Tape&, int) { row(kOther).outside_seconds += lap(); }
-
-void Profile::after_backward(const Tape& tape, int node) {
-  row(tape.nodes()[size_t(node)].name()).backward_seconds += lap();
-}
-
-std::vector<Profile::Row> Profile::rows() const {
-  std::vector<Row> all;
-  for (const auto& [name, r] : rows_) all.push_back(r);
-  std::stable_sort(all.begin(), all.end(), [](const Row& a, const Row& b) { return a.seconds() > b.seconds(); });
+// name(span): of the row that it belongs to.
+template <class Name>
+std::vector<ProfileRow> rows_by(const std::vector<Span>& spans, const Name& name) {
+  std::map<std::string, ProfileRow> rows;
+  for (const Span& span : spans) {
+    ProfileRow& row = rows[name(span)];
+    if (row.name.empty()) row.name = name(span);
+    add(row, span);
+  }
+  std::vector<ProfileRow> all;
+  for (const auto& [key, row] : rows) all.push_back(row);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const ProfileRow& a, const ProfileRow& b) { return a.seconds() > b.seconds(); });
   return all;
 }
 
-Profile::Row& Profile::row(std::string_view name) {
-  const auto it = rows_.find(name);
-  if (it != rows_.end()) return it->second;
-  Row& fresh = rows_[std::string(name)];
-  fresh.name = name;
-  return fresh;
+}  // namespace
+
+std::vector<ProfileRow> rows_by_op(const std::vector<Span>& spans) {
+  return rows_by(spans, [](const Span& span) { return std::string(span.name); });
 }
 
-double Profile::lap() {
-  const double before = last_;
-  last_ = clock_();
-  return last_ - before;
+std::vector<ProfileRow> rows_by_module(const std::vector<Span>& spans, int depth) {
+  return rows_by(spans, [depth](const Span& span) {
+    return span.module.empty() ? std::string(span.name) : cut_path(span.module, depth);
+  });
+}
+
+std::string cut_path(const std::string& path, int depth) {
+  size_t end = 0;
+  for (int i = 0; i < depth && end != std::string::npos; ++i) end = path.find('.', i == 0 ? 0 : end + 1);
+  return path.substr(0, end);
 }
 
 }  // namespace gyre

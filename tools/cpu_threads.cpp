@@ -10,4 +10,9 @@ void CpuThreads::use() const {
   if (threads_ > 0) set_threads(threads_);
 }
 
+void CpuThreads::use(int cores) const {
+  set_threads(cores);
+  use();
+}
+
 }  // namespace gyre

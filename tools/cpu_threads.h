@@ -1,4 +1,4 @@
-// --cpu-threads: the threads of a command that works on its own, without MPI.
+// --cpu-threads: the threads of a command that is no training job.
 #pragma once
 
 #include "tools/option_table.h"
@@ -12,6 +12,8 @@ class CpuThreads {
   }
   // Sets the number that was asked for. Throws UsageError.
   void use() const;
+  // The same for a rank that has so many cores.
+  void use(int cores) const;
 
  private:
   int threads_ = 0;

@@ -1,4 +1,4 @@
-// --device: where a command that works on its own, without MPI, computes.
+// --device: where a command that is no training job computes.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ class DeviceChoice {
   void add_row(OptionTable& table) {
     table.add("--device", name_, "DEVICE", "cpu, cuda (the first GPU) or cuda:N (GPU number N, from 0)");
   }
-  // Throws UsageError where the device cannot be used.
-  Kernels& kernels() const { return kernels_on(parse_device(name_, 0)); }
+  // Of the ranks on a machine each has its own. Throws UsageError where the device cannot be used.
+  Kernels& kernels(int local_rank = 0) const { return kernels_on(parse_device(name_, local_rank)); }
 
  private:
   std::string name_ = "cpu";

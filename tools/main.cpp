@@ -42,6 +42,10 @@ int main(int argc, char** argv) {
     add_import_command(program);
     add_export_command(program);
     add_forward_command(program);
+    program.describe_group("inspect", "look at the tape: its ops, times, values and gradients");
+    add_inspect_profile_command(program);
+    add_inspect_step_command(program);
+    add_inspect_anomaly_command(program);
     add_gradcheck_command(program);
     add_plot_command(program);
     add_plot_attention_command(program);

@@ -158,6 +158,17 @@ void add_run_rows(OptionTable& table, TrainOptions& o) {
                  "the best value of each metric, and the validations since");
 }
 
+// Not written to run/train.toml: they belong to no run.
+void add_replay_rows(OptionTable& table, TrainOptions& o) {
+  table.group("Replay");
+  table.add_custom("--replay", 1, 1, "CHECKPOINT",
+                   "instead of training, make the updates after this checkpoint once more, write nothing, and name the "
+                   "first operation whose numbers are not finite (gyre inspect anomaly)",
+                   [&o](const Values& values) { o.replay = values.back(); });
+  table.add_custom("--replay-updates", 1, 1, "UPDATES", "so many at most",
+                   [&o](const Values& values) { o.replay_updates = parsed<uint64_t>(values.back()); });
+}
+
 void add_parallel_rows(OptionTable& table, TrainOptions& o) {
   table.group("Device and ranks");
   table.add("--device", o.device, "DEVICE",
@@ -189,6 +200,7 @@ void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoi
   add_stop_rows(table, options, choices);
   add_run_rows(table, options);
   add_parallel_rows(table, options);
+  add_replay_rows(table, options);
   table.required("model");
 }
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "autograd/nan_finder.h"
+#include "autograd/tensor_numbers.h"
 #include "core/error.h"
 #include "core/safetensors.h"
 #include "core/version.h"

@@ -2,11 +2,13 @@
 
 #include <spdlog/spdlog.h>
 
+#include <iostream>
 #include <optional>
 
 #include "core/error.h"
 #include "core/version.h"
 #include "train/log/logger.h"
+#include "train/replay.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
 
@@ -16,6 +18,7 @@ namespace {
 constexpr int kDeterministicShards = 8;
 
 int number_of_shards(const TrainOptions& options, const Communicator& ranks) {
+  if (!options.replay.empty()) return read_train_state(options.replay).shards;
   if (options.shards > 0 || options.deterministic) {
     if (options.accumulation > 1) {
       throw UsageError(
@@ -62,18 +65,41 @@ void introduce(const TrainOptions& options, const JobPlace& place, const TaskPar
                options.deterministic ? "deterministic" : "fast");
 }
 
-// Rank 0's lock on the run directory; all ranks may look into it afterwards.
+// Rank 0's lock on the run directory; all ranks may look into it afterwards. A replay leaves it alone.
 std::optional<RunDirectory> open_run(const TrainOptions& options, Communicator& ranks) {
   std::optional<RunDirectory> run;
-  if (ranks.rank() == 0) {
+  const bool writes = options.replay.empty();
+  if (ranks.rank() == 0 && writes) {
     run.emplace(options.model, options.overwrite);
     require(options.auto_resume || list_checkpoints(options.model).empty(), "[--no-auto-resume] ",
             options.model.string(), " holds a run: expected none, another --model, or --overwrite");
   }
   ranks.barrier();
-  set_up_logging(
-      {.file = options.model / "train.log", .rank = ranks.rank(), .ranks = ranks.size(), .quiet = options.quiet});
+  set_up_logging({.file = writes ? options.model / "train.log" : Path(),
+                  .rank = ranks.rank(),
+                  .ranks = ranks.size(),
+                  .quiet = options.quiet});
   return run;
+}
+
+// Of the run that the checkpoint belongs to, in as many shards as it had there.
+int replay_job(const TrainOptions& options, Communicator& ranks, const TaskParts& parts, Optimizer& optimizer,
+               TrainStep& step, const TrainState& state) {
+  require_same_run(options.replay, read_train_state(options.replay), state);
+  const TrainState saved =
+      load_checkpoint(options.replay, parts.model->parameters(), optimizer, options.reload.optimizer);
+  const uint64_t first = saved.progress.updates + 1;
+  spdlog::info("making updates {} to {} once more", first, saved.progress.updates + options.replay_updates);
+  const std::optional<Anomaly> found = replay(step, *parts.data, saved.progress, options.replay_updates);
+  if (ranks.rank() != 0) return 0;
+  if (found) {
+    std::cout << "update " << found->update << ": the norm of the gradient is " << found->gradient_norm << "; "
+              << found->report << '\n';
+  } else {
+    std::cout << "updates " << first << " to " << saved.progress.updates + options.replay_updates
+              << ": all gradients are finite\n";
+  }
+  return 0;
 }
 
 }  // namespace
@@ -99,13 +125,14 @@ int run_job(const TrainOptions& options, Communicator& ranks,
   TrainState state = fresh_state(options, place);
   state.options = run_options(options, rates, state, *parts.vocabulary, parts.data->checksum());
   state.options.merge(parts.options);
+  TrainStep step(*parts.model, optimizer, reducer, kernels, ranks,
+                 {.seed = options.seed, .shards = shards, .precision = place.precision});
+  if (!options.replay.empty()) return replay_job(options, ranks, parts, optimizer, step, state);
   if (resume(run, ranks, *parts.model, optimizer, state, options.reload)) {
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);
   }
   if (run != nullptr) write_run_files(*run, options, *parts.model, *parts.vocabulary, parts.task);
-  TrainStep step(*parts.model, optimizer, reducer, kernels, ranks,
-                 {.seed = options.seed, .shards = shards, .precision = place.precision});
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
   Reporter reporter(run, options, state, parts.data->batches(), parts.model->loss_name());
   Trainer trainer({options, run, ranks, *parts.data, parameters, optimizer, step, validation.get(), reporter},

@@ -69,7 +69,9 @@ struct TrainOptions {
   bool overwrite = false;          // start anew in a directory that holds a run
   bool auto_resume = true;         // continue the run that the directory holds; else it must hold none
   Reload reload;
-  int most_skipped = 10;  // updates in a row with a gradient that is not finite
+  int most_skipped = 10;           // updates in a row with a gradient that is not finite
+  Path replay;                     // a checkpoint: instead of training, make the updates after it once more
+  uint64_t replay_updates = 1000;  // so many at most (train/replay.h)
   // device and parallelism
   std::string device = "cpu";  // cpu, cuda (of a rank: the GPU of its number among the machine's ranks) or cuda:N
   int threads = 0;             // a rank; 0: cores / ranks of the node

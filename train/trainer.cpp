@@ -71,14 +71,7 @@ void Trainer::update() {
   stop_ = result.stop;
   count_skipped(result.update);
 
-  ++progress.updates;
-  progress.sentences += batch_.sentences;
-  progress.source_tokens += batch_.source_tokens;
-  progress.target_tokens += batch_.target_tokens;
-  if (++progress.batch == parts_.data.batches()) {
-    progress.batch = 0;
-    ++progress.epoch;
-  }
+  count(progress, batch_, parts_.data.batches());
   parts_.reporter.updated(state_, before_.epoch + 1, result, batch_.source_tokens + batch_.target_tokens,
                           watch.seconds());
 }

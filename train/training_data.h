@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "train/period.h"
 #include "train/shard_tree.h"
 
 namespace gyre {
@@ -25,6 +26,18 @@ struct RankBatch {
   // At least 1.
   uint64_t predictions = 0;
 };
+
+// An update was made with a batch of an epoch of so many.
+inline void count(Progress& progress, const RankBatch& batch, size_t batches_of_epoch) {
+  ++progress.updates;
+  progress.sentences += batch.sentences;
+  progress.source_tokens += batch.source_tokens;
+  progress.target_tokens += batch.target_tokens;
+  if (++progress.batch == batches_of_epoch) {
+    progress.batch = 0;
+    ++progress.epoch;
+  }
+}
 
 // The batches of an epoch are the same on every rank, and for any number of ranks: a function of (seed, epoch).
 class TrainingData {

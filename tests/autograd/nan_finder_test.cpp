@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "autograd/ops.h"
+#include "autograd/tensor_numbers.h"
 
 namespace gyre {
 namespace {
@@ -18,6 +19,7 @@ TEST_CASE("the numbers of a tensor in words") {
         "(4) with 1 NaN and 1 infinite, the others in [-2, 1]");
   CHECK(describe_numbers(Tensor::from({1}, std::vector<float>{NAN})) ==
         "(1) with 1 NaN and 0 infinite, the others none");
+  CHECK(numbers_of(Tensor::from({3}, std::vector<float>{3, NAN, -4})).norm == 5);
 }
 
 struct Pass {

@@ -4,67 +4,64 @@
 
 #include <numeric>
 
-#include "autograd/ops.h"
-
 using namespace gyre;
 
 namespace {
 
-// Each look at the clock is a second later than the one before.
-Profile ticking() {
-  return Profile([now = 0.0]() mutable { return now++; });
+Span op(std::string_view name, const std::string& module, Span::Kind kind, double begin, double end) {
+  return {
+      .name = name, .module = module, .kind = kind, .begin = begin, .end = end, .flops = 5, .before = 10, .after = 14};
 }
 
-const Profile::Row& row(const std::vector<Profile::Row>& rows, std::string_view name) {
-  for (const Profile::Row& r : rows)
+// Two layers forward and backward, and what is no op.
+std::vector<Span> step() {
+  using enum Span::Kind;
+  return {{.name = "batch", .module = {}, .end = 1},
+          op("linear", "encoder.layers.0.ffn", forward, 1, 3),
+          op("gelu", "encoder.layers.0.ffn", forward, 3, 4),
+          op("linear", "encoder.layers.1.ffn", forward, 4, 8),
+          op("linear", "encoder.layers.1.ffn", backward, 8, 16),
+          op("gelu", "encoder.layers.0.ffn", backward, 16, 17),
+          op("linear", "encoder.layers.0.ffn", backward, 17, 20)};
+}
+
+const ProfileRow& row(const std::vector<ProfileRow>& rows, std::string_view name) {
+  for (const ProfileRow& r : rows)
     if (r.name == name) return r;
   FAIL("no row ", name);
   return rows.front();
 }
 
-}  // namespace
-
-TEST_CASE("profile: each moment of a step belongs to one row") {
-  Profile profile = ticking();
-  profile.restart();
-  profile.mark("before");
-  Tape tape(cpu_kernels(), {});
-  tape.add_observer(profile);
-  const Var x = tape.leaf(Tensor::zeros({3, 4})), w = tape.leaf(Tensor::zeros({4, 4}));
-  const Var hidden = gelu(linear(x, w));
-  scale(tape.constant(Tensor::zeros({1})), 2);  // not recorded: its time is the next one's
-  tape.backward(linear(hidden, w), Tensor::zeros({3, 4}));
-  profile.mark("after");
-
-  const std::vector<Profile::Row> rows = profile.rows();
-  REQUIRE(rows.size() == 5);
-  CHECK(row(rows, "linear").calls == 2);
-  CHECK(row(rows, "linear").forward_seconds == 2);
-  CHECK(row(rows, "linear").backward_seconds == 2);
-  CHECK(row(rows, "linear").flops == 2 * 2 * 3 * 4 * 4);
-  CHECK(row(rows, "gelu").calls == 1);
-  CHECK(row(rows, "gelu").seconds() == 2);
-  CHECK(row(rows, "gelu").flops == 0);
-  CHECK(row(rows, Profile::kOther).outside_seconds == 3);  // before each of three backwards
-  CHECK(row(rows, "before").outside_seconds == 1);
-  CHECK(row(rows, "after").calls == 1);
-  CHECK(rows.front().name == "linear");
-
-  const double total =
-      std::accumulate(rows.begin(), rows.end(), 0.0, [](double sum, const auto& r) { return sum + r.seconds(); });
-  CHECK(total == 11);  // events since restart()
+double total(const std::vector<ProfileRow>& rows) {
+  return std::accumulate(rows.begin(), rows.end(), 0.0, [](double sum, const auto& r) { return sum + r.seconds(); });
 }
 
-TEST_CASE("profile: steps add up, and the time between them belongs to nobody") {
-  Profile profile = ticking();
-  for (int step = 0; step < 3; ++step) {
-    profile.restart();
-    Tape tape(cpu_kernels(), {});
-    tape.add_observer(profile);
-    tape.backward(scale(tape.leaf(Tensor::zeros({1})), 2));
-  }
-  const std::vector<Profile::Row> rows = profile.rows();
-  CHECK(row(rows, "scale").calls == 3);
-  CHECK(row(rows, "scale").seconds() == 6);
-  CHECK(row(rows, Profile::kOther).seconds() == 3);
+}  // namespace
+
+TEST_CASE("profile: by op") {
+  const std::vector<ProfileRow> rows = rows_by_op(step());
+  REQUIRE(rows.size() == 3);
+  CHECK(rows.front().name == "linear");
+  CHECK(row(rows, "linear").calls == 2);
+  CHECK(row(rows, "linear").forward_seconds == 6);
+  CHECK(row(rows, "linear").backward_seconds == 11);
+  CHECK(row(rows, "linear").flops == 10);
+  CHECK(row(rows, "linear").kept_bytes == 8);
+  CHECK(row(rows, "batch").calls == 1);
+  CHECK(row(rows, "batch").outside_seconds == 1);
+  CHECK(row(rows, "batch").kept_bytes == 0);
+  CHECK(total(rows) == 20);
+}
+
+TEST_CASE("profile: by module, as deep as asked for") {
+  const std::vector<Span> spans = step();
+  const std::vector<ProfileRow> layers = rows_by_module(spans, 3);
+  REQUIRE(layers.size() == 3);
+  CHECK(layers.front().name == "encoder.layers.1");
+  CHECK(row(layers, "encoder.layers.0").calls == 2);
+  CHECK(row(layers, "encoder.layers.0").seconds() == 7);
+  CHECK(row(layers, "batch").seconds() == 1);
+  CHECK(row(rows_by_module(spans, 1), "encoder").seconds() == 19);
+  CHECK(row(rows_by_module(spans, 9), "encoder.layers.0.ffn").seconds() == 7);
+  CHECK(total(rows_by_module(spans, 1)) == 20);
 }

@@ -27,8 +27,7 @@ struct StepReport {
   double peak_rss_mb = 0, peak_gpu_mb = 0;
   int64_t parameters = 0;
   std::string batches;
-  double mean_seconds = 0;              // what the profile adds up to
-  std::vector<Profile::Row> profile{};  // of one step, when it was asked for
+  std::vector<ProfileRow> profile{};  // of one step, when it was asked for
 };
 
 // Two steps warm up. A step ends when a GPU is done with it, and with a profile so does every op. Throughput is that of
@@ -37,7 +36,7 @@ struct StepReport {
 StepReport run_step_bench(Kernels& kernels, const StepBench& bench);
 
 nlohmann::ordered_json to_json(const StepReport& report);
-// Where the time of a step goes, a row per op; share is of the step.
+// Where the time of a step goes, a row per op.
 nlohmann::ordered_json rows_json(const StepReport& report);
 void print_rows(const StepReport& report);
 

@@ -1,0 +1,56 @@
+#include "autograd/timeline.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/memory.h"
+
+namespace gyre {
+namespace {
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Timeline::Timeline() : Timeline({steady_seconds, [] { return memory_stats().active_bytes; }}) {}
+
+Timeline::Timeline(Probe probe) : probe_(std::move(probe)), seconds_(probe_.seconds()), bytes_(probe_.bytes()) {}
+
+void Timeline::restart() {
+  seconds_ = probe_.seconds();
+  bytes_ = probe_.bytes();
+}
+
+void Timeline::mark(std::string_view name) { add({.name = name, .module = {}}); }
+
+void Timeline::on_record(const Tape& tape, int number) {
+  const Node& node = tape.nodes()[size_t(number)];
+  add({.name = node.name(),
+       .module = node.module,
+       .kind = Span::Kind::forward,
+       .node = number,
+       .flops = node.op->flops()});
+}
+
+void Timeline::before_backward(const Tape&, int) { mark(kOther); }
+
+void Timeline::after_backward(const Tape& tape, int number) {
+  const Node& node = tape.nodes()[size_t(number)];
+  add({.name = node.name(),
+       .module = node.module,
+       .kind = Span::Kind::backward,
+       .node = number,
+       .flops = node.op->flops()});
+}
+
+void Timeline::add(Span span) {
+  span.begin = std::exchange(seconds_, probe_.seconds());
+  span.end = seconds_;
+  span.before = std::exchange(bytes_, probe_.bytes());
+  span.after = bytes_;
+  spans_.push_back(std::move(span));
+}
+
+}  // namespace gyre

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Every command of the tour of the autodiff, as it stands there.
+. "$(dirname "$0")/lib.sh"
+mkdir bin && ln -s "$GYRE" bin/gyre
+PATH=$PWD/bin:$PATH
+mpirun() { OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 command mpirun -q --oversubscribe --bind-to none "$@"; }
+command -v dot > /dev/null || { echo "skipped: graphviz is not installed"; exit 0; }
+
+tour=$ROOT/tools/docs/autodiff.md
+commands=$(sed -nE 's/^    ((printf|mpirun|gyre) .*)$/\1/p' "$tour")
+[ "$(wc -l <<< "$commands")" -ge 20 ] || fail "the tour has fewer commands than it had"
+while IFS= read -r line; do
+  eval "$line" > out.txt 2> err.txt < /dev/null || { cat err.txt; fail "$line"; }
+  [ -s out.txt ] || [[ $line == *--output* || $line == *--svg* ]] || fail "nothing came of: $line"
+  echo "ok: $line"
+done <<< "$commands"
+for file in layer.svg receptive.svg memory.svg; do check "$file" grep -q '<svg' "$file"; done
+for file in trace.json ranks.json; do check "$file" grep -q traceEvents "$file"; done
+
+# Files that it names are there.
+for file in $(grep -oE '`(autograd|core|models|train|tools|tests)/[a-z_0-9./]*`' "$tour" | tr -d '`' | sort -u); do
+  check "$file" test -e "$ROOT/$file"
+done
+
+"${CXX:-c++}" -std=c++20 -o scalar_tape "$ROOT/tools/examples/scalar_tape/main.cpp"
+check "the scalar tape's gradients" ./scalar_tape

@@ -1,0 +1,56 @@
+// Reverse-mode automatic differentiation of scalars, whole: what the Tape of autograd/tape.h does with tensors.
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+// One operation: its value, and its derivative by each of at most two inputs.
+struct Node {
+  double value;
+  int input[2];
+  double derivative[2];
+};
+
+struct Tape {
+  std::vector<Node> nodes;
+  int record(double value, int a = -1, double da = 0, int b = -1, double db = 0) {
+    nodes.push_back({value, {a, b}, {da, db}});
+    return int(nodes.size()) - 1;
+  }
+  int multiply(int a, int b) {
+    const double x = nodes[size_t(a)].value, y = nodes[size_t(b)].value;
+    return record(x * y, a, y, b, x);
+  }
+  int add(int a, int b) { return record(nodes[size_t(a)].value + nodes[size_t(b)].value, a, 1, b, 1); }
+  int sine(int a) {
+    const double x = nodes[size_t(a)].value;
+    return record(std::sin(x), a, std::cos(x));
+  }
+
+  // d(output) / d(every node). A node comes after its inputs, so that walking from the end meets every use of a value
+  // before the value itself: its gradient is then the sum over all uses.
+  std::vector<double> gradients(int output) const {
+    std::vector<double> gradient(nodes.size(), 0);
+    gradient[size_t(output)] = 1;
+    for (int i = output; i >= 0; --i) {
+      const Node& node = nodes[size_t(i)];
+      for (int k = 0; k < 2; ++k)
+        if (node.input[k] >= 0) gradient[size_t(node.input[k])] += node.derivative[k] * gradient[size_t(i)];
+    }
+    return gradient;
+  }
+};
+
+}  // namespace
+
+int main() {
+  Tape tape;
+  const int x = tape.record(2), y = tape.record(3);
+  const int output = tape.add(tape.multiply(x, y), tape.sine(x));  // f = x y + sin(x)
+  const std::vector<double> gradient = tape.gradients(output);
+  const double wanted[] = {3 + std::cos(2.0), 2};
+  std::printf("f = %.6f, df/dx = %.6f (y + cos x = %.6f), df/dy = %.6f (x = %.6f)\n",
+              tape.nodes[size_t(output)].value, gradient[size_t(x)], wanted[0], gradient[size_t(y)], wanted[1]);
+  return std::abs(gradient[size_t(x)] - wanted[0]) + std::abs(gradient[size_t(y)] - wanted[1]) < 1e-12 ? 0 : 1;
+}

@@ -1,0 +1,154 @@
+#include "tools/inspect/trace.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "autograd/profile.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Tracks of a rank, from top to bottom; those of messages follow.
+enum Track : int { kModules, kOps, kAttendant, kMessages };
+constexpr int kModuleDepth = 3;  // encoder.layers.0
+
+class Events {
+ public:
+  explicit Events(const RankTrace& trace) : rank_(trace.rank), zero_(trace.zero) {
+    events_.push_back(
+        {{"name", "process_name"}, {"ph", "M"}, {"pid", rank_}, {"args", {{"name", concat("rank ", rank_)}}}});
+  }
+
+  void name_track(int track, const std::string& name) {
+    events_.push_back(
+        {{"name", "thread_name"}, {"ph", "M"}, {"pid", rank_}, {"tid", track}, {"args", {{"name", name}}}});
+    events_.push_back({{"name", "thread_sort_index"},
+                       {"ph", "M"},
+                       {"pid", rank_},
+                       {"tid", track},
+                       {"args", {{"sort_index", track}}}});
+  }
+
+  void slice(int track, std::string_view name, const char* category, double begin, double end, ordered_json args) {
+    events_.push_back({{"name", name},
+                       {"cat", category},
+                       {"ph", "X"},
+                       {"ts", microseconds(begin)},
+                       {"dur", std::max(0.0, microseconds(end) - microseconds(begin))},
+                       {"pid", rank_},
+                       {"tid", track}});
+    if (!args.empty()) events_.back()["args"] = std::move(args);
+  }
+
+  void memory(double at, size_t bytes) {
+    events_.push_back({{"name", "tensors"},
+                       {"ph", "C"},
+                       {"ts", microseconds(at)},
+                       {"pid", rank_},
+                       {"args", {{"MiB", double(bytes) / (1 << 20)}}}});
+  }
+
+  std::string text() const { return events_.dump(); }
+
+ private:
+  double microseconds(double at) const { return std::round((at - zero_) * 1e9) / 1e3; }
+
+  int rank_;
+  double zero_;
+  ordered_json events_ = ordered_json::array();
+};
+
+const char* category(Span::Kind kind) {
+  constexpr const char* kNames[] = {"forward", "backward", "outside"};
+  return kNames[size_t(kind)];
+}
+
+void add_ops(Events& events, const std::vector<Span>& spans) {
+  events.name_track(kOps, "ops");
+  for (const Span& span : spans) {
+    ordered_json args;
+    if (span.node >= 0) args = {{"module", span.module}, {"node", span.node}, {"flops", span.flops}};
+    events.slice(kOps, span.name, category(span.kind), span.begin, span.end, std::move(args));
+    events.memory(span.end, span.after);
+  }
+}
+
+// One slice for spans of the same module that follow one another in the same pass, with what lies between them.
+void add_modules(Events& events, const std::vector<Span>& spans) {
+  events.name_track(kModules, "modules");
+  Span open;
+  std::string name;
+  const auto close = [&] {
+    if (!name.empty()) events.slice(kModules, name, category(open.kind), open.begin, open.end, {});
+  };
+  for (const Span& span : spans) {
+    if (span.name == Timeline::kOther) continue;
+    const std::string module = cut_path(span.module, kModuleDepth);
+    if (module != name || span.kind != open.kind) {
+      close();
+      name = module;
+      open = span;
+    }
+    open.end = span.end;
+  }
+  close();
+}
+
+// Messages that overlap lie on tracks of their own: the first of the kind's that is free.
+void add_messages(Events& events, std::vector<Exchange> messages) {
+  std::stable_sort(messages.begin(), messages.end(),
+                   [](const Exchange& a, const Exchange& b) { return a.begin < b.begin; });
+  int next = kMessages;
+  std::map<std::string, std::vector<std::pair<int, double>>> tracks;  // with the time from which each is free
+  for (const Exchange& m : messages) {
+    auto& lanes = tracks[m.name];
+    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const auto& l) { return l.second <= m.begin; });
+    if (lane == lanes.end()) {
+      lane = lanes.insert(lanes.end(), {next, 0});
+      events.name_track(next++, concat(m.name, " ", lanes.size()));
+    }
+    lane->second = m.end;
+    events.slice(lane->first, m.name, "message", m.begin, m.end, {{"bytes", m.bytes}});
+  }
+}
+
+void add_exchanges(Events& events, const std::vector<Exchange>& exchanges) {
+  std::vector<Exchange> messages;
+  bool attended = false;
+  for (const Exchange& e : exchanges) {
+    if (e.kind == Exchange::Kind::background) {
+      messages.push_back(e);
+    } else {
+      attended |= e.attended;
+      events.slice(e.attended ? kAttendant : kOps, e.name, "exchange", e.begin, e.end, {{"bytes", e.bytes}});
+    }
+  }
+  if (attended) events.name_track(kAttendant, "communicator's thread");
+  add_messages(events, std::move(messages));
+}
+
+}  // namespace
+
+std::string trace_events(const RankTrace& trace) {
+  Events events(trace);
+  add_modules(events, trace.spans);
+  add_ops(events, trace.spans);
+  add_exchanges(events, trace.exchanges);
+  return events.text();
+}
+
+void write_trace(const Path& output, const std::vector<std::string>& events_of_ranks) {
+  std::string text = R"({"displayTimeUnit":"ms","traceEvents":[)";
+  bool first = true;
+  for (const std::string& events : events_of_ranks) {
+    text += (first ? "" : ",\n") + events.substr(1, events.size() - 2);  // without the brackets
+    first = false;
+  }
+  write_file(output, text + "]}\n");
+}
+
+}  // namespace gyre
