@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What `cmake --install` puts in place is enough for a user's own program: the two examples are built against it in an
+# empty folder, as any project would be. CXX and CXXFLAGS are those of this build.
+. "$(dirname "$0")/lib.sh"
+
+cmake --install "$BUILD" --prefix "$work/prefix" > install.log 2>&1 || { tail -n 20 install.log >&2; fail "cmake --install"; }
+prefix=$work/prefix
+same "the installed program" "$("$prefix/bin/gyre" --version)" "$("$GYRE" --version)"
+check "every header of the libraries" test -f "$prefix/include/gyre/autograd/tape.h" -a -f "$prefix/include/gyre/train/optimizer.h"
+check "but the kernels' own ones" test ! -e "$prefix/include/gyre/core/cpu"
+check "the library carries a set of kernels per instruction set" \
+  test "$(ar t "$(find "$prefix" -name libgyre_core.a)" | grep -c '^gyre_cpu_v[234].o$')" = 3
+
+# The folder is moved first: nothing may hang on where it was installed, or on the sources.
+mv prefix moved
+cp -r "$ROOT/tools/examples" .
+build() {
+  { cmake -S "examples/$1" -B "$1" -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_BUILD_TYPE=Release && cmake --build "$1"; } \
+    > "$1.log" 2>&1 || { tail -n 40 "$1.log" >&2; fail "building the example $1"; }
+  echo "ok: built the example $1"
+}
+build custom_op
+build char_lm
+sed -i 's/find_package(gyre /find_package(gyre 99 /' examples/custom_op/CMakeLists.txt
+! cmake -S examples/custom_op -B other -DCMAKE_PREFIX_PATH="$work/moved" > other.log 2>&1 || fail "another version was accepted"
+check "another version is refused" grep -q 'requested version "99"' other.log
+
+check "the gradients of a new op" custom_op/custom_op
+custom_op/custom_op --wrong > wrong.txt && fail "a wrong gradient passed"
+check "a wrong gradient is caught" grep -qE '^dx: worst error ([1-9]|0\.[0-9]*[1-9])' wrong.txt
+
+GOMP_SPINCOUNT=1000 char_lm/char_lm 300 > char_lm.txt
+loss() { grep "^update *$1 " char_lm.txt | awk '{ print $4 }'; }
+check "the loss falls from $(loss 1) to $(loss 300)" awk "BEGIN { exit !($(loss 1) > 3.5 && $(loss 300) < 1.5) }"
+tail -n 8 char_lm.txt
+# Of the words that it writes most are words of the sentences that it learned from.
+"$GYRE" data generate --output . --train 5000 --val 1 --test 1
+words() { tr -cs 'A-Za-z' '\n' | sort; }
+words < train.en | uniq > known.txt
+sed '1,/^$/d' char_lm.txt | words | grep . > written.txt
+known=$(grep -cxFf known.txt written.txt)
+check "$known of $(wc -l < written.txt) words are right" test "$((known * 4))" -ge "$(($(wc -l < written.txt) * 3))"
