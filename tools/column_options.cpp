@@ -23,6 +23,7 @@ void ColumnOptions::add_rows(OptionTable& table, bool takes_pairs) {
   if (takes_pairs) table.add("--second-text-column", second_text, "COLUMN", "of the second text, likewise");
   table.add("--label-column", label, "COLUMN", "of the label, likewise");
   table.add("--header", header, "true|false", "whether the first line names the columns");
+  table.offer({"true", "false"});
   table.add_switch("--no-header", "the same as --header false", [this] { header = false; });
 }
 

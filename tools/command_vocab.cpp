@@ -108,6 +108,7 @@ void add_sentencepiece_rows(OptionTable& table, Vocab& call) {
       "--normalization,--normalization-rule-name", 1, 1, "WORD",
       "SentencePiece's rule: nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf, identity",
       [&o](const auto& values) { o.normalization = values.back(); }, [&o] { return toml_value(o.normalization); });
+  table.offer({"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"});
   table.add_flag("--byte-fallback", o.byte_fallback, "unknown characters become bytes; costs 256 pieces");
   table.add_flag(
       "--keep-whitespace", o.keep_whitespace,

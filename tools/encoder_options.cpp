@@ -45,6 +45,7 @@ void add_encoder_options(OptionTable& table, EncoderCall& call, const std::strin
         call = EncoderCall(OptionTable::chosen_word(values.back(), presets));
       },
       [&call] { return toml_value(call.preset); });
+  table.offer(presets);
   add_shape_rows(table, call.config);
   add_ends_rows(table, call.config);
   add_layer_options(table, call.config);

@@ -24,6 +24,7 @@ void add_break_mode(OptionTable& table, LanguageOptions& o) {
                      o.fill = fill;
                      o.across_documents = across;
                    });
+  table.offer(words);
 }
 
 void add_document_rows(OptionTable& table, LanguageOptions& o) {

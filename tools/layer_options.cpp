@@ -18,6 +18,7 @@ void add_norm_rows(OptionTable& table, ModelConfig& c) {
                      const std::string word = OptionTable::chosen_word(values.back(), {"dan", "da"});
                      c.norm = word == "dan" ? NormPlacement::post : NormPlacement::pre;
                    });
+  table.offer({"dan", "da"});
   table.add_switch("--encoder-normalize-before", "fairseq's word for --norm pre",
                    [&c] { c.norm = NormPlacement::pre; });
 }

@@ -54,6 +54,9 @@ int main(int argc, char** argv) {
     add_plot_extrapolation_command(program);
     add_bench_commands(program);
     add_plan_commands(program);
+    add_completion_commands(program);
+    add_man_command(program);
+    add_help_command(program);
     return program.run(argc, argv);
   } catch (const gyre::UsageError& error) {
     std::cerr << "gyre: " << error.what() << '\n';

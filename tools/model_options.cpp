@@ -28,6 +28,12 @@ EncoderDecoderConfig named_config(std::string name) {
   return config;
 }
 
+std::vector<std::string> preset_words() {
+  std::vector<std::string> words = EncoderDecoderConfig::preset_names();
+  for (const std::string& name : EncoderDecoderConfig::preset_names()) words.push_back(name + std::string(kPreNorm));
+  return words;
+}
+
 void add_shape_rows(OptionTable& table, EncoderDecoderConfig& c) {
   table.add("--dim-emb,--encoder-embed-dim", c.dim, "NUMBER", "width of the model");
   table.add("--enc-depth,--encoder-layers", c.encoder_layers, "LAYERS", "of the encoder");
@@ -54,6 +60,7 @@ void add_model_options(OptionTable& table, ModelCall& call) {
         call.task = values.back();
       },
       [&call] { return toml_value(call.task); });
+  table.offer(preset_words());
   add_shape_rows(table, call.config);
   add_layer_options(table, call.config);
   table.add_flag("--rope-rotate-cross", call.config.position.rope_rotate_cross,

@@ -36,6 +36,19 @@ std::string list_of(const std::vector<std::string>& words) {
 
 }  // namespace
 
+OptionDescription describe(const CLI::Option& option) {
+  OptionDescription d;
+  for (const auto& name : option.get_snames()) d.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) d.names.push_back("--" + name);
+  if (d.names.empty()) d.names.push_back(option.get_name());
+  d.most_values = option.get_expected_max();
+  if (d.most_values > 0) d.unit = option.get_type_name();
+  d.default_value = option.get_default_str();
+  d.help = option.get_description();
+  d.group = option.get_group();
+  return d;
+}
+
 OptionTable::Row& OptionTable::add_row(const std::string& names, int fewest, int most, const std::string& unit,
                                        const std::string& help) {
   Row row;
@@ -45,11 +58,12 @@ OptionTable::Row& OptionTable::add_row(const std::string& names, int fewest, int
   } else {
     row.option = app_.add_option(names, CLI::callback_t(), help);
     row.option->type_name(unit)->expected(fewest, most);
+    if (row.option->get_positional()) row.option->allow_extra_args();  // as many as `most`
   }
   // Repeated scalars: the last one wins, as scripts expect that append to a command line.
   row.option->multi_option_policy(most <= 1 ? CLI::MultiOptionPolicy::TakeLast : CLI::MultiOptionPolicy::TakeAll);
   row.option->group(group_.empty() ? "Options" : group_);
-  row.name = row.option->get_lnames().at(0);
+  row.name = row.option->get_lnames().empty() ? names : row.option->get_lnames().front();
   rows_.push_back(std::move(row));
   return rows_.back();
 }
@@ -91,6 +105,7 @@ void OptionTable::add_choice(const std::string& names, std::string& field, const
       names, 1, 1, "WORD", help + " (" + list_of(choices) + ")",
       [&field, choices](const std::vector<std::string>& values) { field = chosen_word(values.back(), choices); },
       [&field] { return toml_value(field); });
+  offer(choices);
 }
 
 void OptionTable::required(const std::string& name, bool is_required) { find(name)->required = is_required; }
@@ -141,7 +156,7 @@ void OptionTable::resolve() {
 OptionTable::Row* OptionTable::find(const std::string& name) {
   for (auto& row : rows_) {
     const auto& spellings = row.option->get_lnames();
-    if (std::find(spellings.begin(), spellings.end(), name) != spellings.end()) return &row;
+    if (row.name == name || std::find(spellings.begin(), spellings.end(), name) != spellings.end()) return &row;
   }
   return nullptr;
 }
@@ -172,6 +187,17 @@ std::vector<std::string> OptionTable::names() const {
   std::vector<std::string> all;
   for (const auto& row : rows_)
     for (const auto& name : row.option->get_lnames()) all.push_back("--" + name);
+  return all;
+}
+
+std::vector<OptionDescription> OptionTable::describe() const {
+  std::vector<OptionDescription> all;
+  for (const auto& row : rows_) {
+    OptionDescription& d = all.emplace_back(gyre::describe(*row.option));
+    d.choices = row.choices;
+    d.required = row.required;
+    if (row.flag && row.default_toml == "true") d.default_value = "on";
+  }
   return all;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/enum_names.h"
+#include "tools/command_description.h"
 #include "tools/option_values.h"
 
 // The parser's own headers are slow to compile: only option_table.cpp and program.cpp see them.
@@ -17,6 +18,9 @@ class Option;
 }  // namespace CLI
 
 namespace gyre {
+
+// Without choices and whether it is required, which only its table knows.
+OptionDescription describe(const CLI::Option& option);
 
 class OptionTable {
  public:
@@ -47,10 +51,14 @@ class OptionTable {
 
   static constexpr int kAnyNumber = 1 << 20;  // of values
 
-  // A row with its own reading and writing. write may be empty: another spelling of rows that write themselves.
+  // A row with its own reading and writing. write may be empty: another spelling of rows that write themselves. A name
+  // without dashes: the words that stand after the options.
   using Assign = std::function<void(const std::vector<std::string>& values)>;
   void add_custom(const std::string& names, int fewest_values, int most_values, const std::string& unit,
                   const std::string& help, Assign assign, std::function<std::string()> write = nullptr);
+
+  // Words that the row added last takes, for shell completion: where it has its own reading.
+  void offer(std::vector<std::string> words) { rows_.back().choices = std::move(words); }
 
   // The word among `choices` that was given. Throws UsageError with the nearest one.
   static std::string chosen_word(const std::string& given, const std::vector<std::string>& choices);
@@ -77,6 +85,7 @@ class OptionTable {
   // Every row as `name = value`.
   std::string toml() const;
   std::vector<std::string> names() const;  // every long spelling, with its dashes
+  std::vector<OptionDescription> describe() const;
 
  private:
   struct Row {
@@ -85,9 +94,12 @@ class OptionTable {
     Assign assign;
     std::function<std::string()> write;
     std::string default_toml;
+    std::vector<std::string> choices;
     bool flag = false;
     bool required = false;
   };
+  template <class E>
+  static std::vector<std::string> enum_words();
   template <class E>
   static E chosen_enum(const std::string& names, const std::string& word);
   // The help, with the words that there are for an enum.
@@ -120,10 +132,15 @@ void OptionTable::add(const std::string& names, T& field, const std::string& uni
 }
 
 template <class E>
+std::vector<std::string> OptionTable::enum_words() {
+  std::vector<std::string> words;
+  for (const auto& [value, name] : kEnumNames<E>) words.emplace_back(name);
+  return words;
+}
+
+template <class E>
 E OptionTable::chosen_enum(const std::string& names, const std::string& word) {
-  std::vector<std::string> choices;
-  for (const auto& [value, name] : kEnumNames<E>) choices.emplace_back(name);
-  return parse_enum<E>(names, chosen_word(word, choices));
+  return parse_enum<E>(names, chosen_word(word, enum_words<E>()));
 }
 
 template <class T>
@@ -158,6 +175,7 @@ void OptionTable::add_list(const std::string& names, std::vector<T>& field, cons
     }
   };
   add_custom(names, 1, kAnyNumber, unit, with_choices<T>(help), read, write);
+  if constexpr (std::is_enum_v<T>) offer(enum_words<T>());
 }
 
 template <class E>
@@ -166,6 +184,7 @@ void OptionTable::add_enum(const std::string& names, E& field, const std::string
       names, 1, 1, "WORD", with_choices<E>(help),
       [&field, names](const std::vector<std::string>& values) { field = chosen_enum<E>(names, values.back()); },
       [&field] { return toml_value(std::string(enum_name(field))); });
+  offer(enum_words<E>());
 }
 
 }  // namespace gyre

@@ -12,10 +12,24 @@ namespace gyre {
 
 namespace {
 
-std::vector<std::string> subcommand_names(CLI::App& app) {
+std::vector<const CLI::App*> subcommands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const auto* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
+  for (const auto* sub : subcommands(app)) names.push_back(sub->get_name());
   return names;
+}
+
+// Null where there is none.
+CLI::App* find_subcommand(CLI::App& app, const std::string& word) {
+  const auto known = app.get_subcommands([&word](CLI::App* sub) { return sub->get_name() == word; });
+  return known.empty() ? nullptr : known.front();
+}
+
+UsageError unknown_subcommand(const std::string& word, const CLI::App& app) {
+  return UsageError("unknown subcommand ", word, did_you_mean(word, subcommand_names(app)));
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -26,22 +40,21 @@ std::vector<std::string> option_names(const CLI::App& app) {
 }
 
 // Words that the parser could not place: the first is the culprit, the others may be its values.
-void reject_unknown(CLI::App& app) {
+void reject_unknown(const CLI::App& app) {
   const auto words = app.remaining();
   if (words.empty()) return;
   if (words.front().starts_with('-')) {
     const std::string name = words.front().substr(0, words.front().find('='));
     throw UsageError("unknown option ", name, did_you_mean(name, option_names(app)));
   }
-  const auto subcommands = subcommand_names(app);
-  if (subcommands.empty()) throw UsageError("unexpected argument '", words.front(), "'");
-  throw UsageError("unknown subcommand ", words.front(), did_you_mean(words.front(), subcommands));
+  if (subcommands(app).empty()) throw UsageError("unexpected argument '", words.front(), "'");
+  throw unknown_subcommand(words.front(), app);
 }
 
 }  // namespace
 
 Program::Program()
-    : app_(std::make_unique<CLI::App>("Gyre trains transformers from scratch on CPUs, over MPI.", "gyre")) {
+    : app_(std::make_unique<CLI::App>("Gyre trains transformers from scratch on CPUs and GPUs, over MPI.", "gyre")) {
   app_->allow_extras()->require_subcommand(0, 1);
   app_->add_flag("--version", version_, "print the version");
   app_->add_flag("--build-info", build_info_, "print how this program was built and which libraries it runs on");
@@ -58,20 +71,52 @@ OptionTable& Program::command(const std::string& words, const std::string& help,
   std::istringstream stream(words);
   std::string word;
   while (stream >> word) {
-    const auto known = app->get_subcommands([&word](CLI::App* sub) { return sub->get_name() == word; });
-    app = known.empty() ? app->add_subcommand(word, help)->allow_extras() : known.front();
+    CLI::App* known = find_subcommand(*app, word);
+    app = known == nullptr ? app->add_subcommand(word, help)->allow_extras() : known;
   }
   commands_.push_back({app, std::make_unique<OptionTable>(*app), std::move(run)});
   return *commands_.back().options;
+}
+
+std::string Program::help(const std::vector<std::string>& words) const {
+  CLI::App* app = app_.get();
+  std::string before;
+  for (const std::string& word : words) {
+    CLI::App* sub = find_subcommand(*app, word);
+    if (sub == nullptr) throw unknown_subcommand(word, *app);
+    before += (before.empty() ? "" : " ") + app->get_name();
+    app = sub;
+  }
+  return app->help(before);
+}
+
+CommandDescription Program::describe() const { return describe(*app_, ""); }
+
+CommandDescription Program::describe(const CLI::App& app, const std::string& words) const {
+  CommandDescription d{.words = words, .help = app.get_description(), .options = {}, .subcommands = {}};
+  const Command* command = find_command(app);
+  if (command == nullptr) {
+    for (const auto* option : app.get_options()) d.options.push_back(gyre::describe(*option));
+  } else {
+    d.options = command->options->describe();
+    d.options.insert(d.options.begin(), gyre::describe(*app.get_help_ptr()));
+  }
+  for (const auto* sub : subcommands(app))
+    d.subcommands.push_back(describe(*sub, words + (words.empty() ? "" : " ") + sub->get_name()));
+  return d;
+}
+
+const Program::Command* Program::find_command(const CLI::App& app) const {
+  const auto found = std::find_if(commands_.begin(), commands_.end(), [&](const Command& c) { return c.app == &app; });
+  return found == commands_.end() ? nullptr : &*found;
 }
 
 int Program::run_selected(CLI::App& app) {
   reject_unknown(app);
   const auto selected = app.get_subcommands();
   if (!selected.empty()) return run_selected(*selected.front());
-  const auto command =
-      std::find_if(commands_.begin(), commands_.end(), [&](const Command& c) { return c.app == &app; });
-  if (command == commands_.end()) {
+  const Command* command = find_command(app);
+  if (command == nullptr) {
     std::cerr << app.help();
     throw UsageError("a subcommand is missing");
   }

@@ -22,6 +22,10 @@ class Program {
   // The help of a group of subcommands ("data").
   void describe_group(const std::string& word, const std::string& help);
 
+  // What --help prints for a command by its words; none: the program's. Throws UsageError for one that is not there.
+  std::string help(const std::vector<std::string>& words) const;
+  CommandDescription describe() const;
+
   // Throws UsageError for a wrong call, Error for a failed run.
   int run(int argc, const char* const* argv);
 
@@ -31,7 +35,9 @@ class Program {
     std::unique_ptr<OptionTable> options;
     std::function<int()> run;
   };
+  const Command* find_command(const CLI::App& app) const;  // null: a group, or the program itself
   int run_selected(CLI::App& app);
+  CommandDescription describe(const CLI::App& app, const std::string& words) const;
 
   std::unique_ptr<CLI::App> app_;
   bool version_ = false, build_info_ = false;
@@ -67,5 +73,8 @@ void add_forward_command(Program& program);
 void add_bench_commands(Program& program);
 void add_bench_all_reduce_command(Program& program);
 void add_plan_commands(Program& program);
+void add_completion_commands(Program& program);
+void add_man_command(Program& program);
+void add_help_command(Program& program);  // after all others, whose names it offers
 
 }  // namespace gyre

@@ -134,6 +134,7 @@ void add_stop_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choic
   table.add("--valid-freq,--validate-interval-updates", o.validate_every, "PERIOD", "between validations");
   table.add("--valid-metrics", o.valid_metrics, "NAME...",
             choices.valid_metrics + "; the first decides best and early stopping");
+  table.offer(split_list({choices.valid_metrics}));
 }
 
 void add_run_rows(OptionTable& table, TrainOptions& o) {
@@ -173,6 +174,7 @@ void add_parallel_rows(OptionTable& table, TrainOptions& o) {
   table.group("Device and ranks");
   table.add("--device", o.device, "DEVICE",
             "cpu; cuda: each rank takes the GPU of its own number among the ranks of its machine; cuda:N");
+  table.offer({"cpu", "cuda"});
   table.add_choice("--precision", o.precision, precision_names(),
                    "of activations and products; weights, statistics, losses and the optimizer stay fp32; auto: bf16 "
                    "where the device has it");

@@ -3,10 +3,14 @@
 # empty folder, as any project would be. CXX and CXXFLAGS are those of this build.
 . "$(dirname "$0")/lib.sh"
 
-cmake --install "$BUILD" --prefix "$work/prefix" > install.log 2>&1 || { tail -n 20 install.log >&2; fail "cmake --install"; }
+cmake --install "$BUILD" --prefix "$work/prefix" > install.log 2>&1 \
+  || { tail -n 20 install.log >&2; fail "cmake --install"; }
 prefix=$work/prefix
 same "the installed program" "$("$prefix/bin/gyre" --version)" "$("$GYRE" --version)"
-check "every header of the libraries" test -f "$prefix/include/gyre/autograd/tape.h" -a -f "$prefix/include/gyre/train/optimizer.h"
+check "completion and a man page" test -s "$prefix/share/bash-completion/completions/gyre" -a \
+  -s "$prefix/share/zsh/site-functions/_gyre" -a -s "$prefix/share/man/man1/gyre.1"
+check "the headers of the libraries" \
+  test -f "$prefix/include/gyre/autograd/tape.h" -a -f "$prefix/include/gyre/train/optimizer.h"
 check "but the kernels' own ones" test ! -e "$prefix/include/gyre/core/cpu"
 check "the library carries a set of kernels per instruction set" \
   test "$(ar t "$(find "$prefix" -name libgyre_core.a)" | grep -c '^gyre_cpu_v[234].o$')" = 3
@@ -14,15 +18,16 @@ check "the library carries a set of kernels per instruction set" \
 # The folder is moved first: nothing may hang on where it was installed, or on the sources.
 mv prefix moved
 cp -r "$ROOT/tools/examples" .
+configure() { cmake -S "examples/$1" -B "$2" -DCMAKE_PREFIX_PATH="$work/moved" "${@:3}"; }
 build() {
-  { cmake -S "examples/$1" -B "$1" -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_BUILD_TYPE=Release && cmake --build "$1"; } \
-    > "$1.log" 2>&1 || { tail -n 40 "$1.log" >&2; fail "building the example $1"; }
+  { configure "$1" "$1" -DCMAKE_BUILD_TYPE=Release && cmake --build "$1"; } > "$1.log" 2>&1 \
+    || { tail -n 40 "$1.log" >&2; fail "building the example $1"; }
   echo "ok: built the example $1"
 }
 build custom_op
 build char_lm
 sed -i 's/find_package(gyre /find_package(gyre 99 /' examples/custom_op/CMakeLists.txt
-! cmake -S examples/custom_op -B other -DCMAKE_PREFIX_PATH="$work/moved" > other.log 2>&1 || fail "another version was accepted"
+! configure custom_op other > other.log 2>&1 || fail "another version was accepted"
 check "another version is refused" grep -q 'requested version "99"' other.log
 
 check "the gradients of a new op" custom_op/custom_op

@@ -21,3 +21,15 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gyre-config.cmake.in gyr
 write_basic_package_version_file(gyre-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/gyre-config.cmake ${PROJECT_BINARY_DIR}/gyre-config-version.cmake
               ${CMAKE_CURRENT_LIST_DIR}/pkg_config_modules.cmake DESTINATION ${package_dir})
+
+# What the program itself writes: completion scripts and the man page.
+function(install_output arguments destination file)
+  set(path ${PROJECT_BINARY_DIR}/share/${file})
+  install(CODE "execute_process(COMMAND [[$<TARGET_FILE:gyre>]] ${arguments} OUTPUT_FILE [[${path}]]
+                                COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${path} DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination})
+endfunction()
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share)
+install_output("completion bash" bash-completion/completions gyre)
+install_output("completion zsh" zsh/site-functions _gyre)
+install_output(man man/man1 gyre.1)

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# `gyre help`, the man page and completion, all of which say what the option tables say.
+. "$(dirname "$0")/lib.sh"
+
+"$GYRE" help > overview.txt
+for word in train batches exit-status; do check "the overview has $word" grep -qE "^  $word " overview.txt; done
+"$GYRE" help train nmt > nmt.txt
+check "help of a command is its --help" diff nmt.txt <("$GYRE" train nmt --help)
+check "help of a group lists its commands" grep -qE '^  classify ' <("$GYRE" help train)
+sed -n '/^Topics/,$p' overview.txt | tail -n +2 | awk '{ print $1 }' > topics.txt
+while read -r topic; do
+  "$GYRE" help "$topic" > page.txt
+  check "$topic: $(wc -l < page.txt) lines that fit a terminal" \
+    awk 'length > 80 { wide = 1 } END { exit wide || NR < 6 || NR > 32 }' page.txt
+  # No page names an option that there is not.
+  grep -oE -- '--[a-z][a-z-]+' page.txt | sort -u >> options.txt || true
+done < topics.txt
+rejects 2 'unknown topic or command bathces; did you mean batches\?' "$GYRE" help bathces
+rejects 2 'unknown topic or command trian; did you mean train\?' "$GYRE" help trian nmt
+rejects 2 'unknown subcommand nm; did you mean nmt\?' "$GYRE" help train nm
+
+"$GYRE" man > gyre.1
+while read -r option; do
+  case $option in --hostfile | --map-by | --bind-to | --logdir) continue ;; esac # of mpirun and TensorBoard
+  grep -qF -- "${option//-/\\-}" gyre.1 || fail "a topic names $option, which is no option"
+done < options.txt
+for section in NAME SYNOPSIS DESCRIPTION COMMANDS 'EXIT STATUS' ENVIRONMENT FILES 'SEE ALSO'; do
+  grep -qx ".SH $section" gyre.1 || fail "the man page has no section $section"
+done
+if command -v groff > /dev/null; then
+  groff -man -Tutf8 -ww gyre.1 > /dev/null 2> warnings.txt
+  same "warnings of groff" "$(head -n 3 warnings.txt)" ""
+  groff -man -Tascii -P-cbou gyre.1 > page.txt
+  check "a heading" grep -q '^ *gyre train nmt$' page.txt
+  grep -A 2 -e '--clip-norm NORM' page.txt | tr -s ' \n' ' ' > clip_norm.txt
+  check "an option with its unit, help and default" \
+    grep -qe '--clip-norm NORM gradients are .*; 0: never\. Default: 0\.' clip_norm.txt
+else
+  echo "skipped: there is no groff to read the man page with"
+fi
+
+# completes WANTED WORD...: completing the last word gives these, sorted; ...WANTED: at least this one.
+completes() {
+  local wanted=$1 got
+  shift
+  COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+  _gyre
+  got=$(printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd ' ')
+  [ "$got" = "$wanted" ] || [[ $wanted == ...* && " $got " == *" ${wanted#...} "* ]] \
+    || fail "completion of '$*': expected '$wanted', got '$got'"
+  echo "ok: $* -> ${wanted:-nothing}"
+}
+. <("$GYRE" completion bash)
+mkdir -p files/texts && cd files
+touch train.en train.de "a file.en"
+completes "train translate" gyre tra
+completes "mlm" gyre train ml
+completes "--learn-rate" gyre train nmt --learn-r
+completes "...--rope-base" gyre train nmt ""
+completes "alibi" gyre train nmt --position al
+completes "alibi" gyre train lm --position = al
+completes "a file.en texts train.de train.en" gyre train nmt --train-sets ""
+completes "train.de train.en" gyre train nmt --train-sets train.en tr
+completes "texts" gyre train nmt --model te
+completes "" gyre train nmt --learn-rate ""
+completes "...--seed" gyre train nmt --learn-rate 1 ""
+completes "softmax,window" gyre bench attention --kind softmax,wi
+completes "...batches" gyre help ba
+completes "nmt" gyre help train n
+completes "bash" gyre completion b
+completes "...--head" gyre plot attention --model texts --layer 1 ""
+completes "decay" gyre plot de
+# Every option of every command is offered: the script is made from the same tables as the help.
+"$GYRE" train lm --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+' > ../of_help.txt
+_gyre_options 'train lm' | tr ' ' '\n' > ../of_completion.txt
+check "all $(wc -l < ../of_help.txt) options of train lm" test -z "$(grep -vxFf ../of_completion.txt ../of_help.txt)"
+
+if command -v zsh > /dev/null; then
+  mkdir ../functions
+  "$GYRE" completion zsh > ../functions/_gyre
+  check "zsh completes like bash" timeout 60 zsh -f "$ROOT/tests/tools/complete.zsh" ../functions
+else
+  echo "skipped: there is no zsh to complete in"
+fi

@@ -1,0 +1,24 @@
+// Shell completion, made from the option tables: a script that completes subcommands, options, and the words, files or
+// directories that an option takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/command_description.h"
+
+namespace gyre {
+
+std::string bash_completion(const CommandDescription& program);
+std::string zsh_completion(const CommandDescription& program);
+
+// What the values of an option are.
+enum class ValueKind : uint8_t { file, directory, word, anything };
+inline ValueKind value_kind(const OptionDescription& option) {
+  if (!option.choices.empty()) return ValueKind::word;
+  const auto says = [&option](const char* word) { return option.unit.find(word) != std::string::npos; };
+  if (says("DIRECTORY")) return ValueKind::directory;
+  return says("FILE") || says("PATH") || says("PREFIX") || says("SOURCE") ? ValueKind::file : ValueKind::anything;
+}
+
+}  // namespace gyre
