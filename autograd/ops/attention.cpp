@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
@@ -56,13 +57,18 @@ void store_columns(const Tensor& weights, const Tensor& out, int64_t first) {
                   weights.data<float>() + (h * queries + i) * keys + first);
 }
 
-// Per segment and head, q and k turned by the rotation: out = P v, P = dropout(softmax(S)), S = scale q k^T over the
-// visible keys.
-//   dv = P^T dout;  dP = dropout(dout v^T);  dS = P * (dP - rowsum(P * dP));  dq = scale dS k;  dk = scale dS^T q
 // No matrix of scores is kept: backward computes P again from the log-sum-exp of each row.
 // What order adds meets q, k and the weights where v does (AttentionTerms).
 // Inputs: q and [k | v], or [q | k | v] and nothing; the rotation's frequencies; the terms.
 struct Attention final : Op {
+  std::string_view formula() const override {
+    return R"(
+      per segment and head, q and k turned by the rotation:
+      out = P v,  P = dropout(softmax(S)),  S = scale q k^T over the visible keys
+        dv = P^T dout;  dP = dropout(dout v^T);  dS = P * (dP - rowsum(P * dP))
+        dq = scale dS k;  dk = scale dS^T q
+    )"_formula;
+  }
   bool self = false;
   Tensor lse;  // saved: one number per head and query
   Segments queries, keys;
@@ -72,6 +78,18 @@ struct Attention final : Op {
   int64_t d = 0;
   std::string_view name() const override { return "attention"; }
   double flops() const override { return 4 * double(visible_pairs(queries, keys, shape)) * double(d); }
+  void describe(OpFacts& facts) const override {
+    facts.attribute("heads", shape.heads);
+    if (shape.causal) facts.attribute("causal", "yes");
+    if (shape.reach < AttentionShape::kFar) facts.attribute("reach", shape.reach);
+    if (shape.dropout.rate > 0) facts.attribute("dropout", shape.dropout.rate);
+    if (rotation.angles) facts.attribute("rotary", rotation.rotary.dims);
+    facts.attribute("segments", queries.count());
+    facts.save("lse", lse);
+    facts.save("angles", rotation.angles);
+    facts.save("positions", rotation.query_positions);
+    facts.save("key positions", self ? Tensor() : rotation.key_positions);
+  }
   // P of a segment without dropout, (heads, queries, keys): what comes out where the values are columns of the
   // identity.
   Tensor weights(Kernels& kernels, const std::vector<Tensor>& in, int s) const {

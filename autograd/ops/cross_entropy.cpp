@@ -1,14 +1,25 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 #include "autograd/ops/loss_sums.h"
 
 namespace gyre {
 namespace {
 
-// loss = sum over rows of lse - (1 - eps) x_t - eps mean(x);  dx = dloss (softmax(x) - (1 - eps) onehot(t) - eps / v)
 struct CrossEntropy final : Op {
+  std::string_view formula() const override {
+    return R"(
+      loss = sum over rows of lse - (1 - eps) x_t - eps mean(x),  lse = log(sum(exp(x)))
+        dx = dloss (softmax(x) - (1 - eps) onehot(t) - eps / v)
+    )"_formula;
+  }
   Tensor targets, lse;  // saved: the log-sum-exp of each row
   double smoothing = 0;
   std::string_view name() const override { return "cross_entropy"; }
+  void describe(OpFacts& facts) const override {
+    facts.attribute("smoothing", smoothing);
+    facts.save("targets", targets);
+    facts.save("lse", lse);
+  }
   void backward(Backward& b) override {
     const Tensor dloss = b.doutput().to(DType::f64);
     b.kernels().cross_entropy_backward(b.dinput(0), b.input(0), targets, lse, smoothing, *dloss.data<double>());
@@ -41,14 +52,28 @@ struct MadeGradient {
   }
 };
 
-// The same for x w^T + bias, in chunks of rows; logits are f32 beside bf16 x. Each chunk's gradients are made while its
-// logits are in cache, for dloss = 1; backward multiplies by dloss.
+// In chunks of rows; logits are f32 beside bf16 x. Each chunk's gradients are made while its logits are in cache, for
+// dloss = 1; backward multiplies by dloss.
 struct LinearCrossEntropy final : Op {
+  std::string_view formula() const override {
+    return R"(
+      loss = cross_entropy(logits),  logits = x w^T + bias
+        dlogits = dloss (softmax(logits) - (1 - eps) onehot(t) - eps / v)
+        dx = dlogits w;  dw += dlogits^T x;  dbias += sum_rows(dlogits)
+    )"_formula;
+  }
   Tensor dx;  // saved for dloss = 1
   MadeGradient dw, dbias;
+  double smoothing = 0;
   double multiply_adds = 0;
   LinearCrossEntropy(const Var& w, const Var& bias) : dw(w), dbias(bias) {}
   std::string_view name() const override { return "linear_cross_entropy"; }
+  void describe(OpFacts& facts) const override {
+    facts.attribute("smoothing", smoothing);
+    facts.save("dx", dx);
+    facts.save("dw", dw.saved);
+    facts.save("dbias", dbias.saved);
+  }
   double flops() const override { return 2 * multiply_adds; }
   void backward(Backward& b) override {
     const Tensor dloss = b.doutput().to(DType::f64);
@@ -90,6 +115,7 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
           bias.shape().text());
   check_targets(targets, n, v);
   auto op = std::make_unique<LinearCrossEntropy>(w, bias);
+  op->smoothing = smoothing;
   op->multiply_adds = double(x.value().size()) * double(v);
   if (x.requires_gradient()) op->dx = x.value().like();
   const Device device = x.value().device();

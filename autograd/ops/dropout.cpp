@@ -1,19 +1,33 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y = x * keep / (1 - rate): linear in x, so dx is dropout of dy by the same mask, which is drawn again.
+// Linear in x, so dx is dropout of dy by the same mask, which is drawn again.
 struct Dropout final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = x * keep / (1 - rate)
+        dx = dy * keep / (1 - rate)
+    )"_formula;
+  }
   DropoutMask mask;
   std::string_view name() const override { return "dropout"; }
+  void describe(OpFacts& facts) const override { facts.attribute("rate", mask.rate); }
   void backward(Backward& b) override { b.kernels().dropout(b.dinput(0), b.doutput(), {}, mask); }
 };
 
-// y = residual + dropout(x):  dresidual = dy;  dx = dropout(dy)
 struct ResidualDropout final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = residual + dropout(x)
+        dresidual = dy;  dx = dropout(dy), by the same mask
+    )"_formula;
+  }
   DropoutMask mask;
   std::string_view name() const override { return "residual_dropout"; }
+  void describe(OpFacts& facts) const override { facts.attribute("rate", mask.rate); }
   void backward(Backward& b) override {
     b.pass(0);
     if (const Tensor dx = b.dinput(1)) b.kernels().dropout(dx, b.doutput(), {}, mask);

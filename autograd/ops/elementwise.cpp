@@ -1,10 +1,17 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y = a + b: both gradients are dy itself.
+// Both gradients are dy itself: no copy.
 struct Add final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = a + b
+        da = dy;  db = dy
+    )"_formula;
+  }
   std::string_view name() const override { return "add"; }
   void backward(Backward& b) override {
     b.pass(0);
@@ -12,15 +19,30 @@ struct Add final : Op {
   }
 };
 
-// y = factor * x;  dx = factor * dy
 struct Scale final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = factor * x
+        dx = factor * dy
+    )"_formula;
+  }
   double factor = 1;
   std::string_view name() const override { return "scale"; }
+  void describe(OpFacts& facts) const override { facts.attribute("factor", factor); }
   void backward(Backward& b) override { b.kernels().scale(b.dinput(0), b.doutput(), factor); }
 };
 
-// relu: dx = dy [x > 0].   gelu = x Phi(x): dx = dy (Phi(x) + x phi(x)).   tanh: dx = dy (1 - tanh(x)^2)
 struct ActivationOp final : Op {
+  std::string_view formula() const override {
+    constexpr std::string_view formulas[] = {
+        "y = max(x, 0)\n  dx = dy [x > 0]",
+        "y = x Phi(x), Phi the normal distribution\n  dx = dy (Phi(x) + x phi(x)), phi its density",
+        "y = tanh(x)\n  dx = dy (1 - y^2)",
+        "y = x + 1 for x > 0, else exp(x)\n  dx = dy for x > 0, else dy exp(x)",
+        "y = max(x, 0) + 0.001\n  dx = dy [x > 0]",
+        "y = exp(min(x, 60))\n  dx = dy y [x < 60]"};
+    return formulas[size_t(kind)];
+  }
   Activation kind = Activation::relu;
   std::string_view name() const override { return activation_name(kind); }
   void backward(Backward& b) override { b.kernels().activation_backward(b.dinput(0), b.doutput(), b.input(0), kind); }

@@ -1,17 +1,28 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y = factor * table[ids];  dtable[ids] += factor * dy, rows of the same id added in their order; or dy is left in
-// `apart`
+// Rows of the same id are added in their order; or dy is left in `apart`.
 struct Embedding final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = factor * table[ids]
+        dtable[ids] += factor * dy
+    )"_formula;
+  }
   Tensor ids;
   double factor = 1;
   std::vector<RowGradient>* apart = nullptr;
   size_t place = 0;
   std::string_view name() const override { return "embedding"; }
   bool leaves_row_gradients() const override { return apart != nullptr; }
+  void describe(OpFacts& facts) const override {
+    if (factor != 1) facts.attribute("factor", factor);
+    if (apart) facts.attribute("gradient", "rows apart");
+    facts.save("ids", ids);
+  }
   void backward(Backward& b) override {
     if (apart) {
       (*apart)[place].gradient = b.doutput();

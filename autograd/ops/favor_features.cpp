@@ -1,19 +1,30 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y_i = features^-1/2 (e_i + 1e-4),  e_i = exp(c p_i - shift),  c = width^-1/4; with g_i = dy_i features^-1/2 e_i
-//   keys:    shift = c^2 |x|^2 / 2;   dp_i = c g_i;  dx = -c^2 x sum_i g_i
-//   queries: shift = c p_l, p_l the largest;  dp_i = c g_i, and dp_l -= c sum_i g_i
 // Inputs: p, and of keys x.
 struct FavorFeatures final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y_i = features^-1/2 (e_i + 1e-4),  e_i = exp(c p_i - shift),  c = width^-1/4
+      keys: shift = c^2 |x|^2 / 2;  queries: shift = c p_l, p_l the largest
+        g_i = dy_i features^-1/2 e_i
+        keys:    dp_i = c g_i;  dx = -c^2 x sum_i g_i
+        queries: dp_i = c g_i, and dp_l -= c sum_i g_i
+    )"_formula;
+  }
   int heads = 1;
   double factor = 1;
   FavorSide side = FavorSide::queries;
   std::string_view name() const override { return "favor_features"; }
+  void describe(OpFacts& facts) const override {
+    facts.attribute("heads", heads);
+    facts.attribute("side", side == FavorSide::queries ? "queries" : "keys");
+  }
   void backward(Backward& b) override {
     const bool keys = side == FavorSide::keys;
     const Tensor dp = b.dinput(0), dx = keys ? b.dinput(1) : Tensor();

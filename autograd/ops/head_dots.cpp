@@ -1,12 +1,19 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y_ih = factor * x_ih . w_h;  dx_ih = factor * dy_ih w_h;  dw_h += factor * sum_i dy_ih x_ih
 struct HeadDots final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y_ih = factor * x_ih . w_h
+        dx_ih = factor * dy_ih w_h;  dw_h += factor * sum_i dy_ih x_ih
+    )"_formula;
+  }
   double factor = 1;
   std::string_view name() const override { return "head_dots"; }
+  void describe(OpFacts& facts) const override { facts.attribute("factor", factor); }
   void backward(Backward& b) override {
     b.kernels().head_dots_backward(b.dinput(0), b.dparameter(1), b.doutput(), b.input(0), b.input(1), factor);
   }

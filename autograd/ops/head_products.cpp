@@ -1,10 +1,17 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y_h = x_h w^T for every head h: the linear layer of (n * heads, width) rows.
+// The linear layer of (n * heads, width) rows.
 struct HeadProducts final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y_h = x_h w^T for every head h
+        dx_h = dy_h w;  dw += sum_h dy_h^T x_h
+    )"_formula;
+  }
   double multiply_adds = 0;
   std::string_view name() const override { return "head_products"; }
   double flops() const override { return 2 * multiply_adds; }

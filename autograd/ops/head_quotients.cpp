@@ -1,12 +1,19 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y = a / (b + epsilon), one b for the features of a head;  da = dy / (b + epsilon);  db = -(dy . a) / (b + epsilon)^2
 struct HeadQuotients final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = a / (b + epsilon), one b for the features of a head
+        da = dy / (b + epsilon);  db = -(dy . a) / (b + epsilon)^2
+    )"_formula;
+  }
   double epsilon = 0;
   std::string_view name() const override { return "head_quotients"; }
+  void describe(OpFacts& facts) const override { facts.attribute("epsilon", epsilon); }
   void backward(Backward& b) override {
     b.kernels().head_quotients_backward(b.dinput(0), b.dinput(1), b.doutput(), b.input(0), b.input(1), epsilon);
   }

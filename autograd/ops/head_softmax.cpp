@@ -1,12 +1,19 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y = softmax(x) over the features of a head;  dx = y (dy - y . dy)
 struct HeadSoftmax final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = softmax(x) over the features of a head
+        dx = y (dy - y . dy)
+    )"_formula;
+  }
   int heads = 1;
   std::string_view name() const override { return "head_softmax"; }
+  void describe(OpFacts& facts) const override { facts.attribute("heads", heads); }
   void backward(Backward& b) override {
     b.kernels().head_softmax_backward(b.dinput(0), b.doutput(), b.output(), heads);
   }

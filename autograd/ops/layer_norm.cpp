@@ -1,14 +1,25 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y = gamma * xhat + beta,  xhat = (x - mean) * rstd, over the last axis.
-//   g  = gamma * dy
-//   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma = sum_rows(dy * xhat);  dbeta = sum_rows(dy)
 struct LayerNorm final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = gamma * xhat + beta,  xhat = (x - mean) * rstd,  rstd = 1 / sqrt(variance + epsilon), over the last axis
+        g = gamma * dy
+        dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
+    )"_formula;
+  }
   Tensor mean, rstd;  // saved: two numbers per row
+  double epsilon = 0;
   std::string_view name() const override { return "layer_norm"; }
+  void describe(OpFacts& facts) const override {
+    facts.attribute("epsilon", epsilon);
+    facts.save("mean", mean);
+    facts.save("rstd", rstd);
+  }
   void backward(Backward& b) override {
     b.kernels().layer_norm_backward(b.dinput(0), b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0), b.input(1),
                                     mean, rstd);
@@ -22,6 +33,7 @@ Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon) 
   require(gamma.shape() == last && beta.shape() == last, "[layer_norm] gamma and beta must be ", last.text(), ", got ",
           gamma.shape().text(), " and ", beta.shape().text());
   auto op = std::make_unique<LayerNorm>();
+  op->epsilon = epsilon;
   const Tensor y = x.value().like();
   op->mean = Tensor::empty({x.value().rows()}, statistics_dtype(y.dtype()), y.device());
   op->rstd = op->mean.like();

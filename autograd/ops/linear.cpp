@@ -1,15 +1,25 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y = x w^T + bias, w and bias some rows of a parameter.   dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
 struct Linear final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = x w^T + bias, w and bias some rows of a parameter
+        dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
+    )"_formula;
+  }
   bool has_bias = false;
   int64_t first = 0, count = 0;  // rows
+  bool all_rows = true;
   double multiply_adds = 0;
   std::string_view name() const override { return "linear"; }
   double flops() const override { return 2 * multiply_adds; }
+  void describe(OpFacts& facts) const override {
+    if (!all_rows) facts.attribute("rows", concat(first, "..", first + count - 1));
+  }
   Tensor rows(const Tensor& parameter) const { return parameter ? parameter.slice(first, first + count) : Tensor(); }
   void backward(Backward& b) override {
     const Tensor dbias = has_bias ? b.dparameter(2) : Tensor();
@@ -33,6 +43,7 @@ Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t c
   op->has_bias = bool(bias);
   op->first = first;
   op->count = count;
+  op->all_rows = count == w.shape()[0];
   op->multiply_adds = double(x.value().size()) * double(count);
   const Tensor y = Tensor::empty({x.shape()[0], count}, x.value().dtype(), x.value().device());
   x.kernels().linear(y, x.value(), op->rows(w.value()), bias ? op->rows(bias.value()) : Tensor());

@@ -1,11 +1,16 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y = keep act(pre),  pre = x w^T + bias,  keep the factors of dropout (1 without).
-//   dpre = keep act'(pre) dy;  dx = dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
 struct LinearActivation final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = keep act(pre),  pre = x w^T + bias,  keep the factors of dropout (1 without)
+        dpre = keep act'(pre) dy;  dx = dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
+    )"_formula;
+  }
   Activation kind = Activation::relu;
   DropoutMask mask;
   Tensor pre;  // saved, but for relu, which finds keep act'(pre) in y
@@ -15,6 +20,10 @@ struct LinearActivation final : Op {
     return names[size_t(kind)];
   }
   double flops() const override { return 2 * multiply_adds; }
+  void describe(OpFacts& facts) const override {
+    if (mask.rate > 0) facts.attribute("dropout", mask.rate);
+    facts.save("pre", pre);
+  }
   void backward(Backward& b) override {
     const Tensor& saved = kind == Activation::relu ? b.output() : pre;
     b.kernels().linear_activation_backward(b.dinput(0), b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0),

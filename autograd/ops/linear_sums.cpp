@@ -1,20 +1,31 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// out_m = sum_n (q_m . k_n) v_n, n <= m (before), n >= m (after), or all of the segment. The same sums give its
-// gradients, with the roles exchanged:
-//   dq_m = sum_n (dout_m . v_n) k_n            the same n
-//   dk_n = sum_m (v_n . dout_m) q_m            the m that n is summed by: the reversed direction
-//   dv_n = sum_m (k_n . q_m) dout_m            likewise
+// The same sums give its gradients, with the roles exchanged.
 struct LinearSums final : Op {
+  std::string_view formula() const override {
+    return R"(
+      out_m = sum_n (q_m . k_n) v_n, n <= m (before), n >= m (after), or all of the segment
+        dq_m = sum_n (dout_m . v_n) k_n            the same n
+        dk_n = sum_m (v_n . dout_m) q_m            the m that n is summed by: the reversed direction
+        dv_n = sum_m (k_n . q_m) dout_m            likewise
+    )"_formula;
+  }
   Segments segments;
   int heads = 1;
   SumDirection direction = SumDirection::all;
   double multiply_adds = 0;
   std::string_view name() const override { return "linear_sums"; }
   double flops() const override { return 2 * multiply_adds; }
+  void describe(OpFacts& facts) const override {
+    constexpr std::string_view directions[] = {"before", "after", "all"};
+    facts.attribute("heads", heads);
+    facts.attribute("direction", directions[size_t(direction)]);
+    facts.attribute("segments", segments.count());
+  }
   void backward(Backward& b) override {
     const Tensor &q = b.input(0), &k = b.input(1), &v = b.input(2), &dout = b.doutput();
     const auto sums = [&](const Tensor& out, const Tensor& of, const Tensor& with, const Tensor& rows, SumDirection d) {

@@ -1,14 +1,28 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// y = gamma * xhat + beta,  xhat = (sum - mean) * rstd,  sum = residual + keep x,  keep the factors of dropout.
-//   dresidual = dsum, which is layer_norm's dx;  dx = keep dsum;  dgamma = sum_rows(dy * xhat);  dbeta = sum_rows(dy)
 struct ResidualLayerNorm final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = gamma * xhat + beta,  xhat = (sum - mean) * rstd,  sum = residual + keep x,  keep the factors of dropout
+        dresidual = dsum, which is layer_norm's dx;  dx = keep dsum
+        dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
+    )"_formula;
+  }
   Tensor sum, mean, rstd;  // saved; keep is drawn again
   DropoutMask mask;
+  double epsilon = 0;
   std::string_view name() const override { return "residual_layer_norm"; }
+  void describe(OpFacts& facts) const override {
+    if (mask.rate > 0) facts.attribute("dropout", mask.rate);
+    facts.attribute("epsilon", epsilon);
+    facts.save("sum", sum);
+    facts.save("mean", mean);
+    facts.save("rstd", rstd);
+  }
   void backward(Backward& b) override {
     const Tensor dresidual = b.dinput(0), dx = b.dinput(1);
     b.kernels().residual_layer_norm_backward(dx, dresidual, b.dparameter(2), b.dparameter(3), b.doutput(), sum,
@@ -27,6 +41,7 @@ Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Va
           ", got ", gamma.shape().text(), " and ", beta.shape().text());
   auto op = std::make_unique<ResidualLayerNorm>();
   op->mask = x.tape().next_dropout(rate);
+  op->epsilon = epsilon;
   const Tensor y = x.value().like();
   if (x.tape().recording()) op->sum = y.like();
   op->mean = Tensor::empty({y.rows()}, statistics_dtype(y.dtype()), y.device());

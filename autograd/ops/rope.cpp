@@ -1,18 +1,31 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// With c, s = cos, sin(position * step * frequency_i) and m the magnitude, for each pair (x1, x2) of features:
-//   y1 = m (x1 c - x2 s)     y2 = m (x1 s + x2 c)
-// Backward is the TRANSPOSE of the rotation, the same kernel with the sign of s turned (the inverse only when m = 1):
-//   dx1 = m (dy1 c + dy2 s)  dx2 = m (-dy1 s + dy2 c)
-// The angle's gradient needs nothing but the output: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position *
-// step * dtheta.
+// Backward is the TRANSPOSE of the rotation, the same kernel with the sign of s turned (the inverse only when m = 1).
+// The angle's gradient, dtheta, needs nothing but the output.
 struct Rope final : Op {
+  std::string_view formula() const override {
+    return R"(
+      with c, s = cos, sin(position * step * frequency_i) and m the magnitude, for each pair (x1, x2) of features:
+      y1 = m (x1 c - x2 s);     y2 = m (x1 s + x2 c)
+        dx1 = m (dy1 c + dy2 s);  dx2 = m (-dy1 s + dy2 c)
+        dtheta = dy2 y1 - dy1 y2;  dfrequency_i += sum of position * step * dtheta
+    )"_formula;
+  }
   Tensor positions, angles;
   Rotary rotary;
   std::string_view name() const override { return "rope"; }
+  void describe(OpFacts& facts) const override {
+    facts.attribute("heads", rotary.heads);
+    facts.attribute("rotary", rotary.dims);
+    if (rotary.magnitude != 1) facts.attribute("magnitude", rotary.magnitude);
+    if (rotary.step != 1) facts.attribute("step", rotary.step);
+    facts.save("positions", positions);
+    facts.save("angles", angles);
+  }
   void backward(Backward& b) override {
     const Tensor& dy = b.doutput();
     if (const Tensor dx = b.dinput(0)) {

@@ -1,13 +1,20 @@
 #include "autograd/ops.h"
+#include "autograd/ops/formula.h"
 #include "autograd/ops/loss_sums.h"
 
 namespace gyre {
 namespace {
 
-// loss = sum over rows of (x - target)^2;  dx = 2 dloss (x - target)
 struct SquaredError final : Op {
+  std::string_view formula() const override {
+    return R"(
+      loss = sum over rows of (x - target)^2
+        dx = 2 dloss (x - target)
+    )"_formula;
+  }
   Tensor targets;  // saved
   std::string_view name() const override { return "squared_error"; }
+  void describe(OpFacts& facts) const override { facts.save("targets", targets); }
   void backward(Backward& b) override {
     const Tensor dloss = b.doutput().to(DType::f64);
     b.kernels().squared_error_backward(b.dinput(0), b.input(0), targets, *dloss.data<double>());
