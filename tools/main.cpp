@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
     add_export_command(program);
     add_forward_command(program);
     program.describe_group("inspect", "look at the tape: its ops, times, values and gradients");
+    add_inspect_tape_command(program);
     add_inspect_profile_command(program);
     add_inspect_step_command(program);
     add_inspect_anomaly_command(program);

@@ -70,6 +70,7 @@ void add_checkpoint_diff_command(Program& program);
 void add_import_command(Program& program);
 void add_export_command(Program& program);
 void add_forward_command(Program& program);
+void add_inspect_tape_command(Program& program);
 void add_bench_commands(Program& program);
 void add_bench_all_reduce_command(Program& program);
 void add_plan_commands(Program& program);

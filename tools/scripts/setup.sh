@@ -9,7 +9,7 @@ packages=(
   libopenmpi-dev openmpi-bin
   libcli11-dev libspdlog-dev doctest-dev nlohmann-json3-dev
   libsentencepiece-dev libicu-dev
-  gnuplot-nox
+  gnuplot-nox graphviz
   "$@"
 )
 
