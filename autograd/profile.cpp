@@ -51,6 +51,13 @@ std::vector<ProfileRow> rows_by_module(const std::vector<Span>& spans, int depth
   });
 }
 
+std::vector<double> node_seconds(const std::vector<Span>& spans, size_t nodes) {
+  std::vector<double> seconds(nodes);
+  for (const Span& span : spans)
+    if (span.node >= 0) seconds.at(size_t(span.node)) += span.seconds();
+  return seconds;
+}
+
 std::string cut_path(const std::string& path, int depth) {
   size_t end = 0;
   for (int i = 0; i < depth && end != std::string::npos; ++i) end = path.find('.', i == 0 ? 0 : end + 1);

@@ -24,6 +24,9 @@ std::vector<ProfileRow> rows_by_op(const std::vector<Span>& spans);
 // Module paths are cut to so many names; what belongs to no module has a row of its own.
 std::vector<ProfileRow> rows_by_module(const std::vector<Span>& spans, int depth);
 
+// By node of a tape with so many: seconds of forward and backward together, of one step.
+std::vector<double> node_seconds(const std::vector<Span>& spans, size_t nodes);
+
 // The first `depth` names of a module's path: "encoder.layers.0" of "encoder.layers.0.ffn" for 3.
 std::string cut_path(const std::string& path, int depth);
 

@@ -4,9 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "autograd/profile.h"
 #include "autograd/tape_rows.h"
 #include "core/nearest.h"
-#include "tools/bench/device.h"
+#include "tools/bench/figures.h"
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
 #include "tools/facts.h"
@@ -14,10 +15,13 @@
 #include "tools/inspect/tape_graph.h"
 #include "tools/inspect/tape_report.h"
 #include "tools/program.h"
+#include "tools/step_runner.h"
 
 namespace gyre {
 
 namespace {
+
+constexpr int kTimedSteps = 9;
 
 struct InspectTape {
   OptionTable* table = nullptr;
@@ -32,30 +36,6 @@ struct InspectTape {
   bool json = false;
 };
 
-// Seconds of each node's forward and backward together.
-class NodeTimes final : public TapeObserver {
- public:
-  explicit NodeTimes(Device device) : watch_(device) {}
-  void restart() { watch_.lap(); }
-  std::vector<double> seconds(size_t nodes) const {
-    std::vector<double> all = seconds_;
-    all.resize(nodes);
-    return all;
-  }
-
-  void on_record(const Tape&, int node) override { add(node); }
-  void before_backward(const Tape&, int) override { restart(); }
-  void after_backward(const Tape&, int node) override { add(node); }
-
- private:
-  void add(int node) {
-    if (seconds_.size() <= size_t(node)) seconds_.resize(size_t(node) + 1);
-    seconds_[size_t(node)] += watch_.lap();
-  }
-  DeviceWatch watch_;
-  std::vector<double> seconds_;
-};
-
 // A training step but for the optimizer.
 struct Step {
   std::vector<TapeRow> rows;
@@ -65,15 +45,30 @@ struct Step {
 
 Step run_step(const Workload& work, Kernels& kernels, Precision precision) {
   Step step;
+  Timeline timeline(device_probe(kernels.device()));
   Tape tape(kernels, {.record = true, .training = true, .seed = 1, .precision = precision, .unit_cotangent = true});
-  NodeTimes times(kernels.device());
-  tape.add_observer(times);
+  tape.add_observer(timeline);
   const LossResult result = work.loss(tape);
   step.rows = tape_rows(tape);
   step.flops = tape.flops();
+  timeline.restart();
   tape.backward(result.loss);
-  step.seconds = times.seconds(step.rows.size());
+  step.seconds = node_seconds(timeline.spans(), step.rows.size());
   return step;
+}
+
+// The median of some steps, after one that warms up.
+std::vector<double> typical_seconds(const Workload& work, Kernels& kernels, Precision precision) {
+  std::vector<std::vector<double>> by_step;
+  for (int i = 0; i <= kTimedSteps; ++i) by_step.push_back(run_step(work, kernels, precision).seconds);
+  by_step.erase(by_step.begin());
+  std::vector<double> seconds;
+  for (size_t node = 0; node < by_step.front().size(); ++node) {
+    std::vector<double> of_node;
+    for (const std::vector<double>& step : by_step) of_node.push_back(step[node]);
+    seconds.push_back(median(of_node));
+  }
+  return seconds;
 }
 
 // Throws UsageError for a module that records nothing.
@@ -117,8 +112,8 @@ int run(const InspectTape& call) {
   const Precision precision = parse_precision(call.precision, kernels);
   const std::unique_ptr<Workload> work = make_subject(*call.table, call.subject, {.device = kernels.device()});
   const bool drawn = !call.dot.empty() || !call.svg.empty();
-  if (drawn) run_step(*work, kernels, precision);  // warms up
-  const Step step = run_step(*work, kernels, precision);
+  Step step = run_step(*work, kernels, precision);
+  if (drawn) step.seconds = typical_seconds(*work, kernels, precision);
   check_module(step.rows, call.module);
 
   const std::string model = call.subject.model.empty() ? call.subject.preset : call.subject.model.string();

@@ -65,3 +65,9 @@ TEST_CASE("profile: by module, as deep as asked for") {
   CHECK(row(rows_by_module(spans, 9), "encoder.layers.0.ffn").seconds() == 7);
   CHECK(total(rows_by_module(spans, 1)) == 20);
 }
+
+TEST_CASE("profile: by node") {
+  std::vector<Span> spans = step();
+  spans[1].node = spans[6].node = 2;
+  CHECK(node_seconds(spans, 4) == std::vector<double>{0, 0, 5, 0});
+}
