@@ -103,6 +103,7 @@ std::vector<GradcheckResult> gradcheck(Kernels& kernels, const TapeFunction& f, 
       const double numeric = central_difference(kernels, f, inputs, i, entry, cotangent, options);
       const double difference = std::abs(analytic - numeric);
       const double error = difference == 0 ? 0 : difference / std::max({std::abs(analytic), std::abs(numeric), floor});
+      worst.entries.push_back({entry, analytic, numeric, error});
       // Once NaN, the worst stays NaN: every comparison with it is false.
       if (worst.worst_index >= 0 && error <= worst.error) continue;
       if (std::isnan(worst.error)) continue;

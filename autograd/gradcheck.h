@@ -27,6 +27,11 @@ struct GradcheckOptions {
   Tape::Options tape{.training = true, .seed = 1};
 };
 
+struct GradcheckEntry {
+  int64_t index = -1;  // flat
+  double analytic = 0, numeric = 0, error = 0;
+};
+
 // One input's worst entry. error = |analytic - numeric| / max(|analytic|, |numeric|, floor), where the floor is a
 // hundredth of the largest gradient of all inputs, at least 1e-6: what rounding leaves of a zero is no error.
 struct GradcheckResult {
@@ -34,6 +39,7 @@ struct GradcheckResult {
   int64_t worst_index = -1;  // flat; -1: no entry was compared
   double analytic = 0, numeric = 0, error = 0;
   bool passed = true;
+  std::vector<GradcheckEntry> entries = {};  // all that were compared
 };
 
 // One result per input. Inputs must be f64, on the CPU.

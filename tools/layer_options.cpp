@@ -32,12 +32,6 @@ void add_dropout_rows(OptionTable& table, ModelConfig& c) {
             "inside the feed-forward blocks");
 }
 
-void add_rope_scaling_rows(OptionTable& table, PositionConfig& p) {
-  table.add_enum("--rope-scaling", p.rope_scaling, "how to reach beyond the length of training");
-  table.add("--rope-scaling-factor", p.rope_scaling_factor, "NUMBER", "the longer length, divided by that of training");
-  table.add("--rope-original-length", p.rope_original_length, "TOKENS", "the length of training, for yarn");
-}
-
 void add_relative_rows(OptionTable& table, PositionConfig& p) {
   table.add("--shaw-clip", p.shaw_clip, "TOKENS", "distances beyond share the vectors of this one");
   table.add_flag("--shaw-values,!--no-shaw-values", p.shaw_values, "relative vectors for the values too");
@@ -88,6 +82,16 @@ const std::vector<Readers>& position_readers() {
 
 }  // namespace
 
+void add_rope_options(OptionTable& table, PositionConfig& p) {
+  table.add("--rope-base", p.rope_base, "NUMBER", "base of the frequencies");
+  table.add_enum("--rope-pairs", p.rope_pairs, "which features of a head turn together");
+  table.add("--rotary-dims", p.rotary_dims, "FEATURES", "of a head that turn, from the first; 0: all");
+  table.add("--rope-step", p.rope_step, "NUMBER", "distance of neighbouring tokens");
+  table.add_enum("--rope-scaling", p.rope_scaling, "how to reach beyond the length of training");
+  table.add("--rope-scaling-factor", p.rope_scaling_factor, "NUMBER", "the longer length, divided by that of training");
+  table.add("--rope-original-length", p.rope_original_length, "TOKENS", "the length of training, for yarn");
+}
+
 void add_position_options(OptionTable& table, PositionConfig& p) {
   const auto encoding = [&table, &p](const std::string& names, const std::string& word, const std::string& value) {
     table.add_switch(names, word + "'s word for --position " + value, [&p, value] { p.encoding = value; });
@@ -101,14 +105,16 @@ void add_position_options(OptionTable& table, PositionConfig& p) {
   table.add("--max-positions,--max-source-positions", p.max_positions, "TOKENS",
             "rows of the learned, sinusoidal and tupe tables");
   table.add_enum("--sinusoid-layout", p.sinusoid_layout, "sines and cosines in two halves, or in turn");
-  table.add("--rope-base", p.rope_base, "NUMBER", "base of the frequencies");
-  table.add_enum("--rope-pairs", p.rope_pairs, "which features of a head turn together");
-  table.add("--rotary-dims", p.rotary_dims, "FEATURES", "of a head that turn, from the first; 0: all");
+  add_rope_options(table, p);
   table.add_flag("--rope-learnable", p.rope_learnable, "train the frequencies");
-  table.add("--rope-step", p.rope_step, "NUMBER", "distance of neighbouring tokens");
-  add_rope_scaling_rows(table, p);
   add_relative_rows(table, p);
   add_wavelet_rows(table, p);
+}
+
+void reject_idle_rope_options(const OptionTable& table, const PositionConfig& p) {
+  const std::string scaling = "--rope-scaling is " + std::string(enum_name(p.rope_scaling));
+  table.reject_idle("rope-scaling-factor", p.rope_scaling != RopeScaling::none, scaling);
+  table.reject_idle("rope-original-length", p.rope_scaling == RopeScaling::yarn, scaling);
 }
 
 void reject_idle_position_options(const OptionTable& table, const PositionConfig& p) {
@@ -116,9 +122,7 @@ void reject_idle_position_options(const OptionTable& table, const PositionConfig
     const bool read = std::find(encodings.begin(), encodings.end(), p.encoding) != encodings.end();
     table.reject_idle(option, read, "--position is " + p.encoding);
   }
-  const std::string scaling = "--rope-scaling is " + std::string(enum_name(p.rope_scaling));
-  table.reject_idle("rope-scaling-factor", p.rope_scaling != RopeScaling::none, scaling);
-  table.reject_idle("rope-original-length", p.rope_scaling == RopeScaling::yarn, scaling);
+  reject_idle_rope_options(table, p);
   for (const char* name : {"bias-buckets", "bias-max-distance"})
     table.reject_idle(name, p.encoding == "t5" || p.tupe_bias, "--tupe-bias is false");
 }

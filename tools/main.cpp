@@ -53,6 +53,9 @@ int main(int argc, char** argv) {
     add_plot_decay_command(program);
     add_plot_position_command(program);
     add_plot_extrapolation_command(program);
+    program.describe_group("inspect", "look at the tape: its ops, times, values and gradients");
+    add_inspect_rope_command(program);
+    add_inspect_receptive_field_command(program);
     add_bench_commands(program);
     add_plan_commands(program);
     add_completion_commands(program);

@@ -65,6 +65,8 @@ void add_plot_attention_command(Program& program);
 void add_plot_decay_command(Program& program);
 void add_plot_position_command(Program& program);
 void add_plot_extrapolation_command(Program& program);
+void add_inspect_rope_command(Program& program);
+void add_inspect_receptive_field_command(Program& program);
 void add_checkpoint_commands(Program& program);
 void add_checkpoint_diff_command(Program& program);
 void add_import_command(Program& program);

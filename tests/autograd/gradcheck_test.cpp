@@ -67,6 +67,11 @@ TEST_CASE("gradcheck names the one entry that is wrong") {
   CHECK_EQ(result.worst_index, 7);
   CHECK_EQ(result.analytic, doctest::Approx(1.25 * result.numeric));
   CHECK_EQ(result.error, doctest::Approx(0.2));
+  REQUIRE_GT(result.entries.size(), 7);
+  for (const GradcheckEntry& entry : result.entries) {
+    CAPTURE(entry.index);
+    CHECK_EQ(entry.error > 1e-6, entry.index == 7);
+  }
 }
 
 TEST_CASE("gradcheck fails NaN, wherever it stands") {

@@ -22,7 +22,8 @@ std::string palette(const HeatmapsPlot& plot) {
     case HeatmapColors::threshold:
       return "set palette defined (0 '#ffee66', 1 '#000000')\nset cbrange [0:1]\nunset colorbox\n";
     case HeatmapColors::signs:
-      return "set palette defined (-1 '#0072B2', 0 '#ffffff', 1 '#D55E00')\nset cbrange [-1:1]\n";
+      return fmt::format("set palette defined (-1 '#0072B2', 0 '#ffffff', 1 '#D55E00')\nset cbrange [-1:1]\n{}",
+                         plot.panels.size() > 1 ? "unset colorbox\n" : "");
   }
   return "";
 }
@@ -43,12 +44,25 @@ std::string data_block(const HeatmapsPlot& plot, size_t number) {
   return text + "END\n";
 }
 
+// Features and tokens are counted: no tics between them.
+std::string tics(const char* axis, size_t count) {
+  constexpr size_t kFew = 12;
+  return fmt::format("set {}tics {}\n", axis, count <= kFew ? "1" : "autofreq");
+}
+
+// SVG's viewers blur the few pixels of a small image; rectangles stay sharp.
+const char* image(const Heatmap& map) {
+  constexpr size_t kFew = 1024;
+  return map.rows * map.columns <= kFew ? "image pixels" : "image";
+}
+
 std::string draw_panel(size_t number, const Heatmap& map) {
-  return fmt::format(
-      "set title {}\nset xrange [-0.5:{}]\nset yrange [{}:{}]\n"
-      "plot $panel{} matrix using 1:($2 + {}):3 with image notitle\n",
-      gnuplot_string(map.title), double(map.columns) - 0.5, map.first_row + double(map.rows) - 0.5, map.first_row - 0.5,
-      number, map.first_row);
+  return tics("x", map.columns) + tics("y", map.rows) +
+         fmt::format(
+             "set title {}\nset xrange [-0.5:{}]\nset yrange [{}:{}]\n"
+             "plot $panel{} matrix using 1:($2 + {}):3 with {} notitle\n",
+             gnuplot_string(map.title), double(map.columns) - 0.5, map.first_row + double(map.rows) - 0.5,
+             map.first_row - 0.5, number, map.first_row, image(map));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct Heatmap {
 enum class HeatmapColors : uint8_t {
   weights,    // from 0.0001 to 1, logarithmic; 0 is left white
   threshold,  // black from the threshold on, yellow below
-  signs,      // blue below 0, white, red above
+  signs,      // blue below 0, white, red above; beside several panels no scale: -1 to 1
 };
 
 struct HeatmapsPlot {

@@ -50,6 +50,13 @@ std::string logarithmic_axis(const std::vector<PlotLine>& lines) {
   return fmt::format("set logscale y\nset yrange [{}:{}]\nset ytics ({:g})\n", least, most, fmt::join(tics, ", "));
 }
 
+std::string mark_script(const PlotMark& mark) {
+  return fmt::format(
+      "set arrow from first {0}, graph 0 to first {0}, graph 1 nohead dt 2 lw 1.5 lc rgb '#444444'\n"
+      "set label {1} at first {0}, graph 1.02 center tc rgb '#444444'\n",
+      mark.x, gnuplot_string(mark.label));
+}
+
 }  // namespace
 
 void draw_lines(const LinesPlot& plot, const Path& output) {
@@ -61,6 +68,9 @@ void draw_lines(const LinesPlot& plot, const Path& output) {
                         gnuplot_string(plot.x_label), gnuplot_string(plot.y_label));
   script += "set autoscale xfix\n";
   if (plot.logarithmic) script += logarithmic_axis(plot.lines);
+  if (plot.shares) script += "set yrange [0:1]\n";
+  if (plot.powers_of_two) script += "set logscale x 2\nset xtics 2\n";
+  for (const PlotMark& mark : plot.marks) script += mark_script(mark);
   std::vector<std::string> drawn;
   for (size_t i = 0; i < plot.lines.size(); ++i) {
     script += data_block(i, plot.lines[i]);

@@ -1,0 +1,108 @@
+// What gyre inspect rope checks: the op passes, and each check fails for an op that is wrong in what it checks.
+#include "tools/rope_inspection.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace gyre;
+
+namespace {
+
+const std::vector<int32_t> kPositions{0, 1, 2, 5, 1000};
+
+RopeInspection inspect(const PositionConfig& config, int64_t dim, const RopeOp& op = rope) {
+  return inspect_rope(config, dim, kPositions, cpu_kernels(), op);
+}
+
+std::vector<bool> passed(const RopeInspection& found) {
+  std::vector<bool> all;
+  for (const RopeCheck& check : found.checks) all.push_back(check.passed());
+  return all;
+}
+
+// Backward turns on in place of back, and knows no frequencies.
+struct WrongBackward final : Op {
+  Rotation rotation;
+  Tensor positions;
+  std::string_view name() const override { return "wrong_backward"; }
+  void backward(Backward& b) override {
+    if (const Tensor dx = b.dinput(0)) {
+      b.kernels().rope({dx}, {b.doutput()}, positions, rotation.angles, rotation.rotary, dx.cols(), false);
+    }
+  }
+};
+
+Var wrong_backward(const Var& x, const Rotation& rotation, const Tensor& positions) {
+  auto op = std::make_unique<WrongBackward>();
+  op->rotation = rotation;
+  op->positions = positions;
+  const Tensor y = x.value().like();
+  x.kernels().rope({y}, {x.value()}, positions, rotation.angles, rotation.rotary, x.shape()[1], false);
+  return x.tape().record(std::move(op), y, {x, rotation.frequencies});
+}
+
+Var twice(const Var& x, const Rotation& rotation, const Tensor& positions) {
+  return rope(rope(x, rotation, positions), rotation, positions);
+}
+
+// Not linear in the position.
+Var clipped(const Var& x, const Rotation& rotation, const Tensor& positions) {
+  const Tensor clipped = positions.clone();
+  for (int32_t& p : clipped.span<int32_t>()) p = std::min(p, 2);
+  return rope(x, rotation, clipped);
+}
+
+}  // namespace
+
+TEST_CASE("inspect rope: Gyre's op passes, whatever the rotation") {
+  std::vector<PositionConfig> configs(6);
+  configs[1].rope_pairs = RotaryPairs::half_split;
+  configs[2].rotary_dims = 4;
+  configs[3].rope_scaling = RopeScaling::yarn;
+  configs[3].rope_scaling_factor = 4;
+  configs[4].rope_scaling = RopeScaling::linear;
+  configs[4].rope_scaling_factor = 4;
+  configs[5].rope_step = 12.5;
+  for (const PositionConfig& config : configs) {
+    const RopeInspection found = inspect(config, 8);
+    for (const RopeCheck& check : found.checks) {
+      CAPTURE(check.what);
+      CAPTURE(check.deviation);
+      CHECK(check.passed());
+    }
+    CHECK(found.passed());
+    CHECK(found.checks.size() == 5);
+    CHECK(found.frequency_gradient.size() == found.frequencies.size());
+  }
+}
+
+TEST_CASE("inspect rope: the numbers of one pair") {
+  const RopeInspection found = inspect({}, 2);
+  CHECK(found.frequencies == std::vector<double>{1});
+  const double* r = found.matrices[1].data<double>();
+  const double* back = found.transposes[1].data<double>();
+  for (const auto& [got, wanted] : {std::pair{r[0], std::cos(1.0)},
+                                    {r[1], -std::sin(1.0)},
+                                    {r[2], std::sin(1.0)},
+                                    {r[3], std::cos(1.0)},
+                                    {back[1], std::sin(1.0)},
+                                    {back[2], -std::sin(1.0)}})
+    CHECK(got == doctest::Approx(wanted).epsilon(1e-14));
+}
+
+TEST_CASE("inspect rope: a wrong op fails the checks of what is wrong, and no others") {
+  CHECK(passed(inspect({}, 6, wrong_backward)) == std::vector<bool>{true, false, false, true, false});
+  CHECK(passed(inspect({}, 6, twice)) == std::vector<bool>{false, false, true, true, true});
+  CHECK(passed(inspect({}, 6, clipped)) == std::vector<bool>{false, false, true, false, true});
+  CHECK_FALSE(inspect({}, 6, clipped).passed());
+}
+
+TEST_CASE("inspect rope: not a number fails") {
+  CHECK_FALSE(RopeCheck{"", NAN, 1}.passed());
+  const RopeOp broken = [](const Var& x, const Rotation& rotation, const Tensor& positions) {
+    return scale(rope(x, rotation, positions), NAN);
+  };
+  CHECK(passed(inspect({}, 4, broken)) == std::vector<bool>(5, false));
+}
