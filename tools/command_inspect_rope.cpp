@@ -230,13 +230,14 @@ void add_inspect_rope_command(Program& program) {
   auto call = std::make_shared<InspectRope>();
   OptionTable& table = program.command(
       "inspect rope",
-      "show how rotary positions turn a head: angles, the rotation and its transpose, scores over distance; compare "
-      "the "
-      "op's forward and backward with the textbook's matrix, and the gradient of its frequencies with finite "
-      "differences, in f64. Status 1 where they differ",
+      "show how rotary positions turn a head, and compare the op's passes with the textbook's; status 1 where they "
+      "differ",
       [call] { return inspect(*call); });
   call->table = &table;
   table.add("--dim", call->dim, "FEATURES", "of a head; up to 8 its matrices are printed");
+  table.add_custom("--base", 1, 1, "NUMBER", "the same as --rope-base", [call](const std::vector<std::string>& values) {
+    parse_value(values.back(), call->rope.rope_base);
+  });
   table.add_list("--positions", call->positions, "NUMBER,...", "of tokens");
   add_rope_options(table, call->rope);
   table.add("--plot", call->plot, "FILE",
