@@ -13,9 +13,9 @@ namespace gyre {
 
 struct OpCase {
   using Reference = std::function<reference::Value(const std::vector<reference::Value>&)>;
-  std::string name;                 // "rope/half-split": op, variant
-  std::vector<NamedTensor> inputs;  // f64; vectors are one row of the reference
-  std::vector<bool> parameters;     // by input: it is a parameter, f32 beside bf16 data
+  std::string name;                // "rope/half-split": op, variant
+  std::vector<NamedInput> inputs;  // f64; vectors are one row of the reference
+  std::vector<bool> parameters;    // by input: it is a parameter, f32 beside bf16 data
   TapeFunction op;
   Reference reference;
 };
@@ -29,12 +29,11 @@ std::vector<OpCase> op_cases(std::string_view name);
 
 struct OpCheck {
   std::string op;
-  bool passed = true;
-  double max_error = 0;
   std::vector<GradcheckResult> inputs;
 };
 
 // Finite differences of the rows that op_cases(name) gives, on these kernels.
-std::vector<OpCheck> run_gradcheck(std::string_view name, Kernels& kernels);
+std::vector<OpCheck> run_gradcheck(std::string_view name, Kernels& kernels,
+                                   const GradcheckOptions& options = {.tape = kOpCaseTape}, DType dtype = DType::f64);
 
 }  // namespace gyre

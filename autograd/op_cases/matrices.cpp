@@ -31,7 +31,7 @@ OpCase linear_activation_case(const std::string& variant, int64_t n, int64_t d, 
         return rate > 0 ? reference::dropout(y, first_mask(rate)) : y;
       });
   // Around relu's kink a difference is no derivative. Of such numbers every sum is an odd multiple of 1/32.
-  for (NamedTensor& input : row.inputs) {
+  for (NamedInput& input : row.inputs) {
     const bool bias = input.name == "bias";
     for (double& v : input.value.span<double>()) v = bias ? std::floor(16 * v) / 16 + 1.0 / 32 : std::round(4 * v) / 4;
   }

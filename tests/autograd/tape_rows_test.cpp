@@ -81,7 +81,7 @@ TEST_CASE("every op has a formula, forward and indented backward") {
     CAPTURE(op_case.name);
     Tape tape(cpu_kernels(), kOpCaseTape);
     std::vector<Var> inputs;
-    for (const NamedTensor& input : op_case.inputs) inputs.push_back(tape.leaf(input.value));
+    for (const NamedInput& input : op_case.inputs) inputs.push_back(tape.leaf(input.value));
     op_case.op(tape, inputs);
     for (const TapeRow& row : tape_rows(tape)) {
       if (row.leaf) continue;
@@ -99,7 +99,7 @@ TEST_CASE("saved bytes of every op are the memory that its forward pass leaves")
     CAPTURE(op_case.name);
     Tape tape(cpu_kernels(), kOpCaseTape);
     std::vector<Var> inputs;
-    for (const NamedTensor& input : op_case.inputs) inputs.push_back(tape.leaf(input.value));
+    for (const NamedInput& input : op_case.inputs) inputs.push_back(tape.leaf(input.value));
     const size_t before = memory_stats().active_bytes;
     const bool empty = op_case.op(tape, inputs).value().size() == 0;  // takes a block that no byte shows
     const size_t growth = memory_stats().active_bytes - before;

@@ -25,6 +25,11 @@ Config preset_config(const Subject& subject) {
   config.vocab_size = subject.vocabulary;
   config.attention = subject.attention;
   config.position = subject.position;
+  try {
+    config.validate();
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
   return config;
 }
 
