@@ -17,7 +17,7 @@ struct NamedInput {
 
 // A function of tensors whose entries can be moved, contracted with a cotangent: <cotangent, evaluate()>.
 struct MovableFunction {
-  std::vector<NamedInput> inputs;   // f64, on any device; moved in place
+  std::vector<NamedInput> inputs;    // f64, on any device; moved in place
   std::function<Tensor()> evaluate;  // the outputs for what the inputs hold now: f64, on the CPU
   Tensor cotangent;                  // f64, on the CPU, of the shape of the outputs
 };

@@ -50,7 +50,7 @@ int main() {
   const int output = tape.add(tape.multiply(x, y), tape.sine(x));  // f = x y + sin(x)
   const std::vector<double> gradient = tape.gradients(output);
   const double wanted[] = {3 + std::cos(2.0), 2};
-  std::printf("f = %.6f, df/dx = %.6f (y + cos x = %.6f), df/dy = %.6f (x = %.6f)\n",
-              tape.nodes[size_t(output)].value, gradient[size_t(x)], wanted[0], gradient[size_t(y)], wanted[1]);
+  std::printf("f = %.6f, df/dx = %.6f (y + cos x = %.6f), df/dy = %.6f (x = %.6f)\n", tape.nodes[size_t(output)].value,
+              gradient[size_t(x)], wanted[0], gradient[size_t(y)], wanted[1]);
   return std::abs(gradient[size_t(x)] - wanted[0]) + std::abs(gradient[size_t(y)] - wanted[1]) < 1e-12 ? 0 : 1;
 }
