@@ -69,8 +69,8 @@ double largest_magnitude(const std::vector<Tensor>& tensors) {
 
 // gradients: of <cotangent, f> by each input, f64, on the CPU.
 std::vector<GradcheckResult> compare(const MovableFunction& f, const std::vector<Tensor>& gradients,
-                                     const GradcheckOptions& options) {
-  const double floor = std::max(0.01 * largest_magnitude(gradients), 1e-6);
+                                     const GradcheckOptions& options, DType dtype) {
+  const double floor = std::max(0.01 * largest_magnitude(gradients), dtype == DType::f64 ? 1e-6 : 1e-2);
   std::vector<GradcheckResult> results;
   for (size_t i = 0; i < f.inputs.size(); ++i) {
     const std::span<const double> gradient = gradients[i].span<double>();
@@ -178,14 +178,15 @@ std::vector<GradcheckResult> gradcheck(Kernels& kernels, const TapeFunction& f, 
   const Shape output = movable.evaluate().shape();
   movable.cotangent = normal_tensor(output, dtype, options.seed, kCotangentStream).to(DType::f64);
   const std::vector<Tensor> gradients = analytic_gradients(kernels, f, rounded, movable.cotangent, options.tape, dtype);
-  return compare(movable, gradients, resolved_options);
+  return compare(movable, gradients, resolved_options, dtype);
 }
 
 std::vector<GradcheckResult> gradcheck(Kernels& kernels, const ParameterFunction& f, const ParameterFunction& exact,
                                        const GradcheckOptions& options) {
   require(f.parameters.count() == exact.parameters.count(), "[gradcheck] expected ", f.parameters.count(),
           " parameters of the exact function, got ", exact.parameters.count());
-  const GradcheckOptions resolved_options = resolved(options, f.parameters.values().dtype());
+  const DType dtype = f.parameters.values().dtype();
+  const GradcheckOptions resolved_options = resolved(options, dtype);
   f.parameters.gradients().zero();
   Tape tape(kernels, options.tape);
   tape.backward(f.record(tape));
@@ -195,7 +196,7 @@ std::vector<GradcheckResult> gradcheck(Kernels& kernels, const ParameterFunction
     if (&f.parameters != &exact.parameters) value.copy_from(p.value.to_cpu().to(DType::f64).to(value.device()));
     if (p.trainable) gradients.push_back(p.gradient.to_cpu().to(DType::f64));
   }
-  return compare(movable(kernels, exact, options.tape), gradients, resolved_options);
+  return compare(movable(kernels, exact, options.tape), gradients, resolved_options, dtype);
 }
 
 }  // namespace gyre
