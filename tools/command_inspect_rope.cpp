@@ -11,7 +11,7 @@
 #include "tools/layer_options.h"
 #include "tools/plots/heatmaps.h"
 #include "tools/program.h"
-#include "tools/rope_inspection.h"
+#include "tools/inspect/rope_inspection.h"
 
 namespace gyre {
 

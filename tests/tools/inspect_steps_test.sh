@@ -63,4 +63,4 @@ check "from an earlier checkpoint the same update" cmp anomaly.txt again.txt
 small_train --model calm --after 4u --save-freq 2u --quiet 2> train.log
 "$GYRE" inspect anomaly --model calm --checkpoint step-00000002 --updates 2 2> anomaly.log > calm.txt
 same "a run without" "$(cat calm.txt)" "updates 3 to 4: all gradients are finite"
-rejects 1 'expected a checkpoint' "$GYRE" inspect anomaly --model calm --checkpoint nothing
+rejects 1 "of a checkpoint, got 'nothing'" "$GYRE" inspect anomaly --model calm --checkpoint nothing

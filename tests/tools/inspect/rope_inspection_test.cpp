@@ -1,5 +1,5 @@
 // What gyre inspect rope checks: the op passes, and each check fails for an op that is wrong in what it checks.
-#include "tools/rope_inspection.h"
+#include "tools/inspect/rope_inspection.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/rope_inspection.h"
+#include "tools/inspect/rope_inspection.h"
 
 #include <algorithm>
 #include <cmath>
