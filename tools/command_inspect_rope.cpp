@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/device_choice.h"
+#include "tools/inspect/rope_inspection.h"
 #include "tools/layer_options.h"
 #include "tools/plots/heatmaps.h"
 #include "tools/program.h"
-#include "tools/inspect/rope_inspection.h"
 
 namespace gyre {
 
