@@ -91,7 +91,8 @@ TEST_CASE("trace: slices of a track follow one another or lie within one another
 
 TEST_CASE("trace: a module's slice spans its ops of one pass") {
   int forward = 0, backward = 0;
-  for (const json& e : written({trace_events(example(0))})["traceEvents"]) {
+  const json trace = written({trace_events(example(0))});
+  for (const json& e : trace["traceEvents"]) {
     if (e["name"] != "encoder.layers.0") continue;
     (e["cat"] == "forward" ? forward : backward) += 1;
     CHECK(e["dur"] == (e["cat"] == "forward" ? 2e6 : 1e6));
