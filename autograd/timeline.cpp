@@ -12,6 +12,11 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+Span span_of(const Tape& tape, int number, Span::Kind kind) {
+  const Node& node = tape.nodes()[size_t(number)];
+  return {.name = node.name(), .module = node.module, .kind = kind, .node = number, .flops = node.op->flops()};
+}
+
 }  // namespace
 
 Timeline::Timeline() : Timeline({steady_seconds, [] { return memory_stats().active_bytes; }}) {}
@@ -25,25 +30,11 @@ void Timeline::restart() {
 
 void Timeline::mark(std::string_view name) { add({.name = name, .module = {}}); }
 
-void Timeline::on_record(const Tape& tape, int number) {
-  const Node& node = tape.nodes()[size_t(number)];
-  add({.name = node.name(),
-       .module = node.module,
-       .kind = Span::Kind::forward,
-       .node = number,
-       .flops = node.op->flops()});
-}
+void Timeline::on_record(const Tape& tape, int node) { add(span_of(tape, node, Span::Kind::forward)); }
 
 void Timeline::before_backward(const Tape&, int) { mark(kOther); }
 
-void Timeline::after_backward(const Tape& tape, int number) {
-  const Node& node = tape.nodes()[size_t(number)];
-  add({.name = node.name(),
-       .module = node.module,
-       .kind = Span::Kind::backward,
-       .node = number,
-       .flops = node.op->flops()});
-}
+void Timeline::after_backward(const Tape& tape, int node) { add(span_of(tape, node, Span::Kind::backward)); }
 
 void Timeline::add(Span span) {
   span.begin = std::exchange(seconds_, probe_.seconds());

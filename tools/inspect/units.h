@@ -2,38 +2,27 @@
 #pragma once
 
 #include <cstdio>
+#include <initializer_list>
 #include <string>
 
 namespace gyre {
 
-// "812 B", "1.5 KiB", "3 MiB".
-inline std::string human_bytes(double bytes) {
-  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  int unit = 0;
-  for (; bytes >= 1000 && unit < 4; ++unit) bytes /= 1024;
+// Units follow one another at `factor`; from `most` on the next one is taken.
+inline std::string in_units(double x, double factor, double most, std::initializer_list<const char*> units) {
+  auto unit = units.begin();
+  for (; x >= most && unit + 1 != units.end(); ++unit) x /= factor;
   char text[32];
-  std::snprintf(text, sizeof text, "%.3g %s", bytes, units[unit]);
+  std::snprintf(text, sizeof text, "%.3g %s", x, *unit);
   return text;
 }
+
+// "812 B", "1.5 KiB", "3 MiB".
+inline std::string human_bytes(double bytes) { return in_units(bytes, 1024, 1000, {"B", "KiB", "MiB", "GiB", "TiB"}); }
 
 // Of a large number, before its unit: "812 ", "1.5 k", "3 M".
-inline std::string human_count(double count) {
-  const char* const prefixes[] = {"", "k", "M", "G", "T", "P"};
-  int prefix = 0;
-  for (; count >= 999.5 && prefix < 5; ++prefix) count /= 1000;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g %s", count, prefixes[prefix]);
-  return text;
-}
+inline std::string human_count(double count) { return in_units(count, 1000, 999.5, {"", "k", "M", "G", "T", "P"}); }
 
 // "85 us", "1.5 ms", "3 s".
-inline std::string human_seconds(double seconds) {
-  const char* const units[] = {"s", "ms", "us"};
-  int unit = 0;
-  for (; seconds < 0.9995 && unit < 2; ++unit) seconds *= 1000;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g %s", seconds, units[unit]);
-  return text;
-}
+inline std::string human_seconds(double seconds) { return in_units(1e6 * seconds, 1000, 999.5, {"us", "ms", "s"}); }
 
 }  // namespace gyre
