@@ -1,9 +1,12 @@
 #include "train/stop_signal.h"
 
+#include <atomic>
+
 namespace gyre {
 namespace {
 
-volatile std::sig_atomic_t raised_signal = 0;
+std::atomic<int> raised_signal = 0;  // set in a handler, read by any thread
+static_assert(std::atomic<int>::is_always_lock_free);
 
 void remember(int signal) {
   if (raised_signal != 0 && signal == SIGINT) {
