@@ -58,11 +58,12 @@ bool all_finite(const Tensor& tensor) {
   });
 }
 
-std::string describe_numbers(const Tensor& tensor) {
-  const TensorNumbers n = numbers_of(tensor);
+std::string describe_numbers(const Tensor& tensor) { return describe_numbers(tensor.shape(), numbers_of(tensor)); }
+
+std::string describe_numbers(const Shape& shape, const TensorNumbers& n) {
   const std::string range = n.least <= n.most ? concat(" in [", n.least, ", ", n.most, "]") : std::string(" none");
-  if (n.finite()) return concat(tensor.shape().text(), ", all", range);
-  return concat(tensor.shape().text(), " with ", n.nan, " NaN and ", n.infinite, " infinite, the others", range);
+  if (n.finite()) return concat(shape.text(), ", all", range);
+  return concat(shape.text(), " with ", n.nan, " NaN and ", n.infinite, " infinite, the others", range);
 }
 
 }  // namespace gyre

@@ -20,5 +20,7 @@ bool all_finite(const Tensor& tensor);
 
 // "(4, 8) with 3 NaN and 1 infinite, the others in [-1, 2]"; "(4, 8), all in [-3, 800]".
 std::string describe_numbers(const Tensor& tensor);
+// The same where they are known.
+std::string describe_numbers(const Shape& shape, const TensorNumbers& numbers);
 
 }  // namespace gyre

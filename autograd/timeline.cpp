@@ -1,16 +1,9 @@
 #include "autograd/timeline.h"
 
-#include <chrono>
 #include <utility>
-
-#include "core/memory.h"
 
 namespace gyre {
 namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 Span span_of(const Tape& tape, int number, Span::Kind kind) {
   const Node& node = tape.nodes()[size_t(number)];
@@ -18,8 +11,6 @@ Span span_of(const Tape& tape, int number, Span::Kind kind) {
 }
 
 }  // namespace
-
-Timeline::Timeline() : Timeline({steady_seconds, [] { return memory_stats().active_bytes; }}) {}
 
 Timeline::Timeline(Probe probe) : probe_(std::move(probe)), seconds_(probe_.seconds()), bytes_(probe_.bytes()) {}
 

@@ -36,7 +36,6 @@ class Timeline final : public TapeObserver {
   // What the tape does around the ops' backward: adding gradients up, freeing what was saved, other observers.
   static constexpr std::string_view kOther = "other";
 
-  Timeline();  // the steady clock, and the CPU's memory
   explicit Timeline(Probe probe);
 
   void restart();                    // the time since the last event belongs to nobody

@@ -64,11 +64,7 @@ EncoderOnlyConfig fresh_config(const InspectReceptiveField& call, const std::str
   config.position.encoding = position;
   config.position.max_positions = text_length(call);
   config.vocab_size = 1000;
-  try {
-    config.validate();
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
+  as_usage_error([&] { config.validate(); });
   return config;
 }
 

@@ -46,11 +46,7 @@ void check(const InspectRope& call) {
   }
   reject_idle_rope_options(*call.table, call.rope);
   Parameters unused;
-  try {
-    make_position_encoding({call.rope, call.dim, 1, unused, "rope"});
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
+  as_usage_error([&] { make_position_encoding({call.rope, call.dim, 1, unused, "rope"}); });
 }
 
 double entry(const Tensor& matrix, int64_t i, int64_t j) { return matrix.data<double>()[i * matrix.cols() + j]; }

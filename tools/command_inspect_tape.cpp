@@ -7,6 +7,7 @@
 #include "autograd/profile.h"
 #include "autograd/tape_rows.h"
 #include "core/nearest.h"
+#include "tools/bench/device.h"
 #include "tools/bench/figures.h"
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
@@ -15,7 +16,6 @@
 #include "tools/inspect/tape_graph.h"
 #include "tools/inspect/tape_report.h"
 #include "tools/program.h"
-#include "tools/step_runner.h"
 
 namespace gyre {
 
@@ -57,11 +57,10 @@ Step run_step(const Workload& work, Kernels& kernels, Precision precision) {
   return step;
 }
 
-// The median of some steps, after one that warms up.
+// The median of some steps.
 std::vector<double> typical_seconds(const Workload& work, Kernels& kernels, Precision precision) {
   std::vector<std::vector<double>> by_step;
-  for (int i = 0; i <= kTimedSteps; ++i) by_step.push_back(run_step(work, kernels, precision).seconds);
-  by_step.erase(by_step.begin());
+  for (int i = 0; i < kTimedSteps; ++i) by_step.push_back(run_step(work, kernels, precision).seconds);
   std::vector<double> seconds;
   for (size_t node = 0; node < by_step.front().size(); ++node) {
     std::vector<double> of_node;

@@ -55,11 +55,7 @@ void check_encoder_options(const OptionTable& table, const EncoderOnlyConfig& co
   reject_idle_layer_options(table, config);
   EncoderOnlyConfig with_vocabulary = config;
   with_vocabulary.vocab_size = 4;  // any size will do here
-  try {
-    with_vocabulary.validate();
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
+  as_usage_error([&] { with_vocabulary.validate(); });
 }
 
 }  // namespace gyre

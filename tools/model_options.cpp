@@ -73,11 +73,7 @@ void check_model_options(const OptionTable& table, const EncoderDecoderConfig& c
                     "--position is " + config.position.encoding);
   EncoderDecoderConfig with_vocabulary = config;
   with_vocabulary.vocab_size = 4;  // the reserved pieces: any size will do here
-  try {
-    with_vocabulary.validate();
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
+  as_usage_error([&] { with_vocabulary.validate(); });
 }
 
 }  // namespace gyre

@@ -14,6 +14,16 @@
 
 namespace gyre {
 
+// What is wrong with values that the call gave is a wrong call.
+template <class F>
+void as_usage_error(F&& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
 template <class T>
 struct IsVector : std::false_type {};
 template <class T>

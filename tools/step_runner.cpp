@@ -1,7 +1,5 @@
 #include "tools/step_runner.h"
 
-#include "core/cuda.h"
-#include "core/memory.h"
 #include "tools/bench/device.h"
 
 namespace gyre {
@@ -57,16 +55,6 @@ double StepRunner::forward_and_backward(uint64_t seed, double& predictions) {
 
 void StepRunner::mark(std::string_view name) {
   if (timeline_) timeline_->mark(name);
-}
-
-Timeline::Probe device_probe(Device device, Stopwatch watch) {
-  return {[device, watch] {
-            wait_for(device);
-            return watch.seconds();
-          },
-          [device] {
-            return device == Device{} ? memory_stats().active_bytes : cuda_memory_stats(device.index).active_bytes;
-          }};
 }
 
 }  // namespace gyre

@@ -10,7 +10,6 @@
 #include "train/communicator.h"
 #include "train/optimizer.h"
 #include "train/reducer.h"
-#include "train/stopwatch.h"
 
 namespace gyre {
 
@@ -43,8 +42,5 @@ class StepRunner {
   Optimizer optimizer_;
   Timeline* timeline_ = nullptr;
 };
-
-// Of a device: its clock, that of `watch`, waits until the device is done; its memory is that of its tensors.
-Timeline::Probe device_probe(Device device, Stopwatch watch = {});
 
 }  // namespace gyre

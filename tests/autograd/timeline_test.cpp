@@ -50,7 +50,7 @@ TEST_CASE("timeline: spans follow one another without a gap") {
 }
 
 TEST_CASE("timeline: what forward keeps, backward gives back") {
-  Timeline timeline;
+  Timeline timeline({[] { return 0.0; }, [] { return memory_stats().active_bytes; }});
   const size_t before = memory_stats().active_bytes;
   {
     Tape tape(cpu_kernels(), {});

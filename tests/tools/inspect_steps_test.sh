@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # gyre inspect profile, step and anomaly, as users type them.
 . "$(dirname "$0")/lib.sh"
-mpirun() { OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 command mpirun -q --oversubscribe --bind-to none "$@"; }
+mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 tiny="--preset transformer-tiny --vocab-size 300 --segments 2 --length 6"
 
 # Where the time goes: rows by op and by module hold the same time; pictures and traces.

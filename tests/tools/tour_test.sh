@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 mkdir bin && ln -s "$GYRE" bin/gyre
 PATH=$PWD/bin:$PATH
-mpirun() { OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 command mpirun -q --oversubscribe --bind-to none "$@"; }
+mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 command -v dot > /dev/null || { echo "skipped: graphviz is not installed"; exit 0; }
 
 tour=$ROOT/tools/docs/autodiff.md

@@ -4,11 +4,22 @@
 
 #include "core/cuda.h"
 #include "core/machine_limits.h"
+#include "core/memory.h"
 
 namespace gyre {
 
 void wait_for(Device device) {
   if (device != Device{}) cuda_synchronize(device.index);
+}
+
+Timeline::Probe device_probe(Device device, Stopwatch watch) {
+  return {[device, watch] {
+            wait_for(device);
+            return watch.seconds();
+          },
+          [device] {
+            return device == Device{} ? memory_stats().active_bytes : cuda_memory_stats(device.index).active_bytes;
+          }};
 }
 
 ProductLimit::ProductLimit(Device device, Precision precision) : device_(device), precision_(precision) {

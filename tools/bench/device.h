@@ -1,6 +1,7 @@
 // The device of a bench: its clock, its memory and its measured limits.
 #pragma once
 
+#include "autograd/timeline.h"
 #include "core/kernels.h"
 #include "train/stopwatch.h"
 
@@ -23,6 +24,10 @@ class DeviceWatch {
   Device device_;
   Stopwatch watch_;
 };
+
+// What a timeline looks at: the clock is that of `watch` and waits until the device is done; the memory is that of its
+// tensors.
+Timeline::Probe device_probe(Device device, Stopwatch watch = {});
 
 // How often short work is repeated within one measurement: on a GPU waiting for its end would take longer than itself.
 inline int runs_in_a_row(Device device) { return device == Device{} ? 1 : 20; }

@@ -56,8 +56,9 @@ void print_slice(std::ostream& out, const Tensor& tensor, std::pair<int64_t, int
 
 std::string numbers(const Tensor& tensor) {
   if (!tensor) return "none";
+  const TensorNumbers all = numbers_of(tensor);
   std::ostringstream text;
-  text << describe_numbers(tensor) << ", norm " << std::setprecision(5) << numbers_of(tensor).norm;
+  text << describe_numbers(tensor.shape(), all) << ", norm " << std::setprecision(5) << all.norm;
   return text.str();
 }
 

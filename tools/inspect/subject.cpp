@@ -25,11 +25,7 @@ Config preset_config(const Subject& subject) {
   config.vocab_size = subject.vocabulary;
   config.attention = subject.attention;
   config.position = subject.position;
-  try {
-    config.validate();
-  } catch (const Error& error) {
-    throw UsageError(error.what());
-  }
+  as_usage_error([&] { config.validate(); });
   return config;
 }
 
