@@ -28,8 +28,7 @@ void BackwardRecord::before_backward(const Tape& tape, int number) {
 void BackwardRecord::after_backward(const Tape& tape, int) {
   for (BackwardStep::Input& input : steps_.back().inputs) {
     if (input.node < 0) continue;
-    const Node& from = tape.nodes()[size_t(input.node)];
-    const Tensor& gradient = from.parameter ? from.parameter->gradient : from.gradient;
+    const Tensor& gradient = tape.nodes()[size_t(input.node)].gradient_so_far();
     if (gradient) input.gradient = gradient.clone();
   }
 }

@@ -32,7 +32,7 @@ void NanFinder::after_backward(const Tape& tape, int number) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (node.inputs[i] < 0) continue;
     const Node& input = tape.nodes()[size_t(node.inputs[i])];
-    const Tensor& gradient = input.parameter ? input.parameter->gradient : input.gradient;
+    const Tensor& gradient = input.gradient_so_far();
     if (!gradient || all_finite(gradient)) continue;
     report_ = concat("backward: ", place(node), " gives its input ", i,
                      input.parameter ? concat(" (", input.parameter->name, ")") : "", " the gradient ",

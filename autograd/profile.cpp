@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "autograd/module_path.h"
+
 namespace gyre {
 namespace {
 
@@ -56,12 +58,6 @@ std::vector<double> node_seconds(const std::vector<Span>& spans, size_t nodes) {
   for (const Span& span : spans)
     if (span.node >= 0) seconds.at(size_t(span.node)) += span.seconds();
   return seconds;
-}
-
-std::string cut_path(const std::string& path, int depth) {
-  size_t end = 0;
-  for (int i = 0; i < depth && end != std::string::npos; ++i) end = path.find('.', i == 0 ? 0 : end + 1);
-  return path.substr(0, end);
 }
 
 }  // namespace gyre

@@ -27,7 +27,4 @@ std::vector<ProfileRow> rows_by_module(const std::vector<Span>& spans, int depth
 // By node of a tape with so many: seconds of forward and backward together, of one step.
 std::vector<double> node_seconds(const std::vector<Span>& spans, size_t nodes);
 
-// The first `depth` names of a module's path: "encoder.layers.0" of "encoder.layers.0.ffn" for 3.
-std::string cut_path(const std::string& path, int depth);
-
 }  // namespace gyre

@@ -18,6 +18,10 @@ namespace gyre {
 class Backward;
 class Tape;
 
+// FLOPs of forward and backward together, by those of forward (Op::flops): backward has two products for each, and what
+// it computes again does not count.
+inline constexpr double kForwardAndBackward = 3;
+
 // A differentiable operation: what it saved for backward, and backward itself. One op, one file in autograd/ops.
 class Op {
  public:
@@ -25,7 +29,6 @@ class Op {
   virtual std::string_view name() const = 0;
   virtual void backward(Backward& b) = 0;
   // Floating-point operations of the forward pass: two per multiply-add of products and of attention, 0 for all else.
-  // Backward counts twice that; what it computes again does not count.
   virtual double flops() const { return 0; }
   // For those who look at the tape. The formula: forward, and below it, indented, backward; dx is the loss's gradient
   // by x.
@@ -67,6 +70,8 @@ struct Node {
   int uses = 0;                    // consumers whose backward is still to come and adds to the gradient
   std::string module;              // path of the module that recorded it: "encoder.layer.0.attention"
   std::string_view name() const { return op ? op->name() : parameter ? "parameter" : "leaf"; }
+  // What has been added to it so far: a parameter's lies in its store.
+  const Tensor& gradient_so_far() const { return parameter ? parameter->gradient : gradient; }
 };
 
 // Looks at the tape without changing an op: profiler, tracer, NaN finder, the data-parallel reducer.

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "autograd/module_path.h"
+
 namespace gyre {
 namespace {
 
@@ -46,15 +48,6 @@ void read_saved(TapeRow& row, const OpFacts& facts, Holders& holders) {
   }
 }
 
-// "", "a", "a.b", "a.b.c" of "a.b.c".
-std::vector<std::string> modules_around(const std::string& path) {
-  std::vector<std::string> all{""};
-  for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1))
-    all.push_back(path.substr(0, dot));
-  if (!path.empty()) all.push_back(path);
-  return all;
-}
-
 // Adds rows up by module.
 class Totals {
  public:
@@ -65,7 +58,8 @@ class Totals {
   }
 
   void add(const TapeRow& row) {
-    for (const std::string& path : modules_around(row.module)) {
+    for (int depth = 0; depth <= names_in(row.module); ++depth) {
+      const std::string path = cut_path(row.module, depth);
       ModuleTotals& sum = of(path);
       sum.ops += !row.leaf;
       sum.saved_bytes += row.saved_bytes;
@@ -116,10 +110,6 @@ std::vector<TapeRow> tape_rows(const Tape& tape) {
     row.flops = node.op->flops();
   }
   return rows;
-}
-
-bool in_module(std::string_view path, std::string_view module) {
-  return module.empty() || path == module || (path.starts_with(module) && path[module.size()] == '.');
 }
 
 std::vector<TapeRow> rows_of_module(const std::vector<TapeRow>& rows, std::string_view module) {

@@ -45,9 +45,6 @@ struct TapeRow {
 
 std::vector<TapeRow> tape_rows(const Tape& tape);
 
-// Whether a path is `module` or lies in it; all lie in "".
-bool in_module(std::string_view path, std::string_view module);
-
 // The ops in a module, and the leaves that they use, in the order of the tape.
 std::vector<TapeRow> rows_of_module(const std::vector<TapeRow>& rows, std::string_view module);
 

@@ -1,7 +1,7 @@
 #include "tools/plan_load.h"
 
 #include "core/machine_limits.h"
-#include "core/memory.h"
+#include "tools/bench/device.h"
 #include "tools/bench/figures.h"
 #include "train/stopwatch.h"
 
@@ -9,7 +9,6 @@ namespace gyre {
 namespace {
 
 constexpr int kSteps = 3;
-constexpr double kForwardAndBackward = 3;  // times the FLOPs of forward
 
 // How many parameters become final after the last product of backward.
 class LastParameters final : public TapeObserver {
@@ -45,9 +44,9 @@ PlanLoad measure_load(const Workload& work, Parameters& parameters, Kernels& ker
     load.tables.push_back({p.shape[0], p.shape[1]});
     p.row_gradients = &rows;
   }
-  const double before = double(memory_stats().active_bytes);
+  const double before = double(tensor_memory(kernels.device()).active_bytes);
   load.flops_per_token = run(work, kernels, precision, &last) / double(tokens);
-  load.activations_per_token = (double(memory_stats().peak_bytes) - before) / double(tokens);
+  load.activations_per_token = (double(tensor_memory(kernels.device()).peak_bytes) - before) / double(tokens);
   load.parameters = parameters.values().size();
   load.last_parameters = last.elements();
   for (Parameter& p : parameters) p.row_gradients = nullptr;

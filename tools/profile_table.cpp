@@ -9,8 +9,6 @@
 namespace gyre {
 namespace {
 
-constexpr double kForwardAndBackward = 3;  // times the FLOPs of forward
-
 // Of forward and backward together.
 double rate(const ProfileRow& row) { return row.seconds() > 0 ? kForwardAndBackward * row.flops / row.seconds() : 0; }
 

@@ -5,8 +5,6 @@
 namespace gyre {
 namespace {
 
-constexpr double kForwardAndBackward = 3;  // times the FLOPs of forward
-
 ReducerOptions one_shard_a_rank(ReducerOptions options, const Communicator& ranks) {
   options.shards = ranks.size();
   return options;

@@ -17,22 +17,34 @@ int32_t random_word(RandomStream& random, int64_t vocabulary) {
   return kFirstWord + int32_t(random.below(uint64_t(vocabulary - kFirstWord)));
 }
 
-OptimizerOptions fine_adamw() {
+OptimizerOptions decaying_adamw() {
   OptimizerOptions o = constant_rate("adamw", 0.999);
   o.weight_decay = 0.01;
   return o;
 }
 
-class Translation final : public Workload {
+// A model with its initial weights.
+template <class Model>
+class ModelWorkload : public Workload {
  public:
-  Translation(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer, std::vector<TokenBatch> batches,
-              std::string text, WorkloadPlace place)
-      : model_(config), batches_(std::move(batches)), text_(std::move(text)) {
+  Parameters& parameters() override { return model_.parameters(); }
+
+ protected:
+  ModelWorkload(const typename Model::Config& config, const OptimizerOptions& optimizer, WorkloadPlace place)
+      : model_(config) {
     optimizer_ = optimizer;
     model_.parameters().allocate(kSeed, place.dtype, place.device);
   }
 
-  Parameters& parameters() override { return model_.parameters(); }
+  Model model_;
+};
+
+class Translation final : public ModelWorkload<EncoderDecoder> {
+ public:
+  Translation(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer, std::vector<TokenBatch> batches,
+              std::string text, WorkloadPlace place)
+      : ModelWorkload(config, optimizer, place), batches_(std::move(batches)), text_(std::move(text)) {}
+
   std::string batches() const override { return text_; }
   bool varies() const override { return batches_.size() > 1; }
 
@@ -54,22 +66,17 @@ class Translation final : public Workload {
   LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_, 0.1); }
 
  private:
-  EncoderDecoder model_;
   std::vector<TokenBatch> batches_;
   std::string text_;
   PairInput batch_;
 };
 
 // Masked or, where the model is causal, foretelling.
-class Language final : public Workload {
+class Language final : public ModelWorkload<EncoderOnly> {
  public:
   Language(const EncoderOnlyConfig& config, int32_t segments, int32_t length, WorkloadPlace place)
-      : model_(config), segments_(segments), length_(length) {
-    optimizer_ = fine_adamw();
-    model_.parameters().allocate(kSeed, place.dtype, place.device);
-  }
+      : ModelWorkload(config, decaying_adamw(), place), segments_(segments), length_(length) {}
 
-  Parameters& parameters() override { return model_.parameters(); }
   std::string batches() const override {
     return concat(segments_, " segments of ", length_, " random tokens",
                   model_.config().causal ? "" : ", 15 % of them masked");
@@ -95,21 +102,16 @@ class Language final : public Workload {
   LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
 
  private:
-  EncoderOnly model_;
   int32_t segments_, length_;
   MaskedInput batch_;
 };
 
 // A class each, or a number where the model has one output.
-class Classification final : public Workload {
+class Classification final : public ModelWorkload<SequenceClassifier> {
  public:
   Classification(const ClassifierConfig& config, int32_t texts, int32_t length, WorkloadPlace place)
-      : model_(config), texts_(texts), length_(length) {
-    optimizer_ = fine_adamw();
-    model_.parameters().allocate(kSeed, place.dtype, place.device);
-  }
+      : ModelWorkload(config, decaying_adamw(), place), texts_(texts), length_(length) {}
 
-  Parameters& parameters() override { return model_.parameters(); }
   std::string batches() const override {
     return concat(texts_, " texts of ", length_, " random tokens, each with a label");
   }
@@ -133,7 +135,6 @@ class Classification final : public Workload {
   LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
 
  private:
-  SequenceClassifier model_;
   int32_t texts_, length_;
   LabelledInput batch_;
 };

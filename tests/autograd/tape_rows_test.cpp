@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "autograd/module_path.h"
 #include "autograd/op_cases.h"
 #include "autograd/ops.h"
 #include "core/memory.h"

@@ -3,16 +3,12 @@
 #include <cstdio>
 
 #include "autograd/gradcheck.h"
-#include "core/cuda.h"
-#include "core/memory.h"
 #include "models/modules/attention.h"
 #include "tools/bench/device.h"
 #include "tools/bench/figures.h"
 
 namespace gyre {
 namespace {
-
-constexpr double kForwardAndBackward = 3;  // times the FLOPs of forward
 
 // The most bytes of tensors that a tape saw after an op or a part of backward, beyond those at its start.
 class PeakMemory final : public TapeObserver {
@@ -24,9 +20,7 @@ class PeakMemory final : public TapeObserver {
   double mb() const { return double(peak_ - start_) / (1 << 20); }
 
  private:
-  size_t active() const {
-    return device_ == Device{} ? memory_stats().active_bytes : cuda_memory_stats(device_.index).active_bytes;
-  }
+  size_t active() const { return tensor_memory(device_).active_bytes; }
   void look() { peak_ = std::max(peak_, active()); }
 
   Device device_;

@@ -4,7 +4,6 @@
 
 #include "core/cuda.h"
 #include "core/machine_limits.h"
-#include "core/memory.h"
 
 namespace gyre {
 
@@ -12,14 +11,16 @@ void wait_for(Device device) {
   if (device != Device{}) cuda_synchronize(device.index);
 }
 
+MemoryStats tensor_memory(Device device) {
+  return device == Device{} ? memory_stats() : cuda_memory_stats(device.index);
+}
+
 Timeline::Probe device_probe(Device device, Stopwatch watch) {
   return {[device, watch] {
             wait_for(device);
             return watch.seconds();
           },
-          [device] {
-            return device == Device{} ? memory_stats().active_bytes : cuda_memory_stats(device.index).active_bytes;
-          }};
+          [device] { return tensor_memory(device).active_bytes; }};
 }
 
 ProductLimit::ProductLimit(Device device, Precision precision) : device_(device), precision_(precision) {
@@ -38,7 +39,7 @@ double bandwidth_limit(Device device) {
 }
 
 double peak_gpu_mb(Device device) {
-  return device == Device{} ? 0 : double(cuda_memory_stats(device.index).peak_bytes) / (1 << 20);
+  return device == Device{} ? 0 : double(tensor_memory(device).peak_bytes) / (1 << 20);
 }
 
 }  // namespace gyre

@@ -3,6 +3,7 @@
 
 #include "autograd/timeline.h"
 #include "core/kernels.h"
+#include "core/memory.h"
 #include "train/stopwatch.h"
 
 namespace gyre {
@@ -25,8 +26,9 @@ class DeviceWatch {
   Stopwatch watch_;
 };
 
-// What a timeline looks at: the clock is that of `watch` and waits until the device is done; the memory is that of its
-// tensors.
+MemoryStats tensor_memory(Device device);  // of the tensors that lie there
+
+// What a timeline looks at: the clock is that of `watch` and waits until the device is done.
 Timeline::Probe device_probe(Device device, Stopwatch watch = {});
 
 // How often short work is repeated within one measurement: on a GPU waiting for its end would take longer than itself.

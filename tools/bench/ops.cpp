@@ -10,8 +10,6 @@
 namespace gyre {
 namespace {
 
-constexpr double kForwardAndBackward = 3;  // times the FLOPs of forward
-
 // The inputs, with random values (a pass of the optimizer gets positive ones).
 class Inputs {
  public:

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "autograd/module_path.h"
 #include "core/external_program.h"
 #include "tools/inspect/dot_clusters.h"
 #include "tools/inspect/units.h"

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "autograd/module_path.h"
 #include "tools/inspect/units.h"
 
 namespace gyre {
@@ -93,8 +94,6 @@ std::string inputs_of(const TapeRow& row) {
 }
 
 std::string flops_of(double flops) { return flops > 0 ? human_count(flops) + "FLOP" : ""; }
-
-int names_in(const std::string& path) { return path.empty() ? 0 : 1 + int(std::count(path.begin(), path.end(), '.')); }
 
 void print_modules(const std::vector<ModuleTotals>& modules, int depth) {
   Table table({"module", "ops", "parameters", "saved", "FLOPs"}, {false, true, true, true, true});

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "autograd/profile.h"
+#include "autograd/module_path.h"
 
 namespace gyre {
 namespace {
