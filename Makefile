@@ -5,6 +5,8 @@ CMAKE_FLAGS ?=
 # Quiet unless it fails.
 CONFIGURE = mkdir -p $(1) && { cmake -S . -B $(1) -DCMAKE_BUILD_TYPE=$(2) $(3) $(CMAKE_FLAGS) > $(1)/configure.log 2>&1 || \
   { cat $(1)/configure.log; exit 1; }; }
+# Two at a time: tests of faults and of waiting wait.
+RUN_TESTS = ctest -j 2 --output-on-failure --test-dir
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
 .DEFAULT_GOAL := build/gyre
@@ -42,7 +44,7 @@ demo: ## train, translate and score on the embedded corpus, in minutes
 test: ## build and run every test
 	@$(MAKE) --no-print-directory setup
 	@$(MAKE) --no-print-directory build-all
-	@ctest --test-dir $(BUILD) --output-on-failure
+	@$(RUN_TESTS) $(BUILD)
 
 check: check-layers check-format ## what a change must pass beside the tests: layers, format, warnings, clang-tidy
 	@$(call CONFIGURE,build-check,Release,-DGYRE_DEVELOPER=ON)
@@ -69,7 +71,7 @@ SANITIZER_ENV = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 OMP_NUM_THREADS
 define sanitize
 	@$(call CONFIGURE,build-$(1),RelWithDebInfo,-DGYRE_SANITIZE=$(2))
 	@cmake --build build-$(1) -j $(JOBS)
-	@$(SANITIZER_ENV) ctest --test-dir build-$(1) --output-on-failure
+	@$(SANITIZER_ENV) $(RUN_TESTS) build-$(1)
 endef
 asan: ## the tests under AddressSanitizer
 	$(call sanitize,asan,address)

@@ -124,7 +124,7 @@ void add_inspect_profile_command(Program& program) {
   call->table = &table;
   table.add("--steps", call->run.steps, "NUMBER", "looked at, and as many that are not, after two that warm up");
   table.add("--depth", call->depth, "NAMES", "of a module's path in the table: 3 for encoder.layers.0");
-  table.add("--memory,--memory-plot", call->memory, "FILE", "draw the memory of tensors over a step, .svg or .png");
+  table.add_picture("--memory,--memory-plot", call->memory, "the memory of tensors over a step");
   table.add("--trace", call->trace, "FILE", "two steps of all ranks, for ui.perfetto.dev or chrome://tracing");
   table.add("--bucket-mb", call->run.bucket_mb, "MIB", "of gradients that leave together, with several ranks");
   table.add_flag("--json", call->json, "print one JSON object");

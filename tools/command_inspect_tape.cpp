@@ -105,7 +105,6 @@ void report(const InspectTape& call, const Step& step, nlohmann::ordered_json se
 
 int run(const InspectTape& call) {
   if (call.depth < 1) throw UsageError("--depth: expected at least 1, got ", call.depth);
-  if (!call.svg.empty()) check_picture_name(call.svg);
   call.threads.use();
   Kernels& kernels = call.device.kernels();
   const Precision precision = parse_precision(call.precision, kernels);
@@ -140,7 +139,7 @@ void add_inspect_tape_command(Program& program) {
   table.add("--module", call->module, "PATH", "only this part: encoder.layers.0, decoder.layers.1.self_attn, ..");
   table.add("--depth", call->depth, "NAMES", "totals of modules whose paths have up to so many names more");
   table.add_flag("--formulas", call->formulas, "what each op computes, forward and backward");
-  table.add("--svg", call->svg, "FILE", "a picture by graphviz, .svg or .png: boxes are darker the longer they take");
+  table.add_picture("--svg", call->svg, "a picture by graphviz, its boxes darker the longer they take");
   table.add("--dot", call->dot, "FILE", "the same as text for graphviz");
   table.add_flag("--json", call->json, "print one JSON object");
   table.group("Work");

@@ -29,7 +29,7 @@ void add_plot_command(Program& program) {
   OptionTable& table = program.command("plot", "draw the loss curves of runs", [call] { return plot(*call); });
   table.add("--model,-m", call->runs, "DIRECTORY...", "run directories or metrics.jsonl files, one colour each");
   table.required("model");
-  table.add("--output,-o", call->output, "FILE", "the picture, .png or .svg");
+  table.add_picture("--output,-o", call->output, "the picture");
   table.add("--title", call->options.title, "TEXT", "above the picture; the run's name when there is one run");
   table.add("--smoothing", call->options.smoothing, "NUMBER",
             "of the training loss: weight of the past, 0 up to below 1");

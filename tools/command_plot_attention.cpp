@@ -162,7 +162,7 @@ void add_plot_attention_command(Program& program) {
   table.add("--threshold", call->threshold, "NUMBER",
             "weights from it on are black, those below yellow (0.001 in the literature); 0: a colour for each weight");
   table.add("--max-length", call->max_length, "TOKENS", "cut the text to so many, <s> included; 0: all of it");
-  table.add("--output,--out,-o", call->output, "FILE", "the picture, .png or .svg");
+  table.add_picture("--output,--out,-o", call->output, "the picture");
   table.add("--data", call->data, "FILE", "the weights as JSON, too");
   call->threads.add_row(table);
 }

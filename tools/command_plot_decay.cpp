@@ -71,7 +71,7 @@ void add_plot_decay_command(Program& program) {
   table.add_list("--rope-base", call->bases, "NUMBER,...", "bases of the frequencies, a line each");
   table.add_list("--dims", call->dims, "FEATURES,...", "of a head that turn, a line each");
   table.add("--distance", call->distance, "TOKENS", "the furthest");
-  table.add("--output,--out,-o", call->output, "FILE", "the picture, .png or .svg");
+  table.add_picture("--output,--out,-o", call->output, "the picture");
   table.add("--data", call->data, "FILE", "the numbers as JSON, too");
 }
 

@@ -74,7 +74,7 @@ void add_plot_extrapolation_command(Program& program) {
   table.required("results");
   table.add_enum("--protocol", call->protocol, "which scores");
   table.add("--most", call->most, "NUMBER", "perplexities above it are left out; 0: none");
-  table.add("--output,--out,-o", call->output, "FILE", "the picture, .png or .svg");
+  table.add_picture("--output,--out,-o", call->output, "the picture");
 }
 
 }  // namespace gyre

@@ -233,7 +233,7 @@ void add_plot_position_command(Program& program) {
   table.add("--layer", call->layer, "NUMBER", "from 0, where layers differ");
   table.add("--distance", call->distance, "TOKENS", "the furthest");
   table.add_flag("--rows", call->table_rows, "the table that queries meet itself, each row a distance");
-  table.add("--output,--out,-o", call->output, "FILE", "the picture, .png or .svg");
+  table.add_picture("--output,--out,-o", call->output, "the picture");
   table.add("--data", call->data, "FILE", "the curves as JSON, too");
   table.group("A fresh encoding");
   table.add("--dim-emb", call->config.dim, "NUMBER", "width of the model");

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "core/nearest.h"
+#include "core/picture_format.h"
 
 namespace gyre {
 
@@ -76,6 +77,16 @@ void OptionTable::add_custom(const std::string& names, int fewest_values, int mo
   if (!row.write) return;
   row.default_toml = row.write();
   if (!row.flag) row.option->default_str(shown_default(row.default_toml));
+}
+
+void OptionTable::add_picture(const std::string& names, Path& field, const std::string& help) {
+  add_custom(
+      names, 1, 1, "FILE", help + ", .png or .svg",
+      [&field](const std::vector<std::string>& values) {
+        parse_value(values.back(), field);
+        picture_format(field);
+      },
+      [&field] { return toml_value(field); });
 }
 
 void OptionTable::add_flag(const std::string& names, bool& field, const std::string& help) {

@@ -36,6 +36,9 @@ class OptionTable {
   template <class T>
   void add_list(const std::string& names, std::vector<T>& field, const std::string& unit, const std::string& help);
 
+  // A file to draw into, .png or .svg.
+  void add_picture(const std::string& names, Path& field, const std::string& help);
+
   // Without a value on the command line; `!--no-x` among the names turns it off.
   void add_flag(const std::string& names, bool& field, const std::string& help);
 

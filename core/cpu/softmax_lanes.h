@@ -21,7 +21,7 @@ inline V power_of_two(V x) {
     for (size_t i = 0; i < sizeof(V) / sizeof(double); ++i) x[i] = std::exp2(x[i]);
     return x;
   } else {
-    using Bits = typename VectorOf<int32_t>::type;
+    using Bits = typename VectorOf<uint32_t>::type;  // where there is nothing, the sum goes round
     const auto nothing = x < -64.0f;
     const V shifted = x + 12582912.0f, f = x - (shifted - 12582912.0f);
     V p = f * 0.00015345812f + 0.0013399931f;

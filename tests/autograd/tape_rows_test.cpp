@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "autograd/module_path.h"
 #include "autograd/op_cases.h"
 #include "autograd/ops.h"
 #include "core/memory.h"
@@ -209,6 +208,4 @@ TEST_CASE("modules: every prefix adds up, and a part has the leaves that it uses
   CHECK(std::count_if(part.begin(), part.end(), [](const TapeRow& row) { return !row.leaf; }) == totals[5].ops);
   CHECK(std::count_if(part.begin(), part.end(), [](const TapeRow& row) { return row.leaf; }) == 5);
   CHECK(rows_of_module(rows, "encoder.layers.2").empty());
-  CHECK(in_module("a.b", "a"));
-  CHECK_FALSE(in_module("ab", "a"));
 }

@@ -3,6 +3,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
 repeat=${REPEAT:-1}
 last=12  # updates
+broken=$work/broken  # by its whole name no other test has it
 options="--deterministic --after ${last}u --save-freq 4u --keep-last 0 --ema 0.9 --quiet"
 
 # A run into directory $1, to its end; further options follow.
@@ -41,16 +42,16 @@ fault() {
   local what=$1 wanted=$2 pattern=$3 most=$4 plan=$5 i status began seconds longest=0
   shift 5
   for i in $(seq "$repeat"); do
-    rm -rf broken
+    rm -rf "$broken"
     status=0 began=$(date +%s%N)
     # Not through tools/scripts/mpirun.sh: there mpirun is quiet, and it alone knows how a rank died.
-    GYRE_FAULT=$plan OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 $(rank_of broken $options "$@") > job.log 2>&1 || status=$?
+    GYRE_FAULT=$plan OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 $(rank_of "$broken" $options "$@") > job.log 2>&1 || status=$?
     seconds=$((($(date +%s%N) - began) / 1000000))
     [ "$seconds" -le "$longest" ] || longest=$seconds
     if [ "$wanted" = 0 ]; then [ "$status" -eq 0 ]; else [ "$status" -ne 0 ]; fi || { cat job.log >&2; fail "$what: status $status"; }
     [ "$seconds" -le $((most * 1000)) ] || { cat job.log >&2; fail "$what: took $seconds ms"; }
     [ -z "$pattern" ] || grep -qE -- "$pattern" job.log || { cat job.log >&2; fail "$what: no line like /$pattern/"; }
-    recovers "$what" broken
+    recovers "$what" "$broken"
   done
   echo "outcome: $what: status $status, at most $longest ms, resumed to the same bits ($repeat times)"
 }

@@ -37,7 +37,7 @@ rejects 2 '--positions: expected whole numbers from 0 to 32768, got -1' "$GYRE" 
 rejects 2 'rotary dims must be even, got 3' "$GYRE" inspect rope --rotary-dims 3
 rejects 2 'base must be positive, got -1' "$GYRE" inspect rope --rope-base=-1
 rejects 2 '--rope-scaling-factor would have no effect' "$GYRE" inspect rope --rope-scaling-factor 4
-rejects 1 'expected an output .png or .svg, got rope.pdf' "$GYRE" inspect rope --plot rope.pdf
+rejects 2 '--plot: expected a name that ends in .png or .svg, got rope.pdf' "$GYRE" inspect rope --plot rope.pdf
 
 # Fresh models: ALiBi's slopes are a window; a rotation of random queries and keys changes nothing.
 field() { "$GYRE" inspect receptive-field --output field.svg "$@"; }

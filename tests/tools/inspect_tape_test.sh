@@ -43,7 +43,7 @@ if command -v dot > /dev/null; then
   check "a picture in pixels" test -s all.png
 fi
 rejects 1 'cannot run the program dot: install graphviz' /usr/bin/env PATH=/nowhere "$GYRE" inspect tape --svg none.svg
-rejects 2 '--svg: expected a name that ends in .svg or .png, got tape.pdf' inspect --svg tape.pdf
+rejects 2 '--svg: expected a name that ends in .png or .svg, got tape.pdf' inspect --svg tape.pdf
 rejects 2 '--module: expected encoder, decoder, output, or a part of one, got encoder.layer.1; did you mean encoder.layers.1' inspect --module encoder.layer.1
 rejects 2 '--depth: expected at least 1, got 0' inspect --depth 0
 rejects 2 '--preset would have no effect' inspect --model run --preset lm-tiny

@@ -8,6 +8,7 @@
 
 #include "autograd/module_path.h"
 #include "core/external_program.h"
+#include "core/picture_format.h"
 #include "tools/inspect/dot_clusters.h"
 #include "tools/inspect/units.h"
 
@@ -232,16 +233,10 @@ std::string tape_graph_dot(const std::vector<TapeRow>& rows, const TapeGraph& gr
   return Writer(rows, graph).text();
 }
 
-void check_picture_name(const Path& output) {
-  if (output.extension() != ".svg" && output.extension() != ".png")
-    throw UsageError("--svg: expected a name that ends in .svg or .png, got ", output.string());
-}
-
 void draw_graph(const std::string& dot, const Path& output) {
-  check_picture_name(output);
   run_on_text({.topic = "graph",
                .program = "dot",
-               .arguments = {"-T" + output.extension().string().substr(1), "-o" + output.string()},
+               .arguments = {"-T" + picture_format(output), "-o" + output.string()},
                .remedy = "install graphviz, or write the graph with --dot and draw it elsewhere"},
               dot);
 }

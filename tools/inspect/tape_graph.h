@@ -19,9 +19,7 @@ struct TapeGraph {
 // Ops as boxes in the clusters of their modules, each with its parameters, their gradients and what it saved.
 std::string tape_graph_dot(const std::vector<TapeRow>& rows, const TapeGraph& graph);
 
-// Throws UsageError unless a picture can have this name: .svg or .png.
-void check_picture_name(const Path& output);
-// Throws when dot cannot be started, or fails.
+// Into `output`, .png or .svg. Throws when dot cannot be started, or fails.
 void draw_graph(const std::string& dot, const Path& output);
 
 }  // namespace gyre

@@ -13,22 +13,25 @@ namespace {
 using nlohmann::ordered_json;
 
 // Tracks of a rank, from top to bottom; those of messages follow.
-enum Track : int { kModules, kOps, kAttendant, kMessages };
+enum Track : int { kModules = 1, kOps, kAttendant, kMessages };
+// The process of rank 0. Perfetto takes thread 0, and one with the number of its process, for the process's main
+// thread.
+constexpr int kFirstProcess = 100'000;
 constexpr int kModuleDepth = 3;  // encoder.layers.0
 
 class Events {
  public:
-  explicit Events(const RankTrace& trace) : rank_(trace.rank), zero_(trace.zero) {
+  explicit Events(const RankTrace& trace) : process_(kFirstProcess + trace.rank), zero_(trace.zero) {
     events_.push_back(
-        {{"name", "process_name"}, {"ph", "M"}, {"pid", rank_}, {"args", {{"name", concat("rank ", rank_)}}}});
+        {{"name", "process_name"}, {"ph", "M"}, {"pid", process_}, {"args", {{"name", concat("rank ", trace.rank)}}}});
   }
 
   void name_track(int track, const std::string& name) {
     events_.push_back(
-        {{"name", "thread_name"}, {"ph", "M"}, {"pid", rank_}, {"tid", track}, {"args", {{"name", name}}}});
+        {{"name", "thread_name"}, {"ph", "M"}, {"pid", process_}, {"tid", track}, {"args", {{"name", name}}}});
     events_.push_back({{"name", "thread_sort_index"},
                        {"ph", "M"},
-                       {"pid", rank_},
+                       {"pid", process_},
                        {"tid", track},
                        {"args", {{"sort_index", track}}}});
   }
@@ -39,7 +42,7 @@ class Events {
                        {"ph", "X"},
                        {"ts", microseconds(begin)},
                        {"dur", std::max(0.0, microseconds(end) - microseconds(begin))},
-                       {"pid", rank_},
+                       {"pid", process_},
                        {"tid", track}});
     if (!args.empty()) events_.back()["args"] = std::move(args);
   }
@@ -48,7 +51,7 @@ class Events {
     events_.push_back({{"name", "tensors"},
                        {"ph", "C"},
                        {"ts", microseconds(at)},
-                       {"pid", rank_},
+                       {"pid", process_},
                        {"args", {{"MiB", double(bytes) / (1 << 20)}}}});
   }
 
@@ -57,7 +60,7 @@ class Events {
  private:
   double microseconds(double at) const { return std::round((at - zero_) * 1e9) / 1e3; }
 
-  int rank_;
+  int process_;
   double zero_;
   ordered_json events_ = ordered_json::array();
 };

@@ -2,8 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "core/error.h"
 #include "core/external_program.h"
+#include "core/picture_format.h"
 
 namespace gyre {
 
@@ -20,10 +20,9 @@ const std::vector<std::string>& plot_colors() {
 }
 
 std::string gnuplot_terminal(const Path& output, int width, int height) {
-  require(output.extension() == ".png" || output.extension() == ".svg", "[plot] expected an output .png or .svg, got ",
-          output.string());
   return fmt::format("set terminal {} size {},{} noenhanced font 'Sans,12' background '#ffffff'\nset output {}\n",
-                     output.extension() == ".svg" ? "svg" : "pngcairo", width, height, gnuplot_string(output.string()));
+                     picture_format(output) == "svg" ? "svg" : "pngcairo", width, height,
+                     gnuplot_string(output.string()));
 }
 
 void run_gnuplot(const std::string& program, const std::string& script) {

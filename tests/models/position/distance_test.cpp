@@ -100,7 +100,8 @@ TEST_CASE("attention of relative encodings depends on distances only: a sentence
 }
 
 TEST_CASE("t5: the buckets are those of transformers") {
-  for (const auto& golden : tests::read_golden("positions/t5.json")["buckets"]) {
+  const auto all = tests::read_golden("positions/t5.json");
+  for (const auto& golden : all["buckets"]) {
     const int64_t first = golden["first"];
     for (size_t i = 0; i < golden["values"].size(); ++i) {
       CAPTURE(first + int64_t(i));

@@ -73,7 +73,8 @@ TEST_CASE("every position encoding against PyTorch") {
 }
 
 TEST_CASE("rope for longer texts has the frequencies and the magnitude of transformers") {
-  for (const Json& golden : tests::read_golden("positions/rope.json")["longer"]) {
+  const Json all = tests::read_golden("positions/rope.json");
+  for (const Json& golden : all["longer"]) {
     CAPTURE(golden.dump());
     const int64_t width = golden["width"];
     const PositionConfig config = position_of({{"encoding", "rope"},

@@ -46,10 +46,16 @@ json written(const std::vector<std::string>& events) {
   return json::parse(read_file(directory.path() / "trace.json"));
 }
 
+int process_of(const json& trace, int rank) {
+  for (const json& e : trace["traceEvents"])
+    if (e["name"] == "process_name" && e["args"]["name"] == concat("rank ", rank)) return e["pid"];
+  return -1;
+}
+
 std::map<int, std::string> track_names(const json& trace, int rank) {
   std::map<int, std::string> names;
   for (const json& e : trace["traceEvents"])
-    if (e["name"] == "thread_name" && e["pid"] == rank) names[e["tid"]] = e["args"]["name"];
+    if (e["name"] == "thread_name" && e["pid"] == process_of(trace, rank)) names[e["tid"]] = e["args"]["name"];
   return names;
 }
 
@@ -106,6 +112,17 @@ TEST_CASE("trace: ranks are processes, each with its memory") {
   std::map<int, int> counters;
   for (const json& e : trace["traceEvents"])
     if (e["ph"] == "C") counters[e["pid"]] += 1;
-  CHECK(counters == std::map<int, int>{{0, 5}, {1, 5}});
+  const int first = process_of(trace, 0), second = process_of(trace, 1);
+  CHECK(counters == std::map<int, int>{{first, 5}, {second, 5}});
   CHECK(track_names(trace, 1) == track_names(trace, 0));
+}
+
+// Perfetto draws the two as one: thread 0, and the thread that has its process's number.
+TEST_CASE("trace: no track is a process's main thread") {
+  const json trace = written({trace_events(example(0)), trace_events(example(1))});
+  for (const json& e : trace["traceEvents"]) {
+    if (!e.contains("tid")) continue;
+    CHECK(e["tid"] != 0);
+    CHECK(e["tid"] != e["pid"]);
+  }
 }

@@ -137,7 +137,7 @@ TEST_CASE("what cannot be drawn is refused with its reason") {
   write_run(directory / "a");
   const std::vector<Path> runs{directory / "a"};
   CHECK_THROWS_WITH_AS(plot_runs({}, "x.png"), "[plot] expected at least one run, got none", Error);
-  CHECK_THROWS_WITH_AS(plot_runs(runs, "x.pdf"), "[plot] expected an output .png or .svg, got x.pdf", Error);
+  CHECK_THROWS_WITH_AS(plot_runs(runs, "x.pdf"), "expected a name that ends in .png or .svg, got x.pdf", Error);
   CHECK_THROWS_WITH_AS(plot_runs(runs, "x.png", {.smoothing = 1}), doctest::Contains("smoothing"), Error);
   write_file(directory / "empty.jsonl", "{\"event\":\"start\"}\n");
   CHECK_THROWS_WITH_AS(plot_runs({directory / "empty.jsonl"}, "x.png"), doctest::Contains("empty.jsonl"), Error);
