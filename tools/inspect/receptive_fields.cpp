@@ -52,8 +52,7 @@ ReceptiveField ReceptiveFields::trained(const Path& run) {
   const auto model = load_model<EncoderOnly>(run, options_.checkpoint, kernels_.device());
   require(model->config().causal, "[receptive field] ", run.string(),
           ": expected a causal language model, got one that sees both sides");
-  ReceptiveField field{
-      run.string(), model->config().position.encoding, trained_length(run, options_.checkpoint), {}};
+  ReceptiveField field{run.string(), model->config().position.encoding, trained_length(run, options_.checkpoint), {}};
   for (const Text& text : texts_of(run, *model)) add(field, *model, text);
   return field;
 }

@@ -105,17 +105,19 @@ void add_modules(Events& events, const std::vector<Span>& spans) {
 void add_messages(Events& events, std::vector<Exchange> messages) {
   std::stable_sort(messages.begin(), messages.end(),
                    [](const Exchange& a, const Exchange& b) { return a.begin < b.begin; });
-  int next = kMessages;
-  std::map<std::string, std::vector<std::pair<int, double>>> tracks;  // with the time from which each is free
-  for (const Exchange& m : messages) {
-    auto& lanes = tracks[m.name];
-    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const auto& l) { return l.second <= m.begin; });
-    if (lane == lanes.end()) {
-      lane = lanes.insert(lanes.end(), {next, 0});
-      events.name_track(next++, concat(m.name, " ", lanes.size()));
+  std::map<std::string, std::vector<std::vector<Exchange>>> kinds;
+  for (Exchange& m : messages) {
+    auto& tracks = kinds[m.name];
+    const auto is_free = [&m](const std::vector<Exchange>& track) { return track.back().end <= m.begin; };
+    const auto track = std::find_if(tracks.begin(), tracks.end(), is_free);
+    (track == tracks.end() ? tracks.emplace_back() : *track).push_back(std::move(m));
+  }
+  int number = kMessages;
+  for (const auto& [name, tracks] : kinds) {
+    for (size_t i = 0; i < tracks.size(); ++i, ++number) {
+      events.name_track(number, concat(name, " ", i + 1));
+      for (const Exchange& m : tracks[i]) events.slice(number, name, "message", m.begin, m.end, {{"bytes", m.bytes}});
     }
-    lane->second = m.end;
-    events.slice(lane->first, m.name, "message", m.begin, m.end, {{"bytes", m.bytes}});
   }
 }
 
