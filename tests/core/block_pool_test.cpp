@@ -21,6 +21,10 @@ struct System {
   size_t left;
   std::map<std::byte*, size_t> regions = {};
 
+  ~System() {
+    for (const auto& [region, bytes] : regions) std::free(region);
+  }
+
   BlockPool::Source source() {
     return {[this](size_t bytes) {
               if (bytes > left) throw std::bad_alloc();
