@@ -65,13 +65,14 @@ tidy: # needs the compile commands of build-check
 format: ## format the sources
 	@clang-format -i $(SOURCES)
 
-# Reports end the program, except of races that OpenMP's uninstrumented barriers only seem to leave.
-SANITIZER_ENV = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 OMP_NUM_THREADS=2 \
+# Reports end the program. ThreadSanitizer does not know OpenMP's barriers, so that it gets one thread of OpenMP.
+SANITIZER_ENV = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+  $(if $(filter thread,$(1)),OMP_THREAD_LIMIT=1,OMP_NUM_THREADS=2) \
   TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=$(CURDIR)/tools/scripts/tsan.supp
 define sanitize
 	@$(call CONFIGURE,build-$(1),RelWithDebInfo,-DGYRE_SANITIZE=$(2))
 	@cmake --build build-$(1) -j $(JOBS)
-	@$(SANITIZER_ENV) $(RUN_TESTS) build-$(1)
+	@$(call SANITIZER_ENV,$(2)) $(RUN_TESTS) build-$(1)
 endef
 asan: ## the tests under AddressSanitizer
 	$(call sanitize,asan,address)

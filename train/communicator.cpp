@@ -15,9 +15,9 @@
 namespace gyre {
 namespace {
 
-// Ranks that fail together (a missing file) should be heard once: all but rank 0 wait a moment, and rank 0's abort ends
-// them meanwhile.
-constexpr unsigned kPatience = 100'000;  // microseconds per rank, for up to ten ranks
+// Ranks that fail together (a missing file) should be heard once: all but rank 0 wait a moment, each after the first
+// ten as long as the tenth, and the first one's abort ends them meanwhile. Microseconds.
+unsigned patience(int rank) { return rank == 0 ? 0 : 200'000 + 100'000 * unsigned(std::min(rank, 10)); }
 
 bool launched_by_mpi() {
   constexpr std::array launchers{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
@@ -26,7 +26,7 @@ bool launched_by_mpi() {
 
 // `rank`: whose failure it is.
 void end_all(Communicator& ranks, int rank, const std::string& message, int status) {
-  usleep(kPatience * unsigned(std::min(ranks.rank(), 10)));
+  usleep(patience(ranks.rank()));
   std::fprintf(stderr, "gyre: [rank %d of %d] %s\n", rank, ranks.size(), message.c_str());
   std::fflush(stderr);
   ranks.abort(status);
