@@ -17,7 +17,7 @@ namespace {
 
 // Ranks that fail together (a missing file) should be heard once: all but rank 0 wait a moment, each after the first
 // ten as long as the tenth, and the first one's abort ends them meanwhile. Microseconds.
-unsigned patience(int rank) { return rank == 0 ? 0 : 200'000 + 100'000 * unsigned(std::min(rank, 10)); }
+unsigned patience(int rank) { return rank == 0 ? 0 : 1'000'000 + 100'000 * unsigned(std::min(rank, 10)); }
 
 bool launched_by_mpi() {
   constexpr std::array launchers{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
