@@ -11,7 +11,7 @@ gone() { # gone PID...: none of the processes is left, a moment after
 }
 
 rejects 1 'gyre: \[rank 1 of 2\] .*missing.model' \
-  mpirun -n 1 $(rank_of run --after 1Ku --quiet) : -n 1 $(rank_of run --after 1Ku --vocab missing.model)
+  mpirun -n 1 $(rank_of run --after 1Ku) : -n 1 $(rank_of run --after 1Ku --vocab missing.model)
 rejects 1 'gyre: \[rank 0 of 2\] .*missing.de' mpirun -n 2 $(rank_of run --after 9u --valid-sets train.en missing.de)
 same "ranks that fail alike are heard once" "$(grep -c 'gyre:' stderr.txt)" 1
 rejects 1 '\[rank 0 of 3\] \[--shards\] expected at least one shard for each of 3 ranks, got 2' \
