@@ -14,19 +14,25 @@
 namespace gyre {
 namespace {
 
-// The number of threads of OpenBLAS and of OpenMP, for the life of the object. OpenBLAS's call sets both.
+// The number of threads of OpenBLAS and of OpenMP, for the life of the object. OpenBLAS's call sets both, and its
+// products wait for ever where OpenMP then gives fewer: OMP_THREAD_LIMIT and OMP_DYNAMIC do.
 class ThreadsOfBoth {
  public:
-  explicit ThreadsOfBoth(int threads) { openblas_set_num_threads(threads); }
+  explicit ThreadsOfBoth(int threads) {
+    omp_set_dynamic(false);
+    openblas_set_num_threads(std::min(threads, omp_get_thread_limit()));
+  }
   ~ThreadsOfBoth() {
     openblas_set_num_threads(blas_before_);
     omp_set_num_threads(omp_before_);
+    omp_set_dynamic(dynamic_before_);
   }
   ThreadsOfBoth(const ThreadsOfBoth&) = delete;
   ThreadsOfBoth& operator=(const ThreadsOfBoth&) = delete;
 
  private:
   int blas_before_ = openblas_get_num_threads(), omp_before_ = omp_get_max_threads();
+  int dynamic_before_ = omp_get_dynamic();
 };
 
 // Amount per second of the fastest of three runs after the first.
