@@ -1,6 +1,7 @@
 #include "core/safetensors_shards.h"
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 

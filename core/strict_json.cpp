@@ -1,5 +1,6 @@
 #include "core/strict_json.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>

@@ -2,7 +2,7 @@
 // last), no NUL byte (it would take it for the end of the text), no nesting beyond what the format has.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,7 @@
 // gyre bench step|ops|gemm|attention|decode: how fast this build runs here, and its share of what the machine can do.
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "core/blas.h"
 #include "tools/bench/attention.h"

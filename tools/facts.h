@@ -1,20 +1,11 @@
 // Facts for people or for programs.
 #pragma once
 
-#include <iostream>
-#include <nlohmann/json.hpp>
-#include <string>
+#include <nlohmann/json_fwd.hpp>
 
 namespace gyre {
 
 // One JSON object, or a line `name: value` each.
-inline void print_facts(const nlohmann::ordered_json& facts, bool json) {
-  if (json) {
-    std::cout << facts.dump() << '\n';
-    return;
-  }
-  for (const auto& [name, value] : facts.items())
-    std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
-}
+void print_facts(const nlohmann::ordered_json& facts, bool json);
 
 }  // namespace gyre

@@ -1,7 +1,9 @@
 #include "train/trained_model.h"
 
+#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "core/error.h"
 #include "train/checkpoint.h"
 
 namespace gyre {
@@ -22,6 +24,19 @@ nlohmann::ordered_json read_json(const Path& file) {
   require(!json.is_discarded(), file.string(), ": expected JSON");
   return json;
 }
+
+template <class Config>
+Config read_config(const Path& run) {
+  const nlohmann::ordered_json json = read_json(config_path(run));
+  try {
+    return Config::from_json(json);
+  } catch (const Error& error) {
+    throw Error(config_path(run).string(), ": ", error.what());
+  }
+}
+template EncoderDecoderConfig read_config(const Path& run);
+template EncoderOnlyConfig read_config(const Path& run);
+template ClassifierConfig read_config(const Path& run);
 
 std::string model_kind(const Path& run) {
   const nlohmann::ordered_json json = read_json(config_path(run));

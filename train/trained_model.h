@@ -2,10 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "core/error.h"
 #include "core/file.h"
 #include "data/vocabulary.h"
 #include "models/config.h"
@@ -23,16 +22,10 @@ struct TrainedModel {
 
 nlohmann::ordered_json read_json(const Path& file);
 
-// The configuration in a run's config.json; errors name the file.
+// The configuration in a run's config.json; errors name the file. Config: EncoderDecoderConfig, EncoderOnlyConfig,
+// ClassifierConfig
 template <class Config>
-Config read_config(const Path& run) {
-  const nlohmann::ordered_json json = read_json(config_path(run));
-  try {
-    return Config::from_json(json);
-  } catch (const Error& error) {
-    throw Error(config_path(run).string(), ": ", error.what());
-  }
-}
+Config read_config(const Path& run);
 
 // The name of the kind of model that a run holds (models/config.h).
 std::string model_kind(const Path& run);

@@ -1,5 +1,7 @@
 #include "train/trained_task.h"
 
+#include <nlohmann/json.hpp>
+
 #include "train/trained_model.h"
 
 namespace gyre {

@@ -1,5 +1,7 @@
 #include "tests/train/tiny_run.h"
 
+#include <nlohmann/json.hpp>
+
 #include "train/log/metrics_log.h"
 
 namespace gyre::test {

@@ -1,6 +1,8 @@
 #include "tools/bench/attention.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "autograd/gradcheck.h"
 #include "models/modules/attention.h"

@@ -1,6 +1,8 @@
 #include "tools/bench/decode.h"
 
+#include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "core/random.h"
 #include "models/decode/translate.h"

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "autograd/gradcheck.h"
 #include "tools/bench/device.h"

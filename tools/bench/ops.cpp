@@ -1,7 +1,9 @@
 #include "tools/bench/ops.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <nlohmann/json.hpp>
 
 #include "autograd/gradcheck.h"
 #include "tools/bench/device.h"

@@ -1,5 +1,7 @@
 #include "tools/bench/step.h"
 
+#include <nlohmann/json.hpp>
+
 #include "tools/bench/device.h"
 #include "tools/bench/figures.h"
 #include "tools/bench/step_presets.h"

@@ -1,5 +1,7 @@
 #include "train/log/metrics_log.h"
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 
 namespace gyre {

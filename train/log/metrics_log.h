@@ -6,7 +6,7 @@
 // readers then forget what lies before that line and beyond update N. A number that is not finite is written as null.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "core/file.h"

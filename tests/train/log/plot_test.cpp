@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "tests/temporary_directory.h"
