@@ -6,19 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/cpu/parallel.h"
+#include "core/cpu/gemm.h"
 #include "core/cpu/transpose.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
-
-// Element (i, p), i the free index and p the summed one: data[i * stride + p], or data[p * stride + i] when
-// summed_major.
-struct Operand {
-  const void* data;
-  DType dtype;
-  int64_t stride;
-  bool summed_major;
-};
 
 // What a panel of a product with operands of type T holds, and how many summed indices each element covers.
 template <class T>
