@@ -98,7 +98,7 @@ bench() { # bench WORDS... : FIELD...
     shift
   done
   shift
-  timeout 300 build/gyre bench "${words[@]}" --json > bench.json || fail "bench ${words[*]}"
+  timeout 1200 build/gyre bench "${words[@]}" --json > bench.json || fail "bench ${words[*]}"
   for name in gflops limit_gflops share "$@"; do
     awk -v x="$(field "$name")" 'BEGIN { exit !(x > 0) }' || fail "bench ${words[*]}: $name in $(cat bench.json)"
   done
@@ -115,7 +115,7 @@ OMP_DYNAMIC=true bench gemm --preset multi30k-tiny --steps 1 --threads 2 : forwa
 bench attention --kind linear,softmax --lengths 64,100 --steps 1 : us_per_token peak_mb
 bench decode --text train --sentences 20 --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
 bench decode --model run/ --input test.en --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
-OMP_THREAD_LIMIT=1 timeout 300 build/gyre bench gemm --preset multi30k-tiny --steps 1 --threads 2 > bench.txt ||
+OMP_THREAD_LIMIT=1 timeout 1200 build/gyre bench gemm --preset multi30k-tiny --steps 1 --threads 2 > bench.txt ||
   fail "bench gemm where OpenMP gives fewer threads than asked for"
 check "a table and a fact a line" grep -q '^limit_gflops: [0-9]' bench.txt
 
