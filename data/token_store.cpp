@@ -138,12 +138,14 @@ void TokenStore::verify() const {
   }
   uint64_t tokens[2] = {0, 0};
   std::vector<int32_t> scratch;
+  const auto count = [&](size_t sentence, int side) {
+    scratch.clear();
+    append(sentence, side, scratch);
+    tokens[side] += scratch.size();
+  };
   for (size_t i = 0; i < size(); ++i) {
-    for (int side = 0; side < sides(); ++side) {
-      scratch.clear();
-      append(i, side, scratch);
-      tokens[side] += scratch.size();
-    }
+    count(i, 0);
+    if (sides() == 2) count(i, 1);
   }
   if (offsets_[0] != 0 || tokens[0] != trailer_.tokens[0] || tokens[1] != trailer_.tokens[1]) {
     fail("the offsets do not add up to the number of tokens");

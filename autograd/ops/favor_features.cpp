@@ -42,7 +42,7 @@ Var favor_features(const Var& p, const Var& x, int heads, FavorSide side) {
           p.shape().text(), " and ", x.shape().text());
   auto op = std::make_unique<FavorFeatures>();
   op->heads = heads;
-  op->factor = std::pow(double(x.shape()[1] / heads), -0.25);
+  op->factor = std::pow(double(x.shape()[1]) / heads, -0.25);
   op->side = side;
   const Tensor y = Tensor::empty(p.shape(), x.value().dtype(), x.value().device());
   const bool keys = side == FavorSide::keys;

@@ -55,7 +55,7 @@ Var linear_sums(const Var& q, const Var& k, const Var& v, const Segments& segmen
   op->heads = heads;
   op->direction = direction;
   // Into the state and out of it.
-  op->multiply_adds = 2 * double(q.value().size()) * double(columns / heads);
+  op->multiply_adds = 2 * double(q.value().size()) * double(columns) / heads;
   const DType type = v ? v.value().dtype() : statistics_dtype(q.value().dtype());
   const Tensor out = Tensor::empty({q.shape()[0], columns}, type, q.value().device());
   const Var values = v ? v : tape.constant({});

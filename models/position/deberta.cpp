@@ -11,7 +11,7 @@ namespace {
 class Deberta final : public PositionEncoding {
  public:
   explicit Deberta(const PositionContext& c)
-      : clip_(c.config.deberta_clip), scale_(1 / std::sqrt(3.0 * double(c.dim / c.heads))) {
+      : clip_(c.config.deberta_clip), scale_(1 / std::sqrt(3.0 * double(c.dim) / c.heads)) {
     require(clip_ >= 1, "[deberta] the clip must be at least 1, got ", clip_);
     table_ = &c.parameters.add(c.name + ".weight", {2 * clip_, c.dim}, c.table_init());
     for (int64_t layer = 0; layer < c.layers; ++layer) {

@@ -13,7 +13,7 @@ namespace {
 
 class Tupe final : public PositionEncoding {
  public:
-  explicit Tupe(const PositionContext& c) : scale_(1 / std::sqrt(2.0 * double(c.dim / c.heads))) {
+  explicit Tupe(const PositionContext& c) : scale_(1 / std::sqrt(2.0 * double(c.dim) / c.heads)) {
     const int64_t places = c.config.max_positions;
     require(places >= 1, "[tupe] max_positions must be at least 1, got ", places);
     table_ = &c.parameters.add(c.name + ".weight", {places, c.dim}, c.table_init());

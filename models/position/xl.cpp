@@ -32,7 +32,7 @@ class TransformerXl final : public PositionEncoding {
     terms.zero = longest - 1;
     terms.query_table = linear(tape.constant(rows), tape.parameter(*projections_[layer]));
     terms.bias = head_dots(terms.query_table, tape.parameter(*differences_[layer]), heads_,
-                           1 / std::sqrt(double(dim_ / heads_)));
+                           1 / std::sqrt(double(dim_) / heads_));
     return terms;
   }
 
