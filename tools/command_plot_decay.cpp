@@ -20,15 +20,16 @@ struct PlotDecay {
 // The bound of what the product of a turned query and key grows with, at distances 0, 1, ..:
 //   1/(d/2) sum_i |S_i|,  S_i = sum_{j < i} exp(i t theta_j),  theta_j = base^(-2j/d),  i = 1 .. d/2
 std::vector<double> decay(double base, int dims, int distance) {
+  const int pairs = dims / 2;
   std::vector<double> bound;
   for (int t = 0; t <= distance; ++t) {
     std::complex<double> partial = 0;
     double sum = 0;
-    for (int j = 0; j < dims / 2; ++j) {
+    for (int j = 0; j < pairs; ++j) {
       partial += std::polar(1.0, t * std::pow(base, -2.0 * j / dims));
       sum += std::abs(partial);
     }
-    bound.push_back(sum / (dims / 2));
+    bound.push_back(sum / pairs);
   }
   return bound;
 }
