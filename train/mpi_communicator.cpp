@@ -194,7 +194,7 @@ void MpiCommunicator::start_all_reduce(std::span<float> values, Then then) {
 void MpiCommunicator::start_all_to_all(const Pieces<const std::byte>& send, const Pieces<std::byte>& receive,
                                        Then then) {
   const auto counts = std::make_shared<std::pair<Counts, Counts>>(send, receive);
-  const auto& [out, in] = *counts;
+  const Counts &out = counts->first, &in = counts->second;
   start(
       kExchanges, [counts, then = std::move(then)] { then(); },
       [&](MPI_Comm ranks, MPI_Request* request) {

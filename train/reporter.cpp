@@ -29,7 +29,7 @@ Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const T
       end_(options.after),
       batches_per_epoch_(batches_per_epoch),
       loss_name_(std::move(loss_name)) {
-  if (!writes_) return;
+  if (!run) return;
   const bool continues = std::filesystem::exists(run->metrics());
   metrics_.emplace(run->metrics());
   metrics_->append({{"event", continues ? "resume" : "start"},

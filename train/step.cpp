@@ -120,7 +120,8 @@ StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&(
   Stopwatch watch;
   ShardSums sums(options_.shards);
   Attempt attempt(ranks_);
-  const RankBatch* batch = nullptr;
+  const RankBatch none;  // until one is taken
+  const RankBatch* batch = &none;
   attempt.at([&] {
     ranks_.enter(Phase::data, update + 1);
     batch = &take_batch();
