@@ -130,7 +130,7 @@ Tensor SafetensorsFile::read(const SafetensorsEntry& entry) const {
   const auto dtype = tensor_dtype(entry.dtype);
   require(dtype.has_value() && entry.shape.size() <= Shape::kMaxRank, context_of(entry), entry.dtype, " ",
           entry.shape_text(), " has no place in a Tensor");
-  const Tensor out = Tensor::empty(Shape(std::span<const int64_t>(entry.shape)), *dtype);
+  Tensor out = Tensor::empty(Shape(std::span<const int64_t>(entry.shape)), *dtype);
   read(entry, out);
   return out;
 }

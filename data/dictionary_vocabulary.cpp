@@ -22,7 +22,7 @@ uint64_t threshold_of(const std::string& name, const VocabularyBundle& bundle) {
 
 std::string separator_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto place = bundle.options.find("separator");
-  const std::string separator = place != bundle.options.end() && place->is_string() ? place->get<std::string>() : "";
+  std::string separator = place != bundle.options.end() && place->is_string() ? place->get<std::string>() : "";
   require(!separator.empty() && separator.size() <= kLongestSeparator, "[vocabulary] ", name,
           ":1: expected options.separator, a text of 1 to ", kLongestSeparator, " bytes");
   return separator;

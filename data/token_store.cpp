@@ -136,16 +136,14 @@ void TokenStore::verify() const {
   if (crc32c(offsets_, (records + 1) * sizeof(uint64_t)) != trailer_.offsets_crc) {
     fail("damaged offsets: their checksum does not match");
   }
-  uint64_t tokens[2] = {0, 0};
+  std::vector<uint64_t> tokens(2);  // of each side
   std::vector<int32_t> scratch;
-  const auto count = [&](size_t sentence, int side) {
-    scratch.clear();
-    append(sentence, side, scratch);
-    tokens[side] += scratch.size();
-  };
   for (size_t i = 0; i < size(); ++i) {
-    count(i, 0);
-    if (sides() == 2) count(i, 1);
+    for (int side = 0; side < sides(); ++side) {
+      scratch.clear();
+      append(i, side, scratch);
+      tokens[size_t(side)] += scratch.size();
+    }
   }
   if (offsets_[0] != 0 || tokens[0] != trailer_.tokens[0] || tokens[1] != trailer_.tokens[1]) {
     fail("the offsets do not add up to the number of tokens");

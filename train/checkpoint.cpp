@@ -145,7 +145,7 @@ Path write_checkpoint(const RunDirectory& run, const CheckpointContent& content)
     }
   }
   const uint64_t updates = content.state.progress.updates;
-  const Path target = checkpoint_path(run.path(), updates);
+  Path target = checkpoint_path(run.path(), updates);
   write_directory(target, [&](const Path& directory) {
     write_manifest(directory, to_json(content.state), files);
     fault_point("written", updates);
@@ -156,7 +156,7 @@ Path write_checkpoint(const RunDirectory& run, const CheckpointContent& content)
 }
 
 TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optimizer& optimizer, bool moments) {
-  const TrainState state = read_train_state(checkpoint);
+  TrainState state = read_train_state(checkpoint);
   if (state.has_average != optimizer.has_average()) {
     throw UsageError("[--ema] ", checkpoint.string(), " was written ", state.has_average ? "with" : "without",
                      " a moving average of the weights: expected --ema ", state.has_average ? "above 0" : "0");

@@ -42,7 +42,7 @@ Tensor rows_of(const Tensor& rows, const Segments& segments, int s) {
 
 // (keys, heads * width), whose product with the weights of a head is their columns `first` and on, `width` of them.
 Tensor identity_columns(int64_t keys, int64_t first, int64_t heads, int64_t width) {
-  const Tensor columns = Tensor::zeros({keys, heads * width});
+  Tensor columns = Tensor::zeros({keys, heads * width});
   for (int64_t j = 0; j < std::min(width, keys - first); ++j)
     for (int64_t h = 0; h < heads; ++h) columns.data<float>()[(first + j) * heads * width + h * width + j] = 1;
   return columns;
@@ -104,7 +104,7 @@ struct Attention final : Op {
     const Segments one_q = Segments::from_lengths({queries.length(s)}),
                    one_k = Segments::from_lengths({keys.length(s)});
     const int64_t width = d / shape.heads;
-    const Tensor weights = Tensor::empty({shape.heads, one_q.tokens(), one_k.tokens()});
+    Tensor weights = Tensor::empty({shape.heads, one_q.tokens(), one_k.tokens()});
     const Tensor out = Tensor::empty({one_q.tokens(), d}, q.rows.dtype(), q.rows.device());
     for (int64_t first = 0; first < one_k.tokens(); first += width) {
       const Tensor v = identity_columns(one_k.tokens(), first, shape.heads, width).to(out.dtype()).to(out.device());

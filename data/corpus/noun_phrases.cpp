@@ -155,7 +155,7 @@ Phrase price(Draw& draw, uint32_t low, uint32_t high) {
   const Noun* others[] = {&money::kDollar, &money::kPound, &money::kFranc, &money::kCrown};
   const Noun& currency = draw.chance(0.6) ? money::kEuro : *draw.pick(others);
   const uint32_t whole = draw.between(low, high);
-  const Phrase amount = counted(whole, currency, nullptr, Case::accusative);
+  Phrase amount = counted(whole, currency, nullptr, Case::accusative);
   if (whole >= 100 || !draw.chance(0.5)) return amount;
   const uint32_t hundredths = draw.chance(0.5) ? 10 * draw.between(1, 9) : draw.between(2, 99);
   return sequence({amount, cardinal(hundredths)});

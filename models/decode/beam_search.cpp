@@ -111,7 +111,7 @@ NextTokens BatchSearch::next_tokens(const Var& states) const {
   model_.log_probabilities(log_probs, states);
   const int64_t never = int64_t(options_.suppressed.size()) + 1;  // and BOS
   const int64_t k = std::min(log_probs.cols(), 2 * options_.beam_size + never);
-  const NextTokens next{Tensor::empty({log_probs.rows(), k + 1}), Tensor::empty({log_probs.rows(), k}, DType::i32)};
+  NextTokens next{Tensor::empty({log_probs.rows(), k + 1}), Tensor::empty({log_probs.rows(), k}, DType::i32)};
   states.kernels().largest(next.log_probs, next.ids, log_probs, options_.eos);
   return next;
 }

@@ -84,7 +84,7 @@ std::string positions_name(HuggingFaceFamily family) {
 }
 
 Tensor rotation_table(int64_t positions, int64_t width) {
-  const Tensor table = Tensor::empty({positions, width});
+  Tensor table = Tensor::empty({positions, width});
   const int64_t pairs = width / 2;
   float* row = table.data<float>();
   for (int64_t m = 0; m < positions; ++m, row += width) {

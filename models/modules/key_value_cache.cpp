@@ -31,7 +31,7 @@ Tensor KeyValueCache::attend(Kernels& kernels, int layer, const Tensor& qkv, int
           " with ", path_.dim(0), " rows, got step ", steps.size() + 1, " with ", qkv.dim(0));
   steps.push_back(qkv);
   const int64_t dim = qkv.cols() / 3;
-  const Tensor out = Tensor::empty({qkv.dim(0), dim}, qkv.dtype(), qkv.device());
+  Tensor out = Tensor::empty({qkv.dim(0), dim}, qkv.dtype(), qkv.device());
   const Terms& terms = terms_[size_t(layer)];
   kernels.attention_over_steps(out, steps, path_, {.heads = heads, .scale = terms.scale, .dropout = {}}, terms.values);
   return out;

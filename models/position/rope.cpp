@@ -36,7 +36,7 @@ std::vector<double> yarn_shares(const PositionConfig& c, int64_t dims) {
 }
 
 Tensor frequencies_of(const PositionConfig& c, int64_t dims) {
-  const Tensor frequencies = Tensor::empty({dims / 2}, DType::f64);
+  Tensor frequencies = Tensor::empty({dims / 2}, DType::f64);
   const bool yarn = c.rope_scaling == RopeScaling::yarn, ntk = c.rope_scaling == RopeScaling::ntk;
   const double grown = ntk ? std::pow(c.rope_scaling_factor, double(dims) / double(dims - 2)) : 1;
   const std::vector<double> shares = yarn ? yarn_shares(c, dims) : std::vector<double>(size_t(dims / 2));
