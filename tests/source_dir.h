@@ -1,11 +1,7 @@
-// Where the sources lie, for the goldens among them: where they were compiled, unless GYRE_SOURCE_DIR in the
-// environment names another place (test programs that were taken to another machine).
+// The folder of the sources, which holds the golden files among others: the one that was compiled, unless
+// GYRE_SOURCE_DIR in the environment names another (test programs that were taken to another machine).
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
 
-inline std::filesystem::path source_dir() {
-  const char* moved = std::getenv("GYRE_SOURCE_DIR");
-  return moved != nullptr ? moved : GYRE_SOURCE_DIR;
-}
+std::filesystem::path source_dir();
