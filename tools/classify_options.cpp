@@ -38,6 +38,7 @@ void add_task_rows(OptionTable& table, ClassifyCall& call) {
       [&call](const std::vector<std::string>& values) { choose_preset(call, values.back()); },
       [&call] { return call.preset.empty() ? "" : toml_value(call.preset); });
   table.offer(split_list({preset_names(call.kind)}));
+  table.applies_first();
   call.columns.add_rows(table, call.kind != TextTaskKind::classify);
   if (call.kind != TextTaskKind::regress)
     table.add("--labels", o.format.classes, "LABEL...", "the classes as the files have them, in the model's order");

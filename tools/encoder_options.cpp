@@ -46,6 +46,7 @@ void add_encoder_options(OptionTable& table, EncoderCall& call, const std::strin
       },
       [&call] { return toml_value(call.preset); });
   table.offer(presets);
+  table.applies_first();
   add_shape_rows(table, call.config);
   add_ends_rows(table, call.config);
   add_layer_options(table, call.config);

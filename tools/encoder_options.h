@@ -16,8 +16,8 @@ struct EncoderCall {
   EncoderOnlyConfig config;
 };
 
-// `call` must outlive the table. `preset_names`: the flag and its aliases ("--preset,--task,--arch"); it is the first
-// row, so the others change what the preset set. `presets`: those to choose from.
+// `call` must outlive the table. `preset_names`: the flag and its aliases ("--preset,--task,--arch"); the
+// other rows change what it set. `presets`: those to choose from.
 void add_encoder_options(OptionTable& table, EncoderCall& call, const std::string& preset_names,
                          const std::vector<std::string>& presets);
 

@@ -25,6 +25,7 @@ void add_break_mode(OptionTable& table, LanguageOptions& o) {
                      o.across_documents = across;
                    });
   table.offer(words);
+  table.yields_to("fill");
 }
 
 void add_document_rows(OptionTable& table, LanguageOptions& o) {

@@ -61,6 +61,7 @@ void add_model_options(OptionTable& table, ModelCall& call) {
       },
       [&call] { return toml_value(call.task); });
   table.offer(preset_words());
+  table.applies_first();
   add_shape_rows(table, call.config);
   add_layer_options(table, call.config);
   table.add_flag("--rope-rotate-cross", call.config.position.rope_rotate_cross,

@@ -12,7 +12,7 @@ struct ModelCall {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
 };
 
-// `call` must outlive the table. --task is the first row, so the others change what the preset set.
+// `call` must outlive the table. The others change what --task set, wherever it was given.
 void add_model_options(OptionTable& table, ModelCall& call);
 
 // After resolve(): the whole configuration holds together, and no option was given that nothing reads. Throws

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 
 #include "core/nearest.h"
 #include "core/picture_format.h"
@@ -17,16 +16,10 @@ std::string shown_default(std::string toml) {
   return toml;
 }
 
-// The line of `key = ...` in a configuration file, for messages.
-int line_of_key(const Path& file, const std::string& key) {
-  std::ifstream input(file);
-  std::string line;
-  for (int number = 1; std::getline(input, line); ++number) {
-    CLI::detail::trim(line);
-    const std::string name = CLI::detail::trim_copy(line.substr(0, line.find('=')));
-    if (name == key || name == '"' + key + '"') return number;
-  }
-  return 0;
+// Of a flag's value, for the spelling that turns it off. What is neither true nor false stays, to be rejected.
+std::string opposite(const std::string& value) {
+  if (value == "true" || value == "1") return "false";
+  return value == "false" || value == "0" ? "true" : value;
 }
 
 std::string list_of(const std::vector<std::string>& words) {
@@ -127,39 +120,66 @@ void OptionTable::accept_config_files() {
              [](const auto&) {});
 }
 
-void OptionTable::read_config(const Path& file) {
-  if (!std::filesystem::is_regular_file(file)) throw UsageError(file.string(), ": no such configuration file");
-  for (const auto& item : CLI::ConfigTOML().from_file(file.string())) {
-    const std::string where = concat(file.string(), ":", line_of_key(file, item.name), ": ");
-    if (!item.parents.empty()) throw UsageError(where, "expected plain `name = value` lines, got ", item.fullname());
-    Row* row = find(item.name);
-    if (row == nullptr || row->name == "config") {
-      std::vector<std::string> known = names();
-      for (auto& name : known) name.erase(0, 2);
-      throw UsageError(where, "unknown option ", item.name, did_you_mean(item.name, known));
-    }
-    if (!row->option->empty() || item.inputs.empty()) continue;
-    const int values = int(item.inputs.size());
-    if (!row->flag && values > row->option->get_expected_max())
-      throw UsageError(where, item.name, ": expected ", row->option->get_expected_max(), " value(s), got ", values);
-    row->option->add_result(item.inputs);
+void OptionTable::take_command_line(size_t source) {
+  const std::vector<CLI::Option*>& order = app_.parse_order();
+  for (auto& row : rows_) {
+    if (row.option->empty()) continue;
+    const auto last = std::find(order.rbegin(), order.rend(), row.option);
+    row.given = Given{row.option->results(), {source, size_t(order.rend() - last)}};
   }
 }
 
-void OptionTable::resolve() {
-  if (const Row* config = find("config")) {
-    const auto files = config->option->results();
-    for (auto file = files.rbegin(); file != files.rend(); ++file) read_config(*file);
-  }
-  for (auto& row : rows_) {
-    if (row.option->empty()) {
-      if (row.required) throw UsageError("--", row.name, " is missing: ", row.option->get_description());
-      continue;
+void OptionTable::take_file(size_t source, const Path& file) {
+  const std::vector<ConfigEntry> entries = read_config_file(file);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const auto& [name, values, line] = entries[i];
+    const std::string where = concat(file.string(), ":", line, ": ");
+    Row* row = find(name);
+    if (row == nullptr || row->name == "config") {
+      std::vector<std::string> known = names();
+      for (auto& spelling : known) spelling.erase(0, 2);
+      throw UsageError(where, "unknown option ", name, did_you_mean(name, known));
     }
+    const int most = std::max(1, row->option->get_expected_max());
+    if (int(values.size()) > most || (values.empty() && most < kAnyNumber))
+      throw UsageError(where, name, ": expected ", most, " value(s), got ", values.size());
+    const Place place{source, i};
+    if (row->given && place < row->given->place) continue;
+    row->given = Given{values, place};
+    if (row->flag && row->option->check_fname(name)) row->given->values = {opposite(values.front())};
+  }
+}
+
+void OptionTable::require_given() const {
+  for (const Row& row : rows_)
+    if (row.required && !(row.given && !row.given->values.empty()))
+      throw UsageError("--", row.name, " is missing: ", row.option->get_description());
+}
+
+std::vector<const OptionTable::Row*> OptionTable::in_order() const {
+  std::vector<const Row*> rows;
+  for (const Row& row : rows_) {
+    const Row* stronger = row.yields_to.empty() ? nullptr : find(row.yields_to);
+    const bool yields =
+        stronger != nullptr && stronger->given && row.given && row.given->place < stronger->given->place;
+    if (row.given && !yields) rows.push_back(&row);
+  }
+  const auto weight = [](const Row* row) { return std::pair(!row->applies_first, row->given->place); };
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row* a, const Row* b) { return weight(a) < weight(b); });
+  return rows;
+}
+
+void OptionTable::resolve() {
+  const Row* config = find("config");
+  const std::vector<std::string> files = config == nullptr ? std::vector<std::string>{} : config->option->results();
+  for (size_t i = 0; i < files.size(); ++i) take_file(i, files[i]);
+  take_command_line(files.size());
+  require_given();
+  for (const Row* row : in_order()) {
     try {
-      row.assign(row.option->results());
+      row->assign(row->given->values);
     } catch (const Error& error) {
-      throw UsageError("--", row.name, ": ", error.what());
+      throw UsageError("--", row->name, ": ", error.what());
     }
   }
 }
@@ -172,11 +192,11 @@ OptionTable::Row* OptionTable::find(const std::string& name) {
   return nullptr;
 }
 
-bool OptionTable::given(const std::string& name) const { return !find(name)->option->empty(); }
+bool OptionTable::given(const std::string& name) const { return find(name)->given.has_value(); }
 
 void OptionTable::reject_idle(const std::string& name, bool read, const std::string& reason) const {
   const Row& row = *find(name);
-  if (read || row.option->empty() || (row.write && row.write() == row.default_toml)) return;
+  if (read || !row.given || (row.write && row.write() == row.default_toml)) return;
   throw UsageError("--", name, " would have no effect: ", reason);
 }
 

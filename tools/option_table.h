@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -66,6 +67,14 @@ class OptionTable {
   // The word among `choices` that was given. Throws UsageError with the nearest one.
   static std::string chosen_word(const std::string& given, const std::vector<std::string>& choices);
 
+  // The row added last is a preset: it is applied before all other rows, which change what it set, wherever each of
+  // them was given.
+  void applies_first() { rows_.back().applies_first = true; }
+
+  // The row added last is short for the row `name` and for others: where `name` is given with more weight, or later
+  // with the same, nothing of the shorthand counts.
+  void yields_to(const std::string& name) { rows_.back().yields_to = name; }
+
   // Rows from here on stand under this heading in the help.
   void group(const std::string& title) { group_ = title; }
 
@@ -75,7 +84,10 @@ class OptionTable {
   // --config FILE...: the same names as the flags; the command line wins over files, a later file over an earlier one.
   void accept_config_files();
 
-  // After parsing: reads the configuration files, then fills the fields row by row. Throws UsageError.
+  // After parsing: reads the configuration files, then fills the fields. Every row is applied once, with the values of
+  // the source of most weight; the rows follow one another by weight and then in the order in which they were given.
+  // So, of several rows that set the same field, the command line beats every file, a later file an earlier one, and
+  // what stands later what stands before it. Throws UsageError.
   void resolve();
 
   // Given in the call or in a file.
@@ -91,6 +103,16 @@ class OptionTable {
   std::vector<OptionDescription> describe() const;
 
  private:
+  // Where values were given: in the source of that number (files in the order of their reading, then the command line),
+  // as the position-th of its options.
+  struct Place {
+    size_t source = 0, position = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Given {
+    std::vector<std::string> values;
+    Place place;
+  };
   struct Row {
     std::string name;  // without dashes
     CLI::Option* option = nullptr;
@@ -98,8 +120,11 @@ class OptionTable {
     std::function<std::string()> write;
     std::string default_toml;
     std::vector<std::string> choices;
+    std::string yields_to;  // a row's name, or nothing
     bool flag = false;
     bool required = false;
+    bool applies_first = false;
+    std::optional<Given> given;  // after resolve()
   };
   template <class E>
   static std::vector<std::string> enum_words();
@@ -112,11 +137,13 @@ class OptionTable {
   Row& add_row(const std::string& names, int fewest, int most, const std::string& unit, const std::string& help);
   Row* find(const std::string& name);
   const Row* find(const std::string& name) const { return const_cast<OptionTable*>(this)->find(name); }
-  void read_config(const Path& file);
+  void take_command_line(size_t source);
+  void take_file(size_t source, const Path& file);
+  void require_given() const;
+  std::vector<const Row*> in_order() const;  // the given rows, as they are to be applied
 
   CLI::App& app_;
   std::vector<Row> rows_;
-  std::vector<Path> config_files_;
   std::string group_;
 };
 

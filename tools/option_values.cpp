@@ -23,10 +23,4 @@ std::vector<std::string> split_list(const std::vector<std::string>& values) {
   return words;
 }
 
-// CLI11's reader knows no escapes: the text is quoted by the kind of quote it does not hold.
-std::string toml_string(const std::string& text) {
-  const char* quote = text.find('"') == std::string::npos ? "\"" : "'";
-  return quote + text + quote;
-}
-
 }  // namespace gyre

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/file.h"
+#include "tools/config_file.h"
 #include "train/options.h"
 
 namespace gyre {
@@ -58,7 +59,6 @@ void parse_value(const std::string& text, std::optional<T>& value) {
 std::vector<std::string> split_list(const std::vector<std::string>& values);
 
 // A TOML value that parse_value reads back to the same bits.
-std::string toml_string(const std::string& text);
 template <Number T>
 std::string toml_value(T value) {
   char buffer[32];

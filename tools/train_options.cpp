@@ -45,10 +45,12 @@ void add_batch_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choi
             "size of a global batch, over all ranks and accumulation steps, in the unit of --batch-unit");
   table.add_choice("--batch-unit", o.batch_unit, choices.batch_units, choices.batch_unit_help);
   table.add_custom("--mini-batch,--batch-size", 1, 1, "SENTENCES",
-                   "a global batch by sentences: sets both of the above", [&o](const Values& values) {
+                   "a global batch of so many sentences: short for --mini-batch-words N --batch-unit sentences",
+                   [&o](const Values& values) {
                      o.batch_words = parsed<uint64_t>(values.back());
                      o.batch_unit = "sentences";
                    });
+  table.yields_to("mini-batch-words");
   table.add("--maxi-batch", o.maxi_batch, "BATCHES", "batches that are sorted by length together");
   table.add("--optimizer-delay,--update-freq", o.accumulation, "SHARDS", "shards a rank adds up for one update");
   table.add("--shards", o.shards, "SHARDS",

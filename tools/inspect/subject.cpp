@@ -82,6 +82,7 @@ void add_subject_options(OptionTable& table, Subject& subject) {
         take_preset(subject, OptionTable::chosen_word(values.back(), presets()));
       },
       [&subject] { return toml_value(subject.preset); });
+  table.applies_first();
   table.add("--model,-m", subject.model, "DIRECTORY", "instead: a run directory, a checkpoint in it, or its weights");
   table.add("--checkpoint", subject.checkpoint, "NAME", "of the run: best, last, average, a step-... directory");
   table.add("--vocab-size", subject.vocabulary, "PIECES", "of the preset's vocabulary");
