@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "core/error.h"
+#include "tools/printable.h"
 #include "tools/program.h"
 
 namespace {
@@ -62,10 +63,10 @@ int main(int argc, char** argv) {
     add_help_command(program);
     return program.run(argc, argv);
   } catch (const gyre::UsageError& error) {
-    std::cerr << "gyre: " << error.what() << '\n';
+    std::cerr << "gyre: " << gyre::printable(error.what()) << '\n';
     return 2;
   } catch (const std::exception& error) {
-    std::cerr << "gyre: " << error.what() << '\n';
+    std::cerr << "gyre: " << gyre::printable(error.what()) << '\n';
     return 1;
   }
 }

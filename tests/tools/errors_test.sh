@@ -25,6 +25,12 @@ rejects 2 '--max-length would have no effect' \
   "$GYRE" data build --vocab vocab.model --source train.en --documents line --max-length 9 --output bad.tok
 printf 'seed = 1\nlern-rate = 1\n' > wrong.toml
 rejects 2 '^gyre: wrong.toml:2: unknown option lern-rate; did you mean learn-rate\?$' small_train --model bad --config wrong.toml
+printf 'seed = 1\n[model]\ndim-emb = 8\n' > table.toml
+rejects 2 '^gyre: table.toml:2: expected plain `name = value` lines, got the table \[model\]$' small_train --model bad --config table.toml
+printf 'seed = 1\n\nlr = 1\nseed = 2\n' > twice.toml
+rejects 2 '^gyre: twice.toml:4: seed is given twice, first in line 1$' small_train --model bad --config twice.toml
+printf '\033[31m\001\374 = 1\n' > binary.toml
+rejects 2 '^gyre: binary.toml:1: .*\\x1b\[31m\\x01\\xfc' small_train --model bad --config binary.toml
 rejects 2 'none.toml: no such configuration file' small_train --model bad --config none.toml
 rejects 2 '--precision: expected one of fp32, tf32, bf16, auto' "$GYRE" bench step --precision bf8
 rejects 2 '--precision. tf32 needs a GPU' "$GYRE" bench step --precision tf32

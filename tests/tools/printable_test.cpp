@@ -1,0 +1,13 @@
+#include "tools/printable.h"
+
+#include <doctest/doctest.h>
+
+using namespace gyre;
+
+TEST_CASE("printable text: control bytes and bytes that are not UTF-8 are written out") {
+  CHECK(printable("one\ntwo \xc3\xa4 \xe2\x82\xac") == "one\ntwo \xc3\xa4 \xe2\x82\xac");
+  CHECK(printable("\x1b[31m\r\x7f") == "\\x1b[31m\\x0d\\x7f");
+  CHECK(printable("\xff\xc3 a") == "\\xff\\xc3 a");
+  CHECK(printable("\xc2\x9b[0m \xc2\xa0") == "\\xc2\\x9b[0m \xc2\xa0");
+  CHECK(printable("cut \xe2\x82") == "cut \\xe2\\x82");
+}
