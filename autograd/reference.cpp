@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "autograd/reference_parts.h"
+#include "core/bfloat16.h"
 #include "core/error.h"
 #include "core/random.h"
 
@@ -46,6 +47,11 @@ void add_product(Matrix& c, const Matrix& a, const Matrix& b) {
   }
 }
 
+// sum += m
+void add(Matrix& sum, const Matrix& m) {
+  for (size_t i = 0; i < m.data.size(); ++i) sum.data[i] += m.data[i];
+}
+
 Matrix transposed(const Matrix& a) {
   Matrix t(a.cols, a.rows);
   for (int64_t i = 0; i < a.rows; ++i) {
@@ -68,10 +74,7 @@ Value matmul(const Value& a, const Value& b) {
 }
 
 Value transpose(const Value& a) {
-  return a.graph->record(transposed(a.value()), [a = a.node](const Matrix& dy) {
-    const Matrix t = transposed(dy);
-    for (size_t i = 0; i < t.data.size(); ++i) a->gradient.data[i] += t.data[i];
-  });
+  return a.graph->record(transposed(a.value()), [a = a.node](const Matrix& dy) { add(a->gradient, transposed(dy)); });
 }
 
 Value operator+(const Value& a, const Value& b) {
@@ -79,10 +82,8 @@ Value operator+(const Value& a, const Value& b) {
   Matrix y = a.value();
   for (size_t i = 0; i < y.data.size(); ++i) y.data[i] += b.value().data[i];
   return a.graph->record(std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
-    for (size_t i = 0; i < dy.data.size(); ++i) {
-      a->gradient.data[i] += dy.data[i];
-      b->gradient.data[i] += dy.data[i];
-    }
+    add(a->gradient, dy);
+    add(b->gradient, dy);
   });
 }
 
@@ -118,6 +119,33 @@ Value gather(const Value& a, int64_t rows, int64_t cols, std::vector<int64_t> in
     }
   });
 }
+
+// ---- Rounding to bf16 ----------------------------------------------------------------------------------------------
+
+namespace {
+
+Matrix to_bf16(Matrix m) {
+  for (double& x : m.data) x = bfloat16(float(x));
+  return m;
+}
+
+Value rounded_value(const Value& a) {
+  if (a.graph->precision() != Precision::bf16) return a;
+  return a.graph->record(to_bf16(a.value()), [a = a.node](const Matrix& dy) { add(a->gradient, dy); });
+}
+
+Value rounded_gradient(const Value& a) {
+  if (a.graph->precision() != Precision::bf16) return a;
+  return a.graph->record(a.value(), [a = a.node](const Matrix& dy) { add(a->gradient, to_bf16(dy)); });
+}
+
+}  // namespace
+
+Value product(const Value& a, const Value& b) {
+  return rounded_gradient(matmul(rounded_value(a), transpose(rounded_value(b))));
+}
+
+Value stored(const Value& x) { return rounded_gradient(rounded_value(x)); }
 
 // ---- Small compositions -------------------------------------------------------------------------------------------
 
@@ -184,7 +212,7 @@ Value columns(const Value& a, int64_t first, int64_t count) {
 
 // ---- The ops ------------------------------------------------------------------------------------------------------
 
-Value linear(const Value& x, const Value& w) { return matmul(x, transpose(w)); }
+Value linear(const Value& x, const Value& w) { return product(x, w); }
 Value linear(const Value& x, const Value& w, const Value& bias) { return linear(x, w) + repeat_row(bias, x.rows()); }
 
 Value scale(const Value& x, double factor) { return x * filled(x, x.rows(), x.cols(), factor); }

@@ -47,6 +47,10 @@ struct Value {
 
 class Graph {
  public:
+  // fp32: no rounding at all. bf16: product() and stored() round, where an op of a bf16 tape does by its definition.
+  explicit Graph(Precision precision = Precision::fp32) : precision_(precision) {}
+  Precision precision() const { return precision_; }
+
   // A leaf, or a constant: the difference is whether somebody reads its gradient.
   Value input(Matrix value) { return record(std::move(value), {}); }
   Value record(Matrix value, std::function<void(const Matrix& dy)> backward);
@@ -54,6 +58,7 @@ class Graph {
   void backward(const Value& output, const Matrix& cotangent);
 
  private:
+  Precision precision_;
   std::deque<Node> nodes_;  // a deque: addresses stay valid
 };
 
@@ -67,6 +72,11 @@ Value map(const Value& a, double (*f)(double), double (*derivative)(double));
 // Element i of the result (rows, cols) is element index[i] of a, or 0 where index[i] < 0. Picks, slices, permutes,
 // pads.
 Value gather(const Value& a, int64_t rows, int64_t cols, std::vector<int64_t> index);
+
+// a b^T whose operands, in backward dy among them, are rounded first on a bf16 graph.
+Value product(const Value& a, const Value& b);
+// x as one op stores it for the next: on a bf16 graph the value and its gradient are rounded.
+Value stored(const Value& x);
 
 // Columns first, first + 1, .. of a.
 Value columns(const Value& a, int64_t first, int64_t count);

@@ -1,4 +1,4 @@
-// Chooses the CPU kernels at run time, and holds the number of threads.
+// Chooses the CPU kernels at run time, and holds the number of threads and the emulation of bf16.
 #include <omp.h>
 
 #include "core/error.h"
@@ -29,6 +29,13 @@ Kernels& cpu_kernels() {
   static Kernels& best = *available_cpu_kernels().back();
   return best;
 }
+
+namespace {
+bool bf16_is_emulated = false;
+}
+
+void emulate_bf16(bool on) { bf16_is_emulated = on; }
+bool emulates_bf16() { return bf16_is_emulated; }
 
 void set_threads(int n) {
   require(n >= 1, "[threads] expected at least 1, got ", n);

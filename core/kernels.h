@@ -278,6 +278,11 @@ class Kernels {
 Kernels& cpu_kernels();
 std::vector<Kernels*> available_cpu_kernels();
 
+// Tests turn this on: all CPU kernels then take bf16 data, on any CPU, and multiply it without AVX512-BF16, to the same
+// bits and some hundred times slower. Not while kernels run.
+void emulate_bf16(bool on);
+bool emulates_bf16();
+
 // cpu, cuda (the GPU of this number among the machine's ranks) or cuda:N; a UsageError for anything else.
 Device parse_device(const std::string& name, int local_rank);
 // The kernels of a device; a UsageError where it cannot be used.

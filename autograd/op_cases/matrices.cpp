@@ -82,7 +82,10 @@ void add_elementwise(std::vector<OpCase>& rows) {
   rows.push_back(make_case(
       "add/fan-out", {{"x", {2, 7}}, {"y", {2, 7}}},
       [](Tape&, const Vars& in) { return add(add(in[0], in[1]), add(in[0], scale(in[0], -0.5))); },
-      [](const Values& in) { return in[0] + in[1] + in[0] + reference::scale(in[0], -0.5); }));
+      [](const Values& in) {
+        using reference::stored;
+        return stored(in[0] + in[1]) + stored(in[0] + stored(reference::scale(in[0], -0.5)));
+      }));
   rows.push_back(make_case(
       "scale", {{"x", {1, 129}}}, [](Tape&, const Vars& in) { return scale(in[0], -1.75); },
       [](const Values& in) { return reference::scale(in[0], -1.75); }));
@@ -135,9 +138,11 @@ void add_composites(std::vector<OpCase>& rows) {
         return residual_dropout(in[0], linear(hidden, in[5]), 0.25);
       },
       [=](const Values& in) {
-        const Value normal = reference::layer_norm(in[0], in[1], in[2], 1e-5);
-        const Value hidden = reference::activation(reference::linear(normal, in[3], in[4]), Activation::gelu);
-        return in[0] + reference::dropout(reference::linear(hidden, in[5]), mask);
+        using reference::stored;
+        const Value normal = stored(reference::layer_norm(in[0], in[1], in[2], 1e-5));
+        const Value hidden = stored(reference::linear(normal, in[3], in[4]));
+        const Value active = stored(reference::activation(hidden, Activation::gelu));
+        return in[0] + reference::dropout(stored(reference::linear(active, in[5])), mask);
       }));
 }
 

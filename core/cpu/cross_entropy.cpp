@@ -102,7 +102,7 @@ void CpuKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& log
         for (int64_t i = begin; i < end; ++i) backward_row(dx + i * v, x + i * v, target[i], l[i], v, slope);
       });
     };
-    if constexpr (kCompilesBf16 && std::is_same_v<T, float>) {
+    if constexpr (std::is_same_v<T, float>) {
       if (dlogits.dtype() == DType::bf16) return run(dlogits.data<bfloat16>());
     }
     run(dlogits.data<T>());

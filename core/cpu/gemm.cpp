@@ -212,8 +212,6 @@ void gemm(const ProductShape& shape, const Operand& a, const Operand& b, const S
 }
 template void gemm(const ProductShape&, const Operand&, const Operand&, const Sums<float>&, const Finish<float>&);
 template void gemm(const ProductShape&, const Operand&, const Operand&, const Sums<double>&, const Finish<double>&);
-#if __BIGGEST_ALIGNMENT__ == 64
 template void gemm(const ProductShape&, const Operand&, const Operand&, const Sums<bfloat16>&, const Finish<bfloat16>&);
-#endif
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 #endif
 
+#include "core/cpu/bf16_dot.h"
 #include "core/cpu/gemm_pack.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
@@ -46,11 +47,11 @@ void multiply_tile(Compute<T>* c, int64_t ldc, const T* a, const T* b, int64_t e
 }
 
 #if __BIGGEST_ALIGNMENT__ == 64
-// The same in bf16: each step adds the products of two neighbours along the summed index. Only CPUs with AVX512-BF16
+// The same in bf16: each step adds the products of two neighbors along the summed index. Only CPUs with AVX512-BF16
 // get here.
 template <class T, int Rows>
-[[gnu::target("avx512bf16")]] void multiply_tile(float* c, int64_t ldc, const uint32_t* a, const uint32_t* b,
-                                                 int64_t elements, bool accumulate) {
+[[gnu::target("avx512bf16")]] void multiply_tile_by_dot_products(float* c, int64_t ldc, const uint32_t* a,
+                                                                 const uint32_t* b, int64_t elements, bool accumulate) {
   SumVector<T> sums[Rows][2] = {};
   for (int64_t p = 0; p < elements; ++p, a += kTileRows, b += kTileColumns<T>) {
     const auto b0 = (__m512bh)_mm512_loadu_si512(b), b1 = (__m512bh)_mm512_loadu_si512(b + 16);
@@ -64,6 +65,23 @@ template <class T, int Rows>
   store_tile<T, Rows>(c, ldc, sums, accumulate);
 }
 #endif
+
+template <class T, int Rows>
+void multiply_tile(float* c, int64_t ldc, const uint32_t* a, const uint32_t* b, int64_t elements, bool accumulate) {
+#if __BIGGEST_ALIGNMENT__ == 64
+  if (!emulates_bf16()) return multiply_tile_by_dot_products<T, Rows>(c, ldc, a, b, elements, accumulate);
+#endif
+  SumVector<T> sums[Rows][2] = {};
+  for (int64_t p = 0; p < elements; ++p, a += kTileRows, b += kTileColumns<T>) {
+    for (int i = 0; i < Rows; ++i) {
+      for (int j = 0; j < kTileColumns<T>; ++j) {
+        float& sum = reinterpret_cast<float*>(sums[i])[j];
+        sum = add_bf16_products(sum, a[i], b[j]);
+      }
+    }
+  }
+  store_tile<T, Rows>(c, ldc, sums, accumulate);
+}
 
 // A tile at the edge of C is computed beside it.
 template <class T, int Rows>

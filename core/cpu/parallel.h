@@ -7,14 +7,15 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/kernels.h"
 #include "core/tensor.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// bf16 is compiled for AVX-512 alone: CPUs with AVX512-BF16 have it.
-constexpr bool kCompilesBf16 = __BIGGEST_ALIGNMENT__ == 64;
-
-inline bool runs_bf16() { return kCompilesBf16 && __builtin_cpu_supports("avx512bf16"); }
+// Whether these kernels may be given bf16: those for AVX-512 use the instruction of AVX512-BF16.
+inline bool runs_bf16() {
+  return emulates_bf16() || (__BIGGEST_ALIGNMENT__ == 64 && __builtin_cpu_supports("avx512bf16"));
+}
 
 // Calls f(begin, end) for ranges that cover [0, n), in parallel when the work (elements) is worth a thread.
 template <class F>
@@ -55,10 +56,8 @@ auto with_type(const Tensor& t, F&& f) {
 template <class F>
 auto with_data_type(const Tensor& data, F&& f) {
   if (data.dtype() != DType::bf16) return with_type(data, f);
-  if constexpr (kCompilesBf16) {
-    if (runs_bf16()) return f(bfloat16{});
-  }
-  throw Error("[cpu kernels] bf16 needs a CPU with AVX512-BF16");
+  require(runs_bf16(), "[cpu kernels] bf16 needs a CPU with AVX512-BF16");
+  return f(bfloat16{});
 }
 
 template <class T>

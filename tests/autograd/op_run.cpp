@@ -49,7 +49,7 @@ OpRun run_op(Kernels& kernels, const OpCase& row, DType dtype, int frozen) {
 }
 
 OpRun run_reference(const OpCase& row, DType dtype) {
-  reference::Graph graph;
+  reference::Graph graph(dtype == DType::bf16 ? Precision::bf16 : Precision::fp32);
   std::vector<reference::Value> inputs;
   for (size_t i = 0; i < row.inputs.size(); ++i) inputs.push_back(graph.input(to_matrix(input_value(row, i, dtype))));
   const reference::Value output = row.reference(inputs);
