@@ -6,6 +6,7 @@
 #include "data/encoded_rows.h"
 #include "data/parallel_text.h"
 #include "data/text_stream.h"
+#include "data/utf8.h"
 
 namespace gyre {
 
@@ -15,8 +16,9 @@ constexpr size_t kPieceBytes = size_t{1} << 20;  // of a stream: few enough that
 
 class DocumentWriter {
  public:
-  DocumentWriter(const Vocabulary& vocabulary, TokenStoreWriter writer)
-      : vocabulary_(vocabulary), writer_(std::move(writer)) {}
+  // sizes: null, or to be filled for every sentence.
+  DocumentWriter(const Vocabulary& vocabulary, TokenStoreWriter writer, std::vector<TextSize>* sizes)
+      : vocabulary_(vocabulary), writer_(std::move(writer)), sizes_(sizes) {}
 
   void add(ParallelText& text, DocumentEnd end) {
     std::vector<EncodedRow> chunk;
@@ -27,7 +29,7 @@ class DocumentWriter {
         } else if (row.ids[0].empty()) {
           text.report().skip(BadLine::empty, row.row.line, text.place(row.row));
         } else {
-          add(row.ids[0]);
+          add(row.ids[0], row.row.text[0]);
           ++text.report().kept;
           if (end == DocumentEnd::line) end_document();
         }
@@ -38,7 +40,7 @@ class DocumentWriter {
 
   // Sentences are the pieces of the stream: samples run on over them, as nothing ends there.
   void add(TextStream& stream) {
-    for (std::string_view piece; stream.next(piece);) add(stream.encode_exactly(vocabulary_));
+    for (std::string_view piece; stream.next(piece);) add(stream.encode_exactly(vocabulary_), piece);
     end_document();
   }
 
@@ -46,8 +48,9 @@ class DocumentWriter {
   TokenStore finish() { return writer_.finish(); }
 
  private:
-  void add(const std::vector<int32_t>& sentence) {
-    writer_.add(sentence);
+  void add(const std::vector<int32_t>& ids, std::string_view text) {
+    writer_.add(ids);
+    if (sizes_) sizes_->push_back(TextSize::of(text));
     is_open_ = true;
   }
 
@@ -55,12 +58,14 @@ class DocumentWriter {
   void end_document() {
     if (!is_open_) return;
     writer_.add({});
+    if (sizes_) sizes_->emplace_back();
     ++documents_;
     is_open_ = false;
   }
 
   const Vocabulary& vocabulary_;
   TokenStoreWriter writer_;
+  std::vector<TextSize>* sizes_;
   bool is_open_ = false;
   uint64_t documents_ = 0;
 };
@@ -98,19 +103,21 @@ std::vector<LineReport> read_streams(const std::vector<Path>& files, const Vocab
 }
 
 Documents read_documents(const std::vector<Path>& files, DocumentEnd end, OnBadLine policy,
-                         const Vocabulary& vocabulary, TokenStoreWriter to) {
-  DocumentWriter writer(vocabulary, std::move(to));
+                         const Vocabulary& vocabulary, TokenStoreWriter to, bool with_sizes = false) {
+  std::vector<TextSize> sizes;
+  DocumentWriter writer(vocabulary, std::move(to), with_sizes ? &sizes : nullptr);
   DocumentReport report;
   report.files =
       end == DocumentEnd::whole ? read_streams(files, vocabulary, writer) : read_lines(files, end, policy, writer);
   report.documents = writer.documents();
   require(report.documents > 0, "[data] no document in ", report.files.front().describe(),
           files.size() > 1 ? " and the files after it" : "");
-  return {writer.finish(), std::move(report)};
+  return {writer.finish(), std::move(report), std::move(sizes)};
 }
 
 }  // namespace
 
+TextSize TextSize::of(std::string_view text) { return {count_characters(text), text.size()}; }
 DocumentEnd parse_document_end(std::string_view text) {
   if (text == "blank-line") return DocumentEnd::blank_line;
   if (text == "line") return DocumentEnd::line;
@@ -125,7 +132,7 @@ DocumentReport build_document_store(const Vocabulary& vocabulary, const std::vec
 }
 
 Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
-                         OnBadLine policy) {
+                         OnBadLine policy, bool with_sizes) {
   require(!files.empty(), "[data] expected a text file or a token store");
   for (const Path& file : files) {
     if (!TokenStore::recognises(file)) continue;
@@ -133,9 +140,10 @@ Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& 
     TokenStore store(file);
     store.require_vocabulary(vocabulary);
     require(store.sides() == 1, "[data] ", store.name(), ": expected documents of one language, got sentence pairs");
-    return {std::move(store), std::nullopt};
+    return {std::move(store), std::nullopt, {}};
   }
-  return read_documents(files, end, policy, vocabulary, TokenStoreWriter::in_memory(vocabulary, 1, files[0].string()));
+  return read_documents(files, end, policy, vocabulary, TokenStoreWriter::in_memory(vocabulary, 1, files[0].string()),
+                        with_sizes);
 }
 
 uint64_t count_documents(const TokenStore& store) {

@@ -30,15 +30,24 @@ struct DocumentReport {
 DocumentReport build_document_store(const Vocabulary& vocabulary, const std::vector<Path>& files, const Path& output,
                                     DocumentEnd end, OnBadLine policy);
 
+struct TextSize {
+  uint64_t characters = 0, bytes = 0;
+
+  static TextSize of(std::string_view text);
+  TextSize operator+(const TextSize& other) const { return {characters + other.characters, bytes + other.bytes}; }
+};
+
 struct Documents {
   TokenStore store;
   std::optional<DocumentReport> report;  // of text; a store was checked when it was built
+  std::vector<TextSize> sizes;           // of each sentence of the store without its line end, where asked for
 };
 
 // What language models train on: one store of one side (checked to fit the vocabulary), or text files, which become a
-// store in memory: 2 bytes a token up to 65,536 pieces. `end` and `policy` are for text only.
+// store in memory: 2 bytes a token up to 65,536 pieces. `end` and `policy` are for text only, and so is `with_sizes`,
+// which fills Documents::sizes.
 Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
-                         OnBadLine policy);
+                         OnBadLine policy, bool with_sizes = false);
 
 // Of the whole store; 0 for one of pairs, or of sentences alone.
 uint64_t count_documents(const TokenStore& store);

@@ -33,7 +33,7 @@ struct Extrapolation {
   ExtrapolationOptions score{.trained_length = 0};
   DeviceChoice device;
   CpuThreads threads;
-  bool quiet = false, json = false;
+  bool json = false;
   OptionTable* table = nullptr;
 };
 
@@ -105,14 +105,14 @@ void score_rows(const Extrapolation& call, const EncoderOnly& model, Kernels& ke
   std::string name;
   LengthScorer scorer(model, kernels, tokens, bos, call.score, [&](int64_t more) {
     done += more;
-    if (!call.quiet) line.show(done, name);
+    if (!call.text.quiet) line.show(done, name);
   });
   for (Row& row : rows) {
     name = fmt::format("{} at length {}", enum_name(row.protocol), row.length);
     const Stopwatch watch;
     if (row.reason.empty()) row.score = scorer.run(row.length, row.protocol);
     row.seconds = watch.seconds();
-    if (call.quiet) continue;
+    if (call.text.quiet) continue;
     line.clear();
     fmt::print(stderr, "{}: {}\n", name, describe(row));
   }
@@ -222,7 +222,7 @@ void add_evaluate_extrapolation_command(Program& program) {
   table.add_choice("--precision", call->precision, precision_names(), "of activations and products");
   call->device.add_row(table);
   call->threads.add_row(table);
-  table.add_flag("--quiet", call->quiet, "no lines of progress");
+  table.add_flag("--quiet", call->text.quiet, "no lines of progress");
   table.add_flag("--json", call->json, "print one JSON object");
 }
 

@@ -3,9 +3,8 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
-#include "data/parallel_text.h"
-#include "data/utf8.h"
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
 #include "tools/facts.h"
@@ -28,31 +27,9 @@ struct Perplexity {
   const OptionTable* table = nullptr;
 };
 
-// Of whole files, or of their lines without their ends. (The </s> of a document is foretold too, so its bits are in the
-// sum that these divide, as if the text had to be told from its beginning to its end.)
-struct TextSize {
-  uint64_t characters = 0, bytes = 0;
-
-  void add(std::string_view text) {
-    characters += count_characters(text);
-    bytes += text.size();
-  }
-};
-
-TextSize measure(const std::vector<Path>& files, DocumentEnd end) {
-  TextSize size;
-  for (const Path& path : files) {
-    TextFile file(path);
-    if (end == DocumentEnd::whole) {
-      size.add(file.text());
-      continue;
-    }
-    for (std::string_view line; file.next(line);) size.add(line);
-  }
-  return size;
-}
-
-nlohmann::ordered_json facts_of(const Perplexity& call, const LanguageScore& score) {
+// Characters and bytes are those of the lines that were scored. The </s> of every document is scored too, so the bits
+// are those that it takes to transmit the text and where its documents end.
+nlohmann::ordered_json facts_of(const Perplexity& call, const Documents& documents, const LanguageScore& score) {
   const double tokens = double(score.tokens), bits = score.nll / std::log(2.0);
   nlohmann::ordered_json facts{{"perplexity", std::exp(score.nll / tokens)},
                                {"cross_entropy", score.nll / tokens},
@@ -61,8 +38,8 @@ nlohmann::ordered_json facts_of(const Perplexity& call, const LanguageScore& sco
                                {"documents", score.documents},
                                {"max_length", call.score.max_length},
                                {"context_window", call.score.context}};
-  if (TokenStore::recognises(call.text.inputs.front())) return facts;  // the text is not known
-  const TextSize size = measure(call.text.inputs, call.text.document_end());
+  if (documents.sizes.empty()) return facts;  // a token store: the text is not known
+  const TextSize size = std::accumulate(documents.sizes.begin(), documents.sizes.end(), TextSize());
   facts["characters"] = size.characters;
   facts["bytes"] = size.bytes;
   facts["bits_per_character"] = bits / double(size.characters);
@@ -82,7 +59,8 @@ int evaluate(Perplexity& call) {
   }
   call.score.precision = parse_precision(call.precision, kernels);
   const Documents documents = call.text.open(*trained.vocabulary);
-  print_facts(facts_of(call, score_documents(*trained.model, kernels, documents.store, call.score)), call.json);
+  const LanguageScore score = score_documents(*trained.model, kernels, documents.store, call.score);
+  print_facts(facts_of(call, documents, score), call.json);
   return 0;
 }
 

@@ -1,6 +1,6 @@
 #include "tools/scored_text.h"
 
-#include "data/parallel_text.h"
+#include <cstdio>
 
 namespace gyre {
 
@@ -23,7 +23,11 @@ void ScoredText::reject_idle(const OptionTable& table) const {
 }
 
 Documents ScoredText::open(const Vocabulary& with) const {
-  return open_documents(with, inputs, document_end(), parse_on_bad_line(on_bad_line));
+  Documents documents = open_documents(with, inputs, document_end(), parse_on_bad_line(on_bad_line), true);
+  if (documents.report && !quiet) {
+    for (const LineReport& file : documents.report->files) std::fprintf(stderr, "%s\n", file.describe().c_str());
+  }
+  return documents;
 }
 
 }  // namespace gyre

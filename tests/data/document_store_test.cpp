@@ -65,6 +65,24 @@ TEST_CASE("documents: the report; bad lines are errors before work begins, or le
   CHECK_THROWS_AS(parse_document_end("page"), UsageError);
 }
 
+TEST_CASE("documents: the sizes are those of the lines that were kept, without their ends") {
+  TemporaryDirectory directory;
+  const auto sizes_of = [&](const std::string& text, DocumentEnd end) {
+    const Path path = write_text(directory, "text", text);
+    const Documents read = open_documents(ByteVocabulary(), {path}, end, OnBadLine::skip, true);
+    CHECK(read.sizes.size() == read.store.size());
+    std::string sizes;
+    for (const TextSize& size : read.sizes) sizes += concat(size.characters, "/", size.bytes, " ");
+    return sizes;
+  };
+  const std::string text = "\xEF\xBB\xBFone\r\n\xFF\xFF\n \t\nh\xC3\xA9\n";
+  CHECK(sizes_of(text, DocumentEnd::blank_line) == "3/3 0/0 2/3 0/0 ");
+  CHECK(sizes_of(text, DocumentEnd::line) == "3/3 0/0 2/3 0/0 ");
+  CHECK(sizes_of("\xEF\xBB\xBFh\xC3\xA9\r\n", DocumentEnd::whole) == "5/8 0/0 ");
+  const Path path = write_text(directory, "text", text);
+  CHECK(open_documents(ByteVocabulary(), {path}, DocumentEnd::line, OnBadLine::skip).sizes.empty());
+}
+
 TEST_CASE("documents: a whole file is one, and its tokens are its bytes, whatever they are") {
   TemporaryDirectory directory;
   std::string text = "\xEF\xBB\xBF one\r\n\n\n \ttwo \xFF\xC3";

@@ -46,6 +46,13 @@ awk -v a="$loss" -v b="$(final lm)" 'BEGIN { d = a / b - 1; exit !(d < 1e-5 && d
 same "the length that the model was trained with" "$(grep -o '"max_length":[0-9]*' perplexity.json)" '"max_length":64'
 build/gyre evaluate perplexity --model lm/ --input valid.txt --context-window 48 > context.txt
 same "a token more or less of context leaves what is scored" "$(sed -n 's/^tokens: //p' context.txt)" "$(grep -o '"tokens":[0-9]*' perplexity.json | cut -d: -f2)"
+# Lines that are left out of the score are left out of the bits, too: of bad UTF-8, or without a piece.
+bits() { build/gyre evaluate perplexity --model lm/ --input "$1" --on-bad-line skip --json | grep -o '"characters".*'; }
+{ cat valid.txt; for i in 1 2 3 4 5; do printf 'a line of bad UTF-8 \xFF\n'; done; } > bad-utf8.txt
+{ cat valid.txt; for i in 1 2 3 4 5; do printf '\xE2\x80\x8B\xE2\x80\x8B\n'; done; } > no-pieces.txt  # zero-width spaces
+same "the bits beside lines of bad UTF-8" "$(bits bad-utf8.txt)" "$(bits valid.txt)"
+same "the bits beside lines without pieces" "$(bits no-pieces.txt)" "$(bits valid.txt)"
+build/gyre evaluate perplexity --model lm/ --input bad-utf8.txt --on-bad-line skip 2>&1 > facts.txt | contains 'bad-utf8.txt: 40 lines, skipped 5 of bad UTF-8' || fail "the lines that were left out: $(cat matches.txt)"
 build/gyre vocab --type bytes --output bytes.model
 for type in char word; do build/gyre vocab --input books.txt --type $type --size 300 --output $type.model; done
 for type in bytes char word; do
