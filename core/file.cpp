@@ -8,11 +8,11 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <tuple>
 #include <utility>
 
 #include "core/error.h"
 #include "core/file_status.h"
+#include "core/output_target.h"
 
 namespace gyre {
 
@@ -33,17 +33,16 @@ class Descriptor {
   int number_;
 };
 
-Path parent_of(const Path& path) { return path.has_parent_path() ? path.parent_path() : Path("."); }
-
-// O_EXCL and a number, so that processes of other machines on a shared file system never meet in one file.
-std::pair<Path, int> create_temporary(const Path& path) {
-  for (int n = 0;; ++n) {
-    Path temporary =
-        parent_of(path) / concat(".", path.filename().string(), ".tmp-", static_cast<long>(::getpid()), "-", n);
-    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor >= 0) return {std::move(temporary), descriptor};
-    if (errno != EEXIST) fail(path, "create");
-  }
+// A file that replaces another keeps its permissions, and its owner where the system allows that.
+void take_over_permissions(int descriptor, const Path& replaced) {
+  struct stat old {};
+  if (::stat(replaced.c_str(), &old) != 0) return;
+  const struct stat fresh = status_of(descriptor, replaced);
+  const bool is_owned_alike =
+      (fresh.st_uid == old.st_uid && fresh.st_gid == old.st_gid) || ::fchown(descriptor, old.st_uid, old.st_gid) == 0;
+  // Another group must not get what was its predecessor's.
+  const mode_t mode = is_owned_alike ? old.st_mode : old.st_mode & ~mode_t{S_IRWXG | S_ISUID | S_ISGID};
+  if (::fchmod(descriptor, mode & mode_t{07777}) != 0 && errno != EPERM) fail(replaced, "set the permissions");
 }
 
 constexpr size_t kGather = size_t{1} << 20;
@@ -84,7 +83,23 @@ void flush_to_disk(const Path& path) {
 }
 
 AtomicFile::AtomicFile(Path path) : path_(std::move(path)) {
-  std::tie(temporary_, descriptor_) = create_temporary(path_);
+  OutputTarget target(path_);
+  target_ = target.file();
+  if (target.is_stream()) {
+    descriptor_ = target.release();
+  } else {
+    create_temporary();
+  }
+}
+
+// O_EXCL and a number, so that processes of other machines on a shared file system never meet in one file.
+void AtomicFile::create_temporary() {
+  for (int n = 0; descriptor_ < 0; ++n) {
+    temporary_ =
+        parent_of(target_) / concat(".", target_.filename().string(), ".tmp-", static_cast<long>(::getpid()), "-", n);
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno != EEXIST) fail(path_, "create");
+  }
 }
 
 AtomicFile::~AtomicFile() {
@@ -94,10 +109,7 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::write(const void* data, size_t bytes) {
   const auto* begin = static_cast<const char*>(data);
-  if (pending_.size() + bytes > kGather) {
-    write_through(pending_.data(), pending_.size());
-    pending_.clear();
-  }
+  if (pending_.size() + bytes > kGather) flush();
   if (bytes > kGather) {
     write_through(begin, bytes);
   } else {
@@ -116,15 +128,22 @@ void AtomicFile::write_through(const char* data, size_t bytes) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::flush() {
   write_through(pending_.data(), pending_.size());
   pending_.clear();
-  if (::fsync(descriptor_) != 0) fail(path_, "flush to disk");
+}
+
+void AtomicFile::commit() {
+  flush();
+  const bool is_stream = temporary_.empty();
+  if (!is_stream) take_over_permissions(descriptor_, target_);
+  if (!is_stream && ::fsync(descriptor_) != 0) fail(path_, "flush to disk");
   // Network file systems report a full disk here.
   if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail(path_, "close");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "rename the temporary file");
+  if (is_stream) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(path_, "rename the temporary file");
   temporary_.clear();
-  flush_to_disk(parent_of(path_));
+  flush_to_disk(parent_of(target_));
 }
 
 namespace {

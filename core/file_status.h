@@ -17,6 +17,8 @@ namespace gyre {
   throw Error("[file] ", path.string(), ": cannot ", what, ": ", std::strerror(error));
 }
 
+inline Path parent_of(const Path& path) { return path.has_parent_path() ? path.parent_path() : Path("."); }
+
 inline struct stat status_of(int descriptor, const Path& path) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) fail(path, "read the size");

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/output_target.h"
 #include "data/token_store.h"
 #include "data/token_store_format.h"
 
@@ -9,6 +10,7 @@ namespace gyre {
 using namespace token_store_format;
 
 TokenStoreWriter TokenStoreWriter::to_file(const Vocabulary& vocabulary, int sides, const Path& path) {
+  require_file_output(path, "token store");
   return TokenStoreWriter(vocabulary, sides, path.string(), path);
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/kernels.h"
+#include "core/output_target.h"
 #include "data/parallel_text.h"
 #include "data/utf8.h"
 #include "data/wordpiece_vocabulary.h"
@@ -78,6 +79,7 @@ std::vector<LineReport> train_wordpiece(const std::vector<Path>& files, const Wo
   require(lower_case_beside(output).value_or(options.lower_case) == options.lower_case, "[vocabulary] ",
           output.string(), ": tokenizer_config.json beside it says ",
           options.lower_case ? "cased, got --lower-case" : "lower case, got --cased");
+  require_file_output(output, "vocabulary");  // tokenizer_config.json stands beside it
   WordCounter counter(options.lower_case);
   std::vector<LineReport> reports;
   for (const Path& file : files) {

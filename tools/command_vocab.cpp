@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "core/output_target.h"
 #include "data/byte_vocabulary.h"
 #include "data/dictionary_vocabulary.h"
 #include "data/sentencepiece_vocabulary.h"
@@ -85,6 +86,7 @@ int make_vocabulary(Vocab& call) {
   } else {
     for (const auto& report : train(call)) std::cerr << report.describe() << '\n';
   }
+  if (!is_file_output(call.output)) return 0;  // what went into a pipe cannot be read back
   const auto vocabulary = load_vocabulary(call.output);
   std::cerr << call.output.string() << ": " << vocabulary->size() << " pieces (" << vocabulary->kind() << ")\n";
   return 0;

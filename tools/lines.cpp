@@ -56,7 +56,8 @@ void OutputLines::write(const std::string& line) {
 }
 
 void OutputLines::flush() {
-  if (!file_) require(bool(std::cout.flush()), "standard output: writing failed");
+  if (file_) return file_->flush();
+  require(bool(std::cout.flush()), "standard output: writing failed");
 }
 
 void OutputLines::commit() {

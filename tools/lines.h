@@ -30,12 +30,13 @@ class InputLines {
 
 std::vector<std::string> read_lines(const Path& path);
 
-// Lines to standard output as they come, or to a file that appears at commit(), whole or not at all.
+// Lines to standard output, a device or a pipe as they come, or to a file that appears at commit(), whole or not at
+// all.
 class OutputLines {
  public:
   explicit OutputLines(const Path& path);
   void write(const std::string& line);
-  void flush();  // what was written is on its way to the reader of standard output
+  void flush();  // what was written is on its way to the reader
   void commit();
 
  private:

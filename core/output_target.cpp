@@ -1,0 +1,95 @@
+#include "core/output_target.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "core/file_status.h"
+
+namespace gyre {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as the kernel
+
+// N for /dev/fd/N and its other names: a descriptor that this process holds. It is duplicated rather than opened by
+// name, which would truncate the file behind it and lose its position.
+std::optional<int> own_descriptor(const Path& path) {
+  const std::string name = path.filename().string();
+  int number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size() || number < 0) return std::nullopt;
+  std::error_code ignored;
+  const Path mine = fs::canonical("/proc/self/fd", ignored);
+  if (mine.empty() || fs::canonical(parent_of(path), ignored) != mine) return std::nullopt;
+  return number;
+}
+
+// What the links lead to: the last name, and the descriptor where it stands for one.
+std::pair<Path, std::optional<int>> follow_links(const Path& path) {
+  Path at = path;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    if (const auto number = own_descriptor(at)) return {at, number};
+    struct stat status {};
+    if (::lstat(at.c_str(), &status) != 0) {
+      if (errno == ENOENT) return {at, std::nullopt};
+      fail(path, "open");
+    }
+    if (!S_ISLNK(status.st_mode)) return {at, std::nullopt};
+    std::error_code error;
+    const Path next = fs::read_symlink(at, error);
+    if (error) fail(path, "read the link", error.value());
+    at = next.is_absolute() ? next : parent_of(at) / next;
+  }
+  fail(path, "open", ELOOP);
+}
+
+// The mode of what stands under the name, links followed; 0: nothing does.
+mode_t mode_of(const Path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_mode : 0;
+}
+
+bool is_stream_mode(mode_t mode) { return mode != 0 && !S_ISREG(mode) && !S_ISDIR(mode); }
+
+}  // namespace
+
+OutputTarget::OutputTarget(const Path& path) {
+  const auto [target, number] = follow_links(path);
+  const mode_t mode = mode_of(path);
+  if (S_ISDIR(mode)) fail(path, "write", EISDIR);
+  if (number) {
+    descriptor_ = ::fcntl(*number, F_DUPFD_CLOEXEC, 0);
+  } else if (is_stream_mode(mode)) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  } else {
+    file_ = target;
+    return;
+  }
+  if (descriptor_ < 0) fail(path, "open");
+}
+
+OutputTarget::~OutputTarget() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+int OutputTarget::release() { return std::exchange(descriptor_, -1); }
+
+bool is_file_output(const Path& path) { return !is_stream_mode(mode_of(path)) && !follow_links(path).second; }
+
+void require_file_output(const Path& path, std::string_view topic) {
+  require(is_file_output(path), "[", topic, "] ", path.string(),
+          ": expected a regular file to write to, got a device, a pipe or a socket");
+}
+
+}  // namespace gyre

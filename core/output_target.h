@@ -1,0 +1,37 @@
+// Where the bytes go that are written under a name: into a file of their own that takes the name when it is whole, or,
+// where something other than a regular file stands there (a device, a pipe, a socket), straight into that.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/file.h"
+
+namespace gyre {
+
+class OutputTarget {
+ public:
+  // Follows symbolic links, also one to a file that does not exist yet. Throws for a directory, a socket of the file
+  // system, a loop of links. Opening a named pipe waits for its reader.
+  explicit OutputTarget(const Path& path);
+  ~OutputTarget();
+  OutputTarget(const OutputTarget&) = delete;
+  OutputTarget& operator=(const OutputTarget&) = delete;
+
+  bool is_stream() const { return descriptor_ >= 0; }
+  const Path& file() const { return file_; }  // the regular file to replace or to create; empty for a stream
+  int release();                              // the open descriptor of a stream, which the caller closes
+
+ private:
+  Path file_;
+  int descriptor_ = -1;
+};
+
+// Whether the name is a regular file's, or free for one, links followed.
+bool is_file_output(const Path& path);
+
+// For formats that are read back after they are written. "[token store] out.tok: expected a regular file to write to,
+// ..."
+void require_file_output(const Path& path, std::string_view topic);
+
+}  // namespace gyre
