@@ -5,8 +5,6 @@ CMAKE_FLAGS ?=
 # Quiet unless it fails.
 CONFIGURE = mkdir -p $(1) && { cmake -S . -B $(1) -DCMAKE_BUILD_TYPE=$(2) $(3) $(CMAKE_FLAGS) > $(1)/configure.log 2>&1 || \
   { cat $(1)/configure.log; exit 1; }; }
-# Two at a time: tests of faults and of waiting wait.
-RUN_TESTS = ctest -j 2 --output-on-failure --test-dir
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
 .DEFAULT_GOAL := build/gyre
@@ -41,10 +39,10 @@ demo: ## train, translate and score on the embedded corpus, in minutes
 	@$(MAKE) --no-print-directory build/gyre
 	@tools/scripts/demo.sh $(BUILD)/gyre demo
 
-test: ## build and run every test
+test: ## build and run every test; list what was skipped and why
 	@$(MAKE) --no-print-directory setup
 	@$(MAKE) --no-print-directory build-all
-	@$(RUN_TESTS) $(BUILD)
+	@tools/scripts/run_tests.sh $(BUILD)
 
 check: check-layers check-format ## what a change must pass beside the tests: layers, format, warnings, clang-tidy
 	@$(call CONFIGURE,build-check,Release,-DGYRE_DEVELOPER=ON)
@@ -75,7 +73,7 @@ SANITIZER_ENV = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
 define sanitize
 	@$(call CONFIGURE,build-$(1),RelWithDebInfo,-DGYRE_SANITIZE=$(2))
 	@cmake --build build-$(1) -j $(JOBS)
-	@$(call SANITIZER_ENV,$(2)) $(RUN_TESTS) build-$(1)
+	@$(call SANITIZER_ENV,$(2)) tools/scripts/run_tests.sh build-$(1)
 endef
 asan: ## the tests under AddressSanitizer
 	$(call sanitize,asan,address)

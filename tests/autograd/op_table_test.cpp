@@ -6,6 +6,7 @@
 
 #include "tests/autograd/op_run.h"
 #include "tests/emulated_bf16.h"
+#include "tests/report.h"
 
 using namespace gyre;
 
@@ -61,6 +62,19 @@ std::vector<OpCase> bf16_cases() {
   return rows;
 }
 
+// At the end of the tests: the kernels that ran, and those that this CPU cannot run.
+void report_kernels(const std::string& dtype, const std::vector<Kernels*>& covered) {
+  std::string line = dtype;
+  for (const char* level : {"cpu_v2", "cpu_v3", "cpu_v4"}) {
+    if (std::any_of(covered.begin(), covered.end(), [&](Kernels* k) { return k->name() == level; })) {
+      line += std::string(" ") + level;
+    } else {
+      report_skipped(dtype + " on " + level + ": the CPU lacks its instructions");
+    }
+  }
+  report_covered(line);
+}
+
 }  // namespace
 
 TEST_CASE("every op agrees with its composition from basic ops") {
@@ -71,6 +85,8 @@ TEST_CASE("every op agrees with its composition from basic ops") {
       check_against_reference(*kernels, row, DType::f32, 5e-5);
     }
   }
+  report_kernels("fp64", available_cpu_kernels());
+  report_kernels("fp32", available_cpu_kernels());
 }
 
 TEST_CASE("every op agrees with finite differences") {
@@ -151,6 +167,7 @@ TEST_CASE("bf16: every op agrees with its composition from basic ops") {
       check_against_reference(*kernels, row, DType::bf16, bf16_tolerance(row.name));
     }
   }
+  report_kernels("bf16", available_cpu_kernels());
 }
 
 TEST_CASE("bf16: one thread and many give the same bits") {
@@ -159,16 +176,14 @@ TEST_CASE("bf16: one thread and many give the same bits") {
 }
 
 TEST_CASE("bf16: the instruction and its emulation give the same bits") {
-  if (!cpu_kernels().has_bf16()) {
-    MESSAGE("skipped: this CPU has no AVX512-BF16");
-    return;
-  }
+  if (!cpu_kernels().has_bf16()) return report_skipped("this CPU has no AVX512-BF16");
   for (const OpCase& row : bf16_cases()) {
     CAPTURE(row.name);
     const OpRun by_instruction = run_op(cpu_kernels(), row, DType::bf16);
     const EmulatedBf16 emulated;
     check_same_bits(by_instruction, run_op(cpu_kernels(), row, DType::bf16));
   }
+  report_covered("bf16 by AVX512-BF16 " + cpu_kernels().name());
 }
 
 TEST_CASE("bf16: kernels without it say so") {

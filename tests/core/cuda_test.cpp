@@ -8,17 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/gpu.h"
+
 using namespace gyre;
 
 namespace {
 
 constexpr Device kGpu{Device::Kind::cuda, 0};
-
-bool no_gpu() {
-  if (cuda_devices() > 0) return false;
-  MESSAGE("skipped: " << cuda_description());
-  return true;
-}
 
 std::string message(auto&& f) {
   try {
@@ -59,7 +55,7 @@ TEST_CASE("a GPU that cannot be used is refused in one line") {
 }
 
 TEST_CASE("tensors go to a GPU and come back") {
-  if (no_gpu()) return;
+  if (!test_gpu()) return;
   const Tensor host = Tensor::from<float>({5, 3}, numbers(15)), t = host.to(kGpu);
   CHECK(t.device() == kGpu);
   CHECK(t.to_cpu().to_vector<float>() == numbers(15));
@@ -75,7 +71,7 @@ TEST_CASE("tensors go to a GPU and come back") {
 }
 
 TEST_CASE("what is copied to a GPU may be overwritten at once") {
-  if (no_gpu()) return;
+  if (!test_gpu()) return;
   const Tensor host = Tensor::from<float>({1 << 22}, numbers(1 << 22));
   for (int i = 0; i < 3; ++i) {
     const Tensor t = host.to(kGpu), expected = host.clone();
@@ -86,7 +82,7 @@ TEST_CASE("what is copied to a GPU may be overwritten at once") {
 }
 
 TEST_CASE("a GPU's memory is counted and handed out again") {
-  if (no_gpu()) return;
+  if (!test_gpu()) return;
   { const Tensor warm = Tensor::empty({1000, 1000}, DType::f32, kGpu); }
   const MemoryStats before = cuda_memory_stats(0);
   for (int rows : {1000, 999, 990}) {
@@ -100,13 +96,13 @@ TEST_CASE("a GPU's memory is counted and handed out again") {
 }
 
 TEST_CASE("more than a GPU has is refused in one line that says how much was wanted") {
-  if (no_gpu()) return;
+  if (!test_gpu()) return;
   CHECK_THROWS_WITH_AS(Tensor::empty({int64_t{1} << 45}, DType::f32, kGpu), doctest::Contains("134217728 MiB"), Error);
   CHECK(Tensor::zeros({2}, DType::f32, kGpu).to_cpu().to_vector<float>() == std::vector<float>(2));
 }
 
 TEST_CASE("ids that lie where others lay are copied anew") {
-  if (no_gpu()) return;
+  if (!test_gpu()) return;
   for (int32_t i = 0; i < 300; ++i) {
     const Tensor ids = Tensor::from<int32_t>({3}, std::vector<int32_t>{i % 100, (i + 1) % 100, (i + 7) % 100});
     const std::vector<float> expected{float(i % 100), float((i + 1) % 100), float((i + 7) % 100)};
@@ -118,7 +114,7 @@ TEST_CASE("ids that lie where others lay are copied anew") {
 }
 
 TEST_CASE("copies of ids stay right while others come and go") {
-  if (no_gpu()) return;
+  if (!test_gpu()) return;
   std::vector<Tensor> kept;
   for (int32_t i = 0; i < 700; ++i) kept.push_back(Tensor::from<int32_t>({1}, std::vector<int32_t>{i % 100}));
   for (int round = 0; round < 2; ++round) {
@@ -129,7 +125,7 @@ TEST_CASE("copies of ids stay right while others come and go") {
 }
 
 TEST_CASE("many ids in a row pass through a small staging place") {
-  if (no_gpu()) return;
+  if (!test_gpu()) return;
   for (const int32_t n : {1, 1000, 1 << 20, 3'000'000, 5}) {
     std::vector<int32_t> values(static_cast<size_t>(n));
     for (int32_t i = 0; i < n; ++i) values[size_t(i)] = i % 97;

@@ -6,9 +6,9 @@
 #include <limits>
 #include <numeric>
 
-#include "core/cuda.h"
 #include "core/kernels.h"
 #include "core/random.h"
+#include "tests/gpu.h"
 
 using namespace gyre;
 
@@ -18,7 +18,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<Kernels*> all_kernels() {
   std::vector<Kernels*> all = available_cpu_kernels();
-  if (cuda_devices() > 0) all.push_back(&cuda_kernels(0));
+  if (Kernels* gpu = test_gpu()) all.push_back(gpu);
   return all;
 }
 

@@ -9,6 +9,7 @@
 
 #include "data/text_tasks.h"
 #include "tests/data/text_files.h"
+#include "tests/shared_data.h"
 
 using namespace gyre;
 using nlohmann::json;
@@ -126,15 +127,12 @@ TEST_CASE("labelled rows: the checksum is that of ids and labels") {
 }
 
 TEST_CASE("real pairs under BERT's vocabulary") {
-  const Path file = shared_data() / "glue" / "MRPC" / "msr_paraphrase_test.txt";
-  const Path vocabulary = shared_data() / "vocab" / "bert-base-uncased-vocab.txt";
-  if (!std::filesystem::exists(file) || !std::filesystem::exists(vocabulary)) {
-    MESSAGE("skipped: shared/data is not here");
-    return;
-  }
+  const char *pairs = "glue/MRPC/msr_paraphrase_test.txt", *vocabulary = "vocab/bert-base-uncased-vocab.txt";
+  if (!has_shared_data({pairs, vocabulary})) return;
   LabelledFormat format = text_task("glue-mrpc").format;
   format.has_header = false;
-  const LabelledIds ids(LabelledText(file, format, OnBadLine::error), *load_vocabulary(vocabulary), 64);
+  const LabelledIds ids(LabelledText(shared_data() / pairs, format, OnBadLine::error),
+                        *load_vocabulary(shared_data() / vocabulary), 64);
   std::vector<uint32_t> all(ids.size());
   std::iota(all.begin(), all.end(), 0);
   const LabelledBatch batch = ids.batch(all);

@@ -7,6 +7,7 @@
 #include "data/dictionary_vocabulary.h"
 #include "data/parallel_text.h"
 #include "tests/data/text_files.h"
+#include "tests/shared_data.h"
 
 using namespace gyre;
 using Pieces = std::vector<std::string>;
@@ -37,11 +38,8 @@ TEST_CASE("subword-nmt: segments as the package does") {
 }
 
 TEST_CASE("subword-nmt: the corpus of the package's own tests") {
+  if (!has_shared_data({"subword_nmt_tests"})) return;
   const Path folder = shared_data() / "subword_nmt_tests";
-  if (!std::filesystem::exists(folder)) {
-    MESSAGE("skipped: no " << folder.string());
-    return;
-  }
   const SubwordNmt segmenter("bpe.ref", read_file(folder / "bpe.ref"));
   TextFile corpus(folder / "corpus.en"), reference(folder / "corpus.bpe.ref.en");
   std::string_view line, expected;

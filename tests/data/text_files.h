@@ -16,7 +16,4 @@ inline gyre::Path write_text(const TemporaryDirectory& directory, const std::str
   return directory / name;
 }
 
-// "../shared" beside the repository; the tests that need it skip when it is not there.
-inline gyre::Path shared_data() { return source_dir().parent_path() / "shared" / "data"; }
-
 inline gyre::Path golden(const std::string& name) { return source_dir() / "tests" / "data" / "golden" / name; }

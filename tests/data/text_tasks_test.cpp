@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/data/text_files.h"
+#include "tests/shared_data.h"
 
 using namespace gyre;
 
@@ -80,10 +81,7 @@ TEST_CASE("an unknown task is refused with the nearest name") {
 }
 
 TEST_CASE("the real GLUE files are read whole") {
-  if (!std::filesystem::exists(kGlue)) {
-    MESSAGE("skipped: shared/data/glue is not here");
-    return;
-  }
+  if (!has_shared_data({"glue"})) return;
   CHECK(described("SST-2/train.tsv", text_task("glue-sst2").format) == "60614 rows; labels: 26786 x 0, 33828 x 1");
   CHECK(described("SST-2/dev.tsv", text_task("glue-sst2").format) == "6735 rows; labels: 2994 x 0, 3741 x 1");
   CHECK(described("QNLI/labelled.tsv", text_task("glue-qnli").format) ==

@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
-# Checkpoints that were damaged, data that is cut short while it is read, two jobs in one directory, disks that fail.
+# Checkpoints that were damaged, data that is cut short while it is read, two jobs in one directory.
 . "$(dirname "$0")/lib.sh"
-
-outcome() { echo "outcome: $*, resumed to the same bits"; }
 
 flip() { # flip FILE: one bit in its middle
   local at byte
@@ -25,10 +23,8 @@ for damage in flip cut_short rm; do
   outcome "a checkpoint's file after $damage: the one before it was taken and the reason told"
 done
 
-# Rank 1 is slow enough for the file to be cut under it.
 "$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok
 cp train.tok spare.tok
-slow() { GYRE_FAULT="1 1 data slow" "$ROOT/tools/scripts/mpirun.sh" -n 2 $(rank_of "$@"); }
 sets=train.tok
 train tokens
 slow cut $options > job.log 2>&1 &
@@ -51,27 +47,3 @@ wait_for_update busy 2
 rejects 1 '\[lock\] busy: another job works in this run directory: process [0-9]+ on ' mpirun -n 2 $(rank_of busy $options)
 check "the first job is not disturbed" wait "$job"
 outcome "two jobs in one directory: the second ended at once, the first went on"
-
-# What fails here is a small file system of memory.
-if ! mkdir disk || ! mount -t tmpfs -o size=2m tmpfs disk 2> mount.log; then
-  echo "skipped: a disk that fails takes the right to mount one ($(cat mount.log))"
-  exit 0
-fi
-trap 'umount -l "$work/disk"; rm -rf "$work"' EXIT
-disk() { # disk WHAT MAKE MEND: the disk fails after update 5 of a job, and is mended after its end
-  local status=0
-  rm -rf disk/run
-  slow disk/run $options > job.log 2>&1 &
-  job=$!
-  wait_for_update disk/run 5
-  eval "$2"
-  wait "$job" || status=$?
-  [ "$status" -ne 0 ] || { cat job.log >&2; fail "$1: the job ended well"; }
-  grep -q "no checkpoint" job.log || { cat job.log >&2; fail "$1: not told"; }
-  eval "$3"
-  recovers "$1" disk/run
-  outcome "$1: $(grep -oE 'no checkpoint.*' job.log | head -n 1)"
-}
-disk "a full disk" "head -c 4m /dev/zero > disk/ballast 2> full.log || true" "rm disk/ballast"
-disk "a read-only disk" "mount --bind disk/run/checkpoints disk/run/checkpoints && mount -o remount,ro,bind disk/run/checkpoints" \
-  "umount disk/run/checkpoints"

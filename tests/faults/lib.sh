@@ -13,6 +13,11 @@ train() {
   mpirun -n 2 $(rank_of "$run" $options "$@")
 }
 
+# The same, with a rank 1 that is slow enough for something to be done to the run meanwhile.
+slow() { GYRE_FAULT="1 1 data slow" "$ROOT/tools/scripts/mpirun.sh" -n 2 $(rank_of "$@"); }
+
+outcome() { echo "outcome: $*, resumed to the same bits"; }
+
 train straight
 
 gone() { # gone RUN: no process works in that directory, a moment after

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "tests/mpi/ranks.h"
+#include "tests/report.h"
 #include "train/mpi_inquiry.h"
 
 namespace gyre::test {
@@ -122,14 +123,12 @@ TEST_CASE("a wrong call throws an error that names it and the rank") {
 
 // Collectives of more elements than an int can count take memory: on machines that have it.
 TEST_CASE("more than 2^31 numbers at once") {
+  if (ranks().size() != 2) return;
   const int64_t elements = (int64_t{1} << 31) + 3;
   const int64_t free = sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
   int64_t short_of_memory = free < 2 * ranks().size() * elements ? 1 : 0;
   ranks().all_reduce(std::span<int64_t>(&short_of_memory, 1));
-  if (ranks().size() != 2 || short_of_memory > 0) {
-    MESSAGE("skipped: takes two ranks and " << (4 * elements >> 30) << " GiB");
-    return;
-  }
+  if (short_of_memory > 0) return report_skipped("takes " + std::to_string(4 * elements >> 30) + " GiB of free memory");
   std::vector<std::byte> bytes(size_t(elements), std::byte(ranks().rank()));
   ranks().broadcast(std::span<std::byte>(bytes), 1);
   CHECK(bytes.front() == std::byte(1));

@@ -7,6 +7,7 @@
 
 #include "core/cuda.h"
 #include "tests/mpi/ranks.h"
+#include "tests/report.h"
 #include "tests/train/tiny_classify.h"
 #include "tests/train/tiny_language.h"
 #include "tests/train/tiny_nmt.h"
@@ -221,10 +222,7 @@ TEST_CASE("validation gives the same numbers on any number of ranks") {
 
 // By NCCL where every rank has a GPU of its own, else by way of the CPU.
 TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones have its bits") {
-  if (cuda_devices() == 0) {
-    MESSAGE("skipped: no GPU");
-    return;
-  }
+  if (cuda_devices() == 0) return report_skipped("no GPU (CUDA: " + cuda_description() + ")");
   const SharedDirectory directory;
   const auto on_gpus = [&](NmtOptions options) {
     options.device = "cuda:" + std::to_string(ranks().local_rank() % cuda_devices());

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$(dirname "$0")/hosts.sh"
 trap 'remove_hosts; rm -rf "$work"' EXIT
-make_hosts 4 || exit 0
+make_hosts 4 || exit
 
 run_on() { # run_on HOSTS RUN OPTION...
   local hosts=$1

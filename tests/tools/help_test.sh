@@ -36,7 +36,7 @@ if command -v groff > /dev/null; then
   check "an option with its unit, help and default" \
     grep -qe '--clip-norm NORM gradients are .*; 0: never\. Default: 0\.' clip_norm.txt
 else
-  echo "skipped: there is no groff to read the man page with"
+  skipped "reading the man page" "groff is not installed"
 fi
 
 # completes WANTED WORD...: completing the last word gives these, sorted; ...WANTED: at least this one.
@@ -80,5 +80,5 @@ if command -v zsh > /dev/null; then
   "$GYRE" completion zsh > ../functions/_gyre
   check "zsh completes like bash" timeout 60 zsh -f "$ROOT/tests/tools/complete.zsh" ../functions
 else
-  echo "skipped: there is no zsh to complete in"
+  skipped "completion in zsh" "zsh is not installed"
 fi

@@ -41,6 +41,8 @@ if command -v dot > /dev/null; then
   contains 'ellipse.*from residual_layer_norm' < layer.dot || fail "what comes from outside"
   inspect --svg all.png > out.txt
   check "a picture in pixels" test -s all.png
+else
+  skipped "pictures" "graphviz is not installed"
 fi
 rejects 1 'cannot run the program dot: install graphviz' /usr/bin/env PATH=/nowhere "$GYRE" inspect tape --svg none.svg
 rejects 2 '--svg: expected a name that ends in .png or .svg, got tape.pdf' inspect --svg tape.pdf

@@ -22,6 +22,14 @@ same() { # same WHAT GOT WANTED
   echo "ok: $1"
 }
 
+# For the list that tools/scripts/run_tests.sh prints: a part of the test cannot run here (skipped PART REASON), or all of
+# it (skip_test REASON, which ends it).
+skipped() { printf 'skipped'; printf ': %s' "$@"; echo; }
+skip_test() {
+  skipped "$@"
+  exit 77
+}
+
 # Reads all of its input, unlike grep -q: a writer cut off early would fail under pipefail.
 contains() { grep -E -- "$1" > matches.txt; }
 

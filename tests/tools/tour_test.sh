@@ -4,7 +4,7 @@
 mkdir bin && ln -s "$GYRE" bin/gyre
 PATH=$PWD/bin:$PATH
 mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
-command -v dot > /dev/null || { echo "skipped: graphviz is not installed"; exit 0; }
+command -v dot > /dev/null || skip_test "graphviz is not installed"
 
 tour=$ROOT/tools/docs/autodiff.md
 commands=$(sed -nE 's/^    ((printf|mpirun|gyre) .*)$/\1/p' "$tour")

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "tests/report.h"
 #include "tests/temporary_directory.h"
 #include "train/log/gnuplot.h"
 #include "train/log/metrics_log.h"
@@ -73,10 +74,7 @@ TEST_CASE("thinning keeps the last point") {
 }
 
 TEST_CASE("pictures are drawn, of one run and of several") {
-  if (!has_gnuplot()) {
-    MESSAGE("skipped: gnuplot is not installed");
-    return;
-  }
+  if (!has_gnuplot()) return report_skipped("gnuplot is not installed");
   const TemporaryDirectory directory;
   write_run(directory / "it's");
   write_run(directory / "b");
@@ -96,10 +94,7 @@ TEST_CASE("pictures are drawn, of one run and of several") {
 }
 
 TEST_CASE("a picture of the validation losses alone") {
-  if (!has_gnuplot()) {
-    MESSAGE("skipped: gnuplot is not installed");
-    return;
-  }
+  if (!has_gnuplot()) return report_skipped("gnuplot is not installed");
   const TemporaryDirectory directory;
   write_run(directory / "a");
   write_run(directory / "b");
@@ -112,10 +107,7 @@ TEST_CASE("a picture of the validation losses alone") {
 }
 
 TEST_CASE("runs that lack a series are drawn with what they have") {
-  if (!has_gnuplot()) {
-    MESSAGE("skipped: gnuplot is not installed");
-    return;
-  }
+  if (!has_gnuplot()) return report_skipped("gnuplot is not installed");
   const TemporaryDirectory directory;
   write_run(directory / "whole");
   MetricsLog(directory / "valid.jsonl").append({{"event", "valid"}, {"updates", 500}, {"loss", 2}, {"bleu", 0}});
@@ -147,10 +139,7 @@ TEST_CASE("what cannot be drawn is refused with its reason") {
 }
 
 TEST_CASE("gnuplot's own message comes through") {
-  if (!has_gnuplot()) {
-    MESSAGE("skipped: gnuplot is not installed");
-    return;
-  }
+  if (!has_gnuplot()) return report_skipped("gnuplot is not installed");
   CHECK_THROWS_WITH_AS(run_gnuplot("gnuplot", "plot 'no-such-file'\n"), doctest::Contains("no-such-file"), Error);
   const TemporaryDirectory directory;
   write_run(directory / "a");

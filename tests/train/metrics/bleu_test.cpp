@@ -88,11 +88,8 @@ TEST_CASE("invalid UTF-8 is scored, not refused") {
 }
 
 TEST_CASE("the 16 systems of WMT17 English-German get their known BLEU") {
+  if (!has_wmt17()) return;
   const auto systems = read_wmt17();
-  if (systems.empty()) {
-    MESSAGE("skipped: shared/data/sacrebleu_tests is not here");
-    return;
-  }
   CHECK(systems.size() == 16);
   for (const Wmt17System& system : systems) {
     CAPTURE(system.name);

@@ -42,6 +42,7 @@ TEST_CASE("exact match counts equal lines") {
 }
 
 TEST_CASE("WMT17 systems get their known chrF and chrF++") {
+  if (!has_wmt17()) return;
   size_t scored = 0;
   for (const Wmt17System& system : read_wmt17()) {
     if (!system.chrf) continue;
@@ -53,5 +54,5 @@ TEST_CASE("WMT17 systems get their known chrF and chrF++") {
     CHECK(std::abs(corpus_chrf(system.hypotheses, {system.reference}, plus).score - *system.chrf_plus) < 0.01);
     ++scored;
   }
-  if (scored == 0) MESSAGE("skipped: shared/data/sacrebleu_tests is not here");
+  CHECK(scored > 0);
 }

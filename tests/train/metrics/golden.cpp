@@ -5,12 +5,15 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "tests/shared_data.h"
 #include "tests/source_dir.h"
 
 using gyre::Lines;
 using nlohmann::json;
 
 namespace {
+
+constexpr const char *kTexts = "sacrebleu_tests/wmt17_en_de", *kScores = "sacrebleu_tests/wmt17_en_de_expected.tsv";
 
 Lines read_lines(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -36,18 +39,19 @@ ParallelText parallel_text(const json& golden, const json& expected) {
   return text;
 }
 
+bool has_wmt17() { return has_shared_data({kTexts, kScores}); }
+
 std::vector<Wmt17System> read_wmt17() {
-  const std::filesystem::path folder = source_dir() / "../shared/data/sacrebleu_tests";
+  const std::filesystem::path folder = shared_data() / kTexts;
   std::vector<Wmt17System> systems;
-  if (!std::filesystem::exists(folder)) return systems;
-  const Lines reference = read_lines(folder / "wmt17_en_de" / "reference.txt");
-  Lines table = read_lines(folder / "wmt17_en_de_expected.tsv");
+  const Lines reference = read_lines(folder / "reference.txt");
+  Lines table = read_lines(shared_data() / kScores);
   table.erase(table.begin());  // the header
   for (const std::string& row : table) {
     std::istringstream fields(row);
     std::string name, bleu, ter, chrf, chrf_plus;
     for (std::string* field : {&name, &bleu, &ter, &chrf, &chrf_plus}) std::getline(fields, *field, '\t');
-    Wmt17System system{name, read_lines(folder / "wmt17_en_de" / (name + ".txt")), reference, std::stod(bleu), {}, {}};
+    Wmt17System system{name, read_lines(folder / (name + ".txt")), reference, std::stod(bleu), {}, {}};
     if (!chrf.empty()) system.chrf = std::stod(chrf);
     if (!chrf_plus.empty()) system.chrf_plus = std::stod(chrf_plus);
     systems.push_back(system);

@@ -1,5 +1,4 @@
-// Readers of what the metric tests compare with: golden/metrics.json, and shared/data/sacrebleu_tests where it is
-// there.
+// Readers of what the metric tests compare with: golden/metrics.json, and sacrebleu_tests of the shared data.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -27,5 +26,6 @@ struct Wmt17System {
   std::optional<double> chrf, chrf_plus;
 };
 
-// Empty where the shared data is missing.
+// Whether the files that read_wmt17() reads are there; if not, the test case is reported as skipped.
+bool has_wmt17();
 std::vector<Wmt17System> read_wmt17();
