@@ -1,12 +1,20 @@
 // Every op against PyTorch and other independent implementations: golden/ops.json, written by golden/make_golden.py.
+#include <cxxabi.h>
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <typeinfo>
 
 #include "autograd/ops.h"
+#include "core/file.h"
 #include "tests/autograd/op_run.h"
 #include "tests/source_dir.h"
 
@@ -43,6 +51,21 @@ Var run_attention(const Vars& in, const json& a) {
   return attention(in[0], in[1], segments(a["query_lengths"]), segments(a["key_lengths"]), options);
 }
 
+Var run_linear_sums(const Vars& in, const json& a) {
+  const std::map<std::string, SumDirection> directions{
+      {"before", SumDirection::before}, {"after", SumDirection::after}, {"all", SumDirection::all}};
+  const Segments segments = Segments::from_lengths(a["lengths"].get<std::vector<int32_t>>());
+  return linear_sums(in[0], in[1], in.size() > 2 ? in[2] : Var(), segments, a["heads"], directions.at(a["direction"]));
+}
+
+// Of keys where the file has x, of which queries have only the width.
+Var run_favor_features(const Vars& in, const json& a) {
+  const int heads = a["heads"], width = a["width"];
+  if (in.size() > 1) return favor_features(in[0], in[1], heads, FavorSide::keys);
+  const Tensor x = Tensor::zeros({in[0].shape()[0], heads * width}, in[0].value().dtype());
+  return favor_features(in[0], in[0].tape().constant(x), heads, FavorSide::queries);
+}
+
 // The op on its inputs, with the attributes `a` of the file.
 using GoldenOp = Var (*)(const Vars& in, const json& a);
 const std::map<std::string, GoldenOp> kOps{
@@ -51,8 +74,21 @@ const std::map<std::string, GoldenOp> kOps{
     {"relu", [](const Vars& in, const json&) { return relu(in[0]); }},
     {"gelu", [](const Vars& in, const json&) { return gelu(in[0]); }},
     {"tanh", [](const Vars& in, const json&) { return activation(in[0], Activation::tanh); }},
+    {"linear_relu",
+     [](const Vars& in, const json&) { return linear_activation(in[0], in[1], in[2], Activation::relu); }},
+    {"linear_gelu",
+     [](const Vars& in, const json&) { return linear_activation(in[0], in[1], in[2], Activation::gelu); }},
     {"linear_tanh",
      [](const Vars& in, const json&) { return linear_activation(in[0], in[1], in[2], Activation::tanh); }},
+    {"scale", [](const Vars& in, const json& a) { return scale(in[0], a["factor"]); }},
+    {"dropout", [](const Vars& in, const json& a) { return dropout(in[0], a["rate"]); }},
+    {"residual_dropout", [](const Vars& in, const json& a) { return residual_dropout(in[0], in[1], a["rate"]); }},
+    {"head_dots", [](const Vars& in, const json& a) { return head_dots(in[0], in[1], a["heads"], a["factor"]); }},
+    {"head_products", [](const Vars& in, const json& a) { return head_products(in[0], in[1], a["heads"]); }},
+    {"head_softmax", [](const Vars& in, const json& a) { return head_softmax(in[0], a["heads"]); }},
+    {"head_quotients", [](const Vars& in, const json& a) { return head_quotients(in[0], in[1], a["epsilon"]); }},
+    {"linear_sums", run_linear_sums},
+    {"favor_features", run_favor_features},
     {"layer_norm", [](const Vars& in, const json& a) { return layer_norm(in[0], in[1], in[2], a["epsilon"]); }},
     {"residual_layer_norm",
      [](const Vars& in, const json& a) { return residual_layer_norm(in[0], in[1], 0, in[2], in[3], a["epsilon"]); }},
@@ -72,11 +108,21 @@ const std::map<std::string, GoldenOp> kOps{
      }},
 };
 
-void check_op(const json& golden, Kernels& kernels, DType dtype, double tolerance) {
-  Tape tape(kernels, {});
-  Vars inputs;
+// A tape trains where the file has a seed for its dropout.
+Tape::Options tape_options(const json& golden) {
+  const json& a = golden["attributes"];
+  return {.training = a.contains("tape_seed"), .seed = a.value("tape_seed", uint64_t{0})};
+}
+
+Var record(const json& golden, Tape& tape, DType dtype, Vars& inputs) {
   for (const json& input : golden["inputs"]) inputs.push_back(tape.leaf(read_tensor(input, dtype)));
-  const Var output = kOps.at(golden["op"])(inputs, golden["attributes"]);
+  return kOps.at(golden["op"])(inputs, golden["attributes"]);
+}
+
+void check_op(const json& golden, Kernels& kernels, DType dtype, double tolerance) {
+  Tape tape(kernels, tape_options(golden));
+  Vars inputs;
+  const Var output = record(golden, tape, dtype, inputs);
   CHECK_LE(relative_error(output.value(), read_tensor(golden["output"], DType::f64)), tolerance);
   tape.backward(output, read_tensor(golden["cotangent"], dtype));
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -86,7 +132,10 @@ void check_op(const json& golden, Kernels& kernels, DType dtype, double toleranc
   }
 }
 
-// Dropout by a mask that the file knows: forward, and backward, which is the same without the residual.
+// Dropout by a mask of any seed and stream, without a tape: forward, and backward, which is the same without the
+// residual.
+bool has_mask(const json& golden) { return golden["attributes"].contains("stream"); }
+
 void check_dropout(const json& golden, Kernels& kernels, DType dtype, double tolerance) {
   const json &a = golden["attributes"], &inputs = golden["inputs"];
   const DropoutMask mask{a["rate"], a["seed"], a["stream"]};
@@ -98,17 +147,54 @@ void check_dropout(const json& golden, Kernels& kernels, DType dtype, double tol
   CHECK_LE(relative_error(dx, read_tensor(golden["gradients"][0], DType::f64)), tolerance);
 }
 
+// The names of the classes derived from Op, as the sources in autograd/ops define them.
+std::set<std::string> op_classes() {
+  std::set<std::string> names;
+  const std::regex definition("struct (\\w+) final : Op ");
+  for (const auto& file : std::filesystem::directory_iterator(source_dir() / "autograd/ops")) {
+    const std::string text = read_file(file.path());
+    for (std::sregex_iterator match(text.begin(), text.end(), definition), end; match != end; ++match)
+      names.insert((*match)[1]);
+  }
+  return names;
+}
+
+// "Linear" of gyre::(anonymous namespace)::Linear.
+std::string class_name(const Op& op) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(typeid(op).name(), nullptr, nullptr, &status),
+                                                    std::free);
+  const std::string full = name.get();
+  return full.substr(full.rfind(':') + 1);
+}
+
 }  // namespace
 
 TEST_CASE("every op agrees with its independent implementation") {
   for (const json& golden : golden_cases()) {
     CAPTURE(golden["op"].get<std::string>());
     CAPTURE(golden["name"].get<std::string>());
-    const auto check = golden["op"] == "dropout" ? check_dropout : check_op;
+    const auto check = has_mask(golden) ? check_dropout : check_op;
     for (Kernels* kernels : available_cpu_kernels()) {
       CAPTURE(kernels->name());
       check(golden, *kernels, DType::f64, 1e-12);
       check(golden, *kernels, DType::f32, 1e-5);
     }
   }
+}
+
+TEST_CASE("every class of ops has a case of its own") {
+  std::set<std::string> checked;
+  for (const json& golden : golden_cases()) {
+    if (has_mask(golden)) continue;
+    Tape tape(cpu_kernels(), tape_options(golden));
+    Vars inputs;
+    record(golden, tape, DType::f32, inputs);
+    for (const Node& node : tape.nodes()) {
+      if (node.op) checked.insert(class_name(*node.op));
+    }
+  }
+  const std::set<std::string> classes = op_classes();
+  CHECK_GT(classes.size(), 20);
+  for (const std::string& name : classes) CHECK_MESSAGE(checked.contains(name), name, " is in no case of ops.json");
 }

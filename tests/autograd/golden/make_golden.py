@@ -133,6 +133,54 @@ def dropout_case(name, shape, rate, seed, stream, residual):
     return case("dropout", name, inputs, function, rate=rate, seed=seed, stream=stream)
 
 
+def linear_sums(q, k, lengths, heads, direction, v=None):
+    """Linear attention's sums by their quadratic form: a triangle of (queries, keys), one segment at a time."""
+    triangle = {"before": torch.tril, "after": torch.triu, "all": lambda scores: scores}[direction]
+    v = torch.ones(len(q), heads) if v is None else v
+    split = lambda t: [s.unflatten(-1, (heads, -1)).transpose(0, 1) for s in t.split(lengths)]
+    sums = [triangle(qs @ ks.transpose(-1, -2)) @ vs for qs, ks, vs in zip(split(q), split(k), split(v))]
+    return torch.cat([s.transpose(0, 1).flatten(-2) for s in sums])
+
+
+def linear_sums_case(name, lengths, heads, features, width, direction):
+    n = sum(lengths)
+    inputs = {"q": numbers(n, heads * features), "k": numbers(n, heads * features)}
+    if width:
+        inputs["v"] = numbers(n, heads * width)
+    attributes = dict(lengths=lengths, heads=heads, direction=direction)
+    return case("linear_sums", name, inputs, lambda q, k, v=None: linear_sums(q, k, v=v, **attributes), **attributes)
+
+
+def favor_features(p, x, heads, width):
+    """Positive features as in performer-pytorch's softmax_kernel, from products with its random vectors. Exponents end
+    at 60. Without x, of queries: the largest exponent is taken away, |x|^2 / 2 of the same row cancels anyway."""
+    p = p.unflatten(-1, (heads, -1)) * width**-0.25
+    if x is None:
+        shift = p.amax(dim=-1, keepdim=True)
+    else:
+        shift = (x.unflatten(-1, (heads, width)) * width**-0.25).square().sum(dim=-1, keepdim=True) / 2
+    return (p.shape[-1] ** -0.5 * (torch.exp((p - shift).clamp(max=60)) + 1e-4)).flatten(-2)
+
+
+def favor_case(name, rows, heads, width, features, side, scale=1.0):
+    distinct = torch.arange(heads * features) / 1024  # the gradient of the largest product has one place to go to
+    inputs = {"p": numbers(rows, heads * features, scale=scale) + distinct}
+    if side == "keys":
+        inputs["x"] = numbers(rows, heads * width)
+    function = lambda p, x=None: favor_features(p, x, heads, width)
+    return case("favor_features", name, inputs, function, heads=heads, width=width)
+
+
+def taped_dropout_case(op, shape, rate, seed):
+    """The masks of a tape are those of its seed, in streams 0, 1, .."""
+    mask = dropout_mask(shape, rate, seed, 0)
+    if op == "dropout":
+        return case(op, "of a tape", {"x": numbers(*shape)}, lambda x: x * mask / (1 - rate), rate=rate, tape_seed=seed)
+    function = lambda r, x: r + x * mask / (1 - rate)
+    inputs = {"residual": numbers(*shape), "x": numbers(*shape)}
+    return case(op, "", inputs, function, rate=rate, tape_seed=seed)
+
+
 def cases():
     linear = {"x": numbers(7, 9), "w": numbers(5, 9), "bias": numbers(5)}
     yield case("linear", "bias", linear, F.linear)
@@ -168,6 +216,30 @@ def cases():
     yield squared_error_case("one row", 1, 1)
     yield squared_error_case("vector", 13)
     yield squared_error_case("column", 7, 1)
+    for name, function in ("linear_relu", F.relu), ("linear_gelu", F.gelu):
+        inputs = {"x": numbers(3, 9, scale=0.5), "w": numbers(7, 9, scale=0.5), "bias": numbers(7)}
+        yield case(name, "", inputs, lambda x, w, b: function(F.linear(x, w, b)))
+    yield case("scale", "", {"x": numbers(3, 7)}, lambda x: x * -0.75, factor=-0.75)
+    yield taped_dropout_case("dropout", (5, 7), 0.3, 0xFEDCBA9876543210)
+    yield taped_dropout_case("residual_dropout", (3, 11), 0.25, 20240607)
+    dots = lambda x, w: 0.3 * torch.einsum("nhw,hw->nh", x.unflatten(-1, (3, 5)), w.view(3, 5))
+    yield case("head_dots", "", {"x": numbers(7, 15), "w": numbers(15)}, dots, heads=3, factor=0.3)
+    products = lambda x, w: torch.einsum("nhw,fw->nhf", x.unflatten(-1, (3, 5)), w).flatten(-2)
+    yield case("head_products", "", {"x": numbers(7, 15), "w": numbers(11, 5)}, products, heads=3)
+    softmax = lambda x: F.softmax(x.unflatten(-1, (3, 7)), dim=-1).flatten(-2)
+    yield case("head_softmax", "", {"x": numbers(5, 21, scale=2)}, softmax, heads=3)
+    yield case("head_softmax", "one row", {"x": numbers(1, 19, scale=2)}, lambda x: F.softmax(x, dim=-1), heads=1)
+    quotients = lambda a, b: (a.unflatten(-1, (3, 7)) / (b[..., None] + 0.25)).flatten(-2)
+    inputs = {"a": numbers(5, 21), "b": numbers(5, 3).abs() + 0.5}
+    yield case("head_quotients", "", inputs, quotients, epsilon=0.25)
+    for direction in "before", "after", "all":
+        yield linear_sums_case(direction, [1, 6, 1, 3], 2, 5, 3, direction)
+        yield linear_sums_case(direction + ", no values", [1, 4, 2], 3, 3, 0, direction)
+    yield linear_sums_case("more than a chunk", [1, 66], 1, 3, 2, "before")
+    yield favor_case("queries", 5, 2, 3, 7, "queries")
+    yield favor_case("queries, one row", 1, 1, 5, 3, "queries")
+    yield favor_case("keys", 5, 2, 3, 7, "keys")
+    yield favor_case("keys, exponents above 60", 1, 1, 3, 9, "keys", scale=100)
 
 
 # The known answers of Random123, which publishes the generator.
