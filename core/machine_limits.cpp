@@ -35,12 +35,12 @@ class ThreadsOfBoth {
   int dynamic_before_ = omp_get_dynamic();
 };
 
-// Amount per second of the fastest of three runs after the first.
+// Amount per second of the fastest run after the first.
 template <class F>
-double best_rate(double amount, const F& run) {
+double best_rate(double amount, int runs, const F& run) {
   run();
   double best = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < runs; ++i) {
     const auto start = std::chrono::steady_clock::now();
     run();
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
@@ -56,45 +56,66 @@ double sgemm_rate(blasint m, blasint n, blasint k) {
     return numbers;
   };
   const auto a = matrix(m, k), b = matrix(k, n), c = matrix(m, n);
-  return best_rate(2.0 * m * n * k, [&] {
+  return best_rate(2.0 * m * n * k, 3, [&] {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1.0f, a.get(), k, b.get(), n, 0.0f, c.get(), n);
   });
 }
 
-constexpr int64_t kDotRounds = int64_t{1} << 24;
-constexpr int kDotSums = 16;  // enough to hide the latency of one instruction behind the others
-constexpr double kDotFlops = 2.0 * 32;
+// Sums side by side: enough to hide the latency of one instruction behind the others.
+constexpr int kSums = 16;
 
-[[gnu::target("avx512f,avx512bf16")]] float multiply_in_registers() {
-  __m512 sums[kDotSums] = {};
-  __m512i numbers = _mm512_set1_epi32(0x3F003F00);  // pairs of 0.5
-  for (int64_t round = 0; round < kDotRounds; ++round) {
-    asm volatile("" : "+v"(numbers));  // a number that the compiler does not know
-#pragma GCC unroll 16
-    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, (__m512bh)numbers, (__m512bh)numbers);
+// rounds * kSums times one instruction, in assembly: the compiler would make equal sums one, or leave them out.
+#define GYRE_REPEAT_INSTRUCTION(Vector, instruction, rounds)              \
+  Vector sums[kSums] = {}, numbers = {};                                  \
+  for (int64_t round = 0; round < (rounds); ++round) {                    \
+    _Pragma("GCC unroll 16") for (Vector & sum : sums) {                  \
+      asm volatile(instruction " %1, %1, %0" : "+v"(sum) : "v"(numbers)); \
+    }                                                                     \
   }
-  __m512 total = sums[0];
-  for (int i = 1; i < kDotSums; ++i) total = _mm512_add_ps(total, sums[i]);
-  return _mm512_cvtss_f32(total);
-}
 
-double bf16_rate(int threads) {
-  require(__builtin_cpu_supports("avx512bf16"), "[machine limits] this CPU lacks AVX512-BF16");
-  return best_rate(double(threads) * kDotRounds * kDotSums * kDotFlops, [&] {
-#pragma omp parallel num_threads(threads)
-    {
-      volatile float kept = multiply_in_registers();
-      (void)kept;
-    }
-  });
+[[gnu::target("avx512f,avx512bf16")]] void repeat_dot_products(int64_t rounds) {
+  GYRE_REPEAT_INSTRUCTION(__m512, "vdpbf16ps", rounds)
+}
+[[gnu::target("avx512f")]] void repeat_wide_multiply_adds(int64_t rounds) {
+  GYRE_REPEAT_INSTRUCTION(__m512, "vfmadd231ps", rounds)
+}
+[[gnu::target("avx2,fma")]] void repeat_multiply_adds(int64_t rounds) {
+  GYRE_REPEAT_INSTRUCTION(__m256, "vfmadd231ps", rounds)
+}
+#undef GYRE_REPEAT_INSTRUCTION
+
+struct MultiplyAdd {
+  void (*repeat)(int64_t rounds);
+  double flops;  // of one instruction
+};
+
+MultiplyAdd widest_multiply_add(Precision precision) {
+  if (precision == Precision::bf16) {
+    require(__builtin_cpu_supports("avx512bf16"), "[machine limits] this CPU lacks AVX512-BF16");
+    return {repeat_dot_products, 2.0 * 32};
+  }
+  if (__builtin_cpu_supports("avx512f")) return {repeat_wide_multiply_adds, 2.0 * 16};
+  require(__builtin_cpu_supports("fma"), "[machine limits] this CPU lacks a fused multiply-add");
+  return {repeat_multiply_adds, 2.0 * 8};
 }
 
 }  // namespace
 
 double measure_products(Precision precision, int threads) {
+  if (precision == Precision::bf16) return measure_multiply_adds(precision, threads);
   const ThreadsOfBoth scope(threads);
-  if (precision == Precision::bf16) return bf16_rate(threads);
   return std::max(sgemm_rate(2048, 2048, 2048), sgemm_rate(4096, 4096, 1024));
+}
+
+double measure_multiply_adds(Precision precision, int threads) {
+  constexpr int64_t kRounds = 1 << 20;  // a few milliseconds: some runs are disturbed by nothing else on the machine
+  constexpr int kRuns = 50;
+  const MultiplyAdd instruction = widest_multiply_add(precision);
+  const ThreadsOfBoth scope(threads);
+  return best_rate(double(threads) * kRounds * kSums * instruction.flops, kRuns, [&] {
+#pragma omp parallel num_threads(threads)
+    instruction.repeat(kRounds);
+  });
 }
 
 double measure_memory_bandwidth(int threads) {
@@ -108,7 +129,7 @@ double measure_memory_bandwidth(int threads) {
     b[size_t(i)] = 1;
     c[size_t(i)] = 2;
   }
-  return best_rate(3.0 * sizeof(double) * kNumbers, [&] {
+  return best_rate(3.0 * sizeof(double) * kNumbers, 3, [&] {
     double *to = a.get(), *x = b.get(), *y = c.get();
 #pragma omp parallel for simd schedule(static)
     for (int64_t i = 0; i < kNumbers; ++i) to[i] = x[i] + 3.0 * y[i];

@@ -167,7 +167,7 @@ TEST_CASE("bf16: every op agrees with its composition from basic ops") {
       check_against_reference(*kernels, row, DType::bf16, bf16_tolerance(row.name));
     }
   }
-  report_kernels("bf16", available_cpu_kernels());
+  report_kernels("bf16 (emulated)", available_cpu_kernels());
 }
 
 TEST_CASE("bf16: one thread and many give the same bits") {
@@ -183,7 +183,7 @@ TEST_CASE("bf16: the instruction and its emulation give the same bits") {
     const EmulatedBf16 emulated;
     check_same_bits(by_instruction, run_op(cpu_kernels(), row, DType::bf16));
   }
-  report_covered("bf16 by AVX512-BF16 " + cpu_kernels().name());
+  report_covered("bf16 (AVX512-BF16) " + cpu_kernels().name());
 }
 
 TEST_CASE("bf16: kernels without it say so") {
