@@ -100,7 +100,7 @@ std::vector<Row> plan(const Extrapolation& call, const EncoderOnly& model) {
 void score_rows(const Extrapolation& call, const EncoderOnly& model, Kernels& kernels, std::vector<Row>& rows,
                 const std::vector<int32_t>& tokens, int32_t bos) {
   const auto scored = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.reason.empty(); });
-  ProgressLine line(scored * int64_t(tokens.size()));
+  ProgressLine line({.total = scored * int64_t(tokens.size())});
   int64_t done = 0;
   std::string name;
   LengthScorer scorer(model, kernels, tokens, bos, call.score, [&](int64_t more) {

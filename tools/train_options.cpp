@@ -131,7 +131,11 @@ void add_stop_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choic
             "the run saves and ends after this much training, over all its jobs");
   table.add("--early-stopping,--patience", o.early_stopping, "VALIDATIONS",
             "the run ends after this many without a better first metric; 0: never");
-  table.add("--disp-freq,--log-interval", o.display_every, "PERIOD", "between progress lines in the log");
+  table.add("--disp-freq,--log-interval", o.display_every, "PERIOD",
+            "between training entries in metrics.jsonl and TensorBoard, each with a progress line in the log");
+  table.add("--disp-seconds", o.display_seconds, "SECONDS",
+            "the log gets more progress lines than that: after the first update, then at intervals that grow to this; "
+            "0: none");
   table.add("--save-freq,--save-interval-updates", o.save_every, "PERIOD", "between checkpoints");
   table.add("--valid-freq,--validate-interval-updates", o.validate_every, "PERIOD", "between validations");
   table.add("--valid-metrics", o.valid_metrics, "NAME...",

@@ -49,6 +49,7 @@ void validate_data(const TrainOptions& o) {
 
 void validate_periods(const TrainOptions& o) {
   expect(o.display_every.amount > 0, "--disp-freq", "a period above 0", o.display_every.text());
+  expect_finite_at_least(0, "--disp-seconds", o.display_seconds);
   expect(o.save_every.amount > 0, "--save-freq", "a period above 0", o.save_every.text());
   expect_at_least(0, "--early-stopping", o.early_stopping);
   expect(o.after.amount > 0 || o.early_stopping > 0 || o.stop_after_time_minutes.has_value(), "--after",

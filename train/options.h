@@ -57,6 +57,7 @@ struct TrainOptions {
   // periods
   Period display_every{100, Period::Unit::updates}, save_every{1000, Period::Unit::updates},
       validate_every{1000, Period::Unit::updates};
+  double display_seconds = 30;  // the log is silent no longer than this (train/log/progress.h); 0: as long as it may be
   // validation
   std::vector<std::string> valid_metrics{"cross-entropy"};  // the first decides best and early stopping
   int early_stopping = 0;                                   // validations without a better first metric; 0: off

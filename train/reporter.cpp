@@ -24,11 +24,15 @@ std::string shares(const StepSeconds& s) {
 }  // namespace
 
 Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state,
-                   uint64_t batches_per_epoch, std::string loss_name)
+                   uint64_t batches_per_epoch, std::string loss_name, Clock clock)
     : writes_(run != nullptr),
       end_(options.after),
       batches_per_epoch_(batches_per_epoch),
-      loss_name_(std::move(loss_name)) {
+      loss_name_(std::move(loss_name)),
+      clock_(std::move(clock)),
+      start_(clock_()),
+      goal_(goal(options, state)),
+      pace_(options.display_seconds) {
   if (!run) return;
   const bool continues = std::filesystem::exists(run->metrics());
   metrics_.emplace(run->metrics());
@@ -40,10 +44,15 @@ Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const T
                     {"deterministic", state.deterministic}});
   events_.emplace(run->path());
   if (continues) events_->session_start(int64_t(state.progress.updates));
-  if (!options.quiet) {
-    const uint64_t unit = end_.unit == Period::Unit::epochs ? batches_per_epoch : 1;
-    line_.emplace(int64_t(end_.amount * unit), position(state.progress));
-  }
+  if (!options.quiet) line_.emplace(goal_);
+}
+
+Goal Reporter::goal(const TrainOptions& options, const TrainState& state) const {
+  const uint64_t unit = end_.unit == Period::Unit::epochs ? batches_per_epoch_ : 1;
+  Goal goal{.total = int64_t(end_.amount * unit), .first = position(state.progress)};
+  if (options.stop_after_time_minutes)
+    goal.limit_seconds = 60 * double(*options.stop_after_time_minutes) - state.seconds;
+  return goal;
 }
 
 int64_t Reporter::position(const Progress& progress) const {
@@ -75,19 +84,32 @@ void Reporter::updated(const TrainState& state, uint64_t epoch, const StepResult
   }
 }
 
-void Reporter::progress(const TrainState& state) {
+void Reporter::progress(const TrainState& state, bool is_due) {
   if (!writes_) return;
+  if (is_due || pace_.due(clock_() - start_)) log_progress(state);
+  if (!is_due) return;
+  write_metrics(state);
+  window_ = {};
+}
+
+void Reporter::log_progress(const TrainState& state) {
+  const double elapsed = clock_() - start_;
+  pace_.shown(elapsed);
+  spdlog::info(format_progress({.epoch = int64_t(window_.epoch),
+                                .updates = int64_t(state.progress.updates),
+                                .sentences = int64_t(state.progress.sentences),
+                                .cost = window_.sums.loss / std::max(window_.sums.tokens, 1.0),
+                                .seconds = window_.seconds,
+                                .words_per_second = per_second(window_.words, window_.seconds),
+                                .gradient_norm = window_.gradient_norm,
+                                .learning_rate = window_.learning_rate,
+                                .seconds_left = goal_.seconds_left(position(state.progress), elapsed)}));
+}
+
+void Reporter::write_metrics(const TrainState& state) {
   const LossSums& sums = window_.sums;
   const double tokens = std::max(sums.tokens, 1.0), rate = per_second(window_.words, window_.seconds);
-  const int64_t updates = int64_t(state.progress.updates);
-  spdlog::info(format_progress({.epoch = int64_t(window_.epoch),
-                                .updates = updates,
-                                .sentences = int64_t(state.progress.sentences),
-                                .cost = sums.loss / tokens,
-                                .seconds = window_.seconds,
-                                .words_per_second = rate,
-                                .gradient_norm = window_.gradient_norm,
-                                .learning_rate = window_.learning_rate}));
+  const auto updates = int64_t(state.progress.updates);
   ordered_json entry{{"event", "train"},
                      {"updates", updates},
                      {"epoch", window_.epoch},
@@ -106,7 +128,6 @@ void Reporter::progress(const TrainState& state) {
   events_->scalar("train/gradient_norm", window_.gradient_norm, updates);
   events_->scalar("train/tokens_per_second", rate, updates);
   events_->flush();
-  window_ = {};
 }
 
 void Reporter::validated(const TrainState& state, const ValidationResult& result, bool improved) {

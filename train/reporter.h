@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -20,26 +21,31 @@ namespace gyre {
 
 class Reporter {
  public:
+  using Clock = std::function<double()>;  // monotonic, in seconds
   // `run`: none on ranks other than 0. loss_name: of the training model.
   Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state, uint64_t batches_per_epoch,
-           std::string loss_name);
+           std::string loss_name, Clock clock = monotonic_seconds);
 
   // After every update; `seconds` of this update's work.
   void updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t words, double seconds);
-  // The progress since the last report.
-  void progress(const TrainState& state);
+  // After updated(). is_due: the means since the last such call go into the log, metrics.jsonl and TensorBoard.
+  // Otherwise the log alone gets them, and only when it has been silent for long: times must not change the metrics.
+  void progress(const TrainState& state, bool is_due);
   void validated(const TrainState& state, const ValidationResult& result, bool improved);
   // `ranks`: where the time of each went.
   void ended(const TrainState& state, const std::string& reason, const std::vector<StepSeconds>& ranks);
   void clear_line();
 
  private:
-  struct Window {  // since the last report
+  struct Window {  // since the metrics were last written
     LossSums sums;
     double gradient_norm = 0, learning_rate = 0, seconds = 0;
     uint64_t words = 0, epoch = 1;
   };
+  Goal goal(const TrainOptions& options, const TrainState& state) const;
   int64_t position(const Progress& progress) const;  // towards the end, in its own unit
+  void log_progress(const TrainState& state);
+  void write_metrics(const TrainState& state);
 
   bool writes_;
   std::optional<MetricsLog> metrics_;
@@ -48,6 +54,10 @@ class Reporter {
   Period end_;
   uint64_t batches_per_epoch_;
   std::string loss_name_;
+  Clock clock_;
+  double start_;
+  Goal goal_;
+  ProgressPace pace_;
   Window window_;
   uint64_t words_ = 0;  // in this job
   double seconds_ = 0;

@@ -42,7 +42,7 @@ void Trainer::run() {
     update();
     state_.seconds = trained_seconds();
     writer_.look();
-    if (due(options.display_every)) parts_.reporter.progress(state_);
+    parts_.reporter.progress(state_, due(options.display_every));
     // At the end too; but a signal may leave little time: then only save.
     const bool validates = parts_.validation != nullptr && stop_ != StopWish::signal;
     if (validates && (due(options.validate_every) || !end_reason().empty())) validate();

@@ -91,6 +91,7 @@ TEST_CASE("train options: the defaults are valid, every bad value names its flag
   check_rejected("[--bucket-mb]", [](auto& o) { o.bucket_mb = 0; });
   check_rejected("[--label-smoothing]", [](auto& o) { o.label_smoothing = 1; });
   check_rejected("[--disp-freq]", [](auto& o) { o.display_every.amount = 0; });
+  check_rejected("[--disp-seconds]", [](auto& o) { o.display_seconds = -1; });
   check_rejected("[--save-freq]", [](auto& o) { o.save_every.amount = 0; });
   check_rejected("[--after]", [](auto& o) { o.after.amount = 0; });
   check_rejected("[--keep-last]", [](auto& o) { o.keep_last = -1; });

@@ -33,7 +33,7 @@ struct ReceptiveFieldOptions {
 class ReceptiveFields {
  public:
   ReceptiveFields(const ReceptiveFieldOptions& options, Kernels& kernels, size_t models)
-      : options_(options), kernels_(kernels), line_(int64_t(models) * options.samples) {}
+      : options_(options), kernels_(kernels), line_({.total = int64_t(models) * options.samples}) {}
 
   // Each text meets weights of its own. Throws UsageError for a model that cannot be.
   ReceptiveField fresh(const std::string& position);

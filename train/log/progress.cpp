@@ -8,10 +8,13 @@
 #include <chrono>
 #include <cmath>
 
+#include "core/error.h"
+
 namespace gyre {
 namespace {
 
 constexpr double kSecondsBetween = 0.1;
+constexpr double kSecondsToSecondLine = 2;
 
 std::string with_commas(int64_t number) {
   std::string digits = std::to_string(number);
@@ -19,16 +22,17 @@ std::string with_commas(int64_t number) {
   return digits;
 }
 
-double monotonic_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+std::string text_of(const std::optional<double>& seconds_left) {
+  return seconds_left ? fmt::format(" : {} left", format_duration(*seconds_left)) : "";
 }
 
 }  // namespace
 
 std::string format_progress(const TrainProgress& p) {
   return fmt::format(
-      "Ep. {} : Up. {} : Sen. {} : Cost {:.4f} : Time {:.2f}s : {:.2f} words/s : gNorm {:.4g} : L.r. {:.4g}", p.epoch,
-      p.updates, with_commas(p.sentences), p.cost, p.seconds, p.words_per_second, p.gradient_norm, p.learning_rate);
+      "Ep. {} : Up. {} : Sen. {} : Cost {:.4f} : Time {:.2f}s : {:.2f} words/s : gNorm {:.4g} : L.r. {:.4g}{}", p.epoch,
+      p.updates, with_commas(p.sentences), p.cost, p.seconds, p.words_per_second, p.gradient_norm, p.learning_rate,
+      text_of(p.seconds_left));
 }
 
 std::string format_duration(double seconds) {
@@ -37,6 +41,23 @@ std::string format_duration(double seconds) {
   if (s < 3600) return fmt::format("{}m {:02}s", s / 60, s % 60);
   if (s < 86400) return fmt::format("{}h {:02}m", s / 3600, s % 3600 / 60);
   return fmt::format("{}d {:02}h", s / 86400, s % 86400 / 3600);
+}
+
+std::optional<double> Goal::seconds_left(int64_t done, double elapsed_seconds) const {
+  if (done <= first) return std::nullopt;
+  double left = limit_seconds - elapsed_seconds;
+  if (total > 0) left = std::min(left, elapsed_seconds / double(done - first) * double(total - done));
+  if (std::isinf(left)) return std::nullopt;
+  return std::max(left, 0.0);
+}
+
+bool ProgressPace::due(double now) const {
+  if (longest_ <= 0) return false;
+  return !shown_ || now - *shown_ >= std::min(longest_, std::max(*shown_, kSecondsToSecondLine));
+}
+
+double monotonic_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 ProgressSink ProgressSink::system() {
@@ -48,8 +69,8 @@ ProgressSink ProgressSink::system() {
   return sink;
 }
 
-ProgressLine::ProgressLine(int64_t total, int64_t done, ProgressSink sink)
-    : total_(total), first_(done), sink_(std::move(sink)), start_(sink_.clock()) {}
+ProgressLine::ProgressLine(const Goal& goal, ProgressSink sink)
+    : goal_(goal), sink_(std::move(sink)), start_(sink_.clock()) {}
 
 ProgressLine::~ProgressLine() { clear(); }
 
@@ -59,7 +80,7 @@ void ProgressLine::show(int64_t done, std::string_view text) {
   if (visible_ && now - shown_ < kSecondsBetween) return;
   shown_ = now;
   visible_ = true;
-  std::string line = fmt::format("{}{}", text, time_left(done));
+  std::string line = concat(text, text_of(goal_.seconds_left(done, now - start_)));
   // The last column stays free: some terminals wrap as soon as it is written.
   line.resize(std::min(line.size(), size_t(std::max(sink_.columns - 1, 0))));
   fmt::print(sink_.stream, "{}{}", kEraseLine, line);
@@ -71,12 +92,6 @@ void ProgressLine::clear() {
   fmt::print(sink_.stream, "{}", kEraseLine);
   std::fflush(sink_.stream);
   visible_ = false;
-}
-
-std::string ProgressLine::time_left(int64_t done) const {
-  if (done <= first_ || total_ < done) return "";
-  const double seconds_each = (sink_.clock() - start_) / double(done - first_);
-  return fmt::format(" : {} left", format_duration(seconds_each * double(total_ - done)));
 }
 
 }  // namespace gyre

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,13 +21,41 @@ struct TrainProgress {
   double words_per_second = 0;
   double gradient_norm = 0;
   double learning_rate = 0;
+  std::optional<double> seconds_left = std::nullopt;
 };
 
-// "Ep. 1 : Up. 1000 : Sen. 79,760 : Cost 2.8100 : Time 198.30s : 10025.85 words/s : gNorm 1.2 : L.r. 7.5e-05"
+// "Ep. 1 : Up. 1000 : Sen. 79,760 : Cost 2.8100 : Time 198.30s : 10025.85 words/s : gNorm 1.2 : L.r. 7.5e-05 : 12m 05s
+// left"
 std::string format_progress(const TrainProgress& progress);
 
 // "45s", "12m 05s", "3h 07m", "2d 04h".
 std::string format_duration(double seconds);
+
+// The end of some work: a count to reach, a time limit, or both.
+struct Goal {
+  int64_t total = 0;  // in any one unit (updates, sentences); 0: no such end
+  int64_t first = 0;  // the count at the start
+  double limit_seconds = std::numeric_limits<double>::infinity();  // since the start
+
+  // Until the earlier of the two ends, at the mean rate since the start. None while nothing is done.
+  std::optional<double> seconds_left(int64_t done, double elapsed_seconds) const;
+};
+
+// Decides when the log gets a progress line beside those of --disp-freq: after the first update, then after 2 s, and at
+// intervals that double up to `longest_seconds`. Times are seconds since the start.
+class ProgressPace {
+ public:
+  explicit ProgressPace(double longest_seconds) : longest_(longest_seconds) {}  // 0: never
+  bool due(double now) const;
+  void shown(double now) { shown_ = now; }
+
+ private:
+  double longest_;
+  std::optional<double> shown_;  // when the last line came
+};
+
+// Seconds on a clock that is never set back.
+double monotonic_seconds();
 
 // Returns to the line's beginning and wipes it; the console's log lines begin with it (train/log/logger.h), so they
 // never append to a progress line.
@@ -45,19 +75,16 @@ struct ProgressSink {
 // prints nothing.
 class ProgressLine {
  public:
-  // `total` and the counts given to show() are in any one unit (updates, sentences). `done` is where counting begins.
-  explicit ProgressLine(int64_t total, int64_t done = 0, ProgressSink sink = ProgressSink::system());
+  explicit ProgressLine(const Goal& goal, ProgressSink sink = ProgressSink::system());
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void show(int64_t done, std::string_view text);
+  void show(int64_t done, std::string_view text);  // `done` counts as the goal's total does
   void clear();
 
  private:
-  std::string time_left(int64_t done) const;
-
-  int64_t total_, first_;
+  Goal goal_;
   ProgressSink sink_;
   double start_, shown_ = 0;
   bool visible_ = false;

@@ -10,21 +10,10 @@
 
 #include "core/error.h"
 #include "tests/temporary_directory.h"
+#include "tests/train/log/kept_logger.h"
 
 using namespace gyre;
-
-namespace {
-
-// Other tests get their logger back.
-class KeptLogger {
- public:
-  ~KeptLogger() { spdlog::set_default_logger(logger_); }
-
- private:
-  std::shared_ptr<spdlog::logger> logger_ = spdlog::default_logger();
-};
-
-}  // namespace
+using test::KeptLogger;
 
 TEST_CASE("a single process logs from info on, with time and level, and appends") {
   const KeptLogger kept;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/temporary_directory.h"
 
@@ -41,6 +42,46 @@ TEST_CASE("the log line has Marian's shape") {
   }
 }
 
+TEST_CASE("the log line says how long the run will still take, where that is known") {
+  TrainProgress progress;
+  CHECK(format_progress(progress).ends_with(" : L.r. 0"));
+  progress.seconds_left = 725;
+  CHECK(format_progress(progress).ends_with(" : L.r. 0 : 12m 05s left"));
+}
+
+TEST_CASE("the time left is that to the nearer of two ends, at the mean rate since the start") {
+  const Goal counted{.total = 1000, .first = 200};
+  CHECK_FALSE(counted.seconds_left(200, 10));
+  CHECK(counted.seconds_left(300, 10) == 70);  // 100 in 10 s
+  CHECK(counted.seconds_left(1000, 10) == 0);
+  CHECK(counted.seconds_left(1001, 10) == 0);  // tokens pass the mark, as a batch has many
+  const Goal timed{.limit_seconds = 60};
+  CHECK(timed.seconds_left(1, 10) == 50);
+  CHECK(timed.seconds_left(1, 70) == 0);
+  const Goal both{.total = 1000, .first = 0, .limit_seconds = 60};
+  CHECK(both.seconds_left(100, 10) == 50);
+  CHECK(both.seconds_left(500, 10) == 10);
+  CHECK_FALSE(Goal{}.seconds_left(100, 10));  // ends by itself: early stopping
+}
+
+TEST_CASE("progress lines come after the first update, then at intervals that double up to the longest") {
+  const auto shown = [](double longest, double first_update, double update, int updates) {
+    ProgressPace pace(longest);
+    std::vector<double> times;
+    for (int i = 0; i < updates; ++i) {
+      const double now = first_update + update * i;
+      if (!pace.due(now)) continue;
+      pace.shown(now);
+      times.push_back(now);
+    }
+    return times;
+  };
+  CHECK(shown(30, 0.5, 0.5, 260) == std::vector<double>{0.5, 2.5, 5, 10, 20, 40, 70, 100, 130});
+  CHECK(shown(5, 0.5, 0.5, 50) == std::vector<double>{0.5, 2.5, 5, 10, 15, 20, 25});
+  CHECK(shown(30, 50, 50, 4) == std::vector<double>{50, 100, 150, 200});  // slow updates: each one
+  CHECK(shown(0, 1, 1, 100).empty());
+}
+
 TEST_CASE("durations show two units") {
   CHECK(format_duration(0) == "0s");
   CHECK(format_duration(59.6) == "1m 00s");
@@ -54,7 +95,7 @@ TEST_CASE("a terminal's line is rewritten in place, with the time left") {
   const Printed printed(directory / "printed");
   double now = 100;
   {
-    ProgressLine line(1000, 200, {printed.stream(), true, 80, [&] { return now; }});
+    ProgressLine line({.total = 1000, .first = 200}, {printed.stream(), true, 80, [&] { return now; }});
     line.show(200, "cost 9");
     CHECK(printed.text() == "\r\x1b[Kcost 9");  // no rate known yet
     now += 0.05;
@@ -73,7 +114,7 @@ TEST_CASE("a terminal's line is rewritten in place, with the time left") {
 TEST_CASE("a long line is cut to the terminal") {
   const TemporaryDirectory directory;
   const Printed printed(directory / "printed");
-  ProgressLine line(10, 0, {printed.stream(), true, 20, [] { return 0.0; }});
+  ProgressLine line({.total = 10}, {printed.stream(), true, 20, [] { return 0.0; }});
   line.show(0, std::string(50, 'x'));
   CHECK(printed.text() == "\r\x1b[K" + std::string(19, 'x'));
 }
@@ -82,7 +123,7 @@ TEST_CASE("without a terminal nothing is printed") {
   const TemporaryDirectory directory;
   const Printed printed(directory / "printed");
   {
-    ProgressLine line(10, 0, {printed.stream(), false, 80, [] { return 0.0; }});
+    ProgressLine line({.total = 10}, {printed.stream(), false, 80, [] { return 0.0; }});
     line.show(5, "text");
   }
   CHECK(printed.text().empty());

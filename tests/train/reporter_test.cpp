@@ -1,0 +1,135 @@
+// What a run tells while it trains: lines in the log by updates and by time, metrics by updates alone.
+#include "train/reporter.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/temporary_directory.h"
+#include "tests/train/log/kept_logger.h"
+#include "train/log/logger.h"
+
+using namespace gyre;
+
+namespace {
+
+// A run whose updates take as long as the test says.
+struct ToldRun {
+  explicit ToldRun(const TrainOptions& options, uint64_t updates_before = 0) : options(options) {
+    set_up_logging({.file = run.log(), .quiet = true});
+    state.progress.updates = updates_before;
+    reporter.emplace(&run, options, state, 10, "cross-entropy", [this] { return now; });
+  }
+
+  // `loss` of one token.
+  void update(double seconds, double loss = 1) {
+    now += seconds;
+    count(state.progress, {.shards = {}, .sentences = 2, .source_tokens = 3, .target_tokens = 4}, 10);
+    StepResult result;
+    result.sums = {.loss = loss, .nll = loss, .correct = 0, .tokens = 1};
+    result.update.finite = true;
+    reporter->updated(state, state.progress.epoch + 1, result, 7, seconds);
+    reporter->progress(state, state.progress.updates % options.display_every.amount == 0);
+  }
+
+  // What the progress lines hold between `begin` and the next " :".
+  std::vector<std::string> logged(const std::string& begin) const {
+    std::vector<std::string> found;
+    const std::string text = read_file(run.log());
+    for (size_t at = text.find(begin); at != std::string::npos; at = text.find(begin, at + 1)) {
+      const size_t from = at + begin.size();
+      found.push_back(text.substr(from, std::min(text.find(" :", from), text.find('\n', from)) - from));
+    }
+    return found;
+  }
+
+  std::vector<uint64_t> measured() const {
+    std::vector<uint64_t> updates;
+    for (const auto& entry : read_metrics(run.metrics()))
+      if (entry["event"] == "train") updates.push_back(entry["updates"].get<uint64_t>());
+    return updates;
+  }
+
+  test::KeptLogger kept;
+  TemporaryDirectory directory;
+  TrainOptions options;
+  RunDirectory run{directory / "run", false};
+  TrainState state;
+  double now = 1000;
+  std::optional<Reporter> reporter;
+};
+
+TrainOptions quiet_options() {
+  TrainOptions options;
+  options.quiet = true;
+  return options;
+}
+
+using Words = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("slow updates are logged from the first one on, and measured by --disp-freq") {
+  TrainOptions options = quiet_options();
+  options.after = Period::parse("1000u");
+  options.display_every = Period::parse("20u");
+  ToldRun told(options);
+  for (int i = 0; i < 45; ++i) told.update(5, i < 20 ? 2.0 : 4.0);
+  // At 5, 10, 20, 40, 70 and 100 s; update 20 is both; then every 30 s, or when it is due.
+  CHECK(told.logged("Up. ") == Words{"1", "2", "4", "8", "14", "20", "26", "32", "38", "40"});
+  CHECK(told.logged("Cost ") ==
+        Words{"2.0000", "2.0000", "2.0000", "2.0000", "2.0000", "2.0000", "4.0000", "4.0000", "4.0000", "4.0000"});
+  CHECK(told.measured() == std::vector<uint64_t>{20, 40});
+}
+
+TEST_CASE("lines by time leave the means of --disp-freq as they are") {
+  TrainOptions options = quiet_options();
+  options.after = Period::parse("1000u");
+  options.display_every = Period::parse("4u");
+  std::vector<std::string> losses;
+  for (const double seconds : {0.0, 100.0}) {
+    options.display_seconds = seconds > 0 ? 30 : 0;
+    ToldRun told(options);
+    for (int i = 1; i <= 8; ++i) told.update(seconds, i);
+    CHECK(told.logged("Up. ").size() == (seconds > 0 ? 8 : 2));
+    std::string loss;
+    for (const auto& entry : read_metrics(told.run.metrics()))
+      if (entry["event"] == "train") loss += entry["loss"].dump() + " ";
+    losses.push_back(loss);
+  }
+  CHECK(losses == Words{"2.5 6.5 ", "2.5 6.5 "});
+}
+
+TEST_CASE("the log says how long the run will still take, in the unit of --after") {
+  for (const auto& [after, left] : std::vector<std::pair<std::string, Words>>{
+           {"4u", {"30s left", "20s left", "10s left", "0s left"}},
+           {"1e", {"1m 30s left", "1m 20s left", "1m 10s left", "1m 00s left"}},   // of 10 batches
+           {"40t", {"1m 30s left", "1m 20s left", "1m 10s left", "1m 00s left"}},  // of 4 in an update
+           {"0", {}}}) {
+    CAPTURE(after);
+    TrainOptions options = quiet_options();
+    options.after = Period::parse(after);
+    options.display_every = Period::parse("1u");
+    ToldRun told(options);
+    for (int i = 0; i < 4; ++i) told.update(10);
+    Words ends;
+    for (const std::string& rate : told.logged("L.r. 0 : ")) ends.push_back(rate);
+    CHECK(ends == left);
+  }
+}
+
+TEST_CASE("a run that goes on counts from where it began again, and --stop-after-minutes over all jobs") {
+  TrainOptions options = quiet_options();
+  options.after = Period::parse("1000u");
+  options.display_every = Period::parse("1u");
+  ToldRun continued(options, 990);
+  continued.update(10);
+  CHECK(continued.logged("L.r. 0 : ") == Words{"1m 30s left"});
+  options.stop_after_time_minutes = 1;
+  ToldRun timed(options, 990);
+  timed.update(10);
+  CHECK(timed.logged("L.r. 0 : ") == Words{"50s left"});
+}
