@@ -86,13 +86,17 @@ void add_classify_options(OptionTable& table, ClassifyCall& call) {
       {.batch_units = {"sentences", "total"},
        .batch_unit_help = "what --mini-batch-words counts: sentences (rows), or tokens",
        .valid_metrics = call.kind == TextTaskKind::regress ? "spearman, pearson, mean-squared-error"
-                                                           : "accuracy, f1, macro-f1, matthews, cross-entropy"});
+                                                           : "accuracy, f1, macro-f1, matthews, cross-entropy",
+       .learning_rate_help = concat("peak learning rate; the default is ", ClassifyOptions::kFineTuningRate,
+                                    " for a pretrained model and ", ClassifyOptions::kFromScratchRate,
+                                    " for random weights (no --pretrained-model, or --from-scratch)")});
   table.add("--valid-mini-batch,--batch-size-valid", call.train.valid_mini_batch, "SENTENCES",
             "rows in validation, at a time");
 }
 
 void check_classify_options(const OptionTable& table, ClassifyCall& call) {
   ClassifyOptions& o = call.train;
+  if (!table.given("learn-rate")) o.optimizer.learning_rate = o.default_learning_rate();
   call.columns.apply(o.format);
   if (call.kind != TextTaskKind::regress && o.format.classes.empty())
     throw UsageError("--labels is missing: the classes, or a --preset that has them");

@@ -106,10 +106,10 @@ void add_warmup_row(OptionTable& table, OptimizerOptions& a) {
       [&a] { return a.warmup_percent > 0 ? toml_string(toml_value(a.warmup_percent) + "%") : toml_value(a.warmup); });
 }
 
-void add_schedule_rows(OptionTable& table, TrainOptions& o) {
+void add_schedule_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choices) {
   OptimizerOptions& a = o.optimizer;
   table.group("Learning rate");
-  table.add("--learn-rate,-l,--lr", a.learning_rate, "RATE", "peak learning rate");
+  table.add("--learn-rate,-l,--lr", a.learning_rate, "RATE", choices.learning_rate_help);
   table.add_choice("--lr-schedule,--lr-scheduler", a.schedule, {"inverse-sqrt", "linear", "constant"},
                    "after the warm-up; linear falls to 0 at --total-updates");
   add_warmup_row(table, a);
@@ -204,7 +204,7 @@ void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoi
   add_data_rows(table, options);
   add_batch_rows(table, options, choices);
   add_optimizer_rows(table, options);
-  add_schedule_rows(table, options);
+  add_schedule_rows(table, options, choices);
   add_stop_rows(table, options, choices);
   add_run_rows(table, options);
   add_parallel_rows(table, options);

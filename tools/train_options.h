@@ -15,6 +15,7 @@ struct TaskChoices {
   std::vector<std::string> batch_units;
   std::string batch_unit_help;
   std::string valid_metrics;  // "cross-entropy, perplexity"
+  std::string learning_rate_help = "peak learning rate";
 };
 
 // All but what names the data and the vocabulary. `options` must outlive the table.

@@ -1,5 +1,7 @@
 #include "train/classify.h"
 
+#include <spdlog/spdlog.h>
+
 #include <optional>
 
 #include "core/error.h"
@@ -74,8 +76,19 @@ Beginning begin(const ClassifyOptions& options, const EncoderOnlyConfig& encoder
   return all;
 }
 
+// BERT's rates for fine-tuning, 5e-5 and below, barely move random weights: the model stays at the majority class.
+void warn_of_small_rate(const ClassifyOptions& options) {
+  const double rate = options.optimizer.learning_rate;
+  if (!options.starts_from_random_weights() || rate > 5e-5) return;
+  spdlog::warn(
+      "--learn-rate {} is for fine-tuning, but this model starts from random weights and may learn nothing: the "
+      "default without --pretrained-model is {}",
+      rate, ClassifyOptions::kFromScratchRate);
+}
+
 TaskParts make_parts(Beginning& begun, const JobPlace& place) {
   const ClassifyOptions& options = begun.options;
+  if (place.ranks.rank() == 0) warn_of_small_rate(options);
   TaskParts parts;
   parts.vocabulary = begun.pretrained ? begun.pretrained->vocabulary : load_vocabulary(options.vocabulary);
   begun.encoder.vocab_size = parts.vocabulary->size();

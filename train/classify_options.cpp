@@ -10,7 +10,7 @@ ClassifyOptions::ClassifyOptions() {
   batch_unit = "sentences";
   maxi_batch = 1;  // there is no padding to save: batches of mixed lengths are better batches
   optimizer.kind = "adamw";
-  optimizer.learning_rate = 2e-5;
+  optimizer.learning_rate = kFineTuningRate;
   optimizer.beta2 = 0.999;
   optimizer.epsilon = 1e-6;
   optimizer.weight_decay = 0.01;

@@ -68,6 +68,24 @@ same "predicted numbers" "$(grep -cE '^-?[0-9.]+(e-[0-9]+)?$' numbers.txt)" 20
 build/gyre train pair --no-header --text-column 0 --second-text-column 0 --label-column 1 --labels 0 1 $fresh --head roformer \
   --train-sets train.rows --model columns/ || fail "columns by flag"
 
+# The default learning rate is that of the model's start; a given one wins, and what is too small to learn is told.
+fast="--after 1u --mini-batch 8 --train-sets train.tsv"
+# rate NAME OPTION... : the learning rate of a run as its train.toml has it, and the warnings in its log.
+rate() {
+  build/gyre train classify --preset glue-sst2 $fast --model "$@" --quiet 2> "$1.log" || { cat "$1.log" >&2; fail "$1"; }
+  echo "$(sed -n 's/^learn-rate = //p' "$1/train.toml") $(grep -c 'is for fine-tuning' "$1.log")"
+}
+same "rate of fine-tuning" "$(rate tuned --pretrained-model run/)" "2e-05 0"
+same "rate of random weights" "$(rate fresh --vocab vocab.txt --architecture bert-mini $small)" "3e-04 0"
+same "rate of a pretrained model's shape" "$(rate shape --pretrained-model run/ --from-scratch)" "3e-04 0"
+same "a given rate" "$(rate given --vocab vocab.txt --architecture bert-mini $small --lr 1e-4)" "1e-04 0"
+same "a given rate for fine-tuning" "$(rate given-tuned --pretrained-model run/ -l 1e-6)" "1e-06 0"
+same "a small rate" "$(rate small --vocab vocab.txt --architecture bert-mini $small --learn-rate 2e-5)" "2e-05 1"
+echo 'learn-rate = 2e-5' > small.toml
+same "a small rate in a file" "$(rate small-shape --config small.toml --pretrained-model run/ --from-scratch)" "2e-05 1"
+same "a run that goes on" "$(rate fresh --config fresh/train.toml --after 2u)" "3e-04 0"
+build/gyre train regress --help | contains '0\.0003 for random weights' || fail "the help names no rate for random weights"
+
 # What is wrong is told with its place, and leaves no run behind.
 tune() { build/gyre train "$@" --pretrained-model run/ --model bad --quiet; }
 sed '7s/.$/2/' train.tsv > label.tsv
