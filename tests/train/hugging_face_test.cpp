@@ -42,13 +42,13 @@ void append(std::vector<double>& numbers, const Json& json) {
   for (const Json& part : json) append(numbers, part);
 }
 
-// The largest difference from Hugging Face's logits.
-double distance(const HuggingFaceModel& read, const std::string& name) {
+// The largest difference from Hugging Face's logits; kind: those of the weights, or of the weights rounded to bf16.
+double distance(const HuggingFaceModel& read, const std::string& name, const char* kind = "logits") {
   const Json all = read_json(hugging_face_golden("logits.json"));
   double worst = 0;
   for (size_t i = 0; i < all["ids"].size(); ++i) {
     std::vector<double> expected;
-    append(expected, all["logits"][name][i]);
+    append(expected, all[kind][name][i]);
     Tape tape(cpu_kernels(), {.record = false});
     const Tensor ids = flat(all["ids"][i].get<std::vector<int32_t>>());
     const Tensor types = flat(all["token_types"][i].get<std::vector<int32_t>>());
@@ -182,11 +182,14 @@ TEST_CASE("hugging face: spellings and shapes of older and larger checkpoints") 
     CHECK(weights(read_hugging_face(copy.path())) == original);
   }
   SUBCASE("sixteen bits") {
-    const HuggingFaceCopy copy("roformer");
-    copy.change([](std::vector<NamedTensor>& tensors) {
-      for (auto& item : tensors) item.tensor = item.tensor.to(DType::bf16);
-    });
-    CHECK(distance(read_hugging_face(copy.path()), "roformer") < 0.1);
+    for (const char* name : kModels) {
+      CAPTURE(name);
+      const HuggingFaceCopy copy(name);
+      copy.change([](std::vector<NamedTensor>& tensors) {
+        for (auto& item : tensors) item.tensor = item.tensor.to(DType::bf16);
+      });
+      CHECK(distance(read_hugging_face(copy.path()), name, "logits_in_bf16") < 1e-5);
+    }
   }
   SUBCASE("RoFormer's positions are not needed") {
     const HuggingFaceCopy copy("roformer");

@@ -1,4 +1,5 @@
-"""Tiny models of Hugging Face's transformers with random weights, in the directories that it saves, and their logits.
+"""Tiny models of Hugging Face's transformers with random weights, in the directories that it saves, and their logits,
+also those of the same weights rounded to bf16.
 
 Writes hugging_face/<model>/{config.json, model.safetensors, vocab.txt, tokenizer_config.json} and
 hugging_face/logits.json beside this script. Needs torch and transformers.
@@ -36,14 +37,24 @@ def make(name, model, lower_case):
     (directory / "vocab.txt").write_text("\n".join(PIECES) + "\n")
     settings = {"do_lower_case": lower_case, "tokenizer_class": "BertTokenizer"}
     (directory / "tokenizer_config.json").write_text(json.dumps(settings) + "\n")
+    exact = logits(model)
+    with torch.no_grad():
+        for p in model.parameters():
+            if p.requires_grad:  # not RoFormer's sinusoids, which Gyre computes
+                p.copy_(p.to(torch.bfloat16))
+    return exact, logits(model)
+
+
+def logits(model):
     model = model.double().eval()
     return [model(torch.tensor([ids]), token_type_ids=torch.tensor([types])).logits[0].tolist()
             for ids, types in zip(IDS, TYPES)]
 
 
 def main():
-    logits = {name: make(name, model, lower_case) for name, (model, lower_case) in MODELS.items()}
-    golden = {"ids": IDS, "token_types": TYPES, "logits": logits}
+    made = {name: make(name, model, lower_case) for name, (model, lower_case) in MODELS.items()}
+    golden = {"ids": IDS, "token_types": TYPES, "logits": {name: exact for name, (exact, _) in made.items()},
+              "logits_in_bf16": {name: rounded for name, (_, rounded) in made.items()}}
     text = json.dumps(golden, separators=(",", ":"), default=float)
     path = pathlib.Path(__file__).with_name("hugging_face") / "logits.json"
     path.write_text(json.dumps(json.loads(text, parse_float=lambda x: round(float(x), 7)), separators=(",", ":")) + "\n")
