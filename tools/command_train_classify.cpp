@@ -4,6 +4,7 @@
 #include "tools/classify_options.h"
 #include "tools/encoder_options.h"
 #include "tools/program.h"
+#include "tools/train_options.h"
 #include "train/classify.h"
 #include "train/communicator.h"
 
@@ -23,7 +24,7 @@ int train(TrainClassify& command) {
   check_classify_options(*command.table, command.call);
   check_encoder_options(*command.table, command.model.config);
   options.validate();
-  options.resolved_toml = command.table->toml();
+  record_train_options(*command.table, options);
   return with_communicator(nullptr, nullptr,
                            [&](Communicator& ranks) { return train_classify(options, command.model.config, ranks); });
 }

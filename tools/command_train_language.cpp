@@ -4,6 +4,7 @@
 #include "tools/encoder_options.h"
 #include "tools/language_options.h"
 #include "tools/program.h"
+#include "tools/train_options.h"
 #include "train/communicator.h"
 #include "train/language.h"
 
@@ -25,7 +26,7 @@ struct TrainLanguage {
     reject_idle_language_options(*table, train);
     check_encoder_options(*table, model.config);
     train.validate();
-    train.resolved_toml = table->toml();
+    record_train_options(*table, train);
     return with_communicator(nullptr, nullptr,
                              [&](Communicator& ranks) { return run_training(train, model.config, ranks); });
   }

@@ -4,6 +4,7 @@
 #include "tools/model_options.h"
 #include "tools/nmt_options.h"
 #include "tools/program.h"
+#include "tools/train_options.h"
 #include "train/communicator.h"
 #include "train/nmt.h"
 
@@ -21,7 +22,7 @@ int train(TrainNmt& call) {
   reject_idle_nmt_options(*call.table, call.train);
   check_model_options(*call.table, call.model.config);
   call.train.validate();
-  call.train.resolved_toml = call.table->toml();
+  record_train_options(*call.table, call.train);
   return with_communicator(nullptr, nullptr,
                            [&](Communicator& ranks) { return train_nmt(call.train, call.model.config, ranks); });
 }

@@ -62,13 +62,43 @@ the command line, without the dashes:
 
   gyre train nmt --config base.toml mine.toml --seed 2
 
-A later file wins over an earlier one, and the command line over all files.
-An unknown name is an error that offers the nearest one. Every run writes its
-resolved options to run/train.toml: a file to give back with --config.
-
-Many options have a second spelling, that of Marian or fairseq: --max-tokens
-is --mini-batch-words, --lr is --learn-rate. gyre help train nmt has them all.
+A later file wins over an earlier one, and the command line over all files,
+whichever of an option's names each of them uses; what a preset sets gives way
+to any option. An unknown name is an error that offers the nearest one. Every
+run writes its resolved options to run/train.toml, to give back with --config.
 tools/recipes in the sources has files to start from.
+
+Many options have the names of Marian's or fairseq's, too: --lr is --learn-rate.
+Periods are Marian's (--valid-freq 5000u, --after 10Gt; a plain number is
+updates). Some names mean something else than there; by those with a * the log
+begins with a note.
+
+name                     there                      here
+--max-tokens *           fairseq: a GPU's batch,    the global batch, counted
+                         by the longer side         as --batch-unit says
+--batch-size *           fairseq: a GPU's batch     the global batch
+--mini-batch-words       Marian: source words       tokens by --batch-unit
+--update-freq *,         so many batches make one   into so many pieces a rank
+--optimizer-delay *      update                     cuts its part of the batch
+--min-lr *,              fairseq: training stops    the rate falls no lower
+--stop-min-lr *          at this rate
+--clip-norm              Marian: of the gradient    of the mean per predicted
+                         of the batch's sum, 1      token, as in fairseq; 0
+                         by default                 (never) by default
+--label-smoothing        fairseq: over the other    over all words, as in
+                         words                      Marian and PyTorch
+cross-entropy            Marian: of a sentence;     of a token, in nats
+(--valid-metrics)        fairseq's loss is in bits
+--task, --preset         Marian: rates and dropout  the model's shape
+                         as well
+--encoder-attention-heads, --encoder-ffn-embed-dim,
+--encoder-normalize-before, --encoder-learned-pos *
+                         fairseq: of the encoder    of both stacks
+--max-source-positions * fairseq: longest source    rows of position tables
+--model                  Marian: a file             the run directory
+--overwrite *            Marian: keeps one file     deletes the run that is
+                         of the model               there, starts anew
+--cpu-threads 0          Marian: GPUs               all cores
 )"},
 
     HelpTopic{"devices", "CPUs, GPUs and threads",

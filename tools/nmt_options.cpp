@@ -18,7 +18,7 @@ void add_nmt_options(OptionTable& table, NmtOptions& o) {
                      .valid_metrics = "cross-entropy, perplexity, bleu, chrf"});
   table.group("Translation");
   table.add("--label-smoothing", o.label_smoothing, "NUMBER",
-            "probability spread over the other words (fairseq's form)");
+            "probability spread evenly over all words, the right one too (as in PyTorch and Marian)");
   table.add("--valid-beam-size", o.valid_beam, "HYPOTHESES", "beam of translations in validation");
   table.add("--valid-length-penalty", o.valid_length_penalty, "NUMBER", "their length penalty, fairseq's form");
   table.add("--valid-mini-batch,--batch-size-valid", o.valid_mini_batch, "SENTENCES", "translated at a time");

@@ -125,7 +125,12 @@ void OptionTable::take_command_line(size_t source) {
   for (auto& row : rows_) {
     if (row.option->empty()) continue;
     const auto last = std::find(order.rbegin(), order.rend(), row.option);
-    row.given = Given{row.option->results(), {source, size_t(order.rend() - last)}};
+    row.given = Given{row.option->results(), {source, size_t(order.rend() - last)}, row.name, true};
+  }
+  for (const std::string& word : words_) {
+    if (!word.starts_with("--") || word.size() == 2) continue;
+    const std::string name = word.substr(2, word.find('=') - 2);
+    if (Row* row = find(name); row != nullptr && row->given) row->given->spelling = name;
   }
 }
 
@@ -145,7 +150,7 @@ void OptionTable::take_file(size_t source, const Path& file) {
       throw UsageError(where, name, ": expected ", most, " value(s), got ", values.size());
     const Place place{source, i};
     if (row->given && place < row->given->place) continue;
-    row->given = Given{values, place};
+    row->given = Given{values, place, name, false};
     if (row->flag && row->option->check_fname(name)) row->given->values = {opposite(values.front())};
   }
 }
@@ -192,6 +197,13 @@ OptionTable::Row* OptionTable::find(const std::string& name) {
   return nullptr;
 }
 
+bool OptionTable::spelled(const std::string& name) const {
+  const Row* row = find(name);
+  if (row == nullptr || !row->given || row->given->spelling != name) return false;
+  const bool has_default_value = row->write && row->write() == row->default_toml;
+  return !has_default_value && (row->given->on_command_line || name != row->name);
+}
+
 bool OptionTable::given(const std::string& name) const { return find(name)->given.has_value(); }
 
 void OptionTable::reject_idle(const std::string& name, bool read, const std::string& reason) const {
@@ -208,7 +220,7 @@ void OptionTable::reject_group(const std::string& title, const std::string& reas
 std::string OptionTable::toml() const {
   std::string text;
   for (const auto& row : rows_) {
-    const std::string value = row.write ? row.write() : "";
+    const std::string value = row.write && !row.of_this_call ? row.write() : "";
     if (!value.empty()) text += row.name + " = " + value + "\n";
   }
   return text;

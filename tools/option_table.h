@@ -61,6 +61,9 @@ class OptionTable {
   void add_custom(const std::string& names, int fewest_values, int most_values, const std::string& unit,
                   const std::string& help, Assign assign, std::function<std::string()> write = nullptr);
 
+  // The row added last is about this call and not about the run: toml() leaves it out.
+  void of_this_call() { rows_.back().of_this_call = true; }
+
   // Words that the row added last takes, for shell completion: where it has its own reading.
   void offer(std::vector<std::string> words) { rows_.back().choices = std::move(words); }
 
@@ -90,6 +93,14 @@ class OptionTable {
   // what stands later what stands before it. Throws UsageError.
   void resolve();
 
+  // The words of the command line, from which spelled() knows which of its names an option was given by. Before
+  // resolve().
+  void remember_words(std::vector<std::string> words) { words_ = std::move(words); }
+
+  bool has(const std::string& name) const { return find(name) != nullptr; }
+  // Given by this one of its names, with a value other than the default. An option's first name, by which files of runs
+  // have all options, counts on the command line alone.
+  bool spelled(const std::string& name) const;
   // Given in the call or in a file.
   bool given(const std::string& name) const;
   // Rejects an option that was given a value other than its default although nothing would read it.
@@ -112,6 +123,8 @@ class OptionTable {
   struct Given {
     std::vector<std::string> values;
     Place place;
+    std::string spelling;  // without dashes
+    bool on_command_line = false;
   };
   struct Row {
     std::string name;  // without dashes
@@ -124,6 +137,7 @@ class OptionTable {
     bool flag = false;
     bool required = false;
     bool applies_first = false;
+    bool of_this_call = false;
     std::optional<Given> given;  // after resolve()
   };
   template <class E>
@@ -144,6 +158,7 @@ class OptionTable {
 
   CLI::App& app_;
   std::vector<Row> rows_;
+  std::vector<std::string> words_;
   std::string group_;
 };
 

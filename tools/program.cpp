@@ -120,11 +120,13 @@ int Program::run_selected(CLI::App& app) {
     std::cerr << app.help();
     throw UsageError("a subcommand is missing");
   }
+  command->options->remember_words(words_);
   command->options->resolve();
   return command->run();
 }
 
 int Program::run(int argc, const char* const* argv) {
+  words_.assign(argv + 1, argv + argc);
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help

@@ -40,6 +40,7 @@ class Program {
   CommandDescription describe(const CLI::App& app, const std::string& words) const;
 
   std::unique_ptr<CLI::App> app_;
+  std::vector<std::string> words_;  // of the command line
   bool version_ = false, build_info_ = false;
   std::vector<Command> commands_;
 };

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/kernels.h"
+#include "tools/foreign_options.h"
 
 namespace gyre {
 
@@ -148,7 +149,9 @@ void add_run_rows(OptionTable& table, TrainOptions& o) {
   table.add("--model,-m,--save-dir", o.model, "DIRECTORY", "the run directory; training resumes what it holds");
   table.add_flag("--auto-resume,!--no-auto-resume", o.auto_resume,
                  "continue the run that the directory holds, or begin one; without, it must hold none");
+  table.of_this_call();
   table.add_flag("--overwrite", o.overwrite, "start anew where the directory holds a run");
+  table.of_this_call();
   table.add("--keep-last,--keep-interval-updates", o.keep_last, "CHECKPOINTS", "kept beside the best one; 0: all");
   table.add("--keep-every,--keep-interval-updates-pattern", o.keep_every, "UPDATES",
             "checkpoints of a multiple of so many updates are kept for ever; 0: none");
@@ -159,10 +162,13 @@ void add_run_rows(OptionTable& table, TrainOptions& o) {
   table.group("What a run that continues takes from its checkpoint");
   table.add_flag("--optimizer-reload,!--no-optimizer-reload,!--reset-optimizer", o.reload.optimizer,
                  "the optimizer's moments; without, they begin at zero");
+  table.of_this_call();
   table.add_flag("--restore-corpus,!--no-restore-corpus,!--reset-dataloader", o.reload.position,
                  "the position in the data; without, the first epoch begins anew");
+  table.of_this_call();
   table.add_flag("--restore-best,!--no-restore-best,!--reset-meters", o.reload.best,
                  "the best value of each metric, and the validations since");
+  table.of_this_call();
 }
 
 // Not written to run/train.toml: they belong to no run.
@@ -210,6 +216,11 @@ void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoi
   add_parallel_rows(table, options);
   add_replay_rows(table, options);
   table.required("model");
+}
+
+void record_train_options(const OptionTable& table, TrainOptions& options) {
+  options.resolved_toml = table.toml();
+  options.notes = foreign_notes(table);
 }
 
 void reject_idle_train_options(const OptionTable& table, const TrainOptions& options) {

@@ -21,6 +21,9 @@ struct TaskChoices {
 // All but what names the data and the vocabulary. `options` must outlive the table.
 void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoices& choices);
 
+// After resolve(): what the run keeps and says of the call's options.
+void record_train_options(const OptionTable& table, TrainOptions& options);
+
 // Options that were given although nothing in this run reads them are an error, not a silence. After resolve().
 void reject_idle_train_options(const OptionTable& table, const TrainOptions& options);
 

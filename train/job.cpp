@@ -55,6 +55,7 @@ TrainState fresh_state(const TrainOptions& options, const JobPlace& place) {
 
 void introduce(const TrainOptions& options, const JobPlace& place, const TaskParts& parts) {
   const Kernels& kernels = place.kernels;
+  for (const std::string& note : options.notes) spdlog::info("{}", note);
   spdlog::info("gyre {} : {} : {} threads a rank : {} kernels on {} : {}", kVersion, place.ranks.name(), threads(),
                kernels.name(), kernels.device().text(), precision_name(place.precision));
   spdlog::info("model: {:.2f} M parameters, {} pieces", double(parts.model->parameters().elements()) / 1e6,

@@ -82,7 +82,8 @@ struct TrainOptions {
   double hang_timeout = 600;            // seconds in which all ranks must come to what they do together; 0: none
   bool quiet = false;
   std::optional<uint64_t> stop_after_time_minutes;
-  std::string resolved_toml;  // every option as `name = value` lines: rank 0 writes them to run/train.toml
+  std::string resolved_toml;       // every option as `name = value` lines: rank 0 writes them to run/train.toml
+  std::vector<std::string> notes;  // lines about the options, for the log
 
   virtual ~TrainOptions() = default;
   virtual bool has_validation_data() const { return !valid_sets.empty(); }

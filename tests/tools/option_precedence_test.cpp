@@ -15,6 +15,8 @@
 #include "tests/errors.h"
 #include "tools/classify_options.h"
 #include "tools/encoder_options.h"
+#include "tools/foreign_options.h"
+#include "tools/help_topics.h"
 #include "tools/language_options.h"
 #include "tools/model_options.h"
 #include "tools/nmt_options.h"
@@ -225,7 +227,8 @@ const Command& command_named(const std::string& name) {
 
 TEST_CASE("every two rows that set the same field: the stronger source wins, then the later one") {
   // Rows whose fields no other row sets and run/train.toml does not have.
-  const std::set<std::string> unwritten{"config", "replay", "replay-updates"};
+  const std::set<std::string> unwritten{"config",    "replay",           "replay-updates", "auto-resume",
+                                        "overwrite", "optimizer-reload", "restore-corpus", "restore-best"};
   std::set<std::string> idle, effective;  // in no command, in any
   std::set<std::pair<std::string, std::string>> pairs;
   for (const Command& command : commands()) {
@@ -287,8 +290,47 @@ TEST_CASE("all spellings of one row") {
   CHECK(figures(nmt, {"lr = 0.5\n"}, {"-l", "0.25"}).at("learn-rate") == "0.25");
   CHECK(figures(nmt, {"learn-rate = 0.5\n", "lr = 0.25\n"}, {}).at("learn-rate") == "0.25");
   CHECK(figures(nmt, {"learn-rate = 0.5\nlr = 0.25\n"}, {}).at("learn-rate") == "0.25");
-  CHECK(figures(nmt, {"no-auto-resume = true\n"}, {}).at("auto-resume") == "false");
-  CHECK(figures(nmt, {"no-auto-resume = true\n"}, {"--auto-resume"}).at("auto-resume") == "true");
+  CHECK(figures(nmt, {"no-tied-output = true\n"}, {}).at("tied-output") == "false");
+  CHECK(figures(nmt, {"no-tied-output = true\n"}, {"--tied-embeddings"}).at("tied-output") == "true");
   CHECK(figures(nmt, {"valid-metrics = [\"bleu\"]\n", "valid-metrics = []\n"}, {}).at("valid-metrics") == "[]");
   CHECK(figures(nmt, {"encoder-learned-pos = true\n"}, {"--encoder-learned-pos=false"}).at("position") == "\"rope\"");
+}
+
+TEST_CASE("names that mean something else in Marian or fairseq are told of, once") {
+  const auto notes = [](const std::string& command, const std::string& file, const Words& words) {
+    const Path path = std::filesystem::temp_directory_path() / concat("gyre-notes-", getpid(), ".toml");
+    std::ofstream(path) << file;
+    const auto call = command_named(command).make();
+    Words all = words;
+    all.insert(all.end(), {"--config", path.string()});
+    call->table.remember_words(all);
+    for (const char* name : {"model", "train-sets", "vocab"}) call->table.required(name, false);
+    std::reverse(all.begin(), all.end());
+    call->app.parse(all);
+    call->table.resolve();
+    std::filesystem::remove(path);
+    return foreign_notes(call->table);
+  };
+  CHECK(notes("nmt", "", {"--max-tokens", "3000", "--max-tokens=3001", "--lr", "1"}) ==
+        Words{"note: --max-tokens: in fairseq it is the batch of each GPU, by the longer side with padding; here: the "
+              "global batch, counted as --batch-unit says (gyre help configuration)"});
+  CHECK(notes("nmt", "max-tokens = 3000\nupdate-freq = 2\n", {}).size() == 2);
+  CHECK(notes("nmt", "max-tokens = 3000\n", {"--mini-batch-words", "3000"}).empty());
+  CHECK(notes("nmt", "", {"--optimizer-delay", "2"}).size() == 1);
+  CHECK(notes("nmt", "", {"--optimizer-delay", "1"}).empty());
+  CHECK(notes("nmt", "optimizer-delay = 2\n", {}).empty());  // as train.toml has it
+  CHECK(notes("nmt", "", {"--encoder-learned-pos"}).size() == 1);
+  CHECK(notes("lm", "", {"--encoder-learned-pos"}).empty());
+  const std::string_view page = help_topic("configuration")->text;
+  for (const ForeignMeaning& m : foreign_meanings()) {
+    CAPTURE(m.name);
+    CHECK(contains(page, m.name));
+  }
+}
+
+TEST_CASE("what a call asks for once is not written to run/train.toml") {
+  const Command& nmt = command_named("nmt");
+  const Figures f = figures(nmt, {}, {"--overwrite", "--no-auto-resume", "--reset-optimizer", "--reset-meters"});
+  for (const char* name : {"overwrite", "auto-resume", "optimizer-reload", "restore-corpus", "restore-best"})
+    CHECK_FALSE(f.contains(name));
 }
