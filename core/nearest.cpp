@@ -22,7 +22,7 @@ int edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
   std::string best;
-  int fewest = std::max(1, int(name.size()) / 2) + 1;
+  int fewest = std::max(1, int(name.size() + 1) / 3) + 1;
   for (const auto& candidate : candidates) {
     const int edits = edit_distance(name, candidate);
     if (edits < fewest) {

@@ -35,6 +35,7 @@ void add(Program& program, TextTaskKind kind, const std::string& help) {
       program.command("train " + std::string(enum_name(kind)), help, [command] { return train(*command); });
   command->table = &table;
   table.accept_config_files();
+  table.goes_on_from("train.toml");
   add_classify_options(table, command->call);
   add_encoder_options(table, command->model, "--architecture", encoder_presets());
 }

@@ -38,6 +38,7 @@ void add_masked(Program& program) {
                                        [call] { return call->run(train_masked_language); });
   call->table = &table;
   table.accept_config_files();
+  table.goes_on_from("train.toml");
   add_encoder_options(table, call->model, kPresetNames, encoder_presets());
   add_masked_options(table, call->train);
 }
@@ -51,6 +52,7 @@ void add_causal(Program& program) {
   });
   call->table = &table;
   table.accept_config_files();
+  table.goes_on_from("train.toml");
   add_encoder_options(table, call->model, kPresetNames, EncoderOnlyConfig::preset_names());
   add_language_options(table, call->train);
 }

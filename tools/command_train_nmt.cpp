@@ -35,6 +35,7 @@ void add_train_nmt_command(Program& program) {
                                        [call] { return train(*call); });
   call->table = &table;
   table.accept_config_files();
+  table.goes_on_from("train.toml");
   add_model_options(table, call->model);
   add_nmt_options(table, call->train);
 }

@@ -5,6 +5,7 @@
 
 #include "core/nearest.h"
 #include "core/picture_format.h"
+#include "tools/equivalents.h"
 
 namespace gyre {
 
@@ -141,9 +142,9 @@ void OptionTable::take_file(size_t source, const Path& file) {
     const std::string where = concat(file.string(), ":", line, ": ");
     Row* row = find(name);
     if (row == nullptr || row->name == "config") {
-      std::vector<std::string> known = names();
-      for (auto& spelling : known) spelling.erase(0, 2);
-      throw UsageError(where, "unknown option ", name, did_you_mean(name, known));
+      std::string suggestion = suggest_option("--" + name, names());
+      if (const size_t dashes = suggestion.find(" --"); dashes != std::string::npos) suggestion.erase(dashes + 1, 2);
+      throw UsageError(where, "unknown option ", name, suggestion);
     }
     const int most = std::max(1, row->option->get_expected_max());
     if (int(values.size()) > most || (values.empty() && most < kAnyNumber))
@@ -155,10 +156,40 @@ void OptionTable::take_file(size_t source, const Path& file) {
   }
 }
 
-void OptionTable::require_given() const {
+std::vector<const OptionTable::Row*> OptionTable::missing() const {
+  std::vector<const Row*> rows;
   for (const Row& row : rows_)
-    if (row.required && !(row.given && !row.given->values.empty()))
-      throw UsageError("--", row.name, " is missing: ", row.option->get_description());
+    if (row.required && !(row.given && !row.given->values.empty())) rows.push_back(&row);
+  return rows;
+}
+
+void OptionTable::require_given() const {
+  const std::vector<const Row*> rows = missing();
+  if (rows.empty()) return;
+  const bool no_run = !own_file_.empty() && find("model")->given && !std::filesystem::exists(own_file());
+  const std::string reason =
+      no_run ? concat("; ", own_file().string(), " does not exist to take them from") : std::string();
+  if (rows.size() == 1)
+    throw UsageError("--", rows.front()->name, " is missing: ", rows.front()->option->get_description(), reason);
+  std::string names;
+  for (const Row* row : rows)
+    names += (row == rows.front() ? "--" : row == rows.back() ? " and --" : ", --") + row->name;
+  throw UsageError(names, " are missing", reason);
+}
+
+Path OptionTable::own_file() const { return Path(find("model")->given->values.back()) / own_file_; }
+
+// Only where the call says nothing of what the run is made of: what is missing in a call that does say it is a mistake.
+void OptionTable::take_own_file() {
+  const Row *model = find("model"), *overwrite = find("overwrite");
+  const bool alone = !find("config")->given && model->given && !(overwrite != nullptr && overwrite->given);
+  if (!alone || missing().empty() || !std::filesystem::is_regular_file(own_file())) return;
+  for (auto& row : rows_)
+    if (row.required && row.given && &row != model) return;
+  take_file(0, own_file());
+  for (auto& row : rows_)
+    if (row.of_this_call && row.given && !row.given->on_command_line) row.given.reset();
+  went_on_ = true;
 }
 
 std::vector<const OptionTable::Row*> OptionTable::in_order() const {
@@ -177,8 +208,9 @@ std::vector<const OptionTable::Row*> OptionTable::in_order() const {
 void OptionTable::resolve() {
   const Row* config = find("config");
   const std::vector<std::string> files = config == nullptr ? std::vector<std::string>{} : config->option->results();
-  for (size_t i = 0; i < files.size(); ++i) take_file(i, files[i]);
-  take_command_line(files.size());
+  for (size_t i = 0; i < files.size(); ++i) take_file(i + 1, files[i]);
+  take_command_line(files.size() + 1);
+  if (!own_file_.empty()) take_own_file();
   require_given();
   for (const Row* row : in_order()) {
     try {

@@ -87,6 +87,11 @@ class OptionTable {
   // --config FILE...: the same names as the flags; the command line wins over files, a later file over an earlier one.
   void accept_config_files();
 
+  // Where the call gives --model, no --config and none of the other required options, its options are those of the file
+  // of this name in the directory --model, if there is one; the command line wins over it.
+  void goes_on_from(const std::string& file_name) { own_file_ = file_name; }
+  bool went_on() const { return went_on_; }  // after resolve(): it read that file
+
   // After parsing: reads the configuration files, then fills the fields. Every row is applied once, with the values of
   // the source of most weight; the rows follow one another by weight and then in the order in which they were given.
   // So, of several rows that set the same field, the command line beats every file, a later file an earlier one, and
@@ -114,7 +119,7 @@ class OptionTable {
   std::vector<OptionDescription> describe() const;
 
  private:
-  // Where values were given: in the source of that number (files in the order of their reading, then the command line),
+  // Where values were given: in the source of that number (0: the run's own file, files from 1, then the command line),
   // as the position-th of its options.
   struct Place {
     size_t source = 0, position = 0;
@@ -153,12 +158,17 @@ class OptionTable {
   const Row* find(const std::string& name) const { return const_cast<OptionTable*>(this)->find(name); }
   void take_command_line(size_t source);
   void take_file(size_t source, const Path& file);
+  void take_own_file();
+  Path own_file() const;
+  std::vector<const Row*> missing() const;  // required rows that were not given
   void require_given() const;
   std::vector<const Row*> in_order() const;  // the given rows, as they are to be applied
 
   CLI::App& app_;
   std::vector<Row> rows_;
   std::vector<std::string> words_;
+  std::string own_file_;  // in the directory --model; empty: none
+  bool went_on_ = false;
   std::string group_;
 };
 

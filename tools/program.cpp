@@ -5,8 +5,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "core/nearest.h"
 #include "tools/build_info.h"
+#include "tools/equivalents.h"
 
 namespace gyre {
 
@@ -28,27 +28,11 @@ CLI::App* find_subcommand(CLI::App& app, const std::string& word) {
   return known.empty() ? nullptr : known.front();
 }
 
-UsageError unknown_subcommand(const std::string& word, const CLI::App& app) {
-  return UsageError("unknown subcommand ", word, did_you_mean(word, subcommand_names(app)));
-}
-
 std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const auto* option : app.get_options())
     for (const auto& name : option->get_lnames()) names.push_back("--" + name);
   return names;
-}
-
-// Words that the parser could not place: the first is the culprit, the others may be its values.
-void reject_unknown(const CLI::App& app) {
-  const auto words = app.remaining();
-  if (words.empty()) return;
-  if (words.front().starts_with('-')) {
-    const std::string name = words.front().substr(0, words.front().find('='));
-    throw UsageError("unknown option ", name, did_you_mean(name, option_names(app)));
-  }
-  if (subcommands(app).empty()) throw UsageError("unexpected argument '", words.front(), "'");
-  throw unknown_subcommand(words.front(), app);
 }
 
 }  // namespace
@@ -90,6 +74,34 @@ std::string Program::help(const std::vector<std::string>& words) const {
   return app->help(before);
 }
 
+UsageError Program::unknown_subcommand(const std::string& word, const CLI::App& app) const {
+  std::vector<std::string> all;
+  for_each_command(describe(), [&all](const CommandDescription& command) { all.push_back(command.words); });
+  return UsageError("unknown subcommand ", word, suggest_subcommand(word, subcommand_names(app), all));
+}
+
+void Program::reject_unknown_subcommands() const {
+  CLI::App* app = app_.get();
+  for (const std::string& word : words_) {
+    if (word.starts_with('-') || subcommands(*app).empty()) return;
+    CLI::App* sub = find_subcommand(*app, word);
+    if (sub == nullptr) throw unknown_subcommand(word, *app);
+    app = sub;
+  }
+}
+
+// Words that the parser could not place: the first is the culprit, the others may be its values.
+void Program::reject_unknown(const CLI::App& app) const {
+  const auto words = app.remaining();
+  if (words.empty()) return;
+  if (words.front().starts_with('-')) {
+    const std::string name = words.front().substr(0, words.front().find('='));
+    throw UsageError("unknown option ", name, suggest_option(name, option_names(app)));
+  }
+  if (subcommands(app).empty()) throw UsageError("unexpected argument '", words.front(), "'");
+  throw unknown_subcommand(words.front(), app);
+}
+
 CommandDescription Program::describe() const { return describe(*app_, ""); }
 
 CommandDescription Program::describe(const CLI::App& app, const std::string& words) const {
@@ -127,6 +139,7 @@ int Program::run_selected(CLI::App& app) {
 
 int Program::run(int argc, const char* const* argv) {
   words_.assign(argv + 1, argv + argc);
+  reject_unknown_subcommands();
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "tools/option_table.h"
 
 namespace gyre {
@@ -37,6 +38,9 @@ class Program {
   };
   const Command* find_command(const CLI::App& app) const;  // null: a group, or the program itself
   int run_selected(CLI::App& app);
+  UsageError unknown_subcommand(const std::string& word, const CLI::App& app) const;
+  void reject_unknown_subcommands() const;  // before parsing, where --help would hide them
+  void reject_unknown(const CLI::App& app) const;
   CommandDescription describe(const CLI::App& app, const std::string& words) const;
 
   std::unique_ptr<CLI::App> app_;

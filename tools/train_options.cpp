@@ -221,6 +221,7 @@ void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoi
 void record_train_options(const OptionTable& table, TrainOptions& options) {
   options.resolved_toml = table.toml();
   options.notes = foreign_notes(table);
+  if (table.went_on()) options.notes.push_back("options: those of " + (options.model / "train.toml").string());
 }
 
 void reject_idle_train_options(const OptionTable& table, const TrainOptions& options) {

@@ -41,6 +41,13 @@ check "the options of the run" grep -q '^after = "30u"' run/train.toml
 
 build/gyre train nmt --config run/train.toml --after 40u 2> again.log || { cat again.log >&2; fail "continuing from train.toml"; }
 tail -n 1 run/metrics.jsonl | contains '"updates":40' || fail "the run did not continue"
+build/gyre train nmt --model run/ --after 42u 2> alone.log || { cat alone.log >&2; fail "continuing a run by its directory alone"; }
+check "the options of the run are named" grep -q 'options: those of run/train.toml' alone.log
+check "an option beside it wins" grep -q '"updates":42' <(tail -n 1 run/metrics.jsonl)
+build/gyre train nmt --model run/ --after 44u --seed 2 2> other.log && fail "another seed was taken"
+check "and is checked" grep -q 'seed 1 -> 2' other.log
+mv run moved && build/gyre train nmt --model moved/ --overwrite 2> missing.log && fail "--overwrite took the options of the run"
+mv moved run
 build/gyre train nmt --config run/train.toml --train-sets train.tok --model store/ --after 2u 2> store.log || fail "training from a token store"
 
 build/gyre translate --model run/ --beam-size 4 --length-penalty 0.6 < test.en > hyp.de
@@ -64,7 +71,7 @@ build/gyre checkpoint average --model run/ --last 5
 build/gyre translate --model run/ --checkpoint average --quiet < test.en > average.de
 same "translations of the average" "$(wc -l < average.de)" 20
 build/gyre checkpoint verify --model run/ --checkpoint last --json | contains '"whole":true' || fail "checkpoint verify"
-build/gyre checkpoint info --model run/ --checkpoint last --json | contains '"updates":40' || fail "checkpoint info"
+build/gyre checkpoint info --model run/ --checkpoint last --json | contains '"updates":42' || fail "checkpoint info"
 
 # To and from Hugging Face's transformers.
 theirs=$ROOT/tests/train/golden/hugging_face/bert

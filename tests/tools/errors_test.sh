@@ -47,6 +47,21 @@ rejects 2 '--type wordpiece: expected --input' "$GYRE" vocab --type wordpiece --
 rejects 2 '--size would have no effect: --dictionary is trained already' "$GYRE" vocab --type wordpiece --dictionary v --size 9 --output new.model
 rejects 2 '--character-coverage would have no effect: --type is wordpiece' "$GYRE" vocab --type wordpiece --input train.en --character-coverage 1 --output new.model
 rejects 2 '--min-frequency would have no effect: --type is bpe' "$GYRE" vocab --type bpe --input train.en --min-frequency 3 --output new.model
+rejects 2 '^gyre: --train-sets, --vocab and --model are missing$' "$GYRE" train nmt
+rejects 2 '^gyre: --train-sets and --vocab are missing; bad/train.toml does not exist to take them from$' "$GYRE" train nmt --model bad
+rejects 2 '^gyre: --vocab is missing' "$GYRE" train nmt --model run --train-sets train.en train.de
+rejects 2 'unknown subcommand lm; did you mean train lm\?' "$GYRE" lm --help
+rejects 2 'unknown subcommand sample: no command samples from a language model' "$GYRE" sample --help
+rejects 2 'unknown subcommand interactive; did you mean translate\?' "$GYRE" interactive --model run
+rejects 2 'unknown subcommand frobnicate; gyre help lists what there is' "$GYRE" frobnicate
+rejects 2 'unknown subcommand blue; did you mean bleu\?' "$GYRE" evaluate blue --help
+rejects 2 'unknown option --fp16; did you mean --precision bf16\?' small_train --model bad --fp16
+rejects 2 'unknown option --num-workers: text is read without worker processes$' small_train --model bad --num-workers 4
+rejects 2 'unknown option --criterion: the loss is cross-entropy' small_train --model bad --criterion x
+rejects 2 'unknown option --learning_rate; did you mean --learn-rate\?' small_train --model bad --learning_rate 1
+rejects 2 'unknown option --frobnicate$' small_train --model bad --frobnicate
+printf 'fp16 = true\n' > hf.toml
+rejects 2 'hf.toml:1: unknown option fp16; did you mean precision bf16\?$' small_train --model bad --config hf.toml
 [ ! -e bad ] || fail "a wrong call left a run directory"
 
 # Files: status 1, the line names them, and nothing stands under the final name.
