@@ -124,7 +124,7 @@ int run_job(const TrainOptions& options, Communicator& ranks,
   introduce(options, place, parts);
 
   TrainState state = fresh_state(options, place);
-  state.options = run_options(options, rates, state, *parts.vocabulary, parts.data->checksum());
+  state.options = run_options(options, rates, place.precision, state, *parts.vocabulary, parts.data->checksum());
   state.options.merge(parts.options);
   TrainStep step(*parts.model, optimizer, reducer, kernels, ranks,
                  {.seed = options.seed, .shards = shards, .precision = place.precision});

@@ -36,6 +36,12 @@ std::string differences(const RunOptions& saved, const RunOptions& now, bool ess
   for (const std::string& name : names) {
     const std::string before = value(saved, name), after = value(now, name);
     if (name.starts_with('=') != essential || before == after) continue;
+    if (name == "=shards" && saved.contains(name) != now.contains(name)) {
+      const bool was_given = saved.contains(name);
+      text += concat(text.empty() ? "" : "; ", "--deterministic was ", was_given ? "" : "not ", "given before, and is ",
+                     was_given ? "not now" : "now");
+      continue;
+    }
     text += concat(text.empty() ? "" : "; ", essential ? name.substr(1) : name, " ", before, " -> ", after);
   }
   return text;
@@ -66,8 +72,8 @@ Path vocabulary_copy(const RunDirectory& run, const Path& original) {
 
 }  // namespace
 
-RunOptions run_options(const TrainOptions& o, const OptimizerOptions& optimizer, const TrainState& state,
-                       const Vocabulary& vocabulary, uint64_t data_fingerprint) {
+RunOptions run_options(const TrainOptions& o, const OptimizerOptions& optimizer, Precision precision,
+                       const TrainState& state, const Vocabulary& vocabulary, uint64_t data_fingerprint) {
   RunOptions options{{"=training data", hexadecimal(data_fingerprint)},
                      {"=vocabulary", hexadecimal(vocabulary.fingerprint())},
                      {"=seed", std::to_string(o.seed)},
@@ -86,7 +92,7 @@ RunOptions run_options(const TrainOptions& o, const OptimizerOptions& optimizer,
                      {"lr-schedule", optimizer.schedule},
                      {"lr-warmup", std::to_string(optimizer.warmup)},
                      {"total-updates", std::to_string(optimizer.total_updates)},
-                     {"precision", o.precision},
+                     {"precision", precision_name(precision)},
                      {"kernels", state.kernels}};
   // In deterministic mode the tree over the shards is part of the arithmetic, and ranks are not.
   options[o.deterministic ? "=shards" : "shards"] = std::to_string(state.shards);

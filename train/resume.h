@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "core/kernels.h"
 #include "data/vocabulary.h"
 #include "train/checkpoint.h"
 #include "train/communicator.h"
@@ -15,9 +16,10 @@ namespace gyre {
 // The options that a run's course hangs on, as text by name. Names that begin with '=' must stay the same for the
 // position in the data to mean the same; of the others a change is only told.
 using RunOptions = std::map<std::string, std::string>;
-// Those that every task has. `optimizer`: with its schedule resolved.
-RunOptions run_options(const TrainOptions& options, const OptimizerOptions& optimizer, const TrainState& state,
-                       const Vocabulary& vocabulary, uint64_t data_fingerprint);
+// Those that every task has. `optimizer`: with its schedule resolved; `precision`: what --precision came to on this
+// machine.
+RunOptions run_options(const TrainOptions& options, const OptimizerOptions& optimizer, Precision precision,
+                       const TrainState& state, const Vocabulary& vocabulary, uint64_t data_fingerprint);
 
 // Throws an Error that names every option that must not change; warns of the others.
 void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now);

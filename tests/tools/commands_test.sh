@@ -48,7 +48,8 @@ build/gyre train nmt --model run/ --after 44u --seed 2 2> other.log && fail "ano
 check "and is checked" grep -q 'seed 1 -> 2' other.log
 mv run moved && build/gyre train nmt --model moved/ --overwrite 2> missing.log && fail "--overwrite took the options of the run"
 mv moved run
-build/gyre train nmt --config run/train.toml --train-sets train.tok --model store/ --after 2u 2> store.log || fail "training from a token store"
+build/gyre train nmt --config run/train.toml --train-sets train.tok --model store/ --after 2u --precision auto 2> store.log || fail "training from a token store"
+check "a checkpoint has the precision that auto came to" grep -qE '"precision": ?"(fp32|bf16)"' store/checkpoints/last/state.json
 
 build/gyre translate --model run/ --beam-size 4 --length-penalty 0.6 < test.en > hyp.de
 same "as many translations as lines" "$(wc -l < hyp.de)" 20
