@@ -1,6 +1,7 @@
 #include "tools/train_options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "core/kernels.h"
@@ -120,6 +121,25 @@ void add_schedule_rows(OptionTable& table, TrainOptions& o, const TaskChoices& c
             "end of --lr-schedule linear; 0: that of the run, --after");
 }
 
+// Minutes, or with its unit: "2.5", "150s", "2.5m", "2h".
+double minutes_in(const std::string& text) {
+  const std::string_view units = "smh";
+  constexpr double kMinutes[] = {1.0 / 60, 1, 60};
+  const size_t unit = text.empty() ? std::string_view::npos : units.find(text.back());
+  const bool has_unit = unit != std::string_view::npos;
+  const double amount = parsed<double>(has_unit ? text.substr(0, text.size() - 1) : text);
+  if (!std::isfinite(amount) || amount < 0) throw UsageError("expected a time such as 2.5, 150s or 2h, got ", text);
+  return has_unit ? amount * kMinutes[unit] : amount;
+}
+
+void add_time_row(OptionTable& table, TrainOptions& o) {
+  table.add_custom(
+      "--stop-after-minutes", 1, 1, "MINUTES",
+      "the run saves and ends after this much training, counted over all jobs that worked on it; also 150s, 2h",
+      [&o](const Values& values) { o.stop_after_time_minutes = minutes_in(values.back()); },
+      [&o] { return toml_value(o.stop_after_time_minutes); });
+}
+
 void add_stop_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choices) {
   const auto in_epochs = [&o](const Values& values) {
     o.after = {parsed<uint64_t>(values.back()), Period::Unit::epochs};
@@ -128,8 +148,7 @@ void add_stop_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choic
   table.add("--after,-a,--max-update,--after-batches", o.after, "PERIOD",
             "the end: 100K (updates), 20e (epochs), 1Gt (target tokens); 0: only early stopping or time ends the run");
   table.add_custom("--after-epochs,--max-epoch", 1, 1, "EPOCHS", "the same as --after with e", in_epochs);
-  table.add("--stop-after-minutes", o.stop_after_time_minutes, "MINUTES",
-            "the run saves and ends after this much training, over all its jobs");
+  add_time_row(table, o);
   table.add("--early-stopping,--patience", o.early_stopping, "VALIDATIONS",
             "the run ends after this many without a better first metric; 0: never");
   table.add("--disp-freq,--log-interval", o.display_every, "PERIOD",

@@ -81,7 +81,7 @@ struct TrainOptions {
   int zero = 0;                         // 1: ranks share the optimizer's state (ZeRO stage 1)
   double hang_timeout = 600;            // seconds in which all ranks must come to what they do together; 0: none
   bool quiet = false;
-  std::optional<uint64_t> stop_after_time_minutes;
+  std::optional<double> stop_after_time_minutes;  // of training, over all jobs of the run
   std::string resolved_toml;       // every option as `name = value` lines: rank 0 writes them to run/train.toml
   std::vector<std::string> notes;  // lines about the options, for the log
 

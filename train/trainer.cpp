@@ -124,7 +124,7 @@ StopWish Trainer::own_wish() const {
 
 bool Trainer::is_out_of_time(double seconds) const {
   const auto& minutes = parts_.options.stop_after_time_minutes;
-  return minutes && seconds >= 60 * double(*minutes);
+  return minutes && seconds >= 60 * *minutes;
 }
 
 std::string Trainer::end_reason() const {
@@ -133,7 +133,8 @@ std::string Trainer::end_reason() const {
   if (options.early_stopping > 0 && state_.stalled_validations >= options.early_stopping) return "early stopping";
   if (stop_ == StopWish::signal) return "stopped by a signal: the same command continues the run";
   // The clocks of the ranks differ, so one asks all to stop; what earlier jobs took is known to all.
-  if (stop_ == StopWish::out_of_time || is_out_of_time(seconds_before_)) return "reached --stop-after-minutes";
+  if (stop_ == StopWish::out_of_time || is_out_of_time(seconds_before_))
+    return "reached --stop-after-minutes, over all jobs of the run";
   return "";
 }
 

@@ -167,6 +167,21 @@ TEST_CASE("the warm-up is a number of updates or a share of all of them") {
         }) == "--lr-warmup: expected a whole number from 0 up, got '7.5'");
 }
 
+TEST_CASE("the time of a run: minutes, or with a unit") {
+  const auto minutes = [](const std::string& text) {
+    return *TrainCall({"--stop-after-minutes", text}).train.stop_after_time_minutes;
+  };
+  CHECK(minutes("3") == 3);
+  CHECK(minutes("2.5") == 2.5);
+  CHECK(minutes("150s") == 2.5);
+  CHECK(minutes("2.5m") == 2.5);
+  CHECK(minutes("2h") == 120);
+  CHECK(contains(TrainCall({"--stop-after-minutes", "150s"}).table.toml(), "stop-after-minutes = 2.5\n"));
+  for (const char* text : {"-1", "nan", "inf", "1e400"})
+    CHECK(contains(error_of([&] { minutes(text); }), "--stop-after-minutes: expected a"));
+  CHECK(contains(error_of([&] { minutes("2d"); }), "expected a number, got '2d'"));
+}
+
 TEST_CASE("rotary dimensions must be even") {
   const TrainCall odd({"--rotary-dims", "7"});
   CHECK(error_of([&] { check_model_options(odd.table, odd.model.config); }).find("even") != std::string::npos);
