@@ -16,6 +16,7 @@ struct OptionDescription {
   int most_values = 0;               // 0: a flag
   std::vector<std::string> choices;  // words that it takes, where they are known
   bool required = false;
+  bool common = false;  // --help shows it, beside --help-all
 
   bool is_positional() const { return !names.front().starts_with('-'); }
   // The first long name, that of configuration files; with its dashes.

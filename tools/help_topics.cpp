@@ -38,8 +38,8 @@ bit for bit. What the course hangs on must not change: model, data,
 vocabulary, seed, lengths and batches; a change of the learning rate and the
 like is only told. --overwrite starts anew, --no-auto-resume refuses to go on.
 
-  gyre train nmt --config run/train.toml              go on
-  gyre train nmt --config run/train.toml --after 20e  go on for longer
+  gyre train nmt --model run              go on, as run/train.toml says
+  gyre train nmt --model run --after 20e  go on for longer
   gyre checkpoint info --model run --checkpoint last
   gyre checkpoint verify --model run    every byte against its checksum
   gyre checkpoint average --model run --last 5

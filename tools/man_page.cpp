@@ -71,7 +71,7 @@ struct Group {
 std::vector<Group> groups_of(const CommandDescription& command) {
   std::vector<Group> groups;
   for (const OptionDescription& option : command.options) {
-    if (option.name() == "--help") continue;  // every command has it
+    if (option.name().starts_with("--help")) continue;  // every command has them
     if (groups.empty() || groups.back().title != option.group) groups.push_back({option.group, "", ""});
     groups.back().names += (groups.back().names.empty() ? "" : ", ") + bold(option.name());
     groups.back().entries += option_entry(option);
@@ -116,7 +116,7 @@ std::string topics() {
 }  // namespace
 
 std::string man_page(const CommandDescription& program) {
-  std::string commands = section("COMMANDS") + "Each takes " + bold("--help") + " too.\n";
+  std::string commands = section("COMMANDS") + "Each takes " + bold("--help") + " and " + bold("--help-all") + " too.\n";
   Commands entries;
   for_each_command(program, [&](const CommandDescription& command) {
     if (!command.words.empty()) commands += entries.entry(command);

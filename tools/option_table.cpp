@@ -271,6 +271,7 @@ std::vector<OptionDescription> OptionTable::describe() const {
     OptionDescription& d = all.emplace_back(gyre::describe(*row.option));
     d.choices = row.choices;
     d.required = row.required;
+    d.common = std::find(common_.begin(), common_.end(), row.name) != common_.end();
     if (row.flag && row.default_toml == "true") d.default_value = "on";
   }
   return all;

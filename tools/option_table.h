@@ -64,6 +64,10 @@ class OptionTable {
   // The row added last is about this call and not about the run: toml() leaves it out.
   void of_this_call() { rows_.back().of_this_call = true; }
 
+  // Of these rows --help shows those that the table has, now or later; the others stand in --help-all. Without a call
+  // --help shows all rows.
+  void common(std::vector<std::string> names) { common_ = std::move(names); }
+
   // Words that the row added last takes, for shell completion: where it has its own reading.
   void offer(std::vector<std::string> words) { rows_.back().choices = std::move(words); }
 
@@ -167,6 +171,7 @@ class OptionTable {
   CLI::App& app_;
   std::vector<Row> rows_;
   std::vector<std::string> words_;
+  std::vector<std::string> common_;
   std::string own_file_;  // in the directory --model; empty: none
   bool went_on_ = false;
   std::string group_;

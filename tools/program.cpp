@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tools/build_info.h"
+#include "tools/command_help_text.h"
 #include "tools/equivalents.h"
 
 namespace gyre {
@@ -40,6 +41,8 @@ std::vector<std::string> option_names(const CLI::App& app) {
 Program::Program()
     : app_(std::make_unique<CLI::App>("Gyre trains transformers from scratch on CPUs and GPUs, over MPI.", "gyre")) {
   app_->allow_extras()->require_subcommand(0, 1);
+  app_->set_help_flag("-h,--help", "print this help");
+  app_->set_help_all_flag("--help-all", "print this help with every option");
   app_->add_flag("--version", version_, "print the version");
   app_->add_flag("--build-info", build_info_, "print how this program was built and which libraries it runs on");
 }
@@ -64,14 +67,26 @@ OptionTable& Program::command(const std::string& words, const std::string& help,
 
 std::string Program::help(const std::vector<std::string>& words) const {
   CLI::App* app = app_.get();
-  std::string before;
   for (const std::string& word : words) {
     CLI::App* sub = find_subcommand(*app, word);
     if (sub == nullptr) throw unknown_subcommand(word, *app);
-    before += (before.empty() ? "" : " ") + app->get_name();
     app = sub;
   }
-  return app->help(before);
+  return help(*app, false);
+}
+
+std::string Program::help(const CLI::App& app, bool all) const {
+  std::string words;
+  for (const CLI::App* at = &app; at != app_.get(); at = at->get_parent())
+    words = at->get_name() + (words.empty() ? "" : " ") + words;
+  if (find_command(app) != nullptr) return command_help(describe(app, words), all);
+  return app.help(words.empty() ? "" : "gyre " + words.substr(0, words.size() - app.get_name().size()));
+}
+
+std::string Program::help_of_parsed(bool all) const {
+  const CLI::App* app = app_.get();
+  for (auto parsed = app->get_subcommands(); !parsed.empty(); parsed = app->get_subcommands()) app = parsed.front();
+  return help(*app, all);
 }
 
 UsageError Program::unknown_subcommand(const std::string& word, const CLI::App& app) const {
@@ -111,7 +126,7 @@ CommandDescription Program::describe(const CLI::App& app, const std::string& wor
     for (const auto* option : app.get_options()) d.options.push_back(gyre::describe(*option));
   } else {
     d.options = command->options->describe();
-    d.options.insert(d.options.begin(), gyre::describe(*app.get_help_ptr()));
+    d.options.insert(d.options.begin(), {gyre::describe(*app.get_help_ptr()), gyre::describe(*app.get_help_all_ptr())});
   }
   for (const auto* sub : subcommands(app))
     d.subcommands.push_back(describe(*sub, words + (words.empty() ? "" : " ") + sub->get_name()));
@@ -142,8 +157,12 @@ int Program::run(int argc, const char* const* argv) {
   reject_unknown_subcommands();
   try {
     app_->parse(argc, argv);
-  } catch (const CLI::Success& request) {  // --help
-    return app_->exit(request);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << help_of_parsed(false);
+    return 0;
+  } catch (const CLI::CallForAllHelp&) {
+    std::cout << help_of_parsed(true);
+    return 0;
   } catch (const CLI::Error& error) {
     throw UsageError(error.what());
   }

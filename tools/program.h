@@ -38,6 +38,8 @@ class Program {
   };
   const Command* find_command(const CLI::App& app) const;  // null: a group, or the program itself
   int run_selected(CLI::App& app);
+  std::string help(const CLI::App& app, bool all) const;
+  std::string help_of_parsed(bool all) const;  // of the command that the words named before --help
   UsageError unknown_subcommand(const std::string& word, const CLI::App& app) const;
   void reject_unknown_subcommands() const;  // before parsing, where --help would hide them
   void reject_unknown(const CLI::App& app) const;

@@ -235,6 +235,11 @@ void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoi
   add_parallel_rows(table, options);
   add_replay_rows(table, options);
   table.required("model");
+  table.common(split_list(
+      {"config,task,preset,architecture,dim-emb,enc-depth,dec-depth,layers,position,attention,transformer-dropout",
+       "train-sets,valid-sets,vocab,documents,max-length,labels,text-column,label-column,pretrained-model",
+       "mini-batch-words,mini-batch,learn-rate,lr-schedule,lr-warmup,after,early-stopping,disp-freq,save-freq",
+       "valid-freq,valid-metrics,overwrite,device,precision,cpu-threads,seed"}));
 }
 
 void record_train_options(const OptionTable& table, TrainOptions& options) {

@@ -6,6 +6,14 @@
 for word in train batches exit-status; do check "the overview has $word" grep -qE "^  $word " overview.txt; done
 "$GYRE" help train nmt > nmt.txt
 check "help of a command is its --help" diff nmt.txt <("$GYRE" train nmt --help)
+check "common options come first" grep -q -- '--learn-rate RATE' nmt.txt
+check "few of them: $(wc -l < nmt.txt) lines" test "$(wc -l < nmt.txt)" -le 80
+check "where the others are" grep -qE '^[0-9]+ more options, .*: gyre train nmt --help-all$' nmt.txt
+"$GYRE" train nmt --help-all > all.txt
+check "all options under all names" grep -qE -- '^  -l, --learn-rate, --lr RATE$' all.txt
+check "types are words" test -z "$(cat all.txt <("$GYRE" import --help) | grep -E ' x [0-9]|\{false\}')"
+check "help of a command without common options has all" diff <("$GYRE" import --help) <("$GYRE" import --help-all)
+check "help of the program" grep -qE '^  translate ' <("$GYRE" --help)
 check "help of a group lists its commands" grep -qE '^  classify ' <("$GYRE" help train)
 sed -n '/^Topics/,$p' overview.txt | tail -n +2 | awk '{ print $1 }' > topics.txt
 while read -r topic; do
@@ -72,7 +80,8 @@ completes "bash" gyre completion b
 completes "...--head" gyre plot attention --model texts --layer 1 ""
 completes "decay" gyre plot de
 # Every option of every command is offered: the script is made from the same tables as the help.
-"$GYRE" train lm --help | grep -oE '^ +(-[a-z],)?--[a-z-]+' | grep -oE -- '--[a-z-]+' > ../of_help.txt
+"$GYRE" train lm --help-all | grep -oE '^  -[a-zA-Z, -]+' | grep -oE -- '--[a-z-]+' > ../of_help.txt
+check "more than 100 of them" test "$(wc -l < ../of_help.txt)" -gt 100
 _gyre_options 'train lm' | tr ' ' '\n' > ../of_completion.txt
 check "all $(wc -l < ../of_help.txt) options of train lm" test -z "$(grep -vxFf ../of_completion.txt ../of_help.txt)"
 
