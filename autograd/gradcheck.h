@@ -28,13 +28,14 @@ double gradcheck_tolerance(DType dtype);
 // 1e-6, which rounds more and meets fewer kinks.
 double gradcheck_step(DType dtype);
 
-// error = |analytic - numeric| / max(|analytic|, |numeric|, floor), where the floor is a hundredth of the largest
-// gradient of all inputs, at least 1e-6 in f64 and 1e-2 in f32: what rounding leaves of a zero is no error. In f32 that
-// goes with the cotangent (near 1) even where all gradients cancel.
+// error = |analytic - numeric| / max(|analytic|, |numeric|, floor): what rounding leaves of a zero is no error. In f64
+// the floor is the noise of the difference itself over 1e-6, at least 1e-6, and does not depend on other gradients: one
+// that is 1e-8 of the largest is checked too. In f32 rounding leaves more of terms that cancel, in proportion to
+// them: the floor is a hundredth of the largest gradient of all inputs, at least 1e-2 (the cotangent is near 1).
 //
 // Differences across a kink (of relu) are no derivative, and a kink may be near: an entry beyond the bound is measured
-// again with a tenth of the step, then with a hundredth. The measurement that comes nearest counts; a wrong gradient is
-// wrong by all of them.
+// again with a tenth of the step, then with a hundredth. A measurement that differs from the first by more than their
+// noise counts, if it comes nearer; a wrong gradient is wrong by all of them.
 struct GradcheckEntry {
   int64_t index = -1;  // flat; -1: no entry was compared
   double analytic = 0, numeric = 0, error = 0;

@@ -95,8 +95,8 @@ void add_own_rows(OptionTable& table, Gradcheck& call) {
   table.add("--op", call.op, "NAME", "an op (rope), a row of its table (rope/half-split), or all");
   table.add_choice("--dtype", call.dtype, {"f64", "f32"}, "of the gradients; differences are always of f64");
   table.add("--tolerance", call.tolerance, "NUMBER",
-            concat("largest error that passes: |analytic - numeric|, over the larger of both or a hundredth of the "
-                   "largest gradient; 0: ",
+            concat("largest error that passes: |analytic - numeric|, over the larger of both, but for the rounding of "
+                   "differences; 0: ",
                    toml_value(gradcheck_tolerance(DType::f64)), " in f64 (differences are rounded), ",
                    toml_value(gradcheck_tolerance(DType::f32)), " in f32 (terms that cancel were rounded)"));
   table.add("--entries", call.entries, "NUMBER",

@@ -199,6 +199,22 @@ TEST_CASE("gradcheck reports each input by itself") {
   CHECK_EQ(results[1].input, "y");
 }
 
+// Inputs whose gradients are 1e-8 of the others'.
+TEST_CASE("gradcheck checks a tiny gradient as it does a large one") {
+  const auto with = [](Slope slope) {
+    return [slope](Tape&, const std::vector<Var>& in) { return add(in[0], scale(square(in[1], slope), 1e-8)); };
+  };
+  auto inputs = some_input(4);
+  inputs.push_back({"y", normal_tensor({1, 4}, DType::f64, 6, 0)});
+  CHECK(all_passed(gradcheck(cpu_kernels(), with(right), inputs)));
+  for (const Slope wrong :
+       {Slope([](int64_t, double x) { return 2.2 * x; }), Slope([](int64_t, double) { return 0.0; })}) {
+    const auto results = gradcheck(cpu_kernels(), with(wrong), inputs);
+    CHECK(results[0].passed);
+    CHECK_FALSE(results[1].passed);
+  }
+}
+
 TEST_CASE("gradcheck wants f64") {
   const std::vector<NamedInput> inputs{{"x", normal_tensor({1, 2}, DType::f32, 5, 0)}};
   const TapeFunction f = [](Tape&, const std::vector<Var>& in) { return scale(in[0], 2); };
