@@ -96,7 +96,7 @@ std::vector<LineReport> read_streams(const std::vector<Path>& files, const Vocab
     writer.add(stream);
     LineReport& report = reports.emplace_back();
     report.files = stream.path().string();
-    report.unit = "bytes";
+    report.unit = "byte";
     report.bytes = report.kept = stream.bytes();
   }
   return reports;

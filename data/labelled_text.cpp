@@ -36,7 +36,7 @@ size_t columns_for(int number) { return number < 0 ? size_t(-number) : size_t(nu
 LabelledText::LabelledText(const Path& file, LabelledFormat format, OnBadLine policy)
     : file_(file), format_(std::move(format)) {
   report_.files = file.string();
-  report_.unit = "rows";
+  report_.unit = "row";
   report_.bytes = file_.bytes();
   read_header();
   for (std::string_view line; file_.next(line);) read_row(line);

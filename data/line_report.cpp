@@ -1,5 +1,6 @@
 #include "data/line_report.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 namespace gyre {
@@ -68,13 +69,13 @@ void LineReport::require_clean(OnBadLine policy) const {
     const auto kind = BadLine(k);
     const Skipped& s = of(kind);
     if (s.count == 0 || !is_error(policy, kind)) continue;
-    throw Error("[data] ", s.first_place, ": ", s.count, " ", s.count == 1 ? "line " : "lines ", name_of(kind, limit),
-                " (", line_numbers(s), "); --on-bad-line skip leaves them out");
+    throw Error("[data] ", s.first_place, ": ", counted(s.count, "line"), " ", name_of(kind, limit), " (",
+                line_numbers(s), "); --on-bad-line skip leaves them out");
   }
 }
 
 std::string LineReport::describe() const {
-  std::string text = concat(files, ": ", kept, " ", unit);
+  std::string text = concat(files, ": ", counted(kept, unit));
   const char* separator = ", skipped ";
   for (size_t k = 0; k < kBadLineKinds; ++k) {
     const Skipped& s = skipped[k];

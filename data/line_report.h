@@ -34,10 +34,10 @@ struct LineReport {
     std::string first_place;            // "train.de:12: byte 7 (0xC3)"
   };
 
-  std::string files;          // "train.en + train.de"
-  std::string unit{"lines"};  // or "pairs"
-  std::string limit;          // of over-long lines, with its unit: "256 tokens"
-  uint64_t bytes = 0;         // of the files
+  std::string files;         // "train.en + train.de"
+  std::string unit{"line"};  // "pair", "row" or "byte"
+  std::string limit;         // of over-long lines, with its unit: "256 tokens"
+  uint64_t bytes = 0;        // of the files
   uint64_t kept = 0, cropped = 0;
   std::array<Skipped, kBadLineKinds> skipped;
 

@@ -46,7 +46,7 @@ ParallelText::ParallelText(const std::vector<Path>& files, OnBadLine policy, Bla
     report_.files += (files_.empty() ? "" : " + ") + path.string();
     report_.bytes += files_.emplace_back(path).bytes();
   }
-  if (files.size() == 2) report_.unit = "pairs";
+  if (files.size() == 2) report_.unit = "pair";
   if (policy == OnBadLine::skip) return;
   for (TextRow row; next(row);) continue;
   report_.require_clean(policy);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "core/counted.h"
 #include "models/config_json.h"
 
 namespace gyre {
@@ -161,6 +162,21 @@ Init LayerConfig::initial_weight(int64_t in, int64_t out, double gain) const {
   Init init = Init::xavier(in, out);
   init.value *= gain;
   return init;
+}
+
+std::string ModelConfig::describe_shape(const std::string& layers) const {
+  std::string text = concat(layers, " x ", dim, ", ", counted(heads, "head"), ", FFN ", ffn, ", ");
+  text += position.encoding == "none" ? "no positions" : position.encoding + " positions";
+  if (attention.kind != AttentionKind::softmax) text += concat(", ", enum_name(attention.kind), " attention");
+  return text;
+}
+
+std::string EncoderDecoderConfig::describe() const {
+  return concat(kModel, ", ", describe_shape(concat(encoder_layers, " + ", counted(decoder_layers, "layer"))));
+}
+
+std::string EncoderOnlyConfig::describe() const {
+  return concat(causal ? "decoder-only" : kModel, ", ", describe_shape(counted(layers, "layer")));
 }
 
 void ModelConfig::validate_shared() const {

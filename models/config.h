@@ -81,6 +81,9 @@ struct ModelConfig : LayerConfig {
   bool final_norm = true;  // pre-norm only: the norm on top of each stack
   PositionConfig position;
 
+  // "6 layers x 512, 8 heads, FFN 2048, sinusoidal positions": what differs between models of a kind.
+  std::string describe_shape(const std::string& layers) const;
+
  protected:
   void validate_shared() const;
 
@@ -98,7 +101,8 @@ struct EncoderDecoderConfig : ModelConfig {  // vocab_size: of the joint vocabul
   bool tied_output = true;      // the output projection is the target's table
   bool scale_embedding = true;  // embeddings times sqrt(dim)
 
-  void validate() const;  // throws an Error that names the field, what it must be and what it is
+  std::string describe() const;  // "encoder-decoder, 6 + 6 layers x 512, 8 heads, ..."
+  void validate() const;         // throws an Error that names the field, what it must be and what it is
   nlohmann::ordered_json to_json() const;
   // Absent keys keep their defaults; another kind of model, unknown keys and wrong types are errors. The result is
   // valid.
@@ -119,7 +123,8 @@ struct EncoderOnlyConfig : ModelConfig {
   bool head_transform = true;    // norm(activation(dense(x))) before the product with the table
   bool output_bias = false;      // a number per piece, added to the logits
 
-  // As above.
+  // As above; a causal model is described as decoder-only, the usual name.
+  std::string describe() const;
   void validate() const;
   nlohmann::ordered_json to_json() const;
   static EncoderOnlyConfig from_json(const nlohmann::ordered_json& json);

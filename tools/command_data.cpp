@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/counted.h"
 #include "core/kernels.h"
 #include "data/build_store.h"
 #include "data/corpus/embedded_corpus.h"
@@ -42,7 +43,7 @@ uint64_t build_documents(const Build& call) {
     std::cerr << file.describe() << '\n';
     bytes += file.bytes;
   }
-  std::cerr << report.documents << " documents\n";
+  std::cerr << counted(report.documents, "document") << '\n';
   return bytes;
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "models/modules/linear_attention.h"
 #include "train/classify_data.h"
@@ -25,6 +26,10 @@ class ClassifyModel final : public TrainingModel {
   }
   std::string loss_name() const override { return gyre::loss_name(model_.config()); }
   void before_update(uint64_t seed, uint64_t update) override { redraw_.before_update(parameters(), seed, update); }
+  std::string describe() const override {
+    const ClassifierConfig& c = model_.config();
+    return concat(c.encoder.describe(), ", head of ", enum_name(c.head), " with ", counted(c.classes, "output"));
+  }
   nlohmann::ordered_json config() const override { return model_.config().to_json(); }
 
   const SequenceClassifier& network() const { return model_; }

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "train/labelled_input.h"
 
@@ -12,7 +13,7 @@ namespace gyre {
 LabelledIds read_labelled_rows(const Path& file, const ClassifyOptions& options, const Vocabulary& vocabulary) {
   const LabelledText text(file, options.format, parse_on_bad_line(options.on_bad_line));
   LabelledIds rows(text, vocabulary, options.max_length);
-  spdlog::info("{}; {} cut to {} ids", text.describe(), rows.truncated(), options.max_length);
+  spdlog::info("{}; {} cut to {} tokens", text.describe(), counted(rows.truncated(), "row"), options.max_length);
   return rows;
 }
 
@@ -27,7 +28,7 @@ ClassifyData::ClassifyData(const ClassifyOptions& options, const EncoderOnlyConf
 std::string ClassifyData::describe() const {
   uint64_t ids = 0;
   for (size_t row = 0; row < rows_.size(); ++row) ids += uint64_t(rows_.length(row));
-  return concat(rows_.size(), " rows, ", ids, " ids");
+  return concat(counted(rows_.size(), "row"), ", ", counted(ids, "token"));
 }
 
 RankBatch ClassifyData::batch(size_t i, ShardRange own) const {

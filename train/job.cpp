@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/version.h"
 #include "train/log/logger.h"
@@ -56,14 +57,14 @@ TrainState fresh_state(const TrainOptions& options, const JobPlace& place) {
 void introduce(const TrainOptions& options, const JobPlace& place, const TaskParts& parts) {
   const Kernels& kernels = place.kernels;
   for (const std::string& note : options.notes) spdlog::info("{}", note);
-  spdlog::info("gyre {} : {} : {} threads a rank : {} kernels on {} : {}", kVersion, place.ranks.name(), threads(),
-               kernels.name(), kernels.device().text(), precision_name(place.precision));
-  spdlog::info("model: {:.2f} M parameters, {} pieces", double(parts.model->parameters().elements()) / 1e6,
-               parts.vocabulary->size());
-  spdlog::info("data: {}, {} updates an epoch", parts.data->describe(), parts.data->batches());
-  spdlog::info("a global batch is {} {} : {} shards : {}", options.batch_words,
-               options.batch_unit == "sentences" ? "sentences" : options.batch_unit + " tokens", place.shards,
-               options.deterministic ? "deterministic" : "fast");
+  spdlog::info("gyre {} : {} : {} a rank : {} kernels on {} : {}", kVersion, place.ranks.name(),
+               counted(threads(), "thread"), kernels.name(), kernels.device().text(), precision_name(place.precision));
+  spdlog::info("model: {}, vocabulary of {}, {:.2f} M parameters", parts.model->describe(), parts.vocabulary->size(),
+               double(parts.model->parameters().elements()) / 1e6);
+  spdlog::info("data: {}, {} an epoch", parts.data->describe(), counted(parts.data->batches(), "update"));
+  const std::string unit = options.batch_unit == "sentences" ? parts.data->item() : options.batch_unit + " token";
+  spdlog::info("batch: {} in {}{}", counted(options.batch_words, unit), counted(place.shards, "shard"),
+               options.deterministic ? ", deterministic" : "");
 }
 
 // Rank 0's lock on the run directory; all ranks may look into it afterwards. A replay leaves it alone.
@@ -135,7 +136,9 @@ int run_job(const TrainOptions& options, Communicator& ranks,
   }
   if (run != nullptr) write_run_files(*run, options, *parts.model, *parts.vocabulary, parts.task);
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
-  Reporter reporter(run, options, state, parts.data->batches(), parts.model->loss_name());
+  Reporter reporter(
+      run, options, state,
+      {.batches_per_epoch = parts.data->batches(), .item = parts.data->item(), .loss_name = parts.model->loss_name()});
   Trainer trainer({options, run, ranks, *parts.data, parameters, optimizer, step, validation.get(), reporter},
                   std::move(state));
   trainer.run();

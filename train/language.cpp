@@ -23,6 +23,7 @@ class LanguageModel final : public TrainingModel {
     return model_.loss(tape, std::any_cast<const MaskedInput&>(input));
   }
   void before_update(uint64_t seed, uint64_t update) override { redraw_.before_update(parameters(), seed, update); }
+  std::string describe() const override { return model_.config().describe(); }
   nlohmann::ordered_json config() const override { return model_.config().to_json(); }
 
   const EncoderOnly& network() const { return model_; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "data/document_batch.h"
 #include "data/document_store.h"
@@ -68,7 +69,8 @@ LanguageData::LanguageData(SharedSamples samples, MakeShard make_shard, const La
     : samples_(std::move(samples)), make_shard_(std::move(make_shard)), batches_(samples_->items(), options, shards) {}
 
 std::string LanguageData::describe() const {
-  return concat(samples_->size(), " samples of ", samples_->documents(), " documents, ", samples_->tokens(), " tokens");
+  return concat(counted(samples_->size(), "sample"), " of ", counted(samples_->documents(), "document"), ", ",
+                counted(samples_->tokens(), "token"));
 }
 
 // Every rank makes all shards: how many tokens are predicted in the whole batch is known only then, and making them is

@@ -36,6 +36,7 @@ class LanguageData final : public TrainingData {
   LanguageData(SharedSamples samples, MakeShard make_shard, const LanguageOptions& options, int shards);
 
   std::string describe() const override;
+  std::string item() const override { return "sample"; }
   uint64_t checksum() const override { return samples_->store().checksum(); }
   void start_epoch(uint64_t epoch) override { batches_.start(epoch); }
   size_t batches() const override { return batches_.plan().size(); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counted.h"
 #include "train/shard_tree.h"
 #include "train/stopwatch.h"
 
@@ -33,8 +34,8 @@ LanguageValidation::LanguageValidation(SharedSamples samples, MakeShard make_sha
       kernels_(kernels),
       precision_(parse_precision(options.precision, kernels)),
       ranks_(ranks) {
-  spdlog::info("{}: {} samples of {} documents to validate on", samples_->store().name(), samples_->size(),
-               samples_->documents());
+  spdlog::info("{}: {} of {} to validate on", samples_->store().name(), counted(samples_->size(), "sample"),
+               counted(samples_->documents(), "document"));
 }
 
 ValidationResult LanguageValidation::run() {

@@ -20,6 +20,7 @@ class TranslationModel final : public TrainingModel {
   LossResult loss(Tape& tape, const std::any& input) const override {
     return model_.loss(tape, std::any_cast<const PairInput&>(input), label_smoothing_);
   }
+  std::string describe() const override { return model_.config().describe(); }
   nlohmann::ordered_json config() const override { return model_.config().to_json(); }
 
   const EncoderDecoder& network() const { return model_; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "data/build_store.h"
 #include "data/parallel_text.h"
@@ -31,7 +32,7 @@ ValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabulary
     set.targets.push_back(store.sentence(i, 1));
     set.references.push_back(vocabulary.decode(set.targets.back()));
   }
-  spdlog::info("{}: {} of {} pairs to validate on", store.name(), set.size(), store.size());
+  spdlog::info("{}: {} of {} to validate on", store.name(), set.size(), counted(store.size(), "pair"));
   return set;
 }
 
@@ -62,15 +63,15 @@ NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, int sh
     : store_(open_training_data(options, vocabulary)), batches_(store_, options, shards, options.max_length) {
   const EpochPlan& plan = batches_.plan();
   if (plan.left_out() > 0) {
-    spdlog::info("{}: {} of {} pairs are longer than {} tokens and left out", store_.name(), plan.left_out(),
-                 store_.size(), options.max_length);
+    spdlog::info("{}: {} of {} left out: longer than {}", store_.name(), plan.left_out(),
+                 counted(store_.size(), "pair"), counted(options.max_length, "token"));
   }
   require(plan.size() > 0, "[data] ", store_.name(), ": no sentence pair is left to train on");
 }
 
 std::string NmtData::describe() const {
-  return concat(store_.size(), " pairs, ", store_.total_tokens(0), " + ", store_.total_tokens(1),
-                " tokens");  // without EOS
+  return concat(counted(store_.size(), "pair"), ", ", store_.total_tokens(0), " source and ", store_.total_tokens(1),
+                " target tokens");  // without EOS
 }
 
 RankBatch NmtData::batch(size_t i, ShardRange own) const {

@@ -19,6 +19,7 @@ class NmtData final : public TrainingData {
   NmtData(const NmtOptions& options, const Vocabulary& vocabulary, int shards);
 
   std::string describe() const override;
+  std::string item() const override { return "pair"; }
   uint64_t checksum() const override { return store_.checksum(); }
   void start_epoch(uint64_t epoch) override { batches_.start(epoch); }
   size_t batches() const override { return batches_.plan().size(); }

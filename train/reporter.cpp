@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/counted.h"
+
 namespace gyre {
 namespace {
 
 using nlohmann::ordered_json;
 
-double per_second(uint64_t words, double seconds) { return seconds > 0 ? double(words) / seconds : 0; }
+double per_second(uint64_t tokens, double seconds) { return seconds > 0 ? double(tokens) / seconds : 0; }
 
 std::string tensorboard_tag(const std::string& metric) { return "valid/" + metric; }
 
@@ -23,12 +25,11 @@ std::string shares(const StepSeconds& s) {
 
 }  // namespace
 
-Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state,
-                   uint64_t batches_per_epoch, std::string loss_name, Clock clock)
+Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state, Task task,
+                   Clock clock)
     : writes_(run != nullptr),
       end_(options.after),
-      batches_per_epoch_(batches_per_epoch),
-      loss_name_(std::move(loss_name)),
+      task_(std::move(task)),
       clock_(std::move(clock)),
       start_(clock_()),
       goal_(goal(options, state)),
@@ -48,7 +49,7 @@ Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const T
 }
 
 Goal Reporter::goal(const TrainOptions& options, const TrainState& state) const {
-  const uint64_t unit = end_.unit == Period::Unit::epochs ? batches_per_epoch_ : 1;
+  const uint64_t unit = end_.unit == Period::Unit::epochs ? task_.batches_per_epoch : 1;
   Goal goal{.total = int64_t(end_.amount * unit), .first = position(state.progress)};
   if (options.stop_after_time_minutes)
     goal.limit_seconds = 60 * double(*options.stop_after_time_minutes) - state.seconds;
@@ -60,27 +61,28 @@ int64_t Reporter::position(const Progress& progress) const {
     case Period::Unit::updates:
       return int64_t(progress.updates);
     case Period::Unit::epochs:
-      return int64_t(progress.epoch * batches_per_epoch_ + progress.batch);
+      return int64_t(progress.epoch * task_.batches_per_epoch + progress.batch);
     case Period::Unit::target_tokens:
       return int64_t(progress.target_tokens);
   }
   return 0;
 }
 
-void Reporter::updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t words,
+void Reporter::updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t tokens,
                        double seconds) {
   if (!writes_) return;
-  words_ += words;
+  tokens_ += tokens;
   seconds_ += seconds;
   window_.epoch = epoch;
-  window_.words += words;
+  window_.tokens += tokens;
   window_.seconds += seconds;
   window_.gradient_norm = result.update.gradient_norm;
   window_.learning_rate = result.update.learning_rate;
   if (result.update.finite) window_.sums.add(result.sums);
   if (line_) {
-    line_->show(position(state.progress), fmt::format("Ep. {} : Up. {} : {:.0f} words/s", epoch, state.progress.updates,
-                                                      per_second(window_.words, window_.seconds)));
+    line_->show(position(state.progress),
+                fmt::format("Ep. {} : Up. {} : {:.0f} tokens/s", epoch, state.progress.updates,
+                            per_second(window_.tokens, window_.seconds)));
   }
 }
 
@@ -97,10 +99,11 @@ void Reporter::log_progress(const TrainState& state) {
   pace_.shown(elapsed);
   spdlog::info(format_progress({.epoch = int64_t(window_.epoch),
                                 .updates = int64_t(state.progress.updates),
-                                .sentences = int64_t(state.progress.sentences),
+                                .item = task_.item,
+                                .count = int64_t(state.progress.sentences),
                                 .cost = window_.sums.loss / std::max(window_.sums.tokens, 1.0),
                                 .seconds = window_.seconds,
-                                .words_per_second = per_second(window_.words, window_.seconds),
+                                .tokens_per_second = per_second(window_.tokens, window_.seconds),
                                 .gradient_norm = window_.gradient_norm,
                                 .learning_rate = window_.learning_rate,
                                 .seconds_left = goal_.seconds_left(position(state.progress), elapsed)}));
@@ -108,22 +111,22 @@ void Reporter::log_progress(const TrainState& state) {
 
 void Reporter::write_metrics(const TrainState& state) {
   const LossSums& sums = window_.sums;
-  const double tokens = std::max(sums.tokens, 1.0), rate = per_second(window_.words, window_.seconds);
+  const double predictions = std::max(sums.tokens, 1.0), rate = per_second(window_.tokens, window_.seconds);
   const auto updates = int64_t(state.progress.updates);
   ordered_json entry{{"event", "train"},
                      {"updates", updates},
                      {"epoch", window_.epoch},
-                     {"loss", sums.loss / tokens},
-                     {loss_name_, sums.nll / tokens}};
-  if (loss_name_ == "cross-entropy") entry["accuracy"] = sums.correct / tokens;
+                     {"loss", sums.loss / predictions},
+                     {task_.loss_name, sums.nll / predictions}};
+  if (task_.loss_name == "cross-entropy") entry["accuracy"] = sums.correct / predictions;
   entry.update({{"learning_rate", window_.learning_rate},
                 {"gradient_norm", window_.gradient_norm},
                 {"tokens_per_second", rate},
                 {"target_tokens", state.progress.target_tokens},
                 {"seconds", state.seconds}});
   metrics_->append(entry);
-  events_->scalar("train/loss", sums.loss / tokens, updates);
-  events_->scalar("train/" + loss_name_, sums.nll / tokens, updates);
+  events_->scalar("train/loss", sums.loss / predictions, updates);
+  events_->scalar("train/" + task_.loss_name, sums.nll / predictions, updates);
   events_->scalar("train/learning_rate", window_.learning_rate, updates);
   events_->scalar("train/gradient_norm", window_.gradient_norm, updates);
   events_->scalar("train/tokens_per_second", rate, updates);
@@ -152,7 +155,7 @@ void Reporter::ended(const TrainState& state, const std::string& reason, const s
   clear_line();
   ordered_json best = ordered_json::object();
   for (const auto& [name, metric] : state.best) best[name] = metric.value;
-  const double rate = per_second(words_, seconds_);
+  const double rate = per_second(tokens_, seconds_);
   ordered_json split = ordered_json::array();
   for (const StepSeconds& s : ranks)
     split.push_back({{"compute", s.compute}, {"communication", s.communication}, {"data", s.data}});
@@ -165,7 +168,7 @@ void Reporter::ended(const TrainState& state, const std::string& reason, const s
                     {"seconds", state.seconds},
                     {"rank_seconds", split},
                     {"best", best}});
-  spdlog::info("Ended after {} updates, {} ({}): {:.0f} words/s", state.progress.updates,
+  spdlog::info("Ended after {}, {} ({}): {:.0f} tokens/s", counted(state.progress.updates, "update"),
                format_duration(state.seconds), reason, rate);
   for (size_t rank = 0; rank < ranks.size(); ++rank) spdlog::info("time of rank {}: {}", rank, shares(ranks[rank]));
 }

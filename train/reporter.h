@@ -22,12 +22,18 @@ namespace gyre {
 class Reporter {
  public:
   using Clock = std::function<double()>;  // monotonic, in seconds
-  // `run`: none on ranks other than 0. loss_name: of the training model.
-  Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state, uint64_t batches_per_epoch,
-           std::string loss_name, Clock clock = monotonic_seconds);
+  // What the data and the model bring to it.
+  struct Task {
+    uint64_t batches_per_epoch = 1;
+    std::string item;       // of TrainingData
+    std::string loss_name;  // of TrainingModel
+  };
+  // `run`: none on ranks other than 0.
+  Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state, Task task,
+           Clock clock = monotonic_seconds);
 
   // After every update; `seconds` of this update's work.
-  void updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t words, double seconds);
+  void updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t tokens, double seconds);
   // After updated(). is_due: the means since the last such call go into the log, metrics.jsonl and TensorBoard.
   // Otherwise the log alone gets them, and only when it has been silent for long: times must not change the metrics.
   void progress(const TrainState& state, bool is_due);
@@ -40,7 +46,7 @@ class Reporter {
   struct Window {  // since the metrics were last written
     LossSums sums;
     double gradient_norm = 0, learning_rate = 0, seconds = 0;
-    uint64_t words = 0, epoch = 1;
+    uint64_t tokens = 0, epoch = 1;
   };
   Goal goal(const TrainOptions& options, const TrainState& state) const;
   int64_t position(const Progress& progress) const;  // towards the end, in its own unit
@@ -52,14 +58,13 @@ class Reporter {
   std::optional<EventWriter> events_;
   std::optional<ProgressLine> line_;
   Period end_;
-  uint64_t batches_per_epoch_;
-  std::string loss_name_;
+  Task task_;
   Clock clock_;
   double start_;
   Goal goal_;
   ProgressPace pace_;
   Window window_;
-  uint64_t words_ = 0;  // in this job
+  uint64_t tokens_ = 0;  // in this job
   double seconds_ = 0;
 };
 

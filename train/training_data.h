@@ -44,7 +44,8 @@ class TrainingData {
  public:
   virtual ~TrainingData() = default;
 
-  virtual std::string describe() const = 0;  // for the log: "90 pairs, 450 + 450 tokens"
+  virtual std::string describe() const = 0;  // for the log: "90 pairs, 450 source and 450 target tokens"
+  virtual std::string item() const = 0;      // what a batch consists of, in the singular: "pair", "sample", "row"
   virtual uint64_t checksum() const = 0;     // of all that a resumed run must find unchanged
 
   // Plans the epoch, numbered from 0; does nothing when it is the current one.

@@ -23,6 +23,7 @@ class TrainingModel {
   virtual void before_update(uint64_t /*seed*/, uint64_t /*update*/) {}
   // What a prediction's loss is called; one that is no cross-entropy has no count of right predictions.
   virtual std::string loss_name() const { return "cross-entropy"; }
+  virtual std::string describe() const = 0;  // its architecture, for the log
   // The run's config.json; a run goes on only with the same one.
   virtual nlohmann::ordered_json config() const = 0;
 };

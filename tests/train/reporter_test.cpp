@@ -21,7 +21,7 @@ struct ToldRun {
   explicit ToldRun(const TrainOptions& options, uint64_t updates_before = 0) : options(options) {
     set_up_logging({.file = run.log(), .quiet = true});
     state.progress.updates = updates_before;
-    reporter.emplace(&run, options, state, 10, "cross-entropy", [this] { return now; });
+    reporter.emplace(&run, options, state, Reporter::Task{10, "pair", "cross-entropy"}, [this] { return now; });
   }
 
   // `loss` of one token.

@@ -1,4 +1,5 @@
-// What a run says about its progress: Marian's line for the log, and a line on the terminal that is rewritten in place.
+// What a run says about its progress: a line in Marian's shape for the log, and a line on the terminal that is
+// rewritten in place.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +16,18 @@ namespace gyre {
 struct TrainProgress {
   int64_t epoch = 1;
   int64_t updates = 0;
-  int64_t sentences = 0;
-  double cost = 0;     // nats per target token
+  std::string item = "sentence";  // what is counted
+  int64_t count = 0;
+  double cost = 0;     // nats per prediction
   double seconds = 0;  // wall time
-  double words_per_second = 0;
+  double tokens_per_second = 0;
   double gradient_norm = 0;
   double learning_rate = 0;
   std::optional<double> seconds_left = std::nullopt;
 };
 
-// "Ep. 1 : Up. 1000 : Sen. 79,760 : Cost 2.8100 : Time 198.30s : 10025.85 words/s : gNorm 1.2 : L.r. 7.5e-05 : 12m 05s
-// left"
+// "Ep. 1 : Up. 1000 : 79,760 pairs : Cost 2.8100 : Time 198.30s : 10025.85 tokens/s : gNorm 1.2 : L.r. 7.5e-05 : 12m
+// 05s left"
 std::string format_progress(const TrainProgress& progress);
 
 // "45s", "12m 05s", "3h 07m", "2d 04h".

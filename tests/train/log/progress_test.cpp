@@ -31,13 +31,16 @@ class Printed {
 }  // namespace
 
 TEST_CASE("the log line has Marian's shape") {
-  const TrainProgress progress{1, 1000, 79760, 2.81, 198.3, 10025.85, 1.2, 7.5e-05};
+  const TrainProgress progress{1, 1000, "pair", 79760, 2.81, 198.3, 10025.85, 1.2, 7.5e-05};
   CHECK(format_progress(progress) ==
-        "Ep. 1 : Up. 1000 : Sen. 79,760 : Cost 2.8100 : Time 198.30s : 10025.85 words/s : gNorm 1.2 : L.r. 7.5e-05");
+        "Ep. 1 : Up. 1000 : 79,760 pairs : Cost 2.8100 : Time 198.30s : 10025.85 tokens/s : gNorm 1.2 : L.r. 7.5e-05");
   TrainProgress large;
-  for (const auto& [sentences, text] :
-       {std::pair(0, "Sen. 0 "), {999, "Sen. 999 "}, {1000, "Sen. 1,000 "}, {1234567, "Sen. 1,234,567 "}}) {
-    large.sentences = sentences;
+  for (const auto& [count, text] : {std::pair(0, ": 0 sentences "),
+                                    {1, ": 1 sentence "},
+                                    {999, ": 999 sentences "},
+                                    {1000, ": 1,000 sentences "},
+                                    {1234567, ": 1,234,567 sentences "}}) {
+    large.count = count;
     CHECK(format_progress(large).find(text) != std::string::npos);
   }
 }
