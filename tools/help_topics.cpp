@@ -210,9 +210,10 @@ config.json               the model's shape
 train.toml                every resolved option: give it back with --config
 task.json                 what a classifier predicts
 vocab.*                   a copy of the vocabulary
-metrics.jsonl             a JSON object a line: training, validation, the end
+metrics.jsonl             a JSON object a line: training, validation, the end,
+                          each with "time" (UTC) and "seconds" of training
 events.out.tfevents.*     the same for TensorBoard
-train.log                 the log
+train.log                 the log; tokens/s are those of source and target
 checkpoints/step-00001000/
     model.safetensors     the weights, or their moving average (--ema)
     optimizer.safetensors the moments

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/counted.h"
+#include "train/log/wall_clock.h"
 
 namespace gyre {
 namespace {
@@ -37,12 +38,9 @@ Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const T
   if (!run) return;
   const bool continues = std::filesystem::exists(run->metrics());
   metrics_.emplace(run->metrics());
-  metrics_->append({{"event", continues ? "resume" : "start"},
-                    {"updates", state.progress.updates},
-                    {"seed", state.seed},
-                    {"ranks", state.ranks},
-                    {"shards", state.shards},
-                    {"deterministic", state.deterministic}});
+  measured(
+      continues ? "resume" : "start", state,
+      {{"seed", state.seed}, {"ranks", state.ranks}, {"shards", state.shards}, {"deterministic", state.deterministic}});
   events_.emplace(run->path());
   if (continues) events_->session_start(int64_t(state.progress.updates));
   if (!options.quiet) line_.emplace(goal_);
@@ -66,6 +64,13 @@ int64_t Reporter::position(const Progress& progress) const {
       return int64_t(progress.target_tokens);
   }
   return 0;
+}
+
+void Reporter::measured(const std::string& event, const TrainState& state, const ordered_json& values) {
+  ordered_json entry{{"time", utc_text(wall_clock())}, {"event", event}, {"updates", state.progress.updates}};
+  entry.update(values);
+  entry["seconds"] = state.seconds;
+  metrics_->append(entry);
 }
 
 void Reporter::updated(const TrainState& state, uint64_t epoch, const StepResult& result, uint64_t tokens,
@@ -113,18 +118,14 @@ void Reporter::write_metrics(const TrainState& state) {
   const LossSums& sums = window_.sums;
   const double predictions = std::max(sums.tokens, 1.0), rate = per_second(window_.tokens, window_.seconds);
   const auto updates = int64_t(state.progress.updates);
-  ordered_json entry{{"event", "train"},
-                     {"updates", updates},
-                     {"epoch", window_.epoch},
-                     {"loss", sums.loss / predictions},
-                     {task_.loss_name, sums.nll / predictions}};
+  ordered_json entry{
+      {"epoch", window_.epoch}, {"loss", sums.loss / predictions}, {task_.loss_name, sums.nll / predictions}};
   if (task_.loss_name == "cross-entropy") entry["accuracy"] = sums.correct / predictions;
   entry.update({{"learning_rate", window_.learning_rate},
                 {"gradient_norm", window_.gradient_norm},
                 {"tokens_per_second", rate},
-                {"target_tokens", state.progress.target_tokens},
-                {"seconds", state.seconds}});
-  metrics_->append(entry);
+                {"target_tokens", state.progress.target_tokens}});
+  measured("train", state, entry);
   events_->scalar("train/loss", sums.loss / predictions, updates);
   events_->scalar("train/" + task_.loss_name, sums.nll / predictions, updates);
   events_->scalar("train/learning_rate", window_.learning_rate, updates);
@@ -136,15 +137,15 @@ void Reporter::write_metrics(const TrainState& state) {
 void Reporter::validated(const TrainState& state, const ValidationResult& result, bool improved) {
   if (!writes_) return;
   const int64_t updates = int64_t(state.progress.updates);
-  ordered_json entry{{"event", "valid"}, {"updates", updates}, {"loss", result.loss}};
+  ordered_json entry{{"loss", result.loss}};
   std::string text;
   for (const auto& [name, value] : result.metrics) {
     entry[name] = value;
     events_->scalar(tensorboard_tag(name), value, updates);
     text += fmt::format("{} {:.4f} : ", name, value);
   }
-  entry["seconds"] = result.seconds;
-  metrics_->append(entry);
+  entry["validation_seconds"] = result.seconds;
+  measured("valid", state, entry);
   events_->flush();
   spdlog::info("[valid] Up. {} : {}{:.1f}s : {}", updates, text, result.seconds,
                improved ? "new best" : fmt::format("stalled {} times", state.stalled_validations));
@@ -159,15 +160,13 @@ void Reporter::ended(const TrainState& state, const std::string& reason, const s
   ordered_json split = ordered_json::array();
   for (const StepSeconds& s : ranks)
     split.push_back({{"compute", s.compute}, {"communication", s.communication}, {"data", s.data}});
-  metrics_->append({{"event", "end"},
-                    {"updates", state.progress.updates},
-                    {"reason", reason},
-                    {"tokens_per_second", rate},
-                    {"source_tokens", state.progress.source_tokens},
-                    {"target_tokens", state.progress.target_tokens},
-                    {"seconds", state.seconds},
-                    {"rank_seconds", split},
-                    {"best", best}});
+  measured("end", state,
+           {{"reason", reason},
+            {"tokens_per_second", rate},
+            {"source_tokens", state.progress.source_tokens},
+            {"target_tokens", state.progress.target_tokens},
+            {"rank_seconds", split},
+            {"best", best}});
   spdlog::info("Ended after {}, {} ({}): {:.0f} tokens/s", counted(state.progress.updates, "update"),
                format_duration(state.seconds), reason, rate);
   for (size_t rank = 0; rank < ranks.size(); ++rank) spdlog::info("time of rank {}: {}", rank, shares(ranks[rank]));

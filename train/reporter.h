@@ -50,6 +50,8 @@ class Reporter {
   };
   Goal goal(const TrainOptions& options, const TrainState& state) const;
   int64_t position(const Progress& progress) const;  // towards the end, in its own unit
+  // Adds to metrics.jsonl, with what every entry has.
+  void measured(const std::string& event, const TrainState& state, const nlohmann::ordered_json& values);
   void log_progress(const TrainState& state);
   void write_metrics(const TrainState& state);
 

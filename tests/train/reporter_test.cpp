@@ -103,6 +103,27 @@ TEST_CASE("lines by time leave the means of --disp-freq as they are") {
   CHECK(losses == Words{"2.5 6.5 ", "2.5 6.5 "});
 }
 
+TEST_CASE("every entry of the metrics has its time, its update and the seconds trained") {
+  ToldRun told(quiet_options());
+  told.state.seconds = 12.5;
+  for (int i = 0; i < 100; ++i) told.update(1);
+  told.reporter->validated(told.state, {.loss = 3, .metrics = {{"perplexity", 20}}, .seconds = 0.5}, true);
+  told.reporter->ended(told.state, "done", {});
+  const auto entries = read_metrics(told.run.metrics());
+  Words events;
+  for (const auto& entry : entries) {
+    events.push_back(entry["event"]);
+    const std::string time = entry["time"];  // "2026-01-31T12:00:00.250Z"
+    CHECK(time.size() == 24);
+    CHECK(time[10] == 'T');
+    CHECK(time.back() == 'Z');
+    CHECK(entry["updates"] == (events.size() == 1 ? 0 : 100));
+    CHECK(entry["seconds"] == (events.size() == 1 ? 0 : 12.5));
+  }
+  CHECK(events == Words{"start", "train", "valid", "end"});
+  CHECK(entries[2]["validation_seconds"] == 0.5);
+}
+
 TEST_CASE("the log says how long the run will still take, in the unit of --after") {
   for (const auto& [after, left] : std::vector<std::pair<std::string, Words>>{
            {"4u", {"30s left", "20s left", "10s left", "0s left"}},

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <string>
 
 #include "core/error.h"
@@ -62,10 +61,6 @@ Path new_file(const Path& directory, double now) {
 }
 
 }  // namespace
-
-double EventWriter::wall_clock() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 EventWriter::EventWriter(const Path& directory, Clock clock)
     : clock_(std::move(clock)), file_(new_file(directory, clock_()), "[tensorboard]") {

@@ -9,13 +9,13 @@
 
 #include "core/file.h"
 #include "train/log/appended_file.h"
+#include "train/log/wall_clock.h"
 
 namespace gyre {
 
 class EventWriter {
  public:
   using Clock = std::function<double()>;  // seconds since 1970
-  static double wall_clock();
 
   // Opens a new file events.out.tfevents.<time>.<host>.<pid>.<n> in `directory`, which is created when it is missing.
   explicit EventWriter(const Path& directory, Clock clock = wall_clock);
