@@ -1,4 +1,4 @@
-// Activations and their derivatives, one element at a time.
+// Activations and their derivatives, one element at a time. NaN stays NaN: the comparisons are those that it fails.
 #pragma once
 
 #include "core/cpu/vector_math.h"
@@ -10,11 +10,11 @@ struct Relu {
   static constexpr Activation kind = Activation::relu;
   template <class T>
   static T value(T x) {
-    return x > T(0) ? x : T(0);
+    return x < T(0) ? T(0) : x;
   }
   template <class T>
   static T derivative(T x) {
-    return T(int(x > T(0)));  // no branch to guess
+    return T(int(!(x <= T(0))));  // no branch to guess; 1 for NaN, as in PyTorch
   }
 };
 
@@ -49,12 +49,12 @@ struct EluPlusOne {
   static constexpr Activation kind = Activation::elu_plus_one;
   template <class T>
   static T value(T x) {
-    const T e = exponential(x < T(0) ? x : T(0));
+    const T e = derivative(x);
     return x > T(0) ? x + 1 : e;
   }
   template <class T>
   static T derivative(T x) {
-    return exponential(x < T(0) ? x : T(0));
+    return exponential(x > T(0) ? T(0) : x);
   }
 };
 
@@ -74,11 +74,11 @@ struct BoundedExp {
   static constexpr Activation kind = Activation::bounded_exp;
   template <class T>
   static T value(T x) {
-    return exponential(x < T(kLargestExponent) ? x : T(kLargestExponent));
+    return exponential(x > T(kLargestExponent) ? T(kLargestExponent) : x);
   }
   template <class T>
   static T derivative(T x) {
-    return x < T(kLargestExponent) ? value(x) : T(0);
+    return x >= T(kLargestExponent) ? T(0) : value(x);
   }
 };
 

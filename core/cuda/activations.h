@@ -1,4 +1,4 @@
-// Activations and their derivatives, one element at a time.
+// Activations and their derivatives, one element at a time. NaN stays NaN: the comparisons are those that it fails.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,11 +14,11 @@ struct Relu {
   static constexpr Activation kind = Activation::relu;
   template <class C>
   static __device__ C value(C x) {
-    return x > C(0) ? x : C(0);
+    return x < C(0) ? C(0) : x;
   }
   template <class C>
   static __device__ C derivative(C x) {
-    return x > C(0) ? C(1) : C(0);
+    return x <= C(0) ? C(0) : C(1);  // 1 for NaN, as in PyTorch
   }
 };
 
@@ -84,11 +84,11 @@ struct BoundedExp {
   static constexpr Activation kind = Activation::bounded_exp;
   template <class C>
   static __device__ C value(C x) {
-    return std::exp(x < C(kLargestExponent) ? x : C(kLargestExponent));
+    return std::exp(x > C(kLargestExponent) ? C(kLargestExponent) : x);
   }
   template <class C>
   static __device__ C derivative(C x) {
-    return x < C(kLargestExponent) ? std::exp(x) : C(0);
+    return x >= C(kLargestExponent) ? C(0) : std::exp(x);
   }
 };
 

@@ -8,19 +8,13 @@
 
 #include "core/kernels.h"
 #include "core/random.h"
-#include "tests/gpu.h"
+#include "tests/all_kernels.h"
 
 using namespace gyre;
 
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-std::vector<Kernels*> all_kernels() {
-  std::vector<Kernels*> all = available_cpu_kernels();
-  if (Kernels* gpu = test_gpu()) all.push_back(gpu);
-  return all;
-}
 
 void check(Kernels& kernels, const Tensor& x, int64_t k, int64_t also) {
   const int64_t n = x.rows(), v = x.cols();

@@ -1,0 +1,82 @@
+// Activations let NaN through, forward and backward, so that a broken number is found where it arises.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/kernels.h"
+#include "tests/all_kernels.h"
+#include "tests/emulated_bf16.h"
+
+using namespace gyre;
+
+namespace {
+
+constexpr Activation kActivations[] = {Activation::relu,         Activation::gelu,      Activation::tanh,
+                                       Activation::elu_plus_one, Activation::relu_plus, Activation::bounded_exp};
+constexpr DType kTypes[] = {DType::f32, DType::f64, DType::bf16};
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<float> numbers(const Tensor& t) {
+  const Tensor floats = t.to_cpu().to(DType::f32);
+  return {floats.span<float>().begin(), floats.span<float>().end()};
+}
+
+// Calls f with the columns of a row, (1, 33) and on the device of the kernels: vectors and what is left over of them.
+template <class F>
+void for_each_row(Kernels& kernels, F&& f) {
+  for (const Activation kind : kActivations) {
+    for (const DType type : kTypes) {
+      CAPTURE(kernels.name());
+      CAPTURE(activation_name(kind));
+      CAPTURE(dtype_name(type));
+      std::vector<float> x(33);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = i % 5 == 2 ? kNan : float(i) / 4 - 4;
+      f(kind, type, x);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("activations keep NaN, and their derivatives pass it on as PyTorch's do") {
+  const EmulatedBf16 everywhere;
+  for (Kernels* kernels : all_kernels()) {
+    for_each_row(*kernels, [&](Activation kind, DType type, const std::vector<float>& numbers_in) {
+      const Tensor x = Tensor::from({1, 33}, numbers_in).to(type).to(kernels->device());
+      const Tensor dy = Tensor::from({1, 33}, std::vector<float>(33, 0.5F)).to(type).to(kernels->device());
+      const Tensor y = x.like(), dx = x.like();
+      kernels->activation(y, x, kind);
+      kernels->activation_backward(dx, dy, x, kind);
+      const std::vector<float> values = numbers(y), slopes = numbers(dx);
+      for (size_t i = 0; i < values.size(); ++i) {
+        CAPTURE(i);
+        const bool bad = std::isnan(numbers_in[i]), is_relu = kind == Activation::relu || kind == Activation::relu_plus;
+        CHECK(std::isnan(values[i]) == bad);
+        CHECK(std::isnan(slopes[i]) == (bad && !is_relu));
+        // threshold_backward(grad, x, 0): what is not at most 0 gets the gradient.
+        if (is_relu) CHECK(slopes[i] == (numbers_in[i] <= 0 ? 0 : 0.5F));
+      }
+    });
+  }
+}
+
+// On a GPU relu is part of cuBLASLt's product, which does not say what it makes of NaN.
+TEST_CASE("a linear layer with an activation shows NaN of its bias") {
+  const EmulatedBf16 everywhere;
+  for (Kernels* kernels : available_cpu_kernels()) {
+    for_each_row(*kernels, [&](Activation kind, DType type, const std::vector<float>& bias) {
+      const DType parameters = type == DType::bf16 ? DType::f32 : type;
+      const Tensor x = Tensor::zeros({2, 8}, type), w = Tensor::zeros({33, 8}, parameters);
+      const Tensor y = Tensor::empty({2, 33}, type);
+      const Tensor pre = kind == Activation::relu ? Tensor() : y.like();
+      kernels->linear_activation(y, pre, x, w, Tensor::from({33}, bias).to(parameters), kind, {});
+      const std::vector<float> values = numbers(y);
+      for (size_t i = 0; i < values.size(); ++i) {
+        CAPTURE(i);
+        CHECK(std::isnan(values[i]) == std::isnan(bias[i % 33]));
+      }
+    });
+  }
+}
