@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "core/dispatch.h"
 #include "core/error.h"
 #include "core/kernels.h"
 #include "core/tensor.h"
@@ -44,15 +45,7 @@ struct RowBlocks {
 template <class T>
 using Compute = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 
-// Calls f(T{}) with the type of a parameter.
-template <class F>
-auto with_type(const Tensor& t, F&& f) {
-  if (t.dtype() == DType::f32) return f(float{});
-  require(t.dtype() == DType::f64, "[cpu kernels] expected f32 or f64, got ", dtype_name(t.dtype()));
-  return f(double{});
-}
-
-// The same with the type of data, which may be bf16 too.
+// As with_type(), for data, which may be bf16 too; parameters are not.
 template <class F>
 auto with_data_type(const Tensor& data, F&& f) {
   if (data.dtype() != DType::bf16) return with_type(data, f);

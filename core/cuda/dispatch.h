@@ -2,19 +2,12 @@
 #pragma once
 
 #include "core/cuda/numbers.h"
+#include "core/dispatch.h"
 #include "core/kernels.h"
 
 namespace gyre::cuda {
 
-// Calls f(T{}) with the type of a parameter.
-template <class F>
-auto with_type(const Tensor& t, F&& f) {
-  if (t.dtype() == DType::f32) return f(float{});
-  require(t.dtype() == DType::f64, "[cuda kernels] expected f32 or f64, got ", dtype_name(t.dtype()));
-  return f(double{});
-}
-
-// The same with the type of data, which may be bf16 too.
+// As with_type(), for data, which may be bf16 too; parameters are not.
 template <class F>
 auto with_data_type(const Tensor& data, F&& f) {
   return data.dtype() == DType::bf16 ? f(bfloat16{}) : with_type(data, f);

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "core/dispatch.h"
+#include "core/matrix_span.h"
 #include "core/memory.h"
 #include "core/segments.h"
 
@@ -16,6 +18,29 @@ TEST_CASE("reshape and slice are views of the same storage") {
   row.data<float>()[0] = 9;
   CHECK(t.data<float>()[3] == 9);
   CHECK_FALSE(t.clone().shares_storage(t));
+}
+
+TEST_CASE("a tensor's elements as a matrix: rows of the last axis") {
+  const Tensor t = Tensor::from<float>({2, 2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  const MatrixSpan<float> m = matrix<float>(t);
+  CHECK(m.rows() == 4);
+  CHECK(m.cols() == 3);
+  CHECK(m(3, 1) == 10);
+  m(1, 2) = -5;
+  CHECK(t.data<float>()[5] == -5);
+  CHECK(m.row(1).size() == 3);
+  CHECK(m.row(1)[2] == -5);
+  CHECK(matrix<float>(Tensor::zeros({5})).rows() == 1);
+  CHECK(matrix<float>(Tensor::zeros({0, 3})).rows() == 0);
+  CHECK_THROWS_WITH_AS(matrix<double>(t), "[tensor] expected f64, got f32", Error);
+}
+
+TEST_CASE("with_type calls with float or double, and refuses other types") {
+  const auto bytes = [](DType type) { return with_type(Tensor::zeros({1}, type), [](auto t) { return sizeof t; }); };
+  CHECK(bytes(DType::f32) == 4);
+  CHECK(bytes(DType::f64) == 8);
+  CHECK_THROWS_WITH_AS(bytes(DType::bf16), "[dtype] expected f32 or f64, got bf16", Error);
+  CHECK_THROWS_WITH_AS(bytes(DType::i32), "[dtype] expected f32 or f64, got i32", Error);
 }
 
 TEST_CASE("wrong use of a tensor names what was expected and what came") {

@@ -30,9 +30,13 @@ sed -i 's/find_package(gyre /find_package(gyre 99 /' examples/custom_op/CMakeLis
 ! configure custom_op other > other.log 2>&1 || fail "another version was accepted"
 check "another version is refused" grep -q 'requested version "99"' other.log
 
-check "the gradients of a new op" custom_op/custom_op
+check "the gradients of new ops" custom_op/custom_op
 custom_op/custom_op --wrong > wrong.txt && fail "a wrong gradient passed"
-check "a wrong gradient is caught" grep -qE '^dx: worst error ([1-9]|0\.[0-9]*[1-9])' wrong.txt
+check "a wrong gradient is caught" grep -qE '^rms_norm dx: worst error ([1-9]|0\.[0-9]*[1-9])' wrong.txt
+
+GOMP_SPINCOUNT=1000 custom_op/train_block 400 > block.txt
+error() { grep "^update *$1 " block.txt | awk '{ print $5 }'; }
+check "a layer of new ops learns: $(error 1) to $(error 400)" awk "BEGIN { exit !($(error 1) > 1 && $(error 400) < 0.2) }"
 
 GOMP_SPINCOUNT=1000 char_lm/char_lm 300 > char_lm.txt
 loss() { grep "^update *$1 " char_lm.txt | awk '{ print $4 }'; }

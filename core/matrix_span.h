@@ -1,0 +1,30 @@
+// The elements of a tensor on the CPU as a matrix.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace gyre {
+
+// Row-major, without owning the elements. Builds with _GLIBCXX_ASSERTIONS check every index.
+template <class T>
+class MatrixSpan {
+ public:
+  MatrixSpan(std::span<T> elements, int64_t rows, int64_t cols) : elements_(elements), rows_(rows), cols_(cols) {}
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  std::span<T> row(int64_t i) const { return elements_.subspan(size_t(i * cols_), size_t(cols_)); }
+  T& operator()(int64_t i, int64_t j) const { return row(i)[size_t(j)]; }
+
+ private:
+  std::span<T> elements_;
+  int64_t rows_, cols_;
+};
+
+// A column for each element of the last axis, a row for each place on the others. An Error for elements of another type
+// or on another device.
+template <class T>
+MatrixSpan<T> matrix(const Tensor& t) {
+  return {t.span<T>(), t.rows(), t.cols()};
+}
+
+}  // namespace gyre

@@ -1,0 +1,59 @@
+// An op of one's own: RMS norm (Zhang & Sennrich 2019), with a backward pass written by hand.
+#pragma once
+
+#include <cmath>
+
+#include "autograd/tape.h"
+#include "core/dispatch.h"
+#include "core/matrix_span.h"
+
+// For the demonstration that a gradient check finds a mistake.
+inline bool leave_out_a_term = false;
+
+// y = gamma * xhat,  xhat = x * rrms,  rrms = 1 / sqrt(mean(x^2) + epsilon), over the last axis.
+//   g  = gamma * dy
+//   dx = rrms * (g - xhat * mean(g * xhat));  dgamma = sum_rows(dy * xhat)
+struct RmsNorm final : gyre::Op {
+  gyre::Tensor rrms;  // saved: a number per row
+  std::string_view name() const override { return "rms_norm"; }
+
+  void backward(gyre::Backward& b) override {
+    gyre::with_type(b.doutput(), [&]<class T>(T) { gradients<T>(b); });
+  }
+
+  template <class T>
+  void gradients(gyre::Backward& b) const {
+    const gyre::Tensor dx = b.dinput(0), dgamma = b.dparameter(1);  // undefined where nobody wants them
+    const auto x = gyre::matrix<T>(b.input(0)), dy = gyre::matrix<T>(b.doutput());
+    const std::span<T> gamma = b.input(1).span<T>();
+    for (int64_t i = 0; i < x.rows(); ++i) {
+      const T r = rrms.span<T>()[i];
+      T mean = 0;
+      for (int64_t j = 0; j < x.cols(); ++j) mean += gamma[j] * dy(i, j) * x(i, j) * r / T(x.cols());
+      if (leave_out_a_term) mean = 0;
+      for (int64_t j = 0; j < x.cols(); ++j) {
+        if (dx) gyre::matrix<T>(dx)(i, j) = r * (gamma[j] * dy(i, j) - x(i, j) * r * mean);  // data: overwritten
+        if (dgamma) dgamma.span<T>()[j] += dy(i, j) * x(i, j) * r;                           // parameters: added to
+      }
+    }
+  }
+};
+
+// x(n,d), gamma(d), on the CPU: f32 to train with, f64 for gradient checks.
+inline gyre::Var rms_norm(const gyre::Var& x, const gyre::Var& gamma, double epsilon = 1e-5) {
+  const gyre::Shape last{x.shape()[-1]};
+  gyre::require(gamma.shape() == last, "[rms_norm] gamma must be ", last.text(), ", got ", gamma.shape().text());
+  auto op = std::make_unique<RmsNorm>();
+  op->rrms = gyre::Tensor::empty({x.value().rows()}, x.value().dtype());
+  const gyre::Tensor y = x.value().like();
+  gyre::with_type(y, [&]<class T>(T) {
+    const auto in = gyre::matrix<T>(x.value()), out = gyre::matrix<T>(y);
+    for (int64_t i = 0; i < in.rows(); ++i) {
+      T squares = 0;
+      for (const T number : in.row(i)) squares += number * number;
+      const T r = op->rrms.span<T>()[i] = 1 / std::sqrt(squares / T(in.cols()) + T(epsilon));
+      for (int64_t j = 0; j < in.cols(); ++j) out(i, j) = gamma.value().span<T>()[j] * in(i, j) * r;
+    }
+  });
+  return x.tape().record(std::move(op), y, {x, gamma});
+}
