@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "autograd/orthogonal.h"
@@ -10,7 +11,8 @@
 namespace gyre {
 namespace {
 
-constexpr int64_t kAlignment = 16;  // elements: 64 bytes of f32
+constexpr int64_t kAlignment = 16;                                          // elements: 64 bytes of f32
+constexpr int64_t kMostElements = std::numeric_limits<int64_t>::max() / 8;  // f64: their bytes can be counted
 
 template <class T>
 void fill(T* value, const Parameter& p, uint64_t seed) {
@@ -51,7 +53,10 @@ Parameter& Parameters::add(std::string name, const Shape& shape, Init init, bool
   p.decay = decay;
   p.index = int(items_.size()) - 1;
   p.offset = arena_;
-  arena_ += (shape.elements() + kAlignment - 1) / kAlignment * kAlignment;
+  const int64_t room = (shape.elements() + kAlignment - 1) / kAlignment * kAlignment;
+  require(room <= kMostElements - arena_, "[parameters] the model has more numbers than 64 bits count: ", arena_,
+          " before ", p.name, ", which has ", shape.text());
+  arena_ += room;
   return p;
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/kernels.h"
+#include "core/sizes.h"
 
 namespace gyre {
 
@@ -38,7 +39,7 @@ void emulate_bf16(bool on) { bf16_is_emulated = on; }
 bool emulates_bf16() { return bf16_is_emulated; }
 
 void set_threads(int n) {
-  require(n >= 1, "[threads] expected at least 1, got ", n);
+  if (n < 1 || n > kMostThreads) throw UsageError("[--cpu-threads] expected 1 to ", kMostThreads, ", got ", n);
   omp_set_num_threads(n);
 }
 

@@ -11,6 +11,8 @@ namespace gyre {
 
 namespace {
 
+constexpr int64_t kLargestElement = 8;  // bytes
+
 template <class F>
 void with_floats(const Tensor& t, F&& f) {
   if (t.dtype() == DType::f32) return f(float{});
@@ -42,9 +44,14 @@ Shape::Shape(std::span<const int64_t> dims) : rank_(int(dims.size())) {
 }
 
 int64_t Shape::elements() const {
-  int64_t n = 1;
-  for (int i = 0; i < rank_; ++i) n *= dims_[size_t(i)];
-  return n;
+  const auto end = dims_.begin() + rank_;
+  if (std::find(dims_.begin(), end, 0) != end) return 0;
+  int64_t n = kLargestElement;  // in bytes, so that a tensor of them can be addressed
+  for (int i = 0; i < rank_; ++i) {
+    if (__builtin_mul_overflow(n, dims_[size_t(i)], &n))
+      throw Error("[shape] ", text(), " has more elements than 64 bits count");
+  }
+  return n / kLargestElement;
 }
 
 std::string Shape::text() const {

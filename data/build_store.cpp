@@ -14,7 +14,8 @@ class StoreBuilder {
  public:
   StoreBuilder(const Vocabulary& vocabulary, const std::vector<Path>& files, const TextOptions& options)
       : vocabulary_(vocabulary), options_(options), text_(files, options.on_bad_line) {
-    require(options.max_length >= 2, "[data] --max-length: expected at least 2 tokens, got ", options.max_length);
+    if (options.max_length < 2)
+      throw UsageError("[data] --max-length: expected at least 2 tokens, got ", options.max_length);
     text_.report().limit = concat(options.max_length, " tokens");
   }
 

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/kernels.h"
 #include "core/random.h"
+#include "core/sizes.h"
 #include "data/core_limit.h"
 #include "data/parallel_text.h"
 #include "data/sentencepiece_vocabulary.h"
@@ -125,7 +126,9 @@ void validate(const std::vector<Path>& files, const SentencePieceOptions& option
   if (type != "unigram" && type != "bpe" && type != "char" && type != "word") {
     throw UsageError("[vocabulary] --type: expected unigram, bpe, char or word, got ", type);
   }
-  if (options.size < 4) throw UsageError("[vocabulary] --size: expected at least 4 pieces, got ", options.size);
+  if (options.size < 4 || options.size > kLargestSize) {
+    throw UsageError("[vocabulary] --size: expected 4 to ", kLargestSize, " pieces, got ", options.size);
+  }
   if (!(options.character_coverage > 0 && options.character_coverage <= 1)) {
     throw UsageError("[vocabulary] --character-coverage: expected a share in (0, 1], got ", options.character_coverage);
   }

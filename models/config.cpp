@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/counted.h"
+#include "core/sizes.h"
 #include "models/config_json.h"
 
 namespace gyre {
@@ -135,6 +136,31 @@ void require_positive(const char* name, int64_t value) {
   require(value >= 1, "[", name, "] must be at least 1, got ", value);
 }
 
+void require_layers(const char* name, int64_t value) {
+  require_positive(name, value);
+  require(value <= kMostLayers, "[", name, "] must be at most ", kMostLayers, ", got ", value);
+}
+
+// A visitor of fields: no size whose products could overflow, no number that is infinite or NaN.
+struct FieldBounds {
+  template <class T>
+  void operator()(const char* name, const T& value) {
+    if constexpr (kIsNested<T>) {
+      kNestedFields<T>(*this, value);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      require(std::isfinite(value), "[", name, "] must be a finite number, got ", value);
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      require(int64_t(value) <= kLargestSize, "[", name, "] must be at most ", kLargestSize, ", got ", value);
+    }
+  }
+};
+
+template <class Fields, class Config>
+void require_bounds(const Fields& fields, const Config& config) {
+  FieldBounds bounds;
+  fields(bounds, config);
+}
+
 void require_rate(const char* name, double rate) {
   require(rate >= 0 && rate < 1, "[", name, "] must be at least 0 and below 1, got ", rate);
 }
@@ -213,9 +239,10 @@ void ModelConfig::validate_attention() const {
 }
 
 void EncoderDecoderConfig::validate() const {
+  require_layers("encoder_layers", encoder_layers);
+  require_layers("decoder_layers", decoder_layers);
+  require_bounds(kEncoderDecoderFields, *this);
   validate_shared();
-  require_positive("encoder_layers", encoder_layers);
-  require_positive("decoder_layers", decoder_layers);
   require(attention.kind == AttentionKind::softmax, "[attention] an encoder-decoder expects softmax, got ",
           enum_name(attention.kind), ": window and linear are kinds of encoder-only models");
 }
@@ -235,8 +262,9 @@ EncoderDecoderConfig EncoderDecoderConfig::preset(const std::string& name) {
 std::vector<std::string> EncoderDecoderConfig::preset_names() { return names_of(kEncoderDecoders); }
 
 void EncoderOnlyConfig::validate() const {
+  require_layers("layers", layers);
+  require_bounds(kEncoderOnlyFields, *this);
   validate_shared();
-  require_positive("layers", layers);
   require(token_types >= 0, "[token_types] must not be negative, got ", token_types);
 }
 
@@ -260,6 +288,7 @@ EncoderOnlyConfig EncoderOnlyConfig::preset(const std::string& name) {
 std::vector<std::string> EncoderOnlyConfig::preset_names() { return names_of(kEncodersOnly); }
 
 void ClassifierConfig::validate() const {
+  require_bounds(kClassifierFields, *this);
   encoder.validate();
   require(!encoder.causal, "[causal] must be false for a classifier: it reads the first row of a text, got true");
   require_positive("classes", classes);

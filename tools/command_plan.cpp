@@ -158,7 +158,7 @@ void add_nmt(Program& program) {
   auto call = std::make_shared<PlanNmt>();
   OptionTable& table = program.command("plan nmt", "of a translation model", [call] {
     call->model.config.vocab_size = call->vocabulary_size;
-    call->model.config.validate();
+    as_usage_error([&] { call->model.config.validate(); });
     const double pair = 2.0 * call->sentence_length;
     return plan(*call, call->train, pair, 2, [&](int items, Device device) {
       return translation_workload(call->model.config, items, call->sentence_length, {device});
@@ -180,7 +180,7 @@ struct PlanLanguage : Plan {
   int run(bool causal) {
     model.config.causal = model.config.causal || causal;
     model.config.vocab_size = vocabulary_size;
-    model.config.validate();
+    as_usage_error([&] { model.config.validate(); });
     return plan(*this, train, train.max_length, 1, [&](int items, Device device) {
       return language_workload(model.config, items, train.max_length, {device});
     });

@@ -102,6 +102,7 @@ void check(const Translate& call) {
                                     {"max-length", call.max_length - 1}})
     if (value < 1) throw UsageError("--", name, " is too small");
   if (call.batches.tokens < 1) throw UsageError("--mini-batch-words is too small");
+  call.decode.validate_search();
 }
 
 int run(const Translate& call) {

@@ -6,6 +6,8 @@
 #include <iostream>
 
 #include "core/error.h"
+#include "core/kernels.h"
+#include "core/sizes.h"
 #include "tools/printable.h"
 #include "tools/program.h"
 
@@ -22,11 +24,19 @@ void limit_spinning(char** argv) {
   // Here only when that failed: then the spinning has to be borne.
 }
 
+// The run-time library takes any number from OMP_NUM_THREADS, and ends in a crash where the system has no room for
+// them.
+void check_threads() {
+  if (gyre::threads() <= gyre::kMostThreads) return;
+  throw gyre::UsageError("OMP_NUM_THREADS: expected at most ", gyre::kMostThreads, ", got ", gyre::threads());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   limit_spinning(argv);
   try {
+    check_threads();
     gyre::Program program;
     add_vocab_command(program);
     add_data_commands(program);

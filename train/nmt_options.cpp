@@ -1,11 +1,13 @@
 #include "train/nmt_options.h"
 
+#include "models/decode/beam_search.h"
 #include "train/option_checks.h"
 
 namespace gyre {
 
 void NmtOptions::validate() const {
   TrainOptions::validate();
+  expect_at_least(2, "--max-length", max_length);
   expect(train_sets.size() == 1 || train_sets.size() == 2, "--train-sets",
          "a source and a target file, or one token store", concat(train_sets.size(), " paths"));
   expect(valid_sets.size() <= 2, "--valid-sets", "a source and a target file, or one token store",
@@ -14,8 +16,7 @@ void NmtOptions::validate() const {
   for (const std::string& metric : valid_metrics) {
     expect_one_of({"cross-entropy", "perplexity", "bleu", "chrf"}, "--valid-metrics", metric);
   }
-  expect_at_least(1, "--valid-beam-size", valid_beam);
-  expect_finite_at_least(0, "--valid-length-penalty", valid_length_penalty);
+  DecodeOptions{.beam_size = valid_beam, .length_penalty = valid_length_penalty}.validate_search("--valid-");
   expect_fraction("--label-smoothing", label_smoothing);
 }
 

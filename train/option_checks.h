@@ -21,6 +21,11 @@ void expect_at_least(Value minimum, std::string_view flag, Value got) {
   expect(got >= minimum, flag, concat("at least ", minimum), got);
 }
 
+template <class Value>
+void expect_between(Value minimum, Value maximum, std::string_view flag, Value got) {
+  expect(got >= minimum && got <= maximum, flag, concat("a number from ", minimum, " to ", maximum), got);
+}
+
 inline void expect_finite_at_least(double minimum, std::string_view flag, double got) {
   expect(std::isfinite(got) && got >= minimum, flag, concat("a number of at least ", minimum), got);
 }

@@ -3,10 +3,14 @@
 #include <cmath>
 
 #include "core/kernels.h"
+#include "core/sizes.h"
 #include "train/option_checks.h"
 
 namespace gyre {
 namespace {
+
+constexpr int kMostShards = 65536;            // of a batch
+constexpr double kLargestBucket = 1'000'000;  // megabytes
 
 void validate(const OptimizerOptions& o) {
   expect_one_of({"adam", "adamw"}, "--optimizer", o.kind);
@@ -64,7 +68,8 @@ void validate_validation(const TrainOptions& o) {
 }
 
 void validate_exchange(const TrainOptions& o) {
-  expect(std::isfinite(o.bucket_mb) && o.bucket_mb > 0, "--bucket-mb", "a positive number", o.bucket_mb);
+  expect(o.bucket_mb > 0 && o.bucket_mb <= kLargestBucket, "--bucket-mb",
+         concat("a number above 0 and at most ", kLargestBucket), o.bucket_mb);
   expect_one_of({"fp32", "bf16"}, "--gradient-dtype", o.gradient_dtype);
   expect(!o.deterministic || o.gradient_dtype == "fp32", "--gradient-dtype",
          "fp32 with --deterministic (what travels hangs on the number of ranks)", o.gradient_dtype);
@@ -81,10 +86,10 @@ bool TrainOptions::validates() const {
 void TrainOptions::validate() const {
   validate_data(*this);
   gyre::validate(optimizer);
-  expect_at_least(1, "--optimizer-delay", accumulation);
-  expect_at_least(0, "--shards", shards);
+  expect_between(1, kMostShards, "--optimizer-delay", accumulation);
+  expect_between(0, kMostShards, "--shards", shards);
   parse_device(device, 0);  // throws where it is none
-  expect_at_least(0, "--cpu-threads", threads);
+  expect_between(0, kMostThreads, "--cpu-threads", threads);
   validate_exchange(*this);
   expect_at_least(0, "--max-skipped", most_skipped);
   validate_periods(*this);

@@ -14,7 +14,8 @@ namespace {
 // In whole blocks: then the norm of the gradient adds the same blocks, whoever owns them.
 int64_t bucket_elements(double mb) {
   const double blocks = mb * (1 << 20) / sizeof(float) / kSquaresBlock;
-  return std::clamp(int64_t(blocks), int64_t{1}, Communicator::kMostStarted / kSquaresBlock) * kSquaresBlock;
+  // As a double it is bounded first: beyond 2^63 it would have no whole number.
+  return int64_t(std::clamp(blocks, 1.0, double(Communicator::kMostStarted / kSquaresBlock))) * kSquaresBlock;
 }
 
 int64_t blocks_up(int64_t element) { return squares_blocks(element) * kSquaresBlock; }

@@ -12,15 +12,24 @@ double length_divisor(LengthPenaltyForm form, double exponent, int64_t tokens) {
   return std::pow(length, exponent);
 }
 
+void DecodeOptions::validate_search(std::string_view prefix) const {
+  const auto require_between = [&](const char* name, auto value, auto least, auto most) {
+    if (value >= least && value <= most) return;  // false for NaN
+    throw UsageError("[", prefix, name, "] expected a number from ", least, " to ", most, ", got ", value);
+  };
+  require_between("beam-size", beam_size, 1, 1000);
+  if (n_best < 1 || n_best > beam_size)
+    throw UsageError("[", prefix, "n-best] expected 1 to the beam size ", beam_size, ", got ", n_best);
+  require_between("length-penalty", length_penalty, 0, 10);
+  require_between("max-length-factor", max_length_factor, 0, 1000);
+  require_between("max-length-extra", max_length_extra, 0, 100'000);
+}
+
 void DecodeOptions::validate(int64_t vocab_size) const {
   const auto require_id = [&](const char* name, int32_t id) {
     require(id >= 0 && id < vocab_size, "[", name, "] expected an id below ", vocab_size, ", got ", id);
   };
-  require(beam_size >= 1, "[beam-size] must be at least 1, got ", beam_size);
-  require(n_best >= 1 && n_best <= beam_size, "[n-best] must be between 1 and the beam size ", beam_size, ", got ",
-          n_best);
-  require(max_length_factor >= 0, "[max-length-factor] must not be negative, got ", max_length_factor);
-  require(max_length_extra >= 0, "[max-length-extra] must not be negative, got ", max_length_extra);
+  validate_search();
   require_id("bos", bos);
   require_id("eos", eos);
   for (int32_t id : suppressed) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/sizes.h"
 #include "core/strict_json.h"
 #include "models/config_json.h"
 
@@ -80,8 +81,7 @@ void require_fixed(const Json& json, const Architecture& architecture, const std
 constexpr auto kBound = [](const char* key, const auto& value) {
   using T = std::decay_t<decltype(value)>;
   if constexpr (std::is_same_v<T, int64_t>) {
-    constexpr int64_t kLargest = 10'000'000;
-    require(value <= kLargest, "[config.", key, "] expected at most ", kLargest, ", got ", value);
+    require(value <= kLargestSize, "[config.", key, "] expected at most ", kLargestSize, ", got ", value);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tests/models/tiny_model.h"
@@ -39,6 +40,26 @@ TEST_CASE("config: errors name the field, what it must be and what it is") {
           c.position.encoding = "learned";
           c.position.max_positions = 0;
         }) == "[learned] max_positions must be at least 1, got 0");
+}
+
+TEST_CASE("config: sizes are bounded and numbers finite, in options and in a file alike") {
+  using Config = EncoderDecoderConfig;
+  const int64_t huge = std::numeric_limits<int64_t>::max();
+  CHECK(error_of([](Config& c) { c.ffn = 10'000'000; }) == "");
+  CHECK(error_of([](Config& c) { c.ffn = 10'000'001; }) == "[ffn] must be at most 10000000, got 10000001");
+  CHECK(error_of([&](Config& c) { c.vocab_size = huge; }) ==
+        "[vocab_size] must be at most 10000000, got 9223372036854775807");
+  CHECK(error_of([&](Config& c) { c.dim = huge; }) == "[dim] must be at most 10000000, got 9223372036854775807");
+  CHECK(error_of([&](Config& c) { c.position.max_positions = huge; }) ==
+        "[max_positions] must be at most 10000000, got 9223372036854775807");
+  CHECK(error_of([](Config& c) { c.decoder_layers = 1001; }) == "[decoder_layers] must be at most 1000, got 1001");
+  CHECK(error_of([](Config& c) { c.layer_norm_epsilon = HUGE_VAL; }) ==
+        "[layer_norm_epsilon] must be a finite number, got inf");
+  CHECK(error_of([](Config& c) { c.position.rope_base = HUGE_VAL; }) == "[rope_base] must be a finite number, got inf");
+  nlohmann::ordered_json json = tests::tiny_config().to_json();
+  json["ffn"] = huge;
+  CHECK_THROWS_WITH_AS(EncoderDecoderConfig::from_json(json), "[ffn] must be at most 10000000, got 9223372036854775807",
+                       Error);
 }
 
 TEST_CASE("config: JSON and back") {

@@ -168,6 +168,26 @@ TEST_CASE("BOS and suppressed ids are never produced, and lengths are limited") 
     for (const Hypothesis& h : hypotheses) CHECK(h.ids.size() <= 39);
 }
 
+TEST_CASE("decoding: options that are no numbers or out of range are wrong calls") {
+  const auto error = [](const DecodeOptions& options) -> std::string {
+    try {
+      options.validate_search("--valid-");
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(error({}) == "");
+  CHECK(error({.beam_size = 0}) == "[--valid-beam-size] expected a number from 1 to 1000, got 0");
+  CHECK(error({.beam_size = 2'000'000'000}) == "[--valid-beam-size] expected a number from 1 to 1000, got 2000000000");
+  CHECK(error({.length_penalty = NAN}) == "[--valid-length-penalty] expected a number from 0 to 10, got nan");
+  CHECK(error({.length_penalty = HUGE_VAL}) == "[--valid-length-penalty] expected a number from 0 to 10, got inf");
+  CHECK(error({.max_length_factor = 1e300}) ==
+        "[--valid-max-length-factor] expected a number from 0 to 1000, got 1e+300");
+  CHECK(error({.max_length_extra = std::numeric_limits<int>::max()}) ==
+        "[--valid-max-length-extra] expected a number from 0 to 100000, got 2147483647");
+}
+
 TEST_CASE("decoding: wrong calls") {
   EncoderDecoder model = lively_model(tests::tiny_config(), 4);
   const auto search = [&](const Sentences& sources, const DecodeOptions& options) {
@@ -175,8 +195,8 @@ TEST_CASE("decoding: wrong calls") {
   };
   CHECK(search({}, {}).empty());
   CHECK_THROWS_WITH_AS(search({{3, 2}, {}}, {}), "[beam search] source 1 is empty, expected at least its EOS", Error);
-  CHECK_THROWS_WITH_AS(search({{2}}, {.beam_size = 2, .n_best = 3}),
-                       "[n-best] must be between 1 and the beam size 2, got 3", Error);
+  CHECK_THROWS_WITH_AS(search({{2}}, {.beam_size = 2, .n_best = 3}), "[--n-best] expected 1 to the beam size 2, got 3",
+                       Error);
   CHECK_THROWS_WITH_AS(search({{2}}, {.eos = 11}), "[eos] expected an id below 11, got 11", Error);
   CHECK_THROWS_WITH_AS(search({{2}}, {.suppressed = {2}}), "[suppressed] must not hold the EOS 2", Error);
   model.parameters()[0].value.data<float>()[16] = std::nanf("");
