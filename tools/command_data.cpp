@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/counted.h"
+#include "core/error.h"
 #include "core/kernels.h"
+#include "core/sizes.h"
 #include "data/build_store.h"
 #include "data/corpus/embedded_corpus.h"
 #include "data/document_store.h"
@@ -73,7 +75,20 @@ int build(Build& call) {
 struct Generate {
   Path output;
   uint64_t seed = 1, train = 20000, validation = 500, test = 500;
+  bool overwrite = false;
 };
+
+void check(const Generate& call) {
+  for (const auto& [name, pairs] : {std::pair{"train", call.train}, {"val", call.validation}, {"test", call.test}}) {
+    if (pairs > uint64_t(kLargestSize))
+      throw UsageError("--", name, ": expected at most ", kLargestSize, " pairs, got ", pairs);
+    for (const char* language : {".en", ".de"}) {
+      const Path file = call.output / (std::string(name) + language);
+      require(call.overwrite || !std::filesystem::exists(file), file.string(),
+              " exists already: give --overwrite or another --output");
+    }
+  }
+}
 
 // <name>.en and <name>.de of pairs [begin, end).
 void write_pairs(const Path& stem, const std::vector<SentencePair>& pairs, size_t begin, size_t end) {
@@ -87,6 +102,7 @@ void write_pairs(const Path& stem, const std::vector<SentencePair>& pairs, size_
 }
 
 int generate(const Generate& call) {
+  check(call);
   std::filesystem::create_directories(call.output);
   write_pairs(call.output / "train", generate_corpus(call.seed, Split::train, call.train), 0, call.train);
   const auto heldout = generate_corpus(call.seed, Split::heldout, call.validation + call.test);
@@ -142,6 +158,7 @@ void add_generate(Program& program) {
       program.command("data generate", "write the embedded English-German corpus", [call] { return generate(*call); });
   table.add("--output,-o", call->output, "DIRECTORY", "gets train.en, train.de, val.*, test.*");
   table.required("output");
+  table.add_flag("--overwrite", call->overwrite, "replace the files of these names");
   table.add("--seed", call->seed, "NUMBER", "the corpus is a pure function of it");
   table.add("--train", call->train, "PAIRS", "to train on");
   table.add("--val", call->validation, "PAIRS", "held out for validation");

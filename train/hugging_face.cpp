@@ -101,7 +101,7 @@ void write_model(const Path& directory, const Model& model, const Vocabulary* vo
   const auto* wordpiece = dynamic_cast<const WordPieceVocabulary*>(vocabulary);
   require(vocabulary == nullptr || wordpiece != nullptr, "[hugging face] this model has no form there:\n  ",
           "vocabulary: expected kind wordpiece (vocab.txt), got ", vocabulary == nullptr ? "" : vocabulary->kind());
-  require_free(directory, overwrite, {"config.json", kModelFile, kShardIndex});
+  require_free(directory, overwrite, {"config.json", kModelFile, kShardIndex, "vocab.txt", "tokenizer_config.json"});
   fs::create_directories(directory);
   if (wordpiece != nullptr) write_hugging_face_vocabulary(directory, *wordpiece, encoder.position.max_positions);
   write_safetensors(directory / kModelFile, hugging_face_tensors(model.parameters(), encoder));

@@ -67,6 +67,21 @@ void introduce(const TrainOptions& options, const JobPlace& place, const TaskPar
                options.deterministic ? ", deterministic" : "");
 }
 
+// Takes the directory of a new run away again unless the run begins.
+class RunStart {
+ public:
+  explicit RunStart(const RunDirectory* run) : run_(run) {}
+  ~RunStart() {
+    if (run_ != nullptr) run_->abandon();
+  }
+  RunStart(const RunStart&) = delete;
+  RunStart& operator=(const RunStart&) = delete;
+  void done() { run_ = nullptr; }
+
+ private:
+  const RunDirectory* run_;
+};
+
 // Rank 0's lock on the run directory; all ranks may look into it afterwards. A replay leaves it alone.
 std::optional<RunDirectory> open_run(const TrainOptions& options, Communicator& ranks) {
   std::optional<RunDirectory> run;
@@ -116,6 +131,7 @@ int run_job(const TrainOptions& options, Communicator& ranks,
   set_threads(options.threads > 0 ? options.threads : ranks.cores());
   const std::optional<RunDirectory> owned_run = open_run(options, ranks);
   const RunDirectory* run = owned_run ? &*owned_run : nullptr;
+  RunStart start(run);
 
   TaskParts parts = make_parts(place);
   Parameters& parameters = parts.model->parameters();
@@ -134,8 +150,9 @@ int run_job(const TrainOptions& options, Communicator& ranks,
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);
   }
-  if (run != nullptr) write_run_files(*run, options, *parts.model, *parts.vocabulary, parts.task);
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
+  if (run != nullptr) write_run_files(*run, options, *parts.model, *parts.vocabulary, parts.task);
+  start.done();
   Reporter reporter(
       run, options, state,
       {.batches_per_epoch = parts.data->batches(), .item = parts.data->item(), .loss_name = parts.model->loss_name()});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iomanip>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -19,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kStep = "step-";
+constexpr std::string_view kAverage = "average-";
 constexpr std::string_view kTemporary = ".tmp";
 
 // std::filesystem's own messages name the path and the system's reason; this adds only the house's form.
@@ -48,6 +50,47 @@ uint64_t updates_of(const Path& checkpoint) { return std::stoull(checkpoint.file
 
 Path temporary_beside(const Path& target) {
   return target.parent_path() / concat(".", target.filename().string(), kTemporary);
+}
+
+// Does Gyre give this name to an entry of checkpoints/?
+bool is_checkpoint_name(const std::string& name) {
+  return is_step_name(name) || name.starts_with(kAverage) || name == "best" || name == "last" || name == "average";
+}
+
+// A config.json of Gyre's says what kind of model it is.
+bool is_own_config(const Path& config) {
+  const auto json = nlohmann::json::parse(read_file(config), nullptr, false);
+  return json.is_object() && json.contains("model");
+}
+
+bool holds_run(const Path& directory) {
+  const std::vector<Path> checkpoints = list_checkpoints(directory);
+  if (std::any_of(checkpoints.begin(), checkpoints.end(), [](const Path& c) { return fs::exists(c / "state.json"); }))
+    return true;
+  return fs::is_regular_file(config_path(directory)) && is_own_config(config_path(directory));
+}
+
+// Where there is no run yet, these do no harm: a vocabulary, hidden files, logs of whoever starts the job, and what a
+// start that was cut off left.
+bool may_stand_before(const Path& path) {
+  const std::string name = path.filename().string(), extension = path.extension().string();
+  if (name == "checkpoints" && fs::is_directory(path)) {
+    const std::vector<Path> inside = entries_of(path);
+    return std::all_of(inside.begin(), inside.end(), [](const Path& p) {
+      return p.filename().string().starts_with('.') || is_checkpoint_name(p.filename().string());
+    });
+  }
+  return name.starts_with('.') || name.starts_with("vocab.") || extension == ".log" || extension == ".out" ||
+         extension == ".err";
+}
+
+void require_own(const Path& directory) {
+  if (!fs::is_directory(directory) || holds_run(directory)) return;
+  for (const Path& path : entries_of(directory)) {
+    require(may_stand_before(path), "[run] ", directory.string(),
+            ": expected a new or empty directory or a run of Gyre, found ", path.filename().string(),
+            ", which Gyre did not make; give another directory");
+  }
 }
 
 // Gives `temporary` the name `target`; a directory that already has it is exchanged for the new one in one step where
@@ -112,6 +155,8 @@ void write_directory(const Path& target, const std::function<void(const Path&)>&
 void point_link(const Path& run, const std::string& link, const Path& target) {
   const Path path = checkpoints_path(run) / link, temporary = temporary_beside(path);
   guarded([&] {
+    const bool is_free = !fs::exists(fs::symlink_status(path)) || fs::is_symlink(path);
+    require(is_free, "[run] ", path.string(), ": expected a link or nothing, found what Gyre did not make");
     fs::remove(temporary);
     // Relative, so that the run directory can be moved.
     fs::create_directory_symlink(target.filename(), temporary);
@@ -121,13 +166,27 @@ void point_link(const Path& run, const std::string& link, const Path& target) {
 }
 
 RunDirectory::RunDirectory(Path path, bool overwrite)
-    : path_(std::move(path)), lock_((guarded([&] { return fs::create_directories(path_); }), path_)) {
+    : path_(std::move(path)),
+      is_new_(guarded([&] {
+        require_own(path_);
+        return fs::create_directories(path_);
+      })),
+      lock_(path_) {
   guarded([&] {
     remove_leftovers();
     if (overwrite) remove_run();
     fs::create_directories(checkpoints_path(path_));
   });
   flush_to_disk(path_);
+}
+
+void RunDirectory::abandon() const {
+  std::error_code ignored;
+  if (!is_new_ || fs::exists(config(), ignored) || !fs::is_empty(checkpoints_path(path_), ignored)) return;
+  fs::remove(checkpoints_path(path_), ignored);
+  fs::remove(log(), ignored);
+  fs::remove(path_ / ".lock", ignored);
+  fs::remove(path_, ignored);  // fails, as it should, where somebody else put a file into it
 }
 
 std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const {
@@ -157,7 +216,9 @@ std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const 
 
 void RunDirectory::remove_leftovers() const {
   const auto is_leftover = [](const std::string& name) {
-    return name.starts_with('.') && (name.ends_with(kTemporary) || name.find(".tmp-") != std::string::npos);
+    if (!name.starts_with('.')) return false;
+    if (name.find(".tmp-") != std::string::npos) return true;
+    return name.ends_with(kTemporary) && is_checkpoint_name(name.substr(1, name.size() - 1 - kTemporary.size()));
   };
   for (const Path& directory : {path_, checkpoints_path(path_)}) {
     for (const Path& path : entries_of(directory)) {
@@ -167,7 +228,10 @@ void RunDirectory::remove_leftovers() const {
 }
 
 void RunDirectory::remove_run() const {
-  fs::remove_all(checkpoints_path(path_));
+  for (const Path& path : entries_of(checkpoints_path(path_))) {
+    const bool is_own = is_checkpoint_name(path.filename().string());
+    if (is_own && (fs::is_symlink(path) || fs::is_directory(path))) fs::remove_all(path);
+  }
   for (const Path& path : {config(), options(), task(), metrics(), log()}) fs::remove(path);
   for (const Path& path : entries_of(path_)) {
     if (path.filename().string().starts_with("events.out.tfevents.")) fs::remove(path);

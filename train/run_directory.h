@@ -40,8 +40,11 @@ void point_link(const Path& run, const std::string& link, const Path& target);
 class RunDirectory {
  public:
   // Creates the directory where it is missing, locks it and removes leftovers. With `overwrite`, removes the run that
-  // it holds (checkpoints, config, options, task, metrics, logs; never the vocabulary).
+  // it holds (checkpoints, config, options, task, metrics, logs; never the vocabulary, nor what Gyre did not make).
+  // Throws for a directory that holds something else than a run.
   RunDirectory(Path path, bool overwrite);
+  // For a run that failed before it began: removes the directory where the constructor made it.
+  void abandon() const;
 
   const Path& path() const { return path_; }
   Path config() const { return config_path(path_); }
@@ -61,6 +64,7 @@ class RunDirectory {
   void remove_run() const;
 
   Path path_;
+  bool is_new_;
   RunLock lock_;
 };
 

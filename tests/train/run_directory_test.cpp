@@ -164,19 +164,71 @@ TEST_CASE("leftovers of a crash go at the next start, everything else stays") {
   CHECK(list_checkpoints(path).size() == 1);
 }
 
-TEST_CASE("overwrite: the old run goes, the vocabulary stays") {
+TEST_CASE("overwrite: the old run goes, the vocabulary and what Gyre did not make stay") {
   const TemporaryDirectory directory;
   const Path path = directory / "run";
   make_step(path, 5);
+  fs::create_directory(checkpoints_path(path) / "average-last-5");
+  fs::create_directory_symlink("step-00000005", checkpoints_path(path) / "best");
+  write_file(checkpoints_path(path) / "precious.bin", "mine");
+  fs::create_directory(checkpoints_path(path) / "keep");
   for (const char* name : {"config.json", "train.toml", "metrics.jsonl", "train.log", "events.out.tfevents.1.host",
                            "vocab.spm", "notes.txt"}) {
     write_file(path / name, "x");
   }
   const RunDirectory run(path, true);
   CHECK(list_checkpoints(path).empty());
+  CHECK(!fs::exists(checkpoints_path(path) / "average-last-5"));
+  CHECK(!fs::is_symlink(checkpoints_path(path) / "best"));
   for (const char* name : {"config.json", "train.toml", "metrics.jsonl", "train.log", "events.out.tfevents.1.host"}) {
     CHECK(!fs::exists(path / name));
   }
-  CHECK(fs::exists(path / "vocab.spm"));
-  CHECK(fs::exists(path / "notes.txt"));
+  for (const char* name : {"vocab.spm", "notes.txt", "checkpoints/precious.bin", "checkpoints/keep"}) {
+    CHECK(fs::exists(path / name));
+  }
+}
+
+TEST_CASE("run directory: what holds something else than a run is refused, and left as it is") {
+  const TemporaryDirectory directory;
+  const auto refused = [&](const Path& path, const char* name) {
+    for (const bool overwrite : {false, true}) {
+      const std::string message = error_of([&] { RunDirectory(path, overwrite); });
+      CHECK(contains(message, path.string() + ": expected a new or empty directory or a run of Gyre, found " + name));
+      CHECK(fs::exists(path / name));
+      CHECK(!fs::exists(path / ".lock"));
+    }
+  };
+  fs::create_directory(directory / "papers");
+  write_file(directory / "papers" / "thesis.txt", "mine");
+  refused(directory / "papers", "thesis.txt");
+  fs::create_directory(directory / "theirs");
+  write_file(directory / "theirs" / "config.json", R"({"architectures": ["BertForMaskedLM"], "model_type": "bert"})");
+  refused(directory / "theirs", "config.json");
+  fs::create_directories(directory / "data" / "checkpoints");
+  write_file(directory / "data" / "checkpoints" / "epoch1.pt", "mine");
+  refused(directory / "data", "checkpoints");
+
+  // A vocabulary that waits for its run, a job's log, what an earlier start left.
+  fs::create_directories(directory / "mine" / "checkpoints");
+  for (const char* name : {"vocab.model", "slurm-17.out", "train.log", ".lock"}) {
+    write_file(directory / "mine" / name, "x");
+  }
+  CHECK_NOTHROW(RunDirectory(directory / "mine", true));
+  write_file(directory / "mine" / "config.json", R"({"model": "encoder-only"})");
+  write_file(directory / "mine" / "notes.txt", "x");
+  CHECK_NOTHROW(RunDirectory(directory / "mine", false));
+}
+
+TEST_CASE("run directory: a run that failed before it began leaves none") {
+  const TemporaryDirectory directory;
+  const Path path = directory / "run";
+  {
+    const RunDirectory run(path, false);
+    write_file(run.log(), "it went wrong");
+    run.abandon();
+    CHECK(!fs::exists(path));
+  }
+  fs::create_directory(path);
+  RunDirectory(path, false).abandon();
+  CHECK(fs::exists(path));
 }
