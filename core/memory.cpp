@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/block_pool.h"
+#include "core/error.h"
 
 namespace gyre {
 namespace {
@@ -53,7 +54,12 @@ CachingAllocator& allocator() {
 }  // namespace
 
 std::shared_ptr<void> allocate(size_t bytes) {
-  return {allocator().take(bytes), [](void* data) { allocator().give_back(static_cast<std::byte*>(data)); }};
+  try {
+    return {allocator().take(bytes), [](void* data) { allocator().give_back(static_cast<std::byte*>(data)); }};
+  } catch (const std::bad_alloc&) {
+    throw Error("[memory] out of memory: a tensor of ", bytes, " bytes was asked for, beside ",
+                memory_stats().active_bytes, " bytes of others");
+  }
 }
 
 MemoryStats memory_stats() { return allocator().stats(); }

@@ -3,8 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
+#include <new>
 #include <sstream>
+#include <stdexcept>
 
+#include "core/error.h"
 #include "tools/build_info.h"
 #include "tools/command_help_text.h"
 #include "tools/equivalents.h"
@@ -21,6 +24,13 @@ std::vector<std::string> subcommand_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const auto* sub : subcommands(app)) names.push_back(sub->get_name());
   return names;
+}
+
+// "train nmt"
+std::string words_of(const CLI::App& command) {
+  const CLI::App* group = command.get_parent();
+  const bool is_grouped = group != nullptr && group->get_parent() != nullptr;
+  return (is_grouped ? group->get_name() + " " : "") + command.get_name();
 }
 
 // Null where there is none.
@@ -149,7 +159,13 @@ int Program::run_selected(CLI::App& app) {
   }
   command->options->remember_words(words_);
   command->options->resolve();
-  return command->run();
+  try {
+    return command->run();
+  } catch (const std::bad_alloc&) {  // of tables in main memory; tensors say how many bytes they were to have
+    throw Error("out of memory in gyre ", words_of(app), ": give smaller sizes or counts, or a machine with more");
+  } catch (const std::length_error&) {  // a table beyond what a program can address
+    throw Error("out of memory in gyre ", words_of(app), ": a size or a count is beyond all memory");
+  }
 }
 
 int Program::run(int argc, const char* const* argv) {

@@ -51,6 +51,22 @@ TEST_CASE("wrong use of a tensor names what was expected and what came") {
   CHECK_THROWS_AS(Tensor::from<float>({2}, std::vector<float>{1}), Error);
 }
 
+TEST_CASE("a shape with more elements than can be counted is refused") {
+  const int64_t half = int64_t{1} << 32;
+  CHECK_THROWS_WITH_AS(Shape({half, half}).elements(),
+                       "[shape] (4294967296, 4294967296) has more elements than 64 bits count", Error);
+  CHECK_THROWS_AS(Shape({half / 2, half / 2, 2}).elements(), Error);  // 2^63
+  CHECK_THROWS_AS(Shape({half / 8, half}).elements(), Error);         // 2^61, of 8 bytes each
+  CHECK(Shape({half / 32, half}).elements() == int64_t{1} << 59);
+  CHECK(Shape({half, half, 0}).elements() == 0);
+  CHECK_THROWS_AS(Tensor::zeros({half, half}), Error);
+}
+
+TEST_CASE("out of memory names the bytes") {
+  CHECK_THROWS_WITH_AS(Tensor::empty({int64_t{1} << 58}),
+                       doctest::Contains("[memory] out of memory: a tensor of 1152921504606846976 bytes"), Error);
+}
+
 TEST_CASE("freed memory is handed out again") {
   { const Tensor warm = Tensor::empty({1000, 1000}); }
   const uint64_t before = memory_stats().system_allocations;
