@@ -43,7 +43,7 @@ nlohmann::json parse_strict_json(std::string_view text, int deepest, const std::
   try {
     return json::parse(text, StrictRules(deepest, context, what));
   } catch (const json::exception& error) {
-    throw Error(context, what, " is not valid JSON: ", cut_for_message(error.what()));
+    throw Error(context, what, " is not valid JSON: ", cut_for_message(json_reason(error)));
   }
 }
 
@@ -56,5 +56,15 @@ std::string cut_for_message(std::string_view text) {
 }
 
 std::string quoted_for_message(const std::string& text) { return cut_for_message(json(text).dump()); }
+
+std::string json_reason(const std::exception& error) {
+  const std::string text = error.what();
+  const size_t end = text.starts_with("[json.exception.") ? text.find("] ") : std::string::npos;
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+std::string json_text(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
 
 }  // namespace gyre

@@ -2,6 +2,7 @@
 // last), no NUL byte (it would take it for the end of the text), no nesting beyond what the format has.
 #pragma once
 
+#include <exception>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -17,5 +18,10 @@ nlohmann::json parse_strict_json(std::string_view text, int deepest, const std::
 std::string cut_for_message(std::string_view text);
 // The same in quotes and escaped.
 std::string quoted_for_message(const std::string& text);
+
+// What the library says, without the name that it gives the exception.
+std::string json_reason(const std::exception& error);
+// Text of JSON whose strings may be paths, and so any bytes: what is not UTF-8 becomes U+FFFD.
+std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
 }  // namespace gyre

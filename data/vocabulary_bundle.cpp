@@ -50,7 +50,7 @@ VocabularyBundle VocabularyBundle::parse(const std::string& name, std::string_vi
       content.remove_prefix(size);
     }
   } catch (const nlohmann::json::exception& error) {
-    throw Error(context, error.what());
+    throw Error(context, json_reason(error));
   }
   require(content.empty(), "[vocabulary] ", name, ": ", content.size(), " bytes more than its first line says");
   return bundle;

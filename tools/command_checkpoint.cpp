@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/strict_json.h"
 #include "tools/facts.h"
 #include "tools/program.h"
 #include "train/checkpoint.h"
@@ -62,7 +63,7 @@ int verify(const Checkpoint& call) {
   const Path checkpoint = chosen(call);
   verify_checkpoint(checkpoint);
   if (call.json) {
-    std::cout << nlohmann::ordered_json{{"checkpoint", checkpoint.string()}, {"whole", true}}.dump() << '\n';
+    std::cout << json_text({{"checkpoint", checkpoint.string()}, {"whole", true}}) << '\n';
   } else {
     std::cout << checkpoint.string() << ": whole\n";
   }

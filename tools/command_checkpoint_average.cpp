@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/strict_json.h"
 #include "tools/program.h"
 #include "train/model_file.h"
 
@@ -24,7 +25,7 @@ int average(const Average& call) {
   const Path result =
       call.checkpoints.empty() ? average_last(call.run, call.last) : average_chosen(call.run, call.checkpoints);
   if (call.json) {
-    std::cout << nlohmann::ordered_json{{"checkpoint", result.string()}}.dump() << '\n';
+    std::cout << json_text({{"checkpoint", result.string()}}) << '\n';
   } else {
     std::cout << result.string() << '\n';
   }

@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/strict_json.h"
+
 namespace gyre {
 
 void print_facts(const nlohmann::ordered_json& facts, bool json) {
   if (json) {
-    std::cout << facts.dump() << '\n';
+    std::cout << json_text(facts) << '\n';
     return;
   }
   for (const auto& [name, value] : facts.items())

@@ -9,6 +9,7 @@
 #include "autograd/tensor_numbers.h"
 #include "core/error.h"
 #include "core/safetensors.h"
+#include "core/strict_json.h"
 #include "core/version.h"
 #include "train/fault.h"
 
@@ -179,7 +180,8 @@ TrainState read_train_state(const Path& checkpoint) {
   try {
     return from_json(state);
   } catch (const nlohmann::json::exception& error) {
-    throw Error("[checkpoint] ", (checkpoint / "state.json").string(), ": ", error.what());
+    throw Error("[checkpoint] ", (checkpoint / "state.json").string(),
+                ": not the state of a run: ", json_reason(error));
   }
 }
 
@@ -198,9 +200,8 @@ std::optional<Resumable> find_resumable(const Path& run) {
       found.skipped.push_back(concat(checkpoint->filename().string(), ": ", error.what()));
     }
   }
-  std::string reasons;
-  for (const std::string& reason : found.skipped) reasons += "\n  " + reason;
-  throw Error("[checkpoint] ", run.string(), ": every checkpoint is broken (--overwrite starts anew):", reasons);
+  throw Error("[checkpoint] ", run.string(), ": every checkpoint is broken (--overwrite starts anew): of ", all.size(),
+              ", the newest is ", found.skipped.front());
 }
 
 }  // namespace gyre

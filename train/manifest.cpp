@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/strict_json.h"
 
 namespace gyre {
 
@@ -29,7 +30,7 @@ std::string tensor_checksum(std::string_view dtype, const std::string& shape, st
 }
 
 std::string text_checksum(const ordered_json& state) {
-  const std::string text = state.dump();
+  const std::string text = json_text(state);
   return hex(crc32c(text.data(), text.size()));
 }
 
@@ -64,7 +65,7 @@ void write_manifest(const Path& directory, const ordered_json& facts, const std:
   state.update(facts);
   for (const TensorFile& file : files) state["tensors"][file.name] = write_tensors(directory / file.name, file.tensors);
   state["checksum"] = text_checksum(state);
-  write_file(directory / "state.json", state.dump(1) + "\n");
+  write_file(directory / "state.json", json_text(state, 1) + "\n");
 }
 
 ordered_json read_manifest(const Path& directory) {
@@ -80,7 +81,7 @@ ordered_json read_manifest(const Path& directory) {
             state["format"].dump());
     return state;
   } catch (const nlohmann::json::exception& error) {
-    throw Error("[checkpoint] ", path.string(), ": ", error.what());
+    throw Error("[checkpoint] ", path.string(), ": not what Gyre writes: ", json_reason(error));
   }
 }
 
@@ -89,7 +90,7 @@ void verify_manifest(const Path& directory) {
   try {
     for (const auto& [name, checksums] : state.at("tensors").items()) verify_file(directory / name, checksums);
   } catch (const nlohmann::json::exception& error) {
-    throw Error("[checkpoint] ", (directory / "state.json").string(), ": ", error.what());
+    throw Error("[checkpoint] ", (directory / "state.json").string(), ": not what Gyre writes: ", json_reason(error));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/strict_json.h"
 #include "train/checkpoint.h"
 
 namespace gyre {
@@ -31,7 +32,7 @@ Config read_config(const Path& run) {
   try {
     return Config::from_json(json);
   } catch (const Error& error) {
-    throw Error(config_path(run).string(), ": ", error.what());
+    throw Error(config_path(run).string(), ": ", json_reason(error));
   }
 }
 template EncoderDecoderConfig read_config(const Path& run);

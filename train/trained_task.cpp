@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/strict_json.h"
 #include "train/trained_model.h"
 
 namespace gyre {
@@ -40,7 +41,8 @@ TrainedTask read_task(const Path& run) {
     task.max_length = json.at("max_length");
     return task;
   } catch (const std::exception& error) {
-    throw Error(task_path(run).string(), ": expected a classifier's task as gyre train writes it: ", error.what());
+    throw Error(task_path(run).string(),
+                ": expected a classifier's task as gyre train writes it: ", json_reason(error));
   }
 }
 
