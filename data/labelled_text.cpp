@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
 #include "data/utf8.h"
@@ -30,6 +31,9 @@ std::string listed(const Names& names) {
 
 // How many columns a row must have for this one to be there.
 size_t columns_for(int number) { return number < 0 ? size_t(-number) : size_t(number) + 1; }
+
+// As the loss takes it. False for NaN.
+bool fits_float(double number) { return std::abs(number) <= double(std::numeric_limits<float>::max()); }
 
 }  // namespace
 
@@ -88,7 +92,9 @@ void LabelledText::read_row(std::string_view line) {
     return skip(BadLine::empty, "a text is empty");
   }
   if (format_.label && !read_label(cell(2), row)) {
-    const std::string expected = format_.is_regression() ? "a number" : "one of the labels " + listed(format_.classes);
+    std::string expected = "one of the labels " + listed(format_.classes);
+    if (format_.is_regression())
+      expected = std::isfinite(row.score) && !fits_float(row.score) ? "a number that a float holds" : "a number";
     return skip(BadLine::bad_label, concat("expected ", expected, ", got \"", cell(2), '"'));
   }
   rows_.push_back(row);
@@ -97,7 +103,7 @@ void LabelledText::read_row(std::string_view line) {
 bool LabelledText::read_label(std::string_view cell, LabelledRow& row) const {
   if (format_.is_regression()) {
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), row.score);
-    return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(row.score);
+    return error == std::errc() && end == cell.data() + cell.size() && fits_float(row.score);
   }
   const auto place = std::find(format_.classes.begin(), format_.classes.end(), cell);
   row.label = int32_t(place - format_.classes.begin());

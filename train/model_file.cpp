@@ -71,6 +71,8 @@ Path average_checkpoints(const Path& run, const std::vector<Path>& checkpoints, 
     files.push_back(find_model_file(checkpoint));
   }
   const Path output = checkpoints_path(run) / name;
+  require(!fs::exists(output) || fs::exists(output / "state.json"), "[average] ", output.string(),
+          " exists and is no checkpoint of Gyre's: rename it first");
   average_models(files, output);
   point_link(run, "average", output);
   return output;
@@ -128,6 +130,7 @@ void average_models(const std::vector<Path>& inputs, const Path& output) {
     const Tensor tensor = files.front().read(entry);
     if (tensor.dtype() == DType::f32) average_into<float>(tensor, files, entry.name);
     if (tensor.dtype() == DType::f64) average_into<double>(tensor, files, entry.name);
+    if (tensor.dtype() == DType::bf16) average_into<bfloat16>(tensor, files, entry.name);
     model.tensors.push_back(source_of({entry.name, tensor}));
   }
   write_directory(output, [&](const Path& directory) {

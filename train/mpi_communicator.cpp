@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "core/error.h"
@@ -42,6 +43,9 @@ struct Counts {
   std::vector<int> sizes, begins;
   template <class T>
   explicit Counts(const Pieces<T>& pieces) {
+    const int64_t all = pieces.ends.empty() ? 0 : int64_t(pieces.ends.back());
+    require(all <= std::numeric_limits<int>::max(), "[communicator] expected at most ", std::numeric_limits<int>::max(),
+            " bytes in one exchange, as MPI counts them, got ", all, ": give a smaller --bucket-mb");
     for (int r = 0; r < int(pieces.ends.size()); ++r) {
       sizes.push_back(int(pieces.size(r)));
       begins.push_back(int(pieces.begin(r)));

@@ -87,6 +87,9 @@ TEST_CASE("labelled text: numbers as labels") {
   for (const std::string bad : {"", "x", "3,8", "3.8 ", "nan", "inf", "1e999"}) {
     Written("a\t1\nb\t" + bad + "\n").fails_at(2, "expected a number, got \"" + bad + "\"", format);
   }
+  for (const std::string bad : {"1e300", "-3.5e38"}) {
+    Written("a\t1\nb\t" + bad + "\n").fails_at(2, "expected a number that a float holds, got \"" + bad + "\"", format);
+  }
 }
 
 TEST_CASE("labelled text: rows without labels, to predict them") {

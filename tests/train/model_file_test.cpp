@@ -170,6 +170,19 @@ TEST_CASE("average: too few, broken or unlike checkpoints are refused") {
   CHECK(!fs::exists(directory / "out"));
 }
 
+TEST_CASE("average: bf16 has a mean too") {
+  const TemporaryDirectory directory;
+  for (int n = 0; n < 2; ++n) {
+    const std::vector<bfloat16> values{bfloat16(1.0F + float(n)), bfloat16(-3.0F)};
+    write_safetensors(directory / std::to_string(n), {{"x", Tensor::from<bfloat16>({2}, values)}});
+  }
+  average_models({directory / "0", directory / "1"}, directory / "out");
+  const SafetensorsFile file(directory / "out" / "model.safetensors");
+  const Tensor mean = file.read(*file.find("x"));
+  CHECK(float(mean.data<bfloat16>()[0]) == 1.5F);
+  CHECK(float(mean.data<bfloat16>()[1]) == -3.0F);
+}
+
 TEST_CASE("average: what is not floating-point comes from the first") {
   const TemporaryDirectory directory;
   for (int n = 0; n < 2; ++n) {
