@@ -1,8 +1,7 @@
 #include "data/encoded_rows.h"
 
-#include <exception>
-
 #include "core/kernels.h"
+#include "core/thread_failure.h"
 
 namespace gyre {
 
@@ -11,17 +10,14 @@ namespace {
 constexpr size_t kRowsPerThread = 2048, kBytesPerThread = size_t{8} << 20;
 
 void encode_chunk(const Vocabulary& vocabulary, size_t sides, std::vector<EncodedRow>& chunk) {
-  std::exception_ptr failure;
+  ThreadFailure failure;
 #pragma omp parallel for schedule(dynamic, 16)
   for (size_t i = 0; i < chunk.size(); ++i) {
-    try {
+    failure.guard([&] {
       for (size_t side = 0; side < sides; ++side) chunk[i].ids[side] = vocabulary.encode(chunk[i].row.text[side]);
-    } catch (...) {  // an exception may not leave the loop
-#pragma omp critical(gyre_encode_failure)
-      failure = std::current_exception();
-    }
+    });
   }
-  if (failure) std::rethrow_exception(failure);
+  failure.rethrow();
 }
 
 }  // namespace

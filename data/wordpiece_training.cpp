@@ -1,12 +1,13 @@
 #include "data/wordpiece_training.h"
 
 #include <algorithm>
-#include <exception>
 #include <unordered_map>
 
 #include "core/error.h"
 #include "core/kernels.h"
 #include "core/output_target.h"
+#include "core/sizes.h"
+#include "core/thread_failure.h"
 #include "data/parallel_text.h"
 #include "data/utf8.h"
 #include "data/wordpiece_vocabulary.h"
@@ -47,19 +48,16 @@ class WordCounter {
   using Counts = std::unordered_map<std::string, uint64_t>;
 
   void count(const std::vector<std::string_view>& lines) {
-    std::exception_ptr failure;
+    ThreadFailure failure;
 #pragma omp parallel for schedule(static, 1)
     for (size_t slot = 0; slot < counts_.size(); ++slot) {
-      try {
+      failure.guard([&] {
         for (size_t i = slot; i < lines.size(); i += counts_.size()) {
           for (std::string& word : bert_words(lines[i], lower_case_)) ++counts_[slot][std::move(word)];
         }
-      } catch (...) {  // an exception may not leave the loop
-#pragma omp critical(gyre_word_count_failure)
-        failure = std::current_exception();
-      }
+      });
     }
-    if (failure) std::rethrow_exception(failure);
+    failure.rethrow();
   }
 
   bool lower_case_;
@@ -79,6 +77,8 @@ std::vector<LineReport> train_wordpiece(const std::vector<Path>& files, const Wo
   require(lower_case_beside(output).value_or(options.lower_case) == options.lower_case, "[vocabulary] ",
           output.string(), ": tokenizer_config.json beside it says ",
           options.lower_case ? "cased, got --lower-case" : "lower case, got --cased");
+  if (options.merges.size < 1 || options.merges.size > kLargestSize)
+    throw UsageError("[vocabulary] --size: expected 1 to ", kLargestSize, " pieces, got ", options.merges.size);
   require_file_output(output, "vocabulary");  // tokenizer_config.json stands beside it
   WordCounter counter(options.lower_case);
   std::vector<LineReport> reports;

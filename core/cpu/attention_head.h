@@ -3,12 +3,15 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "core/cpu/head_tiles.h"
 #include "core/cpu/philox_block.h"
 #include "core/cpu/rotation.h"
 #include "core/cpu/softmax_lanes.h"
 #include "core/memory.h"
+#include "core/thread_failure.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
@@ -89,8 +92,8 @@ class TileMemory {
     used_ = 0;
     const Tiles tiles(*this, arguments...);
     if (used_ <= capacity_) return tiles;
+    memory_ = allocate(size_t(used_) * sizeof(T));
     capacity_ = used_;
-    memory_ = allocate(size_t(capacity_) * sizeof(T));
     std::fill_n(static_cast<T*>(memory_.get()), capacity_, T(0));
     return lay_out<Tiles>(arguments...);
   }
@@ -160,15 +163,19 @@ void for_each_head(const Segments& queries, const Segments& keys, int64_t width,
   // In multiply-adds, packing included; a thread takes some microseconds' worth at a time.
   const int64_t work = (longest_queries * longest_keys + 16 * (longest_queries + longest_keys)) * width;
   const int64_t chunk = std::max<int64_t>(1, 131072 / std::max<int64_t>(1, work));
+  ThreadFailure failure;
 #pragma omp parallel if (jobs * work > 262144)
   {
     static thread_local TileMemory<T> memory;
     const Head longest{0, width, 0, longest_queries, 0, longest_keys, shape.reach, shape.reach};
-    const Tiles tiles = memory.template lay_out<Tiles>(longest, besides);
+    std::optional<Tiles> tiles;
+    failure.guard([&] { tiles.emplace(memory.template lay_out<Tiles>(longest, besides)); });
 #pragma omp for schedule(dynamic, chunk)
-    for (int64_t job = 0; job < jobs; ++job)
-      f(head_of(queries, keys, int(job / heads), job % heads, width, shape), tiles, job);
+    for (int64_t job = 0; job < jobs; ++job) {
+      if (tiles) f(head_of(queries, keys, int(job / heads), job % heads, width, shape), std::as_const(*tiles), job);
+    }
   }
+  failure.rethrow();
 }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

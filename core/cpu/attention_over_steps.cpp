@@ -7,6 +7,7 @@
 #include "core/cpu/attention_terms.h"
 #include "core/cpu/cpu_kernels.h"
 #include "core/cpu/parallel.h"
+#include "core/thread_failure.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
@@ -69,9 +70,15 @@ void CpuKernels::attention_over_steps(const Tensor& out, const std::vector<Tenso
     const TermTables<T> tables(terms, shape.heads);
     const D* queries = steps.back().data<D>();
     const int64_t first = std::max<int64_t>(0, length - 1 - shape.reach);  // token that is seen
+    ThreadFailure failure;
     parallel_ranges(out.rows() * shape.heads, 2 * length * width, [&](int64_t begin, int64_t end) {
       static thread_local StepMemory<D> m;
-      m.make_room(length, width);
+      bool has_room = false;
+      failure.guard([&] {
+        m.make_room(length, width);
+        has_room = true;
+      });
+      if (!has_room) return;
       for (int64_t job = begin; job < end; ++job) {
         const int64_t row = job / shape.heads, head = job % shape.heads, feature = head * width;
         if (job == begin || feature == 0) {
@@ -89,6 +96,7 @@ void CpuKernels::attention_over_steps(const Tensor& out, const std::vector<Tenso
                            {tables.any() ? m.term_scores.data() : nullptr, added.values(first)});
       }
     });
+    failure.rethrow();
   });
 }
 

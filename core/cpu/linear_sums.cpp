@@ -185,16 +185,19 @@ template <class T>
 void run(const Sums<T>& sums, const Segments& segments, int64_t heads) {
   const int64_t jobs = segments.count() * heads;
   const int64_t work = segments.tokens() * heads * sums.features() * sums.width();
+  ThreadFailure failure;
 #pragma omp parallel if (jobs > 1 && work > 65536)
   {
     static thread_local TileMemory<T> memory;
-    const auto tiles = memory.template lay_out<SumTiles<T>>(sums.features(), sums.width());
+    std::optional<SumTiles<T>> tiles;
+    failure.guard([&] { tiles.emplace(memory.template lay_out<SumTiles<T>>(sums.features(), sums.width())); });
 #pragma omp for schedule(dynamic)
     for (int64_t job = 0; job < jobs; ++job) {
       const int s = int(job / heads);
-      HeadSums<T>{sums, tiles, segments.begin(s), segments.length(s), job % heads}.run();
+      if (tiles) HeadSums<T>{sums, *tiles, segments.begin(s), segments.length(s), job % heads}.run();
     }
   }
+  failure.rethrow();
 }
 
 }  // namespace
