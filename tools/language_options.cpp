@@ -68,8 +68,9 @@ void add_masked_options(OptionTable& table, MaskedOptions& options) {
   table.group("Masking");
   table.add("--mask-share,--mask-prob", options.mask_share, "SHARE",
             "of the tokens that are predicted: 80 % masked, 10 % another token, 10 % as they are");
-  table.add_choice("--mask-draw", options.mask_draw, {"exact", "independent"},
-                   "BERT's: that share of every sample; or every token for itself");
+  table.add_choice(
+      "--mask-draw", options.mask_draw, {"exact", "independent"},
+      "BERT's: that share of every sample; or every token for itself. A batch that gets no masks updates nothing");
   table.add_flag("--whole-words,--mask-whole-words", options.whole_words, "all pieces of a word or none");
   add_run_rows(table, options);
 }

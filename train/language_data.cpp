@@ -2,8 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-
 #include "core/counted.h"
 #include "core/error.h"
 #include "data/document_batch.h"
@@ -87,7 +85,6 @@ RankBatch LanguageData::batch(size_t i, ShardRange own) const {
     batch.predictions += shard.predictions;
     if (s >= own.begin && s < own.end) batch.shards.push_back(std::move(shard));
   }
-  batch.predictions = std::max<uint64_t>(batch.predictions, 1);
   return batch;
 }
 

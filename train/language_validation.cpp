@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/counted.h"
+#include "core/error.h"
 #include "train/shard_tree.h"
 #include "train/stopwatch.h"
 
@@ -36,6 +37,13 @@ LanguageValidation::LanguageValidation(SharedSamples samples, MakeShard make_sha
       ranks_(ranks) {
   spdlog::info("{}: {} of {} to validate on", samples_->store().name(), counted(samples_->size(), "sample"),
                counted(samples_->documents(), "document"));
+  // The masks are the same in every validation.
+  const auto predicts = [&](const std::vector<uint32_t>& chunk) {
+    return make_shard_(*samples_, chunk, 0).predictions > 0;
+  };
+  require(
+      std::any_of(chunks_.begin(), chunks_.end(), predicts), "[validation] ", samples_->store().name(),
+      ": expected tokens to predict, the masks have chosen none; give more validation data or a higher --mask-share");
 }
 
 ValidationResult LanguageValidation::run() {
@@ -54,7 +62,7 @@ ValidationResult LanguageValidation::run() {
     tokens[c] = double(loss.tokens);
   }
   ranks_.all_reduce(std::span<double>(sums));
-  const double predicted = std::max(tree_sum(tokens), 1.0);
+  const double predicted = tree_sum(tokens);
   ValidationResult result;
   result.loss = tree_sum(nll) / predicted;
   result.metrics = {{"cross-entropy", result.loss},

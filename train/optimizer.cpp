@@ -53,6 +53,7 @@ UpdateInfo Optimizer::update(double normaliser) {
   info.finite = std::isfinite(info.gradient_norm);
   if (!info.finite) {
     gradients.zero();
+    copy_frozen_to_average();
     return info;
   }
 
@@ -75,16 +76,28 @@ UpdateInfo Optimizer::update(double normaliser) {
       kernels_.moving_average(own, whole, average_decay(options_.ema, step_));
   }
   for (const Parameter& p : parameters_) {
-    if (p.trainable) continue;
-    p.gradient.zero();
-    if (has_average()) average_.write(p, p.value);  // random vectors that were drawn anew have no average
+    if (!p.trainable) p.gradient.zero();
   }
+  copy_frozen_to_average();
   if (ownership_.is_shared()) {
     gradients.zero();
     ownership_.share(values, {0, values.size()});
   }
   ++step_;
   return info;
+}
+
+UpdateInfo Optimizer::skip() {
+  copy_frozen_to_average();
+  return {.gradient_norm = 0, .learning_rate = learning_rate(options_, step_)};
+}
+
+// Random vectors that were drawn anew have no average.
+void Optimizer::copy_frozen_to_average() const {
+  if (!has_average()) return;
+  for (const Parameter& p : parameters_) {
+    if (!p.trainable) average_.write(p, p.value);
+  }
 }
 
 // Blocks are added in order: the same bits whoever owns them.

@@ -42,6 +42,9 @@ class Optimizer {
   // step(). Of the gradients only owned elements count. Leaves all of them zero, after a skipped update too.
   UpdateInfo update(double normaliser);
 
+  // In place of update() where there is no gradient: a batch without predictions. Weights, moments and step() stay.
+  UpdateInfo skip();
+
   uint64_t step() const { return step_; }  // updates made; skipped ones do not count
   void set_step(uint64_t step) { step_ = step; }
 
@@ -61,6 +64,7 @@ class Optimizer {
   };
 
   double gradient_norm() const;
+  void copy_frozen_to_average() const;
   std::vector<Rule> trainable_rules() const;
 
   Parameters& parameters_;

@@ -100,13 +100,13 @@ void Reporter::progress(const TrainState& state, bool is_due) {
 }
 
 void Reporter::log_progress(const TrainState& state) {
-  const double elapsed = clock_() - start_;
+  const double elapsed = clock_() - start_, tokens = window_.sums.tokens;
   pace_.shown(elapsed);
   spdlog::info(format_progress({.epoch = int64_t(window_.epoch),
                                 .updates = int64_t(state.progress.updates),
                                 .item = task_.item,
                                 .count = int64_t(state.progress.sentences),
-                                .cost = window_.sums.loss / std::max(window_.sums.tokens, 1.0),
+                                .cost = tokens > 0 ? std::optional(window_.sums.loss / tokens) : std::nullopt,
                                 .seconds = window_.seconds,
                                 .tokens_per_second = per_second(window_.tokens, window_.seconds),
                                 .gradient_norm = window_.gradient_norm,
@@ -116,18 +116,20 @@ void Reporter::log_progress(const TrainState& state) {
 
 void Reporter::write_metrics(const TrainState& state) {
   const LossSums& sums = window_.sums;
-  const double predictions = std::max(sums.tokens, 1.0), rate = per_second(window_.tokens, window_.seconds);
+  const double rate = per_second(window_.tokens, window_.seconds);
   const auto updates = int64_t(state.progress.updates);
-  ordered_json entry{
-      {"epoch", window_.epoch}, {"loss", sums.loss / predictions}, {task_.loss_name, sums.nll / predictions}};
-  if (task_.loss_name == "cross-entropy") entry["accuracy"] = sums.correct / predictions;
+  ordered_json entry{{"epoch", window_.epoch}};
+  if (sums.tokens > 0) {
+    entry.update({{"loss", sums.loss / sums.tokens}, {task_.loss_name, sums.nll / sums.tokens}});
+    if (task_.loss_name == "cross-entropy") entry["accuracy"] = sums.correct / sums.tokens;
+    events_->scalar("train/loss", sums.loss / sums.tokens, updates);
+    events_->scalar("train/" + task_.loss_name, sums.nll / sums.tokens, updates);
+  }
   entry.update({{"learning_rate", window_.learning_rate},
                 {"gradient_norm", window_.gradient_norm},
                 {"tokens_per_second", rate},
                 {"target_tokens", state.progress.target_tokens}});
   measured("train", state, entry);
-  events_->scalar("train/loss", sums.loss / predictions, updates);
-  events_->scalar("train/" + task_.loss_name, sums.nll / predictions, updates);
   events_->scalar("train/learning_rate", window_.learning_rate, updates);
   events_->scalar("train/gradient_norm", window_.gradient_norm, updates);
   events_->scalar("train/tokens_per_second", rate, updates);

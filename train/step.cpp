@@ -147,7 +147,7 @@ StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&(
   require(uint64_t(result.sums.tokens) == batch->predictions, "[step] the batch has ", batch->predictions,
           " predictions, the shards of all ranks had ", uint64_t(result.sums.tokens));
   ranks_.enter(Phase::optimizer, update + 1);
-  result.update = optimizer_.update(double(batch->predictions));
+  result.update = batch->predictions > 0 ? optimizer_.update(double(batch->predictions)) : optimizer_.skip();
   seconds.compute += watch.lap();
   return result;
 }

@@ -69,7 +69,11 @@ void Trainer::update() {
     throw;
   }
   stop_ = result.stop;
-  count_skipped(result.update);
+  if (result.sums.tokens > 0) {
+    count_skipped(result.update);
+  } else {
+    tell_of_empty_batch();
+  }
 
   count(progress, batch_, parts_.data.batches());
   parts_.reporter.updated(state_, before_.epoch + 1, result, batch_.source_tokens + batch_.target_tokens,
@@ -115,6 +119,14 @@ void Trainer::count_skipped(const UpdateInfo& info) {
               " (--max-skipped): training has diverged; continue from the last checkpoint with a lower --learn-rate or "
               "with --clip-norm. In the last of them, ",
               culprit);
+}
+
+// Once: with short samples and few masks there may be many.
+void Trainer::tell_of_empty_batch() {
+  if (told_of_empty_batch_ || parts_.ranks.rank() != 0) return;
+  told_of_empty_batch_ = true;
+  spdlog::warn("update {} has nothing to predict, so weights and moments stay as they are; others like it are not told",
+               state_.progress.updates + 1);
 }
 
 StopWish Trainer::own_wish() const {

@@ -44,6 +44,7 @@ class Trainer {
   void update();
   void take_batch();
   void count_skipped(const UpdateInfo& info);
+  void tell_of_empty_batch();
   StopWish own_wish() const;
   bool is_out_of_time(double seconds) const;  // of training, over all jobs
   std::string end_reason() const;             // empty while there is something left to do
@@ -64,6 +65,7 @@ class Trainer {
   StepSeconds seconds_;
   StopWish stop_ = StopWish::none;
   int skipped_in_a_row_ = 0;
+  bool told_of_empty_batch_ = false;
   RankBatch batch_;
   std::future<RankBatch> next_batch_;  // of the same epoch, drawn while this one trains
   CheckpointWriter writer_;

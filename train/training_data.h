@@ -22,8 +22,8 @@ struct RankBatch {
   std::vector<Shard> shards;
   uint64_t sentences = 0;
   uint64_t source_tokens = 0, target_tokens = 0;  // a task with one side has target tokens only
-  // What the loss is a sum over, and the gradient is divided by: target tokens, masked tokens, labelled sentences.
-  // At least 1.
+  // What the loss is a sum over, and the gradient is divided by: target tokens, masked tokens, labelled sentences. 0
+  // where masking has chosen no token: such a batch updates nothing.
   uint64_t predictions = 0;
 };
 

@@ -127,6 +127,33 @@ TEST_CASE("a masked language model has the same bits on any number of ranks, and
   }
 }
 
+TEST_CASE("batches with nothing to predict update nothing on any number of ranks") {
+  const SharedDirectory directory;
+  if (ranks().rank() == 0) write_tiny_documents(directory / "documents");
+  ranks().barrier();
+  const auto options = [&](const std::string& run, bool deterministic) {
+    MaskedOptions o = tiny_masked_options(directory / "documents", directory / run);
+    o.batch_words = 2;
+    o.mask_draw = "independent";
+    o.mask_share = 0.05;
+    o.deterministic = deterministic;
+    o.shards = 8;
+    o.after = Period::parse("30u");
+    return o;
+  };
+  train_masked_language(options("many", true), tiny_encoder_config(), ranks());
+  train_masked_language(options("fast", false), tiny_encoder_config(), ranks());
+  SelfCommunicator self;
+  if (ranks().rank() == 0) train_masked_language(options("one", true), tiny_encoder_config(), self);
+  ranks().barrier();
+  CHECK(last_bits(directory / "many") == last_bits(directory / "one"));
+  CHECK(loss_curve(directory / "many") == loss_curve(directory / "one"));
+  const uint64_t made = last_state(directory / "one").optimizer_step;
+  CHECK(made < 28);
+  CHECK(last_state(directory / "many").optimizer_step == made);
+  CHECK(last_state(directory / "fast").optimizer_step == made);
+}
+
 TEST_CASE("classifiers and regressions have the same bits and scores on any number of ranks") {
   const SharedDirectory directory;
   const auto options = [&](bool regression, const std::string& run) {

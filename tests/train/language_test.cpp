@@ -11,6 +11,7 @@
 
 #include "models/encoder_only.h"
 #include "models/modules/linear_attention.h"
+#include "tests/errors.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/tiny_language.h"
 #include "train/log/metrics_log.h"
@@ -179,6 +180,76 @@ TEST_CASE("the loss per masked token does not depend on the shards") {
     REQUIRE((one >> update >> a && two >> update >> b));
     CHECK(a == doctest::Approx(b).epsilon(2e-4));
   }
+}
+
+// Runs in which some batches have nothing to predict.
+MaskedOptions sparse_options(const LanguageRuns& runs, const std::string& run, const std::string& after) {
+  MaskedOptions options = runs.options(run, after, 2);
+  options.batch_words = 2;
+  options.mask_draw = "independent";
+  options.mask_share = 0.05;
+  options.optimizer.ema = 0.9;
+  options.valid_sets = {runs / "valid.txt"};
+  validate_every(options, "10u");
+  return options;
+}
+
+TEST_CASE("a batch with nothing to predict updates nothing, and a run goes on after it with the same bits") {
+  const LanguageRuns runs;
+  const MaskedOptions straight = sparse_options(runs, "straight", "40u");
+  train(straight);
+  uint64_t empty = 0, first_empty = 0, updates = 0;
+  for (const auto& entry : events(straight.model, "train")) {
+    ++updates;
+    if (entry.contains("loss")) {
+      CHECK(entry["loss"].is_number());
+      CHECK(entry["gradient_norm"].get<double>() > 0);
+      continue;
+    }
+    CHECK(!entry.contains("cross-entropy"));
+    CHECK(!entry.contains("accuracy"));
+    CHECK(entry["gradient_norm"] == 0);
+    ++empty;
+    if (first_empty == 0 && updates > 1) first_empty = updates;
+  }
+  CHECK(updates == 40);
+  REQUIRE(empty >= 3);
+  REQUIRE(first_empty > 0);
+  CHECK(last_state(straight.model).optimizer_step == 40 - empty);
+
+  MaskedOptions cut = straight;
+  cut.model = runs / "cut";
+  cut.after = {first_empty - 1, Period::Unit::updates};
+  train(cut);
+  const std::string before = last_bits(cut.model);
+  cut.after = {first_empty, Period::Unit::updates};
+  train(cut);
+  CHECK(last_bits(cut.model) == before);
+  cut.after = straight.after;
+  train(cut);
+  CHECK(last_bits(cut.model) == last_bits(straight.model));
+  CHECK(loss_curve(cut.model) == loss_curve(straight.model));
+}
+
+TEST_CASE("whole words that never fit leave batches without predictions") {
+  const LanguageRuns runs;
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += i % 3 == 0 ? "a\n\n" : "abc\n\n";
+  write_file(runs / "words.txt", text);
+  write_file(runs / "pieces.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n##c\n");
+  MaskedOptions options = runs.options("words", "2e", 1);
+  options.train_sets = {runs / "words.txt"};
+  options.vocabulary = runs / "pieces.txt";
+  options.whole_words = true;
+  options.batch_words = 1;
+  train(options);
+  CHECK(last_state(runs / "words").progress.updates == 24);
+  CHECK(last_state(runs / "words").optimizer_step == 8);
+
+  write_file(runs / "valid_words.txt", "abc\n\nabc\n");
+  options.model = runs / "unmasked";
+  options.valid_sets = {runs / "valid_words.txt"};
+  CHECK(contains(error_of([&] { train(options); }), "expected tokens to predict, the masks have chosen none"));
 }
 
 TEST_CASE("documents that are held out are validated on, with the same masks whatever the seed") {

@@ -17,7 +17,7 @@ void set_tiny_layers(LayerConfig& config, double dropout);
 std::string last_bits(const Path& run);
 TrainState last_state(const Path& run);
 
-// The cross-entropy of each logged update, as text with all digits.
+// The cross-entropy of each logged update, as text with all digits; null where nothing was predicted.
 std::string loss_curve(const Path& run);
 
 }  // namespace gyre::test

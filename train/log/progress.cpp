@@ -30,9 +30,10 @@ std::string text_of(const std::optional<double>& seconds_left) {
 
 std::string format_progress(const TrainProgress& p) {
   return fmt::format(
-      "Ep. {} : Up. {} : {} {}{} : Cost {:.4f} : Time {:.2f}s : {:.2f} tokens/s : gNorm {:.4g} : L.r. {:.4g}{}",
-      p.epoch, p.updates, with_commas(p.count), p.item, p.count == 1 ? "" : "s", p.cost, p.seconds, p.tokens_per_second,
-      p.gradient_norm, p.learning_rate, text_of(p.seconds_left));
+      "Ep. {} : Up. {} : {} {}{} : Cost {} : Time {:.2f}s : {:.2f} tokens/s : gNorm {:.4g} : L.r. {:.4g}{}", p.epoch,
+      p.updates, with_commas(p.count), p.item, p.count == 1 ? "" : "s",
+      p.cost ? fmt::format("{:.4f}", *p.cost) : "none", p.seconds, p.tokens_per_second, p.gradient_norm,
+      p.learning_rate, text_of(p.seconds_left));
 }
 
 std::string format_duration(double seconds) {

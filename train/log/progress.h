@@ -18,8 +18,8 @@ struct TrainProgress {
   int64_t updates = 0;
   std::string item = "sentence";  // what is counted
   int64_t count = 0;
-  double cost = 0;     // nats per prediction
-  double seconds = 0;  // wall time
+  std::optional<double> cost;  // nats per prediction; none where nothing was predicted
+  double seconds = 0;          // wall time
   double tokens_per_second = 0;
   double gradient_norm = 0;
   double learning_rate = 0;

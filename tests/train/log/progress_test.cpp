@@ -34,6 +34,7 @@ TEST_CASE("the log line has Marian's shape") {
   const TrainProgress progress{1, 1000, "pair", 79760, 2.81, 198.3, 10025.85, 1.2, 7.5e-05};
   CHECK(format_progress(progress) ==
         "Ep. 1 : Up. 1000 : 79,760 pairs : Cost 2.8100 : Time 198.30s : 10025.85 tokens/s : gNorm 1.2 : L.r. 7.5e-05");
+  CHECK(format_progress({}).find(" : Cost none : ") != std::string::npos);
   TrainProgress large;
   for (const auto& [count, text] : {std::pair(0, ": 0 sentences "),
                                     {1, ": 1 sentence "},
