@@ -180,7 +180,7 @@ void add_run_rows(OptionTable& table, TrainOptions& o) {
             "in a row whose gradient is not finite are left out; one more ends the run and names the operation");
   table.group("What a run that continues takes from its checkpoint");
   table.add_flag("--optimizer-reload,!--no-optimizer-reload,!--reset-optimizer", o.reload.optimizer,
-                 "the optimizer's moments; without, they begin at zero");
+                 "the optimizer's moments; without, they and their bias correction begin anew, the schedule goes on");
   table.of_this_call();
   table.add_flag("--restore-corpus,!--no-restore-corpus,!--reset-dataloader", o.reload.position,
                  "the position in the data; without, the first epoch begins anew");

@@ -43,7 +43,7 @@ ordered_json to_json(const TrainState& s) {
             {"source_tokens", s.progress.source_tokens},
             {"sentences", s.progress.sentences}}},
           {"seconds", s.seconds},
-          {"optimizer", {{"step", s.optimizer_step}, {"moving_average", s.has_average}}},
+          {"optimizer", {{"step", s.optimizer_step}, {"moments_step", s.moments_step}, {"moving_average", s.has_average}}},
           {"validation", {{"stalled", s.stalled_validations}, {"best", best}}},
           {"seed", s.seed},
           {"shards", s.shards},
@@ -65,6 +65,7 @@ TrainState from_json(const ordered_json& j) {
   s.progress.sentences = progress.at("sentences");
   s.seconds = j.at("seconds");
   s.optimizer_step = j.at("optimizer").at("step");
+  s.moments_step = j.at("optimizer").value("moments_step", s.optimizer_step);  // older files have one number for both
   s.has_average = j.at("optimizer").at("moving_average");
   s.stalled_validations = j.at("validation").at("stalled");
   for (const auto& [name, metric] : j.at("validation").at("best").items()) {
@@ -126,6 +127,7 @@ void read_tensors(const Path& path, const std::vector<StateTensor>& tensors, con
 
 CheckpointContent checkpoint_content(const Parameters& parameters, const Optimizer& optimizer, TrainState state) {
   state.optimizer_step = optimizer.step();
+  state.moments_step = optimizer.moments_step();
   state.has_average = optimizer.has_average();
   state.version = kVersion;
   CheckpointContent content{std::move(state), {}};
@@ -169,7 +171,7 @@ TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optim
     }
     read_tensors(checkpoint / file.name, file.tensors, parameters.values());
   }
-  optimizer.set_step(state.optimizer_step);
+  optimizer.set_steps(state.optimizer_step, moments ? state.moments_step : 0);
   return state;
 }
 

@@ -39,6 +39,7 @@ struct TrainState {
   // What the run's course hangs on, by the option's name, as text (train/resume.h compares them).
   std::map<std::string, std::string> options;
   uint64_t optimizer_step = 0;
+  uint64_t moments_step = 0;  // updates since the moments were zero: fewer than optimizer_step after --reset-optimizer
   bool has_average = false;
   std::string version;  // of gyre
 };

@@ -57,7 +57,7 @@ UpdateInfo Optimizer::update(double normaliser) {
     return info;
   }
 
-  const auto t = static_cast<double>(step_ + 1);
+  const auto t = static_cast<double>(moments_step_ + 1);
   AdamStep adam{.learning_rate = info.learning_rate,
                 .beta1 = options_.beta1,
                 .beta2 = options_.beta2,
@@ -84,6 +84,7 @@ UpdateInfo Optimizer::update(double normaliser) {
     ownership_.share(values, {0, values.size()});
   }
   ++step_;
+  ++moments_step_;
   return info;
 }
 

@@ -46,7 +46,11 @@ class Optimizer {
   UpdateInfo skip();
 
   uint64_t step() const { return step_; }  // updates made; skipped ones do not count
-  void set_step(uint64_t step) { step_ = step; }
+  uint64_t moments_step() const { return moments_step_; }  // of these, those since the moments were zero
+  void set_steps(uint64_t step, uint64_t moments_step) {
+    step_ = step;
+    moments_step_ = moments_step;
+  }
 
   // The moments, "m.<parameter>" and "v.<parameter>": what a checkpoint saves and fills.
   std::vector<StateTensor> moments() const;
@@ -74,7 +78,8 @@ class Optimizer {
   const Ownership& ownership_;
   std::vector<Rule> rules_;
   StateArena m_, v_, average_;
-  uint64_t step_ = 0;
+  uint64_t step_ = 0;          // the schedule's
+  uint64_t moments_step_ = 0;  // of the bias correction
 };
 
 // While it lives the parameters hold the moving average: for validation. Nothing happens without one.

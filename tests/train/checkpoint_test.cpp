@@ -18,6 +18,7 @@
 #include "tests/temporary_directory.h"
 #include "tests/train/small_run.h"
 #include "train/manifest.h"
+#include "train/schedule.h"
 
 using namespace gyre;
 
@@ -64,6 +65,73 @@ TEST_CASE("checkpoint: a resumed run continues bit for bit, with and without a m
             resumed.optimizer.average(resumed.parameters[i]).read().to_vector<float>());
     }
   }
+}
+
+// Adam on the gradients of SmallRun::train, by the formulas of Kingma & Ba 2015 in double precision.
+class AdamInDouble {
+ public:
+  AdamInDouble(const OptimizerOptions& options, const std::vector<float>& weights, uint64_t schedule_step)
+      : options_(options), weights_(weights.begin(), weights.end()), first_(schedule_step) {}
+  void update() {
+    ++t_;
+    for (size_t i = 0; i < weights_.size(); ++i) {
+      const double g = std::sin(3 * weights_[i] + double(first_ + t_ - 1)) / 2;
+      m_[i] = options_.beta1 * m_[i] + (1 - options_.beta1) * g;
+      v_[i] = options_.beta2 * v_[i] + (1 - options_.beta2) * g * g;
+      const double m = m_[i] / (1 - std::pow(options_.beta1, t_)), v = v_[i] / (1 - std::pow(options_.beta2, t_));
+      weights_[i] -= learning_rate(options_, first_ + t_ - 1) * m / (std::sqrt(v) + options_.epsilon);
+    }
+  }
+  const std::vector<double>& weights() const { return weights_; }
+
+ private:
+  OptimizerOptions options_;
+  std::vector<double> weights_, m_ = std::vector<double>(weights_.size()), v_ = m_;
+  uint64_t first_, t_ = 0;
+};
+
+std::vector<float> weights_of(const Parameter& p) { return p.value.to_vector<float>(); }
+
+TEST_CASE("checkpoint: moments that begin anew begin with the first step of bias correction") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run", false);
+  SmallRun before(0.9);
+  const Path saved = train_and_save(run, before, 50);
+
+  SmallRun anew(0.9, 99);
+  anew.state = load_checkpoint(saved, anew.parameters, anew.optimizer, /*moments=*/false);
+  CHECK(anew.optimizer.step() == 50);
+  CHECK(anew.optimizer.moments_step() == 0);
+  AdamInDouble expected(small_options(0.9), weights_of(anew.parameters[0]), 50);
+  for (int update = 1; update <= 4; ++update) {
+    anew.train(1);
+    expected.update();
+    const std::vector<float> now = weights_of(anew.parameters[0]);
+    for (size_t i = 0; i < now.size(); ++i) CHECK(std::abs(now[i] - expected.weights()[i]) <= 2e-6);
+  }
+
+  // The count of the new moments is saved too.
+  const Path again = save_checkpoint(run, anew.parameters, anew.optimizer, anew.state);
+  SmallRun resumed(0.9, 7);
+  CHECK(load_checkpoint(again, resumed.parameters, resumed.optimizer).moments_step == 4);
+  anew.train(3);
+  resumed.train(3);
+  CHECK(resumed.weights() == anew.weights());
+}
+
+TEST_CASE("checkpoint: files from before the moments had a step of their own are read") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run", false);
+  SmallRun straight;
+  const Path saved = train_and_save(run, straight, 5);
+  nlohmann::ordered_json facts = read_manifest(saved);
+  facts["optimizer"].erase("moments_step");
+  write_manifest(saved, facts, {});
+  SmallRun resumed(0, 99);
+  CHECK(load_checkpoint(saved, resumed.parameters, resumed.optimizer).moments_step == 5);
+  straight.train(3);
+  resumed.train(3);
+  CHECK(resumed.weights() == straight.weights());
 }
 
 TEST_CASE("checkpoint: the layout, and the weights that decoding uses") {
@@ -117,6 +185,7 @@ TEST_CASE("train state: every field survives") {
   CHECK(s.best.at("bleu").updates == 5);
   CHECK(std::isinf(s.best.at("perplexity").value));
   CHECK(s.optimizer_step == 2);
+  CHECK(s.moments_step == 2);
   CHECK(!s.has_average);
   CHECK(!s.version.empty());
 }

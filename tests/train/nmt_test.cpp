@@ -7,9 +7,11 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/safetensors.h"
 #include "models/encoder_decoder.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
@@ -172,6 +174,59 @@ TEST_CASE("a run refuses to go on with another model, other data or another orde
   anew.overwrite = true;
   CHECK(train(anew, wider) == 0);
   CHECK(last_state(task.run("run")).progress.updates == 2);
+}
+
+TEST_CASE("a run that continues takes from its checkpoint what the reload options say") {
+  const TinyTask task;
+  NmtOptions options = task.with_validation("run", "17u", "4u");
+  options.valid_metrics = {"cross-entropy"};
+  train(options);
+  const TrainState before = last_state(options.model);
+  REQUIRE(before.progress.epoch == 1);
+  REQUIRE(before.best.at("cross-entropy").updates > 0);
+  const auto weights = [&] { return SafetensorsFile(checkpoints_path(options.model) / "last" / "model.safetensors"); };
+  std::map<std::string, std::vector<float>> old;
+  for (const auto& entry : weights().entries()) old[entry.name] = weights().read(entry).to_vector<float>();
+  options.after = Period::parse("18u");
+
+  SUBCASE("without the moments, the first step of Adam: no weight moves by more than the rate, most by just as much") {
+    options.optimizer.schedule = "constant";
+    options.reload.optimizer = false;
+    train(options);
+    CHECK(last_state(options.model).optimizer_step == 18);
+    CHECK(last_state(options.model).moments_step == 1);
+    size_t all = 0, full = 0;
+    for (const auto& entry : weights().entries()) {
+      const std::vector<float> now = weights().read(entry).to_vector<float>();
+      for (size_t i = 0; i < now.size(); ++i, ++all) {
+        const double moved = std::abs(double(now[i]) - double(old.at(entry.name)[i]));
+        CHECK(moved <= options.optimizer.learning_rate * (1 + 1e-3));
+        full += moved >= options.optimizer.learning_rate * (1 - 1e-3) ? 1 : 0;
+      }
+    }
+    CHECK(2 * full > all);
+  }
+  SUBCASE("without the position, the first epoch begins anew") {
+    options.reload.position = false;
+    train(options);
+    const Progress progress = last_state(options.model).progress;
+    CHECK(progress.updates == 18);
+    CHECK(progress.epoch == 0);
+    CHECK(progress.batch == 1);
+    CHECK(last_state(options.model).moments_step == 18);
+  }
+  SUBCASE("without the best, the next validation is the best so far") {
+    options.optimizer.learning_rate = 0.5;  // so it gets worse
+    options.optimizer.schedule = "constant";
+    options.reload.best = false;
+    train(options);
+    const TrainState state = last_state(options.model);
+    CHECK(state.best.at("cross-entropy").updates == 18);
+    CHECK(state.best.at("cross-entropy").value > before.best.at("cross-entropy").value);
+    CHECK(state.stalled_validations == 0);
+    CHECK(state.moments_step == 18);
+    CHECK(linked_checkpoint(options.model, "best")->filename() == "step-00000018");
+  }
 }
 
 TEST_CASE("gradients that are not finite are skipped, and end the run after more than ten in a row") {
