@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -14,6 +15,12 @@ namespace {
 
 // The factor of torch.nn.utils.clip_grad_norm_, in which 1e-6 keeps a zero norm harmless.
 double clip_factor(double norm, double limit) { return limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0; }
+
+// Of a gradient that is larger, the second moment may become infinite, and its weight would never move again.
+bool has_finite_square(double norm, DType dtype) {
+  return norm <= std::sqrt(dtype == DType::f32 ? double(std::numeric_limits<float>::max())
+                                               : std::numeric_limits<double>::max());
+}
 
 // TensorFlow's and Marian's start: an average over the first few updates is not held back by the random weights.
 double average_decay(double decay, uint64_t finished) {
@@ -50,7 +57,8 @@ UpdateInfo Optimizer::update(double normaliser) {
   UpdateInfo info;
   info.learning_rate = learning_rate(options_, step_);
   info.gradient_norm = gradient_norm() / normaliser;
-  info.finite = std::isfinite(info.gradient_norm);
+  const double clip = clip_factor(info.gradient_norm, options_.clip_norm);
+  info.finite = std::isfinite(info.gradient_norm) && has_finite_square(clip * info.gradient_norm, values.dtype());
   if (!info.finite) {
     gradients.zero();
     copy_frozen_to_average();
@@ -64,7 +72,7 @@ UpdateInfo Optimizer::update(double normaliser) {
                 .epsilon = options_.epsilon,
                 .bias1 = 1 - std::pow(options_.beta1, t),
                 .bias2 = 1 - std::pow(options_.beta2, t),
-                .gradient_scale = clip_factor(info.gradient_norm, options_.clip_norm) / normaliser};
+                .gradient_scale = clip / normaliser};
   for (const Rule& rule : rules_) {
     adam.weight_decay = rule.decay ? options_.weight_decay : 0;
     const auto means = m_.matches(rule.range, values), squares = v_.matches(rule.range, gradients);

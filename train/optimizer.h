@@ -19,7 +19,8 @@ namespace gyre {
 struct UpdateInfo {
   double gradient_norm = 0;  // of the gradient divided by the normaliser, before clipping
   double learning_rate = 0;
-  bool finite = true;  // false: the norm was infinite or NaN and no weight or moment was changed
+  // false: the norm was NaN, infinite, or so large that its square is; no weight or moment was changed.
+  bool finite = true;
 };
 
 // A tensor of the optimizer's state. Reading is collective where ranks own shares of it.
@@ -45,7 +46,7 @@ class Optimizer {
   // In place of update() where there is no gradient: a batch without predictions. Weights, moments and step() stay.
   UpdateInfo skip();
 
-  uint64_t step() const { return step_; }  // updates made; skipped ones do not count
+  uint64_t step() const { return step_; }                  // updates made; skipped ones do not count
   uint64_t moments_step() const { return moments_step_; }  // of these, those since the moments were zero
   void set_steps(uint64_t step, uint64_t moments_step) {
     step_ = step;

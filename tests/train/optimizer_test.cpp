@@ -151,6 +151,24 @@ TEST_CASE("update: a NaN or infinite gradient changes neither weights nor moment
   }
 }
 
+TEST_CASE("update: a gradient whose square is infinite is left out, unless clipping makes it small") {
+  for (const double clip : {0.0, 1.0}) {
+    CAPTURE(clip);
+    OptimizerOptions o = plain();
+    o.clip_norm = clip;
+    Small s(o);
+    s.step(0);
+    const auto values = s.parameters.values().to_vector<float>();
+    set_gradients(s.parameters, 1);
+    s.parameters[0].gradient.data<float>()[1] = 1e21F;
+    CHECK(s.optimizer.update(3).finite == (clip > 0));
+    CHECK((s.parameters.values().to_vector<float>() == values) == (clip == 0));
+    for (const auto& m : s.optimizer.moments()) {
+      for (const float x : m.read().to_vector<float>()) CHECK(std::isfinite(x));
+    }
+  }
+}
+
 TEST_CASE("update: leaves all gradients zero") {
   const auto all_zero = [](const Tensor& t) {
     const auto x = t.span<float>();
