@@ -74,14 +74,13 @@ class TrainStep::Attempt {
  public:
   explicit Attempt(Communicator& ranks) : ranks_(ranks) {}
 
-  // Does nothing after a failure. With one process nobody waits: it fails at once.
+  // Does nothing after a failure.
   template <class F>
   void at(F&& work) {
     if (failed()) return;
     try {
       work();
     } catch (...) {
-      if (ranks_.size() == 1) throw;
       const Moment now = ranks_.whereabouts().now();
       failure_ = concat(phase_name(now.phase), " of update ", now.update, ": ", what(std::current_exception()));
     }
@@ -122,12 +121,14 @@ StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&(
   Attempt attempt(ranks_);
   const RankBatch none;  // until one is taken
   const RankBatch* batch = &none;
+  // First: whatever fails on one rank alone then, all have the same weights to save.
+  attempt.at([&] { model_.before_update(options_.seed, update); });
+  seconds.compute += watch.lap();
   attempt.at([&] {
     ranks_.enter(Phase::data, update + 1);
     batch = &take_batch();
   });
   seconds.data += watch.lap();
-  attempt.at([&] { model_.before_update(options_.seed, update); });
   for (int i = 0; i < own_.count(); ++i) {
     const int shard = own_.begin + i;
     TapeObserver* const observer = i + 1 == own_.count() ? &reducer_.begin_last_shard() : nullptr;
@@ -144,8 +145,11 @@ StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&(
   seconds.communication += watch.lap();
 
   StepResult result{sums.total(), {}, sums.stop()};
-  require(uint64_t(result.sums.tokens) == batch->predictions, "[step] the batch has ", batch->predictions,
-          " predictions, the shards of all ranks had ", uint64_t(result.sums.tokens));
+  attempt.at([&] {
+    require(uint64_t(result.sums.tokens) == batch->predictions, "[step] the batch has ", batch->predictions,
+            " predictions, the shards of all ranks had ", uint64_t(result.sums.tokens));
+  });
+  if (attempt.failed()) attempt.agree();  // both counts are the same on all ranks
   ranks_.enter(Phase::optimizer, update + 1);
   result.update = batch->predictions > 0 ? optimizer_.update(double(batch->predictions)) : optimizer_.skip();
   seconds.compute += watch.lap();

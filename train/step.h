@@ -51,7 +51,7 @@ class TrainStep {
 
   // The gradients are zero before, and left zero. `update`: number of this update from the start of the run, from which
   // dropout follows. `take_batch`: this rank's part of the data. `stop`: this rank's wish. `seconds` is added to.
-  // Throws RankError on all ranks when one fails.
+  // Throws RankError on all ranks when one fails, or the only one does; weights and moments are then as they were.
   StepResult run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopWish stop,
                  StepSeconds& seconds);
 
