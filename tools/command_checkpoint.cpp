@@ -90,7 +90,9 @@ struct Prune {
 int prune(const Prune& call) {
   if (call.keep_last < 1) throw UsageError("--keep-last: expected at least 1, got ", call.keep_last);
   require(!list_checkpoints(call.run).empty(), "[checkpoint] ", call.run.string(), " holds no checkpoints");
-  const std::vector<Path> removed = RunDirectory(call.run, false).prune(call.keep_last, call.keep_every);
+  const RunDirectory run(call.run, false);
+  if (const auto newest = find_resumable(call.run)) repair_best_link(run, read_train_state(newest->checkpoint));
+  const std::vector<Path> removed = run.prune(call.keep_last, call.keep_every);
   if (call.json) {
     nlohmann::ordered_json names = nlohmann::ordered_json::array();
     for (const Path& path : removed) names.push_back(path.string());

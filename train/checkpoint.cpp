@@ -34,23 +34,43 @@ ordered_json to_json(const TrainState& s) {
   for (const auto& [name, metric] : s.best) {
     best[name] = {{"value", number_or_null(metric.value)}, {"updates", metric.updates}};
   }
-  return {{"gyre", s.version},
-          {"progress",
-           {{"updates", s.progress.updates},
-            {"epoch", s.progress.epoch},
-            {"batch", s.progress.batch},
-            {"target_tokens", s.progress.target_tokens},
-            {"source_tokens", s.progress.source_tokens},
-            {"sentences", s.progress.sentences}}},
-          {"seconds", s.seconds},
-          {"optimizer", {{"step", s.optimizer_step}, {"moments_step", s.moments_step}, {"moving_average", s.has_average}}},
-          {"validation", {{"stalled", s.stalled_validations}, {"best", best}}},
-          {"seed", s.seed},
-          {"shards", s.shards},
-          {"ranks", s.ranks},
-          {"deterministic", s.deterministic},
-          {"kernels", s.kernels},
-          {"options", s.options}};
+  ordered_json best_checkpoint;
+  if (const auto& b = s.best_checkpoint) {
+    best_checkpoint = {{"metric", b->metric}, {"value", number_or_null(b->value)}, {"updates", b->updates}};
+  }
+  return {
+      {"gyre", s.version},
+      {"progress",
+       {{"updates", s.progress.updates},
+        {"epoch", s.progress.epoch},
+        {"batch", s.progress.batch},
+        {"target_tokens", s.progress.target_tokens},
+        {"source_tokens", s.progress.source_tokens},
+        {"sentences", s.progress.sentences}}},
+      {"seconds", s.seconds},
+      {"optimizer", {{"step", s.optimizer_step}, {"moments_step", s.moments_step}, {"moving_average", s.has_average}}},
+      {"validation",
+       {{"due", s.validation_due},
+        {"stalled", s.stalled_validations},
+        {"best", best},
+        {"best_checkpoint", best_checkpoint}}},
+      {"seed", s.seed},
+      {"shards", s.shards},
+      {"ranks", s.ranks},
+      {"deterministic", s.deterministic},
+      {"kernels", s.kernels},
+      {"options", s.options}};
+}
+
+void read_validation(const ordered_json& j, TrainState& s) {
+  s.stalled_validations = j.at("stalled");
+  for (const auto& [name, metric] : j.at("best").items()) {
+    s.best[name] = {null_is_infinite(metric.at("value")), metric.at("updates")};
+  }
+  s.validation_due = j.value("due", false);                                         // older files have neither this
+  if (!j.contains("best_checkpoint") || j.at("best_checkpoint").is_null()) return;  // nor this
+  const ordered_json& best = j.at("best_checkpoint");
+  s.best_checkpoint = {best.at("metric"), null_is_infinite(best.at("value")), best.at("updates")};
 }
 
 TrainState from_json(const ordered_json& j) {
@@ -67,10 +87,7 @@ TrainState from_json(const ordered_json& j) {
   s.optimizer_step = j.at("optimizer").at("step");
   s.moments_step = j.at("optimizer").value("moments_step", s.optimizer_step);  // older files have one number for both
   s.has_average = j.at("optimizer").at("moving_average");
-  s.stalled_validations = j.at("validation").at("stalled");
-  for (const auto& [name, metric] : j.at("validation").at("best").items()) {
-    s.best[name] = {null_is_infinite(metric.at("value")), metric.at("updates")};
-  }
+  read_validation(j.at("validation"), s);
   s.seed = j.at("seed");
   s.shards = j.at("shards");
   s.ranks = j.at("ranks");
@@ -155,6 +172,7 @@ Path write_checkpoint(const RunDirectory& run, const CheckpointContent& content)
   });
   fault_point("renamed", updates);
   run.mark_last(target);
+  fault_point("last", updates);
   return target;
 }
 
@@ -188,6 +206,14 @@ TrainState read_train_state(const Path& checkpoint) {
 }
 
 void verify_checkpoint(const Path& checkpoint) { verify_manifest(checkpoint); }
+
+bool repair_best_link(const RunDirectory& run, const TrainState& state) {
+  if (!state.best_checkpoint) return false;
+  const Path checkpoint = checkpoint_path(run.path(), state.best_checkpoint->updates);
+  if (!std::filesystem::is_directory(checkpoint)) return false;
+  if (linked_checkpoint(run.path(), "best") != checkpoint) run.mark_best(checkpoint);
+  return true;
+}
 
 std::optional<Resumable> find_resumable(const Path& run) {
   const std::vector<Path> all = list_checkpoints(run);

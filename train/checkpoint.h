@@ -25,6 +25,13 @@ struct BestMetric {
   uint64_t updates = 0;  // when it was reached
 };
 
+// The checkpoint that the link `best` points to, and why.
+struct BestCheckpoint {
+  std::string metric;
+  double value = 0;
+  uint64_t updates = 0;  // step-<updates>
+};
+
 // What is not a tensor. save_checkpoint() fills in the optimizer's part and the version.
 struct TrainState {
   Progress progress;
@@ -35,7 +42,10 @@ struct TrainState {
   std::string kernels;                     // the instruction set or the GPU: bits hang on it
   double seconds = 0;                      // trained so far, over all jobs
   int stalled_validations = 0;             // without a better first metric: early stopping
-  std::map<std::string, BestMetric> best;  // by metric name
+  std::map<std::string, BestMetric> best;  // by metric name, of all validations
+  // Not always the one with the best value: it may have failed to be written.
+  std::optional<BestCheckpoint> best_checkpoint;
+  bool validation_due = false;  // at this update; left to the job that continues the run, since a signal came
   // What the run's course hangs on, by the option's name, as text (train/resume.h compares them).
   std::map<std::string, std::string> options;
   uint64_t optimizer_step = 0;
@@ -62,6 +72,10 @@ TrainState read_train_state(const Path& checkpoint);
 
 // Reads every byte and throws at the first file or tensor that is missing or does not match its checksum.
 void verify_checkpoint(const Path& checkpoint);
+
+// Points `best` at the checkpoint that `state` names; whether that checkpoint exists. The process may have been killed
+// between the checkpoint and its link.
+bool repair_best_link(const RunDirectory& run, const TrainState& state);
 
 struct Resumable {
   Path checkpoint;

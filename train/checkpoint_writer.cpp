@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "train/fault.h"
 
 namespace gyre {
 namespace {
@@ -71,6 +72,7 @@ CheckpointWriter::Outcome CheckpointWriter::write(const CheckpointContent& conte
   try {
     const Path checkpoint = write_checkpoint(*run_, content);
     if (is_best) run_->mark_best(checkpoint);
+    fault_point("best", content.state.progress.updates);
     run_->prune(options_.keep_last, options_.keep_every);
     return {concat("saved ", checkpoint.string(), is_best ? " (best)" : ""), ""};
   } catch (const std::exception& error) {
@@ -98,9 +100,11 @@ void CheckpointWriter::look() {
   if (writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) settle();
 }
 
-void CheckpointWriter::finish() {
+bool CheckpointWriter::is_written() {
   settle();
-  require(error_.empty(), "[checkpoint] the last one could not be written: ", error_);
+  return error_.empty();
 }
+
+void CheckpointWriter::finish() { require(is_written(), "[checkpoint] the last one could not be written: ", error_); }
 
 }  // namespace gyre

@@ -24,6 +24,8 @@ class CheckpointWriter {
   void save(const Parameters& parameters, const Optimizer& optimizer, const TrainState& state, bool is_best);
   // Tells of one that has been written meanwhile.
   void look();
+  // Waits for the last one; whether it was written.
+  bool is_written();
   // Waits for the last one; throws when it could not be written.
   void finish();
 

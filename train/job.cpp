@@ -146,7 +146,7 @@ int run_job(const TrainOptions& options, Communicator& ranks,
   TrainStep step(*parts.model, optimizer, reducer, kernels, ranks,
                  {.seed = options.seed, .shards = shards, .precision = place.precision});
   if (!options.replay.empty()) return replay_job(options, ranks, parts, optimizer, step, state);
-  if (resume(run, ranks, *parts.model, optimizer, state, options.reload)) {
+  if (resume(run, ranks, *parts.model, optimizer, state, options)) {
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);
   }

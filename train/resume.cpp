@@ -70,6 +70,20 @@ Path vocabulary_copy(const RunDirectory& run, const Path& original) {
   return run.path() / ("vocab" + (original.has_extension() ? original.extension().string() : ".model"));
 }
 
+// The best checkpoint by the first metric, and the link to it.
+void restore_best(const RunDirectory* run, Communicator& ranks, const TrainOptions& options, TrainState& state) {
+  std::optional<BestCheckpoint>& best = state.best_checkpoint;
+  if (options.validates() && (!best || best->metric != options.valid_metrics.front())) {
+    // A checkpoint of an older version, or of a run with another first metric.
+    const auto value = state.best.find(options.valid_metrics.front());
+    best.reset();
+    if (value != state.best.end()) best = {value->first, value->second.value, value->second.updates};
+  }
+  int64_t exists = run != nullptr && repair_best_link(*run, state) ? 1 : 0;
+  ranks.broadcast(std::span<int64_t>(&exists, 1), 0);
+  if (exists == 0) best.reset();
+}
+
 }  // namespace
 
 RunOptions run_options(const TrainOptions& o, const OptimizerOptions& optimizer, Precision precision,
@@ -108,7 +122,7 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
 }
 
 bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer, TrainState& state,
-            const Reload& reload) {
+            const TrainOptions& options) {
   std::string checkpoint;
   if (run != nullptr) {
     if (const auto found = find_resumable(run->path())) {
@@ -120,12 +134,14 @@ bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, 
   }
   checkpoint = ranks.broadcast_text(std::move(checkpoint), 0);
   if (checkpoint.empty()) return false;
-  TrainState saved = load_checkpoint(checkpoint, model.parameters(), optimizer, reload.optimizer);
-  if (!reload.position) saved.progress.epoch = saved.progress.batch = 0;
-  if (!reload.best) {
+  TrainState saved = load_checkpoint(checkpoint, model.parameters(), optimizer, options.reload.optimizer);
+  if (!options.reload.position) saved.progress.epoch = saved.progress.batch = 0;
+  if (!options.reload.best) {
     saved.best.clear();
+    saved.best_checkpoint.reset();
     saved.stalled_validations = 0;
   }
+  restore_best(run, ranks, options, saved);
   saved.ranks = state.ranks;
   saved.shards = state.shards;
   saved.deterministic = state.deterministic;

@@ -25,11 +25,10 @@ RunOptions run_options(const TrainOptions& options, const OptimizerOptions& opti
 void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now);
 
 // Collective: loads the newest whole checkpoint, if there is one, into model, optimizer and state, but for what
-// `reload` leaves out. `run` is rank 0's
-// directory, none elsewhere. Returns whether there was one. Throws when it belongs to another model or to other
-// options.
+// options.reload leaves out. `run` is rank 0's directory, none elsewhere. Returns whether there was one. Throws when it
+// belongs to another model or to other options.
 bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer, TrainState& state,
-            const Reload& reload);
+            const TrainOptions& options);
 
 // config.json, train.toml, a copy of the vocabulary and the task's own file, once it is clear that the options fit the
 // run.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "core/error.h"
 #include "train/resume.h"
@@ -25,6 +26,12 @@ uint64_t passed(const Period& period, const Progress& progress) {
   return 0;
 }
 
+// Than an earlier one, if there was one.
+bool is_better(const std::string& metric, double value, const double* earlier) {
+  if (earlier == nullptr) return !std::isnan(value);
+  return higher_is_better(metric) ? value > *earlier : value < *earlier;
+}
+
 }  // namespace
 
 Trainer::Trainer(const TrainerParts& parts, TrainState state)
@@ -38,14 +45,18 @@ Trainer::Trainer(const TrainerParts& parts, TrainState state)
 
 void Trainer::run() {
   const TrainOptions& options = parts_.options;
+  if (state_.validation_due && parts_.validation != nullptr) {
+    validate();
+    save();
+  }
   while (end_reason().empty()) {
     update();
     state_.seconds = trained_seconds();
     writer_.look();
     parts_.reporter.progress(state_, due(options.display_every));
-    // At the end too; but a signal may leave little time: then only save.
-    const bool validates = parts_.validation != nullptr && stop_ != StopWish::signal;
-    if (validates && (due(options.validate_every) || !end_reason().empty())) validate();
+    state_.validation_due = validation_is_due();
+    // A signal may leave little time: the job that continues the run begins with the validation.
+    if (state_.validation_due && stop_ != StopWish::signal) validate();
     if (improved_ || due(options.save_every) || !end_reason().empty()) save();
   }
   writer_.finish();
@@ -91,7 +102,8 @@ void Trainer::take_batch() {
   }
 }
 
-// One rank has failed, in an update that none has applied: all others, and the last whole state, are well.
+// An update has failed that no rank has applied: the state before it is whole. Errors from the optimizer on, and those
+// of communication, do not come here: weights may have changed, or ranks may not answer.
 void Trainer::rescue() noexcept {
   try {
     if (before_.updates > 0) save();
@@ -141,9 +153,11 @@ bool Trainer::is_out_of_time(double seconds) const {
 
 std::string Trainer::end_reason() const {
   const TrainOptions& options = parts_.options;
+  const char* const signal = "stopped by a signal: the same command continues the run";
+  if (stop_ == StopWish::signal && state_.validation_due) return signal;
   if (state_.progress.reached(options.after)) return "reached --after " + options.after.text();
   if (options.early_stopping > 0 && state_.stalled_validations >= options.early_stopping) return "early stopping";
-  if (stop_ == StopWish::signal) return "stopped by a signal: the same command continues the run";
+  if (stop_ == StopWish::signal) return signal;
   // The clocks of the ranks differ, so one asks all to stop; what earlier jobs took is known to all.
   if (stop_ == StopWish::out_of_time || is_out_of_time(seconds_before_))
     return "reached --stop-after-minutes, over all jobs of the run";
@@ -152,7 +166,15 @@ std::string Trainer::end_reason() const {
 
 bool Trainer::due(const Period& period) const { return passed(period, state_.progress) > passed(period, before_); }
 
+// At the end too; a signal is not the end of the run.
+bool Trainer::validation_is_due() const {
+  if (parts_.validation == nullptr) return false;
+  const bool ends = stop_ == StopWish::signal ? state_.progress.reached(parts_.options.after) : !end_reason().empty();
+  return ends || due(parts_.options.validate_every);
+}
+
 void Trainer::validate() {
+  confirm_best();
   parts_.reporter.clear_line();
   parts_.ranks.enter(Phase::validation, state_.progress.updates);
   ValidationResult result;
@@ -160,22 +182,26 @@ void Trainer::validate() {
     const AverageScope average(parts_.optimizer);
     result = parts_.validation->run();
   }
-  improved_ = note(result);
+  const bool is_best = note(result);
+  state_.validation_due = false;
   state_.seconds = trained_seconds();
-  parts_.reporter.validated(state_, result, improved_);
+  parts_.reporter.validated(state_, result, is_best);
 }
 
-// Keeps the best of every metric; whether the first one got better.
+// Keeps the best of every metric; whether the first one got better. Also where it did not, it may be better than what
+// stands as the best checkpoint, if a better one could not be written.
 bool Trainer::note(const ValidationResult& result) {
   bool improved = false;
   const std::string& first = parts_.options.valid_metrics.front();
+  const uint64_t updates = state_.progress.updates;
   for (const auto& [name, value] : result.metrics) {
     const auto best = state_.best.find(name);
-    const bool better = best == state_.best.end() ? !std::isnan(value)
-                        : higher_is_better(name)  ? value > best->second.value
-                                                  : value < best->second.value;
-    if (better) state_.best[name] = {value, state_.progress.updates};
-    if (name == first) improved = better;
+    const bool better = is_better(name, value, best == state_.best.end() ? nullptr : &best->second.value);
+    if (better) state_.best[name] = {value, updates};
+    if (name != first) continue;
+    improved = better;
+    const auto& saved = state_.best_checkpoint;
+    if (is_better(name, value, saved ? &saved->value : nullptr)) improved_ = {name, value, updates};
   }
   state_.stalled_validations = improved ? 0 : state_.stalled_validations + 1;
   return improved;
@@ -185,8 +211,23 @@ void Trainer::save() {
   parts_.ranks.enter(Phase::checkpoint, state_.progress.updates);
   require_same_weights(parts_.ranks, parts_.parameters);
   state_.seconds = trained_seconds();
-  writer_.save(parts_.parameters, parts_.optimizer, state_, improved_);
-  improved_ = false;
+  confirm_best();
+  const bool is_best = improved_.has_value();
+  if (is_best) {
+    best_before_ = std::exchange(state_.best_checkpoint, std::exchange(improved_, std::nullopt));
+    best_is_unconfirmed_ = true;
+  }
+  writer_.save(parts_.parameters, parts_.optimizer, state_, is_best);
+}
+
+// Collective. Waits for the writer where it writes a best checkpoint; where that failed, the one before is still the
+// best.
+void Trainer::confirm_best() {
+  if (!best_is_unconfirmed_) return;
+  best_is_unconfirmed_ = false;
+  int64_t written = writer_.is_written() ? 1 : 0;  // rank 0 knows
+  parts_.ranks.broadcast(std::span<int64_t>(&written, 1), 0);
+  if (written == 0) state_.best_checkpoint = best_before_;
 }
 
 std::vector<StepSeconds> Trainer::seconds_of_ranks() const {

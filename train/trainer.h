@@ -49,8 +49,10 @@ class Trainer {
   bool is_out_of_time(double seconds) const;  // of training, over all jobs
   std::string end_reason() const;             // empty while there is something left to do
   bool due(const Period& period) const;
+  bool validation_is_due() const;
   void validate();
   bool note(const ValidationResult& result);
+  void confirm_best();
   void save();
   void rescue() noexcept;
   std::vector<StepSeconds> seconds_of_ranks() const;
@@ -69,7 +71,10 @@ class Trainer {
   RankBatch batch_;
   std::future<RankBatch> next_batch_;  // of the same epoch, drawn while this one trains
   CheckpointWriter writer_;
-  bool improved_ = false;  // by the last validation, and not yet saved as best
+  // What the last validation has made the best checkpoint, until it is saved.
+  std::optional<BestCheckpoint> improved_;
+  bool best_is_unconfirmed_ = false;  // it was given to the writer, which may fail
+  std::optional<BestCheckpoint> best_before_;
 };
 
 }  // namespace gyre

@@ -119,14 +119,18 @@ TEST_CASE("checkpoint: moments that begin anew begin with the first step of bias
   CHECK(resumed.weights() == anew.weights());
 }
 
-TEST_CASE("checkpoint: files from before the moments had a step of their own are read") {
+TEST_CASE("checkpoint: files from before the moments had a step of their own, and validations could be due, are read") {
   const TemporaryDirectory directory;
   const RunDirectory run(directory / "run", false);
   SmallRun straight;
   const Path saved = train_and_save(run, straight, 5);
   nlohmann::ordered_json facts = read_manifest(saved);
   facts["optimizer"].erase("moments_step");
+  facts["validation"].erase("due");
+  facts["validation"].erase("best_checkpoint");
   write_manifest(saved, facts, {});
+  CHECK(!read_train_state(saved).validation_due);
+  CHECK(!read_train_state(saved).best_checkpoint);
   SmallRun resumed(0, 99);
   CHECK(load_checkpoint(saved, resumed.parameters, resumed.optimizer).moments_step == 5);
   straight.train(3);
@@ -165,6 +169,8 @@ TEST_CASE("train state: every field survives") {
   small.state.seconds = 0.1 + 0.2;
   small.state.stalled_validations = 3;
   small.state.best = {{"bleu", {27.5, 5}}, {"perplexity", {std::numeric_limits<double>::infinity(), 7}}};
+  small.state.best_checkpoint = {"bleu", 26.5, 4};
+  small.state.validation_due = true;
   small.train(2);
   small.state.progress.updates = 7;
   const TrainState s = read_train_state(save_checkpoint(run, small.parameters, small.optimizer, small.state));
@@ -184,6 +190,11 @@ TEST_CASE("train state: every field survives") {
   CHECK(s.best.at("bleu").value == 27.5);
   CHECK(s.best.at("bleu").updates == 5);
   CHECK(std::isinf(s.best.at("perplexity").value));
+  REQUIRE(s.best_checkpoint);
+  CHECK(s.best_checkpoint->metric == "bleu");
+  CHECK(s.best_checkpoint->value == 26.5);
+  CHECK(s.best_checkpoint->updates == 4);
+  CHECK(s.validation_due);
   CHECK(s.optimizer_step == 2);
   CHECK(s.moments_step == 2);
   CHECK(!s.has_average);
