@@ -18,7 +18,7 @@ for damage in flip cut_short rm; do
     "$damage" "damaged/checkpoints/step-00000008/$file"
     train damaged > job.log 2>&1 || { cat job.log >&2; fail "$damage $file"; }
     grep -q "passed over a broken checkpoint: step-00000008: .*$file" job.log || { cat job.log >&2; fail "$damage $file: not told"; }
-    "$GYRE" checkpoint diff --model damaged/checkpoints/last straight/checkpoints/last > diff.log || fail "$damage $file: other bits"
+    same_run "$damage $file" damaged straight
   done
   outcome "a checkpoint's file after $damage: the one before it was taken and the reason told"
 done
@@ -37,7 +37,7 @@ wait "$job" || status=$?
 grep -qE "train.tok: was cut short while it was (used|read)" job.log || { cat job.log >&2; fail "the token store is not named"; }
 cp spare.tok train.tok
 train cut
-"$GYRE" checkpoint diff --model cut/checkpoints/last tokens/checkpoints/last > diff.log || fail "token store: other bits"
+same_run "a token store cut short" cut tokens
 outcome "a token store was cut short while training: $(grep -oE '\[file\].*' job.log | head -n 1)"
 
 sets="train.en train.de"

@@ -4,7 +4,8 @@
 repeat=${REPEAT:-1}
 last=12  # updates
 broken=$work/broken  # by its whole name no other test has it
-options="--deterministic --after ${last}u --save-freq 4u --keep-last 0 --ema 0.9 --quiet"
+options="--deterministic --after ${last}u --save-freq 4u --keep-last 0 --ema 0.9 --valid-sets valid.en valid.de
+  --valid-metrics cross-entropy --valid-freq 4u --early-stopping 9 --quiet"
 
 # A run into directory $1, to its end; further options follow.
 train() {
@@ -38,7 +39,7 @@ recovers() { # recovers WHAT RUN
     [ ! -e "$checkpoint" ] || "$GYRE" checkpoint verify --model "$checkpoint" > verify.log 2>&1 || fail "$1: $checkpoint is broken"
   done
   train "$2"
-  "$GYRE" checkpoint diff --model "$2/checkpoints/last" straight/checkpoints/last > diff.log || { cat diff.log >&2; fail "$1: other bits"; }
+  same_run "$1" "$2" straight
 }
 
 # fault WHAT STATUS PATTERN SECONDS "RANK UPDATE POINT ACTION" OPTION...: a run with that fault ends within the time and

@@ -34,4 +34,4 @@ check "a signal ends a run well" wait "$job"
 updates=$(tail -n 1 signal/metrics.jsonl | sed -E 's/.*"event":"end","updates":([0-9]+).*/\1/')
 mpirun -n 2 $(rank_of signal --after $((updates + 4))u --quiet)
 mpirun -n 2 $(rank_of straight --after $((updates + 4))u --quiet)
-same_bits "a run that a signal ended goes on" signal straight
+same_run "a run that a signal ended goes on" signal straight

@@ -37,3 +37,36 @@ same_bits() { # same_bits WHAT RUN RUN
     check "$1: $file" cmp "$2/checkpoints/last/$file.safetensors" "$3/checkpoints/last/$file.safetensors"
   done
 }
+
+# What metrics.jsonl says of updates and validations that still hold, less times.
+measured() { # measured RUN
+  awk '{ match($0, /"updates":[0-9]+/); updates = substr($0, RSTART + 10, RLENGTH - 10) + 0 }
+    /"event":"resume"/ { for (i = 1; i <= n; ++i) if (at[i] > updates) line[i] = "" }
+    /"event":"(train|valid)"/ { line[++n] = $0; at[n] = updates }
+    END { for (i = 1; i <= n; ++i) if (line[i] != "") print line[i] }' "$1/metrics.jsonl" |
+    sed -E 's/,"(seconds|tokens_per_second)":[0-9.e+-]+//g'
+}
+
+# The state of the last checkpoint, less times: progress, best, early stopping, checksums of all tensors.
+state_of() { # state_of RUN
+  grep -vE '^ "(seconds|checksum)":' "$1/checkpoints/last/state.json"
+}
+
+# Everything that a user sees of a run, at its end.
+same_run() { # same_run WHAT RUN RUN
+  local file run link
+  same_bits "$@"
+  for run in "$2" "$3"; do
+    measured "$run" > "$run.measured"
+    state_of "$run" > "$run.state"
+    for link in best last; do echo "$link -> $(readlink "$run/checkpoints/$link")"; done > "$run.links"
+    tail -n 1 "$run/metrics.jsonl" | grep -oE '"event":"end","updates":[0-9]+,"reason":"[^"]*"|"best":.*' > "$run.end"
+  done
+  for file in measured state links end; do
+    diff "$2.$file" "$3.$file" >&2 || fail "$1: other $file"
+  done
+  if [ -L "$3/checkpoints/best" ]; then
+    check "$1: best" cmp "$2/checkpoints/best/model.safetensors" "$3/checkpoints/best/model.safetensors"
+  fi
+  echo "ok: $1: the same progress, validations, best and metrics"
+}
