@@ -11,6 +11,7 @@
 #include "train/log/logger.h"
 #include "train/replay.h"
 #include "train/schedule.h"
+#include "train/stop_signal.h"
 #include "train/trainer.h"
 
 namespace gyre {
@@ -123,6 +124,9 @@ int replay_job(const TrainOptions& options, Communicator& ranks, const TaskParts
 
 int run_job(const TrainOptions& options, Communicator& ranks,
             const std::function<TaskParts(const JobPlace&)>& make_parts) {
+  // From here on: reading the data may take long, and a job that a signal kills there would not be started again.
+  std::optional<StopSignal> signals;
+  if (options.replay.empty()) signals.emplace();
   const int shards = number_of_shards(options, ranks);
   require_enough_shards(shards, ranks);
   Kernels& kernels = kernels_on(parse_device(options.device, ranks.local_rank()));
@@ -133,6 +137,7 @@ int run_job(const TrainOptions& options, Communicator& ranks,
   const RunDirectory* run = owned_run ? &*owned_run : nullptr;
   RunStart start(run);
 
+  ranks.enter(Phase::start, 0);
   TaskParts parts = make_parts(place);
   Parameters& parameters = parts.model->parameters();
   const OptimizerOptions rates = resolve_schedule(options.optimizer, options.after, parts.data->batches());

@@ -31,6 +31,17 @@ StopSignal::~StopSignal() {
   for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
 }
 
-bool StopSignal::raised() { return raised_signal != 0; }
+const char* StopSignal::raised() {
+  switch (raised_signal) {
+    case 0:
+      return nullptr;
+    case SIGINT:
+      return "SIGINT";
+    case SIGUSR1:
+      return "SIGUSR1";
+    default:
+      return "SIGTERM";
+  }
+}
 
 }  // namespace gyre

@@ -1,5 +1,6 @@
 // A polite request to end: SIGTERM, SIGINT (Ctrl-C) or SIGUSR1 (which mpirun and Slurm can send ahead of the end) asks
-// the loop to save and leave at the next update. A second SIGINT ends the process at once.
+// the loop to save and leave at the next update; while the data are still being read, after the first one. A second
+// SIGINT ends the process at once.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@ class StopSignal {
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
-  static bool raised();  // since the last one was made
+  static const char* raised();  // the name of the signal that came since the last one was made, or none
 
  private:
   static constexpr std::array kSignals{SIGTERM, SIGINT, SIGUSR1};

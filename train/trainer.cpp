@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "train/resume.h"
+#include "train/stop_signal.h"
 
 namespace gyre {
 namespace {
@@ -141,8 +142,13 @@ void Trainer::tell_of_empty_batch() {
                state_.progress.updates + 1);
 }
 
-StopWish Trainer::own_wish() const {
-  if (StopSignal::raised()) return StopWish::signal;
+StopWish Trainer::own_wish() {
+  if (const char* name = StopSignal::raised()) {
+    if (!told_of_signal_)
+      spdlog::warn("{} came: the run saves and ends after update {}", name, state_.progress.updates + 1);
+    told_of_signal_ = true;
+    return StopWish::signal;
+  }
   return is_out_of_time(trained_seconds()) ? StopWish::out_of_time : StopWish::none;
 }
 

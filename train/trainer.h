@@ -10,7 +10,6 @@
 #include "train/communicator.h"
 #include "train/reporter.h"
 #include "train/step.h"
-#include "train/stop_signal.h"
 #include "train/stopwatch.h"
 #include "train/training_data.h"
 #include "train/validation.h"
@@ -45,7 +44,7 @@ class Trainer {
   void take_batch();
   void count_skipped(const UpdateInfo& info);
   void tell_of_empty_batch();
-  StopWish own_wish() const;
+  StopWish own_wish();
   bool is_out_of_time(double seconds) const;  // of training, over all jobs
   std::string end_reason() const;             // empty while there is something left to do
   bool due(const Period& period) const;
@@ -61,13 +60,12 @@ class Trainer {
   TrainerParts parts_;
   TrainState state_;
   Progress before_;  // the last update
-  StopSignal signal_;
   Stopwatch clock_;
   double seconds_before_;
   StepSeconds seconds_;
   StopWish stop_ = StopWish::none;
   int skipped_in_a_row_ = 0;
-  bool told_of_empty_batch_ = false;
+  bool told_of_empty_batch_ = false, told_of_signal_ = false;
   RankBatch batch_;
   std::future<RankBatch> next_batch_;  // of the same epoch, drawn while this one trains
   CheckpointWriter writer_;

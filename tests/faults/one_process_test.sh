@@ -36,6 +36,11 @@ for update in 4 6 9; do
   tail -n 1 "term$update/metrics.jsonl" | grep -q '"reason":"stopped by a signal' || fail "signal at $update: not told"
   goes_on "a signal in update $update" "term$update" straight $options
 done
+# Before there is a first update.
+faulty 0 "0 0 start term" early $options
+grep -q "SIGTERM came: the run saves and ends after update 1" early/train.log || fail "a signal while data are read: not told"
+tail -n 1 early/metrics.jsonl | grep -q '"updates":1,"reason":"stopped by a signal' || fail "a signal while data are read: not obeyed"
+goes_on "a signal while the data are read" early straight $options
 train short --after 8u --ema 0.5 $validation
 faulty 0 "0 7 optimizer term" last --after 8u --ema 0.5 $validation
 tail -n 1 last/metrics.jsonl | grep -q '"reason":"stopped by a signal' || fail "a validation is left: the run has not ended"

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# tools/slurm/train.sbatch finds the run directory and asks for another turn while a signal has ended the run; srun and
+# scontrol are stand-ins.
+. "$(dirname "$0")/lib.sh"
+mkdir bin run other
+printf '#!/bin/sh\necho "$@" > srun.txt\n' > bin/srun
+printf '#!/bin/sh\necho "$@" > scontrol.txt\n' > bin/scontrol
+chmod +x bin/srun bin/scontrol
+export PATH=$work/bin:$PATH SLURM_CPUS_PER_TASK=2 SLURM_JOB_ID=17
+echo '{"event":"end","updates":5,"reason":"stopped by a signal: the same command continues the run"}' > run/metrics.jsonl
+echo '{"event":"end","updates":5,"reason":"reached --after 5u"}' > other/metrics.jsonl
+echo 'model = "other"' > other.toml
+printf 'seed = 2\n  model = "run"  # here\n' > run.toml
+echo 'seed = 1' > seed.toml
+
+turn() { # turn WANTED OPTION...: whether there is another turn
+  local wanted=$1
+  shift
+  rm -f scontrol.txt srun.txt
+  bash "$ROOT/tools/slurm/train.sbatch" nmt "$@"
+  grep -qF -- "$*" srun.txt || fail "srun got other options than $*"
+  same "$*" "$(cat scontrol.txt 2> none.txt || echo none)" "$wanted"
+}
+turn "requeue 17" --model run --seed 1
+turn "requeue 17" --seed 1 -m run
+turn "requeue 17" --model=run --seed 1
+turn "requeue 17" --save-dir=run
+turn "requeue 17" --config run.toml
+turn "requeue 17" --config=run.toml --seed 1
+turn "requeue 17" -c other.toml run.toml seed.toml --seed 1
+turn "requeue 17" --config other.toml --model run
+turn none --config run.toml other.toml
+turn none --config run.toml --model=other
+rejects 2 "expected --model DIRECTORY among the options" bash "$ROOT/tools/slurm/train.sbatch" nmt --config seed.toml
