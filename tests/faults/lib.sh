@@ -4,7 +4,7 @@
 repeat=${REPEAT:-1}
 last=12  # updates
 broken=$work/broken  # by its whole name no other test has it
-options="--deterministic --after ${last}u --save-freq 4u --keep-last 0 --ema 0.9 --valid-sets valid.en valid.de
+options="--deterministic --after ${last}u --save-freq 4u --keep-last 0 --ema 0.9 --valid-sets val.en val.de
   --valid-metrics cross-entropy --valid-freq 4u --early-stopping 9 --quiet"
 
 # A run into directory $1, to its end; further options follow.

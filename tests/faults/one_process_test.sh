@@ -2,9 +2,9 @@
 # One process that is asked to end, killed, or fails: signals where a validation is due, a best checkpoint that is lost or
 # not linked, errors in an update. The same command then ends as a run that had no fault.
 . "$(dirname "$0")/../mpi/lib.sh"
-validation="--valid-sets valid.en valid.de --valid-metrics cross-entropy --valid-freq 5u"
-# Ten updates get better, then the rate is far too high: the best validation lies in the middle.
-options="--after 20u --save-freq 4u --keep-last 1 --ema 0.5 --learn-rate 0.4 --lr-warmup 40 --early-stopping 2 --quiet $validation"
+validation="--valid-sets val.en val.de --valid-metrics cross-entropy --valid-freq 5u"
+# Training gets better for a while, then the rate is too high: the best validation lies in the middle.
+options="--after 30u --save-freq 4u --keep-last 1 --ema 0.5 --learn-rate 1 --lr-warmup 40 --early-stopping 2 --quiet $validation"
 
 train() { # train RUN OPTION...
   $(rank_of "$@") > job.log 2>&1
@@ -30,8 +30,8 @@ echo "best: $best, ended: $(tail -n 1 straight/metrics.jsonl | grep -o '"updates
 best_update=$((10#${best#step-}))
 tail -n 1 straight/metrics.jsonl | grep -q '"reason":"early stopping"' || fail "expected early stopping of the straight run"
 
-# The signal is noticed in the update after: 5 and 10 have a validation, 7 has none.
-for update in 4 6 9; do
+# The signal is noticed in the update after: 5 and 15 have a validation, 7 has none.
+for update in 4 6 14; do
   faulty 0 "0 $update optimizer term" "term$update" $options
   tail -n 1 "term$update/metrics.jsonl" | grep -q '"reason":"stopped by a signal' || fail "signal at $update: not told"
   goes_on "a signal in update $update" "term$update" straight $options

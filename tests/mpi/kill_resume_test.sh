@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A run that is killed (SIGKILL to every process) at random moments and started again ends with the same bits.
 . "$(dirname "$0")/lib.sh"
-options="--after 120u --save-freq 2u --keep-last 2 --ema 0.9 --valid-sets valid.en valid.de --valid-metrics cross-entropy
+options="--after 120u --save-freq 2u --keep-last 2 --ema 0.9 --valid-sets val.en val.de --valid-metrics cross-entropy
   --valid-freq 5u"
 
 mpirun -n 2 $(rank_of straight $options --quiet)
