@@ -159,7 +159,6 @@ void print_table(const Extrapolation& call, const std::vector<Row>& rows) {
 }
 
 void check(const Extrapolation& call) {
-  call.text.reject_idle(*call.table);
   for (const int length : call.lengths)
     if (length < 1) throw UsageError("--lengths: expected lengths of at least 1, got ", length);
   if (call.score.batch_rows < 1) throw UsageError("--mini-batch-words is too small");
@@ -169,6 +168,7 @@ void check(const Extrapolation& call) {
 
 int evaluate(Extrapolation& call) {
   check(call);
+  call.text.complete(*call.table);
   call.threads.use();
   Kernels& kernels = call.device.kernels();
   call.score.precision = parse_precision(call.precision, kernels);

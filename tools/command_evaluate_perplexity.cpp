@@ -48,7 +48,7 @@ nlohmann::ordered_json facts_of(const Perplexity& call, const Documents& documen
 }
 
 int evaluate(Perplexity& call) {
-  call.text.reject_idle(*call.table);
+  call.text.complete(*call.table);
   call.threads.use();
   Kernels& kernels = call.device.kernels();
   const auto trained =

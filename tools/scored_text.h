@@ -9,17 +9,23 @@
 
 namespace gyre {
 
+// Where a document ends in the text that a model was trained on ("whole"), and says so on standard error, unless
+// `quiet` or the input is a token store, in which the documents are marked.
+std::string trained_documents(const Path& model, const std::string& checkpoint, const std::vector<Path>& inputs,
+                              bool quiet);
+
 struct ScoredText {
   Path model, vocabulary;
   std::vector<Path> inputs;
-  std::string checkpoint, documents = "blank-line", on_bad_line = "default";
+  std::string checkpoint;
+  std::string documents;  // empty: as the model was trained
+  std::string on_bad_line = "default";
   bool quiet = false;  // nothing on standard error; where a command has a --quiet
 
   void add_rows(OptionTable& table);
-  // After resolve(): throws UsageError for an option that was given although nothing reads it.
-  void reject_idle(const OptionTable& table) const;
+  // After resolve(): settles `documents`. Throws UsageError for an option that was given although nothing reads it.
+  void complete(const OptionTable& table);
 
-  DocumentEnd document_end() const { return parse_document_end(documents); }
   // With the sizes of the text. Says on standard error how many lines were read, and which were left out.
   Documents open(const Vocabulary& with) const;
 };

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/strict_json.h"
-#include "train/checkpoint.h"
+#include "train/manifest.h"
 
 namespace gyre {
 
@@ -55,13 +55,22 @@ Path find_vocabulary(const Path& run) {
   return found.front();
 }
 
+std::optional<std::string> trained_option(const Path& model, const std::string& which, const std::string& name) {
+  std::vector<Path> checkpoints = list_checkpoints(find_run(model));
+  checkpoints.push_back(find_model_file(model, which).parent_path());
+  for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {
+    if (!std::filesystem::exists(*checkpoint / "state.json")) continue;
+    const nlohmann::ordered_json state = read_manifest(*checkpoint);
+    if (!state.contains("options")) continue;  // weights alone: an average, or an imported model
+    const auto found = state["options"].find("=" + name);
+    return found == state["options"].end() ? std::nullopt : std::optional<std::string>(*found);
+  }
+  return std::nullopt;
+}
+
 int trained_length(const Path& model, const std::string& which) {
-  constexpr int kUsual = 512;
-  const Path checkpoint = find_model_file(model, which).parent_path();
-  if (!std::filesystem::exists(checkpoint / "state.json")) return kUsual;
-  const TrainState state = read_train_state(checkpoint);
-  const auto length = state.options.find("=max-length");
-  return length == state.options.end() ? kUsual : std::stoi(length->second);
+  const auto length = trained_option(model, which, "max-length");
+  return length ? std::stoi(*length) : 512;
 }
 
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size) {

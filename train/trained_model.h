@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "core/file.h"
@@ -40,7 +41,10 @@ Path find_vocabulary(const Path& run);
 // The run's own vocabulary, or another `file`; throws unless it has `size` pieces.
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size);
 
-// The tokens of a sample that a causal model was trained on: 512 where its checkpoint does not tell.
+// An option of train/resume.h ("documents") that holds for all of a run, from the checkpoint that `model` and `which`
+// stand for; an average of checkpoints asks the run's newest one. None: it is not known, as of an imported model.
+std::optional<std::string> trained_option(const Path& model, const std::string& which, const std::string& name);
+// The tokens of a sample that a causal model was trained on: 512 where that is not known.
 int trained_length(const Path& model, const std::string& which);
 
 // model: a run directory, a checkpoint in it, or its model.safetensors; `which` chooses within a run

@@ -46,6 +46,8 @@ awk -v a="$loss" -v b="$(final lm)" 'BEGIN { d = a / b - 1; exit !(d < 1e-5 && d
 same "the length that the model was trained with" "$(grep -o '"max_length":[0-9]*' perplexity.json)" '"max_length":64'
 build/gyre evaluate perplexity --model lm/ --input valid.txt --context-window 48 > context.txt
 same "a token more or less of context leaves what is scored" "$(sed -n 's/^tokens: //p' context.txt)" "$(grep -o '"tokens":[0-9]*' perplexity.json | cut -d: -f2)"
+build/gyre checkpoint average --model lm/ --last 2 > average.txt
+build/gyre evaluate perplexity --model lm/ --checkpoint average --input valid.txt --json | contains '"max_length":64,' || fail "the length of an average"
 # Lines that are left out of the score are left out of the bits, too: of bad UTF-8, or without a piece.
 bits() { build/gyre evaluate perplexity --model lm/ --input "$1" --on-bad-line skip --json | grep -o '"characters".*'; }
 { cat valid.txt; for i in 1 2 3 4 5; do printf 'a line of bad UTF-8 \xFF\n'; done; } > bad-utf8.txt
@@ -71,6 +73,16 @@ build/gyre train lm --train-sets stream.tok --vocab bytes.model --model lm-store
 build/gyre evaluate perplexity --model lm-stream/ --input stream.bin --documents whole --json > perplexity.json
 contains "\"tokens\":$((size + 1)),.*\"bytes\":$size,.*\"bits_per_byte\":" < perplexity.json || fail "the bits of a stream: $(cat perplexity.json)"
 build/gyre vocab --input books.txt --type char --normalization identity --byte-fallback --keep-whitespace --output kept.model 2> vocab.log
+# The documents of a text end where those of the run did, unless the call says otherwise.
+build/gyre evaluate perplexity --model lm-stream/ --input stream.bin --json 2> documents.log | same "the run's own documents" "$(cat)" "$(cat perplexity.json)"
+check "it is said" grep -qx "documents: whole, the run's own --documents" documents.log
+build/gyre evaluate perplexity --model lm-stream/ --input valid.txt --documents line --json 2> documents.log | contains '"documents":40,' || fail "other documents"
+check "nothing is said of documents that were given" test "$(cat documents.log)" = "valid.txt: 40 lines, skipped 4 empty (lines 11, 22, 33, 44)"
+build/gyre evaluate extrapolation --model lm-stream/ --input stream.bin --lengths 16 --protocol full --json --quiet 2> documents.log \
+  | contains "\"tokens\":$((size / 16 * 16))," || fail "the stream in evaluate extrapolation"
+check "--quiet" test ! -s documents.log
+build/gyre inspect receptive-field --model lm-stream/ --input stream.bin --length 16 --samples 1 --output field.svg 2> documents.log > field.txt
+check "the stream in inspect receptive-field" grep -q "documents: whole, the run's own --documents" documents.log
 build/gyre data build --vocab kept.model --source books.txt --documents whole --output kept.tok 2> build.log
 rejects 1 'stream.bin: byte 9 \(0xFF\): expected valid UTF-8 for this vocabulary \(bpe\)' \
   build/gyre data build --vocab vocab.model --source stream.bin --documents whole --output bad.tok

@@ -5,6 +5,7 @@
 #include "core/random.h"
 #include "data/document_store.h"
 #include "tools/option_values.h"
+#include "tools/scored_text.h"
 #include "train/extrapolation.h"
 #include "train/receptive_field.h"
 #include "train/trained_model.h"
@@ -72,8 +73,8 @@ std::vector<ReceptiveFields::Text> ReceptiveFields::texts_of(const Path& run, co
     return texts;
   }
   const auto pieces = load_run_vocabulary(find_run(run), {}, vocabulary);
-  const Documents documents =
-      open_documents(*pieces, options_.inputs, DocumentEnd::blank_line, parse_on_bad_line("default"));
+  const DocumentEnd end = parse_document_end(trained_documents(run, options_.checkpoint, options_.inputs, false));
+  const Documents documents = open_documents(*pieces, options_.inputs, end, parse_on_bad_line("default"));
   const Text tokens = join_documents(documents.store, UINT64_MAX);
   for (int sample = 0; sample < options_.samples; ++sample)
     texts.push_back(piece_of(tokens, documents.store.bos(), sample, options_.samples, length));
