@@ -1,10 +1,8 @@
 #include "data/document_plan.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/error.h"
-#include "core/random.h"
 
 namespace gyre {
 
@@ -13,17 +11,6 @@ namespace {
 using Fill = SampleOptions::Fill;
 using Task = SampleOptions::Task;
 
-bool has_one_document(const TokenStore& store) {
-  uint64_t documents = 0;
-  bool is_inside = false;
-  for (size_t i = 0; i < store.size() && documents < 2; ++i) {
-    const bool is_sentence = store.length(i, 0) > 0;
-    documents += is_sentence && !is_inside;
-    is_inside = is_sentence;
-  }
-  return documents == 1;
-}
-
 }  // namespace
 
 Fill SampleOptions::parse_fill(std::string_view text) {
@@ -31,11 +18,6 @@ Fill SampleOptions::parse_fill(std::string_view text) {
   if (text == "sentences") return Fill::sentences;
   if (text == "segment") return Fill::segment;
   throw UsageError("[documents] expected full, sentences or segment, got ", text);
-}
-
-Part part_of_document(uint64_t number, double validation_share) {
-  return random_uniform(0, hash_name("validation documents"), number) < validation_share ? Part::validation
-                                                                                         : Part::training;
 }
 
 // Cuts the sentences of a part, given one by one, into samples of at most max_length rows. A sample has a row for each
@@ -90,12 +72,8 @@ class DocumentSamples::Cutter {
 };
 
 DocumentSamples::DocumentSamples(const TokenStore& store, const SampleOptions& options, Part part)
-    : store_(store), options_(options), part_(part) {
-  require(store.sides() == 1, "[documents] ", store.name(), ": expected a store of one side, got one of pairs");
+    : part_(store, options.validation_share, part), options_(options) {
   require(options.max_length >= 3, "[documents] expected a length of at least 3, got ", options.max_length);
-  require(options.validation_share >= 0 && options.validation_share < 1,
-          "[documents] expected a validation share in [0, 1), got ", options.validation_share);
-  choose_range();
   Cutter cutter(*this);
   bool is_first = true;
   for (size_t i = 0; i < store.size(); ++i) {
@@ -106,14 +84,15 @@ DocumentSamples::DocumentSamples(const TokenStore& store, const SampleOptions& o
     }
     if (is_first) document_begins_.push_back(begin);
     const bool is_last = i + 1 == store.size() || store.length(i + 1, 0) == 0;
-    documents_ += is_ours(document_begins_.size() - 1) && is_first;
+    const bool is_ours = part_.has(document_begins_.size() - 1);
+    documents_ += is_ours && is_first;
     is_first = false;
-    const uint64_t own_begin = std::max(begin, range_.begin), own_end = std::min(end, range_.end);
-    if (!is_ours(document_begins_.size() - 1) || own_begin >= own_end) continue;
-    cutter.add(own_begin, own_end, own_end == end && (is_last || options.fill == Fill::segment));
+    const TokenRange own = part_.clip({begin, end});
+    if (!is_ours || own.empty()) continue;
+    cutter.add(own.begin, own.end, own.end == end && (is_last || options.fill == Fill::segment));
     if (options.fill == Fill::segment || (is_last && !options.across_documents)) cutter.close();
-    tokens_ += own_end - own_begin;
-    end_ = own_end;
+    tokens_ += own.end - own.begin;
+    end_ = own.end;
   }
   cutter.close();
   require(size() > 0, "[documents] ", store.name(), ": none of its ", document_begins_.size(), " documents is for ",
@@ -121,40 +100,26 @@ DocumentSamples::DocumentSamples(const TokenStore& store, const SampleOptions& o
           options.validation_share);
 }
 
-// A single document is divided where a share is held out.
-void DocumentSamples::choose_range() {
-  const uint64_t tokens = store_.total_tokens(0);
-  range_ = {0, tokens};
-  is_divided_ = options_.validation_share > 0 && has_one_document(store_);
-  if (!is_divided_) return;
-  const uint64_t held_out = uint64_t(std::llround(options_.validation_share * double(tokens)));
-  range_ = part_ == Part::training ? Range{0, tokens - held_out} : Range{tokens - held_out, tokens};
-}
-
-bool DocumentSamples::is_ours(size_t document) const {
-  return is_divided_ || part_of_document(document, options_.validation_share) == part_;
-}
-
 void DocumentSamples::append(size_t sample, std::vector<int32_t>& ids) const {
-  require(sample < size(), "[documents] ", store_.name(), ": expected a sample below ", size(), ", got ", sample);
+  require(sample < size(), "[documents] ", store().name(), ": expected a sample below ", size(), ", got ", sample);
   const size_t first_id = ids.size();
-  if (options_.task == Task::masked) ids.push_back(store_.bos());
+  if (options_.task == Task::masked) ids.push_back(store().bos());
   const uint64_t begin = begins_[sample], end = sample + 1 < size() ? begins_[sample + 1] : end_;
   const auto after = std::upper_bound(document_begins_.begin(), document_begins_.end(), begin);
   bool is_first = true;
   for (size_t document = size_t(after - document_begins_.begin()) - 1;
        document < document_begins_.size() && document_begins_[document] < end; ++document) {
-    if (!is_ours(document)) continue;
-    if (!is_first) ids.push_back(store_.eos());
+    if (!part_.has(document)) continue;
+    if (!is_first) ids.push_back(store().eos());
     is_first = false;
     const uint64_t next = document + 1 < document_begins_.size() ? document_begins_[document + 1] : end;
-    store_.append_tokens(std::max(begin, document_begins_[document]), std::min(end, next), ids);
+    store().append_tokens(std::max(begin, document_begins_[document]), std::min(end, next), ids);
   }
-  if (ids.size() - first_id < size_t(rows(sample))) ids.push_back(store_.eos());
+  if (ids.size() - first_id < size_t(rows(sample))) ids.push_back(store().eos());
 }
 
 BatchItems DocumentSamples::items() const {
-  return BatchItems(store_.name(), size(), 1, [this](size_t sample, int) { return uint64_t(rows(sample)); });
+  return BatchItems(store().name(), size(), 1, [this](size_t sample, int) { return uint64_t(rows(sample)); });
 }
 
 }  // namespace gyre

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/batch_plan.h"
-#include "data/token_store.h"
+#include "data/store_part.h"
 
 namespace gyre {
 
@@ -33,11 +33,6 @@ struct SampleOptions {
   static Fill parse_fill(std::string_view text);  // "full", "sentences" or "segment"; else UsageError
 };
 
-enum class Part : uint8_t { training, validation };
-
-// Whether document `number` of a store of several is held out.
-Part part_of_document(uint64_t number, double validation_share);
-
 class DocumentSamples {
  public:
   // Cuts the documents of a part, which must not be empty. The store has one side and outlives this.
@@ -48,7 +43,7 @@ class DocumentSamples {
   uint64_t tokens() const { return tokens_; }        // of its documents, without <s> and </s>
   int rows(size_t sample) const { return rows_[sample]; }
   const SampleOptions& options() const { return options_; }
-  const TokenStore& store() const { return store_; }
+  const TokenStore& store() const { return part_.store(); }
 
   // rows(sample) ids: <s> x </s> for Task::masked, the targets x or x </s> for Task::next.
   void append(size_t sample, std::vector<int32_t>& ids) const;
@@ -58,18 +53,9 @@ class DocumentSamples {
 
  private:
   class Cutter;
-  struct Range {
-    uint64_t begin, end;
-  };
 
-  void choose_range();
-  bool is_ours(size_t document) const;
-
-  const TokenStore& store_;
+  StorePart part_;
   SampleOptions options_;
-  Part part_;
-  bool is_divided_ = false;       // both parts lie in one document
-  Range range_;                   // of the store's tokens, outside which there is nothing of the part
   std::vector<uint64_t> begins_;  // of each sample: it ends where the next begins, less the other part's documents
   std::vector<int32_t> rows_;     // of each sample
   std::vector<uint64_t> document_begins_;  // of both parts

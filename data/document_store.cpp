@@ -1,5 +1,6 @@
 #include "data/document_store.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "core/error.h"
@@ -118,6 +119,18 @@ Documents read_documents(const std::vector<Path>& files, DocumentEnd end, OnBadL
 }  // namespace
 
 TextSize TextSize::of(std::string_view text) { return {count_characters(text), text.size()}; }
+
+TextSize& TextSize::operator+=(const TextSize& other) {
+  characters += other.characters;
+  bytes += other.bytes;
+  return *this;
+}
+
+TextSize& TextSize::operator-=(const TextSize& other) {
+  characters -= std::min(characters, other.characters);
+  bytes -= std::min(bytes, other.bytes);
+  return *this;
+}
 DocumentEnd parse_document_end(std::string_view text) {
   if (text == "blank-line") return DocumentEnd::blank_line;
   if (text == "line") return DocumentEnd::line;
@@ -144,6 +157,27 @@ Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& 
   }
   return read_documents(files, end, policy, vocabulary, TokenStoreWriter::in_memory(vocabulary, 1, files[0].string()),
                         with_sizes);
+}
+
+TextSize size_of_part(const Documents& documents, const StorePart& part, const Vocabulary& vocabulary) {
+  const TokenStore& store = documents.store;
+  TextSize size;
+  uint64_t document = 0;
+  for (size_t i = 0; i < store.size(); ++i) {
+    const uint64_t begin = store.first_token(i), end = begin + store.length(i, 0);
+    if (begin == end) {
+      ++document;
+      continue;
+    }
+    const TokenRange own = part.clip({begin, end});
+    if (!part.has(document) || own.empty()) continue;
+    size += documents.sizes[i];
+    if (own.begin == begin) continue;
+    std::vector<int32_t> before;
+    store.append_tokens(begin, own.begin, before);
+    size -= TextSize::of(vocabulary.decode(before));
+  }
+  return size;
 }
 
 uint64_t count_documents(const TokenStore& store) {

@@ -8,7 +8,7 @@
 
 #include "core/file.h"
 #include "data/line_report.h"
-#include "data/token_store.h"
+#include "data/store_part.h"
 #include "data/vocabulary.h"
 
 namespace gyre {
@@ -34,7 +34,8 @@ struct TextSize {
   uint64_t characters = 0, bytes = 0;
 
   static TextSize of(std::string_view text);
-  TextSize operator+(const TextSize& other) const { return {characters + other.characters, bytes + other.bytes}; }
+  TextSize& operator+=(const TextSize& other);
+  TextSize& operator-=(const TextSize& other);  // nothing becomes less than 0
 };
 
 struct Documents {
@@ -48,6 +49,10 @@ struct Documents {
 // which fills Documents::sizes.
 Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
                          OnBadLine policy, bool with_sizes = false);
+
+// Of the text of a part of them, whose sizes are there. Where the part begins within a sentence, that of its tokens
+// before that place is taken off by decoding them.
+TextSize size_of_part(const Documents& documents, const StorePart& part, const Vocabulary& vocabulary);
 
 // Of the whole store; 0 for one of pairs, or of sentences alone.
 uint64_t count_documents(const TokenStore& store);

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <optional>
 
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
@@ -21,6 +21,7 @@ struct Perplexity {
   ScoredText text;
   std::string precision = "fp32";
   ScoreOptions score{.max_length = 0};
+  double valid_share = 0;
   DeviceChoice device;
   CpuThreads threads;
   bool json = false;
@@ -29,7 +30,8 @@ struct Perplexity {
 
 // Characters and bytes are those of the lines that were scored. The </s> of every document is scored too, so the bits
 // are those that it takes to transmit the text and where its documents end.
-nlohmann::ordered_json facts_of(const Perplexity& call, const Documents& documents, const LanguageScore& score) {
+nlohmann::ordered_json facts_of(const Perplexity& call, const LanguageScore& score,
+                                const std::optional<TextSize>& size) {
   const double tokens = double(score.tokens), bits = score.nll / std::log(2.0);
   nlohmann::ordered_json facts{{"perplexity", std::exp(score.nll / tokens)},
                                {"cross_entropy", score.nll / tokens},
@@ -38,16 +40,17 @@ nlohmann::ordered_json facts_of(const Perplexity& call, const Documents& documen
                                {"documents", score.documents},
                                {"max_length", call.score.max_length},
                                {"context_window", call.score.context}};
-  if (documents.sizes.empty()) return facts;  // a token store: the text is not known
-  const TextSize size = std::accumulate(documents.sizes.begin(), documents.sizes.end(), TextSize());
-  facts["characters"] = size.characters;
-  facts["bytes"] = size.bytes;
-  facts["bits_per_character"] = bits / double(size.characters);
-  facts["bits_per_byte"] = bits / double(size.bytes);
+  if (!size) return facts;
+  facts["characters"] = size->characters;
+  facts["bytes"] = size->bytes;
+  facts["bits_per_character"] = bits / double(size->characters);
+  facts["bits_per_byte"] = bits / double(size->bytes);
   return facts;
 }
 
 int evaluate(Perplexity& call) {
+  if (!(call.valid_share >= 0 && call.valid_share < 1))
+    throw UsageError("--valid-share: expected a number from 0 up and below 1, got ", call.valid_share);
   call.text.complete(*call.table);
   call.threads.use();
   Kernels& kernels = call.device.kernels();
@@ -59,8 +62,11 @@ int evaluate(Perplexity& call) {
   }
   call.score.precision = parse_precision(call.precision, kernels);
   const Documents documents = call.text.open(*trained.vocabulary);
-  const LanguageScore score = score_documents(*trained.model, kernels, documents.store, call.score);
-  print_facts(facts_of(call, documents, score), call.json);
+  const StorePart part(documents.store, call.valid_share, call.valid_share > 0 ? Part::validation : Part::training);
+  const LanguageScore score = score_documents(*trained.model, kernels, part, call.score);
+  std::optional<TextSize> size;  // not known of a token store
+  if (!documents.sizes.empty()) size = size_of_part(documents, part, *trained.vocabulary);
+  print_facts(facts_of(call, score, size), call.json);
   return 0;
 }
 
@@ -72,6 +78,8 @@ void add_evaluate_perplexity_command(Program& program) {
                                        [call] { return evaluate(*call); });
   call->table = &table;
   call->text.add_rows(table);
+  table.add("--valid-share", call->valid_share, "SHARE",
+            "score only what training with this --valid-share holds out of the same data; 0: everything");
   table.add("--max-length,--tokens-per-sample", call->score.max_length, "TOKENS",
             "of a window of text; 0: what the model was trained with");
   table.add("--context-window", call->score.context, "TOKENS",

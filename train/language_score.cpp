@@ -14,16 +14,17 @@ class Scorer {
   Scorer(const EncoderOnly& model, Kernels& kernels, const TokenStore& store, const ScoreOptions& options)
       : model_(model), kernels_(kernels), store_(store), options_(options) {}
 
-  // Tokens [begin, end) of the store.
-  void add_document(uint64_t begin, uint64_t end) {
+  // Tokens of one document; `ends`: with its </s>.
+  void add(TokenRange tokens, bool ends) {
+    const auto [begin, end] = tokens;
     const uint64_t length = uint64_t(options_.max_length), context = uint64_t(options_.context);
-    const uint64_t count = end - begin + 1;  // with the </s>
-    std::vector<int32_t> targets;            // of one window: a document may be as long as its file
+    const uint64_t count = end - begin + (ends ? 1 : 0);
+    std::vector<int32_t> targets;  // of one window: a document may be as long as its file
     for (uint64_t first = 0, scored = 0; scored < count; first += length - context) {
       const uint64_t last = std::min(first + length, count);
       targets.clear();
       store_.append_tokens(begin + first, std::min(begin + last, end), targets);
-      if (last == count) targets.push_back(store_.eos());
+      if (ends && last == count) targets.push_back(store_.eos());
       add_window(targets, scored - first);
       scored = last;
     }
@@ -69,25 +70,30 @@ class Scorer {
 
 }  // namespace
 
-LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const TokenStore& store,
+LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const StorePart& part,
                               const ScoreOptions& options) {
+  const TokenStore& store = part.store();
   require(model.config().causal, "[perplexity] expected a causal language model, got one that sees both sides");
-  require(store.sides() == 1, "[perplexity] ", store.name(), ": expected documents of one language");
   require(options.max_length >= 1 && options.max_length <= model.longest(), "[perplexity] --max-length: expected 1 to ",
           model.longest(), ", for which the model has positions, got ", options.max_length);
   require(options.context >= 0 && options.context < options.max_length,
           "[perplexity] --context-window: expected at least 0 and less than --max-length ", options.max_length,
           ", got ", options.context);
   Scorer scorer(model, kernels, store, options);
-  uint64_t begin = 0;
+  uint64_t begin = 0, documents = 0;
   for (size_t i = 0; i <= store.size(); ++i) {
     const bool ends = i == store.size() || store.length(i, 0) == 0;
     if (!ends) continue;
     const uint64_t end = store.first_token(i);
-    if (end > begin) scorer.add_document(begin, end);
+    if (end == begin) continue;
+    const TokenRange own = part.clip({begin, end});
+    if (part.has(documents++) && !own.empty()) scorer.add(own, own.end == end);
     begin = end;
   }
-  return scorer.finish();
+  LanguageScore score = scorer.finish();
+  require(score.documents > 0, "[perplexity] ", store.name(), ": none of its ", documents,
+          " documents is held out with a validation share of ", part.validation_share());
+  return score;
 }
 
 }  // namespace gyre

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/kernels.h"
-#include "data/token_store.h"
+#include "data/store_part.h"
 #include "models/encoder_only.h"
 
 namespace gyre {
@@ -18,13 +18,14 @@ struct ScoreOptions {
   Precision precision = Precision::fp32;
 };
 
-// Sums over all tokens and the </s> of every document.
+// Sums over all tokens and every </s> of the documents.
 struct LanguageScore {
   double nll = 0;  // nats
   uint64_t tokens = 0, correct = 0, documents = 0;
 };
 
-LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const TokenStore& store,
+// Of the documents in a part of a store; of a single one that is divided, the tokens in the part.
+LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const StorePart& part,
                               const ScoreOptions& options);
 
 }  // namespace gyre

@@ -83,6 +83,29 @@ TEST_CASE("documents: the sizes are those of the lines that were kept, without t
   CHECK(open_documents(ByteVocabulary(), {path}, DocumentEnd::line, OnBadLine::skip).sizes.empty());
 }
 
+TEST_CASE("documents: the size of a part: its documents, or from within a sentence to the end of a single one") {
+  TemporaryDirectory directory;
+  const ByteVocabulary vocabulary;
+  std::string text;
+  uint64_t held_out = 0;
+  for (uint64_t d = 0; d < 40; ++d) {
+    text += std::string(d + 1, 'x') + "\n";
+    if (part_of_document(d, 0.3) == Part::validation) held_out += d + 1;
+  }
+  const Documents many =
+      open_documents(vocabulary, {write_text(directory, "many", text)}, DocumentEnd::line, OnBadLine::error, true);
+  CHECK(size_of_part(many, StorePart(many.store, 0, Part::training), vocabulary).bytes == 40 * 41 / 2);
+  CHECK(size_of_part(many, StorePart(many.store, 0.3, Part::validation), vocabulary).bytes == held_out);
+  CHECK(size_of_part(many, StorePart(many.store, 0.3, Part::training), vocabulary).bytes == 40 * 41 / 2 - held_out);
+  const Path path = write_text(directory, "one",
+                               "\xE2\x82\xAC"
+                               "bcd\nefgh\n");  // the boundary: 10 * 0.5 tokens from the end
+  const Documents one = open_documents(vocabulary, {path}, DocumentEnd::blank_line, OnBadLine::error, true);
+  const TextSize end = size_of_part(one, StorePart(one.store, 0.5, Part::validation), vocabulary);
+  CHECK(end.bytes == 5);
+  CHECK(end.characters == 5);
+}
+
 TEST_CASE("documents: a whole file is one, and its tokens are its bytes, whatever they are") {
   TemporaryDirectory directory;
   std::string text = "\xEF\xBB\xBF one\r\n\n\n \ttwo \xFF\xC3";

@@ -83,6 +83,18 @@ build/gyre evaluate extrapolation --model lm-stream/ --input stream.bin --length
 check "--quiet" test ! -s documents.log
 build/gyre inspect receptive-field --model lm-stream/ --input stream.bin --length 16 --samples 1 --output field.svg 2> documents.log > field.txt
 check "the stream in inspect receptive-field" grep -q "documents: whole, the run's own --documents" documents.log
+# What training holds out, and nothing else: the loss is that of its validation.
+held_out() { # held_out RUN FACTS: the two losses are one
+  awk -v a="$(sed -n 's/.*"cross_entropy":\([0-9.]*\).*/\1/p' "$2")" -v b="$(final "$1")" 'BEGIN { d = a / b - 1; exit !(d < 1e-5 && d > -1e-5) }'
+}
+build/gyre evaluate perplexity --model lm-stream/ --checkpoint last --input stream.bin --valid-share 0.25 --json > facts.txt 2> facts.log
+check "the end of a stream that training held out" held_out lm-stream facts.txt
+contains "\"tokens\":$(((size + 2) / 4 + 1)),.*\"bytes\":$(((size + 2) / 4))," < facts.txt || fail "the bits of the end of a stream: $(cat facts.txt)"
+build/gyre train lm --train-sets books.txt --vocab vocab.model --model lm-share/ $small --after 4u --valid-freq 4u --valid-share 0.2 --precision fp32
+build/gyre evaluate perplexity --model lm-share/ --checkpoint last --input books.txt --valid-share 0.2 --json > facts.txt 2> facts.log
+check "the documents that training held out" held_out lm-share facts.txt
+rejects 2 '--valid-share: expected a number from 0 up and below 1, got 1' build/gyre evaluate perplexity --model lm-share/ --input books.txt --valid-share 1
+rejects 1 'none of its [0-9]+ documents is held out' build/gyre evaluate perplexity --model lm-share/ --input books.txt --valid-share 1e-6
 build/gyre data build --vocab kept.model --source books.txt --documents whole --output kept.tok 2> build.log
 rejects 1 'stream.bin: byte 9 \(0xFF\): expected valid UTF-8 for this vocabulary \(bpe\)' \
   build/gyre data build --vocab vocab.model --source stream.bin --documents whole --output bad.tok

@@ -32,7 +32,8 @@ class CausalModel {
     }
   }
   LanguageScore score(const ScoreOptions& options) const {
-    return score_documents(network, cpu_kernels(), make_store(), options);
+    const TokenStore store = make_store();
+    return score_documents(network, cpu_kernels(), StorePart(store, 0, Part::training), options);
   }
   // Of the last of `ids`, after those before it: nats.
   double nll(const std::vector<int32_t>& ids) const {

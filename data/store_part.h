@@ -1,0 +1,40 @@
+// What of a token store of documents is for training, and what is held out for validation.
+#pragma once
+
+#include <cstdint>
+
+#include "data/token_store.h"
+
+namespace gyre {
+
+enum class Part : uint8_t { training, validation };
+
+// Whether document `number` of a store of several is held out.
+Part part_of_document(uint64_t number, double validation_share);
+
+struct TokenRange {
+  uint64_t begin, end;
+  bool empty() const { return begin >= end; }
+};
+
+class StorePart {
+ public:
+  // A validation share of 0 leaves everything to training. Throws unless the share is in [0, 1).
+  StorePart(const TokenStore& store, double validation_share, Part part);
+
+  bool has(uint64_t document) const;
+  // What of the tokens of a document that it has lies in the part: all, but of a single document that is divided.
+  TokenRange clip(TokenRange tokens) const;
+
+  const TokenStore& store() const { return *store_; }
+  double validation_share() const { return validation_share_; }
+
+ private:
+  const TokenStore* store_;
+  double validation_share_;
+  Part part_;
+  bool is_divided_;   // both parts lie in one document
+  TokenRange range_;  // of the store's tokens, outside which there is nothing of the part
+};
+
+}  // namespace gyre
