@@ -2,6 +2,7 @@
 // train takes; what the model costs is measured on this machine, what the link does is given.
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,12 +28,21 @@ constexpr double kGiga = 1e9, kMega = 1 << 20;
 
 struct Plan {
   std::vector<int> ranks{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
-  int64_t vocabulary_size = 32000;
+  int64_t vocabulary_size = 32000;  // where there is no --vocab
   int sentence_length = 30;
   double link_gbit = 10, latency_us = 30;
   double gflops = 0, memory_gb = 0;
   bool weak = false;
   bool json = false;
+  const OptionTable* table = nullptr;
+
+  // Of --vocab-size, or of the --vocab that the recipe names.
+  int64_t pieces(const Path& vocabulary) const {
+    if (table->given("vocab-size") || vocabulary.empty()) return vocabulary_size;
+    if (!std::filesystem::exists(vocabulary))
+      throw UsageError("--vocab: ", vocabulary.string(), " does not exist; --vocab-size does without it");
+    return load_vocabulary(vocabulary)->size();
+  }
 };
 
 // How many tokens a global batch has, on all sides that go through the model.
@@ -80,7 +90,8 @@ void print(const ordered_json& facts) {
   }
 }
 
-int report(const Plan& call, const PlanLoad& load, const PlanRates& rates, const TrainOptions& options) {
+int report(const Plan& call, const PlanLoad& load, const PlanRates& rates, const TrainOptions& options,
+           int64_t pieces) {
   const Scaling scaling = call.weak ? Scaling::weak : Scaling::strong;
   const double first_rate = load.tokens / plan_step(load, rates, 1, scaling).step();
   ordered_json rows = ordered_json::array();
@@ -89,6 +100,7 @@ int report(const Plan& call, const PlanLoad& load, const PlanRates& rates, const
     rows.push_back(to_json(plan_step(load, rates, ranks, scaling), tokens, first_rate));
   }
   const ordered_json facts{{"parameters", load.parameters},
+                           {"vocabulary", pieces},
                            {"tokens_a_step", rounded(load.tokens)},
                            {"scaling", call.weak ? "weak: each rank a batch of its own" : "strong: one batch for all"},
                            {"threads_a_rank", threads()},
@@ -115,9 +127,11 @@ void check(const Plan& call) {
   if (call.sentence_length < 2) throw UsageError("--sentence-length: expected at least 2, got ", call.sentence_length);
 }
 
-// make(items, kernels): the workload of a batch of so many items, each of `item_tokens` tokens on all sides.
+// config: with the size of the vocabulary. make(items, device): the workload of a batch of so many items, each of
+// `item_tokens` tokens on all sides.
 template <class Make>
-int plan(const Plan& call, const TrainOptions& options, double item_tokens, double sides, Make&& make) {
+int plan(const Plan& call, const TrainOptions& options, const ModelConfig& config, double item_tokens, double sides,
+         Make&& make) {
   check(call);
   if (options.threads > 0) set_threads(options.threads);
   Kernels& kernels = kernels_on(parse_device(options.device, 0));
@@ -133,13 +147,14 @@ int plan(const Plan& call, const TrainOptions& options, double item_tokens, doub
   if (call.memory_gb > 0) rates.memory = call.memory_gb * kGiga;
   rates.link = call.link_gbit * kGiga / 8;
   rates.latency = call.latency_us * 1e-6;
-  return report(call, load, rates, options);
+  return report(call, load, rates, options, config.vocab_size);
 }
 
 void add_plan_rows(OptionTable& table, Plan& call) {
+  call.table = &table;
   table.group("Plan");
   table.add_list("--ranks", call.ranks, "NUMBER,...", "how many processes, of --cpu-threads threads each");
-  table.add("--vocab-size", call.vocabulary_size, "PIECES", "of the vocabulary");
+  table.add("--vocab-size", call.vocabulary_size, "PIECES", "of the vocabulary; absent: as many as --vocab has");
   table.add("--link-gbit", call.link_gbit, "GBIT", "a second, that a rank sends and receives (gyre bench allreduce)");
   table.add("--latency-us", call.latency_us, "MICROSECONDS", "of a message (gyre bench allreduce)");
   table.add("--gflops", call.gflops, "GFLOP/S", "of a rank in training steps; 0: measured here");
@@ -157,10 +172,10 @@ struct PlanNmt : Plan {
 void add_nmt(Program& program) {
   auto call = std::make_shared<PlanNmt>();
   OptionTable& table = program.command("plan nmt", "of a translation model", [call] {
-    call->model.config.vocab_size = call->vocabulary_size;
+    call->model.config.vocab_size = call->pieces(call->train.vocabulary);
     as_usage_error([&] { call->model.config.validate(); });
     const double pair = 2.0 * call->sentence_length;
-    return plan(*call, call->train, pair, 2, [&](int items, Device device) {
+    return plan(*call, call->train, call->model.config, pair, 2, [&](int items, Device device) {
       return translation_workload(call->model.config, items, call->sentence_length, {device});
     });
   });
@@ -179,9 +194,9 @@ struct PlanLanguage : Plan {
 
   int run(bool causal) {
     model.config.causal = model.config.causal || causal;
-    model.config.vocab_size = vocabulary_size;
+    model.config.vocab_size = pieces(train.vocabulary);
     as_usage_error([&] { model.config.validate(); });
-    return plan(*this, train, train.max_length, 1, [&](int items, Device device) {
+    return plan(*this, train, model.config, train.max_length, 1, [&](int items, Device device) {
       return language_workload(model.config, items, train.max_length, {device});
     });
   }
