@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/strict_json.h"
+#include "tools/model_choice.h"
 #include "tools/program.h"
+#include "train/manifest.h"
 #include "train/model_file.h"
 
 namespace gyre {
@@ -24,6 +26,7 @@ int average(const Average& call) {
     throw UsageError("--last and --checkpoints exclude each other");
   const Path result =
       call.checkpoints.empty() ? average_last(call.run, call.last) : average_chosen(call.run, call.checkpoints);
+  for (const Path file : read_manifest(result).at("averaged")) print_model_choice(file);
   if (call.json) {
     std::cout << json_text({{"checkpoint", result.string()}}) << '\n';
   } else {

@@ -11,6 +11,7 @@
 #include "tools/device_choice.h"
 #include "tools/facts.h"
 #include "tools/lines.h"
+#include "tools/model_choice.h"
 #include "tools/program.h"
 #include "train/classify_options.h"
 #include "train/predictions.h"
@@ -65,6 +66,7 @@ int evaluate(const EvaluateClassify& call) {
   if (call.mini_batch < 1) throw UsageError("--mini-batch: expected at least 1, got ", call.mini_batch);
   call.threads.use();
   Kernels& kernels = call.device.kernels();
+  print_model_choice(call.model, call.checkpoint);
   const auto trained = load_trained_model<SequenceClassifier>(call.model, call.checkpoint, {}, kernels.device());
   const TrainedTask task = task_of(call, trained.model->config());
   const LabelledText text(call.input, task.format, parse_on_bad_line(call.on_bad_line));

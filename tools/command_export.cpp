@@ -1,6 +1,7 @@
 // gyre export: a trained model for another program.
 #include <memory>
 
+#include "tools/model_choice.h"
 #include "tools/program.h"
 #include "train/hugging_face.h"
 #include "train/trained_model.h"
@@ -17,6 +18,7 @@ struct Export {
 
 template <class Model>
 void export_as(const Export& call, const Path& run) {
+  print_model_choice(call.model, call.checkpoint);
   const auto model = load_model<Model>(call.model, call.checkpoint, {});
   std::shared_ptr<const Vocabulary> vocabulary;
   if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));

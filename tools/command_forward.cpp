@@ -8,6 +8,7 @@
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
 #include "tools/lines.h"
+#include "tools/model_choice.h"
 #include "tools/program.h"
 #include "train/to_tensor.h"
 #include "train/trained_model.h"
@@ -107,6 +108,7 @@ Tensor logits_of(const SequenceClassifier& model, Tape& tape, const Tensor& ids,
 
 template <class Model>
 void forward(const Forward& call, Kernels& kernels) {
+  print_model_choice(call.model, call.checkpoint);
   const auto model = load_model<Model>(call.model, call.checkpoint, kernels.device());
   const EncoderOnlyConfig& encoder = encoder_of(model->config());
   const Sequences ids = read_sequences(call.ids, encoder.vocab_size);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "tools/model_choice.h"
 #include "tools/program.h"
 #include "train/model_file.h"
 #include "train/run_directory.h"
@@ -38,6 +39,7 @@ Path first_checkpoint(const InspectAnomaly& call) {
 // The options of the run decide, so gyre train reads them as it did then.
 int replay(const InspectAnomaly& call) {
   const Path run = find_run(call.model);
+  print_model_choice(first_checkpoint(call));
   std::vector<std::string> words{"gyre",
                                  "train",
                                  task_of(run),

@@ -7,6 +7,7 @@
 #include "data/utf8.h"
 #include "models/encoder_only.h"
 #include "tools/cpu_threads.h"
+#include "tools/model_choice.h"
 #include "tools/plots/heatmaps.h"
 #include "tools/program.h"
 #include "train/to_tensor.h"
@@ -59,6 +60,7 @@ Tensor weights_of(const EncoderOnly& model, const std::vector<int32_t>& ids, int
 }
 
 Weights read_weights(const PlotAttention& call, const Path& run) {
+  print_model_choice(run, call.checkpoint);
   const auto trained = load_trained_model<EncoderOnly>(run, call.checkpoint, {}, Device{});
   const std::vector<int32_t> ids = ids_of(call, *trained.vocabulary, trained.model->config().causal);
   require(int64_t(ids.size()) <= trained.model->longest(), "[plot] --text: ", run.string(), " has positions for ",

@@ -5,6 +5,7 @@
 
 #include "models/encoder_only.h"
 #include "tools/layer_options.h"
+#include "tools/model_choice.h"
 #include "tools/plots/heatmaps.h"
 #include "tools/plots/lines.h"
 #include "tools/program.h"
@@ -207,6 +208,7 @@ int run(PlotPosition& call) {
   }
   for (const char* group : {"Position encoding", "A fresh encoding"})
     call.table->reject_group(group, "--model has its own");
+  print_model_choice(call.model, call.checkpoint);
   const auto model = load_model<EncoderOnly>(call.model, call.checkpoint, Device{});
   const int64_t layers = model->config().layers;
   if (call.layer < 0 || call.layer >= layers)

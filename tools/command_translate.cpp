@@ -8,6 +8,7 @@
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
 #include "tools/lines.h"
+#include "tools/model_choice.h"
 #include "tools/program.h"
 #include "train/decoding.h"
 #include "train/stopwatch.h"
@@ -109,6 +110,7 @@ int run(const Translate& call) {
   check(call);
   call.threads.use();
   const Stopwatch clock;
+  if (!call.quiet) print_model_choice(call.model, call.checkpoint);
   Translator translator(call);
   const uint64_t lines = translator.run();
   if (!call.quiet)

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "tools/model_choice.h"
 #include "train/trained_model.h"
 
 namespace gyre {
@@ -30,6 +31,7 @@ void ScoredText::add_rows(OptionTable& table) {
 }
 
 void ScoredText::complete(const OptionTable& table) {
+  if (!quiet) print_model_choice(model, checkpoint);
   if (documents.empty()) documents = trained_documents(model, checkpoint, inputs, quiet);
   table.reject_idle("on-bad-line", documents != "whole", "--documents is whole");
 }

@@ -10,6 +10,7 @@
 #include "train/classify_data.h"
 #include "train/classify_validation.h"
 #include "train/job.h"
+#include "train/model_file.h"
 #include "train/pretrained.h"
 #include "train/trained_task.h"
 
@@ -94,6 +95,7 @@ void warn_of_small_rate(const ClassifyOptions& options) {
 TaskParts make_parts(Beginning& begun, const JobPlace& place) {
   const ClassifyOptions& options = begun.options;
   if (place.ranks.rank() == 0) warn_of_small_rate(options);
+  if (begun.pretrained) spdlog::info("pretrained model: {}", describe_model(options.pretrained_model));
   TaskParts parts;
   parts.vocabulary = begun.pretrained ? begun.pretrained->vocabulary : load_vocabulary(options.vocabulary);
   begun.encoder.vocab_size = parts.vocabulary->size();

@@ -95,6 +95,22 @@ Path find_model_file(const Path& model, const std::string& which) {
   return model / kModelFile;
 }
 
+std::string describe_model(const Path& model, const std::string& which) {
+  const Path file = find_model_file(model, which), checkpoint = file.parent_path();
+  const Path run = checkpoint.parent_path().parent_path();
+  if (checkpoint.parent_path() != checkpoints_path(run)) return file.string();
+  const Path name = fs::canonical(checkpoint).filename();  // it may be given by its link
+  std::string links;
+  for (const char* link : {"best", "last", "average"}) {
+    const auto target = linked_checkpoint(run, link);
+    if (target && target->filename() == name) links += concat(links.empty() ? "" : " and ", link);
+  }
+  const auto last = linked_checkpoint(run, "last");
+  if (last && last->filename() != name)
+    links += concat(links.empty() ? "" : "; ", "the last is ", last->filename().string());
+  return links.empty() ? checkpoint.string() : concat(checkpoint.string(), " (", links, ")");
+}
+
 Path find_run(const Path& model) {
   // run / checkpoints / step-00001000 / model.safetensors
   constexpr int kDepth = 3;

@@ -13,6 +13,9 @@ namespace gyre {
 // checkpoint directory or the file itself. `which` chooses within a run: "best", "last", "average" (the newest
 // average), a checkpoint's name ("step-00001000") or path; empty: best where there is one, else last.
 Path find_model_file(const Path& model, const std::string& which = "");
+// Which weights these are, for people: "run/checkpoints/step-00000400 (best; the last is step-00000561)", or the path
+// of weights that belong to no run.
+std::string describe_model(const Path& model, const std::string& which = "");
 // The run directory (the one with config.json) that a run, checkpoint or model file belongs to.
 Path find_run(const Path& model);
 

@@ -51,7 +51,8 @@ mv moved run
 build/gyre train nmt --config run/train.toml --train-sets train.tok --model store/ --after 2u --precision auto 2> store.log || fail "training from a token store"
 check "a checkpoint has the precision that auto came to" grep -qE '"precision": ?"(fp32|bf16)"' store/checkpoints/last/state.json
 
-build/gyre translate --model run/ --beam-size 4 --length-penalty 0.6 < test.en > hyp.de
+build/gyre translate --model run/ --beam-size 4 --length-penalty 0.6 < test.en > hyp.de 2> translate.log
+check "the checkpoint is named" grep -qxE 'model: run/checkpoints/step-[0-9]{8} \(best; the last is step-00000040\)' translate.log
 same "as many translations as lines" "$(wc -l < hyp.de)" 20
 printf 'One.\n\n   \nTwo' | build/gyre translate --model run/ --quiet > empty.de
 same "empty lines stay empty" "$(wc -l < empty.de) $(grep -c '^$' empty.de)" "4 2"

@@ -54,6 +54,28 @@ TEST_CASE("model file: best before last; links, names and paths choose") {
   CHECK(loaded(checkpoint_path(run, 1) / "model.safetensors") == weights[0]);
 }
 
+TEST_CASE("model file: which weights were chosen, in words") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  make_run(run, 3);
+  const std::string step = (run / "checkpoints/step-0000000").string();
+  CHECK(describe_model(run) == step + "3 (last)");
+  point_link(run, "best", checkpoint_path(run, 2));
+  CHECK(describe_model(run) == step + "2 (best; the last is step-00000003)");
+  CHECK(describe_model(run, "last") == step + "3 (last)");
+  CHECK(describe_model(checkpoint_path(run, 1) / "model.safetensors") == step + "1 (the last is step-00000003)");
+  CHECK(describe_model(run / "checkpoints/best") ==
+        (run / "checkpoints/best").string() + " (best; the last is step-00000003)");
+  point_link(run, "best", checkpoint_path(run, 3));
+  CHECK(describe_model(run) == step + "3 (best and last)");
+  average_last(run, 2);
+  CHECK(describe_model(run, "average") ==
+        (run / "checkpoints/average-last-2").string() + " (average; the last is step-00000003)");
+  const Path alone = directory / "model.safetensors";
+  fs::copy_file(checkpoint_path(run, 3) / "model.safetensors", alone);
+  CHECK(describe_model(alone) == alone.string());
+}
+
 TEST_CASE("model file: what is not there is named") {
   const TemporaryDirectory directory;
   const Path run = directory / "run";

@@ -10,6 +10,7 @@
 #include "tools/bench/figures.h"
 #include "tools/bench/text_lengths.h"
 #include "tools/lines.h"
+#include "tools/model_choice.h"
 #include "train/decoding.h"
 #include "train/trained_model.h"
 
@@ -52,6 +53,7 @@ Workload random_workload(const DecodeBench& bench, Device device) {
 }
 
 Workload trained_workload(const DecodeBench& bench, Device device) {
+  print_model_choice(bench.model);
   auto trained = load_trained_model<EncoderDecoder>(bench.model, "", {}, device);
   Workload work;
   set_vocabulary(work.options, *trained.vocabulary);

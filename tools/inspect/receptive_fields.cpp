@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 #include "data/document_store.h"
+#include "tools/model_choice.h"
 #include "tools/option_values.h"
 #include "tools/scored_text.h"
 #include "train/extrapolation.h"
@@ -50,6 +51,7 @@ ReceptiveField ReceptiveFields::fresh(const std::string& position) {
 }
 
 ReceptiveField ReceptiveFields::trained(const Path& run) {
+  print_model_choice(run, options_.checkpoint);
   const auto model = load_model<EncoderOnly>(run, options_.checkpoint, kernels_.device());
   require(model->config().causal, "[receptive field] ", run.string(),
           ": expected a causal language model, got one that sees both sides");

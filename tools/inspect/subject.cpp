@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/layer_options.h"
+#include "tools/model_choice.h"
 #include "train/trained_model.h"
 
 namespace gyre {
@@ -57,6 +58,7 @@ std::unique_ptr<Workload> of_run(const Subject& s, const Path& run, WorkloadPlac
 
 std::unique_ptr<Workload> with_weights(const Subject& s, WorkloadPlace place) {
   const Path run = find_run(s.model);
+  print_model_choice(s.model, s.checkpoint);
   std::unique_ptr<Workload> work = of_run(s, run, place);
   if (place.dtype == DType::f32) {
     load_model_weights(s.model, work->parameters(), s.checkpoint);
