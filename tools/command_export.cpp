@@ -1,4 +1,5 @@
 // gyre export: a trained model for another program.
+#include <iostream>
 #include <memory>
 
 #include "tools/model_choice.h"
@@ -22,7 +23,7 @@ void export_as(const Export& call, const Path& run) {
   const auto model = load_model<Model>(call.model, call.checkpoint, {});
   std::shared_ptr<const Vocabulary> vocabulary;
   if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));
-  write_hugging_face(call.output, *model, vocabulary.get(), call.overwrite);
+  std::cerr << "made " << write_hugging_face(call.output, *model, vocabulary.get(), call.overwrite) << '\n';
 }
 
 int export_model(const Export& call) {

@@ -14,10 +14,19 @@ struct Import {
   bool overwrite = false;
 };
 
+void print_left_out(const std::string& why, const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i)
+    std::cerr << (i == 0 ? "left out, as " + why + ": " : ", ") << names[i] << (i + 1 == names.size() ? "\n" : "");
+}
+
 int import_model(const Import& call) {
   const HuggingFaceModel imported = read_hugging_face(call.from);
-  write_imported_run(imported, call.from, call.output, call.overwrite);
+  const std::string made = write_imported_run(imported, call.from, call.output, call.overwrite);
+  std::cerr << "read " << call.from.string() << ": " << imported.tensors.read << " tensors\n";
+  print_left_out("the model has no such head", imported.tensors.of_other_heads);
+  print_left_out("they repeat what was read", imported.tensors.repeats);
   for (const std::string& note : imported.notes) std::cerr << note << '\n';
+  std::cerr << "made " << made << '\n';
   return 0;
 }
 

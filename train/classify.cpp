@@ -94,8 +94,12 @@ void warn_of_small_rate(const ClassifyOptions& options) {
 
 TaskParts make_parts(Beginning& begun, const JobPlace& place) {
   const ClassifyOptions& options = begun.options;
-  if (place.ranks.rank() == 0) warn_of_small_rate(options);
-  if (begun.pretrained) spdlog::info("pretrained model: {}", describe_model(options.pretrained_model));
+  if (place.ranks.rank() == 0) {
+    warn_of_small_rate(options);
+    if (begun.pretrained)
+      spdlog::info("pretrained model: {}; the classification head is newly initialized",
+                   describe_model(options.pretrained_model));
+  }
   TaskParts parts;
   parts.vocabulary = begun.pretrained ? begun.pretrained->vocabulary : load_vocabulary(options.vocabulary);
   begun.encoder.vocab_size = parts.vocabulary->size();

@@ -32,12 +32,6 @@ Path weights_file(const Path& directory) {
                          : "neither");
 }
 
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, int64_t size,
                                                      std::vector<std::string>& notes) {
   auto vocabulary = read_hugging_face_vocabulary(directory);
@@ -94,8 +88,12 @@ void require_proportion(const Parameters& parameters, const std::vector<Safetens
           parameters.elements(), " numbers as config.json says, got tensors of ", bytes, " bytes");
 }
 
+std::string describe_vocabulary(const Vocabulary* vocabulary) {
+  return vocabulary == nullptr ? "no vocabulary" : concat("a vocabulary of ", vocabulary->size(), " pieces");
+}
+
 template <class Model>
-void write_model(const Path& directory, const Model& model, const Vocabulary* vocabulary, bool overwrite) {
+std::string write_model(const Path& directory, const Model& model, const Vocabulary* vocabulary, bool overwrite) {
   const EncoderOnlyConfig& encoder = encoder_of(model.config());
   const auto json = hugging_face_config(model.config(), vocabulary == nullptr ? 0 : vocabulary->pad());
   const auto* wordpiece = dynamic_cast<const WordPieceVocabulary*>(vocabulary);
@@ -104,8 +102,12 @@ void write_model(const Path& directory, const Model& model, const Vocabulary* vo
   require_free(directory, overwrite, {"config.json", kModelFile, kShardIndex, "vocab.txt", "tokenizer_config.json"});
   fs::create_directories(directory);
   if (wordpiece != nullptr) write_hugging_face_vocabulary(directory, *wordpiece, encoder.position.max_positions);
-  write_safetensors(directory / kModelFile, hugging_face_tensors(model.parameters(), encoder));
+  const std::vector<NamedTensor> tensors = hugging_face_tensors(model.parameters(), encoder);
+  write_safetensors(directory / kModelFile, tensors);
   write_file(directory / "config.json", json.dump(2) + "\n");
+  return concat(directory.string(), ": ", json.at("architectures").at(0).template get<std::string>(), " of ",
+                model.parameters().elements(), " parameters in ", tensors.size(), " tensors, ",
+                describe_vocabulary(vocabulary));
 }
 
 }  // namespace
@@ -133,8 +135,7 @@ HuggingFaceModel read_hugging_face(const Path& directory) {
         auto model = make_model(c);
         require_proportion(model->parameters(), files, directory);
         model->parameters().allocate(0);  // the initial values are overwritten
-        const auto left_out = read_hugging_face_weights(files, model->parameters(), encoder_of(c));
-        if (!left_out.empty()) read.notes.push_back("left out, as the model has no such head: " + joined(left_out));
+        read.tensors = read_hugging_face_weights(files, model->parameters(), encoder_of(c));
         read.vocabulary = fitting_vocabulary(directory, encoder_of(c).vocab_size, read.notes);
         read.model = std::move(model);
       },
@@ -142,7 +143,7 @@ HuggingFaceModel read_hugging_face(const Path& directory) {
   return read;
 }
 
-void write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& path, bool overwrite) {
+std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& path, bool overwrite) {
   constexpr const char* kVocabulary = "vocab.txt";
   require_free(path, overwrite, {"config.json", "checkpoints"});
   require_one_vocabulary(path, kVocabulary);
@@ -158,15 +159,19 @@ void write_imported_run(const HuggingFaceModel& imported, const Path& from, cons
   const auto config = std::visit([](const auto& m) { return m->config().to_json(); }, imported.model);
   write_file(run.config(), config.dump(2) + "\n");
   run.mark_last(checkpoint);
+  return concat(path.string(), ": ", config.at("model").get<std::string>(), " of ", imported.parameters().elements(),
+                " parameters in ", weights.tensors.size(), " tensors, none newly initialized, ",
+                describe_vocabulary(imported.vocabulary.get()));
 }
 
-void write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary, bool overwrite) {
-  write_model(directory, model, vocabulary, overwrite);
+std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
+                               bool overwrite) {
+  return write_model(directory, model, vocabulary, overwrite);
 }
 
-void write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
-                        bool overwrite) {
-  write_model(directory, model, vocabulary, overwrite);
+std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
+                               bool overwrite) {
+  return write_model(directory, model, vocabulary, overwrite);
 }
 
 }  // namespace gyre

@@ -11,6 +11,7 @@
 
 #include "data/vocabulary.h"
 #include "models/encoder_only.h"
+#include "models/hugging_face/weights.h"
 #include "models/sequence_classifier.h"
 
 namespace gyre {
@@ -19,7 +20,8 @@ struct HuggingFaceModel {
   // On the CPU, f32.
   std::variant<std::unique_ptr<EncoderOnly>, std::unique_ptr<SequenceClassifier>> model;
   std::shared_ptr<const Vocabulary> vocabulary;  // none: the directory has none
-  std::vector<std::string> notes;                // a line each for what the user should know: tensors left out, ..
+  TensorReport tensors;
+  std::vector<std::string> notes;  // a line each for what else the user should know
 
   Parameters& parameters() const;
 };
@@ -31,13 +33,15 @@ bool is_hugging_face(const Path& directory);
 HuggingFaceModel read_hugging_face(const Path& directory);
 
 // A run directory that holds the model at step 0, in checkpoints/step-00000000/ {model.safetensors, state.json}, as if
-// it had been trained: `from` is noted there. An Error where there is a run already, unless `overwrite`.
-void write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& run, bool overwrite);
+// it had been trained: `from` is noted there. An Error where there is a run already, unless `overwrite`. Returns what
+// was made, in words.
+std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& run, bool overwrite);
 
 // config.json, model.safetensors, and the vocabulary's files where there is one. An Error for a model that has no form
-// there, and where there is a model already, unless `overwrite`.
-void write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary, bool overwrite);
-void write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
-                        bool overwrite);
+// there, and where there is a model already, unless `overwrite`. Returns what was made, in words.
+std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
+                               bool overwrite);
+std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
+                               bool overwrite);
 
 }  // namespace gyre

@@ -176,8 +176,8 @@ std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, cons
   return tensors;
 }
 
-std::vector<std::string> read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
-                                                   const EncoderOnlyConfig& config) {
+TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
+                                       const EncoderOnlyConfig& config) {
   const HuggingFaceFamily family = family_of(config);
   const TargetNames target_names(files, family, other_heads(parameters, family));
   read_safetensors(files, hugging_face_views(parameters, family), target_names);
@@ -191,12 +191,19 @@ std::vector<std::string> read_hugging_face_weights(std::span<const SafetensorsFi
                     rotation_table(config.position.max_positions, config.dim / config.heads), kHalfPrecision,
                     "rows [sin(m theta_j) | cos(m theta_j)] of base 10000");
   }
-  std::vector<std::string> left_out;
+  TensorReport report;
   for (const SafetensorsFile& file : files) {
-    for (const auto& entry : file.entries())
-      if (target_names.of_other_head(entry.name)) left_out.push_back(entry.name);
+    for (const auto& entry : file.entries()) {
+      if (!target_names(entry.name).empty()) {
+        ++report.read;
+      } else if (target_names.of_other_head(entry.name)) {
+        report.of_other_heads.push_back(entry.name);
+      } else {
+        report.repeats.push_back(entry.name);
+      }
+    }
   }
-  return left_out;
+  return report;
 }
 
 }  // namespace gyre

@@ -19,11 +19,18 @@ std::vector<NamedTensor> hugging_face_views(const Parameters& parameters, Huggin
 // of a head) that is not trained: row m is [sin(m theta_j), j = 0 .. | cos(m theta_j), j = 0 ..].
 std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, const EncoderOnlyConfig& config);
 
+// What became of the tensors of some files.
+struct TensorReport {
+  size_t read = 0;
+  std::vector<std::string> of_other_heads;  // left out: the model does not have these
+  std::vector<std::string> repeats;         // left out: they follow from what was read
+};
+
 // Fills the parameters of a model with this config. Older spellings (LayerNorm.gamma, .beta) are understood; tensors
 // that only repeat others (the output's table, RoFormer's positions) may be missing, and must say the same when they
-// are there. Heads that the model does not have are left out: their tensors' names are returned. An Error names the
-// files and every tensor that is missing, unexpected or of a wrong shape.
-std::vector<std::string> read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
-                                                   const EncoderOnlyConfig& config);
+// are there. Heads that the model does not have are left out. An Error names the files and every tensor that is
+// missing, unexpected or of a wrong shape.
+TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
+                                       const EncoderOnlyConfig& config);
 
 }  // namespace gyre

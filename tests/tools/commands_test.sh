@@ -50,9 +50,17 @@ mv run moved && build/gyre train nmt --model moved/ --overwrite 2> missing.log &
 mv moved run
 build/gyre train nmt --config run/train.toml --train-sets train.tok --model store/ --after 2u --precision auto 2> store.log || fail "training from a token store"
 check "a checkpoint has the precision that auto came to" grep -qE '"precision": ?"(fp32|bf16)"' store/checkpoints/last/state.json
+# The plan of a run is that of its model: the vocabulary is the run's, or another one.
+plan="build/gyre plan nmt --config run/train.toml --ranks 1 --gflops 100 --memory-gb 10 --json"
+header() { head -c "$(od -An -td8 -N8 "$1" | tr -d ' ')" <(tail -c +9 "$1"); } # of a safetensors file
+parameters=$(header run/checkpoints/last/model.safetensors | grep -oE '"shape":\[[0-9,]+\]' | tr -d '"shape:[]' | awk -F, '{ n = 1; for (i = 1; i <= NF; i++) n *= $i; sum += n } END { print sum }')
+same "the parameters of the plan" "$($plan | grep -oE '"parameters":[0-9]+')" "\"parameters\":$parameters"
+$plan --vocab bytes.model | contains '"vocabulary":259,' || fail "plan with another vocabulary"
+$plan --vocab-size 500 | contains '"vocabulary":500,' || fail "plan with a size"
+rejects 2 '--vocab: none.model does not exist; --vocab-size does without it' $plan --vocab none.model
 
 build/gyre translate --model run/ --beam-size 4 --length-penalty 0.6 < test.en > hyp.de 2> translate.log
-check "the checkpoint is named" grep -qxE 'model: run/checkpoints/step-[0-9]{8} \(best; the last is step-00000040\)' translate.log
+check "the checkpoint is named" grep -qxE 'model: run/checkpoints/step-[0-9]{8} \(best; the last is step-00000042\)' translate.log
 same "as many translations as lines" "$(wc -l < hyp.de)" 20
 printf 'One.\n\n   \nTwo' | build/gyre translate --model run/ --quiet > empty.de
 same "empty lines stay empty" "$(wc -l < empty.de) $(grep -c '^$' empty.de)" "4 2"
@@ -78,8 +86,13 @@ build/gyre checkpoint info --model run/ --checkpoint last --json | contains '"up
 # To and from Hugging Face's transformers.
 theirs=$ROOT/tests/train/golden/hugging_face/bert
 printf '2 5 6 10 4 5 12 14 3\n2 3\n' > ids.txt
-build/gyre import --from hf "$theirs" --output imported/ && build/gyre forward --model imported/ --ids ids.txt --output out.safetensors &&
-  build/gyre export --to hf --model imported/ --output DIR2
+build/gyre import --from hf "$theirs" --output imported/ 2> import.log && build/gyre forward --model imported/ --ids ids.txt --output out.safetensors &&
+  build/gyre export --to hf --model imported/ --output DIR2 2> export.log
+tensors=$(header DIR2/model.safetensors | grep -o data_offsets | wc -l)
+check "what was read" grep -qx "read $theirs: $tensors tensors" import.log
+check "what was made of it" grep -qxE 'made imported/: encoder-only of [0-9]+ parameters in [0-9]+ tensors, none newly initialized, a vocabulary of 20 pieces' import.log
+same "what was exported" "$(cat export.log)" "model: imported/checkpoints/step-00000000 (last)
+made DIR2: BertForMaskedLM of $(grep -oE '[0-9]+ parameters' import.log) in $tensors tensors, a vocabulary of 20 pieces"
 check "a tensor of logits a line" grep -qa '"logits.0":{"dtype":"F32","shape":\[9,20\],.*"logits.1":{"dtype":"F32","shape":\[2,20\]' out.safetensors
 build/gyre forward --model imported/ --ids ids.txt --mini-batch-words 1 --output single.safetensors
 same "batches do not change the shapes" "$(wc -c < single.safetensors)" "$(wc -c < out.safetensors)"

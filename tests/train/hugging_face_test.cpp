@@ -75,6 +75,7 @@ TEST_CASE("hugging face: the logits of transformers") {
     const HuggingFaceModel read = read_hugging_face(hugging_face_golden(name));
     CHECK(distance(read, name) < 1e-5);
     CHECK(read.notes.empty());
+    CHECK(read.tensors.of_other_heads.empty());
     REQUIRE(read.vocabulary);
     const auto& wordpiece = dynamic_cast<const WordPieceVocabulary&>(*read.vocabulary);
     CHECK(wordpiece.lower_case() == (std::string(name) != "roformer"));
@@ -151,9 +152,13 @@ TEST_CASE("hugging face: spellings and shapes of older and larger checkpoints") 
     });
     const HuggingFaceModel read = read_hugging_face(copy.path());
     CHECK(weights(read) == original);
-    REQUIRE(read.notes.size() == 1);
-    CHECK(read.notes[0] ==
-          "left out, as the model has no such head: bert.pooler.dense.bias, cls.seq_relationship.bias");
+    CHECK(read.notes.empty());
+    CHECK(read.tensors.read == read_hugging_face(hugging_face_golden("bert")).tensors.read);
+    CHECK(read.tensors.of_other_heads ==
+          std::vector<std::string>{"bert.pooler.dense.bias", "cls.seq_relationship.bias"});
+    CHECK(read.tensors.repeats == std::vector<std::string>{"cls.predictions.decoder.weight",
+                                                           "cls.predictions.decoder.bias",
+                                                           "bert.embeddings.position_ids"});
   }
   SUBCASE("a tied tensor alone") {
     const HuggingFaceCopy copy("bert");
