@@ -31,6 +31,8 @@ Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const T
     : writes_(run != nullptr),
       end_(options.after),
       task_(std::move(task)),
+      deciding_metric_(options.valid_metrics.empty() ? "" : options.valid_metrics.front()),
+      early_stopping_(options.early_stopping),
       clock_(std::move(clock)),
       start_(clock_()),
       goal_(goal(options, state)),
@@ -149,8 +151,24 @@ void Reporter::validated(const TrainState& state, const ValidationResult& result
   entry["validation_seconds"] = result.seconds;
   measured("valid", state, entry);
   events_->flush();
-  spdlog::info("[valid] Up. {} : {}{:.1f}s : {}", updates, text, result.seconds,
-               improved ? "new best" : fmt::format("stalled {} times", state.stalled_validations));
+  spdlog::info("[valid] Up. {} : {}{:.1f}s : {}", updates, text, result.seconds, verdict(state, improved));
+  warn_of_low_bleu(result);
+}
+
+// "new best cross-entropy", "bleu stalled 2 of 5 times"
+std::string Reporter::verdict(const TrainState& state, bool improved) const {
+  if (improved) return "new best " + deciding_metric_;
+  const std::string most = early_stopping_ > 0 ? fmt::format(" of {}", early_stopping_) : "";
+  return fmt::format("{} stalled {}{} times", deciding_metric_, state.stalled_validations, most);
+}
+
+void Reporter::warn_of_low_bleu(const ValidationResult& result) {
+  const auto bleu = result.metrics.find("bleu");
+  if (deciding_metric_ != "bleu" || warned_of_low_bleu_ || bleu == result.metrics.end() || bleu->second >= 1) return;
+  warned_of_low_bleu_ = true;
+  spdlog::warn(
+      "bleu decides which checkpoint is best, and below 1 it is noise; until then cross-entropy is the better judge: "
+      "--valid-metrics cross-entropy bleu");
 }
 
 void Reporter::ended(const TrainState& state, const std::string& reason, const std::vector<StepSeconds>& ranks) {

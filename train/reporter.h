@@ -54,6 +54,8 @@ class Reporter {
   void measured(const std::string& event, const TrainState& state, const nlohmann::ordered_json& values);
   void log_progress(const TrainState& state);
   void write_metrics(const TrainState& state);
+  std::string verdict(const TrainState& state, bool improved) const;
+  void warn_of_low_bleu(const ValidationResult& result);
 
   bool writes_;
   std::optional<MetricsLog> metrics_;
@@ -61,6 +63,9 @@ class Reporter {
   std::optional<ProgressLine> line_;
   Period end_;
   Task task_;
+  std::string deciding_metric_;  // of what is best and when to stop
+  int early_stopping_;           // after so many validations without a better one; 0: never
+  bool warned_of_low_bleu_ = false;
   Clock clock_;
   double start_;
   Goal goal_;

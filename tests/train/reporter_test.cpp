@@ -154,3 +154,24 @@ TEST_CASE("a run that goes on counts from where it began again, and --stop-after
   timed.update(10);
   CHECK(timed.logged("L.r. 0 : ") == Words{"50s left"});
 }
+
+TEST_CASE("a validation says which metric decides, and once that a BLEU below 1 decides badly") {
+  TrainOptions options = quiet_options();
+  options.valid_metrics = {"bleu", "cross-entropy"};
+  options.early_stopping = 5;
+  ToldRun told(options);
+  told.reporter->validated(told.state, {.loss = 3, .metrics = {{"bleu", 0.4}, {"cross-entropy", 3}}}, true);
+  told.state.stalled_validations = 2;
+  told.reporter->validated(told.state, {.loss = 2, .metrics = {{"bleu", 0.3}, {"cross-entropy", 2}}}, false);
+  const std::string log = read_file(told.run.log());
+  CHECK(contains(log, "bleu 0.4000 : cross-entropy 3.0000 : 0.0s : new best bleu\n"));
+  CHECK(contains(log, "bleu 0.3000 : cross-entropy 2.0000 : 0.0s : bleu stalled 2 of 5 times\n"));
+  CHECK(told.logged("bleu decides which checkpoint is best, and below 1 it is noise").size() == 1);
+  options.valid_metrics = {"cross-entropy", "bleu"};
+  options.early_stopping = 0;
+  ToldRun by_loss(options);
+  by_loss.state.stalled_validations = 3;
+  by_loss.reporter->validated(by_loss.state, {.loss = 3, .metrics = {{"bleu", 0.4}, {"cross-entropy", 3}}}, false);
+  CHECK(contains(read_file(by_loss.run.log()), "cross-entropy stalled 3 times\n"));
+  CHECK(!contains(read_file(by_loss.run.log()), "is noise"));
+}
