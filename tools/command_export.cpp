@@ -19,8 +19,8 @@ struct Export {
 
 template <class Model>
 void export_as(const Export& call, const Path& run) {
-  print_model_choice(call.model, call.checkpoint);
   const auto model = load_model<Model>(call.model, call.checkpoint, {});
+  print_model_choice(call.model, call.checkpoint);
   std::shared_ptr<const Vocabulary> vocabulary;
   if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));
   std::cerr << "made " << write_hugging_face(call.output, *model, vocabulary.get(), call.overwrite) << '\n';

@@ -34,9 +34,10 @@ at its end, and when SIGTERM, SIGINT or SIGUSR1 asks it to end. The newest
 best one by the first of --valid-metrics.
 
 The same command again continues the run from its newest whole checkpoint,
-bit for bit; a validation that a signal left no time for is made first. What the course hangs on must not change: model, data,
-vocabulary, seed, lengths and batches; a change of the learning rate and the
-like is only told. --overwrite starts anew, --no-auto-resume refuses to go on.
+bit for bit; a validation that a signal left no time for is made first. Model,
+data, vocabulary, seed, lengths and batches must not change; a change of the
+learning rate and the like is only told. --overwrite starts anew,
+--no-auto-resume refuses to go on.
 
   gyre train nmt --model run              go on, as run/train.toml says
   gyre train nmt --model run --after 20e  go on for longer

@@ -31,18 +31,17 @@ void ScoredText::add_rows(OptionTable& table) {
 }
 
 void ScoredText::complete(const OptionTable& table) {
-  if (!quiet) print_model_choice(model, checkpoint);
   if (documents.empty()) documents = trained_documents(model, checkpoint, inputs, quiet);
   table.reject_idle("on-bad-line", documents != "whole", "--documents is whole");
 }
 
 Documents ScoredText::open(const Vocabulary& with) const {
-  Documents documents =
-      open_documents(with, inputs, parse_document_end(documents), parse_on_bad_line(on_bad_line), true);
-  if (documents.report && !quiet) {
-    for (const LineReport& file : documents.report->files) std::fprintf(stderr, "%s\n", file.describe().c_str());
+  if (!quiet) print_model_choice(model, checkpoint);
+  Documents read = open_documents(with, inputs, parse_document_end(documents), parse_on_bad_line(on_bad_line), true);
+  if (read.report && !quiet) {
+    for (const LineReport& file : read.report->files) std::fprintf(stderr, "%s\n", file.describe().c_str());
   }
-  return documents;
+  return read;
 }
 
 }  // namespace gyre

@@ -23,10 +23,11 @@ struct ScoredText {
   bool quiet = false;  // nothing on standard error; where a command has a --quiet
 
   void add_rows(OptionTable& table);
-  // After resolve(): settles `documents` and says which model is scored. Throws UsageError for an option that was given although nothing reads it.
+  // After resolve(): settles `documents`. Throws UsageError for an option that was given although nothing reads it.
   void complete(const OptionTable& table);
 
-  // With the sizes of the text. Says on standard error how many lines were read, and which were left out.
+  // With the sizes of the text. Says on standard error which model is scored, how many lines were read, and which were
+  // left out.
   Documents open(const Vocabulary& with) const;
 };
 

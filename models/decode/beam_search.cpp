@@ -20,7 +20,7 @@ void DecodeOptions::validate_search(std::string_view prefix) const {
   require_between("beam-size", beam_size, 1, 1000);
   if (n_best < 1 || n_best > beam_size)
     throw UsageError("[", prefix, "n-best] expected 1 to the beam size ", beam_size, ", got ", n_best);
-  require_between("length-penalty", length_penalty, 0, 10);
+  require_between("length-penalty", length_penalty, -1, 10);
   require_between("max-length-factor", max_length_factor, 0, 1000);
   require_between("max-length-extra", max_length_extra, 0, 100'000);
 }

@@ -44,7 +44,7 @@ measured() { # measured RUN
     /"event":"resume"/ { for (i = 1; i <= n; ++i) if (at[i] > updates) line[i] = "" }
     /"event":"(train|valid)"/ { line[++n] = $0; at[n] = updates }
     END { for (i = 1; i <= n; ++i) if (line[i] != "") print line[i] }' "$1/metrics.jsonl" |
-    sed -E 's/,"(seconds|tokens_per_second)":[0-9.e+-]+//g'
+    sed -E 's/"time":"[^"]*",//; s/,"(seconds|validation_seconds|tokens_per_second)":[0-9.e+-]+//g'
 }
 
 # The state of the last checkpoint, less times: progress, best, early stopping, checksums of all tensors.
@@ -60,7 +60,7 @@ same_run() { # same_run WHAT RUN RUN
     measured "$run" > "$run.measured"
     state_of "$run" > "$run.state"
     for link in best last; do echo "$link -> $(readlink "$run/checkpoints/$link")"; done > "$run.links"
-    tail -n 1 "$run/metrics.jsonl" | grep -oE '"event":"end","updates":[0-9]+,"reason":"[^"]*"|"best":.*' > "$run.end"
+    tail -n 1 "$run/metrics.jsonl" | grep -oE '"event":"end","updates":[0-9]+,"reason":"[^"]*"|"best":\{[^}]*\}' > "$run.end"
   done
   for file in measured state links end; do
     diff "$2.$file" "$3.$file" >&2 || fail "$1: other $file"

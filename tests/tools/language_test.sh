@@ -77,7 +77,7 @@ build/gyre vocab --input books.txt --type char --normalization identity --byte-f
 build/gyre evaluate perplexity --model lm-stream/ --input stream.bin --json 2> documents.log | same "the run's own documents" "$(cat)" "$(cat perplexity.json)"
 check "it is said" grep -qx "documents: whole, the run's own --documents" documents.log
 build/gyre evaluate perplexity --model lm-stream/ --input valid.txt --documents line --json 2> documents.log | contains '"documents":40,' || fail "other documents"
-check "nothing is said of documents that were given" test "$(cat documents.log)" = "valid.txt: 40 lines, skipped 4 empty (lines 11, 22, 33, 44)"
+same "nothing is said of documents that were given" "$(cut -d: -f1 documents.log | paste -sd' ')" "model valid.txt"
 build/gyre evaluate extrapolation --model lm-stream/ --input stream.bin --lengths 16 --protocol full --json --quiet 2> documents.log \
   | contains "\"tokens\":$((size / 16 * 16))," || fail "the stream in evaluate extrapolation"
 check "--quiet" test ! -s documents.log

@@ -102,8 +102,11 @@ TEST_CASE("hugging face: tensors that do not fit are named") {
 
 TEST_CASE("hugging face: sizes out of all proportion to the files ask for no memory") {
   const HuggingFaceCopy copy("bert");
-  copy.set("num_hidden_layers", 1000000);
-  CHECK(contains(copy.error(), "expected tensors of the 1000000 layers that config.json says, got 42 tensors in all"));
+  copy.set("num_hidden_layers", 1000);
+  CHECK(contains(copy.error(), "expected tensors of the 1000 layers that config.json says, got 42 tensors in all"));
+  const HuggingFaceCopy deep("bert");
+  deep.set("num_hidden_layers", 1000000);
+  CHECK(contains(deep.error(), "must be at most 1000, got 1000000"));
   const HuggingFaceCopy wide("bert");
   wide.set("hidden_size", 1000000);
   CHECK(contains(wide.error(), "numbers as config.json says, got tensors of"));

@@ -249,7 +249,9 @@ TEST_CASE("whole words that never fit leave batches without predictions") {
   write_file(runs / "valid_words.txt", "abc\n\nabc\n");
   options.model = runs / "unmasked";
   options.valid_sets = {runs / "valid_words.txt"};
-  CHECK(contains(error_of([&] { train(options); }), "expected tokens to predict, the masks have chosen none"));
+  SelfCommunicator self;
+  CHECK(contains(error_of([&] { train_masked_language(options, tiny_encoder_config(), self); }),
+                 "expected tokens to predict, the masks have chosen none"));
 }
 
 TEST_CASE("documents that are held out are validated on, with the same masks whatever the seed") {

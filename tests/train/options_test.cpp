@@ -85,7 +85,7 @@ TEST_CASE("train options: the defaults are valid, every bad value names its flag
   check_rejected("[--mini-batch-words]", [](auto& o) { o.batch_words = 0; });
   check_rejected("[--batch-unit]", [](auto& o) { o.batch_unit = "words"; });
   check_rejected("[--maxi-batch]", [](auto& o) { o.maxi_batch = 0; });
-  check_rejected("[--optimizer-delay] expected at least 1, got 0", [](auto& o) { o.accumulation = 0; });
+  check_rejected("[--optimizer-delay] expected a number from 1 to 65536, got 0", [](auto& o) { o.accumulation = 0; });
   check_rejected("[--shards]", [](auto& o) { o.shards = -1; });
   check_rejected("[--cpu-threads]", [](auto& o) { o.threads = -1; });
   check_rejected("[--bucket-mb]", [](auto& o) { o.bucket_mb = 0; });

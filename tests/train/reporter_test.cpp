@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/errors.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/log/kept_logger.h"
 #include "train/log/logger.h"

@@ -33,7 +33,8 @@ std::string loss_curve(const Path& run) {
   std::string text;
   for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
     if (entry["event"].get<std::string>() != "train") continue;
-    for (const char* key : {"updates", "cross-entropy"}) text.append(entry.value(key, nlohmann::ordered_json()).dump()).append(" ");
+    for (const char* key : {"updates", "cross-entropy"})
+      text.append(entry.value(key, nlohmann::ordered_json()).dump()).append(" ");
     text += '\n';
   }
   return text;

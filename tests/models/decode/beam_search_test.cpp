@@ -180,8 +180,8 @@ TEST_CASE("decoding: options that are no numbers or out of range are wrong calls
   CHECK(error({}) == "");
   CHECK(error({.beam_size = 0}) == "[--valid-beam-size] expected a number from 1 to 1000, got 0");
   CHECK(error({.beam_size = 2'000'000'000}) == "[--valid-beam-size] expected a number from 1 to 1000, got 2000000000");
-  CHECK(error({.length_penalty = NAN}) == "[--valid-length-penalty] expected a number from 0 to 10, got nan");
-  CHECK(error({.length_penalty = HUGE_VAL}) == "[--valid-length-penalty] expected a number from 0 to 10, got inf");
+  CHECK(error({.length_penalty = NAN}) == "[--valid-length-penalty] expected a number from -1 to 10, got nan");
+  CHECK(error({.length_penalty = HUGE_VAL}) == "[--valid-length-penalty] expected a number from -1 to 10, got inf");
   CHECK(error({.max_length_factor = 1e300}) ==
         "[--valid-max-length-factor] expected a number from 0 to 1000, got 1e+300");
   CHECK(error({.max_length_extra = std::numeric_limits<int>::max()}) ==
