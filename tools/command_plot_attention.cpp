@@ -1,17 +1,14 @@
 // gyre plot attention: the weights with which the tokens of a text attend to one another, of one or several models.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "data/utf8.h"
-#include "models/encoder_only.h"
 #include "tools/cpu_threads.h"
 #include "tools/model_choice.h"
+#include "tools/plots/attention_maps.h"
 #include "tools/plots/heatmaps.h"
 #include "tools/program.h"
-#include "train/to_tensor.h"
-#include "train/trained_model.h"
 
 namespace gyre {
 
@@ -19,61 +16,18 @@ namespace {
 
 struct PlotAttention {
   std::vector<Path> models;
-  std::string checkpoint, text;
+  std::string checkpoint;
+  AttentionQuestion question;
   Path output = "attention.png", data;
-  int layer = 0, max_length = 0;
   std::vector<std::string> heads{"0"};
   double threshold = 0;
   CpuThreads threads;
 };
 
-// The tokens of a text as a model reads them, and a layer's weights (heads, tokens, tokens).
-struct Weights {
-  std::vector<std::string> pieces;
-  Tensor values;
-};
-
-// <s> text, and with the end of a text where the model sees both sides.
-std::vector<int32_t> ids_of(const PlotAttention& call, const Vocabulary& vocabulary, bool causal) {
-  require(!first_invalid_utf8(call.text), "[plot] --text is not valid UTF-8");
-  std::vector<int32_t> ids{vocabulary.bos()};
-  std::istringstream lines(call.text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::vector<int32_t> some = vocabulary.encode(line);
-    ids.insert(ids.end(), some.begin(), some.end());
-  }
-  require(ids.size() > 1, "[plot] --text: expected at least one token, got none");
-  if (!causal) ids.push_back(vocabulary.eos());
-  if (call.max_length > 0) ids.resize(std::min(ids.size(), size_t(call.max_length)));
-  return ids;
-}
-
-Tensor weights_of(const EncoderOnly& model, const std::vector<int32_t>& ids, int layer) {
-  Tape tape(cpu_kernels(), {});
-  model.encode(tape, to_tensor(ids), Segments::from_lengths({int32_t(ids.size())}));
-  int found = 0;
-  for (size_t node = 0; node < tape.nodes().size(); ++node) {
-    if (tape.nodes()[node].name() == "attention" && found++ == layer) return attention_weights(tape, int(node), 0);
-  }
-  throw UsageError("--layer: expected one of the ", found, " layers with softmax attention, counted from 0, got ",
-                   layer);
-}
-
-Weights read_weights(const PlotAttention& call, const Path& run) {
-  print_model_choice(run, call.checkpoint);
-  const auto trained = load_trained_model<EncoderOnly>(run, call.checkpoint, {}, Device{});
-  const std::vector<int32_t> ids = ids_of(call, *trained.vocabulary, trained.model->config().causal);
-  require(int64_t(ids.size()) <= trained.model->longest(), "[plot] --text: ", run.string(), " has positions for ",
-          trained.model->longest(), " tokens, got ", ids.size(), "; see --max-length");
-  Weights weights{{}, weights_of(*trained.model, ids, call.layer)};
-  for (const int32_t id : ids) weights.pieces.push_back(trained.vocabulary->piece(id));
-  return weights;
-}
-
 // Of all models, so they have as many.
-std::vector<int> chosen_heads(const PlotAttention& call, const std::vector<Weights>& all) {
-  int64_t fewest = all.front().values.dim(0);
-  for (const Weights& weights : all) fewest = std::min(fewest, weights.values.dim(0));
+std::vector<int> chosen_heads(const PlotAttention& call, const std::vector<AttentionMaps>& all) {
+  int64_t fewest = all.front().weights.dim(0);
+  for (const AttentionMaps& maps : all) fewest = std::min(fewest, maps.weights.dim(0));
   std::vector<int> heads;
   for (const std::string& word : call.heads) {
     if (word == "all") {
@@ -87,18 +41,23 @@ std::vector<int> chosen_heads(const PlotAttention& call, const std::vector<Weigh
   return heads;
 }
 
-std::vector<double> head_values(const Weights& weights, int head) {
-  const std::vector<float> values = weights.values.slice(head, head + 1).to_vector<float>();
+std::vector<double> head_values(const AttentionMaps& maps, int head) {
+  const std::vector<float> values = maps.weights.slice(head, head + 1).to_vector<float>();
   return {values.begin(), values.end()};
 }
 
-// A column of panels per model, a row per head.
-void draw(const PlotAttention& call, const std::vector<Weights>& all, const std::vector<int>& heads) {
+// Of one model the heads in a grid; of several a column for each, a row for each head.
+size_t panel_columns(size_t models, size_t heads) {
+  return models > 1 ? models : size_t(std::ceil(std::sqrt(double(heads))));
+}
+
+void draw(const PlotAttention& call, const std::vector<AttentionMaps>& all, const std::vector<int>& heads) {
   HeatmapsPlot plot;
-  plot.title = concat("attention weights, layer ", call.layer);
+  plot.title = concat(all.front().name, ", layer ", call.question.layer);
+  if (all.size() == 1) plot.title += concat(", ", call.models.front().string());
   plot.x_label = "key";
   plot.y_label = "query";
-  plot.columns = all.size();
+  plot.columns = panel_columns(all.size(), heads.size());
   if (call.threshold > 0) {
     plot.title += concat(", black from ", call.threshold);
     plot.colors = HeatmapColors::threshold;
@@ -106,38 +65,48 @@ void draw(const PlotAttention& call, const std::vector<Weights>& all, const std:
   }
   for (const int head : heads) {
     for (size_t m = 0; m < all.size(); ++m) {
-      const size_t tokens = all[m].pieces.size();
-      plot.panels.push_back(
-          {concat(call.models[m].string(), ", head ", head), tokens, tokens, head_values(all[m], head)});
+      const AttentionMaps& maps = all[m];
+      Heatmap panel{.title = concat("head ", head), .rows = maps.queries.size(), .columns = maps.keys.size()};
+      if (all.size() > 1) panel.title = concat(call.models[m].string(), ", ", panel.title);
+      panel.values = head_values(maps, head);
+      panel.row_names = maps.queries;
+      panel.column_names = maps.keys;
+      plot.panels.push_back(std::move(panel));
     }
   }
   draw_heatmaps(plot, call.output);
 }
 
-nlohmann::ordered_json data_of(const PlotAttention& call, const std::vector<Weights>& all,
+nlohmann::ordered_json data_of(const PlotAttention& call, const std::vector<AttentionMaps>& all,
                                const std::vector<int>& heads) {
   nlohmann::ordered_json models = nlohmann::ordered_json::array();
   for (size_t m = 0; m < all.size(); ++m) {
-    const size_t tokens = all[m].pieces.size();
-    nlohmann::ordered_json maps = nlohmann::ordered_json::array();
+    const auto keys = ptrdiff_t(all[m].keys.size());
+    nlohmann::ordered_json by_head = nlohmann::ordered_json::array();
     for (const int head : heads) {
       const std::vector<double> values = head_values(all[m], head);
       std::vector<std::vector<double>> rows;
-      for (size_t i = 0; i < tokens; ++i)
-        rows.emplace_back(values.begin() + ptrdiff_t(i * tokens), values.begin() + ptrdiff_t((i + 1) * tokens));
-      maps.push_back({{"head", head}, {"weights", rows}});
+      for (auto row = values.begin(); row != values.end(); row += keys) rows.emplace_back(row, row + keys);
+      by_head.push_back({{"head", head}, {"weights", rows}});
     }
-    models.push_back({{"model", call.models[m].string()}, {"tokens", all[m].pieces}, {"heads", maps}});
+    models.push_back({{"model", call.models[m].string()},
+                      {"attention", all[m].name},
+                      {"queries", all[m].queries},
+                      {"keys", all[m].keys},
+                      {"heads", by_head}});
   }
-  return {{"layer", call.layer}, {"models", models}};
+  return {{"layer", call.question.layer}, {"models", models}};
 }
 
 int run(const PlotAttention& call) {
-  if (call.layer < 0) throw UsageError("--layer: expected a number from 0, got ", call.layer);
+  if (call.question.layer < 0) throw UsageError("--layer: expected a number from 0, got ", call.question.layer);
   if (call.threshold < 0) throw UsageError("--threshold: expected a number above 0, got ", call.threshold);
   call.threads.use();
-  std::vector<Weights> all;
-  for (const Path& model : call.models) all.push_back(read_weights(call, model));
+  std::vector<AttentionMaps> all;
+  for (const Path& model : call.models) {
+    print_model_choice(model, call.checkpoint);
+    all.push_back(attention_maps(model, call.checkpoint, call.question));
+  }
   const std::vector<int> heads = chosen_heads(call, all);
   if (!call.data.empty()) write_file(call.data, data_of(call, all, heads).dump() + "\n");
   draw(call, all, heads);
@@ -152,18 +121,30 @@ void add_plot_attention_command(Program& program) {
       program.command("plot attention", "draw what the tokens of a text attend to, of models side by side",
                       [call] { return run(*call); });
   table.add("--model,-m", call->models, "PATH...",
-            "runs of gyre train lm or mlm, checkpoints in them or their weights");
-  table.add("--text", call->text, "TEXT", "whose tokens are queries, from top to bottom, and keys, from left to right");
+            "runs of gyre train lm, mlm or nmt, checkpoints in them or their weights");
+  table.add("--text", call->question.text, "TEXT",
+            "whose tokens are queries, from top to bottom, and keys, from left to right; of a translation, the source");
   for (const char* name : {"model", "text"}) table.required(name);
   table.add("--checkpoint", call->checkpoint, "NAME", "within a run: best, last, average or step-...; default best");
-  table.add("--layer", call->layer, "NUMBER", "from 0");
+  table.add("--target", call->question.target, "TEXT", "what a translation model reads as its output; absent: its own");
+  table.add_custom(
+      "--part", 1, 1, "WORD",
+      "of a translation model: the self-attention of its encoder or decoder, or from the one to the other (" +
+          enum_choices<AttentionPart>() + "); absent: cross",
+      [call](const std::vector<std::string>& values) {
+        call->question.part = parse_enum<AttentionPart>(
+            "--part", OptionTable::chosen_word(values.back(), {"encoder", "decoder", "cross"}));
+      });
+  table.offer({"encoder", "decoder", "cross"});
+  table.add("--layer", call->question.layer, "NUMBER", "from 0");
   table.add_custom(
       "--head,--heads", 1, OptionTable::kAnyNumber, "NUMBER,...", "from 0, one or several, or all",
       [call](const std::vector<std::string>& values) { call->heads = split_list(values); },
       [call] { return toml_value(call->heads); });
   table.add("--threshold", call->threshold, "NUMBER",
             "weights from it on are black, those below yellow (0.001 in the literature); 0: a colour for each weight");
-  table.add("--max-length", call->max_length, "TOKENS", "cut the text to so many, <s> included; 0: all of it");
+  table.add("--max-length", call->question.max_length, "TOKENS",
+            "cut each text to so many, <s> and </s> included; 0: all of it");
   table.add_picture("--output,--out,-o", call->output, "the picture");
   table.add("--data", call->data, "FILE", "the weights as JSON, too");
   call->threads.add_row(table);

@@ -71,6 +71,26 @@ same "n-best lines" "$(grep -cE '^[0-2] \|\|\| .* \|\|\| F0= -[0-9.]+ \|\|\| -[0
 build/gyre translate --model run/ --beam-size 1 --input test.en --output greedy.de --quiet
 same "greedy translations in a file" "$(wc -l < greedy.de)" 20
 
+# Attention of a translation model: queries and keys are named, each map has its own.
+plot() { build/gyre plot attention --model run/ --text "A man is riding a horse." --output weights.svg --data weights.json "$@" 2> plot.log || { cat plot.log >&2; fail "plot attention"; }; }
+if command -v gnuplot > /dev/null; then
+  tokens() { grep -oE "\"$1\":\[[^]]*\]" weights.json | cut -d: -f2-; }
+  plot --target "Ein Mann." --head all
+  contains '"attention":"cross-attention"' < weights.json || fail "the kind of attention"
+  contains '^\["<s>",.*\.' <<< "$(tokens queries)" || fail "queries of cross-attention: $(tokens queries)"
+  contains '"</s>"\]$' <<< "$(tokens keys)" || fail "keys of cross-attention: $(tokens keys)"
+  check "every token in the picture" grep -qF "lt;/s>" weights.svg
+  cross_keys=$(tokens keys) cross_queries=$(tokens queries)
+  plot --part encoder
+  same "queries and keys of the encoder" "$(tokens queries) $(tokens keys)" "$cross_keys $cross_keys"
+  plot --part decoder --target "Ein Mann."
+  same "queries and keys of the decoder" "$(tokens queries) $(tokens keys)" "$cross_queries $cross_queries"
+  plot --layer 0
+  rejects 2 '--layer: expected one of the 1 layers' build/gyre plot attention --model run/ --text "A man." --layer 1
+else
+  skipped "plot attention" "gnuplot is not installed"
+fi
+
 build/gyre evaluate bleu --reference test.de --json < hyp.de > bleu.json
 check "BLEU with its signature" grep -qE '^\{"bleu":[0-9.e-]+,"signature":"nrefs:1\|case:mixed' bleu.json
 same "BLEU of the reference itself" "$(build/gyre evaluate bleu --reference test.de --json < test.de | cut -c-13)" '{"bleu":100.0'

@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "core/error.h"
@@ -44,10 +45,33 @@ std::string data_block(const HeatmapsPlot& plot, size_t number) {
   return text + "END\n";
 }
 
+constexpr int kNamePixels = 15, kMostNames = 80;
+
+bool has_room(const std::vector<std::string>& names) { return !names.empty() && names.size() <= size_t(kMostNames); }
+
+// Room for every name beside its row or above its column, and for the title and the scale.
+int panel_pixels(const HeatmapsPlot& plot) {
+  constexpr int kAround = 160;
+  int pixels = plot.panel;
+  for (const Heatmap& map : plot.panels) {
+    for (const auto* names : {&map.row_names, &map.column_names})
+      if (has_room(*names)) pixels = std::max(pixels, int(names->size()) * kNamePixels + kAround);
+  }
+  return pixels;
+}
+
+std::string named_tics(const char* axis, const std::vector<std::string>& names) {
+  std::string text = fmt::format("set {}tics (", axis);
+  for (size_t i = 0; i < names.size(); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", gnuplot_string(names[i]), i);
+  return text + (*axis == 'x' ? ") rotate by 90 right\n" : ")\n");
+}
+
 // Features and tokens are counted: no tics between them.
-std::string tics(const char* axis, size_t count) {
+std::string tics(const char* axis, size_t count, const std::vector<std::string>& names) {
   constexpr size_t kFew = 12;
-  return fmt::format("set {}tics {}\n", axis, count <= kFew ? "1" : "autofreq");
+  if (has_room(names)) return named_tics(axis, names);
+  return fmt::format("set {}tics norotate {}\n", axis, count <= kFew ? "1" : "autofreq");
 }
 
 // SVG's viewers blur the few pixels of a small image; rectangles stay sharp.
@@ -57,7 +81,7 @@ const char* image(const Heatmap& map) {
 }
 
 std::string draw_panel(size_t number, const Heatmap& map) {
-  return tics("x", map.columns) + tics("y", map.rows) +
+  return tics("x", map.columns, map.column_names) + tics("y", map.rows, map.row_names) +
          fmt::format(
              "set title {}\nset xrange [-0.5:{}]\nset yrange [{}:{}]\n"
              "plot $panel{} matrix using 1:($2 + {}):3 with {} notitle\n",
@@ -70,9 +94,11 @@ std::string draw_panel(size_t number, const Heatmap& map) {
 void draw_heatmaps(const HeatmapsPlot& plot, const Path& output) {
   require(!plot.panels.empty(), "[plot] expected at least one matrix, got none");
   const size_t rows = (plot.panels.size() + plot.columns - 1) / plot.columns;
-  std::string script = gnuplot_terminal(output, int(plot.columns) * plot.panel + 60, int(rows) * plot.panel + 40);
+  const int panel = panel_pixels(plot);
+  std::string script = gnuplot_terminal(output, int(plot.columns) * panel + 60, int(rows) * panel + 40);
   for (size_t i = 0; i < plot.panels.size(); ++i) script += data_block(plot, i);
-  script += palette(plot) + "set datafile missing 'NaN'\nset tics out nomirror\nset border lc rgb '#888888'\n";
+  script += palette(plot) +
+            "set datafile missing 'NaN'\nset tics out nomirror tc rgb '#000000'\nset border lc rgb '#888888'\n";
   script += fmt::format("set xlabel {}\nset ylabel {}\n", gnuplot_string(plot.x_label), gnuplot_string(plot.y_label));
   script += fmt::format("set multiplot layout {},{} title {}\n", rows, plot.columns, gnuplot_string(plot.title));
   for (size_t i = 0; i < plot.panels.size(); ++i) script += draw_panel(i, plot.panels[i]);

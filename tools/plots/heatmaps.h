@@ -12,8 +12,9 @@ namespace gyre {
 struct Heatmap {
   std::string title;
   size_t rows = 0, columns = 0;
-  std::vector<double> values;  // rows * columns, the first row on top
-  int first_row = 0;           // its number on the axis
+  std::vector<double> values;                                  // rows * columns, the first row on top
+  int first_row = 0;                                           // its number on the axis
+  std::vector<std::string> row_names = {}, column_names = {};  // instead of numbers, where there is room
 };
 
 enum class HeatmapColors : uint8_t {
@@ -28,7 +29,7 @@ struct HeatmapsPlot {
   double threshold = 0;
   size_t columns = 1;  // of panels
   std::vector<Heatmap> panels;
-  int panel = 420;  // pixels
+  int panel = 420;  // pixels, at least: names need more
 };
 
 // Into `output`, .png or .svg.
