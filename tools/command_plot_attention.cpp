@@ -66,11 +66,13 @@ void draw(const PlotAttention& call, const std::vector<AttentionMaps>& all, cons
   for (const int head : heads) {
     for (size_t m = 0; m < all.size(); ++m) {
       const AttentionMaps& maps = all[m];
-      Heatmap panel{.title = concat("head ", head), .rows = maps.queries.size(), .columns = maps.keys.size()};
+      Heatmap panel{.title = concat("head ", head),
+                    .rows = maps.queries.size(),
+                    .columns = maps.keys.size(),
+                    .values = head_values(maps, head),
+                    .row_names = maps.queries,
+                    .column_names = maps.keys};
       if (all.size() > 1) panel.title = concat(call.models[m].string(), ", ", panel.title);
-      panel.values = head_values(maps, head);
-      panel.row_names = maps.queries;
-      panel.column_names = maps.keys;
       plot.panels.push_back(std::move(panel));
     }
   }

@@ -50,8 +50,7 @@ fault() {
   for i in $(seq "$repeat"); do
     rm -rf "$broken"
     status=0 began=$(date +%s%N)
-    # Not through tools/scripts/mpirun.sh: there mpirun is quiet, and it alone knows how a rank died.
-    GYRE_FAULT=$plan OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe --bind-to none -n 2 $(rank_of "$broken" $options "$@") > job.log 2>&1 || status=$?
+    GYRE_FAULT=$plan timeout 120 "$ROOT/tools/scripts/mpirun.sh" -n 2 $(rank_of "$broken" $options "$@") > job.log 2>&1 || status=$?
     seconds=$((($(date +%s%N) - began) / 1000000))
     [ "$seconds" -le "$longest" ] || longest=$seconds
     if [ "$wanted" = 0 ]; then [ "$status" -eq 0 ]; else [ "$status" -ne 0 ]; fi || { cat job.log >&2; fail "$what: status $status"; }

@@ -25,6 +25,7 @@ wait "$job" || status=$?
 [ "$status" -ne 0 ] || fail "one rank was killed and the job ended well"
 echo "ok: one rank was killed, the job's status is $status"
 check "no rank is left" gone $ranks
+check "the last line names the dead rank" grep -qE 'process rank 1 .* exited on signal 9' <(tail -n 1 job.log)
 
 # mpirun hands SIGUSR1 on: the run saves and ends well.
 start_two signal --after 1Mu

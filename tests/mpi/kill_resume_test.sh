@@ -9,7 +9,7 @@ for kill in 1 2 3 4 5; do
   start_two killed $options
   wait_for_update killed $((kill * 15))
   sleep "0.0$((RANDOM % 90 + 10))"
-  kill -9 "$job" $ranks 2> kill.log || true
+  kill -9 "$launcher" $ranks 2> kill.log || true
   wait "$job" 2>> kill.log || true
 done
 updates=$(grep '"event":"resume"' killed/metrics.jsonl | tail -n 1)

@@ -13,7 +13,7 @@ rank_of() {
     --lr-warmup 20 --disp-freq 1u "$@"
 }
 
-# Starts two ranks in the background: $job is mpirun, $ranks its ranks.
+# Starts two ranks in the background: $job is their script, $launcher its mpirun, $ranks the children of that.
 start_two() {
   "$ROOT/tools/scripts/mpirun.sh" -n 2 $(rank_of "$@") > job.log 2>&1 &
   job=$!
@@ -28,7 +28,8 @@ wait_for_update() {
     tries=$((tries + 1))
     [ $tries -lt 3000 ] || { cat job.log >&2; fail "$1 did not reach update $2"; }
   done
-  ranks=$(pgrep -P "$job" || true)
+  launcher=$(pgrep -P "$job" -x mpirun || true)
+  ranks=$(pgrep -P "$launcher" || true)
 }
 
 same_bits() { # same_bits WHAT RUN RUN
