@@ -162,6 +162,11 @@ void add_plan_rows(OptionTable& table, Plan& call) {
   table.add_flag("--weak", call.weak, "every rank has a batch of the recipe's size, instead of a part of it");
   table.add_flag("--json", call.json, "print one JSON object");
   for (const char* name : {"model", "train-sets", "vocab"}) table.required(name, false);
+  // Instead of those of training: what changes the plan.
+  table.common(split_list(
+      {"config,task,preset,dim-emb,enc-depth,dec-depth,layers,position,attention,vocab,max-length,mini-batch-words",
+       "mini-batch,optimizer-delay,zero,gradient-dtype,device,precision,cpu-threads,ranks,vocab-size,sentence-length",
+       "link-gbit,latency-us,gflops,memory-gb,weak,json"}));
 }
 
 struct PlanNmt : Plan {

@@ -56,6 +56,7 @@ header() { head -c "$(od -An -td8 -N8 "$1" | tr -d ' ')" <(tail -c +9 "$1"); } #
 parameters=$(header run/checkpoints/last/model.safetensors | grep -oE '"shape":\[[0-9,]+\]' | tr -d '"shape:[]' | awk -F, '{ n = 1; for (i = 1; i <= NF; i++) n *= $i; sum += n } END { print sum }')
 same "the parameters of the plan" "$($plan | grep -oE '"parameters":[0-9]+')" "\"parameters\":$parameters"
 $plan --vocab bytes.model | contains '"vocabulary":259,' || fail "plan with another vocabulary"
+for option in --vocab-size --ranks --sentence-length --json; do build/gyre plan nmt --help | contains "^  $option " || fail "$option in the help of plan"; done
 $plan --vocab-size 500 | contains '"vocabulary":500,' || fail "plan with a size"
 rejects 2 '--vocab: none.model does not exist; --vocab-size does without it' $plan --vocab none.model
 
