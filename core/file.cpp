@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -33,7 +34,7 @@ class Descriptor {
   int number_;
 };
 
-// A file that replaces another keeps its permissions, and its owner where the system allows that.
+// A file that replaces another keeps its permissions and its owner, where the file system allows that.
 void take_over_permissions(int descriptor, const Path& replaced) {
   struct stat old {};
   if (::stat(replaced.c_str(), &old) != 0) return;
@@ -41,8 +42,8 @@ void take_over_permissions(int descriptor, const Path& replaced) {
   const bool is_owned_alike =
       (fresh.st_uid == old.st_uid && fresh.st_gid == old.st_gid) || ::fchown(descriptor, old.st_uid, old.st_gid) == 0;
   // Another group must not get what was its predecessor's.
-  const mode_t mode = is_owned_alike ? old.st_mode : old.st_mode & ~mode_t{S_IRWXG | S_ISUID | S_ISGID};
-  if (::fchmod(descriptor, mode & mode_t{07777}) != 0 && errno != EPERM) fail(replaced, "set the permissions");
+  const mode_t mode = old.st_mode & (is_owned_alike ? mode_t{0777} : mode_t{S_IRWXU | S_IRWXO});
+  if ((fresh.st_mode & mode_t{0777}) != mode) std::ignore = ::fchmod(descriptor, mode);
 }
 
 constexpr size_t kGather = size_t{1} << 20;

@@ -4,8 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <optional>
 #include <system_error>

@@ -91,7 +91,10 @@ int prune(const Prune& call) {
   if (call.keep_last < 1) throw UsageError("--keep-last: expected at least 1, got ", call.keep_last);
   require(!list_checkpoints(call.run).empty(), "[checkpoint] ", call.run.string(), " holds no checkpoints");
   const RunDirectory run(call.run, false);
-  if (const auto newest = find_resumable(call.run)) repair_best_link(run, read_train_state(newest->checkpoint));
+  try {  // a kill may have left the link behind
+    repair_best_link(run, read_train_state(list_checkpoints(call.run).back()));
+  } catch (const Error&) {  // an imported model has no state of training
+  }
   const std::vector<Path> removed = run.prune(call.keep_last, call.keep_every);
   if (call.json) {
     nlohmann::ordered_json names = nlohmann::ordered_json::array();

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/strict_json.h"
-#include "tools/model_choice.h"
 #include "tools/program.h"
 #include "train/manifest.h"
 #include "train/model_file.h"
@@ -26,7 +25,8 @@ int average(const Average& call) {
     throw UsageError("--last and --checkpoints exclude each other");
   const Path result =
       call.checkpoints.empty() ? average_last(call.run, call.last) : average_chosen(call.run, call.checkpoints);
-  for (const Path file : read_manifest(result).at("averaged")) print_model_choice(file);
+  const nlohmann::ordered_json manifest = read_manifest(result);
+  for (const auto& file : manifest.at("averaged")) std::cerr << "model: " << file.get<std::string>() << '\n';
   if (call.json) {
     std::cout << json_text({{"checkpoint", result.string()}}) << '\n';
   } else {

@@ -11,6 +11,7 @@
 #include "core/kernels.h"
 #include "tools/bench/figures.h"
 #include "tools/encoder_options.h"
+#include "tools/foreign_options.h"
 #include "tools/language_options.h"
 #include "tools/model_options.h"
 #include "tools/nmt_options.h"
@@ -133,6 +134,7 @@ template <class Make>
 int plan(const Plan& call, const TrainOptions& options, const ModelConfig& config, double item_tokens, double sides,
          Make&& make) {
   check(call);
+  for (const std::string& note : foreign_notes(*call.table)) std::cerr << note << '\n';
   if (options.threads > 0) set_threads(options.threads);
   Kernels& kernels = kernels_on(parse_device(options.device, 0));
   const Precision precision = parse_precision(options.precision, kernels);

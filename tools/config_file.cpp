@@ -113,7 +113,8 @@ class Reader {
     const std::string_view number = text_.substr(std::min(at_, text_.size()), digits);
     const auto read = std::from_chars(number.data(), number.data() + number.size(), code, 16);
     const bool whole = digits > 0 && number.size() == digits && read.ptr == number.data() + digits;
-    if (!whole || code > 0x10ffff) fail("unknown escape \\", kind, " in a string; \\\\ is a backslash");
+    const bool is_surrogate = code >= 0xd800 && code < 0xe000;
+    if (!whole || is_surrogate || code > 0x10ffff) fail("unknown escape \\", kind, " in a string; \\\\ is a backslash");
     append_utf8(value, code);
     at_ += digits;
   }

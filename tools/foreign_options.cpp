@@ -19,6 +19,8 @@ constexpr std::array kMeanings{
     ForeignMeaning{"--batch-size", "in fairseq it is the batch of each GPU", "the global batch"},
     ForeignMeaning{"--update-freq", "in fairseq so many batches make one update", kPieces},
     ForeignMeaning{"--optimizer-delay", "in Marian so many batches make one update", kPieces},
+    ForeignMeaning{"--label-smoothing", "in fairseq it is spread over the other words",
+                   "over all words, the target among them, as in Marian and PyTorch"},
     ForeignMeaning{"--min-lr", kStops, kStays},
     ForeignMeaning{"--stop-min-lr", kStops, kStays},
     ForeignMeaning{"--overwrite", "in Marian each save replaces the model's one file",

@@ -36,7 +36,7 @@ best one by the first of --valid-metrics.
 The same command again continues the run from its newest whole checkpoint,
 bit for bit; a validation that a signal left no time for is made first. Model,
 data, vocabulary, seed, lengths and batches must not change; a change of the
-learning rate and the like is only told. --overwrite starts anew,
+learning rate and the like is only reported. --overwrite starts anew,
 --no-auto-resume refuses to go on.
 
   gyre train nmt --model run              go on, as run/train.toml says

@@ -154,7 +154,7 @@ void add_stop_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choic
   table.add("--disp-freq,--log-interval", o.display_every, "PERIOD",
             "between training entries in metrics.jsonl and TensorBoard, each with a progress line in the log");
   table.add("--disp-seconds", o.display_seconds, "SECONDS",
-            "the log gets more progress lines than that: after the first update, then at intervals that grow to this; "
+            "progress lines also come by time: after the first update, then at intervals that grow to this; "
             "0: none");
   table.add("--save-freq,--save-interval-updates", o.save_every, "PERIOD", "between checkpoints");
   table.add("--valid-freq,--validate-interval-updates", o.validate_every, "PERIOD", "between validations");

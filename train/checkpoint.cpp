@@ -67,8 +67,9 @@ void read_validation(const ordered_json& j, TrainState& s) {
   for (const auto& [name, metric] : j.at("best").items()) {
     s.best[name] = {null_is_infinite(metric.at("value")), metric.at("updates")};
   }
-  s.validation_due = j.value("due", false);                                         // older files have neither this
-  if (!j.contains("best_checkpoint") || j.at("best_checkpoint").is_null()) return;  // nor this
+  // Files of earlier versions lack both fields.
+  s.validation_due = j.value("due", false);
+  if (!j.contains("best_checkpoint") || j.at("best_checkpoint").is_null()) return;
   const ordered_json& best = j.at("best_checkpoint");
   s.best_checkpoint = {best.at("metric"), null_is_infinite(best.at("value")), best.at("updates")};
 }

@@ -46,7 +46,7 @@ struct TrainState {
   // Not always the one with the best value: it may have failed to be written.
   std::optional<BestCheckpoint> best_checkpoint;
   bool validation_due = false;  // at this update; left to the job that continues the run, since a signal came
-  // What the run's course hangs on, by the option's name, as text (train/resume.h compares them).
+  // What the course of the run depends on, by the option's name, as text (train/resume.h compares them).
   std::map<std::string, std::string> options;
   uint64_t optimizer_step = 0;
   uint64_t moments_step = 0;  // updates since the moments were zero: fewer than optimizer_step after --reset-optimizer

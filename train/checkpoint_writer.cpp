@@ -73,10 +73,19 @@ CheckpointWriter::Outcome CheckpointWriter::write(const CheckpointContent& conte
     const Path checkpoint = write_checkpoint(*run_, content);
     if (is_best) run_->mark_best(checkpoint);
     fault_point("best", content.state.progress.updates);
-    run_->prune(options_.keep_last, options_.keep_every);
-    return {concat("saved ", checkpoint.string(), is_best ? " (best)" : ""), ""};
+    return {concat("saved ", checkpoint.string(), is_best ? " (best)" : "", prune()), ""};
   } catch (const std::exception& error) {
     return {"", error.what()};
+  }
+}
+
+// The new checkpoint is whole whether or not old ones can be removed. Returns what the log adds.
+std::string CheckpointWriter::prune() const {
+  try {
+    run_->prune(options_.keep_last, options_.keep_every);
+    return "";
+  } catch (const std::exception& error) {
+    return concat("; older checkpoints could not be removed: ", error.what());
   }
 }
 

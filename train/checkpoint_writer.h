@@ -33,6 +33,7 @@ class CheckpointWriter {
   struct Outcome {
     std::string message, error;  // one of them
   };
+  std::string prune() const;
   Outcome write(const CheckpointContent& content, bool is_best) const;
   void note(Outcome outcome);
   void settle();

@@ -29,7 +29,7 @@ struct TaskParts {
   std::shared_ptr<const Vocabulary> vocabulary;
   std::unique_ptr<TrainingData> data;
   std::unique_ptr<TrainingModel> model;  // with its initial weights, on the place's device
-  RunOptions options;                    // its own ones that the run's course hangs on
+  RunOptions options;                    // its own ones that the course of the run depends on
   nlohmann::ordered_json task;           // task.json, where whoever reads the run must know more; null: none
   // Called where the options ask for validation, once the weights are those that training begins with.
   std::function<std::unique_ptr<Validation>()> make_validation;

@@ -72,7 +72,7 @@ void validate_exchange(const TrainOptions& o) {
          concat("a number above 0 and at most ", kLargestBucket), o.bucket_mb);
   expect_one_of({"fp32", "bf16"}, "--gradient-dtype", o.gradient_dtype);
   expect(!o.deterministic || o.gradient_dtype == "fp32", "--gradient-dtype",
-         "fp32 with --deterministic (what travels hangs on the number of ranks)", o.gradient_dtype);
+         "fp32 with --deterministic (in bf16 the sums depend on the number of ranks)", o.gradient_dtype);
   expect(o.zero == 0 || o.zero == 1, "--zero", "stage 0 or 1", o.zero);
   expect_finite_at_least(0, "--hang-timeout", o.hang_timeout);
 }

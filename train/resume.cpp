@@ -117,7 +117,11 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
   const std::string essential = differences(saved.options, now.options, true);
   require(essential.empty(), "[resume] ", checkpoint.string(), " belongs to a run with other options (", essential,
           "): give the same ones, another --model, or --overwrite");
-  const std::string others = differences(saved.options, now.options, false);
+  RunOptions before = saved.options;
+  // Checkpoints of earlier versions kept the word "auto", which may have meant either.
+  if (const auto p = before.find("precision"); p != before.end() && p->second == "auto")
+    p->second = now.options.at("precision");
+  const std::string others = differences(before, now.options, false);
   if (!others.empty()) spdlog::warn("the run continues with other options, so not bit for bit: {}", others);
 }
 

@@ -13,8 +13,8 @@
 
 namespace gyre {
 
-// The options that a run's course hangs on, as text by name. Names that begin with '=' must stay the same for the
-// position in the data to mean the same; of the others a change is only told.
+// The options that the course of a run depends on, as text by name. Names that begin with '=' must stay the same for
+// the position in the data to mean the same; a change of the others is only reported.
 using RunOptions = std::map<std::string, std::string>;
 // Those that every task has. `optimizer`: with its schedule resolved; `precision`: what --precision came to on this
 // machine.

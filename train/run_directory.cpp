@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iomanip>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -53,6 +54,12 @@ Path temporary_beside(const Path& target) {
 }
 
 // Does Gyre give this name to an entry of checkpoints/?
+// ".NAME.tmp-PID-N", as AtomicFile names what it has not finished.
+bool is_temporary_name(const std::string& name) {
+  static const std::regex pattern(R"(\..+\.tmp-[0-9]+-[0-9]+)");
+  return std::regex_match(name, pattern);
+}
+
 bool is_checkpoint_name(const std::string& name) {
   return is_step_name(name) || name.starts_with(kAverage) || name == "best" || name == "last" || name == "average";
 }
@@ -215,14 +222,15 @@ std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const 
 }
 
 void RunDirectory::remove_leftovers() const {
-  const auto is_leftover = [](const std::string& name) {
+  const auto is_leftover = [](const Path& path) {
+    const std::string name = path.filename().string();
     if (!name.starts_with('.')) return false;
-    if (name.find(".tmp-") != std::string::npos) return true;
+    if (fs::symlink_status(path).type() == fs::file_type::regular) return is_temporary_name(name);
     return name.ends_with(kTemporary) && is_checkpoint_name(name.substr(1, name.size() - 1 - kTemporary.size()));
   };
   for (const Path& directory : {path_, checkpoints_path(path_)}) {
     for (const Path& path : entries_of(directory)) {
-      if (is_leftover(path.filename().string())) fs::remove_all(path);
+      if (is_leftover(path)) fs::remove_all(path);
     }
   }
 }

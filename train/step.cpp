@@ -4,6 +4,7 @@
 #include <cmath>
 #include <exception>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "autograd/nan_finder.h"
@@ -27,6 +28,8 @@ class ShardSums {
     if (wish != StopWish::none) votes(size_t(wish)) = 1;
   }
   void vote_failed() { votes(kFailed) = 1; }
+  // What this rank's data say that all shards have.
+  void set_predictions(uint64_t predictions) { votes(kPredictions) = double(predictions); }
 
   void exchange(Communicator& ranks) { ranks.all_reduce(std::span<double>(values_)); }
 
@@ -38,9 +41,11 @@ class ShardSums {
     return StopWish::none;
   }
   bool failed() { return votes(kFailed) > 0; }
+  double predictions_of_all_ranks() { return votes(kPredictions); }
 
  private:
-  static constexpr size_t kFields = 4, kVotes = 3, kFailed = 3;  // votes are counted from 1: the wishes, then failures
+  // Votes are counted from 1: the wishes, then failures, then predictions.
+  static constexpr size_t kFields = 4, kVotes = 4, kFailed = 3, kPredictions = 4;
   double field(size_t f) const { return tree_sum(std::span<const double>(values_).subspan(f * shards_, shards_)); }
 
   double& votes(size_t which) { return values_[values_.size() - which]; }
@@ -74,14 +79,14 @@ class TrainStep::Attempt {
  public:
   explicit Attempt(Communicator& ranks) : ranks_(ranks) {}
 
-  // Does nothing after a failure.
+  // Does nothing after a failure. `moment`: what the error names; without one, where the rank is.
   template <class F>
-  void at(F&& work) {
+  void at(F&& work, std::optional<Moment> moment = {}) {
     if (failed()) return;
     try {
       work();
     } catch (...) {
-      const Moment now = ranks_.whereabouts().now();
+      const Moment now = moment.value_or(ranks_.whereabouts().now());
       failure_ = concat(phase_name(now.phase), " of update ", now.update, ": ", what(std::current_exception()));
     }
   }
@@ -122,7 +127,7 @@ StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&(
   const RankBatch none;  // until one is taken
   const RankBatch* batch = &none;
   // First: whatever fails on one rank alone then, all have the same weights to save.
-  attempt.at([&] { model_.before_update(options_.seed, update); });
+  attempt.at([&] { model_.before_update(options_.seed, update); }, Moment{.update = update + 1, .phase = Phase::data});
   seconds.compute += watch.lap();
   attempt.at([&] {
     ranks_.enter(Phase::data, update + 1);
@@ -138,6 +143,7 @@ StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&(
   seconds.compute += watch.lap();
   ranks_.enter(Phase::reduction, update + 1);
   sums.vote(stop);
+  sums.set_predictions(batch->predictions);
   if (attempt.failed()) sums.vote_failed();
   reducer_.finish();
   sums.exchange(ranks_);  // after finish(): until then ranks may have started different numbers of buckets
@@ -145,13 +151,15 @@ StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&(
   seconds.communication += watch.lap();
 
   StepResult result{sums.total(), {}, sums.stop()};
+  // Both sides are sums over the ranks, so that all come to the same answer, whatever their data are.
+  const double predictions = result.sums.tokens;
   attempt.at([&] {
-    require(uint64_t(result.sums.tokens) == batch->predictions, "[step] the batch has ", batch->predictions,
-            " predictions, the shards of all ranks had ", uint64_t(result.sums.tokens));
+    require(predictions * ranks_.size() == sums.predictions_of_all_ranks(), "[step] the batch has ", batch->predictions,
+            " predictions, the shards of all ranks had ", uint64_t(predictions));
   });
-  if (attempt.failed()) attempt.agree();  // both counts are the same on all ranks
+  if (attempt.failed()) attempt.agree();
   ranks_.enter(Phase::optimizer, update + 1);
-  result.update = batch->predictions > 0 ? optimizer_.update(double(batch->predictions)) : optimizer_.skip();
+  result.update = predictions > 0 ? optimizer_.update(predictions) : optimizer_.skip();
   seconds.compute += watch.lap();
   return result;
 }

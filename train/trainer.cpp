@@ -127,6 +127,11 @@ void Trainer::count_skipped(const UpdateInfo& info) {
                  skipped_in_a_row_);
   }
   if (skipped_in_a_row_ <= parts_.options.most_skipped) return;
+  require(
+      !std::isfinite(info.gradient_norm), "[train] the norm of the gradient was ", info.gradient_norm, " in update ",
+      update, ", too large for Adam's second moment, and ", skipped_in_a_row_,
+      " updates in a row were skipped (--max-skipped): training has diverged; continue from the last checkpoint with "
+      "a lower --learn-rate or with --clip-norm");
   const std::string culprit = parts_.step.find_non_finite(state_.progress.updates, batch_);
   throw Error("[train] the gradient was not finite in ", skipped_in_a_row_, " updates in a row, up to update ", update,
               " (--max-skipped): training has diverged; continue from the last checkpoint with a lower --learn-rate or "
@@ -138,8 +143,9 @@ void Trainer::count_skipped(const UpdateInfo& info) {
 void Trainer::tell_of_empty_batch() {
   if (told_of_empty_batch_ || parts_.ranks.rank() != 0) return;
   told_of_empty_batch_ = true;
-  spdlog::warn("update {} has nothing to predict, so weights and moments stay as they are; others like it are not told",
-               state_.progress.updates + 1);
+  spdlog::warn(
+      "update {} has nothing to predict, so weights and moments stay as they are; further ones are not reported",
+      state_.progress.updates + 1);
 }
 
 StopWish Trainer::own_wish() {

@@ -46,5 +46,5 @@ if mknod null c 1 3 2> mknod.log && { : > null; } 2> mknod.log; then
   "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output null 2> vocab.log
   check "a device is still one" test -c null
 else
-  echo "left out: making a device needs root and a file system that allows it"
+  skipped "outputs on a device" "making one needs root and a file system that allows it"
 fi

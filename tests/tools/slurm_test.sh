@@ -12,6 +12,7 @@ echo '{"event":"end","updates":5,"reason":"reached --after 5u"}' > other/metrics
 echo 'model = "other"' > other.toml
 printf 'seed = 2\n  model = "run"  # here\n' > run.toml
 echo 'seed = 1' > seed.toml
+echo "model = run # a bare word" > bare.toml
 
 turn() { # turn WANTED OPTION...: whether there is another turn
   local wanted=$1
@@ -27,6 +28,7 @@ turn "requeue 17" --model=run --seed 1
 turn "requeue 17" --save-dir=run
 turn "requeue 17" --config run.toml
 turn "requeue 17" --config=run.toml --seed 1
+turn "requeue 17" --config bare.toml
 turn "requeue 17" -c other.toml run.toml seed.toml --seed 1
 turn "requeue 17" --config other.toml --model run
 turn none --config run.toml other.toml

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# mpirun on one machine, as every script here calls it: works as root (containers) and with more ranks than cores, leaves
-# the cores of a rank to its threads, and lets a rank's error be the last line shown. SIGTERM, SIGINT and SIGUSR1 go on to
-# mpirun.
+# mpirun on one machine, as every script here calls it: it works as root (containers) and with more ranks than cores,
+# leaves the cores of a rank to its threads, and lets a rank's error be the last line shown. SIGTERM, SIGINT and SIGUSR1
+# are passed on to mpirun.
 #   tools/scripts/mpirun.sh -n 2 COMMAND...
 set -uo pipefail
 
@@ -11,8 +11,8 @@ if [ "$(id -u)" -eq 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
-# Open MPI puts its notices between lines of dashes. Those that only say that a rank has failed would hide the rank's own
-# error; that a signal ended a rank is what nobody else knows. (--quiet would drop both.)
+# Open MPI puts its notices between lines of dashes. Those that only say that a rank failed would hide the rank's own
+# error, but nobody else knows that a signal ended a rank. (--quiet would drop both.)
 only_news() {
   awk '
     function end_notice(  i) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of a build folder. At the end stands what they skipped on this machine, with reasons, and what they covered;
-# BUILD/test_summary.txt keeps that. The exit status is ctest's.
+# Runs the tests of a build folder. Its last lines say what they skipped on this machine, with reasons, and what they
+# covered; BUILD/test_summary.txt keeps them. The exit status is ctest's.
 #   tools/scripts/run_tests.sh BUILD [CTEST_OPTION...]
 set -uo pipefail
 [ $# -ge 1 ] || { sed -n '4s/^# *//p' "$0" >&2; exit 2; }
