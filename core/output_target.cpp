@@ -86,6 +86,15 @@ int OutputTarget::release() { return std::exchange(descriptor_, -1); }
 
 bool is_file_output(const Path& path) { return !is_stream_mode(mode_of(path)) && !follow_links(path).second; }
 
+void require_no_input(const Path& output, const std::vector<Path>& inputs) {
+  if (is_stream_mode(mode_of(output))) return;
+  for (const Path& input : inputs) {
+    std::error_code missing;
+    if (fs::equivalent(output, input, missing))
+      throw UsageError("--output: ", output.string(), " is read by the same call, which would replace it");
+  }
+}
+
 void require_file_output(const Path& path, std::string_view topic) {
   require(is_file_output(path), "[", topic, "] ", path.string(),
           ": expected a regular file to write to, got a device, a pipe or a socket");

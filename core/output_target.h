@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "core/file.h"
 
@@ -29,6 +30,9 @@ class OutputTarget {
 
 // Whether the name is a regular file's, or free for one, links followed.
 bool is_file_output(const Path& path);
+
+// Throws UsageError where the output is one of the files that the same call reads, under any name. Missing files pass.
+void require_no_input(const Path& output, const std::vector<Path>& inputs);
 
 // For formats that are read back after they are written. "[token store] out.tok: expected a regular file to write to,
 // ..."

@@ -7,6 +7,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/kernels.h"
+#include "core/output_target.h"
 #include "core/sizes.h"
 #include "data/build_store.h"
 #include "data/corpus/embedded_corpus.h"
@@ -35,9 +36,15 @@ void print_rate(uint64_t bytes, double seconds) {
                seconds, threads(), rate);
 }
 
+void require_inputs_kept(const Build& call) {
+  require_no_input(call.output, call.sources);
+  require_no_input(call.output, {call.target, call.vocabulary});
+}
+
 // Returns the bytes of text.
 uint64_t build_documents(const Build& call) {
   if (!call.target.empty()) throw UsageError("[data] --documents: expected no --target");
+  require_inputs_kept(call);
   const auto report = build_document_store(*load_vocabulary(call.vocabulary), call.sources, call.output,
                                            parse_document_end(call.documents), call.text.on_bad_line);
   uint64_t bytes = 0;
@@ -53,6 +60,7 @@ uint64_t build_sentences(const Build& call) {
   if (call.sources.size() > 1) throw UsageError("[data] --source: several files need --documents");
   std::vector<Path> files = call.sources;
   if (!call.target.empty()) files.push_back(call.target);
+  require_inputs_kept(call);
   const auto report = build_token_store(*load_vocabulary(call.vocabulary), files, call.output, call.text);
   std::cerr << report.describe() << '\n';
   return report.bytes;

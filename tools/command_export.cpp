@@ -23,7 +23,8 @@ void export_as(const Export& call, const Path& run) {
   print_model_choice(call.model, call.checkpoint);
   std::shared_ptr<const Vocabulary> vocabulary;
   if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));
-  std::cerr << "made " << write_hugging_face(call.output, *model, vocabulary.get(), call.overwrite) << '\n';
+  const std::string made = write_hugging_face(call.output, *model, vocabulary.get(), call.overwrite);
+  std::cerr << "made " << made << '\n';
 }
 
 int export_model(const Export& call) {

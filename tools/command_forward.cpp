@@ -2,6 +2,7 @@
 #include <memory>
 #include <sstream>
 
+#include "core/output_target.h"
 #include "core/safetensors_writer.h"
 #include "models/encoder_only.h"
 #include "models/sequence_classifier.h"
@@ -135,6 +136,7 @@ void forward(const Forward& call, Kernels& kernels) {
 }
 
 int run(const Forward& call) {
+  require_no_input(call.output, {call.ids, call.token_types});
   if (call.batch_tokens < 1) throw UsageError("--mini-batch-words is too small");
   call.threads.use();
   Kernels& kernels = call.device.kernels();

@@ -134,6 +134,9 @@ template <class Make>
 int plan(const Plan& call, const TrainOptions& options, const ModelConfig& config, double item_tokens, double sides,
          Make&& make) {
   check(call);
+  if (call.table->spelled("model"))
+    throw UsageError("--model would have no effect: --config ", (options.model / "train.toml").string(),
+                     " plans for a run");
   for (const std::string& note : foreign_notes(*call.table)) std::cerr << note << '\n';
   if (options.threads > 0) set_threads(options.threads);
   Kernels& kernels = kernels_on(parse_device(options.device, 0));

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <memory>
 
+#include "core/output_target.h"
 #include "models/decode/translate.h"
 #include "tools/cpu_threads.h"
 #include "tools/device_choice.h"
@@ -98,6 +99,7 @@ class Translator {
 };
 
 void check(const Translate& call) {
+  require_no_input(call.output, {call.input, call.vocabulary});
   for (const auto& [name, value] : {std::pair{"mini-batch", call.batches.sentences},
                                     {"maxi-batch", call.maxi_batch},
                                     {"max-length", call.max_length - 1}})

@@ -73,6 +73,8 @@ std::vector<LineReport> train(Vocab& call) {
 }
 
 int make_vocabulary(Vocab& call) {
+  require_no_input(call.output, call.input);
+  require_no_input(call.output, {call.codes, call.dictionary});
   reject_idle(call);
   const std::string& type = call.sentencepiece.type;
   if (type == "subword-nmt") {

@@ -116,7 +116,8 @@ std::string topics() {
 }  // namespace
 
 std::string man_page(const CommandDescription& program) {
-  std::string commands = section("COMMANDS") + "Each takes " + bold("--help") + " and " + bold("--help-all") + " too.\n";
+  std::string commands =
+      section("COMMANDS") + "Each takes " + bold("--help") + " and " + bold("--help-all") + " too.\n";
   Commands entries;
   for_each_command(program, [&](const CommandDescription& command) {
     if (!command.words.empty()) commands += entries.entry(command);
