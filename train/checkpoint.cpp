@@ -54,6 +54,7 @@ ordered_json to_json(const TrainState& s) {
         {"stalled", s.stalled_validations},
         {"best", best},
         {"best_checkpoint", best_checkpoint}}},
+      {"unreported", s.unreported},
       {"seed", s.seed},
       {"shards", s.shards},
       {"ranks", s.ranks},
@@ -89,6 +90,7 @@ TrainState from_json(const ordered_json& j) {
   s.moments_step = j.at("optimizer").value("moments_step", s.optimizer_step);  // older files have one number for both
   s.has_average = j.at("optimizer").at("moving_average");
   read_validation(j.at("validation"), s);
+  s.unreported = j.value("unreported", s.unreported);  // older files have none
   s.seed = j.at("seed");
   s.shards = j.at("shards");
   s.ranks = j.at("ranks");

@@ -6,6 +6,7 @@
 //   state.json             TrainState, the CRC-32C of every tensor of both files, and one of itself
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -46,6 +47,8 @@ struct TrainState {
   // Not always the one with the best value: it may have failed to be written.
   std::optional<BestCheckpoint> best_checkpoint;
   bool validation_due = false;  // at this update; left to the job that continues the run, since a signal came
+  // Loss, cross-entropy, correct and all predictions of the updates since the last entry of metrics.jsonl, summed.
+  std::array<double, 4> unreported{};
   // What the course of the run depends on, by the option's name, as text (train/resume.h compares them).
   std::map<std::string, std::string> options;
   uint64_t optimizer_step = 0;

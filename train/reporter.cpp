@@ -37,6 +37,8 @@ Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const T
       start_(clock_()),
       goal_(goal(options, state)),
       pace_(options.display_seconds) {
+  const auto& [loss, nll, correct, tokens] = state.unreported;
+  window_.sums = {loss, nll, correct, tokens};
   if (!run) return;
   const bool continues = std::filesystem::exists(run->metrics());
   metrics_.emplace(run->metrics());

@@ -3,6 +3,7 @@
 // Rates count source and target tokens with EOS, over the time of training: validation and saving are left out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -41,6 +42,10 @@ class Reporter {
   // `ranks`: where the time of each went.
   void ended(const TrainState& state, const std::string& reason, const std::vector<StepSeconds>& ranks);
   void clear_line();
+  // The sums since metrics.jsonl was last written, for TrainState.
+  std::array<double, 4> unreported() const {
+    return {window_.sums.loss, window_.sums.nll, window_.sums.correct, window_.sums.tokens};
+  }
 
  private:
   struct Window {  // since the metrics were last written

@@ -223,6 +223,7 @@ void Trainer::save() {
   parts_.ranks.enter(Phase::checkpoint, state_.progress.updates);
   require_same_weights(parts_.ranks, parts_.parameters);
   state_.seconds = trained_seconds();
+  state_.unreported = parts_.reporter.unreported();
   confirm_best();
   const bool is_best = improved_.has_value();
   if (is_best) {

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../mpi/lib.sh"
 validation="--valid-sets val.en val.de --valid-metrics cross-entropy --valid-freq 5u"
 # Training gets better for a while, then the rate is too high: the best validation lies in the middle.
-options="--after 30u --save-freq 4u --keep-last 1 --ema 0.5 --learn-rate 1 --lr-warmup 40 --early-stopping 2 --quiet $validation"
+options="--after 30u --save-freq 4u --keep-last 1 --ema 0.5 --learn-rate 1 --lr-warmup 40 --early-stopping 2 --disp-freq 3u --quiet $validation"
 
 train() { # train RUN OPTION...
   $(rank_of "$@") > job.log 2>&1
