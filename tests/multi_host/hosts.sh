@@ -11,6 +11,7 @@ host_name() { echo "gyre-$$-$1"; }
 remove_hosts() {
   local i
   for i in $(seq 1 "$hosts") switch; do ip netns del "$(host_name "$i")" 2> /dev/null || true; done
+  [ -z "${temporary:-}" ] || rm -rf "$temporary"
 }
 
 make_hosts() {
@@ -33,9 +34,12 @@ make_hosts() {
     ip netns exec "$(host_name "$i")" ip addr add "10.77.0.$i/24" dev eth0
     ip netns exec "$(host_name "$i")" ip link set eth0 up
   done
-  # What mpirun calls in place of ssh.
-  agent=$(mktemp)
-  printf '#!/bin/sh\nhost=$1\nshift\nexec ip netns exec gyre-%s-${host##*.} sh -c "$*"\n' $$ > "$agent"
+  # What mpirun calls in place of ssh. Each host has a folder for temporary files: daemons that share one race for its
+  # session directories.
+  temporary=$(mktemp -d)
+  for ((i = 1; i <= $1; ++i)); do mkdir "$temporary/$i"; done
+  agent=$temporary/agent
+  printf '#!/bin/sh\nhost=${1##*.}\nshift\nexec ip netns exec gyre-%s-$host env TMPDIR=%s/$host sh -c "$*"\n' $$ "$temporary" > "$agent"
   chmod +x "$agent"
 }
 

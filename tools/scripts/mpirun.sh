@@ -12,7 +12,8 @@ if [ "$(id -u)" -eq 0 ]; then
 fi
 
 # Open MPI puts its notices between lines of dashes. Those that only say that a rank failed would hide the rank's own
-# error, but nobody else knows that a signal ended a rank. (--quiet would drop both.)
+# error, but nobody else knows that a signal ended a rank. (--quiet would drop both.) mpirun also reports a notice that the
+# end of the job has cut off.
 only_news() {
   awk '
     function end_notice(  i) {
@@ -23,7 +24,7 @@ only_news() {
     }
     /^-+$/ && length($0) > 70 { if (inside) end_notice(); inside = !inside; is_other = 1; next }
     inside { line[++count] = $0; if (/^Primary job +terminated|^MPI_ABORT was invoked|^mpirun (detected|noticed) that/) is_other = 0; next }
-    !/^mpirun: Forwarding signal/ { print; fflush() }
+    !/^mpirun: Forwarding signal|ORTE_ERROR_LOG: .*show_help\.c / { print; fflush() }
     END { end_notice() }'
 }
 
