@@ -34,7 +34,7 @@ std::optional<int> own_descriptor(const Path& path) {
   return number;
 }
 
-// What the links lead to: the last name, and the descriptor where it stands for one.
+// Follows symbolic links to the last name, and returns the descriptor too where that name stands for one.
 std::pair<Path, std::optional<int>> follow_links(const Path& path) {
   Path at = path;
   for (int links = 0; links <= kMostLinks; ++links) {

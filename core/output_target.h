@@ -1,5 +1,5 @@
-// Where the bytes go that are written under a name: into a file of their own that takes the name when it is whole, or,
-// where something other than a regular file stands there (a device, a pipe, a socket), straight into that.
+// The target of an output path: a regular file is replaced when the new one is whole; a device, a pipe or a socket is
+// written to directly.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,7 @@ std::string cut_for_message(std::string_view text);
 // The same in quotes and escaped.
 std::string quoted_for_message(const std::string& text);
 
-// What the library says, without the name that it gives the exception.
+// The message of a JSON library exception, without the exception's name and number.
 std::string json_reason(const std::exception& error);
 // Text of JSON whose strings may be paths, and so any bytes: what is not UTF-8 becomes U+FFFD.
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);

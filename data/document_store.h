@@ -50,8 +50,8 @@ struct Documents {
 Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
                          OnBadLine policy, bool with_sizes = false);
 
-// Of the text of a part of them, whose sizes are there. Where the part begins within a sentence, that of its tokens
-// before that place is taken off by decoding them.
+// The size of one part's text; the documents must have the sizes of their sentences. Where the part begins within a
+// sentence, the tokens before that place are decoded and their size is subtracted.
 TextSize size_of_part(const Documents& documents, const StorePart& part, const Vocabulary& vocabulary);
 
 // Of the whole store; 0 for one of pairs, or of sentences alone.

@@ -1,4 +1,4 @@
-// What of a token store of documents is for training, and what is held out for validation.
+// Splits a token store of documents into a training part and a held-out validation part.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class StorePart {
   StorePart(const TokenStore& store, double validation_share, Part part);
 
   bool has(uint64_t document) const;
-  // What of the tokens of a document that it has lies in the part: all, but of a single document that is divided.
+  // Clips a document's token range to the part. All of it remains, unless the store is a single document that is split.
   TokenRange clip(TokenRange tokens) const;
 
   const TokenStore& store() const { return *store_; }

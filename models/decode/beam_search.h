@@ -42,7 +42,7 @@ struct DecodeOptions {
   // Ids that are never produced (unknown, padding). BOS never is, unless it is the EOS too.
   std::vector<int32_t> suppressed = {};
 
-  // What a user may choose. Throws a UsageError that names the option: `prefix` and then its name.
+  // Checks the options that users set. Throws a UsageError that names the option as `prefix` and its name.
   void validate_search(std::string_view prefix = "--") const;
   void validate(int64_t vocab_size) const;  // that, and the ids
   bool produces(int32_t id) const;

@@ -19,7 +19,7 @@ std::vector<NamedTensor> hugging_face_views(const Parameters& parameters, Huggin
 // of a head) that is not trained: row m is [sin(m theta_j), j = 0 .. | cos(m theta_j), j = 0 ..].
 std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, const EncoderOnlyConfig& config);
 
-// What became of the tensors of some files.
+// Counts the tensors that an import read, and names those that it left out.
 struct TensorReport {
   size_t read = 0;
   std::vector<std::string> of_other_heads;  // left out: the model does not have these
