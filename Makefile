@@ -1,93 +1,119 @@
-# The house's orders; `make help` lists them. CMake does the building (Release, in build/).
+# Convenience targets; `make help` lists them. CMake builds the project (Release, in build/).
 BUILD ?= build
 JOBS ?= $(shell nproc)
 CMAKE_FLAGS ?=
-# Quiet unless it fails.
+# Print the output only on failure.
 CONFIGURE = mkdir -p $(1) && { cmake -S . -B $(1) -DCMAKE_BUILD_TYPE=$(2) $(3) $(CMAKE_FLAGS) > $(1)/configure.log 2>&1 || \
   { cat $(1)/configure.log; exit 1; }; }
-SOURCES = $(shell git ls-files '*.cpp' '*.h')
+# Show one progress line; the full output is in build.log. `make V=1` shows everything.
+BUILD_QUIETLY = tools/scripts/quiet.sh "building in $(1)/" $(1)/build.log cmake --build $(1) $(2) -j $(JOBS)
+SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.cu' '*.cuh')
 
 .DEFAULT_GOAL := build/gyre
-.PHONY: build/gyre build-all cuda gpu-check bundle help setup demo test check check-layers check-format tidy format asan ubsan tsan fuzz clean
+.PHONY: build/gyre build-all cuda cuda-emulation cuda-emulation-asan gpu-check bundle package help setup demo test check check-tools check-layers check-format tidy format asan ubsan tsan fuzz clean
 
 build/gyre: ## build the program (the default)
 	@$(call CONFIGURE,$(BUILD),Release)
-	@cmake --build $(BUILD) --target gyre -j $(JOBS)
+	@$(call BUILD_QUIETLY,$(BUILD),--target gyre)
 
 build-all: # the program and its tests
 	@$(call CONFIGURE,$(BUILD),Release)
-	@cmake --build $(BUILD) -j $(JOBS)
+	@$(call BUILD_QUIETLY,$(BUILD))
 
 cuda: ## build the program and its tests with the CUDA backend, in build-cuda
 	@export PATH="$$PATH:/usr/local/cuda/bin"; $(call CONFIGURE,build-cuda,Release,-DGYRE_CUDA=ON)
-	@cmake --build build-cuda -j $(JOBS)
+	@$(call BUILD_QUIETLY,build-cuda)
 
-gpu-check: ## on a machine with a GPU: CUDA tests, a training, speed beside PyTorch; one report
+# Run the kernels twice: in the order of threads and calls, and in a random order that CUDA allows.
+define emulate_cuda
+	@$(call CONFIGURE,$(1),None,-DGYRE_CUDA_EMULATION=ON -DCMAKE_CXX_FLAGS=-O1 $(2))
+	@$(call BUILD_QUIETLY,$(1),--target cuda_emulation)
+	@tools/scripts/run_tests.sh $(1)
+	@GYRE_CUDA_EMULATION_SEED=1 tools/scripts/run_tests.sh $(1)
+endef
+cuda-emulation: ## run the CUDA tests on an emulated GPU, without CUDA
+	$(call emulate_cuda,build-cuda-emulation)
+cuda-emulation-asan: ## run the CUDA tests on an emulated GPU under AddressSanitizer
+	$(call emulate_cuda,build-cuda-emulation-asan,-DGYRE_SANITIZE=address)
+
+gpu-check: ## on a machine with a GPU: CUDA tests, training, speed compared with PyTorch; writes a report
 	@tools/scripts/gpu_check.sh
 
-bundle: cuda ## pack build-cuda with the libraries it needs, for a machine without them
+bundle: cuda ## pack build-cuda with its libraries for another machine
 	@tools/scripts/bundle.sh --tests build-cuda gyre-bundle.tar.gz
 
+package: ## build Debian packages of the program and the libraries, in build
+	@tools/scripts/setup.sh dpkg-dev file
+	@$(MAKE) --no-print-directory build/gyre
+	@cd $(BUILD) && cpack -G DEB
+
 help: ## this list
-	@awk -F':.*## ' '/^[a-z\/-]+:.*## /{printf "make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z\/-]+:.*## /{printf "make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install the Debian packages that are missing
 	@tools/scripts/setup.sh
 
-demo: ## train, translate and score on the embedded corpus, in minutes
+demo: ## train, translate and score on the synthetic corpus, in minutes
 	@$(MAKE) --no-print-directory setup
 	@$(MAKE) --no-print-directory build/gyre
 	@tools/scripts/demo.sh $(BUILD)/gyre demo
 
-test: ## build and run every test; list what was skipped and why
+test: ## build and run all tests; list skipped parts with reasons
 	@$(MAKE) --no-print-directory setup
 	@$(MAKE) --no-print-directory build-all
 	@tools/scripts/run_tests.sh $(BUILD)
 
-check: check-layers check-format ## what a change must pass beside the tests: layers, format, warnings, clang-tidy
-	@$(call CONFIGURE,build-check,Release,-DGYRE_DEVELOPER=ON)
-	@cmake --build build-check -j $(JOBS)
+CHECK_BUILD ?= build-check
+check: check-tools check-layers check-format ## checks other than the tests: layers, format, warnings, clang-tidy
+	@$(call CONFIGURE,$(CHECK_BUILD),Release,-DGYRE_DEVELOPER=ON -DGYRE_PRECOMPILED_HEADERS=OFF)
+	@$(call BUILD_QUIETLY,$(CHECK_BUILD))
 	@$(MAKE) --no-print-directory tidy
 
-check-layers: ## includes follow the arrows of the rooms
+check-tools:
+	@tools/scripts/setup.sh clang-format clang-tidy
+
+check-layers: ## check that includes follow the dependencies between folders
 	@tools/scripts/check_layers.sh
 
-check-format:
+check-format: check-tools
 	@clang-format --dry-run -Werror $(SOURCES)
 
-# What Clang 14 cannot read: GCC's vectors and its names of CPUs, and in the tests lambdas that capture structured bindings.
-NOT_FOR_CLANG = core/cpu% tools/build_info.cpp tests/%
+# Clang 14 cannot parse GCC's vector types, its CPU names, and lambdas in the tests that capture structured bindings.
+NOT_FOR_CLANG = core/cpu/% core/kernels/cpu_kernels.cpp tools/build_info.cpp tests/%
+# With TIDY_BASE=COMMIT only the files that changed since that commit.
+TIDY_BASE ?=
+TIDY_SOURCES = $(filter-out $(NOT_FOR_CLANG),$(filter %.cpp,$(if $(TIDY_BASE), \
+  $(shell git diff --name-only --diff-filter=d $(TIDY_BASE) -- '*.cpp'),$(SOURCES))))
 
-tidy: # needs the compile commands of build-check
-	@if command -v clang-tidy > /dev/null; then \
-	  printf '%s\n' $(filter-out $(NOT_FOR_CLANG),$(filter %.cpp,$(SOURCES))) | xargs -P $(JOBS) -n 4 clang-tidy -p build-check --quiet 2> /dev/null; \
-	else echo "clang-tidy is not installed: skipped"; fi
+tidy: # needs the compile commands of `make check`
+	@printf '%s\n' $(TIDY_SOURCES) | tools/scripts/quiet.sh "clang-tidy" $(CHECK_BUILD)/tidy.log \
+	  xargs -r -P $(JOBS) -n 4 clang-tidy -p $(CHECK_BUILD) --quiet --extra-arg=-Wno-unknown-warning-option
 
 format: ## format the sources
 	@clang-format -i $(SOURCES)
 
-# Reports end the program. ThreadSanitizer does not know OpenMP's barriers, so that it gets one thread of OpenMP.
+# Reports end the program. ThreadSanitizer does not understand OpenMP's barriers, so it runs with one OpenMP thread.
 SANITIZER_ENV = UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
   $(if $(filter thread,$(1)),OMP_THREAD_LIMIT=1,OMP_NUM_THREADS=2) \
   TSAN_OPTIONS=ignore_noninstrumented_modules=1:suppressions=$(CURDIR)/tools/scripts/tsan.supp
 define sanitize
 	@$(call CONFIGURE,build-$(1),RelWithDebInfo,-DGYRE_SANITIZE=$(2))
-	@cmake --build build-$(1) -j $(JOBS)
+	@$(call BUILD_QUIETLY,build-$(1))
 	@$(call SANITIZER_ENV,$(2)) tools/scripts/run_tests.sh build-$(1)
 endef
-asan: ## the tests under AddressSanitizer
+asan: ## run the tests under AddressSanitizer
 	$(call sanitize,asan,address)
-ubsan: ## the tests under UndefinedBehaviorSanitizer
+ubsan: ## run the tests under UndefinedBehaviorSanitizer
 	$(call sanitize,ubsan,undefined)
-tsan: ## the tests under ThreadSanitizer
+tsan: ## run the tests under ThreadSanitizer
 	$(call sanitize,tsan,thread)
 
 FUZZ_SECONDS ?= 15
-fuzz: ## libFuzzer on every reader of files, FUZZ_SECONDS each; needs Clang, and installs it
+fuzz: ## run libFuzzer on every file reader, FUZZ_SECONDS each; installs Clang
 	@tools/scripts/setup.sh clang libclang-rt-14-dev
 	@$(call CONFIGURE,build-fuzz,None,-DCMAKE_CXX_COMPILER=clang++ -DGYRE_FUZZ=ON)
-	@cmake --build build-fuzz -j $(JOBS)
+	@$(call BUILD_QUIETLY,build-fuzz)
 	@tools/scripts/fuzz.sh build-fuzz $(FUZZ_SECONDS)
 
-clean: ## remove what was built, the demo and the reports
+clean: ## remove builds, the demo and the reports
 	rm -rf build build-* demo gpu-check gyre-bundle.tar.*

@@ -1,4 +1,4 @@
-#include "autograd/module_path.h"
+#include "gyre/autograd/module_path.h"
 
 #include <algorithm>
 
@@ -8,9 +8,9 @@ bool in_module(std::string_view path, std::string_view module) {
   return module.empty() || path == module || (path.starts_with(module) && path[module.size()] == '.');
 }
 
-int names_in(std::string_view path) { return path.empty() ? 0 : 1 + int(std::count(path.begin(), path.end(), '.')); }
+int path_depth(std::string_view path) { return path.empty() ? 0 : 1 + int(std::count(path.begin(), path.end(), '.')); }
 
-std::string cut_path(const std::string& path, int depth) {
+std::string path_prefix(const std::string& path, int depth) {
   size_t end = 0;
   for (int i = 0; i < depth && end != std::string::npos; ++i) end = path.find('.', i == 0 ? 0 : end + 1);
   return path.substr(0, end);

@@ -1,4 +1,4 @@
-// Paths of modules as a tape's nodes have them: "encoder.layers.0.self_attn".
+// Functions on the module paths of a tape's nodes, such as "encoder.layers.0.self_attn".
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 namespace gyre {
 
-// Whether a path is `module` or lies in it; all lie in "".
+// Whether `path` is `module` or one of its submodules. Every path is in module "".
 bool in_module(std::string_view path, std::string_view module);
 
-// How many names it has; "" has none.
-int names_in(std::string_view path);
+// Number of names in the path; 0 for "".
+int path_depth(std::string_view path);
 
-// Its first `depth` names: "encoder.layers.0" for 3.
-std::string cut_path(const std::string& path, int depth);
+// The first `depth` names of the path: "encoder.layers.0" for 3.
+std::string path_prefix(const std::string& path, int depth);
 
 }  // namespace gyre

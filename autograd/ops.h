@@ -1,35 +1,38 @@
-// The differentiable ops. Each is written in autograd/ops/<name>.cpp: formula, what is saved, backward, forward.
-// n rows of tokens, d the width; shapes in row-major order. Every op checks its shapes and names itself in the error.
+// The differentiable ops. Each file in autograd/ops has the same order: formula, saved tensors, backward, forward.
+// Shapes are in row-major order; n is the number of rows (tokens), d the width. Every op checks the shapes of its
+// arguments and throws an Error that begins with the op's name.
 #pragma once
 
 #include <cmath>
 
-#include "autograd/tape.h"
+#include "gyre/autograd/tape.h"
 
 namespace gyre {
 
 // (n,o) = x(n,d) w(o,d)^T + bias(o); bias may be an empty Var.
 Var linear(const Var& x, const Var& w, const Var& bias = {});
-// The same with rows first .. first + count - 1 of w and bias: one of several projections that lie in them.
+// linear() with rows first .. first + count - 1 of w and bias, which hold several projections.
 Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t count);
 
-// dropout(act(x(n,d) w(o,d)^T + bias(o))), in one pass: the first half of a feed-forward block.
+// (n,o) = dropout(act(x(n,d) w(o,d)^T + bias(o))), in one pass: the first half of a feed-forward block.
 Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation kind, double dropout = 0);
 
-// Same shapes.
+// a + b; both have the same shape.
 Var add(const Var& a, const Var& b);
+// factor * x.
 Var scale(const Var& x, double factor);
 
+// Applies an activation function elementwise (formulas: core/kernels/elementwise_arguments.h).
 Var activation(const Var& x, Activation kind);
 inline Var relu(const Var& x) { return activation(x, Activation::relu); }
 inline Var gelu(const Var& x) { return activation(x, Activation::gelu); }
 
-// Identity unless the tape trains and rate > 0 (Srivastava et al. 2014, inverted).
+// Inverted dropout (Srivastava et al. 2014): the identity unless the tape is in training mode and rate > 0.
 Var dropout(const Var& x, double rate);
 // residual + dropout(x), in one pass.
 Var residual_dropout(const Var& residual, const Var& x, double rate);
 
-// Over the last axis (Ba et al. 2016); gamma, beta(d).
+// Layer normalization over the last axis (Ba et al. 2016); gamma(d), beta(d).
 Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon = 1e-5);
 // layer_norm(residual + dropout(x)), in one pass.
 Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Var& gamma, const Var& beta,
@@ -37,95 +40,101 @@ Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Va
 
 // (n,d) = factor * table(v,d)[ids]; ids: i32 (n).
 Var embedding(const Var& table, const Tensor& ids, double factor = 1);
-// The same in the type of the table, where a tape's data is bf16: what the tables of a position encoding are made from.
-Var table_rows(const Var& table, const Tensor& ids);
-// Rows of x: (n,d) = x(m,d)[rows]; rows: i32 (n), any of them any number of times.
+// (n,d) = table(v,d)[ids] in the dtype of the table, even if the tape's data is bf16. Position encodings use it to
+// build their tables.
+Var embedding_lookup(const Var& table, const Tensor& ids);
+// (n,d) = x(m,d)[rows]; rows: i32 (n), in any order, with repeats.
 inline Var gather_rows(const Var& x, const Tensor& rows) { return embedding(x, rows); }
 
-// A rotation of the features of each head by the position of their row (Su et al. 2021, eq. 34), as data for rope() and
-// attention.
+// Rotary position embedding (Su et al. 2021, eq. 34) as an argument of rope() and attention: the features of each head
+// are rotated by an angle that depends on the position of their row.
 struct Rotation {
   Rotary rotary;
-  Tensor angles;    // of the positions 0, 1, ..: Kernels::rotary_angles
-  Var frequencies;  // (dims/2) where their gradient is wanted
+  Tensor angles;    // (positions, 2 * dims): row p for position p (Kernels::rotary_angles)
+  Var frequencies;  // (dims/2); may be empty if no gradient is wanted
 
   explicit operator bool() const { return angles.defined(); }
-  // Throws unless it turns these heads and has angles for all positions, i32 (rows).
+  // Throws unless the rotation is made for this number of heads, fits their width and has an angle for each of the
+  // positions, i32 (rows).
   void check(int64_t heads, int64_t width, const Tensor& positions, int64_t rows) const;
 };
-// Angles position * step * frequencies(dims/2) of the first `positions`.
+// The rotation with angles position * position_scale * frequencies(dims/2) for positions 0 .. positions - 1.
 Rotation make_rotation(const Var& frequencies, int64_t positions, const Rotary& rotary);
 
-// x(n, heads * width), each row turned by its position, i32 (n).
+// x(n, heads * width) with each row rotated by its position, i32 (n).
 Var rope(const Var& x, const Rotation& rotation, const Tensor& positions);
 
-// (n, heads) = factor * x(n, heads * width) . w(heads * width), head by head; in the type of w, a parameter.
-Var head_dots(const Var& x, const Var& w, int heads, double factor);
+// (n, heads) = factor * x(n, heads * width) . w(heads * width), head by head. The result has the dtype of w, a
+// parameter.
+Var head_dot(const Var& x, const Var& w, int heads, double factor);
 
-// Linear attention (Katharopoulos et al. 2020) is made of the following: features of queries and keys, sums of the
-// values weighed by their products, and a quotient.
+// The ops of linear attention (Katharopoulos et al. 2020): feature maps of queries and keys, sums of the values
+// weighted by products of features, and the division by the sum of the weights.
 //
-// out_m = sum of (q_m . k_n) v_n over rows n of the segment, head by head: q, k(n, heads * features), v(n, heads *
-// width) -> (n, heads * width). Without v: the sum of (q_m . k_n), (n, heads), in the type of statistics.
-Var linear_sums(const Var& q, const Var& k, const Var& v, const Segments& segments, int heads, SumDirection direction);
-// a(n, heads * width) / (b(n, heads) + epsilon), head by head.
-Var head_quotients(const Var& a, const Var& b, double epsilon);
-// Over the features of each head of x(n, heads * width).
+// out_m = sum of (q_m . k_n) v_n over the rows n of m's segment that the direction selects, head by head:
+// q, k(n, heads * features), v(n, heads * width) -> (n, heads * width). With an empty v: the sums of (q_m . k_n),
+// (n, heads), in the dtype of statistics (statistics_dtype).
+Var linear_attention_scan(const Var& q, const Var& k, const Var& v, const Segments& segments, int heads,
+                          ScanDirection direction);
+// (n, heads * width) = a(n, heads * width) / (b(n, heads) + epsilon), head by head.
+Var head_divide(const Var& a, const Var& b, double epsilon);
+// Softmax over the features of each head of x(n, heads * width).
 Var head_softmax(const Var& x, int heads);
-// (n, heads * features) = x(n, heads * width) w(features, width)^T, head by head; in the type of w, a parameter.
-Var head_products(const Var& x, const Var& w, int heads);
-// FAVOR+ features (core/kernels.h) of x(n, heads * width) from its head_products with random vectors. Queries are
-// shifted by their largest exponent; keys are not shifted by anything that depends on other rows, so that a causal
-// model does not look ahead.
+// (n, heads * features) = x(n, heads * width) w(features, width)^T, head by head. The result has the dtype of w, a
+// parameter.
+Var head_matmul(const Var& x, const Var& w, int heads);
+// FAVOR+ features (Choromanski et al. 2021; core/kernels/linear_attention_kernels.inc) of x(n, heads * width), from
+// products(n, heads * features), the head_matmul of x with random vectors. The exponents of a query are shifted by
+// their largest. The shift of a key depends only on its own row, so that a causal model does not look ahead.
 enum class FavorSide : uint8_t { queries, keys };
 Var favor_features(const Var& products, const Var& x, int heads, FavorSide side);
 
-// What order adds to the scores and the values of attention (core/kernels.h, AttentionTerms); empty Vars add nothing.
-// They are in the type of parameters.
-struct DistanceTerms {
+// Relative-position terms of the scores and values of attention. AttentionPositionTerms in
+// core/kernels/attention_arguments.h has shapes and formula. Every term may be empty; all have the parameters' dtype.
+struct PositionTerms {
   Var bias;
   Var query_table, key_table, value_table;
-  Var query_places, key_places;
-  int64_t zero = 0;
-  double scale = 0;  // on the scores; 0: 1/sqrt(head width)
+  Var pos_queries, pos_keys;
+  int64_t zero_offset = 0;
+  double scale = 0;  // factor on the scores; 0: 1/sqrt(head width)
 
-  AttentionTerms values() const;
+  AttentionPositionTerms values() const;
   double score_scale(int64_t head_width) const { return scale > 0 ? scale : 1 / std::sqrt(double(head_width)); }
 };
 
 struct AttentionOptions {
   int heads = 1;
   bool causal = false;
-  int64_t reach = AttentionShape::kFar;             // keys with |distance| <= reach are seen
-  double dropout = 0;                               // rate, on the weights, where the tape trains
+  int64_t window = AttentionShape::kUnlimited;      // keys with |distance| <= window are visible
+  double dropout = 0;                               // rate on the attention weights, in training mode
   Rotation rotation = {};                           // of queries and keys
-  Tensor query_positions = {}, key_positions = {};  // for the rotation, i32, of each row
-  DistanceTerms terms = {};
+  Tensor query_positions = {}, key_positions = {};  // of each row, i32: for the rotation
+  PositionTerms terms = {};
 };
 // Scaled dot-product attention (Vaswani et al. 2017, 3.2.1) over packed segments, d = heads * width features:
-// q(nq, d), kv(nk, 2 * d) = [keys | values] -> (nq, d).
+// q(nq, d), kv(nk, 2 * d) = [keys | values] -> (nq, d). The queries of segment i attend to the keys of segment i.
 Var attention(const Var& q, const Var& kv, const Segments& queries, const Segments& keys,
               const AttentionOptions& options);
-// qkv(n, 3 * d) = [queries | keys | values] -> (n, d); key_positions are the query_positions.
+// Attention of qkv(n, 3 * d) = [queries | keys | values] -> (n, d). The query_positions serve as key_positions.
 Var self_attention(const Var& qkv, const Segments& segments, const AttentionOptions& options);
 
-// What a recorded node of these weighed the values of a segment with, computed once more and without dropout:
-// (heads, queries, keys), f32 on the CPU. Another node throws.
+// The attention weights of one segment at a recorded node of attention() or self_attention(), recomputed without
+// dropout: (heads, queries, keys), f32 on the CPU. Throws for a node of any other op.
 Tensor attention_weights(const Tape& tape, int node, int segment);
 
-// A loss summed over rows: a scalar (1), and what metrics are made of.
+// A loss summed over rows: a scalar of shape (1), and the sums from which metrics are computed.
 struct LossResult {
   Var loss;
   CrossEntropySums sums;
 };
-// Label-smoothed cross-entropy of the rows with target >= 0; logits(n,v), targets i32 (n).
+// Label-smoothed cross-entropy of logits(n,v) with targets, i32 (n). Rows with a negative target are ignored.
 LossResult cross_entropy(const Var& logits, const Tensor& targets, double smoothing);
 
-// The same for logits = x(n,d) w(v,d)^T + bias(v), in chunks of rows: the logits of a whole batch never exist. The bias
-// may be missing (a default Var).
+// cross_entropy() of logits = x(n,d) w(v,d)^T + bias(v), computed in chunks of rows, so that the logits of the whole
+// batch are never in memory at once. The bias may be an empty Var.
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing);
 
-// (prediction - target)^2; predictions (n) or (n,1), targets f32 (n) on the CPU.
+// Sum of (prediction - target)^2; predictions (n) or (n,1), targets f32 (n) on the CPU.
 LossResult squared_error(const Var& predictions, const Tensor& targets);
 
 }  // namespace gyre

@@ -1,8 +1,8 @@
-#include "autograd/orthogonal.h"
+#include "gyre/autograd/orthogonal.h"
 
 #include <cmath>
 
-#include "core/random.h"
+#include "gyre/core/random.h"
 
 namespace gyre {
 namespace {
@@ -17,8 +17,8 @@ void scale(double* a, int64_t n, double factor) {
   for (int64_t i = 0; i < n; ++i) a[i] *= factor;
 }
 
-// Gram-Schmidt, each row twice: what rounding leaves of the first time is gone after the second.
-void orthonormalise(double* row, const double* block, int64_t before, int64_t width) {
+// Gram-Schmidt, applied twice to each row: the second pass removes the rounding errors of the first.
+void orthonormalize(double* row, const double* block, int64_t before, int64_t width) {
   for (int pass = 0; pass < 2; ++pass) {
     for (int64_t i = 0; i < before; ++i) {
       const double* other = block + i * width;
@@ -35,7 +35,7 @@ std::vector<double> orthogonal_normal_rows(int64_t count, int64_t width, uint64_
   std::vector<double> rows(size_t(count * width));
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = random_normal(seed, stream, i);
   for (int64_t i = 0; i < count; ++i)
-    orthonormalise(&rows[size_t(i * width)], &rows[size_t(i / width * width * width)], i % width, width);
+    orthonormalize(&rows[size_t(i * width)], &rows[size_t(i / width * width * width)], i % width, width);
   RandomStream lengths(seed, mix(stream, 1));
   for (int64_t i = 0; i < count; ++i) {
     double squares = 0;

@@ -1,4 +1,5 @@
-// Random vectors that are orthogonal in blocks, for random features with less variance than independent ones.
+// Random vectors that are orthogonal within blocks, for random features (FAVOR+) of lower variance than with
+// independent vectors.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,9 @@
 
 namespace gyre {
 
-// (count, width): blocks of `width` rows, orthogonal to one another and uniformly distributed, the last block perhaps
-// cut; each as long as a standard normal vector. A pure function of its arguments.
+// (count, width) in row-major order. The rows form blocks of `width`, the last possibly shorter. The rows of a block
+// are orthogonal, with uniformly distributed directions and the lengths of standard normal vectors. A pure function of
+// its arguments.
 std::vector<double> orthogonal_normal_rows(int64_t count, int64_t width, uint64_t seed, uint64_t stream);
 
 }  // namespace gyre

@@ -1,18 +1,18 @@
-#include "autograd/parameters.h"
+#include "gyre/autograd/parameters.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "autograd/orthogonal.h"
-#include "core/random.h"
+#include "gyre/autograd/orthogonal.h"
+#include "gyre/core/random.h"
 
 namespace gyre {
 namespace {
 
-constexpr int64_t kAlignment = 16;                                          // elements: 64 bytes of f32
-constexpr int64_t kMostElements = std::numeric_limits<int64_t>::max() / 8;  // f64: their bytes can be counted
+constexpr int64_t kAlignment = 16;                                         // elements: 64 bytes of f32
+constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max() / 8;  // f64: the byte count fits into int64_t
 
 template <class T>
 void fill(T* value, const Parameter& p, uint64_t seed) {
@@ -33,7 +33,7 @@ void fill(T* value, const Parameter& p, uint64_t seed) {
       case Init::Kind::uniform:
         value[i] = T(p.init.value * (2 * random_uniform(seed, stream, uint64_t(i)) - 1));
         break;
-      case Init::Kind::orthogonal_normal:  // above: a number of it is no function of its index alone
+      case Init::Kind::orthogonal_normal:  // handled above: an element depends on more than its index
         break;
     }
   }
@@ -54,8 +54,8 @@ Parameter& Parameters::add(std::string name, const Shape& shape, Init init, bool
   p.index = int(items_.size()) - 1;
   p.offset = arena_;
   const int64_t room = (shape.elements() + kAlignment - 1) / kAlignment * kAlignment;
-  require(room <= kMostElements - arena_, "[parameters] the model has more numbers than 64 bits count: ", arena_,
-          " before ", p.name, ", which has ", shape.text());
+  require(room <= kMaxElements - arena_, "[parameters] expected fewer elements than 64 bits can address, got ", arena_,
+          " before ", p.name, ", which has shape ", shape.text());
   arena_ += room;
   return p;
 }

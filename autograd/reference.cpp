@@ -1,4 +1,4 @@
-#include "autograd/reference.h"
+#include "gyre/autograd/reference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,10 +6,10 @@
 #include <numbers>
 #include <utility>
 
-#include "autograd/reference_parts.h"
-#include "core/bfloat16.h"
-#include "core/error.h"
-#include "core/random.h"
+#include "gyre/autograd/reference_parts.h"
+#include "gyre/core/bfloat16.h"
+#include "gyre/core/error.h"
+#include "gyre/core/random.h"
 
 namespace gyre::reference {
 
@@ -145,7 +145,7 @@ Value product(const Value& a, const Value& b) {
   return rounded_gradient(matmul(rounded_value(a), transpose(rounded_value(b))));
 }
 
-Value stored(const Value& x) { return rounded_gradient(rounded_value(x)); }
+Value round_to_storage(const Value& x) { return rounded_gradient(rounded_value(x)); }
 
 // ---- Small compositions -------------------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ std::vector<int64_t> block_index(int64_t row, int64_t rows, int64_t col, int64_t
 }
 
 Value add_block(const Value& sum, const Value& block, const std::vector<int64_t>& index) {
-  std::vector<int64_t> place(size_t(sum.value().size()), -1);  // element of the block for each element of the sum
+  std::vector<int64_t> place(size_t(sum.value().size()), -1);  // for each element of the sum, that of the block or -1
   for (size_t i = 0; i < index.size(); ++i) place[size_t(index[i])] = int64_t(i);
   return sum + gather(block, sum.rows(), sum.cols(), std::move(place));
 }
@@ -232,9 +232,9 @@ Value activation(const Value& x, Activation kind) {
   }
   if (kind == Activation::relu_plus) {
     return map(
-        x, [](double v) { return std::max(v, 0.0) + kReluPlus; }, [](double v) { return v > 0 ? 1.0 : 0.0; });
+        x, [](double v) { return std::max(v, 0.0) + kReluPlusOffset; }, [](double v) { return v > 0 ? 1.0 : 0.0; });
   }
-  if (kind == Activation::bounded_exp) return exp(x);  // within the bound
+  if (kind == Activation::bounded_exp) return exp(x);  // test inputs are within the bound
   // x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2
   const Value phi = map(
       x, [](double v) { return 0.5 * (1 + std::erf(v / std::numbers::sqrt2)); },
@@ -254,9 +254,9 @@ Value dropout(const Value& x, const DropoutMask& mask) {
 Value layer_norm(const Value& x, const Value& gamma, const Value& beta, double epsilon) {
   const int64_t n = x.rows(), d = x.cols();
   const auto row_means = [&](const Value& a) { return repeat_column(scale(sum_columns(a), 1 / double(d)), d); };
-  const Value centred = x + scale(row_means(x), -1);
-  const Value variance = row_means(centred * centred);
-  const Value normal = centred * reciprocal_root(variance + filled(x, n, d, epsilon));
+  const Value centered = x + scale(row_means(x), -1);
+  const Value variance = row_means(centered * centered);
+  const Value normal = centered * reciprocal_root(variance + filled(x, n, d, epsilon));
   return normal * repeat_row(gamma, n) + repeat_row(beta, n);
 }
 
@@ -268,12 +268,13 @@ Value embedding(const Value& table, const std::vector<int32_t>& ids, double fact
   return scale(gather(table, int64_t(ids.size()), table.cols(), std::move(index)), factor);
 }
 
-// y = x * C + turned(x) * S, where turned exchanges the two features of each pair and negates the new first. C and S
-// are the cosines and sines of each feature's angle; on the tail that is not rotated they are 1 and 0.
+// y = x * C + turned(x) * S, where turned(x) swaps the two features of each pair and negates the new first one. C and S
+// are the cosines and sines of each feature's angle, times the magnitude; for features that are not rotated they are 1
+// and 0.
 Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>& positions, const Rotary& rotary) {
   const int64_t n = x.rows(), d = x.cols(), width = d / rotary.heads, half = rotary.dims / 2;
   Matrix column(n, 1);
-  for (int64_t i = 0; i < n; ++i) column(i, 0) = rotary.step * positions[size_t(i)];
+  for (int64_t i = 0; i < n; ++i) column(i, 0) = rotary.position_scale * positions[size_t(i)];
   const Value angles = matmul(x.graph->input(std::move(column)), frequencies);  // (n, half)
 
   const bool interleaved = rotary.pairs == RotaryPairs::interleaved;
@@ -298,7 +299,7 @@ Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>&
   return x * c + turned * s;
 }
 
-// - sum over rows and classes of p * log_softmax(x), p = smoothing / v everywhere and 1 - smoothing more at the target.
+// - sum over rows and classes of p * log_softmax(x), where p = smoothing / v, plus 1 - smoothing at the target.
 Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing) {
   const int64_t n = logits.rows(), v = logits.cols();
   Matrix p(n, v);

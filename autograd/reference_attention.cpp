@@ -1,29 +1,31 @@
-// Attention in its kinds, the obvious way: scores of every pair, or of linear attention its quadratic form.
+// Reference implementations of softmax attention, which compute the scores of every pair, and of linear attention in
+// its quadratic form.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "autograd/reference.h"
-#include "autograd/reference_parts.h"
+#include "gyre/autograd/reference.h"
+#include "gyre/autograd/reference_parts.h"
 
 namespace gyre::reference {
 
 namespace {
 
-// One head of one segment: nq queries and nk keys, query i at place i + nk - nq among the keys.
+// The (query, key) pairs of one head of one segment: nq queries and nk keys. Query i has position i + nk - nq among the
+// keys.
 struct HeadPairs {
   int64_t nq, nk;
 
   int64_t distance(int64_t query, int64_t key) const { return key - (query + nk - nq); }
-  // A matrix (nq, nk) of numbers of a table: entry(i, j) is the index of one, or -1.
+  // A matrix (nq, nk) of elements of a table: entry(i, j) is the element's index, or -1 for 0.
   template <class F>
-  Value pick(const Value& table, const F& entry) const {
+  Value gather_pairs(const Value& table, const F& entry) const {
     std::vector<int64_t> index;
     for (int64_t i = 0; i < nq; ++i)
       for (int64_t j = 0; j < nk; ++j) index.push_back(entry(i, j));
     return gather(table, nq, nk, std::move(index));
   }
-  // What rule(t) says of each pair's distance, as numbers.
+  // The matrix (nq, nk) of rule(i, j).
   template <class F>
   Matrix filled(const F& rule) const {
     Matrix m(nq, nk);
@@ -33,61 +35,63 @@ struct HeadPairs {
   }
 };
 
-// softmax over the visible keys; zeros where there is none.
+// Softmax over the visible keys; zeros for a query without visible keys.
 Value attention_weights(const Value& scores, const HeadPairs& pairs, const AttentionRule& rule) {
   Matrix visible = pairs.filled([&](int64_t i, int64_t j) {
     const int64_t t = pairs.distance(i, j);
-    return double(std::abs(t) <= rule.reach && (t <= 0 || !rule.causal));
+    return double(std::abs(t) <= rule.window && (t <= 0 || !rule.causal));
   });
-  Matrix blind(pairs.nq, 1);  // keeps the division below finite
+  Matrix unseen(pairs.nq, 1);  // 1 for queries without visible keys: keeps the division below finite
   for (int64_t i = 0; i < pairs.nq; ++i) {
     double seen = 0;
     for (int64_t j = 0; j < pairs.nk; ++j) seen += visible(i, j);
-    blind(i, 0) = seen == 0 ? 1 : 0;
+    unseen(i, 0) = seen == 0 ? 1 : 0;
   }
   const Value e = exp(minus_row_maximum(scores)) * scores.graph->input(std::move(visible));
-  const Value sums = sum_columns(e) + scores.graph->input(std::move(blind));
+  const Value sums = sum_columns(e) + scores.graph->input(std::move(unseen));
   return e * repeat_column(reciprocal(sums), pairs.nk);
 }
 
-// The columns of a table that are this head's; all of them where the heads share it.
+// The columns of a table for this head: all of them if the heads share the table.
 Value head_columns(const Value& table, int64_t head, int64_t width) {
   return table.cols() == width ? table : columns(table, head * width, width);
 }
 
-// Distances of pairs that the table lacks are those that nobody sees.
+// Index of an element of a table, or -1 if the table has no such row. That happens only for pairs that are not visible.
 int64_t table_entry(const Value& table, int64_t row, int64_t column) {
   return row >= 0 && row < table.rows() ? row * table.cols() + column : -1;
 }
 
-// What order adds to the scores, before their scale.
-Value position_scores(const Value& q, const Value& k, const HeadPairs& pairs, const AttentionTerms& terms, int64_t head,
-                      int64_t heads) {
+// The terms of the scores that depend on positions, before the multiplication by the scale; without the bias.
+Value position_scores(const Value& q, const Value& k, const HeadPairs& pairs, const AttentionPositionTerms& terms,
+                      int64_t head, int64_t heads) {
   Value sum = filled(q, pairs.nq, pairs.nk, 0);
-  const auto row = [&](int64_t i, int64_t j) { return terms.zero + pairs.distance(i, j); };
+  const auto row = [&](int64_t i, int64_t j) { return terms.zero_offset + pairs.distance(i, j); };
   if (terms.query_table) {
-    const Value met = matmul(head_columns(terms.query_table, head, q.cols()), transpose(q));  // (distances, nq)
-    sum = sum + pairs.pick(met, [&](int64_t i, int64_t j) { return table_entry(met, row(i, j), i); });
+    const Value products = matmul(head_columns(terms.query_table, head, q.cols()), transpose(q));  // (distances, nq)
+    sum = sum + pairs.gather_pairs(products, [&](int64_t i, int64_t j) { return table_entry(products, row(i, j), i); });
   }
   if (terms.key_table) {
-    const Value met = matmul(head_columns(terms.key_table, head, q.cols()), transpose(k));
-    sum = sum + pairs.pick(met, [&](int64_t i, int64_t j) { return table_entry(met, row(i, j), j); });
+    const Value products = matmul(head_columns(terms.key_table, head, q.cols()), transpose(k));
+    sum = sum + pairs.gather_pairs(products, [&](int64_t i, int64_t j) { return table_entry(products, row(i, j), j); });
   }
-  if (terms.query_places) {
-    const int64_t width = terms.query_places.cols() / heads;
-    const Value met = matmul(columns(terms.query_places, head * width, width),
-                             transpose(columns(terms.key_places, head * width, width)));
-    sum = sum + pairs.pick(met, [&](int64_t i, int64_t j) { return table_entry(met, i + pairs.nk - pairs.nq, j); });
+  if (terms.pos_queries) {
+    const int64_t width = terms.pos_queries.cols() / heads;
+    const Value products = matmul(columns(terms.pos_queries, head * width, width),
+                                  transpose(columns(terms.pos_keys, head * width, width)));
+    sum = sum + pairs.gather_pairs(
+                    products, [&](int64_t i, int64_t j) { return table_entry(products, i + pairs.nk - pairs.nq, j); });
   }
   return sum;
 }
 
-// weights (nq, nk) and a table by distance -> (nq, width)
-Value position_values(const Value& weights, const HeadPairs& pairs, const AttentionTerms& terms, const Value& table) {
+// (nq, width): row i is the sum over keys j of weights(i, j) times the table's row for the distance of i and j.
+Value position_values(const Value& weights, const HeadPairs& pairs, const AttentionPositionTerms& terms,
+                      const Value& table) {
   std::vector<int64_t> index;
   for (int64_t i = 0; i < pairs.nq; ++i) {
     for (int64_t row = 0; row < table.rows(); ++row) {
-      const int64_t key = row - terms.zero + i + pairs.nk - pairs.nq;
+      const int64_t key = row - terms.zero_offset + i + pairs.nk - pairs.nq;
       index.push_back(key >= 0 && key < pairs.nk ? i * pairs.nk + key : -1);
     }
   }
@@ -95,13 +99,13 @@ Value position_values(const Value& weights, const HeadPairs& pairs, const Attent
 }
 
 Value attend(const Value& q, const Value& k, const Value& v, int64_t first_key, int64_t head, const AttentionRule& rule,
-             const AttentionTerms& terms) {
+             const AttentionPositionTerms& terms) {
   const HeadPairs pairs{q.rows(), k.rows()};
   Value scores = matmul(q, transpose(k)) + position_scores(q, k, pairs, terms, head, rule.heads);
   scores = scale(scores, rule.scale);
   if (terms.bias) {
-    scores = scores + pairs.pick(terms.bias, [&](int64_t i, int64_t j) {
-      return table_entry(terms.bias, terms.zero + pairs.distance(i, j), head);
+    scores = scores + pairs.gather_pairs(terms.bias, [&](int64_t i, int64_t j) {
+      return table_entry(terms.bias, terms.zero_offset + pairs.distance(i, j), head);
     });
   }
   Value weights = attention_weights(scores, pairs, rule);
@@ -118,7 +122,7 @@ Value attend(const Value& q, const Value& k, const Value& v, int64_t first_key, 
 }  // namespace
 
 Value attention(const Value& q, const Value& k, const Value& v, const Segments& queries, const Segments& keys,
-                const AttentionRule& rule, const AttentionTerms& terms) {
+                const AttentionRule& rule, const AttentionPositionTerms& terms) {
   const int64_t d = q.cols(), width = d / rule.heads;
   Value out = filled(q, q.rows(), d, 0);
   for (int s = 0; s < queries.count(); ++s) {
@@ -134,15 +138,15 @@ Value attention(const Value& q, const Value& k, const Value& v, const Segments& 
   return out;
 }
 
-Value head_dots(const Value& x, const Value& w, int heads, double factor) {
+Value head_dot(const Value& x, const Value& w, int heads, double factor) {
   const int64_t width = x.cols() / heads;
-  Matrix sums(x.cols(), heads);  // of the columns of each head
+  Matrix sums(x.cols(), heads);  // sums the columns of each head, times the factor
   for (int64_t f = 0; f < x.cols(); ++f) sums(f, f / width) = factor;
   return matmul(x * repeat_row(w, x.rows()), x.graph->input(std::move(sums)));
 }
 
-Value linear_sums(const Value& q, const Value& k, const Value& v, const Segments& segments, int heads,
-                  SumDirection direction) {
+Value linear_attention_scan(const Value& q, const Value& k, const Value& v, const Segments& segments, int heads,
+                            ScanDirection direction) {
   const int64_t features = q.cols() / heads, width = v.cols() / heads;
   Value out = filled(q, q.rows(), v.cols(), 0);
   for (int s = 0; s < segments.count(); ++s) {
@@ -150,7 +154,8 @@ Value linear_sums(const Value& q, const Value& k, const Value& v, const Segments
     Matrix summed(n, n);
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < n; ++j) {
-        summed(i, j) = direction == SumDirection::all || (direction == SumDirection::before ? j <= i : j >= i) ? 1 : 0;
+        summed(i, j) =
+            direction == ScanDirection::all || (direction == ScanDirection::before ? j <= i : j >= i) ? 1 : 0;
       }
     }
     const Value mask = q.graph->input(std::move(summed));
@@ -167,7 +172,7 @@ Value linear_sums(const Value& q, const Value& k, const Value& v, const Segments
 
 namespace {
 
-// x(n, heads * width) as (n * heads, width), and back: the elements keep their order.
+// Reshapes x(n, heads * width) to (n * heads, width) and back: the elements keep their order.
 Value reshape(const Value& x, int64_t rows, int64_t cols) {
   return gather(x, rows, cols, block_index(0, 1, 0, x.value().size(), x.value().size()));
 }
@@ -175,7 +180,7 @@ Value by_head(const Value& x, int64_t heads) { return reshape(x, x.rows() * head
 
 }  // namespace
 
-Value head_quotients(const Value& a, const Value& b, double epsilon) {
+Value head_divide(const Value& a, const Value& b, double epsilon) {
   const int64_t width = a.cols() / b.cols();
   const Value inverse = reciprocal(b + filled(b, b.rows(), b.cols(), epsilon));
   return a * reshape(repeat_column(by_head(inverse, b.cols()), width), a.rows(), a.cols());
@@ -186,7 +191,7 @@ Value head_softmax(const Value& x, int heads) {
   return reshape(e * repeat_column(reciprocal(sum_columns(e)), e.cols()), x.rows(), x.cols());
 }
 
-Value head_products(const Value& x, const Value& w, int heads) {
+Value head_matmul(const Value& x, const Value& w, int heads) {
   return reshape(linear(by_head(x, heads), w), x.rows(), heads * w.rows());
 }
 
@@ -194,7 +199,7 @@ Value favor_features(const Value& products, const Value& x, int heads, bool quer
   const Value p = by_head(products, heads), rows = by_head(x, heads);
   const double factor = std::pow(double(rows.cols()), -0.25);
   const Value exponents = scale(p, factor);
-  std::vector<int64_t> largest;  // of each row
+  std::vector<int64_t> largest;  // index of the largest element of each row
   for (int64_t i = 0; i < p.rows(); ++i) {
     const auto begin = p.value().data.begin() + i * p.cols();
     largest.push_back(i * p.cols() + (std::max_element(begin, begin + p.cols()) - begin));

@@ -1,18 +1,18 @@
-// Small compositions of the reference's basic ops, which its ops are written in.
+// Small compositions of the reference's basic ops, used to build its other ops.
 #pragma once
 
 #include <vector>
 
-#include "autograd/reference.h"
+#include "gyre/autograd/reference.h"
 
 namespace gyre::reference {
 
-// A constant, in the graph of `like`.
+// A constant matrix in the graph of `like`, with all elements equal to `fill`.
 Value filled(const Value& like, int64_t rows, int64_t cols, double fill);
-// A row, n times; a column, n times: products with ones.
+// A row (1,d) repeated n times: (n,d). A column (m,1) repeated n times: (m,n). Both are products with ones.
 Value repeat_row(const Value& row, int64_t n);
 Value repeat_column(const Value& column, int64_t n);
-// (n,1): the sum of each row; (1,1): the sum of all.
+// The sum over the columns, (n,1), and over all elements, (1,1).
 Value sum_columns(const Value& a);
 Value sum_all(const Value& a);
 
@@ -23,12 +23,13 @@ Value reciprocal_root(const Value& a);
 Value cosine(const Value& a);
 Value sine(const Value& a);
 
-// a - (the largest of each row). A shift by a constant: it changes no softmax, so its gradient may be left out.
+// a minus the maximum of each row, which is treated as a constant: a shift does not change a softmax, so the gradient
+// of the maximum can be omitted.
 Value minus_row_maximum(const Value& a);
 
-// Where the block (rows, cols) at (row, col) of a matrix with `width` columns lies in it.
+// Flat indices of the block (rows, cols) at (row, col) in a matrix with `width` columns.
 std::vector<int64_t> block_index(int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width);
-// The sum with a block added to the elements of that index.
+// `sum` with the elements of `block` added to its elements with these indices.
 Value add_block(const Value& sum, const Value& block, const std::vector<int64_t>& index);
 
 }  // namespace gyre::reference

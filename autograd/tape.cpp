@@ -1,4 +1,4 @@
-#include "autograd/tape.h"
+#include "gyre/autograd/tape.h"
 
 namespace gyre {
 
@@ -31,7 +31,7 @@ Var Tape::parameter(Parameter& p) {
     nodes_[size_t(number)].parameter = &p;
   }
   require(nodes_[size_t(number)].parameter == &p, "[parameter] ", p.name, " and ",
-          nodes_[size_t(number)].parameter->name, " come from different stores: a tape takes one");
+          nodes_[size_t(number)].parameter->name, " come from different stores: expected parameters of one store");
   return {this, number, p.value};
 }
 
@@ -39,7 +39,7 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
   count_flops(op->flops());
   bool wanted = false;
   for (const Var& v : inputs) {
-    require(v.tape_ == this, "[", op->name(), "] every input must come from this tape");
+    require(!v || v.tape_ == this, "[", op->name(), "] every input must come from this tape");
     wanted |= v.requires_gradient();
   }
   if (!options_.record || !wanted) return constant(std::move(value));
@@ -47,7 +47,7 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
   for (const Var& v : inputs) {
     node.inputs.push_back(v.requires_gradient() ? v.node() : -1);
     node.input_values.push_back(v.value());
-    if (v.requires_gradient() && !op->leaves_row_gradients()) ++nodes_[size_t(v.node())].uses;
+    if (v.requires_gradient() && !op->has_sparse_gradient()) ++nodes_[size_t(v.node())].uses;
   }
   node.op = std::move(op);
   node.value = value;
@@ -59,36 +59,37 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
   return {this, number, std::move(value)};
 }
 
-Tensor Tape::early_gradient(const Var& v) const {
-  if (!options_.unit_cotangent || !v.requires_gradient()) return {};
+Tensor Tape::fused_gradient(const Var& v) const {
+  if (!options_.loss_seeded || !v.requires_gradient()) return {};
   const Parameter* parameter = nodes_[size_t(v.node())].parameter;
   return parameter ? parameter->gradient : Tensor();
 }
 
-std::vector<RowGradient>* Tape::row_gradients(const Var& v) const {
+std::vector<SparseGradient>* Tape::sparse_gradients(const Var& v) const {
   if (!v.requires_gradient()) return nullptr;
   const Parameter* parameter = nodes_[size_t(v.node())].parameter;
-  return parameter ? parameter->row_gradients : nullptr;
+  return parameter ? parameter->sparse_gradients : nullptr;
 }
 
-DropoutMask Tape::next_dropout(double rate) {
-  require(rate >= 0 && rate < 1, "[dropout] the rate must be at least 0 and below 1, got ", rate);
+DropoutMask Tape::next_dropout(std::string_view op, double rate) {
+  require(rate >= 0 && rate < 1, "[", op, "] the rate must be at least 0 and below 1, got ", rate);
   if (!options_.training || rate == 0) return {};
   return {rate, options_.seed, dropouts_++};
 }
 
 void Tape::backward(const Var& output, Tensor cotangent) {
-  require(!walked_, "[backward] this tape was walked before: what its nodes saved is gone");
-  require(output.requires_gradient(), "[backward] the output depends on nothing that wants a gradient");
+  require(!backward_done_, "[backward] expected a single call per tape: the first call freed the saved tensors");
+  require(output.requires_gradient(), "[backward] expected an output that depends on a leaf or a trainable parameter");
   if (!cotangent) {
     require(output.value().size() == 1, "[backward] an output of shape ", output.shape().text(), " needs a cotangent");
     cotangent = Tensor::from<double>(output.shape(), std::vector<double>{1}).to(output.value().dtype());
   }
   require(cotangent.shape() == output.shape(), "[backward] the cotangent must have the output's shape ",
           output.shape().text(), ", got ", cotangent.shape().text());
-  walked_ = true;
+  backward_done_ = true;
+  set_product_precision();  // another tape may have changed it since the forward pass
   accumulate(output.node(), cotangent, true);
-  announce_unused();
+  notify_unused_parameters();
   for (int i = int(nodes_.size()) - 1; i >= 0; --i) {
     Node& node = nodes_[size_t(i)];
     if (!node.op) continue;
@@ -99,7 +100,7 @@ void Tape::backward(const Var& output, Tensor cotangent) {
       for (auto& [target, gradient] : b.pending_) accumulate(target, gradient, false);
       for (TapeObserver* o : observers_) o->after_backward(*this, i);
     }
-    if (!node.op->leaves_row_gradients()) release_inputs(node);
+    if (!node.op->has_sparse_gradient()) release_inputs(node);
     node.input_values.clear();
     node.op.reset();
     node.value = node.gradient = {};
@@ -111,7 +112,7 @@ const Tensor& Tape::gradient(const Var& leaf) const {
   return nodes_[size_t(leaf.node())].gradient;
 }
 
-// Adds to a node's gradient. A shared tensor belongs to another node too: it is replaced, not written.
+// Adds to a node's gradient. A shared tensor is also the gradient of another node, so it is replaced, not modified.
 void Tape::accumulate(int number, const Tensor& gradient, bool shared) {
   Node& node = nodes_[size_t(number)];
   if (node.parameter) {
@@ -127,30 +128,30 @@ void Tape::accumulate(int number, const Tensor& gradient, bool shared) {
   }
 }
 
-// The node will not use its inputs again; a parameter without further uses is final.
+// Marks the node's inputs as used by its backward. The gradient of a parameter without further uses is final.
 void Tape::release_inputs(Node& node) {
   for (int input : node.inputs) {
     if (input < 0) continue;
     Node& used = nodes_[size_t(input)];
-    if (--used.uses == 0 && used.parameter) announce(*used.parameter);
+    if (--used.uses == 0 && used.parameter) notify_parameter_ready(*used.parameter);
   }
 }
 
-void Tape::announce(Parameter& parameter) {
+void Tape::notify_parameter_ready(Parameter& parameter) {
   for (TapeObserver* o : observers_) o->on_parameter_ready(parameter);
 }
 
-// Parameters to which no backward adds are final at once.
-void Tape::announce_unused() {
+// The gradients of parameters to which no backward adds are final from the beginning.
+void Tape::notify_unused_parameters() {
   for (const int node : parameter_nodes_) {
-    if (node >= 0 && nodes_[size_t(node)].uses == 0) announce(*nodes_[size_t(node)].parameter);
+    if (node >= 0 && nodes_[size_t(node)].uses == 0) notify_parameter_ready(*nodes_[size_t(node)].parameter);
   }
 }
 
-int Backward::wanted(int i) const { return node_.inputs[size_t(i)]; }
+int Backward::input_node(int i) const { return node_.inputs[size_t(i)]; }
 
 Tensor Backward::dinput(int i) {
-  const int number = wanted(i);
+  const int number = input_node(i);
   if (number < 0) return {};
   Node& target = tape_.nodes_[size_t(number)];
   Tensor fresh = input(i).like();
@@ -164,7 +165,7 @@ Tensor Backward::dinput(int i) {
 }
 
 Tensor Backward::dparameter(int i) {
-  const int number = wanted(i);
+  const int number = input_node(i);
   if (number < 0) return {};
   Node& target = tape_.nodes_[size_t(number)];
   if (target.parameter) return target.parameter->gradient;
@@ -179,7 +180,7 @@ Tensor Backward::dparameter(int i) {
 }
 
 void Backward::pass(int i) {
-  if (const int number = wanted(i); number >= 0) tape_.accumulate(number, doutput(), true);
+  if (const int number = input_node(i); number >= 0) tape_.accumulate(number, doutput(), true);
 }
 
 }  // namespace gyre

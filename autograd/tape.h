@@ -1,5 +1,5 @@
-// The tape: a vector of nodes in creation order, which is already topological. Backward walks it from the end and frees
-// what each node saved as it goes.
+// Reverse-mode automatic differentiation. The tape is a vector of nodes in creation order, which is a topological
+// order. Backward visits the nodes from last to first and frees each node's saved tensors once they are used.
 #pragma once
 
 #include <cstdint>
@@ -9,36 +9,39 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/op_facts.h"
-#include "autograd/parameters.h"
-#include "core/kernels.h"
+#include "gyre/autograd/op_metadata.h"
+#include "gyre/autograd/parameters.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
 
 class Backward;
 class Tape;
 
-// FLOPs of forward and backward together, by those of forward (Op::flops): backward has two products for each, and what
-// it computes again does not count.
-inline constexpr double kForwardAndBackward = 3;
+// Ratio of the FLOPs of forward plus backward to those of forward (Op::flops): backward computes two products for each
+// product of forward. Recomputation in backward does not count.
+inline constexpr double kTrainingFlopsFactor = 3;
 
-// A differentiable operation: what it saved for backward, and backward itself. One op, one file in autograd/ops.
+// A differentiable operation: the tensors it saves for backward, and the backward function. autograd/ops has one file
+// per op or family of ops.
 class Op {
  public:
   virtual ~Op() = default;
   virtual std::string_view name() const = 0;
   virtual void backward(Backward& b) = 0;
-  // Floating-point operations of the forward pass: two per multiply-add of products and of attention, 0 for all else.
+  // Floating-point operations of the forward pass: two per multiply-add of matrix products and of attention. All other
+  // operations count as 0.
   virtual double flops() const { return 0; }
-  // For those who look at the tape. The formula: forward, and below it, indented, backward; dx is the loss's gradient
-  // by x.
+  // For inspection tools: the formula of forward and, indented below it, of backward. dx denotes the gradient of the
+  // loss with respect to x.
   virtual std::string_view formula() const { return {}; }
-  virtual void describe(OpFacts& /*facts*/) const {}
-  // Whether backward leaves the gradients of parameters for others to add (RowGradient).
-  virtual bool leaves_row_gradients() const { return false; }
+  // For inspection tools: adds the op's attributes and saved tensors to the metadata.
+  virtual void describe(OpMetadata& /*metadata*/) const {}
+  // True if backward stores sparse gradients of its parameters (SparseGradient) instead of adding to the dense ones.
+  virtual bool has_sparse_gradient() const { return false; }
 };
 
-// A value on a tape.
+// A handle to a value on a tape. An empty Var stands for an absent optional input.
 class Var {
  public:
   Var() = default;
@@ -54,92 +57,98 @@ class Var {
   friend class Tape;
   Var(Tape* tape, int node, Tensor value) : tape_(tape), node_(node), value_(std::move(value)) {}
   Tape* tape_ = nullptr;
-  int node_ = -1;  // -1: a constant, or a tape that does not record
+  int node_ = -1;  // -1: a constant, or the tape does not record
   Tensor value_;
 };
 
+// A node of a tape: a recorded op, or a leaf.
 struct Node {
-  std::unique_ptr<Op> op;   // none for leaves
+  std::unique_ptr<Op> op;   // null for leaves
   std::vector<int> inputs;  // node numbers; -1 for constants
   std::vector<Tensor> input_values;
   Tensor value;
   Tensor gradient;
-  bool gradient_shared = false;  // aliases another node's gradient: must not be added to in place
+  bool gradient_shared = false;  // aliases another node's gradient: must not be modified in place
   bool requires_gradient = false;
-  Parameter* parameter = nullptr;  // leaves of parameters
-  int uses = 0;                    // consumers whose backward is still to come and adds to the gradient
-  std::string module;              // path of the module that recorded it: "encoder.layer.0.attention"
+  Parameter* parameter = nullptr;  // set for leaves that are parameters
+  int uses = 0;                    // consumers whose backward has not run yet and will add to the gradient
+  std::string module;              // path of the module that recorded the node: "encoder.layers.0.self_attn"
   std::string_view name() const { return op ? op->name() : parameter ? "parameter" : "leaf"; }
-  // What has been added to it so far: a parameter's lies in its store.
-  const Tensor& gradient_so_far() const { return parameter ? parameter->gradient : gradient; }
+  // The gradient accumulated so far. A parameter accumulates its gradient in Parameter::gradient.
+  const Tensor& accumulated_gradient() const { return parameter ? parameter->gradient : gradient; }
 };
 
-// Looks at the tape without changing an op: profiler, tracer, NaN finder, the data-parallel reducer.
+// Callbacks during recording and backward, independent of the ops. The profiler, the tracer, the NaN finder and the
+// data-parallel reducer implement them.
 class TapeObserver {
  public:
   virtual ~TapeObserver() = default;
   virtual void on_record(const Tape&, int /*node*/) {}
   virtual void before_backward(const Tape&, int /*node*/) {}
   virtual void after_backward(const Tape&, int /*node*/) {}
-  virtual void on_parameter_ready(Parameter&) {}  // its gradient is final
+  virtual void on_parameter_ready(Parameter&) {}  // the parameter's gradient is final
 };
 
 class Tape {
  public:
-  // dropout: the seed from which every mask of this forward pass follows; training = false turns dropout off.
-  // precision bf16: parameters and their gradients stay f32.
-  // unit_cotangent: a promise that backward follows, from the loss and with cotangent 1. What the forward pass knows of
-  // a parameter's gradient is then added at once.
+  // seed: determines every dropout mask of this forward pass. training = false turns dropout off.
+  // precision: with bf16, parameters and their gradients stay f32.
+  // loss_seeded: the caller promises to run backward from the loss with cotangent 1. Ops may then add to a parameter's
+  // gradient during the forward pass (fused_gradient).
   struct Options {
     bool record = true;
     bool training = false;
     uint64_t seed = 0;
     Precision precision = Precision::fp32;
-    bool unit_cotangent = false;
+    bool loss_seeded = false;
   };
-  Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {
-    kernels.set_tf32(options.precision == Precision::tf32);
-  }
+  Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) { set_product_precision(); }
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
   Kernels& kernels() const { return kernels_; }
   bool training() const { return options_.training; }
   bool recording() const { return options_.record; }
-  // Of the data that ops make from a parameter (embeddings); what follows takes the type of its input.
+  // Dtype of the data that an op computes from a parameter alone (embedding). Other ops use the dtype of their input.
   DType data_dtype(const Tensor& parameter) const {
     return options_.precision == Precision::bf16 ? DType::bf16 : parameter.dtype();
   }
 
   Var constant(Tensor value) { return {this, -1, std::move(value)}; }
-  Var leaf(Tensor value);       // wants a gradient: gradient(var) after backward
-  Var parameter(Parameter& p);  // its gradient accumulates in p.gradient
+  Var leaf(Tensor value);       // requires a gradient: read it with gradient(leaf) after backward
+  Var parameter(Parameter& p);  // backward adds to p.gradient; a frozen parameter is a constant
 
-  // Called by ops in forward: the gradient of a parameter to add to, with unit_cotangent; otherwise undefined.
-  Tensor early_gradient(const Var& v) const;
+  // Called by ops in forward: the gradient tensor of parameter `v`, to which the op may add immediately. Undefined
+  // without loss_seeded, and if `v` is not a trainable parameter.
+  Tensor fused_gradient(const Var& v) const;
 
-  // Called by ops in forward: where a lookup of rows of this parameter leaves their gradient; none: it adds it.
-  std::vector<RowGradient>* row_gradients(const Var& v) const;
+  // Called by lookup ops in forward: the list that receives the sparse gradients of parameter `v`. Null: backward adds
+  // to the dense gradient.
+  std::vector<SparseGradient>* sparse_gradients(const Var& v) const;
 
-  // Called by ops: appends a node. Keeps nothing when the tape does not record or no input wants a gradient.
+  // Called by ops: appends a node with this output value. Returns a constant, and keeps nothing, if the tape does not
+  // record or no input requires a gradient. Absent inputs are empty. Throws if an input is from another tape.
   Var record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs);
 
-  // Each dropout of a forward pass has its own stream of random numbers, in creation order. Rate 0 when the tape does
-  // not train.
-  DropoutMask next_dropout(double rate);
+  // The mask of the next dropout. Each dropout of a forward pass has its own stream of random numbers, numbered in
+  // creation order. The mask has rate 0 if the tape is not in training mode. Throws, with the op's name,
+  // unless 0 <= rate < 1.
+  DropoutMask next_dropout(std::string_view op, double rate);
 
-  // d(output)/d(every leaf), contracted with `cotangent` (default: 1, for a scalar output). Once per tape.
+  // Computes d(output)/d(leaf) for every leaf, contracted with `cotangent`, which has the output's shape (default: 1,
+  // for a scalar output). Throws if it is called a second time, or if the output requires no gradient.
   void backward(const Var& output, Tensor cotangent = {});
+  // The gradient of a leaf() after backward; undefined if the output does not depend on it. Throws for a constant.
   const Tensor& gradient(const Var& leaf) const;
 
-  // Of the forward pass so far, recorded or not. Work that goes past the ops counts itself.
+  // FLOPs of the forward pass so far, recorded or not. Code that calls kernels without an op adds its own count.
   double flops() const { return flops_; }
   void count_flops(double flops) { flops_ += flops; }
 
   void add_observer(TapeObserver& observer) { observers_.push_back(&observer); }
   const std::vector<Node>& nodes() const { return nodes_; }
 
-  // Names the module that records from here to the end of the scope.
+  // Appends `name` to the module path of the nodes that are recorded until the end of the scope.
   class Scope {
    public:
     Scope(Tape& tape, std::string_view name);
@@ -155,23 +164,24 @@ class Tape {
  private:
   friend class Backward;
   friend class Var;
+  void set_product_precision() { kernels_.set_tf32(options_.precision == Precision::tf32); }
   void accumulate(int node, const Tensor& gradient, bool shared);
   void release_inputs(Node& node);
-  void announce(Parameter& parameter);
-  void announce_unused();
+  void notify_parameter_ready(Parameter& parameter);
+  void notify_unused_parameters();
 
   Kernels& kernels_;
   Options options_;
   std::vector<Node> nodes_;
   std::vector<TapeObserver*> observers_;
-  std::vector<int> parameter_nodes_;  // node of each parameter by its index, -1 when not used yet
+  std::vector<int> parameter_nodes_;  // node of each parameter, by Parameter::index; -1: not used yet
   std::string module_;
   uint64_t dropouts_ = 0;
   double flops_ = 0;
-  bool walked_ = false;
+  bool backward_done_ = false;
 };
 
-// What an op's backward sees.
+// The arguments of an op's backward: the node's inputs, output and gradients.
 class Backward {
  public:
   Backward(Tape& tape, Node& node) : tape_(tape), node_(node) {}
@@ -179,19 +189,20 @@ class Backward {
   const Tensor& doutput() const { return node_.gradient; }
   const Tensor& output() const { return node_.value; }
   const Tensor& input(int i) const { return node_.input_values[size_t(i)]; }
-  // Gradient of data input i, to be overwritten (=). Undefined when it is not wanted.
+  // Gradient of data input i, to be overwritten (=). Undefined if the input requires no gradient.
   Tensor dinput(int i);
-  // Gradient of parameter input i, to be added to (+=). Undefined when it is not wanted.
+  // Gradient of parameter input i, to be added to (+=). Undefined if the input requires no gradient.
   Tensor dparameter(int i);
-  // The gradient of input i is that of the output: handed on without a copy.
+  // Passes the gradient of the output to input i unchanged, without a copy.
   void pass(int i);
 
  private:
   friend class Tape;
-  int wanted(int i) const;  // node number of input i, or -1
+  int input_node(int i) const;  // node number of input i, or -1
   Tape& tape_;
   Node& node_;
-  std::vector<std::pair<int, Tensor>> pending_;  // second gradients of one node: added after the op's backward
+  // Gradients for nodes that already have one: added after the op's backward.
+  std::vector<std::pair<int, Tensor>> pending_;
 };
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-#include "core/block_pool.h"
+#include "gyre/core/block_pool.h"
 
 #include <algorithm>
 #include <iterator>
@@ -59,7 +59,7 @@ void BlockPool::release() {
   }
 }
 
-// A new region, which is one free block.
+// Adds a new region, which is one free block.
 BlockPool::FreeBlocks::iterator BlockPool::fetch(size_t bytes) {
   const size_t region = std::max(bytes, region_bytes_);
   std::byte* data = nullptr;

@@ -1,6 +1,6 @@
-// Blocks cut from large regions: the smallest free block that fits is cut, and freed neighbours grow together again. So
-// batches of ever-changing shape share one set of regions, and a steady-state training step asks the system for
-// nothing. The memory itself is never touched: it may be a device's.
+// Best-fit allocator: splits large regions into blocks and merges adjacent free blocks again. Batches of varying shape
+// share one set of regions, so that training in a steady state allocates nothing from the system. The pool never
+// accesses the memory itself, which may be device memory.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 #include <set>
 #include <utility>
 
-#include "core/memory.h"
+#include "gyre/core/memory.h"
 
 namespace gyre {
 
 // Not thread-safe.
 class BlockPool {
  public:
-  // What gives regions (aligned as the blocks; throws std::bad_alloc) and takes them back.
+  // Allocates regions, with the alignment of blocks, and frees them. `fetch` throws std::bad_alloc on failure.
   struct Source {
     std::function<std::byte*(size_t bytes)> fetch;
     std::function<void(std::byte* region, size_t bytes)> release;
@@ -28,21 +28,22 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // Aligned. Throws std::bad_alloc when the system has no more, not even after release().
+  // Allocates an aligned block. If the source has no memory left, it is called again after release(); throws
+  // std::bad_alloc if that fails too.
   std::byte* take(size_t bytes);
   void give_back(std::byte* block);
-  void release();  // regions of which nothing is handed out
+  void release();  // returns all regions without a block in use to the source
   const MemoryStats& stats() const { return stats_; }
 
  private:
   struct Block {
     size_t bytes;
     bool free;
-    bool first;  // of its region
+    bool first;  // the first block of its region
   };
-  using Blocks = std::map<std::byte*, Block>;  // by address, without gaps inside a region
+  using Blocks = std::map<std::byte*, Block>;  // ordered by address, without gaps inside a region
 
-  using FreeBlocks = std::set<std::pair<size_t, std::byte*>>;  // by size, then address
+  using FreeBlocks = std::set<std::pair<size_t, std::byte*>>;  // ordered by size, then address
 
   FreeBlocks::iterator fetch(size_t bytes);
 

@@ -1,17 +1,17 @@
-// A number with its noun: "1 shard", "2 shards".
+// Formats a number with its noun: "1 thread", "2 threads".
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 
-// `noun`: in the singular; its plural ends with s.
+// `noun` is a singular; its plural is formed with "s", or with "es" after "ch".
 template <class Number>
 std::string counted(Number number, std::string_view noun) {
-  return concat(number, " ", noun, number == 1 ? "" : "s");
+  return concat(number, " ", noun, number == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }
 
 }  // namespace gyre

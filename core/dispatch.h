@@ -1,14 +1,14 @@
-// From the type of a tensor's elements to a type of C++.
+// Dispatch from a tensor's dtype to the C++ element type.
 #pragma once
 
-#include "core/tensor.h"
+#include "gyre/core/tensor.h"
 
 namespace gyre {
 
-// Calls f(T{}), where T is the type of the elements, float or double, and returns what f does:
-//   with_type(x, [&]<class T>(T) { for (T& number : x.span<T>()) number *= 2; });
+// Calls f(T{}), where T is the element type, float or double, and returns its result. Throws Error for other dtypes.
+//   dispatch_float(x, [&]<class T>(T) { for (T& number : x.span<T>()) number *= 2; });
 template <class F>
-auto with_type(const Tensor& t, F&& f) {
+auto dispatch_float(const Tensor& t, F&& f) {
   if (t.dtype() == DType::f32) return f(float{});
   require(t.dtype() == DType::f64, "[dtype] expected f32 or f64, got ", dtype_name(t.dtype()));
   return f(double{});

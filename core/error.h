@@ -1,5 +1,5 @@
-// Errors: library code throws gyre::Error; only main ends the process.
-// A message names the thing, what was expected and what came: "[rope] rotary dims must be even, got 7".
+// Errors: library code throws gyre::Error; only main() ends the process. A message consists of the operation or option,
+// the expectation and the actual value: "[rope] rotary dims must be even, got 7".
 #pragma once
 
 #include <sstream>
@@ -8,6 +8,7 @@
 
 namespace gyre {
 
+// Concatenates the parts as text, formatted by operator<<.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream text;
@@ -21,12 +22,13 @@ class Error : public std::runtime_error {
   explicit Error(const Parts&... parts) : std::runtime_error(concat(parts...)) {}
 };
 
-// The call itself was wrong (unknown flag, impossible combination): exit status 2 instead of 1.
+// The command line is wrong (unknown option, invalid combination): the exit status is 2 instead of 1.
 class UsageError : public Error {
  public:
   using Error::Error;
 };
 
+// Throws Error with the concatenated parts unless `ok`.
 template <class... Parts>
 void require(bool ok, const Parts&... parts) {
   if (!ok) throw Error(parts...);

@@ -1,4 +1,4 @@
-// IEEE 754 half precision: sign, 5 bits of exponent, 10 of mantissa. Only read, from files of others.
+// IEEE 754 half precision: a sign bit, 5 bits of exponent, 10 of mantissa. Used only to read files of other programs.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@ namespace gyre {
 struct float16 {
   uint16_t bits;
 
-  // Exact: every half is a float.
+  // Exact: float represents every half-precision number.
   constexpr operator float() const {
     const uint32_t sign = uint32_t(bits & 0x8000) << 16, magnitude = bits & 0x7FFF;
     constexpr uint32_t kSmallestNormal = 0x0400, kInfinity = 0x7C00;

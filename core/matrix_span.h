@@ -1,11 +1,11 @@
-// The elements of a tensor on the CPU as a matrix.
+// A matrix view of a tensor on the CPU.
 #pragma once
 
-#include "core/tensor.h"
+#include "gyre/core/tensor.h"
 
 namespace gyre {
 
-// Row-major, without owning the elements. Builds with _GLIBCXX_ASSERTIONS check every index.
+// Non-owning, row-major. Builds with _GLIBCXX_ASSERTIONS check every index.
 template <class T>
 class MatrixSpan {
  public:
@@ -20,8 +20,8 @@ class MatrixSpan {
   int64_t rows_, cols_;
 };
 
-// A column for each element of the last axis, a row for each place on the others. An Error for elements of another type
-// or on another device.
+// Views a tensor as a matrix: the columns are the last axis, the rows all other axes, flattened. Throws Error if the
+// tensor has another dtype or is not on the CPU.
 template <class T>
 MatrixSpan<T> matrix(const Tensor& t) {
   return {t.span<T>(), t.rows(), t.cols()};

@@ -1,4 +1,4 @@
-#include "core/memory.h"
+#include "gyre/core/memory.h"
 
 #include <sys/mman.h>
 
@@ -6,22 +6,22 @@
 #include <mutex>
 #include <new>
 
-#include "core/block_pool.h"
-#include "core/error.h"
+#include "gyre/core/block_pool.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-// Pages that were never touched cost nothing, so regions are generous.
+// Regions may be large, because pages that are never touched take no physical memory.
 constexpr size_t kRegion = size_t{256} << 20;
 
-// Memory on huge pages where the system has them: a product of large matrices on small pages spends a third of its time
-// on address translation.
+// Allocates on huge pages if the system has them. On small pages, a product of large matrices spends a third of its
+// time on address translation.
 std::byte* fetch(size_t bytes) {
   void* data = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
   if (!data) throw std::bad_alloc();
-  madvise(data, bytes, MADV_HUGEPAGE);  // a wish: no error when it is not granted
+  madvise(data, bytes, MADV_HUGEPAGE);  // only a hint: failure is ignored
   return static_cast<std::byte*>(data);
 }
 
@@ -57,8 +57,8 @@ std::shared_ptr<void> allocate(size_t bytes) {
   try {
     return {allocator().take(bytes), [](void* data) { allocator().give_back(static_cast<std::byte*>(data)); }};
   } catch (const std::bad_alloc&) {
-    throw Error("[memory] out of memory: a tensor of ", bytes, " bytes was asked for, beside ",
-                memory_stats().active_bytes, " bytes of others");
+    throw Error("[memory] out of memory: a tensor of ", bytes, " bytes was requested, ", memory_stats().active_bytes,
+                " bytes are in use");
   }
 }
 

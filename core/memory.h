@@ -1,5 +1,5 @@
-// The memory of tensors: freed blocks are kept and handed out again (core/block_pool.h), on huge pages where the system
-// has them.
+// Memory of tensors on the CPU. Freed blocks are cached and reused (core/block_pool.h). Regions use huge pages if the
+// system has them.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 namespace gyre {
 
 struct MemoryStats {
-  size_t active_bytes = 0;          // handed out now
-  size_t peak_bytes = 0;            // the most ever handed out
-  size_t cached_bytes = 0;          // kept for reuse, or never used yet
-  uint64_t system_allocations = 0;  // calls to the system so far
+  size_t active_bytes = 0;          // in use
+  size_t peak_bytes = 0;            // maximum of active_bytes so far
+  size_t cached_bytes = 0;          // allocated from the system, but not in use
+  uint64_t system_allocations = 0;  // number of allocations from the system so far
 };
 
-// 64-byte aligned; not initialised.
+// Allocates uninitialized memory, aligned to 64 bytes. Throws Error if the system is out of memory. Thread-safe.
 std::shared_ptr<void> allocate(size_t bytes);
 MemoryStats memory_stats();
 

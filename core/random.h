@@ -1,5 +1,5 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., SC 2011, "Parallel random numbers: as easy as 1, 2, 3").
-// A number is a pure function of (seed, stream, index): the same on any thread, rank, batch split or device.
+// Each number is a pure function of (seed, stream, index) and does not depend on thread, rank, batch split or device.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace gyre {
 
-// Block `counter` of the stream: four independent 32-bit words.
+// Block number `counter` of a stream: four independent 32-bit words.
 constexpr std::array<uint32_t, 4> philox(uint64_t seed, uint64_t stream, uint64_t counter) {
   uint32_t c0 = uint32_t(counter), c1 = uint32_t(counter >> 32), c2 = uint32_t(stream), c3 = uint32_t(stream >> 32);
   uint32_t k0 = uint32_t(seed), k1 = uint32_t(seed >> 32);
@@ -28,11 +28,12 @@ constexpr std::array<uint32_t, 4> philox(uint64_t seed, uint64_t stream, uint64_
   return {c0, c1, c2, c3};
 }
 
+// Word number `index` of a stream.
 constexpr uint32_t random_u32(uint64_t seed, uint64_t stream, uint64_t index) {
   return philox(seed, stream, index / 4)[index % 4];
 }
 
-// Uniform in [0, 1) with 53 random bits.
+// Uniform on [0, 1), with 53 random bits.
 inline double random_uniform(uint64_t seed, uint64_t stream, uint64_t index) {
   const auto w = philox(seed, stream, index);
   return double((uint64_t(w[0]) << 21) ^ (w[1] >> 11)) * 0x1p-53;
@@ -45,7 +46,7 @@ inline double random_normal(uint64_t seed, uint64_t stream, uint64_t index) {
   return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);
 }
 
-// Mixes values into a seed or a stream number (splitmix64's finaliser).
+// Mixes two values into one seed or stream number, with the finalizer of splitmix64.
 inline uint64_t mix(uint64_t a, uint64_t b) {
   uint64_t z = a + 0x9E3779B97F4A7C15 * (b + 1);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
@@ -53,20 +54,20 @@ inline uint64_t mix(uint64_t a, uint64_t b) {
   return z ^ (z >> 31);
 }
 
-// FNV-1a: a stream number from a name.
+// FNV-1a hash of a name, for use as a stream number.
 inline uint64_t hash_name(std::string_view name) {
   uint64_t h = 0xCBF29CE484222325;
   for (char c : name) h = (h ^ uint8_t(c)) * 0x100000001B3;
   return h;
 }
 
-// Numbers drawn one after another from one stream: for shuffles and generators.
+// Draws numbers from one stream in sequence, for shuffles and data generators.
 class RandomStream {
  public:
   RandomStream(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
   double uniform() { return random_uniform(seed_, stream_, next_++); }
   double normal() { return random_normal(seed_, stream_, next_++); }
-  // Uniform in [0, n), n > 0: the high half of a 64-bit product, unbiased to 2^-64 * n.
+  // Uniform on [0, n), n > 0: the high half of a 128-bit product. The bias is at most 2^-64 * n.
   uint64_t below(uint64_t n) {
     const auto w = philox(seed_, stream_, next_++);
     const uint64_t bits = (uint64_t(w[0]) << 32) | w[1];

@@ -1,4 +1,5 @@
-// Packed batches: a flat row of tokens plus the places where each sentence lies in it. There is no padding.
+// Packed batches without padding: sequences of varying length, one after another along the rows of a tensor. Segments
+// holds their offsets (cu_seqlens in other libraries). Immutable and cheap to copy.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 
@@ -15,7 +16,8 @@ class Segments {
  public:
   Segments() : Segments(std::vector<int32_t>{0}) {}
 
-  // offsets: count + 1 non-decreasing numbers, the first 0, the last the number of rows. Segments follow one another.
+  // Segment i consists of rows offsets[i] to offsets[i + 1] - 1. Throws Error unless the offsets start at 0 and do not
+  // decrease.
   explicit Segments(std::vector<int32_t> offsets) {
     require(!offsets.empty() && offsets.front() == 0 && std::is_sorted(offsets.begin(), offsets.end()),
             "[segments] offsets must start at 0 and not decrease");
@@ -35,9 +37,9 @@ class Segments {
   int begin(int i) const { return data_->offsets[size_t(i)]; }
   int end(int i) const { return data_->offsets[size_t(i) + 1]; }
   int length(int i) const { return end(i) - begin(i); }
-  int tokens() const { return data_->offsets.back(); }  // rows of the tensor
+  int tokens() const { return data_->offsets.back(); }  // total number of rows
   int longest() const { return data_->longest; }
-  // All count + 1 of them; the pointer keeps them alive.
+  // All count() + 1 offsets. The pointer shares ownership of them.
   std::shared_ptr<const std::vector<int32_t>> offsets() const { return {data_, &data_->offsets}; }
 
  private:

@@ -1,12 +1,12 @@
-// Bounds of what a user may ask for, in options and in files: beyond them is a slip.
+// Upper bounds of sizes in options and files. A larger value is rejected as a mistake.
 #pragma once
 
 #include <cstdint>
 
 namespace gyre {
 
-inline constexpr int64_t kLargestSize = 10'000'000;  // of a model, a vocabulary, a table
-inline constexpr int64_t kMostLayers = 1000;
-inline constexpr int kMostThreads = 1024;  // of one process
+inline constexpr int64_t kMaxDimension = 10'000'000;  // of any dimension of a model, and of a vocabulary
+inline constexpr int64_t kMaxLayers = 1000;
+inline constexpr int kMaxThreads = 1024;  // per process
 
 }  // namespace gyre

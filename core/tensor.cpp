@@ -1,17 +1,17 @@
-#include "core/tensor.h"
+#include "gyre/core/tensor.h"
 
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-#include "core/cuda.h"
-#include "core/memory.h"
+#include "gyre/core/hardware/cuda.h"
+#include "gyre/core/memory.h"
 
 namespace gyre {
 
 namespace {
 
-constexpr int64_t kLargestElement = 8;  // bytes
+constexpr int64_t kLargestElement = 8;  // bytes of the largest element type
 
 template <class F>
 void with_floats(const Tensor& t, F&& f) {
@@ -46,10 +46,10 @@ Shape::Shape(std::span<const int64_t> dims) : rank_(int(dims.size())) {
 int64_t Shape::elements() const {
   const auto end = dims_.begin() + rank_;
   if (std::find(dims_.begin(), end, 0) != end) return 0;
-  int64_t n = kLargestElement;  // in bytes, so that a tensor of them can be addressed
+  int64_t n = kLargestElement;  // counts bytes, so that the size of the tensor in bytes does not overflow either
   for (int i = 0; i < rank_; ++i) {
     if (__builtin_mul_overflow(n, dims_[size_t(i)], &n))
-      throw Error("[shape] ", text(), " has more elements than 64 bits count");
+      throw Error("[shape] ", text(), " has more elements than 64 bits can count");
   }
   return n / kLargestElement;
 }

@@ -1,5 +1,6 @@
-// Tensors: reference-counted storage, contiguous, row-major. Reshape and leading-axis slice are the only views.
-// A Tensor is a handle: copies share the storage. An undefined Tensor (default constructed) stands for "none".
+// Tensors: contiguous row-major arrays with reference-counted storage, on the CPU or a GPU. A Tensor is a handle:
+// copies share the storage. reshape() and slice() along the leading axis return views; there are no other views (no
+// strides). A default-constructed Tensor is undefined and means "none" where a tensor is optional.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/bfloat16.h"
-#include "core/error.h"
+#include "gyre/core/bfloat16.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 
@@ -49,7 +50,7 @@ struct Device {
   std::string text() const;  // "cpu", "cuda:0"
 };
 
-// Up to four axes.
+// The sizes of up to four axes. Constructors throw Error for more axes or a negative size.
 class Shape {
  public:
   static constexpr int kMaxRank = 4;
@@ -57,9 +58,10 @@ class Shape {
   Shape(std::initializer_list<int64_t> dims);
   explicit Shape(std::span<const int64_t> dims);
   int rank() const { return rank_; }
+  // A negative axis counts from the end: -1 is the last axis.
   int64_t operator[](int axis) const { return dims_[size_t(axis < 0 ? rank_ + axis : axis)]; }
   void set(int axis, int64_t n) { dims_[size_t(axis)] = n; }
-  int64_t elements() const;
+  int64_t elements() const;  // throws Error if their bytes cannot be counted in 64 bits
   bool operator==(const Shape& other) const = default;
   std::string text() const;  // "(3, 4)"
 
@@ -71,53 +73,56 @@ class Shape {
 class Tensor {
  public:
   Tensor() = default;
-  static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = {});
+  static Tensor empty(const Shape& shape, DType dtype = DType::f32, Device device = {});  // uninitialized
   static Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = {});
+  // Copies the values to a tensor on the CPU. Throws Error if their number does not match the shape.
   template <class T>
   static Tensor from(const Shape& shape, std::span<const T> values);
   template <class T>
   static Tensor from(const Shape& shape, const std::vector<T>& values) {
     return from(shape, std::span<const T>(values));
   }
-  // A view of memory that `owner` keeps alive (a file map, an arena).
+  // A view of memory that `owner` keeps alive, such as a mapped file or an arena.
   static Tensor view(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner, Device device = {});
-  Tensor like() const { return empty(shape_, dtype_, device_); }  // same shape and type, not initialised
+  Tensor like() const { return empty(shape_, dtype_, device_); }  // same shape, dtype and device, uninitialized
 
   bool defined() const { return data_ != nullptr || owner_ != nullptr; }
   explicit operator bool() const { return defined(); }
   const Shape& shape() const { return shape_; }
   int64_t dim(int axis) const { return shape_[axis]; }
   int64_t size() const { return shape_.elements(); }
-  int64_t cols() const { return shape_[-1]; }                         // the last axis
-  int64_t rows() const { return cols() == 0 ? 0 : size() / cols(); }  // all the others
+  int64_t cols() const { return shape_[-1]; }                         // size of the last axis
+  int64_t rows() const { return cols() == 0 ? 0 : size() / cols(); }  // product of the other axes
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
   size_t bytes() const { return size_t(size()) * dtype_bytes(dtype_); }
 
-  // Handles are like pointers: a const Tensor still gives mutable elements. They lie on the tensor's device.
+  // Pointer to the elements, on the tensor's device. As with pointers, a const Tensor gives access to mutable elements.
+  // Throws Error if T is not the element type.
   template <class T>
   T* data() const {
     if (dtype_ != dtype_of<T>()) wrong_dtype(dtype_of<T>());
     return static_cast<T*>(data_);
   }
   void* raw() const { return data_; }
-  // For loops on the CPU: an Error for elements on another device.
+  // The elements of a tensor on the CPU. Throws Error if the tensor is on another device or T is not the element type.
   template <class T>
   std::span<T> span() const {
     if (device_ != Device{}) not_on_cpu();
     return {data<T>(), size_t(size())};
   }
 
-  Tensor reshape(const Shape& shape) const;
-  Tensor slice(int64_t begin, int64_t end) const;  // along the leading axis
+  // All of these throw Error for wrong shapes, dtypes or devices.
+  Tensor reshape(const Shape& shape) const;        // a view with the same number of elements
+  Tensor slice(int64_t begin, int64_t end) const;  // a view of rows [begin, end) of the leading axis
   Tensor clone() const;
-  Tensor to(DType dtype) const;    // between f32, f64 and bf16; on the CPU
-  Tensor to(Device device) const;  // itself where it is there already
+  Tensor to(DType dtype) const;    // converts between f32, f64 and bf16, on the CPU; returns *this if it has the dtype
+  Tensor to(Device device) const;  // copies to the device; returns *this if it is there
   Tensor to_cpu() const { return to(Device{}); }
   void zero() const;
-  void copy_from(const Tensor& source) const;  // same shape and type, from any device
+  void copy_from(const Tensor& source) const;  // from a tensor of the same shape and dtype, on any device
   bool shares_storage(const Tensor& other) const { return owner_ == other.owner_; }
-  const std::shared_ptr<void>& owner() const { return owner_; }  // what keeps the elements alive
+  const std::shared_ptr<void>& owner() const { return owner_; }  // keeps the storage alive
   template <class T>
   std::vector<T> to_vector() const {
     const auto elements = span<T>();

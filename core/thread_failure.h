@@ -1,5 +1,5 @@
-// No exception may leave a parallel region of OpenMP: the program would end there. Threads work under guard(), and the
-// one that called them throws afterwards.
+// Exceptions in OpenMP parallel regions. An exception that leaves a region would terminate the program, so each thread
+// runs its work in guard(), and rethrow() throws the first exception after the region.
 #pragma once
 
 #include <exception>
@@ -18,7 +18,7 @@ class ThreadFailure {
       if (!first_) first_ = std::current_exception();
     }
   }
-  // After the region: throws the first exception of any thread.
+  // Call after the region. Throws the first exception of any thread, if there was one.
   void rethrow() const {
     if (first_) std::rethrow_exception(first_);
   }

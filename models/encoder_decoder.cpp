@@ -1,7 +1,9 @@
-#include "models/encoder_decoder.h"
+#include "gyre/models/encoder_decoder.h"
 
 #include <algorithm>
 #include <cmath>
+
+#include "gyre/models/position/rope.h"
 
 namespace gyre {
 namespace {
@@ -14,7 +16,7 @@ Parameter& add_table(Parameters& parameters, const std::string& name, const Enco
 
 }  // namespace
 
-// Parameters are registered in the order of their first use: their gradients become final from the last to the first.
+// Parameters are registered in the order of their first use, so their gradients become final from last to first.
 EncoderDecoder::EncoderDecoder(const EncoderDecoderConfig& config) : config_(config) {
   config_.validate();
   if (config_.tied_embeddings) source_table_ = target_table_ = &add_table(parameters_, "embed_tokens.weight", config_);
@@ -66,9 +68,10 @@ Var EncoderDecoder::encode(Tape& tape, const Tensor& source_ids, const Segments&
   return encoder_norm_ ? (*encoder_norm_)(x) : x;
 }
 
-// Queries and keys of the cross-attention are turned by one encoding, the decoder's, or not at all.
+// The decoder's encoding rotates both queries and keys of the cross-attention, if rope_rotate_cross is set; otherwise
+// neither is rotated.
 RowPositions EncoderDecoder::cross_positions(const RowPositions& positions) const {
-  return config_.position.rope_rotate_cross ? positions : RowPositions{};
+  return config_.position.get<RopeOptions>().rotate_cross ? positions : RowPositions{};
 }
 
 std::vector<AttentionMemory> EncoderDecoder::project_sources(const Var& encoded, const Segments& source) const {

@@ -1,7 +1,8 @@
-// The encoder-decoder transformer (Vaswani et al. 2017) over packed batches.
-// Parameter names are fairseq's, but for projections that are one product: encoder.layers.0.self_attn.qkv_proj.weight
-// is (3 * dim, dim), the rows of queries, keys and values, and decoder.layers.0.encoder_attn.kv_proj.weight (2 * dim,
-// dim). Tables that are shared stand without a stack: embed_tokens.weight. Initial values are fairseq's too.
+// The encoder-decoder transformer (Vaswani et al. 2017) on packed batches.
+// Initialization is that of fairseq. Parameter names are also those of fairseq, except for fused projections:
+// encoder.layers.0.self_attn.qkv_proj.weight is (3 * dim, dim), the rows of queries, keys and values, and
+// decoder.layers.0.encoder_attn.kv_proj.weight is (2 * dim, dim). The name of a shared table has no prefix "encoder" or
+// "decoder": embed_tokens.weight.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "models/config.h"
-#include "models/modules/layers.h"
+#include "gyre/models/config/config.h"
+#include "gyre/models/modules/layers.h"
 
 namespace gyre {
 
@@ -27,7 +28,8 @@ class EncoderDecoder {
  public:
   using Config = EncoderDecoderConfig;
 
-  explicit EncoderDecoder(const EncoderDecoderConfig& config);  // validates; values exist after parameters().allocate()
+  // Throws an Error if the config is invalid. The parameters have values after parameters().allocate().
+  explicit EncoderDecoder(const EncoderDecoderConfig& config);
 
   const EncoderDecoderConfig& config() const { return config_; }
   Parameters& parameters() { return parameters_; }
@@ -36,28 +38,28 @@ class EncoderDecoder {
   // Label-smoothed cross-entropy, summed over the target tokens.
   LossResult loss(Tape& tape, const PairInput& batch, double label_smoothing) const;
 
-  // States of the encoder's top: (source tokens, dim).
+  // Output of the encoder: (source tokens, dim).
   Var encode(Tape& tape, const Tensor& source_ids, const Segments& source) const;
 
-  // States of the decoder's top with teacher forcing: (target tokens, dim).
+  // Output of the decoder with teacher forcing: (target tokens, dim).
   Var decode(Tape& tape, const Var& encoded, const Segments& source, const Tensor& target_inputs,
              const Segments& target) const;
 
-  // (n, vocab) from decoder states (n, dim).
+  // Logits (n, vocab) of decoder states (n, dim).
   Var logits(const Var& states) const;
 
-  // For decoding token by token:
-  // keys and values of every cross-attention, computed once per source,
+  // Token-by-token decoding. project_sources() computes the keys and values of every cross-attention, once per source.
   std::vector<AttentionMemory> project_sources(const Var& encoded, const Segments& source) const;
-  // and one step: ids (rows), the last token of each hypothesis, grouped by sentence -> states (rows, dim). Rows of
-  // segment i of `by_sentence` attend to segment i of the sources; the cache grows by one token per row.
+  // decode_step() runs one step: ids (rows), the last token of each hypothesis, grouped by sentence -> states
+  // (rows, dim). The rows of segment i of `by_sentence` attend to segment i of the sources. The cache grows by one
+  // token per row.
   Var decode_step(Tape& tape, const Tensor& ids, const Segments& by_sentence,
                   const std::vector<AttentionMemory>& sources, KeyValueCache& cache) const;
 
-  // log P of the next tokens into log_probs(rows, vocab), from decoder states (rows, dim). Nothing is recorded.
+  // Computes log P of the next tokens, log_probs(rows, vocab), from decoder states (rows, dim). Records nothing.
   void log_probabilities(const Tensor& log_probs, const Var& states) const;
 
-  // The longest source or target that has positions.
+  // The maximum length of a source or target that the position encoding supports.
   int64_t longest() const;
 
  private:

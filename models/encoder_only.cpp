@@ -1,4 +1,4 @@
-#include "models/encoder_only.h"
+#include "gyre/models/encoder_only.h"
 
 namespace gyre {
 
@@ -21,18 +21,18 @@ EncoderOnly::EncoderOnly(const EncoderOnlyConfig& config) : config_(validated(co
     output_bias_ = &parameters_.add("lm_head.bias", {config_.vocab_size}, Init::constant(0), /*decay=*/false);
 }
 
-std::string EncoderOnly::not_streamed() const {
-  if (!config_.causal) return "the model sees both sides of a token";
+std::string EncoderOnly::streaming_obstacle() const {
+  if (!config_.causal) return "the model is bidirectional";
   const AttentionKind kind = config_.attention.kind;
   if (kind != AttentionKind::softmax && kind != AttentionKind::window)
-    return std::string(enum_name(kind)) + " attention keeps no keys";
-  if (!positions().is_relative()) return config_.position.encoding + " positions are places, which do not move along";
+    return std::string(enum_name(kind)) + " attention stores no keys";
+  if (!positions().is_relative()) return config_.position.encoding + " positions are absolute";
   return "";
 }
 
 Var EncoderOnly::stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const {
-  const std::string reason = not_streamed();
-  require(reason.empty(), "[stream] expected a model that reads a text in chunks: ", reason);
+  const std::string reason = streaming_obstacle();
+  require(reason.empty(), "[stream] expected a model that can read a text in chunks: ", reason);
   return stack_.stream(tape, ids, window);
 }
 

@@ -1,21 +1,21 @@
-// One stack of layers over one text: BERT and RoFormer (Devlin et al. 2019, 3.1; Su et al. 2021), and causal language
-// models. The stack -> the states of the predicted rows -> head -> the table of embeddings, transposed.
+// Language models with a single stack of layers: BERT (Devlin et al. 2019, 3.1), RoFormer (Su et al. 2021) and causal
+// (decoder-only) models. The logits of the predicted rows are head(states) times the transposed embedding table, with
 //   head(x) = norm(activation(dense(x))), or x
-// Parameter names of the head are fairseq's: lm_head.dense.weight.
+// Parameter names of the head are those of fairseq: lm_head.dense.weight.
 #pragma once
 
 #include <optional>
 
-#include "models/encoder_stack.h"
+#include "gyre/models/encoder_stack.h"
 
 namespace gyre {
 
 // A packed batch. Ids, rows and types are i32.
 struct MaskedInput {
-  Tensor ids;  // (tokens), those to be predicted already masked
+  Tensor ids;  // (tokens), with the tokens to be predicted already masked
   Segments segments;
-  Tensor masked_rows;       // (m): the rows of the batch that are predicted; undefined: all of them
-  Tensor targets;           // (m): what stood there, or comes next
+  Tensor masked_rows;       // (m): the predicted rows of the batch; undefined: all rows
+  Tensor targets;           // (m): the original token of each masked row, or the next token in a causal model
   Tensor token_types = {};  // (tokens); undefined: all 0
 };
 
@@ -23,32 +23,34 @@ class EncoderOnly {
  public:
   using Config = EncoderOnlyConfig;
 
-  explicit EncoderOnly(const EncoderOnlyConfig& config);  // validates; values exist after parameters().allocate()
+  // Throws an Error if the config is invalid. The parameters have values after parameters().allocate().
+  explicit EncoderOnly(const EncoderOnlyConfig& config);
 
   const EncoderOnlyConfig& config() const { return config_; }
   Parameters& parameters() { return parameters_; }
   const Parameters& parameters() const { return parameters_; }
 
-  // States of the top: (tokens, dim). token_types as in MaskedInput.
+  // Output of the stack: (tokens, dim). token_types as in MaskedInput.
   Var encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types = {}) const {
     return stack_.encode(tape, ids, segments, token_types);
   }
 
-  // States of the next rows (n, dim) of a text that is read in chunks, ids (n): each row sees as many rows before it
-  // as the window reaches. Throws where not_streamed() says why that has no meaning.
+  // Output (n, dim) for the next chunk of a text, ids (n). Each row attends to itself and to at most window.size() rows
+  // before it. Throws if streaming_obstacle() gives a reason.
   Var stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const;
-  std::string not_streamed() const;  // empty: texts can be read in chunks
+  // Reason why the model cannot read a text in chunks; empty if it can.
+  std::string streaming_obstacle() const;
 
-  // (n, vocab) from states (n, dim).
+  // Logits (n, vocab) of states (n, dim).
   Var logits(const Var& states) const;
 
-  // Cross-entropy, summed over the predicted rows: no other row goes through the head.
+  // Cross-entropy, summed over the predicted rows. The head computes no other rows.
   LossResult loss(Tape& tape, const MaskedInput& batch) const;
-  // The same of states (n, dim) whose rows are all predicted.
+  // Cross-entropy of states (n, dim), all of whose rows are predicted; targets (n).
   LossResult loss(const Var& states, const Tensor& targets) const;
 
   const PositionEncoding& positions() const { return stack_.positions(); }
-  // The longest segment that has positions.
+  // The maximum length of a segment that the position encoding supports.
   int64_t longest() const { return positions().longest(); }
 
  private:

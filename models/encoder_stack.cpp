@@ -1,11 +1,11 @@
-#include "models/encoder_stack.h"
+#include "gyre/models/encoder_stack.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace gyre {
 
-// The tables start as BERT's do: deviation 0.02.
+// The tables are initialized as in BERT: normal with deviation 0.02.
 EncoderStack::EncoderStack(Parameters& parameters, const EncoderOnlyConfig& c)
     : scale_(c.scale_embedding ? std::sqrt(double(c.dim)) : 1),
       dropout_(c.dropout),
@@ -27,15 +27,15 @@ Var EncoderStack::embed(Tape& tape, const Tensor& ids, const Tensor& token_types
     require(types.size() == ids.size(), "[token types] expected ", ids.size(), ", got ", types.size());
     x = add(x, embedding(tape.parameter(*type_table_), types));
   } else {
-    require(!token_types, "[token types] this model has none");
+    require(!token_types, "[token types] expected none: this model has no token types");
   }
   x = positions_->add_to_embeddings(x, positions);
   return dropout(embedding_norm_ ? (*embedding_norm_)(x) : x, dropout_);
 }
 
-RowPositions EncoderStack::positions_of(Tape& tape, const Segments& segments, int64_t furthest) const {
+RowPositions EncoderStack::positions_of(Tape& tape, const Segments& segments, int64_t max_distance) const {
   return {segment_positions(segments), positions_->rotation(tape, table_->value.dtype(), segments.longest()),
-          positions_.get(), furthest};
+          positions_.get(), max_distance};
 }
 
 Var EncoderStack::encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types) const {
@@ -52,7 +52,7 @@ Var EncoderStack::stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) 
   const Tape::Scope scope(tape, "encoder");
   const int64_t before = window.length(), rows = before + ids.size();
   const RowPositions positions =
-      positions_of(tape, Segments::from_lengths({int32_t(rows)}), std::min(rows, window.reach() + 1));
+      positions_of(tape, Segments::from_lengths({int32_t(rows)}), std::min(rows, window.size() + 1));
   Var x = embed(tape, ids, {}, positions.positions.slice(before, rows));
   for (const EncoderLayer& layer : layers_) x = layer.stream(x, positions, window);
   return final_norm_ ? (*final_norm_)(x) : x;

@@ -1,14 +1,14 @@
-// The stack that every encoder-only model stands on: tokens (+ token types) (+ positions) -> [norm] -> layers [->
-// norm]. Parameter names are fairseq's: embed_tokens.weight, encoder.layers.0.fc1.weight. A head adds its own beside
-// them, so weights of one model are read by name into another.
+// The stack shared by all encoder-only models: embeddings of tokens (+ token types) (+ positions) -> [norm] -> layers
+// [-> norm]. Parameter names are those of fairseq: embed_tokens.weight, encoder.layers.0.fc1.weight. They do not depend
+// on the model's head, so a model can read the stack's weights from a model with another head.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "models/config.h"
-#include "models/modules/layers.h"
+#include "gyre/models/config/config.h"
+#include "gyre/models/modules/layers.h"
 
 namespace gyre {
 
@@ -17,23 +17,24 @@ class EncoderStack {
   // Registers its parameters, in the order of their first use.
   EncoderStack(Parameters& parameters, const EncoderOnlyConfig& config);
 
-  // States of the top: (tokens, dim). ids and token_types: i32 (tokens); no token types: all 0.
+  // Output of the stack: (tokens, dim). ids and token_types: i32 (tokens); undefined token_types: all 0.
   Var encode(Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& token_types = {}) const;
 
-  // The same of a causal text that is read in chunks: ids (n) follow those that the window has seen, and each row sees
-  // as many before it as the window reaches. For positions that are relative. Records nothing.
+  // Output (n, dim) of a causal stack for the next chunk of a text: ids (n) follow the rows in the window. Each row
+  // attends to itself and to at most window.size() rows before it. Positions must be relative. Records nothing; throws
+  // if the tape records.
   Var stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const;
 
-  Parameter& table() const { return *table_; }  // of the embeddings of tokens: (vocab, dim)
+  Parameter& table() const { return *table_; }  // token embeddings: (vocab, dim)
 
   const PositionEncoding& positions() const { return *positions_; }
 
  private:
-  // Of rows that see fewer than `furthest` before them.
-  RowPositions positions_of(Tape& tape, const Segments& segments, int64_t furthest) const;
+  // Positions of the rows of the segments, with terms for distances below `max_distance`.
+  RowPositions positions_of(Tape& tape, const Segments& segments, int64_t max_distance) const;
   Var embed(Tape& tape, const Tensor& ids, const Tensor& token_types, const Tensor& positions) const;
 
-  double scale_;  // of the embeddings of tokens
+  double scale_;  // factor on the token embeddings
   double dropout_;
   bool causal_;
   Parameter *table_, *type_table_ = nullptr;

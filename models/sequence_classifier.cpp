@@ -1,4 +1,4 @@
-#include "models/sequence_classifier.h"
+#include "gyre/models/sequence_classifier.h"
 
 namespace gyre {
 namespace {
@@ -15,7 +15,7 @@ LinearLayer head_layer(Parameters& parameters, const char* name, const EncoderOn
 Tensor first_rows(const Segments& texts) {
   std::vector<int32_t> rows;
   for (int i = 0; i < texts.count(); ++i) {
-    require(texts.length(i) > 0, "[classifier] text ", i, " of the batch: expected a first row, got no rows");
+    require(texts.length(i) > 0, "[classifier] text ", i, " of the batch: expected at least one token, got none");
     rows.push_back(texts.begin(i));
   }
   return Tensor::from({int64_t(rows.size())}, rows);
@@ -29,7 +29,7 @@ SequenceClassifier::SequenceClassifier(const ClassifierConfig& config)
       dense_(head_layer(parameters_, "dense", config_.encoder, config_.encoder.dim)),
       output_(head_layer(parameters_, "out_proj", config_.encoder, config_.classes)) {}
 
-Var SequenceClassifier::outputs(Tape& tape, const LabelledInput& batch) const {
+Var SequenceClassifier::outputs(Tape& tape, const LabeledInput& batch) const {
   const Var states = stack_.encode(tape, batch.ids, batch.texts, batch.token_types);
   const Tape::Scope scope(tape, "classification_head");
   const Var first = gather_rows(states, first_rows(batch.texts));
@@ -39,7 +39,7 @@ Var SequenceClassifier::outputs(Tape& tape, const LabelledInput& batch) const {
   return output_(hidden);
 }
 
-LossResult SequenceClassifier::loss(Tape& tape, const LabelledInput& batch) const {
+LossResult SequenceClassifier::loss(Tape& tape, const LabeledInput& batch) const {
   const Var predicted = outputs(tape, batch);
   return config_.is_regression() ? squared_error(predicted, batch.labels) : cross_entropy(predicted, batch.labels, 0);
 }

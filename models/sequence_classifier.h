@@ -1,21 +1,21 @@
-// A classifier of texts, or a regression on them: an encoder's stack, and BERT's or RoFormer's head on the first row of
-// each text (models/config.h). Parameter names: those of the stack, then, as fairseq has them,
-// classification_head.dense.weight and classification_head.out_proj.weight with their biases.
+// Text classification or regression: an encoder stack, and the head of BERT or RoFormer on the first row of each text
+// (ClassifierHead in models/config/config.h). The head's parameters have fairseq's names:
+// classification_head.dense.weight and classification_head.out_proj.weight, with their biases.
 #pragma once
 
 #include <string_view>
 
-#include "models/encoder_stack.h"
+#include "gyre/models/encoder_stack.h"
 
 namespace gyre {
 
-inline constexpr std::string_view kClassificationHead = "classification_head.";  // of its parameters' names
+inline constexpr std::string_view kClassificationHead = "classification_head.";  // prefix of the head's parameter names
 
-// A packed batch of texts, [CLS] first in each. Ids and types are i32.
-struct LabelledInput {
+// A packed batch of texts, each beginning with [CLS]. Ids and types are i32.
+struct LabeledInput {
   Tensor ids;  // (tokens)
   Segments texts;
-  Tensor labels;            // (texts): the class, i32, below 0 where unknown; the number, f32, for regression
+  Tensor labels;            // (texts): i32 classes, negative if unknown; for regression, f32 values
   Tensor token_types = {};  // (tokens); undefined: all 0
 };
 
@@ -23,19 +23,21 @@ class SequenceClassifier {
  public:
   using Config = ClassifierConfig;
 
-  explicit SequenceClassifier(const ClassifierConfig& config);  // validates; as EncoderOnly
+  // Throws an Error if the config is invalid. The parameters have values after parameters().allocate().
+  explicit SequenceClassifier(const ClassifierConfig& config);
 
   const ClassifierConfig& config() const { return config_; }
   Parameters& parameters() { return parameters_; }
   const Parameters& parameters() const { return parameters_; }
 
-  // (texts, classes): a logit for each class, or the number. Labels are not read and may be missing.
-  Var outputs(Tape& tape, const LabelledInput& batch) const;
+  // (texts, classes): a logit for each class, or for regression the predicted value. Labels are not read and may be
+  // undefined.
+  Var outputs(Tape& tape, const LabeledInput& batch) const;
 
   // Cross-entropy or squared error, summed over the texts.
-  LossResult loss(Tape& tape, const LabelledInput& batch) const;
+  LossResult loss(Tape& tape, const LabeledInput& batch) const;
 
-  // The longest text that has positions.
+  // The maximum length of a text that the position encoding supports.
   int64_t longest() const { return stack_.positions().longest(); }
 
  private:

@@ -1,9 +1,9 @@
-// The kernels that a test compares on this machine: of each CPU level that it has, and of its first GPU.
+// The kernels that tests compare on this machine: those of each supported CPU level and of the first GPU.
 #pragma once
 
 #include <vector>
 
-#include "core/kernels.h"
+#include "gyre/core/kernels/kernels.h"
 #include "tests/gpu.h"
 
 namespace gyre {

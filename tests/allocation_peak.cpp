@@ -21,8 +21,8 @@ AllocationPeak::AllocationPeak() {
 AllocationPeak::~AllocationPeak() { watching = false; }
 size_t AllocationPeak::bytes() const { return static_cast<size_t>(peak); }
 
-// The forms for arrays and for sizes come down to these. AddressSanitizer has a form of its own for each that is not
-// here.
+// The other forms, such as those for arrays, call these by default. AddressSanitizer has its own version of every form
+// that is not defined here.
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   void* memory = std::malloc(std::max<size_t>(bytes, 1));
   if (watching && memory != nullptr) peak = std::max(peak, live += static_cast<int64_t>(malloc_usable_size(memory)));

@@ -1,5 +1,4 @@
-// The most memory that operator new had given out at once since the object was made, beyond what was there before; on
-// this thread.
+// Measures the peak memory that operator new has allocated on this thread since the creation of the object.
 #pragma once
 
 #include <cstddef>

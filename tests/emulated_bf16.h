@@ -1,10 +1,12 @@
+// Scopes in which tests emulate bf16 products.
 #pragma once
 
-#include "core/kernels.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
 
-// Until the end of the scope CPU kernels multiply bf16 without AVX512-BF16: every one of them takes it, on any CPU.
+// Until the end of the scope, CPU kernels emulate bf16 products instead of using AVX512-BF16, so that all of them
+// support bf16 on any CPU.
 class EmulatedBf16 {
  public:
   explicit EmulatedBf16(bool on = true) : before_(emulates_bf16()) { emulate_bf16(on || before_); }
@@ -16,7 +18,7 @@ class EmulatedBf16 {
   bool before_;
 };
 
-// For tests of bf16 that run on the best kernels alone: emulated where the CPU lacks the instruction.
+// For bf16 tests that use only the best kernels: emulates bf16 products if the CPU lacks AVX512-BF16.
 inline EmulatedBf16 bf16_on_any_cpu() { return EmulatedBf16(!cpu_kernels().has_bf16()); }
 
 }  // namespace gyre

@@ -1,12 +1,12 @@
-// What a call throws, for tests of messages.
+// Helpers for tests of error messages.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
-// The message of the gyre::Error, or "no error".
+// Returns the message of the gyre::Error that the call throws, or "no error".
 template <class Call>
 std::string error_of(const Call& call) {
   try {

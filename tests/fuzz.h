@@ -1,6 +1,6 @@
-// What fuzzers of readers share: bounded runs that a seed reproduces, and damage to bytes.
-// GYRE_FUZZ_SEED and GYRE_FUZZ_COUNT in the environment choose another run than the one of every build: a longer one,
-// or GYRE_FUZZ_COUNT=1 with the seed that a failure named.
+// Helpers for fuzz tests of file readers: bounded runs that a seed reproduces, and random damage to bytes.
+// The environment variables GYRE_FUZZ_SEED and GYRE_FUZZ_COUNT replace the default run by a longer one, or by the seed
+// from a failure's message with GYRE_FUZZ_COUNT=1.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ class Fuzz {
     return items[below(items.size())];
   }
 
-  // A flipped bit, another byte, bytes cut, doubled or put in.
+  // Flips a bit, changes a byte, or removes, copies, inserts or truncates bytes.
   void damage(std::string& bytes) {
     const size_t at = below(bytes.size() + 1), count = 1 + below(one_in(4) ? 64 : 4);
     switch (below(6)) {
@@ -55,12 +55,12 @@ inline uint64_t fuzz_setting(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// try_one(fuzz) for `count` seeds, one after the other; whatever a seed makes fail is reported with it.
+// Calls try_one(fuzz) with `count` consecutive seeds. Failures are reported with their seed.
 template <class TryOne>
 void fuzz(uint64_t count, const TryOne& try_one) {
   const uint64_t first = fuzz_setting("GYRE_FUZZ_SEED", 1);
   count = fuzz_setting("GYRE_FUZZ_COUNT", count);
-  MESSAGE("seeds ", first, " to ", first + count - 1, "; GYRE_FUZZ_SEED and GYRE_FUZZ_COUNT choose others");
+  MESSAGE("seeds ", first, " to ", first + count - 1, "; set GYRE_FUZZ_SEED and GYRE_FUZZ_COUNT for others");
   for (uint64_t seed = first; seed < first + count; ++seed) {
     INFO("GYRE_FUZZ_SEED=", seed, " GYRE_FUZZ_COUNT=1");
     Fuzz one(seed);

@@ -1,4 +1,4 @@
-// Damage to JSON that mostly leaves it JSON: other tokens in their places, so that a reader gets beyond the syntax.
+// Damages JSON but usually keeps it valid: replaces tokens by others, so that a reader gets past the syntax check.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "tests/fuzz.h"
 
-// Where the strings (with their quotes), numbers and signs of a JSON text lie.
+// Splits a JSON text into strings (with their quotes), numbers, words and single characters.
 inline std::vector<std::string_view> json_tokens(std::string_view text) {
   std::vector<std::string_view> tokens;
   for (size_t at = 0; at < text.size();) {
@@ -49,7 +49,7 @@ inline std::string strange_json_number(Fuzz& fuzz) {
   return fuzz.one_in(3) ? std::to_string(fuzz.below(64)) : fuzz.pick(numbers);
 }
 
-// One of the format's own strings, or one that is strange in any format.
+// Returns one of the format's strings (`own`), or one that is unusual in any format.
 inline std::string strange_json_string(Fuzz& fuzz, const std::vector<std::string>& own) {
   static const std::vector<std::string> strings{
       R"("")", R"("\ud800")", R"("\u0000")", "\"\xff\"", "\"\xc3\"", "\"\\\"", "\"" + std::string(3000, 'x') + "\""};
@@ -64,7 +64,8 @@ inline std::string strange_json_value(Fuzz& fuzz) {
   return fuzz.pick(values);
 }
 
-// Another token of the same kind, one too many or one too few; two changed places. `own`: strings of the format.
+// Replaces, inserts or removes a token. The new token is usually of the same kind, or else a copy of another token.
+// own: strings of the format.
 inline void damage_json(Fuzz& fuzz, std::string& text, const std::vector<std::string>& own) {
   const std::vector<std::string_view> tokens = json_tokens(text);
   if (tokens.empty()) return;

@@ -1,4 +1,4 @@
-// Real files for tests that go without them where they are missing: ../shared/data, beside the repository.
+// Real data sets for tests, in ../shared/data relative to the repository. Tests skip their checks if it is missing.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 inline std::filesystem::path shared_data() { return source_dir().parent_path() / "shared" / "data"; }
 
-// Whether all of these files or folders of shared_data() are there; if not, the test case is reported as skipped.
-inline bool has_shared_data(std::initializer_list<const char*> names) {
+// Returns whether all of these files or folders of shared_data() exist. If not, reports the test case as skipped.
+inline bool require_shared_data(std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (std::filesystem::exists(shared_data() / name)) continue;
     report_skipped("../shared/data/" + std::string(name) + " is missing");

@@ -1,5 +1,5 @@
-// The folder of the sources, which holds the golden files among others: the one that was compiled, unless
-// GYRE_SOURCE_DIR in the environment names another (test programs that were taken to another machine).
+// Returns the source folder, which contains the golden files: the folder of the build, or the environment variable
+// GYRE_SOURCE_DIR if it is set, for test programs that were copied to another machine.
 #pragma once
 
 #include <filesystem>

@@ -1,12 +1,12 @@
-// A directory of a test's own, gone with the object.
+// A temporary directory for a test, removed by the destructor.
 #pragma once
 
 #include <stdlib.h>
 
 #include <string>
 
-#include "core/error.h"
-#include "core/file.h"
+#include "gyre/core/error.h"
+#include "gyre/core/io/file.h"
 
 class TemporaryDirectory {
  public:

@@ -1,6 +1,7 @@
+// A scope with another number of threads, for tests.
 #pragma once
 
-#include "core/kernels.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
 

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "core/blas.h"
-#include "core/cuda.h"
-#include "core/kernels.h"
-#include "core/version.h"
-#include "train/mpi.h"
+#include "gyre/core/hardware/blas.h"
+#include "gyre/core/hardware/cuda.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/version.h"
+#include "gyre/train/parallel/mpi_support.h"
 
 namespace gyre {
 

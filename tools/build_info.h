@@ -1,4 +1,4 @@
-// What this program is and runs on, for bug reports: `gyre --version`, `gyre --build-info`.
+// Version, build and hardware information for bug reports: `gyre --version`, `gyre --build-info`.
 #pragma once
 
 #include <string>

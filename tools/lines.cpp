@@ -4,8 +4,8 @@
 #include <cstring>
 #include <iostream>
 
-#include "core/error.h"
-#include "data/utf8.h"
+#include "gyre/core/error.h"
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 

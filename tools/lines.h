@@ -1,4 +1,4 @@
-// Text that comes into the program and leaves it, a line at a time.
+// Line-by-line text input and output of the commands.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "core/file.h"
+#include "gyre/core/io/file.h"
 
 namespace gyre {
 
-// Lines of a file, or of standard input when the path is empty or "-". They must be UTF-8; line ends (LF, CRLF) are
-// taken off, and a last line without one counts.
+// Reads the lines of a file, or of standard input if the path is empty or "-". They must be UTF-8. Line ends (LF, CRLF)
+// are removed; the last line needs none.
 class InputLines {
  public:
   explicit InputLines(const Path& path);
-  // False at the end. Throws, naming place and line.
+  // Returns false at the end. Throws Error with the name of the input and the line number.
   bool next(std::string& line);
-  uint64_t line() const { return line_; }            // number of the last one, from 1
+  uint64_t line() const { return line_; }            // number of the last line read, from 1
   const std::string& name() const { return name_; }  // for messages: the path, or "standard input"
 
  private:
@@ -30,13 +30,13 @@ class InputLines {
 
 std::vector<std::string> read_lines(const Path& path);
 
-// Lines to standard output, a device or a pipe as they come, or to a file that appears at commit(), whole or not at
+// Writes lines to standard output, a device or a pipe at once, or to a file that appears complete at commit() or not at
 // all.
 class OutputLines {
  public:
   explicit OutputLines(const Path& path);
   void write(const std::string& line);
-  void flush();  // what was written is on its way to the reader
+  void flush();  // passes the written lines on to the reader
   void commit();
 
  private:

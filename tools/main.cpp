@@ -1,34 +1,32 @@
-// gyre: the one place that ends the process. One clear line on stderr for every failure.
+// The program gyre. Registers the commands and turns every failure into one line on stderr and an exit status.
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
-#include "core/error.h"
-#include "core/kernels.h"
-#include "core/sizes.h"
+#include "gyre/core/error.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/sizes.h"
 #include "tools/printable.h"
 #include "tools/program.h"
 
 namespace {
 
-// OpenMP's idle threads spin for milliseconds by default: on cores that others use too, the spinning starves the thread
-// that has work (measured: 30 times slower). libgomp reads the limit when it is loaded, so the program starts once
-// more.
+// By default, idle OpenMP threads spin for milliseconds. On shared cores the spinning starves the thread that has work
+// (measured: 30 times slower). libgomp reads the limit when it is loaded, so the program executes itself again.
 void limit_spinning(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
   setenv("GOMP_SPINCOUNT", "1000", 1);
-  std::error_code error;  // by its own path, so that ps shows the program's name
+  std::error_code error;  // uses the real path, so that ps shows the program's name
   execv(std::filesystem::read_symlink("/proc/self/exe", error).c_str(), argv);
-  // Here only when that failed: then the spinning has to be borne.
+  // If execv failed, the program continues with the default spinning.
 }
 
-// The run-time library takes any number from OMP_NUM_THREADS, and ends in a crash where the system has no room for
-// them.
+// The OpenMP library accepts any number from OMP_NUM_THREADS and crashes if the system cannot create the threads.
 void check_threads() {
-  if (gyre::threads() <= gyre::kMostThreads) return;
-  throw gyre::UsageError("OMP_NUM_THREADS: expected at most ", gyre::kMostThreads, ", got ", gyre::threads());
+  if (gyre::threads() <= gyre::kMaxThreads) return;
+  throw gyre::UsageError("OMP_NUM_THREADS: expected at most ", gyre::kMaxThreads, ", got ", gyre::threads());
 }
 
 }  // namespace
@@ -41,9 +39,7 @@ int main(int argc, char** argv) {
     add_vocab_command(program);
     add_data_commands(program);
     program.describe_group("train", "train a model");
-    add_train_nmt_command(program);
-    add_train_language_commands(program);
-    add_train_classify_commands(program);
+    add_train_commands(program);
     add_translate_command(program);
     add_evaluate_commands(program);
     add_evaluate_perplexity_command(program);
@@ -53,7 +49,7 @@ int main(int argc, char** argv) {
     add_import_command(program);
     add_export_command(program);
     add_forward_command(program);
-    program.describe_group("inspect", "look inside: ops, times, values, gradients, positions");
+    program.describe_group("inspect", "inspect a model: ops, timings, values, gradients, positions");
     add_inspect_tape_command(program);
     add_inspect_profile_command(program);
     add_inspect_step_command(program);

@@ -1,6 +1,6 @@
 #include "tools/printable.h"
 
-#include "data/utf8.h"
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 
@@ -11,7 +11,7 @@ void append_byte(std::string& text, char byte) {
   text += {'\\', 'x', kDigits[(byte >> 4) & 0xf], kDigits[byte & 0xf]};
 }
 
-// Of valid UTF-8. U+0080 to U+009f are control characters, too.
+// `text` is valid UTF-8. U+0080 to U+009F are control characters, too.
 void append_valid(std::string& result, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const unsigned char byte = text[i];

@@ -1,4 +1,4 @@
-// Text from files and calls, as a terminal may get it.
+// Makes text from files and command lines safe to print on a terminal.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace gyre {
 
-// Control bytes but the line end, and bytes that are not UTF-8, become \xNN.
+// Replaces control bytes other than the line end, and bytes that are not UTF-8, by \xNN.
 std::string printable(std::string_view text);
 
 }  // namespace gyre

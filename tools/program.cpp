@@ -7,10 +7,10 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 #include "tools/build_info.h"
-#include "tools/command_help_text.h"
-#include "tools/equivalents.h"
+#include "tools/command_line/equivalents.h"
+#include "tools/help/command_help_text.h"
 
 namespace gyre {
 
@@ -33,16 +33,18 @@ std::string words_of(const CLI::App& command) {
   return (is_grouped ? group->get_name() + " " : "") + command.get_name();
 }
 
-// Null where there is none.
+// Null if there is no such subcommand.
 CLI::App* find_subcommand(CLI::App& app, const std::string& word) {
   const auto known = app.get_subcommands([&word](CLI::App* sub) { return sub->get_name() == word; });
   return known.empty() ? nullptr : known.front();
 }
 
-std::vector<std::string> option_names(const CLI::App& app) {
+// The long names, without those of earlier versions.
+std::vector<std::string> option_names(const CommandDescription& command) {
   std::vector<std::string> names;
-  for (const auto* option : app.get_options())
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  for (const OptionDescription& option : command.options)
+    for (const std::string& name : option.names)
+      if (name.starts_with("--")) names.push_back(name);
   return names;
 }
 
@@ -54,7 +56,7 @@ Program::Program()
   app_->set_help_flag("-h,--help", "print this help");
   app_->set_help_all_flag("--help-all", "print this help with every option");
   app_->add_flag("--version", version_, "print the version");
-  app_->add_flag("--build-info", build_info_, "print how this program was built and which libraries it runs on");
+  app_->add_flag("--build-info", build_info_, "print the build configuration, the hardware and the libraries");
 }
 
 Program::~Program() = default;
@@ -115,13 +117,13 @@ void Program::reject_unknown_subcommands() const {
   }
 }
 
-// Words that the parser could not place: the first is the culprit, the others may be its values.
+// Rejects the words that the parser could not assign. The first is the unknown one; the rest may be its values.
 void Program::reject_unknown(const CLI::App& app) const {
   const auto words = app.remaining();
   if (words.empty()) return;
   if (words.front().starts_with('-')) {
     const std::string name = words.front().substr(0, words.front().find('='));
-    throw UsageError("unknown option ", name, suggest_option(name, option_names(app)));
+    throw UsageError("unknown option ", name, suggest_option(name, option_names(describe(app, ""))));
   }
   if (subcommands(app).empty()) throw UsageError("unexpected argument '", words.front(), "'");
   throw unknown_subcommand(words.front(), app);
@@ -161,10 +163,11 @@ int Program::run_selected(CLI::App& app) {
   command->options->resolve();
   try {
     return command->run();
-  } catch (const std::bad_alloc&) {  // of tables in main memory; tensors say how many bytes they were to have
-    throw Error("out of memory in gyre ", words_of(app), ": give smaller sizes or counts, or a machine with more");
-  } catch (const std::length_error&) {  // a table beyond what a program can address
-    throw Error("out of memory in gyre ", words_of(app), ": a size or a count is beyond all memory");
+  } catch (const std::bad_alloc&) {  // from standard containers; tensors report the size that they requested
+    throw Error("out of memory in gyre ", words_of(app),
+                ": use smaller sizes or counts, or a machine with more memory");
+  } catch (const std::length_error&) {  // a container larger than the address space
+    throw Error("out of memory in gyre ", words_of(app), ": a size or a count exceeds the address space");
   }
 }
 

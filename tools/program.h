@@ -1,5 +1,5 @@
-// The command line of `gyre`: subcommands with their option tables, unknown names, exit statuses.
-//   0 done, 1 the run failed, 2 the call was wrong.
+// The command line of `gyre`: subcommands with their option tables, errors for unknown names, exit statuses.
+// Exit status 0: success; 1: the command failed; 2: usage error.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-#include "tools/option_table.h"
+#include "gyre/core/error.h"
+#include "tools/command_line/option_table.h"
 
 namespace gyre {
 
@@ -18,16 +18,17 @@ class Program {
   ~Program();
   Program(const Program&) = delete;
 
-  // A subcommand by its words ("data build"); groups on the way are made on first use. run returns the exit status.
+  // Adds a subcommand by its words ("data build"); groups are created on first use. `run` returns the exit status.
   OptionTable& command(const std::string& words, const std::string& help, std::function<int()> run);
-  // The help of a group of subcommands ("data").
+  // Sets the help text of a group of subcommands ("data").
   void describe_group(const std::string& word, const std::string& help);
 
-  // What --help prints for a command by its words; none: the program's. Throws UsageError for one that is not there.
+  // The --help text of the command with these words; of the program if there are none. Throws UsageError for an unknown
+  // command.
   std::string help(const std::vector<std::string>& words) const;
   CommandDescription describe() const;
 
-  // Throws UsageError for a wrong call, Error for a failed run.
+  // Throws UsageError for an invalid command line, Error if the command fails.
   int run(int argc, const char* const* argv);
 
  private:
@@ -41,7 +42,7 @@ class Program {
   std::string help(const CLI::App& app, bool all) const;
   std::string help_of_parsed(bool all) const;  // of the command that the words named before --help
   UsageError unknown_subcommand(const std::string& word, const CLI::App& app) const;
-  void reject_unknown_subcommands() const;  // before parsing, where --help would hide them
+  void reject_unknown_subcommands() const;  // before parsing, because --help would hide the error
   void reject_unknown(const CLI::App& app) const;
   CommandDescription describe(const CLI::App& app, const std::string& words) const;
 
@@ -51,12 +52,10 @@ class Program {
   std::vector<Command> commands_;
 };
 
-// Each in tools/command_<name>.cpp.
+// Each is defined in tools/commands/.
 void add_vocab_command(Program& program);
 void add_data_commands(Program& program);
-void add_train_nmt_command(Program& program);
-void add_train_language_commands(Program& program);
-void add_train_classify_commands(Program& program);
+void add_train_commands(Program& program);
 void add_translate_command(Program& program);
 void add_evaluate_commands(Program& program);
 void add_evaluate_perplexity_command(Program& program);
@@ -85,6 +84,6 @@ void add_bench_all_reduce_command(Program& program);
 void add_plan_commands(Program& program);
 void add_completion_commands(Program& program);
 void add_man_command(Program& program);
-void add_help_command(Program& program);  // after all others, whose names it offers
+void add_help_command(Program& program);  // call last: it completes the names of the other commands
 
 }  // namespace gyre

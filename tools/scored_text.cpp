@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "tools/model_choice.h"
-#include "train/trained_model.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "tools/options/model_choice.h"
 
 namespace gyre {
 
@@ -11,8 +11,8 @@ std::string trained_documents(const Path& model, const std::string& checkpoint, 
                               bool quiet) {
   const auto trained = trained_option(model, checkpoint, "documents");
   if (!trained) return "blank-line";
-  if (!quiet && !TokenStore::recognises(inputs.front()))
-    std::fprintf(stderr, "documents: %s, the run's own --documents\n", trained->c_str());
+  if (!quiet && !TokenStore::recognizes(inputs.front()))
+    std::fprintf(stderr, "documents: %s (--documents of the run)\n", trained->c_str());
   return *trained;
 }
 
@@ -20,19 +20,19 @@ void ScoredText::add_rows(OptionTable& table) {
   table.add("--model,-m", model, "PATH", "a run of gyre train lm, a checkpoint in it or a model.safetensors");
   table.add("--input,-i", inputs, "FILE...", "text files, or one token store from gyre data build --documents");
   for (const char* name : {"model", "input"}) table.required(name);
-  table.add("--checkpoint", checkpoint, "NAME", "within a run: best, last, average or step-...; default best");
-  table.add("--vocab,-v", vocabulary, "FILE", "another vocabulary than the run's own copy");
+  table.add("--checkpoint", checkpoint, "NAME", "checkpoint of a run: best, last, average or step-...; default: best");
+  table.add("--vocab,-v", vocabulary, "FILE", "vocabulary to use instead of the run's own copy");
   table.add_choice(
       "--documents", documents, {"blank-line", "line", "whole"},
-      "where a document ends in text; whole: with its file, every byte of which counts, and so does its one "
-      "</s>; absent: as the model was trained");
+      "document boundaries in text files; whole: one document per file, every byte of which counts, and so does its "
+      "</s>; default: as in training");
   table.add_choice("--on-bad-line", on_bad_line, {"default", "error", "skip"},
-                   "default: error for bad UTF-8, skip for empty lines");
+                   "handling of bad lines; default: error for invalid UTF-8, skip for empty lines");
 }
 
 void ScoredText::complete(const OptionTable& table) {
   if (documents.empty()) documents = trained_documents(model, checkpoint, inputs, quiet);
-  table.reject_idle("on-bad-line", documents != "whole", "--documents is whole");
+  table.reject_unused("on-bad-line", documents != "whole", "--documents is whole");
 }
 
 Documents ScoredText::open(const Vocabulary& with) const {

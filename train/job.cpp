@@ -1,170 +1,187 @@
-#include "train/job.h"
+#include "gyre/train/job.h"
 
 #include <spdlog/spdlog.h>
 
-#include <iostream>
 #include <optional>
 
-#include "core/counted.h"
-#include "core/error.h"
-#include "core/version.h"
-#include "train/log/logger.h"
-#include "train/replay.h"
-#include "train/schedule.h"
-#include "train/stop_signal.h"
-#include "train/trainer.h"
+#include "gyre/core/counted.h"
+#include "gyre/core/error.h"
+#include "gyre/core/version.h"
+#include "gyre/train/fault_injector.h"
+#include "gyre/train/log/logger.h"
+#include "gyre/train/optim/schedule.h"
+#include "gyre/train/parallel/health/stop_signal.h"
+#include "gyre/train/replay.h"
+#include "gyre/train/trainer.h"
 
 namespace gyre {
 namespace {
 
-constexpr int kDeterministicShards = 8;
-
-int number_of_shards(const TrainOptions& options, const Communicator& ranks) {
-  if (!options.replay.empty()) return read_train_state(options.replay).shards;
-  if (options.shards > 0 || options.deterministic) {
-    if (options.accumulation > 1) {
-      throw UsageError(
-          "[--optimizer-delay] has no effect with --shards or --deterministic: the number of shards says "
-          "what each rank works through");
-    }
-  }
-  if (options.shards > 0) return options.shards;
-  return options.deterministic ? kDeterministicShards : ranks.size() * options.accumulation;
+// A replay uses as many micro-batches as the run did.
+int number_of_micro_batches(const ParallelOptions& parallel, const ReplayOptions& replay, int ranks) {
+  const int micro_batches =
+      replay.checkpoint.empty() ? parallel.micro_batches_on(ranks) : read_train_state(replay.checkpoint).micro_batches;
+  require(micro_batches >= ranks, "[--micro-batches] expected at least one micro-batch for each of ", ranks,
+          " ranks, got ", micro_batches);
+  return micro_batches;
 }
 
-void require_enough_shards(int shards, const Communicator& ranks) {
-  require(shards >= ranks.size(), "[--shards] expected at least one shard for each of ", ranks.size(), " ranks, got ",
-          shards);
+JobContext open_job_context(const DeviceOptions& device, Communicator& ranks, int micro_batches) {
+  Kernels& kernels = kernels_on(parse_device(device.name, ranks.local_rank()));
+  set_threads(device.threads > 0 ? device.threads : ranks.cores());
+  return {ranks, kernels, parse_precision(device.precision, kernels), micro_batches};
 }
 
-ReducerOptions reducer_options(const TrainOptions& options, int shards) {
+ReducerOptions reducer_options(const ParallelOptions& options, int micro_batches) {
   return {.bucket_mb = options.bucket_mb,
-          .shards = shards,
+          .micro_batches = micro_batches,
           .deterministic = options.deterministic,
-          .wire = wire_type(options.gradient_dtype),
+          .comm_dtype = parse_comm_dtype(options.gradient_dtype),
           .sharded = options.zero == 1};
 }
 
-TrainState fresh_state(const TrainOptions& options, const JobPlace& place) {
+OptimizerOptions resolve_rates(OptimizerOptions options, const Period& after, uint64_t updates_per_epoch) {
+  options.schedule = resolve_schedule(options.schedule, after.in_updates(updates_per_epoch));
+  return options;
+}
+
+TrainState fresh_state(const TrainOptions& options, const OptimizerOptions& rates, const JobContext& context,
+                       const TaskParts& parts) {
   TrainState state;
   state.seed = options.seed;
-  state.shards = place.shards;
-  state.ranks = place.ranks.size();
-  state.deterministic = options.deterministic;
-  state.kernels = place.kernels.name();
+  state.micro_batches = context.micro_batches;
+  state.ranks = context.ranks.size();
+  state.deterministic = options.parallel.deterministic;
+  state.kernels = context.kernels.name();
+  const DataIdentity data{.max_length = options.data.max_length,
+                          .vocabulary = parts.vocabulary.vocabulary->fingerprint(),
+                          .training_data = parts.data->checksum()};
+  state.options = run_options(data, options.batch, rates, context.precision, state);
+  state.options.insert(parts.options.begin(), parts.options.end());
   return state;
 }
 
-void introduce(const TrainOptions& options, const JobPlace& place, const TaskParts& parts) {
-  const Kernels& kernels = place.kernels;
-  for (const std::string& note : options.notes) spdlog::info("{}", note);
-  spdlog::info("gyre {} : {} : {} a rank : {} kernels on {} : {}", kVersion, place.ranks.name(),
-               counted(threads(), "thread"), kernels.name(), kernels.device().text(), precision_name(place.precision));
-  spdlog::info("model: {}, vocabulary of {}, {:.2f} M parameters", parts.model->describe(), parts.vocabulary->size(),
-               double(parts.model->parameters().elements()) / 1e6);
-  spdlog::info("data: {}, {} an epoch", parts.data->describe(), counted(parts.data->batches(), "update"));
-  const std::string unit = options.batch_unit == "sentences" ? parts.data->item() : options.batch_unit + " token";
-  spdlog::info("batch: {} in {}{}", counted(options.batch_words, unit), counted(place.shards, "shard"),
-               options.deterministic ? ", deterministic" : "");
+void log_job(const std::vector<std::string>& notes, const BatchingOptions& batch, bool deterministic,
+             const JobContext& context, const TaskParts& parts) {
+  const Kernels& kernels = context.kernels;
+  for (const std::string& note : notes) spdlog::info("{}", note);
+  spdlog::info("gyre {} : {} : {} per rank : {} kernels on {} : {}", kVersion, context.ranks.name(),
+               counted(threads(), "thread"), kernels.name(), kernels.device().text(),
+               precision_name(context.precision));
+  spdlog::info("model: {}, vocabulary of {}, {:.2f} M parameters", parts.model->describe(),
+               parts.vocabulary.vocabulary->size(), double(parts.model->parameters().elements()) / 1e6);
+  spdlog::info("data: {}, {} per epoch", parts.data->describe(), counted(parts.data->batches(), "update"));
+  const std::string unit = batch.unit == "sentences" ? parts.data->item() : batch.unit + " token";
+  spdlog::info("batch: {} in {}{}", counted(batch.size, unit), counted(context.micro_batches, "micro-batch"),
+               deterministic ? ", deterministic" : "");
 }
 
-// Takes the directory of a new run away again unless the run begins.
-class RunStart {
+// Removes the directory of a new run if the start of the run fails.
+class NewRunGuard {
  public:
-  explicit RunStart(const RunDirectory* run) : run_(run) {}
-  ~RunStart() {
+  explicit NewRunGuard(const RunDirectory* run) : run_(run) {}
+  ~NewRunGuard() {
     if (run_ != nullptr) run_->abandon();
   }
-  RunStart(const RunStart&) = delete;
-  RunStart& operator=(const RunStart&) = delete;
+  NewRunGuard(const NewRunGuard&) = delete;
+  NewRunGuard& operator=(const NewRunGuard&) = delete;
   void done() { run_ = nullptr; }
 
  private:
   const RunDirectory* run_;
 };
 
-// Rank 0's lock on the run directory; all ranks may look into it afterwards. A replay leaves it alone.
-std::optional<RunDirectory> open_run(const TrainOptions& options, Communicator& ranks) {
+// Opens and locks the run directory on rank 0; all ranks may read it afterward. A replay does not open it, because it
+// writes nothing.
+std::optional<RunDirectory> open_run(const StartOptions& options, bool writes, bool quiet, Communicator& ranks) {
   std::optional<RunDirectory> run;
-  const bool writes = options.replay.empty();
   if (ranks.rank() == 0 && writes) {
-    run.emplace(options.model, options.overwrite);
-    require(options.auto_resume || list_checkpoints(options.model).empty(), "[--no-auto-resume] ",
-            options.model.string(), " holds a run: expected none, another --model, or --overwrite");
+    run.emplace(options.directory, options.overwrite);
+    require(options.auto_resume || list_checkpoints(options.directory).empty(), "[--no-auto-resume] ",
+            options.directory.string(), " holds a run: expected none, another --model, or --overwrite");
   }
   ranks.barrier();
-  set_up_logging({.file = writes ? options.model / "train.log" : Path(),
+  set_up_logging({.file = writes ? options.directory / "train.log" : Path(),
                   .rank = ranks.rank(),
                   .ranks = ranks.size(),
-                  .quiet = options.quiet});
+                  .quiet = quiet});
   return run;
 }
 
-// Of the run that the checkpoint belongs to, in as many shards as it had there.
-int replay_job(const TrainOptions& options, Communicator& ranks, const TaskParts& parts, Optimizer& optimizer,
-               TrainStep& step, const TrainState& state) {
-  require_same_run(options.replay, read_train_state(options.replay), state);
-  const TrainState saved =
-      load_checkpoint(options.replay, parts.model->parameters(), optimizer, options.reload.optimizer);
-  const uint64_t first = saved.progress.updates + 1;
-  spdlog::info("making updates {} to {} once more", first, saved.progress.updates + options.replay_updates);
-  const std::optional<Anomaly> found = replay(step, *parts.data, saved.progress, options.replay_updates);
-  if (ranks.rank() != 0) return 0;
-  if (found) {
-    std::cout << "update " << found->update << ": the norm of the gradient is " << found->gradient_norm << "; "
-              << found->report << '\n';
-  } else {
-    std::cout << "updates " << first << " to " << saved.progress.updates + options.replay_updates
-              << ": all gradients are finite\n";
-  }
-  return 0;
+// The copy's path run/vocab.<extension of the original>, or the path of the original if it is already a vocab.* file in
+// the run directory.
+Path vocabulary_copy(const RunDirectory& run, const Path& original) {
+  std::error_code ignored;
+  const bool inside = std::filesystem::equivalent(original.parent_path() / ".", run.path(), ignored);
+  if (inside && original.filename().string().starts_with("vocab.")) return original;
+  return run.path() / ("vocab" + (original.has_extension() ? original.extension().string() : ".model"));
+}
+
+// Writes config.json, train.toml, a copy of the vocabulary and task.json, if any. Call it after resume(), when the
+// options are known to match the run.
+void write_run_files(const RunDirectory& run, const std::string& toml, const TaskParts& parts) {
+  write_file(run.config(), parts.model->config().dump(2) + "\n");
+  write_file(run.options(), toml);
+  parts.vocabulary.vocabulary->save(vocabulary_copy(run, parts.vocabulary.path));
+  if (!parts.task.is_null()) write_file(run.task(), parts.task.dump(2) + "\n");
+}
+
+ReplayResult replay_from_checkpoint(const ReplayOptions& options, const Reload& reload, const TaskParts& parts,
+                                    Optimizer& optimizer, TrainStep& step, const TrainState& state) {
+  require_same_run(options.checkpoint, read_train_state(options.checkpoint), state);
+  const TrainState saved = load_checkpoint(options.checkpoint, parts.model->parameters(), optimizer, reload.optimizer);
+  const uint64_t updates = saved.progress.updates;
+  spdlog::info("repeating updates {} to {}", updates + 1, updates + options.updates);
+  return replay(step, *parts.data, saved.progress, options.updates);
 }
 
 }  // namespace
 
-int run_job(const TrainOptions& options, Communicator& ranks,
-            const std::function<TaskParts(const JobPlace&)>& make_parts) {
-  // From here on: reading the data may take long, and a job that a signal kills there would not be started again.
+std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& ranks,
+                                    const std::function<TaskParts(const JobContext&)>& make_parts) {
+  // Handle signals from here on: reading the data may take long, and a job that a signal kills during that time would
+  // not be restarted.
+  const bool trains = options.replay.checkpoint.empty();
   std::optional<StopSignal> signals;
-  if (options.replay.empty()) signals.emplace();
-  const int shards = number_of_shards(options, ranks);
-  require_enough_shards(shards, ranks);
-  Kernels& kernels = kernels_on(parse_device(options.device, ranks.local_rank()));
-  const JobPlace place{ranks, kernels, parse_precision(options.precision, kernels), shards};
-  ranks.set_hang_timeout(options.hang_timeout);
-  set_threads(options.threads > 0 ? options.threads : ranks.cores());
-  const std::optional<RunDirectory> owned_run = open_run(options, ranks);
-  const RunDirectory* run = owned_run ? &*owned_run : nullptr;
-  RunStart start(run);
+  if (trains) signals.emplace();
+  const int micro_batches = number_of_micro_batches(options.parallel, options.replay, ranks.size());
+  const JobContext context = open_job_context(options.device, ranks, micro_batches);
+  ranks.set_watchdog_timeout(options.parallel.watchdog_timeout);
+  FaultInjector::check_environment();  // before the run directory is made
+  std::optional<RunDirectory> owned_run = open_run(options.start, trains, options.log.quiet, ranks);
+  RunDirectory* const run = owned_run ? &*owned_run : nullptr;
+  FaultInjector faults(ranks, run);
+  NewRunGuard new_run(run);
 
   ranks.enter(Phase::start, 0);
-  TaskParts parts = make_parts(place);
+  TaskParts parts = make_parts(context);
   Parameters& parameters = parts.model->parameters();
-  const OptimizerOptions rates = resolve_schedule(options.optimizer, options.after, parts.data->batches());
-  GradientReducer reducer(ranks, kernels, parameters, reducer_options(options, shards));
-  Optimizer optimizer(parameters, kernels, rates, &reducer);
-  introduce(options, place, parts);
+  faults.set_parameters(parameters);
+  const OptimizerOptions rates = resolve_rates(options.optimizer, options.stop.after, parts.data->batches());
+  GradientReducer reducer(ranks, context.kernels, parameters, reducer_options(options.parallel, micro_batches));
+  Optimizer optimizer(parameters, context.kernels, rates, &reducer);
+  log_job(options.record.notes, options.batch, options.parallel.deterministic, context, parts);
 
-  TrainState state = fresh_state(options, place);
-  state.options = run_options(options, rates, place.precision, state, *parts.vocabulary, parts.data->checksum());
-  state.options.merge(parts.options);
-  TrainStep step(*parts.model, optimizer, reducer, kernels, ranks,
-                 {.seed = options.seed, .shards = shards, .precision = place.precision});
-  if (!options.replay.empty()) return replay_job(options, ranks, parts, optimizer, step, state);
-  if (resume(run, ranks, *parts.model, optimizer, state, options)) {
+  TrainState state = fresh_state(options, rates, context, parts);
+  TrainStep step(*parts.model, optimizer, reducer, context.kernels, ranks,
+                 {.seed = options.seed, .micro_batches = micro_batches, .precision = context.precision});
+  if (!trains) return replay_from_checkpoint(options.replay, options.start.reload, parts, optimizer, step, state);
+  const std::string deciding_metric = options.validates() ? options.validation.metrics.front() : "";
+  if (resume(run, ranks, *parts.model, optimizer, state, options.start.reload, deciding_metric)) {
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);
   }
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
-  if (run != nullptr) write_run_files(*run, options, *parts.model, *parts.vocabulary, parts.task);
-  start.done();
+  if (run != nullptr) write_run_files(*run, options.record.toml, parts);
+  new_run.done();
   Reporter reporter(
-      run, options, state,
+      run, options.log, options.stop, deciding_metric, state,
       {.batches_per_epoch = parts.data->batches(), .item = parts.data->item(), .loss_name = parts.model->loss_name()});
-  Trainer trainer({options, run, ranks, *parts.data, parameters, optimizer, step, validation.get(), reporter},
+  Trainer trainer({options.stop, options.validation, options.checkpoint, options.log.every, run, ranks, *parts.data,
+                   parameters, optimizer, step, validation.get(), reporter},
                   std::move(state));
   trainer.run();
-  return 0;
+  return std::nullopt;
 }
 
 }  // namespace gyre

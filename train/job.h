@@ -1,43 +1,43 @@
-// A training job, whatever the task: opens the run directory, puts the parts together and trains to the end.
+// Runs a training job for any task: opens the run directory, creates the components and trains to the end.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
-#include "core/kernels.h"
-#include "data/vocabulary.h"
-#include "train/communicator.h"
-#include "train/options.h"
-#include "train/resume.h"
-#include "train/training_data.h"
-#include "train/training_model.h"
-#include "train/validation.h"
+#include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/train/job_context.h"
+#include "gyre/train/options.h"
+#include "gyre/train/replay.h"
+#include "gyre/train/resume.h"
+#include "gyre/train/training_data.h"
+#include "gyre/train/training_model.h"
+#include "gyre/train/validation.h"
 
 namespace gyre {
 
-// Where and how a rank works.
-struct JobPlace {
-  Communicator& ranks;
-  Kernels& kernels;
-  Precision precision;
-  int shards;  // of a global batch, in the whole job
+// A vocabulary and the file that it was read from.
+struct VocabularyFile {
+  Path path;
+  std::shared_ptr<const Vocabulary> vocabulary;
 };
 
-// What a task brings to the job.
+// The components that a task provides.
 struct TaskParts {
-  std::shared_ptr<const Vocabulary> vocabulary;
+  VocabularyFile vocabulary;
   std::unique_ptr<TrainingData> data;
-  std::unique_ptr<TrainingModel> model;  // with its initial weights, on the place's device
-  RunOptions options;                    // its own ones that the course of the run depends on
-  nlohmann::ordered_json task;           // task.json, where whoever reads the run must know more; null: none
-  // Called where the options ask for validation, once the weights are those that training begins with.
+  std::unique_ptr<TrainingModel> model;  // with initial weights, on the device of the job
+  RunOptions options;                    // the task's options that influence the result of the run
+  nlohmann::ordered_json task;           // content of task.json; null: no such file
+  // Called if the options enable validation, after the weights have been initialized or restored.
   std::function<std::unique_ptr<Validation>()> make_validation;
 };
 
-// Collective. Begins the run in options.model, or continues the one that is there; returns the exit status. Only rank 0
-// writes files. `options` are valid, with the task's own; `make_parts` is called once the log is open.
-int run_job(const TrainOptions& options, Communicator& ranks,
-            const std::function<TaskParts(const JobPlace&)>& make_parts);
+// Collective. Starts the run in options.start.directory, or resumes an existing one. If options.replay names a
+// checkpoint, does not train but replays, and returns the result. Only rank 0 writes files. `options` must be validated
+// (Resolved). `make_parts` is called after the log has been opened.
+std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& ranks,
+                                    const std::function<TaskParts(const JobContext&)>& make_parts);
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-#include "train/period.h"
+#include "gyre/train/period.h"
 
 #include <array>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 
@@ -16,7 +16,7 @@ constexpr std::array<std::pair<char, uint64_t>, 3> kMultipliers{{{'G', 1'000'000
 constexpr std::array<std::pair<char, Period::Unit>, 3> kUnits{
     {{'u', Period::Unit::updates}, {'e', Period::Unit::epochs}, {'t', Period::Unit::target_tokens}}};
 
-// Removes the last character of `text` when the table has it, and gives its value.
+// If the table contains the last character of `text`, removes it and returns its value, else returns `otherwise`.
 template <class Table, class Value>
 Value take_suffix(std::string_view& text, const Table& table, Value otherwise) {
   for (const auto& [letter, value] : table) {
@@ -60,17 +60,30 @@ std::string Period::text() const {
   return digits;
 }
 
-bool Progress::reached(const Period& p) const {
-  if (p.amount == 0) return false;
-  switch (p.unit) {
-    case Period::Unit::updates:
-      return updates >= p.amount;
-    case Period::Unit::epochs:
-      return epoch >= p.amount;
-    case Period::Unit::target_tokens:
-      return target_tokens >= p.amount;
+uint64_t Period::count(const Progress& progress) const {
+  switch (unit) {
+    case Unit::updates:
+      return progress.updates;
+    case Unit::epochs:
+      return progress.epoch;
+    case Unit::target_tokens:
+      return progress.target_tokens;
   }
-  return false;
+  return 0;
+}
+
+bool Period::is_reached(const Progress& progress) const { return amount > 0 && count(progress) >= amount; }
+
+uint64_t Period::in_updates(uint64_t updates_per_epoch) const {
+  switch (unit) {
+    case Unit::updates:
+      return amount;
+    case Unit::epochs:
+      return amount * updates_per_epoch;
+    case Unit::target_tokens:
+      return 0;
+  }
+  return 0;
 }
 
 }  // namespace gyre

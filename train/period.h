@@ -1,30 +1,27 @@
-// Where a run stands, and the points and periods at which something is due.
+// Points and periods at which logging, validation, saving or the end of a run is due.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "gyre/train/checkpoint/progress.h"
+
 namespace gyre {
 
-// A point or a period in a run, in Marian's units: "30u" (or "30") updates, "20e" epochs, "1Gt" target tokens; K, M, G
-// multiply.
+// A point or a period in a run, in Marian's units: "30u" (or "30") updates, "20e" epochs, "1Gt" target tokens. K, M and
+// G are multipliers.
 struct Period {
   enum class Unit : uint8_t { updates, epochs, target_tokens };
   uint64_t amount = 0;  // 0: never
   Unit unit = Unit::updates;
-  static Period parse(const std::string& text);  // throws UsageError naming the text
+  static Period parse(const std::string& text);  // throws a UsageError that quotes the text
   std::string text() const;
-};
-
-// Progress of a run, in all three units.
-struct Progress {
-  uint64_t updates = 0;
-  uint64_t epoch = 0;  // finished epochs
-  uint64_t batch = 0;  // global batches finished in the current epoch
-  uint64_t target_tokens = 0;
-  uint64_t source_tokens = 0;
-  uint64_t sentences = 0;
-  bool reached(const Period& p) const;
+  // The finished updates, finished epochs or target tokens of a run, according to the unit.
+  uint64_t count(const Progress& progress) const;
+  // True if a run has reached this point. Never true for an amount of 0.
+  bool is_reached(const Progress& progress) const;
+  // The number of updates until this point; 0 if that is unknown, for target tokens.
+  uint64_t in_updates(uint64_t updates_per_epoch) const;
 };
 
 }  // namespace gyre

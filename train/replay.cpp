@@ -1,22 +1,36 @@
-#include "train/replay.h"
+#include "gyre/train/replay.h"
+
+#include <cmath>
 
 namespace gyre {
+namespace {
 
-std::optional<Anomaly> replay(TrainStep& step, TrainingData& data, Progress progress, uint64_t updates) {
-  for (const uint64_t end = progress.updates + updates; progress.updates < end;) {
+std::string find_cause(TrainStep& step, double gradient_norm, uint64_t finished_updates, const RankBatch& batch) {
+  if (std::isfinite(gradient_norm)) return "this is too large for the update rule";
+  return step.find_non_finite(finished_updates, batch);
+}
+
+}  // namespace
+
+ReplayResult replay(TrainStep& step, TrainingData& data, Progress progress, uint64_t updates) {
+  ReplayResult result{.first = progress.updates + 1, .last = progress.updates + updates, .anomaly = {}};
+  while (progress.updates < result.last) {
     RankBatch batch;
     const auto take = [&]() -> const RankBatch& {
       data.start_epoch(progress.epoch);
-      batch = data.batch(progress.batch, step.own_shards());
+      batch = data.batch(progress.batch, step.own_micro_batches());
       return batch;
     };
     StepSeconds seconds;
-    const StepResult result = step.run(progress.updates, take, StopWish::none, seconds);
-    if (!result.update.finite)
-      return Anomaly{progress.updates + 1, result.update.gradient_norm, step.find_non_finite(progress.updates, batch)};
+    const UpdateInfo update = step.run(progress.updates, take, StopRequest::none, seconds).update;
+    if (!update.accepted) {
+      result.anomaly = {progress.updates + 1, update.gradient_norm,
+                        find_cause(step, update.gradient_norm, progress.updates, batch)};
+      return result;
+    }
     count(progress, batch, data.batches());
   }
-  return std::nullopt;
+  return result;
 }
 
 }  // namespace gyre

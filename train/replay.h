@@ -1,24 +1,29 @@
-// The updates that a run made after a checkpoint, made once more to find out what went wrong. Nothing is written.
+// Repeats the updates of a run after a checkpoint to find a gradient that cannot be applied. Writes nothing.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "train/checkpoint.h"
-#include "train/step.h"
-#include "train/training_data.h"
+#include "gyre/train/checkpoint/checkpoint.h"
+#include "gyre/train/step.h"
+#include "gyre/train/training_data.h"
 
 namespace gyre {
 
 struct Anomaly {
   uint64_t update = 0;  // from 1
   double gradient_norm = 0;
-  std::string report;  // TrainStep::find_non_finite
+  std::string cause;
 };
 
-// Collective. Goes on from `progress`, with what a checkpoint restored, until the gradient of an update is not finite;
-// none where `updates` of them were finite.
-std::optional<Anomaly> replay(TrainStep& step, TrainingData& data, Progress progress, uint64_t updates);
+struct ReplayResult {
+  uint64_t first = 0, last = 0;  // the updates to repeat, from 1
+  std::optional<Anomaly> anomaly;
+};
+
+// Collective. Continues training from `progress`, at which a checkpoint has been restored, for `updates` updates or
+// until the optimizer does not accept the gradient of one.
+ReplayResult replay(TrainStep& step, TrainingData& data, Progress progress, uint64_t updates);
 
 }  // namespace gyre

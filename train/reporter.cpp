@@ -1,4 +1,4 @@
-#include "train/reporter.h"
+#include "gyre/train/reporter.h"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/counted.h"
-#include "train/log/wall_clock.h"
+#include "gyre/core/counted.h"
+#include "gyre/train/log/wall_clock.h"
 
 namespace gyre {
 namespace {
@@ -20,57 +20,51 @@ std::string tensorboard_tag(const std::string& metric) { return "valid/" + metri
 
 std::string shares(const StepSeconds& s) {
   const double percent = 100 / std::max(s.data + s.compute + s.communication, 1e-9);
-  return fmt::format("compute {:.1f} %, communication {:.1f} % (beyond what backward hides), data {:.1f} %",
+  return fmt::format("compute {:.1f} %, communication {:.1f} % (not hidden by backward), data {:.1f} %",
                      s.compute * percent, s.communication * percent, s.data * percent);
 }
 
 }  // namespace
 
-Reporter::Reporter(const RunDirectory* run, const TrainOptions& options, const TrainState& state, Task task,
-                   Clock clock)
+Reporter::Reporter(const RunDirectory* run, const LoggingOptions& log, const StopOptions& stop,
+                   std::string deciding_metric, const TrainState& state, Task task, Clock clock)
     : writes_(run != nullptr),
-      end_(options.after),
+      end_(stop.after),
       task_(std::move(task)),
-      deciding_metric_(options.valid_metrics.empty() ? "" : options.valid_metrics.front()),
-      early_stopping_(options.early_stopping),
+      deciding_metric_(std::move(deciding_metric)),
+      early_stopping_(stop.early_stopping),
       clock_(std::move(clock)),
       start_(clock_()),
-      goal_(goal(options, state)),
-      pace_(options.display_seconds) {
+      goal_(goal(stop, state)),
+      pace_(log.seconds) {
   const auto& [loss, nll, correct, tokens] = state.unreported;
   window_.sums = {loss, nll, correct, tokens};
   if (!run) return;
   const bool continues = std::filesystem::exists(run->metrics());
   metrics_.emplace(run->metrics());
-  measured(
-      continues ? "resume" : "start", state,
-      {{"seed", state.seed}, {"ranks", state.ranks}, {"shards", state.shards}, {"deterministic", state.deterministic}});
+  append_entry(continues ? "resume" : "start", state,
+               {{"seed", state.seed},
+                {"ranks", state.ranks},
+                {"shards", state.micro_batches},
+                {"deterministic", state.deterministic}});
   events_.emplace(run->path());
   if (continues) events_->session_start(int64_t(state.progress.updates));
-  if (!options.quiet) line_.emplace(goal_);
+  if (!log.quiet) line_.emplace(goal_);
 }
 
-Goal Reporter::goal(const TrainOptions& options, const TrainState& state) const {
+Goal Reporter::goal(const StopOptions& stop, const TrainState& state) const {
   const uint64_t unit = end_.unit == Period::Unit::epochs ? task_.batches_per_epoch : 1;
   Goal goal{.total = int64_t(end_.amount * unit), .first = position(state.progress)};
-  if (options.stop_after_time_minutes)
-    goal.limit_seconds = 60 * double(*options.stop_after_time_minutes) - state.seconds;
+  if (stop.minutes) goal.limit_seconds = 60 * *stop.minutes - state.seconds;
   return goal;
 }
 
 int64_t Reporter::position(const Progress& progress) const {
-  switch (end_.unit) {
-    case Period::Unit::updates:
-      return int64_t(progress.updates);
-    case Period::Unit::epochs:
-      return int64_t(progress.epoch * task_.batches_per_epoch + progress.batch);
-    case Period::Unit::target_tokens:
-      return int64_t(progress.target_tokens);
-  }
-  return 0;
+  const bool in_epochs = end_.unit == Period::Unit::epochs;
+  return int64_t(in_epochs ? progress.epoch * task_.batches_per_epoch + progress.batch : end_.count(progress));
 }
 
-void Reporter::measured(const std::string& event, const TrainState& state, const ordered_json& values) {
+void Reporter::append_entry(const std::string& event, const TrainState& state, const ordered_json& values) {
   ordered_json entry{{"time", utc_text(wall_clock())}, {"event", event}, {"updates", state.progress.updates}};
   entry.update(values);
   entry["seconds"] = state.seconds;
@@ -87,7 +81,7 @@ void Reporter::updated(const TrainState& state, uint64_t epoch, const StepResult
   window_.seconds += seconds;
   window_.gradient_norm = result.update.gradient_norm;
   window_.learning_rate = result.update.learning_rate;
-  if (result.update.finite) window_.sums.add(result.sums);
+  if (result.update.accepted) window_.sums.add(result.sums);
   if (line_) {
     line_->show(position(state.progress),
                 fmt::format("Ep. {} : Up. {} : {:.0f} tokens/s", epoch, state.progress.updates,
@@ -133,7 +127,7 @@ void Reporter::write_metrics(const TrainState& state) {
                 {"gradient_norm", window_.gradient_norm},
                 {"tokens_per_second", rate},
                 {"target_tokens", state.progress.target_tokens}});
-  measured("train", state, entry);
+  append_entry("train", state, entry);
   events_->scalar("train/learning_rate", window_.learning_rate, updates);
   events_->scalar("train/gradient_norm", window_.gradient_norm, updates);
   events_->scalar("train/tokens_per_second", rate, updates);
@@ -151,17 +145,17 @@ void Reporter::validated(const TrainState& state, const ValidationResult& result
     text += fmt::format("{} {:.4f} : ", name, value);
   }
   entry["validation_seconds"] = result.seconds;
-  measured("valid", state, entry);
+  append_entry("valid", state, entry);
   events_->flush();
-  spdlog::info("[valid] Up. {} : {}{:.1f}s : {}", updates, text, result.seconds, verdict(state, improved));
+  spdlog::info("[valid] Up. {} : {}{:.1f}s : {}", updates, text, result.seconds, describe_improvement(state, improved));
   warn_of_low_bleu(result);
 }
 
 // "new best cross-entropy", "bleu stalled 2 of 5 times"
-std::string Reporter::verdict(const TrainState& state, bool improved) const {
+std::string Reporter::describe_improvement(const TrainState& state, bool improved) const {
   if (improved) return "new best " + deciding_metric_;
   const std::string most = early_stopping_ > 0 ? fmt::format(" of {}", early_stopping_) : "";
-  return fmt::format("{} stalled {}{} times", deciding_metric_, state.stalled_validations, most);
+  return fmt::format("{} stalled {}{} times", deciding_metric_, state.validations_without_improvement, most);
 }
 
 void Reporter::warn_of_low_bleu(const ValidationResult& result) {
@@ -169,7 +163,7 @@ void Reporter::warn_of_low_bleu(const ValidationResult& result) {
   if (deciding_metric_ != "bleu" || warned_of_low_bleu_ || bleu == result.metrics.end() || bleu->second >= 1) return;
   warned_of_low_bleu_ = true;
   spdlog::warn(
-      "bleu decides which checkpoint is best, and below 1 it is noise; until then cross-entropy is the better judge: "
+      "bleu selects the best checkpoint, but below 1 it is noise; cross-entropy is better at this point: "
       "--valid-metrics cross-entropy bleu");
 }
 
@@ -182,13 +176,13 @@ void Reporter::ended(const TrainState& state, const std::string& reason, const s
   ordered_json split = ordered_json::array();
   for (const StepSeconds& s : ranks)
     split.push_back({{"compute", s.compute}, {"communication", s.communication}, {"data", s.data}});
-  measured("end", state,
-           {{"reason", reason},
-            {"tokens_per_second", rate},
-            {"source_tokens", state.progress.source_tokens},
-            {"target_tokens", state.progress.target_tokens},
-            {"rank_seconds", split},
-            {"best", best}});
+  append_entry("end", state,
+               {{"reason", reason},
+                {"tokens_per_second", rate},
+                {"source_tokens", state.progress.source_tokens},
+                {"target_tokens", state.progress.target_tokens},
+                {"rank_seconds", split},
+                {"best", best}});
   spdlog::info("Ended after {}, {} ({}): {:.0f} tokens/s", counted(state.progress.updates, "update"),
                format_duration(state.seconds), reason, rate);
   for (size_t rank = 0; rank < ranks.size(); ++rank) spdlog::info("time of rank {}: {}", rank, shares(ranks[rank]));

@@ -1,26 +1,20 @@
-#include "train/resume.h"
+#include "gyre/train/resume.h"
 
 #include <spdlog/spdlog.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
-#include "core/error.h"
-#include "core/file.h"
-#include "models/config.h"
+#include "gyre/core/error.h"
+#include "gyre/core/hexadecimal.h"
+#include "gyre/core/io/file.h"
+#include "gyre/models/config/config.h"
 
 namespace gyre {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string hexadecimal(uint64_t number) {
-  std::ostringstream text;
-  text << std::hex << number;
-  return text.str();
-}
 
 // "seed 1 -> 2; ..." for the options whose values differ.
 std::string differences(const RunOptions& saved, const RunOptions& now, bool essential) {
@@ -42,7 +36,8 @@ std::string differences(const RunOptions& saved, const RunOptions& now, bool ess
                      was_given ? "not now" : "now");
       continue;
     }
-    text += concat(text.empty() ? "" : "; ", essential ? name.substr(1) : name, " ", before, " -> ", after);
+    const std::string key = essential ? name.substr(1) : name;
+    text += concat(text.empty() ? "" : "; ", key == "shards" ? "micro-batches" : key, " ", before, " -> ", after);
   }
   return text;
 }
@@ -59,23 +54,15 @@ void compare_config(const RunDirectory& run, const ordered_json& now) {
                      " -> ", now.contains(at) ? now[at].dump() : "(none)");
   }
   require(fields.empty(), "[resume] ", run.path().string(), " holds a run of another model (", fields,
-          "): give the same model options, another --model, or --overwrite");
+          "): use the same model options, another --model, or --overwrite");
 }
 
-// run/vocab.<extension of the original>; a file that already goes by such a name in the run directory is its own copy.
-Path vocabulary_copy(const RunDirectory& run, const Path& original) {
-  std::error_code ignored;
-  const bool inside = std::filesystem::equivalent(original.parent_path() / ".", run.path(), ignored);
-  if (inside && original.filename().string().starts_with("vocab.")) return original;
-  return run.path() / ("vocab" + (original.has_extension() ? original.extension().string() : ".model"));
-}
-
-// The best checkpoint by the first metric, and the link to it.
-void restore_best(const RunDirectory* run, Communicator& ranks, const TrainOptions& options, TrainState& state) {
+// Restores the best checkpoint by this metric, and the link to it.
+void restore_best(const RunDirectory* run, Communicator& ranks, const std::string& deciding_metric, TrainState& state) {
   std::optional<BestCheckpoint>& best = state.best_checkpoint;
-  if (options.validates() && (!best || best->metric != options.valid_metrics.front())) {
-    // A checkpoint of an older version, or of a run with another first metric.
-    const auto value = state.best.find(options.valid_metrics.front());
+  if (!deciding_metric.empty() && (!best || best->metric != deciding_metric)) {
+    // The checkpoint is from an older version, or from a run with another first metric.
+    const auto value = state.best.find(deciding_metric);
     best.reset();
     if (value != state.best.end()) best = {value->first, value->second.value, value->second.updates};
   }
@@ -86,51 +73,52 @@ void restore_best(const RunDirectory* run, Communicator& ranks, const TrainOptio
 
 }  // namespace
 
-RunOptions run_options(const TrainOptions& o, const OptimizerOptions& optimizer, Precision precision,
-                       const TrainState& state, const Vocabulary& vocabulary, uint64_t data_fingerprint) {
-  RunOptions options{{"=training data", hexadecimal(data_fingerprint)},
-                     {"=vocabulary", hexadecimal(vocabulary.fingerprint())},
-                     {"=seed", std::to_string(o.seed)},
-                     {"=max-length", std::to_string(o.max_length)},
-                     {"=mini-batch-words", std::to_string(o.batch_words)},
-                     {"=batch-unit", o.batch_unit},
-                     {"=maxi-batch", std::to_string(o.maxi_batch)},
-                     {"=shuffle", o.shuffle},
-                     {"deterministic", o.deterministic ? "on" : "off"},
+RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, const OptimizerOptions& optimizer,
+                       Precision precision, const TrainState& state) {
+  const ScheduleOptions& schedule = optimizer.schedule;
+  RunOptions options{{"=training data", hexadecimal(data.training_data)},
+                     {"=vocabulary", hexadecimal(data.vocabulary)},
+                     {"=seed", std::to_string(state.seed)},
+                     {"=max-length", std::to_string(data.max_length)},
+                     {"=mini-batch-words", std::to_string(batch.size)},
+                     {"=batch-unit", batch.unit},
+                     {"=maxi-batch", std::to_string(batch.maxi_batch)},
+                     {"=shuffle", batch.shuffle},
+                     {"deterministic", state.deterministic ? "on" : "off"},
                      {"optimizer", optimizer.kind},
-                     {"learn-rate", concat(optimizer.learning_rate)},
+                     {"learn-rate", concat(schedule.learning_rate)},
                      {"optimizer-params", concat(optimizer.beta1, " ", optimizer.beta2, " ", optimizer.epsilon)},
                      {"weight-decay", concat(optimizer.weight_decay)},
                      {"clip-norm", concat(optimizer.clip_norm)},
                      {"ema", concat(optimizer.ema)},
-                     {"lr-schedule", optimizer.schedule},
-                     {"lr-warmup", std::to_string(optimizer.warmup)},
-                     {"total-updates", std::to_string(optimizer.total_updates)},
+                     {"lr-schedule", schedule.kind},
+                     {"lr-warmup", std::to_string(schedule.warmup)},
+                     {"total-updates", std::to_string(schedule.total_updates)},
                      {"precision", precision_name(precision)},
                      {"kernels", state.kernels}};
-  // In deterministic mode the tree over the shards is part of the arithmetic, and ranks are not.
-  options[o.deterministic ? "=shards" : "shards"] = std::to_string(state.shards);
+  // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
+  options[state.deterministic ? "=shards" : "shards"] = std::to_string(state.micro_batches);
   return options;
 }
 
 void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now) {
   const std::string essential = differences(saved.options, now.options, true);
   require(essential.empty(), "[resume] ", checkpoint.string(), " belongs to a run with other options (", essential,
-          "): give the same ones, another --model, or --overwrite");
+          "): use the same options, another --model, or --overwrite");
   RunOptions before = saved.options;
-  // Checkpoints of earlier versions kept the word "auto", which may have meant either.
+  // Checkpoints of earlier versions stored "auto", which may have selected any precision.
   if (const auto p = before.find("precision"); p != before.end() && p->second == "auto")
     p->second = now.options.at("precision");
   const std::string others = differences(before, now.options, false);
-  if (!others.empty()) spdlog::warn("the run continues with other options, so not bit for bit: {}", others);
+  if (!others.empty()) spdlog::warn("the run continues with other options, so its bits may differ: {}", others);
 }
 
 bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer, TrainState& state,
-            const TrainOptions& options) {
+            const Reload& reload, const std::string& deciding_metric) {
   std::string checkpoint;
   if (run != nullptr) {
     if (const auto found = find_resumable(run->path())) {
-      for (const std::string& reason : found->skipped) spdlog::warn("passed over a broken checkpoint: {}", reason);
+      for (const std::string& reason : found->skipped) spdlog::warn("skipped a broken checkpoint: {}", reason);
       checkpoint = found->checkpoint.string();
       require_same_run(checkpoint, read_train_state(checkpoint), state);
       compare_config(*run, model.config());
@@ -138,38 +126,21 @@ bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, 
   }
   checkpoint = ranks.broadcast_text(std::move(checkpoint), 0);
   if (checkpoint.empty()) return false;
-  TrainState saved = load_checkpoint(checkpoint, model.parameters(), optimizer, options.reload.optimizer);
-  if (!options.reload.position) saved.progress.epoch = saved.progress.batch = 0;
-  if (!options.reload.best) {
+  TrainState saved = load_checkpoint(checkpoint, model.parameters(), optimizer, reload.optimizer);
+  if (!reload.position) saved.progress.epoch = saved.progress.batch = 0;
+  if (!reload.best) {
     saved.best.clear();
     saved.best_checkpoint.reset();
-    saved.stalled_validations = 0;
+    saved.validations_without_improvement = 0;
   }
-  restore_best(run, ranks, options, saved);
+  restore_best(run, ranks, deciding_metric, saved);
   saved.ranks = state.ranks;
-  saved.shards = state.shards;
+  saved.micro_batches = state.micro_batches;
   saved.deterministic = state.deterministic;
   saved.kernels = state.kernels;
   saved.options = state.options;
   state = std::move(saved);
   return true;
-}
-
-void write_run_files(const RunDirectory& run, const TrainOptions& options, const TrainingModel& model,
-                     const Vocabulary& vocabulary, const ordered_json& task) {
-  write_file(run.config(), model.config().dump(2) + "\n");
-  write_file(run.options(), options.resolved_toml);
-  vocabulary.save(vocabulary_copy(run, options.vocabulary));
-  if (!task.is_null()) write_file(run.task(), task.dump(2) + "\n");
-}
-
-void require_same_weights(Communicator& ranks, const Parameters& parameters) {
-  const Tensor values = parameters.values().to_cpu();
-  const int64_t own = crc32c(values.raw(), values.bytes());
-  int64_t first = own;
-  ranks.broadcast(std::span<int64_t>(&first, 1), 0);
-  require(own == first, "[ranks] the weights of rank ", ranks.rank(), " differ from those of rank 0 (checksums ",
-          hexadecimal(uint64_t(own)), " and ", hexadecimal(uint64_t(first)), "); nothing was saved");
 }
 
 }  // namespace gyre

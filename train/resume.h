@@ -1,41 +1,38 @@
-// Beginning or continuing a run: what the run directory holds decides, and must fit the options.
+// Starts or resumes a run: resumes from the run directory's newest checkpoint, if any, which must match the options.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 
-#include "core/kernels.h"
-#include "data/vocabulary.h"
-#include "train/checkpoint.h"
-#include "train/communicator.h"
-#include "train/training_model.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/train/checkpoint/checkpoint.h"
+#include "gyre/train/options.h"
+#include "gyre/train/parallel/communicator.h"
+#include "gyre/train/training_model.h"
 
 namespace gyre {
 
-// The options that the course of a run depends on, as text by name. Names that begin with '=' must stay the same for
-// the position in the data to mean the same; a change of the others is only reported.
+// The options that influence the result of a run, as text by name. Options whose names begin with '=' must not change,
+// because they determine the order of the data. A change of the others only gives a warning.
 using RunOptions = std::map<std::string, std::string>;
-// Those that every task has. `optimizer`: with its schedule resolved; `precision`: what --precision came to on this
-// machine.
-RunOptions run_options(const TrainOptions& options, const OptimizerOptions& optimizer, Precision precision,
-                       const TrainState& state, const Vocabulary& vocabulary, uint64_t data_fingerprint);
+// The properties of the data that influence the result of a run.
+struct DataIdentity {
+  int max_length;
+  uint64_t vocabulary, training_data;  // checksums
+};
+// Returns the options common to all tasks. `optimizer`: with a resolved schedule.
+RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, const OptimizerOptions& optimizer,
+                       Precision precision, const TrainState& state);
 
-// Throws an Error that names every option that must not change; warns of the others.
+// Throws an Error that names every changed option that must not change. Logs a warning about the others.
 void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now);
 
-// Collective: loads the newest whole checkpoint, if there is one, into model, optimizer and state, but for what
-// options.reload leaves out. `run` is rank 0's directory, none elsewhere. Returns whether there was one. Throws when it
-// belongs to another model or to other options.
+// Collective. Loads the newest valid checkpoint, if any, into model, optimizer and state, except the parts that
+// `reload` excludes. Returns whether there was one. `run`: the run directory on rank 0, nullptr on other ranks.
+// `deciding_metric` selects the best checkpoint; empty without validation. Throws an Error if the checkpoint belongs to
+// another model or to other options.
 bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer, TrainState& state,
-            const TrainOptions& options);
-
-// config.json, train.toml, a copy of the vocabulary and the task's own file, once it is clear that the options fit the
-// run.
-void write_run_files(const RunDirectory& run, const TrainOptions& options, const TrainingModel& model,
-                     const Vocabulary& vocabulary, const nlohmann::ordered_json& task);
-
-// Collective: throws when the weights of the ranks are not the same bits.
-void require_same_weights(Communicator& ranks, const Parameters& parameters);
+            const Reload& reload, const std::string& deciding_metric);
 
 }  // namespace gyre

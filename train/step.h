@@ -1,46 +1,46 @@
-// One update of synchronous data-parallel training: shards -> forward, backward -> reduce -> optimizer.
+// One update of synchronous data-parallel training: micro-batches -> forward, backward -> reduce -> optimizer.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
 
-#include "train/communicator.h"
-#include "train/optimizer.h"
-#include "train/reducer.h"
-#include "train/shard_tree.h"
-#include "train/training_data.h"
-#include "train/training_model.h"
+#include "gyre/train/optim/optimizer.h"
+#include "gyre/train/parallel/communicator.h"
+#include "gyre/train/parallel/reducer.h"
+#include "gyre/train/parallel/tree_reduction.h"
+#include "gyre/train/training_data.h"
+#include "gyre/train/training_model.h"
 
 namespace gyre {
 
-// Sums over the predictions of a global batch; the same bits on every rank.
+// Sums over the predictions of a global batch. Every rank has the same bits.
 struct LossSums {
   double loss = 0;  // with label smoothing
   double nll = 0;
   double correct = 0;
-  double tokens = 0;  // predictions
+  double tokens = 0;  // number of predictions
   void add(const LossSums& other);
 };
 
 struct StepSeconds {
   double data = 0, compute = 0;
-  double communication = 0;  // not hidden behind backward; what GPUs do among themselves counts as compute
+  double communication = 0;  // not overlapped with backward; communication between GPUs counts as compute
 };
 
-// Why a rank wants the run to end after the current update.
-enum class StopWish : uint8_t { none, out_of_time, signal };
+// The reason why a rank requests the end of the run after the current update.
+enum class StopRequest : uint8_t { none, out_of_time, signal };
 
 struct StepResult {
   LossSums sums;
   UpdateInfo update;
-  StopWish stop = StopWish::none;  // the most urgent wish of any rank
+  StopRequest stop = StopRequest::none;  // the most urgent request of any rank
 };
 
-// What decides the course of a step besides the model and the data.
+// The parameters of a step other than the model and the data.
 struct StepOptions {
   uint64_t seed = 1;
-  int shards = 1;  // in the whole job
+  int micro_batches = 1;  // per global batch, over all ranks
   Precision precision = Precision::fp32;
 };
 
@@ -49,22 +49,24 @@ class TrainStep {
   TrainStep(TrainingModel& model, Optimizer& optimizer, GradientReducer& reducer, Kernels& kernels, Communicator& ranks,
             const StepOptions& options);
 
-  // The gradients are zero before, and left zero. `update`: number of this update from the start of the run, from which
-  // dropout follows. `take_batch`: this rank's part of the data. `stop`: this rank's wish. `seconds` is added to.
-  // Throws RankError on all ranks when one fails, or the only one does; weights and moments are then as they were.
-  StepResult run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopWish stop,
+  // Collective. Runs one update. The gradients must be zero, and are zero afterward. `update`: number of finished
+  // updates since the start of the run, which seeds dropout. `take_batch`: returns this rank's part of the batch.
+  // `stop`: this rank's request. Adds to `seconds`. If any rank fails before the optimizer step, all ranks throw a
+  // RankError, and weights and moments are unchanged.
+  StepResult run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopRequest stop,
                  StepSeconds& seconds);
 
-  // Collective: computes the update's gradient once more, rank by rank, and says where numbers first stop being finite.
+  // Collective. Repeats the gradient computation of an update on every rank, and describes the first operation whose
+  // value or gradient is not finite.
   std::string find_non_finite(uint64_t update, const RankBatch& batch);
 
-  ShardRange own_shards() const { return own_; }
+  MicroBatchRange own_micro_batches() const { return own_; }
 
  private:
-  class Attempt;
+  class CollectiveErrorGuard;
 
-  LossSums run_shard(uint64_t update, int number, const Shard& shard, TapeObserver* observer);
-  Tape make_tape(uint64_t update, int shard);
+  LossSums run_micro_batch(uint64_t update, int number, const MicroBatch& micro_batch, TapeObserver* observer);
+  Tape make_tape(uint64_t update, int micro_batch);
 
   TrainingModel& model_;
   Optimizer& optimizer_;
@@ -72,7 +74,7 @@ class TrainStep {
   Kernels& kernels_;
   Communicator& ranks_;
   StepOptions options_;
-  ShardRange own_;
+  MicroBatchRange own_;
 };
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-#include "train/trainer.h"
+#include "gyre/train/trainer.h"
 
 #include <spdlog/spdlog.h>
 
@@ -6,31 +6,32 @@
 #include <cmath>
 #include <utility>
 
-#include "core/error.h"
-#include "train/resume.h"
-#include "train/stop_signal.h"
+#include "gyre/core/error.h"
+#include "gyre/core/hexadecimal.h"
+#include "gyre/train/parallel/health/stop_signal.h"
 
 namespace gyre {
 namespace {
 
-// How many periods have passed.
+// The number of completed periods.
 uint64_t passed(const Period& period, const Progress& progress) {
-  if (period.amount == 0) return 0;
-  switch (period.unit) {
-    case Period::Unit::updates:
-      return progress.updates / period.amount;
-    case Period::Unit::epochs:
-      return progress.epoch / period.amount;
-    case Period::Unit::target_tokens:
-      return progress.target_tokens / period.amount;
-  }
-  return 0;
+  return period.amount > 0 ? period.count(progress) / period.amount : 0;
 }
 
-// Than an earlier one, if there was one.
+// True if a value is better than an earlier one, if any.
 bool is_better(const std::string& metric, double value, const double* earlier) {
   if (earlier == nullptr) return !std::isnan(value);
   return higher_is_better(metric) ? value > *earlier : value < *earlier;
+}
+
+// Collective. Throws an Error if the weights of the ranks do not have the same bits.
+void require_same_weights(Communicator& ranks, const Parameters& parameters) {
+  const Tensor values = parameters.values().to_cpu();
+  const int64_t own = crc32c(values.raw(), values.bytes());
+  int64_t first = own;
+  ranks.broadcast(std::span<int64_t>(&first, 1), 0);
+  require(own == first, "[ranks] the weights of rank ", ranks.rank(), " differ from those of rank 0 (checksums ",
+          hexadecimal(uint64_t(own)), " and ", hexadecimal(uint64_t(first)), "); nothing was saved");
 }
 
 }  // namespace
@@ -40,12 +41,9 @@ Trainer::Trainer(const TrainerParts& parts, TrainState state)
       state_(std::move(state)),
       before_(state_.progress),
       seconds_before_(state_.seconds),
-      writer_(parts.run, {.in_background = parts.options.save_in_background,
-                          .keep_last = parts.options.keep_last,
-                          .keep_every = parts.options.keep_every}) {}
+      writer_(parts.run, parts.checkpoint.saving) {}
 
 void Trainer::run() {
-  const TrainOptions& options = parts_.options;
   if (state_.validation_due && parts_.validation != nullptr) {
     validate();
     save();
@@ -53,12 +51,12 @@ void Trainer::run() {
   while (end_reason().empty()) {
     update();
     state_.seconds = trained_seconds();
-    writer_.look();
-    parts_.reporter.progress(state_, due(options.display_every));
+    writer_.poll();
+    parts_.reporter.progress(state_, due(parts_.display_every));
     state_.validation_due = validation_is_due();
-    // A signal may leave little time: the job that continues the run begins with the validation.
-    if (state_.validation_due && stop_ != StopWish::signal) validate();
-    if (improved_ || due(options.save_every) || !end_reason().empty()) save();
+    // A signal may leave little time: the job that resumes the run starts with the validation.
+    if (state_.validation_due && stop_ != StopRequest::signal) validate();
+    if (improved_ || due(parts_.checkpoint.every) || !end_reason().empty()) save();
   }
   writer_.finish();
   parts_.ranks.enter(Phase::end, state_.progress.updates);
@@ -75,16 +73,16 @@ void Trainer::update() {
       take_batch();
       return batch_;
     };
-    result = parts_.step.run(progress.updates, take, own_wish(), seconds_);
+    result = parts_.step.run(progress.updates, take, own_stop_request(), seconds_);
   } catch (const RankError&) {
-    rescue();
+    save_after_failure();
     throw;
   }
   stop_ = result.stop;
   if (result.sums.tokens > 0) {
     count_skipped(result.update);
   } else {
-    tell_of_empty_batch();
+    warn_of_empty_batch();
   }
 
   count(progress, batch_, parts_.data.batches());
@@ -94,7 +92,7 @@ void Trainer::update() {
 
 void Trainer::take_batch() {
   const TrainingData& data = parts_.data;
-  const ShardRange own = parts_.step.own_shards();
+  const MicroBatchRange own = parts_.step.own_micro_batches();
   const size_t now = state_.progress.batch;
   parts_.data.start_epoch(state_.progress.epoch);
   batch_ = next_batch_.valid() ? next_batch_.get() : data.batch(now, own);
@@ -103,9 +101,9 @@ void Trainer::take_batch() {
   }
 }
 
-// An update has failed that no rank has applied: the state before it is whole. Errors from the optimizer on, and those
-// of communication, do not come here: weights may have changed, or ranks may not answer.
-void Trainer::rescue() noexcept {
+// Saves the state before a failed update that no rank has applied. Not used for errors in the optimizer step or in
+// communication: weights may have changed, or ranks may not answer.
+void Trainer::save_after_failure() noexcept {
   try {
     if (before_.updates > 0) save();
     writer_.finish();
@@ -114,9 +112,9 @@ void Trainer::rescue() noexcept {
   }
 }
 
-// The norm is that of the reduced gradient, so all ranks skip or go on together.
+// The norm is that of the reduced gradient, so all ranks make the same decision.
 void Trainer::count_skipped(const UpdateInfo& info) {
-  if (info.finite) {
+  if (info.accepted) {
     skipped_in_a_row_ = 0;
     return;
   }
@@ -126,63 +124,65 @@ void Trainer::count_skipped(const UpdateInfo& info) {
     spdlog::warn("update {} was skipped: the norm of the gradient is {} ({} in a row)", update, info.gradient_norm,
                  skipped_in_a_row_);
   }
-  if (skipped_in_a_row_ <= parts_.options.most_skipped) return;
+  if (skipped_in_a_row_ <= parts_.stop.max_skipped) return;
   require(
       !std::isfinite(info.gradient_norm), "[train] the norm of the gradient was ", info.gradient_norm, " in update ",
-      update, ", too large for Adam's second moment, and ", skipped_in_a_row_,
+      update, ", too large for the update rule, and ", skipped_in_a_row_,
       " updates in a row were skipped (--max-skipped): training has diverged; continue from the last checkpoint with "
       "a lower --learn-rate or with --clip-norm");
-  const std::string culprit = parts_.step.find_non_finite(state_.progress.updates, batch_);
+  const std::string cause = parts_.step.find_non_finite(state_.progress.updates, batch_);
   throw Error("[train] the gradient was not finite in ", skipped_in_a_row_, " updates in a row, up to update ", update,
               " (--max-skipped): training has diverged; continue from the last checkpoint with a lower --learn-rate or "
               "with --clip-norm. In the last of them, ",
-              culprit);
+              cause);
 }
 
-// Once: with short samples and few masks there may be many.
-void Trainer::tell_of_empty_batch() {
-  if (told_of_empty_batch_ || parts_.ranks.rank() != 0) return;
-  told_of_empty_batch_ = true;
+// Warns only once: with short samples and few masks there may be many such updates.
+void Trainer::warn_of_empty_batch() {
+  if (has_warned_of_empty_batch_ || parts_.ranks.rank() != 0) return;
+  has_warned_of_empty_batch_ = true;
   spdlog::warn(
-      "update {} has nothing to predict, so weights and moments stay as they are; further ones are not reported",
+      "update {} has nothing to predict, so weights and moments do not change; further such updates are not reported",
       state_.progress.updates + 1);
 }
 
-StopWish Trainer::own_wish() {
+StopRequest Trainer::own_stop_request() {
   if (const char* name = StopSignal::raised()) {
-    if (!told_of_signal_)
-      spdlog::warn("{} came: the run saves and ends after update {}", name, state_.progress.updates + 1);
-    told_of_signal_ = true;
-    return StopWish::signal;
+    if (!has_warned_of_signal_)
+      spdlog::warn("received {}: the run saves and ends after update {}", name, state_.progress.updates + 1);
+    has_warned_of_signal_ = true;
+    return StopRequest::signal;
   }
-  return is_out_of_time(trained_seconds()) ? StopWish::out_of_time : StopWish::none;
+  return is_out_of_time(trained_seconds()) ? StopRequest::out_of_time : StopRequest::none;
 }
 
 bool Trainer::is_out_of_time(double seconds) const {
-  const auto& minutes = parts_.options.stop_after_time_minutes;
+  const auto& minutes = parts_.stop.minutes;
   return minutes && seconds >= 60 * *minutes;
 }
 
 std::string Trainer::end_reason() const {
-  const TrainOptions& options = parts_.options;
+  const StopOptions& options = parts_.stop;
   const char* const signal = "stopped by a signal: the same command continues the run";
-  if (stop_ == StopWish::signal && state_.validation_due) return signal;
-  if (state_.progress.reached(options.after)) return "reached --after " + options.after.text();
-  if (options.early_stopping > 0 && state_.stalled_validations >= options.early_stopping) return "early stopping";
-  if (stop_ == StopWish::signal) return signal;
-  // The clocks of the ranks differ, so one asks all to stop; what earlier jobs took is known to all.
-  if (stop_ == StopWish::out_of_time || is_out_of_time(seconds_before_))
+  if (stop_ == StopRequest::signal && state_.validation_due) return signal;
+  if (options.after.is_reached(state_.progress)) return "reached --after " + options.after.text();
+  if (options.early_stopping > 0 && state_.validations_without_improvement >= options.early_stopping)
+    return "early stopping";
+  if (stop_ == StopRequest::signal) return signal;
+  // The clocks of the ranks differ, so one rank requests the stop. The time of earlier jobs is the same on all ranks.
+  if (stop_ == StopRequest::out_of_time || is_out_of_time(seconds_before_))
     return "reached --stop-after-minutes, over all jobs of the run";
   return "";
 }
 
 bool Trainer::due(const Period& period) const { return passed(period, state_.progress) > passed(period, before_); }
 
-// At the end too; a signal is not the end of the run.
+// Also due at the end of the run. A stop by a signal is not the end of the run.
 bool Trainer::validation_is_due() const {
   if (parts_.validation == nullptr) return false;
-  const bool ends = stop_ == StopWish::signal ? state_.progress.reached(parts_.options.after) : !end_reason().empty();
-  return ends || due(parts_.options.validate_every);
+  const bool ends =
+      stop_ == StopRequest::signal ? parts_.stop.after.is_reached(state_.progress) : !end_reason().empty();
+  return ends || due(parts_.validation_options.every);
 }
 
 void Trainer::validate() {
@@ -194,17 +194,17 @@ void Trainer::validate() {
     const AverageScope average(parts_.optimizer);
     result = parts_.validation->run();
   }
-  const bool is_best = note(result);
+  const bool is_best = record_metrics(result);
   state_.validation_due = false;
   state_.seconds = trained_seconds();
   parts_.reporter.validated(state_, result, is_best);
 }
 
-// Keeps the best of every metric; whether the first one got better. Also where it did not, it may be better than what
-// stands as the best checkpoint, if a better one could not be written.
-bool Trainer::note(const ValidationResult& result) {
+// Records the best value of every metric. Returns whether the first metric improved. Even if it did not, it may be
+// better than that of the best checkpoint, if writing a better checkpoint failed.
+bool Trainer::record_metrics(const ValidationResult& result) {
   bool improved = false;
-  const std::string& first = parts_.options.valid_metrics.front();
+  const std::string& first = parts_.validation_options.metrics.front();
   const uint64_t updates = state_.progress.updates;
   for (const auto& [name, value] : result.metrics) {
     const auto best = state_.best.find(name);
@@ -215,7 +215,7 @@ bool Trainer::note(const ValidationResult& result) {
     const auto& saved = state_.best_checkpoint;
     if (is_better(name, value, saved ? &saved->value : nullptr)) improved_ = {name, value, updates};
   }
-  state_.stalled_validations = improved ? 0 : state_.stalled_validations + 1;
+  state_.validations_without_improvement = improved ? 0 : state_.validations_without_improvement + 1;
   return improved;
 }
 
@@ -233,12 +233,12 @@ void Trainer::save() {
   writer_.save(parts_.parameters, parts_.optimizer, state_, is_best);
 }
 
-// Collective. Waits for the writer where it writes a best checkpoint; where that failed, the one before is still the
-// best.
+// Collective. If a best checkpoint is being written, waits for it. If writing failed, restores the previous best
+// checkpoint.
 void Trainer::confirm_best() {
   if (!best_is_unconfirmed_) return;
   best_is_unconfirmed_ = false;
-  int64_t written = writer_.is_written() ? 1 : 0;  // rank 0 knows
+  int64_t written = writer_.is_written() ? 1 : 0;  // valid on rank 0
   parts_.ranks.broadcast(std::span<int64_t>(&written, 1), 0);
   if (written == 0) state_.best_checkpoint = best_before_;
 }

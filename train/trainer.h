@@ -1,4 +1,5 @@
-// The training loop: updates, and what is due between them. Every rank runs it; rank 0 writes.
+// The training loop: runs updates and the periodic work between them (logging, validation, checkpoints). Every rank
+// runs it; rank 0 writes.
 #pragma once
 
 #include <cstdint>
@@ -6,35 +7,38 @@
 #include <optional>
 #include <string>
 
-#include "train/checkpoint_writer.h"
-#include "train/communicator.h"
-#include "train/reporter.h"
-#include "train/step.h"
-#include "train/stopwatch.h"
-#include "train/training_data.h"
-#include "train/validation.h"
+#include "gyre/train/checkpoint/checkpoint_writer.h"
+#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/parallel/communicator.h"
+#include "gyre/train/reporter.h"
+#include "gyre/train/step.h"
+#include "gyre/train/training_data.h"
+#include "gyre/train/validation.h"
 
 namespace gyre {
 
-// What a trainer works with; it owns none of it.
+// The components of a trainer, which it does not own.
 struct TrainerParts {
-  const TrainOptions& options;
-  const RunDirectory* run;  // rank 0's; none elsewhere
+  const StopOptions& stop;
+  const ValidationOptions& validation_options;
+  const CheckpointOptions& checkpoint;
+  const Period& display_every;
+  const RunDirectory* run;  // nullptr on ranks other than 0
   Communicator& ranks;
   TrainingData& data;
   Parameters& parameters;
   Optimizer& optimizer;
   TrainStep& step;
-  Validation* validation;  // none without validation
+  Validation* validation;  // nullptr: no validation
   Reporter& reporter;
 };
 
 class Trainer {
  public:
-  // `state`: of a fresh run, or of the checkpoint that was loaded.
+  // `state`: that of a new run, or of the restored checkpoint.
   Trainer(const TrainerParts& parts, TrainState state);
 
-  // Trains to the end that the options set, or until a signal or the time asks to stop.
+  // Trains to the end set by the options, or until a signal or the time limit stops the run.
   void run();
 
   const TrainState& state() const { return state_; }
@@ -43,35 +47,35 @@ class Trainer {
   void update();
   void take_batch();
   void count_skipped(const UpdateInfo& info);
-  void tell_of_empty_batch();
-  StopWish own_wish();
-  bool is_out_of_time(double seconds) const;  // of training, over all jobs
-  std::string end_reason() const;             // empty while there is something left to do
+  void warn_of_empty_batch();
+  StopRequest own_stop_request();
+  bool is_out_of_time(double seconds) const;  // `seconds`: training time over all jobs
+  std::string end_reason() const;             // empty if the run is not finished
   bool due(const Period& period) const;
   bool validation_is_due() const;
   void validate();
-  bool note(const ValidationResult& result);
+  bool record_metrics(const ValidationResult& result);
   void confirm_best();
   void save();
-  void rescue() noexcept;
+  void save_after_failure() noexcept;
   std::vector<StepSeconds> seconds_of_ranks() const;
   double trained_seconds() const { return seconds_before_ + clock_.seconds(); }
 
   TrainerParts parts_;
   TrainState state_;
-  Progress before_;  // the last update
+  Progress before_;  // progress before the last update
   Stopwatch clock_;
   double seconds_before_;
   StepSeconds seconds_;
-  StopWish stop_ = StopWish::none;
+  StopRequest stop_ = StopRequest::none;
   int skipped_in_a_row_ = 0;
-  bool told_of_empty_batch_ = false, told_of_signal_ = false;
+  bool has_warned_of_empty_batch_ = false, has_warned_of_signal_ = false;
   RankBatch batch_;
-  std::future<RankBatch> next_batch_;  // of the same epoch, drawn while this one trains
+  std::future<RankBatch> next_batch_;  // of the same epoch, prepared during the current update
   CheckpointWriter writer_;
-  // What the last validation has made the best checkpoint, until it is saved.
+  // The new best checkpoint after the last validation, until it is saved.
   std::optional<BestCheckpoint> improved_;
-  bool best_is_unconfirmed_ = false;  // it was given to the writer, which may fail
+  bool best_is_unconfirmed_ = false;  // the writer may still fail to write it
   std::optional<BestCheckpoint> best_before_;
 };
 

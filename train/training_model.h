@@ -1,13 +1,10 @@
-// What the training loop knows of a model, whatever the task.
+// The interface of a model to the training loop. The loss is bound to the data: see train/training_data.h.
 #pragma once
 
-#include <any>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "autograd/ops.h"
-#include "autograd/parameters.h"
-#include "autograd/tape.h"
+#include "gyre/autograd/parameters.h"
 
 namespace gyre {
 
@@ -16,15 +13,13 @@ class TrainingModel {
   virtual ~TrainingModel() = default;
 
   virtual Parameters& parameters() = 0;
-  // Summed over the predictions of a shard; `input` is its input, of the type that the task's data make.
-  virtual LossResult loss(Tape& tape, const std::any& input) const = 0;
-  // Before each update, whose number counts from the start of the run: for what changes otherwise than by gradients. A
-  // pure function of the seed and the number.
+  // Called before each update, for state that changes other than by gradients. `update` counts from the start of the
+  // run. The new state is a pure function of the seed and the update.
   virtual void before_update(uint64_t /*seed*/, uint64_t /*update*/) {}
-  // What a prediction's loss is called; one that is no cross-entropy has no count of right predictions.
+  // The name of the loss of a prediction. Only a cross-entropy comes with a count of correct predictions.
   virtual std::string loss_name() const { return "cross-entropy"; }
-  virtual std::string describe() const = 0;  // its architecture, for the log
-  // The run's config.json; a run goes on only with the same one.
+  virtual std::string describe() const = 0;  // the architecture, for the log
+  // The content of the run's config.json. A run is resumed only with the same configuration.
   virtual nlohmann::ordered_json config() const = 0;
 };
 

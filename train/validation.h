@@ -1,4 +1,4 @@
-// Validation, whatever the task: numbers on held-out data.
+// The interface of validation, which computes metrics on held-out data.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ inline bool higher_is_better(const std::string& metric) {
 class Validation {
  public:
   virtual ~Validation() = default;
-  // Collective. The numbers are the same on all ranks, and do not depend on their number.
+  // Collective. All ranks get the same result, which does not depend on the number of ranks.
   virtual ValidationResult run() = 0;
 };
 

@@ -1,46 +1,48 @@
+// Softmax attention. The matrix of scores is never stored: backward recomputes P from the log-sum-exp of each row
+// (FlashAttention, Dao et al. 2022).
 #include <algorithm>
 
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// Sum of min(i, most) over i = 1 .. n; 0 for n < 1.
+// Sum of min(i, most) over i = 1 .. n; 0 if n < 1.
 int64_t bounded_sum(int64_t n, int64_t most) {
   const int64_t rising = std::clamp<int64_t>(n, 0, most);
   return rising * (rising + 1) / 2 + std::max<int64_t>(0, n - most) * most;
 }
 
-// Pairs of nq queries and nk keys whose distance is at most t.
+// Number of (query, key) pairs, out of nq queries and nk keys, with distance at most t (AttentionShape).
 int64_t pairs_up_to(int64_t t, int64_t nq, int64_t nk) {
-  const int64_t last = nk + std::clamp(t, -nk, nq);  // keys that the last query has up to there, if there were as many
+  const int64_t last = nk + std::clamp(t, -nk, nq);  // keys with distance <= t from the last query, not capped at nk
   return bounded_sum(last, nk) - bounded_sum(last - nq, nk);
 }
 
-// Pairs of a query and a key that it sees.
+// Number of (query, visible key) pairs.
 int64_t visible_pairs(const Segments& queries, const Segments& keys, const AttentionShape& shape) {
   int64_t pairs = 0;
   for (int s = 0; s < queries.count(); ++s) {
     const int64_t nq = queries.length(s), nk = keys.length(s);
-    pairs += pairs_up_to(shape.causal ? 0 : shape.reach, nq, nk) - pairs_up_to(-shape.reach - 1, nq, nk);
+    pairs += pairs_up_to(shape.causal ? 0 : shape.window, nq, nk) - pairs_up_to(-shape.window - 1, nq, nk);
   }
   return pairs;
 }
 
-// Queries, keys and values of d features: columns of two tensors, q and [k | v], or of one, [q | k | v].
+// Queries, keys and values of d features each, as columns of two tensors, q and [k | v], or of one, [q | k | v].
 struct Projections {
   HeadColumns q, k, v;
   Projections(const Tensor& q, const Tensor& kv, int64_t d) : q{q}, k{kv}, v{kv, d} {}
   Projections(const Tensor& qkv, int64_t d) : q{qkv}, k{qkv, d}, v{qkv, 2 * d} {}
 };
 
-// The rows of a segment, where there are any.
+// The rows of segment s; undefined if `rows` is.
 Tensor rows_of(const Tensor& rows, const Segments& segments, int s) {
   return rows ? rows.slice(segments.begin(s), segments.end(s)) : rows;
 }
 
-// (keys, heads * width), whose product with the weights of a head is their columns `first` and on, `width` of them.
+// Values (keys, heads * width) for which the output of each head is columns first .. first + width - 1 of its weights.
 Tensor identity_columns(int64_t keys, int64_t first, int64_t heads, int64_t width) {
   Tensor columns = Tensor::zeros({keys, heads * width});
   for (int64_t j = 0; j < std::min(width, keys - first); ++j)
@@ -48,7 +50,7 @@ Tensor identity_columns(int64_t keys, int64_t first, int64_t heads, int64_t widt
   return columns;
 }
 
-// Columns `first` and on of weights(heads, queries, keys) from out(queries, heads * width).
+// Copies out(queries, heads * width) to columns first .. first + width - 1 of weights(heads, queries, keys).
 void store_columns(const Tensor& weights, const Tensor& out, int64_t first) {
   const int64_t heads = weights.dim(0), queries = weights.dim(1), keys = weights.dim(2), width = out.cols() / heads;
   for (int64_t h = 0; h < heads; ++h)
@@ -57,45 +59,44 @@ void store_columns(const Tensor& weights, const Tensor& out, int64_t first) {
                   weights.data<float>() + (h * queries + i) * keys + first);
 }
 
-// No matrix of scores is kept: backward computes P again from the log-sum-exp of each row.
-// What order adds meets q, k and the weights where v does (AttentionTerms).
-// Inputs: q and [k | v], or [q | k | v] and nothing; the rotation's frequencies; the terms.
+// Inputs: q and [k | v], or [q | k | v] and an empty Var; the rotation's frequencies; the position terms, whose formula
+// is at AttentionPositionTerms.
 struct Attention final : Op {
   std::string_view formula() const override {
     return R"(
-      per segment and head, q and k turned by the rotation:
+      per segment and head, with q and k rotated:
       out = P v,  P = dropout(softmax(S)),  S = scale q k^T over the visible keys
         dv = P^T dout;  dP = dropout(dout v^T);  dS = P * (dP - rowsum(P * dP))
         dq = scale dS k;  dk = scale dS^T q
     )"_formula;
   }
   bool self = false;
-  Tensor lse;  // saved: one number per head and query
+  Tensor lse;  // saved: (heads, queries), the log-sum-exp of each row of S
   Segments queries, keys;
   AttentionShape shape;
   AttentionRotation rotation;
-  int64_t zero = 0;  // of the terms
+  int64_t zero_offset = 0;  // of the position terms
   int64_t d = 0;
   std::string_view name() const override { return "attention"; }
   double flops() const override { return 4 * double(visible_pairs(queries, keys, shape)) * double(d); }
-  void describe(OpFacts& facts) const override {
-    facts.attribute("heads", shape.heads);
-    if (shape.causal) facts.attribute("causal", "yes");
-    if (shape.reach < AttentionShape::kFar) facts.attribute("reach", shape.reach);
-    if (shape.dropout.rate > 0) facts.attribute("dropout", shape.dropout.rate);
-    if (rotation.angles) facts.attribute("rotary", rotation.rotary.dims);
-    facts.attribute("segments", queries.count());
-    facts.save("lse", lse);
-    facts.save("angles", rotation.angles);
-    facts.save("positions", rotation.query_positions);
-    facts.save("key positions", self ? Tensor() : rotation.key_positions);
+  void describe(OpMetadata& metadata) const override {
+    metadata.attribute("heads", shape.heads);
+    if (shape.causal) metadata.attribute("causal", "yes");
+    if (shape.window < AttentionShape::kUnlimited) metadata.attribute("window", shape.window);
+    if (shape.dropout.rate > 0) metadata.attribute("dropout", shape.dropout.rate);
+    if (rotation.angles) metadata.attribute("rotary", rotation.rotary.dims);
+    metadata.attribute("segments", queries.count());
+    metadata.save("lse", lse);
+    metadata.save("angles", rotation.angles);
+    metadata.save("positions", rotation.query_positions);
+    metadata.save("key positions", self ? Tensor() : rotation.key_positions);
   }
-  // P of a segment without dropout, (heads, queries, keys): what comes out where the values are columns of the
-  // identity.
+  // P of segment s without dropout, (heads, queries, keys): the output of attention if the values are the columns of
+  // the identity matrix.
   Tensor weights(Kernels& kernels, const std::vector<Tensor>& in, int s) const {
     const Projections all = self ? Projections(in[0], d) : Projections(in[0], in[1], d);
     const HeadColumns q{rows_of(all.q.rows, queries, s), all.q.first}, k{rows_of(all.k.rows, keys, s), all.k.first};
-    AttentionTerms terms = terms_of([&](int i) { return in[size_t(i)]; });
+    AttentionPositionTerms terms = terms_of([&](int i) { return in[size_t(i)]; });
     terms.value_table = {};
     AttentionShape plain = shape;
     plain.dropout = {};
@@ -116,55 +117,54 @@ struct Attention final : Op {
   void backward(Backward& b) override {
     const Projections in = self ? Projections(b.input(0), d) : Projections(b.input(0), b.input(1), d);
     const Projections din = self ? Projections(b.dinput(0), d) : Projections(b.dinput(0), b.dinput(1), d);
-    const AttentionTerms terms = terms_of([&](int i) { return b.input(i); });
-    const AttentionTerms dterms = terms_of([&](int i) { return b.dinput(i); });
+    const AttentionPositionTerms terms = terms_of([&](int i) { return b.input(i); });
+    const AttentionPositionTerms dterms = terms_of([&](int i) { return b.dinput(i); });
     b.kernels().attention_backward(din.q, din.k, din.v, b.dparameter(2), dterms, b.doutput(), in.q, in.k, in.v, lse,
                                    queries, keys, shape, rotation, terms);
   }
 
  private:
   template <class Input>
-  AttentionTerms terms_of(const Input& input) const {
-    return {input(3), input(4), input(5), input(6), input(7), input(8), zero};
+  AttentionPositionTerms terms_of(const Input& input) const {
+    return {input(3), input(4), input(5), input(6), input(7), input(8), zero_offset};
   }
 };
 
-// Whether a table of distances has those that some query and key of the segments have.
-void check_terms(const DistanceTerms& terms, int64_t heads, int64_t width, const Segments& queries,
+// Throws unless the terms have the right shapes and a row for every distance and position that the segments need.
+void check_terms(const PositionTerms& terms, int64_t heads, int64_t width, const Segments& queries,
                  const Segments& keys, const AttentionOptions& options) {
-  int64_t longest = 0, ahead = 0;  // keys, and queries before them
+  int64_t longest = 0, ahead = 0;  // largest number of keys and of queries in a segment that has queries
   for (int s = 0; s < keys.count(); ++s) {
     if (queries.length(s) == 0) continue;
     longest = std::max<int64_t>(longest, keys.length(s));
     ahead = std::max<int64_t>(ahead, queries.length(s));
   }
-  const int64_t before = std::min(std::max<int64_t>(0, longest - 1), options.reach);
-  const int64_t after = options.causal ? 0 : std::min(std::max<int64_t>(0, ahead - 1), options.reach);
+  const int64_t before = std::min(std::max<int64_t>(0, longest - 1), options.window);
+  const int64_t after = options.causal ? 0 : std::min(std::max<int64_t>(0, ahead - 1), options.window);
   const auto check_table = [&](const char* name, const Var& table, int64_t columns) {
     if (!table) return;
     const Shape& shape = table.shape();
     require(shape.rank() == 2 && (shape[1] == columns || (shape[1] == width && columns == heads * width)),
             "[attention] expected a ", name, " of ", columns, " columns, got ", shape.text());
-    require(longest == 0 || (terms.zero >= before && shape[0] - terms.zero > after), "[attention] the ", name,
-            " must have distances -", before, " to ", after, ", got -", terms.zero, " to ", shape[0] - terms.zero - 1);
+    require(longest == 0 || (terms.zero_offset >= before && shape[0] - terms.zero_offset > after), "[attention] the ",
+            name, " must have distances -", before, " to ", after, ", got -", terms.zero_offset, " to ",
+            shape[0] - terms.zero_offset - 1);
   };
   check_table("bias", terms.bias, heads);
   check_table("query table", terms.query_table, heads * width);
   check_table("key table", terms.key_table, heads * width);
   check_table("value table", terms.value_table, heads * width);
-  require(bool(terms.query_places) == bool(terms.key_places),
-          "[attention] expected places of queries and keys, or of neither");
-  if (!terms.query_places) return;
-  const Shape &q = terms.query_places.shape(), &k = terms.key_places.shape();
+  require(bool(terms.pos_queries) == bool(terms.pos_keys),
+          "[attention] expected both pos_queries and pos_keys, or neither");
+  if (!terms.pos_queries) return;
+  const Shape &q = terms.pos_queries.shape(), &k = terms.pos_keys.shape();
   require(q.rank() == 2 && q == k && q[1] % heads == 0 && q[0] >= longest, "[attention] expected ", longest,
-          " places of ", heads, " heads, got ", q.text(), " of queries and ", k.text(), " of keys");
+          " positions of ", heads, " heads, got ", q.text(), " for pos_queries and ", k.text(), " for pos_keys");
 }
 
 void check(int64_t d, int64_t query_rows, int64_t key_rows, const Segments& queries, const Segments& keys,
            const AttentionOptions& options) {
   const int heads = options.heads;
-  require(options.dropout >= 0 && options.dropout < 1, "[attention] the rate must be at least 0 and below 1, got ",
-          options.dropout);
   require(heads > 0 && d % heads == 0, "[attention] the width ", d, " must be a multiple of the ", heads, " heads");
   require(queries.count() == keys.count(), "[attention] expected as many segments of keys as of queries, ",
           queries.count(), ", got ", keys.count());
@@ -176,7 +176,7 @@ void check(int64_t d, int64_t query_rows, int64_t key_rows, const Segments& quer
   options.rotation.check(heads, d / heads, options.key_positions, key_rows);
 }
 
-// kv is empty for self-attention, whose x is [q | k | v].
+// For self-attention, x is [q | k | v] and kv is empty.
 Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& queries, const Segments& keys,
                      const AttentionOptions& options) {
   Tape& tape = x.tape();
@@ -186,14 +186,13 @@ Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& que
   op->queries = queries;
   op->keys = keys;
   op->d = d;
-  const DistanceTerms& terms = options.terms;
-  op->zero = terms.zero;
+  const PositionTerms& terms = options.terms;
+  op->zero_offset = terms.zero_offset;
   op->shape = {.heads = options.heads,
                .scale = terms.score_scale(d / options.heads),
                .causal = options.causal,
-               .reach = options.reach,
-               .dropout = {}};
-  if (options.dropout > 0 && tape.training()) op->shape.dropout = tape.next_dropout(options.dropout);
+               .window = options.window,
+               .dropout = tape.next_dropout("attention", options.dropout)};
   if (rotation) op->rotation = {rotation.rotary, rotation.angles, options.query_positions, options.key_positions};
 
   const Tensor& in = x.value();
@@ -202,19 +201,16 @@ Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& que
   const Projections columns = kv ? Projections(in, kv.value(), d) : Projections(in, d);
   x.kernels().attention(out, op->lse, columns.q, columns.k, columns.v, queries, keys, op->shape, op->rotation,
                         terms.values());
-  const auto or_none = [none = tape.constant({})](const Var& v) { return v ? v : none; };
-  return tape.record(
-      std::move(op), out,
-      {x, or_none(kv), or_none(rotation.frequencies), or_none(terms.bias), or_none(terms.query_table),
-       or_none(terms.key_table), or_none(terms.value_table), or_none(terms.query_places), or_none(terms.key_places)});
+  return tape.record(std::move(op), out,
+                     {x, kv, rotation.frequencies, terms.bias, terms.query_table, terms.key_table, terms.value_table,
+                      terms.pos_queries, terms.pos_keys});
 }
 
 }  // namespace
 
-AttentionTerms DistanceTerms::values() const {
-  const auto value = [](const Var& v) { return v ? v.value() : Tensor(); };
-  return {value(bias), value(query_table), value(key_table), value(value_table), value(query_places), value(key_places),
-          zero};
+AttentionPositionTerms PositionTerms::values() const {
+  return {bias.value(),        query_table.value(), key_table.value(), value_table.value(),
+          pos_queries.value(), pos_keys.value(),    zero_offset};
 }
 
 Tensor attention_weights(const Tape& tape, int node, int segment) {

@@ -1,6 +1,6 @@
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
-#include "autograd/ops/loss_sums.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
+#include "gyre/autograd/ops/loss_sums.h"
 
 namespace gyre {
 namespace {
@@ -15,10 +15,10 @@ struct CrossEntropy final : Op {
   Tensor targets, lse;  // saved: the log-sum-exp of each row
   double smoothing = 0;
   std::string_view name() const override { return "cross_entropy"; }
-  void describe(OpFacts& facts) const override {
-    facts.attribute("smoothing", smoothing);
-    facts.save("targets", targets);
-    facts.save("lse", lse);
+  void describe(OpMetadata& metadata) const override {
+    metadata.attribute("smoothing", smoothing);
+    metadata.save("targets", targets);
+    metadata.save("lse", lse);
   }
   void backward(Backward& b) override {
     const Tensor dloss = b.doutput().to(DType::f64);
@@ -33,27 +33,28 @@ void check_targets(const Tensor& targets, int64_t rows, int64_t vocabulary) {
   }
 }
 
-// A parameter's gradient for dloss = 1, made in the forward pass.
-struct MadeGradient {
-  Tensor sum;    // where it is added; undefined when it is not wanted
-  Tensor saved;  // `sum`, until backward adds it; undefined when it was added to the parameter's at once
+// A parameter's gradient for dloss = 1, computed in the forward pass.
+struct FusedGradient {
+  Tensor sum;    // the tensor that forward adds to; undefined if the parameter requires no gradient
+  Tensor saved;  // `sum`, if backward has to add it; undefined if `sum` is the parameter's gradient itself
 
-  explicit MadeGradient(const Var& v) {
+  explicit FusedGradient(const Var& v) {
     if (!v || !v.requires_gradient()) return;
-    sum = v.tape().early_gradient(v);
+    sum = v.tape().fused_gradient(v);
     if (!sum) sum = saved = Tensor::zeros(v.shape(), v.value().dtype(), v.value().device());
   }
   void add_to(const Tensor& gradient, double factor, Kernels& kernels) const {
     if (!gradient) return;
-    require(saved.defined() || factor == 1, "[linear_cross_entropy] a unit cotangent was promised, got ", factor);
+    require(saved.defined() || factor == 1,
+            "[linear_cross_entropy] expected a cotangent of 1 on a loss-seeded tape, got ", factor);
     if (!saved) return;
     if (factor != 1) kernels.scale(saved, saved, factor);
     kernels.add(gradient, gradient, saved);
   }
 };
 
-// In chunks of rows; logits are f32 beside bf16 x. Each chunk's gradients are made while its logits are in cache, for
-// dloss = 1; backward multiplies by dloss.
+// Works in chunks of rows. For bf16 x, the logits are f32. Each chunk's gradients are computed for dloss = 1 while its
+// logits are in cache; backward only multiplies them by dloss.
 struct LinearCrossEntropy final : Op {
   std::string_view formula() const override {
     return R"(
@@ -62,17 +63,17 @@ struct LinearCrossEntropy final : Op {
         dx = dlogits w;  dw += dlogits^T x;  dbias += sum_rows(dlogits)
     )"_formula;
   }
-  Tensor dx;  // saved for dloss = 1
-  MadeGradient dw, dbias;
+  Tensor dx;  // saved, for dloss = 1
+  FusedGradient dw, dbias;
   double smoothing = 0;
   double multiply_adds = 0;
   LinearCrossEntropy(const Var& w, const Var& bias) : dw(w), dbias(bias) {}
   std::string_view name() const override { return "linear_cross_entropy"; }
-  void describe(OpFacts& facts) const override {
-    facts.attribute("smoothing", smoothing);
-    facts.save("dx", dx);
-    facts.save("dw", dw.saved);
-    facts.save("dbias", dbias.saved);
+  void describe(OpMetadata& metadata) const override {
+    metadata.attribute("smoothing", smoothing);
+    metadata.save("dx", dx);
+    metadata.save("dw", dw.saved);
+    metadata.save("dbias", dbias.saved);
   }
   double flops() const override { return 2 * multiply_adds; }
   void backward(Backward& b) override {
@@ -84,8 +85,8 @@ struct LinearCrossEntropy final : Op {
   }
 };
 
-// Rows of a chunk: enough that reading w and adding to dw, once per chunk, cost little beside the products, and that
-// the products fill a GPU.
+// Rows of a chunk: enough that the cost of reading w and adding to dw, once per chunk, is small compared to the matrix
+// products, and that the products fill a GPU.
 int64_t chunk_rows(int64_t vocabulary, Device device) {
   if (device == Device{}) return std::clamp<int64_t>((int64_t{1} << 23) / vocabulary, 32, 1024);
   return std::clamp<int64_t>((int64_t{1} << 27) / vocabulary, 1024, 16384);
@@ -101,7 +102,7 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, double smooth
   op->smoothing = smoothing;
   const Tensor& x = logits.value();
   op->lse = Tensor::empty({x.rows()}, statistics_dtype(x.dtype()), x.device());
-  const Tensor all = no_sums(x);
+  const Tensor all = zero_sums(x);
   logits.kernels().cross_entropy(all, op->lse, x, targets, smoothing);
   const CrossEntropySums sums = read_sums(all);
   return {logits.tape().record(std::move(op), loss_scalar(sums.loss, x), {logits}), sums};
@@ -122,9 +123,9 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
   const int64_t rows = std::min(n, chunk_rows(v, device));
   const DType dtype = statistics_dtype(x.value().dtype());
   const Tensor all_logits = Tensor::empty({rows, v}, dtype, device), all_lse = Tensor::empty({rows}, dtype, device);
-  // A CPU's products round what they pack; a GPU's want operands of one type.
+  // CPU products round their operands while packing them; GPU products need operands of one dtype.
   const Tensor all_dlogits = device == Device{} ? all_logits : Tensor::empty({rows, v}, x.value().dtype(), device);
-  const Tensor all_sums = no_sums(x.value());
+  const Tensor all_sums = zero_sums(x.value());
   Kernels& kernels = x.kernels();
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = std::min(n, begin + rows);
@@ -139,8 +140,7 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
                             w.value());
   }
   const CrossEntropySums sums = read_sums(all_sums);
-  const Var last = bias ? bias : x.tape().constant({});
-  return {x.tape().record(std::move(op), loss_scalar(sums.loss, x.value()), {x, w, last}), sums};
+  return {x.tape().record(std::move(op), loss_scalar(sums.loss, x.value()), {x, w, bias}), sums};
 }
 
 }  // namespace gyre

@@ -1,10 +1,11 @@
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
+// Ops on each element: add, scale, activations.
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// Both gradients are dy itself: no copy.
+// Both gradients are dy itself, without a copy.
 struct Add final : Op {
   std::string_view formula() const override {
     return R"(
@@ -28,7 +29,7 @@ struct Scale final : Op {
   }
   double factor = 1;
   std::string_view name() const override { return "scale"; }
-  void describe(OpFacts& facts) const override { facts.attribute("factor", factor); }
+  void describe(OpMetadata& metadata) const override { metadata.attribute("factor", factor); }
   void backward(Backward& b) override { b.kernels().scale(b.dinput(0), b.doutput(), factor); }
 };
 
@@ -36,7 +37,7 @@ struct ActivationOp final : Op {
   std::string_view formula() const override {
     constexpr std::string_view formulas[] = {
         "y = max(x, 0)\n  dx = dy [x > 0]",
-        "y = x Phi(x), Phi the normal distribution\n  dx = dy (Phi(x) + x phi(x)), phi its density",
+        "y = x Phi(x), Phi the CDF of the normal distribution\n  dx = dy (Phi(x) + x phi(x)), phi its density",
         "y = tanh(x)\n  dx = dy (1 - y^2)",
         "y = x + 1 for x > 0, else exp(x)\n  dx = dy for x > 0, else dy exp(x)",
         "y = max(x, 0) + 0.001\n  dx = dy [x > 0]",

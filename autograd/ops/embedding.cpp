@@ -1,10 +1,11 @@
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// Rows of the same id are added in their order; or dy is left in `apart`.
+// Backward adds rows with the same id in order of position, so results are deterministic. With a list of sparse
+// gradients (`sparse_gradients`) it stores dy in the list instead.
 struct Embedding final : Op {
   std::string_view formula() const override {
     return R"(
@@ -14,18 +15,18 @@ struct Embedding final : Op {
   }
   Tensor ids;
   double factor = 1;
-  std::vector<RowGradient>* apart = nullptr;
+  std::vector<SparseGradient>* sparse_gradients = nullptr;
   size_t place = 0;
   std::string_view name() const override { return "embedding"; }
-  bool leaves_row_gradients() const override { return apart != nullptr; }
-  void describe(OpFacts& facts) const override {
-    if (factor != 1) facts.attribute("factor", factor);
-    if (apart) facts.attribute("gradient", "rows apart");
-    facts.save("ids", ids);
+  bool has_sparse_gradient() const override { return sparse_gradients != nullptr; }
+  void describe(OpMetadata& metadata) const override {
+    if (factor != 1) metadata.attribute("factor", factor);
+    if (sparse_gradients) metadata.attribute("gradient", "sparse");
+    metadata.save("ids", ids);
   }
   void backward(Backward& b) override {
-    if (apart) {
-      (*apart)[place].gradient = b.doutput();
+    if (sparse_gradients) {
+      (*sparse_gradients)[place].gradient = b.doutput();
     } else {
       b.kernels().embedding_backward(b.dparameter(0), b.doutput(), ids, factor);
     }
@@ -41,10 +42,10 @@ Var record_rows(const Var& table, const Tensor& ids, double factor, DType dtype)
   auto op = std::make_unique<Embedding>();
   op->ids = ids;
   op->factor = factor;
-  op->apart = table.tape().row_gradients(table);
-  if (op->apart) {
-    op->place = op->apart->size();
-    op->apart->push_back({ids, {}, factor});
+  op->sparse_gradients = table.tape().sparse_gradients(table);
+  if (op->sparse_gradients) {
+    op->place = op->sparse_gradients->size();
+    op->sparse_gradients->push_back({ids, {}, factor});
   }
   const Tensor y = Tensor::empty({ids.size(), table.shape()[1]}, dtype, table.value().device());
   table.kernels().embedding(y, table.value(), ids, factor);
@@ -57,6 +58,6 @@ Var embedding(const Var& table, const Tensor& ids, double factor) {
   return record_rows(table, ids, factor, table.tape().data_dtype(table.value()));
 }
 
-Var table_rows(const Var& table, const Tensor& ids) { return record_rows(table, ids, 1, table.value().dtype()); }
+Var embedding_lookup(const Var& table, const Tensor& ids) { return record_rows(table, ids, 1, table.value().dtype()); }
 
 }  // namespace gyre

@@ -1,12 +1,13 @@
+// FAVOR+ random features (Choromanski et al. 2021): p is the product of x with random vectors.
 #include <cmath>
 
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// Inputs: p, and of keys x.
+// Inputs: p; for keys also x.
 struct FavorFeatures final : Op {
   std::string_view formula() const override {
     return R"(
@@ -21,9 +22,9 @@ struct FavorFeatures final : Op {
   double factor = 1;
   FavorSide side = FavorSide::queries;
   std::string_view name() const override { return "favor_features"; }
-  void describe(OpFacts& facts) const override {
-    facts.attribute("heads", heads);
-    facts.attribute("side", side == FavorSide::queries ? "queries" : "keys");
+  void describe(OpMetadata& metadata) const override {
+    metadata.attribute("heads", heads);
+    metadata.attribute("side", side == FavorSide::queries ? "queries" : "keys");
   }
   void backward(Backward& b) override {
     const bool keys = side == FavorSide::keys;

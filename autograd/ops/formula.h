@@ -1,5 +1,5 @@
-// Formulas as they stand in the ops: R"( .. )"_formula is the text between its first and its last line break, without
-// the indentation of its first line.
+// The literal operator for the formulas of ops: R"( .. )"_formula is the text between the first and the last line break
+// of the literal, with the indentation of its first line removed from every line.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@ struct FormulaText {
   char text[N] = {};
   size_t size = 0;
 
-  consteval FormulaText(const char (&raw)[N]) {  // NOLINT: a literal becomes one
-    if (raw[0] != '\n') throw "a formula starts on a line of its own";
+  consteval FormulaText(const char (&raw)[N]) {  // NOLINT: the conversion from a literal is meant to be implicit
+    if (raw[0] != '\n') throw "a formula must start on a new line";
     size_t indentation = 0;
     while (raw[1 + indentation] == ' ') ++indentation;
     for (size_t i = 1; i + 1 < N; ++i) {
@@ -21,7 +21,7 @@ struct FormulaText {
         for (size_t skipped = 0; skipped < indentation && raw[i] == ' '; ++skipped) ++i;
       text[size++] = raw[i];
     }
-    while (text[size - 1] != '\n') --size;  // what stands before the closing quote
+    while (text[size - 1] != '\n') --size;  // drop the indentation of the closing quote
     --size;
   }
 };

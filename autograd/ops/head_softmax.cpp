@@ -1,5 +1,5 @@
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
@@ -13,7 +13,7 @@ struct HeadSoftmax final : Op {
   }
   int heads = 1;
   std::string_view name() const override { return "head_softmax"; }
-  void describe(OpFacts& facts) const override { facts.attribute("heads", heads); }
+  void describe(OpMetadata& metadata) const override { metadata.attribute("heads", heads); }
   void backward(Backward& b) override {
     b.kernels().head_softmax_backward(b.dinput(0), b.doutput(), b.output(), heads);
   }

@@ -1,5 +1,5 @@
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
@@ -15,10 +15,10 @@ struct LayerNorm final : Op {
   Tensor mean, rstd;  // saved: two numbers per row
   double epsilon = 0;
   std::string_view name() const override { return "layer_norm"; }
-  void describe(OpFacts& facts) const override {
-    facts.attribute("epsilon", epsilon);
-    facts.save("mean", mean);
-    facts.save("rstd", rstd);
+  void describe(OpMetadata& metadata) const override {
+    metadata.attribute("epsilon", epsilon);
+    metadata.save("mean", mean);
+    metadata.save("rstd", rstd);
   }
   void backward(Backward& b) override {
     b.kernels().layer_norm_backward(b.dinput(0), b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0), b.input(1),

@@ -1,5 +1,5 @@
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
@@ -7,23 +7,21 @@ namespace {
 struct Linear final : Op {
   std::string_view formula() const override {
     return R"(
-      y = x w^T + bias, w and bias some rows of a parameter
+      y = x w^T + bias, with w and bias all or some rows of their parameters
         dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
     )"_formula;
   }
-  bool has_bias = false;
-  int64_t first = 0, count = 0;  // rows
+  int64_t first = 0, count = 0;  // rows of w and bias
   bool all_rows = true;
   double multiply_adds = 0;
   std::string_view name() const override { return "linear"; }
   double flops() const override { return 2 * multiply_adds; }
-  void describe(OpFacts& facts) const override {
-    if (!all_rows) facts.attribute("rows", concat(first, "..", first + count - 1));
+  void describe(OpMetadata& metadata) const override {
+    if (!all_rows) metadata.attribute("rows", concat(first, "..", first + count - 1));
   }
   Tensor rows(const Tensor& parameter) const { return parameter ? parameter.slice(first, first + count) : Tensor(); }
   void backward(Backward& b) override {
-    const Tensor dbias = has_bias ? b.dparameter(2) : Tensor();
-    b.kernels().linear_backward(b.dinput(0), rows(b.dparameter(1)), rows(dbias), b.doutput(), b.input(0),
+    b.kernels().linear_backward(b.dinput(0), rows(b.dparameter(1)), rows(b.dparameter(2)), b.doutput(), b.input(0),
                                 rows(b.input(1)));
   }
 };
@@ -37,17 +35,16 @@ Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t c
           "[linear] expected x(n,d) and w(o,d), got ", x.shape().text(), " and ", w.shape().text());
   require(!bias || bias.shape() == Shape{w.shape()[0]}, "[linear] the bias must be (", w.shape()[0], "), got ",
           bias ? bias.shape().text() : "");
-  require(first >= 0 && count >= 0 && first + count <= w.shape()[0], "[linear] expected some of ", w.shape()[0],
-          " rows of w, got ", first, " to ", first + count - 1);
+  require(first >= 0 && count >= 0 && first + count <= w.shape()[0], "[linear] expected a range within the ",
+          w.shape()[0], " rows of w, got ", first, " to ", first + count - 1);
   auto op = std::make_unique<Linear>();
-  op->has_bias = bool(bias);
   op->first = first;
   op->count = count;
   op->all_rows = count == w.shape()[0];
   op->multiply_adds = double(x.value().size()) * double(count);
   const Tensor y = Tensor::empty({x.shape()[0], count}, x.value().dtype(), x.value().device());
-  x.kernels().linear(y, x.value(), op->rows(w.value()), bias ? op->rows(bias.value()) : Tensor());
-  return bias ? x.tape().record(std::move(op), y, {x, w, bias}) : x.tape().record(std::move(op), y, {x, w});
+  x.kernels().linear(y, x.value(), op->rows(w.value()), op->rows(bias.value()));
+  return x.tape().record(std::move(op), y, {x, w, bias});
 }
 
 }  // namespace gyre

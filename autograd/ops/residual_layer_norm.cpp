@@ -1,5 +1,5 @@
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
@@ -7,21 +7,21 @@ namespace {
 struct ResidualLayerNorm final : Op {
   std::string_view formula() const override {
     return R"(
-      y = gamma * xhat + beta,  xhat = (sum - mean) * rstd,  sum = residual + keep x,  keep the factors of dropout
-        dresidual = dsum, which is layer_norm's dx;  dx = keep dsum
+      y = gamma * xhat + beta,  xhat = (sum - mean) * rstd,  sum = residual + keep x,  keep: the factors of dropout
+        dresidual = dsum, computed as layer_norm's dx;  dx = keep dsum
         dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
     )"_formula;
   }
-  Tensor sum, mean, rstd;  // saved; keep is drawn again
+  Tensor sum, mean, rstd;  // saved; backward draws keep again
   DropoutMask mask;
   double epsilon = 0;
   std::string_view name() const override { return "residual_layer_norm"; }
-  void describe(OpFacts& facts) const override {
-    if (mask.rate > 0) facts.attribute("dropout", mask.rate);
-    facts.attribute("epsilon", epsilon);
-    facts.save("sum", sum);
-    facts.save("mean", mean);
-    facts.save("rstd", rstd);
+  void describe(OpMetadata& metadata) const override {
+    if (mask.rate > 0) metadata.attribute("dropout", mask.rate);
+    metadata.attribute("epsilon", epsilon);
+    metadata.save("sum", sum);
+    metadata.save("mean", mean);
+    metadata.save("rstd", rstd);
   }
   void backward(Backward& b) override {
     const Tensor dresidual = b.dinput(0), dx = b.dinput(1);
@@ -40,7 +40,7 @@ Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Va
   require(gamma.shape() == last && beta.shape() == last, "[residual_layer_norm] gamma and beta must be ", last.text(),
           ", got ", gamma.shape().text(), " and ", beta.shape().text());
   auto op = std::make_unique<ResidualLayerNorm>();
-  op->mask = x.tape().next_dropout(rate);
+  op->mask = x.tape().next_dropout("residual_layer_norm", rate);
   op->epsilon = epsilon;
   const Tensor y = x.value().like();
   if (x.tape().recording()) op->sum = y.like();

@@ -1,11 +1,11 @@
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
 
 namespace gyre {
 namespace {
 
-// Backward is the TRANSPOSE of the rotation, the same kernel with the sign of s turned (the inverse only when m = 1).
-// The angle's gradient, dtheta, needs nothing but the output.
+// Backward of x is the transpose of the rotation: the same kernel with s negated. It is the inverse only if m = 1.
+// The gradient of the angle, dtheta, needs only dy and the output y.
 struct Rope final : Op {
   std::string_view formula() const override {
     return R"(
@@ -18,13 +18,13 @@ struct Rope final : Op {
   Tensor positions, angles;
   Rotary rotary;
   std::string_view name() const override { return "rope"; }
-  void describe(OpFacts& facts) const override {
-    facts.attribute("heads", rotary.heads);
-    facts.attribute("rotary", rotary.dims);
-    if (rotary.magnitude != 1) facts.attribute("magnitude", rotary.magnitude);
-    if (rotary.step != 1) facts.attribute("step", rotary.step);
-    facts.save("positions", positions);
-    facts.save("angles", angles);
+  void describe(OpMetadata& metadata) const override {
+    metadata.attribute("heads", rotary.heads);
+    metadata.attribute("rotary", rotary.dims);
+    if (rotary.magnitude != 1) metadata.attribute("magnitude", rotary.magnitude);
+    if (rotary.position_scale != 1) metadata.attribute("step", rotary.position_scale);
+    metadata.save("positions", positions);
+    metadata.save("angles", angles);
   }
   void backward(Backward& b) override {
     const Tensor& dy = b.doutput();
@@ -73,8 +73,7 @@ Var rope(const Var& x, const Rotation& rotation, const Tensor& positions) {
   op->rotary = rotation.rotary;
   const Tensor y = x.value().like();
   x.kernels().rope({y}, {x.value()}, positions, rotation.angles, rotation.rotary, x.shape()[1] / heads, false);
-  const Var frequencies = rotation.frequencies ? rotation.frequencies : x.tape().constant({});
-  return x.tape().record(std::move(op), y, {x, frequencies});
+  return x.tape().record(std::move(op), y, {x, rotation.frequencies});
 }
 
 }  // namespace gyre

@@ -1,6 +1,6 @@
-#include "autograd/ops.h"
-#include "autograd/ops/formula.h"
-#include "autograd/ops/loss_sums.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/formula.h"
+#include "gyre/autograd/ops/loss_sums.h"
 
 namespace gyre {
 namespace {
@@ -14,7 +14,7 @@ struct SquaredError final : Op {
   }
   Tensor targets;  // saved
   std::string_view name() const override { return "squared_error"; }
-  void describe(OpFacts& facts) const override { facts.save("targets", targets); }
+  void describe(OpMetadata& metadata) const override { metadata.save("targets", targets); }
   void backward(Backward& b) override {
     const Tensor dloss = b.doutput().to(DType::f64);
     b.kernels().squared_error_backward(b.dinput(0), b.input(0), targets, *dloss.data<double>());
@@ -32,7 +32,7 @@ LossResult squared_error(const Var& predictions, const Tensor& targets) {
   auto op = std::make_unique<SquaredError>();
   op->targets = targets;
   const Tensor& x = predictions.value();
-  const Tensor all = no_sums(x);
+  const Tensor all = zero_sums(x);
   predictions.kernels().squared_error(all, x, targets);
   const CrossEntropySums sums = read_sums(all);
   return {predictions.tape().record(std::move(op), loss_scalar(sums.loss, x), {predictions}), sums};

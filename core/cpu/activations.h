@@ -1,8 +1,8 @@
-// Activations and their derivatives, one element at a time. NaN stays NaN: the comparisons are those that it fails.
+// Activations and their derivatives, for one element. NaN stays NaN, because each comparison with NaN is false.
 #pragma once
 
-#include "core/cpu/vector_math.h"
-#include "core/kernels.h"
+#include "gyre/core/cpu/vector_math.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
@@ -14,12 +14,12 @@ struct Relu {
   }
   template <class T>
   static T derivative(T x) {
-    return T(int(!(x <= T(0))));  // no branch to guess; 1 for NaN, as in PyTorch
+    return T(int(!(x <= T(0))));  // without a branch; 1 for NaN, as in PyTorch
   }
 };
 
-// x Phi(x), with erf (Hendrycks & Gimpel 2016). For large negative x Phi is 0 but for rounding, which x must not
-// enlarge.
+// x Phi(x), with erf (Hendrycks & Gimpel 2016). For large negative x, Phi(x) is a rounding error; x is clamped so that
+// it does not amplify the error.
 struct Gelu {
   static constexpr Activation kind = Activation::gelu;
   template <class T>
@@ -62,7 +62,7 @@ struct ReluPlus {
   static constexpr Activation kind = Activation::relu_plus;
   template <class T>
   static T value(T x) {
-    return Relu::value(x) + T(kReluPlus);
+    return Relu::value(x) + T(kReluPlusOffset);
   }
   template <class T>
   static T derivative(T x) {
@@ -74,15 +74,15 @@ struct BoundedExp {
   static constexpr Activation kind = Activation::bounded_exp;
   template <class T>
   static T value(T x) {
-    return exponential(x > T(kLargestExponent) ? T(kLargestExponent) : x);
+    return exponential(x > T(kMaxExponent) ? T(kMaxExponent) : x);
   }
   template <class T>
   static T derivative(T x) {
-    return x >= T(kLargestExponent) ? T(0) : value(x);
+    return x >= T(kMaxExponent) ? T(0) : value(x);
   }
 };
 
-// Calls f(Relu{}), or with another of them.
+// Calls f with the struct of `kind`: f(Relu{}), f(Gelu{}), ..
 template <class F>
 void with_activation(Activation kind, F&& f) {
   switch (kind) {

@@ -1,6 +1,6 @@
-#include "core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/cpu_kernels.h"
 
-#include "core/cpu/parallel.h"
+#include "gyre/core/cpu/parallel.h"
 
 #define GYRE_TEXT_OF(x) #x
 #define GYRE_TEXT(x) GYRE_TEXT_OF(x)

@@ -1,12 +1,12 @@
-// Per row of logits x: lse = log sum_j exp(x_j),
+// Label-smoothed cross-entropy. For each row of logits x: lse = log sum_j exp(x_j),
 //   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)),   dx_j = dloss (exp(x_j - lse) - eps / v - (1 - eps) [j = t])
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "core/cpu/cpu_kernels.h"
-#include "core/cpu/parallel.h"
-#include "core/cpu/vector_math.h"
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/parallel.h"
+#include "gyre/core/cpu/vector_math.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
@@ -16,7 +16,7 @@ struct LargestAndSum {
   C largest, sum;
 };
 
-// In one pass: it may have to fetch the row from memory.
+// Computes the maximum and the sum in one pass, because the row may have to be fetched from memory.
 template <class T, class C = Compute<T>>
 LargestAndSum<C> largest_and_sum(const T* x, int64_t v) {
   C largest = -std::numeric_limits<C>::infinity(), sum = 0;
@@ -36,19 +36,19 @@ C log_sum_exp(const T* x, int64_t v, C largest) {
   return largest + std::log(sum);
 }
 
-// dx_j = scale * exp(x_j - lse) - uniform, and `hit` less at the target.
+// dx_j = scale * exp(x_j - lse) - uniform - target_term [j = target]
 template <class C>
-struct Slope {
-  C scale, uniform, hit;
+struct LogitGradient {
+  C scale, uniform, target_term;
 };
 
 template <class G, class T, class C>
-void backward_row(G* dx, const T* x, int64_t target, C lse, int64_t v, const Slope<C>& slope) {
+void backward_row(G* dx, const T* x, int64_t target, C lse, int64_t v, const LogitGradient<C>& gradient) {
   if (target < 0) return std::fill(dx, dx + v, G(C(0)));
-  const auto slope_at = [=](int64_t j) { return slope.scale * exponential(x[j] - lse) - slope.uniform; };
-  const C at_target = slope_at(target) - slope.hit;  // before dx overwrites x
+  const auto gradient_at = [=](int64_t j) { return gradient.scale * exponential(x[j] - lse) - gradient.uniform; };
+  const C at_target = gradient_at(target) - gradient.target_term;  // before dx overwrites x
 #pragma omp simd
-  for (int64_t j = 0; j < v; ++j) dx[j] = slope_at(j);
+  for (int64_t j = 0; j < v; ++j) dx[j] = gradient_at(j);
   dx[target] = at_target;
 }
 
@@ -56,7 +56,7 @@ void backward_row(G* dx, const T* x, int64_t target, C lse, int64_t v, const Slo
 
 void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
                                double smoothing) {
-  with_data_type(logits, [&]<class T>(T) {
+  dispatch_data_type(logits, [&]<class T>(T) {
     using C = Compute<T>;
     const int64_t n = logits.rows(), v = logits.cols();
     const int32_t* target = targets.data<int32_t>();
@@ -72,10 +72,10 @@ void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tens
         const C l = log_sum_exp(x, v, largest);
         lse.data<C>()[i] = l;
         if (target[i] < 0) continue;
-        const C hit = x[target[i]];
-        const double nll = double(l) - double(hit);
+        const C target_logit = x[target[i]];
+        const double nll = double(l) - double(target_logit);
         const double uniform = smoothing > 0 ? double(l) - double(sum) / double(v) : 0;
-        rows[size_t(i)] = {(1 - smoothing) * nll + smoothing * uniform, nll, true, hit == largest};
+        rows[size_t(i)] = {(1 - smoothing) * nll + smoothing * uniform, nll, true, target_logit == largest};
       }
     });
     double* sum = sums.data<double>();
@@ -90,16 +90,16 @@ void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tens
 
 void CpuKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
                                         const Tensor& lse, double smoothing, double dloss) {
-  with_data_type(logits, [&]<class T>(T) {
+  dispatch_data_type(logits, [&]<class T>(T) {
     using C = Compute<T>;
     const int64_t v = logits.cols();
-    const Slope<C> slope{C(dloss), C(dloss * smoothing / double(v)), C(dloss * (1 - smoothing))};
+    const LogitGradient<C> gradient{C(dloss), C(dloss * smoothing / double(v)), C(dloss * (1 - smoothing))};
     const int32_t* target = targets.data<int32_t>();
     const T* x = logits.data<T>();
     const C* l = lse.data<C>();
     const auto run = [&]<class G>(G* dx) {
       parallel_ranges(logits.rows(), v, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) backward_row(dx + i * v, x + i * v, target[i], l[i], v, slope);
+        for (int64_t i = begin; i < end; ++i) backward_row(dx + i * v, x + i * v, target[i], l[i], v, gradient);
       });
     };
     if constexpr (std::is_same_v<T, float>) {
@@ -110,7 +110,7 @@ void CpuKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& log
 }
 
 void CpuKernels::log_softmax(const Tensor& out, const Tensor& x) {
-  with_data_type(x, [&]<class T>(T) {
+  dispatch_data_type(x, [&]<class T>(T) {
     using C = Compute<T>;
     const int64_t n = x.rows(), v = x.cols();
     parallel_ranges(n, v, [&](int64_t begin, int64_t end) {

@@ -1,12 +1,12 @@
-// y = residual + x * keep, keep the factors of dropout. The mask is drawn again in backward: nothing is saved.
-#include "core/cpu/cpu_kernels.h"
-#include "core/cpu/dropout_factors.h"
-#include "core/cpu/parallel.h"
+// y = residual + x * keep, with keep the dropout factors. Backward generates the mask again, so nothing is saved.
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/dropout_factors.h"
+#include "gyre/core/cpu/parallel.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
 void CpuKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) {
-  with_data_type(x, [&]<class T>(T) {
+  dispatch_data_type(x, [&]<class T>(T) {
     T* out = y.data<T>();
     const T *in = x.data<T>(), *base = data_or_null<T>(residual);
     parallel_ranges(x.size(), 4, [=](int64_t first, int64_t last) {

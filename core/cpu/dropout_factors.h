@@ -1,14 +1,14 @@
-// What dropout multiplies with: 0 for a dropped element, 1 / (1 - rate) for a kept one.
+// Dropout factors: 0 for a dropped element, 1 / (1 - rate) for a kept one.
 #pragma once
 
 #include <algorithm>
 
-#include "core/cpu/philox_block.h"
-#include "core/kernels.h"
+#include "gyre/core/cpu/philox_block.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// factors[i] = that of element first + i of the mask, i < n.
+// factors[i] = factor of element first + i of the mask, i < n.
 template <class T>
 void dropout_factors(T* factors, int64_t n, const DropoutMask& mask, int64_t first) {
   constexpr int kRegisters = 4, kWords = kRegisters * 4 * int(kPhiloxStep);
@@ -16,7 +16,7 @@ void dropout_factors(T* factors, int64_t n, const DropoutMask& mask, int64_t fir
   const uint32_t threshold = dropout_threshold(mask.rate);
   uint32_t words[kWords];
   for (int64_t i = 0; i < n;) {
-    const int64_t element = first + i, skipped = element % 4;  // a counter gives four words
+    const int64_t element = first + i, skipped = element % 4;  // each counter gives four words
     philox_step<kRegisters>(words, mask.seed, mask.stream, uint64_t(element / 4));
     const int64_t count = std::min<int64_t>(kWords - skipped, n - i);
 #pragma omp simd
@@ -25,11 +25,10 @@ void dropout_factors(T* factors, int64_t n, const DropoutMask& mask, int64_t fir
   }
 }
 
-constexpr int64_t kStrip = 256;  // elements whose factors are drawn at a time
+constexpr int64_t kStrip = 256;  // number of factors generated at a time
 
-// f(begin, end, keep) for strips of n elements, the first of which is element `first` of the mask; keep(j) is the
-// factor of the strip's j, begin <= j < end. Without dropout there is one strip, and a factor that the compiler knows
-// to be 1.
+// Calls f(begin, end, keep) for consecutive strips of [0, n), where keep(j) is the factor of element first + j of the
+// mask, begin <= j < end. Without dropout there is one strip, and keep(j) is the compile-time constant 1.
 template <class T, class F>
 void for_each_strip(int64_t n, int64_t first, const DropoutMask& mask, F&& f) {
   if (mask.rate == 0) return f(int64_t{0}, n, [](int64_t) { return T(1); });

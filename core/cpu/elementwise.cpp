@@ -1,12 +1,12 @@
 // out = a + b;  out = a * factor;  activations and their derivatives.
-#include "core/cpu/activations.h"
-#include "core/cpu/cpu_kernels.h"
-#include "core/cpu/parallel.h"
+#include "gyre/core/cpu/activations.h"
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/parallel.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-// f(i) for every element.
+// Calls f(i) for every element, in parallel.
 template <class F>
 void for_each_element(int64_t n, F f) {
   parallel_ranges(n, 1, [f](int64_t begin, int64_t end) {
@@ -18,7 +18,7 @@ void for_each_element(int64_t n, F f) {
 }  // namespace
 
 void CpuKernels::add(const Tensor& out, const Tensor& a, const Tensor& b) {
-  with_data_type(a, [&]<class T>(T) {
+  dispatch_data_type(a, [&]<class T>(T) {
     T* o = out.data<T>();
     const T *x = a.data<T>(), *y = b.data<T>();
     for_each_element(out.size(), [=](int64_t i) { o[i] = x[i] + y[i]; });
@@ -26,7 +26,7 @@ void CpuKernels::add(const Tensor& out, const Tensor& a, const Tensor& b) {
 }
 
 void CpuKernels::scale(const Tensor& out, const Tensor& a, double factor) {
-  with_data_type(a, [&]<class T>(T) {
+  dispatch_data_type(a, [&]<class T>(T) {
     using C = Compute<T>;
     T* o = out.data<T>();
     const T* x = a.data<T>();
@@ -36,7 +36,7 @@ void CpuKernels::scale(const Tensor& out, const Tensor& a, double factor) {
 }
 
 void CpuKernels::activation(const Tensor& y, const Tensor& x, Activation kind) {
-  with_data_type(x, [&]<class T>(T) {
+  dispatch_data_type(x, [&]<class T>(T) {
     T* out = y.data<T>();
     const T* in = x.data<T>();
     with_activation(kind, [&]<class A>(A) {
@@ -46,7 +46,7 @@ void CpuKernels::activation(const Tensor& y, const Tensor& x, Activation kind) {
 }
 
 void CpuKernels::activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation kind) {
-  with_data_type(x, [&]<class T>(T) {
+  dispatch_data_type(x, [&]<class T>(T) {
     T* out = dx.data<T>();
     const T *g = dy.data<T>(), *in = x.data<T>();
     with_activation(kind, [&]<class A>(A) {

@@ -1,8 +1,8 @@
 // y = factor * table[ids];  dtable[id] += factor * sum of dy over the rows with that id, in the order of the rows.
 #include <vector>
 
-#include "core/cpu/cpu_kernels.h"
-#include "core/cpu/parallel.h"
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/parallel.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
@@ -18,9 +18,10 @@ void gather(T* y, const P* table, const int32_t* ids, int64_t n, int64_t d, Comp
   });
 }
 
-// The rows of a batch by id: a counting sort, so that one thread adds all rows of an id: no atomics, one order.
+// Rows of a batch, sorted by id (counting sort). One thread adds all rows of an id in order, so that no atomics are
+// needed and the result is deterministic.
 struct RowsById {
-  std::vector<int32_t> start, rows, used;  // rows of id k: rows[start[k]] .. rows[start[k + 1]]; used: ids that occur
+  std::vector<int32_t> start, rows, used;  // rows of id k: rows[start[k]] .. rows[start[k + 1] - 1]; used: distinct ids
 
   RowsById(const int32_t* ids, int64_t n, int64_t v) : start(size_t(v) + 1, 0), rows(static_cast<size_t>(n)) {
     for (int64_t i = 0; i < n; ++i) {
@@ -51,10 +52,10 @@ void scatter(P* dtable, const T* dy, const RowsById& by_id, int64_t d, Compute<T
 
 }  // namespace
 
-// The table is a parameter, or data whose rows are gathered.
+// The table may be a parameter, or data from which rows are gathered.
 void CpuKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& ids, double factor) {
-  with_data_type(y, [&]<class T>(T) {
-    with_data_type(table, [&]<class P>(P) {
+  dispatch_data_type(y, [&]<class T>(T) {
+    dispatch_data_type(table, [&]<class P>(P) {
       gather(y.data<T>(), table.data<P>(), ids.data<int32_t>(), ids.size(), table.cols(), Compute<T>(factor));
     });
   });
@@ -62,8 +63,8 @@ void CpuKernels::embedding(const Tensor& y, const Tensor& table, const Tensor& i
 
 void CpuKernels::embedding_backward(const Tensor& dtable, const Tensor& dy, const Tensor& ids, double factor) {
   const RowsById by_id(ids.data<int32_t>(), ids.size(), dtable.dim(0));
-  with_data_type(dy, [&]<class T>(T) {
-    with_data_type(
+  dispatch_data_type(dy, [&]<class T>(T) {
+    dispatch_data_type(
         dtable, [&]<class P>(P) { scatter(dtable.data<P>(), dy.data<T>(), by_id, dtable.cols(), Compute<T>(factor)); });
   });
 }

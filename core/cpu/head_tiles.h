@@ -1,14 +1,14 @@
-// The way of a head's features between the rows of a tensor, of any type, and tiles: fp32, or fp64 for gradient checks.
+// Copies one head's features between tensor rows (any dtype) and tiles (fp32, or fp64 for gradient checks).
 #pragma once
 
-#include "core/cpu/parallel.h"
-#include "core/cpu/small_gemm.h"
-#include "core/cpu/transpose.h"
-#include "core/kernels.h"
+#include "gyre/core/cpu/parallel.h"
+#include "gyre/core/cpu/tile.h"
+#include "gyre/core/cpu/transpose.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Where rows of features lie: feature f of row i at data + i * stride + f.
+// A strided view of rows of features: feature f of row i is at data + i * stride + f.
 template <class D>
 struct Rows {
   D* data = nullptr;
@@ -24,7 +24,7 @@ Rows<D> rows_of(const HeadColumns& columns) {
   return {columns.rows.data<D>() + columns.first, columns.rows.cols()};
 }
 
-// The rows of a head's features from feature f on: in a tensor; in a tile, up to the end of f's chunk.
+// A view of rows that starts at feature f. In a tile, it is valid up to the end of f's chunk.
 template <class D>
 Rows<D> columns_from(const Rows<D>& rows, int64_t f) {
   return rows.from(0, f);
@@ -59,7 +59,7 @@ inline void store_vector(D* to, typename VectorOf<Compute<D>>::type x) {
   }
 }
 
-// n rows of one vector of features each, and of one feature.
+// Copies n rows of one vector of features each, or of one feature each.
 template <class To, class From>
 inline void copy_vectors(const Rows<To>& to, const Rows<From>& from, int64_t n) {
   for (int64_t i = 0; i < n; ++i) store_vector(to.at(i, 0), load_vector(from.at(i, 0)));
@@ -69,8 +69,7 @@ inline void copy_features(const Rows<To>& to, const Rows<From>& from, int64_t n)
   for (int64_t i = 0; i < n; ++i) *to.at(i, 0) = To(Compute<From>(*from.at(i, 0)));
 }
 
-// Features begin .. end - 1 of n rows, between a tensor and a tile. What lies beyond the end in a tile's last chunk is
-// left as it was.
+// Copies features begin .. end - 1 of n rows between a tensor and a tile. The rest of a tile's last chunk is unchanged.
 template <class T, class To, class From>
 void copy_rows(const To& to, const From& from, int64_t n, int64_t begin, int64_t end) {
   const auto copy_one = [&](int64_t f) { copy_features(columns_from(to, f), columns_from(from, f), n); };
@@ -80,7 +79,7 @@ void copy_rows(const To& to, const From& from, int64_t n, int64_t begin, int64_t
   for (; begin < end; ++begin) copy_one(begin);
 }
 
-// n rows of `to` = factors[i] * row i of the tile.
+// Row i of `to` = factors[i] * row i of the tile, i < n.
 template <class D, class T>
 void unpack_scaled(const Rows<D>& to, const Tile<T>& tile, int64_t n, int64_t width, const T* factors) {
   int64_t f = 0;
@@ -90,7 +89,7 @@ void unpack_scaled(const Rows<D>& to, const Tile<T>& tile, int64_t n, int64_t wi
     for (int64_t i = 0; i < n; ++i) *to.at(i, f) = D(factors[i] * tile.element(i, f));
 }
 
-// to(columns, n) = from(n, columns)^T, in whole chunks of both.
+// to(columns, n) = from(n, columns)^T. Reads and writes whole chunks of both.
 template <class T>
 void transpose_tile(Tile<T> to, Tile<T> from, int64_t n, int64_t columns) {
   constexpr int64_t lanes = kLanes<T>;

@@ -1,19 +1,19 @@
 // y = gamma * xhat + beta, xhat = (x - mean) * rstd, over the last axis.
 //   g  = gamma * dy
 //   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
-// After a residual connection the row to be normed is sum = residual + keep * x, keep the factors of dropout:
+// With a residual connection, the normalized row is sum = residual + keep * x, with keep the dropout factors:
 //   dresidual = dsum;  dx = keep * dsum
 #include <cmath>
 #include <vector>
 
-#include "core/cpu/cpu_kernels.h"
-#include "core/cpu/dropout_factors.h"
-#include "core/cpu/parallel.h"
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/dropout_factors.h"
+#include "gyre/core/cpu/parallel.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-// The parameters, and the statistics of all rows.
+// Parameters, and the statistics of all rows.
 template <class C>
 struct Norm {
   const C *gamma, *beta;
@@ -21,9 +21,9 @@ struct Norm {
   C epsilon;
 };
 
-// y may be x.
+// Normalizes one row of d elements; y may be x.
 template <class T, class C>
-void normalise(T* y, const T* x, const Norm<C>& norm, int64_t row, int64_t d) {
+void normalize(T* y, const T* x, const Norm<C>& norm, int64_t row, int64_t d) {
   const C *gamma = norm.gamma, *beta = norm.beta;
   C sum = 0, squares = 0;
 #pragma omp simd reduction(+ : sum)
@@ -54,7 +54,7 @@ struct BackwardRow {
   C mean, rstd;
 };
 
-// One row, which is also added to dgamma and dbeta.
+// Computes the gradients of one row, and adds the row's terms to dgamma and dbeta.
 template <class T, class C>
 void backward_row(C* dgamma, C* dbeta, const BackwardRow<T, C>& r, int64_t row, int64_t d, const DropoutMask& mask) {
   const T *dy = r.dy, *x = r.sum;
@@ -86,14 +86,14 @@ void backward_row(C* dgamma, C* dbeta, const BackwardRow<T, C>& r, int64_t row, 
 
 void CpuKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x,
                             const Tensor& gamma, const Tensor& beta, double epsilon) {
-  with_data_type(
+  dispatch_data_type(
       x, [&]<class T, class C = Compute<T>>(T) {
         const int64_t d = x.cols();
         const Norm<C> norm{gamma.data<C>(), beta.data<C>(), mean.data<C>(), rstd.data<C>(), C(epsilon)};
         T* out = y.data<T>();
         const T* in = x.data<T>();
         parallel_ranges(x.rows(), 4 * d, [=](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) normalise(out + i * d, in + i * d, norm, i, d);
+          for (int64_t i = begin; i < end; ++i) normalize(out + i * d, in + i * d, norm, i, d);
         });
       });
 }
@@ -106,7 +106,7 @@ void CpuKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, con
 void CpuKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
                                      const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta,
                                      double epsilon, const DropoutMask& mask) {
-  with_data_type(
+  dispatch_data_type(
       x, [&]<class T, class C = Compute<T>>(T) {
         const int64_t d = x.cols();
         const Norm<C> norm{gamma.data<C>(), beta.data<C>(), mean.data<C>(), rstd.data<C>(), C(epsilon)};
@@ -115,7 +115,7 @@ void CpuKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const T
         parallel_ranges(x.rows(), 8 * d, [=](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             add_branch(sums + i * d, base + i * d, in + i * d, i, d, mask);
-            normalise(out + i * d, sums + i * d, norm, i, d);
+            normalize(out + i * d, sums + i * d, norm, i, d);
           }
         });
       });
@@ -125,7 +125,7 @@ void CpuKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dr
                                               const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
                                               const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
                                               const DropoutMask& mask) {
-  with_data_type(
+  dispatch_data_type(
       dy, [&]<class T, class C = Compute<T>>(T) {
         const int64_t d = dy.cols();
         const auto row_of = [d](const Tensor& t, int64_t i) { return t ? t.data<T>() + i * d : nullptr; };

@@ -1,14 +1,14 @@
-// Passes over the flat parameter arenas.
+// Optimizer passes over flat parameter buffers.
 #include <cmath>
 #include <vector>
 
-#include "core/cpu/cpu_kernels.h"
-#include "core/cpu/parallel.h"
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/parallel.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
 
-// In lanes that lie side by side: one chain of additions would be slower than memory.
+// Sums in independent lanes, because a single chain of additions would be slower than memory.
 template <class T>
 double sum_of_squares(const T* x, int64_t n) {
   constexpr int64_t kSums = 32;
@@ -25,8 +25,8 @@ double sum_of_squares(const T* x, int64_t n) {
 
 }  // namespace
 
-std::vector<double> CpuKernels::block_squares(const Tensor& x) {
-  return with_type(x, [&]<class T>(T) {
+std::vector<double> CpuKernels::block_square_sums(const Tensor& x) {
+  return dispatch_float(x, [&]<class T>(T) {
     const int64_t n = x.size(), blocks = squares_blocks(n);
     const T* in = x.data<T>();
     std::vector<double> sums(size_t(blocks), 0.0);
@@ -39,11 +39,11 @@ std::vector<double> CpuKernels::block_squares(const Tensor& x) {
   });
 }
 
-// m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value -= lr * (m / bias1) / (sqrt(v / bias2) + eps), after the
-// decay;  g = 0.
+// m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value = keep value - lr * (m / bias1) / (sqrt(v / bias2) + eps),
+// keep = 1 - lr * weight_decay;  g = 0.
 void CpuKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
                       const AdamStep& step) {
-  with_type(value, [&]<class T>(T) {
+  dispatch_float(value, [&]<class T>(T) {
     T *w = value.data<T>(), *mean = m.data<T>(), *square = v.data<T>(), *gradients = gradient.data<T>();
     const T b1 = T(step.beta1), b2 = T(step.beta2), rest1 = T(1 - step.beta1), rest2 = T(1 - step.beta2);
     const T rate = T(step.learning_rate / step.bias1), root = T(1 / std::sqrt(step.bias2)), epsilon = T(step.epsilon);
@@ -63,7 +63,7 @@ void CpuKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, con
 }
 
 void CpuKernels::moving_average(const Tensor& average, const Tensor& value, double decay) {
-  with_type(value, [&]<class T>(T) {
+  dispatch_float(value, [&]<class T>(T) {
     T* mean = average.data<T>();
     const T *x = value.data<T>(), rest = T(1 - decay);
     parallel_ranges(value.size(), 2, [=](int64_t begin, int64_t end) {

@@ -1,24 +1,24 @@
-// Loops over rows, shared between threads. The split never changes a result: a row is computed by one thread from start
-// to end, and sums over rows are taken over blocks whose number depends on the rows alone.
+// Parallel loops over rows, and dispatch on the dtype of data. Results do not depend on the number of threads: one
+// thread computes a whole row, and sums over rows are split into blocks whose number depends only on the rows.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
-#include "core/dispatch.h"
-#include "core/error.h"
-#include "core/kernels.h"
-#include "core/tensor.h"
+#include "gyre/core/dispatch.h"
+#include "gyre/core/error.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/tensor.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Whether these kernels may be given bf16: those for AVX-512 use the instruction of AVX512-BF16.
+// True if these kernels support bf16: it is emulated, or they are compiled for AVX-512 and the CPU has AVX512-BF16.
 inline bool runs_bf16() {
   return emulates_bf16() || (__BIGGEST_ALIGNMENT__ == 64 && __builtin_cpu_supports("avx512bf16"));
 }
 
-// Calls f(begin, end) for ranges that cover [0, n), in parallel when the work (elements) is worth a thread.
+// Calls f(begin, end) for ranges that cover [0, n), in parallel if there are enough elements.
 template <class F>
 void parallel_ranges(int64_t n, int64_t elements_per_item, F&& f) {
   constexpr int64_t kWorthAThread = 16384;
@@ -32,7 +32,7 @@ void parallel_ranges(int64_t n, int64_t elements_per_item, F&& f) {
   for (int64_t r = 0; r < ranges; ++r) f(r * grain, std::min(n, (r + 1) * grain));
 }
 
-// Blocks for sums over n rows: their partial results are added one after another.
+// Blocks of rows for sums over n rows. The caller adds the partial sums in the order of the blocks.
 struct RowBlocks {
   int64_t rows, count, size;
   explicit RowBlocks(int64_t n)
@@ -41,14 +41,14 @@ struct RowBlocks {
   int64_t end(int64_t block) const { return std::min(rows, (block + 1) * size); }
 };
 
-// The type of the arithmetic, of parameters and of statistics beside data of type T.
+// The type of the arithmetic, the parameters and the statistics for data of type T.
 template <class T>
 using Compute = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 
-// As with_type(), for data, which may be bf16 too; parameters are not.
+// Like dispatch_float(), but also accepts bf16, for data (parameters are never bf16).
 template <class F>
-auto with_data_type(const Tensor& data, F&& f) {
-  if (data.dtype() != DType::bf16) return with_type(data, f);
+auto dispatch_data_type(const Tensor& data, F&& f) {
+  if (data.dtype() != DType::bf16) return dispatch_float(data, f);
   require(runs_bf16(), "[cpu kernels] bf16 needs a CPU with AVX512-BF16");
   return f(bfloat16{});
 }

@@ -1,4 +1,4 @@
-// Philox for many counters at once: the same numbers as core/random.h, whole registers of counters wide.
+// Vectorized Philox: the same numbers as in core/random.h, for whole registers of counters at a time.
 #pragma once
 
 #include <immintrin.h>
@@ -7,18 +7,18 @@
 #include <cstring>
 #include <utility>
 
-#include "core/cpu/small_gemm.h"
+#include "gyre/core/cpu/vector_type.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// One register of 32-bit words, each in the lower half of 64 bits, so that products need no widening.
+// A register of 32-bit words, each in the lower half of 64 bits, so that products need no widening.
 constexpr size_t kPhiloxStep = kVectorBytes / sizeof(uint64_t);
 typedef uint64_t PhiloxVector __attribute__((vector_size(kVectorBytes)));
 
-// The products of the lower halves; what stands in the upper halves does not matter.
+// The 64-bit products of the lower halves. The upper halves are ignored.
 inline PhiloxVector lower_product(PhiloxVector a, PhiloxVector b) {
 #if __BIGGEST_ALIGNMENT__ == 64
-  return PhiloxVector(_mm512_maskz_mul_epu32(0xFF, __m512i(a), __m512i(b)));  // of all 8: GCC 12 warns of the plain one
+  return PhiloxVector(_mm512_maskz_mul_epu32(0xFF, __m512i(a), __m512i(b)));  // GCC 12 warns of _mm512_mul_epu32
 #elif __BIGGEST_ALIGNMENT__ == 32
   return PhiloxVector(_mm256_mul_epu32(__m256i(a), __m256i(b)));
 #else
@@ -32,14 +32,14 @@ inline PhiloxVector lane_numbers(std::index_sequence<I...>) {
   return PhiloxVector{I...};
 }
 
-// a0 b0 a1 b1 .. from element `start` of both on.
+// Interleaves both vectors from element `start` on: a0 b0 a1 b1 ..
 template <size_t start, size_t... I>
 inline PhiloxVector interleave(PhiloxVector a, PhiloxVector b, std::index_sequence<I...>) {
   return __builtin_shuffle(a, b, PhiloxVector{(start + I / 2 + (I % 2) * kPhiloxStep)...});
 }
 
-// words[i] = random_u32(seed, stream, 4 * counter + i), i < 4 * kPhiloxStep * Registers. Each round waits for the one
-// before it: several registers side by side fill the time.
+// words[i] = random_u32(seed, stream, 4 * counter + i), i < 4 * kPhiloxStep * Registers. Each round depends on the
+// previous one; several independent registers hide the latency.
 template <int Registers = 1>
 inline void philox_step(uint32_t* words, uint64_t seed, uint64_t stream, uint64_t counter) {
   constexpr auto lanes = std::make_index_sequence<kPhiloxStep>();
@@ -73,7 +73,7 @@ inline void philox_step(uint32_t* words, uint64_t seed, uint64_t stream, uint64_
   }
 }
 
-// Elements whose word is below it are dropped.
+// An element is dropped if its word is below the threshold.
 inline uint32_t dropout_threshold(double rate) { return uint32_t(rate * 4294967296.0); }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

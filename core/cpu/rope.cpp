@@ -1,15 +1,15 @@
-// Rotary position embedding, c, s = cos, sin(position * step * frequency_i), m the magnitude:
-//   y1 = m (x1 c - x2 s),  y2 = m (x1 s + x2 c);  backward is the transpose: the same with the sign of s turned.
-//   angle gradient: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position * step * dtheta
+// Rotary position embedding. With c, s = cos, sin(position * position_scale * frequency_i) and m the magnitude:
+//   y1 = m (x1 c - x2 s),  y2 = m (x1 s + x2 c);  backward is the transpose: the same kernel with s negated
+//   angle gradient: dtheta = dy2 y1 - dy1 y2, so dfrequency_i = sum of position * position_scale * dtheta
 #include <cmath>
 #include <vector>
 
-#include "core/cpu/cpu_kernels.h"
-#include "core/cpu/rotation.h"
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/rotation.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 void CpuKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, const Rotary& rotary) {
-  with_type(angles, [&]<class T>(T) {
+  dispatch_float(angles, [&]<class T>(T) {
     const int64_t dims = rotary.dims;
     const Rotator<T> rotator(rotary, nullptr);
     const std::vector<double> frequency = frequencies.to(DType::f64).to_vector<double>();
@@ -17,7 +17,7 @@ void CpuKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, 
       for (int64_t position = begin; position < end; ++position) {
         T* row = angles.data<T>() + position * 2 * dims;
         for (int64_t i = 0; i < dims / 2; ++i) {
-          const double angle = double(position) * rotary.step * frequency[size_t(i)];
+          const double angle = double(position) * rotary.position_scale * frequency[size_t(i)];
           const T c = T(rotary.magnitude * std::cos(angle)), s = T(rotary.magnitude * std::sin(angle));
           const int64_t first = rotator.first_of_pair(i), second = rotator.second_of_pair(i);
           row[first] = row[second] = c;
@@ -31,7 +31,7 @@ void CpuKernels::rotary_angles(const Tensor& angles, const Tensor& frequencies, 
 
 void CpuKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor& positions, const Tensor& angles,
                       const Rotary& rotary, int64_t width, bool inverse) {
-  with_data_type(x.rows, [&]<class D>(D) {
+  dispatch_data_type(x.rows, [&]<class D>(D) {
     using T = Compute<D>;
     const Rows<D> to = rows_of<D>(y), from = rows_of<D>(x);
     const Rotator<T> rotator(rotary, angles.data<T>());
@@ -40,9 +40,9 @@ void CpuKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor& 
       for (int64_t h = 0; h < rotary.heads; ++h) {
         const Rows<D> out = to.from(begin, h * width), in = from.from(begin, h * width);
         if (inverse) {
-          rotator.template turn<true>(out, in, position + begin, end - begin, width);
+          rotator.template rotate<true>(out, in, position + begin, end - begin, width);
         } else {
-          rotator.template turn<false>(out, in, position + begin, end - begin, width);
+          rotator.template rotate<false>(out, in, position + begin, end - begin, width);
         }
       }
     });
@@ -51,11 +51,11 @@ void CpuKernels::rope(const HeadColumns& y, const HeadColumns& x, const Tensor& 
 
 void CpuKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Tensor& dy, const Tensor& y,
                                            const Tensor& positions, const Rotary& rotary) {
-  with_data_type(y, [&]<class D>(D) {
+  dispatch_data_type(y, [&]<class D>(D) {
     using T = Compute<D>;
     const int64_t d = y.cols(), heads = rotary.heads, width = d / heads, half = rotary.dims / 2;
     const Rotator<T> rotator(rotary, nullptr);
-    std::vector<double> sums(size_t(half), 0.0);  // few and rarely wanted: one thread, in double
+    std::vector<double> sums(size_t(half), 0.0);  // rarely needed and short, so one thread computes it, in double
     for (int64_t i = 0; i < y.rows(); ++i) {
       const double position = positions.data<int32_t>()[i];
       for (int64_t h = 0; h < heads; ++h) {
@@ -66,7 +66,7 @@ void CpuKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Ten
         }
       }
     }
-    for (int64_t f = 0; f < half; ++f) dfrequencies.data<T>()[f] += T(rotary.step * sums[size_t(f)]);
+    for (int64_t f = 0; f < half; ++f) dfrequencies.data<T>()[f] += T(rotary.position_scale * sums[size_t(f)]);
   });
 }
 

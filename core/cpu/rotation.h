@@ -1,15 +1,14 @@
-// The rotation of heads by the positions of their rows (rope.cpp has the formulas), on the way into tiles and out of
-// them.
+// Rotary position embedding of one head, applied while its rows are copied into or out of tiles. Formulas: rope.cpp.
 #pragma once
 
 #include <utility>
 
-#include "core/cpu/head_tiles.h"
-#include "core/kernels.h"
+#include "gyre/core/cpu/head_tiles.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Turns heads by the positions of their rows. Angles as in Kernels::rotary_angles; positions are rows of them.
+// Rotates the rows of a head. `angles` has the layout of Kernels::rotary_angles, with one row per position.
 template <class T>
 class Rotator {
  public:
@@ -24,19 +23,19 @@ class Rotator {
   int64_t first_of_pair(int64_t i) const { return interleaved_ ? 2 * i : i; }
   int64_t second_of_pair(int64_t i) const { return interleaved_ ? 2 * i + 1 : i + half_; }
 
-  // n rows of a head: to = C from + S partner(from), or back: C from - S partner(from); features beyond the rotated
-  // ones are copied. `to` and `from` are Rows or Tiles, and may be the same.
+  // Rotates n rows of a head: to = C from + S partner(from), or, if `back`, to = C from - S partner(from). Features
+  // that are not rotated are copied. `to` and `from` are Rows or Tiles, and may be the same.
   template <bool back, class To, class From>
-  void turn(const To& to, const From& from, const int32_t* positions, int64_t n, int64_t width) const {
+  void rotate(const To& to, const From& from, const int32_t* positions, int64_t n, int64_t width) const {
     if (!whole_vectors_) {
-      turn_features<back>(to, from, positions, n);
+      rotate_features<back>(to, from, positions, n);
     } else if (interleaved_) {
       for (int64_t f = 0; f < dims_; f += kLanes<T>)
-        turn_neighbours<back>(columns_from(to, f), columns_from(from, f), positions, n, f);
+        rotate_interleaved<back>(columns_from(to, f), columns_from(from, f), positions, n, f);
     } else {
       for (int64_t f = 0; f < half_; f += kLanes<T>) {
-        turn_halves<back>(columns_from(to, f), columns_from(to, f + half_), columns_from(from, f),
-                          columns_from(from, f + half_), positions, n, f);
+        rotate_halves<back>(columns_from(to, f), columns_from(to, f + half_), columns_from(from, f),
+                            columns_from(from, f + half_), positions, n, f);
       }
     }
     copy_rows<T>(to, from, n, dims_, width);
@@ -49,45 +48,45 @@ class Rotator {
   static Vector load(const T* from) { return *reinterpret_cast<const Vector*>(from); }
 
   template <bool back, class X>
-  static X turned(X x, X partner, X cosine, X sine) {
+  static X rotated(X x, X partner, X cosine, X sine) {
     return back ? x * cosine - partner * sine : x * cosine + partner * sine;
   }
 
   template <size_t... I>
-  static Vector swap_neighbours(Vector x, std::index_sequence<I...>) {
+  static Vector swap_partners(Vector x, std::index_sequence<I...>) {
     using Indices = typename VectorOf<ShuffleIndex<T>>::type;
     return __builtin_shuffle(x, Indices{ShuffleIndex<T>(I ^ 1)...});
   }
 
-  // A vector of features from f on.
+  // Rotates one vector of features from f on, in which partners are neighbors.
   template <bool back, class To, class From>
-  void turn_neighbours(const Rows<To>& to, const Rows<From>& from, const int32_t* positions, int64_t n,
-                       int64_t f) const {
+  void rotate_interleaved(const Rows<To>& to, const Rows<From>& from, const int32_t* positions, int64_t n,
+                          int64_t f) const {
     const int64_t dims = dims_;
     for (int64_t i = 0; i < n; ++i) {
       const T* c = cosines(positions[i], f);
       const Vector x = load_vector(from.at(i, 0));
-      const Vector partner = swap_neighbours(x, std::make_index_sequence<size_t(kLanes<T>)>());
-      store_vector(to.at(i, 0), turned<back>(x, partner, load(c), load(c + dims)));
+      const Vector partner = swap_partners(x, std::make_index_sequence<size_t(kLanes<T>)>());
+      store_vector(to.at(i, 0), rotated<back>(x, partner, load(c), load(c + dims)));
     }
   }
 
-  // Two vectors, half the rotated features apart.
+  // Rotates two vectors of partners, half the rotated features apart.
   template <bool back, class To, class From>
-  void turn_halves(const Rows<To>& to1, const Rows<To>& to2, const Rows<From>& from1, const Rows<From>& from2,
-                   const int32_t* positions, int64_t n, int64_t f) const {
+  void rotate_halves(const Rows<To>& to1, const Rows<To>& to2, const Rows<From>& from1, const Rows<From>& from2,
+                     const int32_t* positions, int64_t n, int64_t f) const {
     const int64_t dims = dims_, half = half_;
     for (int64_t i = 0; i < n; ++i) {
       const T* c = cosines(positions[i], f);
       const Vector first = load_vector(from1.at(i, 0)), second = load_vector(from2.at(i, 0));
-      store_vector(to1.at(i, 0), turned<back>(first, second, load(c), load(c + dims)));
-      store_vector(to2.at(i, 0), turned<back>(second, first, load(c + half), load(c + half + dims)));
+      store_vector(to1.at(i, 0), rotated<back>(first, second, load(c), load(c + dims)));
+      store_vector(to2.at(i, 0), rotated<back>(second, first, load(c + half), load(c + half + dims)));
     }
   }
 
-  // Pair by pair, where vectors would hold features that do not turn.
+  // Rotates pair by pair, for dimensions that do not fill whole vectors.
   template <bool back, class To, class From>
-  void turn_features(const To& to, const From& from, const int32_t* positions, int64_t n) const {
+  void rotate_features(const To& to, const From& from, const int32_t* positions, int64_t n) const {
     for (int64_t pair = 0; pair < half_; ++pair) {
       const int64_t f = first_of_pair(pair), g = second_of_pair(pair);
       const auto from1 = columns_from(from, f), from2 = columns_from(from, g);
@@ -95,8 +94,8 @@ class Rotator {
       for (int64_t i = 0; i < n; ++i) {
         const T* c = cosines(positions[i], 0);
         const T first = T(*from1.at(i, 0)), second = T(*from2.at(i, 0));
-        set(to1.at(i, 0), turned<back>(first, second, c[f], c[dims_ + f]));
-        set(to2.at(i, 0), turned<back>(second, first, c[g], c[dims_ + g]));
+        set(to1.at(i, 0), rotated<back>(first, second, c[f], c[dims_ + f]));
+        set(to2.at(i, 0), rotated<back>(second, first, c[g], c[dims_ + g]));
       }
     }
   }
@@ -110,7 +109,7 @@ class Rotator {
   bool interleaved_, whole_vectors_;
 };
 
-// The rotation of the rows of a batch; without positions nothing turns.
+// Rotation of the rows of a batch. Without positions, rows are only copied.
 template <class T>
 struct RowRotation {
   Rotator<T> rotator;
@@ -119,12 +118,12 @@ struct RowRotation {
   RowRotation(const AttentionRotation& r, const Tensor& positions)
       : rotator(r.rotary, data_or_null<T>(r.angles)), positions(r.angles ? positions.data<int32_t>() : nullptr) {}
 
-  // tile(n, width) = n rows of a head, turned; row i of them is row `first` + i of the batch.
+  // tile(n, width) = n rotated rows of a head; row i of the tile is row `first` + i of the batch.
   template <class D>
   void pack(const Tile<T>& tile, const Rows<D>& from, int64_t first, int64_t feature, int64_t n, int64_t width) const {
     move<false>(tile, from.from(first, feature), first, n, width);
   }
-  // The way back of gradients: the transpose.
+  // The transpose, for gradients: rotates back from the tile into the rows.
   template <class D>
   void unpack(const Rows<D>& to, int64_t first, int64_t feature, const Tile<T>& tile, int64_t n, int64_t width) const {
     move<true>(to.from(first, feature), tile, first, n, width);
@@ -134,7 +133,7 @@ struct RowRotation {
   template <bool back, class To, class From>
   void move(const To& to, const From& from, int64_t first, int64_t n, int64_t width) const {
     if (positions) {
-      rotator.template turn<back>(to, from, positions + first, n, width);
+      rotator.template rotate<back>(to, from, positions + first, n, width);
     } else {
       copy_rows<T>(to, from, n, 0, width);
     }

@@ -1,11 +1,11 @@
-// loss = sum over rows of (x - target)^2;  dx = 2 dloss (x - target). A batch has few rows with a number: one thread.
-#include "core/cpu/cpu_kernels.h"
-#include "core/cpu/parallel.h"
+// loss = sum over rows of (x - target)^2;  dx = 2 dloss (x - target). Uses one thread: there are few numbers per batch.
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/parallel.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
 void CpuKernels::squared_error(const Tensor& sums, const Tensor& predictions, const Tensor& targets) {
-  with_data_type(predictions, [&]<class T>(T) {
+  dispatch_data_type(predictions, [&]<class T>(T) {
     const T* x = predictions.data<T>();
     const float* target = targets.data<float>();
     const int64_t n = predictions.size();
@@ -23,7 +23,7 @@ void CpuKernels::squared_error(const Tensor& sums, const Tensor& predictions, co
 
 void CpuKernels::squared_error_backward(const Tensor& dpredictions, const Tensor& predictions, const Tensor& targets,
                                         double dloss) {
-  with_data_type(predictions, [&]<class T>(T) {
+  dispatch_data_type(predictions, [&]<class T>(T) {
     using C = Compute<T>;
     T* dx = dpredictions.data<T>();
     const T* x = predictions.data<T>();

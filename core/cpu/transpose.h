@@ -1,14 +1,14 @@
-// Square transposes in registers: as many vectors as a vector has lanes, in log2(lanes) rounds of two-vector shuffles.
+// Transposes of square blocks in registers: lanes x lanes, in log2(lanes) rounds of two-vector shuffles.
 #pragma once
 
 #include <cstdint>
 #include <utility>
 
-#include "core/cpu/small_gemm.h"
+#include "gyre/core/cpu/tile.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Integers of T's size: the indices of a shuffle.
+// The index type of shuffles: integers of the size of T.
 template <class T>
 using ShuffleIndex = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 

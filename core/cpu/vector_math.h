@@ -1,5 +1,5 @@
-// Elementary functions that the compiler can vectorise: no branches, no calls. fp64 takes the library's, for gradient
-// checks.
+// Elementary functions that the compiler can vectorize: without branches and calls. The fp64 versions, for gradient
+// checks, call the standard library.
 #pragma once
 
 #include <bit>
@@ -9,9 +9,9 @@
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// exp(x) within 2 ulp for -87 <= x <= 88; smaller x gives 0, larger is not for this function.
-// x = n ln 2 + r, |r| <= ln 2 / 2. exp(r) is a minimax polynomial of relative error 9e-8, exact at 0; n + 127 comes out
-// in the low bits of a float large enough to have no others, and is shifted to where the exponent of 2^n stands.
+// exp(x) within 2 ulp for -87 <= x <= 88. Smaller x gives 0; larger x is not supported. With x = n ln 2 + r,
+// |r| <= ln 2 / 2, exp(r) is a minimax polynomial of relative error 9e-8, exact at 0. Adding 1.5 * 2^23 leaves the
+// integer n + 127 in the low bits of `shifted`; a shift moves it to the exponent bits of 2^n.
 inline float exponential(float x) {
   constexpr float log2e = 1.44269504f, ln2_high = 0.693145751953125f, ln2_low = 1.42860677e-6f;
   constexpr float round = 12582912.0f + 127;  // 1.5 * 2^23
@@ -28,7 +28,7 @@ inline float exponential(float x) {
 }
 inline double exponential(double x) { return std::exp(x); }
 
-// tanh(x) within 2 ulp. Near 0 an odd polynomial, minimax in relative error, because 1 - exp(-2 |x|) would cancel.
+// tanh(x) within 2 ulp. Near 0 it is an odd polynomial, minimax in relative error: 1 - exp(-2 |x|) would cancel.
 inline float hyperbolic_tangent(float x) {
   const float t = x * x;
   float p = -0.00626930688f;
@@ -47,8 +47,8 @@ inline T clamp_magnitude(T x, T limit) {
   return above > limit ? limit : above;
 }
 
-// Phi(x), the normal distribution's cumulative function, within 1.5e-7: 1/2 + x P(x^2) / Q(x^2), minimax for
-// |x| <= 5.5, beyond which it is constant to 2e-8.
+// Phi(x), the cumulative distribution function of the standard normal, within 1.5e-7: 1/2 + x P(x^2) / Q(x^2), minimax
+// for |x| <= 5.5. Beyond that Phi is constant to 2e-8, and x is clamped.
 inline float normal_cdf(float x) {
   const float z = clamp_magnitude(x, 5.5f), t = z * z;
   float p = 2.27491857e-8f, q = 1.19748097e-6f;
@@ -66,7 +66,7 @@ inline float normal_cdf(float x) {
 }
 inline double normal_cdf(double x) { return 0.5 * (1 + std::erf(x / std::numbers::sqrt2)); }
 
-// Phi(x) + x Phi'(x), the derivative of gelu, within 2e-7: in the same form, for |x| <= 6.
+// Phi(x) + x Phi'(x), the derivative of gelu, within 2e-7: an approximation of the same form, for |x| <= 6.
 inline float gelu_slope(float x) {
   const float z = clamp_magnitude(x, 6.0f), t = z * z;
   float p = -2.88790321e-11f, q = 3.63593136e-7f;

@@ -1,7 +1,7 @@
-// y = act(x);  dx = dy * act'(x).
-#include "core/cuda/activations.h"
-#include "core/cuda/cuda_kernels.h"
-#include "core/cuda/map.h"
+// y = act(x);  dx = dy * act'(x)
+#include "gyre/core/cuda/activations.h"
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/map.h"
 
 namespace gyre::cuda {
 namespace {
@@ -19,13 +19,13 @@ struct Backward {
 }  // namespace
 
 void CudaKernels::activation(const Tensor& y, const Tensor& x, Activation kind) {
-  with_data_type(x, [&]<class T>(T) {
+  dispatch_data_type(x, [&]<class T>(T) {
     with_activation(kind, [&]<class A>(A) { map<T>(context_, y, Forward<A, Compute<T>>{}, x); });
   });
 }
 
 void CudaKernels::activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation kind) {
-  with_data_type(x, [&]<class T>(T) {
+  dispatch_data_type(x, [&]<class T>(T) {
     with_activation(kind, [&]<class A>(A) { map<T>(context_, dx, Backward<A, Compute<T>>{}, dy, x); });
   });
 }

@@ -1,4 +1,4 @@
-// Activations and their derivatives, one element at a time. NaN stays NaN: the comparisons are those that it fails.
+// Activations and their derivatives, for one element. NaN stays NaN, because each comparison with NaN is false.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/kernels.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre::cuda {
 
@@ -22,8 +22,8 @@ struct Relu {
   }
 };
 
-// x Phi(x), with erf (Hendrycks & Gimpel 2016). For large negative x Phi is 0 but for rounding, which x must not
-// enlarge.
+// x Phi(x), with erf (Hendrycks & Gimpel 2016). For large negative x, Phi(x) is a rounding error; x is clamped so that
+// it does not amplify the error.
 struct Gelu {
   static constexpr Activation kind = Activation::gelu;
   static __device__ float normal_cdf(float x) { return 0.5f * (1 + erff(x * float(1 / std::numbers::sqrt2))); }
@@ -35,7 +35,7 @@ struct Gelu {
   }
   // Phi(x) + x Phi'(x)
   static __device__ float derivative(float x) {
-    const float z = x < -8.0f ? -8.0f : x > 8.0f ? 8.0f : x;  // beyond, Phi' is 0 but for rounding
+    const float z = x < -8.0f ? -8.0f : x > 8.0f ? 8.0f : x;  // outside, Phi' is 0 up to rounding
     return normal_cdf(z) + z * __expf(-0.5f * z * z) * float(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
   }
   static __device__ double derivative(double x) {
@@ -72,7 +72,7 @@ struct ReluPlus {
   static constexpr Activation kind = Activation::relu_plus;
   template <class C>
   static __device__ C value(C x) {
-    return Relu::value(x) + C(kReluPlus);
+    return Relu::value(x) + C(kReluPlusOffset);
   }
   template <class C>
   static __device__ C derivative(C x) {
@@ -84,15 +84,15 @@ struct BoundedExp {
   static constexpr Activation kind = Activation::bounded_exp;
   template <class C>
   static __device__ C value(C x) {
-    return std::exp(x > C(kLargestExponent) ? C(kLargestExponent) : x);
+    return std::exp(x > C(kMaxExponent) ? C(kMaxExponent) : x);
   }
   template <class C>
   static __device__ C derivative(C x) {
-    return x >= C(kLargestExponent) ? C(0) : std::exp(x);
+    return x >= C(kMaxExponent) ? C(0) : std::exp(x);
   }
 };
 
-// Calls f(Relu{}), or with another of them.
+// Calls f with the struct of `kind`: f(Relu{}), f(Gelu{}), ..
 template <class F>
 void with_activation(Activation kind, F&& f) {
   switch (kind) {

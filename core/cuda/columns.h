@@ -1,19 +1,19 @@
-// Walks over matrices in which each thread keeps to its neighbouring columns: it loads their bias once, and sums them
-// over its rows.
+// Loops over the rows of a matrix in which each thread processes the same few neighboring columns of all its rows. A
+// thread loads a bias of its columns once, and sums its columns over its rows.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 
-#include "core/cuda/context.h"
-#include "core/cuda/dispatch.h"
-#include "core/cuda/launch.h"
-#include "core/cuda/vectors.h"
+#include "gyre/core/cuda/dispatch.h"
+#include "gyre/core/cuda/runtime/context.h"
+#include "gyre/core/cuda/runtime/launch.h"
+#include "gyre/core/cuda/vectors.h"
 
 namespace gyre::cuda {
 
-// A block takes blockDim.y * rows_each rows, row after row, and blockDim.x * kNeighbours columns. It depends on the
-// shape alone, and with it the order of sums.
+// A block processes blockDim.y * rows_each rows and blockDim.x * kPackSize columns. Grid and block depend only on the
+// shape of the matrix, so that the order of sums is fixed.
 struct ColumnWalk {
   dim3 grid, block;
   int64_t rows, columns;
@@ -23,7 +23,7 @@ struct ColumnWalk {
 template <class T>
 ColumnWalk walk_columns(int64_t rows, int64_t columns) {
   constexpr int64_t kThreads = 256, kManyBlocks = 1024;
-  const int64_t packs = divide_up(columns, kNeighbours<T>), across = divide_up(packs, kThreads);
+  const int64_t packs = divide_up(columns, kPackSize<T>), across = divide_up(packs, kThreads);
   if (rows == 0 || columns == 0) return {dim3(0), dim3(1), rows, columns, 1};
   const int64_t each = divide_up(packs, across);
   const int64_t x = each < kWarp ? int64_t(std::bit_ceil(uint64_t(each))) : divide_up(each, kWarp) * kWarp;
@@ -34,13 +34,13 @@ ColumnWalk walk_columns(int64_t rows, int64_t columns) {
           columns, int(rows_each)};
 }
 
-// The calling thread's first column; it may lie beyond the last.
+// The first column of the calling thread; it may be beyond the last column of the matrix.
 template <class T>
 __device__ inline int64_t own_column() {
-  return (int64_t(blockIdx.y) * blockDim.x + threadIdx.x) * kNeighbours<T>;
+  return (int64_t(blockIdx.y) * blockDim.x + threadIdx.x) * kPackSize<T>;
 }
 
-// f(row) for the calling thread's rows.
+// Calls f(row) for each row of the calling thread.
 template <class F>
 __device__ inline void for_own_rows(const ColumnWalk& walk, F&& f) {
   const int64_t first = int64_t(blockIdx.x) * blockDim.y * walk.rows_each + threadIdx.y;
@@ -48,14 +48,15 @@ __device__ inline void for_own_rows(const ColumnWalk& walk, F&& f) {
   for (int64_t row = first; row < last && row < walk.rows; row += blockDim.y) f(row);
 }
 
-// partial(blocks of rows, columns) = sums over the rows of a block of what rows.take(numbers, row, column, count) gives
-// for the `count` columns from `column` on. Without `partial` nothing is summed: rows.take may have work of its own.
+// partial(blocks of rows, columns) = sums over the rows of each block. rows.take(numbers, row, column, count) returns
+// the summands of `count` columns from `column` on. If `partial` is null, nothing is summed, but rows.take() is still
+// called for its side effects.
 template <class T, class Rows>
 __global__ void partial_sums_kernel(Compute<T>* partial, ColumnWalk walk, Rows rows) {
   using C = Compute<T>;
-  constexpr int kN = kNeighbours<T>;
+  constexpr int kN = kPackSize<T>;
   const int64_t column = own_column<T>();
-  const int count = count_neighbours<T>(column, walk.columns);
+  const int count = count_in_pack<T>(column, walk.columns);
   C sums[kN] = {};
   if (count > 0) {
     for_own_rows(walk, [&](int64_t row) {
@@ -66,7 +67,7 @@ __global__ void partial_sums_kernel(Compute<T>* partial, ColumnWalk walk, Rows r
     });
   }
   if (!partial) return;
-  // By neighbour first: threads of a warp store side by side.
+  // Indexed by neighbor first, so that the threads of a warp store to consecutive addresses.
   C* shared = shared_memory<C>();
   const int threads = int(blockDim.x * blockDim.y), thread = int(threadIdx.y * blockDim.x + threadIdx.x);
 #pragma unroll
@@ -82,8 +83,7 @@ __global__ void partial_sums_kernel(Compute<T>* partial, ColumnWalk walk, Rows r
   }
 }
 
-// Where the sums of columns are added: of the first `columns` to one tensor, of the others to another; each may be
-// null.
+// Destination of sums of columns: one tensor for the first `columns` columns, another for the rest. Each may be null.
 template <class T>
 struct ColumnSums {
   T *first, *second;
@@ -94,7 +94,7 @@ struct ColumnSums {
   }
 };
 
-// sums += partial(count, columns), summed over the rows, always in the same order.
+// sums(columns) += partial(count, columns), summed over the rows in a fixed order.
 constexpr int kPartialLanes = 32;
 template <class T, class C>
 __global__ void add_partials_kernel(ColumnSums<T> sums, const C* partial, int64_t count, int64_t columns) {
@@ -118,14 +118,14 @@ void add_partials(Context& context, const ColumnSums<T>& sums, const Tensor& par
          context.stream(), sums, partial.data<C>(), count, columns);
 }
 
-// sum(columns) += sums over the rows of what rows.take gives; a `sum` that is not wanted is undefined.
+// sum(columns) += sums over the rows of the values of rows.take(). If `sum` is undefined, only calls rows.take().
 template <class T, class Rows>
 void add_column_sums(Context& context, const Tensor& sum, int64_t rows, int64_t columns, const Rows& taken) {
   using C = Compute<T>;
   const ColumnWalk walk = walk_columns<T>(rows, columns);
   if (walk.grid.x == 0) return;
   const Tensor partial = sum ? context.empty({int64_t(walk.grid.x), columns}, dtype_of<C>()) : Tensor();
-  const size_t shared = size_t(walk.block.x) * walk.block.y * kNeighbours<T> * sizeof(C);
+  const size_t shared = size_t(walk.block.x) * walk.block.y * kPackSize<T> * sizeof(C);
   launch(partial_sums_kernel<T, Rows>, walk.grid, walk.block, shared, context.stream(), data_or_null<C>(partial), walk,
          taken);
   if (sum) add_partials<C>(context, ColumnSums<C>{sum.data<C>(), nullptr, columns}, partial);

@@ -1,33 +1,33 @@
-// Per row of logits x: lse = log sum_j exp(x_j),
+// Label-smoothed cross-entropy. For each row of logits x: lse = log sum_j exp(x_j),
 //   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)),   dx_j = dloss (exp(x_j - lse) - eps / v - (1 - eps) [j = t])
-// A block takes a row and reads it once: each thread keeps the largest logit that it has seen, and its sum of
-// exp(x_j - largest) is rescaled when a larger one comes.
+// One block per row, which it reads only once (online softmax): each thread keeps its largest logit so far, and
+// rescales its sum of exp(x_j - largest) at each new maximum.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "core/cuda/cuda_kernels.h"
-#include "core/cuda/vectors.h"
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/vectors.h"
 
 namespace gyre::cuda {
 namespace {
 
-constexpr int kMostThreads = 1024;
+constexpr int kMaxThreads = 1024;
 
-// Enough threads that each loads a few times.
+// Number of threads per block, so that each thread loads a few times.
 template <class T>
 unsigned threads_for(int64_t v) {
-  return unsigned(std::clamp<int64_t>(divide_up(v, 4 * kNeighbours<T> * kWarp) * kWarp, kWarp, kMostThreads));
+  return unsigned(std::clamp<int64_t>(divide_up(v, 4 * kPackSize<T> * kWarp) * kWarp, kWarp, kMaxThreads));
 }
 
-// How many elements of a row lie before the first that starts at a multiple of 16 bytes.
+// The number of elements of a row before the first address that is a multiple of 16 bytes.
 template <class T>
 __device__ int64_t count_before_aligned(const T* row) {
   return int64_t((16 - reinterpret_cast<uintptr_t>(row) % 16) % 16 / sizeof(T));
 }
 
-// visit(j, x[j ..]) for all of a row, by the block: N neighbours at a time, the first of them after `before` logits;
-// those and the last ones singly. `aligned`: whether the neighbours of x are.
+// The block calls visit(j, x[j ..]) for all elements of a row: N neighbors at a time from element `before` on, and the
+// elements before and after these groups one by one. `aligned`: the groups of x are aligned to 16 bytes.
 template <int N, class T, class Visit>
 __device__ void visit_row(const T* x, int64_t v, int64_t before, bool aligned, Visit& visit) {
   const int64_t thread = threadIdx.x;
@@ -49,25 +49,26 @@ __device__ void visit_row(const T* x, int64_t v, int64_t before, bool aligned, V
 }
 template <class T, class Visit>
 __device__ void visit_row(const T* x, int64_t v, Visit& visit) {
-  visit_row<kNeighbours<T>>(x, v, count_before_aligned(x), true, visit);
+  visit_row<kPackSize<T>>(x, v, count_before_aligned(x), true, visit);
 }
 
-// The same where out[j] is made of x[j], and may be x[j]: the neighbours of `out` are aligned.
+// Visits a row in groups that are aligned in `out`, for visitors that compute out[j] from x[j]; `out` may be x.
 template <class T, class Out, class Visit>
 __device__ void visit_row(const T* x, const Out* out, int64_t v, Visit& visit) {
   const int64_t before = count_before_aligned(out);
-  visit_row<kNeighbours<Out>>(x, v, before, is_aligned(x + before), visit);
+  visit_row<kPackSize<Out>>(x, v, before, is_aligned(x + before), visit);
 }
 template <class Out, int N>
 __device__ void store_visited(Out* to, const Compute<Out> (&x)[N]) {
   if constexpr (N == 1) {
     store(to, x[0]);
   } else {
-    store_neighbours(to, x, N, true);
+    store_pack(to, x, N, true);
   }
 }
 
-// Starts below every logit, but not at -infinity: the difference of two of those is no number.
+// Running maximum and sums of a row. `largest` starts at the lowest finite number, because the difference of two
+// infinities would be NaN.
 template <class C>
 struct Totals {
   C largest = std::numeric_limits<C>::lowest(), exponentials = 0, sum = 0;
@@ -88,7 +89,7 @@ struct Totals {
     }
   }
 
-  // Of all threads, on each of them.
+  // Combines the totals of all threads of the block. All threads get the result.
   __device__ void add_over_block(C* scratch) {
     const C all = block_max(largest, scratch);
     exponentials = block_sum(exponentials * std::exp(largest - all), scratch);
@@ -103,7 +104,7 @@ struct Terms {
 };
 
 template <class T, class C = Compute<T>>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMaxThreads)
     forward_rows(Terms* terms, C* lse, const T* logits, const int32_t* targets, int64_t v, double smoothing) {
   __shared__ C scratch[kWarp];
   const int64_t row = blockIdx.x;
@@ -119,13 +120,13 @@ __global__ void __launch_bounds__(kMostThreads)
     terms[row] = {0, 0, 0, 0};
     return;
   }
-  const C hit = load(x + target);
-  const double nll = double(l) - double(hit);
+  const C target_logit = load(x + target);
+  const double nll = double(l) - double(target_logit);
   const double uniform = smoothing > 0 ? double(l) - double(totals.sum) / double(v) : 0;
-  terms[row] = {(1 - smoothing) * nll + smoothing * uniform, nll, 1, hit == totals.largest ? 1.0 : 0.0};
+  terms[row] = {(1 - smoothing) * nll + smoothing * uniform, nll, 1, target_logit == totals.largest ? 1.0 : 0.0};
 }
 
-// One block, so always in the same order.
+// Runs as one block, so that the order of the sum is fixed.
 __global__ void add_terms(double* sums, const Terms* terms, int64_t n) {
   __shared__ double scratch[kWarp];
   Terms t{0, 0, 0, 0};
@@ -143,35 +144,36 @@ __global__ void add_terms(double* sums, const Terms* terms, int64_t n) {
   sums[3] += correct;
 }
 
-// dx_j = scale * exp(x_j - lse) - uniform, and `hit` less at the target; zeros without one. dx may be x: a thread reads
-// what it writes.
+// dx_j = scale * exp(x_j - lse) - uniform - target_term [j = target], or zeros if target < 0. dx may be x, because each
+// thread reads exactly the elements that it writes.
 template <class G, class C>
-struct Slope {
+struct LogitGradient {
   G* dx;
   int64_t target;
-  C lse, scale, uniform, hit;
+  C lse, scale, uniform, target_term;
 
   template <int N>
   __device__ void operator()(int64_t first, const C (&x)[N]) const {
     Compute<G> d[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      const C slope = scale * std::exp(x[i] - lse) - uniform;
-      d[i] = target < 0 ? C(0) : first + i == target ? slope - hit : slope;
+      const C gradient = scale * std::exp(x[i] - lse) - uniform;
+      d[i] = target < 0 ? C(0) : first + i == target ? gradient - target_term : gradient;
     }
     store_visited(dx + first, d);
   }
 };
 
 template <class G, class T, class C = Compute<T>>
-__global__ void __launch_bounds__(kMostThreads) backward_rows(G* dlogits, const T* logits, const int32_t* targets,
-                                                              const C* lse, int64_t v, C scale, C uniform, C hit) {
+__global__ void __launch_bounds__(kMaxThreads)
+    backward_rows(G* dlogits, const T* logits, const int32_t* targets, const C* lse, int64_t v, C scale, C uniform,
+                  C target_term) {
   const int64_t row = blockIdx.x;
-  const Slope<G, C> slope{dlogits + row * v, targets[row], lse[row], scale, uniform, hit};
-  visit_row(logits + row * v, slope.dx, v, slope);
+  const LogitGradient<G, C> gradient{dlogits + row * v, targets[row], lse[row], scale, uniform, target_term};
+  visit_row(logits + row * v, gradient.dx, v, gradient);
 }
 
-// Where out is x, a thread writes what it read itself in this pass, and the block is done with the one before.
+// out = x - lse. out may be x: each thread reads exactly the elements that it writes, and the first pass has ended.
 template <class T>
 struct Subtract {
   T* out;
@@ -187,7 +189,7 @@ struct Subtract {
 };
 
 template <class T>
-__global__ void __launch_bounds__(kMostThreads) log_softmax_rows(T* out, const T* x, int64_t v) {
+__global__ void __launch_bounds__(kMaxThreads) log_softmax_rows(T* out, const T* x, int64_t v) {
   __shared__ Compute<T> scratch[kWarp];
   const int64_t row = blockIdx.x;
   Totals<Compute<T>> totals;
@@ -205,7 +207,7 @@ void CudaKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Ten
   if (n == 0) return;
   const Tensor scratch = context_.empty({n, 4}, DType::f64);
   auto* terms = static_cast<Terms*>(scratch.raw());
-  with_data_type(logits, [&]<class T>(T) {
+  dispatch_data_type(logits, [&]<class T>(T) {
     launch(forward_rows<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), 0, context_.stream(), terms,
            lse.data<Compute<T>>(), logits.data<T>(), context_.ids(targets), v, smoothing);
   });
@@ -214,7 +216,7 @@ void CudaKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Ten
 
 void CudaKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
                                          const Tensor& lse, double smoothing, double dloss) {
-  with_data_type(logits, [&]<class T>(T) {
+  dispatch_data_type(logits, [&]<class T>(T) {
     using C = Compute<T>;
     const int64_t n = logits.rows(), v = logits.cols();
     const auto run = [&]<class G>(G* dx) {
@@ -230,7 +232,7 @@ void CudaKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& lo
 }
 
 void CudaKernels::log_softmax(const Tensor& out, const Tensor& x) {
-  with_data_type(x, [&]<class T>(T) {
+  dispatch_data_type(x, [&]<class T>(T) {
     const int64_t v = x.cols();
     launch(log_softmax_rows<T>, dim3(unsigned(x.rows())), dim3(threads_for<T>(v)), 0, context_.stream(), out.data<T>(),
            x.data<T>(), v);

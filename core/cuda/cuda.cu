@@ -1,7 +1,7 @@
-// The functions of core/cuda.h.
-#include "core/cuda.h"
-#include "core/cuda/cuda_kernels.h"
-#include "core/cuda/gpus.h"
+// Implements the interface of core/hardware/cuda.h.
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/runtime/gpus.h"
+#include "gyre/core/hardware/cuda.h"
 
 namespace gyre {
 
@@ -9,7 +9,7 @@ bool has_cuda() { return true; }
 
 std::string cuda_description() {
   const std::string toolkit = concat("CUDA ", cuda::version_text(CUDART_VERSION));
-  if (const std::string missing = cuda::what_is_missing(); !missing.empty()) return concat(toolkit, ", ", missing);
+  if (const std::string missing = cuda::missing_requirement(); !missing.empty()) return concat(toolkit, ", ", missing);
   int driver = 0;
   cuda::check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
   std::string text = concat(toolkit, ", driver for ", cuda::version_text(driver));
@@ -19,13 +19,13 @@ std::string cuda_description() {
 
 int cuda_devices() {
   int usable = 0;
-  for (int i = 0; i < cuda::gpu_count(); ++i) usable += cuda::what_is_missing(i).empty();
+  for (int i = 0; i < cuda::gpu_count(); ++i) usable += cuda::missing_requirement(i).empty();
   return usable;
 }
 
 Kernels& cuda_kernels(int index) {
   cuda::Context& context = cuda::Context::of(index);
-  static auto* kernels = new cuda::CudaKernels(context);  // there is one GPU a process, and it is never given up
+  static auto* kernels = new cuda::CudaKernels(context);  // one GPU per process; never destroyed
   return *kernels;
 }
 
@@ -36,11 +36,11 @@ void cuda_zero(int index, void* data, size_t bytes) {
   cuda::check(cudaMemsetAsync(data, 0, bytes, context.stream()), "cudaMemsetAsync");
 }
 
-// Where the CPU's memory is one side the copy is complete on return: it may be read, or overwritten.
+// A copy from or to CPU memory is complete on return, so that the CPU memory may be reused.
 void cuda_copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes) {
   const bool to_gpu = to_device.kind == Device::Kind::cuda, from_gpu = from_device.kind == Device::Kind::cuda;
   require(to_gpu || from_gpu, "[cuda] expected a copy from or to a GPU, got one from the CPU to the CPU");
-  if (to_gpu && from_gpu) cuda::Context::of(from_device.index);  // one GPU a process
+  if (to_gpu && from_gpu) cuda::Context::of(from_device.index);  // throws for a second GPU
   cuda::Context& context = cuda::Context::of(to_gpu ? to_device.index : from_device.index);
   const auto kind = !to_gpu ? cudaMemcpyDeviceToHost : from_gpu ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice;
   cuda::check(cudaMemcpyAsync(to, from, bytes, kind, context.stream()), "cudaMemcpyAsync");

@@ -1,16 +1,16 @@
-// From the types of tensors to the types of templates, and raw pointers for kernels.
+// Dispatch from dtypes to template types, and raw pointers for kernels.
 #pragma once
 
-#include "core/cuda/numbers.h"
-#include "core/dispatch.h"
-#include "core/kernels.h"
+#include "gyre/core/cuda/numbers.h"
+#include "gyre/core/dispatch.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre::cuda {
 
-// As with_type(), for data, which may be bf16 too; parameters are not.
+// Like dispatch_float(), but also accepts bf16, for data (parameters are never bf16).
 template <class F>
-auto with_data_type(const Tensor& data, F&& f) {
-  return data.dtype() == DType::bf16 ? f(bfloat16{}) : with_type(data, f);
+auto dispatch_data_type(const Tensor& data, F&& f) {
+  return data.dtype() == DType::bf16 ? f(bfloat16{}) : dispatch_float(data, f);
 }
 
 template <class T>
@@ -18,7 +18,7 @@ T* data_or_null(const Tensor& t) {
   return t ? t.data<T>() : nullptr;
 }
 
-// The rows of a projection that lies among others: element (row, column) is data[row * stride + column].
+// A strided view of one projection in a wider tensor: element (row, column) is data[row * stride + column].
 template <class T>
 struct Rows {
   T* data;

@@ -1,6 +1,6 @@
-// y = residual + x * keep, keep the factors of dropout. The mask is drawn again in backward: nothing is saved.
-#include "core/cuda/cuda_kernels.h"
-#include "core/cuda/map.h"
+// y = residual + x * keep, with keep the dropout factors. Backward generates the mask again, so nothing is saved.
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/map.h"
 
 namespace gyre::cuda {
 namespace {
@@ -10,21 +10,21 @@ template <class T>
 __global__ void dropout_kernel(T* y, const T* x, const T* residual, int64_t n, bool aligned, Dropout mask) {
   using C = Compute<T>;
   const int64_t first = first_of_thread<T>();
-  const int count = count_neighbours<T>(first, n);
+  const int count = count_in_pack<T>(first, n);
   if (count == 0) return;
-  const Neighbours<T> in = load_neighbours(x + first, count, aligned);
-  C keep[kNeighbours<T>];
+  const Pack<T> in = load_pack(x + first, count, aligned);
+  C keep[kPackSize<T>];
   if (residual) {
-    const Neighbours<T> base = load_neighbours(residual + first, count, aligned);
-    neighbour_factors(keep, mask, uint64_t(first));
+    const Pack<T> base = load_pack(residual + first, count, aligned);
+    pack_factors(keep, mask, uint64_t(first));
 #pragma unroll
-    for (int i = 0; i < kNeighbours<T>; ++i) keep[i] = base[i] + in[i] * keep[i];
+    for (int i = 0; i < kPackSize<T>; ++i) keep[i] = base[i] + in[i] * keep[i];
   } else {
-    neighbour_factors(keep, mask, uint64_t(first));
+    pack_factors(keep, mask, uint64_t(first));
 #pragma unroll
-    for (int i = 0; i < kNeighbours<T>; ++i) keep[i] *= in[i];
+    for (int i = 0; i < kPackSize<T>; ++i) keep[i] *= in[i];
   }
-  store_neighbours(y + first, keep, count, aligned);
+  store_pack(y + first, keep, count, aligned);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Dropout dropout_of(const DropoutMask& mask) {
 }
 
 void CudaKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) {
-  with_data_type(x, [&]<class T>(T) {
+  dispatch_data_type(x, [&]<class T>(T) {
     launch(dropout_kernel<T>, dim3(map_blocks<T>(x.size())), dim3(kMapThreads), 0, context_.stream(), y.data<T>(),
            x.data<T>(), data_or_null<T>(residual), x.size(), all_aligned(y, x, residual), dropout_of(mask));
   });

@@ -1,6 +1,6 @@
-// out = a + b;  out = a * factor.
-#include "core/cuda/cuda_kernels.h"
-#include "core/cuda/map.h"
+// out = a + b;  out = a * factor
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/map.h"
 
 namespace gyre::cuda {
 namespace {
@@ -19,11 +19,11 @@ struct Multiple {
 }  // namespace
 
 void CudaKernels::add(const Tensor& out, const Tensor& a, const Tensor& b) {
-  with_data_type(out, [&]<class T>(T) { map<T>(context_, out, Sum<Compute<T>>{}, a, b); });
+  dispatch_data_type(out, [&]<class T>(T) { map<T>(context_, out, Sum<Compute<T>>{}, a, b); });
 }
 
 void CudaKernels::scale(const Tensor& out, const Tensor& a, double factor) {
-  with_data_type(out, [&]<class T>(T) {
+  dispatch_data_type(out, [&]<class T>(T) {
     using C = Compute<T>;
     map<T>(context_, out, Multiple<C>{C(factor)}, a);
   });

@@ -1,46 +1,47 @@
 // y = factor * table[ids];  dtable[id] += factor * sum of dy over the rows with that id.
-// Backward sorts the rows by id on the host and cuts them into pieces of a few rows of one id: a warp adds the rows of
-// a piece in their order. An id of one piece is done then; the sums of one with more are added in a second pass, so
-// that the most frequent word does not keep all others waiting.
+// Backward sorts the rows by id on the host and splits them into pieces of a few rows with the same id. A warp adds the
+// rows of a piece in order. The sums of ids with several pieces are added in a second pass. Without pieces, a frequent
+// id would be one long serial sum.
 #include <vector>
 
-#include "core/cuda/cuda_kernels.h"
-#include "core/cuda/vectors.h"
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/vectors.h"
 
 namespace gyre::cuda {
 namespace {
 
-constexpr int kWarps = 8;         // of a block
-constexpr int kRowsOfPiece = 32;  // one after another, a few microseconds
+constexpr int kWarps = 8;         // per block
+constexpr int kRowsOfPiece = 32;  // maximum; added serially, which takes a few microseconds
 
-// A warp per row. `aligned` is known to the compiler, here and below: loads that no branch parts are under way
-// together.
+// One warp per row. `aligned` is a template parameter, here and below, because loads overlap only if there is no branch
+// between them.
 template <class T, class P, bool aligned, class C = Compute<T>>
 __global__ void gather(T* y, const P* table, const int32_t* ids, int64_t n, int64_t d, C factor) {
-  constexpr int N = kNeighbours<T>;
+  constexpr int N = kPackSize<T>;
   const int64_t row = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= n) return;
   const P* from = table + int64_t(ids[row]) * d;
 #pragma unroll 4
   for (int64_t j = int64_t(threadIdx.x) * N; j < d; j += kWarp * N) {
-    const int count = aligned ? N : count_neighbours<T>(j, d);
+    const int count = aligned ? N : count_in_pack<T>(j, d);
     C numbers[N];
     load_numbers(numbers, from + j, count, aligned);
 #pragma unroll
     for (int i = 0; i < N; ++i) numbers[i] *= factor;
-    store_neighbours(y + row * d + j, numbers, count, aligned);
+    store_pack(y + row * d + j, numbers, count, aligned);
   }
 }
 
 struct Piece {
   int32_t id, begin, end;  // rows[begin] .. rows[end - 1]
-  int32_t slot;            // where its sum goes; -1: to the table
+  int32_t slot;            // row of the buffer for its sum; -1: the sum is added to the table
 };
+// An id with several pieces.
 struct Split {
   int32_t id, slot, pieces;
 };
 
-// What backward needs of the ids, in one i32 tensor: [rows by id | pieces | splits].
+// The schedule of backward, in one i32 tensor: [rows sorted by id | pieces | splits].
 struct Plan {
   Tensor words;
   int64_t rows = 0, pieces = 0, splits = 0, slots = 0;
@@ -76,12 +77,12 @@ Plan plan_for(const int32_t* ids, int64_t n, int64_t v) {
   return plan;
 }
 
-// Columns in chunks of one warp: the chunk of a job, and this lane's first column in it.
+// A warp processes a chunk of columns. first_column(): the first column of the calling lane in the chunk.
 template <class T>
-constexpr int kChunk = kWarp* kNeighbours<T>;
+constexpr int kChunk = kWarp* kPackSize<T>;
 template <class T>
 __device__ int64_t first_column(int64_t chunk) {
-  return chunk * kChunk<T> + threadIdx.x * kNeighbours<T>;
+  return chunk * kChunk<T> + threadIdx.x * kPackSize<T>;
 }
 
 template <bool aligned, class P, int N, class C>
@@ -93,17 +94,17 @@ __device__ void add_to_table(P* to, const C (&sums)[N], int count, C factor) {
   store_numbers(to, values, count, aligned);
 }
 
-// A warp per piece and chunk of columns.
+// One warp per piece and chunk of columns.
 template <class T, class P, bool aligned, class C = Compute<T>>
 __global__ void add_pieces(P* dtable, C* slots, const T* dy, const int32_t* rows, const Piece* pieces, int64_t jobs,
                            int64_t chunks, int64_t d, C factor) {
   const int64_t job = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (job >= jobs) return;
   const Piece piece = pieces[job / chunks];
-  constexpr int N = kNeighbours<T>;
+  constexpr int N = kPackSize<T>;
   const int64_t column = first_column<T>(job % chunks);
   if (column >= d) return;
-  const int count = aligned ? N : count_neighbours<T>(column, d);
+  const int count = aligned ? N : count_in_pack<T>(column, d);
   C sums[N] = {};
 #pragma unroll 4
   for (int32_t r = piece.begin; r < piece.end; ++r) {
@@ -119,14 +120,15 @@ __global__ void add_pieces(P* dtable, C* slots, const T* dy, const int32_t* rows
   }
 }
 
-// A block per split id and chunk of columns: each warp adds every kWarps-th slot, the first adds the warps.
+// One block per split id and chunk of columns. Each warp adds every kWarps-th slot, and the first warp adds the sums of
+// the warps.
 template <class T, class P, bool aligned, class C = Compute<T>>
 __global__ void add_slots(P* dtable, const C* slots, const Split* splits, int64_t chunks, int64_t d, C factor) {
-  constexpr int N = kNeighbours<T>;
+  constexpr int N = kPackSize<T>;
   __shared__ C of_warps[kWarps][kWarp][N];
   const Split split = splits[blockIdx.x / chunks];
   const int64_t column = first_column<T>(blockIdx.x % chunks);
-  const int count = aligned ? N : count_neighbours<T>(column, d);
+  const int count = aligned ? N : count_in_pack<T>(column, d);
   C sums[N] = {};
   if (column < d) {
 #pragma unroll 4
@@ -148,10 +150,10 @@ __global__ void add_slots(P* dtable, const C* slots, const Split* splits, int64_
   add_to_table<aligned>(dtable + int64_t(split.id) * d + column, sums, count, factor);
 }
 
-// f(T{}, P{}): the types of the data and of a table that is a parameter beside it, or data itself.
+// Calls f(T{}, P{}), T the type of the data and P that of the table, which is a parameter or data.
 template <class F>
 void with_types(const Tensor& data, const Tensor& table, F&& f) {
-  with_data_type(data, [&]<class T>(T) {
+  dispatch_data_type(data, [&]<class T>(T) {
     if (table.dtype() == dtype_of<Compute<T>>()) return f(T{}, Compute<T>{});
     require(table.dtype() == dtype_of<T>(), "[cuda embedding] expected a table of ", dtype_name(dtype_of<Compute<T>>()),
             " or ", dtype_name(dtype_of<T>()), ", got ", dtype_name(table.dtype()));

@@ -1,7 +1,7 @@
-// y = gamma * xhat + beta, xhat = (x - mean) * rstd, over the last axis. After a residual connection the row to be
-// normed is sum = residual + keep * x, keep the factors of dropout.
-#include "core/cuda/cuda_kernels.h"
-#include "core/cuda/row_teams.h"
+// y = gamma * xhat + beta, xhat = (x - mean) * rstd, over the last axis. With a residual connection, the normalized row
+// is sum = residual + keep * x, with keep the dropout factors.
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/row_teams.h"
 
 namespace gyre::cuda {
 namespace {
@@ -15,47 +15,46 @@ struct Forward {
   Dropout mask;
 };
 
-// residual + keep * x, as it is stored. `element`: the first one's number in the mask.
+// residual + keep * x, rounded as it is stored. `element`: index of the first element in the dropout mask.
 template <class T>
-__device__ Neighbours<T> add_branch(const Neighbours<T>& residual, const Neighbours<T>& x, const Dropout& mask,
-                                    int64_t element) {
-  Compute<T> numbers[kNeighbours<T>];
-  neighbour_factors(numbers, mask, uint64_t(element));
+__device__ Pack<T> add_branch(const Pack<T>& residual, const Pack<T>& x, const Dropout& mask, int64_t element) {
+  Compute<T> numbers[kPackSize<T>];
+  pack_factors(numbers, mask, uint64_t(element));
 #pragma unroll
-  for (int i = 0; i < kNeighbours<T>; ++i) numbers[i] = residual[i] + x[i] * numbers[i];
+  for (int i = 0; i < kPackSize<T>; ++i) numbers[i] = residual[i] + x[i] * numbers[i];
   return rounded<T>(numbers);
 }
 
-// mean and rstd of the team's row, of which x are this thread's parts.
+// Computes mean and rstd of the team's row. x: the parts of the row that this thread holds.
 template <class Team, class T, int parts, class C = Compute<T>>
-__device__ void row_statistics(C& mean, C& rstd, const Neighbours<T> (&x)[parts], const int (&counts)[parts], int d,
+__device__ void row_statistics(C& mean, C& rstd, const Pack<T> (&x)[parts], const int (&counts)[parts], int d,
                                C epsilon) {
   __shared__ C scratch[1][kWarp];
   C sum[1] = {0}, squares[1] = {0};
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
 #pragma unroll
-    for (int i = 0; i < kNeighbours<T>; ++i) sum[0] += x[p][i];
+    for (int i = 0; i < kPackSize<T>; ++i) sum[0] += x[p][i];
   }
   team_sums<Team>(sum, scratch);
   mean = sum[0] / C(d);
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
 #pragma unroll
-    for (int i = 0; i < kNeighbours<T>; ++i) {
-      const C centred = i < counts[p] ? x[p][i] - mean : C(0);
-      squares[0] += centred * centred;
+    for (int i = 0; i < kPackSize<T>; ++i) {
+      const C centered = i < counts[p] ? x[p][i] - mean : C(0);
+      squares[0] += centered * centered;
     }
   }
   team_sums<Team>(squares, scratch);
   rstd = C(1) / sqrt(squares[0] / C(d) + epsilon);
 }
 
-// Of one part.
+// y of one part.
 template <class T, class C = Compute<T>>
-__device__ Neighbours<T> normalised(const Neighbours<T>& x, C mean, C rstd, const Forward<T>& a, int column, int count,
-                                    bool aligned) {
-  constexpr int N = kNeighbours<T>;
+__device__ Pack<T> normalized(const Pack<T>& x, C mean, C rstd, const Forward<T>& a, int column, int count,
+                              bool aligned) {
+  constexpr int N = kPackSize<T>;
   C gamma[N], beta[N];
   load_numbers(gamma, a.gamma + column, count, aligned);
   load_numbers(beta, a.beta + column, count, aligned);
@@ -64,38 +63,38 @@ __device__ Neighbours<T> normalised(const Neighbours<T>& x, C mean, C rstd, cons
   return rounded<T>(gamma);
 }
 
-// What is stored comes after all that is loaded: the compiler cannot know that they are apart.
+// All loads come before the stores, because the compiler must assume that stores may change the loaded memory.
 template <class T, class Team>
 __global__ void __launch_bounds__(Team::kBlock) forward_kernel(Forward<T> a, RowLayout rows) {
   constexpr int parts = Team::kParts;
   const int64_t row = int64_t(blockIdx.x) * Team::kTeams + Team::index(), start = row * rows.d;
-  const int width = row < rows.n ? rows.d : 0;  // a team without a row computes along, on nothing
-  Neighbours<T> x[parts], other[parts];
+  const int width = row < rows.n ? rows.d : 0;  // a team without a row takes part with an empty row
+  Pack<T> x[parts], other[parts];
   int counts[parts];
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
     const int column = Team::template column<T>(p);
-    counts[p] = count_neighbours<T>(column, width);
-    x[p] = load_neighbours(a.x + start + column, counts[p], rows.aligned);
-    if (a.residual) other[p] = load_neighbours(a.residual + start + column, counts[p], rows.aligned);
+    counts[p] = count_in_pack<T>(column, width);
+    x[p] = load_pack(a.x + start + column, counts[p], rows.aligned);
+    if (a.residual) other[p] = load_pack(a.residual + start + column, counts[p], rows.aligned);
   }
   if (a.residual) {
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
       const int column = Team::template column<T>(p);
       x[p] = add_branch(other[p], x[p], a.mask, start + column);
-      if (a.sum) store_neighbours(a.sum + start + column, x[p], counts[p], rows.aligned);
+      if (a.sum) store_pack(a.sum + start + column, x[p], counts[p], rows.aligned);
     }
   }
   Compute<T> mean, rstd;
   row_statistics<Team>(mean, rstd, x, counts, rows.d, a.epsilon);
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
-    other[p] = normalised(x[p], mean, rstd, a, Team::template column<T>(p), counts[p], rows.aligned);
+    other[p] = normalized(x[p], mean, rstd, a, Team::template column<T>(p), counts[p], rows.aligned);
   }
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
-    store_neighbours(a.y + start + Team::template column<T>(p), other[p], counts[p], rows.aligned);
+    store_pack(a.y + start + Team::template column<T>(p), other[p], counts[p], rows.aligned);
   }
   if (row < rows.n && Team::thread() == 0) {
     a.mean[row] = mean;
@@ -115,7 +114,7 @@ void forward(const Context& context, const Forward<T>& arguments, const RowLayou
 
 void CudaKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x,
                              const Tensor& gamma, const Tensor& beta, double epsilon) {
-  with_data_type(
+  dispatch_data_type(
       x, [&]<class T, class C = Compute<T>>(T) {
         const Forward<T> arguments{y.data<T>(),    nullptr,        x.data<T>(),    nullptr,    gamma.data<C>(),
                                    beta.data<C>(), mean.data<C>(), rstd.data<C>(), C(epsilon), {}};
@@ -126,7 +125,7 @@ void CudaKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& 
 void CudaKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
                                       const Tensor& x, const Tensor& residual, const Tensor& gamma, const Tensor& beta,
                                       double epsilon, const DropoutMask& mask) {
-  with_data_type(
+  dispatch_data_type(
       x, [&]<class T, class C = Compute<T>>(T) {
         const Forward<T> arguments{y.data<T>(),     data_or_null<T>(sum), x.data<T>(),    residual.data<T>(),
                                    gamma.data<C>(), beta.data<C>(),       mean.data<C>(), rstd.data<C>(),

@@ -1,12 +1,13 @@
-// With xhat = (x - mean) * rstd and g = gamma * dy:
+// Backward of layer norm. With xhat = (x - mean) * rstd and g = gamma * dy:
 //   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
-// After a residual connection x is sum = residual + keep * x, keep the factors of dropout:
+// With a residual connection, the normalized row is sum = residual + keep * x, with keep the dropout factors:
 //   dresidual = dsum;  dx = keep * dsum
-// A thread has the same columns of every row its team takes: it sums their dgamma and dbeta over the rows. The sums of
-// a block's teams are added up and stored, and a second kernel adds those of the blocks, always in the same order.
-#include "core/cuda/columns.h"
-#include "core/cuda/cuda_kernels.h"
-#include "core/cuda/row_teams.h"
+// A thread processes the same columns in every row of its team, and sums dgamma and dbeta of these columns over the
+// rows. The block adds the sums of its teams and stores them. A second kernel adds the sums of the blocks. All orders
+// are fixed.
+#include "gyre/core/cuda/columns.h"
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/row_teams.h"
 
 namespace gyre::cuda {
 namespace {
@@ -16,32 +17,32 @@ struct Backward {
   T *dx, *dresidual;  // each may be null
   const T *dy, *sum;
   const C *gamma, *mean, *rstd;
-  C* partial;  // (blocks, 2, d): sums for dgamma and dbeta; may be null
+  C* partial;  // (blocks, 2, d): partial sums of dgamma and dbeta; may be null
   Dropout mask;
 };
 
-// dsum of one part, stored in what is wanted of dresidual and dx.
+// Stores dsum of one part to dresidual, and keep * dsum to dx; each may be null.
 template <class T, class C = Compute<T>>
-__device__ void store_gradients(C (&dsum)[kNeighbours<T>], const Backward<T>& a, int64_t element, int count,
+__device__ void store_gradients(C (&dsum)[kPackSize<T>], const Backward<T>& a, int64_t element, int count,
                                 bool aligned) {
-  constexpr int N = kNeighbours<T>;
-  if (a.dresidual) store_neighbours(a.dresidual + element, dsum, count, aligned);
+  constexpr int N = kPackSize<T>;
+  if (a.dresidual) store_pack(a.dresidual + element, dsum, count, aligned);
   if (!a.dx) return;
   C keep[N];
-  neighbour_factors(keep, a.mask, uint64_t(element));
+  pack_factors(keep, a.mask, uint64_t(element));
 #pragma unroll
   for (int i = 0; i < N; ++i) dsum[i] *= keep[i];
-  store_neighbours(a.dx + element, dsum, count, aligned);
+  store_pack(a.dx + element, dsum, count, aligned);
 }
 
-// Adds up what the teams of a block have: the first team's threads get the sums. In pairs, in a fixed order.
+// Adds x over the teams of a block, in pairs and in a fixed order. The threads of the first team get the sums.
 template <class Team, int count, class C>
 __device__ void add_teams(C (&x)[count]) {
   if constexpr (Team::kTeams > 1) {
     __shared__ C given[count][Team::kBlock / 2];
     for (int takers = Team::kBlock / 2; takers >= Team::kThreads; takers /= 2) {
-      const int taker = int(threadIdx.x) - takers;  // of the giver that this thread may be
-      __syncthreads();                              // what was given before has been taken
+      const int taker = int(threadIdx.x) - takers;  // the thread that adds this thread's x, if in [0, takers)
+      __syncthreads();                              // the previous round has been read
       if (taker >= 0 && taker < takers) {
 #pragma unroll
         for (int i = 0; i < count; ++i) given[i][taker] = x[i];
@@ -59,26 +60,26 @@ template <class T, class Team>
 __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
     backward_kernel(Backward<T> a, RowLayout rows) {
   using C = Compute<T>;
-  constexpr int parts = Team::kParts, N = kNeighbours<T>;
+  constexpr int parts = Team::kParts, N = kPackSize<T>;
   __shared__ C scratch[2][kWarp];
-  C gamma[parts][N], totals[2 * parts * N] = {};  // dgamma, dbeta of this thread's columns
+  C gamma[parts][N], totals[2 * parts * N] = {};  // totals: dgamma and dbeta of this thread's columns
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
     const int column = Team::template column<T>(p);
-    load_numbers(gamma[p], a.gamma + column, count_neighbours<T>(column, rows.d), rows.aligned);
+    load_numbers(gamma[p], a.gamma + column, count_in_pack<T>(column, rows.d), rows.aligned);
   }
   for (int64_t first = int64_t(blockIdx.x) * Team::kTeams; first < rows.n; first += int64_t(gridDim.x) * Team::kTeams) {
     const int64_t row = first + Team::index(), start = row * rows.d;
-    const int width = row < rows.n ? rows.d : 0;  // a team without a row computes along, on zeros
+    const int width = row < rows.n ? rows.d : 0;  // a team without a row takes part with zeros
     const C mean = width ? a.mean[row] : C(0), rstd = width ? a.rstd[row] : C(0);
-    Neighbours<T> dy[parts], x[parts];
+    Pack<T> dy[parts], x[parts];
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
-      const int column = Team::template column<T>(p), count = count_neighbours<T>(column, width);
-      dy[p] = load_neighbours(a.dy + start + column, count, rows.aligned);
-      x[p] = load_neighbours(a.sum + start + column, count, rows.aligned);
+      const int column = Team::template column<T>(p), count = count_in_pack<T>(column, width);
+      dy[p] = load_pack(a.dy + start + column, count, rows.aligned);
+      x[p] = load_pack(a.sum + start + column, count, rows.aligned);
     }
-    C sums[2] = {0, 0};  // of g and of g * xhat
+    C sums[2] = {0, 0};  // sums of g and of g * xhat
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
 #pragma unroll
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
       for (int i = 0; i < N; ++i) {
         dsum[i] = rstd * (gamma[p][i] * dy[p][i] - mean_g - (x[p][i] - mean) * rstd * mean_gx);
       }
-      store_gradients(dsum, a, start + column, count_neighbours<T>(column, width), rows.aligned);
+      store_gradients(dsum, a, start + column, count_in_pack<T>(column, width), rows.aligned);
     }
   }
   if (!a.partial) return;
@@ -111,7 +112,7 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
     const int column = Team::template column<T>(p % parts);
     C* to = a.partial + (int64_t(blockIdx.x) * 2 + p / parts) * rows.d + column;
     for (int i = 0; i < N; ++i) gamma[0][i] = totals[p * N + i];
-    store_numbers(to, gamma[0], count_neighbours<T>(column, rows.d), rows.aligned);
+    store_numbers(to, gamma[0], count_in_pack<T>(column, rows.d), rows.aligned);
   }
 }
 
@@ -126,13 +127,13 @@ void CudaKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& d
                                                const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
                                                const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
                                                const DropoutMask& mask) {
-  // Enough to fill a large GPU. The number depends on the rows alone, and so do the sums.
-  constexpr int64_t kMostBlocks = 528;
+  // Enough blocks to fill a large GPU. Their number, and with it the order of sums, depends only on the rows.
+  constexpr int64_t kMaxBlocks = 528;
   if (dy.rows() == 0) return;
-  with_data_type(
+  dispatch_data_type(
       dy, [&]<class T, class C = Compute<T>>(T) {
         with_team<T>(dy.cols(), [&]<class Team>(Team) {
-          const int64_t d = dy.cols(), blocks = std::min(kMostBlocks, divide_up(dy.rows(), Team::kTeams));
+          const int64_t d = dy.cols(), blocks = std::min(kMaxBlocks, divide_up(dy.rows(), Team::kTeams));
           const bool sums_wanted = dgamma || dbeta;
           const Tensor partial = sums_wanted ? context_.empty({blocks, 2, d}, dtype_of<C>()) : Tensor();
           const Backward<T> arguments{data_or_null<T>(dx), data_or_null<T>(dresidual),

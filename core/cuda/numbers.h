@@ -1,19 +1,19 @@
-// What device code computes with: the arithmetic type of each data type, loads and stores, sums over warps and blocks.
+// Building blocks of device code: arithmetic types, loads and stores, sums over warps and blocks, dropout factors.
 #pragma once
 
 #include <cuda_bf16.h>
 
 #include <type_traits>
 
-#include "core/bfloat16.h"
-#include "core/random.h"
-#include "core/tensor.h"
+#include "gyre/core/bfloat16.h"
+#include "gyre/core/random.h"
+#include "gyre/core/tensor.h"
 
 namespace gyre::cuda {
 
 constexpr int kWarp = 32;
 
-// bf16 is storage: arithmetic is fp32.
+// The type of the arithmetic for data of type T: bf16 is a storage type, and its arithmetic is fp32.
 template <class T>
 using Compute = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 
@@ -27,7 +27,7 @@ __device__ inline void store(T* to, Compute<T> x) {
 }
 __device__ inline void store(bfloat16* to, float x) { to->bits = __bfloat16_as_ushort(__float2bfloat16_rn(x)); }
 
-// Over the 32 lanes, the same on each.
+// Sum and maximum over the 32 lanes of a warp. All lanes get the result.
 template <class T>
 __device__ inline T warp_sum(T x) {
   for (int step = kWarp / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xFFFFFFFF, x, step);
@@ -42,13 +42,13 @@ __device__ inline T warp_max(T x) {
   return x;
 }
 
-// Over a block of whole warps, the same on each thread, always in the same order. `scratch` holds 32 numbers in shared
-// memory.
+// Sum and maximum over a block of whole warps, in a fixed order. All threads get the result. `scratch` holds 32 numbers
+// in shared memory.
 template <class T>
 __device__ inline T block_sum(T x, T* scratch) {
   const int lane = int(threadIdx.x) % kWarp, warp = int(threadIdx.x) / kWarp, warps = int(blockDim.x) / kWarp;
   x = warp_sum(x);
-  __syncthreads();  // what an earlier call left has been read
+  __syncthreads();  // all threads have read the scratch of an earlier call
   if (lane == 0) scratch[warp] = x;
   __syncthreads();
   return warp_sum(lane < warps ? scratch[lane] : T(0));
@@ -63,11 +63,11 @@ __device__ inline T block_max(T x, T* scratch) {
   return warp_max(scratch[lane < warps ? lane : 0]);
 }
 
-// What dropout multiplies with (core/kernels.h): the same elements are dropped as on a CPU. C: the type of the
-// arithmetic.
+// Dropout factors of a DropoutMask (core/kernels/elementwise_arguments.h). The same elements are dropped as on a CPU.
+// C: the type of the arithmetic.
 struct Dropout {
   uint64_t seed = 0, stream = 0;
-  uint32_t threshold = 0;  // kept when the random word is at least this
+  uint32_t threshold = 0;  // an element is kept if its random word is at least the threshold
   float kept = 1;          // 1 / (1 - rate)
   double kept_double = 1;
 
@@ -81,7 +81,7 @@ struct Dropout {
   __device__ C factor(uint64_t element) const {
     return !active() || random_u32(seed, stream, element) >= threshold ? kept_as<C>() : 0;
   }
-  // Of elements 4 * quad .. 4 * quad + 3: one call of the generator for all four.
+  // Factors of elements 4 * quad .. 4 * quad + 3, with one call of the generator.
   template <class C>
   __device__ void factors(C (&to)[4], uint64_t quad) const {
     const auto words = philox(seed, stream, quad);

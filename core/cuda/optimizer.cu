@@ -1,19 +1,19 @@
-// Passes over the flat parameter arenas.
-//   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value -= lr * (m / bias1) / (sqrt(v / bias2) + eps), after the
-//   decay;  g = 0
+// Optimizer passes over flat parameter buffers. Adam, with keep = 1 - lr * weight_decay:
+//   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value = keep value - lr * (m / bias1) / (sqrt(v / bias2) + eps)
+//   g = 0
 #include <cmath>
 
-#include "core/cuda/cuda_kernels.h"
-#include "core/cuda/map.h"
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/map.h"
 
 namespace gyre::cuda {
 namespace {
 
 constexpr int kSquaresThreads = 256;
 template <class T>
-constexpr int kPartsOfThread = int(kSquaresBlock / (kSquaresThreads * kNeighbours<T>));
+constexpr int kPartsOfThread = int(kSquaresBlock / (kSquaresThreads * kPackSize<T>));
 
-// sums[b] = the sum over block b of x.
+// sums[b] = sum of squares of block b of x.
 template <class T>
 __global__ void squares_kernel(double* sums, const T* x, int64_t n, bool aligned) {
   __shared__ double scratch[kWarp];
@@ -21,9 +21,9 @@ __global__ void squares_kernel(double* sums, const T* x, int64_t n, bool aligned
 #pragma unroll 4
   for (int p = 0; p < kPartsOfThread<T>; ++p) {
     const int thread = p * kSquaresThreads + int(threadIdx.x);
-    const int64_t first = blockIdx.x * kSquaresBlock + thread * kNeighbours<T>;
-    const Neighbours<T> some = load_neighbours(x + first, count_neighbours<T>(first, n), aligned);
-    for (int i = 0; i < kNeighbours<T>; ++i) sum += double(some[i]) * double(some[i]);
+    const int64_t first = blockIdx.x * kSquaresBlock + thread * kPackSize<T>;
+    const Pack<T> some = load_pack(x + first, count_in_pack<T>(first, n), aligned);
+    for (int i = 0; i < kPackSize<T>; ++i) sum += double(some[i]) * double(some[i]);
   }
   sum = block_sum(sum, scratch);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
@@ -32,8 +32,8 @@ __global__ void squares_kernel(double* sums, const T* x, int64_t n, bool aligned
 template <class T>
 struct Adam {
   T b1, b2, rest1, rest2;
-  T rate, root, epsilon;  // the bias corrections are in rate and root
-  T keep, factor;         // on the value, on the gradient
+  T rate, root, epsilon;  // rate and root include the bias corrections
+  T keep, factor;         // factors of the value and of the gradient
 
   explicit Adam(const AdamStep& step)
       : b1(T(step.beta1)),
@@ -56,9 +56,9 @@ struct Adam {
 
 template <class T>
 __global__ void adam_kernel(T* value, T* m, T* v, T* gradient, int64_t n, bool aligned, Adam<T> adam) {
-  constexpr int N = kNeighbours<T>;
+  constexpr int N = kPackSize<T>;
   const int64_t first = first_of_thread<T>();
-  const int count = count_neighbours<T>(first, n);
+  const int count = count_in_pack<T>(first, n);
   if (count == 0) return;
   T values[N], means[N], squares[N], gradients[N];
   load_numbers(values, value + first, count, aligned);
@@ -70,7 +70,7 @@ __global__ void adam_kernel(T* value, T* m, T* v, T* gradient, int64_t n, bool a
   store_numbers(value + first, values, count, aligned);
   store_numbers(m + first, means, count, aligned);
   store_numbers(v + first, squares, count, aligned);
-  store_neighbours(gradient + first, Neighbours<T>{}, count, aligned);
+  store_pack(gradient + first, Pack<T>{}, count, aligned);
 }
 
 template <class T>
@@ -81,11 +81,11 @@ struct Approach {
 
 }  // namespace
 
-std::vector<double> CudaKernels::block_squares(const Tensor& x) {
+std::vector<double> CudaKernels::block_square_sums(const Tensor& x) {
   const int64_t n = x.size(), blocks = squares_blocks(n);
   std::vector<double> sums(static_cast<size_t>(blocks));
   if (n == 0) return sums;
-  return with_type(x, [&]<class T>(T) {
+  return dispatch_float(x, [&]<class T>(T) {
     const Tensor found = context_.empty({blocks}, DType::f64);
     const cudaStream_t stream = context_.stream();
     launch(squares_kernel<T>, dim3(unsigned(blocks)), dim3(kSquaresThreads), 0, stream, found.data<double>(),
@@ -99,7 +99,7 @@ std::vector<double> CudaKernels::block_squares(const Tensor& x) {
 
 void CudaKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
                        const AdamStep& step) {
-  with_type(value, [&]<class T>(T) {
+  dispatch_float(value, [&]<class T>(T) {
     launch(adam_kernel<T>, dim3(map_blocks<T>(value.size())), dim3(kMapThreads), 0, context_.stream(), value.data<T>(),
            m.data<T>(), v.data<T>(), gradient.data<T>(), value.size(), all_aligned(value, m, v, gradient),
            Adam<T>(step));
@@ -107,7 +107,7 @@ void CudaKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, co
 }
 
 void CudaKernels::moving_average(const Tensor& average, const Tensor& value, double decay) {
-  with_type(value, [&]<class T>(T) { map<T>(context_, average, Approach<T>{T(1 - decay)}, average, value); });
+  dispatch_float(value, [&]<class T>(T) { map<T>(context_, average, Approach<T>{T(1 - decay)}, average, value); });
 }
 
 }  // namespace gyre::cuda

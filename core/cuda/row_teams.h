@@ -1,13 +1,13 @@
-// Kernels over rows of layer normalisation: a row is taken by a team of warps and stays in its registers, so that it is
-// read once.
+// Support for layer norm kernels. A team of warps processes a row and keeps it in registers, so that it is read from
+// memory only once.
 #pragma once
 
-#include "core/cuda/dispatch.h"
-#include "core/cuda/vectors.h"
+#include "gyre/core/cuda/dispatch.h"
+#include "gyre/core/cuda/vectors.h"
 
 namespace gyre::cuda {
 
-// `warps` of a team; `parts` of a row, each of some neighbours, for each thread.
+// A team of `warps` warps. Each thread holds `parts` parts of the row, of kPackSize elements each.
 template <int warps, int parts>
 struct Team {
   static constexpr int kWarps = warps, kParts = parts, kThreads = warps * kWarp;
@@ -17,18 +17,19 @@ struct Team {
   __device__ static int thread() { return int(threadIdx.x) % kThreads; }
   template <class T>
   __device__ static int column(int part) {
-    return (part * kThreads + thread()) * kNeighbours<T>;
+    return (part * kThreads + thread()) * kPackSize<T>;
   }
 };
 
-// The team's sums of several numbers, the same on each of its threads. All threads of the block call it.
+// Sums of several numbers over the threads of a team. All threads of the team get the result. All threads of the block
+// must call it.
 template <class Team, int count, class C>
 __device__ void team_sums(C (&x)[count], C (*scratch)[kWarp]) {
 #pragma unroll
   for (int i = 0; i < count; ++i) x[i] = warp_sum(x[i]);
   if constexpr (Team::kWarps > 1) {
     const int warp = int(threadIdx.x) / kWarp;
-    __syncthreads();  // what an earlier call left has been read
+    __syncthreads();  // all threads have read the scratch of an earlier call
     if (threadIdx.x % kWarp == 0) {
       for (int i = 0; i < count; ++i) scratch[i][warp] = x[i];
     }
@@ -40,10 +41,10 @@ __device__ void team_sums(C (&x)[count], C (*scratch)[kWarp]) {
   }
 }
 
-// Calls f(Team{}) with one for rows of d elements.
+// Calls f(Team{}) with the team type for rows of d elements. Throws Error if the rows are too wide.
 template <class T, class F>
 void with_team(int64_t d, F&& f) {
-  constexpr int64_t kWarpRow = kWarp * kNeighbours<T>, kWidest = 128 * kWarpRow;
+  constexpr int64_t kWarpRow = kWarp * kPackSize<T>, kWidest = 128 * kWarpRow;
   require(d <= kWidest, "[layer_norm] expected rows of at most ", kWidest, " elements on a GPU, got ", d);
   const int64_t parts = divide_up(d, kWarpRow);
   if (parts <= 1) return f(Team<1, 1>{});
@@ -55,7 +56,7 @@ void with_team(int64_t d, F&& f) {
   f(Team<32, 4>{});
 }
 
-// The rows of a tensor; aligned: their neighbours start at multiples of 16 bytes.
+// n rows of d elements. `aligned`: all packs start at multiples of 16 bytes.
 struct RowLayout {
   int64_t n;
   int d;
@@ -64,6 +65,6 @@ struct RowLayout {
 
 template <class T, class... Tensors>
 RowLayout rows_with(const Tensor& x, const Tensors&... others) {
-  return {x.rows(), int(x.cols()), x.cols() % kNeighbours<T> == 0 && all_aligned(x, others...)};
+  return {x.rows(), int(x.cols()), x.cols() % kPackSize<T> == 0 && all_aligned(x, others...)};
 }
 }  // namespace gyre::cuda

@@ -1,12 +1,12 @@
 // loss = sum over rows of (x - target)^2;  dx = 2 dloss (x - target)
-#include "core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/cuda_kernels.h"
 
 namespace gyre::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256;
 
-// One block, so always in the same order: a batch has few rows with a number.
+// Runs as one block, so that the order of the sum is fixed. A batch has few numbers.
 template <class T>
 __global__ void add_squares(double* sums, const T* x, const float* targets, int64_t n) {
   __shared__ double scratch[kWarp];
@@ -31,7 +31,7 @@ __global__ void slopes(T* dx, const T* x, const float* targets, int64_t n, C twi
 }  // namespace
 
 void CudaKernels::squared_error(const Tensor& sums, const Tensor& predictions, const Tensor& targets) {
-  with_data_type(predictions, [&]<class T>(T) {
+  dispatch_data_type(predictions, [&]<class T>(T) {
     launch(add_squares<T>, dim3(1), dim3(kThreads), 0, context_.stream(), sums.data<double>(), predictions.data<T>(),
            context_.numbers(targets), predictions.size());
   });
@@ -39,7 +39,7 @@ void CudaKernels::squared_error(const Tensor& sums, const Tensor& predictions, c
 
 void CudaKernels::squared_error_backward(const Tensor& dpredictions, const Tensor& predictions, const Tensor& targets,
                                          double dloss) {
-  with_data_type(predictions, [&]<class T>(T) {
+  dispatch_data_type(predictions, [&]<class T>(T) {
     const int64_t n = predictions.size();
     launch(slopes<T>, dim3(unsigned(divide_up(n, int64_t{kThreads}))), dim3(kThreads), 0, context_.stream(),
            dpredictions.data<T>(), predictions.data<T>(), context_.numbers(targets), n, Compute<T>(2 * dloss));

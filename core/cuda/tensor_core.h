@@ -1,12 +1,12 @@
-// The instructions that C++ has no words for: products on the tensor cores, their loads, copies that go by.
-// PTX ISA 9.0, 9.7.14 (mma, ldmatrix) and 9.7.9 (cp.async).
+// Wrappers of PTX instructions without a C++ equivalent: tensor core products, matrix loads, asynchronous copies.
+// PTX ISA 9.0, sections 9.7.14 (mma, ldmatrix) and 9.7.9 (cp.async).
 #pragma once
 
 #include <cstdint>
 
 namespace gyre::cuda {
 
-// d(16,8) += a(16,16) b(16,8) of bf16, sums in fp32, spread over a warp. With g = lane / 4, t = lane % 4:
+// d(16,8) += a(16,16) b(16,8) for bf16 operands, with fp32 sums, by a warp. With g = lane / 4, t = lane % 4:
 //   a[0]: row g, columns 2t, 2t+1;  a[1]: row g+8;  a[2]: row g, columns 2t+8, 2t+9;  a[3]: row g+8, those columns
 //   b[0]: rows 2t, 2t+1 of column g;  b[1]: rows 2t+8, 2t+9
 //   d[0], d[1]: row g, columns 2t, 2t+1;  d[2], d[3]: row g+8
@@ -17,8 +17,8 @@ __device__ inline void mma_bf16(float (&d)[4], const uint32_t (&a)[4], const uin
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Four 8 x 8 matrices of 16-bit numbers from shared memory. Lane l gives the address of row l % 8 of matrix l / 8
-// (16 bytes, aligned); to[i] is of matrix i: row lane / 4, columns 2 * (lane % 4) and the next.
+// Loads four 8 x 8 matrices of 16-bit numbers from shared memory. Lane l passes the address of row l % 8 of matrix
+// l / 8 (16 bytes, aligned). With g = l / 4, t = l % 4, to[i] holds row g, columns 2t and 2t+1, of matrix i.
 __device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -26,7 +26,7 @@ __device__ inline void load_matrices(uint32_t (&to)[4], const void* row) {
                : "memory");
 }
 
-// The same, each matrix transposed: to[i] has rows 2 * (lane % 4) and the next of column lane / 4.
+// load_matrices() with each matrix transposed: to[i] holds rows 2t and 2t+1 of column g.
 __device__ inline void load_matrices_transposed(uint32_t (&to)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
@@ -34,15 +34,15 @@ __device__ inline void load_matrices_transposed(uint32_t (&to)[4], const void* r
                : "memory");
 }
 
-// 16 bytes from global to shared memory, in the background; zeros when not `inside`. Both addresses are 16-byte
-// aligned.
+// Copies 16 bytes from global to shared memory asynchronously, or writes zeros if not `inside`. Both addresses must be
+// aligned to 16 bytes.
 __device__ inline void copy_async(void* shared, const void* global, bool inside) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(uint32_t(__cvta_generic_to_shared(shared))),
                "l"(global), "r"(inside ? 16 : 0)
                : "memory");
 }
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;\n" ::: "memory"); }
-// Waits until at most `groups` of the committed groups are under way.
+// Waits until at most `groups` of the committed groups are pending.
 template <int groups>
 __device__ inline void wait_copies() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(groups) : "memory");

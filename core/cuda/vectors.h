@@ -1,22 +1,22 @@
-// Neighbouring elements, which a thread takes together: in 16-byte loads and stores where all addresses allow it, one
-// by one elsewhere. How they are taken changes no result.
+// Packs of adjacent elements that a thread loads and stores together: in 16-byte accesses if all addresses are
+// aligned, otherwise one by one. Results do not depend on the alignment.
 #pragma once
 
 #include <bit>
 
-#include "core/cuda/numbers.h"
+#include "gyre/core/cuda/numbers.h"
 
 namespace gyre::cuda {
 
-// 16 bytes of them, but whole blocks of dropout's random words.
+// The number of elements in a pack: 16 bytes, but at least the four random words that a Philox block gives to dropout.
 template <class T>
-constexpr int kNeighbours = sizeof(T) > 4 ? 4 : 16 / int(sizeof(T));
+constexpr int kPackSize = sizeof(T) > 4 ? 4 : 16 / int(sizeof(T));
 
-// As they lie in memory, in whole registers: they are unpacked where they are used, so that no load waits for the one
-// before it.
+// A pack in its memory layout, in whole registers. Elements are unpacked only when they are used, so that loads do not
+// wait for each other.
 template <class T>
-struct alignas(16) Neighbours {
-  static constexpr int kWords = kNeighbours<T> * int(sizeof(T)) / 4;
+struct alignas(16) Pack {
+  static constexpr int kWords = kPackSize<T> * int(sizeof(T)) / 4;
   uint32_t words[kWords];
 
   __device__ Compute<T> operator[](int i) const {
@@ -29,7 +29,7 @@ struct alignas(16) Neighbours {
     }
   }
 
-  // Of an element that is 0.
+  // Sets element i, which must be 0 before.
   __device__ void set(int i, T x) {
     if constexpr (sizeof(T) == 2) {
       words[i / 2] |= uint32_t(x.bits) << (i % 2 * 16);
@@ -43,40 +43,40 @@ struct alignas(16) Neighbours {
   }
 };
 
-// How many of the neighbours from `first` on are below `end`.
+// The number of elements of the pack that starts at `first` which are below `end`.
 template <class T>
-__device__ inline int count_neighbours(int64_t first, int64_t end) {
-  constexpr int64_t most = kNeighbours<T>;
+__device__ inline int count_in_pack(int64_t first, int64_t end) {
+  constexpr int64_t most = kPackSize<T>;
   const int64_t left = end - first;
   return int(left < 0 ? 0 : left > most ? most : left);
 }
 
-// The first `count`, and zeros. `aligned`: whether `from` is a multiple of 16 bytes; of a part every element has its
-// own load.
+// Loads the first `count` elements of a pack; the others are 0. `aligned`: `from` is a multiple of 16 bytes. The
+// elements of an incomplete pack are loaded one by one.
 template <class T>
-__device__ inline Neighbours<T> load_neighbours(const T* from, int count, bool aligned) {
-  Neighbours<T> x{};
-  if (aligned && count == kNeighbours<T>) {
+__device__ inline Pack<T> load_pack(const T* from, int count, bool aligned) {
+  Pack<T> x{};
+  if (aligned && count == kPackSize<T>) {
 #pragma unroll
-    for (int i = 0; i < Neighbours<T>::kWords; i += 4) {
+    for (int i = 0; i < Pack<T>::kWords; i += 4) {
       const uint4 four = reinterpret_cast<const uint4*>(from)[i / 4];
       x.words[i] = four.x, x.words[i + 1] = four.y, x.words[i + 2] = four.z, x.words[i + 3] = four.w;
     }
   } else {
 #pragma unroll
-    for (int i = 0; i < kNeighbours<T>; ++i) {
+    for (int i = 0; i < kPackSize<T>; ++i) {
       if (i < count) x.set(i, from[i]);
     }
   }
   return x;
 }
 
-// From the arithmetic's numbers.
+// Rounds numbers of the arithmetic type to a pack.
 template <class T>
-__device__ inline Neighbours<T> rounded(const Compute<T> (&numbers)[kNeighbours<T>]) {
-  Neighbours<T> x{};
+__device__ inline Pack<T> rounded(const Compute<T> (&numbers)[kPackSize<T>]) {
+  Pack<T> x{};
 #pragma unroll
-  for (int i = 0; i < kNeighbours<T>; ++i) {
+  for (int i = 0; i < kPackSize<T>; ++i) {
     T element;
     store(&element, numbers[i]);
     x.set(i, element);
@@ -85,34 +85,34 @@ __device__ inline Neighbours<T> rounded(const Compute<T> (&numbers)[kNeighbours<
 }
 
 template <class T>
-__device__ inline void store_neighbours(T* to, const Neighbours<T>& x, int count, bool aligned) {
-  if (aligned && count == kNeighbours<T>) {
+__device__ inline void store_pack(T* to, const Pack<T>& x, int count, bool aligned) {
+  if (aligned && count == kPackSize<T>) {
 #pragma unroll
-    for (int i = 0; i < Neighbours<T>::kWords; i += 4) {
+    for (int i = 0; i < Pack<T>::kWords; i += 4) {
       reinterpret_cast<uint4*>(to)[i / 4] = make_uint4(x.words[i], x.words[i + 1], x.words[i + 2], x.words[i + 3]);
     }
   } else {
 #pragma unroll
-    for (int i = 0; i < kNeighbours<T>; ++i) {
+    for (int i = 0; i < kPackSize<T>; ++i) {
       if (i < count) store(to + i, x[i]);
     }
   }
 }
 template <class T>
-__device__ inline void store_neighbours(T* to, const Compute<T> (&numbers)[kNeighbours<T>], int count, bool aligned) {
-  store_neighbours(to, rounded<T>(numbers), count, aligned);
+__device__ inline void store_pack(T* to, const Compute<T> (&numbers)[kPackSize<T>], int count, bool aligned) {
+  store_pack(to, rounded<T>(numbers), count, aligned);
 }
 
-// The same as numbers of the arithmetic, and of several neighbourhoods: beside one of another type, whose elements are
-// smaller.
+// Loads and stores numbers of the arithmetic type. `most` may be several packs, to match one pack of a type with
+// smaller elements.
 template <class T, int most>
 __device__ inline void load_numbers(Compute<T> (&to)[most], const T* from, int count, bool aligned) {
-  constexpr int N = kNeighbours<T>;
+  constexpr int N = kPackSize<T>;
   static_assert(most % N == 0);
   if (aligned && count == most) {
 #pragma unroll
     for (int first = 0; first < most; first += N) {
-      const Neighbours<T> x = load_neighbours(from + first, N, true);
+      const Pack<T> x = load_pack(from + first, N, true);
 #pragma unroll
       for (int i = 0; i < N; ++i) to[first + i] = x[i];
     }
@@ -123,7 +123,7 @@ __device__ inline void load_numbers(Compute<T> (&to)[most], const T* from, int c
 }
 template <class T, int most>
 __device__ inline void store_numbers(T* to, const Compute<T> (&numbers)[most], int count, bool aligned) {
-  constexpr int N = kNeighbours<T>;
+  constexpr int N = kPackSize<T>;
   static_assert(most % N == 0);
   if (aligned && count == most) {
 #pragma unroll
@@ -131,7 +131,7 @@ __device__ inline void store_numbers(T* to, const Compute<T> (&numbers)[most], i
       Compute<T> some[N];
 #pragma unroll
       for (int i = 0; i < N; ++i) some[i] = numbers[first + i];
-      store_neighbours(to + first, some, N, true);
+      store_pack(to + first, some, N, true);
     }
   } else {
 #pragma unroll
@@ -141,9 +141,9 @@ __device__ inline void store_numbers(T* to, const Compute<T> (&numbers)[most], i
   }
 }
 
-// Dropout's factors of elements first, first + 1, ..
+// Dropout factors of elements first, first + 1, ..
 template <class C, int count>
-__device__ inline void neighbour_factors(C (&to)[count], const Dropout& mask, uint64_t first) {
+__device__ inline void pack_factors(C (&to)[count], const Dropout& mask, uint64_t first) {
   static_assert(count % 4 == 0);
   if (mask.active() && first % 4 == 0) {
 #pragma unroll
@@ -158,13 +158,13 @@ __device__ inline void neighbour_factors(C (&to)[count], const Dropout& mask, ui
   }
 }
 
-// Whether neighbours may start there, in every row of `stride` elements from `data` on, in all of the tensors.
+// True if packs are aligned to 16 bytes: at an address; in all rows of `stride` elements from `data` on; in tensors.
 __host__ __device__ inline bool is_aligned(const void* address) {
   return reinterpret_cast<uintptr_t>(address) % 16 == 0;
 }
 template <class T>
 bool has_aligned_rows(const T* data, int64_t stride) {
-  return is_aligned(data) && stride % kNeighbours<T> == 0;
+  return is_aligned(data) && stride % kPackSize<T> == 0;
 }
 template <class... Tensors>
 bool all_aligned(const Tensors&... tensors) {

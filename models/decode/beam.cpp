@@ -1,4 +1,4 @@
-#include "models/decode/beam.h"
+#include "gyre/models/decode/beam.h"
 
 #include <algorithm>
 #include <cmath>
@@ -68,11 +68,12 @@ bool Beam::done() const {
   return int(finished_.size()) == options_.n_best && finished_.back().score >= best_possible_score();
 }
 
-// Log-probabilities only fall, so no continuation scores better than the best live one at the kindest length.
+// An upper bound of the scores of future hypotheses: log-probabilities never increase, so no continuation scores better
+// than the best live hypothesis, divided by the most favorable length divisor.
 double Beam::best_possible_score() const {
   const auto divisor = [&](int64_t tokens) { return length_divisor(options_.form, options_.length_penalty, tokens); };
-  const double kindest = std::max(divisor(int64_t(live_.front().ids.size()) + 1), divisor(max_tokens_ + 1));
-  return live_.front().log_probability / kindest;
+  const double best_divisor = std::max(divisor(int64_t(live_.front().ids.size()) + 1), divisor(max_tokens_ + 1));
+  return live_.front().log_probability / best_divisor;
 }
 
 }  // namespace gyre

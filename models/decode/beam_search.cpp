@@ -1,9 +1,10 @@
-#include "models/decode/beam_search.h"
+#include "gyre/models/decode/beam_search.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "models/decode/beam.h"
+#include "gyre/core/option_checks.h"
+#include "gyre/models/decode/beam.h"
 
 namespace gyre {
 
@@ -13,16 +14,12 @@ double length_divisor(LengthPenaltyForm form, double exponent, int64_t tokens) {
 }
 
 void DecodeOptions::validate_search(std::string_view prefix) const {
-  const auto require_between = [&](const char* name, auto value, auto least, auto most) {
-    if (value >= least && value <= most) return;  // false for NaN
-    throw UsageError("[", prefix, name, "] expected a number from ", least, " to ", most, ", got ", value);
-  };
-  require_between("beam-size", beam_size, 1, 1000);
-  if (n_best < 1 || n_best > beam_size)
-    throw UsageError("[", prefix, "n-best] expected 1 to the beam size ", beam_size, ", got ", n_best);
-  require_between("length-penalty", length_penalty, -1, 10);
-  require_between("max-length-factor", max_length_factor, 0, 1000);
-  require_between("max-length-extra", max_length_extra, 0, 100'000);
+  const auto flag = [&](std::string_view name) { return concat(prefix, name); };
+  expect_between(1, 1000, flag("beam-size"), beam_size);
+  expect(n_best >= 1 && n_best <= beam_size, flag("n-best"), concat("1 to the beam size ", beam_size), n_best);
+  expect_between(-1.0, 10.0, flag("length-penalty"), length_penalty);
+  expect_between(0.0, 1000.0, flag("max-length-factor"), max_length_factor);
+  expect_between(0, 100'000, flag("max-length-extra"), max_length_extra);
 }
 
 void DecodeOptions::validate(int64_t vocab_size) const {
@@ -34,7 +31,7 @@ void DecodeOptions::validate(int64_t vocab_size) const {
   require_id("eos", eos);
   for (int32_t id : suppressed) {
     require_id("suppressed", id);
-    require(id != eos, "[suppressed] must not hold the EOS ", eos);
+    require(id != eos, "[suppressed] expected ids other than the EOS, got ", eos);
   }
 }
 
@@ -65,7 +62,7 @@ class BatchSearch {
   std::vector<AttentionMemory> sources_;
   KeyValueCache cache_;
   std::vector<Beam> beams_;
-  Tensor log_probs_;  // (sources * beam_size, vocab), on the kernels' device: one buffer for all steps
+  Tensor log_probs_;  // (sources * beam_size, vocab) on the kernels' device: a buffer that all steps reuse
 };
 
 BatchSearch::BatchSearch(const EncoderDecoder& model, Kernels& kernels,
@@ -81,7 +78,7 @@ BatchSearch::BatchSearch(const EncoderDecoder& model, Kernels& kernels,
     require(!sources[i].empty(), "[beam search] source ", i, " is empty, expected at least its EOS");
     ids.insert(ids.end(), sources[i].begin(), sources[i].end());
     lengths.push_back(int32_t(sources[i].size()));
-    // BOS takes a position too.
+    // BOS also takes a position.
     const double wanted = std::floor(options.max_length_factor * lengths.back()) + options.max_length_extra;
     beams_.emplace_back(options_, std::min(int64_t(wanted), model.longest() - 1), int(i));
   }
@@ -98,7 +95,7 @@ std::vector<std::vector<Hypothesis>> BatchSearch::run() {
 }
 
 void BatchSearch::step() {
-  std::vector<int32_t> rows;  // of each sentence: none once it is done
+  std::vector<int32_t> rows;  // number of rows of each sentence; 0 once it is done
   for (const Beam& beam : beams_) rows.push_back(int32_t(beam.live().size()));
   const Var states = model_.decode_step(tape_, last_tokens(), Segments::from_lengths(rows), sources_, cache_);
   const NextTokens next = next_tokens(states);
@@ -118,14 +115,14 @@ Tensor BatchSearch::last_tokens() const {
 NextTokens BatchSearch::next_tokens(const Var& states) const {
   const Tensor log_probs = log_probs_.slice(0, cache_.rows());
   model_.log_probabilities(log_probs, states);
-  const int64_t never = int64_t(options_.suppressed.size()) + 1;  // and BOS
+  const int64_t never = int64_t(options_.suppressed.size()) + 1;  // including BOS
   const int64_t k = std::min(log_probs.cols(), 2 * options_.beam_size + never);
   NextTokens next{Tensor::empty({log_probs.rows(), k + 1}), Tensor::empty({log_probs.rows(), k}, DType::i32)};
-  states.kernels().largest(next.log_probs, next.ids, log_probs, options_.eos);
+  states.kernels().topk(next.log_probs, next.ids, log_probs, options_.eos);
   return next;
 }
 
-// Gives each hypothesis a row of the next step, a sentence's rows together.
+// Assigns each live hypothesis a row of the next step. The rows of a sentence are contiguous.
 void BatchSearch::place_rows() {
   std::vector<int> parents;
   for (Beam& beam : beams_)

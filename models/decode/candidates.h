@@ -1,4 +1,4 @@
-// The best continuations of a sentence's hypotheses.
+// Selection of the best continuations of a sentence's hypotheses, for beam search.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 namespace gyre {
 
 struct Candidate {
-  double total;    // log-probability of the hypothesis with the token
-  int hypothesis;  // its rank
+  double total;    // log-probability of the hypothesis including the token
+  int hypothesis;  // rank of the hypothesis among the live ones
   int32_t token;
   float log_prob;  // of the token
 };
 
-// Keeps the `limit` best candidates offered, best first; of equal ones those offered earlier.
+// Keeps the `limit` best of the candidates offered, best first. Of equal candidates, earlier ones come first.
 class BestCandidates {
  public:
   explicit BestCandidates(int limit) : limit_(size_t(limit)) {}
@@ -25,8 +25,10 @@ class BestCandidates {
   const std::vector<Candidate>& best() const { return best_; }
 
  private:
-  // A candidate must be better than this.
-  double bar() const { return best_.size() < limit_ ? -std::numeric_limits<double>::infinity() : best_.back().total; }
+  // A new candidate must be better than this.
+  double threshold() const {
+    return best_.size() < limit_ ? -std::numeric_limits<double>::infinity() : best_.back().total;
+  }
 
   size_t limit_;
   std::vector<Candidate> best_;

@@ -1,4 +1,4 @@
-#include "models/decode/translate.h"
+#include "gyre/models/decode/translate.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,8 +7,9 @@ namespace gyre {
 
 std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& lengths,
                                                    const TranslateBatches& limits) {
-  require(limits.sentences >= 1 && limits.tokens >= 1, "[translate] a batch needs room for a sentence, got ",
-          limits.sentences, " sentences and ", limits.tokens, " tokens");
+  require(limits.sentences >= 1 && limits.tokens >= 1,
+          "[translate] expected a batch of at least 1 sentence and 1 token, got ", limits.sentences, " sentences and ",
+          limits.tokens, " tokens");
   std::vector<size_t> order(lengths.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return lengths[a] > lengths[b]; });

@@ -1,25 +1,25 @@
-// Decodes any number of sentences: sorts them by length, cuts them into batches, restores their order.
+// Decoding of any number of sentences: sorts them by length, decodes them in batches, and restores their order.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "models/decode/beam_search.h"
+#include "gyre/models/decode/beam_search.h"
 
 namespace gyre {
 
 struct TranslateBatches {
-  int sentences = 64;     // at most in a batch
-  int64_t tokens = 4096;  // source tokens, at most; a longer sentence goes alone
+  int sentences = 64;     // maximum number of sentences per batch
+  int64_t tokens = 4096;  // maximum number of source tokens per batch; a longer sentence forms its own batch
 };
 
-// Groups of indices of `lengths`, longest sentences first (memory runs out at the start or never); of equal length in
-// their order.
+// Groups the indices of `lengths` into batches, longest sentences first, so that the first batch needs the most memory.
+// Sentences of equal length keep their order. Throws if a limit is below 1.
 std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& lengths, const TranslateBatches& limits);
 
-// Results in the order of the sources. `progress` is told the number of sentences done after each batch; the work is
-// added to *flops.
+// Returns the results of beam_search() in the order of the sources. Calls `progress` with the number of sentences done
+// after each batch, and adds the FLOPs to *flops.
 std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model, Kernels& kernels,
                                                const std::vector<std::vector<int32_t>>& sources,
                                                const DecodeOptions& options, const TranslateBatches& limits = {},

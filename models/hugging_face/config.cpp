@@ -1,17 +1,19 @@
-#include "models/hugging_face/config.h"
+#include "gyre/models/hugging_face/config.h"
 
 #include <algorithm>
 
-#include "core/sizes.h"
-#include "core/strict_json.h"
-#include "models/config_json.h"
+#include "gyre/core/io/strict_json.h"
+#include "gyre/core/sizes.h"
+#include "gyre/models/config/config_json.h"
+#include "gyre/models/position/position_table.h"
+#include "gyre/models/position/rope.h"
 
 namespace gyre {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The fields that both sides have, under Hugging Face's names.
+// The fields that Gyre and Hugging Face share, by Hugging Face's names.
 constexpr auto kSharedKeys = [](auto& field, auto& c) {
   field("vocab_size", c.vocab_size);
   field("hidden_size", c.dim);
@@ -21,13 +23,13 @@ constexpr auto kSharedKeys = [](auto& field, auto& c) {
   field("hidden_act", c.activation);
   field("hidden_dropout_prob", c.dropout);
   field("attention_probs_dropout_prob", c.attention_dropout);
-  field("max_position_embeddings", c.position.max_positions);
+  field("max_position_embeddings", c.position.template get<PositionTableOptions>().max_positions);
   field("type_vocab_size", c.token_types);
   field("initializer_range", c.initial_deviation);
   field("layer_norm_eps", c.layer_norm_epsilon);
 };
 
-// Keys whose other values Gyre does not have.
+// Keys for which Gyre supports a single value.
 Json fixed_keys(HuggingFaceFamily family, bool is_classifier) {
   Json keys{{"is_decoder", false}, {"add_cross_attention", false}};
   if (!is_classifier) keys["tie_word_embeddings"] = true;
@@ -41,7 +43,7 @@ struct Architecture {
   HuggingFaceFamily family;
   bool is_classifier;
 };
-// The first of its family and kind is the one that is written.
+// For a family and kind of model, the first entry is the one that an export writes.
 constexpr Architecture kArchitectures[] = {
     {"BertForMaskedLM", HuggingFaceFamily::bert, false},
     {"BertForPreTraining", HuggingFaceFamily::bert, false},
@@ -73,19 +75,19 @@ void require_fixed(const Json& json, const Architecture& architecture, const std
   for (const auto& [key, expected] : keys.items()) {
     const auto got = json.find(key);
     require(got == json.end() || got->is_null() || *got == expected, context, key, ": expected ", expected.dump(),
-            ", which is all that Gyre has, got ", got == json.end() ? "" : cut_for_message(got->dump()));
+            ", the only supported value, got ", got == json.end() ? "" : cut_for_message(got->dump()));
   }
 }
 
-// Sizes whose product could overflow are nobody's.
+// Rejects sizes so large that their products could overflow.
 constexpr auto kBound = [](const char* key, const auto& value) {
   using T = std::decay_t<decltype(value)>;
   if constexpr (std::is_same_v<T, int64_t>) {
-    require(value <= kLargestSize, "[config.", key, "] expected at most ", kLargestSize, ", got ", value);
+    require(value <= kMaxDimension, "[config.", key, "] expected at most ", kMaxDimension, ", got ", value);
   }
 };
 
-// transformers' own defaults.
+// The defaults of transformers.
 EncoderOnlyConfig default_config(HuggingFaceFamily family) {
   const bool bert = family == HuggingFaceFamily::bert;
   EncoderOnlyConfig config = EncoderOnlyConfig::preset(bert ? "bert-base" : "roformer-base");
@@ -93,7 +95,7 @@ EncoderOnlyConfig default_config(HuggingFaceFamily family) {
   return config;
 }
 
-// Lines "field: expected .., got .." for what differs from `needed`.
+// Lines "field: expected .., got .." for the fields that differ from `needed`.
 std::string differences(const Json& config, const Json& needed) {
   std::string lines;
   for (const auto& [key, value] : needed.items()) {
@@ -103,36 +105,43 @@ std::string differences(const Json& config, const Json& needed) {
   return lines;
 }
 
-// The same for what of an encoder has no place there.
-std::string without_place(const EncoderOnlyConfig& c) {
+Json json_of(RopeOptions options) {
+  ConfigWriter writer;
+  visit_options(writer, options.describe());
+  return writer.json;
+}
+
+// RoFormer's options of RoPE are the defaults. Those that an encoder does not read, or only with scaling, may differ.
+std::string differences_from_roformer(RopeOptions options, int64_t head_width) {
+  const RopeOptions needed;
+  if (options.rotary_dims == head_width) options.rotary_dims = needed.rotary_dims;
+  options.rotate_cross = needed.rotate_cross;
+  options.scaling_factor = needed.scaling_factor;
+  options.original_length = needed.original_length;
+  return differences(json_of(options), json_of(needed));
+}
+
+// Such lines for the fields of an encoder that Hugging Face's models cannot represent.
+std::string unsupported_fields(const EncoderOnlyConfig& c) {
   std::string lines = differences(
       c.to_json(), {{"norm", "post"}, {"causal", false}, {"embedding_norm", true}, {"scale_embedding", false}});
   if (c.token_types == 0) lines += "\n  token_types: expected at least 1, got 0";
   if (c.attention.kind != AttentionKind::softmax)
     lines += concat("\n  attention: expected softmax, got ", enum_name(c.attention.kind));
-  const PositionConfig& p = c.position;
-  if (p.encoding == "rope") {
-    PositionConfig whole = p;
-    if (whole.rotary_dims == c.dim / c.heads) whole.rotary_dims = 0;
-    ConfigWriter writer;
-    kPositionFields(writer, whole);
-    lines += differences(writer.json, {{"rope_base", 10000.0},
-                                       {"rope_pairs", "interleaved"},
-                                       {"rotary_dims", 0},
-                                       {"rope_learnable", false},
-                                       {"rope_step", 1.0},
-                                       {"rope_scaling", "none"}});
-  } else if (p.encoding != "learned") {
-    lines += "\n  position: expected rope (RoFormer) or learned (BERT), got " + p.encoding;
+  const std::string& encoding = c.position.encoding;
+  if (encoding == "rope") {
+    lines += differences_from_roformer(c.position.get<RopeOptions>(), c.dim / c.heads);
+  } else if (encoding != "learned") {
+    lines += "\n  position: expected rope (RoFormer) or learned (BERT), got " + encoding;
   }
   return lines;
 }
 
-void require_place(const std::string& lines) {
-  require(lines.empty(), "[hugging face] this model has no form there:", lines);
+void require_supported(const std::string& lines) {
+  require(lines.empty(), "[hugging face] this model is neither a BERT nor a RoFormer:", lines);
 }
 
-// What both kinds of model have.
+// The keys that language models and classifiers share.
 Json shared_json(const EncoderOnlyConfig& encoder, bool is_classifier, int pad) {
   const HuggingFaceFamily family = family_of(encoder);
   const auto* architecture = std::find_if(std::begin(kArchitectures), std::end(kArchitectures), [&](const auto& a) {
@@ -149,7 +158,7 @@ Json shared_json(const EncoderOnlyConfig& encoder, bool is_classifier, int pad) 
   return writer.json;
 }
 
-// "id2label" has a name for each class; without it there are "num_labels", by default 2.
+// The number of classes is that of the names in "id2label"; without that key it is "num_labels", by default 2.
 ClassifierConfig classifier_config(const Json& json, const EncoderOnlyConfig& encoder) {
   const HuggingFaceFamily family = family_of(encoder);
   ClassifierConfig config;
@@ -197,14 +206,14 @@ HuggingFaceConfig read_hugging_face_config(const Path& file) {
 }
 
 Json hugging_face_config(const EncoderOnlyConfig& config, int pad) {
-  require_place(without_place(config) +
-                differences(config.to_json(), {{"head_transform", true}, {"output_bias", true}}));
+  require_supported(unsupported_fields(config) +
+                    differences(config.to_json(), {{"head_transform", true}, {"output_bias", true}}));
   return shared_json(config, false, pad);
 }
 
 Json hugging_face_config(const ClassifierConfig& config, int pad) {
-  require_place(without_place(config.encoder) +
-                differences(config.to_json(), {{"classifier_head", family_name(family_of(config.encoder))}}));
+  require_supported(unsupported_fields(config.encoder) +
+                    differences(config.to_json(), {{"classifier_head", family_name(family_of(config.encoder))}}));
   Json json = shared_json(config.encoder, true, pad);
   if (config.head == ClassifierHead::bert) json["classifier_dropout"] = config.dropout;
   for (int64_t i = 0; i < config.classes; ++i) {

@@ -1,33 +1,34 @@
-// Gyre's configurations as config.json of Hugging Face's BERT and RoFormer (transformers' BertConfig, RoFormerConfig)
-// and back, by one table of keys.
+// Converts Gyre's model configurations to and from the config.json of Hugging Face's BERT and RoFormer (transformers'
+// BertConfig and RoFormerConfig).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
 #include <variant>
 
-#include "core/file.h"
-#include "models/config.h"
+#include "gyre/core/io/file.h"
+#include "gyre/models/config/config.h"
 
 namespace gyre {
 
 enum class HuggingFaceFamily : uint8_t { bert, roformer };
 
-// The first part of the names of its tensors, and config.json's "model_type".
+// "bert" or "roformer": the prefix of tensor names, and "model_type" in config.json.
 std::string_view family_name(HuggingFaceFamily family);
-// By its positions: BERT has learned ones, RoFormer turns queries and keys.
+// The family of a config, by its position encoding: rope is RoFormer, any other is BERT.
 HuggingFaceFamily family_of(const EncoderOnlyConfig& encoder);
 
-// A masked language model, or a classifier of texts.
+// The config of a masked language model or of a text classifier.
 using HuggingFaceConfig = std::variant<EncoderOnlyConfig, ClassifierConfig>;
 
-// Of BertForMaskedLM, BertForPreTraining, BertForSequenceClassification and RoFormer's two. Absent keys have
-// transformers' defaults. An Error names the file and the key of what is another architecture, wrong, or nothing that
-// Gyre has.
+// Reads the config.json of BertForMaskedLM, BertForPreTraining, BertForSequenceClassification, RoFormerForMaskedLM or
+// RoFormerForSequenceClassification. Absent keys have transformers' defaults. Throws an Error with the file and the key
+// for any other architecture, and for invalid or unsupported values.
 HuggingFaceConfig read_hugging_face_config(const Path& file);
 
-// An Error lists every field that has no place there, with what it would have to be. Left out is what only training
-// reads: activation_dropout, the dropout of RoFormer's classifier. pad: the vocabulary's id for padding; below 0: none.
+// The config.json of a model. Throws an Error that lists every field that Hugging Face's model cannot represent, with
+// its required value. Fields that only training reads are omitted: activation_dropout, and the dropout of RoFormer's
+// classifier. pad: the vocabulary's padding id; negative: none.
 nlohmann::ordered_json hugging_face_config(const EncoderOnlyConfig& config, int pad);
 nlohmann::ordered_json hugging_face_config(const ClassifierConfig& config, int pad);
 

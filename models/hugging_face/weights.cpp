@@ -1,16 +1,17 @@
-#include "models/hugging_face/weights.h"
+#include "gyre/models/hugging_face/weights.h"
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
-#include "models/sequence_classifier.h"
+#include "gyre/models/position/position_table.h"
+#include "gyre/models/sequence_classifier.h"
 
 namespace gyre {
 namespace {
 
-// Modules; each has .weight, .bias or both. '@' stands for the family, '#' for the number of a layer, '*' for query,
-// key and value. Where RoFormer's name is none, it is BERT's.
+// Names of modules; each module has .weight, .bias or both. '@' stands for the family, '#' for the number of a layer,
+// and '*' for query, key and value. An empty name for RoFormer means that it is the same as BERT's.
 struct ModuleNames {
   std::string_view ours, bert, roformer = {};
   std::string_view theirs(HuggingFaceFamily family) const {
@@ -35,14 +36,14 @@ constexpr ModuleNames kModules[] = {
     {"classification_head.out_proj", "classifier", "classifier.out_proj"},
 };
 
-// What repeats a parameter of a masked language model.
+// Tensors in a file that repeat a parameter of a masked language model.
 struct TiedNames {
   const char *ours, *theirs;
 };
 constexpr TiedNames kTied[] = {{"embed_tokens.weight", "cls.predictions.decoder.weight"},
                                {"lm_head.bias", "cls.predictions.decoder.bias"}};
 
-// Beginnings of the names of heads that a file may hold beside the model's own.
+// Name prefixes of other heads that a file may contain in addition to the model's head.
 std::vector<std::string> other_heads(const Parameters& parameters, HuggingFaceFamily family) {
   const bool is_classifier = std::any_of(parameters.begin(), parameters.end(),
                                          [](const Parameter& p) { return p.name.starts_with(kClassificationHead); });
@@ -56,7 +57,7 @@ std::string replaced(std::string_view text, char mark, std::string_view value) {
   return concat(text.substr(0, at), value, text.substr(at + 1));
 }
 
-// The number of the layer that a name of ours holds; empty: none.
+// The layer number in one of Gyre's parameter names; empty: none.
 std::string_view layer_number(std::string_view name) {
   constexpr std::string_view kLayers = "encoder.layers.";
   if (!name.starts_with(kLayers)) return {};
@@ -64,7 +65,7 @@ std::string_view layer_number(std::string_view name) {
   return name.substr(0, name.find('.'));
 }
 
-// One name, or those of the query, the key and the value.
+// Hugging Face's name of a parameter, or the three names of query, key and value. Throws if there is none.
 std::vector<std::string> their_names(const std::string& ours, HuggingFaceFamily family) {
   const size_t dot = ours.rfind('.');
   const std::string_view module = std::string_view(ours).substr(0, dot), kind = std::string_view(ours).substr(dot);
@@ -76,14 +77,16 @@ std::vector<std::string> their_names(const std::string& ours, HuggingFaceFamily 
     if (name.find('*') == name.npos) return {name};
     return {replaced(name, '*', "query"), replaced(name, '*', "key"), replaced(name, '*', "value")};
   }
-  throw Error("[hugging face] ", ours, " has no name there");
+  throw Error("[hugging face] ", ours, " has no counterpart in Hugging Face's models");
 }
 
 std::string positions_name(HuggingFaceFamily family) {
   return concat(family_name(family), ".encoder.embed_positions.weight");
 }
 
-Tensor rotation_table(int64_t positions, int64_t width) {
+Tensor rotation_table(const EncoderOnlyConfig& config) {
+  const int64_t positions = config.position.get<PositionTableOptions>().max_positions,
+                width = config.dim / config.heads;
   Tensor table = Tensor::empty({positions, width});
   const int64_t pairs = width / 2;
   float* row = table.data<float>();
@@ -108,7 +111,7 @@ std::optional<Entry> find_entry(std::span<const SafetensorsFile> files, std::str
   return std::nullopt;
 }
 
-// Where a file holds `name`, its numbers must be `expected` to `tolerance`.
+// Throws if a file contains tensor `name` with values that differ from `expected` by more than `tolerance`.
 void require_repeats(std::span<const SafetensorsFile> files, const std::string& name, const Tensor& expected,
                      double tolerance, const std::string& what) {
   const auto found = find_entry(files, name);
@@ -120,11 +123,11 @@ void require_repeats(std::span<const SafetensorsFile> files, const std::string& 
     const double a = host.data<float>()[i], b = got.data<float>()[i];
     if (a == b || std::abs(a - b) <= tolerance) continue;
     throw Error("[hugging face] ", found->file->path().string(), ": tensor ", name, ": expected ", what,
-                ", got other numbers in row ", i / got.cols());
+                ", got different values in row ", i / got.cols());
   }
 }
 
-// What a tensor of the files is to be read as.
+// Maps the name of a tensor in the files to the name of the view that it is read into; empty: the tensor is ignored.
 class TargetNames {
  public:
   TargetNames(std::span<const SafetensorsFile> files, HuggingFaceFamily family, std::vector<std::string> other_heads)
@@ -170,8 +173,7 @@ std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, cons
   const HuggingFaceFamily family = family_of(config);
   std::vector<NamedTensor> tensors = hugging_face_views(parameters, family);
   if (family == HuggingFaceFamily::roformer) {
-    tensors.push_back(
-        {positions_name(family), rotation_table(config.position.max_positions, config.dim / config.heads)});
+    tensors.push_back({positions_name(family), rotation_table(config)});
   }
   return tensors;
 }
@@ -186,9 +188,8 @@ TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, P
     require_repeats(files, theirs, parameters.find(ours)->value, 0, "the same as " + their_names(ours, family).front());
   }
   if (family == HuggingFaceFamily::roformer) {
-    constexpr double kHalfPrecision = 1e-2;  // files of 16-bit numbers; another table would differ by 1
-    require_repeats(files, positions_name(family),
-                    rotation_table(config.position.max_positions, config.dim / config.heads), kHalfPrecision,
+    constexpr double kHalfPrecision = 1e-2;  // tolerance for files of 16-bit numbers; a wrong table differs by 1
+    require_repeats(files, positions_name(family), rotation_table(config), kHalfPrecision,
                     "rows [sin(m theta_j) | cos(m theta_j)] of base 10000");
   }
   TensorReport report;

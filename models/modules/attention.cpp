@@ -1,9 +1,9 @@
-#include "models/modules/attention.h"
+#include "gyre/models/modules/attention.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "models/modules/linear_attention.h"
+#include "gyre/models/modules/linear_attention.h"
 
 namespace gyre {
 namespace {
@@ -12,22 +12,22 @@ AttentionOptions attention_options(const LayerConfig& c) {
   return {.heads = int(c.heads), .dropout = c.attention_dropout};
 }
 
-// How far rows see that see a window.
-int64_t reach_of(const AttentionConfig& c, bool causal) {
-  if (c.kind != AttentionKind::window) return AttentionShape::kFar;
+// The largest distance between a row and the keys that it attends to.
+int64_t window_of(const AttentionConfig& c, bool causal) {
+  if (c.kind != AttentionKind::window) return AttentionShape::kUnlimited;
   return causal ? c.window - 1 : c.window / 2;
 }
 
-DistanceTerms terms_of(const Var& x, const RowPositions& positions, int layer, bool causal) {
+PositionTerms terms_of(const Var& x, const RowPositions& positions, int layer, bool causal) {
   if (!positions.encoding) return {};
   const Tape::Scope scope(x.tape(), "position");
   return positions.encoding->terms(x.tape(), {layer, positions.longest, causal, statistics_dtype(x.value().dtype())});
 }
 
-// In place: the first `heads` heads of each row of x, each `width` features wide.
-void turn_heads(const Var& x, const RowPositions& positions, int64_t heads, int64_t width) {
+// Rotates the first `heads` heads of each row of x in place; each has `width` features.
+void rotate_heads(const Var& x, const RowPositions& positions, int64_t heads, int64_t width) {
   if (!positions.rotation) return;
-  require(!x.tape().recording(), "[attention] a tape that records must not decode");
+  require(!x.tape().recording(), "[attention] expected a tape that does not record for decoding");
   Rotary rotary = positions.rotation.rotary;
   rotary.heads = int(heads);
   x.kernels().rope({x.value()}, {x.value()}, positions.positions, positions.rotation.angles, rotary, width, false);
@@ -55,7 +55,7 @@ Var SelfAttention::operator()(const Var& x, const Segments& segments, const RowP
   options.causal = causal;
   options.rotation = positions.rotation;
   options.query_positions = positions.positions;
-  options.reach = reach_of(attention_, causal);
+  options.window = window_of(attention_, causal);
   options.terms = terms_of(x, positions, layer_, causal);
   return out_proj_(self_attention(qkv_proj_(x), segments, options));
 }
@@ -78,7 +78,7 @@ Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCac
   const Tape::Scope scope(x.tape(), name_);
   const Var qkv = qkv_proj_(x);
   const int64_t dim = x.shape()[1];
-  turn_heads(qkv, positions, 2 * options_.heads, dim / options_.heads);  // queries and keys
+  rotate_heads(qkv, positions, 2 * options_.heads, dim / options_.heads);  // queries and keys
   x.tape().count_flops(4 * double(x.shape()[0]) * double(cache.length()) * double(dim));
   cache.set_terms(layer_, dim / options_.heads, [&](int64_t longest) {
     RowPositions later = positions;
@@ -92,11 +92,11 @@ Var SelfAttention::stream(const Var& x, const RowPositions& positions, KeyValueW
   const Tape::Scope scope(x.tape(), name_);
   const Tensor rows = window.extend(layer_, qkv_proj_(x).value());
   const int64_t dim = x.shape()[1], count = x.shape()[0], keys = rows.dim(0), before = keys - count;
-  const DistanceTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
+  const PositionTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
   const AttentionShape shape{.heads = options_.heads,
                              .scale = terms.score_scale(dim / options_.heads),
                              .causal = true,
-                             .reach = std::min(reach_of(attention_, true), window.reach()),
+                             .window = std::min(window_of(attention_, true), window.size()),
                              .dropout = {}};
   AttentionRotation rotation;
   if (positions.rotation) {
@@ -107,11 +107,11 @@ Var SelfAttention::stream(const Var& x, const RowPositions& positions, KeyValueW
   x.kernels().attention(out, {}, {rows.slice(before, keys)}, {rows, dim}, {rows, 2 * dim},
                         Segments::from_lengths({int32_t(count)}), Segments::from_lengths({int32_t(keys)}), shape,
                         rotation, terms.values());
-  x.tape().count_flops(4 * double(count) * double(std::min(keys, shape.reach + 1)) * double(dim));
+  x.tape().count_flops(4 * double(count) * double(std::min(keys, shape.window + 1)) * double(dim));
   return out_proj_(x.tape().constant(out));
 }
 
-// The gains are those of fairseq, where queries, keys and values start as one matrix (3 dim, dim) would.
+// The gains are those of fairseq, which initializes queries, keys and values like one matrix (3 dim, dim).
 CrossAttention::CrossAttention(Parameters& parameters, const std::string& parent, const std::string& name,
                                const LayerConfig& c)
     : name_(name),
@@ -127,11 +127,11 @@ AttentionMemory CrossAttention::project(const Var& x, const Segments& segments, 
   return {kv_proj_(x), segments, positions.positions};
 }
 
-AttentionMemory CrossAttention::project_turned(const Var& x, const Segments& segments,
-                                               const RowPositions& positions) const {
+AttentionMemory CrossAttention::project_rotated(const Var& x, const Segments& segments,
+                                                const RowPositions& positions) const {
   const Tape::Scope scope(x.tape(), name_);
   const Var keys_values = kv_proj_(x);
-  turn_heads(keys_values, positions, options_.heads, x.shape()[1] / options_.heads);
+  rotate_heads(keys_values, positions, options_.heads, x.shape()[1] / options_.heads);
   return {keys_values, segments, {}};
 }
 

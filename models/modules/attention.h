@@ -1,32 +1,33 @@
-// Multi-head attention (Vaswani et al. 2017, 3.2.2) over packed segments. Projections of the same rows are one product.
+// Multi-head attention (Vaswani et al. 2017, 3.2.2) over packed segments. Projections of the same rows are fused into
+// one matrix product.
 #pragma once
 
 #include <string>
 
-#include "models/config.h"
-#include "models/modules/key_value_cache.h"
-#include "models/modules/key_value_window.h"
-#include "models/modules/linear.h"
+#include "gyre/models/config/config.h"
+#include "gyre/models/modules/key_value_cache.h"
+#include "gyre/models/modules/key_value_window.h"
+#include "gyre/models/modules/linear.h"
 
 namespace gyre {
 
-// Queries, keys and values from the same rows.
+// Self-attention: queries, keys and values are projections of the same rows.
 class SelfAttention {
  public:
-  // Registers parent.name.{qkv,out}_proj; qkv_proj gives [queries | keys | values]. `layer`: its number in the stack.
-  // With FAVOR+ also parent.name.random_vectors.
+  // Registers parent.name.{qkv,out}_proj and, with FAVOR+, parent.name.random_vectors. The output of qkv_proj is
+  // [queries | keys | values]. `layer` is the index of the layer in its stack.
   SelfAttention(Parameters& parameters, const std::string& parent, const std::string& name, int layer,
                 const LayerConfig& config);
 
-  // x(n, dim) -> (n, dim), each segment attending to itself. Causal: a row sees itself and those before it.
+  // x(n, dim) -> (n, dim). Rows attend to rows of their own segment; if causal, only to themselves and to earlier rows.
   Var operator()(const Var& x, const Segments& segments, const RowPositions& positions, bool causal) const;
 
-  // Decoding: the next token of each hypothesis, x(rows, dim), attends to those in the cache and to itself. Its key and
-  // value are stored there. Records nothing.
+  // One step of decoding: the next token of each hypothesis, x(rows, dim), attends to the hypothesis's tokens in the
+  // cache and to itself. Adds its key and value to the cache. Records nothing.
   Var step(const Var& x, const RowPositions& positions, KeyValueCache& cache) const;
 
-  // Reading in chunks, x(n, dim) the next one: its rows see themselves and those before them that the window reaches.
-  // `positions` are those of the rows kept and of the chunk. Records nothing.
+  // Reading a text in chunks: each row of the next chunk, x(n, dim), attends to itself and to at most window.size()
+  // rows before it. `positions` covers the rows kept in the window, followed by those of the chunk. Records nothing.
   Var stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const;
 
  private:
@@ -37,27 +38,27 @@ class SelfAttention {
   LinearLayer qkv_proj_, out_proj_;
   AttentionOptions options_;
   AttentionConfig attention_;
-  Parameter* random_vectors_ = nullptr;  // (features, head width) of FAVOR+: drawn, not trained
+  Parameter* random_vectors_ = nullptr;  // (features, head width), for FAVOR+: random, not trained
 };
 
-// What the queries of a cross-attention attend to.
+// Projected keys and values to which the queries of a cross-attention attend.
 struct AttentionMemory {
   Var keys_values;  // (rows of the segments, 2 * dim)
   Segments segments;
-  Tensor positions;  // of the rows; none when the keys do not turn, or are turned already
+  Tensor positions;  // of the rows; undefined if the keys are not rotated, or are rotated already
 };
 
-// Queries from other rows than keys and values.
+// Cross-attention: keys and values are projections of other rows than the queries.
 class CrossAttention {
  public:
-  // Registers parent.name.{q,kv,out}_proj; kv_proj gives [keys | values].
+  // Registers parent.name.{q,kv,out}_proj. The output of kv_proj is [keys | values].
   CrossAttention(Parameters& parameters, const std::string& parent, const std::string& name, const LayerConfig& config);
 
   AttentionMemory project(const Var& x, const Segments& segments, const RowPositions& positions) const;
-  // The same with the keys turned once for the many queries of decoding. Records nothing.
-  AttentionMemory project_turned(const Var& x, const Segments& segments, const RowPositions& positions) const;
+  // project() for decoding: rotates the keys once for all later queries. Records nothing.
+  AttentionMemory project_rotated(const Var& x, const Segments& segments, const RowPositions& positions) const;
 
-  // x(n, dim), segment i of `queries` attending to segment i of the memory -> (n, dim).
+  // x(n, dim) -> (n, dim). The rows of segment i of `queries` attend to segment i of the memory.
   Var operator()(const Var& x, const Segments& queries, const RowPositions& positions,
                  const AttentionMemory& memory) const;
 

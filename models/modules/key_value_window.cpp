@@ -1,12 +1,12 @@
-#include "models/modules/key_value_window.h"
+#include "gyre/models/modules/key_value_window.h"
 
 #include <algorithm>
 
 namespace gyre {
 
-KeyValueWindow::KeyValueWindow(int layers, int64_t reach) : reach_(reach), kept_(size_t(layers)) {
-  require(layers >= 1 && reach >= 0, "[key-value window] expected layers and a reach of at least 0, got ", layers,
-          " and ", reach);
+KeyValueWindow::KeyValueWindow(int layers, int64_t size) : window_(size), kept_(size_t(layers)) {
+  require(layers >= 1 && size >= 0, "[key-value window] expected at least 1 layer and a size of at least 0, got ",
+          layers, " and ", size);
 }
 
 Tensor KeyValueWindow::extend(int layer, const Tensor& qkv) {
@@ -18,7 +18,7 @@ Tensor KeyValueWindow::extend(int layer, const Tensor& qkv) {
     all.slice(0, before).copy_from(kept);
     all.slice(before, rows).copy_from(qkv);
   }
-  kept = all.slice(rows - std::min(rows, reach_), rows);
+  kept = all.slice(rows - std::min(rows, window_), rows);
   return all;
 }
 

@@ -1,4 +1,4 @@
-#include "models/modules/layers.h"
+#include "gyre/models/modules/layers.h"
 
 namespace gyre {
 
@@ -54,7 +54,7 @@ DecoderLayer::DecoderLayer(Parameters& parameters, const std::string& stack, int
 AttentionMemory DecoderLayer::project_source(const Var& encoded, const Segments& source, const RowPositions& positions,
                                              bool decoding) const {
   const Tape::Scope scope(encoded.tape(), name_);
-  return decoding ? cross_attention_.project_turned(encoded, source, positions)
+  return decoding ? cross_attention_.project_rotated(encoded, source, positions)
                   : cross_attention_.project(encoded, source, positions);
 }
 

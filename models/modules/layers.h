@@ -1,14 +1,14 @@
-// The encoder's and the decoder's layer: residual branches around attention and feed-forward blocks.
+// The encoder layer and the decoder layer: residual branches around attention and feed-forward blocks.
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "models/modules/attention.h"
+#include "gyre/models/modules/attention.h"
 
 namespace gyre {
 
-// post: norm(x + dropout(f(x))); pre: x + dropout(f(norm(x))).
+// A residual branch with layer norm. post: norm(x + dropout(f(x))); pre: x + dropout(f(norm(x))).
 class ResidualBranch {
  public:
   ResidualBranch(Parameters& parameters, const std::string& norm_name, const LayerConfig& config);
@@ -25,7 +25,7 @@ class ResidualBranch {
   double dropout_;
 };
 
-// fc2(dropout(activation(fc1(x))))
+// The feed-forward block: fc2(dropout(activation(fc1(x)))).
 class FeedForward {
  public:
   FeedForward(Parameters& parameters, const std::string& parent, const LayerConfig& config);
@@ -40,9 +40,9 @@ class FeedForward {
 class EncoderLayer {
  public:
   EncoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& config);
-  // Causal: a row sees itself and those before it.
+  // x(n, dim) -> (n, dim). If causal, rows attend only to themselves and to earlier rows.
   Var operator()(const Var& x, const Segments& source, const RowPositions& positions, bool causal = false) const;
-  // Reading in chunks (SelfAttention::stream).
+  // Reads the next chunk of a text (SelfAttention::stream).
   Var stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const;
 
  private:
@@ -53,14 +53,14 @@ class EncoderLayer {
   ResidualBranch feed_forward_branch_;
 };
 
-// The norm on top of a pre-norm stack, where the config has it: stack.layer_norm.
+// The final norm of a pre-norm stack, stack.layer_norm; none if the config has no final norm.
 std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std::string& stack,
                                               const ModelConfig& config);
 
-// What the layers of a decoder share for one batch.
+// Rows of a batch and their positions, shared by all layers of a decoder.
 struct DecoderRows {
-  Segments segments;             // rows that attend to one another
-  Segments by_sentence;          // rows by the source that they attend to
+  Segments segments;             // rows that attend to each other
+  Segments by_sentence;          // rows that attend to the same source
   RowPositions positions;        // for the self-attention
   RowPositions cross_positions;  // of the queries of the cross-attention
 };
@@ -69,11 +69,12 @@ class DecoderLayer {
  public:
   DecoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& config);
 
-  // Keys and values of the cross-attention. `decoding`: their keys are turned already, and nothing is recorded.
+  // Keys and values of the cross-attention. With `decoding`, rotates the keys once and records nothing.
   AttentionMemory project_source(const Var& encoded, const Segments& source, const RowPositions& positions,
                                  bool decoding) const;
 
-  // With a cache each row is the next token of a hypothesis, and sees those that the cache holds of it.
+  // x(n, dim) -> (n, dim). With a cache, each row is the next token of a hypothesis and attends to the hypothesis's
+  // tokens in the cache.
   Var operator()(const Var& x, const DecoderRows& rows, const AttentionMemory& source, KeyValueCache* cache) const;
 
  private:

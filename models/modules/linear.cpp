@@ -1,4 +1,4 @@
-#include "models/modules/linear.h"
+#include "gyre/models/modules/linear.h"
 
 namespace gyre {
 

@@ -1,18 +1,18 @@
-// The layers with parameters of their own: linear and layer norm. Each registers its parameters under `name`.
+// Linear and layer norm layers. Each registers its parameters as name.weight and name.bias.
 #pragma once
 
 #include <string>
 
-#include "autograd/ops.h"
+#include "gyre/autograd/ops.h"
 
 namespace gyre {
 
-// y = x w^T + bias, w(out, in). The bias starts at zero.
+// y(n, out) = x(n, in) w^T + bias, w(out, in). The bias is initialized to zero.
 class LinearLayer {
  public:
   LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, const Init& weight);
   Var operator()(const Var& x) const;
-  // Columns first .. first + count - 1 of y: one of several projections.
+  // Columns first .. first + count - 1 of y: one of several fused projections.
   Var columns(const Var& x, int64_t first, int64_t count) const;
   // dropout(activation(y)), in one pass.
   Var activated(const Var& x, Activation kind, double dropout = 0) const;
@@ -25,7 +25,7 @@ class LayerNormLayer {
  public:
   LayerNormLayer(Parameters& parameters, const std::string& name, int64_t dim, double epsilon);
   Var operator()(const Var& x) const;
-  // Of residual + dropout(x), in one pass.
+  // The norm of residual + dropout(x), in one pass.
   Var after_residual(const Var& residual, const Var& x, double dropout) const;
 
  private:

@@ -1,6 +1,6 @@
-#include "models/modules/linear_attention.h"
+#include "gyre/models/modules/linear_attention.h"
 
-#include "core/random.h"
+#include "gyre/core/random.h"
 
 namespace gyre {
 namespace {
@@ -16,7 +16,7 @@ Var features_of(const Var& x, FavorSide side, const Var& random_vectors, const L
     case FeatureMap::softmax:
       return side == FavorSide::queries ? head_softmax(x, o.heads) : activation(x, Activation::bounded_exp);
     case FeatureMap::favor:
-      return favor_features(head_products(x, random_vectors, o.heads), x, o.heads, side);
+      return favor_features(head_matmul(x, random_vectors, o.heads), x, o.heads, side);
   }
   throw Error("[linear attention] unknown feature map");
 }
@@ -30,10 +30,10 @@ Var linear_attention(const Var& q, const Var& k, const Var& v, const Var& random
   };
   const Var query = features_of(turned(q, LinearRope::pre_map), FavorSide::queries, random_vectors, o);
   const Var key = features_of(turned(k, LinearRope::pre_map), FavorSide::keys, random_vectors, o);
-  const SumDirection direction = o.causal ? SumDirection::before : SumDirection::all;
-  const Var numerator = linear_sums(turned(query, LinearRope::post_map), turned(key, LinearRope::post_map), v, segments,
-                                    o.heads, direction);
-  return head_quotients(numerator, linear_sums(query, key, {}, segments, o.heads, direction), kEpsilon);
+  const ScanDirection direction = o.causal ? ScanDirection::before : ScanDirection::all;
+  const Var numerator = linear_attention_scan(turned(query, LinearRope::post_map), turned(key, LinearRope::post_map), v,
+                                              segments, o.heads, direction);
+  return head_divide(numerator, linear_attention_scan(query, key, {}, segments, o.heads, direction), kEpsilon);
 }
 
 Parameter& add_random_vectors(Parameters& parameters, const std::string& parent, const AttentionConfig& config,

@@ -1,11 +1,11 @@
-// Attention in time and memory linear in the length (Katharopoulos et al. 2020): weights are products of positive
-// features of queries and keys, so that a row needs no more of the keys than their sums.
+// Attention in time and memory linear in the length of the text (Katharopoulos et al. 2020): weights are products of
+// positive features of queries and keys, so a row needs only sums over the keys and values.
 //   out_m = [sum_n (R_m phi(q_m)) . (R_n psi(k_n)) v_n] / [sum_n phi(q_m) . psi(k_n) + 1e-6]
-// R is the rotation by the row's position (Su et al. 2021, eq. 19); before the map it would turn q and k instead, and
-// both sums. Causal: n <= m.
+// R is the rotation by the row's position (Su et al. 2021, eq. 19). With LinearRope::pre_map it is applied to q and k
+// before the feature maps instead, in both sums. If causal, n <= m.
 #pragma once
 
-#include "models/config.h"
+#include "gyre/models/config/config.h"
 
 namespace gyre {
 
@@ -14,29 +14,29 @@ struct LinearAttentionOptions {
   bool causal = false;
   FeatureMap map = FeatureMap::elu;
   LinearRope rope = LinearRope::post_map;
-  Rotation rotation = {};  // none: nothing turns
-  Tensor positions = {};   // for the rotation, i32, of each row
+  Rotation rotation = {};  // empty: no rotation
+  Tensor positions = {};   // of each row, i32: for the rotation
 };
 
-// q, k, v(n, dim) -> (n, dim). random_vectors(features, head width): of FAVOR+, else empty.
+// q, k, v(n, dim) -> (n, dim). random_vectors(features, head width) is for FAVOR+; otherwise it is empty.
 Var linear_attention(const Var& q, const Var& k, const Var& v, const Var& random_vectors, const Segments& segments,
                      const LinearAttentionOptions& options);
 
-// Registers parent.random_vectors(features, width), which nothing trains.
+// Registers the parameter parent.random_vectors(features, width), which is not trained.
 Parameter& add_random_vectors(Parameters& parameters, const std::string& parent, const AttentionConfig& config,
                               int64_t width);
 
-// Draws the random vectors of a model anew every so many updates. What they are is a pure function of the seed and of
-// the number of the update, so that a run that was cut goes on as it would have.
+// Redraws the random vectors of a model at a fixed interval of updates. The vectors are a pure function of the seed and
+// the number of the update, so a resumed run continues with the same vectors.
 class RandomVectorRedraw {
  public:
   explicit RandomVectorRedraw(const AttentionConfig& config);
-  // Before each update, the first being number 0.
+  // Call before each update; the first update has number 0.
   void before_update(Parameters& parameters, uint64_t seed, uint64_t update);
 
  private:
-  uint64_t interval_;   // 0: never
-  uint64_t drawn_ = 0;  // draws that this process knows to be done; the first is the initial value
+  uint64_t interval_;   // in updates; 0: never
+  uint64_t drawn_ = 0;  // number of the current draw; draw 0 is the initial value
 };
 
 }  // namespace gyre

@@ -1,9 +1,9 @@
 // Attention with linear biases (Press et al. 2022): e_ij = q_i . k_j / sqrt(d) - s_h |j - i|. Nothing is learned.
-// Slopes of H heads: s_h = 2^(-8h / H), h = 1 .. H, where H is a power of two; else those of the power P below, then
-// every other one of 2P: its first, third, .. (the authors' own rule).
+// The slopes of H heads are s_h = 2^(-8h / H), h = 1 .. H, if H is a power of two. Otherwise they are the slopes of the
+// largest power P below H, followed by the first, third, .. slope of 2P (the authors' rule).
 #include <cmath>
 
-#include "models/position/distances.h"
+#include "gyre/models/position/distances.h"
 
 namespace gyre {
 namespace {
@@ -21,15 +21,15 @@ class Alibi final : public PositionEncoding {
  public:
   explicit Alibi(const PositionContext& c) : slopes_(slopes_of(c.heads)) {}
 
-  DistanceTerms terms(Tape& tape, const TermsRequest& request) const override {
-    const ConstantTable& kept = biases_.get(request, [&](const TermsRequest& wider) {
+  PositionTerms terms(Tape& tape, const PositionTermsRequest& request) const override {
+    const ConstantTable& kept = biases_.get(request, [&](const PositionTermsRequest& wider) {
       return distance_table(wider, int64_t(slopes_.size()), [&](int64_t t, double* row) {
         for (size_t h = 0; h < slopes_.size(); ++h) row[h] = -slopes_[h] * std::abs(double(t));
       });
     });
-    DistanceTerms terms;
+    PositionTerms terms;
     terms.bias = tape.constant(kept.as(request.dtype, tape.kernels().device()));
-    terms.zero = biases_.zero();
+    terms.zero_offset = biases_.zero_offset();
     return terms;
   }
 
@@ -40,8 +40,6 @@ class Alibi final : public PositionEncoding {
 
 }  // namespace
 
-std::unique_ptr<PositionEncoding> make_alibi(const PositionContext& context) {
-  return std::make_unique<Alibi>(context);
-}
+PositionEncodingType alibi_encoding() { return position_encoding<Alibi>(); }
 
 }  // namespace gyre

@@ -1,9 +1,9 @@
-// Numbers that an encoding computes once, in f64 on the CPU, in the type and on the device where a tape wants them.
+// A table that an encoding computes once, in f64 on the CPU, and copies to the dtype and the device of a tape.
 #pragma once
 
 #include <utility>
 
-#include "core/tensor.h"
+#include "gyre/core/tensor.h"
 
 namespace gyre {
 
@@ -13,15 +13,15 @@ class ConstantTable {
   explicit ConstantTable(Tensor exact) : exact_(std::move(exact)) {}
 
   const Tensor& exact() const { return exact_; }
-  // The last answer is kept.
+  // The last copy is kept.
   const Tensor& as(DType dtype, Device device) const {
-    if (!sent_ || sent_.dtype() != dtype || sent_.device() != device) sent_ = exact_.to(dtype).to(device);
-    return sent_;
+    if (!copy_ || copy_.dtype() != dtype || copy_.device() != device) copy_ = exact_.to(dtype).to(device);
+    return copy_;
   }
 
  private:
   Tensor exact_;
-  mutable Tensor sent_;
+  mutable Tensor copy_;
 };
 
 }  // namespace gyre

@@ -1,17 +1,28 @@
 // Disentangled attention (He et al. 2021; Su et al. 2021, eq. 10), delta(i, j) = i - j + k clipped to 0 .. 2k - 1:
 //   e_ij = (q_i . k_j + q_i . (W_kr P)_delta(i,j) + k_j . (W_qr P)_delta(j,i)) / sqrt(3 d)
-// P (2k, dim) is learned and shared by all layers; W_kr and W_qr (dim, dim) are those of a layer.
+// P (2k, dim) is learned and shared by all layers; W_kr and W_qr (dim, dim) belong to a layer.
 #include <cmath>
 
-#include "models/position/distances.h"
+#include "gyre/models/position/distances.h"
 
 namespace gyre {
 namespace {
 
+struct DebertaOptions {
+  int64_t clip = 512;  // k
+
+  std::vector<PositionOption> describe() {
+    return {{.name = "deberta_clip",
+             .value = &clip,
+             .unit = "TOKENS",
+             .help = "longer distances share the row of this one"}};
+  }
+};
+
 class Deberta final : public PositionEncoding {
  public:
-  explicit Deberta(const PositionContext& c)
-      : clip_(c.config.deberta_clip), scale_(1 / std::sqrt(3.0 * double(c.dim) / c.heads)) {
+  Deberta(const PositionContext& c, const DebertaOptions& options)
+      : clip_(options.clip), scale_(1 / std::sqrt(3.0 * double(c.dim) / c.heads)) {
     require(clip_ >= 1, "[deberta] the clip must be at least 1, got ", clip_);
     table_ = &c.parameters.add(c.name + ".weight", {2 * clip_, c.dim}, c.table_init());
     for (int64_t layer = 0; layer < c.layers; ++layer) {
@@ -21,21 +32,21 @@ class Deberta final : public PositionEncoding {
     }
   }
 
-  DistanceTerms terms(Tape& tape, const TermsRequest& request) const override {
+  PositionTerms terms(Tape& tape, const PositionTermsRequest& request) const override {
     const auto layer = size_t(request.layer);
     const Var p = tape.parameter(*table_);
-    DistanceTerms terms;
-    terms.query_table = table_rows(linear(p, tape.parameter(*keys_[layer])), rows(to_queries_, request, -1));
-    terms.key_table = table_rows(linear(p, tape.parameter(*queries_[layer])), rows(to_keys_, request, 1));
-    terms.zero = to_queries_.zero();
+    PositionTerms terms;
+    terms.query_table = embedding_lookup(linear(p, tape.parameter(*keys_[layer])), rows(to_queries_, request, -1));
+    terms.key_table = embedding_lookup(linear(p, tape.parameter(*queries_[layer])), rows(to_keys_, request, 1));
+    terms.zero_offset = to_queries_.zero_offset();
     terms.scale = scale_;
     return terms;
   }
 
  private:
-  // Of distance t: sign * t + clip. delta(i, j) is that of -t, delta(j, i) that of t.
-  const Tensor& rows(const KeptByDistance<Tensor>& kept, const TermsRequest& request, int64_t sign) const {
-    return kept.get(request, [&](const TermsRequest& wider) {
+  // The row of distance t is sign * t + clip: delta(i, j) with sign -1, delta(j, i) with sign 1.
+  const Tensor& rows(const KeptByDistance<Tensor>& kept, const PositionTermsRequest& request, int64_t sign) const {
+    return kept.get(request, [&](const PositionTermsRequest& wider) {
       return distance_ids(wider, [&](int64_t t) { return std::clamp<int64_t>(sign * t + clip_, 0, 2 * clip_ - 1); });
     });
   }
@@ -49,8 +60,6 @@ class Deberta final : public PositionEncoding {
 
 }  // namespace
 
-std::unique_ptr<PositionEncoding> make_deberta(const PositionContext& context) {
-  return std::make_unique<Deberta>(context);
-}
+PositionEncodingType deberta_encoding() { return position_encoding<Deberta, DebertaOptions>(); }
 
 }  // namespace gyre

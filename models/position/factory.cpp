@@ -1,35 +1,61 @@
-#include "models/position/position.h"
+// The table of position encodings.
+#include "gyre/models/position/position.h"
 
 namespace gyre {
 
-// A line for each encoding: its name for --position, and of the function make_<name> in its file.
-#define GYRE_POSITION_ENCODINGS(encoding)                                                                       \
-  encoding(rope) encoding(sinusoidal) encoding(learned) encoding(none) encoding(shaw) encoding(xl) encoding(t5) \
-      encoding(tupe) encoding(deberta) encoding(alibi) encoding(wavelet)
+// Each encoding has one line with its name for --position. Its file defines the function NAME_encoding(). config.json
+// and the help list the encodings' options in the order of the lines.
+// clang-format off
+#define GYRE_POSITION_ENCODINGS(encoding) \
+  encoding(none)                          \
+  encoding(sinusoidal)                    \
+  encoding(learned)                       \
+  encoding(rope)                          \
+  encoding(shaw)                          \
+  encoding(xl)                            \
+  encoding(t5)                            \
+  encoding(tupe)                          \
+  encoding(deberta)                       \
+  encoding(alibi)                         \
+  encoding(wavelet)                       \
+  /* end of the table */
+// clang-format on
 
-using PositionMaker = std::unique_ptr<PositionEncoding>(const PositionContext&);
-#define GYRE_DECLARE(name) PositionMaker make_##name;
+#define GYRE_DECLARE(name) PositionEncodingType name##_encoding();
 GYRE_POSITION_ENCODINGS(GYRE_DECLARE)
 
-#define GYRE_ROW(name) {#name, make_##name},
-static const struct {
+namespace {
+
+struct Row {
   const char* name;
-  PositionMaker* make;
-} kEncodings[] = {GYRE_POSITION_ENCODINGS(GYRE_ROW)};
+  PositionEncodingType type;
+};
+
+const std::vector<Row>& table() {
+#define GYRE_ROW(name) {#name, name##_encoding()},
+  static const std::vector<Row> rows{GYRE_POSITION_ENCODINGS(GYRE_ROW)};
+  return rows;
+}
+
+}  // namespace
 
 std::vector<std::string> position_encoding_names() {
   std::vector<std::string> names;
-  for (const auto& encoding : kEncodings) names.emplace_back(encoding.name);
+  for (const Row& row : table()) names.emplace_back(row.name);
   return names;
 }
 
-std::unique_ptr<PositionEncoding> make_position_encoding(const PositionContext& context) {
+const PositionEncodingType& position_encoding_type(const std::string& name) {
   std::string names;
-  for (const auto& encoding : kEncodings) {
-    if (context.config.encoding == encoding.name) return encoding.make(context);
-    names += (names.empty() ? "" : ", ") + std::string(encoding.name);
+  for (const Row& row : table()) {
+    if (row.name == name) return row.type;
+    names += (names.empty() ? "" : ", ") + std::string(row.name);
   }
-  throw Error("[position] expected one of ", names, ", got \"", context.config.encoding, "\"");
+  throw Error("[position] expected one of ", names, ", got \"", name, "\"");
+}
+
+std::unique_ptr<PositionEncoding> make_position_encoding(const PositionContext& context) {
+  return position_encoding_type(context.config.encoding).make(context);
 }
 
 }  // namespace gyre

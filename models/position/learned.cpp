@@ -1,14 +1,15 @@
-// Learned absolute positions: x_m += E[m], E(max_positions, dim). Beyond the table a sentence is refused.
-#include "models/position/position.h"
+// Learned absolute positions: x_m += E[m], E(max_positions, dim). A sentence longer than the table is an error.
+#include "gyre/models/position/position.h"
+#include "gyre/models/position/position_table.h"
 
 namespace gyre {
 namespace {
 
 class Learned final : public PositionEncoding {
  public:
-  explicit Learned(const PositionContext& c) {
-    require(c.config.max_positions >= 1, "[learned] max_positions must be at least 1, got ", c.config.max_positions);
-    table_ = &c.parameters.add(c.name + ".weight", {c.config.max_positions, c.dim}, c.table_init());
+  Learned(const PositionContext& c, const PositionTableOptions& options) {
+    options.check("learned");
+    table_ = &c.parameters.add(c.name + ".weight", {options.max_positions, c.dim}, c.table_init());
   }
 
   Var add_to_embeddings(const Var& x, const Tensor& positions) const override {
@@ -25,8 +26,6 @@ class Learned final : public PositionEncoding {
 
 }  // namespace
 
-std::unique_ptr<PositionEncoding> make_learned(const PositionContext& context) {
-  return std::make_unique<Learned>(context);
-}
+PositionEncodingType learned_encoding() { return position_encoding<Learned, PositionTableOptions>(); }
 
 }  // namespace gyre

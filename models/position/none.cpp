@@ -1,8 +1,16 @@
-// No position at all (Kazemnejad et al. 2023): only the causal mask of the decoder tells an order.
-#include "models/position/position.h"
+// No position encoding (Kazemnejad et al. 2023): only a causal mask depends on the order of tokens.
+#include "gyre/models/position/position.h"
 
 namespace gyre {
+namespace {
 
-std::unique_ptr<PositionEncoding> make_none(const PositionContext&) { return std::make_unique<PositionEncoding>(); }
+class None final : public PositionEncoding {
+ public:
+  explicit None(const PositionContext&) {}
+};
+
+}  // namespace
+
+PositionEncodingType none_encoding() { return position_encoding<None>(); }
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-#include "models/position/position.h"
+#include "gyre/models/position/position.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-// A position encoding is a plug-in: one file in this folder, one line in factory.cpp, one name for --position.
-// Its hooks are the places where the literature puts position. An encoding overrides the hooks it needs; the others
+// Position encodings. An encoding is a plug-in: one file in this folder, and one line in factory.cpp with its name for
+// --position. A class overrides the hooks of PositionEncoding at which the literature adds positions; the other hooks
 // leave their input as it is.
 #pragma once
 
@@ -7,68 +7,20 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
-#include "autograd/ops.h"
-#include "core/segments.h"
-#include "models/enum_names.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/core/segments.h"
+#include "gyre/models/position/position_config.h"
 
 namespace gyre {
 
-enum class SinusoidLayout : uint8_t { half_split, interleaved };
-// How RoPE reaches beyond the length that it was trained on.
-enum class RopeScaling : uint8_t { none, linear, ntk, yarn };
-enum class Wavelet : uint8_t { ricker, gaussian, morlet, haar };
-enum class WaveletTime : uint8_t { key_minus_query, query_minus_key };
-
-template <>
-inline constexpr std::pair<SinusoidLayout, std::string_view> kEnumNames<SinusoidLayout>[] = {
-    {SinusoidLayout::half_split, "half-split"}, {SinusoidLayout::interleaved, "interleaved"}};
-template <>
-inline constexpr std::pair<RotaryPairs, std::string_view> kEnumNames<RotaryPairs>[] = {
-    {RotaryPairs::interleaved, "interleaved"}, {RotaryPairs::half_split, "half-split"}};
-template <>
-inline constexpr std::pair<RopeScaling, std::string_view> kEnumNames<RopeScaling>[] = {{RopeScaling::none, "none"},
-                                                                                       {RopeScaling::linear, "linear"},
-                                                                                       {RopeScaling::ntk, "ntk"},
-                                                                                       {RopeScaling::yarn, "yarn"}};
-template <>
-inline constexpr std::pair<Wavelet, std::string_view> kEnumNames<Wavelet>[] = {
-    {Wavelet::ricker, "ricker"}, {Wavelet::gaussian, "gaussian"}, {Wavelet::morlet, "morlet"}, {Wavelet::haar, "haar"}};
-template <>
-inline constexpr std::pair<WaveletTime, std::string_view> kEnumNames<WaveletTime>[] = {
-    {WaveletTime::key_minus_query, "key-minus-query"}, {WaveletTime::query_minus_key, "query-minus-key"}};
-
-struct PositionConfig {
-  std::string encoding = "rope";  // a name of position_encoding_names()
-  int64_t max_positions = 1024;   // rows of the learned and sinusoidal tables; a longer sentence is an error
-  SinusoidLayout sinusoid_layout = SinusoidLayout::half_split;
-  double rope_base = 10000;
-  RotaryPairs rope_pairs = RotaryPairs::interleaved;
-  int64_t rotary_dims = 0;         // rotated features per head, from the first; 0: all
-  bool rope_learnable = false;     // the frequencies are trained
-  bool rope_rotate_cross = false;  // also turn queries and keys of the cross-attention
-  double rope_step = 1;            // token i stands at i * step: positions need not be whole
-  RopeScaling rope_scaling = RopeScaling::none;
-  double rope_scaling_factor = 1;      // the longer length, divided by that of training
-  int64_t rope_original_length = 512;  // of training; YaRN asks for it
-  int64_t shaw_clip = 16;              // distances beyond share the row of the furthest
-  bool shaw_values = true;             // relative vectors for the values too
-  int64_t bias_buckets = 32;           // of distances, in t5 and tupe
-  int64_t bias_max_distance = 128;     // from here on all share the last bucket
-  bool tupe_bias = true;               // a bias by bucket beside the term of places
-  int64_t deberta_clip = 512;
-  Wavelet wavelet = Wavelet::ricker;
-  // As many products as a head has features; empty: the paper's.
-  std::vector<double> wavelet_scales = {}, wavelet_shifts = {};
-  WaveletTime wavelet_time = WaveletTime::key_minus_query;
-};
-
-// Whose terms: a layer of a stack, for segments of at most `longest` tokens.
-struct TermsRequest {
+// A request for the position terms of one layer, for segments of up to `longest` tokens.
+struct PositionTermsRequest {
   int layer = 0;
   int64_t longest = 0;
-  bool causal = false;       // no key lies ahead
+  bool causal = false;       // no key is after its query
   DType dtype = DType::f32;  // of parameters
 };
 
@@ -77,20 +29,21 @@ class PositionEncoding {
   static constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
   virtual ~PositionEncoding() = default;
-  // Embeddings x(n, dim) with their positions, i32 (n), added.
+  // Adds the encoding of `positions`, i32 (n), to embeddings x(n, dim).
   virtual Var add_to_embeddings(const Var& x, const Tensor& /*positions*/) const { return x; }
-  // How queries and keys turn, for positions below `positions` in the type of the parameters: data for attention.
-  // Undefined: they do not turn.
+  // The rotation of queries and keys for positions below `positions`, in the dtype of the parameters. Undefined:
+  // queries and keys are not rotated.
   virtual Rotation rotation(Tape& /*tape*/, DType /*dtype*/, int64_t /*positions*/) const { return {}; }
-  // What order adds to the self-attention of a layer: distances -(longest - 1) .. 0 when causal, else to longest - 1.
-  virtual DistanceTerms terms(Tape& /*tape*/, const TermsRequest&) const { return {}; }
-  // Whether only distances count, so that rows may be counted from anywhere.
+  // The position terms of a layer's self-attention for the distances -(longest - 1) .. 0 if causal, otherwise up to
+  // longest - 1.
+  virtual PositionTerms terms(Tape& /*tape*/, const PositionTermsRequest&) const { return {}; }
+  // True if the encoding depends on distances only, so that positions can start at any number.
   virtual bool is_relative() const { return true; }
-  // The longest sentence that has positions; a longer one throws.
+  // The length of the longest sentence that has positions. A longer one is an error.
   virtual int64_t longest() const { return kUnlimited; }
 };
 
-// What an encoding is made from; its parameters are called `name`.something.
+// The arguments of an encoding's constructor. Parameters are registered as `name`.something.
 struct PositionContext {
   const PositionConfig& config;
   int64_t dim;
@@ -99,32 +52,53 @@ struct PositionContext {
   std::string name;
   double initial_deviation = 0;  // of tables of positions; 0: 1/sqrt(dim)
   int64_t layers = 1;            // of the stack
-  int64_t rotated_width = 0;     // of a head where it turns; 0: dim / heads
+  int64_t rotated_width = 0;     // features of a head that a rotation applies to; 0: dim / heads
 
+  int64_t head_width() const { return dim / heads; }
   std::string layer_name(int64_t layer) const { return name + ".layers." + std::to_string(layer); }
-  // How a table of positions starts, and a projection (dim, dim).
+  // The initial values of a table of positions, and of a projection (dim, dim).
   Init table_init() const;
   Init projection_init() const;
 };
 
-// Validates what the encoding uses of the config and registers its parameters.
-std::unique_ptr<PositionEncoding> make_position_encoding(const PositionContext& context);
-std::vector<std::string> position_encoding_names();
+// An entry of the table of encodings in factory.cpp.
+struct PositionEncodingType {
+  std::unique_ptr<PositionEncoding> (*make)(const PositionContext& context);
+  bool adds_to_scores;                                              // it overrides terms()
+  std::vector<std::shared_ptr<const PositionOptionGroup>> options;  // with their defaults
+};
 
-// 0, 1, .. in each segment, plus `offset`: i32 (rows of the segments).
+// The type of a class whose constructor is Encoding(const PositionContext&, const Options&...). The constructor checks
+// the options and registers the parameters. It receives the structs of options that the encoding reads, and no others.
+template <class Encoding, class... Options>
+PositionEncodingType position_encoding() {
+  return {.make = [](const PositionContext& context) -> std::unique_ptr<PositionEncoding> {
+            return std::make_unique<Encoding>(context, context.config.get<Options>()...);
+          },
+          .adds_to_scores = !std::is_same_v<decltype(&Encoding::terms), decltype(&PositionEncoding::terms)>,
+          .options = {std::make_shared<const PositionOptionGroupOf<Options>>()...}};
+}
+
+std::vector<std::string> position_encoding_names();
+// Throws "[position] expected one of ..." for an unknown name.
+const PositionEncodingType& position_encoding_type(const std::string& name);
+// Makes the encoding that context.config chooses. Throws for an unknown name and for options out of range.
+std::unique_ptr<PositionEncoding> make_position_encoding(const PositionContext& context);
+
+// The positions 0, 1, .. of each segment, plus `offset`: i32 (rows of the segments).
 Tensor segment_positions(const Segments& segments, int offset = 0);
 
-// Throws "[encoding] ..." unless every position is below `limit`: a table is never clamped.
+// Throws "[encoding] ..." unless every position is below `limit`: positions beyond a table are errors.
 void check_positions(const char* encoding, const Tensor& positions, int64_t limit);
-// The same for a sentence of this length.
+// Throws the same error unless a sentence of `length` tokens fits.
 void check_length(const char* encoding, int64_t length, int64_t limit);
 
-// Positions of the rows of a batch, i32 (n), how queries and keys turn by them, and where a layer's terms come from.
+// Positions of the rows of a batch, i32 (n), their rotation, and the encoding that makes a layer's terms.
 struct RowPositions {
   Tensor positions;
   Rotation rotation;
-  const PositionEncoding* encoding = nullptr;  // none: no terms
-  int64_t longest = 0;                         // segment
+  const PositionEncoding* encoding = nullptr;  // null: no terms
+  int64_t longest = 0;                         // the terms cover distances below this
 };
 
 }  // namespace gyre

@@ -1,81 +1,116 @@
-// Rotary position embedding (Su et al. 2021, eq. 14-16, 34): queries and keys of each head turned by
+// Rotary position embedding (Su et al. 2021, eq. 14-16, 34): rotates queries and keys of each head by the angles
 // position * theta_j, theta_j = base^(-2j / dims), j = 0 .. dims/2 - 1, so that q_m . k_n depends on m - n.
-// Learnable frequencies are theta plus a trained offset that starts at zero, shared by the layers of a stack.
-// Token i stands at i * step. For texts `factor` times as long as those of training:
+// Learnable frequencies are theta plus a trained offset that starts at zero; the layers of a stack share them.
+// Token i has position i * step. For texts `factor` times as long as those of training:
 //   linear (Chen et al. 2023)   positions / factor
-//   ntk (bloc97 2023)           base * factor^(dims / (dims - 2)): the lowest frequency is that of linear
-//   yarn (Peng et al. 2023)     frequencies that turn more than 32 times over the original length stay, those that turn
-//                               less than once are divided by the factor, a ramp between; what turns is multiplied by
-//                               0.1 ln(factor) + 1
+//   ntk (bloc97 2023)           base * factor^(dims / (dims - 2)): the lowest frequency equals that of linear
+//   yarn (Peng et al. 2023)     frequencies with more than 32 turns over the original length stay as they are, those
+//                               with less than one turn are divided by the factor, with a ramp in between; rotated
+//                               features are multiplied by 0.1 ln(factor) + 1
+#include "gyre/models/position/rope.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numbers>
 
-#include "models/position/constant_table.h"
-#include "models/position/position.h"
+#include "gyre/models/position/constant_table.h"
+#include "gyre/models/position/position.h"
 
 namespace gyre {
-namespace {
 
-// The pair whose frequency turns this many times over the length, as a number between pairs.
-double pair_of_turns(double turns, const PositionConfig& c, int64_t dims) {
-  const double angle = double(c.rope_original_length) / (turns * 2 * std::numbers::pi);
-  return double(dims) * std::log(angle) / (2 * std::log(c.rope_base));
+std::vector<PositionOption> RopeOptions::describe() {
+  using Names = std::vector<std::string>;
+  const Names without_effect = scaling == RopeScaling::none   ? Names{"rope_scaling_factor", "rope_original_length"}
+                               : scaling == RopeScaling::yarn ? Names{}
+                                                              : Names{"rope_original_length"};
+  return {{.name = "rope_base", .value = &base, .unit = "NUMBER", .help = "base of the frequencies"},
+          {.name = "rope_pairs", .value = &pairs, .help = "features of a head that are rotated together"},
+          {.name = "rotary_dims",
+           .value = &rotary_dims,
+           .unit = "FEATURES",
+           .help = "rotated features of a head, from the first; 0: all"},
+          {.name = "rope_learnable",
+           .value = &learnable,
+           .help = "train the frequencies",
+           .scope = PositionOptionScope::training},
+          {.name = "rope_rotate_cross",
+           .value = &rotate_cross,
+           .help = "rotate queries and keys of cross-attention too",
+           .scope = PositionOptionScope::cross_attention},
+          {.name = "rope_step", .value = &step, .unit = "NUMBER", .help = "distance between neighboring tokens"},
+          {.name = "rope_scaling",
+           .value = &scaling,
+           .help = "change of the angles for texts longer than those of training",
+           .disables = without_effect},
+          {.name = "rope_scaling_factor",
+           .value = &scaling_factor,
+           .unit = "NUMBER",
+           .help = "the longer length divided by the length of training"},
+          {.name = "rope_original_length",
+           .value = &original_length,
+           .unit = "TOKENS",
+           .help = "length of training, for yarn"}};
 }
 
-// YaRN's share of each pair that is divided by the factor: 0 to 1 along a ramp.
-std::vector<double> yarn_shares(const PositionConfig& c, int64_t dims) {
+namespace {
+
+// The pair, as a real number, whose frequency makes this many turns over the original length.
+double pair_of_turns(double turns, const RopeOptions& o, int64_t dims) {
+  const double angle = double(o.original_length) / (turns * 2 * std::numbers::pi);
+  return double(dims) * std::log(angle) / (2 * std::log(o.base));
+}
+
+// The share of each pair's frequency that YaRN divides by the factor: 0 to 1 along a ramp.
+std::vector<double> yarn_shares(const RopeOptions& o, int64_t dims) {
   constexpr double kFast = 32, kSlow = 1;  // turns
-  const double first = std::max(std::floor(pair_of_turns(kFast, c, dims)), 0.0);
-  const double last = std::min(std::ceil(pair_of_turns(kSlow, c, dims)), double(dims - 1));
+  const double first = std::max(std::floor(pair_of_turns(kFast, o, dims)), 0.0);
+  const double last = std::min(std::ceil(pair_of_turns(kSlow, o, dims)), double(dims - 1));
   const double width = first == last ? 0.001 : last - first;
   std::vector<double> shares;
   for (int64_t j = 0; j < dims / 2; ++j) shares.push_back(std::clamp((double(j) - first) / width, 0.0, 1.0));
   return shares;
 }
 
-Tensor frequencies_of(const PositionConfig& c, int64_t dims) {
+Tensor frequencies_of(const RopeOptions& o, int64_t dims) {
   Tensor frequencies = Tensor::empty({dims / 2}, DType::f64);
-  const bool yarn = c.rope_scaling == RopeScaling::yarn, ntk = c.rope_scaling == RopeScaling::ntk;
-  const double grown = ntk ? std::pow(c.rope_scaling_factor, double(dims) / double(dims - 2)) : 1;
-  const std::vector<double> shares = yarn ? yarn_shares(c, dims) : std::vector<double>(size_t(dims / 2));
+  const bool yarn = o.scaling == RopeScaling::yarn, ntk = o.scaling == RopeScaling::ntk;
+  const double grown = ntk ? std::pow(o.scaling_factor, double(dims) / double(dims - 2)) : 1;
+  const std::vector<double> shares = yarn ? yarn_shares(o, dims) : std::vector<double>(size_t(dims / 2));
   for (int64_t j = 0; j < dims / 2; ++j) {
-    const double theta = std::pow(c.rope_base * grown, -2.0 * double(j) / double(dims)), share = shares[size_t(j)];
-    frequencies.data<double>()[j] = theta * (share / c.rope_scaling_factor + 1 - share);
+    const double theta = std::pow(o.base * grown, -2.0 * double(j) / double(dims)), share = shares[size_t(j)];
+    frequencies.data<double>()[j] = theta * (share / o.scaling_factor + 1 - share);
   }
   return frequencies;
 }
 
-void check(const PositionConfig& c, int64_t dims, int64_t width) {
+void check(const RopeOptions& o, int64_t dims, int64_t width) {
   require(dims % 2 == 0, "[rope] rotary dims must be even, got ", dims);
   require(dims > 0 && dims <= width, "[rope] rotary dims must be between 2 and the width of a head, ", width, ", got ",
           dims);
-  require(c.rope_base > 0, "[rope] base must be positive, got ", c.rope_base);
-  require(c.rope_step > 0 && std::isfinite(c.rope_step), "[rope] step must be positive, got ", c.rope_step);
-  require(c.rope_scaling_factor >= 1 && std::isfinite(c.rope_scaling_factor),
-          "[rope] scaling factor must be at least 1, got ", c.rope_scaling_factor);
-  require(c.rope_scaling != RopeScaling::ntk || dims >= 4, "[rope] ntk scaling needs rotary dims of at least 4, got ",
-          dims);
-  if (c.rope_scaling != RopeScaling::yarn) return;
-  require(c.rope_base > 1, "[rope] yarn scaling needs a base above 1, got ", c.rope_base);
-  require(c.rope_original_length >= 1, "[rope] original length must be at least 1, got ", c.rope_original_length);
+  require(o.base > 0, "[rope] base must be positive, got ", o.base);
+  require(o.step > 0 && std::isfinite(o.step), "[rope] step must be positive, got ", o.step);
+  require(o.scaling_factor >= 1 && std::isfinite(o.scaling_factor), "[rope] scaling factor must be at least 1, got ",
+          o.scaling_factor);
+  require(o.scaling != RopeScaling::ntk || dims >= 4, "[rope] ntk scaling needs rotary dims of at least 4, got ", dims);
+  if (o.scaling != RopeScaling::yarn) return;
+  require(o.base > 1, "[rope] yarn scaling needs a base above 1, got ", o.base);
+  require(o.original_length >= 1, "[rope] original length must be at least 1, got ", o.original_length);
 }
 
 class Rope final : public PositionEncoding {
  public:
-  explicit Rope(const PositionContext& c) {
-    const int64_t width = c.rotated_width > 0 ? c.rotated_width : c.dim / c.heads;
-    const int64_t dims = c.config.rotary_dims == 0 ? width : c.config.rotary_dims;
-    check(c.config, dims, width);
-    const double factor = c.config.rope_scaling_factor;
+  Rope(const PositionContext& c, const RopeOptions& o) {
+    const int64_t width = c.rotated_width > 0 ? c.rotated_width : c.head_width();
+    const int64_t dims = o.rotary_dims == 0 ? width : o.rotary_dims;
+    check(o, dims, width);
     rotary_ = {.heads = int(c.heads),
                .dims = int(dims),
-               .pairs = c.config.rope_pairs,
-               .magnitude = c.config.rope_scaling == RopeScaling::yarn ? 0.1 * std::log(factor) + 1 : 1,
-               .step = c.config.rope_step / (c.config.rope_scaling == RopeScaling::linear ? factor : 1)};
-    frequencies_ = ConstantTable(frequencies_of(c.config, dims));
-    if (c.config.rope_learnable)
+               .pairs = o.pairs,
+               .magnitude = o.scaling == RopeScaling::yarn ? 0.1 * std::log(o.scaling_factor) + 1 : 1,
+               .position_scale = o.step / (o.scaling == RopeScaling::linear ? o.scaling_factor : 1)};
+    frequencies_ = ConstantTable(frequencies_of(o, dims));
+    if (o.learnable)
       offsets_ = &c.parameters.add(c.name + ".frequency_offsets", {dims / 2}, Init::constant(0), /*decay=*/false);
   }
 
@@ -98,11 +133,11 @@ class Rope final : public PositionEncoding {
   Rotary rotary_;
   ConstantTable frequencies_;
   Parameter* offsets_ = nullptr;
-  mutable Tensor angles_;  // of fixed frequencies: all layers and steps share them, longer sentences make them grow
+  mutable Tensor angles_;  // of fixed frequencies; all layers and steps share them, and longer sentences extend them
 };
 
 }  // namespace
 
-std::unique_ptr<PositionEncoding> make_rope(const PositionContext& context) { return std::make_unique<Rope>(context); }
+PositionEncodingType rope_encoding() { return position_encoding<Rope, RopeOptions>(); }
 
 }  // namespace gyre

@@ -5,26 +5,44 @@
 //                                                w_i = 10000^(-2i / D)
 #include <cmath>
 
-#include "models/position/constant_table.h"
-#include "models/position/position.h"
+#include "gyre/models/position/constant_table.h"
+#include "gyre/models/position/position.h"
+#include "gyre/models/position/position_table.h"
 
 namespace gyre {
+
+enum class SinusoidLayout : uint8_t { half_split, interleaved };
+
+template <>
+inline constexpr std::pair<SinusoidLayout, std::string_view> kEnumNames<SinusoidLayout>[] = {
+    {SinusoidLayout::half_split, "half-split"}, {SinusoidLayout::interleaved, "interleaved"}};
+
 namespace {
+
+struct SinusoidalOptions {
+  SinusoidLayout layout = SinusoidLayout::half_split;
+
+  std::vector<PositionOption> describe() {
+    return {{.name = "sinusoid_layout",
+             .value = &layout,
+             .help = "order of the features: all sines then all cosines, or in alternation"}};
+  }
+};
 
 class Sinusoidal final : public PositionEncoding {
  public:
-  explicit Sinusoidal(const PositionContext& c) {
-    const bool half_split = c.config.sinusoid_layout == SinusoidLayout::half_split;
-    require(c.config.max_positions >= 1, "[sinusoidal] max_positions must be at least 1, got ", c.config.max_positions);
+  Sinusoidal(const PositionContext& c, const PositionTableOptions& rows, const SinusoidalOptions& options) {
+    const bool half_split = options.layout == SinusoidLayout::half_split;
+    rows.check("sinusoidal");
     require(c.dim % 2 == 0, "[sinusoidal] dim must be even, got ", c.dim);
     require(!half_split || c.dim >= 4, "[sinusoidal] the half-split layout needs dim of at least 4, got ", c.dim);
-    const Tensor table = Tensor::empty({c.config.max_positions, c.dim}, DType::f64);
+    const Tensor table = Tensor::empty({rows.max_positions, c.dim}, DType::f64);
     const int64_t half = c.dim / 2;
     for (int64_t i = 0; i < half; ++i) {
       const double exponent = half_split ? double(i) / double(half - 1) : double(i) / double(half);
       const double frequency = std::pow(10000.0, -exponent);
       const int64_t sine = half_split ? i : 2 * i, cosine = half_split ? i + half : 2 * i + 1;
-      for (int64_t p = 0; p < c.config.max_positions; ++p) {
+      for (int64_t p = 0; p < rows.max_positions; ++p) {
         table.data<double>()[p * c.dim + sine] = std::sin(double(p) * frequency);
         table.data<double>()[p * c.dim + cosine] = std::cos(double(p) * frequency);
       }
@@ -47,8 +65,8 @@ class Sinusoidal final : public PositionEncoding {
 
 }  // namespace
 
-std::unique_ptr<PositionEncoding> make_sinusoidal(const PositionContext& context) {
-  return std::make_unique<Sinusoidal>(context);
+PositionEncodingType sinusoidal_encoding() {
+  return position_encoding<Sinusoidal, PositionTableOptions, SinusoidalOptions>();
 }
 
 }  // namespace gyre

@@ -1,17 +1,17 @@
-// T5's bias (Raffel et al. 2020, 2.1): e_ij = q_i . k_j / sqrt(d) + b[bucket(j - i)], a number for each head and bucket
-// of distance, learned and shared by all layers. T5 itself leaves out 1/sqrt(d) and starts its queries smaller instead;
-// here it stays, as in all encodings.
-#include "models/position/bucket_bias.h"
+// T5's bias (Raffel et al. 2020, 2.1): e_ij = q_i . k_j / sqrt(d) + b[bucket(j - i)]. b has a number for each head and
+// bucket of distance; it is learned and shared by all layers. T5 itself omits 1/sqrt(d) and initializes its queries
+// with smaller weights instead; this implementation keeps it, as in all encodings.
+#include "gyre/models/position/bucket_bias.h"
 
 namespace gyre {
 namespace {
 
 class T5 final : public PositionEncoding {
  public:
-  explicit T5(const PositionContext& c) : bias_("t5", c) {}
+  T5(const PositionContext& c, const BucketBiasOptions& options) : bias_("t5", c, options) {}
 
-  DistanceTerms terms(Tape& tape, const TermsRequest& request) const override {
-    DistanceTerms terms;
+  PositionTerms terms(Tape& tape, const PositionTermsRequest& request) const override {
+    PositionTerms terms;
     bias_.set(terms, tape, request);
     return terms;
   }
@@ -22,6 +22,6 @@ class T5 final : public PositionEncoding {
 
 }  // namespace
 
-std::unique_ptr<PositionEncoding> make_t5(const PositionContext& context) { return std::make_unique<T5>(context); }
+PositionEncodingType t5_encoding() { return position_encoding<T5, BucketBiasOptions>(); }
 
 }  // namespace gyre

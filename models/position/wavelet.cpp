@@ -1,20 +1,52 @@
-// Wavelets as relative positions (Oka et al. 2025, eq. 10-15): e_ij = q_i . (k_j + p_x) / sqrt(d), x = j - i, or i - j
-// by the flag, and p_x[f] = psi((x - b) / a), feature f = scale number * shifts + shift number. Nothing is learned; all
-// heads and layers share the table.
+// Wavelets as relative positions (Oka et al. 2025, eq. 10-15): e_ij = q_i . (k_j + p_x) / sqrt(d). x = j - i, or i - j
+// with query-minus-key. p_x[f] = psi((x - b) / a), where feature f = scale number * shifts + shift number. Nothing is
+// learned; all heads and layers share the table.
 //   ricker   (1 - u^2) exp(-u^2 / 2)      gaussian   exp(-u^2)      with u = (x - b) / a
 //   morlet   exp(-u^2) cos(x - b)         haar       1 on [-1/2, 0), -1 on [-1, -1/2), else 0
-// No factor 1/sqrt(a); Morlet's cosine is not scaled; Haar's wavelet is mirrored: a decoder's x is never above 0.
+// There is no factor 1/sqrt(a), and Morlet's cosine is not scaled. Haar's wavelet is mirrored, because x is never above
+// 0 in a decoder.
 #include <cmath>
 #include <numeric>
 
-#include "models/position/distances.h"
+#include "gyre/models/position/distances.h"
 
 namespace gyre {
+
+enum class Wavelet : uint8_t { ricker, gaussian, morlet, haar };
+enum class WaveletTime : uint8_t { key_minus_query, query_minus_key };
+
+template <>
+inline constexpr std::pair<Wavelet, std::string_view> kEnumNames<Wavelet>[] = {
+    {Wavelet::ricker, "ricker"}, {Wavelet::gaussian, "gaussian"}, {Wavelet::morlet, "morlet"}, {Wavelet::haar, "haar"}};
+template <>
+inline constexpr std::pair<WaveletTime, std::string_view> kEnumNames<WaveletTime>[] = {
+    {WaveletTime::key_minus_query, "key-minus-query"}, {WaveletTime::query_minus_key, "query-minus-key"}};
+
 namespace {
+
+struct WaveletOptions {
+  Wavelet wavelet = Wavelet::ricker;
+  // Their numbers multiply to the width of a head. Empty: the paper's.
+  std::vector<double> scales, shifts;
+  WaveletTime time = WaveletTime::key_minus_query;
+
+  std::vector<PositionOption> describe() {
+    return {{.name = "wavelet", .value = &wavelet, .help = "function of the distance"},
+            {.name = "wavelet_scales",
+             .value = &scales,
+             .unit = "NUMBER,...",
+             .help = "its widths; none: 1, 2, 4, .., at most 8 of them"},
+            {.name = "wavelet_shifts",
+             .value = &shifts,
+             .unit = "NUMBER,...",
+             .help = "its centers; none: 0, 1, 2, .. until scales x shifts is the width of a head"},
+            {.name = "wavelet_time", .value = &time, .help = "sign of the distance"}};
+  }
+};
 
 double psi(Wavelet kind, double x, double scale, double shift) {
   const double u = (x - shift) / scale;
-  if (std::abs(u) > 40) return 0;  // below the smallest double, and no power overflows
+  if (std::abs(u) > 40) return 0;  // psi is below the smallest double; squares of larger u could overflow
   switch (kind) {
     case Wavelet::ricker:
       return (1 - u * u) * std::exp(-u * u / 2);
@@ -28,10 +60,10 @@ double psi(Wavelet kind, double x, double scale, double shift) {
   return u >= -0.5 && u < 0 ? 1 : u >= -1 && u < -0.5 ? -1 : 0;
 }
 
-// What counts for nothing in a score is zero: denormal numbers would make its products slow.
-double without_dust(double value) { return std::abs(value) < 1e-20 ? 0 : value; }
+// Sets values that are negligible in a score to zero: products with denormal numbers would be slow.
+double flush_denormals(double value) { return std::abs(value) < 1e-20 ? 0 : value; }
 
-// Lists that are empty are the paper's: powers of two, 8 of them where that fits the width; shifts 0, 1, ..
+// Fills empty lists with the paper's: scales 1, 2, 4, .., gcd(width, 8) of them, and shifts 0, 1, ..
 void fill_empty(std::vector<double>& scales, std::vector<double>& shifts, int64_t width) {
   if (scales.empty()) {
     const int64_t count = shifts.empty() ? std::gcd(width, int64_t{8}) : width / int64_t(shifts.size());
@@ -45,12 +77,12 @@ void fill_empty(std::vector<double>& scales, std::vector<double>& shifts, int64_
 
 class Wavelets final : public PositionEncoding {
  public:
-  explicit Wavelets(const PositionContext& c)
-      : kind_(c.config.wavelet),
-        sign_(c.config.wavelet_time == WaveletTime::key_minus_query ? 1 : -1),
-        scales_(c.config.wavelet_scales),
-        shifts_(c.config.wavelet_shifts) {
-    const int64_t width = c.dim / c.heads;
+  Wavelets(const PositionContext& c, const WaveletOptions& options)
+      : kind_(options.wavelet),
+        sign_(options.time == WaveletTime::key_minus_query ? 1 : -1),
+        scales_(options.scales),
+        shifts_(options.shifts) {
+    const int64_t width = c.head_width();
     fill_empty(scales_, shifts_, width);
     require(int64_t(scales_.size() * shifts_.size()) == width, "[wavelet] scales x shifts must fill the head's width, ",
             width, ", got ", scales_.size(), " scales x ", shifts_.size(), " shifts");
@@ -58,30 +90,28 @@ class Wavelets final : public PositionEncoding {
     for (double b : shifts_) require(std::isfinite(b), "[wavelet] shifts must be numbers, got ", b);
   }
 
-  DistanceTerms terms(Tape& tape, const TermsRequest& request) const override {
-    const ConstantTable& kept = table_.get(request, [&](const TermsRequest& wider) {
+  PositionTerms terms(Tape& tape, const PositionTermsRequest& request) const override {
+    const ConstantTable& kept = table_.get(request, [&](const PositionTermsRequest& wider) {
       return distance_table(wider, int64_t(scales_.size() * shifts_.size()), [&](int64_t t, double* row) {
         for (double a : scales_)
-          for (double b : shifts_) *row++ = without_dust(psi(kind_, sign_ * double(t), a, b));
+          for (double b : shifts_) *row++ = flush_denormals(psi(kind_, sign_ * double(t), a, b));
       });
     });
-    DistanceTerms terms;
+    PositionTerms terms;
     terms.query_table = tape.constant(kept.as(request.dtype, tape.kernels().device()));
-    terms.zero = table_.zero();
+    terms.zero_offset = table_.zero_offset();
     return terms;
   }
 
  private:
   Wavelet kind_;
-  double sign_;  // of x beside t
+  double sign_;  // x = sign_ * t
   std::vector<double> scales_, shifts_;
   KeptByDistance<ConstantTable> table_;
 };
 
 }  // namespace
 
-std::unique_ptr<PositionEncoding> make_wavelet(const PositionContext& context) {
-  return std::make_unique<Wavelets>(context);
-}
+PositionEncodingType wavelet_encoding() { return position_encoding<Wavelets, WaveletOptions>(); }
 
 }  // namespace gyre

@@ -1,12 +1,13 @@
 // Transformer-XL (Dai et al. 2019, 3.3), distance m - n = -t of query m and key n:
 //   e_mn = ((q_m + u) . k_n + (q_m + v) . W_kR R_{m-n}) / sqrt(d),   R_x = [sin(x w_i) | cos(x w_i)],
 //   w_i = 10000^(-2i / D), D = dim
-// The queries of every model here have a bias, which is u: they are (q + u) already, and only v - u is left to learn.
-// So W_kR R is the table that queries meet, and its products with v - u are a bias by distance. W_kR (D, D) and
-// v - u (D) are those of a layer. Keys may lie ahead: R has negative distances too.
+// The query projections of all models have a bias, which serves as u: queries are (q + u) already, and only v - u
+// remains to be learned. So W_kR R is the table that is multiplied with the queries, and its products with v - u are a
+// bias by distance. W_kR (D, D) and v - u (D) belong to a layer. R has negative distances too, for keys after their
+// query.
 #include <cmath>
 
-#include "models/position/distances.h"
+#include "gyre/models/position/distances.h"
 
 namespace gyre {
 namespace {
@@ -22,22 +23,23 @@ class TransformerXl final : public PositionEncoding {
     }
   }
 
-  DistanceTerms terms(Tape& tape, const TermsRequest& request) const override {
+  PositionTerms terms(Tape& tape, const PositionTermsRequest& request) const override {
     const auto layer = size_t(request.layer);
-    const ConstantTable& kept = sinusoids_.get(request, [&](const TermsRequest& wider) { return sinusoids(wider); });
-    const int64_t longest = std::max<int64_t>(request.longest, 1), first = sinusoids_.zero() - (longest - 1);
+    const ConstantTable& kept =
+        sinusoids_.get(request, [&](const PositionTermsRequest& wider) { return sinusoids(wider); });
+    const int64_t longest = std::max<int64_t>(request.longest, 1), first = sinusoids_.zero_offset() - (longest - 1);
     const Tensor rows = kept.as(request.dtype, tape.kernels().device())
                             .slice(first, first + (request.causal ? longest : 2 * longest - 1));
-    DistanceTerms terms;
-    terms.zero = longest - 1;
+    PositionTerms terms;
+    terms.zero_offset = longest - 1;
     terms.query_table = linear(tape.constant(rows), tape.parameter(*projections_[layer]));
-    terms.bias = head_dots(terms.query_table, tape.parameter(*differences_[layer]), heads_,
-                           1 / std::sqrt(double(dim_) / heads_));
+    terms.bias =
+        head_dot(terms.query_table, tape.parameter(*differences_[layer]), heads_, 1 / std::sqrt(double(dim_) / heads_));
     return terms;
   }
 
  private:
-  Tensor sinusoids(const TermsRequest& request) const {
+  Tensor sinusoids(const PositionTermsRequest& request) const {
     return distance_table(request, dim_, [half = dim_ / 2](int64_t t, double* row) {
       for (int64_t i = 0; i < half; ++i) {
         const double angle = double(-t) * std::pow(10000.0, -double(i) / double(half));
@@ -55,8 +57,6 @@ class TransformerXl final : public PositionEncoding {
 
 }  // namespace
 
-std::unique_ptr<PositionEncoding> make_xl(const PositionContext& context) {
-  return std::make_unique<TransformerXl>(context);
-}
+PositionEncodingType xl_encoding() { return position_encoding<TransformerXl>(); }
 
 }  // namespace gyre

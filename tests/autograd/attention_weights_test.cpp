@@ -1,8 +1,8 @@
-// The weights of an attention on a tape: what its values were multiplied with.
+// Tests attention_weights(): the recomputed weights of an attention node on a tape.
 #include <doctest/doctest.h>
 
-#include "autograd/gradcheck.h"
-#include "autograd/ops.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/autograd/ops.h"
 
 using namespace gyre;
 
@@ -16,7 +16,7 @@ double weight(const Tensor& weights, int64_t head, int64_t query, int64_t key) {
   return double(weights.data<float>()[(head * weights.dim(1) + query) * weights.dim(2) + key]);
 }
 
-// Of segment s: P times its values is what the op gave.
+// Checks one segment: each row of P sums to 1, and P times the segment's values is the output of the op.
 void check_products(const Tensor& weights, const Tensor& out, const Tensor& values, int64_t first_column,
                     int64_t first_query, int64_t first_key) {
   for (int64_t h = 0; h < kHeads; ++h) {
@@ -37,7 +37,7 @@ void check_products(const Tensor& weights, const Tensor& out, const Tensor& valu
 
 }  // namespace
 
-TEST_CASE("attention weights: of a segment of self-attention, causal and turned") {
+TEST_CASE("attention weights: segments of causal self-attention with rotation") {
   const Segments segments = Segments::from_lengths({4, 11});
   std::vector<int32_t> places;
   for (int s = 0; s < segments.count(); ++s)
@@ -58,15 +58,15 @@ TEST_CASE("attention weights: of a segment of self-attention, causal and turned"
   }
 }
 
-TEST_CASE("attention weights: over other rows, without the dropout of training") {
+TEST_CASE("attention weights: cross-attention, without the dropout of training") {
   const Segments queries = Segments::from_lengths({2, 3}), keys = Segments::from_lengths({5, 7});
   const Tensor q = random_rows(5, kDim, 1), kv = random_rows(12, 2 * kDim, 2);
   Tape plain(cpu_kernels(), {}), training(cpu_kernels(), {.training = true, .seed = 4});
   const Tensor bias = random_rows(15, kHeads, 3);  // distances -7 to 7
   const auto weigh = [&](Tape& tape, double dropout) {
-    DistanceTerms terms;
+    PositionTerms terms;
     terms.bias = tape.constant(bias);
-    terms.zero = 7;
+    terms.zero_offset = 7;
     return attention(tape.leaf(q), tape.leaf(kv), queries, keys, {.heads = kHeads, .dropout = dropout, .terms = terms});
   };
   const Var out = weigh(plain, 0), dropped = weigh(training, 0.5);
@@ -75,7 +75,7 @@ TEST_CASE("attention weights: over other rows, without the dropout of training")
   CHECK(attention_weights(training, dropped.node(), 1).to_vector<float>() == weights.to_vector<float>());
 }
 
-TEST_CASE("attention weights: of what else stands on a tape there are none") {
+TEST_CASE("attention weights: other nodes and missing segments throw") {
   Tape tape(cpu_kernels(), {});
   const Var x = tape.leaf(random_rows(2, 3 * kDim, 1));
   const Var y = scale(self_attention(x, Segments::from_lengths({2}), {.heads = kHeads}), 2);

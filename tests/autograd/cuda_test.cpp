@@ -1,4 +1,4 @@
-// Every row of the op table on a GPU against the CPU, on new random inputs each time: GYRE_SEED=<seed> repeats a run.
+// Compares every row of the op table on a GPU with the CPU. Inputs are new in each run; GYRE_SEED=<seed> repeats a run.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "gyre/core/random.h"
 #include "tests/autograd/op_run.h"
 #include "tests/emulated_bf16.h"
 #include "tests/gpu.h"
@@ -20,7 +20,7 @@ uint64_t new_seed() {
   return given ? std::stoull(given) : std::random_device()();
 }
 
-// Each input's numbers in another order: as far from the kinks of the row's op as they were.
+// Shuffles the elements of each input, which keeps their distance from the kinks of the row's op.
 OpCase with_new_inputs(OpCase row, uint64_t seed) {
   for (NamedInput& input : row.inputs) {
     RandomStream random(seed, mix(hash_name(row.name), hash_name(input.name)));
@@ -50,7 +50,7 @@ void check_rows(Kernels& gpu, DType dtype, double tolerance) {
   const uint64_t seed = new_seed();
   CAPTURE(seed);
   for (const OpCase& fixed : op_cases()) {
-    if (dtype == DType::bf16 && fixed.name == "linear/by-itself") continue;  // data and parameter at once
+    if (dtype == DType::bf16 && fixed.name == "linear/by-itself") continue;  // one input is both data and parameter
     CAPTURE(fixed.name);
     const OpCase row = with_new_inputs(fixed, seed);
     const OpRun actual = run_op(gpu, row, dtype);
@@ -61,7 +61,7 @@ void check_rows(Kernels& gpu, DType dtype, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("every op on a GPU agrees with the CPU, with the same bits run after run") {
+TEST_CASE("every op on a GPU agrees with the CPU and is bitwise reproducible") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
   check_rows(*gpu, DType::f64, 1e-11);
@@ -69,7 +69,7 @@ TEST_CASE("every op on a GPU agrees with the CPU, with the same bits run after r
   check_rows(*gpu, DType::bf16, 2e-2);
 }
 
-TEST_CASE("parameters start with the same bits on every device, and gradients are checked there") {
+TEST_CASE("parameters have the same initial bits on every device, and gradcheck runs there") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
   Parameters here, there;

@@ -1,9 +1,9 @@
-// FLOPs of ops and of tapes against counts by hand and by loops.
+// Compares the FLOPs of ops and tapes with counts by hand and by loops.
 #include <doctest/doctest.h>
 
 #include <functional>
 
-#include "autograd/ops.h"
+#include "gyre/autograd/ops.h"
 
 using namespace gyre;
 
@@ -25,7 +25,7 @@ double attention_flops(const std::vector<int32_t>& queries, const std::vector<in
   });
 }
 
-// Every query and key: q . k and p v take a multiply-add per feature each.
+// Counts pair by pair: q . k and p v each take one multiply-add per feature.
 double counted(const std::vector<int32_t>& queries, const std::vector<int32_t>& keys, bool causal) {
   double flops = 0;
   for (size_t s = 0; s < queries.size(); ++s)
@@ -41,14 +41,14 @@ TEST_CASE("flops: two per multiply-add of a product") {
     linear(tape.leaf(Tensor::zeros({3, 5})), tape.leaf(Tensor::zeros({7, 5})), tape.leaf(Tensor::zeros({7})));
   };
   CHECK(flops_of(product) == 2 * 3 * 5 * 7);
-  CHECK(flops_of(product, false) == 2 * 3 * 5 * 7);  // decoding counts too
+  CHECK(flops_of(product, false) == 2 * 3 * 5 * 7);  // without recording
   CHECK(flops_of([](Tape& tape) {
           linear_cross_entropy(tape.leaf(Tensor::zeros({3, 5})), tape.leaf(Tensor::zeros({11, 5})), {}, ids({1, 0, 4}),
                                0);
         }) == 2 * 3 * 5 * 11);
 }
 
-TEST_CASE("flops: attention over the pairs that see each other") {
+TEST_CASE("flops: attention counts only visible pairs") {
   const std::vector<int32_t> lengths{1, 4, 0, 9}, others{3, 2, 5, 9};
   for (bool causal : {false, true}) {
     CAPTURE(causal);
@@ -58,7 +58,7 @@ TEST_CASE("flops: attention over the pairs that see each other") {
   }
 }
 
-TEST_CASE("flops: what is no product counts nothing, and a tape adds its ops up") {
+TEST_CASE("flops: ops other than products count 0, and a tape sums its ops") {
   CHECK(flops_of([](Tape& tape) {
           const Var x = tape.leaf(Tensor::zeros({3, 4}));
           const Var gain = tape.leaf(Tensor::zeros({4}));

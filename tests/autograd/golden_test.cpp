@@ -1,4 +1,5 @@
-// Every op against PyTorch and other independent implementations: golden/ops.json, written by golden/make_golden.py.
+// Compares every op with PyTorch and other independent implementations: golden/ops.json, written by
+// golden/make_golden.py.
 #include <cxxabi.h>
 #include <doctest/doctest.h>
 
@@ -13,8 +14,8 @@
 #include <set>
 #include <typeinfo>
 
-#include "autograd/ops.h"
-#include "core/file.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/core/io/file.h"
 #include "tests/autograd/op_run.h"
 #include "tests/source_dir.h"
 
@@ -51,14 +52,15 @@ Var run_attention(const Vars& in, const json& a) {
   return attention(in[0], in[1], segments(a["query_lengths"]), segments(a["key_lengths"]), options);
 }
 
-Var run_linear_sums(const Vars& in, const json& a) {
-  const std::map<std::string, SumDirection> directions{
-      {"before", SumDirection::before}, {"after", SumDirection::after}, {"all", SumDirection::all}};
+Var run_linear_attention_scan(const Vars& in, const json& a) {
+  const std::map<std::string, ScanDirection> directions{
+      {"before", ScanDirection::before}, {"after", ScanDirection::after}, {"all", ScanDirection::all}};
   const Segments segments = Segments::from_lengths(a["lengths"].get<std::vector<int32_t>>());
-  return linear_sums(in[0], in[1], in.size() > 2 ? in[2] : Var(), segments, a["heads"], directions.at(a["direction"]));
+  return linear_attention_scan(in[0], in[1], in.size() > 2 ? in[2] : Var(), segments, a["heads"],
+                               directions.at(a["direction"]));
 }
 
-// Of keys where the file has x, of which queries have only the width.
+// Features of keys if the file has x, else of queries, which need only the width of x.
 Var run_favor_features(const Vars& in, const json& a) {
   const int heads = a["heads"], width = a["width"];
   if (in.size() > 1) return favor_features(in[0], in[1], heads, FavorSide::keys);
@@ -66,7 +68,7 @@ Var run_favor_features(const Vars& in, const json& a) {
   return favor_features(in[0], in[0].tape().constant(x), heads, FavorSide::queries);
 }
 
-// The op on its inputs, with the attributes `a` of the file.
+// Runs the op on its inputs, with the attributes `a` from the file.
 using GoldenOp = Var (*)(const Vars& in, const json& a);
 const std::map<std::string, GoldenOp> kOps{
     {"linear", [](const Vars& in, const json&) { return linear(in[0], in[1], in.size() > 2 ? in[2] : Var()); }},
@@ -83,11 +85,11 @@ const std::map<std::string, GoldenOp> kOps{
     {"scale", [](const Vars& in, const json& a) { return scale(in[0], a["factor"]); }},
     {"dropout", [](const Vars& in, const json& a) { return dropout(in[0], a["rate"]); }},
     {"residual_dropout", [](const Vars& in, const json& a) { return residual_dropout(in[0], in[1], a["rate"]); }},
-    {"head_dots", [](const Vars& in, const json& a) { return head_dots(in[0], in[1], a["heads"], a["factor"]); }},
-    {"head_products", [](const Vars& in, const json& a) { return head_products(in[0], in[1], a["heads"]); }},
+    {"head_dot", [](const Vars& in, const json& a) { return head_dot(in[0], in[1], a["heads"], a["factor"]); }},
+    {"head_matmul", [](const Vars& in, const json& a) { return head_matmul(in[0], in[1], a["heads"]); }},
     {"head_softmax", [](const Vars& in, const json& a) { return head_softmax(in[0], a["heads"]); }},
-    {"head_quotients", [](const Vars& in, const json& a) { return head_quotients(in[0], in[1], a["epsilon"]); }},
-    {"linear_sums", run_linear_sums},
+    {"head_divide", [](const Vars& in, const json& a) { return head_divide(in[0], in[1], a["epsilon"]); }},
+    {"linear_attention_scan", run_linear_attention_scan},
     {"favor_features", run_favor_features},
     {"layer_norm", [](const Vars& in, const json& a) { return layer_norm(in[0], in[1], in[2], a["epsilon"]); }},
     {"residual_layer_norm",
@@ -108,7 +110,7 @@ const std::map<std::string, GoldenOp> kOps{
      }},
 };
 
-// A tape trains where the file has a seed for its dropout.
+// The tape is in training mode if the file has a seed for its dropout.
 Tape::Options tape_options(const json& golden) {
   const json& a = golden["attributes"];
   return {.training = a.contains("tape_seed"), .seed = a.value("tape_seed", uint64_t{0})};
@@ -132,8 +134,7 @@ void check_op(const json& golden, Kernels& kernels, DType dtype, double toleranc
   }
 }
 
-// Dropout by a mask of any seed and stream, without a tape: forward, and backward, which is the same without the
-// residual.
+// Runs the dropout kernel without a tape, with any seed and stream. Backward is the same kernel without the residual.
 bool has_mask(const json& golden) { return golden["attributes"].contains("stream"); }
 
 void check_dropout(const json& golden, Kernels& kernels, DType dtype, double tolerance) {
@@ -159,7 +160,7 @@ std::set<std::string> op_classes() {
   return names;
 }
 
-// "Linear" of gyre::(anonymous namespace)::Linear.
+// The class name without namespaces: "Linear" for gyre::(anonymous namespace)::Linear.
 std::string class_name(const Op& op) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(typeid(op).name(), nullptr, nullptr, &status),
@@ -183,7 +184,7 @@ TEST_CASE("every op agrees with its independent implementation") {
   }
 }
 
-TEST_CASE("every class of ops has a case of its own") {
+TEST_CASE("every op class has a golden case") {
   std::set<std::string> checked;
   for (const json& golden : golden_cases()) {
     if (has_mask(golden)) continue;
@@ -196,5 +197,5 @@ TEST_CASE("every class of ops has a case of its own") {
   }
   const std::set<std::string> classes = op_classes();
   CHECK_GT(classes.size(), 20);
-  for (const std::string& name : classes) CHECK_MESSAGE(checked.contains(name), name, " is in no case of ops.json");
+  for (const std::string& name : classes) CHECK_MESSAGE(checked.contains(name), name, " has no case in ops.json");
 }

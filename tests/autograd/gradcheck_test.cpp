@@ -1,5 +1,5 @@
-// The gradient check itself: a wrong gradient must not pass.
-#include "autograd/gradcheck.h"
+// Tests the gradient check itself: a wrong gradient must not pass.
+#include "gyre/autograd/gradcheck/gradcheck.h"
 
 #include <doctest/doctest.h>
 
@@ -7,15 +7,15 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/op_cases.h"
-#include "autograd/ops.h"
+#include "gyre/autograd/gradcheck/op_cases.h"
+#include "gyre/autograd/ops.h"
 #include "tests/autograd/op_run.h"
 
 using namespace gyre;
 
 namespace {
 
-// y = x^2 with a backward of the test's choice: dx_i = slope(i, x_i) * dy_i.
+// y = x^2, with a backward that the test chooses: dx_i = slope(i, x_i) * dy_i.
 using Slope = double (*)(int64_t i, double x);
 struct Square final : Op {
   Slope slope;
@@ -48,7 +48,7 @@ GradcheckResult check(Slope slope, DType dtype = DType::f64) {
   return gradcheck(cpu_kernels(), square_with(slope), some_input(13), {}, dtype)[0];
 }
 
-// y = softmax(x), whose backward forgets everything.
+// y = softmax(x) with a backward that always gives zero.
 struct ForgetfulSoftmax final : Op {
   std::string_view name() const override { return "softmax"; }
   void backward(Backward& b) override { b.dinput(0).zero(); }
@@ -56,12 +56,12 @@ struct ForgetfulSoftmax final : Op {
 
 }  // namespace
 
-TEST_CASE("gradcheck passes a right gradient") {
+TEST_CASE("gradcheck accepts a correct gradient") {
   const GradcheckResult result = check(right);
   CHECK(result.passed);
   CHECK_LE(result.worst().error, 1e-7);
   CHECK_EQ(result.entries.size(), 13);
-  CHECK_EQ(result.retried(), 0);
+  CHECK_EQ(result.retried_entries(), 0);
 }
 
 TEST_CASE("gradcheck catches a wrong gradient") {
@@ -85,7 +85,7 @@ TEST_CASE("gradcheck names the one entry that is wrong") {
   }
 }
 
-TEST_CASE("gradcheck fails NaN, wherever it stands") {
+TEST_CASE("gradcheck fails a NaN or infinite gradient at any index") {
   const GradcheckResult first = check([](int64_t i, double x) { return i == 0 ? std::nan("") : 2 * x; });
   CHECK_FALSE(first.passed);
   CHECK_EQ(first.worst().index, 0);
@@ -101,7 +101,7 @@ TEST_CASE("gradcheck fails a forward that gives NaN") {
   CHECK_FALSE(gradcheck(cpu_kernels(), f, some_input(3))[0].passed);
 }
 
-TEST_CASE("gradcheck catches what the sum of the outputs would hide") {
+TEST_CASE("gradcheck catches an error that a sum of the outputs would hide") {
   const TapeFunction f = [](Tape& tape, const std::vector<Var>& in) {
     const Tensor y = in[0].value().like();
     tape.kernels().log_softmax(y, in[0].value());
@@ -125,7 +125,7 @@ TEST_CASE("gradcheck samples a large input, the same entries each time") {
   for (size_t i = 0; i < 10; ++i) CHECK_EQ(first[0].entries[i].index, second[0].entries[i].index);
 }
 
-TEST_CASE("gradcheck samples entries with a gradient before those without") {
+TEST_CASE("gradcheck samples entries with a nonzero gradient first") {
   const std::vector<NamedInput> table{{"table", normal_tensor({500, 2}, DType::f64, 5, 0)}};
   const TapeFunction f = [](Tape&, const std::vector<Var>& in) {
     return embedding(in[0], Tensor::from<int32_t>({3}, {17, 400, 17}));
@@ -142,37 +142,37 @@ TEST_CASE("gradcheck samples entries with a gradient before those without") {
   CHECK_EQ(looked_up(20), 4);
 }
 
-TEST_CASE("gradcheck compares what is not finite before all else") {
+TEST_CASE("gradcheck always compares entries with a non-finite gradient") {
   const TapeFunction f = square_with([](int64_t i, double x) { return i == 777 ? std::nan("") : 2 * x; });
   const GradcheckResult result = gradcheck(cpu_kernels(), f, some_input(1000), {.max_entries = 4})[0];
   CHECK_FALSE(result.passed);
   CHECK_EQ(result.worst().index, 777);
 }
 
-TEST_CASE("gradcheck measures again where a kink is near, and says so") {
+TEST_CASE("gradcheck repeats measurements near a kink and reports retries") {
   const std::vector<NamedInput> inputs{{"x", Tensor::from<double>({1, 4}, {1, 5e-5, -1, -3e-6})}};
   const GradcheckResult result = gradcheck(
       cpu_kernels(), [](Tape&, const std::vector<Var>& in) { return relu(in[0]); }, inputs)[0];
   CHECK(result.passed);
   CHECK_EQ(result.entries.size(), 4);
-  CHECK_EQ(result.retried(), 2);
+  CHECK_EQ(result.retried_entries(), 2);
   for (const GradcheckEntry& entry : result.entries)
     CHECK_EQ(entry.retries, entry.index == 1 ? 1 : entry.index == 3 ? 2 : 0);
 }
 
-TEST_CASE("gradcheck takes gradients in f32, and differences in f64") {
+TEST_CASE("gradcheck of f32 gradients uses differences in f64") {
   const GradcheckResult result = check(right, DType::f32);
   CHECK(result.passed);
-  CHECK_GT(result.worst().error, 1e-10);  // that of f32
+  CHECK_GT(result.worst().error, 1e-10);  // the rounding error of f32
   CHECK_LE(result.worst().error, 1e-6);
-  CHECK_EQ(result.retried(), 0);
+  CHECK_EQ(result.retried_entries(), 0);
   CHECK_FALSE(check([](int64_t, double x) { return 2.1 * x; }, DType::f32).passed);
   CHECK_FALSE(check([](int64_t i, double x) { return i == 12 ? std::nan("") : 2 * x; }, DType::f32).passed);
   CHECK_THROWS_WITH_AS(check(right, DType::bf16), "[gradcheck] gradients must be f32 or f64, got bf16", Error);
 }
 
-// Of one feature, layer norm's gradients cancel to zero and leave 316 times the rounding.
-TEST_CASE("gradcheck in f32 passes what rounding leaves of terms that cancel") {
+// With one feature, the terms of layer norm's gradients cancel to zero and leave 316 times the rounding error.
+TEST_CASE("gradcheck in f32 tolerates rounding errors of terms that cancel") {
   for (const uint64_t seed : {1, 2, 3}) {
     const GradcheckOptions options{.seed = seed, .tape = kOpCaseTape};
     for (const OpCheck& check : run_gradcheck("layer_norm", cpu_kernels(), options, DType::f32)) {
@@ -182,11 +182,11 @@ TEST_CASE("gradcheck in f32 passes what rounding leaves of terms that cancel") {
   }
 }
 
-TEST_CASE("gradcheck keeps to a tolerance that is given") {
+TEST_CASE("gradcheck respects a given tolerance") {
   CHECK_FALSE(gradcheck(cpu_kernels(), square_with(right), some_input(13), {.tolerance = 1e-30})[0].passed);
 }
 
-TEST_CASE("gradcheck reports each input by itself") {
+TEST_CASE("gradcheck reports each input separately") {
   const TapeFunction f = [](Tape& tape, const std::vector<Var>& in) {
     return add(scale(in[0], 2), square_with([](int64_t, double) { return 1.0; })(tape, {in[1]}));
   };
@@ -199,8 +199,8 @@ TEST_CASE("gradcheck reports each input by itself") {
   CHECK_EQ(results[1].input, "y");
 }
 
-// Inputs whose gradients are 1e-8 of the others'.
-TEST_CASE("gradcheck checks a tiny gradient as it does a large one") {
+// The gradients of the second input are 1e-8 of those of the first.
+TEST_CASE("gradcheck checks tiny gradients as strictly as large ones") {
   const auto with = [](Slope slope) {
     return [slope](Tape&, const std::vector<Var>& in) { return add(in[0], scale(square(in[1], slope), 1e-8)); };
   };
@@ -215,7 +215,7 @@ TEST_CASE("gradcheck checks a tiny gradient as it does a large one") {
   }
 }
 
-TEST_CASE("gradcheck wants f64") {
+TEST_CASE("gradcheck rejects inputs that are not f64") {
   const std::vector<NamedInput> inputs{{"x", normal_tensor({1, 2}, DType::f32, 5, 0)}};
   const TapeFunction f = [](Tape&, const std::vector<Var>& in) { return scale(in[0], 2); };
   CHECK_THROWS_WITH_AS(gradcheck(cpu_kernels(), f, inputs), "[gradcheck] input x must be f64, got f32", Error);
@@ -223,7 +223,8 @@ TEST_CASE("gradcheck wants f64") {
 
 namespace {
 
-// A model with a loss: w2 dropout(relu(w1 x + bias^2)) against zeros, where the op above squares.
+// A model whose loss is the squared error of w2 dropout(relu(w1 x + bias^2)) with targets 0; the op above computes the
+// square of the bias.
 struct SmallModel {
   Parameters parameters;
   Slope slope;
@@ -251,7 +252,7 @@ std::vector<GradcheckResult> check(SmallModel& model) {
 
 }  // namespace
 
-TEST_CASE("gradcheck of a model: every trainable parameter, whose values come back") {
+TEST_CASE("gradcheck of a model checks every trainable parameter and restores the values") {
   SmallModel model(DType::f64);
   const std::vector<double> before = model.parameters.values().to_vector<double>();
   const std::vector<GradcheckResult> results = check(model);
@@ -277,12 +278,12 @@ TEST_CASE("gradcheck of a model names the parameter whose gradient is wrong") {
   }
 }
 
-TEST_CASE("gradcheck of a model fails NaN") {
+TEST_CASE("gradcheck of a model fails a NaN gradient") {
   SmallModel model(DType::f64, [](int64_t i, double x) { return i == 3 ? std::nan("") : 2 * x; });
   for (const GradcheckResult& result : check(model)) CHECK_EQ(result.passed, result.input != "bias");
 }
 
-TEST_CASE("gradcheck of a model in f32 takes differences of the same weights in f64") {
+TEST_CASE("gradcheck of an f32 model uses differences of the same weights in f64") {
   SmallModel model(DType::f32), exact(DType::f64, right, 2);
   for (const GradcheckResult& result : gradcheck(cpu_kernels(), model.function(), exact.function())) {
     CAPTURE(result.input);
@@ -290,14 +291,14 @@ TEST_CASE("gradcheck of a model in f32 takes differences of the same weights in 
     CHECK_GT(result.worst().error, 0);
   }
   CHECK(same_bits(exact.parameters.values(), model.parameters.values().to(DType::f64)));
-  CHECK_THROWS_WITH_AS(check(model), "[gradcheck] parameter w1 must be f64 to be moved, got f32", Error);
+  CHECK_THROWS_WITH_AS(check(model), "[gradcheck] parameter w1 must be f64 to be perturbed, got f32", Error);
   Parameters none;
   none.allocate(1, DType::f64);
   CHECK_THROWS_WITH_AS(gradcheck(cpu_kernels(), model.function(), {none, exact.function().record}),
                        "[gradcheck] expected 4 parameters of the exact function, got 0", Error);
 }
 
-TEST_CASE("rows of the op table are found by op, by row and by all") {
+TEST_CASE("rows of the op table are selected by op, by name, or all") {
   CHECK_EQ(op_cases("rope/partial").size(), 1);
   CHECK_GT(op_cases("rope").size(), 5);
   CHECK_EQ(op_cases("all").size(), op_cases().size());

@@ -1,11 +1,11 @@
-// The sums that come with a loss: what metrics and the global token count are made of.
+// Tests the sums of losses, from which metrics and the global token count are computed.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/gradcheck.h"
-#include "autograd/ops.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/autograd/ops.h"
 #include "tests/autograd/op_run.h"
 
 using namespace gyre;
@@ -26,14 +26,14 @@ CrossEntropySums direct_sums(const Tensor& logits, const Tensor& targets, double
     const int32_t target = targets.data<int32_t>()[i];
     if (target < 0) continue;
     const double* x = logits.data<double>() + i * kClasses;
-    double normaliser = 0, mean = 0;
+    double normalizer = 0, mean = 0;
     for (int64_t j = 0; j < kClasses; ++j) {
-      normaliser += std::exp(x[j]);
+      normalizer += std::exp(x[j]);
       mean += x[j] / kClasses;
     }
-    const double nll = std::log(normaliser) - x[target];
+    const double nll = std::log(normalizer) - x[target];
     sums.nll += nll;
-    sums.loss += (1 - smoothing) * nll + smoothing * (std::log(normaliser) - mean);
+    sums.loss += (1 - smoothing) * nll + smoothing * (std::log(normalizer) - mean);
     sums.tokens += 1;
     sums.correct += std::max_element(x, x + kClasses) == x + target;
   }
@@ -49,7 +49,7 @@ void check_sums(const CrossEntropySums& actual, const CrossEntropySums& expected
 
 }  // namespace
 
-TEST_CASE("a promised unit cotangent: the table's gradient is there before backward, and is the same") {
+TEST_CASE("a loss-seeded tape computes the same table gradient, before backward") {
   const Tensor x = normal_tensor({kRows, kWidth}, DType::f64, 31, 0), targets = some_targets();
   Parameters parameters;
   Parameter& w = parameters.add("w", {kClasses, kWidth}, Init::normal(1));
@@ -58,7 +58,7 @@ TEST_CASE("a promised unit cotangent: the table's gradient is there before backw
     parameters.gradients().zero();
     return linear_cross_entropy(tape.leaf(x), tape.parameter(w), {}, targets, 0.1).loss;
   };
-  Tape plain(cpu_kernels(), {}), promised(cpu_kernels(), {.unit_cotangent = true});
+  Tape plain(cpu_kernels(), {}), promised(cpu_kernels(), {.loss_seeded = true});
   plain.backward(record(plain));
   const Tensor expected = w.gradient.clone();
   const Var loss = record(promised);
@@ -66,10 +66,10 @@ TEST_CASE("a promised unit cotangent: the table's gradient is there before backw
   promised.backward(loss);
   CHECK_LE(relative_error(w.gradient, expected), 1e-13);
 
-  Tape broken(cpu_kernels(), {.unit_cotangent = true});
+  Tape broken(cpu_kernels(), {.loss_seeded = true});
   const Var other = record(broken);
   CHECK_THROWS_WITH_AS(broken.backward(other, Tensor::from<double>({1}, std::vector<double>{2})),
-                       "[linear_cross_entropy] a unit cotangent was promised, got 2", Error);
+                       "[linear_cross_entropy] expected a cotangent of 1 on a loss-seeded tape, got 2", Error);
 }
 
 TEST_CASE("cross-entropy's sums: loss, nll, tokens, correct") {
@@ -104,7 +104,7 @@ TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
   CHECK_EQ(sums_on(evaluating).loss, sums_on(training).loss);
 }
 
-TEST_CASE("a squared error's sums: the loss twice, its rows, and none correct") {
+TEST_CASE("squared error's sums: nll equals loss, tokens are the rows, correct is 0") {
   const Tensor x = Tensor::from<float>({3, 1}, std::vector<float>{1, -2, 0.5f});
   const Tensor targets = Tensor::from<float>({3}, std::vector<float>{3, -2, 0});
   for (Kernels* kernels : available_cpu_kernels()) {

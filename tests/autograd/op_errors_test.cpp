@@ -1,7 +1,7 @@
-// Ops check their arguments, name themselves, and say what was expected and what came.
+// Tests the errors of ops for invalid arguments: the op's name, the expectation and the actual argument.
 #include <doctest/doctest.h>
 
-#include "autograd/ops.h"
+#include "gyre/autograd/ops.h"
 #include "tests/errors.h"
 
 using namespace gyre;
@@ -36,6 +36,15 @@ TEST_CASE_FIXTURE(Fixture, "dropout rates") {
   const Segments one = Segments::from_lengths({1});
   CHECK_EQ(error_of([&] { attention(matrix(1, 1), matrix(1, 2), one, one, {.dropout = 1.5}); }),
            "[attention] the rate must be at least 0 and below 1, got 1.5");
+  CHECK_EQ(error_of([&] { residual_layer_norm(matrix(1, 1), matrix(1, 1), 2, vector(1), vector(1)); }),
+           "[residual_layer_norm] the rate must be at least 0 and below 1, got 2");
+  CHECK_EQ(error_of([&] { linear_activation(matrix(1, 1), matrix(1, 1), vector(1), Activation::relu, 1); }),
+           "[linear_activation] the rate must be at least 0 and below 1, got 1");
+}
+
+TEST_CASE_FIXTURE(Fixture, "linear_activation has three activations") {
+  CHECK_EQ(error_of([&] { linear_activation(matrix(1, 1), matrix(1, 1), vector(1), Activation::elu_plus_one, 0); }),
+           "[linear_activation] expected relu, gelu or tanh, got elu_plus_one");
 }
 
 TEST_CASE_FIXTURE(Fixture, "layer_norm") {

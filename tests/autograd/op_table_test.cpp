@@ -1,5 +1,6 @@
-// Every row of the op table: against the reference, against finite differences, frozen, accumulating, on many threads,
-// in bf16. All instruction sets that the CPU can run are covered; bf16 is emulated where the CPU lacks AVX512-BF16.
+// Tests every row of the op table: comparison with the reference and with finite differences, frozen inputs,
+// accumulation, independence of the number of threads, and bf16. Covers all instruction sets that the CPU supports;
+// emulates bf16 if the CPU lacks AVX512-BF16.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ void check_against_reference(Kernels& kernels, const OpCase& row, DType dtype, d
   CAPTURE(row.name);
   CAPTURE(kernels.name());
   CHECK_LE(relative_error(actual.output, expected.output), tolerance);
-  // A gradient that is zero but for rounding is measured by the others' size.
+  // The error of a gradient that is zero up to rounding is measured relative to the other gradients.
   const double floor = 0.1 * largest_magnitude(expected.gradients);
   for (size_t i = 0; i < row.inputs.size(); ++i) {
     CAPTURE(row.inputs[i].name);
@@ -25,12 +26,12 @@ void check_against_reference(Kernels& kernels, const OpCase& row, DType dtype, d
   }
 }
 
-// Half the distance between neighbors, relative to the number: what rounding to bf16 may change.
+// Largest relative error of rounding to bf16: half the distance between neighboring numbers.
 constexpr double kBf16Rounding = 0x1p-8;
-constexpr double kFp32Share = 1.01;  // for the fp32 arithmetic between roundings
+constexpr double kFp32Share = 1.01;  // allowance for the fp32 arithmetic between roundings
 
-// The reference rounds the operands of products as the kernels do, so one rounding remains, that of the result. These
-// round twice: backward reads a result that forward stored in bf16.
+// The reference rounds the operands of products as the kernels do, so the only remaining rounding is that of the
+// result. The ops listed here round twice, because backward reads a result that forward stored in bf16.
 double bf16_tolerance(std::string_view name) {
   const std::string_view op = name.substr(0, name.find('/'));
   const bool twice = op == "rope" || op == "head_softmax" || op == "linear_cross_entropy";
@@ -55,14 +56,14 @@ void check_thread_invariance(const OpCase& row, DType dtype) {
   }
 }
 
-// Rows that run in bf16: all but the one whose input is data and parameter at once.
+// Rows that run in bf16: all except the one in which an input is both data and parameter.
 std::vector<OpCase> bf16_cases() {
   std::vector<OpCase> rows = op_cases();
   std::erase_if(rows, [](const OpCase& row) { return row.name == "linear/by-itself"; });
   return rows;
 }
 
-// At the end of the tests: the kernels that ran, and those that this CPU cannot run.
+// Registers, for the report at the end of the tests, the kernels that ran and those that this CPU does not support.
 void report_kernels(const std::string& dtype, const std::vector<Kernels*>& covered) {
   std::string line = dtype;
   for (const char* level : {"cpu_v2", "cpu_v3", "cpu_v4"}) {
@@ -77,7 +78,7 @@ void report_kernels(const std::string& dtype, const std::vector<Kernels*>& cover
 
 }  // namespace
 
-TEST_CASE("every op agrees with its composition from basic ops") {
+TEST_CASE("every op agrees with its reference") {
   const std::vector<OpCase> rows = op_cases();
   for (Kernels* kernels : available_cpu_kernels()) {
     for (const OpCase& row : rows) {
@@ -90,7 +91,7 @@ TEST_CASE("every op agrees with its composition from basic ops") {
 }
 
 TEST_CASE("every op agrees with finite differences") {
-  const ThreadsInScope one_thread(1);  // thousands of small calls: on a busy machine threads would only wait
+  const ThreadsInScope one_thread(1);  // thousands of small calls: on a busy machine, several threads would only wait
   for (const OpCheck& check : run_gradcheck("all", cpu_kernels())) {
     for (const GradcheckResult& result : check.inputs) {
       CAPTURE(check.op);
@@ -105,7 +106,7 @@ TEST_CASE("every op agrees with finite differences") {
   }
 }
 
-TEST_CASE("a frozen input gets no gradient and changes no other") {
+TEST_CASE("a frozen input gets no gradient and does not change the others") {
   for (const OpCase& row : op_cases()) {
     const OpRun full = run_op(cpu_kernels(), row, DType::f32);
     for (size_t frozen = 0; frozen < row.inputs.size(); ++frozen) {
@@ -131,7 +132,7 @@ TEST_CASE("an op of constants records nothing") {
   }
 }
 
-TEST_CASE("gradients of parameters add to what is there") {
+TEST_CASE("backward adds to existing gradients of parameters") {
   for (const OpCase& row : op_cases()) {
     CAPTURE(row.name);
     const OpRun plain = run_op(cpu_kernels(), row, DType::f64);
@@ -156,11 +157,11 @@ TEST_CASE("gradients of parameters add to what is there") {
   }
 }
 
-TEST_CASE("one thread and many give the same bits") {
+TEST_CASE("results are bitwise independent of the number of threads") {
   for (const OpCase& row : op_cases()) check_thread_invariance(row, DType::f32);
 }
 
-TEST_CASE("bf16: every op agrees with its composition from basic ops") {
+TEST_CASE("bf16: every op agrees with its reference") {
   const EmulatedBf16 emulated;
   for (Kernels* kernels : available_cpu_kernels()) {
     for (const OpCase& row : bf16_cases()) {
@@ -170,7 +171,7 @@ TEST_CASE("bf16: every op agrees with its composition from basic ops") {
   report_kernels("bf16 (emulated)", available_cpu_kernels());
 }
 
-TEST_CASE("bf16: one thread and many give the same bits") {
+TEST_CASE("bf16: results are bitwise independent of the number of threads") {
   const EmulatedBf16 emulated = bf16_on_any_cpu();
   for (const OpCase& row : bf16_cases()) check_thread_invariance(row, DType::bf16);
 }
@@ -186,12 +187,12 @@ TEST_CASE("bf16: the instruction and its emulation give the same bits") {
   report_covered("bf16 (AVX512-BF16) " + cpu_kernels().name());
 }
 
-TEST_CASE("bf16: kernels without it say so") {
+TEST_CASE("bf16: kernels without support throw") {
   for (Kernels* kernels : available_cpu_kernels()) {
     if (kernels->has_bf16()) continue;
     for (const OpCase& row : bf16_cases()) {
       const bool has_data = std::find(row.parameters.begin(), row.parameters.end(), false) != row.parameters.end();
-      if (row.name == "dropout/none" || !has_data) continue;  // no kernel runs, or none on bf16
+      if (row.name == "dropout/none" || !has_data) continue;  // no kernel runs, or none with bf16 data
       CAPTURE(row.name);
       CHECK_THROWS_WITH_AS(run_op(*kernels, row, DType::bf16), "[cpu kernels] bf16 needs a CPU with AVX512-BF16",
                            Error);

@@ -1,12 +1,12 @@
-// What rotary position embedding promises (Su et al. 2021), beyond the rows of the op table.
+// Tests properties of rotary position embedding (Su et al. 2021), in addition to the rows of the op table.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "autograd/gradcheck.h"
-#include "autograd/ops.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/autograd/ops.h"
 #include "tests/autograd/op_run.h"
 
 using namespace gyre;
@@ -19,7 +19,7 @@ Tensor positions_of(const std::vector<int32_t>& p) { return Tensor::from<int32_t
 
 Tensor random_rows(int64_t n, int64_t d, uint64_t stream) { return normal_tensor({n, d}, DType::f64, 21, stream); }
 
-// The usual 10000^(-2i / dims).
+// The usual frequencies, 10000^(-2i / dims).
 Tensor geometric_frequencies(int dims) {
   std::vector<double> f;
   for (int i = 0; i < dims / 2; ++i) f.push_back(std::pow(10000.0, -2.0 * i / dims));
@@ -30,7 +30,7 @@ struct Turned {
   Tensor y, dx, dfrequencies;
 };
 
-// Forward, and backward from the cotangent (default: the output itself).
+// Runs forward, and backward from the cotangent (default: the output itself).
 Turned rotate(const Tensor& x, const std::vector<int32_t>& positions, const Rotary& rotary, Tensor cotangent = {}) {
   Tape tape(cpu_kernels(), {});
   const Var in = tape.leaf(x), frequencies = tape.leaf(geometric_frequencies(rotary.dims));
@@ -45,7 +45,7 @@ double dot(const double* a, const double* b, int64_t n) { return std::inner_prod
 
 }  // namespace
 
-TEST_CASE("rope: backward undoes forward, and norms stay, when the magnitude is 1") {
+TEST_CASE("rope: with magnitude 1, backward inverts forward, and norms are preserved") {
   const Tensor x = random_rows(5, 16, 0);
   for (RotaryPairs pairs : kLayouts) {
     const Turned r = rotate(x, {0, 1, 7, 1000, 3}, {.heads = 2, .dims = 8, .pairs = pairs});
@@ -57,7 +57,7 @@ TEST_CASE("rope: backward undoes forward, and norms stay, when the magnitude is 
   }
 }
 
-TEST_CASE("rope: with a magnitude m, backward is the transpose and not the inverse: m^2 x") {
+TEST_CASE("rope: with magnitude m, backward is the transpose, not the inverse: it gives m^2 x") {
   const Tensor x = random_rows(3, 8, 1);
   const Turned r = rotate(x, {0, 4, 9}, {.heads = 1, .dims = 8, .magnitude = 1.5});
   Tensor expected = x.clone();
@@ -72,7 +72,7 @@ TEST_CASE("rope: position 0 is the identity, bit for bit") {
   }
 }
 
-TEST_CASE("rope: the product of a query and a key depends on their distance alone") {
+TEST_CASE("rope: the product of a query and a key depends only on their distance") {
   const Tensor q = random_rows(1, 32, 3), k = random_rows(1, 32, 4);
   for (RotaryPairs pairs : kLayouts) {
     const Rotary rotary{.heads = 1, .dims = 32, .pairs = pairs};
@@ -107,7 +107,7 @@ TEST_CASE("rope: the two layouts agree under the permutation of features") {
   CHECK_LE(relative_error(b.dfrequencies, a.dfrequencies), 1e-14);
 }
 
-TEST_CASE("rope: the tail beyond the rotated dims passes through, in both passes") {
+TEST_CASE("rope: forward and backward pass features beyond the rotary dims through") {
   constexpr int64_t kWidth = 7, kDims = 4;
   const Tensor x = random_rows(3, 2 * kWidth, 7), dy = random_rows(3, 2 * kWidth, 8);
   for (RotaryPairs pairs : kLayouts) {
@@ -120,7 +120,7 @@ TEST_CASE("rope: the tail beyond the rotated dims passes through, in both passes
   }
 }
 
-TEST_CASE("rope: a row's result hangs on its own position alone, wherever it stands in the batch") {
+TEST_CASE("rope: the result of a row depends only on its position, not on its place in the batch") {
   const Tensor x = random_rows(6, 8, 9);
   const Rotary rotary{.heads = 1, .dims = 8};
   const Tensor whole = rotate(x, {0, 1, 2, 40, 41, 0}, rotary).y;
@@ -143,7 +143,7 @@ TEST_CASE("rope: in place equals out of place") {
   }
 }
 
-TEST_CASE("rope: the angle's gradient, written out for one pair") {
+TEST_CASE("rope: gradient of the angle, computed by hand for one pair") {
   // dfrequency = position * (dy2 y1 - dy1 y2)
   const Tensor x = Tensor::from<double>({1, 2}, std::vector<double>{0.3, -1.2});
   const Tensor dy = Tensor::from<double>({1, 2}, std::vector<double>{0.7, 0.4});

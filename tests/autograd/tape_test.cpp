@@ -1,13 +1,13 @@
-// The tape's own rules: fan-out, parameters, observers, what is kept and for how long.
-#include "autograd/tape.h"
+// Tests the tape: fan-out, parameters, observers, and the lifetime of saved tensors.
+#include "gyre/autograd/tape.h"
 
 #include <doctest/doctest.h>
 
 #include <functional>
 
-#include "autograd/gradcheck.h"
-#include "autograd/ops.h"
-#include "core/memory.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/core/memory.h"
 #include "tests/autograd/op_run.h"
 
 using namespace gyre;
@@ -18,7 +18,7 @@ Tensor matrix_of(const std::vector<double>& row) { return Tensor::from<double>({
 
 std::vector<double> gradient_of(const Tape& tape, const Var& leaf) { return tape.gradient(leaf).to_vector<double>(); }
 
-// Two linear layers that share nothing, an embedding tied to the output, and a parameter that nothing uses.
+// A model with an embedding tied to the output, layer norm, a linear layer, and an unused parameter.
 struct SmallModel {
   Parameters parameters;
   Parameter &table, &w, &bias, &gamma, &beta, &unused;
@@ -67,7 +67,7 @@ struct Recorder final : TapeObserver {
 
 }  // namespace
 
-TEST_CASE("fan-out: the gradients of all uses add up") {
+TEST_CASE("fan-out: the gradients of all uses are summed") {
   Tape tape(cpu_kernels(), {});
   const Var x = tape.leaf(matrix_of({1, -2, 3}));
   const Var y = add(add(scale(x, 2), x), add(x, scale(x, 5)));  // 9 x
@@ -76,14 +76,14 @@ TEST_CASE("fan-out: the gradients of all uses add up") {
   CHECK_EQ(gradient_of(tape, x), std::vector<double>{9, 90, 900});
 }
 
-TEST_CASE("one variable twice in an op") {
+TEST_CASE("an op can use one variable twice") {
   Tape tape(cpu_kernels(), {});
   const Var x = tape.leaf(matrix_of({1, 2}));
   tape.backward(add(x, x), matrix_of({3, 4}));
   CHECK_EQ(gradient_of(tape, x), std::vector<double>{6, 8});
 }
 
-TEST_CASE("a gradient handed on without a copy is never written to") {
+TEST_CASE("a gradient passed on without a copy is never modified") {
   // Both gradients of `add` are the cotangent itself; x then gets a second one.
   Tape tape(cpu_kernels(), {});
   const Var x = tape.leaf(matrix_of({1, 2})), y = tape.leaf(matrix_of({5, 6}));
@@ -95,7 +95,7 @@ TEST_CASE("a gradient handed on without a copy is never written to") {
   CHECK_EQ(cotangent.to_vector<double>(), std::vector<double>{10, 20});
 }
 
-TEST_CASE("a parameter gradient that aliases another is copied before it is added to") {
+TEST_CASE("a parameter gradient that aliases another is copied before accumulation") {
   // w's first gradient comes through add, without a copy; the second is added in place by linear.
   Tape tape(cpu_kernels(), {});
   const Var w = tape.leaf(matrix_of({1, 2})), x = tape.leaf(matrix_of({3, 4})), other = tape.leaf(matrix_of({0}));
@@ -107,7 +107,7 @@ TEST_CASE("a parameter gradient that aliases another is copied before it is adde
   CHECK_EQ(gradient_of(tape, other), std::vector<double>{1});
 }
 
-TEST_CASE("backward starts at any node, and what does not lead to it gets nothing") {
+TEST_CASE("backward starts at any node; leaves on which it does not depend get no gradient") {
   Tape tape(cpu_kernels(), {});
   const Var x = tape.leaf(matrix_of({1})), y = tape.leaf(matrix_of({1}));
   const Var early = scale(x, 3);
@@ -117,7 +117,7 @@ TEST_CASE("backward starts at any node, and what does not lead to it gets nothin
   CHECK_FALSE(tape.gradient(y).defined());
 }
 
-TEST_CASE("lookups left apart: the table is final after its other uses, and together it is the same gradient") {
+TEST_CASE("sparse gradients: the table is ready after its dense uses, and the total gradient is the same") {
   SmallModel model(DType::f64);
   const auto run = [&](Recorder& recorder) {
     model.parameters.gradients().zero();
@@ -129,8 +129,8 @@ TEST_CASE("lookups left apart: the table is final after its other uses, and toge
   run(usual);
   CHECK_EQ(usual.ready, std::vector<std::string>{"w", "bias", "gamma", "beta", "table"});
   const Tensor expected = model.parameters.gradients().clone();
-  std::vector<RowGradient> rows;
-  model.table.row_gradients = &rows;
+  std::vector<SparseGradient> rows;
+  model.table.sparse_gradients = &rows;
   run(apart);
   CHECK_EQ(apart.ready, std::vector<std::string>{"table", "w", "bias", "gamma", "beta"});
   REQUIRE(rows.size() == 1);
@@ -140,10 +140,10 @@ TEST_CASE("lookups left apart: the table is final after its other uses, and toge
     CHECK(model.parameters.gradients().data<double>()[i] == doctest::Approx(expected.data<double>()[i]).epsilon(1e-12));
 }
 
-TEST_CASE("a table that is only looked up is final at once where lookups are left apart") {
+TEST_CASE("sparse gradients: a table that is only looked up is ready at once") {
   SmallModel model;
-  std::vector<RowGradient> rows;
-  model.table.row_gradients = &rows;
+  std::vector<SparseGradient> rows;
+  model.table.sparse_gradients = &rows;
   Tape tape(cpu_kernels(), {});
   Recorder recorder;
   tape.add_observer(recorder);
@@ -154,7 +154,7 @@ TEST_CASE("a table that is only looked up is final at once where lookups are lef
   CHECK_EQ(recorder.ready, std::vector<std::string>{"table", "w", "bias"});
 }
 
-TEST_CASE("parameters: gradients of two backward passes add up") {
+TEST_CASE("parameters: gradients accumulate over two backward passes") {
   SmallModel model(DType::f64);
   const auto pass = [&] {
     Tape tape(cpu_kernels(), {});
@@ -175,14 +175,14 @@ TEST_CASE("a parameter used in several places is one leaf") {
   CHECK_EQ(tape.parameter(model.w).node(), tape.parameter(model.w).node());
 }
 
-TEST_CASE("parameters of two stores are not mixed in silence") {
+TEST_CASE("parameters of two stores on one tape throw") {
   SmallModel a, b;
   Tape tape(cpu_kernels(), {});
   tape.parameter(a.w);
   CHECK_THROWS_AS(tape.parameter(b.w), Error);
 }
 
-TEST_CASE("on_parameter_ready: once per parameter in use, when its gradient is final") {
+TEST_CASE("on_parameter_ready is called once per used parameter, when its gradient is final") {
   SmallModel model;
   Tape tape(cpu_kernels(), {.training = true, .seed = 1});
   Recorder recorder;
@@ -190,12 +190,12 @@ TEST_CASE("on_parameter_ready: once per parameter in use, when its gradient is f
   const Var loss = model.loss(tape, 6);
   CHECK(recorder.ready.empty());
   tape.backward(loss);
-  // Backward meets w and bias first, then gamma and beta; the tied table is final after its other end only.
+  // Backward reaches w and bias first, then gamma and beta. The tied table is final only after the embedding.
   CHECK_EQ(recorder.ready, std::vector<std::string>{"w", "bias", "gamma", "beta", "table"});
   CHECK_EQ(recorder.events.back(), "ready table");
 }
 
-TEST_CASE("on_parameter_ready: the gradient does not change afterwards") {
+TEST_CASE("the gradient does not change after on_parameter_ready") {
   struct Keeper final : TapeObserver {
     std::vector<std::pair<Parameter*, Tensor>> seen;
     void on_parameter_ready(Parameter& p) override { seen.emplace_back(&p, p.gradient.clone()); }
@@ -234,7 +234,7 @@ TEST_CASE("observers see every op in order: forward, then backward from the end"
   CHECK_EQ(second.events, expected);
 }
 
-TEST_CASE("scopes name the module that records") {
+TEST_CASE("scopes set the module path of nodes") {
   Tape tape(cpu_kernels(), {});
   const Var x = tape.leaf(matrix_of({1}));
   const auto module = [&] { return tape.nodes()[size_t(scale(x, 2).node())].module; };
@@ -262,7 +262,7 @@ TEST_CASE("a tape that does not record keeps nothing") {
   CHECK_EQ(memory_stats().active_bytes, before);
 }
 
-TEST_CASE("backward frees what was saved as it goes") {
+TEST_CASE("backward frees saved tensors node by node") {
   const Tensor start = Tensor::zeros({64, 64});
   Tape tape(cpu_kernels(), {});
   Var y = tape.leaf(start);
@@ -280,12 +280,12 @@ TEST_CASE("backward frees what was saved as it goes") {
   tape.add_observer(recorder);
   tape.backward(y, normal_tensor({64, 64}, DType::f32, 1, 0));
   CHECK_EQ(nodes, 20);
-  CHECK_LE(peak, recorded + 4 * start.bytes());  // the cotangent and gradients in flight: not one gradient per node
+  CHECK_LE(peak, recorded + 4 * start.bytes());  // cotangent and current gradients only, not one gradient per node
   CHECK_LE(after_half, recorded - 5 * start.bytes());
   CHECK_LE(last, recorded - 15 * start.bytes());
 }
 
-TEST_CASE("a step repeated makes no system allocation") {
+TEST_CASE("a repeated step makes no system allocation") {
   SmallModel model;
   const auto step = [&](uint64_t seed) {
     Tape tape(cpu_kernels(), {.training = true, .seed = seed});
@@ -317,7 +317,7 @@ TEST_CASE("dropout masks are a pure function of the tape's seed") {
   CHECK(same_bits(two_dropouts(7, false).first, ones));
 }
 
-TEST_CASE("dropout keeps 1 - rate of the elements and their expectation") {
+TEST_CASE("dropout keeps a fraction 1 - rate of the elements and preserves the mean") {
   const Tensor ones = Tensor::from<float>({200, 200}, std::vector<float>(40000, 1.0f));
   for (double rate : {0.1, 0.3, 0.75}) {
     Tape tape(cpu_kernels(), {.training = true, .seed = 3});
@@ -332,7 +332,7 @@ TEST_CASE("dropout keeps 1 - rate of the elements and their expectation") {
   }
 }
 
-TEST_CASE("backward says what is wrong") {
+TEST_CASE("backward and gradient throw for invalid calls") {
   Tape tape(cpu_kernels(), {});
   const Var x = tape.leaf(matrix_of({1, 2}));
   const Var y = scale(x, 2);

@@ -1,11 +1,11 @@
-// Activations let NaN through, forward and backward, so that a broken number is found where it arises.
+// NaN propagates through activations, forward and backward, so that it can be traced to its origin.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "core/kernels.h"
+#include "gyre/core/kernels/kernels.h"
 #include "tests/all_kernels.h"
 #include "tests/emulated_bf16.h"
 
@@ -23,7 +23,8 @@ std::vector<float> numbers(const Tensor& t) {
   return {floats.span<float>().begin(), floats.span<float>().end()};
 }
 
-// Calls f with the columns of a row, (1, 33) and on the device of the kernels: vectors and what is left over of them.
+// Calls f(kind, type, x) for each activation and type. x has 33 numbers, some of them NaN: whole vectors and a
+// remainder.
 template <class F>
 void for_each_row(Kernels& kernels, F&& f) {
   for (const Activation kind : kActivations) {
@@ -40,7 +41,7 @@ void for_each_row(Kernels& kernels, F&& f) {
 
 }  // namespace
 
-TEST_CASE("activations keep NaN, and their derivatives pass it on as PyTorch's do") {
+TEST_CASE("activations keep NaN, and their derivatives propagate it as in PyTorch") {
   const EmulatedBf16 everywhere;
   for (Kernels* kernels : all_kernels()) {
     for_each_row(*kernels, [&](Activation kind, DType type, const std::vector<float>& numbers_in) {
@@ -55,15 +56,15 @@ TEST_CASE("activations keep NaN, and their derivatives pass it on as PyTorch's d
         const bool bad = std::isnan(numbers_in[i]), is_relu = kind == Activation::relu || kind == Activation::relu_plus;
         CHECK(std::isnan(values[i]) == bad);
         CHECK(std::isnan(slopes[i]) == (bad && !is_relu));
-        // threshold_backward(grad, x, 0): what is not at most 0 gets the gradient.
+        // Like PyTorch's threshold_backward(grad, x, 0): the gradient is 0 only if x <= 0.
         if (is_relu) CHECK(slopes[i] == (numbers_in[i] <= 0 ? 0 : 0.5F));
       }
     });
   }
 }
 
-// On a GPU relu is part of cuBLASLt's product, which does not say what it makes of NaN.
-TEST_CASE("a linear layer with an activation shows NaN of its bias") {
+// CPU only: on a GPU, relu is part of the product of cublasLt, whose handling of NaN is not documented.
+TEST_CASE("a linear layer with an activation propagates NaN of its bias") {
   const EmulatedBf16 everywhere;
   for (Kernels* kernels : available_cpu_kernels()) {
     for_each_row(*kernels, [&](Activation kind, DType type, const std::vector<float>& bias) {

@@ -1,20 +1,20 @@
 #define GYRE_CPU_NAMESPACE cpu_test
-#include "core/cpu/bf16_dot.h"
+#include "gyre/core/cpu/gemm/bf16_dot.h"
 
 #include <doctest/doctest.h>
 
 #include <bit>
 #include <cmath>
 
-#include "core/kernels.h"
-#include "core/random.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/random.h"
 #include "tests/emulated_bf16.h"
 
 using namespace gyre;
 
 namespace {
 
-// All as bits; a and b are pairs of bf16, the second one in the upper half.
+// Bit patterns. a and b are pairs of bf16, the second number in the upper half.
 struct DotProduct {
   uint32_t sum, a, b, result;
 };
@@ -25,7 +25,7 @@ constexpr DotProduct kOfTheInstruction[] = {
     {0xBCDD855C, 0x3E0D3D17, 0xBEDAC08E, 0xBE7F3DAC}, {0xBBC96E48, 0x3DDBC12A, 0x41F1C0EE, 0x42A47A32},
     {0x40386ADA, 0xC09BBFE6, 0x3E783E27, 0x3FB52B34}, {0xC0620444, 0x3D31C087, 0xC0C1BFFF, 0x409398CE},
     {0x4B800000, 0x3F803F80, 0x3F803F80, 0x4B800000},  // 2^24 + 1 + 1: each of the two sums is rounded
-    {0x7F000000, 0xFF003F80, 0x3F803F80, 0x3F800000},  // 2^127 - 2^127 + 1: the upper product goes first
+    {0x7F000000, 0xFF003F80, 0x3F803F80, 0x3F800000},  // 2^127 - 2^127 + 1: the upper product is added first
     {0x00000000, 0x7F7F0000, 0x7F7F0000, 0x7F800000},  // overflow
     {0x3F800000, 0x00010000, 0x7F000000, 0x3F800000},  // subnormal operands are zero
     {0x007FFFFF, 0x00000000, 0x00000000, 0x00000000},  // a subnormal sum is zero
@@ -34,7 +34,7 @@ constexpr DotProduct kOfTheInstruction[] = {
     {0x00800000, 0x9A200000, 0x19800000, 0x00000000},  // the least normal number - 1.25 x 2^-151
 };
 
-// Any encoding: subnormal numbers, infinities and NaN too.
+// Random bit patterns, including subnormal numbers, infinities and NaN.
 Tensor any_bf16(const Shape& shape, uint64_t stream) {
   const Tensor t = Tensor::empty(shape, DType::bf16);
   for (int64_t i = 0; i < t.size(); ++i) {
@@ -49,7 +49,7 @@ bool same_number(float a, float b) {
 
 }  // namespace
 
-TEST_CASE("the emulated dot product of bf16 has the bits of the instruction") {
+TEST_CASE("the emulated dot product of bf16 is bit-identical to the instruction") {
   for (const DotProduct& row : kOfTheInstruction) {
     CAPTURE(row.sum);
     CAPTURE(row.a);
@@ -62,8 +62,8 @@ TEST_CASE("the emulated dot product of bf16 has the bits of the instruction") {
   CHECK(std::isnan(cpu_test::add_bf16_products(inf, 0xFF800000, 0x3F800000)));
 }
 
-// The rounded numbers that all kernels must make of the same operands, encodings that no training makes among them.
-TEST_CASE("products of bf16 have the same bits by the instruction and emulated, on every instruction set") {
+// All kernels must give the same results for the same operands, even for bit patterns that do not occur in training.
+TEST_CASE("products of bf16 are bit-identical with the instruction and emulated, on every instruction set") {
   for (const auto& [m, n, k] : {std::tuple(1, 1, 1), std::tuple(17, 35, 7), std::tuple(31, 67, 130)}) {
     const Tensor x = any_bf16({m, k}, 1), w = any_bf16({n, k}, 2).to(DType::f32);
     const auto product = [&](Kernels& kernels) {

@@ -1,4 +1,4 @@
-#include "core/block_pool.h"
+#include "gyre/core/block_pool.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <new>
 #include <vector>
 
-#include "core/random.h"
+#include "gyre/core/random.h"
 
 using namespace gyre;
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kRegion = 1 << 16;
 
-// A system of limited memory that knows what it gave.
+// A source of limited memory that records its regions.
 struct System {
   size_t left;
   std::map<std::byte*, size_t> regions = {};
@@ -49,7 +49,7 @@ struct System {
 
 }  // namespace
 
-TEST_CASE("blocks lie apart inside the regions, whatever the order of taking and giving back") {
+TEST_CASE("blocks are disjoint and inside the regions, in any order of allocation and release") {
   System system{1 << 24};
   BlockPool pool(system.source(), kRegion);
   RandomStream random(1, 0);
@@ -82,7 +82,7 @@ TEST_CASE("blocks lie apart inside the regions, whatever the order of taking and
   CHECK(pool.stats().active_bytes == 0);
 }
 
-TEST_CASE("freed neighbours become one block again") {
+TEST_CASE("adjacent free blocks are merged") {
   System system{kRegion};
   BlockPool pool(system.source(), kRegion);
   for (const std::vector<size_t>& order : {std::vector<size_t>{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 2, 0}}) {
@@ -96,7 +96,7 @@ TEST_CASE("freed neighbours become one block again") {
   CHECK(pool.stats().peak_bytes == kRegion);
 }
 
-TEST_CASE("idle regions go back to the system before it is given up") {
+TEST_CASE("a pool out of memory returns idle regions to the system and retries") {
   System system{3 * kRegion};
   BlockPool pool(system.source(), kRegion);
   std::byte* kept = pool.take(64);
@@ -109,7 +109,7 @@ TEST_CASE("idle regions go back to the system before it is given up") {
   pool.give_back(kept);
 }
 
-TEST_CASE("blocks are aligned as the pool was told") {
+TEST_CASE("blocks have the alignment of the pool") {
   System system{kRegion};
   BlockPool pool(system.source(), kRegion, 256);
   std::byte* first = pool.take(1);

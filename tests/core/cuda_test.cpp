@@ -1,5 +1,5 @@
-// What the rest of the program sees of a GPU (core/cuda.h): without one, or without the backend, an error in one line.
-#include "core/cuda.h"
+// The CUDA interface (core/hardware/cuda.h). Without a GPU or without the backend, its errors are one line long.
+#include "gyre/core/hardware/cuda.h"
 
 #include <doctest/doctest.h>
 
@@ -31,7 +31,7 @@ std::vector<float> numbers(size_t n, float first = 0) {
   return values;
 }
 
-// ids and offsets reach the GPU only through kernels: row ids(i) of a table whose rows hold their own numbers.
+// Copies ids to the GPU and back. Only kernels copy ids, so this looks up ids(i) in a table whose row i holds i.
 std::vector<float> looked_up(const Tensor& ids) {
   const Tensor table = Tensor::from<float>({100, 1}, numbers(100)).to(kGpu);
   const Tensor y = Tensor::empty({ids.size(), 1}, DType::f32, kGpu);
@@ -41,7 +41,7 @@ std::vector<float> looked_up(const Tensor& ids) {
 
 }  // namespace
 
-TEST_CASE("a GPU that cannot be used is refused in one line") {
+TEST_CASE("a GPU that cannot be used gives an error of one line") {
   const std::string error = message([] { cuda_kernels(cuda_devices() > 0 ? 99 : 0); });
   CHECK(error.starts_with("[cuda] "));
   CHECK(error.find('\n') == std::string::npos);
@@ -54,7 +54,7 @@ TEST_CASE("a GPU that cannot be used is refused in one line") {
   CHECK_FALSE(cuda_description().empty());
 }
 
-TEST_CASE("tensors go to a GPU and come back") {
+TEST_CASE("tensors are copied to a GPU and back") {
   if (!test_gpu()) return;
   const Tensor host = Tensor::from<float>({5, 3}, numbers(15)), t = host.to(kGpu);
   CHECK(t.device() == kGpu);
@@ -70,7 +70,7 @@ TEST_CASE("tensors go to a GPU and come back") {
   CHECK_THROWS_AS(t.span<float>(), Error);
 }
 
-TEST_CASE("what is copied to a GPU may be overwritten at once") {
+TEST_CASE("host memory may be overwritten right after a copy to a GPU") {
   if (!test_gpu()) return;
   const Tensor host = Tensor::from<float>({1 << 22}, numbers(1 << 22));
   for (int i = 0; i < 3; ++i) {
@@ -81,7 +81,7 @@ TEST_CASE("what is copied to a GPU may be overwritten at once") {
   }
 }
 
-TEST_CASE("a GPU's memory is counted and handed out again") {
+TEST_CASE("GPU memory is counted and reused") {
   if (!test_gpu()) return;
   { const Tensor warm = Tensor::empty({1000, 1000}, DType::f32, kGpu); }
   const MemoryStats before = cuda_memory_stats(0);
@@ -95,13 +95,13 @@ TEST_CASE("a GPU's memory is counted and handed out again") {
   CHECK(cuda_memory_stats(0).system_allocations == before.system_allocations);
 }
 
-TEST_CASE("more than a GPU has is refused in one line that says how much was wanted") {
+TEST_CASE("out of GPU memory gives an error of one line with the requested size") {
   if (!test_gpu()) return;
   CHECK_THROWS_WITH_AS(Tensor::empty({int64_t{1} << 45}, DType::f32, kGpu), doctest::Contains("134217728 MiB"), Error);
   CHECK(Tensor::zeros({2}, DType::f32, kGpu).to_cpu().to_vector<float>() == std::vector<float>(2));
 }
 
-TEST_CASE("ids that lie where others lay are copied anew") {
+TEST_CASE("new ids at the address of freed ids are copied again") {
   if (!test_gpu()) return;
   for (int32_t i = 0; i < 300; ++i) {
     const Tensor ids = Tensor::from<int32_t>({3}, std::vector<int32_t>{i % 100, (i + 1) % 100, (i + 7) % 100});
@@ -113,7 +113,7 @@ TEST_CASE("ids that lie where others lay are copied anew") {
   CHECK(looked_up(Tensor::empty({0}, DType::i32)).empty());
 }
 
-TEST_CASE("copies of ids stay right while others come and go") {
+TEST_CASE("cached copies of ids stay correct while other ids are created and freed") {
   if (!test_gpu()) return;
   std::vector<Tensor> kept;
   for (int32_t i = 0; i < 700; ++i) kept.push_back(Tensor::from<int32_t>({1}, std::vector<int32_t>{i % 100}));
@@ -124,7 +124,7 @@ TEST_CASE("copies of ids stay right while others come and go") {
   }
 }
 
-TEST_CASE("many ids in a row pass through a small staging place") {
+TEST_CASE("ids larger than the staging buffer are copied correctly") {
   if (!test_gpu()) return;
   for (const int32_t n : {1, 1000, 1 << 20, 3'000'000, 5}) {
     std::vector<int32_t> values(static_cast<size_t>(n));

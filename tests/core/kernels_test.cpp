@@ -1,5 +1,5 @@
-// Properties of the CPU kernels that need no autodiff: numbers, threads, instruction sets.
-#include "core/kernels.h"
+// Tests of the CPU kernels without autodiff: accuracy, independence of threads and instruction sets.
+#include "gyre/core/kernels/kernels.h"
 
 #include <doctest/doctest.h>
 
@@ -8,8 +8,8 @@
 #include <numbers>
 #include <numeric>
 
-#include "core/blas.h"
-#include "core/random.h"
+#include "gyre/core/hardware/blas.h"
+#include "gyre/core/random.h"
 
 using namespace gyre;
 
@@ -39,14 +39,14 @@ TEST_CASE("dropout keeps exactly the elements that the scalar generator keeps") 
   }
 }
 
-TEST_CASE("the vectorised exponential is within a few units in the last place") {
+TEST_CASE("the vectorized exponential is within a few units in the last place") {
   const Tensor x = Tensor::empty({1, 4001}), y = x.like();
   for (int i = 0; i <= 4000; ++i) x.data<float>()[i] = -30.0f + 0.01f * float(i);
-  double normaliser = 0;
-  for (int i = 0; i <= 4000; ++i) normaliser += std::exp(double(x.data<float>()[i]) - 10.0);
+  double normalizer = 0;
+  for (int i = 0; i <= 4000; ++i) normalizer += std::exp(double(x.data<float>()[i]) - 10.0);
   for (Kernels* kernels : available_cpu_kernels()) {
     kernels->log_softmax(y, x);
-    CHECK(y.data<float>()[4000] == doctest::Approx(-std::log(normaliser)).epsilon(1e-6));
+    CHECK(y.data<float>()[4000] == doctest::Approx(-std::log(normalizer)).epsilon(1e-6));
   }
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("gelu and its derivative agree with the library's erf, and keep NaN") 
   }
 }
 
-TEST_CASE("tanh is within a few units in the last place, its derivative near, and both keep NaN") {
+TEST_CASE("tanh is within a few units in the last place, its derivative is close, and both keep NaN") {
   std::vector<float> numbers{-INFINITY, -1e30f, -50, -1e-20f, -0.0f, 0, 0.6f, 1e-5f, 9, 1e30f, INFINITY};
   for (int i = -4000; i <= 4000; ++i) numbers.push_back(0.0025f * float(i) + 1e-4f);
   const Tensor x = Tensor::from<float>({int64_t(numbers.size())}, numbers), y = x.like(), dx = x.like(),
@@ -101,54 +101,54 @@ TEST_CASE("tanh is within a few units in the last place, its derivative near, an
   }
 }
 
-TEST_CASE("every instruction set gives nearly the same attention, and sees nothing beyond the causal edge") {
+TEST_CASE("every instruction set gives nearly the same causal attention, and the first query sees only one key") {
   const Segments segments = Segments::from_lengths({1, 5, 17, 66});
   const int n = segments.tokens();
   const Tensor q = random_tensor({n, 14}, 1), k = random_tensor({n, 14}, 2), v = random_tensor({n, 14}, 3);
   const Tensor lse = Tensor::empty({2, n});
-  const AttentionShape shape{.heads = 2, .scale = 0.4, .causal = true, .reach = AttentionShape::kFar, .dropout = {}};
+  const AttentionShape shape{
+      .heads = 2, .scale = 0.4, .causal = true, .window = AttentionShape::kUnlimited, .dropout = {}};
   std::vector<float> first;
   for (Kernels* kernels : available_cpu_kernels()) {
     CAPTURE(kernels->name());
     const Tensor out = q.like();
     kernels->attention(out, lse, {q}, {k}, {v}, segments, segments, shape, {}, {});
     for (int j = 0; j < 14; ++j)
-      CHECK(out.data<float>()[j] == doctest::Approx(v.data<float>()[j]));  // one key: its value
+      CHECK(out.data<float>()[j] == doctest::Approx(v.data<float>()[j]));  // with one key, the output is its value
     if (first.empty()) first = out.to_vector<float>();
     for (int64_t i = 0; i < out.size(); ++i)
       CHECK(out.data<float>()[i] == doctest::Approx(first[size_t(i)]).epsilon(1e-4));
   }
 }
 
-TEST_CASE(
-    "every instruction set gives nearly the same attention with a window and what order adds, and its gradients") {
+TEST_CASE("every instruction set gives nearly the same attention and gradients with a window and position terms") {
   const Segments segments = Segments::from_lengths({1, 5, 17, 66});
   const int n = segments.tokens();
   const Tensor q = random_tensor({n, 14}, 1), k = random_tensor({n, 14}, 2), v = random_tensor({n, 14}, 3);
-  const AttentionShape shape{.heads = 2, .scale = 0.4, .causal = false, .reach = 21, .dropout = {}};
-  const AttentionTerms terms{.bias = random_tensor({43, 2}, 4),
-                             .query_table = random_tensor({43, 14}, 5),
-                             .key_table = random_tensor({43, 14}, 6),
-                             .value_table = random_tensor({43, 7}, 7),
-                             .query_places = random_tensor({66, 6}, 8),
-                             .key_places = random_tensor({66, 6}, 9),
-                             .zero = 21};
+  const AttentionShape shape{.heads = 2, .scale = 0.4, .causal = false, .window = 21, .dropout = {}};
+  const AttentionPositionTerms terms{.bias = random_tensor({43, 2}, 4),
+                                     .query_table = random_tensor({43, 14}, 5),
+                                     .key_table = random_tensor({43, 14}, 6),
+                                     .value_table = random_tensor({43, 7}, 7),
+                                     .pos_queries = random_tensor({66, 6}, 8),
+                                     .pos_keys = random_tensor({66, 6}, 9),
+                                     .zero_offset = 21};
   std::vector<float> first;
   for (Kernels* kernels : available_cpu_kernels()) {
     CAPTURE(kernels->name());
     const Tensor out = q.like(), lse = Tensor::empty({2, n}), dq = q.like(), dk = q.like(), dv = q.like();
-    const AttentionTerms d{terms.bias.like(),
-                           terms.query_table.like(),
-                           terms.key_table.like(),
-                           terms.value_table.like(),
-                           terms.query_places.like(),
-                           terms.key_places.like(),
-                           21};
+    const AttentionPositionTerms d{terms.bias.like(),
+                                   terms.query_table.like(),
+                                   terms.key_table.like(),
+                                   terms.value_table.like(),
+                                   terms.pos_queries.like(),
+                                   terms.pos_keys.like(),
+                                   21};
     kernels->attention(out, lse, {q}, {k}, {v}, segments, segments, shape, {}, terms);
     kernels->attention_backward({dq}, {dk}, {dv}, {}, d, v, {q}, {k}, {v}, lse, segments, segments, shape, {}, terms);
     std::vector<float> all;
     for (const Tensor& t :
-         {out, dq, dk, dv, d.bias, d.query_table, d.key_table, d.value_table, d.query_places, d.key_places})
+         {out, dq, dk, dv, d.bias, d.query_table, d.key_table, d.value_table, d.pos_queries, d.pos_keys})
       all.insert(all.end(), t.data<float>(), t.data<float>() + t.size());
     if (first.empty()) first = all;
     for (size_t i = 0; i < all.size(); ++i) CHECK(all[i] == doctest::Approx(first[i]).epsilon(1e-3).scale(1));
@@ -163,7 +163,7 @@ TEST_CASE("a query without a visible key gives zeros and minus infinity") {
   for (float x : lse.span<float>()) CHECK(x == -INFINITY);
 }
 
-TEST_CASE("Adam zeroes the gradient that it has used") {
+TEST_CASE("Adam sets the gradient to zero after its step") {
   for (Kernels* kernels : available_cpu_kernels()) {
     const Tensor value = random_tensor({1001}, 1), gradient = random_tensor({1001}, 2);
     const Tensor m = Tensor::zeros({1001}), v = Tensor::zeros({1001});
@@ -174,20 +174,20 @@ TEST_CASE("Adam zeroes the gradient that it has used") {
   }
 }
 
-TEST_CASE("sums of squares of blocks depend neither on the number of threads nor on where the range begins") {
+TEST_CASE("sums of squares of blocks depend neither on the number of threads nor on the start of the range") {
   const Tensor x = random_tensor({100003}, 4);
   const int before = threads();
   double expected = 0;
   for (float v : x.span<float>()) expected += double(v) * v;
   for (Kernels* kernels : available_cpu_kernels()) {
     set_threads(1);
-    const std::vector<double> one = kernels->block_squares(x);
+    const std::vector<double> one = kernels->block_square_sums(x);
     set_threads(3);
-    CHECK(kernels->block_squares(x) == one);
+    CHECK(kernels->block_square_sums(x) == one);
     CHECK(int64_t(one.size()) == 100003 / kSquaresBlock + 1);
     CHECK(std::accumulate(one.begin(), one.end(), 0.0) == doctest::Approx(expected).epsilon(1e-12));
     const Tensor later = x.slice(2 * kSquaresBlock, 5 * kSquaresBlock);
-    CHECK(kernels->block_squares(later) == std::vector<double>(one.begin() + 2, one.begin() + 5));
+    CHECK(kernels->block_square_sums(later) == std::vector<double>(one.begin() + 2, one.begin() + 5));
   }
   set_threads(before);
 }
@@ -210,7 +210,7 @@ TEST_CASE("products have the same bits on every CPU with fused multiply-add") {
   const Tensor x = random_tensor({67, 1300}, 1), w = random_tensor({45, 1300}, 2), dy = random_tensor({67, 45}, 3);
   std::vector<std::vector<float>> outcomes;
   for (Kernels* kernels : available_cpu_kernels()) {
-    if (kernels->name() == "cpu_v2") continue;  // has none
+    if (kernels->name() == "cpu_v2") continue;  // no fused multiply-add
     const Tensor y = Tensor::empty({67, 45}), dx = x.like(), dw = Tensor::zeros(w.shape());
     kernels->linear(y, x, w, {});
     kernels->linear_backward(dx, dw, {}, dy, x, w);
@@ -227,4 +227,4 @@ TEST_CASE("a product without rows adds nothing to a gradient") {
   CHECK(dw.to_vector<float>() == std::vector<float>{1, 2});
 }
 
-TEST_CASE("the BLAS names its kernels") { CHECK_FALSE(blas_kernels().empty()); }
+TEST_CASE("OpenBLAS reports the name of its kernels") { CHECK(has_blas() == (blas_kernels() != "none")); }

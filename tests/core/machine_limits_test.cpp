@@ -1,4 +1,4 @@
-#include "core/machine_limits.h"
+#include "gyre/core/hardware/machine_limits.h"
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ using namespace gyre;
 
 namespace {
 
-// Cycles per second: each addition waits one cycle for the last one. The fastest of some runs.
+// Cycles per second, from a chain of dependent additions of one cycle each. The fastest of several runs.
 double measured_clock() {
   constexpr int64_t kRounds = 1 << 17;
   double best = 0;
@@ -32,7 +32,7 @@ double measured_clock() {
 
 }  // namespace
 
-TEST_CASE("measured limits are rates, and leave the number of threads alone") {
+TEST_CASE("measured limits are positive, and the number of threads is restored") {
   const ThreadsInScope three(3);
   CHECK(measure_products(Precision::fp32, 1) > 0);
   CHECK(measure_memory_bandwidth(2) > 0);
@@ -40,10 +40,10 @@ TEST_CASE("measured limits are rates, and leave the number of threads alone") {
   CHECK(threads() == 3);
 }
 
-// An x86-64 CPU has one or two units of its widest vectors: with AVX-512 32 or 64 FLOP of fp32 a cycle, and bf16 at
-// half to twice the rate of fp32. On a busy machine each measurement is too low, so the best of some tries are
-// compared, until they agree.
-TEST_CASE("rates of multiply-adds are within what the clock and the width of the units allow") {
+// An x86-64 CPU has one or two arithmetic units for its widest vectors: with AVX-512, 32 or 64 FLOP of fp32 per cycle,
+// and half to twice the rate of fp32 for bf16. On a busy machine each measurement is too low, so the test compares the
+// best of several tries and stops when they agree.
+TEST_CASE("rates of multiply-adds agree with the clock and the width of the units") {
   if (!__builtin_cpu_supports("fma")) return report_skipped("this CPU has no fused multiply-add");
   constexpr double kNoise = 1.2;
   const double widest = __builtin_cpu_supports("avx512f") ? 64 : 32;

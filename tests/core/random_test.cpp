@@ -1,4 +1,4 @@
-#include "core/random.h"
+#include "gyre/core/random.h"
 
 #include <doctest/doctest.h>
 
@@ -15,7 +15,7 @@ TEST_CASE("philox4x32-10 gives the known answers of Random123") {
         Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
-TEST_CASE("uniform and normal numbers have the moments they should") {
+TEST_CASE("uniform and normal numbers have the expected moments") {
   double mean = 0, square = 0, normal_mean = 0, normal_square = 0;
   constexpr int n = 100000;
   for (int i = 0; i < n; ++i) {

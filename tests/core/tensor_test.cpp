@@ -1,11 +1,11 @@
-#include "core/tensor.h"
+#include "gyre/core/tensor.h"
 
 #include <doctest/doctest.h>
 
-#include "core/dispatch.h"
-#include "core/matrix_span.h"
-#include "core/memory.h"
-#include "core/segments.h"
+#include "gyre/core/dispatch.h"
+#include "gyre/core/matrix_span.h"
+#include "gyre/core/memory.h"
+#include "gyre/core/segments.h"
 
 using namespace gyre;
 
@@ -20,7 +20,7 @@ TEST_CASE("reshape and slice are views of the same storage") {
   CHECK_FALSE(t.clone().shares_storage(t));
 }
 
-TEST_CASE("a tensor's elements as a matrix: rows of the last axis") {
+TEST_CASE("a tensor viewed as a matrix has the last axis as its columns") {
   const Tensor t = Tensor::from<float>({2, 2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   const MatrixSpan<float> m = matrix<float>(t);
   CHECK(m.rows() == 4);
@@ -35,15 +35,17 @@ TEST_CASE("a tensor's elements as a matrix: rows of the last axis") {
   CHECK_THROWS_WITH_AS(matrix<double>(t), "[tensor] expected f64, got f32", Error);
 }
 
-TEST_CASE("with_type calls with float or double, and refuses other types") {
-  const auto bytes = [](DType type) { return with_type(Tensor::zeros({1}, type), [](auto t) { return sizeof t; }); };
+TEST_CASE("dispatch_float calls with float or double, and rejects other types") {
+  const auto bytes = [](DType type) {
+    return dispatch_float(Tensor::zeros({1}, type), [](auto t) { return sizeof t; });
+  };
   CHECK(bytes(DType::f32) == 4);
   CHECK(bytes(DType::f64) == 8);
   CHECK_THROWS_WITH_AS(bytes(DType::bf16), "[dtype] expected f32 or f64, got bf16", Error);
   CHECK_THROWS_WITH_AS(bytes(DType::i32), "[dtype] expected f32 or f64, got i32", Error);
 }
 
-TEST_CASE("wrong use of a tensor names what was expected and what came") {
+TEST_CASE("errors of tensors contain the expected and the actual value") {
   const Tensor t = Tensor::zeros({2, 3});
   CHECK_THROWS_WITH_AS(t.reshape({4, 2}), "[reshape] (2, 3) has 6 elements, (4, 2) needs 8", Error);
   CHECK_THROWS_WITH_AS(t.data<double>(), "[tensor] expected f64, got f32", Error);
@@ -51,23 +53,23 @@ TEST_CASE("wrong use of a tensor names what was expected and what came") {
   CHECK_THROWS_AS(Tensor::from<float>({2}, std::vector<float>{1}), Error);
 }
 
-TEST_CASE("a shape with more elements than can be counted is refused") {
+TEST_CASE("a shape with too many elements is rejected") {
   const int64_t half = int64_t{1} << 32;
   CHECK_THROWS_WITH_AS(Shape({half, half}).elements(),
-                       "[shape] (4294967296, 4294967296) has more elements than 64 bits count", Error);
+                       "[shape] (4294967296, 4294967296) has more elements than 64 bits can count", Error);
   CHECK_THROWS_AS(Shape({half / 2, half / 2, 2}).elements(), Error);  // 2^63
-  CHECK_THROWS_AS(Shape({half / 8, half}).elements(), Error);         // 2^61, of 8 bytes each
+  CHECK_THROWS_AS(Shape({half / 8, half}).elements(), Error);         // 2^61 elements of up to 8 bytes
   CHECK(Shape({half / 32, half}).elements() == int64_t{1} << 59);
   CHECK(Shape({half, half, 0}).elements() == 0);
   CHECK_THROWS_AS(Tensor::zeros({half, half}), Error);
 }
 
-TEST_CASE("out of memory names the bytes") {
+TEST_CASE("an out-of-memory error contains the number of bytes") {
   CHECK_THROWS_WITH_AS(Tensor::empty({int64_t{1} << 58}),
                        doctest::Contains("[memory] out of memory: a tensor of 1152921504606846976 bytes"), Error);
 }
 
-TEST_CASE("freed memory is handed out again") {
+TEST_CASE("freed memory is reused") {
   { const Tensor warm = Tensor::empty({1000, 1000}); }
   const uint64_t before = memory_stats().system_allocations;
   for (int rows : {1000, 999, 990, 1000}) {
@@ -77,7 +79,7 @@ TEST_CASE("freed memory is handed out again") {
   CHECK(memory_stats().system_allocations == before);
 }
 
-TEST_CASE("segments say where each sentence lies") {
+TEST_CASE("segments hold the offset and the length of each sequence") {
   const Segments s = Segments::from_lengths({3, 0, 2});
   CHECK(s.count() == 3);
   CHECK(s.tokens() == 5);

@@ -1,14 +1,14 @@
-#include "core/thread_failure.h"
+#include "gyre/core/thread_failure.h"
 
 #include <doctest/doctest.h>
 
 #include <atomic>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
 using namespace gyre;
 
-TEST_CASE("thread failure: what threads throw is thrown after the region, and the others work on") {
+TEST_CASE("thread failure: an exception of a thread is rethrown after the region, and other work continues") {
   ThreadFailure failure;
   std::atomic<int> done = 0;
 #pragma omp parallel for num_threads(4)

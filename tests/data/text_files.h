@@ -1,12 +1,12 @@
-// Small text files and vocabularies for the tests of the data room.
+// Helpers for the tests of data/: write small text files and locate golden files.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "core/file.h"
-#include "data/vocabulary.h"
+#include "gyre/core/io/file.h"
+#include "gyre/data/tokenizer/vocabulary.h"
 #include "tests/errors.h"
 #include "tests/source_dir.h"
 #include "tests/temporary_directory.h"

@@ -1,4 +1,4 @@
-#include "models/config.h"
+#include "gyre/models/config/config.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "core/safetensors.h"
+#include "gyre/core/io/safetensors.h"
 
 #include "tests/fuzz/target.h"
 

@@ -1,16 +1,16 @@
-// What libFuzzer calls with its inputs: a reader may refuse them with an Error, and nothing else.
+// Entry point of libFuzzer. A reader may reject an input with an Error; any other failure is a bug.
 #pragma once
 
 #include <fstream>
 #include <string_view>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 #include "tests/temporary_directory.h"
 
-// Defined by every target.
+// Reads one input. Defined by each target.
 void read_input(std::string_view input);
 
-// The input as a file, for readers that take a path; always the same one.
+// Writes the input to a file, for readers that take a path. Every call overwrites the same file.
 inline const gyre::Path& as_file(std::string_view input) {
   static const TemporaryDirectory directory;
   static const gyre::Path path = directory / "input";
@@ -21,7 +21,7 @@ inline const gyre::Path& as_file(std::string_view input) {
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   try {
     read_input({reinterpret_cast<const char*>(data), size});
-  } catch (const gyre::Error&) {  // NOLINT(bugprone-empty-catch): it was refused
+  } catch (const gyre::Error&) {  // NOLINT(bugprone-empty-catch): the input was rejected
   }
   return 0;
 }

@@ -1,15 +1,15 @@
-#include "data/token_store.h"
+#include "gyre/data/store/token_store.h"
 
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include "data/token_store_format.h"
+#include "gyre/data/store/token_store_format.h"
 #include "tests/fuzz/target.h"
 
 using namespace gyre;
 
-// With a good checksum: it would stop all else at the door.
+// Corrects the checksum of the trailer first, because otherwise almost every input would be rejected by it.
 void read_input(std::string_view input) {
   std::vector<std::byte> bytes(input.size());
   if (!input.empty()) std::memcpy(bytes.data(), input.data(), input.size());

@@ -1,4 +1,4 @@
-#include "data/vocabulary.h"
+#include "gyre/data/tokenizer/vocabulary.h"
 
 #include "tests/fuzz/target.h"
 

@@ -1,20 +1,21 @@
-// Models on a GPU against the same models on the CPU.
+// Compares models on a GPU with the same models on the CPU.
 #include <doctest/doctest.h>
 
-#include "core/random.h"
-#include "models/decode/translate.h"
+#include "gyre/core/random.h"
+#include "gyre/models/decode/translate.h"
+#include "gyre/models/position/rope.h"
 #include "tests/gpu.h"
 #include "tests/models/tiny_encoder.h"
 
 namespace gyre {
 
-using tests::Sentences;
+using test::Sentences;
 
-// A GPU's model gets the CPU's weights.
+// A model on the kernels' device, with the weights of a model on the CPU.
 template <class Model, class Config>
-static std::unique_ptr<Model> lively_model(const Config& config, const Kernels& kernels) {
+static std::unique_ptr<Model> nonzero_model(const Config& config, const Kernels& kernels) {
   Model on_cpu(config);
-  tests::allocate_lively(on_cpu.parameters(), 5);
+  test::allocate_nonzero(on_cpu.parameters(), 5);
   auto model = std::make_unique<Model>(config);
   model->parameters().allocate(0, DType::f32, kernels.device());
   model->parameters().values().copy_from(on_cpu.parameters().values());
@@ -28,7 +29,7 @@ struct LossAndGradients {
 
 template <class Model, class... Arguments>
 static LossAndGradients backward(Model& model, Kernels& kernels, const Arguments&... arguments) {
-  Tape tape(kernels, {.record = true, .training = true, .seed = 3, .unit_cotangent = true});
+  Tape tape(kernels, {.record = true, .training = true, .seed = 3, .loss_seeded = true});
   const LossResult result = model.loss(tape, arguments...);
   tape.backward(result.loss);
   return {result.sums.loss, model.parameters().gradients().to_cpu().template to_vector<float>()};
@@ -45,44 +46,45 @@ static void check_alike(const LossAndGradients& actual, const LossAndGradients& 
 
 static std::vector<EncoderDecoderConfig> configs() {
   std::vector<EncoderDecoderConfig> all;
-  for (const std::string& name : position_encoding_names()) all.push_back(tests::tiny_config(name));
-  EncoderDecoderConfig learnable = tests::tiny_config("rope", NormPlacement::post);
-  learnable.position.rope_learnable = learnable.position.rope_rotate_cross = true;
+  for (const std::string& name : position_encoding_names()) all.push_back(test::tiny_config(name));
+  EncoderDecoderConfig learnable = test::tiny_config("rope", NormPlacement::post);
+  RopeOptions& options = learnable.position.get<RopeOptions>();
+  options.learnable = options.rotate_cross = true;
   all.push_back(learnable);
   for (EncoderDecoderConfig& config : all) config.dropout = 0.2;
   return all;
 }
 
-TEST_CASE("a GPU gives the CPU's losses and gradients") {
+TEST_CASE("losses and gradients on a GPU equal those on the CPU") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
-  const PairInput batch = tests::make_batch(tests::random_sentences(5, 9, 11, 1), tests::random_sentences(5, 9, 11, 2));
+  const PairInput batch = test::make_batch(test::random_sentences(5, 9, 11, 1), test::random_sentences(5, 9, 11, 2));
   for (const EncoderDecoderConfig& config : configs()) {
     CAPTURE(config.position.encoding);
-    const auto here = lively_model<EncoderDecoder>(config, cpu_kernels());
-    const auto there = lively_model<EncoderDecoder>(config, *gpu);
+    const auto here = nonzero_model<EncoderDecoder>(config, cpu_kernels());
+    const auto there = nonzero_model<EncoderDecoder>(config, *gpu);
     check_alike(backward(*there, *gpu, batch, 0.1), backward(*here, cpu_kernels(), batch, 0.1));
   }
 }
 
-TEST_CASE("a GPU trains an encoder as the CPU does") {
+TEST_CASE("an encoder-only model has the same loss and gradients on a GPU as on the CPU") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
-  const EncoderOnlyConfig config = tests::tiny_encoder();
-  const MaskedInput batch = tests::masked_batch({{3, 4, 5, 6}, {7, 8, 9}});
-  const auto here = lively_model<EncoderOnly>(config, cpu_kernels()), there = lively_model<EncoderOnly>(config, *gpu);
+  const EncoderOnlyConfig config = test::tiny_encoder();
+  const MaskedInput batch = test::masked_batch({{3, 4, 5, 6}, {7, 8, 9}});
+  const auto here = nonzero_model<EncoderOnly>(config, cpu_kernels()), there = nonzero_model<EncoderOnly>(config, *gpu);
   check_alike(backward(*there, *gpu, batch), backward(*here, cpu_kernels(), batch));
 }
 
-TEST_CASE("a GPU finds the CPU's translations") {
+TEST_CASE("translations on a GPU equal those on the CPU") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
-  const Sentences sources = tests::with_eos(tests::random_sentences(7, 8, 11, 4));
+  const Sentences sources = test::with_eos(test::random_sentences(7, 8, 11, 4));
   const DecodeOptions options{.beam_size = 3, .max_length_extra = 6, .n_best = 2};
   for (const EncoderDecoderConfig& config : configs()) {
     CAPTURE(config.position.encoding);
-    const auto here = lively_model<EncoderDecoder>(config, cpu_kernels());
-    const auto there = lively_model<EncoderDecoder>(config, *gpu);
+    const auto here = nonzero_model<EncoderDecoder>(config, cpu_kernels());
+    const auto there = nonzero_model<EncoderDecoder>(config, *gpu);
     const auto expected = translate(*here, cpu_kernels(), sources, options, {.sentences = 4});
     const auto actual = translate(*there, *gpu, sources, options, {.sentences = 4});
     for (size_t i = 0; i < expected.size(); ++i) {

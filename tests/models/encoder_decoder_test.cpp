@@ -1,45 +1,47 @@
-#include "models/encoder_decoder.h"
+#include "gyre/models/encoder_decoder.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <set>
 
+#include "gyre/models/position/rope.h"
 #include "tests/emulated_bf16.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {
 
-using tests::Sentences;
+using test::Sentences;
 
 static const Sentences kSources = {{4, 7, 3, 9}, {5}, {10, 6, 8}}, kTargets = {{6, 3, 8}, {9, 4, 10, 5, 7}, {}};
 
-// Every kind of model that a config can ask for, apart from sizes.
+// Configs that cover all options of the model, except sizes.
 static std::vector<EncoderDecoderConfig> variants() {
   std::vector<EncoderDecoderConfig> all;
   for (NormPlacement norm : {NormPlacement::pre, NormPlacement::post})
-    for (const std::string& position : position_encoding_names()) all.push_back(tests::tiny_config(position, norm));
-  EncoderDecoderConfig untied = tests::tiny_config();
+    for (const std::string& position : position_encoding_names()) all.push_back(test::tiny_config(position, norm));
+  EncoderDecoderConfig untied = test::tiny_config();
   untied.tied_embeddings = untied.tied_output = untied.scale_embedding = untied.final_norm = false;
   untied.activation = Activation::gelu;
   all.push_back(untied);
-  EncoderDecoderConfig rope = tests::tiny_config("rope", NormPlacement::post);
-  rope.position.rope_learnable = rope.position.rope_rotate_cross = true;
-  rope.position.rotary_dims = 2;
-  rope.position.rope_pairs = RotaryPairs::half_split;
+  EncoderDecoderConfig rope = test::tiny_config("rope", NormPlacement::post);
+  RopeOptions& options = rope.position.get<RopeOptions>();
+  options.learnable = options.rotate_cross = true;
+  options.rotary_dims = 2;
+  options.pairs = RotaryPairs::half_split;
   all.push_back(rope);
   return all;
 }
 
-TEST_CASE("a packed batch gives what its sentences give one by one") {
+TEST_CASE("a packed batch gives the same results as its sentences one by one") {
   for (const EncoderDecoderConfig& config : variants()) {
     CAPTURE(config.position.encoding);
     EncoderDecoder model(config);
-    tests::allocate_lively(model.parameters(), 5);
-    const Tensor packed = tests::teacher_forced(model, kSources, kTargets);
+    test::allocate_nonzero(model.parameters(), 5);
+    const Tensor packed = test::teacher_forced(model, kSources, kTargets);
     int64_t row = 0;
     for (size_t i = 0; i < kSources.size(); ++i) {
-      const Tensor alone = tests::teacher_forced(model, {kSources[i]}, {kTargets[i]});
+      const Tensor alone = test::teacher_forced(model, {kSources[i]}, {kTargets[i]});
       for (int64_t j = 0; j < alone.size(); ++j)
         CHECK(packed.data<float>()[row * packed.cols() + j] == doctest::Approx(alone.data<float>()[j]).epsilon(1e-4));
       row += alone.rows();
@@ -49,24 +51,25 @@ TEST_CASE("a packed batch gives what its sentences give one by one") {
 }
 
 TEST_CASE("gradients of the whole model's loss") {
-  const tests::OneThread one_thread;
-  const PairInput batch = tests::make_batch(kSources, kTargets);
+  const test::OneThread one_thread;
+  const PairInput batch = test::make_batch(kSources, kTargets);
   for (EncoderDecoderConfig config : variants()) {
     CAPTURE(config.position.encoding);
     config.attention_dropout = config.activation_dropout = 0.1;
     EncoderDecoder model(config);
-    tests::allocate_lively(model.parameters(), 5, DType::f64);
-    tests::check_gradients(model.parameters(), [&](Tape& tape) { return model.loss(tape, batch, 0.1); });
+    test::allocate_nonzero(model.parameters(), 5, DType::f64);
+    test::check_gradients(model.parameters(), [&](Tape& tape) { return model.loss(tape, batch, 0.1); });
   }
 }
 
-// Some sixty roundings lie between a gradient and fp32's: of each op's result, forward and backward. Each one's share
-// is at most 2^-8, and as they are independent, all of them are about the square root of their number. That is true of
-// smooth functions: relu's slope may jump.
-TEST_CASE("bf16: losses and gradients of the whole model are those of fp32 but for rounding") {
+// About sixty roundings separate a bf16 gradient from the fp32 one: those of the result of each op in forward and
+// backward. Each has a relative error of at most 2^-8. The errors are independent, so the total grows with the square
+// root of their number: sqrt(60) is about 8. This holds for smooth functions, so the test uses gelu: the slope of relu
+// can jump.
+TEST_CASE("bf16: losses and gradients of the whole model equal those of fp32 up to rounding") {
   constexpr double kRounding = 0x1p-8, kOfAllRoundings = 8 * kRounding;
   const EmulatedBf16 emulated = bf16_on_any_cpu();
-  const PairInput batch = tests::make_batch(kSources, kTargets);
+  const PairInput batch = test::make_batch(kSources, kTargets);
   for (EncoderDecoderConfig config : variants()) {
     CAPTURE(config.position.encoding);
     config.activation = Activation::gelu;
@@ -91,31 +94,31 @@ TEST_CASE("bf16: losses and gradients of the whole model are those of fp32 but f
   }
 }
 
-TEST_CASE("the decoder is causal and sees its own source only") {
+TEST_CASE("the decoder is causal and attends only to its own source") {
   for (const EncoderDecoderConfig& config : variants()) {
     EncoderDecoder model(config);
-    tests::allocate_lively(model.parameters(), 5);
-    const Tensor before = tests::teacher_forced(model, kSources, kTargets);
+    test::allocate_nonzero(model.parameters(), 5);
+    const Tensor before = test::teacher_forced(model, kSources, kTargets);
     Sentences targets = kTargets, sources = kSources;
-    targets[1][2] = 3;  // row 4 + 3 is the first that may change
+    targets[1][2] = 3;  // row 4 + 3 is the first that depends on this token
     const auto first_change = [&](const Tensor& after) {
       for (int64_t i = 0; i < before.size(); ++i)
         if (before.data<float>()[i] != after.data<float>()[i]) return i / before.cols();
       return before.rows();
     };
-    CHECK(first_change(tests::teacher_forced(model, kSources, targets)) == 7);
+    CHECK(first_change(test::teacher_forced(model, kSources, targets)) == 7);
     sources[1][0] = 6;
-    CHECK(first_change(tests::teacher_forced(model, sources, kTargets)) == 4);
+    CHECK(first_change(test::teacher_forced(model, sources, kTargets)) == 4);
   }
 }
 
-TEST_CASE("positions make word order matter; none does not see it in the encoder") {
+TEST_CASE("word order matters with every position encoding except none") {
   for (const std::string& position : position_encoding_names()) {
     CAPTURE(position);
-    EncoderDecoder model(tests::tiny_config(position));
-    tests::allocate_lively(model.parameters(), 5);
-    const Tensor a = tests::teacher_forced(model, {{4, 7, 3}}, {{5}}),
-                 b = tests::teacher_forced(model, {{7, 4, 3}}, {{5}});
+    EncoderDecoder model(test::tiny_config(position));
+    test::allocate_nonzero(model.parameters(), 5);
+    const Tensor a = test::teacher_forced(model, {{4, 7, 3}}, {{5}}),
+                 b = test::teacher_forced(model, {{7, 4, 3}}, {{5}});
     double difference = 0;
     for (int64_t i = 0; i < a.size(); ++i)
       difference = std::max(difference, double(std::abs(a.data<float>()[i] - b.data<float>()[i])));
@@ -124,12 +127,12 @@ TEST_CASE("positions make word order matter; none does not see it in the encoder
 }
 
 TEST_CASE("parameters: names, sharing and initial values") {
-  EncoderDecoder tied(tests::tiny_config("none", NormPlacement::post));
+  EncoderDecoder tied(test::tiny_config("none", NormPlacement::post));
   CHECK(tied.parameters().find("embed_tokens.weight"));
   CHECK(tied.parameters().find("decoder.layers.1.encoder_attn.out_proj.weight"));
   CHECK_FALSE(tied.parameters().find("encoder.layer_norm.weight"));  // pre-norm only
 
-  EncoderDecoderConfig config = tests::tiny_config("learned");
+  EncoderDecoderConfig config = test::tiny_config("learned");
   config.tied_embeddings = config.tied_output = false;
   config.dim = 64;
   EncoderDecoder untied(config);
@@ -162,14 +165,14 @@ TEST_CASE("parameters: names, sharing and initial values") {
   CHECK(p.find("encoder.layers.0.fc1.weight")->decay);
 }
 
-TEST_CASE("sentences beyond the table of positions and wrong batches are errors") {
-  EncoderDecoder model(tests::tiny_config("learned"));
+TEST_CASE("sentences longer than the table of positions and invalid batches throw") {
+  EncoderDecoder model(test::tiny_config("learned"));
   model.parameters().allocate(1);
   CHECK(model.longest() == 40);
-  CHECK_THROWS_AS(tests::teacher_forced(model, {std::vector<int32_t>(40, 5)}, {{4}}), Error);
-  CHECK_THROWS_AS(tests::teacher_forced(model, {{4}}, {std::vector<int32_t>(40, 5)}), Error);
-  CHECK_NOTHROW(tests::teacher_forced(model, {std::vector<int32_t>(39, 5)}, {{4}}));
-  CHECK_THROWS_WITH_AS(tests::teacher_forced(model, {{4}, {5}}, {{4}}),
+  CHECK_THROWS_AS(test::teacher_forced(model, {std::vector<int32_t>(40, 5)}, {{4}}), Error);
+  CHECK_THROWS_AS(test::teacher_forced(model, {{4}}, {std::vector<int32_t>(40, 5)}), Error);
+  CHECK_NOTHROW(test::teacher_forced(model, {std::vector<int32_t>(39, 5)}, {{4}}));
+  CHECK_THROWS_WITH_AS(test::teacher_forced(model, {{4}, {5}}, {{4}}),
                        "[decoder] expected as many targets as sources, 2, got 1", Error);
 }
 

@@ -1,19 +1,20 @@
-#include "models/encoder_only.h"
+#include "gyre/models/encoder_only.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "gyre/models/position/position_table.h"
 #include "tests/models/tiny_encoder.h"
 
 namespace gyre {
 namespace {
 
-using tests::ids_of;
-using tests::masked_batch;
-using tests::Sentences;
-using tests::tiny_encoder;
+using test::ids_of;
+using test::masked_batch;
+using test::Sentences;
+using test::tiny_encoder;
 
 const Sentences kSentences = {{4, 7, 3, 9}, {5}, {10, 6, 8}};
 
@@ -46,7 +47,7 @@ Tensor logits_of(const EncoderOnly& model, const Sentences& sentences) {
 
 using Rows = std::vector<int64_t>;
 
-// The rows of the batch that a word of its first sentence has a part in.
+// The rows of the batch whose logits depend on this word of its first sentence.
 Rows rows_changed_by(const EncoderOnly& model, size_t word) {
   Sentences changed = kSentences;
   changed[0][word] = 6;
@@ -66,11 +67,11 @@ double loss_of(const EncoderOnly& model, const MaskedInput& batch) {
 
 }  // namespace
 
-TEST_CASE("encoder-only: a packed batch gives what its sentences give one by one") {
+TEST_CASE("encoder-only: a packed batch gives the same results as its sentences one by one") {
   for (const EncoderOnlyConfig& config : variants()) {
     CAPTURE(config.position.encoding);
     EncoderOnly model(config);
-    tests::allocate_lively(model.parameters(), 5);
+    test::allocate_nonzero(model.parameters(), 5);
     const Tensor packed = logits_of(model, kSentences);
     int64_t row = 0;
     for (const auto& sentence : kSentences) {
@@ -83,9 +84,9 @@ TEST_CASE("encoder-only: a packed batch gives what its sentences give one by one
   }
 }
 
-TEST_CASE("encoder-only: the loss is that of the masked rows") {
+TEST_CASE("encoder-only: the loss is the cross-entropy of the masked rows") {
   EncoderOnly model(tiny_encoder("rope", NormPlacement::pre, true));
-  tests::allocate_lively(model.parameters(), 5, DType::f64);
+  test::allocate_nonzero(model.parameters(), 5, DType::f64);
   const MaskedInput batch = masked_batch(kSentences);
   const Tensor log_probs = logits_of(model, kSentences);
   cpu_kernels().log_softmax(log_probs, log_probs);
@@ -94,7 +95,7 @@ TEST_CASE("encoder-only: the loss is that of the masked rows") {
     expected -= log_probs.data<double>()[batch.masked_rows.data<int32_t>()[i] * 11 + batch.targets.data<int32_t>()[i]];
   CHECK(loss_of(model, batch) == doctest::Approx(expected).epsilon(1e-10));
 
-  // A bias of zeros is none.
+  // A model without output bias equals one with a bias of zeros.
   model.parameters().find("lm_head.bias")->value.zero();
   EncoderOnly plain(tiny_encoder("rope", NormPlacement::pre));
   plain.parameters().allocate(1, DType::f64);
@@ -103,51 +104,51 @@ TEST_CASE("encoder-only: the loss is that of the masked rows") {
 }
 
 TEST_CASE("encoder-only: gradients of the loss") {
-  const tests::OneThread one_thread;
+  const test::OneThread one_thread;
   const MaskedInput batch = masked_batch(kSentences);
   for (EncoderOnlyConfig config : variants()) {
     CAPTURE(config.position.encoding);
     config.attention_dropout = config.activation_dropout = 0.1;
     EncoderOnly model(config);
-    tests::allocate_lively(model.parameters(), 5, DType::f64);
-    tests::check_gradients(model.parameters(), [&](Tape& tape) { return model.loss(tape, batch); });
+    test::allocate_nonzero(model.parameters(), 5, DType::f64);
+    test::check_gradients(model.parameters(), [&](Tape& tape) { return model.loss(tape, batch); });
   }
 }
 
-TEST_CASE("encoder-only: every row sees the whole of its segment and nothing else") {
+TEST_CASE("encoder-only: every row attends to all of its segment and nothing else") {
   EncoderOnly model(tiny_encoder());
-  tests::allocate_lively(model.parameters(), 5);
+  test::allocate_nonzero(model.parameters(), 5);
   CHECK(rows_changed_by(model, 3) == Rows{0, 1, 2, 3});
 }
 
-TEST_CASE("encoder-only: a causal row sees itself and those before it, whatever tells it of order") {
+TEST_CASE("encoder-only: with every position encoding, a causal row attends only to itself and earlier rows") {
   for (const std::string& position : position_encoding_names()) {
     CAPTURE(position);
     EncoderOnly model(causal_encoder(position));
-    tests::allocate_lively(model.parameters(), 5);
-    CHECK(rows_changed_by(model, 2) == Rows{2, 3});  // the others keep their bits
+    test::allocate_nonzero(model.parameters(), 5);
+    CHECK(rows_changed_by(model, 2) == Rows{2, 3});  // all other rows are bitwise unchanged
   }
 }
 
-TEST_CASE("encoder-only: all rows of a causal model may be predicted") {
+TEST_CASE("encoder-only: a causal model can predict all rows") {
   EncoderOnly model(causal_encoder("rope"));
-  tests::allocate_lively(model.parameters(), 5);
+  test::allocate_nonzero(model.parameters(), 5);
   MaskedInput batch = masked_batch(kSentences);
-  batch.targets = ids_of({7, 3, 9, -1, -1, 6, 8, -1});  // those of -1 have no next token
+  batch.targets = ids_of({7, 3, 9, -1, -1, 6, 8, -1});  // -1: no next token
   batch.masked_rows = ids_of({0, 1, 2, 3, 4, 5, 6, 7});
   const double chosen = loss_of(model, batch);
   batch.masked_rows = {};
   CHECK(loss_of(model, batch) == chosen);
 }
 
-TEST_CASE("encoder-only: presets are what Hugging Face's defaults are") {
+TEST_CASE("encoder-only: presets equal the defaults of Hugging Face") {
   const EncoderOnlyConfig bert = EncoderOnlyConfig::preset("bert-base"),
                           roformer = EncoderOnlyConfig::preset("roformer-base");
   CHECK(bert.position.encoding == "learned");
-  CHECK(bert.position.max_positions == 512);
+  CHECK(bert.position.get<PositionTableOptions>().max_positions == 512);
   CHECK(roformer.position.encoding == "rope");
-  CHECK(roformer.position.max_positions == 1536);
-  // Trained numbers of BertForMaskedLM and RoFormerForMaskedLM.
+  CHECK(roformer.position.get<PositionTableOptions>().max_positions == 1536);
+  // Parameter counts of BertForMaskedLM and RoFormerForMaskedLM.
   for (auto [config, count] : {std::pair(bert, 109'514'298), std::pair(roformer, 109'121'082)}) {
     config.vocab_size = 30522;
     CHECK(EncoderOnly(config).parameters().elements() == count);
@@ -156,10 +157,10 @@ TEST_CASE("encoder-only: presets are what Hugging Face's defaults are") {
   none.parameters().allocate(1);
   MaskedInput batch = masked_batch(kSentences);
   batch.token_types = Tensor::zeros({8}, DType::i32);
-  CHECK_THROWS_WITH_AS(loss_of(none, batch), "[token types] this model has none", Error);
+  CHECK_THROWS_WITH_AS(loss_of(none, batch), "[token types] expected none: this model has no token types", Error);
 }
 
-TEST_CASE("encoder-only: scaled embeddings are those of a larger table") {
+TEST_CASE("encoder-only: scaled embeddings equal those of a scaled table") {
   EncoderOnlyConfig config = tiny_encoder("sinusoidal", NormPlacement::post);
   EncoderOnly plain(config);
   config.scale_embedding = true;
@@ -175,7 +176,7 @@ TEST_CASE("encoder-only: scaled embeddings are those of a larger table") {
   for (size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-5));
 }
 
-TEST_CASE("encoder-only: parameters, config and wrong batches") {
+TEST_CASE("encoder-only: parameters, config and invalid batches") {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset("mlm-small");
   CHECK(config.activation == Activation::gelu);
   CHECK_THROWS_WITH_AS(EncoderOnly{config}, "[vocab_size] must be at least 1, got 0", Error);

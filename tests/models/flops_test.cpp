@@ -1,8 +1,8 @@
-// FLOPs of whole models against counts by hand.
+// Compares the FLOPs of whole models with counts by hand.
 #include <doctest/doctest.h>
 
-#include "models/decode/translate.h"
-#include "models/encoder_only.h"
+#include "gyre/models/decode/translate.h"
+#include "gyre/models/encoder_only.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {
@@ -10,23 +10,23 @@ namespace {
 
 double product(double n, double d, double o) { return 2 * n * d * o; }
 
-// The products of a layer over its own rows: `projections` of (dim, dim), and the feed-forward block.
+// FLOPs of a layer's matrix products: `projections` products with (dim, dim), and the feed-forward block.
 double layer_products(const LayerConfig& c, double rows, int projections) {
   return projections * product(rows, double(c.dim), double(c.dim)) + 2 * product(rows, double(c.dim), double(c.ffn));
 }
 
 double attention(const LayerConfig& c, double pairs) { return 4 * pairs * double(c.dim); }
 
-double loss_flops(const EncoderDecoder& model, const tests::Sentences& sources, const tests::Sentences& targets) {
+double loss_flops(const EncoderDecoder& model, const test::Sentences& sources, const test::Sentences& targets) {
   Tape tape(cpu_kernels(), {.record = false});
-  model.loss(tape, tests::make_batch(sources, targets), 0.1);
+  model.loss(tape, test::make_batch(sources, targets), 0.1);
   return tape.flops();
 }
 
 }  // namespace
 
 TEST_CASE("flops of an encoder-decoder's forward pass") {
-  const EncoderDecoderConfig c = tests::tiny_config();
+  const EncoderDecoderConfig c = test::tiny_config();
   EncoderDecoder model(c);
   model.parameters().allocate(1);
   // 3 + 1 and 0 + 1 source tokens, 2 + 1 and 4 + 1 target tokens.
@@ -38,18 +38,18 @@ TEST_CASE("flops of an encoder-decoder's forward pass") {
         layers * (encoder + decoder) + product(target, 8, 11));
 }
 
-TEST_CASE("flops of greedy search are those of its output with teacher forcing") {
-  EncoderDecoder model(tests::tiny_config());
-  tests::allocate_lively(model.parameters(), 5);
-  const tests::Sentences sources = tests::random_sentences(6, 9, 11, 3);
+TEST_CASE("greedy search takes as many flops as teacher forcing with its output") {
+  EncoderDecoder model(test::tiny_config());
+  test::allocate_nonzero(model.parameters(), 5);
+  const test::Sentences sources = test::random_sentences(6, 9, 11, 3);
   double flops = 0, expected = 0;
   const auto results =
-      translate(model, cpu_kernels(), tests::with_eos(sources), {.beam_size = 1}, {.sentences = 4}, {}, &flops);
+      translate(model, cpu_kernels(), test::with_eos(sources), {.beam_size = 1}, {.sentences = 4}, {}, &flops);
   for (size_t i = 0; i < sources.size(); ++i) expected += loss_flops(model, {sources[i]}, {results[i].front().ids});
   CHECK(flops == expected);
 }
 
-TEST_CASE("flops of masked language modelling: the head sees the masked rows") {
+TEST_CASE("flops of masked language modeling: the head computes only masked rows") {
   EncoderOnlyConfig c;
   c.vocab_size = 11;
   c.dim = 8;

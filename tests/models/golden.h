@@ -1,4 +1,4 @@
-// Golden values of tests/models/golden and how close to them a result must be.
+// Reads the golden values of tests/models/golden, and compares results with them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "core/file.h"
-#include "core/tensor.h"
+#include "gyre/core/io/file.h"
+#include "gyre/core/tensor.h"
 #include "tests/source_dir.h"
 
-namespace gyre::tests {
+namespace gyre::test {
 
 inline nlohmann::ordered_json read_golden(const std::string& name) {
   return nlohmann::ordered_json::parse(read_file(source_dir() / "tests/models/golden" / name));
@@ -32,4 +32,4 @@ inline void check_close(const Tensor& got, const nlohmann::ordered_json& golden)
   }
 }
 
-}  // namespace gyre::tests
+}  // namespace gyre::test

@@ -1,12 +1,13 @@
-// Whole models against PyTorch (golden/*.py): logits, losses and gradients, in f64 and in f32.
+// Compares logits, losses and gradients of whole models with PyTorch (golden/*.py), in f64 and in f32.
 #include "tests/models/golden.h"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "models/encoder_only.h"
-#include "models/sequence_classifier.h"
+#include "gyre/models/encoder_only.h"
+#include "gyre/models/position/position_table.h"
+#include "gyre/models/sequence_classifier.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {
@@ -14,9 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-using tests::check_close;
-using tests::read_golden;
-using tests::tolerance;
+using test::check_close;
+using test::read_golden;
+using test::tolerance;
 
 void set_weights(Parameters& parameters, const Json& weights, DType dtype) {
   parameters.allocate(1, dtype);
@@ -33,9 +34,9 @@ void check_gradients(Parameters& parameters, const Json& gradients) {
 }
 
 void check_encoder_decoder(const Json& golden, const Json& variant, DType dtype) {
-  auto sources = golden["sources"].get<tests::Sentences>();
+  auto sources = golden["sources"].get<test::Sentences>();
   for (auto& s : sources) s.pop_back();  // make_batch adds the EOS
-  const PairInput batch = tests::make_batch(sources, golden["targets"].get<tests::Sentences>());
+  const PairInput batch = test::make_batch(sources, golden["targets"].get<test::Sentences>());
   EncoderDecoderConfig config = EncoderDecoderConfig::from_json(golden["config"]);
   config.norm = parse_enum<NormPlacement>("norm", variant["norm"].get<std::string>());
   config.position.encoding = variant["position"];
@@ -91,7 +92,7 @@ void check_encoder_only(const EncoderOnlyConfig& config, const Json& golden, con
   check_gradients(model.parameters(), variant["gradients"]);
 }
 
-// A preset in the sizes of the golden model.
+// The preset of a golden model, with the sizes of that model.
 EncoderOnlyConfig hugging_face_config(const Json& golden, const Json& variant) {
   const Json& sizes = golden["sizes"];
   EncoderOnlyConfig config = EncoderOnlyConfig::preset(variant["preset"]);
@@ -100,7 +101,7 @@ EncoderOnlyConfig hugging_face_config(const Json& golden, const Json& variant) {
   config.layers = sizes["layers"];
   config.heads = sizes["heads"];
   config.ffn = sizes["ffn"];
-  config.position.max_positions = sizes["max_positions"];
+  config.position.get<PositionTableOptions>().max_positions = sizes["max_positions"];
   return config;
 }
 
@@ -112,7 +113,7 @@ void check_classifier(const Json& golden, const Json& variant, DType dtype) {
   };
   const Tensor labels =
       config.is_regression() ? Tensor::from({3}, golden["scores"].get<std::vector<float>>()) : flat(golden["labels"]);
-  const LabelledInput batch{flat(golden["sentences"]), segments_of(golden), labels, flat(golden["token_types"])};
+  const LabeledInput batch{flat(golden["sentences"]), segments_of(golden), labels, flat(golden["token_types"])};
   SequenceClassifier model(config);
   set_weights(model.parameters(), variant["weights"], dtype);
 
@@ -126,15 +127,15 @@ void check_classifier(const Json& golden, const Json& variant, DType dtype) {
 
 }  // namespace
 
-TEST_CASE("encoder-decoder against PyTorch") {
+TEST_CASE("encoder-decoder agrees with PyTorch") {
   const Json golden = read_golden("encoder_decoder.json");
-  REQUIRE(golden["bos"] == tests::kBos);
-  REQUIRE(golden["eos"] == tests::kEos);
+  REQUIRE(golden["bos"] == test::kBos);
+  REQUIRE(golden["eos"] == test::kEos);
   for (const Json& variant : golden["variants"])
     for (DType dtype : {DType::f64, DType::f32}) check_encoder_decoder(golden, variant, dtype);
 }
 
-TEST_CASE("encoder-only against PyTorch") {
+TEST_CASE("encoder-only agrees with PyTorch") {
   const Json golden = read_golden("encoder_only.json");
   for (const Json& variant : golden["variants"]) {
     EncoderOnlyConfig config = EncoderOnlyConfig::from_json(golden["config"]);
@@ -144,7 +145,7 @@ TEST_CASE("encoder-only against PyTorch") {
   }
 }
 
-TEST_CASE("BERT and RoFormer against Hugging Face") {
+TEST_CASE("BERT and RoFormer agree with Hugging Face") {
   const Json golden = read_golden("hugging_face.json");
   for (const Json& variant : golden["variants"]) {
     CAPTURE(variant["preset"].dump());
@@ -153,7 +154,7 @@ TEST_CASE("BERT and RoFormer against Hugging Face") {
   }
 }
 
-TEST_CASE("classifiers of BERT and RoFormer against Hugging Face") {
+TEST_CASE("classifiers of BERT and RoFormer agree with Hugging Face") {
   const Json golden = read_golden("hugging_face.json");
   for (const Json& variant : golden["classifiers"]) {
     CAPTURE(variant["preset"].dump());

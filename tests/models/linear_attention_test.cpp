@@ -1,6 +1,6 @@
-// Linear attention against its quadratic form and against PyTorch (golden/linear_attention.json, written by
-// golden/make_linear_attention.py), and models that are made of it.
-#include "models/modules/linear_attention.h"
+// Compares linear attention with its quadratic form and with PyTorch (golden/linear_attention.json, written by
+// golden/make_linear_attention.py), and tests models that use it.
+#include "gyre/models/modules/linear_attention.h"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "autograd/gradcheck.h"
-#include "autograd/orthogonal.h"
-#include "core/random.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/autograd/orthogonal.h"
+#include "gyre/core/random.h"
 #include "tests/models/tiny_encoder.h"
 #include "tests/source_dir.h"
 
@@ -18,8 +18,8 @@ namespace gyre {
 namespace {
 
 using nlohmann::json;
-using tests::ids_of;
-using tests::tiny_encoder;
+using test::ids_of;
+using test::tiny_encoder;
 
 constexpr FeatureMap kMaps[] = {FeatureMap::elu, FeatureMap::relu, FeatureMap::softmax, FeatureMap::favor};
 
@@ -66,7 +66,7 @@ Tensor read_tensor(const json& j, DType dtype) {
       .to(dtype);
 }
 
-// An op on q, k, v and what else a case of the file says.
+// Runs linear attention on q, k and v, with the options of a case of the file.
 Var run_case(const json& c, const Var& q, const Var& k, const Var& v) {
   Tape& tape = q.tape();
   const DType dtype = q.value().dtype();
@@ -105,7 +105,7 @@ void check_case(const json& c, DType dtype, double tolerance) {
 
 }  // namespace
 
-TEST_CASE("linear attention: PyTorch's formula gives the same values and gradients") {
+TEST_CASE("linear attention: values and gradients agree with PyTorch") {
   const json cases = json::parse(std::ifstream(source_dir() / "tests/models/golden/linear_attention.json"));
   for (const json& c : cases) {
     CAPTURE(c["name"].get<std::string>());
@@ -114,7 +114,7 @@ TEST_CASE("linear attention: PyTorch's formula gives the same values and gradien
   }
 }
 
-TEST_CASE("linear attention: the running sums are the quadratic form to 1e-5 over a long text") {
+TEST_CASE("linear attention: running sums equal the quadratic form to 1e-5 for a long text") {
   constexpr int64_t n = 700, width = 6;
   constexpr int heads = 2;
   const Segments segments = Segments::from_lengths({int32_t(n)});
@@ -149,14 +149,14 @@ TEST_CASE("linear attention: the running sums are the quadratic form to 1e-5 ove
   }
 }
 
-TEST_CASE("linear attention: a causal model does not see what comes later, to the bit") {
+TEST_CASE("linear attention: rows of a causal model are bitwise independent of later tokens") {
   for (const FeatureMap map : kMaps) {
     for (const LinearRope rope : {LinearRope::post_map, LinearRope::pre_map}) {
       CAPTURE(enum_name(map));
       CAPTURE(enum_name(rope));
       EncoderOnlyConfig config = linear_encoder(map, true, "rope", rope);
       EncoderOnly model(config);
-      tests::allocate_lively(model.parameters(), 5);
+      test::allocate_nonzero(model.parameters(), 5);
       std::vector<int32_t> ids = random_text(140);
       const Tensor before = logits_of(model, ids);
       for (const size_t changed : {size_t(139), size_t(70), size_t(64), size_t(1)}) {
@@ -172,19 +172,19 @@ TEST_CASE("linear attention: a causal model does not see what comes later, to th
 }
 
 TEST_CASE("linear attention: gradients of a model with every map") {
-  const tests::OneThread one_thread;
-  const MaskedInput batch = tests::masked_batch({{4, 7, 3, 9}, {5}, {10, 6, 8}});
+  const test::OneThread one_thread;
+  const MaskedInput batch = test::masked_batch({{4, 7, 3, 9}, {5}, {10, 6, 8}});
   for (const FeatureMap map : kMaps) {
     CAPTURE(enum_name(map));
     for (const char* position : {"rope", "learned"}) {
       EncoderOnly model(linear_encoder(map, map == FeatureMap::elu, position));
-      tests::allocate_lively(model.parameters(), 5, DType::f64);
-      tests::check_gradients(model.parameters(), [&](Tape& tape) { return model.loss(tape, batch); });
+      test::allocate_nonzero(model.parameters(), 5, DType::f64);
+      test::check_gradients(model.parameters(), [&](Tape& tape) { return model.loss(tape, batch); });
     }
   }
 }
 
-TEST_CASE("linear attention: what does not go together is refused in one line") {
+TEST_CASE("linear attention: invalid combinations of options throw a one-line error") {
   EncoderOnlyConfig c = linear_encoder(FeatureMap::elu);
   CHECK(error_of(c) == "");
   c.attention_dropout = 0.1;
@@ -203,7 +203,7 @@ TEST_CASE("linear attention: what does not go together is refused in one line") 
   c.attention.kind = AttentionKind::window;
   c.attention.window = 0;
   CHECK(error_of(c) == "[attention] window must be at least 1, got 0");
-  EncoderDecoderConfig both = tests::tiny_config();
+  EncoderDecoderConfig both = test::tiny_config();
   both.attention.kind = AttentionKind::linear;
   CHECK_THROWS_WITH_AS(both.validate(),
                        "[attention] an encoder-decoder expects softmax, got linear: window and linear are kinds of "
@@ -211,7 +211,7 @@ TEST_CASE("linear attention: what does not go together is refused in one line") 
                        Error);
 }
 
-TEST_CASE("attention: JSON and back, and the defaults of a config that knows nothing of it") {
+TEST_CASE("attention: JSON round trip, and defaults for a config without attention") {
   EncoderOnlyConfig c = linear_encoder(FeatureMap::favor, true, "rope", LinearRope::pre_map);
   nlohmann::ordered_json json = c.to_json();
   CHECK(
@@ -225,7 +225,7 @@ TEST_CASE("attention: JSON and back, and the defaults of a config that knows not
   CHECK(with_defaults(old) == json);
 }
 
-TEST_CASE("favor+: features of a head are d ln d, an even number, or as given; rotations are as wide") {
+TEST_CASE("favor+: the number of features per head is d ln d, even, or as given; rotations have that width") {
   AttentionConfig c{.kind = AttentionKind::linear, .linear_map = FeatureMap::favor};
   CHECK(c.features(64) == 266);
   CHECK(c.features(128) == 620);
@@ -237,7 +237,7 @@ TEST_CASE("favor+: features of a head are d ln d, an even number, or as given; r
   CHECK(c.features(64) == 64);
 }
 
-TEST_CASE("favor+: random vectors are orthogonal in blocks, of the lengths of normal ones, and change with the seed") {
+TEST_CASE("favor+: random vectors are orthogonal in blocks, have lengths of normal vectors, and depend on the seed") {
   constexpr int64_t count = 20, width = 8;
   const std::vector<double> rows = orthogonal_normal_rows(count, width, 1, 2);
   const auto dot = [&](int64_t i, int64_t j) {
@@ -257,7 +257,7 @@ TEST_CASE("favor+: random vectors are orthogonal in blocks, of the lengths of no
   CHECK(orthogonal_normal_rows(count, width, 2, 2) != rows);
 }
 
-TEST_CASE("favor+: softmax attention is what many random features come to") {
+TEST_CASE("favor+: many random features approximate softmax attention") {
   constexpr int64_t n = 12, width = 8, features = 65536;
   Tape tape(cpu_kernels(), {.record = false});
   const auto random = [&](uint64_t stream, double deviation) {
@@ -279,7 +279,7 @@ TEST_CASE("favor+: softmax attention is what many random features come to") {
   CHECK(largest_difference(out, self_attention(qkv, segments, {}).value()) < 0.03);
 }
 
-TEST_CASE("favor+: random vectors are drawn anew after so many updates, a function of the seed and the update") {
+TEST_CASE("favor+: random vectors are redrawn at the interval, as a function of the seed and the update") {
   EncoderOnly model(linear_encoder(FeatureMap::favor));
   Parameters& parameters = model.parameters();
   parameters.allocate(1);

@@ -1,10 +1,11 @@
-#include "models/sequence_classifier.h"
+#include "gyre/models/sequence_classifier.h"
 
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "models/encoder_only.h"
+#include "gyre/models/encoder_only.h"
+#include "gyre/models/position/position_table.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {
@@ -17,7 +18,7 @@ ClassifierConfig tiny(ClassifierHead head, int64_t classes) {
   c.encoder.dim = 8;
   c.encoder.ffn = 12;
   c.encoder.heads = c.encoder.layers = 2;
-  c.encoder.position.max_positions = 40;
+  c.encoder.position.get<PositionTableOptions>().max_positions = 40;
   c.head = head;
   c.classes = classes;
   return c;
@@ -30,14 +31,14 @@ std::vector<ClassifierConfig> variants() {
 
 Tensor ids(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
 
-// Three texts, of which the second is a pair.
-LabelledInput labelled_batch(const ClassifierConfig& config) {
+// Three texts, the second of which is a pair of segments.
+LabeledInput labeled_batch(const ClassifierConfig& config) {
   const Tensor labels = config.is_regression() ? Tensor::from({3}, std::vector<float>{0.5F, -2, 1}) : ids({2, 0, 1});
   return {ids({1, 7, 2, 1, 6, 2, 8, 2, 1, 2}), Segments::from_lengths({3, 5, 2}), labels,
           ids({0, 0, 0, 0, 0, 0, 1, 1, 0, 0})};
 }
 
-double loss_of(const SequenceClassifier& model, const LabelledInput& batch) {
+double loss_of(const SequenceClassifier& model, const LabeledInput& batch) {
   Tape tape(cpu_kernels(), {.record = false});
   return model.loss(tape, batch).sums.loss;
 }
@@ -45,18 +46,18 @@ double loss_of(const SequenceClassifier& model, const LabelledInput& batch) {
 }  // namespace
 
 TEST_CASE("classifier: gradients of the loss") {
-  const tests::OneThread one_thread;
+  const test::OneThread one_thread;
   for (const ClassifierConfig& config : variants()) {
     CAPTURE(enum_name(config.head));
     CAPTURE(config.classes);
     SequenceClassifier model(config);
-    tests::allocate_lively(model.parameters(), 5, DType::f64);
-    const LabelledInput batch = labelled_batch(config);
-    tests::check_gradients(model.parameters(), [&](Tape& tape) { return model.loss(tape, batch); });
+    test::allocate_nonzero(model.parameters(), 5, DType::f64);
+    const LabeledInput batch = labeled_batch(config);
+    test::check_gradients(model.parameters(), [&](Tape& tape) { return model.loss(tape, batch); });
   }
 }
 
-TEST_CASE("classifier: its stack is that of the language model, by name and shape") {
+TEST_CASE("classifier: the stack's parameters have the names and shapes of the language model's") {
   for (const ClassifierConfig& config : variants()) {
     SequenceClassifier model(config);
     EncoderOnly pretrained(config.encoder);
@@ -73,23 +74,23 @@ TEST_CASE("classifier: its stack is that of the language model, by name and shap
   }
 }
 
-TEST_CASE("classifier: every text is judged by itself, labelled or not") {
+TEST_CASE("classifier: the result for a text does not depend on the others or on their labels") {
   const ClassifierConfig config = tiny(ClassifierHead::roformer, 3);
   SequenceClassifier model(config);
-  tests::allocate_lively(model.parameters(), 5, DType::f64);
-  LabelledInput batch = labelled_batch(config);
+  test::allocate_nonzero(model.parameters(), 5, DType::f64);
+  LabeledInput batch = labeled_batch(config);
   batch.labels = ids({-1, 0, -1});
   Tape tape(cpu_kernels(), {.record = false});
   const CrossEntropySums sums = model.loss(tape, batch).sums;
   CHECK(sums.tokens == 1);
-  const LabelledInput second{batch.ids.slice(3, 8), Segments::from_lengths({5}), ids({0}),
-                             batch.token_types.slice(3, 8)};
+  const LabeledInput second{batch.ids.slice(3, 8), Segments::from_lengths({5}), ids({0}),
+                            batch.token_types.slice(3, 8)};
   CHECK(loss_of(model, second) == doctest::Approx(sums.loss).epsilon(1e-10));
   batch.labels = {};
   CHECK(model.outputs(tape, batch).shape() == Shape{3, 3});
 }
 
-TEST_CASE("classifier: its config as JSON, and wrong batches") {
+TEST_CASE("classifier: JSON round trip of the config, and invalid batches") {
   ClassifierConfig config = tiny(ClassifierHead::roformer, 1);
   config.dropout = 0.25;
   const nlohmann::ordered_json json = config.to_json();
@@ -109,11 +110,11 @@ TEST_CASE("classifier: its config as JSON, and wrong batches") {
   config = tiny(ClassifierHead::bert, 3);
   SequenceClassifier model(config);
   model.parameters().allocate(1);
-  LabelledInput batch = labelled_batch(config);
+  LabeledInput batch = labeled_batch(config);
   batch.labels = ids({0, 1});
   CHECK_THROWS_WITH_AS(loss_of(model, batch), "[cross_entropy] expected 3 targets, got 2", Error);
   batch.texts = Segments::from_lengths({3, 0, 7});
-  CHECK_THROWS_WITH_AS(loss_of(model, batch), "[classifier] text 1 of the batch: expected a first row, got no rows",
+  CHECK_THROWS_WITH_AS(loss_of(model, batch), "[classifier] text 1 of the batch: expected at least one token, got none",
                        Error);
 }
 

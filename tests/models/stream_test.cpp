@@ -1,4 +1,4 @@
-// Causal texts that are read in chunks, with the last keys and values kept.
+// Tests the reading of a text in chunks by a causal model, with a window of keys and values.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 namespace gyre {
 namespace {
 
-using tests::ids_of;
-using tests::tiny_encoder;
+using test::ids_of;
+using test::tiny_encoder;
 
 constexpr int kRows = 23;
 
@@ -25,7 +25,7 @@ EncoderOnlyConfig causal(const std::string& position, NormPlacement norm = NormP
   return config;
 }
 
-// States of the top, all rows.
+// Output of the stack for all rows, from a single forward pass.
 std::vector<double> states_at_once(const EncoderOnly& model) {
   Tape tape(cpu_kernels(), {.record = false});
   return model.encode(tape, ids_of(text()), Segments::from_lengths({kRows})).value().to_vector<double>();
@@ -52,29 +52,29 @@ void check_close(const std::vector<double>& got, const std::vector<double>& want
   for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-10));
 }
 
-bool streams(const std::string& position) { return EncoderOnly(causal(position)).not_streamed().empty(); }
+bool streams(const std::string& position) { return EncoderOnly(causal(position)).streaming_obstacle().empty(); }
 
 }  // namespace
 
-TEST_CASE("stream: a window over all that came before is a causal forward pass") {
+TEST_CASE("stream: with an unlimited window, the result equals a causal forward pass") {
   for (const std::string& position : position_encoding_names()) {
     if (!streams(position)) continue;
     CAPTURE(position);
     for (const NormPlacement norm : {NormPlacement::pre, NormPlacement::post}) {
       EncoderOnly model(causal(position, norm));
-      tests::allocate_lively(model.parameters(), 5, DType::f64);
+      test::allocate_nonzero(model.parameters(), 5, DType::f64);
       const std::vector<double> wanted = states_at_once(model);
       for (const size_t chunk : {1, 4, 5, 23}) check_close(states_in_chunks(model, kRows, chunk), wanted);
     }
   }
 }
 
-TEST_CASE("stream: chunks of any size give the same, however far rows see") {
+TEST_CASE("stream: the result does not depend on the size of the chunks") {
   for (const std::string& position : position_encoding_names()) {
     if (!streams(position)) continue;
     CAPTURE(position);
     EncoderOnly model(causal(position));
-    tests::allocate_lively(model.parameters(), 5, DType::f64);
+    test::allocate_nonzero(model.parameters(), 5, DType::f64);
     for (const int64_t reach : {0, 1, 6}) {
       const std::vector<double> wanted = states_in_chunks(model, reach, kRows);
       for (const size_t chunk : {1, 4, 7}) check_close(states_in_chunks(model, reach, chunk), wanted);
@@ -82,11 +82,11 @@ TEST_CASE("stream: chunks of any size give the same, however far rows see") {
   }
 }
 
-TEST_CASE("stream: with one layer, a row sees as far as the window reaches") {
+TEST_CASE("stream: with one layer, a row attends to exactly the window") {
   EncoderOnlyConfig config = causal("rope");
   config.layers = 1;
   EncoderOnly model(config);
-  tests::allocate_lively(model.parameters(), 5, DType::f64);
+  test::allocate_nonzero(model.parameters(), 5, DType::f64);
   const std::vector<double> got = states_in_chunks(model, 4, 6);
   const std::vector<int32_t> ids = text();
   for (int row : {2, 4, 5, 11, 22}) {
@@ -102,15 +102,14 @@ TEST_CASE("stream: with one layer, a row sees as far as the window reaches") {
   }
 }
 
-TEST_CASE("stream: places and models that see both sides are refused") {
+TEST_CASE("stream: absolute positions and bidirectional models throw") {
   Tape tape(cpu_kernels(), {.record = false});
   KeyValueWindow window(2, 4);
   EncoderOnly learned(causal("learned")), both(tiny_encoder("rope"));
   CHECK_THROWS_WITH_AS(learned.stream(tape, ids_of({4}), window),
-                       "[stream] expected a model that reads a text in chunks: learned positions are places, which do "
-                       "not move along",
+                       "[stream] expected a model that can read a text in chunks: learned positions are absolute",
                        Error);
-  CHECK(both.not_streamed() == "the model sees both sides of a token");
+  CHECK(both.streaming_obstacle() == "the model is bidirectional");
   CHECK_FALSE(streams("sinusoidal"));
 }
 

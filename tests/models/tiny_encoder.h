@@ -1,10 +1,10 @@
 // A tiny encoder-only model and a batch for it.
 #pragma once
 
-#include "models/encoder_only.h"
+#include "gyre/models/encoder_only.h"
 #include "tests/models/tiny_model.h"
 
-namespace gyre::tests {
+namespace gyre::test {
 
 inline EncoderOnlyConfig tiny_encoder(const std::string& position = "rope", NormPlacement norm = NormPlacement::post,
                                       bool output_bias = false) {
@@ -21,7 +21,7 @@ inline EncoderOnlyConfig tiny_encoder(const std::string& position = "rope", Norm
 
 inline Tensor ids_of(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
 
-// Rows 5, 0 and 3 are predicted.
+// A batch of the sentences in which rows 5, 0 and 3 are predicted.
 inline MaskedInput masked_batch(const Sentences& sentences) {
   std::vector<int32_t> all, lengths;
   for (const auto& s : sentences) {
@@ -31,4 +31,4 @@ inline MaskedInput masked_batch(const Sentences& sentences) {
   return {ids_of(all), Segments::from_lengths(lengths), ids_of({5, 0, 3}), ids_of({2, 9, 1})};
 }
 
-}  // namespace gyre::tests
+}  // namespace gyre::test

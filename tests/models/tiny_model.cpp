@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/random.h"
+#include "gyre/core/random.h"
+#include "tests/models/position_config.h"
 
-namespace gyre::tests {
+namespace gyre::test {
 
 PositionConfig tiny_position(const std::string& encoding) {
-  return {.encoding = encoding,
-          .max_positions = 40,
-          .shaw_clip = 2,
-          .bias_buckets = 8,
-          .bias_max_distance = 6,
-          .deberta_clip = 2};
+  return position_config(
+      encoding,
+      {{"max_positions", 40}, {"shaw_clip", 2}, {"bias_buckets", 8}, {"bias_max_distance", 6}, {"deberta_clip", 2}});
 }
 
 EncoderDecoderConfig tiny_config(const std::string& position, NormPlacement norm) {
@@ -84,7 +82,7 @@ double sentence_log_probability(const EncoderDecoder& model, const std::vector<i
   return total;
 }
 
-void allocate_lively(Parameters& parameters, uint64_t seed, DType dtype) {
+void allocate_nonzero(Parameters& parameters, uint64_t seed, DType dtype) {
   parameters.allocate(seed, dtype);
   for (Parameter& p : parameters) {
     const uint64_t stream = hash_name(p.name);
@@ -130,4 +128,4 @@ void check_gradients(Parameters& parameters, const std::function<LossResult(Tape
   }
 }
 
-}  // namespace gyre::tests
+}  // namespace gyre::test

@@ -1,4 +1,4 @@
-// A tiny encoder-decoder, batches for it, and checks of any model, for the tests of models/.
+// Fixtures of the tests of models/: a tiny encoder-decoder, batches for it, and a gradient check for any model.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "models/encoder_decoder.h"
+#include "gyre/models/encoder_decoder.h"
 
-namespace gyre::tests {
+namespace gyre::test {
 
 inline constexpr int32_t kBos = 1, kEos = 2;
 
 using Sentences = std::vector<std::vector<int32_t>>;  // without BOS and EOS
 
-// Clips, buckets and tables that short sentences fill.
+// A position config whose clips, buckets and tables are so small that short sentences reach their limits.
 PositionConfig tiny_position(const std::string& encoding);
 
 EncoderDecoderConfig tiny_config(const std::string& position = "rope", NormPlacement norm = NormPlacement::pre);
 
-// `count` sentences of 0 to longest tokens, ids from 3 on.
+// `count` sentences of 0 to `longest` tokens with ids from 3 to vocab_size - 1.
 Sentences random_sentences(int count, int longest, int64_t vocab_size, uint64_t seed);
 
 Sentences with_eos(Sentences sentences);
@@ -33,7 +33,7 @@ Tensor teacher_forced(const EncoderDecoder& model, const Sentences& sources, con
 double sentence_log_probability(const EncoderDecoder& model, const std::vector<int32_t>& source,
                                 const std::vector<int32_t>& target);
 
-// One thread for the test that holds it: thousands of tiny models run fast on a busy machine too.
+// Uses one thread while it exists. On a busy machine, tests that run thousands of tiny models are faster with one.
 class OneThread {
  public:
   OneThread() { set_threads(1); }
@@ -45,11 +45,12 @@ class OneThread {
   int before_ = threads();
 };
 
-// Fills a model's values, wider than its own initial ones: distributions are far from uniform.
-void allocate_lively(Parameters& parameters, uint64_t seed, DType dtype = DType::f32);
+// Allocates parameters with larger random values than the model's initialization, so that output distributions are far
+// from uniform.
+void allocate_nonzero(Parameters& parameters, uint64_t seed, DType dtype = DType::f32);
 
-// Sampled entries of every trainable parameter (f64) against central differences of the loss, with dropout of a fixed
-// seed.
+// Compares sampled gradient entries of every trainable parameter (f64) with central differences of the loss. Dropout
+// has a fixed seed.
 void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss);
 
-}  // namespace gyre::tests
+}  // namespace gyre::test

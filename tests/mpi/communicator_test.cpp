@@ -1,4 +1,4 @@
-#include "train/communicator.h"
+#include "gyre/train/parallel/communicator.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -7,10 +7,10 @@
 #include <atomic>
 #include <numeric>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
+#include "gyre/train/parallel/mpi/mpi_watchdog.h"
 #include "tests/mpi/ranks.h"
 #include "tests/report.h"
-#include "train/mpi_inquiry.h"
 
 namespace gyre::test {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 // Sum over the ranks of (rank + 1) * factor.
 double sum_of_ranks(double factor) { return factor * ranks().size() * (ranks().size() + 1) / 2; }
 
-TEST_CASE("all ranks get the sums, in place") {
+TEST_CASE("all_reduce: all ranks get the sums, in place") {
   const double own = ranks().rank() + 1;
   std::vector<double> reals{own, -2 * own};
   std::vector<int64_t> integers{int64_t(own), int64_t{1} << 40};
@@ -28,7 +28,7 @@ TEST_CASE("all ranks get the sums, in place") {
   CHECK(integers == std::vector<int64_t>{int64_t(sum_of_ranks(1)), ranks().size() * (int64_t{1} << 40)});
 }
 
-TEST_CASE("background sums of several ranges, each told when it is done, in order") {
+TEST_CASE("start_all_reduce: callbacks of several ranges are called in order") {
   std::vector<float> arena(300'000);
   for (size_t i = 0; i < arena.size(); ++i) arena[i] = float((ranks().rank() + 1) * double(i % 97));
   const std::span<float> all(arena);
@@ -42,7 +42,7 @@ TEST_CASE("background sums of several ranges, each told when it is done, in orde
   for (size_t i = 0; i < arena.size(); ++i) REQUIRE(arena[i] == float(sum_of_ranks(double(i % 97))));
 }
 
-TEST_CASE("what was started goes on while this rank computes") {
+TEST_CASE("started collectives advance while this rank computes") {
   std::vector<float> values(3'000'000, 1);
   std::atomic<bool> done = false;
   ranks().start_all_reduce(values, [&] { done = true; });
@@ -52,7 +52,7 @@ TEST_CASE("what was started goes on while this rank computes") {
   CHECK(values.back() == float(ranks().size()));
 }
 
-// Piece r of rank q holds q * 10 + r, r + 1 times.
+// Piece r of rank q has r + 1 bytes with the value q * 10 + r.
 std::vector<std::byte> pieces_of(int rank, std::vector<int64_t>& ends) {
   std::vector<std::byte> bytes;
   ends.clear();
@@ -63,10 +63,10 @@ std::vector<std::byte> pieces_of(int rank, std::vector<int64_t>& ends) {
   return bytes;
 }
 
-TEST_CASE("pieces go from all ranks to all, and then on to all others") {
+TEST_CASE("all-to-all, followed by an all-gather from its callback") {
   const int own = ranks().rank(), size = ranks().size();
-  Pieces<const std::byte> send;
-  Pieces<std::byte> receive, gathered;
+  SplitBuffer<const std::byte> send;
+  SplitBuffer<std::byte> receive, gathered;
   const std::vector<std::byte> sent = pieces_of(own, send.ends);
   std::vector<std::byte> received(size_t(size * (own + 1))), all(size_t(size * 3));
   send.data = sent.data();
@@ -77,7 +77,7 @@ TEST_CASE("pieces go from all ranks to all, and then on to all others") {
     gathered.ends.push_back(r * 3);
   }
   ranks().start_all_to_all(send, receive, [&] {
-    std::fill_n(all.begin() + own * 3, 3, received.back());  // what the last rank sent
+    std::fill_n(all.begin() + own * 3, 3, received.back());  // the value from the last rank
     ranks().start_all_gather(gathered, [] {});
   });
   ranks().finish();
@@ -97,7 +97,7 @@ TEST_CASE("broadcast from any root") {
   }
 }
 
-TEST_CASE("texts are gathered in rank order, empty ones too") {
+TEST_CASE("texts are gathered in rank order, including empty ones") {
   const std::string own(size_t(ranks().rank() * 3), char('a' + ranks().rank()));
   const std::vector<std::string> texts = ranks().gather(own, 0);
   if (ranks().rank() != 0) {
@@ -108,48 +108,49 @@ TEST_CASE("texts are gathered in rank order, empty ones too") {
   for (int r = 0; r < ranks().size(); ++r) CHECK(texts[size_t(r)] == std::string(size_t(r * 3), char('a' + r)));
 }
 
-TEST_CASE("a text from one rank to all") {
+TEST_CASE("broadcast_text sends a text from any rank to all") {
   const int last = ranks().size() - 1;
   CHECK(ranks().broadcast_text(ranks().rank() == last ? "from the last" : "", last) == "from the last");
   CHECK(ranks().broadcast_text("", 0).empty());
 }
 
-TEST_CASE("a wrong call throws an error that names it and the rank") {
+TEST_CASE("a failed call throws an error that names the call and the rank") {
   if (ranks().size() == 1) return;
   std::vector<int32_t> values(1);
   CHECK_THROWS_WITH_AS(ranks().broadcast(std::span<int32_t>(values), ranks().size()), doctest::Contains("MPI_Ibcast"),
                        Error);
 }
 
-// Collectives of more elements than an int can count take memory: on machines that have it.
-TEST_CASE("more than 2^31 numbers at once") {
+// More elements than an int can count. Needs a machine with enough memory.
+TEST_CASE("broadcast of more than 2^31 elements") {
   if (ranks().size() != 2) return;
   const int64_t elements = (int64_t{1} << 31) + 3;
   const int64_t free = sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
   int64_t short_of_memory = free < 2 * ranks().size() * elements ? 1 : 0;
   ranks().all_reduce(std::span<int64_t>(&short_of_memory, 1));
-  if (short_of_memory > 0) return report_skipped("takes " + std::to_string(4 * elements >> 30) + " GiB of free memory");
+  if (short_of_memory > 0) return report_skipped("needs " + std::to_string(4 * elements >> 30) + " GiB of free memory");
   std::vector<std::byte> bytes(size_t(elements), std::byte(ranks().rank()));
   ranks().broadcast(std::span<std::byte>(bytes), 1);
   CHECK(bytes.front() == std::byte(1));
   CHECK(bytes.back() == std::byte(1));
 }
 
-TEST_CASE("slow ranks are waited for, stuck and silent ones are not") {
-  using Answers = std::vector<std::optional<Answer>>;
-  const auto at = [](uint64_t waits, Phase phase, double seconds) { return Answer{waits, true, {7, seconds, phase}}; };
-  const auto waits_on = [](const Answers& answers) { return goes_on(answers, 0, 5, 10); };
-  const std::optional<Answer> self;
+TEST_CASE("watchdog: a wait continues for slow ranks, but not for stuck or silent ones") {
+  using Heartbeats = std::vector<std::optional<Heartbeat>>;
+  const auto at = [](uint64_t waits, Phase phase, double seconds) {
+    return Heartbeat{waits, true, {7, seconds, phase}};
+  };
+  const auto waits_on = [](const Heartbeats& heartbeats) { return is_making_progress(heartbeats, 0, 5, 10); };
+  const std::optional<Heartbeat> self;
   CHECK(waits_on({self, at(4, Phase::backward, 9), at(5, Phase::reduction, 99)}));
   CHECK_FALSE(waits_on({self, at(4, Phase::backward, 11), at(5, Phase::reduction, 1)}));
   CHECK(waits_on({self, at(4, Phase::checkpoint, 99)}));
   CHECK_FALSE(waits_on({self, at(4, Phase::backward, 1), std::nullopt}));
-  CHECK(waits_on({self, at(5, Phase::reduction, 1), at(5, Phase::reduction, 99)}));  // it has just come
+  CHECK(waits_on({self, at(5, Phase::reduction, 1), at(5, Phase::reduction, 99)}));  // the first has just arrived
   CHECK_FALSE(waits_on({self, at(5, Phase::reduction, 11), at(5, Phase::reduction, 99)}));
 }
 
-TEST_CASE("all ranks of one machine share its cores") {
-  CHECK(ranks().node_ranks() == ranks().size());
+TEST_CASE("all ranks of a node share its cores") {
   CHECK(ranks().local_rank() == ranks().rank());
   CHECK(ranks().cores() >= 1);
   int64_t cores = ranks().cores();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A run that is killed (SIGKILL to every process) at random moments and started again ends with the same bits.
+# A run that is killed (SIGKILL to every process) at random times and restarted ends with the same bits.
 . "$(dirname "$0")/lib.sh"
 options="--after 120u --save-freq 2u --keep-last 2 --ema 0.9 --valid-sets val.en val.de --valid-metrics cross-entropy
   --valid-freq 5u"
@@ -13,7 +13,7 @@ for kill in 1 2 3 4 5; do
   wait "$job" 2>> kill.log || true
 done
 updates=$(grep '"event":"resume"' killed/metrics.jsonl | tail -n 1)
-echo "the last kill's job began with $updates"
+echo "the job after the last kill began with $updates"
 mpirun -n 2 $(rank_of killed $options --quiet)
 tail -n 1 killed/metrics.jsonl | grep -q '"event":"end","updates":120' || fail "the run did not end"
 same_run "killed five times" killed straight

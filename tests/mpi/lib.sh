@@ -1,10 +1,10 @@
-# For scripts that start several ranks: tests/tools/lib.sh, and a training run on two of them.
+# Library of the tests with several ranks: tests/tools/lib.sh, and a training run on two ranks.
 . "$(dirname "${BASH_SOURCE[0]}")/../tools/lib.sh"
 export OPENBLAS_NUM_THREADS=1
 mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 small_corpus > corpus.log 2>&1
 
-# What a rank of a run into directory $1 executes; further options follow.
+# Prints the command of a rank of a run in directory $1; further arguments are options.
 rank_of() {
   local run=$1
   shift
@@ -13,7 +13,8 @@ rank_of() {
     --lr-warmup 20 --disp-freq 1u "$@"
 }
 
-# Starts two ranks in the background: $job is their script, $launcher its mpirun, $ranks the children of that.
+# Starts two ranks in the background. $job is the process of the script, $launcher its mpirun, $ranks the children of
+# mpirun; wait_for_update sets the last two.
 start_two() {
   "$ROOT/tools/scripts/mpirun.sh" -n 2 $(rank_of "$@") > job.log 2>&1 &
   job=$!
@@ -39,7 +40,7 @@ same_bits() { # same_bits WHAT RUN RUN
   done
 }
 
-# What metrics.jsonl says of updates and validations that still hold, less times.
+# Prints the valid train and valid events of metrics.jsonl without times: those that no later resume event drops.
 measured() { # measured RUN
   awk '{ match($0, /"updates":[0-9]+/); updates = substr($0, RSTART + 10, RLENGTH - 10) + 0 }
     /"event":"resume"/ { for (i = 1; i <= n; ++i) if (at[i] > updates) line[i] = "" }
@@ -48,12 +49,12 @@ measured() { # measured RUN
     sed -E 's/"time":"[^"]*",//; s/,"(seconds|validation_seconds|tokens_per_second)":[0-9.e+-]+//g'
 }
 
-# The state of the last checkpoint, less times: progress, best, early stopping, checksums of all tensors.
+# Prints the state of the last checkpoint without times: progress, best, early stopping, checksums of all tensors.
 state_of() { # state_of RUN
   grep -vE '^ "(seconds|checksum)":' "$1/checkpoints/last/state.json"
 }
 
-# Everything that a user sees of a run, at its end.
+# Checks that two runs have equal results: weights, metrics, state, links and end.
 same_run() { # same_run WHAT RUN RUN
   local file run link
   same_bits "$@"
@@ -64,7 +65,7 @@ same_run() { # same_run WHAT RUN RUN
     tail -n 1 "$run/metrics.jsonl" | grep -oE '"event":"end","updates":[0-9]+,"reason":"[^"]*"|"best":\{[^}]*\}' > "$run.end"
   done
   for file in measured state links end; do
-    diff "$2.$file" "$3.$file" >&2 || fail "$1: other $file"
+    diff "$2.$file" "$3.$file" >&2 || fail "$1: $file differs"
   done
   if [ -L "$3/checkpoints/best" ]; then
     check "$1: best" cmp "$2/checkpoints/best/model.safetensors" "$3/checkpoints/best/model.safetensors"

@@ -1,4 +1,4 @@
-// The same doctest program on every rank: a check that fails on any rank fails the whole job.
+// The doctest program that runs on every rank: a check that fails on any rank fails the whole job.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ Communicator& ranks() { return *all_ranks; }
 }  // namespace gyre::test
 
 int main(int argc, char** argv) {
-  return gyre::with_communicator(&argc, &argv, [&](gyre::Communicator& ranks) {
+  return gyre::with_communicator([&](gyre::Communicator& ranks) {
     gyre::test::all_ranks = &ranks;
     doctest::Context context(argc, argv);
     if (ranks.rank() != 0) context.setOption("minimal", true);  // failures only

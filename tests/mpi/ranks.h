@@ -1,10 +1,11 @@
+// The communicator of the test program, for tests on several ranks.
 #pragma once
 
-#include "train/communicator.h"
+#include "gyre/train/parallel/communicator.h"
 
 namespace gyre::test {
 
-// The ranks that run this test program. Every test runs on all of them, in the same order.
+// All ranks that run this test program. Every rank runs all tests in the same order.
 Communicator& ranks();
 
 }  // namespace gyre::test

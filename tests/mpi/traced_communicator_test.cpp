@@ -1,23 +1,23 @@
-#include "train/traced_communicator.h"
+#include "gyre/train/parallel/traced_communicator.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+#include "gyre/train/log/stopwatch.h"
 #include "tests/mpi/ranks.h"
-#include "train/stopwatch.h"
 
 namespace gyre::test {
 namespace {
 
-TEST_CASE("a traced communicator does what the other does, and says when") {
+TEST_CASE("a traced communicator forwards all calls and records their times") {
   const Stopwatch watch;
   TracedCommunicator traced(ranks(), [watch] { return watch.seconds(); });
   std::vector<float> values(100'000, 1);
   double number = 1;
   bool gathered = false;
   std::vector<std::byte> bytes(size_t(traced.size()), std::byte(7));
-  Pieces<std::byte> pieces{bytes.data(), {}};
+  SplitBuffer<std::byte> pieces{bytes.data(), {}};
   for (int64_t r = 1; r <= traced.size(); ++r) pieces.ends.push_back(r);
 
   traced.start_all_reduce(values, [&] { traced.start_all_gather(pieces, [&] { gathered = true; }); });
@@ -38,9 +38,9 @@ TEST_CASE("a traced communicator does what the other does, and says when") {
   CHECK(sum.kind == Exchange::Kind::background);
   CHECK(sum.bytes == 400'000);
   CHECK(sum.begin <= sum.end);
-  CHECK(after.kind == Exchange::Kind::after);
+  CHECK(after.kind == Exchange::Kind::callback);
   CHECK(after.begin == sum.end);
-  CHECK(gather.begin >= sum.end);  // it was started then
+  CHECK(gather.begin >= sum.end);  // the callback of the sum started it
   CHECK(gather.bytes == traced.size());
   CHECK(find("all-reduce of numbers").begin >= find("wait for gradients").end);
   CHECK(find("gathering of texts").kind == Exchange::Kind::waiting);

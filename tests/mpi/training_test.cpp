@@ -1,24 +1,24 @@
-// Whole runs on several ranks, against the same run on one.
+// Complete training runs on several ranks, compared with the same run on one rank.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <array>
 #include <sstream>
 
-#include "core/cuda.h"
+#include "gyre/core/hardware/cuda.h"
+#include "gyre/train/tasks/classification/classify.h"
+#include "gyre/train/tasks/language/language.h"
+#include "gyre/train/tasks/translation/nmt.h"
 #include "tests/mpi/ranks.h"
 #include "tests/report.h"
-#include "tests/train/tiny_classify.h"
-#include "tests/train/tiny_language.h"
-#include "tests/train/tiny_nmt.h"
-#include "train/classify.h"
-#include "train/language.h"
-#include "train/nmt.h"
+#include "tests/train/tasks/tiny_classify.h"
+#include "tests/train/tasks/tiny_language.h"
+#include "tests/train/tasks/tiny_nmt.h"
 
 namespace gyre::test {
 namespace {
 
-// A directory that all ranks see, with the tiny corpus in it.
+// A directory shared by all ranks that contains the tiny corpora.
 class SharedDirectory {
  public:
   SharedDirectory() {
@@ -26,7 +26,7 @@ class SharedDirectory {
     if (ranks().rank() == 0) {
       const Path path = std::filesystem::temp_directory_path() / ("gyre-mpi-" + std::to_string(getpid()));
       write_tiny_corpus(path);
-      write_tiny_labelled(path);
+      write_tiny_labeled(path);
       path.string().copy(name.data(), name.size() - 1);
     }
     ranks().broadcast(std::span<char>(name), 0);
@@ -39,7 +39,7 @@ class SharedDirectory {
   }
   NmtOptions options(const std::string& run, const std::string& after) const {
     NmtOptions o = tiny_options(path_, path_ / run);
-    o.after = Period::parse(after);
+    o.stop.after = Period::parse(after);
     return o;
   }
   Path operator/(const std::string& name) const { return path_ / name; }
@@ -48,45 +48,45 @@ class SharedDirectory {
   Path path_;
 };
 
-// The run on one process; the other ranks wait.
+// Trains in one process; the other ranks wait.
 void train_alone(const NmtOptions& options, const EncoderDecoderConfig& config) {
   SelfCommunicator self;
   if (ranks().rank() == 0) train_nmt(options, config, self);
   ranks().barrier();
 }
 
-NmtOptions deterministic(NmtOptions options, int shards) {
-  options.deterministic = true;
-  options.shards = shards;
+NmtOptions deterministic(NmtOptions options, int micro_batches) {
+  options.parallel.deterministic = true;
+  options.parallel.micro_batches = micro_batches;
   return options;
 }
 
 TEST_CASE("deterministic runs have the same bits on any number of ranks") {
   const SharedDirectory directory;
-  for (int shards : {8, 9}) {
-    CAPTURE(shards);
-    const std::string many = "many" + std::to_string(shards), one = "one" + std::to_string(shards);
-    train_nmt(deterministic(directory.options(many, "15u"), shards), tiny_config(), ranks());
-    train_alone(deterministic(directory.options(one, "15u"), shards), tiny_config());
+  for (int micro_batches : {8, 9}) {
+    CAPTURE(micro_batches);
+    const std::string many = "many" + std::to_string(micro_batches), one = "one" + std::to_string(micro_batches);
+    train_nmt(deterministic(directory.options(many, "15u"), micro_batches), tiny_config(), ranks());
+    train_alone(deterministic(directory.options(one, "15u"), micro_batches), tiny_config());
     CHECK(last_bits(directory / many) == last_bits(directory / one));
     CHECK(loss_curve(directory / many) == loss_curve(directory / one));
     CHECK(last_state(directory / many).progress.batch == 3);  // of the second epoch
   }
 }
 
-TEST_CASE("ranks that share the optimizer's state end with the bits of one that has it all, and resume from it") {
+TEST_CASE("runs with sharded optimizer state have the bits of a run without, and each can resume from the other") {
   const SharedDirectory directory;
   const auto options = [&](const std::string& run, const std::string& after, int zero) {
     NmtOptions o = deterministic(directory.options(run, after), 8);
-    o.zero = zero;
-    o.bucket_mb = 0.02;
+    o.parallel.zero = zero;
+    o.parallel.bucket_mb = 0.02;
     o.optimizer.kind = "adamw";
     o.optimizer.weight_decay = 0.1;
     o.optimizer.clip_norm = 0.5;
     o.optimizer.ema = 0.9;
-    o.save_in_background = zero == 0;
-    o.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
-    o.validate_every = Period::parse("4u");
+    o.checkpoint.saving.in_background = zero == 0;
+    o.data.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
+    o.validation.every = Period::parse("4u");
     return o;
   };
   train_nmt(options("shared", "6u", 1), tiny_config(), ranks());
@@ -99,15 +99,15 @@ TEST_CASE("ranks that share the optimizer's state end with the bits of one that 
         last_state(directory / "one").best.at("cross-entropy").value);
 }
 
-TEST_CASE("a masked language model has the same bits on any number of ranks, and goes on with another number") {
+TEST_CASE("a masked language model has the same bits on any number of ranks, and can change that number") {
   const SharedDirectory directory;
   const auto options = [&](const std::string& run, const std::string& after) {
     MaskedOptions o = tiny_masked_options(directory / "", directory / run);
-    o.after = Period::parse(after);
-    o.deterministic = true;
-    o.shards = 9;
-    o.valid_sets = {directory / "valid.txt"};
-    o.validate_every = Period::parse("4u");
+    o.stop.after = Period::parse(after);
+    o.parallel.deterministic = true;
+    o.parallel.micro_batches = 9;
+    o.data.valid_sets = {directory / "valid.txt"};
+    o.validation.every = Period::parse("4u");
     return o;
   };
   const auto alone = [&](const MaskedOptions& o) {
@@ -133,12 +133,12 @@ TEST_CASE("batches with nothing to predict update nothing on any number of ranks
   ranks().barrier();
   const auto options = [&](const std::string& run, bool deterministic) {
     MaskedOptions o = tiny_masked_options(directory / "documents", directory / run);
-    o.batch_words = 2;
+    o.batch.size = 2;
     o.mask_draw = "independent";
     o.mask_share = 0.05;
-    o.deterministic = deterministic;
-    o.shards = 8;
-    o.after = Period::parse("30u");
+    o.parallel.deterministic = deterministic;
+    o.parallel.micro_batches = 8;
+    o.stop.after = Period::parse("30u");
     return o;
   };
   train_masked_language(options("many", true), tiny_encoder_config(), ranks());
@@ -158,10 +158,10 @@ TEST_CASE("classifiers and regressions have the same bits and scores on any numb
   const SharedDirectory directory;
   const auto options = [&](bool regression, const std::string& run) {
     ClassifyOptions o = (regression ? tiny_regress_options : tiny_classify_options)(directory / "", directory / run);
-    o.valid_sets = {directory / "dev.tsv"};
-    o.after = o.validate_every = Period::parse("9u");
-    o.deterministic = true;
-    o.shards = 9;
+    o.data.valid_sets = {directory / "dev.tsv"};
+    o.stop.after = o.validation.every = Period::parse("9u");
+    o.parallel.deterministic = true;
+    o.parallel.micro_batches = 9;
     return o;
   };
   for (bool regression : {false, true}) {
@@ -177,7 +177,7 @@ TEST_CASE("classifiers and regressions have the same bits and scores on any numb
   }
 }
 
-TEST_CASE("a deterministic run goes on with another number of ranks") {
+TEST_CASE("a deterministic run can be resumed on a different number of ranks") {
   const SharedDirectory directory;
   train_nmt(deterministic(directory.options("changed", "6u"), 8), tiny_config(), ranks());
   train_alone(deterministic(directory.options("changed", "14u"), 8), tiny_config());
@@ -189,10 +189,10 @@ TEST_CASE("a deterministic run goes on with another number of ranks") {
 
 TEST_CASE("fast runs on many ranks follow the loss of one process") {
   const SharedDirectory directory;
-  const EncoderDecoderConfig config = tiny_config(0);  // masks of dropout follow the shards
+  const EncoderDecoderConfig config = tiny_config(0);  // no dropout: its masks depend on the micro-batches
   NmtOptions options = directory.options("many", "30u");
-  options.accumulation = 2;
-  options.bucket_mb = 0.002;
+  options.parallel.accumulation = 2;
+  options.parallel.bucket_mb = 0.002;
   train_nmt(options, config, ranks());
   train_alone(directory.options("one", "30u"), config);
   std::istringstream many(loss_curve(directory / "many")), one(loss_curve(directory / "one"));
@@ -205,12 +205,12 @@ TEST_CASE("fast runs on many ranks follow the loss of one process") {
   CHECK(last < 0.8 * first);
 }
 
-TEST_CASE("gradients that travel in bf16, and ranks that share the optimizer's state, follow the loss of one process") {
+TEST_CASE("runs with bf16 gradients and sharded optimizer state follow the loss of one process") {
   const SharedDirectory directory;
   const EncoderDecoderConfig config = tiny_config(0);
   NmtOptions options = directory.options("many", "20u");
-  options.gradient_dtype = "bf16";
-  options.zero = 1;
+  options.parallel.gradient_dtype = "bf16";
+  options.parallel.zero = 1;
   train_nmt(options, config, ranks());
   train_alone(directory.options("one", "20u"), config);
   std::istringstream many(loss_curve(directory / "many")), one(loss_curve(directory / "one"));
@@ -221,7 +221,7 @@ TEST_CASE("gradients that travel in bf16, and ranks that share the optimizer's s
   }
 }
 
-TEST_CASE("a fast run that was cut in the middle of an epoch ends with the same bits") {
+TEST_CASE("a fast run that was interrupted in the middle of an epoch ends with the same bits") {
   const SharedDirectory directory;
   train_nmt(directory.options("cut", "7u"), tiny_config(), ranks());
   train_nmt(directory.options("cut", "16u"), tiny_config(), ranks());
@@ -233,10 +233,10 @@ TEST_CASE("validation gives the same numbers on any number of ranks") {
   const SharedDirectory directory;
   const auto with_validation = [&](const std::string& run) {
     NmtOptions options = deterministic(directory.options(run, "8u"), 8);
-    options.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
-    options.valid_metrics = {"chrf", "bleu"};
-    options.valid_mini_batch = 2;
-    options.validate_every = Period::parse("8u");
+    options.data.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
+    options.validation.metrics = {"chrf", "bleu"};
+    options.validation.mini_batch = 2;
+    options.validation.every = Period::parse("8u");
     return options;
   };
   train_nmt(with_validation("many"), tiny_config(), ranks());
@@ -247,12 +247,12 @@ TEST_CASE("validation gives the same numbers on any number of ranks") {
   CHECK(many.at("cross-entropy").value > 0);
 }
 
-// By NCCL where every rank has a GPU of its own, else by way of the CPU.
+// Uses NCCL if every rank has a separate GPU, else copies gradients through the CPU.
 TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones have its bits") {
   if (cuda_devices() == 0) return report_skipped("no GPU (CUDA: " + cuda_description() + ")");
   const SharedDirectory directory;
   const auto on_gpus = [&](NmtOptions options) {
-    options.device = "cuda:" + std::to_string(ranks().local_rank() % cuda_devices());
+    options.device.name = "cuda:" + std::to_string(ranks().local_rank() % cuda_devices());
     return options;
   };
   train_nmt(on_gpus(directory.options("fast", "12u")), tiny_config(0), ranks());

@@ -1,10 +1,10 @@
-# Hosts on one machine, for scripts: network namespaces on a switch, with links of a rate of one's choice. Sourced.
-# Needs root's rights (ip netns, tc); make_hosts says so and returns 77 without.
-#   remove_hosts           to be called at the end, whatever happened
-#   make_hosts N           hosts 1 .. N, 10.77.0.1 .. 10.77.0.N
-#   set_links RATE         of every host, each way ("200mbit"); absent: as fast as the machine
-#   on_hosts N COMMAND..   mpirun with a rank on each of N hosts, over the links
-#   on_host I COMMAND..    a command on host I
+# Simulates several hosts on one machine: network namespaces on a bridge, with links of a configurable rate. To be
+# sourced. Requires root (ip netns, tc); otherwise make_hosts prints the reason and returns 77.
+#   remove_hosts           removes all hosts; call it at the end in any case
+#   make_hosts N           creates hosts 1 .. N with addresses 10.77.0.1 .. 10.77.0.N
+#   set_links RATE         limits the rate of every host's link in each direction ("200mbit"); without RATE: no limit
+#   on_hosts N COMMAND..   mpirun with one rank on each of N hosts, over the links
+#   on_host I COMMAND..    runs a command on host I
 hosts=0
 host_name() { echo "gyre-$$-$1"; }
 
@@ -18,24 +18,24 @@ make_hosts() {
   local i switch
   switch=$(host_name switch)
   if ! ip netns add "$switch" 2> /dev/null; then
-    echo "skipped: network namespaces take root's rights and iproute2"
+    echo "skipped: network namespaces require root and iproute2"
     return 77
   fi
-  ip netns exec "$switch" ip link add bridge type bridge || { echo "skipped: the kernel has no bridges"; return 77; }
+  ip netns exec "$switch" ip link add bridge type bridge || { echo "skipped: the kernel does not support bridges"; return 77; }
   ip netns exec "$switch" ip link set bridge up
   for ((i = 1; i <= $1; ++i)); do
     hosts=$i
     ip netns add "$(host_name "$i")"
     ip netns exec "$(host_name "$i")" ip link set lo up
-    # TCP gives up a host that does not answer after 10 s, not 15 minutes: until then mpirun waits for its daemon there.
+    # TCP gives up on a host that does not answer after 10 s instead of 15 minutes: mpirun waits for its daemon until then.
     ip netns exec "$(host_name "$i")" sh -c 'echo 5 > /proc/sys/net/ipv4/tcp_retries2'
     ip link add eth0 netns "$(host_name "$i")" type veth peer name "port$i" netns "$switch"
     ip netns exec "$switch" ip link set "port$i" master bridge up
     ip netns exec "$(host_name "$i")" ip addr add "10.77.0.$i/24" dev eth0
     ip netns exec "$(host_name "$i")" ip link set eth0 up
   done
-  # What mpirun calls in place of ssh. Each host has a folder for temporary files: daemons that share one race for its
-  # session directories.
+  # The program that mpirun calls instead of ssh. Each host has its own directory for temporary files, because daemons
+  # that share one race for its session directories.
   temporary=$(mktemp -d)
   for ((i = 1; i <= $1; ++i)); do mkdir "$temporary/$i"; done
   agent=$temporary/agent

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs across hosts, each a network namespace with a link of its own: the same bits as on one, what overlap hides on a slow
-# link, and a link that is cut.
+# Training across hosts, which are network namespaces with separate links: the same bits as on one host, overlap of
+# communication with backward on a slow link, and a link that goes down.
 . "$(dirname "$0")/../mpi/lib.sh"
 . "$(dirname "$0")/hosts.sh"
 trap 'remove_hosts; rm -rf "$work"' EXIT
@@ -19,9 +19,9 @@ for count in 2 4; do
   same_bits "$count hosts" "on$count" alone
 done
 run_on 4 zero $options --zero 1
-same_bits "four hosts that share the optimizer's state" zero alone
+same_bits "four hosts with sharded optimizer state" zero alone
 
-# Seconds that rank 0 waited for gradients.
+# The seconds that rank 0 waited for gradients.
 exposed() { sed -nE 's/.*"rank_seconds":\[\{[^}]*"communication":([0-9.e+-]+).*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
 set_links 400mbit
 for bucket in 0.5 1024; do
@@ -33,13 +33,13 @@ check "overlap hides communication" awk "BEGIN { exit !($with < $without) }"
 echo "on links of 400 Mbit/s rank 0 waited $with s for gradients; without overlap $without s"
 set_links
 
-# The cable is pulled: the ranks that are left name the one that does not answer.
-on_hosts 2 $(rank_of cut --after 1Mu --hang-timeout 3 --quiet) > job.log 2>&1 &
+# A link goes down: the remaining rank names the one that does not answer.
+on_hosts 2 $(rank_of cut --after 1Mu --watchdog-timeout 3 --quiet) > job.log 2>&1 &
 job=$!
 wait_for_update cut 3
 on_host 2 ip link set eth0 down
 status=0
 wait "$job" || status=$?
-[ "$status" -ne 0 ] || fail "a link was cut and the job ended well"
-grep -q "rank 1 does not answer: it was stopped or is cut off" job.log || { cat job.log >&2; fail "the cut link is not told"; }
-echo "ok: a link was cut: $(grep -vE '^-*$' job.log | tail -n 1)"
+[ "$status" -ne 0 ] || fail "a link went down and the job succeeded"
+grep -q "rank 1 does not answer: it was stopped or is cut off" job.log || { cat job.log >&2; fail "the error does not name the rank"; }
+echo "ok: a link went down: $(grep -vE '^-*$' job.log | tail -n 1)"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fine-tuning as users type it: from a pretrained encoder to metrics, and what is said when something is wrong.
+# Tests fine-tuning from outside: from a pretrained encoder to metrics, and the errors of wrong calls and files.
 . "$(dirname "$0")/lib.sh"
 mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
 
-# Letters in alphabetical order; rows whose first letter is before "f" are of class 1.
+# Prints rows of letters in alphabetical order. Rows whose first letter is before "f" have class 1.
 letters() { # letters ROWS SEED
   awk -v rows="$1" -v seed="$2" 'BEGIN {
     srand(seed)
@@ -29,7 +29,7 @@ small="--dim-emb 16 --layers 1 --transformer-heads 2 --transformer-dim-ffn 32"
 build/gyre train mlm --preset roformer-mini $small --train-sets documents.txt --vocab vocab.txt --max-length 16 \
   --fill segment --mini-batch 8 --after 20u --model run/ --quiet || fail "pretraining"
 
-# The commands as they stand in the manual.
+# The commands of the manual.
 build/gyre train classify --preset glue-sst2 --pretrained-model run/ --train-sets train.tsv --valid-sets dev.tsv --model sst2/ 2> train.log ||
   { cat train.log >&2; fail "training"; }
 build/gyre evaluate classify --model sst2/ --input dev.tsv --json > metrics.json 2> report.txt || { cat report.txt >&2; fail "evaluation"; }
@@ -42,16 +42,16 @@ check "the run's options" grep -q '^preset = "glue-sst2"$' sst2/train.toml
 check "warm-up is a share of the run" grep -q '^lr-warmup = "10%"$' sst2/train.toml
 
 build/gyre train classify --config sst2/train.toml --after 4e 2> again.log || { cat again.log >&2; fail "continuing from train.toml"; }
-same "it went on" "$(tail -n 1 sst2/metrics.jsonl | grep -o '"updates":12')" '"updates":12'
+same "the run continued" "$(tail -n 1 sst2/metrics.jsonl | grep -o '"updates":12')" '"updates":12'
 build/gyre train classify --config sst2/train.toml --model learned/ --from-scratch --after 25e --learn-rate 3e-3 --mini-batch 8 --valid-freq 25e 2> learned.log ||
   { cat learned.log >&2; fail "training from scratch"; }
 build/gyre evaluate classify --model learned/ --input dev.tsv --metrics f1 matthews --output labels.txt 2> report.txt > metrics.txt
-same "what is easy is learned" "$(head -n 3 metrics.txt | tr '\n' ' ')" "rows: 20 f1: 1.0 matthews: 1.0 "
+same "an easy task is learned" "$(head -n 3 metrics.txt | tr '\n' ' ')" "rows: 20 f1: 1.0 matthews: 1.0 "
 check "predicted labels" cmp labels.txt <(cut -f 2 dev.rows)
 awk -F '\t' -v OFS='\t' '{ print "x", $2, $1 }' dev.rows > other.tsv
 same "other columns" "$(build/gyre evaluate classify --model learned/ --input other.tsv --no-header --text-column -1 --label-column 1 2> report.txt | head -n 2 | tail -n 1)" "accuracy: 1.0"
 
-mv learned/task.json task.json # as a model from elsewhere has none
+mv learned/task.json task.json # imported models have no task.json
 same "the task by name" "$(build/gyre evaluate classify --model learned/ --preset glue-sst2 --input dev.tsv 2> report.txt | head -n 2 | tail -n 1)" "accuracy: 1.0"
 mv task.json learned/
 
@@ -68,9 +68,10 @@ same "predicted numbers" "$(grep -cE '^-?[0-9.]+(e-[0-9]+)?$' numbers.txt)" 20
 build/gyre train pair --no-header --text-column 0 --second-text-column 0 --label-column 1 --labels 0 1 $fresh --head roformer \
   --train-sets train.rows --model columns/ || fail "columns by flag"
 
-# The default learning rate is that of the model's start; a given one wins, and what is too small to learn is told.
+# The default learning rate depends on the initial weights. A given rate overrides it, and a rate that is too small to
+# train random weights causes a warning.
 fast="--after 1u --mini-batch 8 --train-sets train.tsv"
-# rate NAME OPTION... : the learning rate of a run as its train.toml has it, and the warnings in its log.
+# rate NAME OPTION...: prints the learning rate in the train.toml of a run, and the number of warnings in its log.
 rate() {
   build/gyre train classify --preset glue-sst2 $fast --model "$@" --quiet 2> "$1.log" || { cat "$1.log" >&2; fail "$1"; }
   echo "$(sed -n 's/^learn-rate = //p' "$1/train.toml") $(grep -c 'is for fine-tuning' "$1.log")"
@@ -83,10 +84,10 @@ same "a given rate for fine-tuning" "$(rate given-tuned --pretrained-model run/ 
 same "a small rate" "$(rate small --vocab vocab.txt --architecture bert-mini $small --learn-rate 2e-5)" "2e-05 1"
 echo 'learn-rate = 2e-5' > small.toml
 same "a small rate in a file" "$(rate small-shape --config small.toml --pretrained-model run/ --from-scratch)" "2e-05 1"
-same "a run that goes on" "$(rate fresh --config fresh/train.toml --after 2u)" "3e-04 0"
+same "a resumed run" "$(rate fresh --config fresh/train.toml --after 2u)" "3e-04 0"
 build/gyre train regress --help | contains '0\.0003 for random weights' || fail "the help names no rate for random weights"
 
-# What is wrong is told with its place, and leaves no run behind.
+# Errors name the file and the line, and leave no run directory.
 tune() { build/gyre train "$@" --pretrained-model run/ --model bad --quiet; }
 sed '7s/.$/2/' train.tsv > label.tsv
 rejects 1 'label.tsv:7: expected one of the labels "0", "1", got "2"' tune classify --preset glue-sst2 --train-sets label.tsv
@@ -97,17 +98,17 @@ rejects 1 'train.qnli:1: expected one column named "kind" in the header line, go
 rejects 1 'missing.tsv' tune classify --preset glue-sst2 --train-sets missing.tsv
 rejects 1 'label.tsv:7: expected one of the labels' build/gyre evaluate classify --model sst2/ --input label.tsv
 rejects 1 'expected labels for the 2 outputs of the model, got 3' build/gyre evaluate classify --model sst2/ --preset glue-mnli --input dev.tsv
-same "bad rows may be skipped" "$(build/gyre evaluate classify --model sst2/ --input label.tsv --on-bad-line skip 2> report.txt | head -n 1)" "rows: 79"
+same "bad rows can be skipped" "$(build/gyre evaluate classify --model sst2/ --input label.tsv --on-bad-line skip 2> report.txt | head -n 1)" "rows: 79"
 rejects 1 'run/config.json: .config. expected a model of kind classifier, got encoder-only' build/gyre evaluate classify --model run/ --input dev.tsv
 rejects 2 '--preset: expected one of .*, got glue-mrpc, which is for gyre train pair$' tune classify --preset glue-mrpc --train-sets train.tsv
 rejects 2 '--preset: .*got glue-sst; did you mean glue-sst2\?' tune classify --preset glue-sst --train-sets train.tsv
 rejects 2 '--labels is missing' tune classify --train-sets train.tsv
-rejects 2 '--text-column: expected a number, as there is no header line' tune classify --no-header --text-column text --labels 0 1 --train-sets train.tsv
-rejects 2 '--dim-emb would have no effect: the encoder is that of --pretrained-model' tune classify --preset glue-sst2 --dim-emb 8 --train-sets train.tsv
+rejects 2 '--text-column: expected a number because there is no header line' tune classify --no-header --text-column text --labels 0 1 --train-sets train.tsv
+rejects 2 '--dim-emb would have no effect: --pretrained-model defines the encoder' tune classify --preset glue-sst2 --dim-emb 8 --train-sets train.tsv
 rejects 2 '--vocab. expected a vocabulary, or --pretrained-model with its own, got both' tune classify --preset glue-sst2 --vocab vocab.txt --train-sets train.tsv
 rejects 2 '--valid-metrics. expected one of .*, got .pearson' tune classify --preset glue-sst2 --valid-metrics pearson --train-sets train.tsv --valid-sets dev.tsv
 rejects 2 '--lr-warmup: expected a number, got .x' tune classify --preset glue-sst2 --lr-warmup x% --train-sets train.tsv
-rejects 2 'metrics. of classes: expected accuracy, f1, macro-f1 or matthews, got pearson' build/gyre evaluate classify --model sst2/ --input dev.tsv --metrics pearson
+rejects 2 'metrics. classification: expected accuracy, f1, macro-f1 or matthews, got pearson' build/gyre evaluate classify --model sst2/ --input dev.tsv --metrics pearson
 
 for recipe in mrpc:pair sst2:classify stsb:regress qnli:pair qqp:pair mnli:pair; do
   rejects 1 'missing.tsv' tune "${recipe#*:}" --config "tools/recipes/glue-${recipe%:*}.toml" --train-sets missing.tsv

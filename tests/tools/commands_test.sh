@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The commands of a translation's whole way, as users type them, on a corpus of a few hundred sentences.
+# Tests the commands from text to a scored translation from outside, on a corpus of a few hundred sentences.
 . "$(dirname "$0")/lib.sh"
 mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
@@ -11,11 +11,11 @@ same "held-out sentences are not in the training text" "$(grep -cxFf test.en tra
 
 build/gyre vocab --input train.en train.de --type bpe --size 300 --output vocab.model
 build/gyre vocab --input train.en train.de --type bpe --size 300 --cpu-threads 2 --output two.model
-check "the vocabulary does not hang on the number of threads" cmp vocab.model two.model
+check "the vocabulary does not depend on the number of threads" cmp vocab.model two.model
 build/gyre data build --vocab vocab.model --source train.en --target train.de --output train.tok
 build/gyre data build --vocab vocab.model --source train.en --target train.de --output two.tok --cpu-threads 3 2> build.log
 check "nor does the token store" cmp train.tok two.tok
-check "the rate of building" grep -qE '^0\.0 MB of text in [0-9.]+ s with --cpu-threads 3: [0-9]+ MB a minute per thread$' build.log
+check "the rate of building" grep -qE '^0\.0 MB of text in [0-9.]+ s with --cpu-threads 3: [0-9]+ MB per minute and thread$' build.log
 build/gyre vocab --type bytes --output bytes.model
 build/gyre data build --vocab bytes.model --source train.en --output bytes.tok
 mkdir bert three
@@ -23,9 +23,9 @@ build/gyre vocab --input train.en train.de --type wordpiece --size 300 --cased -
 build/gyre vocab --input train.en train.de --type wordpiece --size 300 --cased --cpu-threads 3 --output three/vocab.txt
 check "nor does a WordPiece vocabulary" cmp bert/vocab.txt three/vocab.txt
 same "it is BERT's vocab.txt" "$(wc -l < bert/vocab.txt) $(head -n 5 bert/vocab.txt | tr '\n' ' ')" "300 [PAD] [UNK] [CLS] [SEP] [MASK] "
-check "its case is kept beside it" grep -q '"do_lower_case": false' bert/tokenizer_config.json
+check "the case option is stored next to it" grep -q '"do_lower_case": false' bert/tokenizer_config.json
 build/gyre data build --vocab bert/vocab.txt --source train.en --output bert.tok 2> build.log || fail "a token store with WordPiece"
-same "a token a byte" "$(build/gyre data info --store bytes.tok --json | grep -o '"tokens":[^]]*')" "\"tokens\":[$(($(wc -c < train.en) - 400))"
+same "one token per byte" "$(build/gyre data info --store bytes.tok --json | grep -o '"tokens":[^]]*')" "\"tokens\":[$(($(wc -c < train.en) - 400))"
 printf 'One.\nTwo.\n\nThree.\n' > documents.txt
 build/gyre data build --vocab bytes.model --source documents.txt train.en --documents blank-line --output documents.tok 2> build.log
 check "three documents of two files" grep -q '^3 documents$' build.log
@@ -42,15 +42,15 @@ check "the options of the run" grep -q '^after = "30u"' run/train.toml
 build/gyre train nmt --config run/train.toml --after 40u 2> again.log || { cat again.log >&2; fail "continuing from train.toml"; }
 tail -n 1 run/metrics.jsonl | contains '"updates":40' || fail "the run did not continue"
 build/gyre train nmt --model run/ --after 42u 2> alone.log || { cat alone.log >&2; fail "continuing a run by its directory alone"; }
-check "the options of the run are named" grep -q 'options: those of run/train.toml' alone.log
-check "an option beside it wins" grep -q '"updates":42' <(tail -n 1 run/metrics.jsonl)
+check "the options of the run are named" grep -q 'options: read from run/train.toml' alone.log
+check "an option on the command line overrides the run's options" grep -q '"updates":42' <(tail -n 1 run/metrics.jsonl)
 build/gyre train nmt --model run/ --after 44u --seed 2 2> other.log && fail "another seed was taken"
 check "and is checked" grep -q 'seed 1 -> 2' other.log
 mv run moved && build/gyre train nmt --model moved/ --overwrite 2> missing.log && fail "--overwrite took the options of the run"
 mv moved run
 build/gyre train nmt --config run/train.toml --train-sets train.tok --model store/ --after 2u --precision auto 2> store.log || fail "training from a token store"
-check "a checkpoint has the precision that auto came to" grep -qE '"precision": ?"(fp32|bf16)"' store/checkpoints/last/state.json
-# The plan of a run is that of its model: the vocabulary is the run's, or another one.
+check "a checkpoint records the precision that auto selected" grep -qE '"precision": ?"(fp32|bf16)"' store/checkpoints/last/state.json
+# A plan of a run uses its model and its vocabulary, or another vocabulary.
 plan="build/gyre plan nmt --config run/train.toml --ranks 1 --gflops 100 --memory-gb 10 --json"
 header() { head -c "$(od -An -td8 -N8 "$1" | tr -d ' ')" <(tail -c +9 "$1"); } # of a safetensors file
 parameters=$(header run/checkpoints/last/model.safetensors | grep -oE '"shape":\[[0-9,]+\]' | tr -d '"shape:[]' | awk -F, '{ n = 1; for (i = 1; i <= NF; i++) n *= $i; sum += n } END { print sum }')
@@ -58,7 +58,7 @@ same "the parameters of the plan" "$($plan | grep -oE '"parameters":[0-9]+')" "\
 $plan --vocab bytes.model | contains '"vocabulary":259,' || fail "plan with another vocabulary"
 for option in --vocab-size --ranks --sentence-length --json; do build/gyre plan nmt --help | contains "^  $option " || fail "$option in the help of plan"; done
 $plan --vocab-size 500 | contains '"vocabulary":500,' || fail "plan with a size"
-rejects 2 '--vocab: none.model does not exist; --vocab-size does without it' $plan --vocab none.model
+rejects 2 '--vocab: none.model does not exist; use --vocab-size instead' $plan --vocab none.model
 
 build/gyre translate --model run/ --beam-size 4 --length-penalty 0.6 < test.en > hyp.de 2> translate.log
 check "the checkpoint is named" grep -qxE 'model: run/checkpoints/step-[0-9]{8} \(best; the last is step-00000042\)' translate.log
@@ -72,7 +72,7 @@ same "n-best lines" "$(grep -cE '^[0-2] \|\|\| .* \|\|\| F0= -[0-9.]+ \|\|\| -[0
 build/gyre translate --model run/ --beam-size 1 --input test.en --output greedy.de --quiet
 same "greedy translations in a file" "$(wc -l < greedy.de)" 20
 
-# Attention of a translation model: queries and keys are named, each map has its own.
+# Attention of a translation model: every map has its own names of queries and keys.
 plot() { build/gyre plot attention --model run/ --text "A man is riding a horse." --output weights.svg --data weights.json "$@" 2> plot.log || { cat plot.log >&2; fail "plot attention"; }; }
 if command -v gnuplot > /dev/null; then
   tokens() { grep -oE "\"$1\":\[[^]]*\]" weights.json | cut -d: -f2-; }
@@ -102,7 +102,7 @@ build/gyre checkpoint average --model run/ --last 5
 build/gyre translate --model run/ --checkpoint average --quiet < test.en > average.de
 same "translations of the average" "$(wc -l < average.de)" 20
 build/gyre checkpoint verify --model run/ --checkpoint last --json | contains '"whole":true' || fail "checkpoint verify"
-build/gyre checkpoint info --model run/ --checkpoint last --json | contains '"updates":42' || fail "checkpoint info"
+build/gyre checkpoint info --model run/ --checkpoint last --json | contains '"updates":42.*"micro_batches":' || fail "checkpoint info"
 
 # To and from Hugging Face's transformers.
 theirs=$ROOT/tests/train/golden/hugging_face/bert
@@ -114,7 +114,7 @@ check "what was read" grep -qx "read $theirs: $tensors tensors" import.log
 check "what was made of it" grep -qxE 'made imported/: encoder-only of [0-9]+ parameters in [0-9]+ tensors, none newly initialized, a vocabulary of 20 pieces' import.log
 same "what was exported" "$(cat export.log)" "model: imported/checkpoints/step-00000000 (last)
 made DIR2: BertForMaskedLM of $(grep -oE '[0-9]+ parameters' import.log) in $tensors tensors, a vocabulary of 20 pieces"
-check "a tensor of logits a line" grep -qa '"logits.0":{"dtype":"F32","shape":\[9,20\],.*"logits.1":{"dtype":"F32","shape":\[2,20\]' out.safetensors
+check "one tensor of logits per line" grep -qa '"logits.0":{"dtype":"F32","shape":\[9,20\],.*"logits.1":{"dtype":"F32","shape":\[2,20\]' out.safetensors
 build/gyre forward --model imported/ --ids ids.txt --mini-batch-words 1 --output single.safetensors
 same "batches do not change the shapes" "$(wc -c < single.safetensors)" "$(wc -c < out.safetensors)"
 printf '0 0 0 0 1 1 1 1 1\n0 1\n' > types.txt
@@ -122,17 +122,21 @@ build/gyre forward --model imported/ --ids ids.txt --token-types types.txt --out
 cmp -s out.safetensors typed.safetensors && fail "token types change nothing"
 same "the vocabulary comes back" "$(cat DIR2/vocab.txt)" "$(cat "$theirs/vocab.txt")"
 build/gyre import --from hf DIR2 --output again/
-check "there and back, the same bits" cmp imported/checkpoints/last/model.safetensors again/checkpoints/last/model.safetensors
+check "export and import preserve the bits" cmp imported/checkpoints/last/model.safetensors again/checkpoints/last/model.safetensors
 build/gyre checkpoint verify --model imported/ --json | contains '"whole":true' || fail "checkpoint verify of an imported run"
 build/gyre import --from hf "$ROOT/tests/train/golden/hugging_face/roformer-classifier" --output classifier/
 build/gyre forward --model classifier/ --ids ids.txt --output classes.safetensors
-check "of a classifier, a logit a class" grep -qa '"logits.1":{"dtype":"F32","shape":\[2\]' classes.safetensors
+check "a classifier has one logit per class" grep -qa '"logits.1":{"dtype":"F32","shape":\[2\]' classes.safetensors
 build/gyre checkpoint info --model imported/ --json | contains '"imported":".*/bert/?"' || fail "checkpoint info of an imported run"
 
 build/gyre gradcheck --op rope --json | contains '^\{"passed":true' || fail "gradcheck"
+# JSON of a path that is not UTF-8.
+cp -r run $'caf\351'
+build/gyre gradcheck --model $'caf\351' --segments 1 --length 4 --entries 1 --json | contains '"model":"caf' || fail "gradcheck of a path that is not UTF-8"
+build/gyre checkpoint prune --model $'caf\351' --keep-last 1 --json | contains '^\{"removed":\["caf.*/step-' || fail "checkpoint prune of a path that is not UTF-8"
 build/gyre gradcheck --op all > gradcheck.txt || { cat gradcheck.txt >&2; fail "gradcheck of all ops"; }
 
-# Benches: every figure is a number above zero, and the share is that of the measured limit.
+# Benchmarks: every metric is above zero, and the share refers to the measured limit.
 field() { grep -oE "\"$1\":[0-9.e+-]+" bench.json | head -n 1 | cut -d: -f2; }
 bench() { # bench WORDS... : FIELD...
   local words=() name
@@ -159,8 +163,8 @@ bench attention --kind linear,softmax --lengths 64,100 --steps 1 : us_per_token 
 bench decode --text train --sentences 20 --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
 bench decode --model run/ --input test.en --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
 OMP_THREAD_LIMIT=1 timeout 1200 build/gyre bench gemm --preset multi30k-tiny --steps 1 --threads 2 > bench.txt ||
-  fail "bench gemm where OpenMP gives fewer threads than asked for"
-check "a table and a fact a line" grep -q '^limit_gflops: [0-9]' bench.txt
+  fail "bench gemm if OpenMP starts fewer threads than requested"
+check "a table and one metric per line" grep -q '^limit_gflops: [0-9]' bench.txt
 
 build/gyre plot --model run/ store/ --output curve.png
 same "the picture is a PNG" "$(head -c 4 curve.png | tail -c 3)" PNG
@@ -169,14 +173,14 @@ build/gyre --version | contains '^gyre [0-9]' || fail "--version"
 cpu_has() { grep -m 1 '^flags' /proc/cpuinfo | grep -qw "$1" && echo yes || echo no; }
 fact() { sed -n "s/^$1: //p" facts.txt; }
 OMP_NUM_THREADS=3 OPENBLAS_CORETYPE=Nehalem build/gyre --build-info > facts.txt
-same "facts are lines 'name: value', each name once" "$(grep -cE '^[A-Za-z0-9 -]+: [^ ]' facts.txt) $(cut -d: -f1 facts.txt | sort -u | wc -l)" \
+same "the output has lines 'name: value' with unique names" "$(grep -cE '^[A-Za-z0-9 -]+: [^ ]' facts.txt) $(cut -d: -f1 facts.txt | sort -u | wc -l)" \
   "$(wc -l < facts.txt) $(wc -l < facts.txt)"
 same "threads" "$(fact threads)" 3
 [ -n "$(fact CUDA)" ] || fail "a line about CUDA"
 same "BLAS kernels" "$(fact 'BLAS kernels')" Nehalem
-same "advice where the CPU has AVX-512 and the kernels have not" "$(fact 'BLAS advice' | grep -c Nehalem || true)" "$([ "$(cpu_has avx512f)" = yes ] && echo 1 || echo 0)"
+same "advice if the CPU has AVX-512 but the kernels do not use it" "$(fact 'BLAS advice' | grep -c Nehalem || true)" "$([ "$(cpu_has avx512f)" = yes ] && echo 1 || echo 0)"
 same "AVX512-BF16" "$(fact 'CPU has AVX512-BF16')" "$(cpu_has avx512_bf16)"
 same "AMX-BF16" "$(fact 'CPU has AMX-BF16')" "$(cpu_has amx_bf16)"
-fact 'CPU kernels available' | grep -qE "(^|, )$(fact 'CPU kernels')$" || fail "the kernels that run are not the last of those available"
+fact 'CPU kernels available' | grep -qE "(^|, )$(fact 'CPU kernels')$" || fail "the selected kernels are not the last of the available ones"
 fact MPI | contains '[0-9]+\.[0-9]+' || fail "the version of MPI"
 build/gyre train nmt --help | contains '--learn-rate' || fail "--help"

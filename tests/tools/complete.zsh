@@ -1,10 +1,10 @@
-# Types into an interactive zsh that loads the completion from the folder $1, and looks at what the line becomes.
+# Types into an interactive zsh that loads the completion from the folder $1, and checks the completed line.
 zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell "PS1='> '; fpath=($1 \$fpath); autoload -U compinit; compinit -u -d $1/dump; unsetopt beep; print READY"
 zpty -r shell output '*READY*READY*'
 
-# typed LINE WANTED: the line, completed by a tab, must begin with WANTED.
+# typed LINE WANTED: the line completed with Tab must begin with WANTED.
 typed() {
   local output
   zpty -w -n shell $'\x15'"$1"$'\t'

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What goes wrong ends with one clear line, a status that tells whose fault it was, and no half-written file.
+# Every failure ends with a single error line and the right exit status, and leaves no incomplete file.
 . "$(dirname "$0")/lib.sh"
 small_corpus
 small_train --model run --after 6u --save-freq 3u --quiet
 
-# The call was wrong: status 2, one line.
+# Usage errors: status 2, one line.
 rejects 2 'unknown option --lern-rate; did you mean --learn-rate\?' small_train --model bad --lern-rate 1
 same "one line" "$lines" 1
 rejects 2 'unknown option --beem-size; did you mean --beam-size\?' "$GYRE" translate --model run --beem-size=3
@@ -12,13 +12,13 @@ rejects 2 'unknown subcommand trian; did you mean train\?' "$GYRE" trian nmt
 rejects 2 'unknown subcommand blue; did you mean bleu\?' "$GYRE" evaluate blue --reference test.de
 rejects 2 'unexpected argument .extra' "$GYRE" checkpoint average --model run extra
 rejects 2 '--model is missing' "$GYRE" translate
-rejects 2 '--seed: expected a whole number' small_train --model bad --seed ten
+rejects 2 '--seed: expected a non-negative integer' small_train --model bad --seed ten
 rejects 2 '--position: expected one of .*did you mean rope\?' small_train --model bad --position rop
 rejects 2 'rotary dims must be even|rotary.*even' small_train --model bad --after 1u --rotary-dims 7
 rejects 2 '--rope-base would have no effect' small_train --model bad --after 1u --position none --rope-base 5
-rejects 2 '--early-stopping would have no effect' small_train --model bad --early-stopping 3
+rejects 2 '--patience would have no effect' small_train --model bad --patience 3
 rejects 2 "--after: .*got '3x'" small_train --model bad --after 3x
-rejects 2 '--source: several files need --documents' "$GYRE" data build --vocab vocab.model --source train.en train.de --output bad.tok
+rejects 2 '--source: expected one file without --documents' "$GYRE" data build --vocab vocab.model --source train.en train.de --output bad.tok
 rejects 2 '--documents: expected no --target' \
   "$GYRE" data build --vocab vocab.model --source train.en --target train.de --documents line --output bad.tok
 rejects 2 '--max-length would have no effect' \
@@ -40,20 +40,20 @@ rejects 2 'cuda' "$GYRE" gradcheck --device cuda:999
 rejects 2 'cuda' small_train --model bad --after 1u --device cuda:999
 rejects 2 '--preset: expected one of .*did you mean nmt-base' "$GYRE" bench step --preset nmt-bas
 rejects 2 '--text would have no effect: --preset is mlm-small' "$GYRE" bench step --preset mlm-small --text train
-rejects 2 '--model and --input go together' "$GYRE" bench decode --model run
-rejects 2 '--steps: expected at least 1, got 0' "$GYRE" bench ops --steps 0
-rejects 2 '--type wordpiece: expected --input, .* or --dictionary' "$GYRE" vocab --type wordpiece --output new.model
-rejects 2 '--type wordpiece: expected --input' "$GYRE" vocab --type wordpiece --input train.en --dictionary v --output new.model
+rejects 2 '--model and --input must be given together' "$GYRE" bench decode --model run
+rejects 2 '--steps\] expected at least 1, got 0' "$GYRE" bench ops --steps 0
+rejects 2 '--type wordpiece: expected either --input .* or --dictionary' "$GYRE" vocab --type wordpiece --output new.model
+rejects 2 '--type wordpiece: expected either --input' "$GYRE" vocab --type wordpiece --input train.en --dictionary v --output new.model
 rejects 2 '--size would have no effect: --dictionary is trained already' "$GYRE" vocab --type wordpiece --dictionary v --size 9 --output new.model
 rejects 2 '--character-coverage would have no effect: --type is wordpiece' "$GYRE" vocab --type wordpiece --input train.en --character-coverage 1 --output new.model
 rejects 2 '--min-frequency would have no effect: --type is bpe' "$GYRE" vocab --type bpe --input train.en --min-frequency 3 --output new.model
 rejects 2 '^gyre: --train-sets, --vocab and --model are missing$' "$GYRE" train nmt
-rejects 2 '^gyre: --train-sets and --vocab are missing; bad/train.toml does not exist to take them from$' "$GYRE" train nmt --model bad
+rejects 2 '^gyre: --train-sets and --vocab are missing; bad/train.toml does not exist, so there is no run to resume$' "$GYRE" train nmt --model bad
 rejects 2 '^gyre: --vocab is missing' "$GYRE" train nmt --model run --train-sets train.en train.de
 rejects 2 'unknown subcommand lm; did you mean train lm\?' "$GYRE" lm --help
 rejects 2 'unknown subcommand sample: no command samples from a language model' "$GYRE" sample --help
 rejects 2 'unknown subcommand interactive; did you mean translate\?' "$GYRE" interactive --model run
-rejects 2 'unknown subcommand frobnicate; gyre help lists what there is' "$GYRE" frobnicate
+rejects 2 'unknown subcommand frobnicate; gyre help lists all commands' "$GYRE" frobnicate
 rejects 2 'unknown subcommand blue; did you mean bleu\?' "$GYRE" evaluate blue --help
 rejects 2 'unknown option --fp16; did you mean --precision bf16\?' small_train --model bad --fp16
 rejects 2 'unknown option --num-workers: text is read without worker processes$' small_train --model bad --num-workers 4
@@ -64,13 +64,13 @@ printf 'fp16 = true\n' > hf.toml
 rejects 2 'hf.toml:1: unknown option fp16; did you mean precision bf16\?$' small_train --model bad --config hf.toml
 [ ! -e bad ] || fail "a wrong call left a run directory"
 
-# Files: status 1, the line names them, and nothing stands under the final name.
+# File errors: status 1, the line names the file, and there is no file with the final name.
 rejects 1 'missing.en' "$GYRE" vocab --input missing.en --size 300 --output new.model
 rejects 1 'missing.en' "$GYRE" data build --vocab vocab.model --source missing.en --target train.de --output new.tok
 rejects 1 'missing.en' "$GYRE" vocab --type wordpiece --input missing.en --output new.model
 rejects 1 '--size: expected at least [0-9]+ pieces, .*got 9' "$GYRE" vocab --type wordpiece --input train.en --size 9 --output new.model
 mkdir cased && echo '{"do_lower_case": false}' > cased/tokenizer_config.json
-rejects 1 'cased/new.model: tokenizer_config.json beside it says cased, got --lower-case' "$GYRE" vocab --type wordpiece --input train.en --output cased/new.model
+rejects 1 'cased/new.model: tokenizer_config.json in its folder says cased, got --lower-case' "$GYRE" vocab --type wordpiece --input train.en --output cased/new.model
 head -n 399 train.de > short.de
 rejects 1 'train.en.*400' "$GYRE" data build --vocab vocab.model --source train.en --target short.de --output new.tok
 cp train.de latin.de
@@ -89,7 +89,7 @@ for name in new.model cased/new.model tokenizer_config.json new.tok new.de; do
   [ ! -e "$name" ] || fail "$name was left behind"
 done
 
-# Models of Hugging Face's, and sequences of ids.
+# Hugging Face models and sequences of ids.
 theirs=$ROOT/tests/train/golden/hugging_face/bert
 cp -r "$theirs" gpt
 sed -i 's/BertForMaskedLM/GPT2LMHeadModel/' gpt/config.json
@@ -99,7 +99,7 @@ rejects 2 "--from: .*hf.*got 'onnx'" "$GYRE" import --from onnx gpt --output new
 rejects 2 "--to: .*hf.*got 'onnx'" "$GYRE" export --to onnx --model run --output new
 rejects 1 'run/config.json: .*expected a model of kind encoder-only, got encoder-decoder' "$GYRE" export --to hf --model run --output new
 "$GYRE" import --from hf "$theirs" --output imported
-rejects 1 'imported. holds a model already \(config.json\): give --overwrite' "$GYRE" import --from hf "$theirs" --output imported
+rejects 1 'imported. holds a model already \(config.json\): use --overwrite' "$GYRE" import --from hf "$theirs" --output imported
 forward() { "$GYRE" forward --model imported --ids ids.txt --output new "$@"; }
 printf '2 5 3\n2 20 3\n' > ids.txt
 rejects 1 "ids.txt:2: expected whole numbers from 0 to 19, got '20'" forward
@@ -128,12 +128,12 @@ truncate -s -100 "$file"
 rejects 1 'model.safetensors' "$GYRE" checkpoint verify --model cut --checkpoint last
 rejects 1 'model.safetensors' "$GYRE" translate --model cut --checkpoint last
 small_train --model cut --after 9u 2> resumed.log || { cat resumed.log >&2; fail "training past a broken checkpoint"; }
-check "training goes on from the whole checkpoint before it" grep -q 'step-00000006' resumed.log
+check "training resumes from the last complete checkpoint" grep -q 'step-00000006' resumed.log
 "$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok 2> build.log
 truncate -s -5 train.tok
 rejects 1 'train.tok' "$GYRE" data info --store train.tok
 sets=train.tok rejects 1 'train.tok' small_train --model fresh --after 1u
 
-# Several ranks: every one ends, and the first error is the last line.
+# Several ranks: all ranks exit, and the first error is the last line.
 rejects 1 'rank [01] of 2.*missing.en' "$ROOT/tools/scripts/mpirun.sh" -n 2 "$GYRE" train nmt --train-sets missing.en train.de \
   --vocab vocab.model --model fresh --after 1u

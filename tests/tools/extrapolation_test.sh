@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Perplexity at other lengths than that of training, the script that compares encodings by it, and the pictures of positions.
+# Tests perplexity at lengths other than the training length, the script that compares encodings, and the plots of
+# positions.
 . "$(dirname "$0")/lib.sh"
 mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
@@ -8,7 +9,7 @@ close() { # close WHAT GOT WANTED
   echo "ok: $1"
 }
 picture() { # picture WHAT FILE.svg
-  grep -q '<svg' "$2" || fail "$1: $2 is no picture"
+  grep -q '<svg' "$2" || fail "$1: $2 is not a picture"
   echo "ok: $1"
 }
 
@@ -26,7 +27,7 @@ check "the table" grep -qE '^\| learned \| [0-9.]+ \| [0-9.]+ \| n/a \|$' out/re
 contains '^\{"length":32,"results":\{"learned":\{"model":.*\}\}$' < out/report.json || fail "report.json"
 cp -r out/runs runs
 experiment --only alibi,rope > again.log 2>&1 || { cat again.log >&2; fail "the experiment again"; }
-check "what is there is not made again" diff -r runs out/runs
+check "existing runs are kept" diff -r runs out/runs
 experiment --grid haar --only haar-0-7,haar-0-1 > grid.log 2>&1 || { cat grid.log >&2; fail "the grid"; }
 contains '^wavelet-shifts = \[0, 1, 2, 3\]$' < out/runs/haar-0-1/train.toml || fail "the shifts that fill a head"
 rejects 2 'expected some of none sinusoidal .*, got ropes' experiment --only ropes
@@ -36,17 +37,17 @@ evaluate() { # evaluate ENCODING LENGTHS OPTIONS...
 }
 evaluate rope 16,32,48 --json > rope.json 2> rope.log
 contains '^\{"model":"out/runs/rope","position":"rope","trained_length":32,"tokens":480,"rows":\[\{"length":16,"protocol":"cut","perplexity":[0-9.]+,"cross_entropy":[0-9.]+,"tokens":480,"seconds":[0-9.e-]+\},' < rope.json ||
-  fail "the facts: $(cat rope.json)"
-same "a line of progress for each score" "$(grep -cE '^(cut|full|sliding) at length (16|32|48): perplexity [0-9.]+ : ' rope.log)" 9
+  fail "the summary: $(cat rope.json)"
+same "one progress line per score" "$(grep -cE '^(cut|full|sliding) at length (16|32|48): perplexity [0-9.]+ : ' rope.log)" 9
 score() { grep -oE "\"length\":$2,\"protocol\":\"$3\",\"perplexity\":[0-9.]+" "$1" | grep -oE '[0-9.]+$'; }
-close "a length within that of training is not cut" "$(score rope.json 16 cut)" "$(score rope.json 16 full)"
+close "a length within the training length is not cut" "$(score rope.json 16 cut)" "$(score rope.json 16 full)"
 evaluate rope 48 --protocol sliding --mini-batch-words 7 --json --quiet > chunks.json
-close "rows of a chunk do not matter" "$(score chunks.json 48 sliding)" "$(score rope.json 48 sliding)"
+close "the batch size does not change the score" "$(score chunks.json 48 sliding)" "$(score rope.json 48 sliding)"
 evaluate rope 48 --protocol full --rope-scaling linear --rope-step 2 --rope-scaling-factor 2 --json --quiet > same.json
-close "a step of two, positions by two" "$(score same.json 48 full)" "$(score rope.json 48 full)"
+close "a position step of two and a scaling factor of two cancel" "$(score same.json 48 full)" "$(score rope.json 48 full)"
 evaluate learned 16,32,48 > learned.txt 2> learned.log
 contains '^ +48 +[0-9.]+ +n/a +n/a$' < learned.txt || fail "the table: $(cat learned.txt)"
-check "why there is no score" grep -q '^n/a, full at length 48: learned has positions up to 32$' learned.txt
+check "the reason for a missing score" grep -q '^n/a, full at length 48: learned has positions up to 32$' learned.txt
 evaluate alibi 16 --protocol full --quiet > alibi.txt 2> quiet.log
 same "quiet" "$(wc -c < quiet.log)" 0
 rejects 2 'rope-scaling would have no effect: the model.s positions are alibi' evaluate alibi 16 --rope-scaling ntk
@@ -54,7 +55,7 @@ rejects 2 'rope-scaling-factor would have no effect: --rope-scaling is none' eva
 rejects 1 'expected at least as many tokens as the longest of --lengths, 9999, got 490' evaluate rope 9999
 rejects 2 '--protocol: expected one of cut, full, sliding' evaluate rope 16 --protocol slide
 
-# Weights of two models side by side, of all heads: rows that sum to one.
+# Attention weights of all heads of two models: every row sums to one.
 build/gyre plot attention --model out/runs/rope out/runs/alibi --text "A man is riding a horse." --head all --output weights.svg --data weights.json
 picture "attention weights" weights.svg
 same "heads of both models" "$(grep -o '"head":[0-9]' weights.json | sort | uniq -c | tr -s ' ' | paste -sd';')" ' 2 "head":0; 2 "head":1; 2 "head":2; 2 "head":3'
@@ -73,13 +74,13 @@ rejects 2 '--dims: expected an even number of at least 2, got 7' build/gyre plot
 
 for position in rope sinusoidal learned shaw xl t5 tupe deberta alibi wavelet; do
   build/gyre plot position --position $position --dim-emb 32 --transformer-heads 4 --distance 20 --output $position.svg --data $position.json
-  picture "what $position adds" $position.svg
+  picture "the contribution of $position" $position.svg
 done
 same "ALiBi's slope of the first of four heads" "$(grep -oE '"bias, head 0","values":\[[0-9.-]+' alibi.json | grep -oE '[0-9.-]+$')" -5.0
 build/gyre plot position --position wavelet --dim-emb 32 --transformer-heads 4 --distance 20 --rows --output rows.svg
 picture "the rows of a wavelet" rows.svg
 build/gyre plot position --model out/runs/learned --distance 20 --output trained.svg
-picture "what a trained encoding adds" trained.svg
-rejects 1 'none adds nothing to a score' build/gyre plot position --position none
-rejects 2 'model has its own' build/gyre plot position --model out/runs/rope --position alibi
+picture "the contribution of a trained encoding" trained.svg
+rejects 1 'none contributes nothing to a score' build/gyre plot position --position none
+rejects 2 'model defines the encoding' build/gyre plot position --model out/runs/rope --position alibi
 rejects 1 'learned has positions up to 32' build/gyre plot position --model out/runs/learned --distance 40

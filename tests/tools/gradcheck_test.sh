@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# gyre gradcheck from outside: ops, models of presets and of runs, what it prints and how it ends.
+# Tests gyre gradcheck from outside: ops, models of presets and of runs, output and exit status.
 . "$(dirname "$0")/lib.sh"
 
-passes() { # WHAT OPTIONS: with options that keep it quick
+passes() { # WHAT OPTIONS: checks a small model
   local what=$1
   shift
   "$GYRE" gradcheck --vocab-size 50 --segments 1 --length 5 --entries 1 "$@" > out.txt ||
@@ -16,7 +16,7 @@ for dtype in f64 f32; do
   passes "an encoder-decoder in $dtype" --preset transformer-tiny --dtype $dtype
 done
 passes "an encoder" --preset bert-mini
-passes "a causal model with learnt frequencies" --preset lm-tiny --position rope --rope-learnable
+passes "a causal model with learned frequencies" --preset lm-tiny --position rope --rope-learnable
 contains '^encoder.embed_positions.frequency_offsets passed ' < out.txt || fail "the frequencies are checked too"
 passes "tables of relative distances" --preset roformer-mini --position deberta --deberta-clip 4
 passes "a window" --preset lm-tiny --attention window --attention-window 3
@@ -25,13 +25,13 @@ passes "linear attention" --preset lm-tiny --position rope --attention linear
 "$GYRE" gradcheck --op rope/partial --entries 3 --worst 2 --json > out.json
 begins='^\{"passed":true,"dtype":"f64","tolerance":1e-06,"entries":5,"retried":0,"ops":\[\{"op":"rope/partial",'
 check "an op as JSON" contains "$begins.*\"inputs\":\[\{\"input\":\"x\",.*\"worst\":\[\{\"op\":" < out.json
-same "the worst entries are as many as asked for" "$(grep -o '"retries"' out.json | wc -l)" 4
+same "the requested number of worst entries" "$(grep -o '"retries"' out.json | wc -l)" 4
 
-# A bound that nothing meets; a wrong gradient itself is a matter of the unit tests.
+# A tolerance that no gradient satisfies. The unit tests cover wrong gradients.
 status=0
 "$GYRE" gradcheck --op rope/partial --entries 3 --tolerance 1e-30 > out.txt || status=$?
-same "beyond the bound, the status of a failure" "$status" 1
-check "what failed is named" contains '^rope/partial +FAILED' < out.txt
+same "the exit status of a failed check" "$status" 1
+check "the failed op is named" contains '^rope/partial +FAILED' < out.txt
 check "the summary of a failure" contains '^0 of 1 passed' < out.txt
 
 # The weights of a run.
@@ -41,12 +41,12 @@ small_train --model run --after 2u --quiet
 wanted='^\{"passed":true,.*"model":"run","batch":"1 pairs of 5 \+ 5 random tokens",.*"parameters":\[\{"parameter":'
 check "a run as JSON" contains "$wanted" < out.json
 
-rejects 2 '--op: expected neither --preset nor --model beside it' "$GYRE" gradcheck --op rope --preset lm-tiny
+rejects 2 '--op: expected neither --preset nor --model with it' "$GYRE" gradcheck --op rope --preset lm-tiny
 rejects 2 '--position would have no effect: there is neither --preset nor --model' \
   "$GYRE" gradcheck --op rope --position alibi
 rejects 2 '--checkpoint would have no effect: there is no --model' "$GYRE" gradcheck --preset lm-tiny --checkpoint best
 rejects 2 'an encoder-decoder expects softmax, got linear' \
   "$GYRE" gradcheck --preset transformer-tiny --attention linear
-rejects 2 '--entries: expected at least 0, got -1' "$GYRE" gradcheck --entries -1
+rejects 2 '--entries\] expected at least 0, got -1' "$GYRE" gradcheck --entries -1
 rejects 2 '--dtype: expected one of f64, f32' "$GYRE" gradcheck --dtype bf16
 rejects 2 'expected all or one of .*; got rop$' "$GYRE" gradcheck --op rop

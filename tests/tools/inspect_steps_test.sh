@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# gyre inspect profile, step and anomaly, as users type them.
+# Tests gyre inspect profile, step and anomaly from outside.
 . "$(dirname "$0")/lib.sh"
 mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 tiny="--preset transformer-tiny --vocab-size 300 --segments 2 --length 6"
 
-# Where the time goes: rows by op and by module hold the same time; pictures and traces.
+# Profile: the rows by op and by module have the same total time; pictures and traces.
 "$GYRE" inspect profile $tiny --steps 2 --json --memory memory.svg --trace trace.json > profile.json
 for name in linear attention optimizer encoder.layers.0 decoder.layers.1; do
   contains "\"name\":\"$name\"" < profile.json || fail "the profile has no $name"
 done
-total() { # total LIST: of the milliseconds of its rows
+total() { # total LIST: prints the sum of the milliseconds of its rows
   grep -oE "\"$1\":\[[^]]*\]" profile.json | grep -oE '"ms":[0-9.e+-]+' | awk -F: '{ sum += $2 } END { printf "%.3f", sum }'
 }
 near() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && b / a > 0.999 && b / a < 1.001) }'; }
@@ -21,7 +21,7 @@ check "the table names its columns" grep -qE '^by module +calls +forward ms +bac
 for name in '"rank 1"' '"all-to-all 1"' '"wait for gradients"'; do
   check "$name in the trace of two ranks" grep -q "\"name\":$name" ranks.json
 done
-rejects 2 '^gyre: --steps: expected at least 1, got 0$' "$GYRE" inspect profile $tiny --steps 0
+rejects 2 '^gyre: \[--steps\] expected at least 1, got 0$' "$GYRE" inspect profile $tiny --steps 0
 rejects 2 '^gyre: --checkpoint would have no effect: there is no --model$' "$GYRE" inspect profile --checkpoint best
 
 # Backward node by node.
@@ -39,28 +39,28 @@ rejects 2 'script.txt:8: goto: node 0 has no step' "$GYRE" inspect step $tiny --
 sed -i '$d' script.txt
 echo quit >> script.txt
 "$GYRE" inspect step $tiny --script script.txt > steps.txt
-check "it begins at the loss" grep -qE '^\[1/[0-9]+\] node [0-9]+  linear_cross_entropy  in output$' steps.txt
+check "backward begins at the loss" grep -qE '^\[1/[0-9]+\] node [0-9]+  linear_cross_entropy  in output$' steps.txt
 check "a break at a module" grep -qE '^break: self_attn$' steps.txt
 check "a gradient and where it goes" grep -qE '^    gradient to node [0-9]+ \([a-z_.0-9]+\): \(.*\), all in \[.*\], norm ' steps.txt
 same "a slice of two rows" "$(grep -cE '^     [01]:( +[-0-9.e]+){4} \.\.$' steps.txt)" 2
 "$GYRE" inspect step $tiny < script.txt > piped.txt
-check "the same by a pipe" cmp <(grep -v '^>' steps.txt) piped.txt
+check "commands from a pipe have the same output" cmp <(grep -v '^>' steps.txt) piped.txt
 printf 'brake nan\n' | "$GYRE" inspect step $tiny | contains '^unknown command brake; did you mean break\?' || fail "an unknown command"
 
-# A run that diverges is made once more from its checkpoint.
+# Anomaly: replay a run that diverges from its checkpoint.
 small_corpus > corpus.log
 diverging="--after 40u --learn-rate 1e5 --lr-schedule constant --lr-warmup 0 --save-freq 1u --max-skipped 0 --seed 3 --quiet"
 small_train --model run $diverging > train.log 2>&1 && fail "training with a learning rate of 1e5 ended well"
-tail -n 1 train.log | contains 'training has diverged' || { cat train.log; fail "how it ended"; }
+tail -n 1 train.log | contains 'training has diverged' || { cat train.log; fail "the last line of a diverging run"; }
 guilty=$(tail -n 1 train.log | sed -n 's/.*In the last of them, //p')
 before=$(ls run/checkpoints | grep step | tail -n 1)
 "$GYRE" inspect anomaly --model run > anomaly.txt 2> anomaly.log || { cat anomaly.log; fail "inspect anomaly"; }
-check "the same operation is named as when the run ended" grep -qF "$guilty" anomaly.txt
+check "replay names the same operation as the run" grep -qF "$guilty" anomaly.txt
 same "nothing was written" "$(ls run/checkpoints | grep step | tail -n 1)" "$before"
 first=$(ls run/checkpoints | grep step | head -n 1)
 "$GYRE" inspect anomaly --model run --checkpoint "$first" > again.txt 2> anomaly.log
-check "from an earlier checkpoint the same update" cmp anomaly.txt again.txt
+check "replay from an earlier checkpoint finds the same update" cmp anomaly.txt again.txt
 small_train --model calm --after 4u --save-freq 2u --quiet 2> train.log
 "$GYRE" inspect anomaly --model calm --checkpoint step-00000002 --updates 2 2> anomaly.log > calm.txt
-same "a run without" "$(cat calm.txt)" "updates 3 to 4: all gradients are finite"
+same "a run without an anomaly" "$(cat calm.txt)" "updates 3 to 4: all gradients are finite"
 rejects 1 "of a checkpoint, got 'nothing'" "$GYRE" inspect anomaly --model calm --checkpoint nothing

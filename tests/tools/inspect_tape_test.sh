@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# gyre inspect tape: the numbers agree with one another, a part is a part, and the picture is one that graphviz draws.
+# Tests gyre inspect tape: consistent numbers, restriction to a module, and a graph that Graphviz can draw.
 . "$(dirname "$0")/lib.sh"
 
-# sum FIELD FILE: over the nodes, whose objects all have it.
+# sum FIELD FILE: prints the sum over all nodes.
 sum() { sed 's/"modules":.*//' "$2" | grep -oE "\"$1\":[0-9.e+]+" | awk -F: '{ s += $2 } END { printf "%.0f\n", s }'; }
-# of MODULE FIELD FILE: a module's total.
+# of MODULE FIELD FILE: prints the total of a module.
 of() { grep -oE "\{\"path\":\"$1\"[^}]*\}" "$3" | grep -oE "\"$2\":[0-9.e+]+" | awk -F: '{ printf "%.0f\n", $2 }'; }
 
 inspect() { "$GYRE" inspect tape --cpu-threads 1 "$@"; }
@@ -19,7 +19,7 @@ for field in ops saved_bytes flops; do
 done
 same "all that is saved" "$(sum saved_bytes all.json)" "$(of '' saved_bytes all.json)"
 contains '"op":"attention".*"attributes":\{"heads":"[0-9]+","rotary":"[0-9]+","segments":"2"\}' < all.json || fail "the attributes of attention"
-contains '"name":"angles","shape":\[[0-9]+,[0-9]+\],"dtype":"f32","bytes":[0-9]+,"holder":[0-9]+' < all.json || fail "what attention saved"
+contains '"name":"angles","shape":\[[0-9]+,[0-9]+\],"dtype":"f32","bytes":[0-9]+,"holder":[0-9]+' < all.json || fail "the saved tensors of attention"
 
 layer=encoder.layers.1
 inspect --module $layer --json > layer.json
@@ -38,20 +38,20 @@ if command -v dot > /dev/null; then
   same "a cluster of each module" "$(grep -c 'subgraph cluster_[0-9_]* {' layer.dot)" 3
   contains '<svg' < layer.svg || fail "the picture"
   contains 'gradient' < layer.svg || fail "the gradients of parameters"
-  contains 'ellipse.*from residual_layer_norm' < layer.dot || fail "what comes from outside"
+  contains 'ellipse.*from residual_layer_norm' < layer.dot || fail "the inputs from outside the module"
   inspect --svg all.png > out.txt
   check "a picture in pixels" test -s all.png
 else
   skipped "pictures" "graphviz is not installed"
 fi
-rejects 1 'cannot run the program dot: install graphviz' /usr/bin/env PATH=/nowhere "$GYRE" inspect tape --svg none.svg
+rejects 1 'cannot run the program dot: install Graphviz' /usr/bin/env PATH=/nowhere "$GYRE" inspect tape --svg none.svg
 rejects 2 '--svg: expected a name that ends in .png or .svg, got tape.pdf' inspect --svg tape.pdf
 rejects 2 '--module: expected encoder, decoder, output, or a part of one, got encoder.layer.1; did you mean encoder.layers.1' inspect --module encoder.layer.1
-rejects 2 '--depth: expected at least 1, got 0' inspect --depth 0
+rejects 2 '--depth\] expected at least 1, got 0' inspect --depth 0
 rejects 2 '--preset would have no effect' inspect --model run --preset lm-tiny
 
 inspect --preset lm-tiny --position t5 --attention window --attention-window 4 --json > lm.json
-contains '"causal":"yes","reach":"3"' < lm.json || fail "the window of attention"
+contains '"causal":"yes","window":"3"' < lm.json || fail "the window of attention"
 
 small_corpus
 small_train --model run --after 2u --quiet

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `cmake --install` puts in place is enough for a user's own program: the two examples are built against it in an
-# empty folder, as any project would be. CXX and CXXFLAGS are those of this build.
+# Tests that other projects can use an installed Gyre: builds the two examples against it in an empty folder. CXX and
+# CXXFLAGS are those of this build.
 . "$(dirname "$0")/lib.sh"
 
 cmake --install "$BUILD" --prefix "$work/prefix" > install.log 2>&1 \
@@ -10,12 +10,12 @@ same "the installed program" "$("$prefix/bin/gyre" --version)" "$("$GYRE" --vers
 check "completion and a man page" test -s "$prefix/share/bash-completion/completions/gyre" -a \
   -s "$prefix/share/zsh/site-functions/_gyre" -a -s "$prefix/share/man/man1/gyre.1"
 check "the headers of the libraries" \
-  test -f "$prefix/include/gyre/autograd/tape.h" -a -f "$prefix/include/gyre/train/optimizer.h"
-check "but the kernels' own ones" test ! -e "$prefix/include/gyre/core/cpu"
+  test -f "$prefix/include/gyre/autograd/tape.h" -a -f "$prefix/include/gyre/train/optim/optimizer.h"
+check "except the private headers of the kernels" test ! -e "$prefix/include/gyre/core/cpu"
 check "the library carries a set of kernels per instruction set" \
   test "$(ar t "$(find "$prefix" -name libgyre_core.a)" | grep -c '^gyre_cpu_v[234].o$')" = 3
 
-# The folder is moved first: nothing may hang on where it was installed, or on the sources.
+# Move the folder first, because nothing may depend on the install path or on the sources.
 mv prefix moved
 cp -r "$ROOT/tools/examples" .
 configure() { cmake -S "examples/$1" -B "$2" -DCMAKE_PREFIX_PATH="$work/moved" "${@:3}"; }
@@ -28,7 +28,7 @@ build custom_op
 build char_lm
 sed -i 's/find_package(gyre /find_package(gyre 99 /' examples/custom_op/CMakeLists.txt
 ! configure custom_op other > other.log 2>&1 || fail "another version was accepted"
-check "another version is refused" grep -q 'requested version "99"' other.log
+check "another version is rejected" grep -q 'requested version "99"' other.log
 
 check "the gradients of new ops" custom_op/custom_op
 custom_op/custom_op --wrong > wrong.txt && fail "a wrong gradient passed"
@@ -42,7 +42,7 @@ GOMP_SPINCOUNT=1000 char_lm/char_lm 300 > char_lm.txt
 loss() { grep "^update *$1 " char_lm.txt | awk '{ print $4 }'; }
 check "the loss falls from $(loss 1) to $(loss 300)" awk "BEGIN { exit !($(loss 1) > 3.5 && $(loss 300) < 1.5) }"
 tail -n 8 char_lm.txt
-# Of the words that it writes most are words of the sentences that it learned from.
+# Most of the generated words occur in the training text.
 "$GYRE" data generate --output . --train 5000 --val 1 --test 1
 words() { tr -cs 'A-Za-z' '\n' | sort; }
 words < train.en | uniq > known.txt

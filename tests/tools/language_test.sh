@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The commands of language models, as users type them, on documents of a few hundred sentences.
+# Tests the commands of language models from outside, on documents of a few hundred sentences.
 . "$(dirname "$0")/lib.sh"
 mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
@@ -19,11 +19,11 @@ tail -n 1 run/metrics.jsonl | contains '"event":"end".*"updates":20' || fail "th
 contains '"event":"valid","updates":10,"loss":[0-9.]+,"accuracy":[0-9.]+,"cross-entropy":[0-9.]+,"perplexity":' < run/metrics.jsonl \
   || fail "the metrics of validation"
 check "the run has its own vocabulary" cmp vocab.txt run/vocab.txt
-check "config.json says what the model is" grep -q '"model": "encoder-only"' run/config.json
+check "config.json has the kind of the model" grep -q '"model": "encoder-only"' run/config.json
 build/gyre train mlm --config run/train.toml --after 25u
 tail -n 1 run/metrics.jsonl | contains '"updates":25' || fail "the run did not continue"
 
-# The same bits on one and two ranks, from text and from its token store, with whole words masked.
+# Training has the same bits on one and two ranks, from text and from its token store, with whole words masked.
 build/gyre data build --vocab vocab.txt --source books.txt --documents blank-line --output books.tok 2> build.log
 exact="$small --whole-words --deterministic --precision fp32 --after 6u --valid-freq 3u --valid-share 0.2 --batch-unit sentences --mini-batch-words 8"
 build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model one/ --threads 1 $exact
@@ -39,22 +39,22 @@ build/gyre train lm --preset lm-tiny --position rope --train-sets books.txt --va
   --max-length 128 --model lm/ $small --max-length 64 --after 12u --valid-freq 6u --valid-metrics perplexity
 build/gyre evaluate perplexity --model lm/ --checkpoint last --input valid.txt --json > perplexity.json
 contains '^\{"perplexity":[0-9.]+,"cross_entropy":[0-9.]+,.*"bits_per_character":[0-9.]+,"bits_per_byte":[0-9.]+\}$' < perplexity.json \
-  || fail "the facts of evaluate perplexity: $(cat perplexity.json)"
+  || fail "the summary of evaluate perplexity: $(cat perplexity.json)"
 loss=$(sed -n 's/.*"cross_entropy":\([0-9.]*\).*/\1/p' perplexity.json)
 awk -v a="$loss" -v b="$(final lm)" 'BEGIN { d = a / b - 1; exit !(d < 1e-5 && d > -1e-5) }' \
   || fail "evaluate perplexity and validation differ: $loss, $(final lm)"
-same "the length that the model was trained with" "$(grep -o '"max_length":[0-9]*' perplexity.json)" '"max_length":64'
+same "the training length of the model" "$(grep -o '"max_length":[0-9]*' perplexity.json)" '"max_length":64'
 build/gyre evaluate perplexity --model lm/ --input valid.txt --context-window 48 > context.txt
-same "a token more or less of context leaves what is scored" "$(sed -n 's/^tokens: //p' context.txt)" "$(grep -o '"tokens":[0-9]*' perplexity.json | cut -d: -f2)"
+same "the context does not change the number of scored tokens" "$(sed -n 's/^tokens: //p' context.txt)" "$(grep -o '"tokens":[0-9]*' perplexity.json | cut -d: -f2)"
 build/gyre checkpoint average --model lm/ --last 2 > average.txt
 build/gyre evaluate perplexity --model lm/ --checkpoint average --input valid.txt --json | contains '"max_length":64,' || fail "the length of an average"
-# Lines that are left out of the score are left out of the bits, too: of bad UTF-8, or without a piece.
+# Skipped lines (invalid UTF-8, or no tokens) do not count in the bits per character and byte.
 bits() { build/gyre evaluate perplexity --model lm/ --input "$1" --on-bad-line skip --json | grep -o '"characters".*'; }
 { cat valid.txt; for i in 1 2 3 4 5; do printf 'a line of bad UTF-8 \xFF\n'; done; } > bad-utf8.txt
 { cat valid.txt; for i in 1 2 3 4 5; do printf '\xE2\x80\x8B\xE2\x80\x8B\n'; done; } > no-pieces.txt  # zero-width spaces
-same "the bits beside lines of bad UTF-8" "$(bits bad-utf8.txt)" "$(bits valid.txt)"
-same "the bits beside lines without pieces" "$(bits no-pieces.txt)" "$(bits valid.txt)"
-build/gyre evaluate perplexity --model lm/ --input bad-utf8.txt --on-bad-line skip 2>&1 > facts.txt | contains 'bad-utf8.txt: 40 lines, skipped 5 of bad UTF-8' || fail "the lines that were left out: $(cat matches.txt)"
+same "the bits with lines of invalid UTF-8" "$(bits bad-utf8.txt)" "$(bits valid.txt)"
+same "the bits with lines without tokens" "$(bits no-pieces.txt)" "$(bits valid.txt)"
+build/gyre evaluate perplexity --model lm/ --input bad-utf8.txt --on-bad-line skip 2>&1 > facts.txt | contains 'bad-utf8.txt: 40 lines, skipped 5 with invalid UTF-8' || fail "the skipped lines: $(cat matches.txt)"
 build/gyre vocab --type bytes --output bytes.model
 for type in char word; do build/gyre vocab --input books.txt --type $type --size 300 --output $type.model; done
 for type in bytes char word; do
@@ -62,7 +62,7 @@ for type in bytes char word; do
   build/gyre evaluate perplexity --model lm-$type/ --input valid.txt --json | contains '"bits_per_character":' || fail "a vocabulary of $type"
 done
 
-# A stream: every byte of the file is a token and counts, whatever it is; of a single document the end is held out.
+# A stream: every byte of the file counts as a token. The end of a single document is held out.
 { printf '\xEF\xBB\xBF\r\n\n \t\xFF'; head -c 4000 books.txt; printf '\xC3'; } > stream.bin
 size=$(stat -c %s stream.bin)
 build/gyre data build --vocab bytes.model --source stream.bin --documents whole --output stream.tok 2> build.log
@@ -73,18 +73,18 @@ build/gyre train lm --train-sets stream.tok --vocab bytes.model --model lm-store
 build/gyre evaluate perplexity --model lm-stream/ --input stream.bin --documents whole --json > perplexity.json
 contains "\"tokens\":$((size + 1)),.*\"bytes\":$size,.*\"bits_per_byte\":" < perplexity.json || fail "the bits of a stream: $(cat perplexity.json)"
 build/gyre vocab --input books.txt --type char --normalization identity --byte-fallback --keep-whitespace --output kept.model 2> vocab.log
-# The documents of a text end where those of the run did, unless the call says otherwise.
+# The document boundaries are those of the run, unless --documents is given.
 build/gyre evaluate perplexity --model lm-stream/ --input stream.bin --json 2> documents.log | same "the run's own documents" "$(cat)" "$(cat perplexity.json)"
-check "it is said" grep -qx "documents: whole, the run's own --documents" documents.log
+check "the boundaries are reported" grep -qx "documents: whole (--documents of the run)" documents.log
 build/gyre evaluate perplexity --model lm-stream/ --input valid.txt --documents line --json 2> documents.log | contains '"documents":40,' || fail "other documents"
-same "nothing is said of documents that were given" "$(cut -d: -f1 documents.log | paste -sd' ')" "model valid.txt"
+same "given boundaries are not reported" "$(cut -d: -f1 documents.log | paste -sd' ')" "model valid.txt"
 build/gyre evaluate extrapolation --model lm-stream/ --input stream.bin --lengths 16 --protocol full --json --quiet 2> documents.log \
   | contains "\"tokens\":$((size / 16 * 16))," || fail "the stream in evaluate extrapolation"
 check "--quiet" test ! -s documents.log
 build/gyre inspect receptive-field --model lm-stream/ --input stream.bin --length 16 --samples 1 --output field.svg 2> documents.log > field.txt
-check "the stream in inspect receptive-field" grep -q "documents: whole, the run's own --documents" documents.log
-# What training holds out, and nothing else: the loss is that of its validation.
-held_out() { # held_out RUN FACTS: the two losses are one
+check "the stream in inspect receptive-field" grep -q "documents: whole (--documents of the run)" documents.log
+# The loss on the data that training held out equals the validation loss.
+held_out() { # held_out RUN FACTS: compares the two losses
   awk -v a="$(sed -n 's/.*"cross_entropy":\([0-9.]*\).*/\1/p' "$2")" -v b="$(final "$1")" 'BEGIN { d = a / b - 1; exit !(d < 1e-5 && d > -1e-5) }'
 }
 build/gyre evaluate perplexity --model lm-stream/ --checkpoint last --input stream.bin --valid-share 0.25 --json > facts.txt 2> facts.log
@@ -93,7 +93,7 @@ contains "\"tokens\":$(((size + 2) / 4 + 1)),.*\"bytes\":$(((size + 2) / 4))," <
 build/gyre train lm --train-sets books.txt --vocab vocab.model --model lm-share/ $small --after 4u --valid-freq 4u --valid-share 0.2 --precision fp32
 build/gyre evaluate perplexity --model lm-share/ --checkpoint last --input books.txt --valid-share 0.2 --json > facts.txt 2> facts.log
 check "the documents that training held out" held_out lm-share facts.txt
-rejects 2 '--valid-share: expected a number from 0 up and below 1, got 1' build/gyre evaluate perplexity --model lm-share/ --input books.txt --valid-share 1
+rejects 2 '--valid-share: expected a number from 0 to below 1, got 1' build/gyre evaluate perplexity --model lm-share/ --input books.txt --valid-share 1
 rejects 1 'none of its [0-9]+ documents is held out' build/gyre evaluate perplexity --model lm-share/ --input books.txt --valid-share 1e-6
 build/gyre data build --vocab kept.model --source books.txt --documents whole --output kept.tok 2> build.log
 rejects 1 'stream.bin: byte 9 \(0xFF\): expected valid UTF-8 for this vocabulary \(bpe\)' \
@@ -105,10 +105,10 @@ rejects 2 '--on-bad-line would have no effect' \
 rejects 2 '--fill. expected full with --documents whole' \
   build/gyre train lm --train-sets stream.bin --documents whole --fill segment --vocab bytes.model --model bad/ --after 1u
 
-rejects 1 'expected a causal language model, got one that sees both sides' build/gyre evaluate perplexity --model one/ --input valid.txt
+rejects 1 'expected a causal language model, got a bidirectional one' build/gyre evaluate perplexity --model one/ --input valid.txt
 rejects 1 'run/config.json: .*expected a model of kind encoder-decoder, got encoder-only' build/gyre translate --model run/
 build/gyre train lm --position learned --train-sets books.txt --vocab vocab.model --model lm-learned/ $small --after 1u
-rejects 1 '--max-length: expected 1 to [0-9]+, for which the model has positions, got 9000' \
+rejects 1 '--max-length: expected 1 to [0-9]+, the number of positions of the model, got 9000' \
   build/gyre evaluate perplexity --model lm-learned/ --input valid.txt --max-length 9000
 rejects 2 '--preset: expected one of mlm-small, bert-mini' build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model bad/ --preset lm-tiny
 rejects 1 'expected a vocabulary with a piece \[MASK\] or <mask>' build/gyre train mlm --train-sets books.txt --vocab bytes.model --model bad/ $small --after 1u

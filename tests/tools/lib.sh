@@ -1,4 +1,5 @@
-# Shared by the scripts that run the program from outside: lib.sh is sourced with GYRE (the program) and ROOT (the sources) set.
+# Functions for the scripts that test the program from outside. Source it with GYRE (the program) and ROOT (the sources)
+# set.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -10,30 +11,31 @@ fail() {
   exit 1
 }
 
-check() { # check WHAT COMMAND...: the command must succeed
+check() { # check NAME COMMAND...: fails unless the command succeeds
   local what=$1
   shift
   "$@" || fail "$what"
   echo "ok: $what"
 }
 
-same() { # same WHAT GOT WANTED
+same() { # same NAME GOT WANTED: fails unless both strings are equal
   [ "$2" = "$3" ] || fail "$1: expected '$3', got '$2'"
   echo "ok: $1"
 }
 
-# For the list that tools/scripts/run_tests.sh prints: a part of the test cannot run here (skipped PART REASON), or all of
-# it (skip_test REASON, which ends it).
+# Report skipped tests to tools/scripts/run_tests.sh: `skipped PART REASON` for a part of the test, `skip_test REASON`
+# for the whole test, which it ends.
 skipped() { printf 'skipped'; printf ': %s' "$@"; echo; }
 skip_test() {
   skipped "$@"
   exit 77
 }
 
-# Reads all of its input, unlike grep -q: a writer cut off early would fail under pipefail.
+# Matches standard input. Unlike grep -q it reads all input, because a writer that is cut off would fail under pipefail.
 contains() { grep -E -- "$1" > matches.txt; }
 
-# rejects STATUS PATTERN COMMAND...: ends with the status, and the last line of stderr matches. $lines holds their number.
+# rejects STATUS PATTERN COMMAND...: the command must exit with the status, and the last line of stderr must match. Sets
+# $lines to the number of lines.
 rejects() {
   local status=$1 pattern=$2 got=0
   shift 2
@@ -44,13 +46,13 @@ rejects() {
   echo "ok: $(tail -n 1 stderr.txt)"
 }
 
-# A small corpus and its vocabulary, in the working directory.
+# Creates a small corpus and its vocabulary in the working directory.
 small_corpus() {
   "$GYRE" data generate --output . --train 400 --val 20 --test 20
   "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output vocab.model 2> vocab.log
 }
 
-# A model that trains in seconds on $sets; further options follow.
+# Trains a model on $sets in seconds. Takes further options.
 sets="train.en train.de"
 small_train() {
   "$GYRE" train nmt --train-sets $sets --vocab vocab.model --dim-emb 16 --transformer-dim-ffn 32 \

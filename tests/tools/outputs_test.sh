@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# --output writes through what is not a regular file (a pipe, a device, a descriptor) and through links, and never
-# replaces them.
+# Tests --output with targets other than regular files (pipes, devices, descriptors) and with links: it writes through
+# them and never replaces them.
 . "$(dirname "$0")/lib.sh"
 small_corpus 2> corpus.log
 small_train --model run --after 2u --quiet
@@ -13,7 +13,7 @@ cat pipe > read.txt &
 translate --output pipe
 wait $!
 check "a pipe's reader gets the translations" cmp plain read.txt
-check "the pipe is still one" test -p pipe
+check "the pipe is still a pipe" test -p pipe
 cat pipe > read.model &
 "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output pipe 2> vocab.log
 wait $!
@@ -24,7 +24,7 @@ same "one line" "$lines" 1
 
 echo before > log
 translate --output /dev/fd/9 9>> log
-same "what a descriptor was opened to append to is kept" "$(head -n 1 log; tail -n +2 log | cmp - plain && echo same)" "before
+same "appending to a descriptor keeps the existing text" "$(head -n 1 log; tail -n +2 log | cmp - plain && echo same)" "before
 same"
 translate --output /dev/stdout > redirected
 check "/dev/stdout is standard output" cmp plain redirected
@@ -32,19 +32,19 @@ check "/dev/stdout is standard output" cmp plain redirected
 mkdir elsewhere
 ln -s elsewhere/file link
 translate --output link
-check "a link to nothing makes what it names" cmp plain elsewhere/file
+check "a dangling link creates its target" cmp plain elsewhere/file
 echo old > elsewhere/file
 chmod 640 elsewhere/file
 translate --output link
-check "what a link names is replaced" cmp plain elsewhere/file
-check "the link stays" test -L link
-same "permissions stay" "$(stat -c %a elsewhere/file)" 640
+check "the target of a link is replaced" cmp plain elsewhere/file
+check "the link is kept" test -L link
+same "permissions are kept" "$(stat -c %a elsewhere/file)" 640
 
-# A device of the test's own: writing to one of the system's would be no test to run as root.
+# Use a device created by the test, because as root a failing test could replace a device of the system.
 if mknod null c 1 3 2> mknod.log && { : > null; } 2> mknod.log; then
   translate --output null
   "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output null 2> vocab.log
-  check "a device is still one" test -c null
+  check "the device is still a device" test -c null
 else
-  skipped "outputs on a device" "making one needs root and a file system that allows it"
+  skipped "outputs to a device" "creating one needs root and a file system that allows it"
 fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every position encoding and attention kind: the same bits on one rank, and on two whose run goes on with one.
+# Tests every position encoding and kind of attention: a run on one rank, and a run on two ranks that resumes on one,
+# have the same bits.
 . "$(dirname "$0")/lib.sh"
 mpirun() { OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 
@@ -21,7 +22,7 @@ same_bits() { # NAME OPTIONS
   train "$name-1" 4 "$@"
   mpirun -n 2 bash -c 'train "$@"' train "$name-2" 2 "$@"
   train "$name-2" 4 "$@"
-  check "$name: the bits of a run on one rank, and of one on two, then one" \
+  check "$name: the same bits on one rank, and on two ranks, then one" \
     cmp "$name-1/checkpoints/last/model.safetensors" "$name-2/checkpoints/last/model.safetensors"
 }
 
@@ -38,5 +39,6 @@ rejects 2 '^gyre: \[wavelet\] scales x shifts must fill the head.s width, 8, got
 rejects 2 '^gyre: \[rope\] rotary dims must be even, got 3$' train bad 1 --position rope --rotary-dims 3
 rejects 2 'linear.*alibi.*expected position none, sinusoidal, learned or rope' \
   train bad 1 --position alibi --attention linear
-rejects 1 '\[max-length\] the model has positions for 40 tokens, got 48' train bad 1 --position learned --max-positions 40
+rejects 2 '\[--max-length\] expected at most 40, the number of positions of the model .*, got 48' \
+  train bad 1 --position learned --max-positions 40
 rejects 2 '--shaw-clip would have no effect' train bad 1 --position rope --shaw-clip 4

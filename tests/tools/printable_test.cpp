@@ -4,7 +4,7 @@
 
 using namespace gyre;
 
-TEST_CASE("printable text: control bytes and bytes that are not UTF-8 are written out") {
+TEST_CASE("printable text: control bytes and invalid UTF-8 are escaped") {
   CHECK(printable("one\ntwo \xc3\xa4 \xe2\x82\xac") == "one\ntwo \xc3\xa4 \xe2\x82\xac");
   CHECK(printable("\x1b[31m\r\x7f") == "\\x1b[31m\\x0d\\x7f");
   CHECK(printable("\xff\xc3 a") == "\\xff\\xc3 a");

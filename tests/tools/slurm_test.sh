@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/slurm/train.sbatch finds the run directory and asks for another turn while a signal has ended the run; srun and
-# scontrol are stand-ins.
+# Tests that tools/cluster/train.sbatch finds the run directory and requeues the job if a signal ended the run. srun and
+# scontrol are replaced by stubs.
 . "$(dirname "$0")/lib.sh"
 mkdir bin run other
 printf '#!/bin/sh\necho "$@" > srun.txt\n' > bin/srun
@@ -14,11 +14,11 @@ printf 'seed = 2\n  model = "run"  # here\n' > run.toml
 echo 'seed = 1' > seed.toml
 echo "model = run # a bare word" > bare.toml
 
-turn() { # turn WANTED OPTION...: whether there is another turn
+turn() { # turn WANTED OPTION...: checks whether the job is requeued
   local wanted=$1
   shift
   rm -f scontrol.txt srun.txt
-  bash "$ROOT/tools/slurm/train.sbatch" nmt "$@"
+  bash "$ROOT/tools/cluster/train.sbatch" nmt "$@"
   grep -qF -- "$*" srun.txt || fail "srun got other options than $*"
   same "$*" "$(cat scontrol.txt 2> none.txt || echo none)" "$wanted"
 }
@@ -33,4 +33,4 @@ turn "requeue 17" -c other.toml run.toml seed.toml --seed 1
 turn "requeue 17" --config other.toml --model run
 turn none --config run.toml other.toml
 turn none --config run.toml --model=other
-rejects 2 "expected --model DIRECTORY among the options" bash "$ROOT/tools/slurm/train.sbatch" nmt --config seed.toml
+rejects 2 "expected --model DIRECTORY among the options" bash "$ROOT/tools/cluster/train.sbatch" nmt --config seed.toml

@@ -1,16 +1,16 @@
-#include "tools/bench/text_lengths.h"
+#include "tools/workload/text_lengths.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "core/error.h"
-#include "core/random.h"
+#include "gyre/core/error.h"
+#include "gyre/core/random.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;
 
-TEST_CASE("lengths are words and the end of the sentence") {
+TEST_CASE("lengths count words and the end of sentence") {
   const TemporaryDirectory directory;
   const Path prefix = directory / "text";
   write_file(Path(prefix) += ".en", "A man.\n\n  two\t words \nlast");
@@ -23,7 +23,7 @@ TEST_CASE("lengths are words and the end of the sentence") {
   CHECK(std::all_of(embedded.begin(), embedded.end(), [](const auto& p) { return p.source > 1 && p.target > 1; }));
 }
 
-TEST_CASE("token batches hold sorted pairs, each batch just full") {
+TEST_CASE("token batches have sorted pairs and are just full") {
   RandomStream random(1, 2);
   std::vector<PairLengths> pairs;
   for (int i = 0; i < 3000; ++i) pairs.push_back({int32_t(1 + random.below(30)), int32_t(1 + random.below(40))});
@@ -42,19 +42,19 @@ TEST_CASE("token batches hold sorted pairs, each batch just full") {
     CHECK(padded(batch.begin(), batch.end() - 1) < 4096);
     all.insert(all.end(), batch.begin(), batch.end());
   }
-  // Together they are the sorted pairs but for the last ones, which fill no batch.
+  // Together they contain all sorted pairs except the last ones, which do not fill a batch.
   std::sort(all.begin(), all.end());
   std::sort(pairs.begin(), pairs.end());
   REQUIRE(all.size() <= pairs.size());
   CHECK(std::equal(all.begin(), all.end(), pairs.begin()));
   CHECK(padded(pairs.begin() + int64_t(all.size()), pairs.end()) < 4096);
-  // And are shuffled.
+  // The batches are shuffled.
   CHECK_FALSE(std::is_sorted(batches.begin(), batches.end()));
 
   CHECK_THROWS_WITH_AS(token_batches({{3, 4}}), "[text] 1 pairs do not fill a batch of 4096 tokens", Error);
 }
 
-TEST_CASE("random batches have sides of 25 to 35 tokens, all alike in size") {
+TEST_CASE("random batches have sides of 25 to 35 tokens and similar sizes") {
   const std::vector<TokenBatch> batches = random_batches(4, 833);
   REQUIRE(batches.size() == 4);
   CHECK(batches[0] != batches[1]);

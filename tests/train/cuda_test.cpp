@@ -1,13 +1,13 @@
-// Whole training runs on a GPU.
+// Complete training runs on a GPU.
 #include <doctest/doctest.h>
 
 #include <sstream>
 
+#include "gyre/train/checkpoint/model_file.h"
+#include "gyre/train/tasks/translation/nmt.h"
 #include "tests/gpu.h"
 #include "tests/temporary_directory.h"
-#include "tests/train/tiny_nmt.h"
-#include "train/model_file.h"
-#include "train/nmt.h"
+#include "tests/train/tasks/tiny_nmt.h"
 
 namespace gyre::test {
 namespace {
@@ -16,16 +16,17 @@ class GpuTask {
  public:
   GpuTask() { write_tiny_corpus(directory_.path()); }
   Path run(const std::string& name) const { return directory_ / name; }
-  // Trains, or goes on with what run `name` holds.
+  // Starts or resumes run `name`.
   void train(const std::string& name, const std::string& device, const std::string& after) const {
     NmtOptions options = tiny_options(directory_.path(), run(name));
-    options.after = Period::parse(after);
-    options.valid_sets = {directory_ / "valid.src", directory_ / "valid.tgt"};
-    options.validate_every = Period::parse("8u");
+    options.stop.after = Period::parse(after);
+    options.data.valid_sets = {directory_ / "valid.src", directory_ / "valid.tgt"};
+    options.validation.every = Period::parse("8u");
+    options.validation.metrics = {"cross-entropy"};
     options.optimizer.ema = 0.9;
-    options.device = device;
+    options.device.name = device;
     SelfCommunicator self;
-    CHECK(train_nmt(options, tiny_config(), self) == 0);
+    train_nmt(options, tiny_config(), self);
   }
 
  private:
@@ -43,7 +44,7 @@ void check_curves(const Path& actual, const Path& expected, double tolerance) {
   }
 }
 
-TEST_CASE("a run on a GPU follows the CPU's, has the same bits each time, and goes on after a cut") {
+TEST_CASE("a run on a GPU follows that on a CPU, has the same bits each time, and can be resumed") {
   const Kernels* gpu = test_gpu();
   if (!gpu) return;
   const GpuTask task;
@@ -61,7 +62,7 @@ TEST_CASE("a run on a GPU follows the CPU's, has the same bits each time, and go
   CHECK(last_bits(task.run("cut")) == last_bits(task.run("gpu")));
 }
 
-TEST_CASE("a run moves between a CPU and a GPU") {
+TEST_CASE("a run can be resumed on the other of CPU and GPU") {
   if (!test_gpu()) return;
   const GpuTask task;
   task.train("cpu", "cpu", "12u");

@@ -1,5 +1,5 @@
-// What a run tells while it trains: lines in the log by updates and by time, metrics by updates alone.
-#include "train/reporter.h"
+// Reports of a training run: log lines by updates and by time, metrics by updates only.
+#include "gyre/train/reporter.h"
 
 #include <doctest/doctest.h>
 
@@ -8,35 +8,36 @@
 #include <string>
 #include <vector>
 
+#include "gyre/train/log/logger.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
-#include "tests/train/log/kept_logger.h"
-#include "train/log/logger.h"
+#include "tests/train/log/logger_guard.h"
 
 using namespace gyre;
 
 namespace {
 
-// A run whose updates take as long as the test says.
-struct ToldRun {
-  explicit ToldRun(const TrainOptions& options, uint64_t updates_before = 0) : options(options) {
+// A run whose updates have durations chosen by the test.
+struct LoggedRun {
+  explicit LoggedRun(const TrainOptions& options, uint64_t updates_before = 0) : options(options) {
     set_up_logging({.file = run.log(), .quiet = true});
     state.progress.updates = updates_before;
-    reporter.emplace(&run, options, state, Reporter::Task{10, "pair", "cross-entropy"}, [this] { return now; });
+    reporter.emplace(&run, options.log, options.stop, options.validation.metrics.front(), state,
+                     Reporter::Task{10, "pair", "cross-entropy"}, [this] { return now; });
   }
 
-  // `loss` of one token.
+  // An update with one token and its `loss`.
   void update(double seconds, double loss = 1) {
     now += seconds;
-    count(state.progress, {.shards = {}, .sentences = 2, .source_tokens = 3, .target_tokens = 4}, 10);
+    count(state.progress, {.micro_batches = {}, .sentences = 2, .source_tokens = 3, .target_tokens = 4}, 10);
     StepResult result;
     result.sums = {.loss = loss, .nll = loss, .correct = 0, .tokens = 1};
-    result.update.finite = true;
+    result.update.accepted = true;
     reporter->updated(state, state.progress.epoch + 1, result, 7, seconds);
-    reporter->progress(state, state.progress.updates % options.display_every.amount == 0);
+    reporter->progress(state, state.progress.updates % options.log.every.amount == 0);
   }
 
-  // What the progress lines hold between `begin` and the next " :".
+  // Returns the text between `begin` and the next " :" of each progress line.
   std::vector<std::string> logged(const std::string& begin) const {
     std::vector<std::string> found;
     const std::string text = read_file(run.log());
@@ -54,7 +55,7 @@ struct ToldRun {
     return updates;
   }
 
-  test::KeptLogger kept;
+  test::LoggerGuard kept;
   TemporaryDirectory directory;
   TrainOptions options;
   RunDirectory run{directory / "run", false};
@@ -65,7 +66,7 @@ struct ToldRun {
 
 TrainOptions quiet_options() {
   TrainOptions options;
-  options.quiet = true;
+  options.log.quiet = true;
   return options;
 }
 
@@ -73,44 +74,44 @@ using Words = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("slow updates are logged from the first one on, and measured by --disp-freq") {
+TEST_CASE("slow updates are logged from the first one on, and written to the metrics by --disp-freq") {
   TrainOptions options = quiet_options();
-  options.after = Period::parse("1000u");
-  options.display_every = Period::parse("20u");
-  ToldRun told(options);
-  for (int i = 0; i < 45; ++i) told.update(5, i < 20 ? 2.0 : 4.0);
-  // At 5, 10, 20, 40, 70 and 100 s; update 20 is both; then every 30 s, or when it is due.
-  CHECK(told.logged("Up. ") == Words{"1", "2", "4", "8", "14", "20", "26", "32", "38", "40"});
-  CHECK(told.logged("Cost ") ==
+  options.stop.after = Period::parse("1000u");
+  options.log.every = Period::parse("20u");
+  LoggedRun logged_run(options);
+  for (int i = 0; i < 45; ++i) logged_run.update(5, i < 20 ? 2.0 : 4.0);
+  // At 5, 10, 20, 40, 70 and 100 s, where update 20 is also due; then every 30 s or when due.
+  CHECK(logged_run.logged("Up. ") == Words{"1", "2", "4", "8", "14", "20", "26", "32", "38", "40"});
+  CHECK(logged_run.logged("Cost ") ==
         Words{"2.0000", "2.0000", "2.0000", "2.0000", "2.0000", "2.0000", "4.0000", "4.0000", "4.0000", "4.0000"});
-  CHECK(told.measured() == std::vector<uint64_t>{20, 40});
+  CHECK(logged_run.measured() == std::vector<uint64_t>{20, 40});
 }
 
-TEST_CASE("lines by time leave the means of --disp-freq as they are") {
+TEST_CASE("log lines by time do not change the means of --disp-freq") {
   TrainOptions options = quiet_options();
-  options.after = Period::parse("1000u");
-  options.display_every = Period::parse("4u");
+  options.stop.after = Period::parse("1000u");
+  options.log.every = Period::parse("4u");
   std::vector<std::string> losses;
   for (const double seconds : {0.0, 100.0}) {
-    options.display_seconds = seconds > 0 ? 30 : 0;
-    ToldRun told(options);
-    for (int i = 1; i <= 8; ++i) told.update(seconds, i);
-    CHECK(told.logged("Up. ").size() == (seconds > 0 ? 8 : 2));
+    options.log.seconds = seconds > 0 ? 30 : 0;
+    LoggedRun logged_run(options);
+    for (int i = 1; i <= 8; ++i) logged_run.update(seconds, i);
+    CHECK(logged_run.logged("Up. ").size() == (seconds > 0 ? 8 : 2));
     std::string loss;
-    for (const auto& entry : read_metrics(told.run.metrics()))
+    for (const auto& entry : read_metrics(logged_run.run.metrics()))
       if (entry["event"] == "train") loss += entry["loss"].dump() + " ";
     losses.push_back(loss);
   }
   CHECK(losses == Words{"2.5 6.5 ", "2.5 6.5 "});
 }
 
-TEST_CASE("every entry of the metrics has its time, its update and the seconds trained") {
-  ToldRun told(quiet_options());
-  told.state.seconds = 12.5;
-  for (int i = 0; i < 100; ++i) told.update(1);
-  told.reporter->validated(told.state, {.loss = 3, .metrics = {{"perplexity", 20}}, .seconds = 0.5}, true);
-  told.reporter->ended(told.state, "done", {});
-  const auto entries = read_metrics(told.run.metrics());
+TEST_CASE("every entry of the metrics has the time, the number of updates and the training time") {
+  LoggedRun logged_run(quiet_options());
+  logged_run.state.seconds = 12.5;
+  for (int i = 0; i < 100; ++i) logged_run.update(1);
+  logged_run.reporter->validated(logged_run.state, {.loss = 3, .metrics = {{"perplexity", 20}}, .seconds = 0.5}, true);
+  logged_run.reporter->ended(logged_run.state, "done", {});
+  const auto entries = read_metrics(logged_run.run.metrics());
   Words events;
   for (const auto& entry : entries) {
     events.push_back(entry["event"]);
@@ -125,7 +126,7 @@ TEST_CASE("every entry of the metrics has its time, its update and the seconds t
   CHECK(entries[2]["validation_seconds"] == 0.5);
 }
 
-TEST_CASE("the log says how long the run will still take, in the unit of --after") {
+TEST_CASE("the log gives the remaining time, in every unit of --after") {
   for (const auto& [after, left] : std::vector<std::pair<std::string, Words>>{
            {"4u", {"30s left", "20s left", "10s left", "0s left"}},
            {"1e", {"1m 30s left", "1m 20s left", "1m 10s left", "1m 00s left"}},   // of 10 batches
@@ -133,45 +134,46 @@ TEST_CASE("the log says how long the run will still take, in the unit of --after
            {"0", {}}}) {
     CAPTURE(after);
     TrainOptions options = quiet_options();
-    options.after = Period::parse(after);
-    options.display_every = Period::parse("1u");
-    ToldRun told(options);
-    for (int i = 0; i < 4; ++i) told.update(10);
+    options.stop.after = Period::parse(after);
+    options.log.every = Period::parse("1u");
+    LoggedRun logged_run(options);
+    for (int i = 0; i < 4; ++i) logged_run.update(10);
     Words ends;
-    for (const std::string& rate : told.logged("L.r. 0 : ")) ends.push_back(rate);
+    for (const std::string& rate : logged_run.logged("L.r. 0 : ")) ends.push_back(rate);
     CHECK(ends == left);
   }
 }
 
-TEST_CASE("a run that goes on counts from where it began again, and --stop-after-minutes over all jobs") {
+TEST_CASE("the remaining time of a resumed run counts from its resumption, but --stop-after-minutes over all jobs") {
   TrainOptions options = quiet_options();
-  options.after = Period::parse("1000u");
-  options.display_every = Period::parse("1u");
-  ToldRun continued(options, 990);
+  options.stop.after = Period::parse("1000u");
+  options.log.every = Period::parse("1u");
+  LoggedRun continued(options, 990);
   continued.update(10);
   CHECK(continued.logged("L.r. 0 : ") == Words{"1m 30s left"});
-  options.stop_after_time_minutes = 1;
-  ToldRun timed(options, 990);
+  options.stop.minutes = 1;
+  LoggedRun timed(options, 990);
   timed.update(10);
   CHECK(timed.logged("L.r. 0 : ") == Words{"50s left"});
 }
 
-TEST_CASE("a validation says which metric decides, and once that a BLEU below 1 decides badly") {
+TEST_CASE("a validation names the deciding metric, and warns once about a BLEU below 1") {
   TrainOptions options = quiet_options();
-  options.valid_metrics = {"bleu", "cross-entropy"};
-  options.early_stopping = 5;
-  ToldRun told(options);
-  told.reporter->validated(told.state, {.loss = 3, .metrics = {{"bleu", 0.4}, {"cross-entropy", 3}}}, true);
-  told.state.stalled_validations = 2;
-  told.reporter->validated(told.state, {.loss = 2, .metrics = {{"bleu", 0.3}, {"cross-entropy", 2}}}, false);
-  const std::string log = read_file(told.run.log());
+  options.validation.metrics = {"bleu", "cross-entropy"};
+  options.stop.early_stopping = 5;
+  LoggedRun logged_run(options);
+  logged_run.reporter->validated(logged_run.state, {.loss = 3, .metrics = {{"bleu", 0.4}, {"cross-entropy", 3}}}, true);
+  logged_run.state.validations_without_improvement = 2;
+  logged_run.reporter->validated(logged_run.state, {.loss = 2, .metrics = {{"bleu", 0.3}, {"cross-entropy", 2}}},
+                                 false);
+  const std::string log = read_file(logged_run.run.log());
   CHECK(contains(log, "bleu 0.4000 : cross-entropy 3.0000 : 0.0s : new best bleu\n"));
   CHECK(contains(log, "bleu 0.3000 : cross-entropy 2.0000 : 0.0s : bleu stalled 2 of 5 times\n"));
-  CHECK(told.logged("bleu decides which checkpoint is best, and below 1 it is noise").size() == 1);
-  options.valid_metrics = {"cross-entropy", "bleu"};
-  options.early_stopping = 0;
-  ToldRun by_loss(options);
-  by_loss.state.stalled_validations = 3;
+  CHECK(logged_run.logged("bleu selects the best checkpoint, but below 1 it is noise").size() == 1);
+  options.validation.metrics = {"cross-entropy", "bleu"};
+  options.stop.early_stopping = 0;
+  LoggedRun by_loss(options);
+  by_loss.state.validations_without_improvement = 3;
   by_loss.reporter->validated(by_loss.state, {.loss = 3, .metrics = {{"bleu", 0.4}, {"cross-entropy", 3}}}, false);
   CHECK(contains(read_file(by_loss.run.log()), "cross-entropy stalled 3 times\n"));
   CHECK(!contains(read_file(by_loss.run.log()), "is noise"));

@@ -1,18 +1,18 @@
-// A model of three parameters with its optimizer, for the tests of checkpoints.
+// A model of three parameters with its optimizer, for the checkpoint tests.
 #pragma once
 
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "autograd/parameters.h"
+#include "gyre/autograd/parameters.h"
+#include "gyre/train/checkpoint/checkpoint.h"
+#include "gyre/train/optim/optimizer.h"
 #include "tests/errors.h"
-#include "train/checkpoint.h"
-#include "train/optimizer.h"
 
 inline gyre::OptimizerOptions small_options(double ema) {
   gyre::OptimizerOptions o;
-  o.warmup = 3;
+  o.schedule.warmup = 3;
   o.ema = ema;
   return o;
 }
@@ -27,7 +27,7 @@ class SmallRun {
   explicit SmallRun(double ema = 0, uint64_t seed = 1)
       : optimizer((build(seed), parameters), gyre::cpu_kernels(), small_options(ema)) {}
 
-  // One update whose gradient is a function of the weights and the step: a wrong weight spreads.
+  // The gradient depends on the weights and the step, so that a wrong weight affects later updates.
   void train(int updates) {
     for (int n = 0; n < updates; ++n) {
       const auto step = static_cast<double>(optimizer.step());
@@ -56,3 +56,8 @@ class SmallRun {
     parameters.allocate(seed);
   }
 };
+
+inline gyre::Path train_and_save(const gyre::RunDirectory& run, SmallRun& small, int updates) {
+  small.train(updates);
+  return save_checkpoint(run, small.parameters, small.optimizer, small.state);
+}

@@ -2,17 +2,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include "train/log/metrics_log.h"
+#include "gyre/train/log/metrics_log.h"
 
 namespace gyre::test {
 
 void set_tiny_run(TrainOptions& options, const Path& run) {
-  options.model = run;
-  options.optimizer.learning_rate = 0.01;
-  options.optimizer.warmup = 5;
-  options.display_every = Period::parse("1u");
-  options.threads = 1;
-  options.quiet = true;
+  options.start.directory = run;
+  options.optimizer.schedule.learning_rate = 0.01;
+  options.optimizer.schedule.warmup = 5;
+  options.log.every = Period::parse("1u");
+  options.device.threads = 1;
+  options.log.quiet = true;
 }
 
 void set_tiny_layers(LayerConfig& config, double dropout) {

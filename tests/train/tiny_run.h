@@ -1,15 +1,15 @@
-// What the tests of whole runs share: options and models that train in a moment, and what a run leaves behind.
+// Shared by the tests of complete runs: options and models that train in a moment, and readers of a run's files.
 #pragma once
 
 #include <string>
 
-#include "models/config.h"
-#include "train/checkpoint.h"
-#include "train/options.h"
+#include "gyre/models/config/config.h"
+#include "gyre/train/checkpoint/checkpoint.h"
+#include "gyre/train/options.h"
 
 namespace gyre::test {
 
-// Into `run`, every update logged; quiet, one thread.
+// Trains into `run`, with every update logged; quiet, one thread.
 void set_tiny_run(TrainOptions& options, const Path& run);
 void set_tiny_layers(LayerConfig& config, double dropout);
 
@@ -17,7 +17,7 @@ void set_tiny_layers(LayerConfig& config, double dropout);
 std::string last_bits(const Path& run);
 TrainState last_state(const Path& run);
 
-// The cross-entropy of each logged update, as text with all digits; null where nothing was predicted.
+// The cross-entropy of each logged update, as text with all digits; null for updates without predictions.
 std::string loss_curve(const Path& run);
 
 }  // namespace gyre::test

@@ -4,16 +4,14 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "tools/bench/figures.h"
-#include "train/stopwatch.h"
+#include "gyre/train/log/stopwatch.h"
+#include "tools/workload/bench_metrics.h"
 
 namespace gyre {
 namespace {
 
-constexpr double kMegabyte = 1 << 20;
-
-// Of one sum, on the slowest rank.
-double time_sum(Communicator& ranks, RangeSum& sum, const Tensor& values) {
+// Time of one all-reduce on the slowest rank.
+double time_sum(Communicator& ranks, AsyncAllReduce& sum, const Tensor& values) {
   ranks.barrier();
   const Stopwatch watch;
   sum.start({values});
@@ -24,20 +22,20 @@ double time_sum(Communicator& ranks, RangeSum& sum, const Tensor& values) {
   return *std::max_element(seconds.begin(), seconds.end());
 }
 
-// Bytes that the links of a rank carry each way, as nccl-tests count them.
+// Bytes per second on a rank's links in each direction (the bus bandwidth of nccl-tests).
 double bus_rate(const AllReduceReport& report, const AllReduceRow& row) {
-  return row.megabytes * kMegabyte / row.seconds * 2 * (report.ranks - 1) / report.ranks;
+  return row.megabytes * kMebibyte / row.seconds * 2 * (report.ranks - 1) / report.ranks;
 }
 
 }  // namespace
 
 AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& bench) {
-  const auto sum = make_range_sum(ranks, Device{}, bench.sum);
+  const auto sum = make_async_all_reduce(ranks, Device{}, bench.sum);
   AllReduceReport report;
   report.ranks = ranks.size();
   for (const double megabytes : bench.megabytes) {
-    const Tensor values = Tensor::zeros({std::max<int64_t>(1, int64_t(megabytes * kMegabyte / sizeof(float)))});
-    time_sum(ranks, *sum, values);  // warms up
+    const Tensor values = Tensor::zeros({std::max<int64_t>(1, int64_t(megabytes * kMebibyte / sizeof(float)))});
+    time_sum(ranks, *sum, values);  // warm-up
     std::vector<double> seconds;
     for (int i = 0; i < bench.repetitions; ++i) seconds.push_back(time_sum(ranks, *sum, values));
     report.rows.push_back({megabytes, median(seconds)});
@@ -46,7 +44,7 @@ AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& 
   const auto [small, large] = std::minmax_element(report.rows.begin(), report.rows.end(), by_size);
   report.latency = small->seconds;
   if (large->seconds > small->seconds)
-    report.rate = (large->megabytes - small->megabytes) * kMegabyte / (large->seconds - small->seconds);
+    report.rate = (large->megabytes - small->megabytes) * kMebibyte / (large->seconds - small->seconds);
   return report;
 }
 

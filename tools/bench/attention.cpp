@@ -4,22 +4,22 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "autograd/gradcheck.h"
-#include "models/modules/attention.h"
-#include "tools/bench/device.h"
-#include "tools/bench/figures.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/models/modules/attention.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/device.h"
 
 namespace gyre {
 namespace {
 
-// The most bytes of tensors that a tape saw after an op or a part of backward, beyond those at its start.
+// Peak bytes of tensors above those at construction, sampled after every op and before and after its backward.
 class PeakMemory final : public TapeObserver {
  public:
   explicit PeakMemory(Device device) : device_(device), start_(active()), peak_(start_) {}
   void on_record(const Tape&, int) override { look(); }
   void before_backward(const Tape&, int) override { look(); }
   void after_backward(const Tape&, int) override { look(); }
-  double mb() const { return double(peak_ - start_) / (1 << 20); }
+  double mb() const { return double(peak_ - start_) / kMebibyte; }
 
  private:
   size_t active() const { return tensor_memory(device_).active_bytes; }
@@ -29,7 +29,7 @@ class PeakMemory final : public TapeObserver {
   size_t start_, peak_;
 };
 
-// One layer, whose weights are those of every length.
+// One attention layer, used for all lengths.
 class Layer {
  public:
   Layer(const AttentionBench& bench, AttentionKind kind, Device device)
@@ -68,10 +68,10 @@ AttentionRow measure(Kernels& kernels, const AttentionBench& bench, AttentionKin
     const Var out = (*layer)(tape.leaf(x), text, {}, bench.causal);
     const double seconds = watch.lap();
     tape.backward(out, cotangent);
-    if (i > 0) backward.push_back(watch.lap());  // the first warms up
+    if (i > 0) backward.push_back(watch.lap());  // the first one is a warm-up
     if (i > 0) forward.push_back(seconds);
     peak = memory.mb();
-    flops = kForwardAndBackward * tape.flops();
+    flops = kTrainingFlopsFactor * tape.flops();
   }
   return {kind, length, median(forward), median(backward), flops, peak};
 }
@@ -98,9 +98,9 @@ nlohmann::ordered_json to_json(const AttentionReport& report) {
     seconds += seconds_of(row);
     flops += row.flops;
   }
-  nlohmann::ordered_json facts;
-  add_rate(facts, flops / seconds, report.limit_flops);
-  return facts;
+  nlohmann::ordered_json summary;
+  add_rate(summary, flops / seconds, report.limit_flops);
+  return summary;
 }
 
 nlohmann::ordered_json rows_json(const AttentionReport& report) {
@@ -120,7 +120,7 @@ nlohmann::ordered_json rows_json(const AttentionReport& report) {
 
 void print_rows(const AttentionReport& report) {
   std::printf("\n%-8s %8s %12s %12s %7s %12s %10s %12s\n", "kind", "length", "forward ms", "backward ms", "share",
-              "us a token", "peak MiB", "KiB a token");
+              "us/token", "peak MiB", "KiB/token");
   for (const AttentionRow& r : report.rows)
     std::printf("%-8s %8lld %12.2f %12.2f %6.1f%% %12.3f %10.1f %12.2f\n", std::string(enum_name(r.kind)).c_str(),
                 static_cast<long long>(r.length), 1e3 * r.forward_seconds, 1e3 * r.backward_seconds,

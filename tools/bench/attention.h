@@ -1,20 +1,20 @@
-// gyre bench attention: self-attention over one long text, forward and backward, at growing lengths: how time and
-// memory grow with each kind.
+// gyre bench attention: measures time and memory of self-attention over one long sequence, forward and backward, at
+// growing lengths for each kind of attention.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "core/kernels.h"
-#include "models/config.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/models/config/config.h"
 
 namespace gyre {
 
 struct AttentionBench {
   std::vector<AttentionKind> kinds{AttentionKind::linear, AttentionKind::softmax};
   std::vector<int64_t> lengths{1024, 2048, 4096, 8192, 16384, 32768, 65536};  // tokens
-  AttentionConfig attention;                                                  // but for the kind
+  AttentionConfig attention;                                                  // except for the kind
   int64_t dim = 256, heads = 4;
   bool causal = true;
   Precision precision = Precision::fp32;
@@ -25,16 +25,16 @@ struct AttentionRow {
   AttentionKind kind;
   int64_t length;
   double forward_seconds, backward_seconds;  // medians
-  double flops;                              // of both
-  double peak_mb;                            // the most memory of tensors between two ops, MiB
+  double flops;                              // of forward and backward
+  double peak_mb;                            // peak memory of tensors between ops, in MiB
 };
 
 struct AttentionReport {
   std::vector<AttentionRow> rows;
-  double limit_flops = 0;  // a second
+  double limit_flops = 0;  // FLOP/s
 };
 
-// With the projections of a layer, without positions.
+// Includes the projections of the layer, but no position encoding.
 AttentionReport run_attention_bench(Kernels& kernels, const AttentionBench& bench);
 nlohmann::ordered_json to_json(const AttentionReport& report);
 nlohmann::ordered_json rows_json(const AttentionReport& report);

@@ -4,20 +4,20 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/random.h"
-#include "models/decode/translate.h"
-#include "tools/bench/device.h"
-#include "tools/bench/figures.h"
-#include "tools/bench/text_lengths.h"
+#include "gyre/core/random.h"
+#include "gyre/models/decode/translate.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/tasks/translation/decoding.h"
 #include "tools/lines.h"
-#include "tools/model_choice.h"
-#include "train/decoding.h"
-#include "train/trained_model.h"
+#include "tools/options/model_choice.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/device.h"
+#include "tools/workload/text_lengths.h"
 
 namespace gyre {
 namespace {
 
-struct Workload {
+struct DecodeWorkload {
   std::string text;
   std::shared_ptr<const EncoderDecoder> model;
   std::vector<std::vector<int32_t>> sources;
@@ -30,13 +30,13 @@ std::shared_ptr<const EncoderDecoder> random_model(int32_t eos, Device device) {
   config.norm = NormPlacement::pre;
   auto model = std::make_shared<EncoderDecoder>(config);
   model->parameters().allocate(1, DType::f32, device);
-  // The EOS scores 0, of 10,000 random scores about the middle.
+  // EOS then scores 0, which is near the middle of the 10,000 random scores.
   model->parameters().find("embed_tokens.weight")->value.slice(eos, eos + 1).zero();
   return model;
 }
 
-Workload random_workload(const DecodeBench& bench, Device device) {
-  Workload work;
+DecodeWorkload random_workload(const DecodeBench& bench, Device device) {
+  DecodeWorkload work;
   work.options.max_length_extra = 0;
   work.options.max_length_factor = 1;
   work.model = random_model(work.options.eos, device);
@@ -52,10 +52,10 @@ Workload random_workload(const DecodeBench& bench, Device device) {
   return work;
 }
 
-Workload trained_workload(const DecodeBench& bench, Device device) {
+DecodeWorkload trained_workload(const DecodeBench& bench, Device device) {
   print_model_choice(bench.model);
   auto trained = load_trained_model<EncoderDecoder>(bench.model, "", {}, device);
-  Workload work;
+  DecodeWorkload work;
   set_vocabulary(work.options, *trained.vocabulary);
   for (const std::string& line : read_lines(bench.input)) {
     std::vector<int32_t> ids = trained.vocabulary->encode(line);
@@ -76,7 +76,7 @@ DecodeReport run_decode_bench(Kernels& kernels, const DecodeBench& bench) {
   const Device device = kernels.device();
   const ProductLimit limit(device, bench.precision);
   reset_peak_rss();
-  Workload work = bench.model.empty() ? random_workload(bench, device) : trained_workload(bench, device);
+  DecodeWorkload work = bench.model.empty() ? random_workload(bench, device) : trained_workload(bench, device);
   work.options.beam_size = bench.beam_size;
   work.options.precision = bench.precision;
   DecodeReport report{.workload = work.text, .sentences = work.sources.size()};
@@ -86,7 +86,7 @@ DecodeReport run_decode_bench(Kernels& kernels, const DecodeBench& bench) {
     flops = report.output_tokens = 0;
     DeviceWatch watch(device);
     const auto results = translate(*work.model, kernels, work.sources, work.options, {}, {}, &flops);
-    if (i > 0) seconds.push_back(watch.lap());  // the first warms up
+    if (i > 0) seconds.push_back(watch.lap());  // the first one is a warm-up
     for (const auto& hypotheses : results) report.output_tokens += double(hypotheses.front().ids.size() + 1);
   }
   report.seconds = median(seconds);
@@ -98,13 +98,13 @@ DecodeReport run_decode_bench(Kernels& kernels, const DecodeBench& bench) {
 }
 
 nlohmann::ordered_json to_json(const DecodeReport& report) {
-  nlohmann::ordered_json facts{{"workload", report.workload},
-                               {"sentences", report.sentences},
-                               {"sentences_per_second", rounded(double(report.sentences) / report.seconds)},
-                               {"tokens_per_second", rounded(report.output_tokens / report.seconds)}};
-  add_rate(facts, report.flops, report.limit_flops);
-  add_memory(facts, report.peak_rss_mb, report.peak_gpu_mb);
-  return facts;
+  nlohmann::ordered_json summary{{"workload", report.workload},
+                                 {"sentences", report.sentences},
+                                 {"sentences_per_second", rounded(double(report.sentences) / report.seconds)},
+                                 {"tokens_per_second", rounded(report.output_tokens / report.seconds)}};
+  add_rate(summary, report.flops, report.limit_flops);
+  add_memory(summary, report.peak_rss_mb, report.peak_gpu_mb);
+  return summary;
 }
 
 }  // namespace gyre

@@ -1,17 +1,17 @@
-// gyre bench decode: beam search over many sentences.
+// gyre bench decode: measures beam search over many sentences.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "core/file.h"
-#include "core/kernels.h"
+#include "gyre/core/io/file.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
 
 struct DecodeBench {
-  Path model, input;  // a trained model and text for it; without them transformer-tiny with random weights,
-  Path text;          // random tokens, source lengths of PREFIX.en (the embedded corpus when empty)
+  Path model, input;  // trained model and text; empty: transformer-tiny with random weights and random tokens
+  Path text;          // PREFIX.en has the source lengths of random tokens; empty: the synthetic corpus
   int sentences = 500;
   int beam_size = 4;
   Precision precision = Precision::fp32;
@@ -19,16 +19,16 @@ struct DecodeBench {
 };
 
 struct DecodeReport {
-  std::string workload;  // in words
+  std::string workload;  // description
   size_t sentences = 0;
-  double output_tokens = 0;  // of the best hypotheses, with their EOS
-  double seconds = 0;        // the median
-  double flops = 0;          // a second: encoder, decoder and output of every hypothesis at every step
+  double output_tokens = 0;  // of the best hypotheses, including EOS
+  double seconds = 0;        // median
+  double flops = 0;          // FLOP/s of encoder, decoder and output projection of every hypothesis at every step
   double limit_flops = 0;
   double peak_rss_mb = 0, peak_gpu_mb = 0;
 };
 
-// Random weights never choose EOS: every translation has as many tokens as its source.
+// Random weights never select EOS, so every translation has as many tokens as its source.
 DecodeReport run_decode_bench(Kernels& kernels, const DecodeBench& bench);
 nlohmann::ordered_json to_json(const DecodeReport& report);
 

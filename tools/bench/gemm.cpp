@@ -4,10 +4,10 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "autograd/gradcheck.h"
-#include "tools/bench/device.h"
-#include "tools/bench/figures.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
 #include "tools/bench/preset_shapes.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/device.h"
 
 namespace gyre {
 namespace {
@@ -27,7 +27,7 @@ std::vector<Layer> layers_of(const PresetShape& s) {
 
 double median_seconds(Device device, int repetitions, const std::function<void()>& run) {
   run();
-  const int row = runs_in_a_row(device);
+  const int row = runs_per_measurement(device);
   std::vector<double> seconds;
   DeviceWatch watch(device);
   for (int i = 0; i < repetitions; ++i) {
@@ -71,9 +71,9 @@ GemmReport run_gemm_bench(Kernels& kernels, const std::string& preset, Precision
 }
 
 nlohmann::ordered_json to_json(const GemmReport& report) {
-  nlohmann::ordered_json facts;
-  add_rate(facts, report.flops, report.limit_flops);
-  return facts;
+  nlohmann::ordered_json summary;
+  add_rate(summary, report.flops, report.limit_flops);
+  return summary;
 }
 
 nlohmann::ordered_json rows_json(const GemmReport& report) {

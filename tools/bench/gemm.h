@@ -1,28 +1,28 @@
-// gyre bench gemm: the products of the presets' layers.
+// gyre bench gemm: measures the matrix products of the presets' layers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "core/kernels.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
 
-// A product y(n,o) = x(n,d) w(o,d)^T and its two gradients, by the medians of their runs.
+// Median times of a product y(n,o) = x(n,d) w(o,d)^T and its two gradients.
 struct GemmRow {
   std::string preset, layer, shape;                         // shape: n x d x o
-  double flops;                                             // of each of the three
+  double flops;                                             // of each of the three products
   double forward_seconds, dinput_seconds, dweight_seconds;  // y = x w^T;  dx = dy w;  dw += dy^T x
 };
 
 struct GemmReport {
   std::vector<GemmRow> rows;
-  double flops = 0;  // a second, over all rows
+  double flops = 0;  // FLOP/s over all rows
   double limit_flops = 0;
 };
 
-// preset: or "all". repetitions: of each product.
+// preset: a name or "all". repetitions: runs of each product.
 GemmReport run_gemm_bench(Kernels& kernels, const std::string& preset, Precision precision, int repetitions);
 nlohmann::ordered_json to_json(const GemmReport& report);
 nlohmann::ordered_json rows_json(const GemmReport& report);

@@ -1,9 +1,9 @@
-// The table of `gyre bench ops`.
+// The table of ops for `gyre bench ops`.
 #include <memory>
 
-#include "autograd/ops.h"
-#include "core/random.h"
-#include "models/position/position.h"
+#include "gyre/autograd/ops.h"
+#include "gyre/core/random.h"
+#include "gyre/models/position/position.h"
 #include "tools/bench/ops.h"
 
 namespace gyre {
@@ -19,7 +19,7 @@ Tensor random_ids(int64_t n, int64_t limit) {
   return ids;
 }
 
-// RoPE as a model of this shape has it; a position encoding registers no parameters then.
+// RoPE of a model with this shape. It registers no parameters.
 std::shared_ptr<const PositionEncoding> make_rope(const PresetShape& shape) {
   Parameters none;
   return make_position_encoding({PositionConfig{}, shape.dim, shape.heads, none, "positions"});
@@ -76,7 +76,7 @@ void Rows::add_products() {
       .loss = true;
 }
 
-// With RoPE inside, as the layers have it.
+// Self-attention includes RoPE, as in the layers.
 void Rows::add_attention() {
   const std::string shape = concat(s_.segments, " x ", s_.length, ", ", s_.heads, " heads");
   for (bool causal : {false, true})
@@ -94,7 +94,7 @@ void Rows::add_attention() {
   });
 }
 
-// Numbers read and written: those of forward + those of backward.
+// `data` counts the numbers read and written in forward + those in backward.
 void Rows::add_elementwise() {
   add("layer_norm", rows_of_d_, {{{n_, d_}}, {{d_}, true}, {{d_}, true}}, [](Tape&, const Vars& v) {
     return layer_norm(v[0], v[1], v[2]);
@@ -132,7 +132,8 @@ void Rows::add_optimizer() {
     kernels.adam(b[0], b[1], b[2], b[3],
                  {.learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .bias1 = 1, .bias2 = 1});
   });
-  add_pass("block_squares", 1, 1, [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.block_squares(b[0]); });
+  add_pass("block_square_sums", 1, 1,
+           [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.block_square_sums(b[0]); });
   add_pass("moving_average", 2, 2 + 1,
            [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.moving_average(b[0], b[1], 0.999); });
 }

@@ -5,14 +5,14 @@
 #include <deque>
 #include <nlohmann/json.hpp>
 
-#include "autograd/gradcheck.h"
-#include "tools/bench/device.h"
-#include "tools/bench/figures.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/device.h"
 
 namespace gyre {
 namespace {
 
-// The inputs, with random values (a pass of the optimizer gets positive ones).
+// The inputs of an op with random values. The passes of the optimizer get positive constants.
 class Inputs {
  public:
   Inputs(const OpBench& bench, DType data, Device device) {
@@ -42,7 +42,7 @@ class Inputs {
 
 OpRow measure_op(Kernels& kernels, const OpBench& bench, Precision precision, int repetitions) {
   const Device device = kernels.device();
-  const int row = runs_in_a_row(device);
+  const int row = runs_per_measurement(device);
   const DType data = precision == Precision::bf16 ? DType::bf16 : DType::f32;
   Inputs inputs(bench, data, device);
   Tensor cotangent;
@@ -50,7 +50,7 @@ OpRow measure_op(Kernels& kernels, const OpBench& bench, Precision precision, in
   double flops = 0;
   for (int i = 0; i <= repetitions; ++i) {
     const Tape::Options options{
-        .record = true, .training = true, .seed = uint64_t(i), .precision = precision, .unit_cotangent = bench.loss};
+        .record = true, .training = true, .seed = uint64_t(i), .precision = precision, .loss_seeded = bench.loss};
     std::deque<Tape> tapes;
     std::vector<std::vector<Var>> vars;
     for (int j = 0; j < row; ++j) vars.push_back(inputs.on(tapes.emplace_back(kernels, options)));
@@ -70,19 +70,19 @@ OpRow measure_op(Kernels& kernels, const OpBench& bench, Precision precision, in
     backward.push_back(backward_seconds);
   }
   const bool product = bench.data + bench.parameters == 0;
-  return {
-      bench.preset,
-      bench.op,
-      bench.shape,
-      median(forward),
-      median(backward),
-      product ? kForwardAndBackward * flops : bench.data * double(dtype_bytes(data)) + bench.parameters * sizeof(float),
-      product};
+  return {bench.preset,
+          bench.op,
+          bench.shape,
+          median(forward),
+          median(backward),
+          product ? kTrainingFlopsFactor * flops
+                  : bench.data * double(dtype_bytes(data)) + bench.parameters * sizeof(float),
+          product};
 }
 
 OpRow measure_pass(Kernels& kernels, const OpBench& bench, int repetitions) {
   const Device device = kernels.device();
-  const int row = runs_in_a_row(device);
+  const int row = runs_per_measurement(device);
   const Inputs inputs(bench, DType::f32, device);
   std::vector<double> seconds;
   bench.pass(kernels, inputs.tensors());
@@ -96,7 +96,7 @@ OpRow measure_pass(Kernels& kernels, const OpBench& bench, int repetitions) {
 
 double seconds(const OpRow& row) { return row.forward_seconds + row.backward_seconds; }
 
-// Work a second of all products, or of all that is bound by memory.
+// Work per second of all products, or of all memory-bound ops.
 double rate_of_all(const OpReport& report, bool products) {
   double work = 0, time = 0;
   for (const OpRow& row : report.rows) {
@@ -127,13 +127,13 @@ OpReport run_op_bench(Kernels& kernels, const std::string& preset, Precision pre
 }
 
 nlohmann::ordered_json to_json(const OpReport& report) {
-  nlohmann::ordered_json facts;
-  add_rate(facts, rate_of_all(report, true), report.limit_flops);
+  nlohmann::ordered_json summary;
+  add_rate(summary, rate_of_all(report, true), report.limit_flops);
   const double bytes = rate_of_all(report, false);
-  facts["gbytes"] = rounded(bytes / 1e9);
-  facts["limit_gbytes"] = rounded(report.limit_bytes / 1e9);
-  facts["memory_share"] = rounded(bytes / report.limit_bytes);
-  return facts;
+  summary["gbytes"] = rounded(bytes / 1e9);
+  summary["limit_gbytes"] = rounded(report.limit_bytes / 1e9);
+  summary["memory_share"] = rounded(bytes / report.limit_bytes);
+  return summary;
 }
 
 nlohmann::ordered_json rows_json(const OpReport& report) {

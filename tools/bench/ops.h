@@ -1,6 +1,6 @@
-// gyre bench ops: every fused op at the shapes of the presets, forward and backward through the tape, and the passes of
-// the optimizer. Ops that are products are measured against the machine's best products, the others against its memory:
-// what lies in the caches can be faster than that.
+// gyre bench ops: measures every fused op at the shapes of the presets, forward and backward through the tape, and the
+// passes of the optimizer. The limit of matrix products is the machine's measured product rate. The limit of other ops
+// is the memory bandwidth, which data in caches can exceed.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/tape.h"
+#include "gyre/autograd/tape.h"
 #include "tools/bench/preset_shapes.h"
 
 namespace gyre {
@@ -17,18 +17,18 @@ namespace gyre {
 struct OpBench {
   struct Input {
     Shape shape;
-    bool parameter = false;  // its gradient adds to an arena
+    bool parameter = false;  // the gradient is added to an arena
   };
   using Run = std::function<Var(Tape& tape, const std::vector<Var>& inputs)>;
 
   std::string preset, op, shape;
   std::vector<Input> inputs;
   Run run;
-  // Numbers that forward and backward read or write at least once: of data, and of parameters and what belongs to them.
-  // None: a product, whose FLOPs are what counts.
+  // Numbers that forward and backward must read or write at least once: of data, and of parameters with their gradients
+  // and state. Both are 0 for a matrix product, which is measured in FLOPs.
   double data = 0, parameters = 0;
-  bool loss = false;  // a scalar that backward starts from
-  // In place of an op: a pass over flat buffers, all of the inputs' shape.
+  bool loss = false;  // the output is a scalar loss that backward starts from
+  // Replaces `run` by a pass over flat buffers with the shapes of the inputs.
   std::function<void(Kernels& kernels, const std::vector<Tensor>& buffers)> pass{};
 };
 std::vector<OpBench> op_benches(const PresetShape& shape);
@@ -42,10 +42,10 @@ struct OpRow {
 
 struct OpReport {
   std::vector<OpRow> rows;
-  double limit_flops = 0, limit_bytes = 0;  // a second
+  double limit_flops = 0, limit_bytes = 0;  // per second
 };
 
-// preset: or "all". repetitions: of each op.
+// preset: a name or "all". repetitions: runs of each op.
 OpReport run_op_bench(Kernels& kernels, const std::string& preset, Precision precision, int repetitions);
 nlohmann::ordered_json to_json(const OpReport& report);
 nlohmann::ordered_json rows_json(const OpReport& report);

@@ -1,27 +1,28 @@
-// The shapes at which the workloads of `gyre bench step` run their ops and products.
+// Shapes of the ops and matrix products in the workloads of `gyre bench step`.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-#include "core/kernels.h"
+#include "gyre/core/error.h"
+#include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
 
 struct PresetShape {
   std::string preset;
-  int segments, length;  // of a batch, on one side
+  int segments, length;  // per batch, on one side
   int64_t dim, ffn, vocabulary;
   int heads;
   Activation activation;
-  int64_t loss_rows;   // that go through the output projection
-  int64_t parameters;  // of the model, about
+  int64_t loss_rows;   // rows of the output projection
+  int64_t parameters;  // approximate number of parameters
   int64_t rows() const { return int64_t{segments} * length; }
 };
 
-// The one of that name, or all that are of a CPU's size. multi30k-tiny: a typical batch.
+// Returns the shape of this preset, or those of all presets for CPUs if it is "all". multi30k-tiny has the shape of a
+// typical batch. Throws Error for an unknown name.
 inline std::vector<PresetShape> preset_shapes(const std::string& preset) {
   using enum Activation;
   std::vector<PresetShape> all{{"mlm-small", 16, 256, 256, 1024, 8192, 4, gelu, 614, 5'300'000},
@@ -34,7 +35,7 @@ inline std::vector<PresetShape> preset_shapes(const std::string& preset) {
                          {"mlm-base-32k", 64, 512, 768, 3072, 30522, 12, gelu, 4915, 109'100'000}});
   for (const PresetShape& shape : all)
     if (shape.preset == preset) return {shape};
-  throw Error("[bench] there is no preset ", preset);
+  throw Error("[bench] expected a known preset, got ", preset);
 }
 
 }  // namespace gyre

@@ -2,11 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/bench/device.h"
-#include "tools/bench/figures.h"
 #include "tools/bench/step_presets.h"
-#include "tools/profile_table.h"
-#include "tools/step_runner.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/device.h"
+#include "tools/workload/profile_table.h"
+#include "tools/workload/step_runner.h"
 
 namespace gyre {
 namespace {
@@ -51,13 +51,13 @@ StepReport run_step_bench(Kernels& kernels, const StepBench& bench) {
 }
 
 nlohmann::ordered_json to_json(const StepReport& report) {
-  nlohmann::ordered_json facts{{"batches", report.batches},
-                               {"parameters", report.parameters},
-                               {"tokens_per_second", rounded(report.tokens_per_second)},
-                               {"step_ms", rounded(1e3 * report.step_seconds)}};
-  add_rate(facts, report.flops, report.limit_flops);
-  add_memory(facts, report.peak_rss_mb, report.peak_gpu_mb);
-  return facts;
+  nlohmann::ordered_json summary{{"batches", report.batches},
+                                 {"parameters", report.parameters},
+                                 {"tokens_per_second", rounded(report.tokens_per_second)},
+                                 {"step_ms", rounded(1e3 * report.step_seconds)}};
+  add_rate(summary, report.flops, report.limit_flops);
+  add_memory(summary, report.peak_rss_mb, report.peak_gpu_mb);
+  return summary;
 }
 
 nlohmann::ordered_json rows_json(const StepReport& report) { return profile_json(report.profile, report.limit_flops); }

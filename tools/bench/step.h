@@ -1,12 +1,12 @@
-// gyre bench step: whole training steps of a workload - batch, forward, backward, optimizer - on this process alone.
+// gyre bench step: measures whole training steps of a workload (batch, forward, backward, optimizer) in one process.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "autograd/profile.h"
-#include "core/kernels.h"
+#include "gyre/autograd/inspect/profile.h"
+#include "gyre/core/kernels/kernels.h"
 #include "tools/bench/step_presets.h"
 
 namespace gyre {
@@ -21,22 +21,22 @@ struct StepBench {
 
 struct StepReport {
   double tokens_per_second = 0;
-  double step_seconds = 0;  // the median
-  double flops = 0;         // a second
+  double step_seconds = 0;  // median
+  double flops = 0;         // FLOP/s
   double limit_flops = 0;
   double peak_rss_mb = 0, peak_gpu_mb = 0;
   int64_t parameters = 0;
   std::string batches;
-  std::vector<ProfileRow> profile{};  // of one step, when it was asked for
+  std::vector<ProfileRow> profile{};  // of one step, if requested
 };
 
-// Two steps warm up. A step ends when a GPU is done with it, and with a profile so does every op. Throughput is that of
-// the median step, or of all steps together where batches differ in size. FLOPs are the model's own: backward counts
-// twice forward.
+// Runs two warm-up steps first. The time of a step ends when a GPU has finished it; with a profile, the same holds for
+// every op. Throughput is that of the median step, or of all steps together if batches differ in size. FLOPs are those
+// of the model: backward counts twice as much as forward.
 StepReport run_step_bench(Kernels& kernels, const StepBench& bench);
 
 nlohmann::ordered_json to_json(const StepReport& report);
-// Where the time of a step goes, a row per op.
+// The time of a step by op, one row each.
 nlohmann::ordered_json rows_json(const StepReport& report);
 void print_rows(const StepReport& report);
 

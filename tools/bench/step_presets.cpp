@@ -42,7 +42,7 @@ std::unique_ptr<Workload> nmt_25k(const std::string& model, const StepVariant& v
   EncoderDecoderConfig config = EncoderDecoderConfig::preset(model);
   config.vocab_size = 32768;
   return translation_workload(varied(config, variant), constant_rate("adam", 0.98), random_batches(4, 833),
-                              "833 pairs of 25 to 35 random tokens a side", {device});
+                              "833 pairs of 25 to 35 random tokens per side", {device});
 }
 
 std::unique_ptr<Workload> nmt_base_25k(const StepVariant& variant, Device device) {
@@ -58,8 +58,8 @@ std::unique_ptr<Workload> multi30k_tiny(const StepVariant& variant, Device devic
   config.norm = NormPlacement::pre;
   config.dropout = 0.3;
   OptimizerOptions optimizer;
-  optimizer.learning_rate = 4e-3;
-  optimizer.warmup = 1000;
+  optimizer.schedule.learning_rate = 4e-3;
+  optimizer.schedule.warmup = 1000;
   optimizer.ema = 0.999;
   return translation_workload(varied(config, variant), optimizer, token_batches(read_lengths(variant.text)),
                               "random tokens, " + describe_text(variant.text), {device});
@@ -83,7 +83,7 @@ std::vector<std::string> step_presets() {
 std::unique_ptr<Workload> make_workload(const std::string& preset, const StepVariant& variant, Device device) {
   for (const auto& known : kPresets)
     if (preset == known.name) return known.make(variant, device);
-  throw Error("[bench] there is no preset ", preset);
+  throw Error("[bench] expected a known preset, got ", preset);
 }
 
 }  // namespace gyre

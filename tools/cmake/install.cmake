@@ -1,18 +1,20 @@
-# `cmake --install`: the program, the libraries with their headers, and a CMake package for programs that use them.
+# Installs the program, the libraries with their headers, and a CMake package for programs that use them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(rooms core autograd models data train)
+# Two components: the program with what belongs to it, and the libraries (tools/cmake/package.cmake).
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME libgyre-dev)
+set(folders core autograd models data train)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/gyre)
 
-# The run path keeps the folders of the libraries that the program was linked with: OpenBLAS's is not the default one.
+# Keep the folders of linked libraries in the run path, because OpenBLAS is not in the default folder.
 set_target_properties(gyre PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-install(TARGETS gyre)
+install(TARGETS gyre COMPONENT gyre)
 
-list(TRANSFORM rooms PREPEND gyre_ OUTPUT_VARIABLE libraries)
+list(TRANSFORM folders PREPEND gyre_ OUTPUT_VARIABLE libraries)
 install(TARGETS ${libraries} EXPORT gyre-targets ARCHIVE)
-# The kernels' own headers stay: core/kernels.h is what others see of them.
-install(DIRECTORY ${rooms} DESTINATION include/gyre FILES_MATCHING PATTERN "*.h" PATTERN core/cpu EXCLUDE
+# The headers of core/cpu and core/cuda are private; core/kernels/kernels.h is their public interface.
+install(DIRECTORY ${folders} DESTINATION include/gyre FILES_MATCHING PATTERN "*.h" PATTERN "*.inc" PATTERN core/cpu EXCLUDE
         PATTERN core/cuda EXCLUDE)
 
 install(EXPORT gyre-targets NAMESPACE gyre:: DESTINATION ${package_dir})
@@ -22,7 +24,11 @@ write_basic_package_version_file(gyre-config-version.cmake COMPATIBILITY SameMin
 install(FILES ${PROJECT_BINARY_DIR}/gyre-config.cmake ${PROJECT_BINARY_DIR}/gyre-config-version.cmake
               ${CMAKE_CURRENT_LIST_DIR}/pkg_config_modules.cmake DESTINATION ${package_dir})
 
-# What the program itself writes: completion scripts and the man page.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME gyre)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(DIRECTORY tools/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/gyre)
+
+# Completion scripts and the man page, which the program itself generates.
 function(install_output arguments destination file)
   set(path ${PROJECT_BINARY_DIR}/share/${file})
   install(CODE "execute_process(COMMAND [[$<TARGET_FILE:gyre>]] ${arguments} OUTPUT_FILE [[${path}]]

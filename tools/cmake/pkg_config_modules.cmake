@@ -1,7 +1,9 @@
-# The libraries that have no CMake package, for the build and for the installed package alike.
+# Libraries without a CMake package, for the build and for the installed package.
 #
-# Of Debian's OpenBLAS variants the OpenMP one is taken, whatever /etc/alternatives points at: it shares its threads
-# with our own kernels. CMake writes its folder into the run path, so the same one is loaded.
+# Use the OpenMP variant of Debian's OpenBLAS, independent of /etc/alternatives, because it shares its threads with
+# Gyre's kernels. CMake writes its folder into the run path, so that the same variant is loaded.
 set(ENV{PKG_CONFIG_PATH} "/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp/pkgconfig:$ENV{PKG_CONFIG_PATH}")
-pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET GLOBAL openblas)
+if(GYRE_OPENBLAS)
+  pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET GLOBAL openblas)
+endif()
 pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET GLOBAL sentencepiece)

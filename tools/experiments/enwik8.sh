@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Linear attention on the bytes of enwik8, with RoPE and without (Su et al. 2021, figure 2, right). Causal sums by
-# themselves hardly know of order, and Performers have absolute positions: so the arm without RoPE has sinusoidal ones.
+# Trains linear attention on the bytes of enwik8, with and without RoPE (Su et al. 2021, figure 2, right). Causal sums
+# hardly encode order, and Performers have absolute positions, so the arm without RoPE has sinusoidal positions.
 #   tools/experiments/enwik8.sh [--updates N] [--only rope|sinusoidal] FILE OUTPUT [OPTIONS OF gyre train lm]...
-# FILE: enwik8, or the beginning of it. The first 90 % are trained on, the next 5 % are for validation, and the last 5 %
-# give the table. OUTPUT gets a run per arm, curves.png, losses.tsv and table.md. RANKS=2. What is there already is not
-# made again, so a run that was cut goes on.
+# FILE: enwik8, or its beginning. The first 90 % are the training data, the next 5 % the validation data, and the last
+# 5 % the test data of the table. OUTPUT gets a run per arm, curves.png, losses.tsv and table.md. RANKS: number of
+# ranks, default 2. Existing results are kept, so the script resumes an interrupted experiment.
 set -euo pipefail
 here=$(dirname "$0")
 usage() {
@@ -57,14 +57,14 @@ for arm in $arms; do
   "$gyre" evaluate perplexity --model "$run" --checkpoint last --input "$output/test" --documents whole --json > "$run/test.json"
 done
 
-# Both arms, whichever call trained them.
+# Plot all existing arms, including those of earlier calls.
 runs=()
 for arm in rope sinusoidal; do
   if [ -e "$output/$arm/test.json" ]; then runs+=("$output/$arm"); fi
 done
 "$gyre" plot --model "${runs[@]}" --title "enwik8: linear attention" --output "$output/curves.png"
 
-# A row per validation: run, updates, loss.
+# One row per validation: run, updates, loss.
 for run in "${runs[@]}"; do
   sed -n "s/.*\"event\":\"valid\",\"updates\":\([0-9]*\),\"loss\":\([0-9.]*\).*/${run##*/}\t\1\t\2/p" "$run/metrics.jsonl"
 done > "$output/losses.tsv"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# The same small causal language model once for every position encoding, and its perplexity at lengths that it was not
-# trained on (Press et al. 2022; Oka et al. 2025, table 1).
+# Trains the same small causal language model with every position encoding and measures its perplexity at lengths beyond
+# the training length (Press et al. 2022; Oka et al. 2025, table 1).
 #   tools/experiments/extrapolation.sh TEXT OUTPUT [FLAG]... [-- OPTIONS OF gyre train lm]
-# TEXT: a document after another, blank lines between; the last two are held out to be scored.
-#   --updates N      of each model; default 900, for all of them in 90 minutes on two cores
-#   --only A,B,..    of the encodings listed below
-#   --grid WAVELET   instead of them: ricker, gaussian, morlet or haar with each line of tools/recipes/wavelet-grid.txt
-#   --lengths L,..   to score at; default 128,256,512,1012,1512,2512
-#   --tokens N       scored at each length; default 20096
-#   --ranks N        processes that train a model together; default 1
-#   --threads N      of each process; default 0, all cores over the ranks
-# OUTPUT gets runs/NAME of each model, results/NAME.json (gyre evaluate extrapolation), and report.md, report.json and
-# full.svg, cut.svg, sliding.svg of all results. What is there already is not made again: a run that was cut goes on.
-# Another number of updates needs another OUTPUT.
+# TEXT: documents separated by blank lines; the last two are held out for evaluation.
+#   --updates N      updates per model; default 900, which takes 90 minutes on two cores for all models
+#   --only A,B,..    train only these of the encodings listed below
+#   --grid WAVELET   instead: ricker, gaussian, morlet or haar with each line of tools/recipes/wavelet-grid.txt
+#   --lengths L,..   lengths to evaluate; default 128,256,512,1012,1512,2512
+#   --tokens N       tokens to score at each length; default 20096
+#   --ranks N        ranks per training run; default 1
+#   --threads N      threads per rank; default 0, the cores divided among the ranks
+# OUTPUT gets runs/NAME and results/NAME.json (gyre evaluate extrapolation) of each model, and report.md, report.json,
+# full.svg, cut.svg, sliding.svg of all results. Existing results are kept, so the script resumes an interrupted
+# experiment. A different number of updates requires a different OUTPUT.
 set -euo pipefail
 here=$(dirname "$0")
 usage() {
@@ -20,7 +20,7 @@ usage() {
   exit 2
 }
 
-encodings() { # NAME OPTIONS, a line each
+encodings() { # one line "NAME OPTIONS" each
   cat << END
 none --position none
 sinusoidal --position sinusoidal --max-positions 8192 --scale-embedding
@@ -43,7 +43,7 @@ window-alibi --position alibi --attention window --attention-window 256
 END
 }
 
-# Of RoPE's run, evaluated with other frequencies than it was trained with.
+# The run of rope, evaluated with scaled frequencies.
 scalings() {
   cat << END
 rope-linear --rope-scaling linear
@@ -52,7 +52,7 @@ rope-yarn --rope-scaling yarn
 END
 }
 
-powers() { # FIRST LAST: 2^FIRST,..,2^LAST, exact
+powers() { # FIRST LAST: prints 2^FIRST,..,2^LAST exactly
   awk -v first="$1" -v last="$2" 'BEGIN { for (i = first; i <= last; ++i) printf("%s%.0f", (i > first) ? "," : "", 2 ^ i) }'
 }
 
@@ -73,7 +73,7 @@ shift 2
 gyre=${GYRE:-build/gyre}
 updates=900 only='' wavelet='' lengths=128,256,512,1012,1512,2512 tokens=20096 ranks=1 threads=0
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
-  [ $# -ge 2 ] || usage "a value is missing after $1"
+  [ $# -ge 2 ] || usage "expected a value after $1, got none"
   case $1 in
     --updates) updates=$2 ;;
     --only) only=$2 ;;
@@ -82,13 +82,13 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
     --tokens) tokens=$2 ;;
     --ranks) ranks=$2 ;;
     --threads) threads=$2 ;;
-    *) usage "unknown flag $1" ;;
+    *) usage "unknown option $1" ;;
   esac
   shift 2
 done
 if [ $# -gt 0 ]; then shift; fi
 options=("$@")
-option() { # NAME DEFAULT: its value among the options of gyre train lm
+option() { # NAME DEFAULT: prints the value of this option of gyre train lm
   local i
   for ((i = 0; i + 1 < ${#options[@]}; ++i)); do
     if [ "${options[i]}" = "--$1" ]; then echo "${options[i + 1]}" && return; fi
@@ -157,12 +157,12 @@ results=()
 for name in "${names[@]}"; do results+=("$output/results/$name.json"); done
 
 for protocol in full cut sliding; do
-  # A protocol that no model has a score by has no picture.
+  # Skip a protocol without scores.
   grep -qE "\"protocol\":\"$protocol\",\"perplexity\":[0-9]" "${results[@]}" || continue
   "$gyre" plot extrapolation --results "${results[@]}" --protocol "$protocol" --output "$output/$protocol.svg"
 done
 
-# NAME PROTOCOL LENGTH PERPLEXITY, a line each.
+# Prints one line "NAME PROTOCOL LENGTH PERPLEXITY" per score.
 scores() {
   local name
   for name in "${names[@]}"; do
@@ -181,7 +181,7 @@ table() { # PROTOCOL
             for (i = 1; i <= n; ++i) printf " %s |", cell[order[r], columns[i]]; print "" } }'
 }
 
-# What a run was: updates, its last training loss, the rate of training.
+# Prints a field of the last event of this kind in a run's metrics.jsonl.
 fact() { # NAME EVENT FIELD
   local value
   value=$(grep "\"event\":\"$2\"" "$output/runs/$1/metrics.jsonl" | tail -n 1 | sed -nE "s/.*\"$3\":([0-9.e+-]+).*/\1/p")
@@ -201,13 +201,13 @@ training() {
   echo "# Perplexity beyond the training length of $length tokens"
   echo
   echo "$(sed -nE 's/.*"tokens":([0-9]+),"rows".*/\1/p' "${results[0]}") held-out tokens at every length;" \
-    "n/a: why is in results/."
-  if [ -d "$output/runs/rope" ]; then echo "rope-linear, -ntk and -yarn are the run of rope with other frequencies."; fi
+    "n/a: results/ has the reason."
+  if [ -d "$output/runs/rope" ]; then echo "rope-linear, -ntk and -yarn are the run of rope with scaled frequencies."; fi
   for protocol in full cut sliding; do
     case $protocol in
-      full) title="full: blocks of the length" ;;
-      cut) title="cut: blocks of the length, cut into pieces of the training length" ;;
-      sliding) title="sliding: each token after as many as the length has before it" ;;
+      full) title="full: blocks of each length" ;;
+      cut) title="cut: blocks of each length, cut into pieces of the training length" ;;
+      sliding) title="sliding: a sliding window of each length" ;;
     esac
     printf '\n## %s\n\n' "$title"
     if [ -e "$output/$protocol.svg" ]; then printf '![](%s.svg)\n\n' "$protocol"; fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What pretraining is worth: a small pretrained encoder and the same model without its weights, fine-tuned on SST-2, MRPC
-# and STS-B. As in the papers each takes its best learning rate and its best epoch on the development set.
+# Measures the benefit of pretraining: fine-tunes a small pretrained encoder and the same model with random weights on
+# SST-2, MRPC and STS-B. As in the papers, each takes its best learning rate and epoch on the development set.
 #   tools/experiments/glue_small.sh PRETRAINED GLUE OUTPUT [OPTIONS OF gyre train classify]...
-# PRETRAINED: a run of gyre train mlm. GLUE holds SST-2/{train,dev}.tsv, MRPC/msr_paraphrase_{train,test}.txt and
-# STS-B/{train,dev}.tsv with columns sentence1, sentence2 and score. OUTPUT gets a run each, and scores.tsv.
-# SEEDS="1 2 3", RATES="1e-4 3e-4", TASKS="sst2 mrpc stsb".
+# PRETRAINED: a run of gyre train mlm. GLUE contains SST-2/{train,dev}.tsv, MRPC/msr_paraphrase_{train,test}.txt and
+# STS-B/{train,dev}.tsv with columns sentence1, sentence2 and score. OUTPUT gets all runs and scores.tsv.
+# Defaults of the environment: SEEDS="1 2 3", RATES="1e-4 3e-4", TASKS="sst2 mrpc stsb".
 set -euo pipefail
 here=$(dirname "$0")
 if [ $# -lt 3 ]; then
@@ -31,7 +31,7 @@ mkdir -p "$output"
 for task in ${TASKS:-sst2 mrpc stsb}; do
   read -r training validation <<< "$(files_of "$task")"
   options=(--max-length 128 --precision auto "$@")
-  # MRPC comes with its header line and without.
+  # MRPC is distributed with and without a header line.
   if [ "$task" = mrpc ] && ! head -n 1 "$training" | grep -q Quality; then options+=(--no-header); fi
   for rate in ${RATES:-1e-4 3e-4}; do
     for seed in ${SEEDS:-1 2 3}; do
@@ -49,7 +49,7 @@ for task in ${TASKS:-sst2 mrpc stsb}; do
   done
 done | tee "$output/scores.tsv"
 
-# The mean over the seeds, at the better rate.
+# Print the mean over the seeds at the best learning rate.
 awk -F'\t' '{ sum[$1 FS $2 FS $3] += $5; n[$1 FS $2 FS $3]++ }
   END { for (k in sum) { split(k, part, FS); mean = sum[k] / n[k]; arm = part[1] " " part[2]
           if (mean > best[arm]) { best[arm] = mean; rate[arm] = part[3] } }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Masked language models that differ in their positions alone, on the same data and steps: rotary against learned and
-# sinusoidal (Su et al. 2021, figure 2, left).
+# Trains masked language models that differ only in their position encoding, with the same data and updates: rotary,
+# learned and sinusoidal (Su et al. 2021, figure 2, left).
 #   tools/experiments/mlm_convergence.sh TEXT OUTPUT [OPTIONS OF gyre train mlm]...
-# TEXT: a document after another, blank lines between. OUTPUT gets <position>-<seed>/ of each run, curves.png and
-# losses.tsv. SEEDS="1 2", RANKS=2. What is there already is not made again, so a run that was cut goes on.
+# TEXT: documents separated by blank lines. OUTPUT gets runs <position>-<seed>/, curves.png and losses.tsv. Environment:
+# SEEDS="1 2", RANKS=2. Existing results are kept, so the script resumes an interrupted experiment.
 set -euo pipefail
 here=$(dirname "$0")
 if [ $# -lt 2 ]; then
@@ -34,7 +34,7 @@ for seed in ${SEEDS:-1 2}; do
 done
 "$gyre" plot --model "${runs[@]}" --no-train --output "$output/curves.png"
 
-# A row per validation: run, updates, loss.
+# One row per validation: run, updates, loss.
 for run in "${runs[@]}"; do
   sed -n "s/.*\"event\":\"valid\",\"updates\":\([0-9]*\),\"loss\":\([0-9.]*\).*/${run##*/}\t\1\t\2/p" "$run/metrics.jsonl"
 done > "$output/losses.tsv"

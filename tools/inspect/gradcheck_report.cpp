@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 namespace {
@@ -12,28 +12,28 @@ namespace {
 using Row = GradcheckReport::Row;
 using Json = nlohmann::ordered_json;
 
-struct Found {
+struct NamedEntry {
   std::string row, input;
   GradcheckEntry entry;
 };
 
-bool is_worse_found(const Found& a, const Found& b) { return is_worse(a.entry, b.entry); }
+bool is_worse_entry(const NamedEntry& a, const NamedEntry& b) { return is_worse(a.entry, b.entry); }
 
-Found worst_of(const Row& row) {
-  Found worst{row.name, {}, {}};
+NamedEntry worst_of(const Row& row) {
+  NamedEntry worst{row.name, {}, {}};
   for (const GradcheckResult& result : row.results) {
-    const Found found{row.name, result.input, result.worst()};
-    if (worst.input.empty() || is_worse_found(found, worst)) worst = found;
+    const NamedEntry found{row.name, result.input, result.worst()};
+    if (worst.input.empty() || is_worse_entry(found, worst)) worst = found;
   }
   return worst;
 }
 
-std::vector<Found> worst_of(const std::vector<Row>& rows, size_t count) {
-  std::vector<Found> all;
+std::vector<NamedEntry> worst_of(const std::vector<Row>& rows, size_t count) {
+  std::vector<NamedEntry> all;
   for (const Row& row : rows)
     for (const GradcheckResult& result : row.results)
       for (const GradcheckEntry& entry : result.entries) all.push_back({row.name, result.input, entry});
-  std::stable_sort(all.begin(), all.end(), is_worse_found);
+  std::stable_sort(all.begin(), all.end(), is_worse_entry);
   all.resize(std::min(count, all.size()));
   return all;
 }
@@ -49,14 +49,14 @@ Counts count(const std::vector<Row>& rows) {
     counts.passed += row.passed();
     for (const GradcheckResult& result : row.results) {
       counts.entries += result.entries.size();
-      counts.retried += result.retried();
+      counts.retried += result.retried_entries();
     }
   }
   return counts;
 }
 
-// "table[12]: analytic 0.5, numeric 0.5"; an op's input is named, a parameter has the line's name.
-std::string text(const Found& found) {
+// "table[12]: analytic 0.5, numeric 0.5". Omits the name of a parameter, because the line already has it.
+std::string text(const NamedEntry& found) {
   if (found.entry.index < 0) return "no entries";
   char numbers[80];
   std::snprintf(numbers, sizeof numbers, "analytic %.9g, numeric %.9g", found.entry.analytic, found.entry.numeric);
@@ -74,7 +74,7 @@ Json to_json(const GradcheckEntry& entry) {
 Json to_json(const char* kind, const GradcheckResult& result) {
   Json json{{kind, result.input}, {"passed", result.passed}};
   json.update(to_json(result.worst()));
-  json.update({{"entries", result.entries.size()}, {"retried", result.retried()}});
+  json.update({{"entries", result.entries.size()}, {"retried", result.retried_entries()}});
   return json;
 }
 
@@ -92,7 +92,7 @@ bool GradcheckReport::passed() const {
 
 void GradcheckReport::print(size_t worst) const {
   for (const Row& row : rows) {
-    const Found found = worst_of(row);
+    const NamedEntry found = worst_of(row);
     std::printf("%-36s %s  largest error %.2e  %s\n", row.name.c_str(), row.passed() ? "passed" : "FAILED",
                 found.entry.error, text(found).c_str());
     if (!of_ops) continue;
@@ -100,24 +100,24 @@ void GradcheckReport::print(size_t worst) const {
       if (!result.passed) std::printf("  %s\n", text({row.name, result.input, result.worst()}).c_str());
   }
   if (worst > 0) std::printf("The worst entries:\n");
-  for (const Found& found : worst_of(rows, worst))
+  for (const NamedEntry& found : worst_of(rows, worst))
     std::printf("  %.2e  %s %s\n", found.entry.error, found.row.c_str(), text(found).c_str());
   const Counts counts = count(rows);
-  std::printf("%zu of %zu passed; %zu entries, %lld of them measured again with a smaller step\n", counts.passed,
-              rows.size(), counts.entries, static_cast<long long>(counts.retried));
+  std::printf("%zu of %zu passed; %zu entries, %lld of them retried with a smaller step\n", counts.passed, rows.size(),
+              counts.entries, static_cast<long long>(counts.retried));
 }
 
-Json GradcheckReport::to_json(Json facts, size_t worst) const {
+Json GradcheckReport::to_json(Json summary, size_t worst) const {
   const Counts counts = count(rows);
   Json json{{"passed", passed()}};
-  json.update(facts);
+  json.update(summary);
   json.update({{"entries", counts.entries}, {"retried", counts.retried}});
   Json list = Json::array();
   for (const Row& row : rows) list.push_back(of_ops ? op_to_json(row) : gyre::to_json("parameter", row.results[0]));
   json[of_ops ? "ops" : "parameters"] = list;
   if (worst == 0) return json;
   json["worst"] = Json::array();
-  for (const Found& found : worst_of(rows, worst)) {
+  for (const NamedEntry& found : worst_of(rows, worst)) {
     Json entry{{of_ops ? "op" : "parameter", found.row}};
     if (of_ops) entry["input"] = found.input;
     entry.update(gyre::to_json(found.entry));

@@ -1,17 +1,17 @@
-// What gyre gradcheck found, for people and for programs.
+// The results of gyre gradcheck, printed as text or JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "autograd/gradcheck.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
 
 namespace gyre {
 
 struct GradcheckReport {
   struct Row {
-    std::string name;  // of an op with its inputs, or of a parameter with itself
+    std::string name;  // an op, with a result per input; or a parameter, with a single result
     std::vector<GradcheckResult> results;
     bool passed() const { return all_passed(results); }
   };
@@ -19,10 +19,11 @@ struct GradcheckReport {
   std::vector<Row> rows;
 
   bool passed() const;
-  // A line for each row, those of failed inputs below an op's, the `worst` entries of all, and a summary.
+  // Prints a line for each row, with the failed inputs of an op below it, then the `worst` entries of all rows and a
+  // summary.
   void print(size_t worst) const;
-  // `facts` with the same.
-  nlohmann::ordered_json to_json(nlohmann::ordered_json facts, size_t worst) const;
+  // Returns `summary` extended by the same results.
+  nlohmann::ordered_json to_json(nlohmann::ordered_json summary, size_t worst) const;
 };
 
 }  // namespace gyre

@@ -1,9 +1,9 @@
 #include "tools/inspect/profile_run.h"
 
-#include "tools/bench/device.h"
-#include "tools/bench/figures.h"
 #include "tools/inspect/trace.h"
-#include "tools/step_runner.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/device.h"
+#include "tools/workload/step_runner.h"
 
 namespace gyre {
 namespace {
@@ -16,7 +16,7 @@ double sum_seconds(const std::vector<Span>& spans) {
   return sum;
 }
 
-// Of steps that follow one another. The clocks of the ranks begin at a barrier.
+// Traces consecutive steps. The clocks of the ranks start at a barrier.
 std::vector<std::string> trace_steps(StepRunner& runner, TracedCommunicator& ranks, const Timeline::Probe& probe,
                                      uint64_t number) {
   Timeline timeline(probe);

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "gyre/core/io/strict_json.h"
+#include "gyre/train/analysis/receptive_field.h"
 #include "tools/plots/lines.h"
-#include "train/receptive_field.h"
 
 namespace gyre {
 namespace {
@@ -16,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kHeld[] = {0.5, 0.9, 0.99};
 
-// Distances grow by a few percent at least: as fine as a picture can show.
+// Distances grow by at least 3 %, which is as fine as the picture can show.
 PlotLine line_of(const ReceptiveField& field) {
   PlotLine line{field.name, {}, {}};
   for (size_t t = 0; t < field.cumulative.size(); t = std::max(t + 1, size_t(double(t) * 1.03))) {
@@ -33,8 +34,8 @@ PlotLine line_of(const ReceptiveField& field) {
 void draw_receptive_fields(const std::vector<ReceptiveField>& fields, const Path& output) {
   LinesPlot plot;
   plot.title = "receptive field: cumulative normalized gradient";
-  plot.x_label = "tokens back, the last one included";
-  plot.y_label = "share of the gradient of what comes after the last one";
+  plot.x_label = "tokens back, including the last one";
+  plot.y_label = "share of the gradient of the next token's prediction";
   plot.shares = plot.powers_of_two = true;
   size_t longest = 0;
   std::set<int> trained_lengths;
@@ -45,7 +46,7 @@ void draw_receptive_fields(const std::vector<ReceptiveField>& fields, const Path
   }
   for (const int trained : trained_lengths) {
     if (trained > 0 && size_t(trained) <= longest)
-      plot.marks.push_back({double(trained), concat("trained length ", trained)});
+      plot.marks.push_back({double(trained), concat("training length ", trained)});
   }
   draw_lines(plot, output);
 }
@@ -58,7 +59,7 @@ Json receptive_fields_json(const std::vector<ReceptiveField>& fields) {
     one["trained_length"] = trained ? Json(field.trained_length) : nullptr;
     one["last_token"] = field.cumulative.front();
     for (const double share : kHeld)
-      one[fmt::format("distance_{:g}", 100 * share)] = distance_holding(share, field.cumulative);
+      one[fmt::format("distance_{:g}", 100 * share)] = distance_reaching(share, field.cumulative);
     one["beyond_training"] = trained ? Json(field.beyond_training()) : nullptr;
     all.push_back(std::move(one));
   }
@@ -67,12 +68,12 @@ Json receptive_fields_json(const std::vector<ReceptiveField>& fields) {
 
 void print_receptive_fields(const std::vector<ReceptiveField>& fields) {
   fmt::print(
-      "distance of the tokens that hold a share of the gradient; share of the last token itself, and of those "
-      "beyond the trained length\n{:<32} {:>7} {:>7} {:>7} {:>7} {:>10} {:>7}\n",
+      "distance within which the tokens hold a share of the gradient; share of the last token itself, and of those "
+      "beyond the training length\n{:<32} {:>7} {:>7} {:>7} {:>7} {:>10} {:>7}\n",
       "model", "length", "50 %", "90 %", "99 %", "last token", "beyond");
   for (const ReceptiveField& field : fields) {
     fmt::print("{:<32} {:>7}", field.name, field.cumulative.size());
-    for (const double share : kHeld) fmt::print(" {:>7}", distance_holding(share, field.cumulative));
+    for (const double share : kHeld) fmt::print(" {:>7}", distance_reaching(share, field.cumulative));
     fmt::print(" {:>8.1f} %", 100 * field.cumulative.front());
     fmt::print("{}\n", field.trained_length > 0 ? fmt::format(" {:>5.1f} %", 100 * field.beyond_training()) : "");
   }
@@ -82,7 +83,7 @@ void write_curves(const std::vector<ReceptiveField>& fields, const Path& file) {
   Json curves = Json::array();
   for (const ReceptiveField& field : fields)
     curves.push_back({{"name", field.name}, {"position", field.position}, {"cumulative", field.cumulative}});
-  write_file(file, Json{{"curves", curves}}.dump() + "\n");
+  write_file(file, json_text({{"curves", curves}}) + "\n");
 }
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-// What gyre inspect receptive-field measured: a picture, a table, JSON.
+// The results of gyre inspect receptive-field as a picture, a table or JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,11 +8,11 @@
 
 namespace gyre {
 
-// A line for each field; the trained lengths are marked.
+// Draws one curve per field and marks the training lengths.
 void draw_receptive_fields(const std::vector<ReceptiveField>& fields, const Path& output);
 void print_receptive_fields(const std::vector<ReceptiveField>& fields);
 nlohmann::ordered_json receptive_fields_json(const std::vector<ReceptiveField>& fields);
-// The curves as JSON, by distance.
+// Writes the curves by distance as JSON.
 void write_curves(const std::vector<ReceptiveField>& fields, const Path& file);
 
 }  // namespace gyre

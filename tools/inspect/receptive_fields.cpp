@@ -2,21 +2,22 @@
 
 #include <algorithm>
 
-#include "core/random.h"
-#include "data/document_store.h"
-#include "tools/model_choice.h"
-#include "tools/option_values.h"
+#include "gyre/core/random.h"
+#include "gyre/data/store/document_store.h"
+#include "gyre/models/position/position_table.h"
+#include "gyre/train/analysis/extrapolation.h"
+#include "gyre/train/analysis/receptive_field.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "tools/command_line/option_values.h"
+#include "tools/options/model_choice.h"
 #include "tools/scored_text.h"
-#include "train/extrapolation.h"
-#include "train/receptive_field.h"
-#include "train/trained_model.h"
 
 namespace gyre {
 namespace {
 
-constexpr int64_t kFreshVocabulary = 1000;
+constexpr int64_t kUntrainedVocabulary = 1000;
 
-// <s> and a piece of the text, the pieces evenly spread over it.
+// <s> and an excerpt of the text. The excerpts of the samples are evenly spaced over the text.
 std::vector<int32_t> piece_of(const std::vector<int32_t>& tokens, int32_t bos, int sample, int samples,
                               int64_t length) {
   const int64_t count = length - 1, room = int64_t(tokens.size()) - count;
@@ -35,17 +36,17 @@ double ReceptiveField::beyond_training() const {
   return 1 - cumulative[size_t(trained_length) - 1];
 }
 
-ReceptiveField ReceptiveFields::fresh(const std::string& position) {
-  EncoderOnlyConfig config = options_.fresh;
+ReceptiveField ReceptiveFields::untrained(const std::string& position) {
+  EncoderOnlyConfig config = options_.untrained;
   config.position.encoding = position;
-  config.position.max_positions = options_.length;
-  config.vocab_size = kFreshVocabulary;
+  config.position.get<PositionTableOptions>().max_positions = options_.length;
+  config.vocab_size = kUntrainedVocabulary;
   as_usage_error([&] { config.validate(); });
   EncoderOnly model(config);
   ReceptiveField field{position + ", random weights", position, 0, {}};
   for (int sample = 0; sample < options_.samples; ++sample) {
     model.parameters().allocate(options_.seed + uint64_t(sample), DType::f32, kernels_.device());
-    add(field, model, random_text(sample, options_.length, kFreshVocabulary));
+    add(field, model, random_text(sample, options_.length, kUntrainedVocabulary));
   }
   return field;
 }
@@ -54,7 +55,7 @@ ReceptiveField ReceptiveFields::trained(const Path& run) {
   print_model_choice(run, options_.checkpoint);
   const auto model = load_model<EncoderOnly>(run, options_.checkpoint, kernels_.device());
   require(model->config().causal, "[receptive field] ", run.string(),
-          ": expected a causal language model, got one that sees both sides");
+          ": expected a causal language model, got a bidirectional one");
   ReceptiveField field{run.string(), model->config().position.encoding, trained_length(run, options_.checkpoint), {}};
   for (const Text& text : texts_of(run, *model)) add(field, *model, text);
   return field;
@@ -77,13 +78,13 @@ std::vector<ReceptiveFields::Text> ReceptiveFields::texts_of(const Path& run, co
   const auto pieces = load_run_vocabulary(find_run(run), {}, vocabulary);
   const DocumentEnd end = parse_document_end(trained_documents(run, options_.checkpoint, options_.inputs, false));
   const Documents documents = open_documents(*pieces, options_.inputs, end, parse_on_bad_line("default"));
-  const Text tokens = join_documents(documents.store, UINT64_MAX);
+  const Text tokens = concatenate_documents(documents.store, UINT64_MAX);
   for (int sample = 0; sample < options_.samples; ++sample)
     texts.push_back(piece_of(tokens, documents.store.bos(), sample, options_.samples, length));
   return texts;
 }
 
-// c_t is linear in the shares: its mean is that of theirs.
+// c_t is linear in the shares, so averaging c_t averages the shares.
 void ReceptiveFields::add(ReceptiveField& field, const EncoderOnly& model, const Text& text) {
   const std::vector<double> one = cumulative_shares(gradient_shares(model, kernels_, text));
   field.cumulative.resize(one.size());

@@ -1,43 +1,43 @@
-// The receptive fields of fresh and of trained causal language models, each the mean over some texts.
+// Receptive fields of untrained and trained causal language models, averaged over several texts.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "core/file.h"
-#include "core/kernels.h"
-#include "models/encoder_only.h"
-#include "train/log/progress.h"
+#include "gyre/core/io/file.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/models/encoder_only.h"
+#include "gyre/train/log/progress.h"
 
 namespace gyre {
 
-// What was measured of a model: a line of the picture.
+// The measured receptive field of a model: one curve of the picture.
 struct ReceptiveField {
   std::string name, position;
   int trained_length = 0;          // 0: random weights
-  std::vector<double> cumulative;  // c_t of train/receptive_field.h
-  // The share of the tokens that are further away than any in training.
+  std::vector<double> cumulative;  // c_t of train/analysis/receptive_field.h
+  // The share of the tokens beyond the training length; 0 for random weights.
   double beyond_training() const;
 };
 
 struct ReceptiveFieldOptions {
-  EncoderOnlyConfig fresh = EncoderOnlyConfig::preset("lm-tiny");
-  std::vector<Path> inputs;  // what trained models read; none: ids drawn evenly from the vocabulary
-  std::string checkpoint;    // of trained models
-  int length = 0;            // tokens of a text; of a trained model at most its positions
-  int samples = 8;           // texts
+  EncoderOnlyConfig untrained = EncoderOnlyConfig::preset("lm-tiny");
+  std::vector<Path> inputs;  // text for trained models; none: ids drawn uniformly from the vocabulary
+  std::string checkpoint;    // for trained models
+  int length = 0;            // tokens per text; limited by the positions of a trained model
+  int samples = 8;           // number of texts
   uint64_t seed = 1;
 };
 
-// Shows how far the work is. `options` and `kernels` must outlive it.
+// Measures the models one by one and shows the progress. `options` and `kernels` must outlive it.
 class ReceptiveFields {
  public:
   ReceptiveFields(const ReceptiveFieldOptions& options, Kernels& kernels, size_t models)
       : options_(options), kernels_(kernels), line_({.total = int64_t(models) * options.samples}) {}
 
-  // Each text meets weights of its own. Throws UsageError for a model that cannot be.
-  ReceptiveField fresh(const std::string& position);
-  // Throws for a run that is no causal language model, and for too short a text.
+  // Draws new weights for each text. Throws UsageError for an invalid configuration.
+  ReceptiveField untrained(const std::string& position);
+  // Throws Error for a run that is not a causal language model and for a text that is too short.
   ReceptiveField trained(const Path& run);
 
  private:

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "train/to_tensor.h"
+#include "gyre/train/tasks/to_tensor.h"
 
 namespace gyre {
 namespace {
@@ -15,10 +15,10 @@ enum Stream : uint64_t { kValues, kQuery, kKey };
 
 double dot(const double* a, const double* b, int64_t n) { return std::inner_product(a, a + n, b, 0.0); }
 
-// The larger of two; NaN is larger than all.
+// The larger of two numbers, where NaN is larger than all others.
 double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-// The largest difference, over the largest number of `expected`.
+// The largest absolute difference, divided by the largest absolute value of `expected`.
 double deviation(const Tensor& actual, const Tensor& expected) {
   double largest = 0, difference = 0;
   for (int64_t i = 0; i < expected.size(); ++i) {
@@ -51,14 +51,14 @@ Tensor repeated(const Tensor& row, size_t times) {
   return rows;
 }
 
-// Su et al. 2021, eq. 15: blocks of m (cos t, -sin t; sin t, cos t), t = position * step * theta of the pair, and ones
-// for the features that do not turn.
+// Su et al. 2021, eq. 15: blocks of m (cos t, -sin t; sin t, cos t) with t = position * position_scale * theta of the
+// pair, and ones for the features that are not rotated.
 Tensor textbook_matrix(const Rotary& rotary, const std::vector<double>& frequencies, int32_t position, int64_t dim) {
   Tensor matrix = unit_vectors(dim);
   double* r = matrix.data<double>();
   for (int64_t i = 0; i < rotary.dims / 2; ++i) {
     const auto [a, b] = rotary_pair(rotary, i);
-    const double t = position * rotary.step * frequencies[size_t(i)];
+    const double t = position * rotary.position_scale * frequencies[size_t(i)];
     r[a * dim + a] = r[b * dim + b] = rotary.magnitude * std::cos(t);
     r[a * dim + b] = -rotary.magnitude * std::sin(t);
     r[b * dim + a] = rotary.magnitude * std::sin(t);
@@ -68,11 +68,12 @@ Tensor textbook_matrix(const Rotary& rotary, const std::vector<double>& frequenc
 
 class Inspector {
  public:
-  Inspector(PositionConfig config, int64_t dim, const std::vector<int32_t>& positions, Kernels& kernels,
+  Inspector(const RopeOptions& options, int64_t dim, const std::vector<int32_t>& positions, Kernels& kernels,
             const RopeOp& op)
       : dim_(dim), kernels_(kernels), op_(op) {
-    config.encoding = "rope";
-    config.rope_learnable = true;  // so that the rotation tells its frequencies
+    PositionConfig config("rope");
+    config.get<RopeOptions>() = options;
+    config.get<RopeOptions>().learnable = true;  // so that the rotation exposes its frequencies
     encoding_ = make_position_encoding({config, dim, 1, parameters_, "rope"});
     parameters_.allocate(kSeed, DType::f64, kernels.device());
     found_.positions = positions;
@@ -81,28 +82,28 @@ class Inspector {
     const Rotation rotation = rotation_on(tape);
     found_.rotary = rotation.rotary;
     found_.frequencies = rotation.frequencies.value().to_cpu().to_vector<double>();
-    // An angle is rounded to its own size, and so is what is made of it.
-    bound_ = 1e-12 + 4 * std::numeric_limits<double>::epsilon() * double(longest_) * rotation.rotary.step *
+    // The rounding error of an angle is relative to its size, so the bound grows with the largest angle.
+    bound_ = 1e-12 + 4 * std::numeric_limits<double>::epsilon() * double(longest_) * rotation.rotary.position_scale *
                          *std::max_element(found_.frequencies.begin(), found_.frequencies.end());
   }
 
   RopeInspection run() {
     compare_matrices();
-    undo();
+    check_inverse();
     compare_scores();
     compare_frequency_gradient();
     return std::move(found_);
   }
 
  private:
-  struct Turned {
+  struct Rotated {
     Tensor y, dx;
   };
 
   Rotation rotation_on(Tape& tape) const { return encoding_->rotation(tape, DType::f64, longest_); }
 
-  // Rows x(n, dim) at n positions, and back from a cotangent: their own output where there is none.
-  Turned turn(const Tensor& x, const std::vector<int32_t>& positions, const Tensor& cotangent = {}) const {
+  // Forward of rows x(n, dim) at n positions, and backward of `cotangent`, or of the output if it is undefined.
+  Rotated rotate(const Tensor& x, const std::vector<int32_t>& positions, const Tensor& cotangent = {}) const {
     Tape tape(kernels_, {});
     const Var in = tape.leaf(x.to(kernels_.device()));
     const Var out = op_(in, rotation_on(tape), to_tensor(positions));
@@ -115,15 +116,15 @@ class Inspector {
     found_.checks.push_back({what, deviation, bound});
   }
 
-  // Row i of what comes out is the matrix times unit vector i: its column i.
+  // Row i of the output is the matrix times unit vector i, which is its column i.
   void compare_matrices() {
     const Tensor units = unit_vectors(dim_);
     double forward = 0, backward = 0;
     for (const int32_t position : found_.positions) {
-      const Turned turned = turn(units, std::vector<int32_t>(size_t(dim_), position), units);
+      const Rotated rotated = rotate(units, std::vector<int32_t>(size_t(dim_), position), units);
       const Tensor expected = textbook_matrix(found_.rotary, found_.frequencies, position, dim_);
-      found_.matrices.push_back(transposed(turned.y));
-      found_.transposes.push_back(transposed(turned.dx));
+      found_.matrices.push_back(transposed(rotated.y));
+      found_.transposes.push_back(transposed(rotated.dx));
       forward = worse(forward, deviation(found_.matrices.back(), expected));
       backward = worse(backward, deviation(found_.transposes.back(), transposed(expected)));
     }
@@ -131,7 +132,7 @@ class Inspector {
     check("backward is its transpose", backward, bound_);
   }
 
-  void undo() {
+  void check_inverse() {
     const int64_t rows = int64_t(found_.positions.size());
     const Tensor x = normal_tensor({rows, dim_}, DType::f64, kSeed, kValues), expected = x.clone();
     const double m = found_.rotary.magnitude;
@@ -139,14 +140,14 @@ class Inspector {
       if (i % dim_ < found_.rotary.dims) expected.data<double>()[i] *= m * m;
     }
     check(m == 1 ? "backward undoes forward: R^T R x = x" : concat("backward undoes forward: R^T R x = ", m * m, " x"),
-          deviation(turn(x, found_.positions).dx, expected), bound_);
+          deviation(rotate(x, found_.positions).dx, expected), bound_);
   }
 
-  // Of a query at each of the first positions with a key at each of the second: one by one, in rows.
+  // Scores of a query at queries[i] with a key at keys[i], divided by their norms.
   std::vector<double> scores(const std::vector<int32_t>& queries, const std::vector<int32_t>& keys) const {
     const Tensor q = normal_tensor({1, dim_}, DType::f64, kSeed, kQuery);
     const Tensor k = normal_tensor({1, dim_}, DType::f64, kSeed, kKey);
-    const Tensor at_q = turn(repeated(q, queries.size()), queries).y, at_k = turn(repeated(k, keys.size()), keys).y;
+    const Tensor at_q = rotate(repeated(q, queries.size()), queries).y, at_k = rotate(repeated(k, keys.size()), keys).y;
     const double norms =
         std::sqrt(dot(q.data<double>(), q.data<double>(), dim_) * dot(k.data<double>(), k.data<double>(), dim_));
     std::vector<double> all;
@@ -155,7 +156,7 @@ class Inspector {
     return all;
   }
 
-  // Each with that of the same distance from position 0 on.
+  // Compares each score with the score of the same distance at positions that start from 0.
   void compare_scores() {
     std::vector<int32_t> m, n, m_from_0, n_from_0;
     for (const int32_t query : found_.positions) {
@@ -171,25 +172,25 @@ class Inspector {
     for (size_t i = 0; i < here.size(); ++i) difference = worse(difference, std::abs(here[i] - moved[i]));
     const auto count = int64_t(found_.positions.size());
     found_.scores = Tensor::from({count, count}, here);
-    check("scores depend on m - n alone", difference, bound_);
+    check("scores depend only on m - n", difference, bound_);
   }
 
   void compare_frequency_gradient() {
     const Tensor x = normal_tensor({int64_t(found_.positions.size()), dim_}, DType::f64, kSeed, kValues);
-    const TapeFunction turned = [&](Tape& tape, const std::vector<Var>& in) {
+    const TapeFunction rotated = [&](Tape& tape, const std::vector<Var>& in) {
       return op_(tape.constant(x.to(kernels_.device())), make_rotation(in[0], longest_, found_.rotary),
                  to_tensor(found_.positions));
     };
-    // A step of the frequency moves the furthest angle by a hundredth of a radian.
-    const GradcheckOptions options{.step = 0.01 / std::max(1.0, double(longest_) * found_.rotary.step),
+    // The step changes the largest angle by 0.01 radian.
+    const GradcheckOptions options{.step = 0.01 / std::max(1.0, double(longest_) * found_.rotary.position_scale),
                                    .max_entries = found_.rotary.dims / 2};
     const GradcheckResult result = gradcheck(
-        kernels_, turned, {{"frequencies", Tensor::from({found_.rotary.dims / 2}, found_.frequencies)}}, options)[0];
+        kernels_, rotated, {{"frequencies", Tensor::from({found_.rotary.dims / 2}, found_.frequencies)}}, options)[0];
     found_.frequency_gradient = result.entries;
-    check("frequency gradient is that of finite differences", result.worst().error, gradcheck_tolerance(DType::f64));
+    check("frequency gradient equals finite differences", result.worst().error, gradcheck_tolerance(DType::f64));
   }
 
-  int64_t dim_, longest_ = 0;  // positions that have angles
+  int64_t dim_, longest_ = 0;  // longest_: number of positions with angles
   double bound_ = 0;
   Kernels& kernels_;
   const RopeOp& op_;
@@ -209,11 +210,11 @@ std::pair<int64_t, int64_t> rotary_pair(const Rotary& rotary, int64_t i) {
   return {i, i + rotary.dims / 2};
 }
 
-RopeInspection inspect_rope(const PositionConfig& config, int64_t dim, const std::vector<int32_t>& positions,
+RopeInspection inspect_rope(const RopeOptions& options, int64_t dim, const std::vector<int32_t>& positions,
                             Kernels& kernels, const RopeOp& op) {
   require(!positions.empty() && *std::min_element(positions.begin(), positions.end()) >= 0,
-          "[rope] expected positions from 0 up");
-  return Inspector(config, dim, positions, kernels, op).run();
+          "[rope] expected non-negative positions");
+  return Inspector(options, dim, positions, kernels, op).run();
 }
 
 }  // namespace gyre

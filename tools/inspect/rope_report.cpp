@@ -18,7 +18,7 @@ double entry(const Tensor& matrix, int64_t i, int64_t j) { return matrix.data<do
 
 int64_t dim_of(const RopeInspection& found) { return found.matrices.front().rows(); }
 
-// Of one pair at one position; c and s are those of the matrix that forward multiplies by.
+// The rotation of one pair at one position. c and s are entries of the forward matrix.
 struct Angle {
   int64_t first, second;
   double radians, c, s;
@@ -29,7 +29,7 @@ std::vector<Angle> angles_at(const RopeInspection& found, size_t place) {
   for (size_t i = 0; i < found.frequencies.size(); ++i) {
     const auto [first, second] = rotary_pair(found.rotary, int64_t(i));
     const Tensor& r = found.matrices[place];
-    angles.push_back({first, second, found.positions[place] * found.rotary.step * found.frequencies[i],
+    angles.push_back({first, second, found.positions[place] * found.rotary.position_scale * found.frequencies[i],
                       entry(r, first, first), entry(r, second, first)});
   }
   return angles;
@@ -56,7 +56,7 @@ void print_rotations(const RopeInspection& found) {
   }
   if (dim > kPrintedDim) return;
   for (size_t p = 0; p < found.positions.size(); ++p) {
-    fmt::print("\n{:<{}}    R^T, what backward multiplies by\n", fmt::format("R at position {}", found.positions[p]),
+    fmt::print("\n{:<{}}    R^T, the matrix of backward\n", fmt::format("R at position {}", found.positions[p]),
                7 * dim);
     for (int64_t i = 0; i < dim; ++i)
       fmt::print("{}    {}\n", matrix_row(found.matrices[p], i), matrix_row(found.transposes[p], i));
@@ -64,7 +64,7 @@ void print_rotations(const RopeInspection& found) {
 }
 
 void print_scores(const RopeInspection& found) {
-  fmt::print("\n(R_m q) . (R_n k) / |q||k| of a random query at m (down) and key at n (across)\n{:>8}", "m \\ n");
+  fmt::print("\n(R_m q) . (R_n k) / |q||k| for a random query at m (rows) and key at n (columns)\n{:>8}", "m \\ n");
   for (const int32_t n : found.positions) fmt::print(" {:>8}", n);
   for (size_t i = 0; i < found.positions.size(); ++i) {
     fmt::print("\n{:>8}", found.positions[i]);
@@ -75,7 +75,7 @@ void print_scores(const RopeInspection& found) {
 }
 
 void print_frequency_gradient(const RopeInspection& found) {
-  fmt::print("\ngradient of a random contraction of R x by each frequency, where frequencies are learned\n");
+  fmt::print("\ngradient of a random contraction of R x with respect to each frequency, as for learned frequencies\n");
   fmt::print("{:>12} {:>20} {:>20} {:>10}\n", "theta", "analytic", "finite differences", "error");
   for (const GradcheckEntry& e : found.frequency_gradient) {
     fmt::print("{:>12.6g} {:>20.12g} {:>20.12g} {:>10.1e}\n", found.frequencies[size_t(e.index)], e.analytic, e.numeric,
@@ -124,10 +124,11 @@ Tensor product(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-void print_rope(const RopeInspection& found, const PositionConfig& config) {
+void print_rope(const RopeInspection& found, const RopeOptions& options) {
   const Rotary& r = found.rotary;
-  fmt::print("RoPE: {} of {} features turn, pairs {}, base {:g}, scaling {}, step {:g}, magnitude m = {:g}\n", r.dims,
-             dim_of(found), enum_name(r.pairs), config.rope_base, enum_name(config.rope_scaling), r.step, r.magnitude);
+  fmt::print("RoPE: {} of {} features rotate, pairs {}, base {:g}, scaling {}, step {:g}, magnitude m = {:g}\n", r.dims,
+             dim_of(found), enum_name(r.pairs), options.base, enum_name(options.scaling), r.position_scale,
+             r.magnitude);
   print_rotations(found);
   print_scores(found);
   print_frequency_gradient(found);
@@ -140,7 +141,7 @@ Json rope_json(const RopeInspection& found) {
   Json json{{"dim", dim_of(found)},
             {"rotary_dims", found.rotary.dims},
             {"pairs", enum_name(found.rotary.pairs)},
-            {"step", found.rotary.step},
+            {"step", found.rotary.position_scale},
             {"magnitude", found.rotary.magnitude},
             {"frequencies", found.frequencies},
             {"rotations", rotations_of(found)},
@@ -173,7 +174,7 @@ void draw_rope(const RopeInspection& found, const Path& output) {
     plot.panels.push_back(panel(concat("R^T at position ", found.positions[p]), found.transposes[p]));
   plot.panels.push_back(panel(concat("R^T R at position ", found.positions[columns - 1]),
                               product(found.transposes[columns - 1], found.matrices[columns - 1])));
-  plot.panels.push_back(panel("scores: m down, n across", found.scores));
+  plot.panels.push_back(panel("scores: rows m, columns n", found.scores));
   draw_heatmaps(plot, output);
 }
 

@@ -1,17 +1,17 @@
-// What gyre inspect rope found: text, JSON, a picture.
+// The results of gyre inspect rope as text, JSON or a picture.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "core/file.h"
+#include "gyre/core/io/file.h"
 #include "tools/inspect/rope_inspection.h"
 
 namespace gyre {
 
-void print_rope(const RopeInspection& found, const PositionConfig& config);
+void print_rope(const RopeInspection& found, const RopeOptions& options);
 nlohmann::ordered_json rope_json(const RopeInspection& found);
-// A column for each of the first three positions: R, and its transpose. Below, their product at the last of them, and
-// the scores of all.
+// Draws R and its transpose for each of the first three positions, one column per position. The last row has their
+// product at the last of these positions and the scores of all positions.
 void draw_rope(const RopeInspection& found, const Path& output);
 
 }  // namespace gyre

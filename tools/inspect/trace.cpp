@@ -5,17 +5,18 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "autograd/module_path.h"
+#include "gyre/autograd/module_path.h"
+#include "tools/workload/bench_metrics.h"
 
 namespace gyre {
 namespace {
 
 using nlohmann::ordered_json;
 
-// Tracks of a rank, from top to bottom; those of messages follow.
-enum Track : int { kModules = 1, kOps, kAttendant, kMessages };
-// The process of rank 0. Perfetto takes thread 0, and one with the number of its process, for the process's main
-// thread.
+// Tracks of a rank, from top to bottom. The tracks of messages start at kMessages.
+enum Track : int { kModules = 1, kOps, kProgressThread, kMessages };
+// The process id of rank 0. It exceeds all track numbers, because Perfetto treats thread 0 and a thread with the number
+// of its process as the main thread.
 constexpr int kFirstProcess = 100'000;
 constexpr int kModuleDepth = 3;  // encoder.layers.0
 
@@ -52,7 +53,7 @@ class Events {
                        {"ph", "C"},
                        {"ts", microseconds(at)},
                        {"pid", process_},
-                       {"args", {{"MiB", double(bytes) / (1 << 20)}}}});
+                       {"args", {{"MiB", double(bytes) / kMebibyte}}}});
   }
 
   std::string text() const { return events_.dump(); }
@@ -80,7 +81,7 @@ void add_ops(Events& events, const std::vector<Span>& spans) {
   }
 }
 
-// One slice for spans of the same module that follow one another in the same pass, with what lies between them.
+// Consecutive spans of the same module in the same pass form one slice, including the gaps between them.
 void add_modules(Events& events, const std::vector<Span>& spans) {
   events.name_track(kModules, "modules");
   Span open;
@@ -90,7 +91,7 @@ void add_modules(Events& events, const std::vector<Span>& spans) {
   };
   for (const Span& span : spans) {
     if (span.name == Timeline::kOther) continue;
-    const std::string module = cut_path(span.module, kModuleDepth);
+    const std::string module = path_prefix(span.module, kModuleDepth);
     if (module != name || span.kind != open.kind) {
       close();
       name = module;
@@ -101,7 +102,7 @@ void add_modules(Events& events, const std::vector<Span>& spans) {
   close();
 }
 
-// Messages that overlap lie on tracks of their own: the first of the kind's that is free.
+// Overlapping messages go to separate tracks: each message goes to the first free track of its kind.
 void add_messages(Events& events, std::vector<Exchange> messages) {
   std::stable_sort(messages.begin(), messages.end(),
                    [](const Exchange& a, const Exchange& b) { return a.begin < b.begin; });
@@ -123,16 +124,17 @@ void add_messages(Events& events, std::vector<Exchange> messages) {
 
 void add_exchanges(Events& events, const std::vector<Exchange>& exchanges) {
   std::vector<Exchange> messages;
-  bool attended = false;
+  bool on_progress_thread = false;
   for (const Exchange& e : exchanges) {
     if (e.kind == Exchange::Kind::background) {
       messages.push_back(e);
     } else {
-      attended |= e.attended;
-      events.slice(e.attended ? kAttendant : kOps, e.name, "exchange", e.begin, e.end, {{"bytes", e.bytes}});
+      on_progress_thread |= e.on_progress_thread;
+      events.slice(e.on_progress_thread ? kProgressThread : kOps, e.name, "exchange", e.begin, e.end,
+                   {{"bytes", e.bytes}});
     }
   }
-  if (attended) events.name_track(kAttendant, "communicator's thread");
+  if (on_progress_thread) events.name_track(kProgressThread, "communicator's thread");
   add_messages(events, std::move(messages));
 }
 

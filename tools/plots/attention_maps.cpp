@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <sstream>
 
-#include "data/utf8.h"
-#include "models/decode/translate.h"
-#include "models/encoder_only.h"
-#include "train/decoding.h"
-#include "train/to_tensor.h"
-#include "train/trained_model.h"
+#include "gyre/data/text/utf8.h"
+#include "gyre/models/decode/translate.h"
+#include "gyre/models/encoder_only.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/tasks/to_tensor.h"
+#include "gyre/train/tasks/translation/decoding.h"
 
 namespace gyre {
 namespace {
@@ -27,8 +27,8 @@ Ids encode(const std::string& text, const char* option, const Vocabulary& vocabu
   return ids;
 }
 
-void cut(Ids& ids, const AttentionQuestion& question, int64_t longest, const Path& model) {
-  if (question.max_length > 0) ids.resize(std::min(ids.size(), size_t(question.max_length)));
+void cut(Ids& ids, const AttentionMapOptions& options, int64_t longest, const Path& model) {
+  if (options.max_length > 0) ids.resize(std::min(ids.size(), size_t(options.max_length)));
   require(int64_t(ids.size()) <= longest, "[plot] ", model.string(), " has positions for ", longest, " tokens, got ",
           ids.size(), "; see --max-length");
 }
@@ -39,7 +39,8 @@ std::vector<std::string> pieces_of(const Ids& ids, const Vocabulary& vocabulary)
   return pieces;
 }
 
-// The nodes of softmax attention from `begin` on, every `step`-th of them from number `first`: a layer each.
+// Weights of one layer. The layers are the nodes of softmax attention from node `begin` on: number `first`, and then
+// every `step`-th one.
 Tensor weights_of_layer(const Tape& tape, size_t begin, int first, int step, int layer) {
   int found = 0, layers = 0;
   for (size_t node = begin; node < tape.nodes().size(); ++node) {
@@ -50,64 +51,65 @@ Tensor weights_of_layer(const Tape& tape, size_t begin, int first, int step, int
                    layer);
 }
 
-// <s> text, and with the end of a text where the model sees both sides.
-AttentionMaps of_language_model(const Path& path, const std::string& checkpoint, const AttentionQuestion& question) {
-  if (question.part || !question.target.empty())
-    throw UsageError("--", question.part ? "part" : "target", " would have no effect: ", path.string(),
-                     " is no translation model");
+// The model reads <s> and the text, and </s> if it is bidirectional.
+AttentionMaps of_language_model(const Path& path, const std::string& checkpoint, const AttentionMapOptions& options) {
+  if (options.part || !options.target.empty())
+    throw UsageError("--", options.part ? "part" : "target", " would have no effect: ", path.string(),
+                     " is not a translation model");
   const auto [vocabulary, model] = load_trained_model<EncoderOnly>(path, checkpoint, {}, Device{});
-  Ids ids = encode(question.text, "--text", *vocabulary);
+  Ids ids = encode(options.text, "--text", *vocabulary);
   ids.insert(ids.begin(), vocabulary->bos());
   if (!model->config().causal) ids.push_back(vocabulary->eos());
-  cut(ids, question, model->longest(), path);
+  cut(ids, options, model->longest(), path);
   Tape tape(cpu_kernels(), {});
   model->encode(tape, to_tensor(ids), Segments::from_lengths({int32_t(ids.size())}));
   const std::vector<std::string> pieces = pieces_of(ids, *vocabulary);
-  return {"self-attention", pieces, pieces, weights_of_layer(tape, 0, 0, 1, question.layer)};
+  return {"self-attention", pieces, pieces, weights_of_layer(tape, 0, 0, 1, options.layer)};
 }
 
-// What the decoder reads: <s> and the target, which the model itself makes of the source where none is given.
-Ids target_of(const AttentionQuestion& question, const Vocabulary& vocabulary, const EncoderDecoder& model,
+// The input of the decoder: <s> and the target. Without a given target the model translates the source.
+Ids target_of(const AttentionMapOptions& options, const Vocabulary& vocabulary, const EncoderDecoder& model,
               const Ids& source) {
   Ids ids;
-  if (question.target.empty()) {
-    DecodeOptions options;
-    set_vocabulary(options, vocabulary);
-    ids = translate(model, cpu_kernels(), {source}, options).front().front().ids;
+  if (options.target.empty()) {
+    DecodeOptions decoding;
+    set_vocabulary(decoding, vocabulary);
+    ids = translate(model, cpu_kernels(), {source}, decoding).front().front().ids;
   } else {
-    ids = encode(question.target, "--target", vocabulary);
+    ids = encode(options.target, "--target", vocabulary);
   }
   ids.insert(ids.begin(), vocabulary.bos());
   return ids;
 }
 
-AttentionMaps of_translation_model(const Path& path, const std::string& checkpoint, const AttentionQuestion& question) {
+AttentionMaps of_translation_model(const Path& path, const std::string& checkpoint,
+                                   const AttentionMapOptions& options) {
   const auto [vocabulary, model] = load_trained_model<EncoderDecoder>(path, checkpoint, {}, Device{});
-  Ids source = encode(question.text, "--text", *vocabulary);
+  Ids source = encode(options.text, "--text", *vocabulary);
   source.push_back(vocabulary->eos());
-  cut(source, question, model->longest(), path);
+  cut(source, options, model->longest(), path);
   const Segments sources = Segments::from_lengths({int32_t(source.size())});
   Tape tape(cpu_kernels(), {});
   const Var encoded = model->encode(tape, to_tensor(source), sources);
   const std::vector<std::string> keys = pieces_of(source, *vocabulary);
-  const AttentionPart part = question.part.value_or(AttentionPart::cross);
+  const AttentionPart part = options.part.value_or(AttentionPart::cross);
   if (part == AttentionPart::encoder)
-    return {"self-attention of the encoder", keys, keys, weights_of_layer(tape, 0, 0, 1, question.layer)};
+    return {"self-attention of the encoder", keys, keys, weights_of_layer(tape, 0, 0, 1, options.layer)};
   const size_t decoder = tape.nodes().size();
-  Ids target = target_of(question, *vocabulary, *model, source);
-  cut(target, question, model->longest(), path);
+  Ids target = target_of(options, *vocabulary, *model, source);
+  cut(target, options, model->longest(), path);
   model->decode(tape, encoded, sources, to_tensor(target), Segments::from_lengths({int32_t(target.size())}));
   const std::vector<std::string> queries = pieces_of(target, *vocabulary);
-  if (part == AttentionPart::decoder)  // each of its layers attends to itself, then to the encoder
-    return {"self-attention of the decoder", queries, queries, weights_of_layer(tape, decoder, 0, 2, question.layer)};
-  return {"cross-attention", queries, keys, weights_of_layer(tape, decoder, 1, 2, question.layer)};
+  if (part == AttentionPart::decoder)  // each decoder layer has self-attention, then cross-attention
+    return {"self-attention of the decoder", queries, queries, weights_of_layer(tape, decoder, 0, 2, options.layer)};
+  return {"cross-attention", queries, keys, weights_of_layer(tape, decoder, 1, 2, options.layer)};
 }
 
 }  // namespace
 
-AttentionMaps attention_maps(const Path& model, const std::string& checkpoint, const AttentionQuestion& question) {
-  return model_kind(find_run(model)) == EncoderDecoderConfig::kModel ? of_translation_model(model, checkpoint, question)
-                                                                     : of_language_model(model, checkpoint, question);
+AttentionMaps attention_maps(const Path& model, const std::string& checkpoint, const AttentionMapOptions& options) {
+  return model_kind(find_run(model)) == EncoderDecoderConfig::kModel ? of_translation_model(model, checkpoint, options)
+                                                                     : of_language_model(model, checkpoint, options);
 }
 
 }  // namespace gyre

@@ -1,29 +1,29 @@
-// The weights of attention over a text, by a trained model.
+// Computes the attention weights of a trained model over a text.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/file.h"
-#include "core/tensor.h"
-#include "models/enum_names.h"
+#include "gyre/core/enum_names.h"
+#include "gyre/core/io/file.h"
+#include "gyre/core/tensor.h"
 
 namespace gyre {
 
-// Of a translation model; others have one kind of self-attention.
+// The attention to show of a translation model; other models have only self-attention.
 enum class AttentionPart : uint8_t { encoder, decoder, cross };
 
 template <>
 inline constexpr std::pair<AttentionPart, std::string_view> kEnumNames<AttentionPart>[] = {
     {AttentionPart::encoder, "encoder"}, {AttentionPart::decoder, "decoder"}, {AttentionPart::cross, "cross"}};
 
-struct AttentionQuestion {
+struct AttentionMapOptions {
   std::string text;
-  std::string target;                 // of a translation model; empty: its own translation
-  std::optional<AttentionPart> part;  // of a translation model; none: cross
+  std::string target;                 // for a translation model; empty: its own translation
+  std::optional<AttentionPart> part;  // for a translation model; none: cross
   int layer = 0;
-  int max_length = 0;  // tokens of each text, <s> and </s> included; 0: all
+  int max_length = 0;  // maximum tokens of each text, <s> and </s> included; 0: no limit
 };
 
 struct AttentionMaps {
@@ -32,8 +32,8 @@ struct AttentionMaps {
   Tensor weights;                          // (heads, queries, keys)
 };
 
-// model, checkpoint: as find_model_file() takes them. Throws UsageError for a layer that is not there, and for a part
-// or a target where the model is none of translation.
-AttentionMaps attention_maps(const Path& model, const std::string& checkpoint, const AttentionQuestion& question);
+// model, checkpoint: as for find_model_file(). Throws UsageError for a layer that does not exist, and for a part or a
+// target if the model is not a translation model.
+AttentionMaps attention_maps(const Path& model, const std::string& checkpoint, const AttentionMapOptions& options);
 
 }  // namespace gyre

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/error.h"
-#include "train/log/gnuplot.h"
+#include "gyre/core/error.h"
+#include "tools/plots/gnuplot.h"
 
 namespace gyre {
 namespace {
 
-constexpr double kFaintest = 1e-4;  // weight that has a colour of its own
+constexpr double kMinWeight = 1e-4;  // smallest weight of the color scale
 
 std::string palette(const HeatmapsPlot& plot) {
   switch (plot.colors) {
@@ -19,7 +19,7 @@ std::string palette(const HeatmapsPlot& plot) {
       return fmt::format(
           "set palette defined (0 '#fff7bc', 1 '#fec44f', 2 '#d95f0e', 3 '#7f0000')\n"
           "set logscale cb\nset cbrange [{}:1]\nset format cb '%g'\n",
-          kFaintest);
+          kMinWeight);
     case HeatmapColors::threshold:
       return "set palette defined (0 '#ffee66', 1 '#000000')\nset cbrange [0:1]\nunset colorbox\n";
     case HeatmapColors::signs:
@@ -45,11 +45,11 @@ std::string data_block(const HeatmapsPlot& plot, size_t number) {
   return text + "END\n";
 }
 
-constexpr int kNamePixels = 15, kMostNames = 80;
+constexpr int kNamePixels = 15, kMaxNames = 80;
 
-bool has_room(const std::vector<std::string>& names) { return !names.empty() && names.size() <= size_t(kMostNames); }
+bool has_room(const std::vector<std::string>& names) { return !names.empty() && names.size() <= size_t(kMaxNames); }
 
-// Room for every name beside its row or above its column, and for the title and the scale.
+// Returns the panel size with room for all names of rows and columns, the title and the scale.
 int panel_pixels(const HeatmapsPlot& plot) {
   constexpr int kAround = 160;
   int pixels = plot.panel;
@@ -67,14 +67,14 @@ std::string named_tics(const char* axis, const std::vector<std::string>& names) 
   return text + (*axis == 'x' ? ") rotate by 90 right\n" : ")\n");
 }
 
-// Features and tokens are counted: no tics between them.
+// Tics only at integers, because features and tokens are counted.
 std::string tics(const char* axis, size_t count, const std::vector<std::string>& names) {
   constexpr size_t kFew = 12;
   if (has_room(names)) return named_tics(axis, names);
   return fmt::format("set {}tics norotate {}\n", axis, count <= kFew ? "1" : "autofreq");
 }
 
-// SVG's viewers blur the few pixels of a small image; rectangles stay sharp.
+// SVG viewers blur small images, so small matrices are drawn as rectangles.
 const char* image(const Heatmap& map) {
   constexpr size_t kFew = 1024;
   return map.rows * map.columns <= kFew ? "image pixels" : "image";

@@ -1,38 +1,38 @@
-// Matrices of numbers from 0 up as one picture of panels, drawn by gnuplot.
+// Draws matrices as heatmaps, one panel each, with gnuplot.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/file.h"
+#include "gyre/core/io/file.h"
 
 namespace gyre {
 
 struct Heatmap {
   std::string title;
   size_t rows = 0, columns = 0;
-  std::vector<double> values;                                  // rows * columns, the first row on top
-  int first_row = 0;                                           // its number on the axis
-  std::vector<std::string> row_names = {}, column_names = {};  // instead of numbers, where there is room
+  std::vector<double> values;                                  // (rows, columns), the first row on top
+  int first_row = 0;                                           // number of the first row on the axis
+  std::vector<std::string> row_names = {}, column_names = {};  // replace the numbers if there is room
 };
 
 enum class HeatmapColors : uint8_t {
-  weights,    // from 0.0001 to 1, logarithmic; 0 is left white
-  threshold,  // black from the threshold on, yellow below
-  signs,      // blue below 0, white, red above; beside several panels no scale: -1 to 1
+  weights,    // logarithmic scale from 0.0001 to 1; 0 is white
+  threshold,  // black for values from the threshold on, yellow below
+  signs,      // -1 blue, 0 white, 1 red; the scale is shown only for a single panel
 };
 
 struct HeatmapsPlot {
   std::string title, x_label, y_label;
   HeatmapColors colors = HeatmapColors::weights;
   double threshold = 0;
-  size_t columns = 1;  // of panels
+  size_t columns = 1;  // columns of panels
   std::vector<Heatmap> panels;
-  int panel = 420;  // pixels, at least: names need more
+  int panel = 420;  // minimum size of a panel in pixels; names may need more
 };
 
-// Into `output`, .png or .svg.
+// Draws into `output`, .png or .svg. Throws Error if there is no panel or gnuplot fails.
 void draw_heatmaps(const HeatmapsPlot& plot, const Path& output);
 
 }  // namespace gyre

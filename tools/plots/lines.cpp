@@ -6,13 +6,13 @@
 #include <array>
 #include <cmath>
 
-#include "core/error.h"
-#include "train/log/gnuplot.h"
+#include "gyre/core/error.h"
+#include "tools/plots/gnuplot.h"
 
 namespace gyre {
 namespace {
 
-// An empty line breaks the line that is drawn.
+// An empty line of data interrupts the curve.
 std::string data_block(size_t number, const PlotLine& line) {
   std::string text = fmt::format("$line{} << END\n", number);
   for (size_t i = 0; i < line.x.size(); ++i)
@@ -20,7 +20,7 @@ std::string data_block(size_t number, const PlotLine& line) {
   return text + "END\n";
 }
 
-// After all colours are used, the lines are dashed, and their points have another form.
+// After all colors are used, further lines are dashed and have other point shapes.
 std::string style(const LinesPlot& plot, size_t number) {
   constexpr std::array kPoints{7, 5, 9, 13};  // full circles, squares, triangles, diamonds
   const size_t colors = plot_colors().size(), turn = number / colors;
@@ -28,7 +28,7 @@ std::string style(const LinesPlot& plot, size_t number) {
                      kPoints[turn % kPoints.size()], turn + 1, plot_colors()[number % colors]);
 }
 
-// As far as the numbers go, where gnuplot would draw whole decades.
+// Limits the axis to the range of the numbers, instead of gnuplot's whole decades.
 std::string logarithmic_axis(const std::vector<PlotLine>& lines) {
   double least = INFINITY, most = 0;
   for (const PlotLine& line : lines) {

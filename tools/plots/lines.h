@@ -1,19 +1,19 @@
-// Lines over one axis as a picture, drawn by gnuplot.
+// Draws curves over a common x axis with gnuplot.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "core/file.h"
+#include "gyre/core/io/file.h"
 
 namespace gyre {
 
 struct PlotLine {
   std::string name;
-  std::vector<double> x, y;  // as many; a y that is not finite is a gap
+  std::vector<double> x, y;  // of equal size; a y that is not finite is a gap
 };
 
-// A dashed line across the picture, with its label at the top.
+// A vertical dashed line with a label at the top.
 struct PlotMark {
   double x = 0;
   std::string label;
@@ -21,16 +21,16 @@ struct PlotMark {
 
 struct LinesPlot {
   std::string title, x_label, y_label;
-  bool logarithmic = false;    // the y axis
-  bool shares = false;         // the y axis goes from 0 to 1
-  bool powers_of_two = false;  // what the x axis counts in
-  bool markers = false;        // at the points: for few of them
+  bool logarithmic = false;    // logarithmic y axis
+  bool shares = false;         // y axis from 0 to 1
+  bool powers_of_two = false;  // logarithmic x axis in powers of two
+  bool markers = false;        // mark the points, for curves with few points
   std::vector<PlotLine> lines;
   std::vector<PlotMark> marks;
   int width = 1200, height = 750;  // pixels
 };
 
-// Into `output`, .png or .svg.
+// Draws into `output`, .png or .svg. Throws Error if there is no line or gnuplot fails.
 void draw_lines(const LinesPlot& plot, const Path& output);
 
 }  // namespace gyre

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Packs a built program with the libraries that it needs, for another x86-64 Linux without them: its glibc must not be older
-# than this machine's, and a CUDA build wants the driver and CUDA 13 (the toolkit, or PyTorch's wheels of it) there.
+# Packs a built program with its libraries for another x86-64 Linux. The glibc there must not be older than on this
+# machine. A CUDA build also requires the driver and CUDA 13 (the toolkit or PyTorch's wheels) there.
 #   tools/scripts/bundle.sh [--tests] [BUILD] [OUT.tar.gz|OUT.tar.zst]
-# --tests takes the test programs and their goldens along. By default build-cuda becomes gyre-bundle.tar.gz. Unpacked,
-# bin/gyre runs from any place, and tools/scripts/gpu_check.sh beside it finds it. One process; mpirun is not in it.
+# --tests includes the test programs and their golden files. Defaults: build-cuda, gyre-bundle.tar.gz. Unpacked, bin/gyre
+# runs from any directory, and tools/scripts/gpu_check.sh uses it. mpirun is not included, so it is a single process.
 set -euo pipefail
 tests=no
 if [ "${1:-}" = --tests ]; then
@@ -18,9 +18,9 @@ out=${2:-gyre-bundle.tar.gz}
 case $out in
   *.tar.gz) compress='gzip -9' ;;
   *.tar.zst) compress='zstd -19 -T0 -q' ;;
-  *) echo "bundle: expected an OUT that ends in .tar.gz or .tar.zst, got $out" >&2; exit 2 ;;
+  *) echo "bundle: expected an output file *.tar.gz or *.tar.zst, got $out" >&2; exit 2 ;;
 esac
-[ -x "$build/gyre" ] || { echo "bundle: $build/gyre is missing: build it first ('make', 'make cuda')" >&2; exit 1; }
+[ -x "$build/gyre" ] || { echo "bundle: $build/gyre is missing; build it first ('make', 'make cuda')" >&2; exit 1; }
 
 source=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -36,7 +36,7 @@ if [ $tests = yes ]; then
   done
 fi
 
-# The plug-ins of Open MPI that one machine needs: not those of fabrics, which ask for a dozen libraries more.
+# The plug-ins of Open MPI for a single machine. Plug-ins of network fabrics would add a dozen libraries.
 plugins=()
 mpi=$(ldd "$build/gyre" | awk '$1 ~ /^libmpi\.so/ { print $3 }')
 folder=$(find -L "$(dirname "$(readlink -f "$mpi")")" -maxdepth 4 -name mca_btl_self.so -printf '%h\n' | head -n 1)
@@ -47,17 +47,17 @@ for plugin in "${folder:-/none}"/mca_*.so; do
   esac
 done
 
-# Left to the machine: glibc's own libraries, which belong to its loader, the driver's and CUDA's.
+# Not packed: libraries of glibc, which must match its loader, of the driver and of CUDA.
 glibc='^(libc|libm|libdl|librt|libpthread|libresolv|libutil|libanl|libnss_.*)\.so'
 nvidia='^(libcuda|libcublas|libcudart|libnccl|libnvidia|libnvrtc|libnvJitLink)'
 
-libraries() { # libraries FILE...: name and path of all they load
+libraries() { # libraries FILE...: prints name and path of all libraries that they load
   ldd "$@" 2> /dev/null | awk -v glibc="$glibc" -v nvidia="$nvidia" \
     '$2 == "=>" && $3 ~ /^\// && $1 !~ glibc && $1 !~ nvidia { print $1, $3 }' | sort -u
 }
 
 missing=$(ldd "${programs[@]}" | awk -v nvidia="$nvidia" '/not found/ && $1 !~ nvidia { print $1 }' | sort -u)
-[ -z "$missing" ] || { echo "bundle: this machine itself lacks ${missing//$'\n'/, }" >&2; exit 1; }
+[ -z "$missing" ] || { echo "bundle: this machine lacks ${missing//$'\n'/, }" >&2; exit 1; }
 while read -r library path; do
   cp -L "$path" "$root/lib/$library"
 done < <(libraries "${programs[@]}" "${plugins[@]}")
@@ -69,7 +69,7 @@ if command -v patchelf > /dev/null; then
   find "$root/libexec" -type f -exec patchelf --set-rpath '$ORIGIN/../lib' {} +
 fi
 
-# What the licences ask for.
+# Include the licenses.
 cp "$source/LICENSE" "$root/licenses/gyre"
 if command -v dpkg-query > /dev/null; then
   libraries "${programs[@]}" "${plugins[@]}" | awk '{ print $2 }' | while read -r path; do
@@ -81,7 +81,7 @@ if command -v dpkg-query > /dev/null; then
   done
 fi
 
-# What gpu_check.sh and the tests read.
+# Include the files that gpu_check.sh and the tests read.
 (
   cd "$source"
   find tools/scripts tools/recipes tools/bench \( -name '*.sh' -o -name '*.toml' -o -name '*.py' \) -print0
@@ -91,10 +91,10 @@ fi
 cuda=$(ldd "$build/gyre" | awk '$1 ~ /^libcublasLt/ { print $1 }')
 cat > "$root/bin/gyre" << WRAPPER
 #!/bin/sh
-# Runs the program of its own name in libexec with the libraries beside it.
+# Runs the program of the same name in libexec with the packed libraries.
 root=\$(dirname "\$(dirname "\$(readlink -f "\$0")")")
 paths=\$root/lib
-cuda=$cuda # that a CUDA build needs from the machine
+cuda=$cuda # CUDA library that the machine must provide; empty for a CPU build
 if [ -n "\$cuda" ]; then
   for folder in "\${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda*/lib64 \\
     "\$(python3 -c 'import nvidia; print(nvidia.__path__[0])' 2> /dev/null)/cu13/lib"; do

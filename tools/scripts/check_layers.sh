@@ -1,46 +1,126 @@
 #!/usr/bin/env bash
-# Includes follow the arrows of the rooms: tools -> train -> models -> autograd -> core, train -> data -> core. Libraries
-# stay in their rooms too. Prints each offending line; status 1 if there is any.
+# Checks that includes respect the dependencies between the libraries (tools -> train -> models -> autograd -> core,
+# train -> data -> core) and between the folders of a library, and that third-party headers are included only in their
+# folders. Prints each offending line; exit status 1 if there is any.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-rooms='core|autograd|models|data|train|tools|tests'
-bad=0
+# FOLDER: the other folders of the same library that it may include. Every folder must be listed, by its name or as one
+# of the folders below another one (train/tasks/*).
+folders='
+core                              : core/hardware
+core/hardware                     : core core/kernels
+core/io                           : core
+core/kernels                      : core core/hardware
+core/cpu                          : core core/kernels
+core/cpu/attention                : core core/kernels core/cpu core/cpu/gemm
+core/cpu/gemm                     : core core/kernels core/cpu
+core/cpu/linear_attention         : core core/kernels core/cpu core/cpu/attention
+core/cuda                         : core core/hardware core/kernels core/cuda/runtime
+core/cuda/attention               : core core/kernels core/cuda core/cuda/runtime
+core/cuda/gemm                    : core core/hardware core/kernels core/cuda core/cuda/runtime
+core/cuda/linear_attention        : core core/kernels core/cuda core/cuda/runtime
+core/cuda/runtime                 : core core/hardware core/kernels
+autograd                          :
+autograd/ops                      : autograd
+autograd/inspect                  : autograd
+autograd/gradcheck                : autograd autograd/gradcheck/op_cases
+autograd/gradcheck/op_cases       : autograd autograd/gradcheck
+models                            : models/config models/modules models/position
+models/config                     : models/position
+models/position                   :
+models/modules                    : models/config models/position
+models/decode                     : models models/config models/modules
+models/hugging_face               : models models/config models/modules models/position
+data/text                         :
+data/tokenizer                    : data/text data/tokenizer/wordpiece
+data/tokenizer/wordpiece          : data/text data/tokenizer
+data/store                        : data/text data/tokenizer
+data/batch                        : data/text data/tokenizer data/store
+data/synthetic                    :
+train                             : train/checkpoint train/log train/optim train/parallel train/parallel/health
+train/log                         :
+train/metrics                     :
+train/parallel                    : train/parallel/health
+train/parallel/health             :
+train/parallel/mpi                : train/log train/parallel train/parallel/health
+train/optim                       : train/parallel
+train/checkpoint                  : train/optim train/parallel
+train/pretrained                  : train/checkpoint
+train/tasks                       : train
+train/tasks/*                     : train train/checkpoint train/log train/metrics train/parallel train/pretrained train/tasks
+train/analysis                    : train/tasks train/log
+tools                             : tools/command_line tools/help tools/options
+tools/command_line                : tools/plots
+tools/help                        : tools/command_line
+tools/options                     : tools/command_line
+tools/workload                    : tools
+tools/bench                       : tools tools/options tools/workload
+tools/plots                       :
+tools/inspect                     : tools tools/command_line tools/options tools/plots tools/workload
+tools/inspect/tape                : tools/inspect tools/plots
+tools/commands                    : tools tools/bench tools/command_line tools/help tools/inspect tools/options tools/workload
+tools/commands/evaluate           : tools tools/command_line tools/options
+tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/plots tools/workload
+tools/commands/plot               : tools tools/command_line tools/options tools/plots
+tools/commands/train             : tools tools/command_line tools/options
+tools/examples/char_lm            :
+tools/examples/custom_op          :
+tools/examples/scalar_tape        :
+'
 
-# allow ROOM PATTERN: quoted includes of any room in ROOM/ must match PATTERN.
-allow() {
-  local found
-  found=$(grep -rnE "^ *#include \"($rooms)/" "$1" --include='*.h' --include='*.cpp' --include='*.cu' |
-    grep -vE "#include \"($2)/" || true)
-  [ -z "$found" ] && return
-  echo "$found"
-  echo "  $1 may include only: ${2//|/, }"
-  bad=1
-}
+# LIBRARY: the other libraries that it may include.
+libraries='
+core     :
+autograd : core
+models   : autograd core
+data     : core
+train    : models data autograd core
+tools    : train models data autograd core
+'
 
-# only ROOMS HEADER: a library's header is included in these rooms alone.
-only() {
-  local found
-  found=$(grep -rnE "^ *#include <($2)" core autograd models data train tools --include='*.h' --include='*.cpp' |
-    grep -vE "^($1)/" || true)
-  [ -z "$found" ] && return
-  echo "$found"
-  echo "  <$2> belongs to: ${1//|/, }"
-  bad=1
-}
+# HEADER (a pattern): the folders that may include it.
+headers='
+cblas\.h|omp\.h                   : core
+mpi\.h                            : train/parallel/mpi
+CLI/                              : tools
+spdlog/                           : train tools
+nlohmann/                         : core/io data/tokenizer models/config models/hugging_face train tools
+sentencepiece                     : data/tokenizer
+unicode/                          : data/tokenizer train/metrics
+'
 
-allow core 'core'
-allow autograd 'autograd|core'
-allow models 'models|autograd|core'
-allow data 'data|core'
-allow train 'train|models|data|autograd|core'
-allow tools 'tools|train|models|data|autograd|core'
-
-only 'core' 'cblas\.h|omp\.h'
-only 'train' 'mpi\.h'
-only 'tools' 'CLI/'
-only 'train|tools' 'spdlog/'
-only 'data' 'sentencepiece'
-
-[ $bad -eq 0 ] && echo "layers: every include follows the arrows"
-exit $bad
+git ls-files core autograd models data train tools | grep -E '\.(h|cpp|cu|cuh)$' | xargs grep -nE '^ *#include ["<]' |
+  awk -v folders="$folders" -v libraries="$libraries" -v headers="$headers" '
+    function table(text, keys, values,    lines, i, n, colon, key) {
+      n = split(text, lines, "\n")
+      for (i = 1; i <= n; ++i) if ((colon = index(lines[i], " : ")) || (colon = index(lines[i], " :"))) {
+        key = substr(lines[i], 1, colon - 1); gsub(/ +$/, "", key)
+        keys[++keys[0]] = key; values[key] = " " substr(lines[i], colon + 3) " "
+      }
+    }
+    function offends(reason) { print line; print "  " reason; bad = 1 }
+    function under(folder, list,    names, i, n) {
+      n = split(list, names, " ")
+      for (i = 1; i <= n; ++i) if (index(folder "/", names[i] "/") == 1) return 1
+      return 0
+    }
+    BEGIN { table(folders, folder_keys, may_enter); table(libraries, library_keys, may_use); table(headers, header_keys, owners) }
+    {
+      line = $0
+      split(line, parts, ":"); from = parts[1]; sub(/\/[^\/]*$/, "", from); library = from; sub(/\/.*/, "", library)
+      row = from
+      if (!(row in may_enter)) sub(/\/[^\/]*$/, "/*", row)
+      if (!(row in may_enter)) { if (!(from in reported)) offends(from " is not listed in tools/scripts/check_layers.sh"); reported[from]; next }
+      included = line; sub(/^[^:]*:[^:]*: *#include ["<]/, "", included); sub(/[">].*/, "", included)
+      for (i = 1; i <= header_keys[0]; ++i)
+        if (line ~ /#include </ && included ~ "^(" header_keys[i] ")" && !under(from, owners[header_keys[i]]))
+          offends("<" included "> may be included only in" owners[header_keys[i]])
+      if (line !~ /#include "/ || included !~ /\//) next
+      if (included !~ /^(gyre|tools)\//) { offends("headers of the libraries are included as \"gyre/...\""); next }
+      sub(/^gyre\//, "", included); to = included; sub(/\/[^\/]*$/, "", to); other = to; sub(/\/.*/, "", other)
+      if (other != library && index(may_use[library], " " other " ") == 0) offends(library " may include only" may_use[library])
+      if (other == library && to != from && index(may_enter[row], " " to " ") == 0) offends(from " may include only" may_enter[row])
+      if (other != library && to ~ /^core\/(cpu|cuda)/) offends("the kernels are private to core")
+    }
+    END { if (!bad) print "layers: all includes are allowed"; exit bad }'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The whole way from text to BLEU in minutes, on sentences that Gyre makes itself: generate, train on two ranks, translate
-# what was held out, score, draw the loss curve.
+# Demonstrates the workflow from text to BLEU in minutes: generates the synthetic corpus, trains on two ranks,
+# translates the held-out sentences, scores them and draws the loss curve.
 #   tools/scripts/demo.sh [PROGRAM] [DIRECTORY]
 set -euo pipefail
 here=$(dirname "$0")
@@ -12,11 +12,11 @@ step() { printf '\n== %s\n' "$*"; }
 rm -rf "$out/run"
 mkdir -p "$out"
 
-step "the embedded corpus: numbers, dates, clock times, prices, measures"
+step "generating the synthetic corpus: numbers, dates, clock times, prices, measures"
 "$gyre" data generate --output "$out" --seed 1 --train 200000 --val 300 --test 500
 head -n 2 "$out/train.en" "$out/train.de"
 
-step "a joint vocabulary"
+step "training a joint vocabulary"
 "$gyre" vocab --input "$out/train.en" "$out/train.de" --type unigram --size 1000 --sample-lines 20000 --character-coverage 1 \
   --output "$out/vocab.model"
 
@@ -28,7 +28,7 @@ step "training under mpirun -n 2"
 step "translating 500 held-out sentences"
 "$gyre" translate --model "$out/run" --beam-size 4 < "$out/test.en" > "$out/hyp.de"
 
-step "ten of them"
+step "ten translations"
 paste "$out/test.en" "$out/hyp.de" "$out/test.de" | awk -F '\t' 'NR % 50 == 1 {
   print "source:     " $1
   print "hypothesis: " $2 ($2 == $3 ? "   = reference" : "\nreference:  " $3)
@@ -40,4 +40,4 @@ step "scores"
 "$gyre" evaluate exact-match --reference "$out/test.de" < "$out/hyp.de"
 
 "$gyre" plot --model "$out/run" --output "$out/curve.png"
-printf '\nloss curve: %s\n%d seconds in all\n' "$out/curve.png" $((SECONDS - started))
+printf '\nloss curve: %s\n%d seconds in total\n' "$out/curve.png" $((SECONDS - started))

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What only a machine with a GPU can tell, in one command and in minutes: the CUDA tests, gradients, a training to its
-# exact-match bar, a masked language model, the same bits twice, compute-sanitizer; then speed beside PyTorch and the
-# measured limits.
+# Checks Gyre on a machine with a GPU, in minutes: the CUDA tests, gradients, training to an exact-match threshold, a
+# masked language model, reproducible bits and compute-sanitizer. Then it measures speed in comparison with PyTorch and
+# the machine's limits.
 #   tools/scripts/gpu_check.sh [--minutes N] [--output DIR] [--device cuda:N] [--only REGEX]
-# The program is GYRE, with its tests in the folder TESTS; else the bundle that this script was unpacked with; else what
-# 'make cuda' builds. PYTHON (python3) may have torch. DIR (gpu-check) gets report.md, report.jsonl and log, written as it
-# goes; --only runs the sections whose names match. Status 1: there is no GPU, or a section about correctness failed.
+# The program is GYRE, with its tests in the folder TESTS; else the bundle that contains this script; else the build of
+# 'make cuda'. PYTHON (python3) may have torch. DIR (default gpu-check) gets report.md, report.jsonl and log, updated
+# after each section. --only selects sections by name. Exit status 1: no GPU, or a correctness section failed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 minutes=9 out=gpu-check device=cuda only=.
@@ -20,8 +20,8 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 deadline=$((SECONDS + minutes * 60))
-bar=97 # per cent of the embedded corpus's held-out sentences, to the letter
-mlm_share=0.65 # of the loss at the start: what 300 updates of a masked language model leave of it, at the most
+bar=97 # minimum exact match in percent, on held-out sentences of the synthetic corpus
+mlm_share=0.65 # maximum loss after 300 updates of a masked language model, relative to the initial loss
 python=${PYTHON:-python3}
 
 die() { echo "gpu-check: $*" >&2; exit 1; }
@@ -36,14 +36,14 @@ if [ -z "$gyre" ] && [ -x "$root/libexec/gyre" ]; then
 elif [ -z "$gyre" ]; then
   if machine_has_gpu; then
     timeout $((minutes * 60)) make --no-print-directory -C "$root" cuda >&2 ||
-      die "could not build: install what is missing, or unpack a bundle ('make bundle' elsewhere), or set GYRE and TESTS"
+      die "the build failed; install the missing packages, unpack a bundle ('make bundle' elsewhere), or set GYRE and TESTS"
   fi
   gyre=$root/build-cuda/gyre tests=${tests:-$root/build-cuda/tests}
-  [ -x "$gyre" ] || die "no GPU: nvidia-smi lists none, and there is no /dev/nvidia*"
+  [ -x "$gyre" ] || die "expected a GPU, got none: nvidia-smi lists none, and there is no /dev/nvidia*"
 fi
 build_info=$("$gyre" --build-info) || die "$gyre does not run"
 cuda=$(sed -n 's/^CUDA: //p' <<< "$build_info")
-timeout 60 "$gyre" gradcheck --op add --device "$device" > /dev/null 2>&1 || [ $? -eq 1 ] || die "no GPU that gyre can use: $cuda"
+timeout 60 "$gyre" gradcheck --op add --device "$device" > /dev/null 2>&1 || [ $? -eq 1 ] || die "expected a GPU that gyre can use, got none: $cuda"
 
 # --- sections and their report ---
 
@@ -57,7 +57,7 @@ failures=0
 
 json_string() { printf '"%s"' "$(sed 's/\\/\\\\/g; s/"/\\"/g' <<< "$1" | tr '\n\t' '  ' | sed 's/ *$//')"; }
 
-field() { # field NAME < JSON: the first number, or the first string
+field() { # field NAME < JSON: prints the first number or string of this name
   grep -oE "\"$1\":(-?[0-9.e+-]+|\"[^\"]*\")" | head -n 1 | cut -d: -f2- | tr -d '"'
 }
 
@@ -74,17 +74,19 @@ render() {
   mv "$out/report.md.new" "$out/report.md"
 }
 
-# What a section calls: its one line, its part of the report, a command within its time, the end when it cannot run.
+# Functions for sections. say: sets the summary line; detail: adds to the report; within: runs a command within the time
+# limit; cannot: ends a section that cannot run.
 say() { printf '%s\n' "$*" > "$work/line"; }
 detail() { printf '%s\n' "$*" >> "$work/detail"; }
 within() { timeout -k 5 $((section_end > SECONDS ? section_end - SECONDS : 1)) "$@"; }
 cannot() { say "$*"; exit 77; }
-record() { # record JSON: a result for report.jsonl; prints it too
+record() { # record JSON: adds a result to report.jsonl and prints it
   printf '%s\n' "$1" | tee -a "$work/results"
 }
 
 count=0
-# section KIND SECONDS NAME FUNCTION...: KIND is correct (must pass), sound (must not fail in the time there is) or speed.
+# section KIND SECONDS NAME FUNCTION...: runs a section. KIND is correct (must pass), sound (must not fail within the
+# time limit) or speed.
 section() {
   local kind=$1 limit=$2 name=$3 left=$((deadline - SECONDS)) rc=0 started=$SECONDS result file
   shift 3
@@ -94,7 +96,7 @@ section() {
   rm -f "$work"/{line,detail,results,log}
   echo "== $name" >&2
   if [ "$left" -lt 5 ]; then
-    say "no time left of $minutes minutes"
+    say "the limit of $minutes minutes is reached"
     rc=77
   else
     section_end=$((SECONDS + (limit < left ? limit : left)))
@@ -128,7 +130,7 @@ section() {
 
 # --- correctness ---
 
-have_tests() { [ -x "${tests:-/none}/test_autograd" ] || cannot "no test programs: set TESTS to their folder"; }
+have_tests() { [ -x "${tests:-/none}/test_autograd" ] || cannot "no test programs; set TESTS to their folder"; }
 
 cuda_tests() {
   have_tests
@@ -148,7 +150,7 @@ cuda_tests() {
     total=$((total + cases))
   done
   say "$total tests of the CUDA backend, GYRE_SEED=$GYRE_SEED"
-  [ "$total" -gt 0 ] || { say "the test programs hold no test of the CUDA backend"; exit 1; }
+  [ "$total" -gt 0 ] || { say "the test programs have no tests of the CUDA backend"; exit 1; }
   return $failed
 }
 
@@ -160,7 +162,7 @@ gradients() {
   return $rc
 }
 
-corpus() { # in $work, once
+corpus() { # creates the corpus in $work, once
   [ -e "$work/vocab.model" ] && return
   within "$gyre" data generate --output "$work" --seed 1 --train 200000 --val 300 --test 500
   within "$gyre" vocab --input "$work/train.en" "$work/train.de" --type unigram --size 1000 --sample-lines 20000 \
@@ -174,7 +176,7 @@ train() { # train DIRECTORY OPTIONS...
     "$work/train.de" --valid-sets "$work/val.en" "$work/val.de" --vocab "$work/vocab.model" --model "$run" "$@"
 }
 
-same_checkpoints() { # same_checkpoints RUN UPDATES: of RUN-one and RUN-two in $work
+same_checkpoints() { # same_checkpoints RUN UPDATES: compares RUN-one and RUN-two in $work
   local file
   for file in model optimizer; do
     cmp "$work/$1"-{one,two}/checkpoints/step-"$(printf %08d "$2")"/$file.safetensors ||
@@ -191,7 +193,7 @@ same_bits() {
     done
     same_checkpoints $precision 30
   done
-  say "30 updates twice, fp32 and bf16: the same weights and moments, bit for bit"
+  say "30 updates twice, in fp32 and bf16: bit-identical weights and moments"
 }
 
 training() {
@@ -203,7 +205,7 @@ training() {
   within "$gyre" evaluate exact-match --reference "$work/test.de" --json < "$work/hyp.de" > "$work/score"
   percent=$(field exact_match < "$work/score")
   record "{\"exact_match\":$percent,\"training_seconds\":$started}"
-  say "$percent % exact match (the bar: $bar %), $started s of training"
+  say "$percent % exact match (minimum $bar %), $started s of training"
   awk -v x="$percent" -v bar=$bar 'BEGIN { exit !(x >= bar) }'
 }
 
@@ -223,15 +225,15 @@ masked_language() {
     first=$(head -n 1 <<< "$losses" | field loss) last=$(tail -n 1 <<< "$losses" | field loss)
     record "{\"precision\":\"$precision\",\"first_loss\":$first,\"last_loss\":$last}"
     awk -v first="$first" -v last="$last" -v share=$mlm_share 'BEGIN { exit !(last > 0 && last < share * first) }' ||
-      { say "$precision: the loss goes from $first to $last only"; exit 1; }
+      { say "$precision: the loss falls only from $first to $last"; exit 1; }
     what+=", $precision $first to $last"
   done
-  say "300 updates twice, the same bits; loss${what#,}"
+  say "300 updates twice: identical bits; loss${what#,}"
 }
 
-sanitize() { # sanitize TOOL: the op table under it
+sanitize() { # sanitize TOOL: runs the op table under this tool of compute-sanitizer
   local rc=0 tool
-  tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null) || cannot "there is no compute-sanitizer"
+  tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null) || cannot "compute-sanitizer is not installed"
   have_tests
   within "$tool" --tool "$1" --target-processes all --error-exitcode 9 --print-limit 20 "$tests/test_autograd" \
     --source-file='*cuda_test*' > "$work/sanitizer" 2>&1 || rc=$?
@@ -242,21 +244,21 @@ sanitize() { # sanitize TOOL: the op table under it
     exit 1
   fi
   case $rc in
-    0) say "the op table on CUDA: $(grep -m 1 SUMMARY "$work/sanitizer" | tr -d = || echo 'no complaint')" ;;
-    124 | 137) say "no complaint until it was stopped" ;;
+    0) say "the op table on CUDA: $(grep -m 1 SUMMARY "$work/sanitizer" | tr -d = || echo 'no errors')" ;;
+    124 | 137) say "no errors until the time limit" ;;
   esac
   return $rc
 }
 
 # --- speed ---
 
-has_torch() { # asks once: it takes seconds
+has_torch() { # cached, because the check takes seconds
   [ -e "$work/torch" ] || { within "$python" -c 'import torch; print(torch.cuda.is_available())' || true; } > "$work/torch"
   grep -q True "$work/torch"
 }
 number() { awk -v x="${1:-}" -v f="$2" 'BEGIN { if (x == "") printf "-"; else printf f, x }'; }
 ratio() { awk -v a="${1:-}" -v b="${2:-}" 'BEGIN { if (a == "" || !(b > 0)) printf "-"; else printf "%.2f", a / b }'; }
-bench() { # bench WHAT OPTIONS...: its JSON, also recorded
+bench() { # bench WHAT OPTIONS...: prints the JSON and records it
   local json
   json=$(within "$gyre" bench "$@" --device "$device" --json) || return
   record "$json"
@@ -266,8 +268,8 @@ step_against_torch() { # step_against_torch PRESET PRECISION
   local preset=$1 precision=$2 ours eager='' compiled='' torch=(--preset "$1" --precision "$2" --device "$device")
   ours=$(bench step --preset "$preset" --precision "$precision" --steps 10)
   if has_torch; then
-    eager=$(within "$python" "$root/tools/bench/torch_gpu.py" "${torch[@]}") && record "$eager" > /dev/null || eager=
-    compiled=$(within "$python" "$root/tools/bench/torch_gpu.py" "${torch[@]}" --compile) && record "$compiled" > /dev/null || compiled=
+    eager=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}") && record "$eager" > /dev/null || eager=
+    compiled=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}" --compile) && record "$compiled" > /dev/null || compiled=
   fi
   local speed share eager_speed compiled_speed
   speed=$(field tokens_per_second <<< "$ours") share=$(field share <<< "$ours")
@@ -276,15 +278,15 @@ step_against_torch() { # step_against_torch PRESET PRECISION
   say "$(number "$speed" %.0f) tokens/s, $(awk -v s="$share" 'BEGIN { printf "%.1f", 100 * s }') % of the limit;" \
     "PyTorch $(number "$eager_speed" %.0f), compiled $(number "$compiled_speed" %.0f);" \
     "ratios $(ratio "$speed" "$eager_speed") and $(ratio "$speed" "$compiled_speed")"
-  detail "| | tokens/s | ms a step | MiB | of its limit |"
+  detail "| | tokens/s | ms per step | MiB | share of limit |"
   detail "|---|---|---|---|---|"
   detail "| Gyre | $speed | $(field step_ms <<< "$ours") | $(field 'peak_[a-z_]*mb' <<< "$ours") | $share of $(field limit_gflops <<< "$ours") GFLOP/s |"
-  [ -z "$eager" ] || detail "| PyTorch | $eager_speed | $(field step_ms <<< "$eager") | $(field peak_mb <<< "$eager") | a product reaches $(field matmul_tflops <<< "$eager") TFLOP/s |"
+  [ -z "$eager" ] || detail "| PyTorch | $eager_speed | $(field step_ms <<< "$eager") | $(field peak_mb <<< "$eager") | matrix product: $(field matmul_tflops <<< "$eager") TFLOP/s |"
   [ -z "$compiled" ] || detail "| PyTorch, compiled | $compiled_speed | $(field step_ms <<< "$compiled") | $(field peak_mb <<< "$compiled") | |"
-  [ -n "$eager" ] || detail "No PyTorch beside it: $python has none that sees the GPU, or it failed or ran out of time (the log says)."
+  [ -n "$eager" ] || detail "No comparison with PyTorch: $python has no torch with GPU support, or it failed or ran out of time (see the log)."
 }
 
-table() { # table WHAT OPTIONS...: gyre bench as it prints it for people, and its JSON in the report's lines
+table() { # table WHAT OPTIONS...: adds the table of gyre bench to the report, and its JSON to report.jsonl
   local rc=0
   within "$gyre" bench "$@" --device "$device" > "$work/table" || rc=$?
   cat "$work/table"
@@ -327,5 +329,5 @@ section speed 40 gemm-tf32 table gemm --preset nmt-base-25k --precision tf32
 section speed 110 step-nmt-base-25k-fp32 step_against_torch nmt-base-25k fp32
 section speed 40 decode-fp32 decode fp32
 
-echo "$out/report.md: $failures of the sections about correctness failed" >&2
+echo "$out/report.md: $failures correctness sections failed" >&2
 [ $failures -eq 0 ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# mpirun on one machine, as every script here calls it: it works as root (containers) and with more ranks than cores,
-# leaves the cores of a rank to its threads, and lets a rank's error be the last line shown. SIGTERM, SIGINT and SIGUSR1
-# are passed on to mpirun.
+# Runs mpirun on one machine. Works as root (containers) and with more ranks than cores, does not bind ranks to cores
+# (their threads need them), and makes a rank's error the last line of the output. Forwards SIGTERM, SIGINT and SIGUSR1
+# to mpirun.
 #   tools/scripts/mpirun.sh -n 2 COMMAND...
 set -uo pipefail
 
@@ -11,10 +11,10 @@ if [ "$(id -u)" -eq 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
-# Open MPI puts its notices between lines of dashes. Those that only say that a rank failed would hide the rank's own
-# error, but nobody else knows that a signal ended a rank. (--quiet would drop both.) mpirun also reports a notice that the
-# end of the job has cut off.
-only_news() {
+# Filters the notices of Open MPI, which are enclosed by lines of dashes. Notices that a rank failed would hide the
+# rank's own error, so they are dropped, except that a signal ended a rank, which only mpirun reports. (--quiet would
+# drop both.) Also drops mpirun's report of a notice that the end of the job has cut off.
+filter_notices() {
   awk '
     function end_notice(  i) {
       for (i = 1; i <= count; ++i)
@@ -28,7 +28,7 @@ only_news() {
     END { end_notice() }'
 }
 
-exec {notices}> >(only_news >&2)
+exec {notices}> >(filter_notices >&2)
 filter=$!
 mpirun --oversubscribe --bind-to none "$@" <&0 2>&"$notices" {notices}>&- &
 job=$!
@@ -36,11 +36,11 @@ exec {notices}>&-
 pass_on() { kill "-$1" "$job" 2> /dev/null; signaled=yes; }
 trap 'pass_on TERM' TERM
 trap 'pass_on USR1' USR1
-# A terminal sends Ctrl-C to mpirun itself.
+# On Ctrl-C a terminal signals mpirun directly.
 if [ -t 0 ]; then trap signaled=yes INT; else trap 'pass_on INT' INT; fi
 
 status=0 signaled=yes
-while [ -n "$signaled" ]; do # a signal ends a wait before its job
+while [ -n "$signaled" ]; do # a signal interrupts wait before the job has ended
   signaled=''
   wait "$job"
   status=$?

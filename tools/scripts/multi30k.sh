@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A first real training, end to end: vocabulary, training on two ranks, translation of the test set, BLEU.
+# Trains a translation model on Multi30k: vocabulary, training on two ranks, translation of the test set, BLEU.
 #   tools/scripts/multi30k.sh DATA RUN [OPTIONS OF gyre train nmt]...
-# DATA holds train.en, train.de, val.en, val.de and test_2016_flickr.en, test_2016_flickr.de.
+# DATA contains train.en, train.de, val.en, val.de and test_2016_flickr.en, test_2016_flickr.de.
 set -euo pipefail
 here=$(dirname "$0")
 if [ $# -lt 2 ]; then

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs the tests of a build folder. Its last lines say what they skipped on this machine, with reasons, and what they
-# covered; BUILD/test_summary.txt keeps them. The exit status is ctest's.
+# Runs the tests of a build folder. The last lines list the skipped parts with reasons, and what was covered; they are
+# also written to BUILD/test_summary.txt. The exit status is that of ctest.
 #   tools/scripts/run_tests.sh BUILD [CTEST_OPTION...]
 set -uo pipefail
 [ $# -ge 1 ] || { sed -n '4s/^# *//p' "$0" >&2; exit 2; }
 build=$1
 shift
-log=$build/Testing/Temporary/LastTest.log # the output of every test, of those that passed too
+log=$build/Testing/Temporary/LastTest.log # the output of every test, including those that passed
 rm -f "$log"
 status=0
-# Two at a time: tests of faults and of waiting wait.
+# Run two tests at a time, because the tests of faults and timeouts mostly wait.
 ctest -j 2 --output-on-failure --test-dir "$build" "$@" || status=$?
 
 # Tests print "skipped: REASON" or "skipped: PART: REASON", and "covered: WHAT" (tests/report.h, tests/tools/lib.sh).

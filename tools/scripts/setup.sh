@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that Gyre is built from, the one list of them, and those named on the command line. Silent when all are there. Without the right to
-# install it prints the command and stops with status 1.
+# Installs the Debian packages that the build of Gyre needs, and those named on the command line. Prints nothing if all
+# are installed. Without root rights it prints the command and exits with status 1.
 set -euo pipefail
 
 packages=(
   pkg-config
-  libopenblas-openmp-dev # the OpenMP build: it shares its threads with Gyre's own kernels
+  libopenblas-openmp-dev # the OpenMP variant shares its threads with Gyre's kernels
   libopenmpi-dev openmpi-bin
   libcli11-dev libspdlog-dev doctest-dev nlohmann-json3-dev
   libsentencepiece-dev libicu-dev
@@ -14,7 +14,7 @@ packages=(
 )
 
 if ! command -v dpkg-query > /dev/null; then
-  echo "setup: this is not Debian; the build needs what these packages hold: ${packages[*]}" >&2
+  echo "setup: expected a Debian system; the build needs the contents of these packages: ${packages[*]}" >&2
   exit 0
 fi
 
@@ -29,13 +29,12 @@ done
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! sudo -n true 2> /dev/null; then
-    echo "setup: these packages are missing and installing them needs root. Run:" >&2
+    echo "setup: packages are missing, and their installation needs root rights. Run:" >&2
     echo "  sudo apt-get update && sudo apt-get install --no-install-recommends -y ${missing[*]}" >&2
     exit 1
   fi
   as_root=(sudo -n)
 fi
 
-echo "setup: installing ${missing[*]}"
-"${as_root[@]}" apt-get update -qq
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --no-install-recommends -y -qq "${missing[@]}"
+"$(dirname "$0")/quiet.sh" "installing ${#missing[@]} packages" build/packages.log "${as_root[@]}" sh -c \
+  'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install --no-install-recommends -y -qq "$@"' sh "${missing[@]}"

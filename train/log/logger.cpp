@@ -1,4 +1,4 @@
-#include "train/log/logger.h"
+#include "gyre/train/log/logger.h"
 
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
-#include "train/log/progress.h"
+#include "gyre/core/error.h"
+#include "gyre/train/log/progress.h"
 
 namespace gyre {
 namespace {
@@ -41,7 +41,7 @@ void set_up_logging(const LogOptions& options) {
 
   auto logger = std::make_shared<spdlog::logger>("gyre", sinks.begin(), sinks.end());
   logger->set_level(options.rank == 0 ? spdlog::level::info : spdlog::level::warn);
-  logger->flush_on(spdlog::level::info);  // a killed run loses no line
+  logger->flush_on(spdlog::level::info);  // no line is lost if the run is killed
   spdlog::set_default_logger(logger);
 }
 

@@ -1,15 +1,15 @@
-#include "train/log/metrics_log.h"
+#include "gyre/train/log/metrics_log.h"
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 namespace {
 
 using nlohmann::ordered_json;
 
-// A line counts once its line break is there: append() writes both at once.
+// Size of the complete lines. append() writes a line and its line break at once.
 size_t finished_bytes(std::string_view text) { return text.rfind('\n') + 1; }
 
 const Path& without_unfinished_line(const Path& path) {
@@ -42,7 +42,7 @@ bool is_beyond(const ordered_json& entry, double updates) {
 MetricsLog::MetricsLog(const Path& path) : file_(without_unfinished_line(path), "[metrics]") {}
 
 void MetricsLog::append(const ordered_json& entry) {
-  // Invalid UTF-8 (a file name, say) must not end a run.
+  // Invalid UTF-8 (for example, in a file name) must not end a run.
   file_.append(entry.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n');
 }
 

@@ -1,29 +1,30 @@
-// metrics.jsonl: what a run measured, one JSON object per line, for programs to read. Every object names its "event":
-//   start   a run begins; resume: it goes on
-//   train   means since the last such entry: loss (nats per prediction; absent where nothing was predicted),
+// metrics.jsonl: the machine-readable metrics of a run, one JSON object per line. Every object has an "event":
+//   start   a run begins
+//   resume  a run continues from a checkpoint
+//   train   means since the last train event: loss (nats per prediction; absent without predictions),
 //           tokens_per_second; learning_rate, gradient_norm
-//   valid   loss, perplexity, bleu, ...; validation_seconds: how long it took
-//   end     of a job: reason, tokens_per_second, best
-// and has
-//   time     when it was written: UTC, ISO 8601
-//   updates  made so far
-//   seconds  trained so far, over all jobs of the run; validation and saving included
+//   valid   loss, perplexity, bleu, ...; validation_seconds: duration of the validation
+//   end     a job ends: reason, tokens_per_second, best
+// and the fields
+//   time     time of writing: UTC, ISO 8601
+//   updates  number of updates so far
+//   seconds  training time so far, over all jobs of the run; includes validation and saving
 //
-// The file only grows. A run that goes back to an earlier checkpoint says so with {"event":"resume","updates":N};
-// readers then forget what lies before that line and beyond update N. A number that is not finite is written as null.
+// The file is append-only. A run that returns to an earlier checkpoint writes {"event":"resume","updates":N}: readers
+// then drop the earlier entries beyond update N. A number that is not finite is written as null.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "core/file.h"
-#include "train/log/appended_file.h"
+#include "gyre/core/io/file.h"
+#include "gyre/train/log/appended_file.h"
 
 namespace gyre {
 
 class MetricsLog {
  public:
-  // Opens for appending. A last line that an earlier process did not finish is removed.
+  // Opens the file for appending. Removes an incomplete last line of an earlier process.
   explicit MetricsLog(const Path& path);
   void append(const nlohmann::ordered_json& entry);  // one line
 
@@ -31,9 +32,9 @@ class MetricsLog {
   AppendedFile file_;
 };
 
-// All entries that still hold, in order; each has a string "event", and "updates" is a number where it is there. An
-// unfinished last line is passed over, it may be on its way; any other line that is not such an object throws with file
-// and line.
+// Returns all valid entries in order: those that no later resume event has dropped. Each has a string "event";
+// "updates", if present, is a number. Ignores an incomplete last line, which may be being written. Throws an Error that
+// names file and line if any other line is not such an object.
 std::vector<nlohmann::ordered_json> read_metrics(const Path& path);
 
 }  // namespace gyre

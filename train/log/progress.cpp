@@ -1,4 +1,4 @@
-#include "train/log/progress.h"
+#include "gyre/train/log/progress.h"
 
 #include <spdlog/fmt/fmt.h>
 #include <sys/ioctl.h>
@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 namespace {
@@ -82,7 +82,7 @@ void ProgressLine::show(int64_t done, std::string_view text) {
   shown_ = now;
   visible_ = true;
   std::string line = concat(text, text_of(goal_.seconds_left(done, now - start_)));
-  // The last column stays free: some terminals wrap as soon as it is written.
+  // Leaves the last column free: some terminals wrap as soon as it is written.
   line.resize(std::min(line.size(), size_t(std::max(sink_.columns - 1, 0))));
   fmt::print(sink_.stream, "{}{}", kEraseLine, line);
   std::fflush(sink_.stream);

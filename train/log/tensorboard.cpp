@@ -1,4 +1,4 @@
-#include "train/log/tensorboard.h"
+#include "gyre/train/log/tensorboard.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <bit>
 #include <string>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 namespace {
@@ -33,21 +33,21 @@ void put_bytes(std::string& out, uint32_t field, std::string_view bytes) {
   out += bytes;
 }
 
-// proto3 leaves a zero out.
+// proto3 omits a field that is zero.
 void put_step(std::string& out, int64_t step) {
   if (step == 0) return;
   put_key(out, 2, kVarint);
   put_varint(out, uint64_t(step));
 }
 
-// A CRC stored beside its own data would be a poor checksum of the whole: the format rotates and shifts it.
+// The format rotates and shifts the CRC: a CRC over data that include their own CRC would be weak.
 uint32_t masked_crc(std::string_view data) {
   const uint32_t crc = crc32c(data.data(), data.size());
   return std::rotr(crc, 15) + 0xa282ead8U;
 }
 
 std::string file_name(double now) {
-  static std::atomic<int> files = 0;  // two files of one process in one second stay apart
+  static std::atomic<int> files = 0;  // distinguishes files of one process in the same second
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host = {"localhost"};
   return concat("events.out.tfevents.", int64_t(now), ".", host.data(), ".", getpid(), ".", files++);

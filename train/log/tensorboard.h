@@ -1,15 +1,16 @@
-// TensorBoard event files. A file is a row of records: u64 length, u32 masked CRC-32C of the length, the Event (a
-// protocol buffer), u32 masked CRC-32C of the Event; all little-endian. Fields written: Event{wall_time=1, step=2,
-// file_version=3, summary=5, session_log=7}, Summary{value=1}, Value{tag=1, simple_value=2}, SessionLog{status=1}.
+// Writes TensorBoard event files. A file is a sequence of records, each with u64 length, u32 masked CRC-32C of the
+// length, the Event (a protocol buffer), u32 masked CRC-32C of the Event; all are little-endian. Fields written:
+// Event{wall_time=1, step=2, file_version=3, summary=5, session_log=7}, Summary{value=1}, Value{tag=1, simple_value=2},
+// SessionLog{status=1}.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string_view>
 
-#include "core/file.h"
-#include "train/log/appended_file.h"
-#include "train/log/wall_clock.h"
+#include "gyre/core/io/file.h"
+#include "gyre/train/log/appended_file.h"
+#include "gyre/train/log/wall_clock.h"
 
 namespace gyre {
 
@@ -17,13 +18,14 @@ class EventWriter {
  public:
   using Clock = std::function<double()>;  // seconds since 1970
 
-  // Opens a new file events.out.tfevents.<time>.<host>.<pid>.<n> in `directory`, which is created when it is missing.
+  // Creates a file events.out.tfevents.<time>.<host>.<pid>.<n> in `directory`, which is created if it is missing.
+  // Throws an Error on failure.
   explicit EventWriter(const Path& directory, Clock clock = wall_clock);
   ~EventWriter() { flush(); }
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  // A run continues at `step` in a new file: TensorBoard then hides what the earlier files hold from that step on.
+  // Marks that the run continues at `step` in this file: TensorBoard then hides later steps of the earlier files.
   void session_start(int64_t step);
 
   void scalar(std::string_view tag, double value, int64_t step);
@@ -37,7 +39,7 @@ class EventWriter {
 
   Clock clock_;
   AppendedFile file_;
-  std::string records_;  // that are not in the file yet
+  std::string records_;  // not written to the file yet
 };
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-#include "train/log/wall_clock.h"
+#include "gyre/train/log/wall_clock.h"
 
 #include <spdlog/fmt/fmt.h>
 

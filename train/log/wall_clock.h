@@ -1,4 +1,4 @@
-// The time of day, for records that are read beside other machines' logs.
+// Wall-clock time, for records that are compared with logs of other machines.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-#include "train/metrics/bleu.h"
+#include "gyre/train/metrics/bleu.h"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kOrders = 4;
 
 using TokenIds = std::vector<int32_t>;
-using Ngram = std::array<int32_t, kOrders>;  // token ids; places beyond the order are -1
+using Ngram = std::array<int32_t, kOrders>;  // token ids; entries beyond the order are -1
 
 struct NgramHash {
   size_t operator()(const Ngram& ngram) const {
@@ -26,7 +26,7 @@ struct NgramHash {
 
 using NgramCounts = std::unordered_map<Ngram, int64_t, NgramHash>;
 
-// Numbers the distinct tokens of a corpus, so that n-grams compare as integers.
+// Assigns ids to the distinct tokens of a corpus, so that n-grams are compared as integers.
 class TokenNumbers {
  public:
   TokenIds operator()(const std::vector<std::u32string>& tokens) {
@@ -54,8 +54,8 @@ NgramCounts count_ngrams(const TokenIds& ids) {
 
 size_t order_of(const Ngram& ngram) { return size_t(std::find(ngram.begin(), ngram.end(), -1) - ngram.begin()); }
 
-// A sentence's references: the largest count of each n-gram in any of them, and the length closest to the hypothesis
-// (the shorter one in a tie).
+// Statistics of a sentence's references: the maximum count of each n-gram in any of them, and the length closest to the
+// hypothesis (the shorter one in a tie).
 struct References {
   NgramCounts counts;
   int64_t closest_length = -1;
@@ -88,7 +88,7 @@ void add_sentence(BleuScore& sums, const TokenIds& hypothesis, const std::vector
 }
 
 double smoothing_value(const BleuOptions& options) {
-  return options.smoothing_value.value_or(options.smoothing == BleuSmoothing::kFloor ? 0.1 : 1.0);
+  return options.smoothing_value.value_or(options.smoothing == BleuSmoothing::floor ? 0.1 : 1.0);
 }
 
 double brevity_penalty(int64_t hypothesis_length, int64_t reference_length) {
@@ -98,18 +98,18 @@ double brevity_penalty(int64_t hypothesis_length, int64_t reference_length) {
 
 void compute_score(BleuScore& result, const BleuOptions& options) {
   result.brevity_penalty = brevity_penalty(result.hypothesis_length, result.reference_length);
-  // Without a single match there is nothing to smooth.
+  // Without any match there is nothing to smooth.
   if (result.matches == std::array<int64_t, kOrders>{}) return;
   double missing = 1, log_sum = 0;
   for (size_t n = 0; n < kOrders; ++n) {
-    const double added = options.smoothing == BleuSmoothing::kAddK && n > 0 ? smoothing_value(options) : 0;
+    const double added = options.smoothing == BleuSmoothing::add_k && n > 0 ? smoothing_value(options) : 0;
     double matches = double(result.matches[n]) + added;
     const double total = double(result.totals[n]) + added;
-    if (total == 0) return;  // no hypothesis is that long: precision and score stay 0
-    if (matches == 0 && options.smoothing == BleuSmoothing::kExp) matches = 1 / (missing *= 2);
-    if (matches == 0 && options.smoothing == BleuSmoothing::kFloor) matches = smoothing_value(options);
+    if (total == 0) return;  // no hypothesis has this length: precision and score stay 0
+    if (matches == 0 && options.smoothing == BleuSmoothing::exp) matches = 1 / (missing *= 2);
+    if (matches == 0 && options.smoothing == BleuSmoothing::floor) matches = smoothing_value(options);
     result.precisions[n] = 100 * matches / total;
-    log_sum += std::log(result.precisions[n]);  // -infinity for a precision of 0, which makes the score 0
+    log_sum += std::log(result.precisions[n]);  // a precision of 0 gives -infinity, and a score of 0
   }
   result.score = result.brevity_penalty * std::exp(log_sum / kOrders);
 }
@@ -117,16 +117,16 @@ void compute_score(BleuScore& result, const BleuOptions& options) {
 std::string signature(size_t references, const BleuOptions& options) {
   std::string smoothing;
   switch (options.smoothing) {
-    case BleuSmoothing::kNone:
+    case BleuSmoothing::none:
       smoothing = "none";
       break;
-    case BleuSmoothing::kFloor:
+    case BleuSmoothing::floor:
       smoothing = fmt::format("floor[{:.2f}]", smoothing_value(options));
       break;
-    case BleuSmoothing::kAddK:
+    case BleuSmoothing::add_k:
       smoothing = fmt::format("add-k[{:.2f}]", smoothing_value(options));
       break;
-    case BleuSmoothing::kExp:
+    case BleuSmoothing::exp:
       smoothing = "exp";
       break;
   }
@@ -137,10 +137,10 @@ std::string signature(size_t references, const BleuOptions& options) {
 }  // namespace
 
 BleuSmoothing bleu_smoothing(std::string_view name) {
-  if (name == "none") return BleuSmoothing::kNone;
-  if (name == "floor") return BleuSmoothing::kFloor;
-  if (name == "add-k") return BleuSmoothing::kAddK;
-  if (name == "exp") return BleuSmoothing::kExp;
+  if (name == "none") return BleuSmoothing::none;
+  if (name == "floor") return BleuSmoothing::floor;
+  if (name == "add-k") return BleuSmoothing::add_k;
+  if (name == "exp") return BleuSmoothing::exp;
   throw Error("[bleu] expected the smoothing none, floor, add-k or exp, got ", name);
 }
 

@@ -1,27 +1,27 @@
-#include "train/metrics/bleu_tokenizer.h"
+#include "gyre/train/metrics/bleu_tokenizer.h"
 
 #include <unicode/uchar.h>
 
 #include <array>
 #include <utility>
 
-#include "core/error.h"
-#include "train/metrics/code_points.h"
+#include "gyre/core/error.h"
+#include "gyre/train/metrics/code_points.h"
 
 namespace gyre {
 namespace {
 
 constexpr std::array<std::pair<BleuTokenizer, std::string_view>, 4> kNames{{
-    {BleuTokenizer::k13a, "13a"},
-    {BleuTokenizer::kIntl, "intl"},
-    {BleuTokenizer::kChar, "char"},
-    {BleuTokenizer::kNone, "none"},
+    {BleuTokenizer::v13a, "13a"},
+    {BleuTokenizer::intl, "intl"},
+    {BleuTokenizer::character, "char"},
+    {BleuTokenizer::none, "none"},
 }};
 
-// Where a substitution puts spaces around the two characters (a, b) that it matched.
-enum class Spaces { kAroundFirst, kAroundSecond, kBetween };
+// The position of the space that a substitution inserts next to its two matched characters.
+enum class Spaces { around_first, around_second, between };
 
-// re.sub of a two-character pattern: leftmost matches that do not overlap, so a matched pair is skipped as a whole.
+// Like re.sub with a two-character pattern: leftmost matches without overlaps, so a matched pair is skipped as a whole.
 template <class First, class Second>
 std::u32string space_pairs(std::u32string_view text, First first, Second second, Spaces spaces) {
   std::u32string result;
@@ -31,11 +31,11 @@ std::u32string space_pairs(std::u32string_view text, First first, Second second,
       result += text[i];
       continue;
     }
-    if (spaces == Spaces::kAroundFirst) result += U' ';
+    if (spaces == Spaces::around_first) result += U' ';
     result += text[i];
     result += U' ';
     result += text[++i];
-    if (spaces == Spaces::kAroundSecond) result += U' ';
+    if (spaces == Spaces::around_second) result += U' ';
   }
   return result;
 }
@@ -81,17 +81,17 @@ std::u32string tokenize_13a(std::u32string text) {
   const auto stop = [](char32_t c) { return c == U'.' || c == U','; };
   const auto dash = [](char32_t c) { return c == U'-'; };
   text = space_around(U' ' + text + U' ', is_13a_symbol);
-  text = space_pairs(text, not_digit, stop, Spaces::kAroundSecond);
-  text = space_pairs(text, stop, not_digit, Spaces::kAroundFirst);
-  return space_pairs(text, digit, dash, Spaces::kAroundSecond);
+  text = space_pairs(text, not_digit, stop, Spaces::around_second);
+  text = space_pairs(text, stop, not_digit, Spaces::around_first);
+  return space_pairs(text, digit, dash, Spaces::around_second);
 }
 
 std::u32string tokenize_intl(std::u32string_view text) {
   const auto punctuation = [](char32_t c) { return (U_GET_GC_MASK(UChar32(c)) & U_GC_P_MASK) != 0; };
   const auto symbol = [](char32_t c) { return (U_GET_GC_MASK(UChar32(c)) & U_GC_S_MASK) != 0; };
   const auto not_number = [](char32_t c) { return (U_GET_GC_MASK(UChar32(c)) & U_GC_N_MASK) == 0; };
-  std::u32string result = space_pairs(text, not_number, punctuation, Spaces::kAroundSecond);
-  result = space_pairs(result, punctuation, not_number, Spaces::kAroundFirst);
+  std::u32string result = space_pairs(text, not_number, punctuation, Spaces::around_second);
+  result = space_pairs(result, punctuation, not_number, Spaces::around_first);
   return space_around(result, symbol);
 }
 
@@ -116,13 +116,13 @@ std::vector<std::u32string> bleu_tokens(std::string_view line, BleuTokenizer tok
   if (lower) text = lowercase(text);
   text = strip_right(text);
   switch (tokenizer) {
-    case BleuTokenizer::k13a:
+    case BleuTokenizer::v13a:
       return split_words(tokenize_13a(std::move(text)));
-    case BleuTokenizer::kIntl:
+    case BleuTokenizer::intl:
       return split_words(tokenize_intl(text));
-    case BleuTokenizer::kChar:
+    case BleuTokenizer::character:
       return split_words(space_around(text, [](char32_t) { return true; }));
-    case BleuTokenizer::kNone:
+    case BleuTokenizer::none:
       return split_words(text);
   }
   throw Error("[bleu] unknown tokenizer number ", int(tokenizer));

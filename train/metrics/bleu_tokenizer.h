@@ -1,4 +1,4 @@
-// The tokenizers of BLEU, equal to sacreBLEU's: scores are only comparable when both sides were cut by the same one.
+// The tokenizers of BLEU, equal to those of sacreBLEU. Scores are only comparable if they use the same tokenizer.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 namespace gyre {
 
 enum class BleuTokenizer {
-  k13a,   // mteval-v13a: ASCII punctuation and symbols; the figure that papers quote
-  kIntl,  // mteval-v14 international: Unicode punctuation and symbols
-  kChar,  // every code point
-  kNone,  // white space only: for text that is tokenized already
+  v13a,       // mteval-v13a: ASCII punctuation and symbols; the usual choice in papers
+  intl,       // mteval-v14 international: Unicode punctuation and symbols
+  character,  // every code point
+  none,       // white space only, for tokenized text
 };
 
-// "13a", "intl", "char", "none", as sacreBLEU's --tokenize spells them; another name throws.
+// Parses "13a", "intl", "char" or "none", as in sacreBLEU's --tokenize. Throws for any other name.
 BleuTokenizer bleu_tokenizer(std::string_view name);
 std::string_view name(BleuTokenizer tokenizer);
 
-// Strips white space on the right, lowercases when asked (before the cut, as sacreBLEU does), and tokenizes.
+// Strips white space on the right, lowercases on request (before tokenization, as in sacreBLEU), and tokenizes.
 std::vector<std::u32string> bleu_tokens(std::string_view line, BleuTokenizer tokenizer, bool lowercase);
 
 }  // namespace gyre

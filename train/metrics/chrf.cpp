@@ -1,4 +1,4 @@
-#include "train/metrics/chrf.h"
+#include "gyre/train/metrics/chrf.h"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -8,21 +8,21 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "train/metrics/code_points.h"
+#include "gyre/train/metrics/code_points.h"
 
 namespace gyre {
 namespace {
 
 using NgramCounts = std::unordered_map<std::u32string, int64_t>;
 
-// Of one n-gram order: n-grams in the hypothesis, in the reference, in both.
+// Number of n-grams of one order in the hypothesis, in the reference and in both.
 struct OrderCounts {
   int64_t hypothesis = 0, reference = 0, both = 0;
 };
 
 using Statistics = std::vector<OrderCounts>;  // character orders first, then word orders
 
-// Cuts one ASCII punctuation mark from the end of a word, or else from its beginning, as chrF++'s own program does.
+// Splits one ASCII punctuation mark from the end of a word, else from its beginning, like the reference chrF++ program.
 std::vector<std::u32string> split_punctuation(const std::vector<std::u32string>& words) {
   constexpr std::u32string_view kPunctuation = U"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
   const auto is_mark = [&](char32_t c) { return kPunctuation.find(c) != std::u32string_view::npos; };

@@ -1,11 +1,12 @@
-// chrF (Popović, 2015) and chrF++ (word_order 2; Popović, 2017), equal to sacreBLEU: with P and R the mean precision
-// and recall over the n-gram orders that occur on both sides of the corpus, chrF = (1 + b^2) P R / (b^2 P + R). White
-// space does not count.
+// chrF (Popović, 2015) and chrF++ (word_order 2; Popović, 2017), equal to sacreBLEU:
+//   chrF = (1 + b^2) P R / (b^2 P + R),
+// where P and R are the mean precision and recall over the n-gram orders that occur on both sides of the corpus. White
+// space is ignored.
 #pragma once
 
 #include <string>
 
-#include "train/metrics/parallel_lines.h"
+#include "gyre/train/metrics/parallel_lines.h"
 
 namespace gyre {
 
@@ -22,11 +23,11 @@ struct ChrfScore {
   std::string signature;  // "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|impl:gyre"
 };
 
-// references[k][i] is the k-th reference of hypotheses[i]; the best one counts. Unequal line counts throw with both
-// counts.
+// references[k][i] is the k-th reference of hypotheses[i]; the best reference counts. Throws an Error with both line
+// counts if they differ.
 ChrfScore corpus_chrf(const Lines& hypotheses, const std::vector<Lines>& references, const ChrfOptions& options = {});
 
-// sacreBLEU's line: "chrF2|<signature> = 51.95".
+// The output format of sacreBLEU: "chrF2|<signature> = 51.95".
 std::string format_line(const ChrfScore& score);
 
 }  // namespace gyre

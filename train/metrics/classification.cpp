@@ -1,9 +1,9 @@
-#include "train/metrics/classification.h"
+#include "gyre/train/metrics/classification.h"
 
 #include <cmath>
 #include <map>
 
-#include "train/metrics/paired_values.h"
+#include "gyre/train/metrics/paired_values.h"
 
 namespace gyre {
 
@@ -23,7 +23,7 @@ std::map<int32_t, ClassCounts> count_classes(Classes predicted, Classes actual) 
   return counts;
 }
 
-// 2 TP + FP + FN is what was predicted plus what is true.
+// 2 TP + FP + FN is the number of predicted rows plus the number of true rows of the class.
 double f1_of(const ClassCounts& counts) {
   const int64_t total = counts.predicted + counts.actual;
   return total == 0 ? 0 : 2 * double(counts.both) / double(total);
@@ -70,7 +70,7 @@ double classification_score(std::string_view metric, Classes predicted, Classes 
   if (metric == "f1") return f1(predicted, actual);
   if (metric == "macro-f1") return macro_f1(predicted, actual);
   if (metric == "matthews") return matthews_correlation(predicted, actual);
-  throw UsageError("[metrics] of classes: expected accuracy, f1, macro-f1 or matthews, got ", metric);
+  throw UsageError("[metrics] classification: expected accuracy, f1, macro-f1 or matthews, got ", metric);
 }
 
 }  // namespace gyre

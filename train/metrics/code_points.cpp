@@ -1,4 +1,4 @@
-#include "train/metrics/code_points.h"
+#include "gyre/train/metrics/code_points.h"
 
 #include <unicode/locid.h>
 #include <unicode/uchar.h>

@@ -1,4 +1,4 @@
-#include "train/metrics/correlation.h"
+#include "gyre/train/metrics/correlation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "train/metrics/paired_values.h"
+#include "gyre/train/metrics/paired_values.h"
 
 namespace gyre {
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-// Told from the values: rounding may leave a constant's deviations from its mean unequal to 0.
+// Compares the values, because rounding may make the deviations of a constant from its mean nonzero.
 bool is_constant(Values values) {
   return std::all_of(values.begin(), values.end(), [&](double v) { return v == values.front(); });
 }
@@ -23,7 +23,7 @@ bool has_nan(Values values) {
   return std::any_of(values.begin(), values.end(), [](double v) { return std::isnan(v); });
 }
 
-// The deviations from the mean with the largest made 1, so that no square overflows or vanishes.
+// Deviations from the mean, scaled to a maximum of 1, so that no square overflows or underflows.
 std::vector<double> scaled_deviations(Values values) {
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
   double largest = 0;
@@ -42,7 +42,7 @@ double correlate(Values x, Values y) {
   return std::clamp(dot(dx, dy) / std::sqrt(dot(dx, dx) * dot(dy, dy)), -1.0, 1.0);
 }
 
-// From 1; a run of equal values gets the mean of the run's places.
+// Ranks from 1. Equal values get the mean of their ranks.
 std::vector<double> ranks_of(Values values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -64,14 +64,14 @@ double pearson(Values predicted, Values actual) {
 
 double spearman(Values predicted, Values actual) {
   require_paired("spearman", predicted.size(), actual.size());
-  if (has_nan(predicted) || has_nan(actual)) return kUndefined;  // it has no rank
+  if (has_nan(predicted) || has_nan(actual)) return kUndefined;  // NaN has no rank
   return correlate(ranks_of(predicted), ranks_of(actual));
 }
 
 double correlation_score(std::string_view metric, Values predicted, Values actual) {
   if (metric == "pearson") return pearson(predicted, actual);
   if (metric == "spearman") return spearman(predicted, actual);
-  throw UsageError("[metrics] of numbers: expected pearson or spearman, got ", metric);
+  throw UsageError("[metrics] correlation: expected pearson or spearman, got ", metric);
 }
 
 }  // namespace gyre

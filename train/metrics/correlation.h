@@ -1,5 +1,5 @@
-// How well predicted numbers follow the true ones, equal to SciPy: pearsonr and spearmanr. -1..1; NaN where either side
-// is constant or holds a NaN. Both throw when there is nothing to score or the counts differ.
+// Correlation metrics, equal to pearsonr and spearmanr of SciPy: -1..1, or NaN if either side is constant or contains a
+// NaN. All functions throw an Error if the input is empty or the counts differ.
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@ namespace gyre {
 
 using Values = std::span<const double>;
 
-// sum (x - mean x)(y - mean y) / sqrt(sum (x - mean x)^2 sum (y - mean y)^2)
+// Pearson's r = sum (x - mean x)(y - mean y) / sqrt(sum (x - mean x)^2 sum (y - mean y)^2)
 double pearson(Values predicted, Values actual);
 
-// Pearson's correlation of the ranks; equal values share the mean of their ranks.
+// Pearson's r of the ranks. Equal values get the mean of their ranks.
 double spearman(Values predicted, Values actual);
 
-// By name: "pearson" or "spearman"; another name is a UsageError.
+// Computes a metric by name: "pearson" or "spearman". Throws a UsageError for any other name.
 double correlation_score(std::string_view metric, Values predicted, Values actual);
 
 }  // namespace gyre

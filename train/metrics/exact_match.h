@@ -1,11 +1,11 @@
-// Exact match: the share of hypotheses that equal their reference byte for byte.
+// Exact match: the percentage of hypotheses that equal their reference byte for byte.
 #pragma once
 
-#include "train/metrics/parallel_lines.h"
+#include "gyre/train/metrics/parallel_lines.h"
 
 namespace gyre {
 
-// Percent, 0..100. Unequal line counts throw with both counts.
+// Returns percent, 0..100. Throws an Error with both line counts if they differ.
 inline double exact_match(const Lines& hypotheses, const Lines& references) {
   require_parallel("exact match", hypotheses, {references});
   size_t equal = 0;

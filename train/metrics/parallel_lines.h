@@ -1,17 +1,17 @@
-// What every metric over parallel lines asks of its input.
+// Input check of the metrics over parallel lines.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 
 namespace gyre {
 
 using Lines = std::vector<std::string>;
 
-// Throws when there is nothing to score, or when a reference has another number of lines than the hypotheses.
+// Throws an Error if there are no hypotheses or references, or if a reference has a different number of lines.
 inline void require_parallel(std::string_view metric, const Lines& hypotheses, const std::vector<Lines>& references) {
   require(!hypotheses.empty(), "[", metric, "] expected at least one hypothesis, got none");
   require(!references.empty(), "[", metric, "] expected at least one reference, got none");

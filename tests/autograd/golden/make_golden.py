@@ -1,7 +1,7 @@
-"""Writes ops.json: forward and gradients of every op by independent implementations (PyTorch in float64; rotary
-embedding as a product of complex numbers; Philox from its paper), for tests/autograd/golden_test.cpp.
+"""Writes ops.json for tests/autograd/golden_test.cpp: outputs and gradients of every op, computed by independent
+implementations (PyTorch in float64; rotary embedding as a product of complex numbers; Philox from its paper).
 
-    python make_golden.py        # needs torch; the result is committed, the tests need no Python
+    python make_golden.py        # needs torch; ops.json is committed, so the tests need no Python
 """
 
 import json
@@ -16,7 +16,7 @@ torch.set_default_dtype(torch.float64)
 
 
 def numbers(*shape, scale=1.0):
-    """Normal numbers on a grid of 1/32: short in the file, and exact in float32 too."""
+    """Normal numbers rounded to multiples of 1/32: short in the file, and exact in float32."""
     return torch.round(torch.randn(*shape) * scale * 32) / 32
 
 
@@ -25,7 +25,7 @@ def flat(t):
 
 
 def case(op, name, inputs, function, **attributes):
-    """inputs: a dict of tensors, in the order of the op's arguments; function(*inputs) -> output."""
+    """One test case. inputs: a dict of tensors in the order of the op's arguments; function(*inputs) -> output."""
     leaves = {k: v.clone().requires_grad_() for k, v in inputs.items()}
     output = function(*leaves.values())
     cotangent = numbers(*output.shape)
@@ -42,7 +42,7 @@ def case(op, name, inputs, function, **attributes):
 
 
 def rope(x, frequencies, positions, heads, dims, half_split, magnitude):
-    """Each pair of features is a complex number, turned by exp(i * position * frequency)."""
+    """Each pair of features is a complex number, multiplied by magnitude * exp(i * position * frequency)."""
     n, d = x.shape
     x = x.view(n, heads, d // heads)
     rotated, tail = x[..., :dims], x[..., dims:]
@@ -133,8 +133,8 @@ def dropout_case(name, shape, rate, seed, stream, residual):
     return case("dropout", name, inputs, function, rate=rate, seed=seed, stream=stream)
 
 
-def linear_sums(q, k, lengths, heads, direction, v=None):
-    """Linear attention's sums by their quadratic form: a triangle of (queries, keys), one segment at a time."""
+def linear_attention_scan(q, k, lengths, heads, direction, v=None):
+    """The sums of linear attention in quadratic form: a triangle of (queries, keys), one segment at a time."""
     triangle = {"before": torch.tril, "after": torch.triu, "all": lambda scores: scores}[direction]
     v = torch.ones(len(q), heads) if v is None else v
     split = lambda t: [s.unflatten(-1, (heads, -1)).transpose(0, 1) for s in t.split(lengths)]
@@ -142,18 +142,18 @@ def linear_sums(q, k, lengths, heads, direction, v=None):
     return torch.cat([s.transpose(0, 1).flatten(-2) for s in sums])
 
 
-def linear_sums_case(name, lengths, heads, features, width, direction):
+def linear_attention_scan_case(name, lengths, heads, features, width, direction):
     n = sum(lengths)
     inputs = {"q": numbers(n, heads * features), "k": numbers(n, heads * features)}
     if width:
         inputs["v"] = numbers(n, heads * width)
     attributes = dict(lengths=lengths, heads=heads, direction=direction)
-    return case("linear_sums", name, inputs, lambda q, k, v=None: linear_sums(q, k, v=v, **attributes), **attributes)
+    return case("linear_attention_scan", name, inputs, lambda q, k, v=None: linear_attention_scan(q, k, v=v, **attributes), **attributes)
 
 
 def favor_features(p, x, heads, width):
-    """Positive features as in performer-pytorch's softmax_kernel, from products with its random vectors. Exponents end
-    at 60. Without x, of queries: the largest exponent is taken away, |x|^2 / 2 of the same row cancels anyway."""
+    """Positive features as in performer-pytorch's softmax_kernel, from products with its random vectors. Exponents are
+    clamped to 60. Without x, for queries: subtracts the largest exponent; |x|^2 / 2 of the row would cancel anyway."""
     p = p.unflatten(-1, (heads, -1)) * width**-0.25
     if x is None:
         shift = p.amax(dim=-1, keepdim=True)
@@ -163,7 +163,7 @@ def favor_features(p, x, heads, width):
 
 
 def favor_case(name, rows, heads, width, features, side, scale=1.0):
-    distinct = torch.arange(heads * features) / 1024  # the gradient of the largest product has one place to go to
+    distinct = torch.arange(heads * features) / 1024  # no ties, so the largest product is unique
     inputs = {"p": numbers(rows, heads * features, scale=scale) + distinct}
     if side == "keys":
         inputs["x"] = numbers(rows, heads * width)
@@ -172,7 +172,7 @@ def favor_case(name, rows, heads, width, features, side, scale=1.0):
 
 
 def taped_dropout_case(op, shape, rate, seed):
-    """The masks of a tape are those of its seed, in streams 0, 1, .."""
+    """Dropout on a tape, whose masks use the tape's seed and streams 0, 1, .."""
     mask = dropout_mask(shape, rate, seed, 0)
     if op == "dropout":
         return case(op, "of a tape", {"x": numbers(*shape)}, lambda x: x * mask / (1 - rate), rate=rate, tape_seed=seed)
@@ -223,26 +223,26 @@ def cases():
     yield taped_dropout_case("dropout", (5, 7), 0.3, 0xFEDCBA9876543210)
     yield taped_dropout_case("residual_dropout", (3, 11), 0.25, 20240607)
     dots = lambda x, w: 0.3 * torch.einsum("nhw,hw->nh", x.unflatten(-1, (3, 5)), w.view(3, 5))
-    yield case("head_dots", "", {"x": numbers(7, 15), "w": numbers(15)}, dots, heads=3, factor=0.3)
+    yield case("head_dot", "", {"x": numbers(7, 15), "w": numbers(15)}, dots, heads=3, factor=0.3)
     products = lambda x, w: torch.einsum("nhw,fw->nhf", x.unflatten(-1, (3, 5)), w).flatten(-2)
-    yield case("head_products", "", {"x": numbers(7, 15), "w": numbers(11, 5)}, products, heads=3)
+    yield case("head_matmul", "", {"x": numbers(7, 15), "w": numbers(11, 5)}, products, heads=3)
     softmax = lambda x: F.softmax(x.unflatten(-1, (3, 7)), dim=-1).flatten(-2)
     yield case("head_softmax", "", {"x": numbers(5, 21, scale=2)}, softmax, heads=3)
     yield case("head_softmax", "one row", {"x": numbers(1, 19, scale=2)}, lambda x: F.softmax(x, dim=-1), heads=1)
     quotients = lambda a, b: (a.unflatten(-1, (3, 7)) / (b[..., None] + 0.25)).flatten(-2)
     inputs = {"a": numbers(5, 21), "b": numbers(5, 3).abs() + 0.5}
-    yield case("head_quotients", "", inputs, quotients, epsilon=0.25)
+    yield case("head_divide", "", inputs, quotients, epsilon=0.25)
     for direction in "before", "after", "all":
-        yield linear_sums_case(direction, [1, 6, 1, 3], 2, 5, 3, direction)
-        yield linear_sums_case(direction + ", no values", [1, 4, 2], 3, 3, 0, direction)
-    yield linear_sums_case("more than a chunk", [1, 66], 1, 3, 2, "before")
+        yield linear_attention_scan_case(direction, [1, 6, 1, 3], 2, 5, 3, direction)
+        yield linear_attention_scan_case(direction + ", no values", [1, 4, 2], 3, 3, 0, direction)
+    yield linear_attention_scan_case("more than a chunk", [1, 66], 1, 3, 2, "before")
     yield favor_case("queries", 5, 2, 3, 7, "queries")
     yield favor_case("queries, one row", 1, 1, 5, 3, "queries")
     yield favor_case("keys", 5, 2, 3, 7, "keys")
     yield favor_case("keys, exponents above 60", 1, 1, 3, 9, "keys", scale=100)
 
 
-# The known answers of Random123, which publishes the generator.
+# Known-answer tests from Random123, the reference implementation of Philox.
 assert philox(0, 0, 0) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
 assert philox(2**64 - 1, 2**64 - 1, 2**64 - 1) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes reference.safetensors with the Python package of Hugging Face: pip install safetensors numpy."""
+"""Writes reference.safetensors with Hugging Face's Python package. Needs: pip install safetensors numpy."""
 import pathlib
 
 import numpy

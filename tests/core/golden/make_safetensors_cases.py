@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes safetensors_cases.json: small files, good and bad, and what the Python package of Hugging Face makes of each:
-its error, or its tensors. pip install safetensors numpy; made with safetensors 0.8.0.
+"""Writes safetensors_cases.json: small valid and invalid files, and the result of Hugging Face's Python package for
+each: its error, or its tensors. Needs: pip install safetensors numpy. The file was made with safetensors 0.8.0.
 
-"expect" is a piece of Gyre's error; without it Gyre reads the file. "stricter" says why Gyre refuses what Python reads.
+"expect" is a part of Gyre's error message; without it, Gyre must read the file. "stricter" is the reason why Gyre
+rejects a file that Python reads.
 """
 import json
 import pathlib
@@ -26,7 +27,7 @@ def python_verdict(data):
 
 
 def case(rule, header, data=b"", expect=None, stricter=None, length=None):
-    """`length`: what the file claims for its header, where that is not the truth."""
+    """`length`: the header length in the file, if it is not the true length."""
     header = header if isinstance(header, bytes) else header.encode()
     raw(rule, struct.pack("<Q", len(header) if length is None else length) + header + data, expect, stricter)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes sequence_pairs.json: texts and pairs as BERT's ids and token types, cut to lengths, over the vocabulary of
-wordpiece.json; and what is left of two texts of any short lengths. Needs Hugging Face's package tokenizers (0.23.3)."""
+"""Writes sequence_pairs.json: BERT's ids and token types of texts and pairs of texts, truncated to several lengths,
+with the vocabulary of wordpiece.json; and the truncated lengths of two texts for all short lengths. Requires Hugging
+Face's package tokenizers (0.23.3)."""
 import json
 import tempfile
 from pathlib import Path

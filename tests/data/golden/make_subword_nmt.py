@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes subword_nmt.json: lines and how subword-nmt segments them. Needs the package subword-nmt 0.3.8."""
+"""Writes subword_nmt.json: lines and subword-nmt's segmentation of them. Requires the package subword-nmt 0.3.8."""
 import io
 import json
 import random
@@ -33,7 +33,7 @@ def learned(symbols):
 
 
 def random_codes(seed, header):
-    """Merges in an order that no training gives: later ones may come before those that they are made of."""
+    """Merges in an order that training never produces: a merge may precede the merges that make its symbols."""
     draw = random.Random(seed)
     symbols = list("abc") + [c + "</w>" for c in "abc"] + ["</w>"]
     merges = []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes wordpiece.json: a small vocab.txt, lines, their ids and what they decode to, and a trained vocabulary.
-Needs Hugging Face's packages transformers (5.23.0) and tokenizers (0.23.3)."""
+"""Writes wordpiece.json: a small vocab.txt, lines, their ids and decoded text, and a trained vocabulary.
+Requires Hugging Face's packages transformers (5.23.0) and tokenizers (0.23.3)."""
 import json
 from pathlib import Path
 from random import Random
@@ -28,7 +28,7 @@ LINES = [
     "a\r\nb", "\u0301", "\u0301a \u20dd b\u20dd", "한국 \u1112\u1161\u11ab국", "ǅ Ǆ ǆ Ω Å K",
 ]
 
-# Words by chance from few letters, as often as chance says: pairs that are equally frequent are rare.
+# Random words of few letters with random counts, so that few pairs are equally frequent.
 random = Random(5)
 LETTERS = "abcdeAéß日,", (9, 7, 5, 4, 3, 2, 2, 1, 1, 1)
 TRAINING = {"".join(random.choices(*LETTERS, k=random.randint(1, 8))): random.randint(1, 3000) for _ in range(80)}
@@ -41,12 +41,12 @@ def encoder(lower):
 
 
 def decode(ids):
-    """[CLS], [SEP] and [PAD] left out; [UNK] and [MASK] shown."""
+    """Omits [CLS], [SEP] and [PAD], but shows [UNK] and [MASK]."""
     return decoders.WordPiece(prefix="##", cleanup=False).decode([PIECES[i] for i in ids if i not in (0, 2, 3)])
 
 
 def trained(size, lower):
-    """The sorted pieces of every outcome: Hugging Face's order of ties hangs on a hash that differs from run to run."""
+    """The sorted pieces of every distinct result: Hugging Face breaks ties by a hash that differs between runs."""
     text = [" ".join([word] * count) for word, count in TRAINING.items()]
     runs = set()
     for _ in range(20):
@@ -62,7 +62,7 @@ if __name__ == "__main__":
         encode = encoder(lower)
         golden[name] = [encode(line) for line in LINES]
         golden[name + "_decoded"] = [decode(ids) for ids in golden[name]]
-        (golden[name + "_trained"],) = trained(TRAINED_SIZES[name], lower)  # sizes where no tie is cut
+        (golden[name + "_trained"],) = trained(TRAINED_SIZES[name], lower)  # ties do not change the pieces of these sizes
         golden[name + "_size"] = TRAINED_SIZES[name]
     golden["training"] = TRAINING
     path = Path(__file__).with_name("wordpiece.json")

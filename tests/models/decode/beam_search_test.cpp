@@ -1,4 +1,4 @@
-#include "models/decode/beam_search.h"
+#include "gyre/models/decode/beam_search.h"
 
 #include <doctest/doctest.h>
 
@@ -6,24 +6,24 @@
 #include <cmath>
 #include <map>
 
-#include "models/decode/translate.h"
+#include "gyre/models/decode/translate.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {
 
-using tests::Sentences;
+using test::Sentences;
 
-static EncoderDecoder lively_model(EncoderDecoderConfig config, uint64_t seed) {
+static EncoderDecoder nonzero_model(EncoderDecoderConfig config, uint64_t seed) {
   EncoderDecoder model(config);
-  tests::allocate_lively(model.parameters(), seed);
+  test::allocate_nonzero(model.parameters(), seed);
   return model;
 }
 
 static Sentences random_sources(int count, uint64_t seed) {
-  return tests::with_eos(tests::random_sentences(count, 8, 11, seed));
+  return test::with_eos(test::random_sentences(count, 8, 11, seed));
 }
 
-// Every sequence of the tokens up to a length, with its probability by teacher forcing.
+// All sequences of these tokens up to a length, with their log-probabilities by teacher forcing.
 static std::map<std::vector<int32_t>, double> enumerate(const EncoderDecoder& model, const std::vector<int32_t>& source,
                                                         const std::vector<int32_t>& tokens, size_t longest) {
   std::map<std::vector<int32_t>, double> all;
@@ -31,7 +31,7 @@ static std::map<std::vector<int32_t>, double> enumerate(const EncoderDecoder& mo
   while (!open.empty()) {
     const std::vector<int32_t> prefix = open.back();
     open.pop_back();
-    all[prefix] = tests::sentence_log_probability(model, source, prefix);
+    all[prefix] = test::sentence_log_probability(model, source, prefix);
     if (prefix.size() == longest) continue;
     for (int32_t token : tokens) {
       open.push_back(prefix);
@@ -41,13 +41,13 @@ static std::map<std::vector<int32_t>, double> enumerate(const EncoderDecoder& mo
   return all;
 }
 
-TEST_CASE("a wide beam finds the best of all sequences, with every length penalty") {
-  const tests::OneThread one_thread;
-  EncoderDecoderConfig config = tests::tiny_config();
+TEST_CASE("a wide beam finds the best sequences for every length penalty") {
+  const test::OneThread one_thread;
+  EncoderDecoderConfig config = test::tiny_config();
   config.vocab_size = 5;
   const std::vector<int32_t> source{3, 4, 3};
   for (uint64_t seed = 1; seed <= 6; ++seed) {
-    const EncoderDecoder model = lively_model(config, seed);
+    const EncoderDecoder model = nonzero_model(config, seed);
     const auto all = enumerate(model, source, {0, 3, 4}, 3);
     REQUIRE(all.size() == 1 + 3 + 9 + 27);
     for (LengthPenaltyForm form : {LengthPenaltyForm::fairseq, LengthPenaltyForm::gnmt})
@@ -60,7 +60,7 @@ TEST_CASE("a wide beam finds the best of all sequences, with every length penalt
                                     .max_length_factor = 0,
                                     .max_length_extra = 3,
                                     .n_best = 5};
-        const auto found = beam_search(model, cpu_kernels(), tests::with_eos({source}), options).front();
+        const auto found = beam_search(model, cpu_kernels(), test::with_eos({source}), options).front();
         std::vector<double> scores;
         for (const auto& [ids, log_probability] : all)
           scores.push_back(log_probability / length_divisor(form, exponent, int64_t(ids.size()) + 1));
@@ -76,23 +76,23 @@ TEST_CASE("a wide beam finds the best of all sequences, with every length penalt
 
 TEST_CASE("beam 1 is greedy search") {
   for (uint64_t seed = 1; seed <= 8; ++seed) {
-    const EncoderDecoder model = lively_model(tests::tiny_config(), seed);
+    const EncoderDecoder model = nonzero_model(test::tiny_config(), seed);
     const Sentences sources = random_sources(1, seed);
     const DecodeOptions options{.beam_size = 1, .max_length_factor = 0, .max_length_extra = 12};
     const Hypothesis found = beam_search(model, cpu_kernels(), sources, options).front().front();
 
     std::vector<int32_t> greedy, source(sources[0].begin(), sources[0].end() - 1);
     while (greedy.size() < 12) {
-      const Tensor log_probs = tests::teacher_forced(model, {source}, {greedy});
+      const Tensor log_probs = test::teacher_forced(model, {source}, {greedy});
       float* last = log_probs.data<float>() + (log_probs.rows() - 1) * log_probs.cols();
-      last[tests::kBos] = -1e9F;
+      last[test::kBos] = -1e9F;
       const auto best = int32_t(std::max_element(last, last + log_probs.cols()) - last);
-      if (best == tests::kEos) break;
+      if (best == test::kEos) break;
       greedy.push_back(best);
     }
     CHECK(found.ids == greedy);
     CHECK(found.log_probability ==
-          doctest::Approx(tests::sentence_log_probability(model, source, greedy)).epsilon(1e-4));
+          doctest::Approx(test::sentence_log_probability(model, source, greedy)).epsilon(1e-4));
   }
 }
 
@@ -107,9 +107,9 @@ static void check_same(const std::vector<std::vector<Hypothesis>>& a, const std:
   }
 }
 
-TEST_CASE("a sentence is decoded alike alone, in a batch and in any cut into batches") {
+TEST_CASE("the result for a sentence does not depend on its batch") {
   for (const char* position : {"rope", "sinusoidal"}) {
-    const EncoderDecoder model = lively_model(tests::tiny_config(position), 3);
+    const EncoderDecoder model = nonzero_model(test::tiny_config(position), 3);
     const Sentences sources = random_sources(17, 5);
     const DecodeOptions options{.beam_size = 3, .max_length_extra = 20, .n_best = 2};
     std::vector<std::vector<Hypothesis>> alone;
@@ -125,8 +125,8 @@ TEST_CASE("a sentence is decoded alike alone, in a batch and in any cut into bat
   }
 }
 
-TEST_CASE("hypotheses: best first, log-probabilities add up and are those of the model") {
-  const EncoderDecoder model = lively_model(tests::tiny_config(), 4);
+TEST_CASE("hypotheses are sorted, and their log-probabilities are sums of the model's") {
+  const EncoderDecoder model = nonzero_model(test::tiny_config(), 4);
   const Sentences sources = random_sources(6, 2);
   const auto results = beam_search(model, cpu_kernels(), sources, {.beam_size = 4, .n_best = 4});
   for (size_t i = 0; i < results.size(); ++i) {
@@ -138,7 +138,7 @@ TEST_CASE("hypotheses: best first, log-probabilities add up and are those of the
       double sum = 0;
       for (float x : h.token_log_probs) sum += double(x);
       CHECK(h.log_probability == doctest::Approx(sum).epsilon(1e-5));
-      CHECK(h.log_probability == doctest::Approx(tests::sentence_log_probability(model, source, h.ids)).epsilon(1e-4));
+      CHECK(h.log_probability == doctest::Approx(test::sentence_log_probability(model, source, h.ids)).epsilon(1e-4));
       CHECK(h.score == doctest::Approx(sum / std::pow(double(h.ids.size()) + 1, 0.6)).epsilon(1e-4));
       if (k > 0) CHECK(h.score <= results[i][k - 1].score);
     }
@@ -146,7 +146,7 @@ TEST_CASE("hypotheses: best first, log-probabilities add up and are those of the
 }
 
 TEST_CASE("BOS and suppressed ids are never produced, and lengths are limited") {
-  const EncoderDecoder model = lively_model(tests::tiny_config("learned"), 6);
+  const EncoderDecoder model = nonzero_model(test::tiny_config("learned"), 6);
   const Sentences sources = random_sources(10, 3);
   DecodeOptions options{.beam_size = 4, .length_penalty = 2, .n_best = 4, .suppressed = {0, 5}};
   options.max_length_factor = 0.5;
@@ -156,19 +156,19 @@ TEST_CASE("BOS and suppressed ids are never produced, and lengths are limited") 
   for (size_t i = 0; i < sources.size(); ++i)
     for (const Hypothesis& h : results[i]) {
       CHECK(h.ids.size() <= sources[i].size() / 2 + 3);
-      for (int32_t id : h.ids) CHECK((id != 0 && id != 5 && id != tests::kBos && id != tests::kEos));
+      for (int32_t id : h.ids) CHECK((id != 0 && id != 5 && id != test::kBos && id != test::kEos));
       longest = std::max(longest, h.ids.size());
     }
   CHECK(longest > 3);
 
-  // The table of positions has 40 rows: BOS and 39 tokens.
+  // The table of positions has 40 rows, enough for BOS and 39 tokens.
   options.max_length_extra = 1000;
   options.stop = StopRule::exact;
   for (const auto& hypotheses : beam_search(model, cpu_kernels(), sources, options))
     for (const Hypothesis& h : hypotheses) CHECK(h.ids.size() <= 39);
 }
 
-TEST_CASE("decoding: options that are no numbers or out of range are wrong calls") {
+TEST_CASE("decoding: NaN and out-of-range options throw a UsageError") {
   const auto error = [](const DecodeOptions& options) -> std::string {
     try {
       options.validate_search("--valid-");
@@ -188,8 +188,8 @@ TEST_CASE("decoding: options that are no numbers or out of range are wrong calls
         "[--valid-max-length-extra] expected a number from 0 to 100000, got 2147483647");
 }
 
-TEST_CASE("decoding: wrong calls") {
-  EncoderDecoder model = lively_model(tests::tiny_config(), 4);
+TEST_CASE("decoding: invalid sources, options and weights throw") {
+  EncoderDecoder model = nonzero_model(test::tiny_config(), 4);
   const auto search = [&](const Sentences& sources, const DecodeOptions& options) {
     return beam_search(model, cpu_kernels(), sources, options);
   };
@@ -198,12 +198,13 @@ TEST_CASE("decoding: wrong calls") {
   CHECK_THROWS_WITH_AS(search({{2}}, {.beam_size = 2, .n_best = 3}), "[--n-best] expected 1 to the beam size 2, got 3",
                        Error);
   CHECK_THROWS_WITH_AS(search({{2}}, {.eos = 11}), "[eos] expected an id below 11, got 11", Error);
-  CHECK_THROWS_WITH_AS(search({{2}}, {.suppressed = {2}}), "[suppressed] must not hold the EOS 2", Error);
+  CHECK_THROWS_WITH_AS(search({{2}}, {.suppressed = {2}}), "[suppressed] expected ids other than the EOS, got 2",
+                       Error);
   model.parameters()[0].value.data<float>()[16] = std::nanf("");
   CHECK_THROWS_AS(search({{2}}, {}), Error);
 }
 
-TEST_CASE("batches: longest first, within both limits, every sentence once") {
+TEST_CASE("batches are sorted by length, respect both limits and have every sentence once") {
   const std::vector<int64_t> lengths{3, 9, 1, 3, 20, 3, 1};
   const auto batches = batches_by_length(lengths, {.sentences = 3, .tokens = 12});
   CHECK(batches == std::vector<std::vector<size_t>>{{4}, {1, 0}, {3, 5, 2}, {6}});

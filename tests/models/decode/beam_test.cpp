@@ -1,4 +1,4 @@
-#include "models/decode/beam.h"
+#include "gyre/models/decode/beam.h"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ static std::vector<float> rows(std::initializer_list<std::vector<float>> all) {
 static NextTokens next_of(const std::vector<float>& log_probs) {
   const int64_t n = int64_t(log_probs.size()) / 5;
   const NextTokens next{Tensor::empty({n, 6}), Tensor::empty({n, 5}, DType::i32)};
-  cpu_kernels().largest(next.log_probs, next.ids, Tensor::from<float>({n, 5}, log_probs), 2);
+  cpu_kernels().topk(next.log_probs, next.ids, Tensor::from<float>({n, 5}, log_probs), 2);
   return next;
 }
 
@@ -28,18 +28,18 @@ static void number_rows(Beam& beam) {
   for (size_t i = 0; i < beam.live().size(); ++i) beam.live()[i].row = int(i);
 }
 
-TEST_CASE("length penalties, by hand") {
+TEST_CASE("length penalties equal values computed by hand") {
   CHECK(length_divisor(LengthPenaltyForm::fairseq, 0.6, 4) == doctest::Approx(std::pow(4.0, 0.6)));
   CHECK(length_divisor(LengthPenaltyForm::gnmt, 0.6, 4) == doctest::Approx(std::pow(1.5, 0.6)));
   CHECK(length_divisor(LengthPenaltyForm::gnmt, 1, 1) == 1);
   CHECK(length_divisor(LengthPenaltyForm::fairseq, 0, 17) == 1);
 }
 
-TEST_CASE("beam: scores count the EOS, and the form decides who wins") {
+TEST_CASE("beam: scores count the EOS, and the form of the length penalty decides the order") {
   DecodeOptions options{.beam_size = 2, .length_penalty = 1, .n_best = 2};
   const auto search = [&] {
     Beam beam(options, 10, 0);
-    beam.advance(next_of(row(-1, -0.5, -9)));  // ends at -1, |Y| = 1; "3" lives with -0.5
+    beam.advance(next_of(row(-1, -0.5, -9)));  // EOS: finished with -1, |Y| = 1; "3" is live with -0.5
     number_rows(beam);
     if (!beam.live().empty()) beam.advance(next_of(rows({row(-0.75, -9, -9), row(-9, -9, -9)})));  // -1.25, |Y| = 2
     return beam.finished();
@@ -53,7 +53,7 @@ TEST_CASE("beam: scores count the EOS, and the form decides who wins") {
   CHECK(finished[1].ids.empty());
   CHECK(finished[1].score == doctest::Approx(-1));
 
-  options.length_penalty = 0;  // the shorter one now
+  options.length_penalty = 0;  // the shorter hypothesis is first
   finished = search();
   CHECK(finished[0].ids.empty());
 
@@ -65,8 +65,8 @@ TEST_CASE("beam: scores count the EOS, and the form decides who wins") {
   CHECK(finished[1].score == doctest::Approx(-1.25 * 6 / 7));
 }
 
-TEST_CASE("beam: stops at beam_size finished hypotheses, or when none can win") {
-  // The first hypothesis to end is bad; a better one ends a step later.
+TEST_CASE("beam: stops at beam_size finished hypotheses, or when no live one can improve the result") {
+  // The first hypothesis to finish has a low score; a better one finishes a step later.
   const auto search = [](DecodeOptions options) {
     Beam beam(options, 10, 0);
     beam.advance(next_of(row(-2, -0.1, -9)));
@@ -80,17 +80,17 @@ TEST_CASE("beam: stops at beam_size finished hypotheses, or when none can win") 
     }
     return std::pair(beam.finished().front().ids, steps);
   };
-  // Beam 1: EOS is second best at first, so it does not count; then "3 EOS".
+  // Beam size 1: EOS is only second best in the first step, so it does not count. The result is "3 EOS".
   CHECK(search({.beam_size = 1, .length_penalty = 0}) == std::pair(std::vector<int32_t>{3}, 2));
-  // No length penalty: -0.2 is best and nothing alive can beat it, whatever the rule.
+  // No length penalty: -0.2 is the best score, and no live hypothesis can exceed it, with either rule.
   CHECK(search({.beam_size = 2, .length_penalty = 0, .stop = StopRule::exact}) ==
         std::pair(std::vector<int32_t>{3}, 2));
-  // A strong penalty keeps longer hypotheses in play: the exact rule goes on to the length limit.
+  // With a strong penalty, longer hypotheses can still win, so the exact rule continues.
   CHECK(search({.beam_size = 2, .length_penalty = 2, .stop = StopRule::beam_finished}).second == 2);
   CHECK(search({.beam_size = 2, .length_penalty = 2, .stop = StopRule::exact}).second > 2);
 }
 
-TEST_CASE("beam: at the length limit every hypothesis must end") {
+TEST_CASE("beam: every hypothesis ends at the length limit") {
   DecodeOptions options{.beam_size = 2, .n_best = 2};
   Beam beam(options, 1, 0);
   beam.advance(next_of(row(-9, -0.1, -0.2)));
@@ -103,7 +103,7 @@ TEST_CASE("beam: at the length limit every hypothesis must end") {
   CHECK(beam.finished()[1].ids == std::vector<int32_t>{3});
 }
 
-TEST_CASE("beam: NaN is an error") {
+TEST_CASE("beam: a NaN log-probability throws") {
   DecodeOptions options;
   Beam beam(options, 5, 0);
   const std::vector<float> bad(5, std::nanf(""));

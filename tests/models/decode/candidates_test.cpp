@@ -1,4 +1,4 @@
-#include "models/decode/candidates.h"
+#include "gyre/models/decode/candidates.h"
 
 #include <doctest/doctest.h>
 
@@ -6,12 +6,12 @@
 #include <cmath>
 #include <limits>
 
-#include "core/random.h"
+#include "gyre/core/random.h"
 
 namespace gyre {
 
-// Random candidates with many ties, against a stable sort of everything.
-TEST_CASE("candidates: the best of all, ties in the order of their coming") {
+// Compares the selection from random candidates, with many ties, with a stable sort of all of them.
+TEST_CASE("candidates: selects the best, with ties in the order of offers") {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     RandomStream random(seed, 0);
     const int limit = 1 + int(random.below(12)), n = 1 + int(random.below(300));
@@ -33,7 +33,7 @@ TEST_CASE("candidates: the best of all, ties in the order of their coming") {
   }
 }
 
-TEST_CASE("candidates: impossible tokens and NaN are not candidates") {
+TEST_CASE("candidates: rejects tokens of probability 0 and NaN") {
   const double infinity = std::numeric_limits<double>::infinity();
   BestCandidates best(4);
   for (const double total : {-infinity, std::nan(""), -2.0, -infinity, -1.0}) best.offer({total, 0, 7, float(total)});

@@ -1,30 +1,32 @@
-// Decoding token by token with caches, against teacher forcing.
+// Compares token-by-token decoding with caches with teacher forcing.
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "core/random.h"
+#include "gyre/core/random.h"
+#include "gyre/models/position/rope.h"
 #include "tests/emulated_bf16.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {
 
-using tests::Sentences;
+using test::Sentences;
 
 namespace {
 
-// Decodes given targets with caches, one hypothesis per row.
+// Decodes given tokens with caches, one hypothesis per row.
 class Stepper {
  public:
   Stepper(const EncoderDecoder& model, const Sentences& sources, Precision precision = Precision::fp32)
       : model_(model),
         tape_(cpu_kernels(), {.record = false, .precision = precision}),
         cache_(int(model.config().decoder_layers), int(sources.size())) {
-    const PairInput batch = tests::make_batch(sources, Sentences(sources.size()));
+    const PairInput batch = test::make_batch(sources, Sentences(sources.size()));
     sources_ = model.project_sources(model.encode(tape_, batch.source_ids, batch.source), batch.source);
   }
 
-  // Row i is of sentence by_sentence's segment; returns log-probabilities (rows, vocab).
+  // Decodes one token per row; the rows of segment i of `by_sentence` belong to sentence i. Returns log-probabilities
+  // (rows, vocab).
   Tensor step(const std::vector<int32_t>& tokens, const Segments& by_sentence) {
     const Tensor ids = Tensor::from({int64_t(tokens.size())}, tokens);
     const Var states = model_.decode_step(tape_, ids, by_sentence, sources_, cache_);
@@ -52,33 +54,33 @@ void check_row(const Tensor& got, int64_t row, const Tensor& expected, int64_t e
 
 TEST_CASE("incremental decoding gives the log-probabilities of teacher forcing") {
   const Sentences sources = {{4, 7, 3, 9}, {}, {10, 6, 8}};
-  Sentences targets = tests::random_sentences(3, 0, 11, 4);
+  Sentences targets = test::random_sentences(3, 0, 11, 4);
   RandomStream random(8, 0);
   for (auto& t : targets)
     for (int i = 0; i < 35; ++i) t.push_back(int32_t(3 + random.below(8)));
   for (const std::string& position : position_encoding_names()) {
     CAPTURE(position);
-    EncoderDecoderConfig config = tests::tiny_config(position);
-    config.position.rope_rotate_cross = true;
+    EncoderDecoderConfig config = test::tiny_config(position);
+    config.position.get<RopeOptions>().rotate_cross = true;
     EncoderDecoder model(config);
-    tests::allocate_lively(model.parameters(), 5);
-    const Tensor expected = tests::teacher_forced(model, sources, targets);
+    test::allocate_nonzero(model.parameters(), 5);
+    const Tensor expected = test::teacher_forced(model, sources, targets);
     Stepper stepper(model, sources);
     for (int64_t t = 0; t < 36; ++t) {
       std::vector<int32_t> tokens;
-      for (const auto& target : targets) tokens.push_back(t == 0 ? tests::kBos : target[size_t(t - 1)]);
+      for (const auto& target : targets) tokens.push_back(t == 0 ? test::kBos : target[size_t(t - 1)]);
       const Tensor got = stepper.step(tokens, Segments::from_lengths({1, 1, 1}));
       for (int64_t i = 0; i < 3; ++i) check_row(got, i, expected, i * 36 + t);
     }
   }
 }
 
-// Hypotheses branch, die and move between rows at random, and a sentence ends: every row must go on with the history of
-// its own.
+// Hypotheses branch, end and move between rows at random, and a sentence finishes. Every row must continue with the
+// history of its hypothesis.
 TEST_CASE("caches follow hypotheses between rows") {
-  const tests::OneThread one_thread;
-  EncoderDecoder model(tests::tiny_config());
-  tests::allocate_lively(model.parameters(), 5);
+  const test::OneThread one_thread;
+  EncoderDecoder model(test::tiny_config());
+  test::allocate_nonzero(model.parameters(), 5);
   const Sentences sources = {{4, 7, 3, 9}, {5}};
   Stepper stepper(model, sources);
   std::vector<int> sentence{0, 1};
@@ -87,17 +89,17 @@ TEST_CASE("caches follow hypotheses between rows") {
   for (int step = 0; step < 20; ++step) {
     std::vector<int32_t> tokens, counts(2);
     for (size_t row = 0; row < history.size(); ++row) {
-      tokens.push_back(history[row].empty() ? tests::kBos : history[row].back());
+      tokens.push_back(history[row].empty() ? test::kBos : history[row].back());
       ++counts[size_t(sentence[row])];
     }
     const Tensor got = stepper.step(tokens, Segments::from_lengths(counts));
     for (size_t row = 0; row < history.size(); ++row) {
-      const Tensor expected = tests::teacher_forced(model, {sources[size_t(sentence[row])]}, {history[row]});
+      const Tensor expected = test::teacher_forced(model, {sources[size_t(sentence[row])]}, {history[row]});
       check_row(got, int64_t(row), expected, expected.rows() - 1);
     }
     std::vector<int> parents, next_sentence;
     Sentences next;
-    for (int s = step < 12 ? 0 : 1; s < 2; ++s) {  // sentence 0 ends after 12 steps
+    for (int s = step < 12 ? 0 : 1; s < 2; ++s) {  // sentence 0 finishes after 12 steps
       std::vector<int> own;
       for (size_t row = 0; row < history.size(); ++row)
         if (sentence[row] == s) own.push_back(int(row));
@@ -116,19 +118,19 @@ TEST_CASE("caches follow hypotheses between rows") {
   }
 }
 
-// Forward passes some thirty roundings, each at most 2^-8 and independent: see the same of a whole model's gradients.
-TEST_CASE("bf16: decoding gives the logits of fp32 but for rounding") {
+// Forward has about thirty roundings, each independent and at most 2^-8. encoder_decoder_test.cpp explains the bound.
+TEST_CASE("bf16: decoding gives the log-probabilities of fp32 up to rounding") {
   const EmulatedBf16 emulated = bf16_on_any_cpu();
   const Sentences sources = {{4, 7, 3, 9}, {10, 6, 8}};
   const Segments by_sentence = Segments::from_lengths({1, 1});
   for (const std::string& position : position_encoding_names()) {
     CAPTURE(position);
-    EncoderDecoderConfig config = tests::tiny_config(position);
+    EncoderDecoderConfig config = test::tiny_config(position);
     config.activation = Activation::gelu;
     EncoderDecoder model(config);
     model.parameters().allocate(5);
     Stepper exact(model, sources), rounded(model, sources, Precision::bf16);
-    for (const int32_t token : {tests::kBos, 5, 9, 3}) {
+    for (const int32_t token : {test::kBos, 5, 9, 3}) {
       const Tensor expected = exact.step({token, token}, by_sentence), got = rounded.step({token, token}, by_sentence);
       double difference = 0, largest = 0;
       for (int64_t i = 0; i < got.size(); ++i) {

@@ -1,7 +1,7 @@
 """Golden values of the encoder-only model, from plain PyTorch: one tiny model, pre- and post-norm, with RoPE.
 
-Sentences run one by one, without packing, and every row goes through the head; the loss takes the masked ones.
-Writes encoder_only.json beside this script.
+Sentences run one by one, without packing. The head computes every row; the loss uses the masked ones.
+Writes encoder_only.json next to this script.
 """
 import json
 import pathlib
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from make_golden import D, EPS, FFN, H, LAYERS, V, Model, make_weights, numbers
 
 SENTENCES = [[4, 7, 3, 9, 2], [5], [10, 6, 8, 2]]
-MASKED_ROWS = [7, 0, 3, 3, 5]  # of all sentences in a row: in any order, with a repeat
+MASKED_ROWS = [7, 0, 3, 3, 5]  # rows of the concatenated sentences, unordered and with a repeat
 TARGETS = [6, 4, 9, 1, 5]
 GRADIENTS = ["embed_tokens.weight", "encoder.layers.0.self_attn.qkv_proj.weight", "encoder.layers.1.fc2.bias",
              "encoder.layers.0.final_layer_norm.weight", "lm_head.dense.weight", "lm_head.layer_norm.bias",
@@ -20,7 +20,7 @@ GRADIENTS = ["embed_tokens.weight", "encoder.layers.0.self_attn.qkv_proj.weight"
 
 
 def with_head(weights):
-    """The encoder's weights of the encoder-decoder, and those of a head."""
+    """The encoder weights of the encoder-decoder, plus weights of a head."""
     generator = torch.Generator().manual_seed(11)
     w = {name: value for name, value in weights.items() if not name.startswith("decoder.")}
     for name, shape, mean in (("dense.weight", (D, D), 0), ("dense.bias", (D,), 0), ("layer_norm.weight", (D,), 1),

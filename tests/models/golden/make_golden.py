@@ -1,7 +1,7 @@
 """Golden values of the encoder-decoder, from plain PyTorch: one tiny model, four variants of norm and position.
 
 Sentences run one by one, without packing or caches. Weights have four decimals, so the numbers in the JSON are exact.
-Writes encoder_decoder.json beside this script.
+Writes encoder_decoder.json next to this script.
 """
 import json
 import math
@@ -34,7 +34,7 @@ def make_weights():
         draw(name + ".weight", D, mean=1.0)
         draw(name + ".bias", D)
 
-    def join(name, projections):  # one matrix for several projections of the same rows
+    def join(name, projections):  # fuse projections of the same rows into one matrix
         for part in ("weight", "bias"):
             w[f"{name}.{projections}_proj.{part}"] = torch.cat([w.pop(f"{name}.{p}_proj.{part}") for p in projections])
 

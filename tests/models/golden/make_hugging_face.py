@@ -1,7 +1,7 @@
 """Golden values of BERT and RoFormer, from Hugging Face's transformers: tiny models with random weights, in f64.
 
-Sentences run one by one; the loss takes the masked rows of all of them, or a label of each: a class, or a number. The
-weights stand under Gyre's names. Writes hugging_face.json beside this script. Needs torch and transformers.
+Sentences run one by one. The loss is over the masked rows of all sentences, or over a label of each sentence: a class
+or a score. Weights have Gyre's names. Writes hugging_face.json next to this script. Needs torch and transformers.
 """
 import json
 import pathlib
@@ -77,7 +77,7 @@ def outputs(model):
 def golden_of(model, prefix, head, logits, loss, wanted):
     loss.backward()
     state = dict(model.named_parameters())
-    # What is tied stands once.
+    # Tied parameters occur once.
     gradients = renamed({key: torch.zeros_like(p) if p.grad is None else p.grad for key, p in state.items()}, prefix,
                         head)
     return {"weights": {k: numbers(v) for k, v in renamed(state, prefix, head).items()}, "logits": numbers(logits),

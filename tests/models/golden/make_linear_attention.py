@@ -1,7 +1,7 @@
-"""Writes linear_attention.json: linear attention in its quadratic form by PyTorch in float64, with gradients by its
-autograd, for tests/models/linear_attention_test.cpp. Rotations are products of complex numbers.
+"""Writes linear_attention.json for tests/models/linear_attention_test.cpp: linear attention in its quadratic form and
+its gradients, computed by PyTorch in float64. Rotations are products of complex numbers.
 
-    python make_linear_attention.py   # needs torch; the result is committed, the tests need no Python
+    python make_linear_attention.py   # needs torch; the JSON file is committed, so the tests need no Python
 """
 
 import json
@@ -15,7 +15,7 @@ torch.set_default_dtype(torch.float64)
 
 
 def numbers(*shape, scale=1.0):
-    """Normal numbers on a grid of 1/32: short in the file, and exact in float32 too."""
+    """Normal numbers rounded to multiples of 1/32: short in the file, and exact in float32."""
     return torch.round(torch.randn(*shape) * scale * 32) / 32
 
 
@@ -24,7 +24,8 @@ def flat(t):
 
 
 def turn(x, frequencies):
-    """x(n, heads, features): feature pairs (2i, 2i+1) as complex numbers, times exp(i * position * frequency)."""
+    """Rotates x(n, heads, features): feature pairs (2i, 2i+1) are complex numbers, multiplied by
+    exp(i * position * frequency)."""
     n = x.shape[0]
     angles = torch.arange(n, dtype=torch.float64)[:, None] * frequencies[None, :]
     pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
@@ -32,7 +33,8 @@ def turn(x, frequencies):
 
 
 def favor(x, vectors, query):
-    """Choromanski et al. 2021; a query is stabilised by its largest exponent, a key by nothing."""
+    """FAVOR+ features (Choromanski et al. 2021). The largest exponent of a query is subtracted for stability; the
+    exponents of keys are not shifted further."""
     scaled = x * x.shape[-1] ** -0.25
     exponents = scaled @ vectors.T - (scaled * scaled).sum(-1, keepdim=True) / 2
     if query:
@@ -51,7 +53,7 @@ def mapped(x, kind, query, vectors):
 
 
 def attention(q, k, v, kind, causal, rope, frequencies, vectors):
-    """One segment: q, k, v(n, heads, width)."""
+    """Linear attention over one segment: q, k, v(n, heads, width)."""
     if frequencies is not None and rope == "pre-map":
         q, k = turn(q, frequencies), turn(k, frequencies)
     phi, psi = mapped(q, kind, True, vectors), mapped(k, kind, False, vectors)

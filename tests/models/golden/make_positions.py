@@ -1,8 +1,8 @@
 """Golden values of every position encoding, from its formula in plain PyTorch, with a loop over pairs of tokens.
 
-One self-attention of two heads reads x + its positions; two sentences stand in a row. Each encoding is a function that
-gives the score and the value of a pair; everything else is shared. Writes positions/<encoding>.json beside this script,
-for the encodings that are named in the call, by default all.
+A self-attention with two heads runs on a batch x of two sentences, plus the position embeddings. Each encoding is a
+class with the score and the value of a pair of tokens; everything else is shared. Writes positions/<encoding>.json next
+to this script, for the encodings given as arguments (default: all).
 """
 import json
 import math
@@ -26,7 +26,7 @@ def numbers(t):
 
 
 class Encoding:
-    """What a variant has: its options, its parameters p, whether it is causal; and hooks that encodings override."""
+    """A variant of an encoding: options c, parameters p and causality, and the hooks that encodings override."""
 
     scale = 1 / math.sqrt(W)
 
@@ -40,7 +40,7 @@ class Encoding:
     def embedding(self, place):
         return torch.zeros(D, dtype=torch.float64)
 
-    # q, k, v (W) of query place m and key place n, head h.
+    # Query vector q (W) at position m, key and value vectors k, v (W) at position n, head h.
     def score(self, q, k, m, n, h):
         return self.scale * q @ k
 
@@ -132,7 +132,7 @@ class Shaw(Encoding):
 
 
 class TransformerXl(Encoding):
-    """Dai et al. 2019, 3.3, with u = the bias of the queries and v = u + the learned difference."""
+    """Dai et al. 2019, 3.3, where u is the bias of the queries and v is u plus the learned difference."""
 
     def shapes(self):
         return {"p.layers.0.r_proj.weight": (D, D), "p.layers.0.v_minus_u": (D,)}
@@ -149,7 +149,7 @@ class TransformerXl(Encoding):
 
 
 def bucket(t, buckets, max_distance, causal):
-    """Of distance t = key - query, as T5 has it."""
+    """The bucket of distance t = key - query, as in T5."""
     ahead = 0
     if causal:
         x = max(-t, 0)
@@ -250,7 +250,7 @@ def attention(encoding, x, w, b):
 
 
 def frequencies_of(options):
-    """transformers' own for RoPE on longer texts: {scaling, factor, original length, width} -> frequencies, magnitude."""
+    """Frequencies and magnitude of scaled RoPE by transformers, for {scaling, factor, original length, width}."""
     from transformers import LlamaConfig
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -266,7 +266,7 @@ def frequencies_of(options):
 
 
 def buckets_of(options):
-    """transformers' own buckets of the distances first, first + 1, .."""
+    """The buckets of the distances first, first + 1, .. by transformers."""
     from transformers.models.t5.modeling_t5 import T5Attention
 
     distances = torch.arange(options["first"], -options["first"] + 1)
@@ -288,7 +288,7 @@ LONGER = [{"scaling": kind, "factor": 4.0, "original_length": length, "width": w
           for kind, length, width in (("linear", 512, 64), ("yarn", 512, 64), ("yarn", 4096, 128), ("yarn", 32, 16))]
 BUCKETED = [{"buckets": buckets, "max_distance": largest, "causal": causal, "first": -300}
             for buckets, largest in ((32, 128), (6, 20)) for causal in (False, True)]
-# For each encoding its class and the options of its variants, each causal and not.
+# The class of each encoding and the options of its variants. Each variant is written causal and non-causal.
 ENCODINGS = {
     "none": (NoPosition, [{}]),
     "sinusoidal": (Sinusoidal, [{"max_positions": 16}, {"max_positions": 16, "sinusoid_layout": "interleaved"}]),

@@ -1,53 +1,57 @@
-// What encodings promise that add something by distance to attention.
+// Tests the encodings that add terms by distance to attention.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <set>
 
-#include "autograd/gradcheck.h"
-#include "models/position/bucket_bias.h"
+#include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/models/position/bucket_bias.h"
 #include "tests/errors.h"
 #include "tests/models/golden.h"
+#include "tests/models/position_config.h"
 #include "tests/models/tiny_model.h"
 
 namespace gyre {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr int64_t kDim = 16, kHeads = 2, kWidth = kDim / kHeads;
 
-// An encoding of one layer with lively parameters.
-struct Made {
+// An encoding of one layer with nonzero parameters.
+struct Fixture {
   Parameters parameters;
   std::unique_ptr<PositionEncoding> encoding;
 
-  explicit Made(PositionConfig config, int64_t dim = kDim, int64_t heads = kHeads) {
-    config.deberta_clip = 3;
-    config.max_positions = 40;
+  explicit Fixture(const std::string& name, Json options = Json::object(), int64_t dim = kDim, int64_t heads = kHeads) {
+    options["deberta_clip"] = 3;
+    options["max_positions"] = 40;
+    const PositionConfig config = test::position_config(name, options);
     encoding =
         make_position_encoding({.config = config, .dim = dim, .heads = heads, .parameters = parameters, .name = "p"});
-    tests::allocate_lively(parameters, 4, DType::f64);
+    test::allocate_nonzero(parameters, 4, DType::f64);
   }
 
-  DistanceTerms terms(Tape& tape, int64_t longest, bool causal) const {
+  PositionTerms terms(Tape& tape, int64_t longest, bool causal) const {
     return encoding->terms(tape, {0, longest, causal, DType::f64});
   }
 };
 
 // Row of distance t.
-std::vector<double> row_of(const DistanceTerms& terms, const Var& table, int64_t t) {
-  const int64_t row = terms.zero + t;
+std::vector<double> row_of(const PositionTerms& terms, const Var& table, int64_t t) {
+  const int64_t row = terms.zero_offset + t;
   REQUIRE(row >= 0);
   REQUIRE(row < table.shape()[0]);
   return table.value().slice(row, row + 1).to_vector<double>();
 }
 
 // Rows of attention over one sentence in which each token sees at most two others, on both sides.
-Tensor attend_nearby(const Made& made, const Tensor& x) {
+Tensor attend_nearby(const Fixture& made, const Tensor& x) {
   const Segments segments = Segments::from_lengths({int32_t(x.dim(0))});
   const Tensor positions = segment_positions(segments);
   Tape tape(cpu_kernels(), {.record = false});
   const AttentionOptions options{.heads = kHeads,
-                                 .reach = 1,
+                                 .window = 1,
                                  .rotation = made.encoding->rotation(tape, DType::f64, x.dim(0)),
                                  .query_positions = positions,
                                  .terms = made.terms(tape, x.dim(0), false)};
@@ -62,24 +66,24 @@ TEST_CASE("terms of a distance stay what they are when longer segments come") {
   for (const std::string& name : position_encoding_names()) {
     for (bool causal : {false, true}) {
       CAPTURE(name);
-      const Made grown({.encoding = name}), fresh({.encoding = name});
+      const Fixture grown(name), fresh(name);
       Tape tape(cpu_kernels(), {}), other_tape(cpu_kernels(), {});
       grown.terms(tape, 2, causal);
-      const DistanceTerms before = grown.terms(tape, 5, causal), after = grown.terms(tape, 9, causal),
+      const PositionTerms before = grown.terms(tape, 5, causal), after = grown.terms(tape, 9, causal),
                           at_once = fresh.terms(other_tape, 5, causal);
       for (int64_t t = -4; t <= (causal ? 0 : 4); ++t) {
-        const auto check_table = [&](Var DistanceTerms::*table) {
+        const auto check_table = [&](Var PositionTerms::*table) {
           if (!(before.*table)) return;
           const std::vector<double> row = row_of(before, before.*table, t);
-          for (const DistanceTerms& other : {after, at_once}) {
+          for (const PositionTerms& other : {after, at_once}) {
             const std::vector<double> same = row_of(other, other.*table, t);
             for (size_t f = 0; f < row.size(); ++f) CHECK(same[f] == doctest::Approx(row[f]).epsilon(1e-13));
           }
         };
-        check_table(&DistanceTerms::bias);
-        check_table(&DistanceTerms::query_table);
-        check_table(&DistanceTerms::key_table);
-        check_table(&DistanceTerms::value_table);
+        check_table(&PositionTerms::bias);
+        check_table(&PositionTerms::query_table);
+        check_table(&PositionTerms::key_table);
+        check_table(&PositionTerms::value_table);
       }
     }
   }
@@ -90,17 +94,17 @@ TEST_CASE("attention of relative encodings depends on distances only: a sentence
   const Tensor x = normal_tensor({12, kDim}, DType::f64, 5, 0);
   for (const std::string& name : position_encoding_names()) {
     CAPTURE(name);
-    const Made made({.encoding = name});
+    const Fixture made(name);
     const auto whole = attend_nearby(made, x), later = attend_nearby(made, x.slice(3, 12));
     double difference = 0;
-    for (int64_t i = kDim; i < 9 * kDim; ++i)  // the first token lost a neighbour
+    for (int64_t i = kDim; i < 9 * kDim; ++i)  // the first token lost a neighbor
       difference = std::max(difference, std::abs(whole.data<double>()[3 * kDim + i] - later.data<double>()[i]));
     CHECK((difference < 1e-12) == !absolute.contains(name));
   }
 }
 
 TEST_CASE("t5: the buckets are those of transformers") {
-  const auto all = tests::read_golden("positions/t5.json");
+  const auto all = test::read_golden("positions/t5.json");
   for (const auto& golden : all["buckets"]) {
     const int64_t first = golden["first"];
     for (size_t i = 0; i < golden["values"].size(); ++i) {
@@ -113,9 +117,9 @@ TEST_CASE("t5: the buckets are those of transformers") {
 
 TEST_CASE("alibi: slopes of any number of heads") {
   const auto slopes = [](int64_t heads) {
-    const Made alibi({.encoding = "alibi"}, 2 * heads, heads);
+    const Fixture alibi("alibi", Json::object(), 2 * heads, heads);
     Tape tape(cpu_kernels(), {});
-    const DistanceTerms terms = alibi.terms(tape, 4, false);
+    const PositionTerms terms = alibi.terms(tape, 4, false);
     CHECK(row_of(terms, terms.bias, 3) == row_of(terms, terms.bias, -3));
     std::vector<double> found;
     for (double bias : row_of(terms, terms.bias, -1)) found.push_back(-bias);
@@ -133,25 +137,23 @@ TEST_CASE("alibi: slopes of any number of heads") {
 
 TEST_CASE("wavelet: the table is the formula in double") {
   const std::vector<double> scales{1, 4}, shifts{-1, 0, 1.5, 7};
-  for (Wavelet kind : {Wavelet::ricker, Wavelet::gaussian, Wavelet::morlet, Wavelet::haar}) {
-    for (WaveletTime time : {WaveletTime::key_minus_query, WaveletTime::query_minus_key}) {
-      const Made made({.encoding = "wavelet",
-                       .wavelet = kind,
-                       .wavelet_scales = scales,
-                       .wavelet_shifts = shifts,
-                       .wavelet_time = time});
+  for (const std::string kind : {"ricker", "gaussian", "morlet", "haar"}) {
+    for (const std::string time : {"key-minus-query", "query-minus-key"}) {
+      const Fixture made(
+          "wavelet",
+          {{"wavelet", kind}, {"wavelet_scales", scales}, {"wavelet_shifts", shifts}, {"wavelet_time", time}});
       Tape tape(cpu_kernels(), {});
-      const DistanceTerms terms = made.terms(tape, 50, false);
+      const PositionTerms terms = made.terms(tape, 50, false);
       for (int64_t t = -49; t < 50; ++t) {
         const std::vector<double> row = row_of(terms, terms.query_table, t);
         REQUIRE(row.size() == kWidth);
         for (size_t f = 0; f < row.size(); ++f) {
-          const double x = time == WaveletTime::key_minus_query ? double(t) : double(-t);
+          const double x = time == "key-minus-query" ? double(t) : double(-t);
           const double b = shifts[f % 4], u = (x - b) / scales[f / 4];
           double expected = u < -1 || u >= 0 ? 0 : u < -0.5 ? -1 : 1;
-          if (kind == Wavelet::ricker) expected = (1 - u * u) * std::exp(-u * u / 2);
-          if (kind == Wavelet::gaussian) expected = std::exp(-u * u);
-          if (kind == Wavelet::morlet) expected = std::exp(-u * u) * std::cos(x - b);
+          if (kind == "ricker") expected = (1 - u * u) * std::exp(-u * u / 2);
+          if (kind == "gaussian") expected = std::exp(-u * u);
+          if (kind == "morlet") expected = std::exp(-u * u) * std::cos(x - b);
           if (std::abs(expected) < 1e-20) expected = 0;  // what counts for nothing
           CHECK(row[f] == doctest::Approx(expected).epsilon(1e-14).scale(1e-300));
         }
@@ -161,24 +163,22 @@ TEST_CASE("wavelet: the table is the formula in double") {
 }
 
 TEST_CASE("wavelet: empty lists are the paper's") {
-  const auto table = [](const PositionConfig& config, int64_t width) {
-    const Made made(config, width, 1);
+  const auto table = [](const Json& options, int64_t width) {
+    const Fixture made("wavelet", options, width, 1);
     Tape tape(cpu_kernels(), {});
     return made.terms(tape, 30, true).query_table.value().to_vector<double>();
   };
   const std::vector<double> eight{1, 2, 4, 8, 16, 32, 64, 128};
-  CHECK(table({.encoding = "wavelet"}, 16) ==
-        table({.encoding = "wavelet", .wavelet_scales = eight, .wavelet_shifts = {0, 1}}, 16));
-  CHECK(table({.encoding = "wavelet"}, 6) ==
-        table({.encoding = "wavelet", .wavelet_scales = {1, 2}, .wavelet_shifts = {0, 1, 2}}, 6));
-  CHECK(table({.encoding = "wavelet", .wavelet_scales = {3}}, 3) ==
-        table({.encoding = "wavelet", .wavelet_scales = {3}, .wavelet_shifts = {0, 1, 2}}, 3));
+  const Json none = Json::object(), three = Json::array({3});
+  CHECK(table(none, 16) == table({{"wavelet_scales", eight}, {"wavelet_shifts", {0, 1}}}, 16));
+  CHECK(table(none, 6) == table({{"wavelet_scales", {1, 2}}, {"wavelet_shifts", {0, 1, 2}}}, 6));
+  CHECK(table({{"wavelet_scales", three}}, 3) == table({{"wavelet_scales", three}, {"wavelet_shifts", {0, 1, 2}}}, 3));
 }
 
 TEST_CASE("shaw and deberta: distances beyond the clip share the row of the furthest") {
-  const Made shaw({.encoding = "shaw", .shaw_clip = 2}), deberta({.encoding = "deberta"});
+  const Fixture shaw("shaw", {{"shaw_clip", 2}}), deberta("deberta");
   Tape tape(cpu_kernels(), {}), other_tape(cpu_kernels(), {});
-  const DistanceTerms s = shaw.terms(tape, 9, false), d = deberta.terms(other_tape, 9, false);
+  const PositionTerms s = shaw.terms(tape, 9, false), d = deberta.terms(other_tape, 9, false);
   CHECK(row_of(s, s.query_table, -2) == row_of(s, s.query_table, -8));
   CHECK(row_of(s, s.query_table, -2) != row_of(s, s.query_table, -1));
   CHECK(row_of(s, s.value_table, 2) == row_of(s, s.value_table, 8));
@@ -190,35 +190,36 @@ TEST_CASE("shaw and deberta: distances beyond the clip share the row of the furt
 }
 
 TEST_CASE("encodings refuse what they have no meaning for") {
-  const auto refusal = [](const PositionConfig& config, int64_t dim = kDim) {
+  const auto refusal = [](const std::string& name, const Json& options, int64_t dim = kDim) {
+    const PositionConfig config = test::position_config(name, options);
     Parameters scratch;
     return error_of([&] {
       make_position_encoding({.config = config, .dim = dim, .heads = kHeads, .parameters = scratch, .name = "p"});
     });
   };
-  CHECK(refusal({.encoding = "wavelet", .wavelet_scales = {1, 2}, .wavelet_shifts = {0, 1, 2}}) ==
+  CHECK(refusal("wavelet", {{"wavelet_scales", {1, 2}}, {"wavelet_shifts", {0, 1, 2}}}) ==
         "[wavelet] scales x shifts must fill the head's width, 8, got 2 scales x 3 shifts");
-  CHECK(refusal({.encoding = "wavelet", .wavelet_scales = {1, 0}}) == "[wavelet] scales must be positive, got 0");
-  CHECK(refusal({.encoding = "shaw", .shaw_clip = 0}) == "[shaw] the clip must be at least 1, got 0");
-  CHECK(refusal({.encoding = "deberta", .deberta_clip = 0}) == "[deberta] the clip must be at least 1, got 0");
-  CHECK(refusal({.encoding = "t5", .bias_buckets = 5}) == "[t5] the buckets must be even and at least 4, got 5");
-  CHECK(refusal({.encoding = "tupe", .bias_max_distance = 16}) ==
+  CHECK(refusal("wavelet", {{"wavelet_scales", {1, 0}}}) == "[wavelet] scales must be positive, got 0");
+  CHECK(refusal("shaw", {{"shaw_clip", 0}}) == "[shaw] the clip must be at least 1, got 0");
+  CHECK(refusal("deberta", {{"deberta_clip", 0}}) == "[deberta] the clip must be at least 1, got 0");
+  CHECK(refusal("t5", {{"bias_buckets", 5}}) == "[t5] the buckets must be even and at least 4, got 5");
+  CHECK(refusal("tupe", {{"bias_max_distance", 16}}) ==
         "[tupe] the largest distance must be above half the buckets, 16, got 16");
-  CHECK(refusal({.encoding = "tupe", .max_positions = 0}) == "[tupe] max_positions must be at least 1, got 0");
-  CHECK(refusal({.encoding = "xl"}, 7 * kHeads / 2) == "[xl] dim must be even, got 7");
-  CHECK(refusal({.rope_step = 0}) == "[rope] step must be positive, got 0");
-  CHECK(refusal({.rope_scaling = RopeScaling::linear, .rope_scaling_factor = 0.5}) ==
+  CHECK(refusal("tupe", {{"max_positions", 0}}) == "[tupe] max_positions must be at least 1, got 0");
+  CHECK(refusal("xl", Json::object(), 7 * kHeads / 2) == "[xl] dim must be even, got 7");
+  CHECK(refusal("rope", {{"rope_step", 0}}) == "[rope] step must be positive, got 0");
+  CHECK(refusal("rope", {{"rope_scaling", "linear"}, {"rope_scaling_factor", 0.5}}) ==
         "[rope] scaling factor must be at least 1, got 0.5");
-  CHECK(refusal({.rotary_dims = 2, .rope_scaling = RopeScaling::ntk}) ==
+  CHECK(refusal("rope", {{"rotary_dims", 2}, {"rope_scaling", "ntk"}}) ==
         "[rope] ntk scaling needs rotary dims of at least 4, got 2");
-  CHECK(refusal({.rope_base = 1, .rope_scaling = RopeScaling::yarn}) ==
+  CHECK(refusal("rope", {{"rope_base", 1}, {"rope_scaling", "yarn"}}) ==
         "[rope] yarn scaling needs a base above 1, got 1");
-  CHECK(refusal({.rope_scaling = RopeScaling::yarn, .rope_original_length = 0}) ==
+  CHECK(refusal("rope", {{"rope_scaling", "yarn"}, {"rope_original_length", 0}}) ==
         "[rope] original length must be at least 1, got 0");
 }
 
 TEST_CASE("tupe refuses a sentence beyond its table") {
-  const Made tupe({.encoding = "tupe"});
+  const Fixture tupe("tupe");
   Tape tape(cpu_kernels(), {});
   CHECK(tupe.encoding->longest() == 40);
   CHECK_NOTHROW(tupe.terms(tape, 40, true));

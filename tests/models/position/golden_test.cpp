@@ -4,22 +4,14 @@
 
 #include <doctest/doctest.h>
 
-#include "models/config_json.h"
-#include "models/position/position.h"
+#include "gyre/models/position/position.h"
+#include "tests/models/position_config.h"
 
 namespace gyre {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using tests::check_close;
-
-PositionConfig position_of(const Json& json) {
-  PositionConfig config;
-  ConfigReader reader(json, "position");
-  kPositionFields(reader, config);
-  reader.refuse_unknown();
-  return config;
-}
+using test::check_close;
 
 Tensor tensor_of(const Json& numbers, const Shape& shape, DType dtype) {
   return Tensor::from(shape, numbers.get<std::vector<double>>()).to(dtype);
@@ -29,7 +21,7 @@ void check_variant(const Json& golden, const Json& variant, DType dtype) {
   const Segments segments = Segments::from_lengths(golden["lengths"].get<std::vector<int32_t>>());
   const int heads = golden["heads"];
   const int64_t n = segments.tokens(), dim = int64_t(golden["x"].size()) / n;
-  const PositionConfig config = position_of(variant["position"]);
+  const PositionConfig config = test::position_config(variant["position"]["encoding"], variant["position"]);
   Parameters parameters;
   const auto encoding =
       make_position_encoding({.config = config, .dim = dim, .heads = heads, .parameters = parameters, .name = "p"});
@@ -63,7 +55,7 @@ void check_variant(const Json& golden, const Json& variant, DType dtype) {
 
 TEST_CASE("every position encoding against PyTorch") {
   for (const std::string& name : position_encoding_names()) {
-    const Json golden = tests::read_golden("positions/" + name + ".json");
+    const Json golden = test::read_golden("positions/" + name + ".json");
     for (const Json& variant : golden["variants"]) {
       CAPTURE(variant["position"].dump());
       CAPTURE(variant["causal"].dump());
@@ -73,14 +65,13 @@ TEST_CASE("every position encoding against PyTorch") {
 }
 
 TEST_CASE("rope for longer texts has the frequencies and the magnitude of transformers") {
-  const Json all = tests::read_golden("positions/rope.json");
+  const Json all = test::read_golden("positions/rope.json");
   for (const Json& golden : all["longer"]) {
     CAPTURE(golden.dump());
     const int64_t width = golden["width"];
-    const PositionConfig config = position_of({{"encoding", "rope"},
-                                               {"rope_scaling", golden["scaling"]},
-                                               {"rope_scaling_factor", golden["factor"]},
-                                               {"rope_original_length", golden["original_length"]}});
+    const PositionConfig config = test::position_config("rope", {{"rope_scaling", golden["scaling"]},
+                                                                 {"rope_scaling_factor", golden["factor"]},
+                                                                 {"rope_original_length", golden["original_length"]}});
     Parameters parameters;
     const auto encoding =
         make_position_encoding({.config = config, .dim = width, .heads = 1, .parameters = parameters, .name = "p"});

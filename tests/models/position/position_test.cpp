@@ -1,14 +1,17 @@
-#include "models/position/position.h"
+#include "gyre/models/position/position.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/random.h"
+#include "gyre/core/random.h"
+#include "tests/models/position_config.h"
 
 namespace gyre {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr int64_t kDim = 8, kHeads = 2;
 
@@ -20,10 +23,11 @@ Tensor random_rows(int64_t n, uint64_t stream) {
 
 Tensor positions_of(const std::vector<int32_t>& p) { return Tensor::from({int64_t(p.size())}, p); }
 
-struct Made {
+struct Fixture {
   Parameters parameters;
   std::unique_ptr<PositionEncoding> encoding;
-  explicit Made(const PositionConfig& config) {
+  explicit Fixture(const std::string& name, const Json& options = Json::object()) {
+    const PositionConfig config = test::position_config(name, options);
     encoding = make_position_encoding({config, kDim, kHeads, parameters, "p"});
     parameters.allocate(1, DType::f64);
   }
@@ -58,8 +62,8 @@ TEST_CASE("positions count from zero in each segment") {
 }
 
 TEST_CASE("rope: products of queries and keys depend on the distance only") {
-  for (RotaryPairs pairs : {RotaryPairs::interleaved, RotaryPairs::half_split}) {
-    Made rope({.encoding = "rope", .rope_pairs = pairs});
+  for (const char* pairs : {"interleaved", "half-split"}) {
+    Fixture rope("rope", {{"rope_pairs", pairs}});
     const Tensor q = random_rows(1, 1), k = random_rows(1, 2);
     for (int64_t head = 0; head < kHeads; ++head) {
       const double near = head_product(rope.rotate(q, {5}), rope.rotate(k, {3}), head);
@@ -72,7 +76,7 @@ TEST_CASE("rope: products of queries and keys depend on the distance only") {
 }
 
 TEST_CASE("rope: the angles are position * base^(-2j/dims)") {
-  Made rope({.encoding = "rope", .rope_base = 100});
+  Fixture rope("rope", {{"rope_base", 100}});
   const Tensor x = random_rows(1, 1), y = rope.rotate(x, {3});
   const double theta[] = {3.0, 3.0 / 10};
   for (int64_t pair = 0; pair < kDim / 2; ++pair) {
@@ -84,7 +88,7 @@ TEST_CASE("rope: the angles are position * base^(-2j/dims)") {
 }
 
 TEST_CASE("rope: partial rotation leaves the rest of each head; position 0 is the identity") {
-  Made rope({.encoding = "rope", .rotary_dims = 2});
+  Fixture rope("rope", {{"rotary_dims", 2}});
   const Tensor x = random_rows(2, 1), y = rope.rotate(x, {0, 7});
   for (int64_t j = 0; j < kDim; ++j) {
     CHECK(y.data<double>()[j] == x.data<double>()[j]);
@@ -94,7 +98,7 @@ TEST_CASE("rope: partial rotation leaves the rest of each head; position 0 is th
 }
 
 TEST_CASE("rope: the angles of fixed frequencies are computed once and grow with the sentences") {
-  Made rope({.encoding = "rope"});
+  Fixture rope("rope");
   Tape tape(cpu_kernels(), {});
   const Tensor first = rope.encoding->rotation(tape, DType::f32, 5).angles;
   CHECK(first.dim(0) >= 5);
@@ -105,7 +109,7 @@ TEST_CASE("rope: the angles of fixed frequencies are computed once and grow with
 }
 
 TEST_CASE("rope: learnable frequencies start at the fixed ones and have a gradient") {
-  Made fixed({.encoding = "rope"}), learnable({.encoding = "rope", .rope_learnable = true});
+  Fixture fixed("rope"), learnable("rope", {{"rope_learnable", true}});
   const Tensor x = random_rows(3, 1);
   CHECK(fixed.rotate(x, {0, 4, 9}).to_vector<double>() == learnable.rotate(x, {0, 4, 9}).to_vector<double>());
   REQUIRE(learnable.parameters.count() == 1);
@@ -116,8 +120,8 @@ TEST_CASE("rope: learnable frequencies start at the fixed ones and have a gradie
 }
 
 TEST_CASE("sinusoidal: both layouts") {
-  Made half({.encoding = "sinusoidal", .max_positions = 4});
-  Made inter({.encoding = "sinusoidal", .max_positions = 4, .sinusoid_layout = SinusoidLayout::interleaved});
+  Fixture half("sinusoidal", {{"max_positions", 4}});
+  Fixture inter("sinusoidal", {{"max_positions", 4}, {"sinusoid_layout", "interleaved"}});
   const Tensor zero = Tensor::zeros({1, kDim}, DType::f64);
   const auto h = half.add(zero, {3}).to_vector<double>(), i = inter.add(zero, {3}).to_vector<double>();
   for (size_t j = 0; j < 4; ++j) {
@@ -132,7 +136,7 @@ TEST_CASE("sinusoidal: both layouts") {
 TEST_CASE("tables refuse positions beyond them") {
   const Tensor x = random_rows(2, 1);
   for (const char* name : {"sinusoidal", "learned"}) {
-    Made made({.encoding = name, .max_positions = 4});
+    Fixture made(name, {{"max_positions", 4}});
     CHECK(made.encoding->longest() == 4);
     CHECK_NOTHROW(made.add(x, {0, 3}));
     CHECK_THROWS_WITH_AS(
@@ -142,7 +146,7 @@ TEST_CASE("tables refuse positions beyond them") {
 }
 
 TEST_CASE("learned: adds the row of the position") {
-  Made learned({.encoding = "learned", .max_positions = 4});
+  Fixture learned("learned", {{"max_positions", 4}});
   const auto y = learned.add(Tensor::zeros({2, kDim}, DType::f64), {2, 0}).to_vector<double>();
   const auto table = learned.parameters[0].value.to_vector<double>();
   CHECK(std::vector(y.begin(), y.begin() + kDim) == std::vector(table.begin() + 2 * kDim, table.begin() + 3 * kDim));
@@ -150,7 +154,7 @@ TEST_CASE("learned: adds the row of the position") {
 }
 
 TEST_CASE("none: changes nothing") {
-  Made none({.encoding = "none"});
+  Fixture none("none");
   const Tensor x = random_rows(2, 1);
   CHECK(none.add(x, {0, 9}).to_vector<double>() == x.to_vector<double>());
   CHECK(none.rotate(x, {0, 9}).to_vector<double>() == x.to_vector<double>());

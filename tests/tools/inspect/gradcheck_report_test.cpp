@@ -1,4 +1,4 @@
-// The gradients of a whole model, and what gyre gradcheck makes of a wrong one: its exit status is report.passed().
+// Tests the gradients of a whole model, and the report of a wrong gradient: report.passed() is gradcheck's exit status.
 #include "tools/inspect/gradcheck_report.h"
 
 #include <doctest/doctest.h>
@@ -6,13 +6,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tools/workload.h"
+#include "tools/workload/workload.h"
 
 using namespace gyre;
 
 namespace {
 
-// y = loss, and a backward that adds to the gradient of a parameter what is not there.
+// The identity, with a backward that adds an error to the gradient of a parameter.
 struct Spoil final : Op {
   double error;
   explicit Spoil(double e) : error(e) {}
@@ -35,7 +35,7 @@ EncoderOnlyConfig small_config() {
 
 const size_t kSpoilt = 3;
 
-// Of a small model, one of whose parameters has a gradient that is wrong by `error`.
+// The report of a small model in which the gradient of one parameter has this error.
 GradcheckReport report_of(double error) {
   const auto work = language_workload(small_config(), 2, 4, {.device = {}, .dtype = DType::f64});
   work->draw(0);
@@ -44,7 +44,7 @@ GradcheckReport report_of(double error) {
                                  const Var spoilt = tape.parameter(work->parameters()[kSpoilt]);
                                  return tape.record(std::make_unique<Spoil>(error), right.value(), {right, spoilt});
                                }};
-  const GradcheckOptions options{.max_entries = 4, .tape = {.training = true, .seed = 1, .unit_cotangent = true}};
+  const GradcheckOptions options{.max_entries = 4, .tape = {.training = true, .seed = 1, .loss_seeded = true}};
   GradcheckReport report{.of_ops = false, .rows = {}};
   for (GradcheckResult& result : gradcheck(cpu_kernels(), loss, loss, options))
     report.rows.push_back({result.input, {std::move(result)}});

@@ -1,4 +1,4 @@
-// What gyre inspect rope checks: the op passes, and each check fails for an op that is wrong in what it checks.
+// Tests the checks of gyre inspect rope: Gyre's op passes, and each check fails for an op with the matching error.
 #include "tools/inspect/rope_inspection.h"
 
 #include <doctest/doctest.h>
@@ -12,8 +12,8 @@ namespace {
 
 const std::vector<int32_t> kPositions{0, 1, 2, 5, 1000};
 
-RopeInspection inspect(const PositionConfig& config, int64_t dim, const RopeOp& op = rope) {
-  return inspect_rope(config, dim, kPositions, cpu_kernels(), op);
+RopeInspection inspect(const RopeOptions& options, int64_t dim, const RopeOp& op = rope) {
+  return inspect_rope(options, dim, kPositions, cpu_kernels(), op);
 }
 
 std::vector<bool> passed(const RopeInspection& found) {
@@ -22,7 +22,7 @@ std::vector<bool> passed(const RopeInspection& found) {
   return all;
 }
 
-// Backward turns on in place of back, and knows no frequencies.
+// Backward rotates in the wrong direction and computes no gradient of the frequencies.
 struct WrongBackward final : Op {
   Rotation rotation;
   Tensor positions;
@@ -47,7 +47,7 @@ Var twice(const Var& x, const Rotation& rotation, const Tensor& positions) {
   return rope(rope(x, rotation, positions), rotation, positions);
 }
 
-// Not linear in the position.
+// The angles are not linear in the position.
 Var clipped(const Var& x, const Rotation& rotation, const Tensor& positions) {
   const Tensor clipped = positions.clone();
   for (int32_t& p : clipped.span<int32_t>()) p = std::min(p, 2);
@@ -56,17 +56,17 @@ Var clipped(const Var& x, const Rotation& rotation, const Tensor& positions) {
 
 }  // namespace
 
-TEST_CASE("inspect rope: Gyre's op passes, whatever the rotation") {
-  std::vector<PositionConfig> configs(6);
-  configs[1].rope_pairs = RotaryPairs::half_split;
-  configs[2].rotary_dims = 4;
-  configs[3].rope_scaling = RopeScaling::yarn;
-  configs[3].rope_scaling_factor = 4;
-  configs[4].rope_scaling = RopeScaling::linear;
-  configs[4].rope_scaling_factor = 4;
-  configs[5].rope_step = 12.5;
-  for (const PositionConfig& config : configs) {
-    const RopeInspection found = inspect(config, 8);
+TEST_CASE("inspect rope: Gyre's op passes for every kind of rotation") {
+  std::vector<RopeOptions> all(6);
+  all[1].pairs = RotaryPairs::half_split;
+  all[2].rotary_dims = 4;
+  all[3].scaling = RopeScaling::yarn;
+  all[3].scaling_factor = 4;
+  all[4].scaling = RopeScaling::linear;
+  all[4].scaling_factor = 4;
+  all[5].step = 12.5;
+  for (const RopeOptions& options : all) {
+    const RopeInspection found = inspect(options, 8);
     for (const RopeCheck& check : found.checks) {
       CAPTURE(check.what);
       CAPTURE(check.deviation);
@@ -92,14 +92,14 @@ TEST_CASE("inspect rope: the numbers of one pair") {
     CHECK(got == doctest::Approx(wanted).epsilon(1e-14));
 }
 
-TEST_CASE("inspect rope: a wrong op fails the checks of what is wrong, and no others") {
+TEST_CASE("inspect rope: a wrong op fails only the checks of its error") {
   CHECK(passed(inspect({}, 6, wrong_backward)) == std::vector<bool>{true, false, false, true, false});
   CHECK(passed(inspect({}, 6, twice)) == std::vector<bool>{false, false, true, true, true});
   CHECK(passed(inspect({}, 6, clipped)) == std::vector<bool>{false, false, true, false, true});
   CHECK_FALSE(inspect({}, 6, clipped).passed());
 }
 
-TEST_CASE("inspect rope: not a number fails") {
+TEST_CASE("inspect rope: NaN fails every check") {
   CHECK_FALSE(RopeCheck{"", NAN, 1}.passed());
   const RopeOp broken = [](const Var& x, const Rotation& rotation, const Tensor& positions) {
     return scale(rope(x, rotation, positions), NAN);

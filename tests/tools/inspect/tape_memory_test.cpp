@@ -1,11 +1,11 @@
-// What gyre inspect tape counts as saved is the memory that the forward pass of a model leaves.
+// The saved bytes of gyre inspect tape equal the memory that the forward pass of a model keeps.
 #include <doctest/doctest.h>
 
-#include "autograd/tape_rows.h"
-#include "core/memory.h"
-#include "models/encoder_decoder.h"
-#include "tests/kept_blocks.h"
-#include "tools/workload.h"
+#include "gyre/autograd/inspect/tape_rows.h"
+#include "gyre/core/memory.h"
+#include "gyre/models/encoder_decoder.h"
+#include "tests/cached_blocks.h"
+#include "tools/workload/workload.h"
 
 using namespace gyre;
 
@@ -14,18 +14,18 @@ namespace {
 bool is_of_the_batch(const SavedTensor& s) { return s.name == "ids"; }
 
 void check_forward(const Workload& work) {
-  Tape tape(cpu_kernels(), {.training = true, .seed = 1, .unit_cotangent = true});
+  Tape tape(cpu_kernels(), {.training = true, .seed = 1, .loss_seeded = true});
   const size_t before = memory_stats().active_bytes;
   work.loss(tape);
   const size_t growth = memory_stats().active_bytes - before;
   const std::vector<TapeRow> rows = tape_rows(tape);
-  CHECK(kept_blocks(rows, is_of_the_batch) == growth);
+  CHECK(cached_blocks(rows, is_of_the_batch) == growth);
   CHECK(module_totals(rows).front().flops == tape.flops());
 }
 
 }  // namespace
 
-TEST_CASE("saved bytes of models are the memory that their forward pass leaves, block by block") {
+TEST_CASE("saved bytes of models equal the memory that their forward pass keeps, block by block") {
   EncoderDecoderConfig translator = EncoderDecoderConfig::preset("transformer-tiny");
   EncoderOnlyConfig language = EncoderOnlyConfig::preset("mlm-small");
   translator.vocab_size = language.vocab_size = 300;
@@ -36,9 +36,9 @@ TEST_CASE("saved bytes of models are the memory that their forward pass leaves, 
     for (const auto& work : all) work->draw(0);
     return all;
   };
-  // The kernels keep their buffers, a model the angles of its rotations: other models of the same form warm up.
+  // Kernels cache their buffers, and models the angles of their rotations, so models of the same shape run first.
   for (const auto& work : works()) {
-    Tape tape(cpu_kernels(), {.training = true, .seed = 1, .unit_cotangent = true});
+    Tape tape(cpu_kernels(), {.training = true, .seed = 1, .loss_seeded = true});
     work->loss(tape);
   }
   for (const auto& work : works()) {

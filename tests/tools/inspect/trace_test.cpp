@@ -23,7 +23,7 @@ Span op(std::string_view name, const std::string& module, Span::Kind kind, doubl
           .after = 1 << 20};
 }
 
-// Two ops of a layer forward and one backward, a message that is on its way twice at a time, and the wait for it.
+// Two forward ops and one backward op of a layer, messages that overlap, and the wait for them.
 RankTrace example(int rank) {
   using enum Span::Kind;
   RankTrace trace{.rank = rank, .zero = 100, .spans = {}, .exchanges = {}};
@@ -35,7 +35,7 @@ RankTrace example(int rank) {
   trace.exchanges = {{Exchange::Kind::background, "all-to-all", 101, 105, 64},
                      {Exchange::Kind::background, "all-to-all", 102, 106, 64},
                      {Exchange::Kind::background, "all-to-all", 105, 107, 64},
-                     {Exchange::Kind::after, "after all-to-all", 105, 105.5, 64, true},
+                     {Exchange::Kind::callback, "after all-to-all", 105, 105.5, 64, true},
                      {Exchange::Kind::waiting, "wait for gradients", 104.5, 107.5, 0}};
   return trace;
 }
@@ -61,7 +61,7 @@ std::map<int, std::string> track_names(const json& trace, int rank) {
 
 }  // namespace
 
-TEST_CASE("trace: slices lie on named tracks, in microseconds from the common zero") {
+TEST_CASE("trace: slices are on named tracks, in microseconds since the common start") {
   const json trace = written({trace_events(example(0))});
   const auto names = track_names(trace, 0);
   bool found = false;
@@ -79,7 +79,7 @@ TEST_CASE("trace: slices lie on named tracks, in microseconds from the common ze
   CHECK(found);
 }
 
-TEST_CASE("trace: slices of a track follow one another or lie within one another") {
+TEST_CASE("trace: slices of a track are disjoint or nested") {
   const json trace = written({trace_events(example(0))});
   const json& events = trace["traceEvents"];
   for (const json& a : events) {
@@ -95,7 +95,7 @@ TEST_CASE("trace: slices of a track follow one another or lie within one another
   CHECK(names == std::vector<std::string>{"modules", "ops", "communicator's thread", "all-to-all 1", "all-to-all 2"});
 }
 
-TEST_CASE("trace: a module's slice spans its ops of one pass") {
+TEST_CASE("trace: a module's slice spans its ops in one pass") {
   int forward = 0, backward = 0;
   const json trace = written({trace_events(example(0))});
   for (const json& e : trace["traceEvents"]) {
@@ -117,7 +117,7 @@ TEST_CASE("trace: ranks are processes, each with its memory") {
   CHECK(track_names(trace, 1) == track_names(trace, 0));
 }
 
-// Perfetto draws the two as one: thread 0, and the thread that has its process's number.
+// Perfetto treats thread 0 and the thread with the number of its process as the main thread.
 TEST_CASE("trace: no track is a process's main thread") {
   const json trace = written({trace_events(example(0)), trace_events(example(1))});
   for (const json& e : trace["traceEvents"]) {

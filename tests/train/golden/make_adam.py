@@ -8,7 +8,7 @@ import torch
 
 SHAPES = {"w": (3, 4), "norm": (5,), "b": (4,), "v": (2, 3)}
 NO_DECAY = {"norm", "b"}
-STEPS, NORMALISER, CLIP, PEAK, WARMUP, INITIAL = 5, 7.0, 0.9, 0.05, 3, 1e-3
+STEPS, NORMALIZER, CLIP, PEAK, WARMUP, INITIAL = 5, 7.0, 0.9, 0.05, 3, 1e-3
 
 
 def rate(n):
@@ -28,7 +28,7 @@ def run(kind, decay):
     norms = []
     for step in range(STEPS):
         for k, value in enumerate(values.values()):
-            value.grad = wave(value.shape, 10 * step + 3 * k) * (step + 1) / NORMALISER
+            value.grad = wave(value.shape, 10 * step + 3 * k) * (step + 1) / NORMALIZER
         norms.append(float(torch.nn.utils.clip_grad_norm_(values.values(), CLIP)))
         for group in optimizer.param_groups:
             group["lr"] = rate(step)
@@ -36,7 +36,7 @@ def run(kind, decay):
     return {"norms": norms, "weights": {name: value.detach().flatten().tolist() for name, value in values.items()}}
 
 
-golden = {"shapes": SHAPES, "no_decay": sorted(NO_DECAY), "steps": STEPS, "normaliser": NORMALISER, "clip": CLIP,
+golden = {"shapes": SHAPES, "no_decay": sorted(NO_DECAY), "steps": STEPS, "normalizer": NORMALIZER, "clip": CLIP,
           "learning_rate": PEAK, "warmup": WARMUP, "warmup_initial": INITIAL, "weight_decay": 0.1,
           "adam": run(torch.optim.Adam, 0.0), "adamw": run(torch.optim.AdamW, 0.1)}
 pathlib.Path(__file__).with_name("adam.json").write_text(json.dumps(golden, indent=1) + "\n")

@@ -1,8 +1,8 @@
-"""Tiny models of Hugging Face's transformers with random weights, in the directories that it saves, and their logits,
-also those of the same weights rounded to bf16.
+"""Makes tiny Hugging Face models with random weights, as transformers saves them, and their logits, also with the weights
+rounded to bf16.
 
 Writes hugging_face/<model>/{config.json, model.safetensors, vocab.txt, tokenizer_config.json} and
-hugging_face/logits.json beside this script. Needs torch and transformers.
+hugging_face/logits.json next to this script. Needs torch and transformers.
 """
 import json
 import pathlib
@@ -16,7 +16,7 @@ SIZES = dict(vocab_size=len(PIECES), hidden_size=8, num_hidden_layers=2, num_att
              max_position_embeddings=16, attn_implementation="eager")
 IDS = [[2, 5, 6, 10, 4, 5, 12, 14, 3], [2, 3], [2, 5, 7, 3, 5, 6, 9, 14, 3]]
 TYPES = [[0] * 9, [0, 0], [0] * 4 + [1] * 5]
-# The model with its config, and whether its text is in lower case.
+# By name: the model, and whether its tokenizer lowercases.
 MODELS = {"bert": (BertForMaskedLM(BertConfig(**SIZES)), True),
           "roformer": (RoFormerForMaskedLM(RoFormerConfig(**SIZES)), False),
           "bert-classifier":
@@ -40,7 +40,7 @@ def make(name, model, lower_case):
     exact = logits(model)
     with torch.no_grad():
         for p in model.parameters():
-            if p.requires_grad:  # not RoFormer's sinusoids, which Gyre computes
+            if p.requires_grad:  # except RoFormer's sinusoids, which Gyre computes
                 p.copy_(p.to(torch.bfloat16))
     return exact, logits(model)
 

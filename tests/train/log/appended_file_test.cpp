@@ -1,12 +1,12 @@
-// Logs on a disk that is full for a while; a limit on the size of files stands for the disk.
-#include "train/log/appended_file.h"
+// Logs on a temporarily full disk, which a limit on the file size simulates.
+#include "gyre/train/log/appended_file.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
 #include <csignal>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;
@@ -30,8 +30,8 @@ class FullDisk {
 
 }  // namespace
 
-TEST_CASE("what a full disk does not take is kept, and written when there is room; no part of a record is left") {
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);  // writing fails instead
+TEST_CASE("records that a full disk rejects are kept and written later; the file never has a partial record") {
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);  // writes then fail with an error
   const TemporaryDirectory directory;
   const Path path = directory / "log";
   AppendedFile file(path, "[test]");
@@ -48,7 +48,7 @@ TEST_CASE("what a full disk does not take is kept, and written when there is roo
   std::signal(SIGXFSZ, handler);
 }
 
-TEST_CASE("a file that cannot be opened is named") {
+TEST_CASE("the error for a file that cannot be opened names it") {
   CHECK_THROWS_WITH_AS(AppendedFile("/nowhere/log", "[test]"),
                        "[test] cannot open /nowhere/log for writing: No such file or directory", Error);
 }

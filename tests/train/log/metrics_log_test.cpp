@@ -1,12 +1,12 @@
-// metrics.jsonl: what is appended is read back, across torn lines and resumed runs.
-#include "train/log/metrics_log.h"
+// metrics.jsonl: reads back appended entries, with incomplete lines and resumed runs.
+#include "gyre/train/log/metrics_log.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;
@@ -26,12 +26,12 @@ std::vector<int> updates_of(const std::vector<ordered_json>& entries, const std:
 
 }  // namespace
 
-TEST_CASE("entries are lines, in order, with their keys in order") {
+TEST_CASE("entries are lines, and their keys keep their order") {
   const TemporaryDirectory directory;
   const Path path = directory / "metrics.jsonl";
   MetricsLog log(path);
   log.append({{"event", "start"}, {"z", 1}, {"a", "line\nbreak"}});
-  // Each line is there at once, not when the log is closed.
+  // Each line is written at once, before the log is closed.
   CHECK(read_file(path) == "{\"event\":\"start\",\"z\":1,\"a\":\"line\\nbreak\"}\n");
   log.append(train(10, std::nan("")));
   log.append({{"event", "end"}, {"name", "\xff"}});
@@ -41,11 +41,11 @@ TEST_CASE("entries are lines, in order, with their keys in order") {
   CHECK(entries[1]["loss"].is_null());
 }
 
-TEST_CASE("a torn last line is passed over by readers and removed by the next writer") {
+TEST_CASE("an incomplete last line is ignored by readers and removed by the next writer") {
   const TemporaryDirectory directory;
   const Path path = directory / "metrics.jsonl";
   const std::string whole = train(10).dump() + "\n";
-  // Cut at every byte of the second line, also just before its line break.
+  // Truncate at every byte of the second line, including just before its line break.
   const std::string second = train(20).dump();
   for (size_t bytes = 1; bytes <= second.size(); ++bytes) {
     write_file(path, whole + second.substr(0, bytes));
@@ -53,13 +53,13 @@ TEST_CASE("a torn last line is passed over by readers and removed by the next wr
     MetricsLog(path).append(train(30));
     CHECK(read_file(path) == whole + train(30).dump() + "\n");
   }
-  write_file(path, "{\"ev");  // not even one whole line
+  write_file(path, "{\"ev");  // no complete line
   CHECK(read_metrics(path).empty());
   MetricsLog(path).append(train(30));
   CHECK(updates_of(read_metrics(path), "train") == std::vector{30});
 }
 
-TEST_CASE("reopening keeps what is there") {
+TEST_CASE("reopening keeps the existing entries") {
   const TemporaryDirectory directory;
   const Path path = directory / "metrics.jsonl";
   MetricsLog(path).append(train(10));
@@ -67,7 +67,7 @@ TEST_CASE("reopening keeps what is there") {
   CHECK(updates_of(read_metrics(path), "train") == std::vector{10, 20});
 }
 
-TEST_CASE("a resumed run forgets what lay beyond the checkpoint") {
+TEST_CASE("a resume event drops the entries beyond the checkpoint") {
   const TemporaryDirectory directory;
   MetricsLog log(directory / "metrics.jsonl");
   log.append({{"event", "start"}});
@@ -85,7 +85,7 @@ TEST_CASE("a resumed run forgets what lay beyond the checkpoint") {
   CHECK(entries[4]["loss"] == 5);  // update 30 of the second attempt
 }
 
-TEST_CASE("a resume before an earlier resume forgets that one, too") {
+TEST_CASE("a resume event also drops earlier resume events beyond it") {
   const TemporaryDirectory directory;
   MetricsLog log(directory / "metrics.jsonl");
   log.append(train(10));
@@ -95,7 +95,7 @@ TEST_CASE("a resume before an earlier resume forgets that one, too") {
   CHECK(updates_of(read_metrics(directory / "metrics.jsonl"), "resume") == std::vector{0});
 }
 
-TEST_CASE("a damaged line is named by file and number") {
+TEST_CASE("the error for an invalid line names the file and the line") {
   const TemporaryDirectory directory;
   const Path path = directory / "metrics.jsonl";
   for (const char* damaged : {"{\"event\":", "17", "", "[1]"}) {

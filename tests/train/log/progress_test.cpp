@@ -1,5 +1,5 @@
-// The progress line: Marian's shape, rewriting, time left; the clock and the stream are the test's own.
-#include "train/log/progress.h"
+// The progress line: Marian's format, rewriting, remaining time. The tests provide the clock and the stream.
+#include "gyre/train/log/progress.h"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@ using namespace gyre;
 
 namespace {
 
-// A stream that remembers what was printed on it.
+// A stream that records its output.
 class Printed {
  public:
   explicit Printed(const Path& path) : path_(path), stream_(std::fopen(path.c_str(), "wb")) {}
@@ -30,7 +30,7 @@ class Printed {
 
 }  // namespace
 
-TEST_CASE("the log line has Marian's shape") {
+TEST_CASE("the log line has Marian's format") {
   const TrainProgress progress{1, 1000, "pair", 79760, 2.81, 198.3, 10025.85, 1.2, 7.5e-05};
   CHECK(format_progress(progress) ==
         "Ep. 1 : Up. 1000 : 79,760 pairs : Cost 2.8100 : Time 198.30s : 10025.85 tokens/s : gNorm 1.2 : L.r. 7.5e-05");
@@ -46,29 +46,29 @@ TEST_CASE("the log line has Marian's shape") {
   }
 }
 
-TEST_CASE("the log line says how long the run will still take, where that is known") {
+TEST_CASE("the log line ends with the remaining time, if known") {
   TrainProgress progress;
   CHECK(format_progress(progress).ends_with(" : L.r. 0"));
   progress.seconds_left = 725;
   CHECK(format_progress(progress).ends_with(" : L.r. 0 : 12m 05s left"));
 }
 
-TEST_CASE("the time left is that to the nearer of two ends, at the mean rate since the start") {
+TEST_CASE("the remaining time is that to the earlier of two ends, at the mean rate since the start") {
   const Goal counted{.total = 1000, .first = 200};
   CHECK_FALSE(counted.seconds_left(200, 10));
   CHECK(counted.seconds_left(300, 10) == 70);  // 100 in 10 s
   CHECK(counted.seconds_left(1000, 10) == 0);
-  CHECK(counted.seconds_left(1001, 10) == 0);  // tokens pass the mark, as a batch has many
+  CHECK(counted.seconds_left(1001, 10) == 0);  // tokens may exceed the total by part of a batch
   const Goal timed{.limit_seconds = 60};
   CHECK(timed.seconds_left(1, 10) == 50);
   CHECK(timed.seconds_left(1, 70) == 0);
   const Goal both{.total = 1000, .first = 0, .limit_seconds = 60};
   CHECK(both.seconds_left(100, 10) == 50);
   CHECK(both.seconds_left(500, 10) == 10);
-  CHECK_FALSE(Goal{}.seconds_left(100, 10));  // ends by itself: early stopping
+  CHECK_FALSE(Goal{}.seconds_left(100, 10));  // no known end: early stopping
 }
 
-TEST_CASE("progress lines come after the first update, then at intervals that double up to the longest") {
+TEST_CASE("progress lines appear after the first update, then at intervals that double up to the longest") {
   const auto shown = [](double longest, double first_update, double update, int updates) {
     ProgressPace pace(longest);
     std::vector<double> times;
@@ -82,7 +82,7 @@ TEST_CASE("progress lines come after the first update, then at intervals that do
   };
   CHECK(shown(30, 0.5, 0.5, 260) == std::vector<double>{0.5, 2.5, 5, 10, 20, 40, 70, 100, 130});
   CHECK(shown(5, 0.5, 0.5, 50) == std::vector<double>{0.5, 2.5, 5, 10, 15, 20, 25});
-  CHECK(shown(30, 50, 50, 4) == std::vector<double>{50, 100, 150, 200});  // slow updates: each one
+  CHECK(shown(30, 50, 50, 4) == std::vector<double>{50, 100, 150, 200});  // slow updates: a line for each
   CHECK(shown(0, 1, 1, 100).empty());
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("durations show two units") {
   CHECK(format_duration(2 * 86400 + 4 * 3600) == "2d 04h");
 }
 
-TEST_CASE("a terminal's line is rewritten in place, with the time left") {
+TEST_CASE("the line on a terminal is rewritten in place, with the remaining time") {
   const TemporaryDirectory directory;
   const Printed printed(directory / "printed");
   double now = 100;
@@ -115,7 +115,7 @@ TEST_CASE("a terminal's line is rewritten in place, with the time left") {
   CHECK(printed.text().ends_with("left\r\x1b[K"));
 }
 
-TEST_CASE("a long line is cut to the terminal") {
+TEST_CASE("a long line is truncated to the width of the terminal") {
   const TemporaryDirectory directory;
   const Printed printed(directory / "printed");
   ProgressLine line({.total = 10}, {printed.stream(), true, 20, [] { return 0.0; }});

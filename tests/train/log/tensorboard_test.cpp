@@ -1,12 +1,12 @@
-// Event files, byte for byte as TensorBoard's own classes write them (golden/make_events.py, which also reads files
-// back).
-#include "train/log/tensorboard.h"
+// Event files, compared byte for byte with those of TensorBoard's classes (golden/make_events.py, which can also read
+// event files).
+#include "gyre/train/log/tensorboard.h"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 #include "tests/source_dir.h"
 #include "tests/temporary_directory.h"
 
@@ -31,7 +31,7 @@ std::string to_hex(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("an event file is byte for byte TensorBoard's") {
+TEST_CASE("an event file equals TensorBoard's byte for byte") {
   const TemporaryDirectory directory;
   EventWriter writer(directory / "new", [] { return 1700000000.25; });
   writer.scalar("train/loss", 9.125, 0);
@@ -45,17 +45,17 @@ TEST_CASE("an event file is byte for byte TensorBoard's") {
   CHECK(to_hex(read_file(writer.path())) == golden_hex());
 }
 
-TEST_CASE("every writer has a file of its own, with the name that TensorBoard looks for") {
+TEST_CASE("every writer creates a new file with the name prefix that TensorBoard expects") {
   const TemporaryDirectory directory;
   const auto clock = [] { return 1700000000.25; };
   const EventWriter first(directory.path(), clock), second(directory.path(), clock);
   CHECK(first.path() != second.path());
   CHECK(first.path().filename().string().starts_with("events.out.tfevents.1700000000."));
-  // Already there before the first flush: a run that dies early leaves a readable file.
+  // The header is written before the first flush: a run that dies early leaves a readable file.
   CHECK(std::filesystem::file_size(second.path()) > 0);
 }
 
-TEST_CASE("a directory that cannot be made is named") {
+TEST_CASE("the error for a directory that cannot be created names it") {
   const TemporaryDirectory directory;
   write_file(directory / "file", "");
   CHECK_THROWS_WITH_AS(EventWriter(directory / "file" / "below"), doctest::Contains("file/below"), Error);

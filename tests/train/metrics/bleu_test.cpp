@@ -1,6 +1,6 @@
-// BLEU against sacreBLEU: golden/metrics.json (made by golden/make_metrics.py), and the 16 systems of WMT17 where they
-// are there.
-#include "train/metrics/bleu.h"
+// BLEU compared with sacreBLEU: golden/metrics.json (made by golden/make_metrics.py), and the 16 systems of WMT17 if
+// they are available.
+#include "gyre/train/metrics/bleu.h"
 
 #include <doctest/doctest.h>
 
@@ -46,7 +46,7 @@ TEST_CASE("corpus BLEU equals sacreBLEU in score, counts and line") {
   }
 }
 
-TEST_CASE("the tokenizers cut every line as sacreBLEU's do") {
+TEST_CASE("the tokenizers split every line like those of sacreBLEU") {
   const json golden = read_golden_metrics();
   REQUIRE(golden["tokens"].size() > 100);
   for (const json& expected : golden["tokens"]) {
@@ -60,20 +60,20 @@ TEST_CASE("the tokenizers cut every line as sacreBLEU's do") {
   }
 }
 
-TEST_CASE("a line break inside a segment is undone as mteval does") {
-  const auto tokens = bleu_tokens("hyphen-\nated\nline", BleuTokenizer::k13a, false);
+TEST_CASE("a line break inside a segment is removed as in mteval") {
+  const auto tokens = bleu_tokens("hyphen-\nated\nline", BleuTokenizer::v13a, false);
   REQUIRE(tokens.size() == 2);
   CHECK(to_utf8(tokens[0]) == "hyphenated");
 }
 
-TEST_CASE("tokenizers and smoothings go by sacreBLEU's names") {
+TEST_CASE("tokenizers and smoothings have the names of sacreBLEU") {
   for (const char* text : {"13a", "intl", "char", "none"}) CHECK(name(bleu_tokenizer(text)) == text);
   CHECK_THROWS_WITH_AS(bleu_tokenizer("zh"), "[bleu] expected the tokenizer 13a, intl, char or none, got zh", Error);
   CHECK_THROWS_WITH_AS(bleu_smoothing("nist"), "[bleu] expected the smoothing none, floor, add-k or exp, got nist",
                        Error);
 }
 
-TEST_CASE("unequal line counts are refused with both counts") {
+TEST_CASE("the error for unequal line counts gives both counts") {
   CHECK_THROWS_WITH_AS(
       corpus_bleu({"a", "b"}, {{"a", "b"}, {"a", "b", "c"}}),
       "[bleu] expected as many reference lines as hypotheses, got 2 hypotheses and 3 lines in reference 2", Error);
@@ -81,13 +81,13 @@ TEST_CASE("unequal line counts are refused with both counts") {
   CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, {}), "[bleu] expected at least one reference, got none", Error);
 }
 
-TEST_CASE("invalid UTF-8 is scored, not refused") {
+TEST_CASE("invalid UTF-8 is scored and not an error") {
   const BleuScore score = corpus_bleu({"a b \xff c d"}, {{"a b \xff c d"}});
   CHECK(score.score == doctest::Approx(100));
   CHECK(score.hypothesis_length == 5);
 }
 
-TEST_CASE("the 16 systems of WMT17 English-German get their known BLEU") {
+TEST_CASE("the 16 systems of WMT17 English-German have their known BLEU") {
   if (!has_wmt17()) return;
   const auto systems = read_wmt17();
   CHECK(systems.size() == 16);

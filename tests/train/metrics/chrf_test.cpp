@@ -1,12 +1,12 @@
-// chrF against sacreBLEU: golden/metrics.json, and the WMT17 systems whose chrF is known.
-#include "train/metrics/chrf.h"
+// chrF compared with sacreBLEU: golden/metrics.json, and the WMT17 systems with a known chrF.
+#include "gyre/train/metrics/chrf.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "gyre/train/metrics/exact_match.h"
 #include "tests/train/metrics/golden.h"
-#include "train/metrics/exact_match.h"
 
 using namespace gyre;
 using nlohmann::json;
@@ -27,7 +27,7 @@ TEST_CASE("corpus chrF equals sacreBLEU") {
   }
 }
 
-TEST_CASE("chrF refuses what it cannot score") {
+TEST_CASE("chrF: invalid inputs and options are errors") {
   CHECK_THROWS_WITH_AS(
       corpus_chrf({"a"}, {{"a", "b"}}),
       "[chrf] expected as many reference lines as hypotheses, got 1 hypotheses and 2 lines in reference 1", Error);
@@ -41,12 +41,12 @@ TEST_CASE("exact match counts equal lines") {
   CHECK_THROWS_AS(exact_match({"a"}, {}), Error);
 }
 
-TEST_CASE("WMT17 systems get their known chrF and chrF++") {
+TEST_CASE("WMT17 systems have their known chrF and chrF++") {
   if (!has_wmt17()) return;
   size_t scored = 0;
   for (const Wmt17System& system : read_wmt17()) {
     if (!system.chrf) continue;
-    // The known values are those of chrF's own program, which smooths; sacreBLEU's default differs by up to 0.005.
+    // The known values are from the original chrF program, which smooths; sacreBLEU's default differs by up to 0.005.
     CAPTURE(system.name);
     CHECK(std::abs(corpus_chrf(system.hypotheses, {system.reference}).score - *system.chrf) < 0.01);
     ChrfOptions plus;

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/error.h"
+#include "gyre/core/error.h"
 #include "tests/shared_data.h"
 #include "tests/source_dir.h"
 
@@ -39,7 +39,7 @@ ParallelText parallel_text(const json& golden, const json& expected) {
   return text;
 }
 
-bool has_wmt17() { return has_shared_data({kTexts, kScores}); }
+bool has_wmt17() { return require_shared_data({kTexts, kScores}); }
 
 std::vector<Wmt17System> read_wmt17() {
   const std::filesystem::path folder = shared_data() / kTexts;

@@ -1,4 +1,4 @@
-// Readers of what the metric tests compare with: golden/metrics.json, and sacrebleu_tests of the shared data.
+// Reads the reference data of the metric tests: golden/metrics.json, and sacrebleu_tests of the shared data.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "train/metrics/code_points.h"
-#include "train/metrics/parallel_lines.h"
+#include "gyre/train/metrics/code_points.h"
+#include "gyre/train/metrics/parallel_lines.h"
 
 struct ParallelText {
   gyre::Lines hypotheses;
@@ -16,7 +16,7 @@ struct ParallelText {
 
 nlohmann::json read_golden_metrics();
 
-// The lines that one golden case was computed on.
+// The lines of one golden case.
 ParallelText parallel_text(const nlohmann::json& golden, const nlohmann::json& expected);
 
 struct Wmt17System {
@@ -26,6 +26,6 @@ struct Wmt17System {
   std::optional<double> chrf, chrf_plus;
 };
 
-// Whether the files that read_wmt17() reads are there; if not, the test case is reported as skipped.
+// Whether the files of read_wmt17() exist. If not, reports the test case as skipped.
 bool has_wmt17();
 std::vector<Wmt17System> read_wmt17();

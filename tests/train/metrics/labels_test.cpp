@@ -1,4 +1,5 @@
-// Metrics of classes and of numbers against scikit-learn and SciPy: golden/labels.json, made by golden/make_labels.py.
+// Classification and correlation metrics compared with scikit-learn and SciPy: golden/labels.json, made by
+// golden/make_labels.py.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -6,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/error.h"
-#include "data/text_tasks.h"
+#include "gyre/core/error.h"
+#include "gyre/data/text/text_tasks.h"
+#include "gyre/train/metrics/classification.h"
+#include "gyre/train/metrics/correlation.h"
 #include "tests/source_dir.h"
-#include "train/metrics/classification.h"
-#include "train/metrics/correlation.h"
 
 using namespace gyre;
 using nlohmann::json;
@@ -19,7 +20,7 @@ namespace {
 
 json golden_labels() { return json::parse(std::ifstream(source_dir() / "tests/train/metrics/golden/labels.json")); }
 
-// null is NaN; what JSON has no number for is text.
+// null is NaN; infinities are strings.
 double number(const json& value) {
   if (value.is_null()) return NAN;
   return value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
@@ -40,7 +41,7 @@ const std::vector<double> kValue{1}, kTwoValues{1, 0};
 
 }  // namespace
 
-TEST_CASE("accuracy, F1 and Matthews' correlation equal scikit-learn's") {
+TEST_CASE("accuracy, F1 and Matthews correlation equal those of scikit-learn") {
   const json golden = golden_labels();
   REQUIRE(golden["classes"].size() > 20);
   for (const json& expected : golden["classes"]) {
@@ -55,7 +56,7 @@ TEST_CASE("accuracy, F1 and Matthews' correlation equal scikit-learn's") {
   }
 }
 
-TEST_CASE("Pearson's and Spearman's correlations equal SciPy's") {
+TEST_CASE("Pearson and Spearman correlations equal those of SciPy") {
   const json golden = golden_labels();
   REQUIRE(golden["values"].size() > 20);
   for (const json& expected : golden["values"]) {
@@ -74,7 +75,7 @@ TEST_CASE("a single pair of numbers has no correlation") {
   CHECK(std::isnan(spearman(kValue, kValue)));
 }
 
-TEST_CASE("every task preset names metrics that there are") {
+TEST_CASE("every task preset names existing metrics") {
   for (const TextTask& task : text_tasks()) {
     for (const std::string& metric : task.metrics) {
       CAPTURE(metric);
@@ -87,7 +88,7 @@ TEST_CASE("every task preset names metrics that there are") {
   }
 }
 
-TEST_CASE("metrics of labels refuse what they cannot score") {
+TEST_CASE("metrics of labels: invalid inputs are errors") {
   CHECK_THROWS_WITH_AS(accuracy(kTwoClasses, kClass),
                        "[accuracy] expected as many labels as predictions, got 2 predictions and 1 labels", Error);
   CHECK_THROWS_WITH_AS(spearman({}, {}), "[spearman] expected at least one prediction, got none", Error);
@@ -100,7 +101,7 @@ TEST_CASE("metrics of labels refuse what they cannot score") {
     CHECK_THROWS_AS(correlation_score(metric, {}, {}), Error);
   }
   CHECK_THROWS_WITH_AS(classification_score("F1", kClass, kClass),
-                       "[metrics] of classes: expected accuracy, f1, macro-f1 or matthews, got F1", UsageError);
+                       "[metrics] classification: expected accuracy, f1, macro-f1 or matthews, got F1", UsageError);
   CHECK_THROWS_WITH_AS(correlation_score("accuracy", kValue, kValue),
-                       "[metrics] of numbers: expected pearson or spearman, got accuracy", UsageError);
+                       "[metrics] correlation: expected pearson or spearman, got accuracy", UsageError);
 }

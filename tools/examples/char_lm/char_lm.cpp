@@ -1,20 +1,20 @@
-// A language model over characters (bytes), trained by a loop of one's own.
-//   char_lm [UPDATES [FILE]]     without a file: English sentences that Gyre makes itself
+// Trains a language model over characters (bytes) with a custom training loop.
+//   char_lm [UPDATES [FILE]]     default text: English sentences of Gyre's synthetic corpus
+#include <gyre/core/io/file.h>
+#include <gyre/core/random.h>
+#include <gyre/data/synthetic/embedded_corpus.h>
+#include <gyre/models/encoder_only.h>
+#include <gyre/train/optim/optimizer.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 
-#include "core/file.h"
-#include "core/random.h"
-#include "data/corpus/embedded_corpus.h"
-#include "models/encoder_only.h"
-#include "train/optimizer.h"
-
 using namespace gyre;
 
-constexpr int kSamples = 16, kLength = 64;  // of a batch, and the characters of each
+constexpr int kSamples = 16, kLength = 64;  // samples per batch, characters per sample
 
 Tensor encode(const std::string& text) {
   std::vector<int32_t> ids;
@@ -22,14 +22,14 @@ Tensor encode(const std::string& text) {
   return Tensor::from({int64_t(ids.size())}, ids);
 }
 
-// Samples from random places, each with the characters that come next as its targets.
+// Draws samples from random positions. The targets are the next characters.
 MaskedInput draw_batch(const std::string& text, RandomStream& random) {
   std::string inputs, targets;
   for (int i = 0; i < kSamples; ++i) {
     const size_t begin = random.below(text.size() - kLength);
     inputs += text.substr(begin, kLength), targets += text.substr(begin + 1, kLength);
   }
-  MaskedInput batch;  // all of its rows are predicted
+  MaskedInput batch;  // without `rows`, all rows are predicted
   batch.ids = encode(inputs), batch.targets = encode(targets);
   batch.segments = Segments::from_lengths(std::vector<int32_t>(kSamples, kLength));
   return batch;
@@ -37,11 +37,11 @@ MaskedInput draw_batch(const std::string& text, RandomStream& random) {
 
 void train(EncoderOnly& model, const std::string& text, int updates) {
   OptimizerOptions options;
-  options.learning_rate = 6e-3, options.warmup = 50, options.clip_norm = 1;
-  options.schedule = "linear", options.total_updates = uint64_t(updates);
+  options.schedule.learning_rate = 6e-3, options.schedule.warmup = 50, options.clip_norm = 1;
+  options.schedule.kind = "linear", options.schedule.total_updates = uint64_t(updates);
   Optimizer optimizer(model.parameters(), cpu_kernels(), options);
   RandomStream random(/*seed=*/1, hash_name("batches"));
-  double loss = 0, characters = 0;  // since the last line
+  double loss = 0, characters = 0;  // since the last printed line
   for (int update = 1; update <= updates; ++update) {
     Tape tape(cpu_kernels(), {.training = true, .seed = uint64_t(update)});
     const LossResult result = model.loss(tape, draw_batch(text, random));
@@ -49,12 +49,12 @@ void train(EncoderOnly& model, const std::string& text, int updates) {
     optimizer.update(double(result.sums.tokens));
     loss += result.sums.loss, characters += double(result.sums.tokens);
     if (update > 1 && update % 50 > 0 && update < updates) continue;
-    std::printf("update %4d  loss %.3f nats a character\n", update, loss / characters);
+    std::printf("update %4d  loss %.3f nats per character\n", update, loss / characters);
     loss = characters = 0;
   }
 }
 
-// Goes on with the text, a character at a time, drawn from p^(1 / temperature).
+// Continues the text by sampling one character at a time from p^(1 / temperature).
 std::string continue_text(const EncoderOnly& model, std::string text, size_t length) {
   constexpr double temperature = 0.4;
   std::mt19937 random;

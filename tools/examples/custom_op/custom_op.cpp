@@ -1,9 +1,10 @@
-// The gradients of the two ops, checked against finite differences. Status 1 when one is off; with --wrong a term of
-// RMS norm's dx is left out, so that it is.
+// Checks the gradients of the two ops against finite differences. Exit status 1 if one is wrong. --wrong omits a term
+// of RMS norm's dx, so that the check fails.
+#include <gyre/autograd/gradcheck/gradcheck.h>
+
 #include <cstdio>
 #include <string_view>
 
-#include "autograd/gradcheck.h"
 #include "rms_norm.h"
 #include "swiglu.h"
 

@@ -1,29 +1,29 @@
-// An op of one's own: RMS norm (Zhang & Sennrich 2019), with a backward pass written by hand.
+// A custom op with a hand-written backward pass: RMS norm (Zhang & Sennrich 2019).
 #pragma once
+
+#include <gyre/autograd/tape.h>
+#include <gyre/core/dispatch.h>
+#include <gyre/core/matrix_span.h>
 
 #include <cmath>
 
-#include "autograd/tape.h"
-#include "core/dispatch.h"
-#include "core/matrix_span.h"
-
-// For the demonstration that a gradient check finds a mistake.
+// Set to demonstrate that a gradient check detects an error.
 inline bool leave_out_a_term = false;
 
 // y = gamma * xhat,  xhat = x * rrms,  rrms = 1 / sqrt(mean(x^2) + epsilon), over the last axis.
 //   g  = gamma * dy
 //   dx = rrms * (g - xhat * mean(g * xhat));  dgamma = sum_rows(dy * xhat)
 struct RmsNorm final : gyre::Op {
-  gyre::Tensor rrms;  // saved: a number per row
+  gyre::Tensor rrms;  // saved: one number per row
   std::string_view name() const override { return "rms_norm"; }
 
   void backward(gyre::Backward& b) override {
-    gyre::with_type(b.doutput(), [&]<class T>(T) { gradients<T>(b); });
+    gyre::dispatch_float(b.doutput(), [&]<class T>(T) { gradients<T>(b); });
   }
 
   template <class T>
   void gradients(gyre::Backward& b) const {
-    const gyre::Tensor dx = b.dinput(0), dgamma = b.dparameter(1);  // undefined where nobody wants them
+    const gyre::Tensor dx = b.dinput(0), dgamma = b.dparameter(1);  // undefined if not needed
     const auto x = gyre::matrix<T>(b.input(0)), dy = gyre::matrix<T>(b.doutput());
     const std::span<T> gamma = b.input(1).span<T>();
     for (int64_t i = 0; i < x.rows(); ++i) {
@@ -39,14 +39,15 @@ struct RmsNorm final : gyre::Op {
   }
 };
 
-// x(n,d), gamma(d), on the CPU: f32 to train with, f64 for gradient checks.
+// x(n,d), gamma(d), on the CPU, in f32 for training or f64 for gradient checks.
 inline gyre::Var rms_norm(const gyre::Var& x, const gyre::Var& gamma, double epsilon = 1e-5) {
   const gyre::Shape last{x.shape()[-1]};
-  gyre::require(gamma.shape() == last, "[rms_norm] gamma must be ", last.text(), ", got ", gamma.shape().text());
+  gyre::require(gamma.shape() == last, "[rms_norm] expected gamma of shape ", last.text(), ", got ",
+                gamma.shape().text());
   auto op = std::make_unique<RmsNorm>();
   op->rrms = gyre::Tensor::empty({x.value().rows()}, x.value().dtype());
   const gyre::Tensor y = x.value().like();
-  gyre::with_type(y, [&]<class T>(T) {
+  gyre::dispatch_float(y, [&]<class T>(T) {
     const auto in = gyre::matrix<T>(x.value()), out = gyre::matrix<T>(y);
     for (int64_t i = 0; i < in.rows(); ++i) {
       T squares = 0;

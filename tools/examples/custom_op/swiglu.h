@@ -1,10 +1,10 @@
-// Another op, of two inputs alike: SwiGLU (Shazeer 2020), the gate of Llama's feed-forward block.
+// A custom op with two inputs: SwiGLU (Shazeer 2020), the gate of Llama's feed-forward block.
 #pragma once
 
-#include <cmath>
+#include <gyre/autograd/tape.h>
+#include <gyre/core/dispatch.h>
 
-#include "autograd/tape.h"
-#include "core/dispatch.h"
+#include <cmath>
 
 // y = a * s * b,  s = 1 / (1 + exp(-a))
 //   da = dy * b * s * (1 + a * (1 - s));  db = dy * a * s
@@ -12,7 +12,7 @@ struct Swiglu final : gyre::Op {
   std::string_view name() const override { return "swiglu"; }
 
   void backward(gyre::Backward& b) override {
-    gyre::with_type(b.doutput(), [&]<class T>(T) {
+    gyre::dispatch_float(b.doutput(), [&]<class T>(T) {
       const gyre::Tensor da = b.dinput(0), db = b.dinput(1);
       const std::span<T> gate = b.input(0).span<T>(), value = b.input(1).span<T>(), dy = b.doutput().span<T>();
       for (size_t i = 0; i < gate.size(); ++i) {
@@ -24,12 +24,12 @@ struct Swiglu final : gyre::Op {
   }
 };
 
-// Both of the same shape, on the CPU.
+// a and b have the same shape and are on the CPU.
 inline gyre::Var swiglu(const gyre::Var& a, const gyre::Var& b) {
-  gyre::require(a.shape() == b.shape(), "[swiglu] expected two of the same shape, got ", a.shape().text(), " and ",
+  gyre::require(a.shape() == b.shape(), "[swiglu] expected inputs of the same shape, got ", a.shape().text(), " and ",
                 b.shape().text());
   const gyre::Tensor y = a.value().like();
-  gyre::with_type(y, [&]<class T>(T) {
+  gyre::dispatch_float(y, [&]<class T>(T) {
     const std::span<T> gate = a.value().span<T>(), value = b.value().span<T>(), out = y.span<T>();
     for (size_t i = 0; i < out.size(); ++i) out[i] = gate[i] / (1 + std::exp(-gate[i])) * value[i];
   });

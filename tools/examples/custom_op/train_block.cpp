@@ -1,19 +1,20 @@
-// The ops in a layer, and the layer in a training run: Llama's feed-forward block (Touvron et al. 2023) learns
-// x0 x1 - x2 x3, which no linear model can.
+// Uses the ops in a layer and trains it: Llama's feed-forward block (Touvron et al. 2023) learns x0 x1 - x2 x3, which
+// no linear model can represent.
 //   train_block [UPDATES]
+#include <gyre/autograd/gradcheck/gradcheck.h>
+#include <gyre/models/modules/linear.h>
+#include <gyre/train/optim/optimizer.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
-#include "autograd/gradcheck.h"
-#include "models/modules/linear.h"
 #include "rms_norm.h"
 #include "swiglu.h"
-#include "train/optimizer.h"
 
 using namespace gyre;
 
-// y = x + down(swiglu(gate(n), up(n))),  n = rms_norm(x); gate and up are one matrix.
+// y = x + down(swiglu(gate(n), up(n))),  n = rms_norm(x); gate and up share one matrix.
 class GatedBlock {
  public:
   GatedBlock(Parameters& parameters, const std::string& name, int64_t dim, int64_t ffn)
@@ -33,7 +34,7 @@ class GatedBlock {
   int64_t ffn_;
 };
 
-// (n,4) -> (n,1)
+// Maps (n,4) to (n,1).
 class Network {
  public:
   explicit Network(uint64_t seed) { parameters_.allocate(seed); }
@@ -60,9 +61,10 @@ int main(int argc, char** argv) {
   const int updates = argc > 1 ? std::atoi(argv[1]) : 400;
   Network network(/*seed=*/1);
   OptimizerOptions options;
-  options.learning_rate = 3e-3, options.warmup = 20, options.clip_norm = 1, options.schedule = "constant";
+  options.schedule.learning_rate = 3e-3, options.schedule.warmup = 20, options.clip_norm = 1,
+  options.schedule.kind = "constant";
   Optimizer optimizer(network.parameters(), cpu_kernels(), options);
-  double error = 0, rows = 0;  // since the last line
+  double error = 0, rows = 0;  // since the last printed line
   for (int update = 1; update <= updates; ++update) {
     const Tensor x = normal_tensor({64, 4}, DType::f32, /*seed=*/1, uint64_t(update));
     Tape tape(cpu_kernels(), {.training = true, .seed = uint64_t(update)});

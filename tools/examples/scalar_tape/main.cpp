@@ -1,11 +1,11 @@
-// Reverse-mode automatic differentiation of scalars, whole: what the Tape of autograd/tape.h does with tensors.
+// A complete reverse-mode automatic differentiation of scalars. The Tape of autograd/tape.h does the same with tensors.
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
 namespace {
 
-// One operation: its value, and its derivative by each of at most two inputs.
+// One operation: its value and its derivatives with respect to up to two inputs.
 struct Node {
   double value;
   int input[2];
@@ -28,8 +28,8 @@ struct Tape {
     return record(std::sin(x), a, std::cos(x));
   }
 
-  // d(output) / d(every node). A node comes after its inputs, so that walking from the end meets every use of a value
-  // before the value itself: its gradient is then the sum over all uses.
+  // Returns d(output) / d(node) for every node. Nodes follow their inputs, so a walk from the end visits all uses of a
+  // value before the value itself. At that point its gradient is the sum over all uses.
   std::vector<double> gradients(int output) const {
     std::vector<double> gradient(nodes.size(), 0);
     gradient[size_t(output)] = 1;

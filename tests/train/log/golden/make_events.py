@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes events.hex: an event file made with TensorBoard's own classes (2.21.0). Run: python3 make_events.py > events.hex
+"""Writes events.hex: an event file made by TensorBoard's classes (2.21.0). Run: python3 make_events.py > events.hex
 
-`make_events.py FOLDER` instead reads the event files in FOLDER with TensorBoard and prints the scalars that it would show."""
+`make_events.py FOLDER` instead reads the event files in FOLDER with TensorBoard and prints the scalars that it shows."""
 
 import io
 import sys

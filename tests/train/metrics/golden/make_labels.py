@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes labels.json: what scikit-learn (1.9.1) and SciPy (1.17.1) make of predictions and labels. A number that is not
-one is null, and infinities are the strings inf and -inf. Run: python3 make_labels.py > labels.json"""
+"""Writes labels.json: scores of scikit-learn (1.9.1) and SciPy (1.17.1) for predictions and labels. NaN is null, and
+infinities are the strings inf and -inf. Run: python3 make_labels.py > labels.json"""
 
 import json
 import math
@@ -68,13 +68,13 @@ VALUES = [
     ([1.0, 2.0, 3.0, 5.0], [1.0, math.nan, 3.0, 4.0]),
     ([1.0, math.inf, 3.0, -math.inf], [1.0, 2.0, 3.0, 4.0]),
     ([1e200, 2e200, 5e200], [1.0, 2.0, 3.0]),  # squares overflow
-    ([1e-200, 2e-200, 5e-200], [1.0, 3.0, 2.0]),  # squares vanish
+    ([1e-200, 2e-200, 5e-200], [1.0, 3.0, 2.0]),  # squares underflow
     ([1e8 + i * i for i in range(9)], [float(i) for i in range(9)]),  # far from 0
     ([0.0, -0.0, 1.0], [2.0, 1.0, 3.0]),
 ]
 for size in (3, 20, 400):
     for noise in (0.1, 1, 10):
-        actual = [round(random.uniform(0, 5) * 5) / 5 for _ in range(size)]  # scores of sentence pairs come in fifths
+        actual = [round(random.uniform(0, 5) * 5) / 5 for _ in range(size)]  # scores of sentence pairs are multiples of 0.2
         VALUES.append(([a + random.gauss(0, noise) for a in actual], actual))
         VALUES.append(([float(round(a + random.gauss(0, noise))) for a in actual], actual))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes metrics.json: what sacreBLEU (2.6.0) makes of tricky lines. Run: python3 make_metrics.py > metrics.json"""
+"""Writes metrics.json: scores of sacreBLEU (2.6.0) for difficult lines. Run: python3 make_metrics.py > metrics.json"""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ import sys
 
 from sacrebleu.metrics import BLEU, CHRF
 
-# Pairs of (hypothesis, first reference, second reference), chosen for what tokenizers get wrong.
+# Triples (hypothesis, first reference, second reference) with text that tokenizers tend to get wrong.
 MIXED = [
     ("The cat sat on the mat.", "The cat sat on the mat.", "A cat was sitting on the mat."),
     ("It costs 1,234.56 dollars, i.e. 3-4 times more.", "It costs $1,234.56, i.e. 3-4 times as much.", "That is 3-4 times as much."),

@@ -1,0 +1,85 @@
+// Rows of cross-entropy, with and without the output layer, and of squared error.
+#include <utility>
+
+#include "gyre/autograd/gradcheck/op_cases/rows.h"
+#include "gyre/core/random.h"
+
+namespace gyre::op_rows {
+namespace {
+
+struct LossCase {
+  std::string variant;
+  int64_t rows, classes;
+  double smoothing;
+  bool ignored = false;  // ignore every third row
+  double deviation = 1;  // of the logits
+};
+
+Ints loss_targets(const LossCase& c) {
+  Ints targets = random_ids(c.rows, uint64_t(c.classes));
+  for (size_t i = 0; c.ignored && i < targets.size(); i += 3) targets[i] = -1;
+  return targets;
+}
+
+void add_cross_entropy(std::vector<OpCase>& rows) {
+  for (const LossCase& c : std::vector<LossCase>{{"plain", 7, 5, 0},
+                                                 {"smoothing", 300, 65, 0.1},
+                                                 {"ignored", 7, 33, 0.1, true},
+                                                 {"all-ignored", 1, 3, 0.1, true},
+                                                 {"one-class", 3, 1, 0.1},
+                                                 {"confident", 5, 17, 0.2, false, 20}}) {
+    rows.push_back(make_case(
+        "cross_entropy/" + c.variant, {{"logits", {c.rows, c.classes}, c.deviation}},
+        [=](Tape&, const Vars& in) { return cross_entropy(in[0], ids_tensor(loss_targets(c)), c.smoothing).loss; },
+        [=](const Values& in) { return reference::cross_entropy(in[0], loss_targets(c), c.smoothing); }));
+  }
+  // 2100 rows need several chunks.
+  for (const LossCase& c :
+       std::vector<LossCase>{{"plain", 7, 5, 0}, {"smoothing", 65, 33, 0.1}, {"ignored", 2100, 5, 0.1, true}}) {
+    rows.push_back(make_case(
+        "linear_cross_entropy/" + c.variant, {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3})},
+        [=](Tape&, const Vars& in) {
+          return linear_cross_entropy(in[0], in[1], {}, ids_tensor(loss_targets(c)), c.smoothing).loss;
+        },
+        [=](const Values& in) {
+          return reference::cross_entropy(reference::linear(in[0], in[1]), loss_targets(c), c.smoothing);
+        }));
+    rows.push_back(make_case(
+        "linear_cross_entropy/" + c.variant + "-bias",
+        {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3}), parameter("bias", {c.classes})},
+        [=](Tape&, const Vars& in) {
+          return linear_cross_entropy(in[0], in[1], in[2], ids_tensor(loss_targets(c)), c.smoothing).loss;
+        },
+        [=](const Values& in) {
+          return reference::cross_entropy(reference::linear(in[0], in[1], in[2]), loss_targets(c), c.smoothing);
+        }));
+  }
+}
+
+void add_squared_error(std::vector<OpCase>& rows) {
+  for (const auto& [variant, shape] :
+       {std::pair("one-row", Shape{1, 1}), std::pair("no-rows", Shape{0, 1}), std::pair("vector", Shape{65}),
+        std::pair("odd-size", Shape{37, 1}), std::pair("many-rows", Shape{2100, 1})}) {
+    const Tensor targets = normal_tensor({shape[0]}, DType::f32, hash_name(variant), 0);
+    rows.push_back(make_case(
+        concat("squared_error/", variant), {{"predictions", shape}},
+        [=](Tape&, const Vars& in) { return squared_error(in[0], targets).loss; },
+        [=](const Values& in) { return reference::squared_error(in[0], targets.to_vector<float>()); }));
+  }
+  const Tensor targets = normal_tensor({9}, DType::f32, 9, 0);
+  rows.push_back(make_case(
+      "squared_error/of-a-product", {{"x", {9, 5}}, parameter("w", {1, 5}), parameter("bias", {1})},
+      [=](Tape&, const Vars& in) { return squared_error(linear(in[0], in[1], in[2]), targets).loss; },
+      [=](const Values& in) {
+        return reference::squared_error(reference::linear(in[0], in[1], in[2]), targets.to_vector<float>());
+      }));
+}
+
+}  // namespace
+
+void add_losses(std::vector<OpCase>& rows) {
+  add_cross_entropy(rows);
+  add_squared_error(rows);
+}
+
+}  // namespace gyre::op_rows

@@ -1,0 +1,151 @@
+// Rows of ops on plain matrices (products, activations, sums, dropout), and a block composed of several ops.
+#include <cmath>
+#include <utility>
+
+#include "gyre/autograd/gradcheck/op_cases/rows.h"
+
+namespace gyre::op_rows {
+namespace {
+
+constexpr Activation kActivations[] = {Activation::relu, Activation::gelu, Activation::tanh};
+constexpr Activation kFeatureMaps[] = {Activation::elu_plus_one, Activation::relu_plus, Activation::bounded_exp};
+
+OpCase linear_case(const std::string& variant, int64_t n, int64_t d, int64_t o, bool bias) {
+  std::vector<Input> inputs{{"x", {n, d}}, parameter("w", {o, d})};
+  if (bias) inputs.push_back(parameter("bias", {o}));
+  return make_case(
+      "linear/" + variant, inputs, [=](Tape&, const Vars& in) { return linear(in[0], in[1], bias ? in[2] : Var()); },
+      [=](const Values& in) {
+        return bias ? reference::linear(in[0], in[1], in[2]) : reference::linear(in[0], in[1]);
+      });
+}
+
+OpCase linear_activation_case(const std::string& variant, int64_t n, int64_t d, int64_t o, Activation kind,
+                              double rate) {
+  OpCase row = make_case(
+      concat("linear_", activation_name(kind), "/", variant),
+      {{"x", {n, d}}, parameter("w", {o, d}, 1 / std::sqrt(double(d))), parameter("bias", {o})},
+      [=](Tape&, const Vars& in) { return linear_activation(in[0], in[1], in[2], kind, rate); },
+      [=](const Values& in) {
+        const Value y = reference::activation(reference::linear(in[0], in[1], in[2]), kind);
+        return rate > 0 ? reference::dropout(y, first_mask(rate)) : y;
+      });
+  // A difference across relu's kink is not a derivative. With these rounded values, every element before the activation
+  // is an odd multiple of 1/32, so none is near the kink.
+  for (NamedInput& input : row.inputs) {
+    const bool bias = input.name == "bias";
+    for (double& v : input.value.span<double>()) v = bias ? std::floor(16 * v) / 16 + 1.0 / 32 : std::round(4 * v) / 4;
+  }
+  return row;
+}
+
+void add_linear(std::vector<OpCase>& rows) {
+  rows.push_back(linear_case("one-number", 1, 1, 1, true));
+  rows.push_back(linear_case("one-row", 1, 33, 7, true));
+  rows.push_back(linear_case("odd-sizes", 65, 17, 129, true));
+  rows.push_back(linear_case("many-rows", 1100, 3, 5, true));
+  rows.push_back(linear_case("no-bias", 7, 129, 2, false));
+  rows.push_back(linear_case("no-rows", 0, 5, 3, true));
+  rows.push_back(linear_case("deep", 3, 1500, 4, true));
+  rows.push_back(make_case(
+      "linear/some-rows", {{"x", {7, 17}}, parameter("w", {13, 17}), parameter("bias", {13})},
+      [](Tape&, const Vars& in) { return linear(in[0], in[1], in[2], 3, 5); },
+      [](const Values& in) { return reference::columns(reference::linear(in[0], in[1], in[2]), 3, 5); }));
+  for (const Activation kind : kActivations) {
+    rows.push_back(linear_activation_case("odd-sizes", 65, 17, 131, kind, 0));
+    rows.push_back(linear_activation_case("dropout", 37, 5, 301, kind, 0.3));
+    rows.push_back(linear_activation_case("one-number", 1, 1, 1, kind, 0));
+    rows.push_back(linear_activation_case("no-rows", 0, 5, 3, kind, 0.1));
+  }
+  rows.push_back(make_case(
+      "linear/by-itself", {{"x", {7, 5}}}, [](Tape&, const Vars& in) { return linear(in[0], in[0]); },
+      [](const Values& in) { return reference::linear(in[0], in[0]); }));
+}
+
+OpCase activation_case(Activation kind) {
+  OpCase row = make_case(
+      std::string(activation_name(kind)), {{"x", {150, 129}, 2}},
+      [=](Tape&, const Vars& in) { return activation(in[0], kind); },
+      [=](const Values& in) { return reference::activation(in[0], kind); });
+  // A difference across relu's kink is not a derivative: keep the elements away from 0.
+  for (double& x : row.inputs[0].value.span<double>()) x += std::copysign(1e-3, x);
+  return row;
+}
+
+void add_elementwise(std::vector<OpCase>& rows) {
+  rows.push_back(make_case(
+      "add", {{"a", {130, 129}}, {"b", {130, 129}}}, [](Tape&, const Vars& in) { return add(in[0], in[1]); },
+      [](const Values& in) { return in[0] + in[1]; }));
+  rows.push_back(make_case(
+      "add/to-itself", {{"a", {3, 5}}}, [](Tape&, const Vars& in) { return add(in[0], in[0]); },
+      [](const Values& in) { return in[0] + in[0]; }));
+  // Every use of x except one passes its gradient on without a copy.
+  rows.push_back(make_case(
+      "add/fan-out", {{"x", {2, 7}}, {"y", {2, 7}}},
+      [](Tape&, const Vars& in) { return add(add(in[0], in[1]), add(in[0], scale(in[0], -0.5))); },
+      [](const Values& in) {
+        using reference::round_to_storage;
+        return round_to_storage(in[0] + in[1]) +
+               round_to_storage(in[0] + round_to_storage(reference::scale(in[0], -0.5)));
+      }));
+  rows.push_back(make_case(
+      "scale", {{"x", {1, 129}}}, [](Tape&, const Vars& in) { return scale(in[0], -1.75); },
+      [](const Values& in) { return reference::scale(in[0], -1.75); }));
+  for (const Activation kind : kActivations) rows.push_back(activation_case(kind));
+  for (const Activation kind : kFeatureMaps) rows.push_back(activation_case(kind));
+}
+
+void add_dropout(std::vector<OpCase>& rows) {
+  for (const auto& [variant, shape, rate] :
+       {std::tuple("small", Shape{3, 5}, 0.5), std::tuple("large", Shape{131, 129}, 0.1),
+        std::tuple("none", Shape{2, 2}, 0.0)}) {
+    const DropoutMask mask = first_mask(rate);
+    rows.push_back(make_case(
+        concat("dropout/", variant), {{"x", shape}},
+        [rate = rate](Tape&, const Vars& in) { return dropout(in[0], rate); },
+        [mask](const Values& in) { return reference::dropout(in[0], mask); }));
+    rows.push_back(make_case(
+        concat("residual_dropout/", variant), {{"residual", shape}, {"x", shape}},
+        [rate = rate](Tape&, const Vars& in) { return residual_dropout(in[0], in[1], rate); },
+        [mask](const Values& in) { return in[0] + reference::dropout(in[1], mask); }));
+  }
+  const DropoutMask mask = first_mask(0.3);
+  rows.push_back(make_case(
+      "residual_dropout/to-itself", {{"x", {7, 5}}},
+      [](Tape&, const Vars& in) { return residual_dropout(in[0], in[0], 0.3); },
+      [mask](const Values& in) { return in[0] + reference::dropout(in[0], mask); }));
+}
+
+}  // namespace
+
+void add_matrices(std::vector<OpCase>& rows) {
+  add_linear(rows);
+  add_elementwise(rows);
+  add_dropout(rows);
+}
+
+// A feed-forward block, to check how gradients add up between ops: x is used twice.
+void add_composites(std::vector<OpCase>& rows) {
+  const DropoutMask mask = first_mask(0.25);
+  rows.push_back(make_case(
+      "composite/feed-forward",
+      {{"x", {9, 6}},
+       parameter("gamma", {6}, 0.5, 1),
+       parameter("beta", {6}),
+       parameter("w1", {11, 6}),
+       parameter("b1", {11}),
+       parameter("w2", {6, 11})},
+      [](Tape&, const Vars& in) {
+        const Var hidden = gelu(linear(layer_norm(in[0], in[1], in[2]), in[3], in[4]));
+        return residual_dropout(in[0], linear(hidden, in[5]), 0.25);
+      },
+      [=](const Values& in) {
+        using reference::round_to_storage;
+        const Value normal = round_to_storage(reference::layer_norm(in[0], in[1], in[2], 1e-5));
+        const Value hidden = round_to_storage(reference::linear(normal, in[3], in[4]));
+        const Value active = round_to_storage(reference::activation(hidden, Activation::gelu));
+        return in[0] + reference::dropout(round_to_storage(reference::linear(active, in[5])), mask);
+      }));
+}
+
+}  // namespace gyre::op_rows

@@ -1,0 +1,60 @@
+// Timeline of training steps: the time from restart() to the last event is divided into spans without gaps, so the
+// spans of a step add up to its duration. An op's forward span lasts from the previous event to the op's record.
+//
+//   timeline.restart();  make a batch;  timeline.mark("make the batch");
+//   Tape tape(..);  tape.add_observer(timeline);  forward;  backward;  optimizer;  timeline.mark("optimizer")
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gyre/autograd/tape.h"
+
+namespace gyre {
+
+struct Span {
+  enum class Kind : uint8_t { forward, backward, outside };
+  std::string_view name;  // name of the op, or the argument of mark()
+  std::string module;     // module path of the op
+  Kind kind = Kind::outside;
+  int node = -1;  // node of the op on the tape of its step; -1: no op
+  double begin = 0, end = 0;
+  double flops = 0;              // FLOPs of the op's forward (Op::flops), also in backward spans
+  size_t before = 0, after = 0;  // bytes of tensors at the beginning and the end of the span
+  double seconds() const { return end - begin; }
+};
+
+class Timeline final : public TapeObserver {
+ public:
+  struct Probe {
+    std::function<double()> seconds;
+    std::function<size_t()> bytes;  // memory of tensors
+  };
+  // Name of the spans between the ops' backward calls: accumulation of gradients, release of saved tensors, other
+  // observers.
+  static constexpr std::string_view kOther = "other";
+
+  explicit Timeline(Probe probe);
+
+  void restart();                    // excludes the time since the last event
+  void mark(std::string_view name);  // ends a span of this name that belongs to no op; `name` must outlive the spans
+
+  void on_record(const Tape& tape, int node) override;
+  void before_backward(const Tape& tape, int node) override;
+  void after_backward(const Tape& tape, int node) override;
+
+  const std::vector<Span>& spans() const { return spans_; }  // in chronological order
+
+ private:
+  void add(Span span);
+
+  Probe probe_;
+  double seconds_;
+  size_t bytes_;
+  std::vector<Span> spans_;
+};
+
+}  // namespace gyre

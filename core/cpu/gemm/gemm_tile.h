@@ -1,0 +1,122 @@
+// The inner kernel of gemm(): computes one tile of C with all sums in registers. Each sum runs over the summed index in
+// order, independently of the tile size, the vector size and the threads. Therefore a product has the same bits on any
+// CPU with fused multiply-add.
+#pragma once
+
+#if __BIGGEST_ALIGNMENT__ == 64
+#include <immintrin.h>
+#endif
+
+#include "gyre/core/cpu/gemm/bf16_dot.h"
+#include "gyre/core/cpu/gemm/gemm_pack.h"
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+
+// Rows of a tile. With two vectors per row, the sums take 28 of the 32 registers of AVX-512, or 12 of 16 otherwise.
+constexpr int kTileRows = kVectorBytes == 64 ? 14 : 6;
+template <class T>
+constexpr int kTileColumns = int(2 * kLanes<Compute<T>>);
+
+template <class T>
+using SumVector = typename VectorOf<Compute<T>>::type;
+
+// c = [c +] sums
+template <class T, int Rows>
+inline void store_tile(Compute<T>* c, int64_t ldc, const SumVector<T> (&sums)[Rows][2], bool accumulate) {
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    auto* row = reinterpret_cast<SumVector<T>*>(c + i * ldc);
+    row[0] = accumulate ? row[0] + sums[i][0] : sums[i][0];
+    row[1] = accumulate ? row[1] + sums[i][1] : sums[i][1];
+  }
+}
+
+// C(Rows, kTileColumns) = [C +] A B from panels of `elements` packed elements.
+template <class T, int Rows>
+void multiply_tile(Compute<T>* c, int64_t ldc, const T* a, const T* b, int64_t elements, bool accumulate) {
+  SumVector<T> sums[Rows][2] = {};
+  for (int64_t p = 0; p < elements; ++p, a += kTileRows, b += kTileColumns<T>) {
+    const SumVector<T> b0 = reinterpret_cast<const SumVector<T>*>(b)[0],
+                       b1 = reinterpret_cast<const SumVector<T>*>(b)[1];
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      sums[i][0] += a[i] * b0;
+      sums[i][1] += a[i] * b1;
+    }
+  }
+  store_tile<T, Rows>(c, ldc, sums, accumulate);
+}
+
+#if __BIGGEST_ALIGNMENT__ == 64
+// The bf16 version: each step adds the products of two neighbors along the summed index. Requires AVX512-BF16.
+template <class T, int Rows>
+[[gnu::target("avx512bf16")]] void multiply_tile_by_dot_products(float* c, int64_t ldc, const uint32_t* a,
+                                                                 const uint32_t* b, int64_t elements, bool accumulate) {
+  SumVector<T> sums[Rows][2] = {};
+  for (int64_t p = 0; p < elements; ++p, a += kTileRows, b += kTileColumns<T>) {
+    const auto b0 = (__m512bh)_mm512_loadu_si512(b), b1 = (__m512bh)_mm512_loadu_si512(b + 16);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const auto left = (__m512bh)_mm512_set1_epi32(int(a[i]));
+      sums[i][0] = _mm512_dpbf16_ps(sums[i][0], left, b0);
+      sums[i][1] = _mm512_dpbf16_ps(sums[i][1], left, b1);
+    }
+  }
+  store_tile<T, Rows>(c, ldc, sums, accumulate);
+}
+#endif
+
+// Dispatches bf16 tiles to the instruction or its emulation.
+template <class T, int Rows>
+void multiply_tile(float* c, int64_t ldc, const uint32_t* a, const uint32_t* b, int64_t elements, bool accumulate) {
+#if __BIGGEST_ALIGNMENT__ == 64
+  if (!emulates_bf16()) return multiply_tile_by_dot_products<T, Rows>(c, ldc, a, b, elements, accumulate);
+#endif
+  SumVector<T> sums[Rows][2] = {};
+  for (int64_t p = 0; p < elements; ++p, a += kTileRows, b += kTileColumns<T>) {
+    for (int i = 0; i < Rows; ++i) {
+      for (int j = 0; j < kTileColumns<T>; ++j) {
+        float& sum = reinterpret_cast<float*>(sums[i])[j];
+        sum = add_bf16_products(sum, a[i], b[j]);
+      }
+    }
+  }
+  store_tile<T, Rows>(c, ldc, sums, accumulate);
+}
+
+// Computes a tile at the edge of C in a local buffer, and copies its valid part.
+template <class T, int Rows>
+void multiply_edge(Compute<T>* c, int64_t ldc, int64_t rows, int64_t columns, const Packed<T>* a, const Packed<T>* b,
+                   int64_t elements, bool accumulate) {
+  alignas(kVectorBytes) Compute<T> tile[Rows * kTileColumns<T>];
+  multiply_tile<T, Rows>(tile, kTileColumns<T>, a, b, elements, false);
+  for (int64_t i = 0; i < rows; ++i) {
+    Compute<T>* to = c + i * ldc;
+    const Compute<T>* from = tile + i * kTileColumns<T>;
+    for (int64_t j = 0; j < columns; ++j) to[j] = accumulate ? to[j] + from[j] : from[j];
+  }
+}
+
+// C(rows, columns) = [C +] A B from packed panels; at most kTileRows x kTileColumns.
+template <class T>
+void multiply_panels(Compute<T>* c, int64_t ldc, int64_t rows, int64_t columns, const Packed<T>* a, const Packed<T>* b,
+                     int64_t elements, bool accumulate) {
+  constexpr int third = kTileRows / 3;
+  if (accumulate) {
+    for (int64_t i = 0; i < rows; ++i) {
+      __builtin_prefetch(c + i * ldc, 1);
+      __builtin_prefetch(c + i * ldc + kLanes<Compute<T>>, 1);
+    }
+  }
+  if (rows == kTileRows && columns == kTileColumns<T>) {
+    multiply_tile<T, kTileRows>(c, ldc, a, b, elements, accumulate);
+  } else if (rows <= third) {
+    multiply_edge<T, third>(c, ldc, rows, columns, a, b, elements, accumulate);
+  } else if (rows <= 2 * third) {
+    multiply_edge<T, 2 * third>(c, ldc, rows, columns, a, b, elements, accumulate);
+  } else {
+    multiply_edge<T, kTileRows>(c, ldc, rows, columns, a, b, elements, accumulate);
+  }
+}
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE

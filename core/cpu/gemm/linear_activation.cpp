@@ -1,0 +1,73 @@
+// pre = x w^T + bias;  y = keep act(pre), with keep the dropout factors.
+//   dpre = keep act'(pre) dy;  dx = dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
+// For relu, keep act'(pre) is 1 / (1 - rate) if y > 0, otherwise 0, so that only y is saved.
+#include "gyre/core/cpu/activations.h"
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/dropout_factors.h"
+#include "gyre/core/cpu/gemm/linear.h"
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+namespace {
+
+// Computes one row of dpre, and adds it to the sums of dbias.
+template <class A, class T, class S = Compute<T>>
+void backward_row(T* dpre, S* dbias, const T* dy, const T* saved, int64_t row, int64_t o, const DropoutMask& mask) {
+  const auto element = [=](int64_t j, S factor) {
+    dpre[j] = S(dy[j]) * factor * A::derivative(S(saved[j]));
+    dbias[j] += dpre[j];
+  };
+  const S kept = S(1 / (1 - mask.rate));
+  if (A::kind == Activation::relu || mask.rate == 0) {
+#pragma omp simd
+    for (int64_t j = 0; j < o; ++j) element(j, kept);
+  } else {
+    for_each_strip<S>(o, row * o, mask, [&](int64_t begin, int64_t end, auto keep) {
+#pragma omp simd
+      for (int64_t j = begin; j < end; ++j) element(j, keep(j));
+    });
+  }
+}
+
+}  // namespace
+
+void CpuKernels::linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w,
+                                   const Tensor& bias, Activation kind, const DropoutMask& mask) {
+  dispatch_data_type(x, [&]<class T>(T) {
+    using S = Compute<T>;
+    const ProductShape shape{x.rows(), w.dim(0), x.cols()};
+    const S* b = bias.data<S>();
+    T* kept_pre = data_or_null<T>(pre);
+    with_activation(kind, [&]<class A>(A) {
+      product_rows<T>(y, shape, rows(x), rows(w), [&](T* to, const S* sums, int64_t row, int64_t column, int64_t n) {
+        T* before = kept_pre ? kept_pre + row * shape.n + column : to;  // without pre, `to` holds it temporarily
+        for_each_strip<S>(n, row * shape.n + column, mask, [=](int64_t begin, int64_t end, auto keep) {
+#pragma omp simd
+          for (int64_t j = begin; j < end; ++j) before[j] = sums[j] + b[column + j];
+#pragma omp simd
+          for (int64_t j = begin; j < end; ++j) to[j] = A::value(S(before[j])) * keep(j);
+        });
+      });
+    });
+  });
+}
+
+void CpuKernels::linear_activation_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
+                                            const Tensor& x, const Tensor& w, const Tensor& saved, Activation kind,
+                                            const DropoutMask& mask) {
+  dispatch_data_type(x, [&]<class T>(T) {
+    using S = Compute<T>;
+    const int64_t o = w.dim(0);
+    const Tensor dpre = dy.like();
+    std::vector<S> sum(static_cast<size_t>(o), S(0));
+    with_activation(kind, [&]<class A>(A) {
+      sum_rows(sum.data(), x.rows(), o, [&](S* partial, int64_t row) {
+        backward_row<A>(dpre.data<T>() + row * o, partial, dy.data<T>() + row * o, saved.data<T>() + row * o, row, o,
+                        mask);
+      });
+    });
+    for (int64_t j = 0; dbias && j < o; ++j) dbias.data<S>()[j] += sum[size_t(j)];
+    product_backward<T>(dx, dw, dpre, x, w);
+  });
+}
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE

@@ -1,0 +1,54 @@
+// y = softmax(x) over the features of each head;  dx = y (dy - y . dy)
+#include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/parallel.h"
+#include "gyre/core/cpu/vector_math.h"
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+namespace {
+
+// Calls f(index of the first element) for each head of each row, in parallel.
+template <class F>
+void for_each_head_of_rows(const Tensor& x, int heads, const F& f) {
+  const int64_t width = x.cols() / heads;
+  parallel_ranges(x.rows() * heads, width, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i * width);
+  });
+}
+
+}  // namespace
+
+void CpuKernels::head_softmax(const Tensor& y, const Tensor& x, int heads) {
+  dispatch_data_type(x, [&]<class D>(D) {
+    using T = Compute<D>;
+    const int64_t width = x.cols() / heads;
+    for_each_head_of_rows(x, heads, [&](int64_t first) {
+      const D* in = x.data<D>() + first;
+      D* out = y.data<D>() + first;
+      T largest = in[0], sum = 0;
+      for (int64_t f = 1; f < width; ++f) largest = std::max(largest, T(in[f]));
+#pragma omp simd reduction(+ : sum)
+      for (int64_t f = 0; f < width; ++f) sum += exponential(T(in[f]) - largest);
+      const T inverse = 1 / sum;
+#pragma omp simd
+      for (int64_t f = 0; f < width; ++f) out[f] = exponential(T(in[f]) - largest) * inverse;
+    });
+  });
+}
+
+void CpuKernels::head_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y, int heads) {
+  dispatch_data_type(y, [&]<class D>(D) {
+    using T = Compute<D>;
+    const int64_t width = y.cols() / heads;
+    for_each_head_of_rows(y, heads, [&](int64_t first) {
+      const D *out = y.data<D>() + first, *g = dy.data<D>() + first;
+      D* to = dx.data<D>() + first;
+      T dot = 0;
+#pragma omp simd reduction(+ : dot)
+      for (int64_t f = 0; f < width; ++f) dot += T(out[f]) * T(g[f]);
+#pragma omp simd
+      for (int64_t f = 0; f < width; ++f) to[f] = T(out[f]) * (T(g[f]) - dot);
+    });
+  });
+}
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE

@@ -1,0 +1,20 @@
+// Vector types of the register size of the instruction set: 64 bytes with AVX-512, 32 with AVX2, otherwise 16.
+#pragma once
+
+#include <cstdint>
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+
+constexpr int64_t kVectorBytes = __BIGGEST_ALIGNMENT__;  // in GCC, the register size of -march
+
+template <class T>
+constexpr int64_t kLanes = kVectorBytes / int64_t(sizeof(T));
+
+inline int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+template <class T>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias));
+};
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE

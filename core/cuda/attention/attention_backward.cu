@@ -1,0 +1,85 @@
+// Attention backward: prepares the arguments, selects the kernels, and computes the gradient of the rotary frequencies.
+#include <algorithm>
+
+#include "gyre/core/cuda/attention/attention_call.h"
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/runtime/launch.h"
+
+namespace gyre::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// dfrequencies[pair] += sum over rows and heads of position * position_scale * (dy2 y1 - dy1 y2), y the rotated x. One
+// block per pair. `rounded`: rounds y as the tensor-core kernels do. The sums of queries and of keys largely cancel,
+// and they cancel best if y has the same rounding as in the products that dy was computed from.
+template <class D>
+__global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* dfrequencies, Rows<Compute<D>> dy,
+                                                                    Rows<D> x, RowRotation<Compute<D>> row_rotation,
+                                                                    double position_scale, bool rounded, int64_t rows,
+                                                                    int heads, int width) {
+  __shared__ double scratch[kWarp];
+  const int pair = int(blockIdx.x), one = row_rotation.interleaved ? 2 * pair : pair, other = row_rotation.partner(one);
+  double sum = 0;
+  for (int64_t i = threadIdx.x; i < rows * heads; i += kThreads) {
+    const int64_t row = i / heads, feature = i % heads * width;
+    const auto y = [&](int f) {
+      const Compute<D> rotated = row_rotation.rotated(x.data + row * x.stride + feature, row, f);
+      return double(rounded ? Compute<D>(D(rotated)) : rotated);
+    };
+    const Compute<D>* g = dy.data + row * dy.stride + feature;
+    sum += double(row_rotation.positions[row]) * (double(g[other]) * y(one) - double(g[one]) * y(other));
+  }
+  sum = block_sum(sum, scratch);
+  if (threadIdx.x == 0) dfrequencies[pair] += Compute<D>(position_scale * sum);
+}
+
+}  // namespace
+
+void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
+                                     const Tensor& dfrequencies, const AttentionPositionTerms& dterms,
+                                     const Tensor& dout, const HeadColumns& q, const HeadColumns& k,
+                                     const HeadColumns& v, const Tensor& lse, const Segments& queries,
+                                     const Segments& keys, const AttentionShape& shape,
+                                     const AttentionRotation& rotation, const AttentionPositionTerms& terms) {
+  const int64_t width = dout.cols() / shape.heads;
+  require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
+  const DType exact = statistics_dtype(dout.dtype());
+  const Tensor sums = context_.empty({shape.heads, dout.rows()}, exact);
+  // Unrounded dq and dk, only for the gradient of frequencies.
+  const auto exact_rows = [&](const HeadColumns& x) {
+    return HeadColumns{dfrequencies ? context_.empty({x.rows.rows(), dout.cols()}, exact) : Tensor()};
+  };
+  const HeadColumns exact_dq = exact_rows(q), exact_dk = exact_rows(k);
+  dispatch_data_type(dout, [&](auto type) {
+    using D = decltype(type);
+    using T = Compute<D>;
+    const AttentionBackward<D> a{{rows_of<D>(dq), rows_of<T>(exact_dq)},
+                                 {rows_of<D>(dk), rows_of<T>(exact_dk)},
+                                 {rows_of<D>(dv), {}},
+                                 rows_of<D>({dout}),
+                                 rows_of<D>(q),
+                                 rows_of<D>(k),
+                                 rows_of<D>(v),
+                                 lse.data<T>(),
+                                 sums.data<T>(),
+                                 dout.rows(),
+                                 make_row_rotation<T>(context_, rotation, rotation.query_positions),
+                                 make_row_rotation<T>(context_, rotation, rotation.key_positions),
+                                 Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
+    const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
+    run_attention(context_, a, device_terms, queries, keys);
+    add_term_gradients(context_, dterms, a, device_terms, queries, keys);
+    if (!dfrequencies) return;
+    const bool rounded = runs_on_tensor_cores<D>(width, device_terms);
+    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RowRotation<T>& row_rotation, int64_t rows) {
+      launch(add_frequency_gradients<D>, dim3(unsigned(dfrequencies.size())), dim3(kThreads), 0, context_.stream(),
+             dfrequencies.data<T>(), dy, x, row_rotation, rotation.rotary.position_scale, rounded, rows, shape.heads,
+             int(width));
+    };
+    add(a.dq.exact, a.q, a.query_rotation, queries.tokens());
+    add(a.dk.exact, a.k, a.key_rotation, keys.tokens());
+  });
+}
+
+}  // namespace gyre::cuda

@@ -1,0 +1,194 @@
+// Arguments of the attention kernels, with and without tensor cores: rows, rotation, mask, dropout, and one work item
+// per block.
+#pragma once
+
+#include <numbers>
+
+#include "gyre/core/cuda/attention/position_terms.h"
+#include "gyre/core/cuda/dispatch.h"
+#include "gyre/core/cuda/runtime/context.h"
+
+namespace gyre::cuda {
+
+// Work item: a tile of rows of one segment, and the segment of the other side. The rows are queries and the others
+// keys, or vice versa.
+struct AttentionWork {
+  int32_t first, count;              // rows of the segment
+  int32_t first_other, count_other;  // rows of the other side
+  int32_t begin;                     // first row of the tile, in the segment
+};
+
+// Selects all segments, those whose rows and others fit into one tile, or those that do not fit.
+enum class SegmentFilter : uint8_t { all, fitting, not_fitting };
+
+// The work of a block of the grid (work items x heads): one head of a tile of `tile` rows.
+struct BlockWork {
+  AttentionWork w;
+  int head, count;         // count: rows in the tile
+  int64_t first, feature;  // first row of the tile in the batch, first column of the head
+
+  __device__ BlockWork(const AttentionWork* work, int heads, int width, int tile)
+      : w(work[blockIdx.x / heads]),
+        head(int(blockIdx.x) % heads),
+        count(min(tile, w.count - w.begin)),
+        first(int64_t(w.first) + w.begin),
+        feature(int64_t(head) * width) {}
+};
+
+struct WorkList {
+  const AttentionWork* items;  // in device memory
+  int64_t count;
+};
+
+// The tiles of `tile` rows of all selected segments, the last tile of each segment first. Lists are cached for the
+// other layers of the same batch.
+constexpr int kWholeSegment = 1 << 30;  // a tile size larger than any segment
+WorkList attention_work(Context& context, const Segments& rows, const Segments& others, int tile, SegmentFilter filter);
+
+// Rotation of rows by their positions, feature by feature (Kernels::rope).
+template <class T>
+struct RowRotation {
+  const T* angles = nullptr;
+  const int32_t* positions = nullptr;  // null: no rotation
+  int dims = 0;
+  bool interleaved = false;
+
+  __device__ int partner(int feature) const {
+    if (interleaved) return feature ^ 1;
+    return feature < dims / 2 ? feature + dims / 2 : feature - dims / 2;
+  }
+  // The factors of a row: [f] multiplies feature f, [dims + f] its partner.
+  __device__ const T* factors(int64_t row) const { return angles + int64_t(positions[row]) * 2 * dims; }
+
+  // Rotated feature f of row `row`, whose features are at x.
+  template <class D>
+  __device__ T rotated(const D* x, int64_t row, int f) const {
+    const T value = load(x + f);
+    if (!positions || f >= dims) return value;
+    const T* c = factors(row);
+    return value * c[f] + load(x + partner(f)) * c[dims + f];
+  }
+  // The transpose, for gradients.
+  __device__ T rotated_back(const T* dy, int64_t row, int f) const {
+    if (!positions || f >= dims) return dy[f];
+    const T* c = factors(row);
+    return dy[f] * c[f] - dy[partner(f)] * c[dims + f];
+  }
+};
+
+template <class T>
+RowRotation<T> make_row_rotation(Context& context, const AttentionRotation& rotation, const Tensor& positions) {
+  if (!rotation.angles) return {};
+  return {rotation.angles.data<T>(), context.ids(positions), rotation.rotary.dims,
+          rotation.rotary.pairs == RotaryPairs::interleaved};
+}
+
+// Parameters of scores and weights: scale, mask and dropout.
+template <class T>
+struct Scoring {
+  int heads, width;
+  bool causal;
+  T scale, scale_log2;  // scale_log2 = scale * log2(e), because 2^x is cheaper than e^x
+  Dropout dropout;
+  T kept;                 // 1 / (1 - rate)
+  int64_t key_rows, run;  // weight (head, query, key row) is element (head * key rows + key row) * run + query
+
+  Scoring(const AttentionShape& shape, int64_t width, int64_t key_rows, int longest_queries)
+      : heads(shape.heads),
+        width(int(width)),
+        causal(shape.causal),
+        scale(T(shape.scale)),
+        scale_log2(T(shape.scale * std::numbers::log2e)),
+        dropout(dropout_of(shape.dropout)),
+        kept(T(1 / (1 - shape.dropout.rate))),
+        key_rows(key_rows),
+        run(divide_up(longest_queries, 16) * 16) {}
+
+  __device__ uint64_t element(int head, int64_t key_row, int query) const {
+    return uint64_t((head * key_rows + key_row) * run + query);
+  }
+  __device__ T factor(int head, int64_t key_row, int query) const {
+    return dropout.factor(element(head, key_row, query)) > 0 ? kept : T(0);
+  }
+  // Query i of a segment sees the keys below the edge, which may be negative.
+  __device__ int edge(int i, int queries, int keys) const { return causal ? min(keys, i + 1 + keys - queries) : keys; }
+  // The first query that sees key j.
+  __device__ int first_query(int j, int queries, int keys) const { return causal ? max(0, j + queries - keys) : 0; }
+};
+
+template <class D>
+struct AttentionForward {
+  using T = Compute<D>;
+  Rows<D> out;
+  T* lse;  // may be null
+  int64_t query_rows;
+  Rows<D> q, k, v;
+  RowRotation<T> query_rotation, key_rotation;
+  Scoring<T> scoring;
+};
+
+// Destinations of a gradient; each may be null. `exact` is neither rotated back nor rounded, for the gradient of
+// frequencies.
+template <class D>
+struct GradientRows {
+  Rows<D> rows;
+  Rows<Compute<D>> exact;
+  __host__ __device__ explicit operator bool() const { return rows.data || exact.data; }
+};
+
+template <class D>
+struct AttentionBackward {
+  using T = Compute<D>;
+  GradientRows<D> dq, dk, dv;
+  Rows<D> dout, q, k, v;
+  const T* lse;
+  T* sums;  // (heads, query rows): D of each query, written by the kernel over queries
+  int64_t query_rows;
+  RowRotation<T> query_rotation, key_rotation;
+  Scoring<T> scoring;
+};
+
+constexpr int kWidestHead = 256;
+
+// Kernels without tensor cores: any type, any width up to kWidestHead, with position terms and window.
+template <class D>
+void run_plain(Context& context, const AttentionForward<D>& a, const DevicePositionTerms<Compute<D>>& device_terms,
+               const Segments& queries, const Segments& keys);
+template <class D>
+void run_plain(Context& context, const AttentionBackward<D>& a, const DevicePositionTerms<Compute<D>>& device_terms,
+               const Segments& queries, const Segments& keys);
+
+// Gradients of the position terms. Runs after run_plain(), whose sums D it reads.
+template <class D>
+void add_term_gradients(Context& context, const AttentionPositionTerms& dterms, const AttentionBackward<D>& a,
+                        const DevicePositionTerms<Compute<D>>& device_terms, const Segments& queries,
+                        const Segments& keys);
+
+// Tensor-core kernels: bf16 heads of these widths, without position terms and window.
+inline bool has_tensor_width(int64_t width) { return width == 32 || width == 64 || width == 128; }
+// Calls f with the width as a compile-time constant.
+template <class F>
+void with_tensor_width(int64_t width, F&& f) {
+  if (width == 32) return f(std::integral_constant<int, 32>{});
+  if (width == 64) return f(std::integral_constant<int, 64>{});
+  f(std::integral_constant<int, 128>{});
+}
+void run_tensor(Context& context, const AttentionForward<bfloat16>& a, const Segments& queries, const Segments& keys);
+void run_tensor(Context& context, const AttentionBackward<bfloat16>& a, const Segments& queries, const Segments& keys);
+
+template <class D>
+bool runs_on_tensor_cores(int64_t width, const DevicePositionTerms<Compute<D>>& device_terms) {
+  return std::is_same_v<D, bfloat16> && has_tensor_width(width) && !device_terms;
+}
+
+// Runs the tensor-core kernels if they support the call, otherwise the plain kernels.
+template <template <class> class Call, class D>
+void run_attention(Context& context, const Call<D>& a, const DevicePositionTerms<Compute<D>>& device_terms,
+                   const Segments& queries, const Segments& keys) {
+  if constexpr (std::is_same_v<D, bfloat16>) {
+    if (runs_on_tensor_cores<D>(a.scoring.width, device_terms)) return run_tensor(context, a, queries, keys);
+  }
+  run_plain(context, a, device_terms, queries, keys);
+}
+
+}  // namespace gyre::cuda

@@ -1,0 +1,201 @@
+// Gradients of the relative-position terms of attention. With ds = p (m dp - D) and m p as in
+// core/cuda/attention/attention_plain_backward.cu, over the pairs of distance t:
+//   dbias[t] = sum ds,  dquery_table[t] = scale sum ds q_i,  dkey_table[t] = scale sum ds k_j,
+//   dvalue_table[t] = sum m p dout_i
+// and over the pairs whose query, or key, has position a:
+//   dpos_queries[a] = scale sum ds pos_keys[j],  dpos_keys[a] = scale sum ds pos_queries[i]
+// The own rows of a block are a tile of distances or positions of one head. The block runs over a slice of the segments
+// and recomputes ds. Then the sums of the slices are added, and those of the heads if they share a table. The order of
+// each sum is fixed, so that results are bitwise reproducible.
+#include <algorithm>
+#include <vector>
+
+#include "gyre/core/cuda/attention/position_terms_backward.h"
+
+namespace gyre::cuda {
+namespace {
+
+// Sums of one part of the features. blockIdx.z selects the part.
+template <class T>
+using PartSums = T[kOwnRows<T>][kPartChunks];
+
+template <class D, PairAxis own>
+__device__ inline void add_pairs(PartSums<Compute<D>> (&sums)[3], const SlicedSums<Compute<D>>& to,
+                                 const Block<D, own>& block, const Compute<D> (&weights)[kOwnRows<Compute<D>>],
+                                 const Compute<D> (&dweights)[kOwnRows<Compute<D>>]) {
+  using T = Compute<D>;
+  constexpr int tile = kPlainTile<T>;
+  const int first = int(blockIdx.z) * kPartWidth;
+  __syncthreads();  // the previous operands have been read
+  if (own == PairAxis::distance) {
+    if (to.query) block.load_queries(block.operand(0), first);
+    if (to.key) block.load_keys(block.operand(1), first);
+    if (to.value) block.load_dout(block.operand(2), first);
+  } else if (own == PairAxis::query) {
+    block.load_pos_keys(block.operand(0), first);
+  } else {
+    block.load_pos_queries(block.operand(0), first);
+  }
+  __syncthreads();
+  if (to.positions) {
+    add_weighted<T, own, own == PairAxis::query ? PairAxis::key : PairAxis::query>(sums[0], 0, dweights,
+                                                                                   block.operand(0), tile);
+    return;
+  }
+  if (to.query) add_weighted<T, own, PairAxis::query>(sums[0], 0, dweights, block.operand(0), tile);
+  if (to.key) add_weighted<T, own, PairAxis::key>(sums[1], 0, dweights, block.operand(1), tile);
+  if (to.value) add_weighted<T, own, PairAxis::query>(sums[2], 0, weights, block.operand(2), tile);
+}
+
+// Stores the warp's own rows of a part, multiplied by `factor`.
+template <class T>
+__device__ inline void store_sums(T* to, const SlicedSums<T>& all, const PartSums<T>& sums, T factor, int head,
+                                  int heads, int first_row) {
+  const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
+  if (!to) return;
+  for (int r = 0; r < kOwnRows<T>; ++r) {
+    const int64_t row = first_row + warp + kPlainWarps * r;
+    if (row >= all.rows) continue;
+    T* own = to + ((blockIdx.y * all.rows + row) * heads + head) * all.width;
+    for (int c = 0; c < kPartChunks; ++c) {
+      const int f = int(blockIdx.z) * kPartWidth + lane + kWarp * c;
+      if (f < all.width) own[f] = factor * sums[r][c];
+    }
+  }
+}
+
+template <class D, PairAxis own>
+__global__ __launch_bounds__(kPlainThreads) void sum_terms(const SlicedSums<Compute<D>> to,
+                                                           const AttentionBackward<D> a,
+                                                           const DevicePositionTerms<Compute<D>> device_terms,
+                                                           const AttentionWork* segments, int64_t count) {
+  using T = Compute<D>;
+  const int heads = a.scoring.heads, head = int(blockIdx.x) % heads;
+  const int own_row = int(blockIdx.x) / heads * kPlainTile<T>, lane = int(threadIdx.x) % kWarp;
+  PartSums<T> sums[3] = {};
+  T bias[kOwnRows<T>] = {};
+  for (int64_t n = count * blockIdx.y / gridDim.y; n < count * (blockIdx.y + 1) / gridDim.y; ++n) {
+    const Walk<T, own> walk(segments[n], own_row, a.scoring, device_terms);
+    for (int other = walk.first; other < walk.end; other += kPlainTile<T>) {
+      const Block<D, own> block{a, device_terms, head, walk, walk.starts(other)};
+      T weights[kOwnRows<T>], dweights[kOwnRows<T>];
+      block.weigh(weights, dweights);
+      for (int r = 0; r < kOwnRows<T>; ++r) bias[r] += dweights[r];
+      add_pairs(sums, to, block, weights, dweights);
+    }
+  }
+  store_sums(own == PairAxis::distance ? to.query : to.positions, to, sums[0], a.scoring.scale, head, heads, own_row);
+  store_sums(to.key, to, sums[1], a.scoring.scale, head, heads, own_row);
+  store_sums(to.value, to, sums[2], T(1), head, heads, own_row);
+  if (!to.bias || blockIdx.z > 0) return;
+  for (int r = 0; r < kOwnRows<T>; ++r) {
+    const T sum = warp_sum(bias[r]);
+    const int64_t row = own_row + int(threadIdx.x) / kWarp + kPlainWarps * r;
+    if (lane == 0 && row < to.rows) to.bias[(blockIdx.y * to.rows + row) * heads + head] = sum;
+  }
+}
+
+// to(rows, to_columns) = sums over the slices of sliced(slices, rows_of_slice, columns). If to_columns < columns, also
+// sums over the heads.
+template <class T>
+__global__ void add_slices(T* to, const T* sliced, int64_t slices, int64_t rows_of_slice, int64_t columns, int64_t rows,
+                           int64_t to_columns) {
+  const int64_t job = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (job >= rows * to_columns) return;
+  T sum = 0;
+  for (int64_t slice = 0; slice < slices; ++slice)
+    for (int64_t column = job % to_columns; column < columns; column += to_columns)
+      sum += sliced[(slice * rows_of_slice + job / to_columns) * columns + column];
+  to[job] = sum;
+}
+
+// Launches sum_terms for tables of at most `rows` rows, and adds the sums of the slices.
+template <class D, PairAxis own>
+class TermSums {
+  using T = Compute<D>;
+
+ public:
+  TermSums(Context& context, const AttentionBackward<D>& a, const WorkList& segments, int64_t rows, int width)
+      : context_(context), a_(a), segments_(segments), parts_(divide_up(width, kPartWidth)) {
+    // Enough slices of the segments for all multiprocessors. Their number depends only on the shape.
+    constexpr int64_t kManyBlocks = 512;
+    tiles_ = divide_up(rows, kPlainTile<T>);
+    slices_ = divide_up(kManyBlocks, tiles_ * a.scoring.heads * parts_);
+    slices_ = std::clamp<int64_t>(slices_, 1, std::max<int64_t>(1, segments.count));
+    sums_.rows = rows;
+    sums_.width = width;
+  }
+
+  // Registers a gradient, if it is defined, and allocates its sums, with `width` columns per head.
+  void request(const Tensor& gradient, T* SlicedSums<T>::*sums, int width) {
+    if (!gradient) return;
+    const Shape shape{slices_, sums_.rows, int64_t(a_.scoring.heads) * width};
+    const Tensor sliced = context_.empty(shape, dtype_of<T>());
+    sums_.*sums = sliced.data<T>();
+    requests_.push_back({gradient, sliced});
+  }
+
+  void run(const DevicePositionTerms<T>& device_terms) {
+    launch(sum_terms<D, own>, dim3(unsigned(tiles_ * a_.scoring.heads), unsigned(slices_), unsigned(parts_)),
+           dim3(kPlainThreads), kOperands * kPartElements<T> * sizeof(T), context_.stream(), sums_, a_, device_terms,
+           segments_.items, segments_.count);
+    for (const Request& w : requests_) {
+      constexpr int kThreads = 256;
+      launch(add_slices<T>, dim3(unsigned(divide_up(w.gradient.size(), kThreads))), dim3(kThreads), 0,
+             context_.stream(), w.gradient.template data<T>(), w.sliced.template data<T>(), slices_, sums_.rows,
+             w.sliced.cols(), w.gradient.rows(), w.gradient.cols());
+    }
+  }
+
+ private:
+  struct Request {
+    Tensor gradient, sliced;
+  };
+
+  Context& context_;
+  const AttentionBackward<D>& a_;
+  WorkList segments_;
+  int64_t parts_, tiles_ = 0, slices_ = 0;
+  SlicedSums<T> sums_;
+  std::vector<Request> requests_;
+};
+
+int64_t rows_or_none(const Tensor& t) { return t ? t.rows() : 0; }
+
+}  // namespace
+
+template <class D>
+void add_term_gradients(Context& context, const AttentionPositionTerms& d, const AttentionBackward<D>& a,
+                        const DevicePositionTerms<Compute<D>>& device_terms, const Segments& queries,
+                        const Segments& keys) {
+  using Sums = SlicedSums<Compute<D>>;
+  const auto segments = [&] { return attention_work(context, queries, keys, kWholeSegment, SegmentFilter::all); };
+  if (d.has_distances()) {
+    const int64_t rows = std::max(
+        {rows_or_none(d.bias), rows_or_none(d.query_table), rows_or_none(d.key_table), rows_or_none(d.value_table)});
+    const bool vectors = d.query_table || d.key_table || d.value_table;
+    TermSums<D, PairAxis::distance> sums(context, a, segments(), rows, vectors ? a.scoring.width : 1);
+    sums.request(d.query_table, &Sums::query, a.scoring.width);
+    sums.request(d.key_table, &Sums::key, a.scoring.width);
+    sums.request(d.value_table, &Sums::value, a.scoring.width);
+    sums.request(d.bias, &Sums::bias, 1);
+    sums.run(device_terms);
+  }
+  const auto add_pos_scores = [&]<PairAxis own>(std::integral_constant<PairAxis, own>, const Tensor& gradient) {
+    if (!gradient) return;
+    TermSums<D, own> sums(context, a, segments(), gradient.rows(), device_terms.pos_width);
+    sums.request(gradient, &Sums::positions, device_terms.pos_width);
+    sums.run(device_terms);
+  };
+  add_pos_scores(std::integral_constant<PairAxis, PairAxis::query>{}, d.pos_queries);
+  add_pos_scores(std::integral_constant<PairAxis, PairAxis::key>{}, d.pos_keys);
+}
+
+template void add_term_gradients(Context&, const AttentionPositionTerms&, const AttentionBackward<float>&,
+                                 const DevicePositionTerms<float>&, const Segments&, const Segments&);
+template void add_term_gradients(Context&, const AttentionPositionTerms&, const AttentionBackward<double>&,
+                                 const DevicePositionTerms<double>&, const Segments&, const Segments&);
+template void add_term_gradients(Context&, const AttentionPositionTerms&, const AttentionBackward<bfloat16>&,
+                                 const DevicePositionTerms<float>&, const Segments&, const Segments&);
+
+}  // namespace gyre::cuda

@@ -1,0 +1,69 @@
+// y = x w^T + bias;  dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
+// cublasLt requires a bias of y's type. For bf16 data the bias is rounded, like the weights.
+#include "gyre/core/cuda/columns.h"
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/gemm/linear.h"
+#include "gyre/core/cuda/gemm/product.h"
+#include "gyre/core/cuda/map.h"
+
+namespace gyre::cuda {
+namespace {
+
+__global__ void round_kernel(bfloat16* to, const float* from, int64_t n, bool aligned) {
+  constexpr int kN = kPackSize<bfloat16>;
+  const int64_t first = first_of_thread<bfloat16>();
+  const int count = count_in_pack<bfloat16>(first, n);
+  if (count == 0) return;
+  float numbers[kN];
+  load_numbers(numbers, from + first, count, aligned);
+  store_pack(to + first, numbers, count, true);
+}
+
+// The rows of a tensor as input of add_column_sums().
+template <class T>
+struct PlainRows {
+  const T* data;
+  int64_t columns;
+  bool aligned;
+
+  __device__ void take(Compute<T> (&numbers)[kPackSize<T>], int64_t row, int64_t column, int count) const {
+    load_numbers(numbers, data + row * columns + column, count, aligned);
+  }
+};
+
+}  // namespace
+
+Tensor in_type(Context& context, const Tensor& t, DType dtype) {
+  if (t.dtype() == dtype) return t;
+  require(t.dtype() == DType::f32 && dtype == DType::bf16, "[cuda linear] cannot use ", dtype_name(t.dtype()), " with ",
+          dtype_name(dtype), " data");
+  const Tensor rounded = context.empty(t.shape(), dtype);
+  launch(round_kernel, dim3(map_blocks<bfloat16>(t.size())), dim3(kMapThreads), 0, context.stream(),
+         rounded.data<bfloat16>(), t.data<float>(), t.size(), all_aligned(t));
+  return rounded;
+}
+
+void product_backward(Context& context, const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x,
+                      const Tensor& w, bool tf32) {
+  if (!dx && !dw) return;
+  const Tensor g = in_type(context, dy, x.dtype());
+  if (dx) product(context, dx, rows(g), columns(in_type(context, w, x.dtype())), {.tf32 = tf32});
+  if (dw) product(context, dw, columns(g), columns(x), {.accumulate = true, .tf32 = tf32});
+}
+
+void CudaKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) {
+  product(context_, y, rows(x), rows(in_type(context_, w, x.dtype())),
+          {.tf32 = tf32_, .bias = bias ? in_type(context_, bias, y.dtype()) : bias});
+}
+
+void CudaKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
+                                  const Tensor& x, const Tensor& w) {
+  product_backward(context_, dx, dw, dy, x, w, tf32_);
+  if (!dbias) return;
+  dispatch_data_type(dy, [&]<class T>(T) {
+    const PlainRows<T> taken{dy.data<T>(), dy.cols(), has_aligned_rows(dy.data<T>(), dy.cols())};
+    add_column_sums<T>(context_, dbias, dy.rows(), dy.cols(), taken);
+  });
+}
+
+}  // namespace gyre::cuda

@@ -1,0 +1,16 @@
+// Shared parts of the linear layers.
+#pragma once
+
+#include "gyre/core/cuda/runtime/context.h"
+
+namespace gyre::cuda {
+
+// Returns t if it has the dtype, or a copy of an f32 tensor rounded to bf16. Weights are kept in f32 and rounded for
+// each product. This moves six bytes per element, which is negligible against a product with many rows.
+Tensor in_type(Context& context, const Tensor& t, DType dtype);
+
+// dx = dy w;  dw += dy^T x. An undefined dx or dw is not computed.
+void product_backward(Context& context, const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x,
+                      const Tensor& w, bool tf32);
+
+}  // namespace gyre::cuda

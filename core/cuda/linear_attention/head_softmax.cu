@@ -1,0 +1,52 @@
+// y = softmax(x) over the features of each head;  dx = y (dy - y . dy)
+#include <cmath>
+
+#include "gyre/core/cuda/cuda_kernels.h"
+#include "gyre/core/cuda/linear_attention/head_rows.h"
+
+namespace gyre::cuda {
+namespace {
+
+template <class D>
+__global__ void softmax_kernel(int64_t jobs, D* y, const D* x, int width) {
+  using T = Compute<D>;
+  const WarpHead h;
+  if (h.job >= jobs) return;
+  const D* in = x + h.job * width;
+  D* out = y + h.job * width;
+  T largest = load(in), sum = 0;
+  for (int f = h.lane; f < width; f += kWarp) largest = max(largest, load(in + f));
+  largest = warp_max(largest);
+  for (int f = h.lane; f < width; f += kWarp) sum += std::exp(load(in + f) - largest);
+  const T inverse = 1 / warp_sum(sum);
+  for (int f = h.lane; f < width; f += kWarp) store(out + f, std::exp(load(in + f) - largest) * inverse);
+}
+
+template <class D>
+__global__ void backward_kernel(int64_t jobs, D* dx, const D* dy, const D* y, int width) {
+  using T = Compute<D>;
+  const WarpHead h;
+  if (h.job >= jobs) return;
+  const D *out = y + h.job * width, *g = dy + h.job * width;
+  T dot = 0;
+  for (int f = h.lane; f < width; f += kWarp) dot += load(out + f) * load(g + f);
+  dot = warp_sum(dot);
+  for (int f = h.lane; f < width; f += kWarp) store(dx + h.job * width + f, load(out + f) * (load(g + f) - dot));
+}
+
+}  // namespace
+
+void CudaKernels::head_softmax(const Tensor& y, const Tensor& x, int heads) {
+  dispatch_data_type(x, [&]<class D>(D) {
+    launch_heads(context_, softmax_kernel<D>, x.rows() * heads, y.data<D>(), x.data<D>(), int(x.cols() / heads));
+  });
+}
+
+void CudaKernels::head_softmax_backward(const Tensor& dx, const Tensor& dy, const Tensor& y, int heads) {
+  dispatch_data_type(y, [&]<class D>(D) {
+    launch_heads(context_, backward_kernel<D>, y.rows() * heads, dx.data<D>(), dy.data<D>(), y.data<D>(),
+                 int(y.cols() / heads));
+  });
+}
+
+}  // namespace gyre::cuda

@@ -1,0 +1,55 @@
+// Interface of the CUDA backend to the rest of the program. Implemented by core/cuda in builds with cmake
+// -DGYRE_CUDA=ON, otherwise by core/hardware/no_cuda.cpp, where all functions but the first three throw UsageError.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/memory.h"
+
+namespace gyre {
+
+bool has_cuda();                 // true if this build contains the backend
+std::string cuda_description();  // human-readable: toolkit, driver and GPUs, or the missing requirement
+int cuda_devices();              // number of usable GPUs; 0 if a requirement is missing
+
+// The kernels of GPU `index`, created at the first call. Throws UsageError if there is no backend, no driver or no such
+// GPU, or if the driver or the GPU is too old.
+Kernels& cuda_kernels(int index);
+
+// Memory of GPU `index`. Work on the GPU is asynchronous and runs in the order of the calls. Copies to the CPU wait for
+// all work queued before them.
+std::shared_ptr<void> cuda_allocate(int index, size_t bytes);
+void cuda_zero(int index, void* data, size_t bytes);
+void cuda_copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
+void cuda_synchronize(int index);  // waits for all queued work; throws its errors
+MemoryStats cuda_memory_stats(int index);
+
+// Measured limits of the GPU, as in core/hardware/machine_limits.h: FLOP/s of large matrix products, with tensor cores
+// for bf16 and tf32 and without for fp32; bytes/s of a copy.
+double measure_cuda_products(int index, Precision precision);
+double measure_cuda_bandwidth(int index);
+
+// All-reduce over the GPUs of several processes by NCCL, with one GPU per process. The NCCL library is loaded at the
+// first use, so that it is not needed on a single GPU.
+std::string cuda_uuid(int index);  // of the GPU; the same in every process
+std::string nccl_problem();        // human-readable reason why NCCL cannot be used; empty if it can
+
+using NcclId = std::array<std::byte, 128>;
+NcclId make_nccl_id();  // called by one process, which sends the id to all others
+
+class GpuAllReduce {
+ public:
+  virtual ~GpuAllReduce() = default;
+  // Starts the sum of `values`, f32 on this GPU, in place and asynchronously, after the work queued so far. All
+  // processes must make the same calls in the same order. All get the same bits.
+  virtual void start(const Tensor& values) = 0;
+  virtual void finish() = 0;  // work queued after this call reads the sums
+};
+// Collective: all `size` processes call it with the same id.
+std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(int index, const NcclId& id, int rank, int size);
+
+}  // namespace gyre

@@ -1,0 +1,138 @@
+#include "gyre/core/hardware/machine_limits.h"
+
+#include <immintrin.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "gyre/core/error.h"
+#include "gyre/core/hardware/blas.h"
+
+namespace gyre {
+namespace {
+
+// Sets the number of threads of OpenBLAS and OpenMP, and restores both in the destructor. set_blas_threads() sets both,
+// and sgemm deadlocks if OpenMP then provides fewer threads, as OMP_THREAD_LIMIT and OMP_DYNAMIC can cause.
+class ThreadsOfBoth {
+ public:
+  explicit ThreadsOfBoth(int threads) {
+    omp_set_dynamic(false);
+    set_blas_threads(std::min(threads, omp_get_thread_limit()));
+  }
+  ~ThreadsOfBoth() {
+    set_blas_threads(blas_before_);
+    omp_set_num_threads(omp_before_);
+    omp_set_dynamic(dynamic_before_);
+  }
+  ThreadsOfBoth(const ThreadsOfBoth&) = delete;
+  ThreadsOfBoth& operator=(const ThreadsOfBoth&) = delete;
+
+ private:
+  int blas_before_ = blas_threads(), omp_before_ = omp_get_max_threads();
+  int dynamic_before_ = omp_get_dynamic();
+};
+
+// `amount` per second in the fastest of `runs` runs, after one warm-up run.
+template <class F>
+double best_rate(double amount, int runs, const F& run) {
+  run();
+  double best = 0;
+  for (int i = 0; i < runs; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    best = std::max(best, amount / taken.count());
+  }
+  return best;
+}
+
+double sgemm_rate(int m, int n, int k) {
+  const auto matrix = [](int64_t rows, int64_t cols) {
+    auto numbers = std::make_unique_for_overwrite<float[]>(size_t(rows * cols));
+    std::fill_n(numbers.get(), rows * cols, 0.5f);
+    return numbers;
+  };
+  const auto a = matrix(m, k), b = matrix(k, n), c = matrix(m, n);
+  return best_rate(2.0 * m * n * k, 3, [&] { blas_sgemm(m, n, k, a.get(), b.get(), c.get()); });
+}
+
+// Number of independent sums: enough to hide the latency of the instruction.
+constexpr int kSums = 16;
+
+// Runs one instruction rounds * kSums times. It is written in assembly, because the compiler would merge the equal sums
+// or remove them.
+#define GYRE_REPEAT_INSTRUCTION(Vector, instruction, rounds)              \
+  Vector sums[kSums] = {}, numbers = {};                                  \
+  for (int64_t round = 0; round < (rounds); ++round) {                    \
+    _Pragma("GCC unroll 16") for (Vector & sum : sums) {                  \
+      asm volatile(instruction " %1, %1, %0" : "+v"(sum) : "v"(numbers)); \
+    }                                                                     \
+  }
+
+[[gnu::target("avx512f,avx512bf16")]] void repeat_dot_products(int64_t rounds) {
+  GYRE_REPEAT_INSTRUCTION(__m512, "vdpbf16ps", rounds)
+}
+[[gnu::target("avx512f")]] void repeat_wide_multiply_adds(int64_t rounds) {
+  GYRE_REPEAT_INSTRUCTION(__m512, "vfmadd231ps", rounds)
+}
+[[gnu::target("avx2,fma")]] void repeat_multiply_adds(int64_t rounds) {
+  GYRE_REPEAT_INSTRUCTION(__m256, "vfmadd231ps", rounds)
+}
+#undef GYRE_REPEAT_INSTRUCTION
+
+struct MultiplyAdd {
+  void (*repeat)(int64_t rounds);
+  double flops;  // per instruction
+};
+
+MultiplyAdd widest_multiply_add(Precision precision) {
+  if (precision == Precision::bf16) {
+    require(__builtin_cpu_supports("avx512bf16"), "[machine limits] this CPU lacks AVX512-BF16");
+    return {repeat_dot_products, 2.0 * 32};
+  }
+  if (__builtin_cpu_supports("avx512f")) return {repeat_wide_multiply_adds, 2.0 * 16};
+  require(__builtin_cpu_supports("fma"), "[machine limits] this CPU lacks a fused multiply-add");
+  return {repeat_multiply_adds, 2.0 * 8};
+}
+
+}  // namespace
+
+double measure_products(Precision precision, int threads) {
+  if (precision == Precision::bf16 || !has_blas()) return measure_multiply_adds(precision, threads);
+  const ThreadsOfBoth scope(threads);
+  return std::max(sgemm_rate(2048, 2048, 2048), sgemm_rate(4096, 4096, 1024));
+}
+
+double measure_multiply_adds(Precision precision, int threads) {
+  constexpr int64_t kRounds = 1 << 20;  // a few milliseconds, so that some runs are not disturbed by other processes
+  constexpr int kRuns = 50;
+  const MultiplyAdd instruction = widest_multiply_add(precision);
+  const ThreadsOfBoth scope(threads);
+  return best_rate(double(threads) * kRounds * kSums * instruction.flops, kRuns, [&] {
+#pragma omp parallel num_threads(threads)
+    instruction.repeat(kRounds);
+  });
+}
+
+double measure_memory_bandwidth(int threads) {
+  constexpr int64_t kNumbers = 1 << 23;  // 64 MiB per array
+  const ThreadsOfBoth scope(threads);
+  const auto array = [] { return std::make_unique_for_overwrite<double[]>(size_t(kNumbers)); };
+  const auto a = array(), b = array(), c = array();
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < kNumbers; ++i) {  // first touch: allocates each page near the thread that uses it
+    a[size_t(i)] = 0;
+    b[size_t(i)] = 1;
+    c[size_t(i)] = 2;
+  }
+  return best_rate(3.0 * sizeof(double) * kNumbers, 3, [&] {
+    double *to = a.get(), *x = b.get(), *y = c.get();
+#pragma omp parallel for simd schedule(static)
+    for (int64_t i = 0; i < kNumbers; ++i) to[i] = x[i] + 3.0 * y[i];
+  });
+}
+
+}  // namespace gyre

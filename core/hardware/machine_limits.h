@@ -1,0 +1,24 @@
+// Measured performance limits of this machine. `gyre bench` prints rates relative to them. Each function takes about a
+// second and restores the number of threads.
+#pragma once
+
+#include "gyre/core/kernels/kernels.h"
+
+namespace gyre {
+
+// FLOP/s of matrix products.
+//   fp32  sgemm of OpenBLAS with its threads: the best of several runs at 2048 x 2048 x 2048 and 4096 x 4096 x 1024;
+//         measure_multiply_adds() in a build without OpenBLAS
+//   bf16  measure_multiply_adds(), an upper bound of any matrix product, because OpenBLAS has no bf16 product
+double measure_products(Precision precision, int threads);
+
+// FLOP/s of the widest multiply-add instruction with all operands in registers. This measures the clock times the width
+// of the arithmetic units. fp32: fused multiply-add; bf16: the dot product of AVX512-BF16. Throws Error if the CPU has
+// no such instruction.
+double measure_multiply_adds(Precision precision, int threads);
+
+// Bytes/s of a = b + s * c on arrays larger than the caches, counting three times eight bytes per element (the STREAM
+// triad of McCalpin).
+double measure_memory_bandwidth(int threads);
+
+}  // namespace gyre

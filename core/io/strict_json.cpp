@@ -1,0 +1,70 @@
+#include "gyre/core/io/strict_json.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "gyre/core/error.h"
+
+namespace gyre {
+
+namespace {
+
+using nlohmann::json;
+
+class StrictRules {
+ public:
+  StrictRules(int max_depth, std::string context, std::string what)
+      : max_depth_(max_depth), context_(std::move(context)), what_(std::move(what)) {}
+  bool operator()(int depth, json::parse_event_t event, json& parsed) {
+    using Event = json::parse_event_t;
+    const bool opens = event == Event::object_start || event == Event::array_start;
+    require(!opens || depth < max_depth_, context_, what_, " is nested too deeply");
+    if (event == Event::object_start) keys_.emplace_back();
+    if (event == Event::object_end) keys_.pop_back();
+    if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
+      throw Error(context_, "duplicate key ", quoted_for_message(parsed.get<std::string>()));
+    }
+    return true;
+  }
+
+ private:
+  int max_depth_;
+  std::string context_, what_;
+  std::vector<std::set<std::string>> keys_;  // of each object that is open, outermost first
+};
+
+}  // namespace
+
+nlohmann::json parse_strict_json(std::string_view text, int max_depth, const std::string& context,
+                                 const std::string& what) {
+  require(text.find('\0') == text.npos, context, what, " is not valid JSON: it has a NUL byte");
+  try {
+    return json::parse(text, StrictRules(max_depth, context, what));
+  } catch (const json::exception& error) {
+    throw Error(context, what, " is not valid JSON: ", cut_for_message(json_reason(error)));
+  }
+}
+
+std::string cut_for_message(std::string_view text) {
+  constexpr size_t kMessageBytes = 200;
+  if (text.size() <= kMessageBytes) return std::string(text);
+  size_t end = kMessageBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // do not split a UTF-8 sequence
+  return std::string(text.substr(0, end)) + "..";
+}
+
+std::string quoted_for_message(const std::string& text) { return cut_for_message(json(text).dump()); }
+
+std::string json_reason(const std::exception& error) {
+  const std::string text = error.what();
+  const size_t end = text.starts_with("[json.exception.") ? text.find("] ") : std::string::npos;
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
+std::string json_text(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace gyre

@@ -1,0 +1,27 @@
+// Strict parsing of untrusted JSON. In addition to the checks of the JSON library, rejects duplicate keys (the library
+// keeps the last one), NUL bytes (the library takes them for the end of the text) and nesting beyond a limit.
+#pragma once
+
+#include <exception>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace gyre {
+
+// Parses JSON text. `max_depth` is the maximum nesting depth of arrays and objects. Throws Error for invalid JSON;
+// messages begin with `context` and call the text `what` ("the header").
+nlohmann::json parse_strict_json(std::string_view text, int max_depth, const std::string& context,
+                                 const std::string& what);
+
+// Truncates long text for use in an error message.
+std::string cut_for_message(std::string_view text);
+// Escapes the text as a JSON string, in quotes, and truncates it if it is long.
+std::string quoted_for_message(const std::string& text);
+
+// The message of an exception of the JSON library, without the exception's name and number.
+std::string json_reason(const std::exception& error);
+// Formats JSON as text. Strings may contain any bytes, as paths do; bytes that are not UTF-8 become U+FFFD.
+std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
+
+}  // namespace gyre

@@ -1,0 +1,28 @@
+// Arguments of the elementwise kernels: activations and dropout.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace gyre {
+
+// gelu is the exact form x * Phi(x), with erf. The last three are positive feature maps of linear attention:
+//   elu_plus_one: x + 1 for x > 0, else exp(x)    relu_plus: max(x, 0) + 0.001    bounded_exp: exp(min(x, 60))
+enum class Activation : uint8_t { relu, gelu, tanh, elu_plus_one, relu_plus, bounded_exp };
+constexpr std::string_view activation_name(Activation kind) {
+  constexpr std::string_view names[] = {"relu", "gelu", "tanh", "elu_plus_one", "relu_plus", "bounded_exp"};
+  return names[size_t(kind)];
+}
+constexpr double kReluPlusOffset = 1e-3;  // the constant of performer-pytorch
+constexpr double kMaxExponent = 60;       // keeps sums of exponentials finite in fp32
+constexpr double kFavorEpsilon = 1e-4;    // added to the exponentials of FAVOR+
+
+// Counter-based dropout mask: element i is kept if random_u32(seed, stream, i) >= rate * 2^32. Kept elements are
+// divided by 1 - rate.
+struct DropoutMask {
+  double rate = 0;
+  uint64_t seed = 0, stream = 0;
+};
+
+}  // namespace gyre

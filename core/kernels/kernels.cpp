@@ -1,0 +1,45 @@
+// Devices and precisions by their names, and the kernels of a device.
+#include "gyre/core/kernels/kernels.h"
+
+#include <charconv>
+
+#include "gyre/core/error.h"
+#include "gyre/core/hardware/cuda.h"
+
+namespace gyre {
+
+Device parse_device(const std::string& name, int local_rank) {
+  if (name == "cpu") return {};
+  if (name == "cuda") return {Device::Kind::cuda, local_rank};
+  int index = -1;
+  if (name.starts_with("cuda:")) {
+    const char *begin = name.data() + 5, *end = name.data() + name.size();
+    if (const auto [stop, error] = std::from_chars(begin, end, index); error != std::errc() || stop != end) index = -1;
+  }
+  if (index < 0) throw UsageError("[--device] expected cpu, cuda or cuda:N, got '", name, "'");
+  return {Device::Kind::cuda, index};
+}
+
+Kernels& kernels_on(Device device) {
+  return device.kind == Device::Kind::cpu ? cpu_kernels() : cuda_kernels(device.index);
+}
+
+std::vector<std::string> precision_names() { return {"fp32", "tf32", "bf16", "auto"}; }
+
+std::string precision_name(Precision precision) { return precision_names()[size_t(precision)]; }
+
+Precision parse_precision(const std::string& name, const Kernels& kernels) {
+  if (name == "fp32") return Precision::fp32;
+  if (name == "auto") return kernels.has_bf16() ? Precision::bf16 : Precision::fp32;
+  if (name == "tf32") {
+    if (kernels.device().kind == Device::Kind::cuda) return Precision::tf32;
+    throw UsageError("[--precision] tf32 needs a GPU: use fp32, or --device cuda");
+  }
+  if (name != "bf16") throw UsageError("[--precision] expected fp32, tf32, bf16 or auto, got '", name, "'");
+  if (!kernels.has_bf16()) {
+    throw UsageError("[--precision] bf16 needs a CPU with AVX512-BF16, which this one lacks: use fp32 or auto");
+  }
+  return Precision::bf16;
+}
+
+}  // namespace gyre

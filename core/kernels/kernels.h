@@ -1,0 +1,77 @@
+// Kernels: the interface that each compute backend (CPU, CUDA) implements. One method per fused forward or backward;
+// the comments of the *_kernels.inc files give formulas and shapes.
+//
+// Conventions of all methods:
+// - Arguments are outputs first, then inputs, then constants.
+// - n is the number of rows (tokens), d the width. Shapes are row-major.
+// - Gradients of data (dx, dq, ..) are overwritten. Gradients of parameters (dw, dbias, dgamma, ..) accumulate.
+// - An undefined gradient Tensor is not computed; an undefined optional input is left out of the formula.
+// - Data (x, y, q, dout, ..) is f32 or bf16, or f64 for gradient checks. Parameters, their gradients and saved
+//   statistics (mean, lse, ..) are f32 if the data is bf16; otherwise they have the dtype of the data.
+// - Tensors are on the device of the kernels, but ids, targets, positions and ancestries are on the CPU, i32 unless
+//   stated otherwise. Like Segments, they must not change after their first use: GPU kernels cache copies of them.
+// - bf16 is a storage type: sums, softmax and statistics are computed in fp32.
+// - Results do not depend on the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gyre/core/kernels/attention_arguments.h"
+#include "gyre/core/kernels/elementwise_arguments.h"
+#include "gyre/core/kernels/loss_arguments.h"
+#include "gyre/core/kernels/optimizer_arguments.h"
+#include "gyre/core/segments.h"
+#include "gyre/core/tensor.h"
+
+namespace gyre {
+
+// Precision of activations and of matrix products. tf32 (GPUs only): activations are fp32, and matrix products round
+// their operands to tf32.
+enum class Precision : uint8_t { fp32, tf32, bf16 };
+
+// The dtype of parameters and saved statistics that accompany data of type `data`.
+inline DType statistics_dtype(DType data) { return data == DType::bf16 ? DType::f32 : data; }
+
+class Kernels {
+ public:
+  virtual ~Kernels() = default;
+  virtual std::string name() const = 0;
+  virtual Device device() const = 0;
+  virtual bool has_bf16() const = 0;  // if false, bf16 data throws an Error
+  // Allows later matrix products of f32 data to round their operands to tf32. Set by the tape.
+  virtual void set_tf32(bool allowed) = 0;
+
+#define GYRE_KERNEL = 0
+#include "gyre/core/kernels/all_kernels.inc"
+};
+
+// The CPU kernels for the best instruction set of this processor, and those for every instruction set that it supports,
+// slowest first.
+Kernels& cpu_kernels();
+std::vector<Kernels*> available_cpu_kernels();
+
+// For tests. While on, the CPU kernels accept bf16 data on any CPU and multiply it without AVX512-BF16: the results
+// have the same bits, at about a hundredth of the speed. Must not be called while kernels run.
+void emulate_bf16(bool on);
+bool emulates_bf16();
+
+// Parses cpu, cuda:N, or cuda, which is the GPU whose index is `local_rank`. Throws UsageError for any other name.
+Device parse_device(const std::string& name, int local_rank);
+// The kernels of a device. Throws UsageError if the device cannot be used.
+Kernels& kernels_on(Device device);
+
+// Precision names are fp32, tf32, bf16 and auto, which is bf16 if the kernels support it and fp32 otherwise.
+// parse_precision() throws UsageError for another name or a precision that the kernels do not support.
+std::vector<std::string> precision_names();
+std::string precision_name(Precision precision);
+Precision parse_precision(const std::string& name, const Kernels& kernels);
+
+// Number of OpenMP threads of the kernels. Throws UsageError unless 1 <= n <= kMaxThreads.
+void set_threads(int n);
+int threads();
+
+}  // namespace gyre

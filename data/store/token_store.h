@@ -1,0 +1,121 @@
+// Token stores: files with the sentences of one text, or of a pair of texts, as ids. They are memory-mapped, so a
+// corpus may be larger than memory, and the time to open one does not depend on its size. Format (little-endian):
+//   "GYRETOKS", u32 version, u32 zero
+//   ids      of sentence 0 side 0, sentence 0 side 1, sentence 1 side 0, ...: u16, or u32 above 65,536 pieces;
+//            zero padding to a multiple of 8 bytes
+//   offsets  u64[sides * sentences + 1]: index of the first id of each of these, and the end
+//   trailer  counts, fingerprint of the vocabulary, CRC-32C of ids, offsets and the trailer itself, "GYRE-END"
+// Opening a store checks its sizes and the trailer. Every access is bounds-checked. verify() checks every byte.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gyre/core/io/mapped_file.h"
+#include "gyre/data/tokenizer/vocabulary.h"
+
+namespace gyre {
+
+struct TokenStoreTrailer {
+  uint64_t file_bytes, ids_bytes, sentences;
+  uint64_t tokens[2];
+  uint64_t fingerprint;
+  uint32_t sides, id_bytes, vocabulary_size;
+  int32_t bos, eos;
+  uint32_t ids_crc, offsets_crc, trailer_crc;
+  char mark[8];
+};
+
+class TokenStore {
+ public:
+  // Maps a file. Throws an Error unless its size and trailer are those of a complete store.
+  explicit TokenStore(const Path& path);
+  // Opens the bytes of a store in memory. Messages show `name` instead of a path.
+  TokenStore(std::string name, std::vector<std::byte> bytes);
+  TokenStore(TokenStore&&) = default;
+  TokenStore& operator=(TokenStore&&) = default;
+
+  static bool recognizes(const Path& path);  // also false if the file cannot be read
+
+  size_t size() const { return trailer_.sentences; }
+  int sides() const { return int(trailer_.sides); }
+  // Number of ids in a sentence, without <s> and </s>.
+  size_t length(size_t sentence, int side) const {
+    const Range range = range_of(sentence, side);
+    return range.end - range.begin;
+  }
+  void append(size_t sentence, int side, std::vector<int32_t>& ids) const;
+  std::vector<int32_t> sentence(size_t sentence, int side) const;
+  uint64_t total_tokens(int side) const { return trailer_.tokens[side]; }
+
+  // The tokens of a store with one side form one sequence. first_token is the position of a sentence's first token in
+  // it (the total number of tokens for sentence size()). append_tokens appends the ids [begin, end) of the sequence.
+  uint64_t first_token(size_t sentence) const;
+  void append_tokens(uint64_t begin, uint64_t end, std::vector<int32_t>& ids) const;
+
+  int vocabulary_size() const { return int(trailer_.vocabulary_size); }
+  int bos() const { return trailer_.bos; }
+  int eos() const { return trailer_.eos; }
+  uint64_t fingerprint() const { return trailer_.fingerprint; }
+  // Checksum of the content: equal for two stores with the same sentences in the same order.
+  uint64_t checksum() const { return uint64_t{trailer_.ids_crc} << 32 | trailer_.offsets_crc; }
+  const std::string& name() const { return name_; }
+
+  // Throws an Error if the store was built with another vocabulary.
+  void require_vocabulary(const Vocabulary& vocabulary) const;
+  void verify() const;  // checks every byte; throws an Error that names the damaged part
+  // Throws an Error if the file was truncated after it was opened.
+  void require_untruncated() const { map_.require_untruncated(); }
+
+ private:
+  struct Range {
+    uint64_t begin, end;
+  };
+
+  void open();
+  Range range_of(size_t sentence, int side) const;
+  void append(Range range, std::vector<int32_t>& ids) const;
+  [[noreturn]] void fail(const std::string& what) const;
+  template <class Id>
+  void append_ids(Range range, std::vector<int32_t>& ids) const;
+
+  std::string name_;
+  MappedFile map_;
+  std::vector<std::byte> memory_;
+  const std::byte* bytes_ = nullptr;
+  size_t byte_count_ = 0;
+  const uint64_t* offsets_ = nullptr;
+  TokenStoreTrailer trailer_{};
+};
+
+class TokenStoreWriter {
+ public:
+  // sides: 1 or 2.
+  static TokenStoreWriter to_file(const Vocabulary& vocabulary, int sides, const Path& path);
+  // Messages show `name` instead of a path.
+  static TokenStoreWriter in_memory(const Vocabulary& vocabulary, int sides, std::string name);
+
+  // Appends a sentence: the ids of each side, without <s> and </s>. Throws an Error for an id outside the vocabulary.
+  void add(const std::vector<int32_t>& source, const std::vector<int32_t>& target = {});
+  // Completes the store and opens it. A file appears under its name only now.
+  TokenStore finish();
+
+ private:
+  TokenStoreWriter(const Vocabulary& vocabulary, int sides, std::string name, std::optional<Path> path);
+  void write_ids(const void* data, size_t bytes);
+  void write(const void* data, size_t bytes);
+  void add_side(const std::vector<int32_t>& ids, int side);
+
+  std::string name_;
+  std::unique_ptr<AtomicFile> file_;  // null: in memory
+  std::vector<std::byte> memory_;
+  std::vector<uint32_t> lengths_;  // length of each side of each sentence
+  std::vector<uint16_t> narrow_;
+  uint64_t written_ = 0;
+  TokenStoreTrailer trailer_{};
+};
+
+}  // namespace gyre

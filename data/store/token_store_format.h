@@ -1,0 +1,31 @@
+// Constants of the token store format, shared by its reader and its writer. token_store.h describes the format.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "gyre/core/io/file.h"
+#include "gyre/data/store/token_store.h"
+
+namespace gyre::token_store_format {
+
+static_assert(std::endian::native == std::endian::little);
+static_assert(sizeof(TokenStoreTrailer) == 88);
+
+struct Header {
+  char magic[8];
+  uint32_t version, zero;
+};
+
+inline constexpr char kMagic[8] = {'G', 'Y', 'R', 'E', 'T', 'O', 'K', 'S'};
+inline constexpr char kMark[8] = {'G', 'Y', 'R', 'E', '-', 'E', 'N', 'D'};
+inline constexpr uint32_t kVersion = 1;
+
+inline uint64_t align(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
+
+inline uint32_t crc_of(const TokenStoreTrailer& trailer) {
+  return crc32c(&trailer, offsetof(TokenStoreTrailer, trailer_crc));
+}
+
+}  // namespace gyre::token_store_format

@@ -1,0 +1,134 @@
+#include "gyre/data/text/labeled_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "gyre/core/error.h"
+#include "gyre/data/text/utf8.h"
+
+namespace gyre {
+
+namespace {
+
+void split_cells(std::string_view line, std::vector<std::string_view>& cells) {
+  cells.clear();
+  size_t begin = 0, tab = 0;
+  do {
+    tab = line.find('\t', begin);
+    cells.push_back(line.substr(begin, tab - begin));
+    begin = tab + 1;
+  } while (tab != std::string_view::npos);
+}
+
+template <class Names>
+std::string listed(const Names& names) {
+  std::string text;
+  for (const auto& name : names) text += concat(text.empty() ? "" : ", ", '"', name, '"');
+  return text;
+}
+
+// Returns the minimum number of columns in a row that has this column.
+size_t columns_for(int number) { return number < 0 ? size_t(-number) : size_t(number) + 1; }
+
+// True if the loss can use this number as a float. False for NaN.
+bool is_finite_float(double number) { return std::abs(number) <= double(std::numeric_limits<float>::max()); }
+
+}  // namespace
+
+LabeledText::LabeledText(const Path& file, LabeledFormat format, OnBadLine policy)
+    : file_(file), format_(std::move(format)) {
+  report_.files = file.string();
+  report_.unit = "row";
+  report_.bytes = file_.bytes();
+  read_header();
+  for (std::string_view line; file_.next(line);) read_row(line);
+  report_.require_clean(policy);
+  report_.kept = rows_.size();
+  require(!rows_.empty(), "[data] expected at least one row, got ", report_.describe());
+}
+
+// Reads the header line, if there is one, and finds the columns.
+void LabeledText::read_header() {
+  if (format_.has_header) {
+    std::string_view line;
+    require(file_.next(line), "[data] ", report_.files, ": expected a header line, the file is empty");
+    const auto bad = first_invalid_utf8(line);
+    require(!bad, "[data] ", place(), ": expected UTF-8 in the header line, got ", bad ? name_byte(line, *bad) : "");
+    split_cells(line, cells_);
+  }
+  const std::array<std::optional<Column>, 3> columns{format_.text, format_.second_text, format_.label};
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (!columns[i]) continue;
+    numbers_[i] = find_column(*columns[i], cells_);
+    min_columns_ = std::max(min_columns_, columns_for(numbers_[i]));
+  }
+}
+
+int LabeledText::find_column(const Column& column, const Cells& names) const {
+  if (!format_.has_header || column.name.empty()) return column.number;
+  const auto count = std::count(names.begin(), names.end(), column.name);
+  require(count == 1, "[data] ", place(), ": expected one column named \"", column.name, "\" in the header line, got ",
+          listed(names));
+  return int(std::find(names.begin(), names.end(), column.name) - names.begin());
+}
+
+void LabeledText::read_row(std::string_view line) {
+  if (const auto bad = first_invalid_utf8(line)) return skip(BadLine::bad_utf8, name_byte(line, *bad));
+  if (is_blank(line)) return skip(BadLine::empty, "a blank line");
+  split_cells(line, cells_);
+  if (cells_.size() < min_columns_) {
+    return skip(BadLine::missing_column,
+                concat("expected at least ", min_columns_, " tab-separated columns, got ", cells_.size()));
+  }
+  const auto cell = [&](size_t i) {
+    return *(numbers_[i] < 0 ? cells_.end() + numbers_[i] : cells_.begin() + numbers_[i]);
+  };
+  LabeledRow row;
+  row.line = file_.line();
+  row.text = {cell(0), format_.second_text ? cell(1) : std::string_view()};
+  if (is_blank(row.text[0]) || (format_.second_text && is_blank(row.text[1]))) {
+    return skip(BadLine::empty, "a text is empty");
+  }
+  if (format_.label && !read_label(cell(2), row)) {
+    std::string expected = "one of the labels " + listed(format_.classes);
+    if (format_.is_regression())
+      expected =
+          std::isfinite(row.score) && !is_finite_float(row.score) ? "a number in the range of a float" : "a number";
+    return skip(BadLine::bad_label, concat("expected ", expected, ", got \"", cell(2), '"'));
+  }
+  rows_.push_back(row);
+}
+
+bool LabeledText::read_label(std::string_view cell, LabeledRow& row) const {
+  if (format_.is_regression()) {
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), row.score);
+    return error == std::errc() && end == cell.data() + cell.size() && is_finite_float(row.score);
+  }
+  const auto place = std::find(format_.classes.begin(), format_.classes.end(), cell);
+  row.label = int32_t(place - format_.classes.begin());
+  return place != format_.classes.end();
+}
+
+void LabeledText::skip(BadLine kind, const std::string& reason) {
+  report_.skip(kind, file_.line(), concat(place(), ": ", reason));
+}
+
+std::string LabeledText::place() const { return concat(report_.files, ":", file_.line()); }
+
+std::string LabeledText::describe() const {
+  if (!format_.label) return report_.describe();
+  if (format_.is_regression()) {
+    const auto less = [](const LabeledRow& a, const LabeledRow& b) { return a.score < b.score; };
+    const auto [least, most] = std::minmax_element(rows_.begin(), rows_.end(), less);
+    return concat(report_.describe(), "; labels: ", least->score, " to ", most->score);
+  }
+  std::vector<uint64_t> counts(format_.classes.size());
+  for (const LabeledRow& row : rows_) ++counts[size_t(row.label)];
+  std::string text = report_.describe() + "; labels: ";
+  for (size_t i = 0; i < counts.size(); ++i) text += concat(i == 0 ? "" : ", ", counts[i], " x ", format_.classes[i]);
+  return text;
+}
+
+}  // namespace gyre

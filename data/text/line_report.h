@@ -1,0 +1,51 @@
+// Bad lines in text files: their kinds, the policy (skip them or fail), and a report of the skipped lines.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gyre {
+
+// A pair is bad if either of its lines is bad. It is counted under the first kind that applies, in this order.
+enum class BadLine : uint8_t {
+  unpaired,  // line of the longer file without a partner in the shorter one
+  bad_utf8,
+  missing_column,  // row of a table with too few columns
+  empty,           // only white space, or no ids after encoding
+  bad_label,       // not one of the classes, or not a number
+  too_long,        // over the limit
+};
+inline constexpr size_t kBadLineKinds = 6;
+
+// by_kind: skips empty and over-long lines; all other bad lines are errors.
+enum class OnBadLine : uint8_t { by_kind, error, skip };
+
+bool is_blank(std::string_view text);                // whether the text is empty or only white space
+OnBadLine parse_on_bad_line(std::string_view text);  // "default", "error" or "skip"; else UsageError
+
+struct LineReport {
+  struct Skipped {
+    uint64_t count = 0;
+    std::vector<uint64_t> first_lines;  // line numbers (from 1) of the first five
+    std::string first_place;            // "train.de:12: byte 7 (0xC3)"
+  };
+
+  std::string files;         // "train.en + train.de"
+  std::string unit{"line"};  // "pair", "row" or "byte"
+  std::string limit;         // limit for over-long lines, with its unit: "256 tokens"
+  uint64_t bytes = 0;        // total size of the files
+  uint64_t kept = 0, cropped = 0;
+  std::array<Skipped, kBadLineKinds> skipped;
+
+  const Skipped& of(BadLine kind) const { return skipped[size_t(kind)]; }
+  void skip(BadLine kind, uint64_t line, const std::string& place);
+  // Throws an Error for the first kind that occurred and is an error under the policy, and names its first place.
+  void require_clean(OnBadLine policy) const;
+  // "train.en + train.de: 29000 pairs, skipped 3 empty (lines 12, 40, 77), 1 over 256 tokens (line 900)"
+  std::string describe() const;
+};
+
+}  // namespace gyre

@@ -1,0 +1,24 @@
+// Validates and splits UTF-8 as defined by Unicode 15, table 3-7: no overlong forms, no surrogates, no code points
+// above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gyre {
+
+// Returns the offset of the first byte that does not start a valid character, or nullopt if the whole text is valid.
+std::optional<size_t> first_invalid_utf8(std::string_view text);
+
+// Describes the byte at an offset for messages, with its position from 1: "byte 7 (0xC3)".
+std::string name_byte(std::string_view text, size_t offset);
+
+// Splits a text into its characters (code points), or counts them. A byte that does not start a valid character counts
+// as one character.
+std::vector<std::string_view> split_characters(std::string_view text);
+size_t count_characters(std::string_view text);
+
+}  // namespace gyre

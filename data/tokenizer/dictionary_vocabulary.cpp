@@ -1,0 +1,158 @@
+#include "gyre/data/tokenizer/dictionary_vocabulary.h"
+
+#include <charconv>
+#include <limits>
+
+#include "gyre/core/error.h"
+#include "gyre/core/io/strict_json.h"
+
+namespace gyre {
+
+namespace {
+
+constexpr size_t kSpecialPieces = 3;
+constexpr size_t kLongestSeparator = 100;  // bytes; bounds memory, because the separator follows every piece of a word
+
+uint64_t threshold_of(const std::string& name, const VocabularyBundle& bundle) {
+  const auto place = bundle.options.find("threshold");
+  require(place != bundle.options.end() && place->is_number_unsigned(), "[vocabulary] ", name,
+          ":1: expected options.threshold, a number");
+  return place->get<uint64_t>();
+}
+
+std::string separator_of(const std::string& name, const VocabularyBundle& bundle) {
+  const auto place = bundle.options.find("separator");
+  std::string separator = place != bundle.options.end() && place->is_string() ? place->get<std::string>() : "";
+  require(!separator.empty() && separator.size() <= kLongestSeparator, "[vocabulary] ", name,
+          ":1: expected options.separator, a text of 1 to ", kLongestSeparator, " bytes");
+  return separator;
+}
+
+std::string join(const Dictionary& dictionary, std::span<const int32_t> ids) {
+  std::string text;
+  for (const int32_t id : ids) {
+    if (!text.empty()) text += ' ';
+    text += dictionary.piece(id);
+  }
+  return text;
+}
+
+}  // namespace
+
+Dictionary::Dictionary(const std::string& name, std::string_view text, uint64_t threshold)
+    : pieces_{"<unk>", "<s>", "</s>"} {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  for (size_t line_number = 1; !text.empty(); ++line_number) {
+    const size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    add(name, line_number, line, threshold);
+  }
+  require(!ids_.empty(), "[vocabulary] ", name, ": no piece reaches the threshold ", threshold);
+}
+
+void Dictionary::add(const std::string& name, size_t line_number, std::string_view line, uint64_t threshold) {
+  const size_t space = line.find(' ');
+  const std::string_view word = line.substr(0, space);
+  const auto require_entry = [&](bool ok) {
+    if (ok) return;
+    throw Error("[vocabulary] ", name, ":", line_number, ": expected \"token count\", got \"", cut_for_message(line),
+                "\"");
+  };
+  require_entry(!word.empty());
+  uint64_t count = std::numeric_limits<uint64_t>::max();
+  if (space != std::string_view::npos) {
+    const char *begin = line.data() + space + 1, *end = line.data() + line.size();
+    const auto [stop, error] = std::from_chars(begin, end, count);
+    require_entry(error == std::errc() && stop == end);
+  }
+  if (count < threshold) return;
+  const bool is_new = ids_.try_emplace(std::string(word), int(pieces_.size())).second;
+  require(is_new, "[vocabulary] ", name, ":", line_number, ": the token \"", cut_for_message(word), "\" occurs twice");
+  pieces_.emplace_back(word);
+}
+
+int Dictionary::find(std::string_view piece) const {
+  const auto place = ids_.find(piece);
+  return place == ids_.end() ? SpecialIds{}.unk : place->second;
+}
+
+std::span<const std::string> Dictionary::words() const { return std::span(pieces_).subspan(kSpecialPieces); }
+
+WordVocabulary::WordVocabulary(const std::string& name, const VocabularyBundle& bundle)
+    : Vocabulary(bundle.serialize()), dictionary_(name, bundle.part(name, "dictionary"), threshold_of(name, bundle)) {}
+
+std::vector<int32_t> WordVocabulary::encode(std::string_view line) const {
+  std::vector<int32_t> ids;
+  for (size_t begin = line.find_first_not_of(' '); begin < line.size(); begin = line.find_first_not_of(' ', begin)) {
+    const size_t end = std::min(line.size(), line.find(' ', begin));
+    ids.push_back(dictionary_.find(line.substr(begin, end - begin)));
+    begin = end;
+  }
+  return ids;
+}
+
+std::string WordVocabulary::decode(std::span<const int32_t> ids) const { return join(dictionary_, shown(ids)); }
+
+std::string WordVocabulary::piece(int id) const {
+  require_id(id);
+  return dictionary_.piece(id);
+}
+
+SubwordNmtVocabulary::SubwordNmtVocabulary(const std::string& name, const VocabularyBundle& bundle)
+    : Vocabulary(bundle.serialize()),
+      dictionary_(name, bundle.part(name, "dictionary"), threshold_of(name, bundle)),
+      segmenter_(name, bundle.part(name, "codes"), separator_of(name, bundle)) {
+  const auto words = dictionary_.words();
+  segmenter_.set_vocabulary({words.begin(), words.end()});
+  is_whole_word_.assign(size_t(dictionary_.size()), false);
+  for (const std::string& word : words) {
+    is_whole_word_[size_t(dictionary_.find(word))] = segmenter_.segment_word(word) == std::vector{word};
+  }
+}
+
+std::vector<int32_t> SubwordNmtVocabulary::encode(std::string_view line) const {
+  std::vector<int32_t> ids;
+  for (const std::string_view word : SubwordNmt::words(line)) {
+    const int id = dictionary_.find(word);
+    if (is_whole_word_[size_t(id)]) {
+      ids.push_back(id);
+      continue;
+    }
+    for (const std::string& piece : segmenter_.segment_word(word)) {
+      if (!piece.empty()) ids.push_back(dictionary_.find(piece));
+    }
+  }
+  return ids;
+}
+
+std::string SubwordNmtVocabulary::decode(std::span<const int32_t> ids) const {
+  return undo_subword_nmt(join(dictionary_, shown(ids)), segmenter_.separator());
+}
+
+std::string SubwordNmtVocabulary::piece(int id) const {
+  require_id(id);
+  return dictionary_.piece(id);
+}
+
+void write_subword_nmt_vocabulary(const Path& codes, const Path& dictionary, uint64_t threshold,
+                                  const std::string& separator, const Path& output) {
+  VocabularyBundle bundle{.kind = "subword-nmt"};
+  bundle.options = {{"separator", separator}, {"threshold", threshold}};
+  bundle.parts = {{"codes", read_file(codes)}, {"dictionary", read_file(dictionary)}};
+  // Parse the two files first, so that errors name them instead of the output file.
+  const SubwordNmt check_codes(codes.string(), bundle.parts["codes"], separator);
+  const Dictionary check_dictionary(dictionary.string(), bundle.parts["dictionary"], threshold);
+  SubwordNmtVocabulary(output.string(), bundle).save(output);
+}
+
+void write_word_vocabulary(const Path& dictionary, uint64_t threshold, const Path& output) {
+  VocabularyBundle bundle{.kind = "words"};
+  bundle.options = {{"threshold", threshold}};
+  bundle.parts = {{"dictionary", read_file(dictionary)}};
+  const Dictionary check_dictionary(dictionary.string(), bundle.parts["dictionary"], threshold);
+  WordVocabulary(output.string(), bundle).save(output);
+}
+
+}  // namespace gyre

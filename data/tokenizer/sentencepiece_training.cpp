@@ -1,0 +1,154 @@
+#include <sentencepiece_trainer.h>
+
+#include <memory>
+#include <unordered_map>
+
+#include "gyre/core/error.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/random.h"
+#include "gyre/core/sizes.h"
+#include "gyre/data/text/core_limit.h"
+#include "gyre/data/text/parallel_text.h"
+#include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+
+namespace gyre {
+
+namespace {
+
+// SentencePiece sums per thread, so its number of threads affects the model. It is therefore always the library's
+// default; CoreLimit limits the cores that these threads share instead.
+constexpr int kLibraryThreads = 16;
+
+// Iterates over the good lines of several files, one file after another. With `sample_lines`, draws that many of them
+// (selection sampling, Knuth vol. 2, 3.4.2, algorithm S).
+class TrainingLines final : public sentencepiece::SentenceIterator {
+ public:
+  TrainingLines(const std::vector<Path>& files, const SentencePieceOptions& options)
+      : options_(options), random_(options.seed, hash_name("vocabulary sample")) {
+    for (const Path& path : files) {
+      texts_.push_back(std::make_unique<ParallelText>(std::vector<Path>{path}, options.on_bad_line));
+      texts_.back()->report().limit = concat(options.max_sentence_bytes, " bytes");
+    }
+    if (options.sample_lines > 0) count_lines();
+    Next();
+  }
+
+  bool done() const override { return current_ >= texts_.size(); }
+  const std::string& value() const override { return value_; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+  void Next() override {
+    while (next_good()) {
+      if (options_.sample_lines == 0) return;
+      const bool drawn = random_.below(unseen_--) < wanted_;
+      if (!drawn) continue;
+      --wanted_;
+      return;
+    }
+  }
+
+  std::vector<LineReport> reports() {
+    std::vector<LineReport> reports;
+    for (const auto& text : texts_) reports.push_back(text->report());
+    return reports;
+  }
+
+ private:
+  bool next_good() {
+    for (; current_ < texts_.size(); ++current_) {
+      ParallelText& text = *texts_[current_];
+      for (TextRow row; text.next(row);) {
+        if (row.text[0].size() > size_t(options_.max_sentence_bytes)) {
+          text.report().skip(BadLine::too_long, row.line, text.place(row));
+          text.report().require_clean(options_.on_bad_line);
+          continue;
+        }
+        ++text.report().kept;
+        value_ = row.text[0];
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void count_lines() {
+    while (next_good()) ++unseen_;
+    wanted_ = std::min(options_.sample_lines, unseen_);
+    for (const auto& text : texts_) text->rewind();
+    current_ = 0;
+  }
+
+  const SentencePieceOptions& options_;
+  RandomStream random_;
+  std::vector<std::unique_ptr<ParallelText>> texts_;
+  size_t current_ = 0;
+  std::string value_;
+  uint64_t unseen_ = 0, wanted_ = 0;  // number of remaining good lines, and of those still to be drawn
+};
+
+std::string comma_separated(const std::vector<std::string>& symbols) {
+  std::string text;
+  for (const std::string& symbol : symbols) {
+    require(symbol.find_first_of(",\"") == std::string::npos,
+            "[vocabulary] expected a user symbol without commas and quotes, got ", symbol);
+    text += (text.empty() ? "" : ",") + symbol;
+  }
+  return text;
+}
+
+std::unordered_map<std::string, std::string> trainer_arguments(const SentencePieceOptions& options) {
+  const bool is_bounded = options.type == "char" || options.type == "word";
+  std::unordered_map<std::string, std::string> arguments{
+      {"model_type", options.type},
+      {"vocab_size", std::to_string(options.size)},
+      {"character_coverage", concat(options.character_coverage)},
+      {"normalization_rule_name", options.normalization},
+      {"byte_fallback", options.byte_fallback ? "true" : "false"},
+      {"num_threads", std::to_string(kLibraryThreads)},
+      {"max_sentence_length", std::to_string(options.max_sentence_bytes)},
+      {"unk_id", "0"},
+      {"bos_id", "1"},
+      {"eos_id", "2"},
+      {"pad_id", "-1"},
+      {"hard_vocab_limit", is_bounded ? "false" : "true"},
+      {"minloglevel", "3"},
+  };
+  if (options.keep_whitespace) {
+    arguments["add_dummy_prefix"] = arguments["remove_extra_whitespaces"] = "false";
+  }
+  if (!options.user_symbols.empty()) arguments["user_defined_symbols"] = comma_separated(options.user_symbols);
+  return arguments;
+}
+
+void validate(const std::vector<Path>& files, const SentencePieceOptions& options) {
+  require(!files.empty(), "[vocabulary] expected at least one text file");
+  const auto& type = options.type;
+  if (type != "unigram" && type != "bpe" && type != "char" && type != "word") {
+    throw UsageError("[vocabulary] --type: expected unigram, bpe, char or word, got ", type);
+  }
+  if (options.size < 4 || options.size > kMaxDimension) {
+    throw UsageError("[vocabulary] --size: expected 4 to ", kMaxDimension, " pieces, got ", options.size);
+  }
+  if (!(options.character_coverage > 0 && options.character_coverage <= 1)) {
+    throw UsageError("[vocabulary] --character-coverage: expected a share in (0, 1], got ", options.character_coverage);
+  }
+}
+
+}  // namespace
+
+std::vector<LineReport> train_sentencepiece(const std::vector<Path>& files, const SentencePieceOptions& options,
+                                            const Path& output) {
+  validate(files, options);
+  TrainingLines lines(files, options);
+  require(!lines.done(), "[vocabulary] ", files.front().string(), files.size() > 1 ? " and the other files" : "",
+          ": no usable line to train on");
+  std::string model;
+  const CoreLimit limit(threads());
+  const auto status = sentencepiece::SentencePieceTrainer::Train(trainer_arguments(options), &lines, &model);
+  require(status.ok(), "[vocabulary] SentencePiece cannot train ", options.size, " pieces: ", status.ToString());
+  // Load the model before saving it, to check that it is valid.
+  SentencePieceVocabulary(output.string(), std::move(model)).save(output);
+  return lines.reports();
+}
+
+}  // namespace gyre

@@ -1,0 +1,57 @@
+// Loads and trains SentencePiece models (Kudo & Richardson 2018) with libsentencepiece.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gyre/core/io/file.h"
+#include "gyre/data/text/line_report.h"
+#include "gyre/data/tokenizer/vocabulary.h"
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace gyre {
+
+class SentencePieceVocabulary final : public Vocabulary {
+ public:
+  // content: a serialized model. `name` is the name of the file for messages. Throws an Error for an invalid model.
+  SentencePieceVocabulary(const std::string& name, std::string content);
+  ~SentencePieceVocabulary() override;
+
+  std::string_view kind() const override { return kind_; }
+  std::vector<int32_t> encode(std::string_view line) const override;
+  std::string decode(std::span<const int32_t> ids) const override;
+  std::string piece(int id) const override;
+  int size() const override;
+
+  static bool recognizes(std::string_view content);
+
+ private:
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
+  std::string kind_;
+};
+
+struct SentencePieceOptions {
+  std::string type = "unigram";        // unigram, bpe, char, word
+  int size = 8000;                     // number of pieces, including the three special ones; maximum for char and word
+  double character_coverage = 0.9995;  // share of the characters of the text that get a piece; the others become <unk>
+  std::string normalization = "nmt_nfkc";   // SentencePiece's rules: nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf, identity
+  bool byte_fallback = false;               // encode unknown characters as bytes; needs 256 pieces
+  bool keep_whitespace = false;             // add no space at the start of a text, and remove none
+  std::vector<std::string> user_symbols{};  // pieces that are never split
+  uint64_t sample_lines = 0;                // train on a random sample of this many lines; 0: on all lines
+  uint64_t seed = 1;                        // seed of the sample
+  int max_sentence_bytes = 4192;            // longer lines count as over-long
+  OnBadLine on_bad_line = OnBadLine::by_kind;
+};
+
+// Trains one vocabulary on all files and writes it to `output` atomically. Returns one report per file. Uses threads()
+// cores; the model does not depend on their number. Throws a UsageError for options out of range, and an Error for bad
+// lines that the policy does not skip and if SentencePiece cannot train the model.
+std::vector<LineReport> train_sentencepiece(const std::vector<Path>& files, const SentencePieceOptions& options,
+                                            const Path& output);
+
+}  // namespace gyre

@@ -1,0 +1,54 @@
+#include "gyre/data/tokenizer/vocabulary.h"
+
+#include "gyre/core/error.h"
+#include "gyre/core/io/strict_json.h"
+#include "gyre/core/random.h"
+#include "gyre/data/tokenizer/byte_vocabulary.h"
+#include "gyre/data/tokenizer/dictionary_vocabulary.h"
+#include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/vocabulary_bundle.h"
+#include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
+#include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
+
+namespace gyre {
+
+Vocabulary::Vocabulary(std::string content) : content_(std::move(content)), fingerprint_(hash_name(content_)) {}
+
+void Vocabulary::require_id(int id) const {
+  require(id >= 0 && id < size(), "[vocabulary] expected an id in [0, ", size(), "), got ", id);
+}
+
+std::vector<int32_t> Vocabulary::shown(std::span<const int32_t> ids) const {
+  std::vector<int32_t> kept;
+  kept.reserve(ids.size());
+  for (const int32_t id : ids) {
+    require_id(id);
+    if (id != special_.bos && id != special_.eos && id != special_.pad) kept.push_back(id);
+  }
+  return kept;
+}
+
+std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
+  const std::string name = path.string();
+  std::string content = read_file(path);
+  if (SentencePieceVocabulary::recognizes(content)) {
+    return std::make_shared<SentencePieceVocabulary>(name, std::move(content));
+  }
+  if (VocabularyBundle::recognizes(content)) {
+    const auto bundle = VocabularyBundle::parse(name, content);
+    if (bundle.kind == "bytes") return std::make_shared<ByteVocabulary>();
+    if (bundle.kind == "words") return std::make_shared<WordVocabulary>(name, bundle);
+    if (bundle.kind == "subword-nmt") return std::make_shared<SubwordNmtVocabulary>(name, bundle);
+    if (bundle.kind == "wordpiece") return std::make_shared<WordPieceVocabulary>(name, bundle);
+    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt or wordpiece, got ",
+                cut_for_message(bundle.kind));
+  }
+  if (WordPieceVocabulary::recognizes(content)) {
+    return make_wordpiece_vocabulary(name, std::move(content),
+                                     find_lower_case_setting(path.parent_path()).value_or(true));
+  }
+  throw Error("[vocabulary] ", name,
+              ": expected a SentencePiece model, a file written by gyre vocab, or BERT's vocab.txt");
+}
+
+}  // namespace gyre

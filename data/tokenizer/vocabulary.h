@@ -1,0 +1,67 @@
+// The interface of vocabularies, which encode text to ids and decode ids to text. Both languages of a pair share one.
+// Kinds: SentencePiece (sentencepiece_vocabulary.h), subword-nmt BPE codes and whole words (dictionary_vocabulary.h),
+// BERT's WordPiece (wordpiece_vocabulary.h), bytes (byte_vocabulary.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gyre/core/io/file.h"
+
+namespace gyre {
+
+// Ids of special pieces. Every vocabulary that Gyre creates has <unk> = 0, <s> = 1, </s> = 2 and no padding piece,
+// because batches contain no padding. A vocabulary from elsewhere keeps its ids; if it has no <s>, bos is its </s>.
+struct SpecialIds {
+  int unk = 0, bos = 1, eos = 2;
+  int pad = -1;  // -1: none
+};
+
+class Vocabulary {
+ public:
+  virtual ~Vocabulary() = default;
+  Vocabulary(const Vocabulary&) = delete;
+  Vocabulary& operator=(const Vocabulary&) = delete;
+
+  virtual std::string_view kind() const = 0;  // "unigram", "bpe", "char", "word", "subword-nmt", "wordpiece", "bytes"
+  // Returns the ids of a line without <s> and </s>. The line must be valid UTF-8 unless accepts_any_bytes().
+  // Thread-safe.
+  virtual std::vector<int32_t> encode(std::string_view line) const = 0;
+  // Returns plain text. Omits <s>, </s> and padding, but shows <unk>. Throws an Error for an id outside the vocabulary.
+  virtual std::string decode(std::span<const int32_t> ids) const = 0;
+  virtual std::string piece(int id) const = 0;
+  virtual int size() const = 0;
+  virtual bool accepts_any_bytes() const { return false; }  // whether encode takes any bytes, not only UTF-8
+
+  int unk() const { return special_.unk; }
+  int bos() const { return special_.bos; }
+  int eos() const { return special_.eos; }
+  int pad() const { return special_.pad; }
+
+  // The bytes of the vocabulary file. A saved copy has the same bytes and therefore the same fingerprint.
+  const std::string& content() const { return content_; }
+  uint64_t fingerprint() const { return fingerprint_; }
+  void save(const Path& path) const { write_file(path, content_); }
+
+ protected:
+  explicit Vocabulary(std::string content);
+  void require_id(int id) const;
+  // Returns the ids without <s>, </s> and padding. Throws an Error for an id outside the vocabulary.
+  std::vector<int32_t> shown(std::span<const int32_t> ids) const;
+
+  SpecialIds special_;
+
+ private:
+  std::string content_;
+  uint64_t fingerprint_;
+};
+
+// Loads a vocabulary of any kind, which it recognizes by the content of the file. Throws an Error that names the file
+// and the problem.
+std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path);
+
+}  // namespace gyre

@@ -1,0 +1,170 @@
+// Configurations of the models: typed structs, their validation, and their JSON form (config.json of a run directory).
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "gyre/core/enum_names.h"
+#include "gyre/models/position/position.h"
+
+namespace gyre {
+
+// post: norm(x + dropout(f(x))), Vaswani et al. 2017. pre: x + dropout(f(norm(x))), with a norm on top of each stack.
+enum class NormPlacement : uint8_t { pre, post };
+
+template <>
+inline constexpr std::pair<NormPlacement, std::string_view> kEnumNames<NormPlacement>[] = {
+    {NormPlacement::pre, "pre"}, {NormPlacement::post, "post"}};
+template <>
+inline constexpr std::pair<Activation, std::string_view> kEnumNames<Activation>[] = {{Activation::relu, "relu"},
+                                                                                     {Activation::gelu, "gelu"}};
+
+enum class AttentionKind : uint8_t { softmax, window, linear };
+// Feature map of linear attention. elu: elu(x) + 1 (Katharopoulos et al. 2020). relu: max(x, 0) + 0.001. softmax:
+// softmax over the features of a query, exp of a key (Shen et al. 2021). favor: random features that approximate
+// softmax attention (Choromanski et al. 2021).
+enum class FeatureMap : uint8_t { elu, relu, softmax, favor };
+// Operands of the rotation in linear attention. post_map: the mapped features, in the numerator only (Su et al. 2021,
+// eq. 19). pre_map: queries and keys before the feature map (performer-pytorch).
+enum class LinearRope : uint8_t { post_map, pre_map };
+
+template <>
+inline constexpr std::pair<AttentionKind, std::string_view> kEnumNames<AttentionKind>[] = {
+    {AttentionKind::softmax, "softmax"}, {AttentionKind::window, "window"}, {AttentionKind::linear, "linear"}};
+template <>
+inline constexpr std::pair<FeatureMap, std::string_view> kEnumNames<FeatureMap>[] = {{FeatureMap::elu, "elu+1"},
+                                                                                     {FeatureMap::relu, "relu"},
+                                                                                     {FeatureMap::softmax, "softmax"},
+                                                                                     {FeatureMap::favor, "favor+"}};
+template <>
+inline constexpr std::pair<LinearRope, std::string_view> kEnumNames<LinearRope>[] = {{LinearRope::post_map, "post-map"},
+                                                                                     {LinearRope::pre_map, "pre-map"}};
+
+// Options of self-attention, apart from the position encoding.
+struct AttentionConfig {
+  AttentionKind kind = AttentionKind::softmax;
+  int64_t window = 256;  // visible tokens: the last ones if causal, otherwise half of them on either side
+  FeatureMap linear_map = FeatureMap::elu;
+  LinearRope linear_rope = LinearRope::post_map;
+  int64_t favor_features = 0;   // of a head; 0: width ln(width), rounded down to an even number
+  int64_t favor_redraw = 1000;  // updates between two draws of the random vectors; 0: never
+
+  bool uses_favor() const { return kind == AttentionKind::linear && linear_map == FeatureMap::favor; }
+  // Features of a head of `width` after the feature map.
+  int64_t features(int64_t width) const;
+  // Features of a head of `width` to which the rotation applies.
+  int64_t rotated_width(int64_t width) const;
+};
+
+// Options of every transformer layer.
+struct LayerConfig {
+  int64_t dim = 512;   // width of the residual stream
+  int64_t ffn = 2048;  // width inside the feed-forward block
+  int64_t heads = 8;
+  NormPlacement norm = NormPlacement::post;
+  Activation activation = Activation::relu;
+  double dropout = 0.1;           // on embeddings and on every residual branch
+  double attention_dropout = 0;   // on the attention weights
+  double activation_dropout = 0;  // after the activation of the feed-forward block
+  double layer_norm_epsilon = 1e-5;
+  double initial_deviation = 0;  // standard deviation of initial linear weights; 0: Glorot uniform instead of normal
+  AttentionConfig attention;     // of self-attention
+
+  // The initial values of a weight (out, in). `gain` multiplies the bound of Glorot's distribution.
+  Init initial_weight(int64_t in, int64_t out, double gain = 1) const;
+};
+
+// Options of every model.
+struct ModelConfig : LayerConfig {
+  int64_t vocab_size = 0;
+  bool final_norm = true;  // with pre-norm only: the norm on top of each stack
+  PositionConfig position;
+
+  // "6 layers x 512, 8 heads, FFN 2048, sinusoidal positions": a summary for the log.
+  std::string describe_shape(const std::string& layers) const;
+
+ protected:
+  void validate_shared() const;
+
+ private:
+  void validate_attention() const;
+};
+
+// Each kind of model has a name, kModel, which is the first value of its JSON ("model"). The config.json of
+// a run identifies the kind of its model by this name.
+
+struct EncoderDecoderConfig : ModelConfig {  // vocab_size: size of the joint vocabulary of source and target
+  static constexpr const char* kModel = "encoder-decoder";
+  int64_t encoder_layers = 6;
+  int64_t decoder_layers = 6;
+  bool tied_embeddings = true;  // source and target share one table
+  bool tied_output = true;      // the output projection is the target's table
+  bool scale_embedding = true;  // embeddings times sqrt(dim)
+
+  std::string describe() const;  // "encoder-decoder, 6 + 6 layers x 512, 8 heads, ..."
+  void validate() const;         // throws an Error that names the field, what it must be and what it is
+  nlohmann::ordered_json to_json() const;
+  // Absent keys keep their defaults. Another kind of model, unknown keys, wrong types and invalid values are errors.
+  static EncoderDecoderConfig from_json(const nlohmann::ordered_json& json);
+  // transformer-tiny, transformer-base or transformer-big; the caller sets vocab_size.
+  static EncoderDecoderConfig preset(const std::string& name);
+  static std::vector<std::string> preset_names();
+};
+
+struct EncoderOnlyConfig : ModelConfig {
+  static constexpr const char* kModel = "encoder-only";
+  EncoderOnlyConfig() { activation = Activation::gelu; }
+  int64_t layers = 12;
+  bool causal = false;           // a token attends to itself and to earlier tokens only
+  int64_t token_types = 0;       // kinds of segments within a sequence, each with an embedding; 0: none
+  bool embedding_norm = false;   // a norm on the sum of all embeddings
+  bool scale_embedding = false;  // embeddings times sqrt(dim), so that sinusoidal positions do not dominate them
+  bool head_transform = true;    // norm(activation(dense(x))) before the product with the table
+  bool output_bias = false;      // a bias for each piece of the vocabulary, added to the logits
+
+  // These functions work as those of EncoderDecoderConfig. A causal model is described as decoder-only, the usual name.
+  std::string describe() const;
+  void validate() const;
+  nlohmann::ordered_json to_json() const;
+  static EncoderOnlyConfig from_json(const nlohmann::ordered_json& json);
+  // mlm-small, lm-tiny, bert-{mini,small,base}, roformer-{mini,small,base}; the caller sets vocab_size.
+  static EncoderOnlyConfig preset(const std::string& name);
+  static std::vector<std::string> preset_names();
+};
+
+// The classifier's head on the first token of each text ([CLS]), which ends with linear(classes). Dropout precedes each
+// linear layer except BERT's first.
+//   bert: tanh(dense(x)), the pooler (Devlin et al. 2019, 3.2)    roformer: activation(dense(x)), the encoder's
+//   activation
+enum class ClassifierHead : uint8_t { bert, roformer };
+
+template <>
+inline constexpr std::pair<ClassifierHead, std::string_view> kEnumNames<ClassifierHead>[] = {
+    {ClassifierHead::bert, "bert"}, {ClassifierHead::roformer, "roformer"}};
+
+struct ClassifierConfig {
+  static constexpr const char* kModel = "classifier";
+  EncoderOnlyConfig encoder;  // without the head of a language model: head_transform and output_bias are not read
+  ClassifierHead head = ClassifierHead::bert;
+  int64_t classes = 2;   // 1: regression
+  double dropout = 0.1;  // in the head
+
+  bool is_regression() const { return classes == 1; }
+
+  // These functions work as those of EncoderDecoderConfig. JSON has the encoder's keys and the head's keys on one
+  // level.
+  void validate() const;
+  nlohmann::ordered_json to_json() const;
+  static ClassifierConfig from_json(const nlohmann::ordered_json& json);
+};
+
+// A config.json, complete with the defaults of the keys that it lacks because an earlier version wrote it.
+nlohmann::ordered_json with_defaults(const nlohmann::ordered_json& config);
+
+// The encoder's config of either kind of model.
+inline const EncoderOnlyConfig& encoder_of(const EncoderOnlyConfig& config) { return config; }
+inline const EncoderOnlyConfig& encoder_of(const ClassifierConfig& config) { return config.encoder; }
+
+}  // namespace gyre

@@ -1,0 +1,94 @@
+// The presets of models: named sizes, and the options of BERT, RoFormer and causal language models.
+#include <span>
+
+#include "gyre/models/config/config.h"
+#include "gyre/models/position/position_table.h"
+
+namespace gyre {
+namespace {
+
+struct Preset {
+  const char* name;
+  int64_t layers, dim, ffn, heads;
+  double dropout;
+};
+// base and big are those of Vaswani et al. 2017, table 3; tiny is for experiments on a laptop.
+constexpr Preset kEncoderDecoders[] = {{"transformer-tiny", 4, 128, 256, 4, 0.1},
+                                       {"transformer-base", 6, 512, 2048, 8, 0.1},
+                                       {"transformer-big", 6, 1024, 4096, 16, 0.3}};
+// The sizes of BERT are those of Turc et al. 2019 (mini, small) and Devlin et al. 2019 (base).
+constexpr Preset kEncodersOnly[] = {
+    {"mlm-small", 4, 256, 1024, 4, 0.1},      {"lm-tiny", 4, 256, 1024, 4, 0.1},
+    {"bert-mini", 4, 256, 1024, 4, 0.1},      {"bert-small", 4, 512, 2048, 8, 0.1},
+    {"bert-base", 12, 768, 3072, 12, 0.1},    {"roformer-mini", 4, 256, 1024, 4, 0.1},
+    {"roformer-small", 4, 512, 2048, 8, 0.1}, {"roformer-base", 12, 768, 3072, 12, 0.1}};
+
+// Sets the options that BERT and RoFormer share apart from their sizes (Hugging Face's defaults). Their position
+// encodings differ.
+void make_bert(EncoderOnlyConfig& c) {
+  c.norm = NormPlacement::post;
+  c.attention_dropout = 0.1;
+  c.layer_norm_epsilon = 1e-12;
+  c.initial_deviation = 0.02;
+  c.token_types = 2;
+  c.embedding_norm = c.output_bias = true;
+}
+
+void make_causal(EncoderOnlyConfig& c) {
+  c.norm = NormPlacement::pre;
+  c.causal = true;
+  c.head_transform = false;
+}
+
+std::vector<std::string> names_of(std::span<const Preset> presets) {
+  std::vector<std::string> names;
+  for (const Preset& p : presets) names.emplace_back(p.name);
+  return names;
+}
+
+// Sets the sizes of the preset, and returns its number of layers.
+int64_t apply(std::span<const Preset> presets, const std::string& name, ModelConfig& config) {
+  std::string names;
+  for (const Preset& p : presets) {
+    if (name == p.name) {
+      config.dim = p.dim;
+      config.ffn = p.ffn;
+      config.heads = p.heads;
+      config.dropout = p.dropout;
+      return p.layers;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(p.name);
+  }
+  throw Error("[preset] expected one of ", names, ", got \"", name, "\"");
+}
+
+PositionConfig position_config(const std::string& encoding, int64_t max_positions) {
+  PositionConfig config(encoding);
+  config.get<PositionTableOptions>().max_positions = max_positions;
+  return config;
+}
+
+}  // namespace
+
+EncoderDecoderConfig EncoderDecoderConfig::preset(const std::string& name) {
+  EncoderDecoderConfig config;
+  config.encoder_layers = config.decoder_layers = apply(kEncoderDecoders, name, config);
+  return config;
+}
+
+std::vector<std::string> EncoderDecoderConfig::preset_names() { return names_of(kEncoderDecoders); }
+
+EncoderOnlyConfig EncoderOnlyConfig::preset(const std::string& name) {
+  EncoderOnlyConfig config;
+  config.layers = apply(kEncodersOnly, name, config);
+  const bool bert = name.starts_with("bert-"), roformer = name.starts_with("roformer-");
+  if (bert || roformer) make_bert(config);
+  if (bert) config.position = position_config("learned", 512);
+  if (roformer) config.position = position_config("rope", 1536);
+  if (name.starts_with("lm-")) make_causal(config);
+  return config;
+}
+
+std::vector<std::string> EncoderOnlyConfig::preset_names() { return names_of(kEncodersOnly); }
+
+}  // namespace gyre

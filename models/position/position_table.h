@@ -1,0 +1,25 @@
+// The option of the encodings that have a table with a row for each position.
+#pragma once
+
+#include "gyre/core/error.h"
+#include "gyre/models/position/position_config.h"
+
+namespace gyre {
+
+struct PositionTableOptions {
+  int64_t max_positions = 1024;  // rows of the table; a longer sentence is an error
+
+  std::vector<PositionOption> describe() {
+    return {{.name = "max_positions",
+             .value = &max_positions,
+             .unit = "TOKENS",
+             .help = "rows of the table of sinusoidal, learned and tupe; longer texts are an error",
+             .aliases = {"max_source_positions"}}};
+  }
+  // Throws "[encoding] ..." for a table without rows.
+  void check(const char* encoding) const {
+    require(max_positions >= 1, "[", encoding, "] max_positions must be at least 1, got ", max_positions);
+  }
+};
+
+}  // namespace gyre

@@ -1,0 +1,35 @@
+// The options of rotary position embedding. Tools and other formats of models read them too.
+#pragma once
+
+#include "gyre/core/kernels/attention_arguments.h"
+#include "gyre/models/position/position_config.h"
+
+namespace gyre {
+
+// Scaling of the angles for texts longer than those of training.
+enum class RopeScaling : uint8_t { none, linear, ntk, yarn };
+
+template <>
+inline constexpr std::pair<RotaryPairs, std::string_view> kEnumNames<RotaryPairs>[] = {
+    {RotaryPairs::interleaved, "interleaved"}, {RotaryPairs::half_split, "half-split"}};
+template <>
+inline constexpr std::pair<RopeScaling, std::string_view> kEnumNames<RopeScaling>[] = {{RopeScaling::none, "none"},
+                                                                                       {RopeScaling::linear, "linear"},
+                                                                                       {RopeScaling::ntk, "ntk"},
+                                                                                       {RopeScaling::yarn, "yarn"}};
+
+struct RopeOptions {
+  double base = 10000;
+  RotaryPairs pairs = RotaryPairs::interleaved;
+  int64_t rotary_dims = 0;    // rotated features per head, from the first; 0: all
+  bool learnable = false;     // train the frequencies
+  bool rotate_cross = false;  // also rotate queries and keys of cross-attention
+  double step = 1;            // token i has position i * step, which need not be whole
+  RopeScaling scaling = RopeScaling::none;
+  double scaling_factor = 1;      // the longer length divided by the length of training
+  int64_t original_length = 512;  // the length of training, for YaRN
+
+  std::vector<PositionOption> describe();
+};
+
+}  // namespace gyre

@@ -1,0 +1,183 @@
+// The functions of include/cublasLt.h. Products sum in fp64 for f64, else in fp32.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include "cublasLt.h"
+#include "cuda_bf16.h"
+#include "tests/cuda_emulation/streams.h"
+
+namespace cuda_emulation {
+namespace {
+
+// What cublasLtMatmul() was called with.
+struct Product {
+  cublasLtMatmulDescOpaque_t description;
+  cublasLtMatrixLayoutOpaque_t a_layout, b_layout, d_layout;
+  const void *a, *b;
+  void* d;
+  double alpha, beta;
+};
+
+double number(const void* data, cudaDataType_t type, int64_t i) {
+  if (type == CUDA_R_64F) return static_cast<const double*>(data)[i];
+  if (type == CUDA_R_32F) return static_cast<const float*>(data)[i];
+  return std::bit_cast<float>(uint32_t(static_cast<const uint16_t*>(data)[i]) << 16);
+}
+
+void set_number(void* data, cudaDataType_t type, int64_t i, double x) {
+  if (type == CUDA_R_64F) {
+    static_cast<double*>(data)[i] = x;
+  } else if (type == CUDA_R_32F) {
+    static_cast<float*>(data)[i] = float(x);
+  } else {
+    static_cast<uint16_t*>(data)[i] = __float2bfloat16_rn(float(x)).bits;
+  }
+}
+
+// Rows of a matrix (or its columns, if `by_columns`), one after the other.
+template <class T>
+std::vector<T> unpacked(const void* data, const cublasLtMatrixLayoutOpaque_t& layout, bool by_columns) {
+  const int64_t rows = int64_t(layout.rows), columns = int64_t(layout.columns);
+  std::vector<T> numbers;
+  numbers.reserve(size_t(rows * columns));
+  for (int64_t i = 0; i < (by_columns ? columns : rows); ++i) {
+    for (int64_t j = 0; j < (by_columns ? rows : columns); ++j) {
+      numbers.push_back(T(number(data, layout.type, by_columns ? j + i * layout.stride : i + j * layout.stride)));
+    }
+  }
+  return numbers;
+}
+
+template <class T>
+void run(const Product& p) {
+  const int64_t m = int64_t(p.d_layout.rows), n = int64_t(p.d_layout.columns);
+  const std::vector<T> a = unpacked<T>(p.a, p.a_layout, p.description.transposed_a);
+  const std::vector<T> b = unpacked<T>(p.b, p.b_layout, !p.description.transposed_b);
+  const int64_t k = int64_t(a.size()) / m;
+  const bool has_bias = p.description.epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+  for (int64_t j = 0; j < n; ++j) {
+    for (int64_t i = 0; i < m; ++i) {
+      T sum = 0;
+      for (int64_t l = 0; l < k; ++l) sum += a[size_t(i * k + l)] * b[size_t(j * k + l)];
+      const int64_t at = i + j * p.d_layout.stride;
+      double x = p.alpha * sum;
+      if (p.beta != 0) x += p.beta * number(p.d, p.d_layout.type, at);
+      if (has_bias) x += number(p.description.bias, p.d_layout.type, i);
+      if (p.description.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS && x < 0) x = 0;
+      set_number(p.d, p.d_layout.type, at, x);
+    }
+  }
+}
+
+bool fits(const cublasLtMatmulDescOpaque_t& how, const cublasLtMatrixLayoutOpaque_t& a,
+          const cublasLtMatrixLayoutOpaque_t& b, const cublasLtMatrixLayoutOpaque_t& d) {
+  const uint64_t m = how.transposed_a ? a.columns : a.rows, n = how.transposed_b ? b.rows : b.columns;
+  const uint64_t k = how.transposed_a ? a.rows : a.columns, other_k = how.transposed_b ? b.columns : b.rows;
+  const bool is_f64 = a.type == CUDA_R_64F;
+  const auto has_stride = [](const auto& layout) { return layout.stride >= int64_t(layout.rows); };
+  return d.rows == m && d.columns == n && k == other_k && a.type == b.type && is_f64 == (d.type == CUDA_R_64F) &&
+         is_f64 == (how.scale == CUDA_R_64F) && is_f64 == (how.compute == CUBLAS_COMPUTE_64F) && has_stride(a) &&
+         has_stride(b) && has_stride(d);
+}
+
+bool is_aligned(const void* data, uint32_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; }
+
+double scalar(const void* data, cudaDataType_t type) { return number(data, type, 0); }
+
+}  // namespace
+}  // namespace cuda_emulation
+
+using namespace cuda_emulation;
+
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  if (status == CUBLAS_STATUS_SUCCESS) return "success";
+  return status == CUBLAS_STATUS_INVALID_VALUE ? "invalid value" : "not supported";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = nullptr;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayoutOpaque_t* layout, cudaDataType_t type, uint64_t rows,
+                                        uint64_t columns, int64_t stride) {
+  *layout = {type, rows, columns, stride};
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDescOpaque_t* description, cublasComputeType_t compute,
+                                      cudaDataType_t scale) {
+  *description = {compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDescOpaque_t* description,
+                                              cublasLtMatmulDescAttributes_t which, const void* value, size_t bytes) {
+  const auto set = [&](auto& field) {
+    if (bytes != sizeof(field)) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&field, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  };
+  switch (which) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return set(description->transposed_a);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return set(description->transposed_b);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return set(description->epilogue);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return set(description->bias);
+  }
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreferenceOpaque_t* preference) {
+  std::fill_n(preference->alignment, 4, 256U);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreferenceOpaque_t* preference,
+                                                    cublasLtMatmulPreferenceAttributes_t which, const void* value,
+                                                    size_t bytes) {
+  if (which < CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES)
+    return CUBLAS_STATUS_SUCCESS;  // no algorithm needs the others
+  if (bytes != sizeof(uint32_t)) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&preference->alignment[which - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+    cublasLtHandle_t, const cublasLtMatmulDescOpaque_t* description, const cublasLtMatrixLayoutOpaque_t* a,
+    const cublasLtMatrixLayoutOpaque_t* b, const cublasLtMatrixLayoutOpaque_t*, const cublasLtMatrixLayoutOpaque_t* d,
+    const cublasLtMatmulPreferenceOpaque_t* preference, int, cublasLtMatmulHeuristicResult_t* results, int* found) {
+  *found = fits(*description, *a, *b, *d) ? 1 : 0;
+  if (*found == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+  std::copy_n(preference->alignment, 4, results->algo.alignment);
+  results->state = CUBLAS_STATUS_SUCCESS;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t* description, const void* alpha,
+                              const void* a, const cublasLtMatrixLayoutOpaque_t* a_layout, const void* b,
+                              const cublasLtMatrixLayoutOpaque_t* b_layout, const void* beta, const void* c,
+                              const cublasLtMatrixLayoutOpaque_t* c_layout, void* d,
+                              const cublasLtMatrixLayoutOpaque_t* d_layout, const cublasLtMatmulAlgo_t* algorithm,
+                              void*, size_t, cudaStream_t stream) {
+  const auto lock = lock_gpu();
+  const bool is_in_place = c == d && c_layout->stride == d_layout->stride;
+  const uint32_t* alignment = algorithm->alignment;
+  if (!fits(*description, *a_layout, *b_layout, *d_layout) || !is_in_place || !is_aligned(a, alignment[0]) ||
+      !is_aligned(b, alignment[1]) || !is_aligned(d, std::max(alignment[2], alignment[3]))) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  const cudaDataType_t scale = description->scale;
+  const Product product{*description,         *a_layout,          *b_layout, *d_layout, a, b, d,
+                        scalar(alpha, scale), scalar(beta, scale)};
+  queue(stream, [product] {
+    if (product.a_layout.type == CUDA_R_64F) return run<double>(product);
+    run<float>(product);
+  });
+  return CUBLAS_STATUS_SUCCESS;
+}

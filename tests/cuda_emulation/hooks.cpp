@@ -1,0 +1,99 @@
+#include "cuda_emulation/hooks.h"
+
+#include <cstring>
+
+#include "tests/cuda_emulation/block.h"
+#include "tests/cuda_emulation/report.h"
+
+namespace cuda_emulation {
+namespace {
+
+constexpr size_t kCopyBytes = 16;
+
+bool is_misaligned(const void* address) { return reinterpret_cast<uintptr_t>(address) % kCopyBytes != 0; }
+
+// Suspends the thread until its warp has performed the operation.
+void call(WarpOperation operation) {
+  BlockRunner& runner = BlockRunner::current();
+  runner.thread().operation = &operation;
+  runner.suspend(Thread::State::in_warp_operation);
+}
+
+void land(const CopyGroup& group) {
+  for (const AsyncCopy& copy : group) {
+    if (copy.from) {
+      std::memcpy(copy.to, copy.from, kCopyBytes);
+    } else {
+      std::memset(copy.to, 0, kCopyBytes);
+    }
+  }
+}
+
+}  // namespace
+
+void fail_thread(const std::string& problem) { BlockRunner::current().fail(problem); }
+
+void misaligned_access(size_t alignment) {
+  fail_thread("a vector of " + std::to_string(alignment) + " bytes is accessed at an address that is not a multiple");
+}
+
+int lane() { return BlockRunner::current().thread().lane; }
+
+void barrier(std::source_location at) {
+  BlockRunner& runner = BlockRunner::current();
+  runner.thread().at = at;
+  runner.suspend(Thread::State::at_barrier);
+}
+
+void sync_warp(std::source_location at) { call({.kind = WarpOperation::Kind::sync, .at = at}); }
+
+uint64_t shuffle(unsigned mask, uint64_t bits, int source, std::source_location at) {
+  if (mask != 0xFFFFFFFF) fail_thread("the emulator knows only shuffles of whole warps, at " + place(at));
+  uint64_t result = 0;
+  call({.kind = WarpOperation::Kind::shuffle,
+        .at = at,
+        .bits = bits,
+        .result = &result,
+        .source = source & (kWarp - 1)});
+  return result;
+}
+
+void multiply_matrices(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], std::source_location at) {
+  call({.kind = WarpOperation::Kind::multiply, .at = at, .d = d, .a = a, .b = b});
+}
+
+void load_matrices(uint32_t (&to)[4], const void* row, bool transposed, std::source_location at) {
+  using Kind = WarpOperation::Kind;
+  if (is_misaligned(row)) fail_thread("ldmatrix: a row is not aligned to 16 bytes, at " + place(at));
+  if (!BlockRunner::current().shared().contains(row, kCopyBytes))
+    fail_thread("ldmatrix: a row is outside of the block's shared memory, at " + place(at));
+  call({.kind = transposed ? Kind::load_matrices_transposed : Kind::load_matrices, .at = at, .to = to, .row = row});
+}
+
+void copy_async(void* shared, const void* global, bool inside) {
+  BlockRunner& runner = BlockRunner::current();
+  if (is_misaligned(shared) || is_misaligned(global)) fail_thread("cp.async: an address is not aligned to 16 bytes");
+  if (!runner.shared().contains(shared, kCopyBytes))
+    fail_thread("cp.async: the destination is outside of the block's shared memory");
+  runner.thread().open.push_back({shared, inside ? global : nullptr});
+}
+
+void commit_copies() {
+  Thread& thread = BlockRunner::current().thread();
+  thread.pending.push_back(std::move(thread.open));
+  thread.open.clear();
+}
+
+void wait_copies(int groups) {
+  Thread& thread = BlockRunner::current().thread();
+  for (; thread.pending.size() > size_t(groups); thread.pending.pop_front()) land(thread.pending.front());
+}
+
+std::byte* dynamic_shared_memory() { return BlockRunner::current().shared().dynamic(); }
+
+void enter_shared_variables(const char* marker) {
+  if (const std::string problem = BlockRunner::current().shared().enter_function(marker); !problem.empty())
+    fail_thread(problem);
+}
+
+}  // namespace cuda_emulation

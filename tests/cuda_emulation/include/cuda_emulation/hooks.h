@@ -1,0 +1,37 @@
+// The emulator's functions that device code calls through the CUDA headers of this folder. Each acts for the emulated
+// thread that calls it. A mistake ends the launch: it is printed, and the next synchronization returns an error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <string>
+
+namespace cuda_emulation {
+
+// Ends the launch with a report of the thread and `problem`.
+[[noreturn]] void fail_thread(const std::string& problem);
+[[noreturn]] void misaligned_access(size_t alignment);
+
+int lane();  // of the calling thread in its warp
+
+// Barrier of the block, and operations of a whole warp. `at`: place of the call, for reports. All threads must come to
+// the same place.
+void barrier(std::source_location at);
+void sync_warp(std::source_location at);
+uint64_t shuffle(unsigned mask, uint64_t bits, int source, std::source_location at);
+
+// Instructions of core/cuda/tensor_core.h. Copies land when the thread waits for them, and not before.
+void multiply_matrices(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], std::source_location at);
+void load_matrices(uint32_t (&to)[4], const void* row, bool transposed, std::source_location at);
+void copy_async(void* shared, const void* global, bool inside);
+void commit_copies();
+void wait_copies(int groups);  // until at most `groups` committed groups are pending
+
+std::byte* dynamic_shared_memory();  // of the block that runs
+
+// Fills the static shared variables of the function that `marker` belongs to with NaN, once per block, and counts them
+// as part of the block's shared memory.
+void enter_shared_variables(const char* marker);
+
+}  // namespace cuda_emulation

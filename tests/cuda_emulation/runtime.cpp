@@ -1,0 +1,247 @@
+// The functions of include/cuda_runtime.h.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "tests/cuda_emulation/block.h"
+#include "tests/cuda_emulation/memory.h"
+#include "tests/cuda_emulation/report.h"
+#include "tests/cuda_emulation/streams.h"
+#include "tests/cuda_emulation/symbols.h"
+
+namespace emulation = cuda_emulation;
+using emulation::lock_gpu;
+using emulation::MemoryKind;
+
+namespace {
+
+constexpr int kCapability = 9, kDriver = 13000;
+
+// The error of a call that waits: a mistake that the work has made.
+cudaError_t waited() {
+  if (!emulation::has_report()) return cudaSuccess;
+  emulation::take_report();
+  return cudaErrorLaunchFailure;
+}
+
+}  // namespace
+
+// ---- Errors and devices --------------------------------------------------------------------------------------------
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+    case cudaErrorNotReady:
+      return "device not ready";
+    case cudaErrorLaunchFailure:
+      return emulation::last_report().c_str();
+    default:
+      return "unknown error";
+  }
+}
+
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = kDriver;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? kCapability : 0;
+  return cudaSetDevice(device);
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  *properties = {.name = "emulated GPU", .uuid = {}, .totalGlobalMem = emulation::kDeviceMemory};
+  return cudaSetDevice(device);
+}
+
+// ---- Memory --------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaMalloc(void** data, size_t bytes) {
+  const auto lock = lock_gpu();
+  *data = emulation::allocate(MemoryKind::device, bytes);
+  return *data ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaMallocHost(void** data, size_t bytes) {
+  const auto lock = lock_gpu();
+  *data = emulation::allocate(MemoryKind::pinned, bytes);
+  return *data ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFree(void* data) {
+  const auto lock = lock_gpu();
+  emulation::run_everything();
+  if (!data || emulation::release(MemoryKind::device, data)) return waited();
+  return cudaErrorInvalidValue;
+}
+
+cudaError_t cudaFreeHost(void* data) {
+  const auto lock = lock_gpu();
+  emulation::run_everything();
+  if (!data || emulation::release(MemoryKind::pinned, data)) return waited();
+  return cudaErrorInvalidValue;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  const auto lock = lock_gpu();
+  *total = emulation::kDeviceMemory;
+  *free = *total - std::min(*total, emulation::allocated_bytes());
+  return cudaSuccess;
+}
+
+// Pageable memory is read at the call and written before the call returns; pinned memory when the copy runs.
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  const auto lock = lock_gpu();
+  if (bytes == 0) return cudaSuccess;
+  const bool from_gpu = kind != cudaMemcpyHostToDevice, to_gpu = kind != cudaMemcpyDeviceToHost;
+  if (from_gpu != emulation::contains(MemoryKind::device, from, bytes)) return cudaErrorInvalidValue;
+  if (to_gpu != emulation::contains(MemoryKind::device, to, bytes)) return cudaErrorInvalidValue;
+  if (from_gpu || emulation::contains(MemoryKind::pinned, from, bytes)) {
+    emulation::queue(stream, [=] { std::memmove(to, from, bytes); });
+  } else {
+    const auto* first = static_cast<const std::byte*>(from);
+    emulation::queue(stream, [to, staged = std::vector<std::byte>(first, first + bytes)] {
+      std::memcpy(to, staged.data(), staged.size());
+    });
+  }
+  if (to_gpu || emulation::contains(MemoryKind::pinned, to, bytes)) return cudaSuccess;
+  emulation::run_stream(stream);
+  return waited();
+}
+
+cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream) {
+  const auto lock = lock_gpu();
+  if (!emulation::contains(MemoryKind::device, data, bytes)) return cudaErrorInvalidValue;
+  emulation::queue(stream, [=] { std::memset(data, value, bytes); });
+  return cudaSuccess;
+}
+
+// ---- Streams and events --------------------------------------------------------------------------------------------
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const auto lock = lock_gpu();
+  *stream = emulation::add_stream();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const auto lock = lock_gpu();
+  emulation::run_stream(stream);
+  return waited();
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  const auto lock = lock_gpu();
+  emulation::remove_stream(stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const auto lock = lock_gpu();
+  emulation::queue_wait(stream, event->state);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const auto lock = lock_gpu();
+  emulation::queue_record(stream, event->state);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const auto lock = lock_gpu();
+  emulation::run_something();
+  return event->state->done < event->state->recorded ? cudaErrorNotReady : cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const auto lock = lock_gpu();
+  emulation::run_until_done(*event->state);
+  return waited();
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  const auto lock = lock_gpu();
+  *milliseconds = std::chrono::duration<float, std::milli>(stop->state->time - start->state->time).count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+// ---- Launches ------------------------------------------------------------------------------------------------------
+
+namespace cuda_emulation {
+namespace {
+
+// Bytes of dynamic shared memory that were allowed by cudaFuncSetAttribute(), by kernel.
+std::map<const void*, size_t>& allowed_shared() {
+  static std::map<const void*, size_t> bytes;
+  return bytes;
+}
+
+bool is_valid(const dim3& grid, const dim3& block) {
+  constexpr size_t kMostThreads = 1024, kMostThreadsZ = 64, kMostBlocks = 65535, kMostBlocksX = 0x7FFFFFFF;
+  const size_t threads = size_t(block.x) * block.y * block.z;
+  return threads > 0 && threads <= kMostThreads && block.z <= kMostThreadsZ && grid.x > 0 && grid.y > 0 && grid.z > 0 &&
+         grid.x <= kMostBlocksX && grid.y <= kMostBlocks && grid.z <= kMostBlocks;
+}
+
+}  // namespace
+
+cudaError_t allow_shared_memory(const void* kernel, int bytes) {
+  const auto lock = lock_gpu();
+  if (bytes < 0 || size_t(bytes) > kMostShared) return cudaErrorInvalidValue;
+  allowed_shared()[kernel] = size_t(bytes);
+  return cudaSuccess;
+}
+
+cudaError_t queue_launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread) {
+  const auto lock = lock_gpu();
+  const auto &grid = config.gridDim, &block = config.blockDim;
+  const auto asked = allowed_shared().find(kernel);
+  const bool has_asked = asked != allowed_shared().end();
+  if (!is_valid(grid, block) || config.dynamicSmemBytes > (has_asked ? asked->second : kSharedWithoutAsking))
+    return cudaErrorInvalidValue;
+  const Launch launch{.kernel = function_name(kernel),
+                      .grid = {grid.x, grid.y, grid.z},
+                      .block = {block.x, block.y, block.z},
+                      .dynamic_shared = config.dynamicSmemBytes,
+                      .allowed_shared = has_asked ? kMostShared : kSharedWithoutAsking,
+                      .thread = std::move(thread)};
+  queue(config.stream, [launch] {
+    if (!has_report()) BlockRunner(launch).run();
+  });
+  return cudaSuccess;
+}
+
+}  // namespace cuda_emulation

@@ -1,0 +1,24 @@
+// Position configs for tests, from options as config.json holds them.
+#pragma once
+
+#include <string>
+
+#include "gyre/models/config/config_json.h"
+
+namespace gyre::test {
+
+// Sets the options that `json` has, and no others. Throws as reading a config.json does.
+inline void set_options(PositionConfig& config, const nlohmann::ordered_json& json) {
+  ConfigReader reader(json, "position");
+  kPositionFields(reader, config);
+  reader.refuse_unknown();
+}
+
+inline PositionConfig position_config(const std::string& encoding,
+                                      const nlohmann::ordered_json& options = nlohmann::ordered_json::object()) {
+  PositionConfig config(encoding);
+  set_options(config, options);
+  return config;
+}
+
+}  // namespace gyre::test

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# The documentation matches the sources and the program: links and files exist, commands and options are known.
+. "$(dirname "$0")/lib.sh"
+cd "$ROOT"
+pages=(README.md CHANGELOG.md .github/*.md tools/docs/*.md)
+
+# Prints the matches of a pattern on a page, each once.
+matches() { { grep -ohE -- "$1" "$2" || true; } | sort -u; }
+
+for page in "${pages[@]}"; do
+  while read -r link; do # without the anchor
+    [ -e "$(dirname "$page")/$link" ] || fail "$page links to $link, which does not exist"
+  done < <(matches '\]\([^)#]+' "$page" | cut -c3- | sed '/^https:/d')
+done
+echo "ok: every link leads to a file"
+
+for page in "${pages[@]}"; do
+  while read -r path; do
+    [ -e "$path" ] || fail "$page names $path, which does not exist"
+  done < <(matches '(^|[` ])(core|autograd|models|data|train|tools|tests)/[A-Za-z0-9_./-]*[A-Za-z0-9_/]([` ,;:]|$)' "$page" |
+    tr -d '` ,;:')
+done
+echo "ok: every file that a page names exists"
+
+# Tables and commands may be longer, and awk counts bytes, not characters.
+same "long lines" "$(awk 'length($0) > 110 && !/^[|]|^    |[^ -~]/ { print FILENAME ":" FNR }' "${pages[@]}")" ""
+check "the README has at most 150 lines" test "$(wc -l < README.md)" -le 150
+version=$("$GYRE" --version | cut -d ' ' -f 2)
+same "the version in CITATION.cff" "$(sed -n 's/^version: //p' CITATION.cff)" "$version"
+check "the version in the README" grep -q "^Version $version[.]" README.md
+
+# Commands in code blocks, continued lines joined: the subcommand exists, and it knows every option.
+sed -e ':join' -e '/\\$/{N;s/\\\n//;b join' -e '}' "${pages[@]}" | sed -E 's/ +#.*//' |
+  sed -nE 's/^    (.*[ /])?gyre ([a-z][^|<>&)]*).*$/\2/p' | sort -u > "$work/calls.txt"
+check "the pages have at least 60 commands" test "$(wc -l < "$work/calls.txt")" -ge 60
+while read -r -a words; do
+  command=()
+  for word in "${words[@]}"; do
+    "$GYRE" help "${command[@]}" "$word" > /dev/null 2>&1 || break
+    command+=("$word")
+  done
+  [ ${#command[@]} -gt 0 ] || fail "unknown command: gyre ${words[*]}"
+  "$GYRE" "${command[@]}" --help-all > "$work/help.txt" < /dev/null
+  for word in "${words[@]}"; do
+    case $word in
+      --*) grep -qE -- "(^|[ ,])$word([ ,]|\$)" "$work/help.txt" || fail "gyre ${command[*]} has no $word" ;;
+    esac
+  done
+done < "$work/calls.txt"
+echo "ok: the program knows $(wc -l < "$work/calls.txt") commands and their options"

@@ -1,0 +1,128 @@
+#include "gyre/train/analysis/extrapolation.h"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "gyre/data/tokenizer/byte_vocabulary.h"
+#include "gyre/models/position/position_table.h"
+#include "gyre/train/analysis/language_score.h"
+#include "tests/train/tiny_run.h"
+
+namespace gyre::test {
+namespace {
+
+const std::vector<std::string> kDocuments{"on the mat, all day", "a", "the cat sat"};
+
+TokenStore make_store(size_t documents) {
+  TokenStoreWriter writer = TokenStoreWriter::in_memory(ByteVocabulary(), 1, "documents");
+  for (size_t i = 0; i < documents; ++i) {
+    writer.add(ByteVocabulary().encode(kDocuments[i]));
+    if (i + 1 < documents) writer.add({});
+  }
+  return writer.finish();
+}
+
+std::unique_ptr<EncoderOnly> make_model(const std::string& position) {
+  EncoderOnlyConfig c;
+  set_tiny_layers(c, 0);
+  c.layers = 2;
+  c.causal = true;
+  c.vocab_size = ByteVocabulary().size();
+  c.position.encoding = position;
+  c.position.get<PositionTableOptions>().max_positions = 12;
+  auto model = std::make_unique<EncoderOnly>(c);
+  model->parameters().allocate(1);
+  for (Parameter& p : model->parameters()) {
+    for (float& x : std::span(p.value.data<float>(), size_t(p.value.size()))) x *= 4;  // far from uniform
+  }
+  return model;
+}
+
+LengthScore score(const EncoderOnly& model, std::span<const int32_t> tokens, int length, LengthProtocol protocol,
+                  const ExtrapolationOptions& options = {}) {
+  int64_t scored = 0;
+  LengthScorer scorer(model, cpu_kernels(), tokens, ByteVocabulary().bos(), options, [&](int64_t n) { scored += n; });
+  const LengthScore result = scorer.run(length, protocol);
+  CHECK(result.tokens == tokens.size());
+  CHECK(scored == int64_t(tokens.size()));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("extrapolation: documents are joined with </s> after each") {
+  const ByteVocabulary v;
+  const std::vector<int32_t> tokens = concatenate_documents(make_store(3), 1000);
+  std::vector<int32_t> wanted;
+  for (const std::string& text : kDocuments) {
+    const std::vector<int32_t> ids = v.encode(text);
+    wanted.insert(wanted.end(), ids.begin(), ids.end());
+    wanted.push_back(v.eos());
+  }
+  CHECK(tokens == wanted);
+  wanted.resize(7);
+  CHECK(concatenate_documents(make_store(3), 7) == wanted);
+}
+
+TEST_CASE("extrapolation: full blocks give the same score as evaluate perplexity") {
+  const auto model = make_model("rope");
+  const TokenStore store = make_store(1);
+  const std::vector<int32_t> tokens = concatenate_documents(store, 1000);
+  for (const int length : {3, 8, 20, 50}) {
+    const double wanted =
+        score_documents(*model, cpu_kernels(), StorePart(store, 0, Part::training), {.max_length = length}).nll;
+    for (const int64_t rows : {1, 9, 4096}) {
+      const double got = score(*model, tokens, length, LengthProtocol::full, {.batch_rows = rows}).nll;
+      CHECK(got == doctest::Approx(wanted).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("extrapolation: blocks are split into pieces of the training length") {
+  const auto model = make_model("learned");
+  const std::vector<int32_t> tokens = concatenate_documents(make_store(3), 1000);
+  const ExtrapolationOptions options{.trained_length = 4};
+  const auto nll = [&](int length, LengthProtocol p) { return score(*model, tokens, length, p, options).nll; };
+  CHECK(nll(8, LengthProtocol::cut) == doctest::Approx(nll(4, LengthProtocol::full)).epsilon(1e-6));
+  CHECK(nll(3, LengthProtocol::cut) == doctest::Approx(nll(3, LengthProtocol::full)).epsilon(1e-6));
+  double sum = 0;  // 6 = 4 + 2
+  for (size_t begin = 0; begin < tokens.size(); begin += begin % 6 == 0 ? 4 : 2) {
+    const size_t count = std::min<size_t>(begin % 6 == 0 ? 4 : 2, tokens.size() - begin);
+    sum += score(*model, std::span(tokens).subspan(begin, count), 6, LengthProtocol::full).nll;
+  }
+  CHECK(nll(6, LengthProtocol::cut) == doctest::Approx(sum).epsilon(1e-5));
+}
+
+TEST_CASE("extrapolation: a sliding window over the whole text equals one block, for any chunk size") {
+  for (const char* position : {"rope", "none"}) {
+    const auto model = make_model(position);
+    const std::vector<int32_t> tokens = concatenate_documents(make_store(3), 1000);
+    const auto nll = [&](int length, LengthProtocol protocol, int64_t rows) {
+      return score(*model, tokens, length, protocol, {.batch_rows = rows}).nll;
+    };
+    const int all = int(tokens.size());
+    const double block = nll(all, LengthProtocol::full, 4096);
+    for (const int64_t rows : {1, 5, 4096})
+      CHECK(nll(all, LengthProtocol::sliding, rows) == doctest::Approx(block).epsilon(1e-5));
+    for (const int length : {1, 2, 9}) {
+      const double sliding = nll(length, LengthProtocol::sliding, 4096);
+      for (const int64_t rows : {1, 5})
+        CHECK(nll(length, LengthProtocol::sliding, rows) == doctest::Approx(sliding).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("extrapolation: no_score gives the reason for lengths without a score") {
+  const auto learned = make_model("learned"), rope = make_model("rope");
+  CHECK(reason_not_scored(*learned, 12, LengthProtocol::full).empty());
+  CHECK(reason_not_scored(*learned, 13, LengthProtocol::full) == "learned has positions up to 12");
+  CHECK(reason_not_scored(*learned, 13, LengthProtocol::cut).empty());
+  CHECK(reason_not_scored(*learned, 4, LengthProtocol::sliding) == "learned positions are absolute");
+  CHECK(reason_not_scored(*rope, 1 << 20, LengthProtocol::sliding).empty());
+  const std::vector<int32_t> tokens = concatenate_documents(make_store(3), 20);
+  CHECK_THROWS_WITH_AS(score(*learned, tokens, 13, LengthProtocol::full),
+                       "[extrapolation] full at length 13: learned has positions up to 12", Error);
+}
+
+}  // namespace gyre::test

@@ -1,0 +1,234 @@
+#include "gyre/train/checkpoint/run_directory.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "gyre/core/error.h"
+#include "tests/temporary_directory.h"
+#include "tests/train/small_run.h"
+
+using namespace gyre;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void make_step(const Path& run, uint64_t updates) {
+  write_directory(checkpoint_path(run, updates), [](const Path& d) { write_file(d / "state.json", "{}"); });
+}
+
+std::vector<std::string> names(const std::vector<Path>& paths) {
+  std::vector<std::string> result;
+  for (const Path& path : paths) result.push_back(path.filename().string());
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("run directory: created with its checkpoints directory and lock") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "deep" / "run", false);
+  CHECK(fs::is_directory(run.path() / "checkpoints"));
+  CHECK(fs::exists(run.path() / ".lock"));
+  CHECK(checkpoint_path("r", 1000) == Path("r/checkpoints/step-00001000"));
+}
+
+TEST_CASE("run directory: the error for a path that is a file names it") {
+  const TemporaryDirectory directory;
+  write_file(directory / "run", "a file");
+  CHECK(contains(error_of([&] { RunDirectory(directory / "run", false); }), (directory / "run").string()));
+  CHECK(contains(error_of([&] { RunDirectory(directory / "run" / "below", false); }), (directory / "run").string()));
+}
+
+TEST_CASE("lock: the error of a second job names the first; the lock is released when its process ends") {
+  const TemporaryDirectory directory;
+  const Path path = directory / "run";
+  {
+    const RunDirectory first(path, false);
+    const std::string message = error_of([&] { RunDirectory(path, true); });
+    CHECK(contains(message, path.string() + ": another job uses this run directory"));
+    CHECK(contains(message, "process " + std::to_string(getpid()) + " on "));
+  }
+  CHECK_NOTHROW(RunDirectory(path, false));
+
+  // A process that exits without any cleanup.
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const RunLock lock(path);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(WEXITSTATUS(status) == 0);
+  CHECK_NOTHROW(RunDirectory(path, false));
+}
+
+TEST_CASE("list_checkpoints returns only checkpoints, ordered by number") {
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory / "run", false);
+  for (const uint64_t n : {uint64_t{20}, uint64_t{1000}, uint64_t{3}, uint64_t{123456789}, uint64_t{99999999}}) {
+    make_step(run.path(), n);
+  }
+  fs::create_directory(checkpoints_path(run.path()) / "step-12x");
+  fs::create_directory(checkpoints_path(run.path()) / "step-");
+  fs::create_directory(checkpoints_path(run.path()) / "average-last-5");
+  write_file(checkpoints_path(run.path()) / "step-00000007", "a file");
+  CHECK(names(list_checkpoints(run.path())) ==
+        std::vector<std::string>{"step-00000003", "step-00000020", "step-00001000", "step-99999999", "step-123456789"});
+  CHECK(list_checkpoints(directory / "nothing").empty());
+}
+
+TEST_CASE("write_directory: atomic, also if it replaces a directory") {
+  const TemporaryDirectory directory;
+  const Path target = directory / "step";
+  write_directory(target, [](const Path& d) { write_file(d / "a", "1"); });
+  CHECK_THROWS_AS(write_directory(target,
+                                  [](const Path& d) {
+                                    write_file(d / "a", "2");
+                                    throw Error("disk full");
+                                  }),
+                  Error);
+  CHECK(read_file(target / "a") == "1");
+  write_directory(target, [](const Path& d) { write_file(d / "b", "3"); });
+  CHECK(!fs::exists(target / "a"));
+  CHECK(read_file(target / "b") == "3");
+  CHECK(std::distance(fs::directory_iterator(directory.path()), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("links: relative, replaced atomically, ignored if they are dangling") {
+  const TemporaryDirectory directory;
+  const Path path = directory / "run";
+  {
+    const RunDirectory run(path, false);
+    make_step(path, 1);
+    make_step(path, 2);
+    CHECK(!linked_checkpoint(path, "best"));
+    run.mark_best(checkpoint_path(path, 1));
+    run.mark_best(checkpoint_path(path, 2));
+    CHECK(linked_checkpoint(path, "best") == checkpoint_path(path, 2));
+    CHECK(fs::read_symlink(checkpoints_path(path) / "best") == Path("step-00000002"));
+  }
+  fs::rename(path, directory / "moved");
+  CHECK(linked_checkpoint(directory / "moved", "best") == checkpoint_path(directory / "moved", 2));
+  fs::remove_all(checkpoint_path(directory / "moved", 2));
+  CHECK(!linked_checkpoint(directory / "moved", "best"));
+}
+
+TEST_CASE("prune: keeps the newest, the best and the last") {
+  const TemporaryDirectory directory;
+  // A path that is not normalized, as a user may type it.
+  const Path path = directory / "." / "x" / ".." / "run";
+  fs::create_directory(directory / "x");
+  const RunDirectory run(path, false);
+  for (uint64_t n = 1; n <= 6; ++n) make_step(path, n);
+  run.mark_best(checkpoint_path(path, 2));
+  run.mark_last(checkpoint_path(path, 6));
+  run.prune(0, 0);
+  CHECK(list_checkpoints(path).size() == 6);
+  run.prune(2, 0);
+  CHECK(names(list_checkpoints(path)) == std::vector<std::string>{"step-00000002", "step-00000005", "step-00000006"});
+  run.mark_last(checkpoint_path(path, 5));
+  run.prune(1, 0);
+  CHECK(names(list_checkpoints(path)) == std::vector<std::string>{"step-00000002", "step-00000005", "step-00000006"});
+  run.prune(100, 0);
+  CHECK(list_checkpoints(path).size() == 3);
+  for (uint64_t n = 7; n <= 12; ++n) make_step(path, n);
+  CHECK(names(run.prune(1, 4)) ==
+        std::vector<std::string>{"step-00000006", "step-00000007", "step-00000009", "step-00000010", "step-00000011"});
+  CHECK(names(list_checkpoints(path)) ==
+        std::vector<std::string>{"step-00000002", "step-00000005", "step-00000008", "step-00000012"});
+}
+
+TEST_CASE("leftovers of a crash are removed at the next start, everything else is kept") {
+  const TemporaryDirectory directory;
+  const Path path = directory / "run";
+  fs::create_directories(path / "checkpoints" / ".step-00000010.tmp");
+  write_file(path / "checkpoints" / ".step-00000010.tmp" / "model.safetensors", "half");
+  fs::create_directory_symlink("nowhere", path / "checkpoints" / ".last.tmp");
+  write_file(path / ".config.json.tmp-123-0", "{");
+  write_file(path / "config.json", "{}");
+  write_file(path / ".hidden", "of the user");
+  make_step(path, 5);
+  const RunDirectory run(path, false);
+  CHECK(!fs::exists(path / "checkpoints" / ".step-00000010.tmp"));
+  CHECK(!fs::is_symlink(path / "checkpoints" / ".last.tmp"));
+  CHECK(!fs::exists(path / ".config.json.tmp-123-0"));
+  CHECK(fs::exists(path / "config.json"));
+  CHECK(fs::exists(path / ".hidden"));
+  CHECK(list_checkpoints(path).size() == 1);
+}
+
+TEST_CASE("overwrite: removes the old run, but neither the vocabulary nor files that Gyre did not create") {
+  const TemporaryDirectory directory;
+  const Path path = directory / "run";
+  make_step(path, 5);
+  fs::create_directory(checkpoints_path(path) / "average-last-5");
+  fs::create_directory_symlink("step-00000005", checkpoints_path(path) / "best");
+  write_file(checkpoints_path(path) / "precious.bin", "mine");
+  fs::create_directory(checkpoints_path(path) / "keep");
+  for (const char* name : {"config.json", "train.toml", "metrics.jsonl", "train.log", "events.out.tfevents.1.host",
+                           "vocab.spm", "notes.txt"}) {
+    write_file(path / name, "x");
+  }
+  const RunDirectory run(path, true);
+  CHECK(list_checkpoints(path).empty());
+  CHECK(!fs::exists(checkpoints_path(path) / "average-last-5"));
+  CHECK(!fs::is_symlink(checkpoints_path(path) / "best"));
+  for (const char* name : {"config.json", "train.toml", "metrics.jsonl", "train.log", "events.out.tfevents.1.host"}) {
+    CHECK(!fs::exists(path / name));
+  }
+  for (const char* name : {"vocab.spm", "notes.txt", "checkpoints/precious.bin", "checkpoints/keep"}) {
+    CHECK(fs::exists(path / name));
+  }
+}
+
+TEST_CASE("run directory: a directory with other contents is an error and stays unchanged") {
+  const TemporaryDirectory directory;
+  const auto refused = [&](const Path& path, const char* name) {
+    for (const bool overwrite : {false, true}) {
+      const std::string message = error_of([&] { RunDirectory(path, overwrite); });
+      CHECK(contains(message, path.string() + ": expected a new or empty directory or a run of Gyre, found " + name));
+      CHECK(fs::exists(path / name));
+      CHECK(!fs::exists(path / ".lock"));
+    }
+  };
+  fs::create_directory(directory / "papers");
+  write_file(directory / "papers" / "thesis.txt", "mine");
+  refused(directory / "papers", "thesis.txt");
+  fs::create_directory(directory / "theirs");
+  write_file(directory / "theirs" / "config.json", R"({"architectures": ["BertForMaskedLM"], "model_type": "bert"})");
+  refused(directory / "theirs", "config.json");
+  fs::create_directories(directory / "data" / "checkpoints");
+  write_file(directory / "data" / "checkpoints" / "epoch1.pt", "mine");
+  refused(directory / "data", "checkpoints");
+
+  // Allowed: a vocabulary, the log of a job launcher, the remains of an earlier start.
+  fs::create_directories(directory / "mine" / "checkpoints");
+  for (const char* name : {"vocab.model", "slurm-17.out", "train.log", ".lock"}) {
+    write_file(directory / "mine" / name, "x");
+  }
+  CHECK_NOTHROW(RunDirectory(directory / "mine", true));
+  write_file(directory / "mine" / "config.json", R"({"model": "encoder-only"})");
+  write_file(directory / "mine" / "notes.txt", "x");
+  CHECK_NOTHROW(RunDirectory(directory / "mine", false));
+}
+
+TEST_CASE("run directory: abandon() removes a new run directory, but not an existing one") {
+  const TemporaryDirectory directory;
+  const Path path = directory / "run";
+  {
+    const RunDirectory run(path, false);
+    write_file(run.log(), "it went wrong");
+    run.abandon();
+    CHECK(!fs::exists(path));
+  }
+  fs::create_directory(path);
+  RunDirectory(path, false).abandon();
+  CHECK(fs::exists(path));
+}

@@ -1,0 +1,90 @@
+#include "gyre/train/optim/schedule.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "gyre/core/error.h"
+
+using namespace gyre;
+
+namespace {
+
+ScheduleOptions options(const char* schedule) {
+  ScheduleOptions o;
+  o.kind = schedule;
+  o.learning_rate = 5e-4;
+  o.warmup = 4000;
+  o.warmup_initial = 1e-7;
+  return o;
+}
+
+void check_close(double got, double expected) { CHECK(std::abs(got - expected) <= 1e-15 + 1e-12 * expected); }
+
+}  // namespace
+
+// inverse_square_root of fairseq: lr_step = (lr - init) / W, decay_factor = lr * W^0.5; values calculated by hand.
+TEST_CASE("inverse-sqrt: the same values as fairseq") {
+  const ScheduleOptions o = options("inverse-sqrt");
+  CHECK(learning_rate(o, 0) == 1e-7);
+  check_close(learning_rate(o, 1), 1e-7 + 1.24975e-7);
+  check_close(learning_rate(o, 2000), 2.5005e-4);
+  check_close(learning_rate(o, 3999), 1e-7 + 3999 * 1.24975e-7);
+  check_close(learning_rate(o, 4000), 5e-4);
+  check_close(learning_rate(o, 16000), 2.5e-4);  // 4 W: half
+  check_close(learning_rate(o, 100'000), 1e-4);  // 25 W: a fifth
+  check_close(learning_rate(o, 400'000), 5e-5);  // 100 W: a tenth
+}
+
+TEST_CASE("inverse-sqrt: without warm-up the rate starts at its peak") {
+  ScheduleOptions o = options("inverse-sqrt");
+  o.warmup = 0;
+  check_close(learning_rate(o, 0), 5e-4);
+  check_close(learning_rate(o, 1), 5e-4);
+  check_close(learning_rate(o, 4), 2.5e-4);
+}
+
+TEST_CASE("linear: zero at the end and after it") {
+  ScheduleOptions o = options("linear");
+  o.total_updates = 14'000;
+  check_close(learning_rate(o, 2000), 2.5005e-4);
+  check_close(learning_rate(o, 4000), 5e-4);
+  check_close(learning_rate(o, 9000), 2.5e-4);
+  check_close(learning_rate(o, 13'999), 5e-8);
+  CHECK(learning_rate(o, 14'000) == 0);
+  CHECK(learning_rate(o, 1'000'000) == 0);
+}
+
+TEST_CASE("without --total-updates a schedule ends with the run; the warm-up may be a percentage of it") {
+  ScheduleOptions o = options("linear");
+  CHECK(resolve_schedule(o, 6000).total_updates == 6000);
+  CHECK(resolve_schedule(o, 5000).total_updates == 5000);
+  CHECK(resolve_schedule(o, 6000).warmup == 4000);
+  CHECK_THROWS_WITH_AS(resolve_schedule(o, 4000),
+                       "[--lr-warmup] expected fewer than the 4000 updates of the run, got 4000", UsageError);
+  o.warmup_percent = 10;
+  CHECK(resolve_schedule(o, 6000).warmup == 600);
+  o.total_updates = 14'000;
+  CHECK(resolve_schedule(o, 6000).total_updates == 14'000);
+  CHECK(resolve_schedule(o, 6000).warmup == 1400);
+  o = options("constant");
+  o.warmup_percent = 50;
+  CHECK(resolve_schedule(o, 100).warmup == 50);
+  CHECK(resolve_schedule(options("constant"), 0).total_updates == 0);
+}
+
+TEST_CASE("constant: warm-up, then constant") {
+  const ScheduleOptions o = options("constant");
+  CHECK(learning_rate(o, 0) == 1e-7);
+  CHECK(learning_rate(o, 4000) == 5e-4);
+  CHECK(learning_rate(o, 4'000'000) == 5e-4);
+}
+
+TEST_CASE("the minimum applies only after the warm-up") {
+  ScheduleOptions o = options("inverse-sqrt");
+  o.minimum_rate = 1e-4;
+  CHECK(learning_rate(o, 0) == 1e-7);
+  CHECK(learning_rate(o, 1'000'000) == 1e-4);
+}
+
+TEST_CASE("an unknown schedule is an error") { CHECK_THROWS_AS(learning_rate(options("cosine"), 5000), Error); }

@@ -1,0 +1,59 @@
+// Tiny models saved by Hugging Face transformers (golden/make_hugging_face.py), and modifiable copies of them.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gyre/core/io/safetensors.h"
+#include "gyre/train/pretrained/hugging_face.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "tests/source_dir.h"
+#include "tests/temporary_directory.h"
+#include "tests/train/small_run.h"
+
+inline gyre::Path hugging_face_golden(const std::string& name) {
+  return source_dir() / "tests/train/golden/hugging_face" / name;
+}
+
+// A copy of a golden directory that a test may change.
+class HuggingFaceCopy {
+ public:
+  explicit HuggingFaceCopy(const std::string& model) : path_(directory_ / model) {
+    std::filesystem::copy(hugging_face_golden(model), path_);
+  }
+  const gyre::Path& path() const { return path_; }
+  gyre::Path operator/(const std::string& name) const { return path_ / name; }
+
+  void set(const std::string& key, const nlohmann::ordered_json& value) const {
+    nlohmann::ordered_json config = gyre::read_json(path_ / "config.json");
+    config[key] = value;
+    gyre::write_file(path_ / "config.json", config.dump());
+  }
+  // Applies `change` to the tensors in model.safetensors.
+  void change(const std::function<void(std::vector<gyre::NamedTensor>&)>& change) const {
+    std::vector<gyre::NamedTensor> tensors;
+    {
+      const gyre::SafetensorsFile file(path_ / "model.safetensors");
+      for (const auto& entry : file.entries()) tensors.push_back({entry.name, file.read(entry)});
+    }
+    change(tensors);
+    gyre::write_safetensors(path_ / "model.safetensors", tensors);
+  }
+  std::string error() const {
+    return error_of([&] { gyre::read_hugging_face(path_); });
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  gyre::Path path_;
+};
+
+inline gyre::Tensor& tensor_named(std::vector<gyre::NamedTensor>& tensors, const std::string& name) {
+  for (auto& t : tensors) {
+    if (t.name == name) return t.tensor;
+  }
+  throw gyre::Error("no tensor ", name);
+}

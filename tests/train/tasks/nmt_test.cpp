@@ -1,0 +1,292 @@
+// Complete training runs of translation models in one process.
+#include "gyre/train/tasks/translation/nmt.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "gyre/core/io/safetensors.h"
+#include "gyre/models/encoder_decoder.h"
+#include "gyre/models/position/position_table.h"
+#include "gyre/train/checkpoint/model_file.h"
+#include "gyre/train/log/metrics_log.h"
+#include "tests/errors.h"
+#include "tests/temporary_directory.h"
+#include "tests/train/tasks/tiny_nmt.h"
+
+namespace gyre::test {
+namespace {
+
+class TinyTask {
+ public:
+  TinyTask() { write_tiny_corpus(directory_.path()); }
+  NmtOptions options(const std::string& run, const std::string& after) const {
+    NmtOptions o = tiny_options(directory_.path(), directory_ / run);
+    o.stop.after = Period::parse(after);
+    return o;
+  }
+  NmtOptions with_validation(const std::string& run, const std::string& after, const std::string& every) const {
+    NmtOptions o = options(run, after);
+    o.data.valid_sets = {directory_ / "valid.src", directory_ / "valid.tgt"};
+    o.validation.every = Period::parse(every);
+    return o;
+  }
+  Path run(const std::string& name) const { return directory_ / name; }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+void train(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
+  SelfCommunicator self;
+  train_nmt(options, config, self);
+}
+
+std::string error_of_training(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
+  return error_of([&] { train(options, config); });
+}
+
+std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {
+  std::vector<nlohmann::ordered_json> found;
+  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
+    if (entry["event"] == name) found.push_back(entry);
+  }
+  return found;
+}
+
+TEST_CASE("a run learns, and writes the files for decoding and plotting") {
+  const TinyTask task;
+  NmtOptions options = task.with_validation("run", "4e", "1e");
+  options.optimizer.ema = 0.5;
+  options.record.toml = "seed = 1\n";
+  train(options);
+  const Path run = task.run("run");
+  CHECK(read_file(run / "train.toml") == "seed = 1\n");
+  CHECK(read_file(run / "vocab.bytes") == read_file(options.data.vocabulary));
+  EncoderDecoder model(EncoderDecoderConfig::from_json(nlohmann::ordered_json::parse(read_file(run / "config.json"))));
+  model.parameters().allocate(1);
+  load_model_weights(run, model.parameters());
+
+  const auto progress = events(run, "train"), validations = events(run, "valid"), ends = events(run, "end");
+  REQUIRE(progress.size() == 48);
+  CHECK(progress.back()["loss"].get<double>() < 0.8 * progress.front()["loss"].get<double>());
+  CHECK(progress[11]["epoch"] == 1);
+  CHECK(progress[12]["epoch"] == 2);
+  REQUIRE(validations.size() == 4);
+  CHECK(validations[1]["updates"] == 24);
+  CHECK(validations[3]["perplexity"].get<double>() ==
+        doctest::Approx(std::exp(validations[3]["cross-entropy"].get<double>())));
+  CHECK(validations[3].contains("bleu"));
+  REQUIRE(ends.size() == 1);
+  CHECK(ends[0]["updates"] == 48);
+  CHECK(ends[0]["tokens_per_second"].get<double>() > 0);
+  double best = 1e9;
+  for (const auto& entry : validations) best = std::min(best, entry["cross-entropy"].get<double>());
+  CHECK(ends[0]["best"]["cross-entropy"] == best);
+}
+
+TEST_CASE("the progress counts the sentences and tokens of the corpus, with EOS") {
+  const TinyTask task;
+  train(task.options("run", "1e"));
+  // Tokens are bytes, and every line break corresponds to an EOS.
+  const uint64_t tokens = read_file(task.run("train.src")).size();
+  const Progress progress = last_state(task.run("run")).progress;
+  CHECK(progress.sentences == 90);
+  CHECK(progress.source_tokens == tokens);
+  CHECK(progress.target_tokens == tokens);
+  CHECK(progress.epoch == 1);
+  CHECK(progress.batch == 0);
+}
+
+TEST_CASE("a run that was interrupted at any update ends with the same bits and the same curve") {
+  const TinyTask task;
+  NmtOptions straight = task.with_validation("straight", "30u", "9u");
+  straight.optimizer.ema = 0.9;
+  train(straight);
+  NmtOptions cut = straight;
+  cut.start.directory = task.run("cut");
+  for (const char* after : {"1u", "5u", "12u", "20u", "30u"}) {
+    cut.stop.after = Period::parse(after);
+    train(cut);
+  }
+  CHECK(last_bits(task.run("cut")) == last_bits(task.run("straight")));
+  CHECK(loss_curve(task.run("cut")) == loss_curve(task.run("straight")));
+}
+
+TEST_CASE("the loss per token does not depend on how many micro-batches make up a batch") {
+  const TinyTask task;
+  NmtOptions one = task.options("one", "20u"), four = task.options("four", "20u");
+  four.parallel.accumulation = 4;
+  train(one, tiny_config(0));
+  train(four, tiny_config(0));
+  const auto a = events(task.run("one"), "train"), b = events(task.run("four"), "train");
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    CHECK(a[i]["loss"].get<double>() == doctest::Approx(b[i]["loss"].get<double>()).epsilon(1e-4));
+    CHECK(a[i]["gradient_norm"].get<double>() == doctest::Approx(b[i]["gradient_norm"].get<double>()).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("early stopping ends the run, and best points to the best checkpoint") {
+  const TinyTask task;
+  NmtOptions options = task.with_validation("run", "0e", "2u");
+  options.validation.metrics = {"cross-entropy"};
+  options.stop.early_stopping = 3;
+  options.optimizer.schedule.learning_rate = 0.3;  // too high: the loss soon rises
+  options.checkpoint.saving.keep_last = 1;
+  train(options);
+  const Path run = task.run("run");
+  const auto validations = events(run, "valid");
+  const TrainState state = last_state(run);
+  CHECK(state.validations_without_improvement == 3);
+  const BestMetric best = state.best.at("cross-entropy");
+  REQUIRE(validations.size() >= 4);
+  for (const auto& entry : validations) CHECK(entry["cross-entropy"].get<double>() >= best.value);
+  CHECK(best.updates + 6 == state.progress.updates);
+  CHECK(linked_checkpoint(run, "best") == checkpoint_path(run, best.updates));
+  CHECK(list_checkpoints(run).size() == 2);
+  CHECK_FALSE(events(run, "valid").back().contains("bleu"));
+
+  train(options);  // the run has already ended
+  CHECK(last_state(run).progress.updates == state.progress.updates);
+}
+
+TEST_CASE("resuming with another model, other data or another order is an error") {
+  const TinyTask task;
+  train(task.options("run", "3u"));
+  NmtOptions changed = task.options("run", "6u");
+  changed.seed = 2;
+  changed.batch.size = 60;
+  CHECK(error_of_training(changed).find("mini-batch-words 50 -> 60; seed 1 -> 2") != std::string::npos);
+  EncoderDecoderConfig wider = tiny_config();
+  wider.ffn = 48;
+  CHECK(error_of_training(task.options("run", "6u"), wider).find("ffn 32 -> 48") != std::string::npos);
+  std::ofstream(task.run("train.src"), std::ios::app) << "abc\n";
+  std::ofstream(task.run("train.tgt"), std::ios::app) << "cba\n";
+  CHECK(error_of_training(task.options("run", "6u")).find("training data") != std::string::npos);
+
+  NmtOptions fresh = task.options("run", "2u");
+  fresh.start.overwrite = true;
+  train(fresh, wider);
+  CHECK(last_state(task.run("run")).progress.updates == 2);
+}
+
+TEST_CASE("a resumed run restores the parts of the checkpoint that the reload options select") {
+  const TinyTask task;
+  NmtOptions options = task.with_validation("run", "17u", "4u");
+  options.validation.metrics = {"cross-entropy"};
+  train(options);
+  const TrainState before = last_state(options.start.directory);
+  REQUIRE(before.progress.epoch == 1);
+  REQUIRE(before.best.at("cross-entropy").updates > 0);
+  const auto weights = [&] {
+    const SafetensorsFile file(checkpoints_path(options.start.directory) / "last" / "model.safetensors");
+    std::map<std::string, std::vector<float>> values;
+    for (const auto& entry : file.entries()) values[entry.name] = file.read(entry).to_vector<float>();
+    return values;
+  };
+  const auto old = weights();
+  options.stop.after = Period::parse("18u");
+
+  SUBCASE("without the moments, as in Adam's first step, most weights change by the learning rate, and none by more") {
+    options.optimizer.schedule.kind = "constant";
+    options.start.reload.optimizer = false;
+    train(options);
+    CHECK(last_state(options.start.directory).optimizer_step == 18);
+    CHECK(last_state(options.start.directory).moments_step == 1);
+    size_t all = 0, full = 0;
+    for (const auto& [name, now] : weights()) {
+      for (size_t i = 0; i < now.size(); ++i, ++all) {
+        const double moved = std::abs(double(now[i]) - double(old.at(name)[i]));
+        CHECK(moved <= options.optimizer.schedule.learning_rate * (1 + 1e-3));
+        full += moved >= options.optimizer.schedule.learning_rate * (1 - 1e-3) ? 1 : 0;
+      }
+    }
+    CHECK(2 * full > all);
+  }
+  SUBCASE("without the position, the run restarts at the first epoch") {
+    options.start.reload.position = false;
+    train(options);
+    const Progress progress = last_state(options.start.directory).progress;
+    CHECK(progress.updates == 18);
+    CHECK(progress.epoch == 0);
+    CHECK(progress.batch == 1);
+    CHECK(last_state(options.start.directory).moments_step == 18);
+  }
+  SUBCASE("without the best, the next validation is the best so far") {
+    options.optimizer.schedule.learning_rate = 5;  // so that the loss rises
+    options.optimizer.schedule.kind = "constant";
+    options.start.reload.best = false;
+    train(options);
+    const TrainState state = last_state(options.start.directory);
+    CHECK(state.best.at("cross-entropy").updates == 18);
+    CHECK(state.best.at("cross-entropy").value > before.best.at("cross-entropy").value);
+    CHECK(state.validations_without_improvement == 0);
+    CHECK(state.moments_step == 18);
+    CHECK(linked_checkpoint(options.start.directory, "best")->filename() == "step-00000018");
+  }
+}
+
+TEST_CASE("gradients that are not finite are skipped, and end the run after more than ten in a row") {
+  const TinyTask task;
+  NmtOptions options = task.options("run", "100u");
+  options.optimizer.schedule.learning_rate = 1e30;
+  options.optimizer.schedule.warmup = 1;
+  options.optimizer.schedule.warmup_initial = 1e30;
+  const std::string error = error_of_training(options);
+  CHECK(error.find("not finite in 11 updates in a row") != std::string::npos);
+  CHECK(list_checkpoints(task.run("run")).empty());
+}
+
+TEST_CASE("a signal saves and ends the run; the same command continues it") {
+  const TinyTask task;
+  const Path run = task.run("run");
+  std::thread sender([&] {
+    while (!std::filesystem::exists(run / "metrics.jsonl") || events(run, "train").empty()) usleep(1000);
+    kill(getpid(), SIGTERM);
+  });
+  train(task.options("run", "1Mu"));
+  sender.join();
+  const uint64_t updates = last_state(run).progress.updates;
+  CHECK(updates < 1'000'000);
+  CHECK(events(run, "end").back()["reason"].get<std::string>().find("signal") != std::string::npos);
+  const std::string after = std::to_string(updates + 5) + "u";
+  train(task.options("run", after));
+  train(task.options("straight", after));
+  CHECK(last_bits(run) == last_bits(task.run("straight")));
+}
+
+TEST_CASE("a model without positions for --max-length is an error before the first update") {
+  const TinyTask task;
+  EncoderDecoderConfig config = tiny_config();
+  config.position.encoding = "learned";
+  config.position.get<PositionTableOptions>().max_positions = 40;
+  NmtOptions options = task.options("run", "1u");
+  options.data.max_length = 41;
+  CHECK_THROWS_AS(train(options, config), UsageError);
+  CHECK(error_of_training(options, config) ==
+        "[--max-length] expected at most 40, the number of positions of the model (see --max-positions), got 41");
+  CHECK(!std::filesystem::exists(task.run("run")));
+  options.data.max_length = 40;
+  CHECK(error_of_training(options, config) == "no error");
+}
+
+TEST_CASE("options without effect and empty data are errors") {
+  const TinyTask task;
+  NmtOptions options = task.options("run", "1u");
+  options.parallel.deterministic = true;
+  options.parallel.accumulation = 2;
+  CHECK(error_of_training(options).find("[--optimizer-delay] has no effect") == 0);
+  options = task.options("run", "1u");
+  options.data.max_length = 1;
+  CHECK(error_of_training(options) != "no error");
+}
+
+}  // namespace
+}  // namespace gyre::test

@@ -1,0 +1,20 @@
+// Suggestions for unknown options and subcommands, including the names that other programs use.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gyre {
+
+// The end of the error message for an unknown option: "; did you mean --precision bf16?". Translates the names of
+// fairseq, Marian and Hugging Face's transformers if the equivalent is in `known`, the command's own options. Otherwise
+// suggests the known name with the most similar spelling; empty if there is none.
+std::string suggest_option(std::string_view name, const std::vector<std::string>& known);
+
+// Likewise for an unknown subcommand. `known`: the subcommands at this place. `all`: the words of every command, to
+// suggest "train lm" for lm.
+std::string suggest_subcommand(std::string_view word, const std::vector<std::string>& known,
+                               const std::vector<std::string>& all);
+
+}  // namespace gyre

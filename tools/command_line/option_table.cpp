@@ -1,0 +1,281 @@
+#include "tools/command_line/option_table.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "gyre/core/suggestions.h"
+#include "tools/command_line/equivalents.h"
+#include "tools/plots/picture_format.h"
+
+namespace gyre {
+
+namespace {
+
+// The default value as shown in the help, without quotes and brackets.
+std::string shown_default(std::string toml) {
+  std::erase_if(toml, [](char c) { return c == '"' || c == '[' || c == ']' || c == ','; });
+  return toml;
+}
+
+// Negates a flag's value, for the spelling that turns the flag off. Other words are kept, to be rejected later.
+std::string opposite(const std::string& value) {
+  if (value == "true" || value == "1") return "false";
+  return value == "false" || value == "0" ? "true" : value;
+}
+
+}  // namespace
+
+OptionDescription describe(const CLI::Option& option) {
+  OptionDescription d;
+  for (const auto& name : option.get_snames()) d.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) d.names.push_back("--" + name);
+  if (d.names.empty()) d.names.push_back(option.get_name());
+  d.max_values = option.get_expected_max();
+  if (d.max_values > 0) d.unit = option.get_type_name();
+  d.default_value = option.get_default_str();
+  d.help = option.get_description();
+  d.group = option.get_group();
+  return d;
+}
+
+OptionTable::Row& OptionTable::add_row(const std::string& names, int fewest, int most, const std::string& unit,
+                                       const std::string& help) {
+  Row row;
+  if (most == 0) {
+    row.option = app_.add_flag(names, help);
+    row.flag = true;
+  } else {
+    row.option = app_.add_option(names, CLI::callback_t(), help);
+    row.option->type_name(unit)->expected(fewest, most);
+    if (row.option->get_positional()) row.option->allow_extra_args();  // up to `most`
+  }
+  // The last one of repeated scalars wins, so that scripts can append options to a command line.
+  row.option->multi_option_policy(most <= 1 ? CLI::MultiOptionPolicy::TakeLast : CLI::MultiOptionPolicy::TakeAll);
+  row.option->group(group_.empty() ? "Options" : group_);
+  row.name = row.option->get_lnames().empty() ? names : row.option->get_lnames().front();
+  rows_.push_back(std::move(row));
+  return rows_.back();
+}
+
+void OptionTable::add_custom(const std::string& names, int min_values, int max_values, const std::string& unit,
+                             const std::string& help, Assign assign, std::function<std::string()> write) {
+  Row& row = add_row(names, min_values, max_values, unit, help);
+  row.assign = std::move(assign);
+  row.write = std::move(write);
+  if (!row.write) return;
+  row.default_toml = row.write();
+  if (!row.flag) row.option->default_str(shown_default(row.default_toml));
+}
+
+void OptionTable::add_picture(const std::string& names, Path& field, const std::string& help) {
+  add_custom(
+      names, 1, 1, "FILE", help + ", .png or .svg",
+      [&field](const std::vector<std::string>& values) {
+        parse_value(values.back(), field);
+        picture_format(field);
+      },
+      [&field] { return toml_value(field); });
+}
+
+void OptionTable::add_flag(const std::string& names, bool& field, const std::string& help) {
+  add_custom(
+      names, 0, 0, "", help, [&field](const std::vector<std::string>& values) { parse_value(values.back(), field); },
+      [&field] { return toml_value(field); });
+}
+
+void OptionTable::add_switch(const std::string& names, const std::string& help, std::function<void()> set) {
+  add_custom(names, 0, 0, "", help, [set = std::move(set)](const std::vector<std::string>& values) {
+    bool on = false;
+    parse_value(values.back(), on);
+    if (on) set();
+  });
+}
+
+std::string OptionTable::chosen_word(const std::string& given, const std::vector<std::string>& choices) {
+  std::string word = given;
+  std::replace(word.begin(), word.end(), '_', '-');
+  if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
+  throw UsageError("expected one of ", joined(choices), "; got '", given, "'", did_you_mean(word, choices));
+}
+
+void OptionTable::add_choice(const std::string& names, std::string& field, const std::vector<std::string>& choices,
+                             const std::string& help) {
+  add_custom(
+      names, 1, 1, "WORD", help + " (" + joined(choices) + ")",
+      [&field, choices](const std::vector<std::string>& values) { field = chosen_word(values.back(), choices); },
+      [&field] { return toml_value(field); });
+  set_completions(choices);
+}
+
+void OptionTable::required(const std::string& name, bool is_required) { find(name)->required = is_required; }
+
+void OptionTable::accept_config_files() {
+  add_custom("--config,-c", 1, kAnyNumber, "FILE...",
+             "read options from TOML files; later files override earlier ones, the command line overrides all",
+             [](const auto&) {});
+}
+
+void OptionTable::take_command_line(size_t source) {
+  const std::vector<CLI::Option*>& order = app_.parse_order();
+  for (auto& row : rows_) {
+    if (row.option->empty()) continue;
+    const auto last = std::find(order.rbegin(), order.rend(), row.option);
+    row.given = Given{row.option->results(), {source, size_t(order.rend() - last)}, row.name, true};
+  }
+  for (const std::string& word : words_) {
+    if (!word.starts_with("--") || word.size() == 2) continue;
+    const std::string name = word.substr(2, word.find('=') - 2);
+    if (Row* row = find(name); row != nullptr && row->given) row->given->spelling = name;
+  }
+}
+
+void OptionTable::take_file(size_t source, const Path& file) {
+  const std::vector<ConfigEntry> entries = read_config_file(file);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const auto& [name, values, line] = entries[i];
+    const std::string where = concat(file.string(), ":", line, ": ");
+    Row* row = find(name);
+    if (row == nullptr || row->name == "config") {
+      std::string suggestion = suggest_option("--" + name, names());
+      if (const size_t dashes = suggestion.find(" --"); dashes != std::string::npos) suggestion.erase(dashes + 1, 2);
+      throw UsageError(where, "unknown option ", name, suggestion);
+    }
+    const int most = std::max(1, row->option->get_expected_max());
+    if (int(values.size()) > most || (values.empty() && most < kAnyNumber))
+      throw UsageError(where, name, ": expected ", most, " value(s), got ", values.size());
+    const Place place{source, i};
+    if (row->given && place < row->given->place) continue;
+    row->given = Given{values, place, name, false};
+    if (row->flag && row->option->check_fname(name)) row->given->values = {opposite(values.front())};
+  }
+}
+
+std::vector<const OptionTable::Row*> OptionTable::missing() const {
+  std::vector<const Row*> rows;
+  for (const Row& row : rows_)
+    if (row.required && !(row.given && !row.given->values.empty())) rows.push_back(&row);
+  return rows;
+}
+
+void OptionTable::require_given() const {
+  const std::vector<const Row*> rows = missing();
+  if (rows.empty()) return;
+  const bool no_run = !run_file_.empty() && find("model")->given && !std::filesystem::exists(run_file());
+  const std::string reason =
+      no_run ? concat("; ", run_file().string(), " does not exist, so there is no run to resume") : std::string();
+  if (rows.size() == 1)
+    throw UsageError("--", rows.front()->name, " is missing: ", rows.front()->option->get_description(), reason);
+  std::string names;
+  for (const Row* row : rows)
+    names += (row == rows.front() ? "--" : row == rows.back() ? " and --" : ", --") + row->name;
+  throw UsageError(names, " are missing", reason);
+}
+
+Path OptionTable::run_file() const { return Path(find("model")->given->values.back()) / run_file_; }
+
+// Reads the run's own options only if the call gives none of the required ones. If it gives some of them, a missing one
+// is a usage error.
+void OptionTable::take_run_file() {
+  const Row *model = find("model"), *overwrite = find("overwrite");
+  const bool alone = !find("config")->given && model->given && !(overwrite != nullptr && overwrite->given);
+  if (!alone || missing().empty() || !std::filesystem::is_regular_file(run_file())) return;
+  for (auto& row : rows_)
+    if (row.required && row.given && &row != model) return;
+  take_file(0, run_file());
+  for (auto& row : rows_)
+    if (row.not_saved && row.given && !row.given->on_command_line) row.given.reset();
+  resumes_run_ = true;
+}
+
+std::vector<const OptionTable::Row*> OptionTable::in_order() const {
+  std::vector<const Row*> rows;
+  for (const Row& row : rows_) {
+    const Row* stronger = row.shorthand_of.empty() ? nullptr : find(row.shorthand_of);
+    const bool yields =
+        stronger != nullptr && stronger->given && row.given && row.given->place < stronger->given->place;
+    if (row.given && !yields) rows.push_back(&row);
+  }
+  const auto weight = [](const Row* row) { return std::pair(!row->applies_first, row->given->place); };
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row* a, const Row* b) { return weight(a) < weight(b); });
+  return rows;
+}
+
+void OptionTable::resolve() {
+  const Row* config = find("config");
+  const std::vector<std::string> files = config == nullptr ? std::vector<std::string>{} : config->option->results();
+  for (size_t i = 0; i < files.size(); ++i) take_file(i + 1, files[i]);
+  take_command_line(files.size() + 1);
+  if (!run_file_.empty()) take_run_file();
+  require_given();
+  for (const Row* row : in_order()) {
+    try {
+      row->assign(row->given->values);
+    } catch (const Error& error) {
+      throw UsageError("--", row->name, ": ", error.what());
+    }
+  }
+}
+
+OptionTable::Row* OptionTable::find(const std::string& name) {
+  for (auto& row : rows_) {
+    const auto& spellings = row.option->get_lnames();
+    if (row.name == name || std::find(spellings.begin(), spellings.end(), name) != spellings.end()) return &row;
+  }
+  return nullptr;
+}
+
+bool OptionTable::given_as(const std::string& name) const {
+  const Row* row = find(name);
+  if (row == nullptr || !row->given || row->given->spelling != name) return false;
+  const bool has_default_value = row->write && row->write() == row->default_toml;
+  return !has_default_value && (row->given->on_command_line || name != row->name);
+}
+
+bool OptionTable::is_former(const Row& row, const std::string& name) {
+  return std::find(row.former_names.begin(), row.former_names.end(), name) != row.former_names.end();
+}
+
+bool OptionTable::given(const std::string& name) const { return find(name)->given.has_value(); }
+
+void OptionTable::reject_unused(const std::string& name, bool read, const std::string& reason) const {
+  const Row& row = *find(name);
+  if (read || !row.given || (row.write && row.write() == row.default_toml)) return;
+  throw UsageError("--", name, " would have no effect: ", reason);
+}
+
+void OptionTable::reject_group(const std::string& title, const std::string& reason) const {
+  for (const Row& row : rows_)
+    if (row.option->get_group() == title) reject_unused(row.name, false, reason);
+}
+
+std::string OptionTable::toml() const {
+  std::string text;
+  for (const auto& row : rows_) {
+    const std::string value = row.write && !row.not_saved ? row.write() : "";
+    if (!value.empty()) text += row.name + " = " + value + "\n";
+  }
+  return text;
+}
+
+std::vector<std::string> OptionTable::names() const {
+  std::vector<std::string> all;
+  for (const auto& row : rows_)
+    for (const auto& name : row.option->get_lnames())
+      if (!is_former(row, name)) all.push_back("--" + name);
+  return all;
+}
+
+std::vector<OptionDescription> OptionTable::describe() const {
+  std::vector<OptionDescription> all;
+  for (const auto& row : rows_) {
+    OptionDescription& d = all.emplace_back(gyre::describe(*row.option));
+    for (const auto& name : row.former_names) std::erase(d.names, "--" + name);
+    d.choices = row.choices;
+    d.required = row.required;
+    d.common = std::find(common_.begin(), common_.end(), row.name) != common_.end();
+    if (row.flag && row.default_toml == "true") d.default_value = "on";
+  }
+  return all;
+}
+
+}  // namespace gyre

@@ -1,0 +1,256 @@
+// The options of one subcommand. Each row has a name, aliases, a unit, a default, a help text and the field that it
+// sets. The same rows read the command line and --config files and write the resolved values as TOML.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "gyre/core/enum_names.h"
+#include "tools/command_line/command_description.h"
+#include "tools/command_line/option_values.h"
+
+// CLI11's headers are slow to compile, so only option_table.cpp and program.cpp include them.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace gyre {
+
+// Leaves `choices` and `required` unset, because only the table knows them.
+OptionDescription describe(const CLI::Option& option);
+
+class OptionTable {
+ public:
+  explicit OptionTable(CLI::App& app) : app_(app) {}
+  OptionTable(const OptionTable&) = delete;
+
+  // names: "--learn-rate,--lr,-l"; the first is the name in configuration files. unit: "UPDATES", "FILE", ... for the
+  // help. The current value of the field is the default.
+  template <class T>
+  void add(const std::string& names, T& field, const std::string& unit, const std::string& help);
+
+  // Adds a row for a list of numbers or of enum names, separated by commas or blanks.
+  template <class T>
+  void add_list(const std::string& names, std::vector<T>& field, const std::string& unit, const std::string& help);
+
+  // Adds a row for an output picture, .png or .svg.
+  void add_picture(const std::string& names, Path& field, const std::string& help);
+
+  // Adds a flag, which takes no value on the command line. A name with `!`, as in `!--no-x`, turns it off.
+  void add_flag(const std::string& names, bool& field, const std::string& help);
+
+  // Adds a shorthand for a value of other rows: `set` is called if it is given (and not as "false").
+  void add_switch(const std::string& names, const std::string& help, std::function<void()> set);
+
+  // Adds a row for one of a list of words; '_' is read as '-' (fairseq writes inverse_sqrt).
+  void add_choice(const std::string& names, std::string& field, const std::vector<std::string>& choices,
+                  const std::string& help);
+
+  template <class E>
+  void add_enum(const std::string& names, E& field, const std::string& help);
+
+  static constexpr int kAnyNumber = 1 << 20;  // no limit on the number of values
+
+  // Adds a row with custom reading and writing. `write` may be empty for a shorthand of other rows, which write their
+  // values themselves. A name without dashes adds positional arguments.
+  using Assign = std::function<void(const std::vector<std::string>& values)>;
+  void add_custom(const std::string& names, int min_values, int max_values, const std::string& unit,
+                  const std::string& help, Assign assign, std::function<std::string()> write = nullptr);
+
+  // Excludes the row added last from toml(), because it concerns this call and not the run.
+  void not_saved() { rows_.back().not_saved = true; }
+
+  // Names that the row added last had in earlier versions. They are still read, but help and completion omit them.
+  void set_former_names(std::vector<std::string> names) { rows_.back().former_names = std::move(names); }
+
+  // The rows that --help shows; only --help-all shows the others. Names without a row are ignored. If this is never
+  // called, --help shows all rows.
+  void set_common(std::vector<std::string> names) { common_ = std::move(names); }
+
+  // The words that the row added last accepts, for shell completion of rows with custom reading.
+  void set_completions(std::vector<std::string> words) { rows_.back().choices = std::move(words); }
+
+  // Returns the given word in the spelling of `choices`. Otherwise throws UsageError that suggests the nearest choice.
+  static std::string chosen_word(const std::string& given, const std::vector<std::string>& choices);
+
+  // Makes the row added last a preset: it is applied before all other rows, in whichever order they were given, so that
+  // they override its values.
+  void applies_first() { rows_.back().applies_first = true; }
+
+  // Makes the row added last a shorthand for the row `name` and others. The shorthand is ignored if `name` is given in
+  // a source of higher precedence, or later in the same source.
+  void shorthand_of(const std::string& name) { rows_.back().shorthand_of = name; }
+
+  // Sets the heading under which the help lists the rows added from now on.
+  void group(const std::string& title) { group_ = title; }
+
+  // Requires the row to be given, on the command line or in a file.
+  void required(const std::string& name, bool is_required = true);
+
+  // Adds --config FILE.... Files use the same names as the command line. The command line overrides files, and a later
+  // file overrides an earlier one.
+  void accept_config_files();
+
+  // If the call gives --model, no --config and none of the other required options, resolve() reads the options from the
+  // file of this name in the directory --model, if it exists. The command line overrides them.
+  void resume_from(const std::string& file_name) { run_file_ = file_name; }
+  bool resumes_run() const { return resumes_run_; }  // after resolve(): whether it read that file
+
+  // Call after parsing. Reads the configuration files, then sets the fields. Every row is applied once, with the values
+  // of its source of highest precedence. Rows are applied by increasing precedence of their source, then in the order
+  // in which they were given. So if several rows set the same field, the command line overrides every file, a later
+  // file overrides an earlier one, and within a source the last one wins. Throws UsageError.
+  void resolve();
+
+  // Stores the words of the command line, so that given_as() knows by which of its names an option was given. Call
+  // before resolve().
+  void remember_words(std::vector<std::string> words) { words_ = std::move(words); }
+
+  bool has(const std::string& name) const { return find(name) != nullptr; }
+  // Whether the option was given under this name with a value other than the default. Its first name, which the files
+  // of runs contain for all options, counts only on the command line.
+  bool given_as(const std::string& name) const;
+  // Whether the option was given, on the command line or in a file.
+  bool given(const std::string& name) const;
+  // Throws UsageError if the option was given with a value other than its default but is not `read`.
+  void reject_unused(const std::string& name, bool read, const std::string& reason) const;
+  // Likewise for all rows under a heading, none of which is read.
+  void reject_group(const std::string& title, const std::string& reason) const;
+
+  // All rows as lines `name = value`.
+  std::string toml() const;
+  std::vector<std::string> names() const;  // all long spellings, with dashes
+  std::vector<OptionDescription> describe() const;
+
+ private:
+  // The place of given values: the number of the source (0: the run's own file, then the --config files, then the
+  // command line) and the position among the options of this source.
+  struct Place {
+    size_t source = 0, position = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Given {
+    std::vector<std::string> values;
+    Place place;
+    std::string spelling;  // without dashes
+    bool on_command_line = false;
+  };
+  struct Row {
+    std::string name;  // without dashes
+    CLI::Option* option = nullptr;
+    Assign assign;
+    std::function<std::string()> write;
+    std::string default_toml;
+    std::vector<std::string> choices;
+    std::vector<std::string> former_names;  // without dashes
+    std::string shorthand_of;               // a row's name, or empty
+    bool flag = false;
+    bool required = false;
+    bool applies_first = false;
+    bool not_saved = false;
+    std::optional<Given> given;  // after resolve()
+  };
+  template <class E>
+  static std::vector<std::string> enum_words();
+  template <class E>
+  static E chosen_enum(const std::string& names, const std::string& word);
+  // The help text, followed by the choices if T is an enum.
+  template <class T>
+  static std::string with_choices(const std::string& help);
+
+  static bool is_former(const Row& row, const std::string& name);
+  Row& add_row(const std::string& names, int fewest, int most, const std::string& unit, const std::string& help);
+  Row* find(const std::string& name);
+  const Row* find(const std::string& name) const { return const_cast<OptionTable*>(this)->find(name); }
+  void take_command_line(size_t source);
+  void take_file(size_t source, const Path& file);
+  void take_run_file();
+  Path run_file() const;
+  std::vector<const Row*> missing() const;  // required rows that are not given
+  void require_given() const;
+  std::vector<const Row*> in_order() const;  // the given rows in the order of application
+
+  CLI::App& app_;
+  std::vector<Row> rows_;
+  std::vector<std::string> words_;
+  std::vector<std::string> common_;
+  std::string run_file_;  // name of the run's own file in the directory --model; empty: none
+  bool resumes_run_ = false;
+  std::string group_;
+};
+
+template <class T>
+void OptionTable::add(const std::string& names, T& field, const std::string& unit, const std::string& help) {
+  Assign assign = [&field](const std::vector<std::string>& values) {
+    if constexpr (IsVector<T>::value) {
+      field.clear();
+      for (const auto& value : values) parse_value(value, field.emplace_back());
+    } else {
+      parse_value(values.back(), field);
+    }
+  };
+  add_custom(names, 1, IsVector<T>::value ? kAnyNumber : 1, unit, help, std::move(assign),
+             [&field] { return toml_value(field); });
+}
+
+template <class E>
+std::vector<std::string> OptionTable::enum_words() {
+  std::vector<std::string> words;
+  for (const auto& [value, name] : kEnumNames<E>) words.emplace_back(name);
+  return words;
+}
+
+template <class E>
+E OptionTable::chosen_enum(const std::string& names, const std::string& word) {
+  return parse_enum<E>(names, chosen_word(word, enum_words<E>()));
+}
+
+template <class T>
+std::string OptionTable::with_choices(const std::string& help) {
+  if constexpr (std::is_enum_v<T>) {
+    return help + " (" + enum_choices<T>() + ")";
+  } else {
+    return help;
+  }
+}
+
+template <class T>
+void OptionTable::add_list(const std::string& names, std::vector<T>& field, const std::string& unit,
+                           const std::string& help) {
+  const auto read = [&field, names](const std::vector<std::string>& values) {
+    field.clear();
+    for (const std::string& word : split_list(values)) {
+      if constexpr (std::is_enum_v<T>) {
+        field.push_back(chosen_enum<T>(names, word));
+      } else {
+        parse_value(word, field.emplace_back());
+      }
+    }
+  };
+  const auto write = [&field] {
+    if constexpr (std::is_enum_v<T>) {
+      std::vector<std::string> words;
+      for (const T value : field) words.emplace_back(enum_name(value));
+      return toml_value(words);
+    } else {
+      return toml_value(field);
+    }
+  };
+  add_custom(names, 1, kAnyNumber, unit, with_choices<T>(help), read, write);
+  if constexpr (std::is_enum_v<T>) set_completions(enum_words<T>());
+}
+
+template <class E>
+void OptionTable::add_enum(const std::string& names, E& field, const std::string& help) {
+  add_custom(
+      names, 1, 1, "WORD", with_choices<E>(help),
+      [&field, names](const std::vector<std::string>& values) { field = chosen_enum<E>(names, values.back()); },
+      [&field] { return toml_value(std::string(enum_name(field))); });
+  set_completions(enum_words<E>());
+}
+
+}  // namespace gyre

@@ -1,0 +1,222 @@
+// gyre bench step|ops|gemm|attention|decode: measures the speed of this build and its share of the machine's limit.
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/hardware/blas.h"
+#include "gyre/core/option_checks.h"
+#include "tools/bench/attention.h"
+#include "tools/bench/decode.h"
+#include "tools/bench/gemm.h"
+#include "tools/bench/ops.h"
+#include "tools/bench/step.h"
+#include "tools/bench/step_presets.h"
+#include "tools/options/cpu_threads.h"
+#include "tools/options/device_choice.h"
+#include "tools/options/layer_options.h"
+#include "tools/options/position_options.h"
+#include "tools/options/precision_choice.h"
+#include "tools/print_summary.h"
+#include "tools/program.h"
+
+namespace gyre {
+
+namespace {
+
+// Options of all benchmarks.
+struct Bench {
+  DeviceChoice device;
+  CpuThreads threads;
+  int repetitions = 10;
+  bool json = false;
+};
+
+void add_common_rows(OptionTable& table, Bench& bench, const std::string& repeated) {
+  bench.device.add_row(table);
+  bench.threads.add_row(table);
+  table.add("--steps", bench.repetitions, "NUMBER", repeated);
+  table.add_flag("--json", bench.json, "print one JSON object");
+}
+
+// Applies the common options and returns the kernels to measure.
+Kernels& prepare(const Bench& bench) {
+  bench.threads.use();
+  expect_at_least(1, "--steps", bench.repetitions);
+  Kernels& kernels = bench.device.kernels();
+  const std::string advice = kernels.device() == Device{} ? blas_advice() : "";
+  if (!advice.empty()) std::cerr << "the limit is low: " << advice << '\n';
+  return kernels;
+}
+
+// The first entries of every report. On CPUs, OpenBLAS (if built in) gives the limit of fp32 matrix products.
+nlohmann::ordered_json setting(const Kernels& kernels, Precision precision) {
+  nlohmann::ordered_json summary{{"device", kernels.device().text()},
+                                 {"precision", precision_name(precision)},
+                                 {"threads", threads()},
+                                 {"kernels", kernels.name()}};
+  const bool blas = has_blas() && kernels.device() == Device{} && precision == Precision::fp32;
+  if (blas) summary["limit_kernels"] = "OpenBLAS " + blas_kernels();
+  return summary;
+}
+
+// Prints the summary, then the rows.
+template <class Report>
+void print_report(nlohmann::ordered_json summary, const Report& report, const char* rows, bool json) {
+  summary.update(to_json(report));
+  if (json) summary[rows] = rows_json(report);
+  print_summary(summary, json);
+  if (!json) print_rows(report);
+}
+
+struct StepArgs : Bench {
+  StepBench bench;
+  PrecisionChoice precision;
+  OptionTable* table = nullptr;
+};
+
+int step(StepArgs& args) {
+  Kernels& kernels = prepare(args);
+  reject_unused_attention_and_position_options(*args.table, args.bench.variant.attention, args.bench.variant.position);
+  args.table->reject_unused("text", args.bench.preset == "multi30k-tiny", "--preset is " + args.bench.preset);
+  args.bench.steps = args.repetitions;
+  args.bench.precision = args.precision.on(kernels);
+  const StepReport report = run_step_bench(kernels, args.bench);
+  nlohmann::ordered_json summary{{"preset", args.bench.preset}};
+  summary.update(setting(kernels, args.bench.precision));
+  if (args.bench.profile) {
+    print_report(summary, report, "profile", args.json);
+  } else {
+    summary.update(to_json(report));
+    print_summary(summary, args.json);
+  }
+  return 0;
+}
+
+void add_step(Program& program) {
+  auto args = std::make_shared<StepArgs>();
+  OptionTable& table =
+      program.command("bench step", "training steps of a preset: tokens per second", [args] { return step(*args); });
+  args->table = &table;
+  table.add_choice("--preset", args->bench.preset, step_presets(),
+                   "model and batch size; presets with 25k + 25k or 32k tokens per batch are meant for GPUs");
+  args->precision.add_row(table);
+  table.add("--text", args->bench.variant.text, "PREFIX",
+            "multi30k-tiny takes its lengths from PREFIX.en and PREFIX.de; default: from the synthetic corpus");
+  table.add_flag("--profile", args->bench.profile, "print the time of each op");
+  add_common_rows(table, *args, "measured steps, after two warm-up steps");
+  add_attention_options(table, args->bench.variant.attention);
+  add_position_options(table, args->bench.variant.position);
+}
+
+// Options of ops and gemm: the shapes of one preset or of all.
+struct ShapesArgs : Bench {
+  std::string preset = "all";
+  PrecisionChoice precision;
+};
+
+template <class Report>
+void add_shapes(Program& program, const std::string& word, const std::string& help,
+                Report (*run)(Kernels& kernels, const std::string& preset, Precision precision, int repetitions)) {
+  auto args = std::make_shared<ShapesArgs>();
+  OptionTable& table = program.command("bench " + word, help, [args, run] {
+    Kernels& kernels = prepare(*args);
+    const Precision precision = args->precision.on(kernels);
+    print_report(setting(kernels, precision), run(kernels, args->preset, precision, args->repetitions), "rows",
+                 args->json);
+    return 0;
+  });
+  std::vector<std::string> presets = step_presets();
+  presets.insert(presets.begin(), "all");
+  table.add_choice("--preset", args->preset, presets, "shapes to measure; all: those of the presets for CPUs");
+  args->precision.add_row(table);
+  add_common_rows(table, *args, "runs of each, after one warm-up run; the median is reported");
+}
+
+struct AttentionArgs : Bench {
+  AttentionBench bench;
+  PrecisionChoice precision;
+};
+
+int attention(AttentionArgs& args) {
+  Kernels& kernels = prepare(args);
+  AttentionBench& bench = args.bench;
+  if (bench.heads < 1 || bench.dim < 1 || bench.dim % bench.heads != 0)
+    throw UsageError("--heads: expected a number that divides --dim-emb ", bench.dim, ", got ", bench.heads);
+  for (const int64_t length : bench.lengths)
+    if (length < 1) throw UsageError("--lengths: expected lengths of at least 1, got ", length);
+  bench.repetitions = args.repetitions;
+  bench.precision = args.precision.on(kernels);
+  nlohmann::ordered_json summary = setting(kernels, bench.precision);
+  summary["layer"] = concat(bench.dim, " wide, ", bench.heads, " heads, ", bench.causal ? "causal" : "not causal");
+  print_report(summary, run_attention_bench(kernels, bench), "rows", args.json);
+  return 0;
+}
+
+void add_attention(Program& program) {
+  auto args = std::make_shared<AttentionArgs>();
+  args->repetitions = args->bench.repetitions;
+  OptionTable& table =
+      program.command("bench attention", "self-attention over long sequences: time and memory by length",
+                      [args] { return attention(*args); });
+  table.add_list("--kind", args->bench.kinds, "WORD,...", "kinds of attention");
+  table.add_list("--lengths", args->bench.lengths, "TOKENS,...", "sequence lengths");
+  table.add("--dim-emb", args->bench.dim, "NUMBER", "width of the layer");
+  table.add("--heads", args->bench.heads, "HEADS", "number of attention heads");
+  table.add_flag("--causal,!--no-causal", args->bench.causal,
+                 "causal mask: a token attends to itself and earlier tokens");
+  table.add("--attention-window", args->bench.attention.window, "TOKENS", "window of the kind window");
+  table.add_enum("--linear-map", args->bench.attention.linear_map, "feature map of the kind linear");
+  table.add("--favor-features", args->bench.attention.favor_features, "NUMBER",
+            "random features per head of favor+; 0: width x ln(width)");
+  args->precision.add_row(table);
+  add_common_rows(table, *args, "runs of each length, after one warm-up run; the median is reported");
+}
+
+struct DecodeArgs : Bench {
+  DecodeBench bench;
+  PrecisionChoice precision;
+};
+
+int decode(DecodeArgs& args) {
+  Kernels& kernels = prepare(args);
+  if (args.bench.model.empty() != args.bench.input.empty())
+    throw UsageError("--model and --input must be given together: a trained model and a text to translate");
+  expect_at_least(1, "--sentences", args.bench.sentences);
+  args.bench.repetitions = args.repetitions;
+  args.bench.precision = args.precision.on(kernels);
+  nlohmann::ordered_json summary = setting(kernels, args.bench.precision);
+  summary["beam_size"] = args.bench.beam_size;
+  summary.update(to_json(run_decode_bench(kernels, args.bench)));
+  print_summary(summary, args.json);
+  return 0;
+}
+
+void add_decode(Program& program) {
+  auto args = std::make_shared<DecodeArgs>();
+  args->repetitions = args->bench.repetitions;
+  OptionTable& table =
+      program.command("bench decode", "beam search: sentences and tokens per second", [args] { return decode(*args); });
+  table.add("--model,-m", args->bench.model, "DIRECTORY",
+            "trained model; default: transformer-tiny with random weights");
+  table.add("--input,-i", args->bench.input, "FILE", "text to translate, one sentence per line");
+  table.add("--text", args->bench.text, "PREFIX",
+            "random weights take their sentence lengths from PREFIX.en; default: from the synthetic corpus");
+  table.add("--sentences", args->bench.sentences, "NUMBER", "number of sentences to decode, from the first");
+  table.add("--beam-size,-b,--beam", args->bench.beam_size, "HYPOTHESES", "beam size");
+  args->precision.add_row(table);
+  add_common_rows(table, *args, "runs over all sentences, after one warm-up run; the median is reported");
+}
+
+}  // namespace
+
+void add_bench_commands(Program& program) {
+  program.describe_group("bench", "measure speed and the share of the machine's limit");
+  add_step(program);
+  add_shapes(program, "ops", "forward and backward of every fused op", run_op_bench);
+  add_shapes(program, "gemm", "matrix products of the layers", run_gemm_bench);
+  add_attention(program);
+  add_decode(program);
+  add_bench_all_reduce_command(program);
+}
+
+}  // namespace gyre

@@ -1,0 +1,236 @@
+// gyre evaluate extrapolation: computes the perplexity of a causal language model at lengths other than its training
+// length.
+#include "gyre/train/analysis/extrapolation.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "gyre/core/option_checks.h"
+#include "gyre/models/position/rope.h"
+#include "gyre/train/log/progress.h"
+#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "tools/options/cpu_threads.h"
+#include "tools/options/device_choice.h"
+#include "tools/options/precision_choice.h"
+#include "tools/print_summary.h"
+#include "tools/program.h"
+#include "tools/scored_text.h"
+
+namespace gyre {
+
+namespace {
+
+struct ExtrapolationArgs {
+  ScoredText text;
+  PrecisionChoice precision;
+  std::vector<int> lengths{128, 256, 512, 1012, 1512, 2512};
+  std::vector<LengthProtocol> protocols{LengthProtocol::cut, LengthProtocol::full, LengthProtocol::sliding};
+  uint64_t max_tokens = 0;
+  RopeOptions rope;  // the fields that were given replace those of the model
+  double scaling_factor = 0;
+  ExtrapolationOptions score{.trained_length = 0};
+  DeviceChoice device;
+  CpuThreads threads;
+  bool json = false;
+  OptionTable* table = nullptr;
+};
+
+struct Row {
+  int length;
+  LengthProtocol protocol;
+  std::string reason;  // reason for a missing score; empty if there is a score
+  LengthScore score;
+  double seconds = 0;
+
+  double cross_entropy() const { return score.nll / double(score.tokens); }
+};
+
+int longest(const ExtrapolationArgs& args) { return *std::max_element(args.lengths.begin(), args.lengths.end()); }
+
+// The model's configuration with the RoPE options that were given.
+EncoderOnlyConfig configure(const ExtrapolationArgs& args) {
+  auto config = read_config<EncoderOnlyConfig>(find_run(args.text.model));
+  RopeOptions& rope = config.position.get<RopeOptions>();
+  for (const char* name : {"rope-scaling", "rope-scaling-factor", "rope-step"}) {
+    if (args.table->given(name) && config.position.encoding != "rope")
+      throw UsageError("--", name, " would have no effect: the model's positions are ", config.position.encoding);
+  }
+  if (args.table->given("rope-step")) rope.step = args.rope.step;
+  if (args.table->given("rope-scaling")) {
+    rope.scaling = args.rope.scaling;
+    rope.original_length = args.score.trained_length;
+    rope.scaling_factor = std::max(1.0, double(longest(args)) / args.score.trained_length);
+  }
+  if (args.scaling_factor > 0) {
+    if (rope.scaling == RopeScaling::none)
+      throw UsageError("--rope-scaling-factor would have no effect: --rope-scaling is none");
+    rope.scaling_factor = args.scaling_factor;
+  }
+  return config;
+}
+
+// Reads the first tokens, rounded down to whole blocks of the longest length.
+std::vector<int32_t> read_tokens(const ExtrapolationArgs& args, const Vocabulary& vocabulary, int32_t& bos) {
+  const Documents documents = args.text.open(vocabulary);
+  bos = documents.store.bos();
+  std::vector<int32_t> tokens =
+      concatenate_documents(documents.store, args.max_tokens == 0 ? UINT64_MAX : args.max_tokens);
+  const auto block = size_t(longest(args));
+  require(tokens.size() >= block, "[extrapolation] expected at least as many tokens as the longest of --lengths, ",
+          block, ", got ", tokens.size());
+  tokens.resize(tokens.size() / block * block);
+  return tokens;
+}
+
+std::string describe(const Row& row) {
+  if (!row.reason.empty()) return "n/a: " + row.reason;
+  return fmt::format("perplexity {:.3f} : cross-entropy {:.4f} : {} tokens : {:.1f} s", std::exp(row.cross_entropy()),
+                     row.cross_entropy(), row.score.tokens, row.seconds);
+}
+
+std::vector<Row> plan(const ExtrapolationArgs& args, const EncoderOnly& model) {
+  std::vector<Row> rows;
+  for (const LengthProtocol protocol : args.protocols)
+    for (const int length : args.lengths)
+      rows.push_back({length, protocol, reason_not_scored(model, length, protocol), {}});
+  return rows;
+}
+
+// Computes the scores. Shows a progress line and logs a line for each finished row.
+void score_rows(const ExtrapolationArgs& args, const EncoderOnly& model, Kernels& kernels, std::vector<Row>& rows,
+                const std::vector<int32_t>& tokens, int32_t bos) {
+  const auto scored = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.reason.empty(); });
+  ProgressLine line({.total = scored * int64_t(tokens.size())});
+  int64_t done = 0;
+  std::string name;
+  LengthScorer scorer(model, kernels, tokens, bos, args.score, [&](int64_t more) {
+    done += more;
+    if (!args.text.quiet) line.show(done, name);
+  });
+  for (Row& row : rows) {
+    name = fmt::format("{} at length {}", enum_name(row.protocol), row.length);
+    const Stopwatch watch;
+    if (row.reason.empty()) row.score = scorer.run(row.length, row.protocol);
+    row.seconds = watch.seconds();
+    if (args.text.quiet) continue;
+    line.clear();
+    fmt::print(stderr, "{}: {}\n", name, describe(row));
+  }
+}
+
+nlohmann::ordered_json summary_of(const ExtrapolationArgs& args, const EncoderOnly& model, const std::vector<Row>& rows,
+                                  size_t tokens) {
+  nlohmann::ordered_json summary{{"model", args.text.model.string()},
+                                 {"position", model.config().position.encoding},
+                                 {"trained_length", args.score.trained_length},
+                                 {"tokens", tokens},
+                                 {"rows", nlohmann::ordered_json::array()}};
+  for (const Row& row : rows) {
+    nlohmann::ordered_json entry{{"length", row.length}, {"protocol", enum_name(row.protocol)}};
+    const bool has_score = row.reason.empty();
+    entry["perplexity"] = has_score ? nlohmann::ordered_json(std::exp(row.cross_entropy())) : nullptr;
+    entry["cross_entropy"] = has_score ? nlohmann::ordered_json(row.cross_entropy()) : nullptr;
+    entry["tokens"] = row.score.tokens;
+    entry["seconds"] = row.seconds;
+    if (!has_score) entry["reason"] = row.reason;
+    summary["rows"].push_back(std::move(entry));
+  }
+  return summary;
+}
+
+// Prints one line per length and one column per protocol, then the reasons for missing scores.
+void print_table(const ExtrapolationArgs& args, const std::vector<Row>& rows) {
+  std::string header = fmt::format("{:>8}", "length");
+  for (const LengthProtocol protocol : args.protocols) header += fmt::format(" {:>10}", enum_name(protocol));
+  std::cout << header << '\n';
+  for (size_t l = 0; l < args.lengths.size(); ++l) {
+    std::string line = fmt::format("{:>8}", args.lengths[l]);
+    for (size_t p = 0; p < args.protocols.size(); ++p) {
+      const Row& row = rows[p * args.lengths.size() + l];
+      line +=
+          row.reason.empty() ? fmt::format(" {:>10.3f}", std::exp(row.cross_entropy())) : fmt::format(" {:>10}", "n/a");
+    }
+    std::cout << line << '\n';
+  }
+  for (const Row& row : rows) {
+    if (!row.reason.empty())
+      std::cout << fmt::format("n/a, {} at length {}: {}\n", enum_name(row.protocol), row.length, row.reason);
+  }
+}
+
+void check(const ExtrapolationArgs& args) {
+  for (const int length : args.lengths)
+    if (length < 1) throw UsageError("--lengths: expected lengths of at least 1, got ", length);
+  expect_at_least(1, "--mini-batch-words", args.score.batch_rows);
+  if (args.scaling_factor != 0 && args.scaling_factor < 1)
+    throw UsageError("--rope-scaling-factor: expected a number of at least 1, got ", args.scaling_factor);
+}
+
+int evaluate(ExtrapolationArgs& args) {
+  check(args);
+  args.text.complete(*args.table);
+  args.threads.use();
+  Kernels& kernels = args.device.kernels();
+  args.score.precision = args.precision.on(kernels);
+  if (args.score.trained_length == 0) args.score.trained_length = trained_length(args.text.model, args.text.checkpoint);
+  const EncoderOnlyConfig config = configure(args);
+  const auto vocabulary = load_run_vocabulary(find_run(args.text.model), args.text.vocabulary, config.vocab_size);
+  const auto model = load_model<EncoderOnly>(config, args.text.model, args.text.checkpoint, kernels.device());
+  int32_t bos = 0;
+  const std::vector<int32_t> tokens = read_tokens(args, *vocabulary, bos);
+  std::vector<Row> rows = plan(args, *model);
+  score_rows(args, *model, kernels, rows, tokens, bos);
+  nlohmann::ordered_json summary = summary_of(args, *model, rows, tokens.size());
+  if (!args.json) summary.erase("rows");
+  print_summary(summary, args.json);
+  if (!args.json) print_table(args, rows);
+  return 0;
+}
+
+void add_length_rows(OptionTable& table, ExtrapolationArgs& args) {
+  table.add_list("--lengths", args.lengths, "TOKENS,...", "lengths to evaluate");
+  table.add_list("--protocol,--protocols", args.protocols, "WORD,...",
+                 "cut: pieces of the training length; full: blocks of each length; sliding: a sliding window of each "
+                 "length, with a KV cache");
+  table.add("--tokens", args.max_tokens, "TOKENS",
+            "tokens to use from the beginning of the text, rounded down to blocks of the longest length; 0: all");
+  table.add("--trained-length", args.score.trained_length, "TOKENS",
+            "length of the pieces of the protocol cut; 0: the training length of the model");
+}
+
+void add_rope_rows(OptionTable& table, ExtrapolationArgs& args) {
+  table.group("RoPE extrapolation, instead of the model's own options");
+  table.add_enum("--rope-scaling", args.rope.scaling, "scaling of the frequencies");
+  table.add("--rope-scaling-factor", args.scaling_factor, "NUMBER",
+            "scaling factor: target length / training length; 0: the longest of --lengths / training length");
+  table.add("--rope-step", args.rope.step, "NUMBER", "position of token i is i times this");
+}
+
+}  // namespace
+
+void add_evaluate_extrapolation_command(Program& program) {
+  auto args = std::make_shared<ExtrapolationArgs>();
+  OptionTable& table = program.command("evaluate extrapolation", "perplexity at lengths other than the training length",
+                                       [args] { return evaluate(*args); });
+  args->table = &table;
+  args->text.add_rows(table);
+  add_length_rows(table, *args);
+  add_rope_rows(table, *args);
+  table.group("Execution");
+  table.add("--mini-batch-words,--max-tokens", args->score.batch_rows, "TOKENS",
+            "tokens per batch; a longer block is a batch by itself");
+  args->precision.add_row(table);
+  args->device.add_row(table);
+  args->threads.add_row(table);
+  table.add_flag("--quiet", args->text.quiet, "print no progress");
+  table.add_flag("--json", args->json, "print one JSON object");
+}
+
+}  // namespace gyre

@@ -1,0 +1,55 @@
+// gyre export: writes a trained model in the format of another program.
+#include <iostream>
+#include <memory>
+
+#include "gyre/train/pretrained/hugging_face.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "tools/options/model_choice.h"
+#include "tools/program.h"
+
+namespace gyre {
+
+namespace {
+
+struct ExportArgs {
+  Path model, output;
+  std::string to, checkpoint;
+  bool overwrite = false;
+};
+
+template <class Model>
+void export_as(const ExportArgs& args, const Path& run) {
+  const auto model = load_model<Model>(args.model, args.checkpoint, {});
+  print_model_choice(args.model, args.checkpoint);
+  std::shared_ptr<const Vocabulary> vocabulary;
+  if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));
+  const std::string made = write_hugging_face(args.output, *model, vocabulary.get(), args.overwrite);
+  std::cerr << "made " << made << '\n';
+}
+
+int export_model(const ExportArgs& args) {
+  const Path run = find_run(args.model);
+  if (model_kind(run) == ClassifierConfig::kModel) {
+    export_as<SequenceClassifier>(args, run);
+  } else {
+    export_as<EncoderOnly>(args, run);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_export_command(Program& program) {
+  auto args = std::make_shared<ExportArgs>();
+  OptionTable& table = program.command("export", "export a trained BERT or RoFormer to Hugging Face's transformers",
+                                       [args] { return export_model(*args); });
+  table.add_choice("--to", args->to, {"hf"}, "format");
+  table.required("to");
+  add_model_rows(table, args->model, args->checkpoint);
+  table.add("--output,-o", args->output, "DIRECTORY",
+            "directory for config.json, model.safetensors, vocab.txt and tokenizer_config.json");
+  table.required("output");
+  table.add_flag("--overwrite", args->overwrite, "replace the model in the directory");
+}
+
+}  // namespace gyre

@@ -1,0 +1,140 @@
+// gyre inspect profile: measures time and memory of training steps by op and by module, and writes tables, pictures and
+// traces. Under mpirun the steps include gradient all-reduce.
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/option_checks.h"
+#include "gyre/train/parallel/parallel_options.h"
+#include "tools/inspect/inspect_target.h"
+#include "tools/inspect/profile_run.h"
+#include "tools/inspect/trace.h"
+#include "tools/options/cpu_threads.h"
+#include "tools/options/device_choice.h"
+#include "tools/options/precision_choice.h"
+#include "tools/plots/lines.h"
+#include "tools/print_summary.h"
+#include "tools/program.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/profile_table.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct InspectProfileArgs {
+  InspectTarget target;
+  DeviceChoice device;
+  CpuThreads threads;
+  PrecisionChoice precision;
+  ProfileRun run;
+  int depth = 3;
+  Path memory, trace;
+  bool json = false;
+  OptionTable* table = nullptr;
+};
+
+double peak_bytes(const std::vector<Span>& spans) {
+  size_t most = 0;
+  for (const Span& span : spans) most = std::max({most, span.before, span.after});
+  return double(most);
+}
+
+ordered_json summary_of(const ProfileReport& report, const Kernels& kernels, const Communicator& ranks) {
+  ordered_json summary{{"device", kernels.device().text()},
+                       {"ranks", ranks.size()},
+                       {"threads", threads()},
+                       {"batches", report.batches},
+                       {"parameters", report.parameters},
+                       {"tokens_per_second", rounded(double(report.tokens) / report.step_seconds)},
+                       {"step_ms", rounded(1e3 * report.step_seconds)},
+                       {"profiled_step_ms", rounded(1e3 * report.profiled_seconds)},
+                       {"sum_of_rows_ms", rounded(1e3 * report.spans_seconds)},
+                       {"peak_tensor_mib", rounded(peak_bytes(report.last) / kMebibyte)}};
+  add_rate(summary, report.flops, report.limit_flops);
+  return summary;
+}
+
+// Draws the memory over the last step in ms, with one line per pass.
+void draw_memory(const std::vector<Span>& spans, const std::string& batches, const Path& output) {
+  PlotLine lines[] = {{"forward", {}, {}}, {"backward", {}, {}}, {"batch, optimizer", {}, {}}};
+  PlotLine* pass = &lines[2];
+  for (const Span& span : spans) {
+    const bool between = span.name == Timeline::kOther;  // between the ops of backward
+    PlotLine* const now = between ? pass : span.kind == Span::Kind::outside ? &lines[2] : &lines[size_t(span.kind)];
+    if (now != pass && !now->x.empty()) {  // the line continues after a gap
+      now->x.push_back(now->x.back());
+      now->y.push_back(NAN);
+    }
+    pass = now;
+    for (const auto& [at, bytes] : {std::pair(span.begin, span.before), std::pair(span.end, span.after)}) {
+      pass->x.push_back(1e3 * (at - spans.front().begin));
+      pass->y.push_back(double(bytes) / kMebibyte);
+    }
+  }
+  LinesPlot plot;
+  plot.title = "Memory of tensors over a training step: " + batches;
+  plot.x_label = "ms";
+  plot.y_label = "MiB";
+  plot.lines.assign(std::begin(lines), std::end(lines));
+  plot.height = 500;
+  draw_lines(plot, output);
+}
+
+void print(const InspectProfileArgs& args, const ProfileReport& report, ordered_json summary) {
+  const auto ops = per_step(rows_by_op(report.spans), args.run.steps);
+  const auto modules = per_step(rows_by_module(report.spans, args.depth), args.run.steps);
+  if (args.json) {
+    summary["ops"] = profile_json(ops, report.limit_flops);
+    summary["modules"] = profile_json(modules, report.limit_flops);
+  }
+  print_summary(summary, args.json);
+  if (args.json) return;
+  print_profile("one step, by op", ops, report.limit_flops);
+  print_profile("by module", modules, report.limit_flops);
+}
+
+int profile(InspectProfileArgs& args, Communicator& ranks) {
+  expect_at_least(1, "--steps", args.run.steps);
+  expect_at_least(1, "--depth", args.depth);
+  ParallelOptions{.bucket_mb = args.run.bucket_mb}.validate();
+  args.threads.use(ranks.cores());
+  Kernels& kernels = args.device.kernels(ranks.local_rank());
+  args.run.precision = args.precision.on(kernels);
+  args.run.trace = !args.trace.empty();
+  const std::unique_ptr<Workload> work = make_target_workload(*args.table, args.target, {kernels.device()});
+  const ProfileReport report = run_profile(*work, kernels, ranks, args.run);
+  if (ranks.rank() != 0) return 0;
+  print(args, report, summary_of(report, kernels, ranks));
+  if (!args.memory.empty()) draw_memory(report.last, report.batches, args.memory);
+  if (!args.trace.empty()) write_trace(args.trace, report.trace);
+  return 0;
+}
+
+}  // namespace
+
+void add_inspect_profile_command(Program& program) {
+  auto args = std::make_shared<InspectProfileArgs>();
+  args->target.preset = "transformer-base";
+  args->target.vocabulary = 32768;
+  args->target.segments = 16;
+  args->target.length = 32;
+  OptionTable& table =
+      program.command("inspect profile", "time and memory of training steps by op and module, also under mpirun",
+                      [args] { return with_communicator([args](Communicator& r) { return profile(*args, r); }); });
+  args->table = &table;
+  table.add("--steps", args->run.steps, "NUMBER",
+            "profiled steps, and as many without profiling, after two warm-up steps");
+  table.add("--depth", args->depth, "NAMES", "components of module paths in the table: 3 for encoder.layers.0");
+  table.add_picture("--memory,--memory-plot", args->memory, "plot of the memory of tensors over a step");
+  table.add("--trace", args->trace, "FILE", "trace of two steps of all ranks, for ui.perfetto.dev or chrome://tracing");
+  table.add("--bucket-mb", args->run.bucket_mb, "MIB", "maximum size of a gradient bucket, with several ranks");
+  table.add_flag("--json", args->json, "print one JSON object");
+  args->device.add_row(table);
+  args->threads.add_row(table);
+  args->precision.add_row(table);
+  add_target_options(table, args->target);
+}
+
+}  // namespace gyre

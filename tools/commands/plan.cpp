@@ -1,0 +1,242 @@
+// gyre plan nmt|mlm|lm: estimates memory, time and scaling of a training job. Takes the options of gyre train. The cost
+// of the model is measured on this machine; the speed of the link is given by options.
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/option_checks.h"
+#include "gyre/train/optim/update_rule.h"
+#include "gyre/train/parallel/async_all_reduce.h"
+#include "tools/command_line/foreign_options.h"
+#include "tools/options/encoder_options.h"
+#include "tools/options/language_options.h"
+#include "tools/options/model_options.h"
+#include "tools/options/nmt_options.h"
+#include "tools/print_summary.h"
+#include "tools/program.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/plan_load.h"
+#include "tools/workload/workload.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int64_t kSampleTokens = 2048;  // tokens of the measured batch, on all sides
+constexpr double kGiga = 1e9;
+
+struct Plan {
+  std::vector<int> ranks{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+  int64_t vocabulary_size = 32000;  // if there is no --vocab
+  int sentence_length = 30;
+  double link_gbit = 10, latency_us = 30;
+  double gflops = 0, memory_gb = 0;
+  bool weak = false;
+  bool json = false;
+  const OptionTable* table = nullptr;
+
+  // The size of the vocabulary, from --vocab-size or from the file --vocab.
+  int64_t pieces(const Path& vocabulary) const {
+    if (table->given("vocab-size") || vocabulary.empty()) {
+      expect_vocabulary(vocabulary_size);
+      return vocabulary_size;
+    }
+    if (!std::filesystem::exists(vocabulary))
+      throw UsageError("--vocab: ", vocabulary.string(), " does not exist; use --vocab-size instead");
+    return load_vocabulary(vocabulary)->size();
+  }
+};
+
+// Number of tokens in a global batch, over all sides that pass through the model.
+double batch_tokens(const TrainOptions& o, double tokens_of_item, double sides) {
+  if (o.batch.unit == "sentences") return double(o.batch.size) * tokens_of_item;
+  return double(o.batch.size) * (o.batch.unit == "total" ? 1 : sides);
+}
+
+void complete(PlanLoad& load, const TrainOptions& o) {
+  load.state_arenas = int(make_update_rule(o.optimizer)->slots().size()) + (o.optimizer.ema > 0 ? 1 : 0);
+  load.micro_batches_per_rank = o.parallel.accumulation;
+  load.comm_dtype_bytes = double(dtype_bytes(parse_comm_dtype(o.parallel.gradient_dtype)));
+  load.bucket_bytes = o.parallel.bucket_mb * kMebibyte;
+  load.zero = o.parallel.zero == 1;
+}
+
+ordered_json to_json(const PlanRow& row, double tokens, double first_rate) {
+  const double rate = tokens / row.step();
+  return {{"ranks", row.ranks},
+          {"memory_mib", rounded(row.memory() / kMebibyte)},
+          {"weights_mib", rounded(row.weights / kMebibyte)},
+          {"gradients_mib", rounded(row.gradients / kMebibyte)},
+          {"optimizer_mib", rounded(row.state / kMebibyte)},
+          {"activations_mib", rounded(row.activations / kMebibyte)},
+          {"step_seconds", rounded(row.step())},
+          {"compute_seconds", rounded(row.compute)},
+          {"optimizer_seconds", rounded(row.optimizer)},
+          {"exchange_seconds", rounded(row.exchange)},
+          {"exposed_seconds", rounded(row.exposed)},
+          {"tokens_per_second", rounded(rate)},
+          {"efficiency", rounded(rate / first_rate / row.ranks)}};
+}
+
+void print_rows(const ordered_json& rows) {
+  std::printf("%6s %12s %10s %10s %12s %12s %12s\n", "ranks", "MiB/rank", "step s", "exchange s", "exposed s",
+              "tokens/s", "efficiency");
+  for (const auto& row : rows) {
+    std::printf("%6d %12.0f %10.4g %10.4g %12.4g %12.6g %11.1f%%\n", row["ranks"].get<int>(),
+                row["memory_mib"].get<double>(), row["step_seconds"].get<double>(),
+                row["exchange_seconds"].get<double>(), row["exposed_seconds"].get<double>(),
+                row["tokens_per_second"].get<double>(), 100 * row["efficiency"].get<double>());
+  }
+}
+
+int report(const Plan& args, const PlanLoad& load, const PlanRates& rates, const TrainOptions& options,
+           int64_t pieces) {
+  const Scaling scaling = args.weak ? Scaling::weak : Scaling::strong;
+  const double first_rate = load.tokens / plan_step(load, rates, 1, scaling).step();
+  ordered_json rows = ordered_json::array();
+  for (const int ranks : args.ranks) {
+    const double tokens = args.weak ? load.tokens * ranks : load.tokens;
+    rows.push_back(to_json(plan_step(load, rates, ranks, scaling), tokens, first_rate));
+  }
+  ordered_json summary{{"parameters", load.parameters},
+                       {"vocabulary", pieces},
+                       {"tokens_per_step", rounded(load.tokens)},
+                       {"scaling", args.weak ? "weak: one batch per rank" : "strong: one batch for all ranks"},
+                       {"threads_per_rank", threads()},
+                       {"tflop_per_step", rounded(load.flops_per_token * load.tokens / 1e12)},
+                       {"gradient_mib_per_step", rounded(double(load.parameters) * load.comm_dtype_bytes / kMebibyte)},
+                       {"late_gradient_share", rounded(double(load.last_parameters) / double(load.parameters))},
+                       {"gflops", rounded(rates.flops / kGiga)},
+                       {"memory_gb_per_second", rounded(rates.memory / kGiga)},
+                       {"link_gbit", rounded(rates.link * 8 / kGiga)},
+                       {"precision", options.device.precision}};
+  if (args.json) summary["rows"] = rows;
+  print_summary(summary, args.json);
+  if (!args.json) print_rows(rows);
+  return 0;
+}
+
+void check(const Plan& args) {
+  for (const int ranks : args.ranks) expect_at_least(1, "--ranks", ranks);
+  expect(std::isfinite(args.link_gbit) && args.link_gbit > 0, "--link-gbit", "a number above 0", args.link_gbit);
+  expect_finite_at_least(0, "--latency-us", args.latency_us);
+  expect_finite_at_least(0, "--gflops", args.gflops);
+  expect_finite_at_least(0, "--memory-gb", args.memory_gb);
+  expect_at_least(2, "--sentence-length", args.sentence_length);
+}
+
+// config: includes the size of the vocabulary. make(items, device): creates the workload of a batch of `items` items,
+// each with `item_tokens` tokens on all sides.
+template <class Make>
+int plan(const Plan& args, const TrainOptions& options, const ModelConfig& config, double item_tokens, double sides,
+         Make&& make) {
+  check(args);
+  options.validate_update();
+  if (args.table->given_as("model"))
+    throw UsageError("--model would have no effect: --config ", (options.start.directory / "train.toml").string(),
+                     " plans with the options of a run");
+  for (const std::string& note : foreign_notes(*args.table)) std::cerr << note << '\n';
+  if (options.device.threads > 0) set_threads(options.device.threads);
+  Kernels& kernels = kernels_on(parse_device(options.device.name, 0));
+  const Precision precision = parse_precision(options.device.precision, kernels);
+  const int items = std::max(1, int(double(kSampleTokens) / item_tokens));
+  const std::unique_ptr<Workload> work = make(items, kernels.device());
+  const int64_t tokens = work->draw(0);
+  PlanLoad load = measure_load(*work, work->parameters(), kernels, precision, tokens, !options.parallel.deterministic);
+  load.tokens = batch_tokens(options, item_tokens, sides);
+  complete(load, options);
+  PlanRates rates = measure_rates(*work, work->parameters(), kernels, precision);
+  if (args.gflops > 0) rates.flops = args.gflops * kGiga;
+  if (args.memory_gb > 0) rates.memory = args.memory_gb * kGiga;
+  rates.link = args.link_gbit * kGiga / 8;
+  rates.latency = args.latency_us * 1e-6;
+  return report(args, load, rates, options, config.vocab_size);
+}
+
+void add_plan_rows(OptionTable& table, Plan& args) {
+  args.table = &table;
+  table.group("Plan");
+  table.add_list("--ranks", args.ranks, "NUMBER,...", "numbers of ranks to plan for, of --cpu-threads threads each");
+  table.add("--vocab-size", args.vocabulary_size, "PIECES", "size of the vocabulary; default: the size of --vocab");
+  table.add("--link-gbit", args.link_gbit, "GBIT", "link rate of a rank in Gbit/s (see gyre bench allreduce)");
+  table.add("--latency-us", args.latency_us, "MICROSECONDS", "latency of a message (see gyre bench allreduce)");
+  table.add("--gflops", args.gflops, "GFLOP/S", "compute rate of a rank in training steps; 0: measure it here");
+  table.add("--memory-gb", args.memory_gb, "GB/S", "memory bandwidth of a rank; 0: measure it here");
+  table.add_flag("--weak", args.weak, "weak scaling: every rank has a batch of the given size instead of a part of it");
+  table.add_flag("--json", args.json, "print one JSON object");
+  for (const char* name : {"model", "train-sets", "vocab"}) table.required(name, false);
+  // Replaces the common options of training by those that affect the plan.
+  table.set_common(split_list(
+      {"config,task,preset,dim-emb,enc-depth,dec-depth,layers,position,attention,vocab,max-length,mini-batch-words",
+       "mini-batch,optimizer-delay,zero,gradient-dtype,device,precision,cpu-threads,ranks,vocab-size,sentence-length",
+       "link-gbit,latency-us,gflops,memory-gb,weak,json"}));
+}
+
+struct PlanNmtArgs : Plan {
+  NmtOptions train;
+  ModelArgs model;
+};
+
+void add_nmt(Program& program) {
+  auto args = std::make_shared<PlanNmtArgs>();
+  OptionTable& table = program.command("plan nmt", "plan the training of a translation model", [args] {
+    args->model.config.vocab_size = args->pieces(args->train.data.vocabulary);
+    as_usage_error([&] { args->model.config.validate(); });
+    const double pair = 2.0 * args->sentence_length;
+    return plan(*args, args->train, args->model.config, pair, 2, [&](int items, Device device) {
+      return translation_workload(args->model.config, items, args->sentence_length, {device});
+    });
+  });
+  table.accept_config_files();
+  add_model_options(table, args->model);
+  add_nmt_options(table, args->train);
+  add_plan_rows(table, *args);
+  table.add("--sentence-length", args->sentence_length, "TOKENS", "average length of a sentence");
+}
+
+template <class Options>
+struct PlanLanguage : Plan {
+  explicit PlanLanguage(const std::string& preset) : model(preset) {}
+  Options train;
+  EncoderArgs model;
+
+  int run(bool causal) {
+    model.config.causal = model.config.causal || causal;
+    model.config.vocab_size = pieces(train.data.vocabulary);
+    as_usage_error([&] { model.config.validate(); });
+    return plan(*this, train, model.config, train.data.max_length, 1, [&](int items, Device device) {
+      return language_workload(model.config, items, train.data.max_length, {device});
+    });
+  }
+};
+
+template <class Options>
+void add_language(Program& program, const std::string& words, const std::string& help, const std::string& preset,
+                  const std::vector<std::string>& presets, void (*add_options)(OptionTable&, Options&)) {
+  constexpr bool kCausal = std::is_same_v<Options, LanguageOptions>;
+  auto args = std::make_shared<PlanLanguage<Options>>(preset);
+  OptionTable& table = program.command(words, help, [args] { return args->run(kCausal); });
+  table.accept_config_files();
+  add_encoder_options(table, args->model, "--preset,--task,--arch", presets);
+  add_options(table, args->train);
+  add_plan_rows(table, *args);
+}
+
+}  // namespace
+
+void add_plan_commands(Program& program) {
+  program.describe_group("plan", "estimate memory, time and scaling of a training job");
+  add_nmt(program);
+  add_language<MaskedOptions>(program, "plan mlm", "plan the training of a masked language model", "roformer-mini",
+                              encoder_presets(), add_masked_options);
+  add_language<LanguageOptions>(program, "plan lm", "plan the training of a causal language model", "lm-tiny",
+                                EncoderOnlyConfig::preset_names(), add_language_options);
+}
+
+}  // namespace gyre

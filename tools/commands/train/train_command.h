@@ -1,0 +1,37 @@
+// The steps that all subcommands of gyre train share.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "gyre/train/options.h"
+#include "gyre/train/parallel/communicator.h"
+#include "gyre/train/replay.h"
+#include "tools/options/train_options.h"
+#include "tools/program.h"
+
+namespace gyre {
+
+// Adds gyre train NAME. It reads --config files, and the options of the run that it resumes.
+OptionTable& add_train_command(Program& program, const std::string& name, const std::string& help,
+                               std::function<int()> run);
+
+// Prints a report of the replay.
+void print_replay(const ReplayResult& result);
+
+// Validates the options and calls `train` with them on all ranks: train(resolved options, communicator). Returns the
+// exit status.
+template <class Options, class Train>
+int run_training(const OptionTable& table, Options options, Train&& train) {
+  record_train_options(table, options);
+  const Resolved<Options> resolved(std::move(options));
+  return with_communicator([&](Communicator& ranks) {
+    const std::optional<ReplayResult> replay = train(resolved, ranks);
+    if (replay && ranks.rank() == 0) print_replay(*replay);
+    return 0;
+  });
+}
+
+}  // namespace gyre

@@ -1,0 +1,168 @@
+// gyre translate: translates lines of text by beam search, in the order of the input.
+#include "gyre/models/decode/translate.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <memory>
+
+#include "gyre/core/io/output_target.h"
+#include "gyre/core/option_checks.h"
+#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/tasks/translation/decoding.h"
+#include "tools/lines.h"
+#include "tools/options/cpu_threads.h"
+#include "tools/options/device_choice.h"
+#include "tools/options/model_choice.h"
+#include "tools/options/precision_choice.h"
+#include "tools/program.h"
+
+namespace gyre {
+
+namespace {
+
+struct TranslateArgs {
+  Path model, vocabulary, input, output;
+  std::string checkpoint;
+  PrecisionChoice precision;
+  DecodeOptions decode;
+  TranslateBatches batches;
+  int maxi_batch = 100;
+  int max_length = 1000;
+  bool crop = false, allow_unk = false, quiet = false;
+  DeviceChoice device;
+  CpuThreads threads;
+};
+
+class Translator {
+ public:
+  explicit Translator(const TranslateArgs& args)
+      : call_(args),
+        kernels_(args.device.kernels()),
+        trained_(load_trained_model<EncoderDecoder>(args.model, args.checkpoint, args.vocabulary, kernels_.device())),
+        input_(args.input),
+        output_(args.output),
+        decode_(args.decode) {
+    decode_.precision = args.precision.on(kernels_);
+    set_vocabulary(decode_, *trained_.vocabulary, args.allow_unk);
+  }
+
+  // Reads a window of lines, sorts them by length, and writes the translations before it reads the next window. Returns
+  // the number of lines.
+  uint64_t run() {
+    const size_t window = size_t(call_.maxi_batch) * size_t(call_.batches.sentences);
+    while (translate_window(window)) output_.flush();
+    output_.commit();
+    return input_.line();
+  }
+
+ private:
+  bool translate_window(size_t window) {
+    const uint64_t first = input_.line();
+    std::vector<std::vector<int32_t>> sources;  // an empty line has no ids
+    std::string line;
+    while (sources.size() < window && input_.next(line)) sources.push_back(encode(line));
+    std::vector<std::vector<int32_t>> filled;
+    std::copy_if(sources.begin(), sources.end(), std::back_inserter(filled), [](const auto& s) { return !s.empty(); });
+    const auto results = translate(*trained_.model, kernels_, filled, decode_, call_.batches);
+    auto result = results.begin();
+    for (size_t i = 0; i < sources.size(); ++i)
+      write(first + i, sources[i].empty() ? std::vector<Hypothesis>(1) : *result++);
+    return sources.size() == window;
+  }
+
+  std::vector<int32_t> encode(const std::string& line) {
+    std::vector<int32_t> ids = trained_.vocabulary->encode(line);
+    if (ids.empty()) return ids;
+    const auto limit = size_t(std::min<int64_t>(call_.max_length, trained_.model->longest()));
+    if (ids.size() >= limit) {
+      require(call_.crop, input_.name(), ":", input_.line(), ": expected at most ", limit, " tokens, got ",
+              ids.size() + 1, "; --max-length-crop truncates such lines");
+      ids.resize(limit - 1);
+    }
+    ids.push_back(decode_.eos);
+    return ids;
+  }
+
+  // Writes the best translation as plain text, or n-best lists in Marian's form: id ||| text ||| F0= log P ||| score.
+  void write(uint64_t id, const std::vector<Hypothesis>& hypotheses) {
+    if (decode_.n_best == 1) return output_.write(trained_.vocabulary->decode(hypotheses.front().ids));
+    for (const auto& hypothesis : hypotheses) {
+      char scores[64];
+      std::snprintf(scores, sizeof scores, " ||| F0= %.6f ||| %.6f", hypothesis.log_probability, hypothesis.score);
+      output_.write(std::to_string(id) + " ||| " + trained_.vocabulary->decode(hypothesis.ids) + scores);
+    }
+  }
+
+  const TranslateArgs& call_;
+  Kernels& kernels_;
+  TrainedModel<EncoderDecoder> trained_;
+  InputLines input_;
+  OutputLines output_;
+  DecodeOptions decode_;
+};
+
+void check(const TranslateArgs& args) {
+  require_no_input(args.output, {args.input, args.vocabulary});
+  expect_at_least(1, "--mini-batch", args.batches.sentences);
+  expect_at_least(1, "--maxi-batch", args.maxi_batch);
+  expect_at_least(2, "--max-length", args.max_length);
+  expect_at_least(1, "--mini-batch-words", args.batches.tokens);
+  args.decode.validate_search();
+}
+
+int run(const TranslateArgs& args) {
+  check(args);
+  args.threads.use();
+  const Stopwatch clock;
+  if (!args.quiet) print_model_choice(args.model, args.checkpoint);
+  Translator translator(args);
+  const uint64_t lines = translator.run();
+  if (!args.quiet)
+    std::fprintf(stderr, "%llu lines in %.1f s\n", static_cast<unsigned long long>(lines), clock.seconds());
+  return 0;
+}
+
+void add_search_rows(OptionTable& table, DecodeOptions& o) {
+  table.group("Search");
+  table.add("--beam-size,-b,--beam", o.beam_size, "HYPOTHESES", "beam size; 1 is greedy search");
+  table.add("--length-penalty,--normalize,-n,--lenpen", o.length_penalty, "NUMBER",
+            "exponent a of the length penalty; 0: no penalty");
+  table.add_enum("--length-penalty-form", o.form, "score log P / |Y|^a, or log P / ((5 + |Y|) / 6)^a");
+  table.add("--n-best,--nbest", o.n_best, "TRANSLATIONS",
+            "translations per line, as: id ||| text ||| F0= log P ||| score");
+  table.add("--max-length-factor,--max-len-a", o.max_length_factor, "NUMBER",
+            "maximum output length as a multiple of the source length");
+  table.add("--max-length-extra,--max-len-b", o.max_length_extra, "TOKENS",
+            "tokens added to the maximum output length");
+  table.add_enum("--stop-rule", o.stop, "stop when enough hypotheses are finished, or when no other can win");
+}
+
+}  // namespace
+
+void add_translate_command(Program& program) {
+  auto args = std::make_shared<TranslateArgs>();
+  OptionTable& table =
+      program.command("translate", "translate text with a trained model", [args] { return run(*args); });
+  add_model_rows(table, args->model, args->checkpoint);
+  table.add("--vocab,--vocabs,-v", args->vocabulary, "FILE", "vocabulary to use instead of the run's own");
+  table.add("--input,-i", args->input, "FILE", "text, one sentence per line; default: standard input");
+  table.add("--output,-o", args->output, "FILE", "translations; default: standard output");
+  table.add("--max-length", args->max_length, "TOKENS",
+            "maximum source length, </s> included; a longer line is an error");
+  table.add_flag("--max-length-crop", args->crop, "truncate longer lines instead");
+  table.add_flag("--allow-unk", args->allow_unk, "allow the unknown token in translations");
+  add_search_rows(table, args->decode);
+  table.group("Execution");
+  table.add("--mini-batch,--batch-size", args->batches.sentences, "SENTENCES", "maximum sentences per batch");
+  table.add("--mini-batch-words,--max-tokens", args->batches.tokens, "TOKENS", "maximum source tokens per batch");
+  args->device.add_row(table);
+  args->precision.add_row(table);
+  table.add("--maxi-batch", args->maxi_batch, "BATCHES",
+            "number of batches that are read ahead and sorted by length; 1 has the lowest latency");
+  args->threads.add_row(table);
+  table.add_flag("--quiet", args->quiet, "do not print the model and the time");
+}
+
+}  // namespace gyre

@@ -1,0 +1,146 @@
+#include "tools/inspect/tape/tape_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "gyre/autograd/module_path.h"
+#include "tools/inspect/units.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json to_json(const Shape& shape) {
+  ordered_json dims = ordered_json::array();
+  for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
+  return dims;
+}
+
+ordered_json to_json(const TapeRow& row) {
+  ordered_json attributes = ordered_json::object(), inputs = ordered_json::array(), saved = ordered_json::array();
+  for (const auto& [name, value] : row.attributes) attributes[name] = value;
+  for (const TapeInput& input : row.inputs) inputs.push_back({{"node", input.node}, {"shape", to_json(input.shape)}});
+  for (const SavedTensor& s : row.saved)
+    saved.push_back({{"name", s.name},
+                     {"shape", to_json(s.shape)},
+                     {"dtype", dtype_name(s.dtype)},
+                     {"bytes", s.bytes},
+                     {"holder", s.holder}});
+  ordered_json summary{{"id", row.id}, {"module", row.module}, {"op", row.op}};
+  if (!row.parameter.empty()) summary["parameter"] = row.parameter;
+  summary.update({{"attributes", attributes},
+                  {"inputs", inputs},
+                  {"shape", to_json(row.shape)},
+                  {"dtype", dtype_name(row.dtype)},
+                  {"saved", saved},
+                  {"output_bytes", row.output_bytes},
+                  {"saved_bytes", row.saved_bytes},
+                  {"flops", row.flops},
+                  {"formula", row.formula}});
+  return summary;
+}
+
+ordered_json to_json(const ModuleTotals& totals) {
+  return {{"path", totals.path},
+          {"ops", totals.ops},
+          {"parameters", totals.parameters},
+          {"saved_bytes", totals.saved_bytes},
+          {"flops", totals.flops}};
+}
+
+// A table whose columns fit their cells. Columns of numbers are right-aligned.
+class Table {
+ public:
+  Table(std::vector<std::string> heads, std::vector<bool> numbers) : numbers_(std::move(numbers)) {
+    add(std::move(heads));
+  }
+  void add(std::vector<std::string> cells) {
+    widths_.resize(cells.size());
+    for (size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].size());
+    lines_.push_back(std::move(cells));
+  }
+  void print() const {
+    for (const auto& cells : lines_) {
+      std::string line;
+      for (size_t i = 0; i < cells.size(); ++i) {
+        const std::string gap(widths_[i] - cells[i].size(), ' ');
+        line += (i > 0 ? "  " : "") + (numbers_[i] ? gap + cells[i] : cells[i] + gap);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      std::puts(line.c_str());
+    }
+  }
+
+ private:
+  std::vector<bool> numbers_;
+  std::vector<size_t> widths_;
+  std::vector<std::vector<std::string>> lines_;
+};
+
+std::string attributes_of(const TapeRow& row) {
+  std::string text = row.parameter;
+  for (const auto& [name, value] : row.attributes) text += (text.empty() ? "" : " ") + name + "=" + value;
+  return text;
+}
+
+std::string inputs_of(const TapeRow& row) {
+  std::string text;
+  for (const TapeInput& input : row.inputs)
+    text += (text.empty() ? "" : " ") + (input.node < 0 ? input.shape.text() : std::to_string(input.node));
+  return text;
+}
+
+std::string flops_of(double flops) { return flops > 0 ? human_count(flops) + "FLOP" : ""; }
+
+void print_modules(const std::vector<ModuleTotals>& modules, int depth) {
+  Table table({"module", "ops", "parameters", "saved", "FLOPs"}, {false, true, true, true, true});
+  const int outermost = path_depth(modules.front().path);
+  for (const ModuleTotals& totals : modules) {
+    if (path_depth(totals.path) - outermost > depth) continue;
+    table.add({totals.path.empty() ? "(all)" : totals.path, std::to_string(totals.ops),
+               human_count(double(totals.parameters)), human_bytes(double(totals.saved_bytes)),
+               flops_of(totals.flops)});
+  }
+  table.print();
+}
+
+// Totals of the module, then of the modules in it.
+std::vector<ModuleTotals> totals_of(const std::vector<TapeRow>& rows, const std::string& module) {
+  std::vector<ModuleTotals> modules = module_totals(rows);
+  std::erase_if(modules, [&](const ModuleTotals& totals) { return !in_module(totals.path, module); });
+  return modules;
+}
+
+}  // namespace
+
+ordered_json tape_json(const std::vector<TapeRow>& rows, const std::string& module) {
+  ordered_json nodes = ordered_json::array(), modules = ordered_json::array();
+  for (const TapeRow& row : rows_of_module(rows, module)) nodes.push_back(to_json(row));
+  const std::vector<ModuleTotals> totals = totals_of(rows, module);
+  for (const ModuleTotals& t : totals)
+    if (!t.path.empty()) modules.push_back(to_json(t));
+  return {{"nodes", nodes}, {"modules", modules}, {"totals", to_json(totals.front())}};
+}
+
+void print_tape(const std::vector<TapeRow>& rows, const std::string& module, int depth) {
+  Table table({"id", "module", "op", "attributes", "inputs", "output", "saved", "FLOPs"},
+              {true, false, false, false, false, false, true, true});
+  for (const TapeRow& row : rows_of_module(rows, module))
+    table.add({std::to_string(row.id), row.module, row.op, attributes_of(row), inputs_of(row), row.shape.text(),
+               row.saved_bytes > 0 ? human_bytes(double(row.saved_bytes)) : "", flops_of(row.flops)});
+  table.print();
+  std::puts("");
+  print_modules(totals_of(rows, module), depth);
+}
+
+void print_formulas(const std::vector<TapeRow>& rows, const std::string& module) {
+  std::set<std::string> known;
+  for (const TapeRow& row : rows_of_module(rows, module))
+    if (!row.formula.empty() && known.insert(row.op).second)
+      std::printf("\n%s\n%.*s\n", row.op.c_str(), int(row.formula.size()), row.formula.data());
+}
+
+}  // namespace gyre

@@ -1,0 +1,22 @@
+// Prints a tape as a table or as JSON. `module` restricts the output to its ops and the leaves that they use; ""
+// selects all ops.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "gyre/autograd/inspect/tape_rows.h"
+
+namespace gyre {
+
+// Returns an object with nodes, modules (one for every prefix of the module paths) and totals.
+nlohmann::ordered_json tape_json(const std::vector<TapeRow>& rows, const std::string& module);
+
+// Prints a line per node, then a line per module, up to `depth` path components below `module`.
+void print_tape(const std::vector<TapeRow>& rows, const std::string& module, int depth);
+
+// Prints the formula of each op once, in order of appearance.
+void print_formulas(const std::vector<TapeRow>& rows, const std::string& module);
+
+}  // namespace gyre

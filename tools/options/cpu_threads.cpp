@@ -1,0 +1,19 @@
+#include "tools/options/cpu_threads.h"
+
+#include "gyre/core/error.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/option_checks.h"
+
+namespace gyre {
+
+void CpuThreads::use() const {
+  expect_at_least(0, "--cpu-threads", threads_);
+  if (threads_ > 0) set_threads(threads_);
+}
+
+void CpuThreads::use(int cores) const {
+  set_threads(cores);
+  use();
+}
+
+}  // namespace gyre

@@ -1,0 +1,63 @@
+#include "tools/options/encoder_options.h"
+
+#include "tools/options/layer_options.h"
+
+namespace gyre {
+
+namespace {
+
+void add_shape_rows(OptionTable& table, EncoderOnlyConfig& c) {
+  table.add("--dim-emb,--encoder-embed-dim", c.dim, "NUMBER", "width of the model");
+  table.add("--layers,--enc-depth,--encoder-layers", c.layers, "LAYERS", "number of layers");
+  table.add("--transformer-heads,--encoder-attention-heads", c.heads, "HEADS", "number of attention heads");
+  table.add("--transformer-dim-ffn,--encoder-ffn-embed-dim", c.ffn, "NUMBER", "inner width of the feed-forward blocks");
+  table.add_enum("--transformer-ffn-activation,--activation-fn", c.activation,
+                 "activation function of the feed-forward blocks");
+}
+
+void add_input_output_rows(OptionTable& table, EncoderOnlyConfig& c) {
+  table.add("--token-types", c.token_types, "NUMBER",
+            "number of token types (segment embeddings); BERT has 2; 0: none");
+  table.add_flag("--embedding-norm,!--no-embedding-norm", c.embedding_norm, "layer norm on the sum of the embeddings");
+  table.add_flag("--scale-embedding,!--no-scale-embedding", c.scale_embedding,
+                 "multiply embeddings by sqrt(width), as usual with sinusoidal positions");
+  table.add_flag("--head-transform,!--no-head-transform", c.head_transform,
+                 "dense layer, GELU and layer norm before the tied output projection");
+  table.add_flag("--output-bias,!--no-output-bias", c.output_bias,
+                 "bias of the output projection, one number per token of the vocabulary");
+  table.add("--initial-deviation", c.initial_deviation, "NUMBER",
+            "standard deviation of the normal initial weights (BERT: 0.02); 0: Glorot uniform");
+}
+
+}  // namespace
+
+std::vector<std::string> encoder_presets() {
+  std::vector<std::string> names = EncoderOnlyConfig::preset_names();
+  std::erase_if(names, [](const std::string& name) { return EncoderOnlyConfig::preset(name).causal; });
+  return names;
+}
+
+void add_encoder_options(OptionTable& table, EncoderArgs& args, const std::string& preset_names,
+                         const std::vector<std::string>& presets) {
+  table.group("Model");
+  table.add_custom(
+      preset_names, 1, 1, "NAME", "architecture whose values other options override: " + joined(presets),
+      [&args, presets](const std::vector<std::string>& values) {
+        args = EncoderArgs(OptionTable::chosen_word(values.back(), presets));
+      },
+      [&args] { return toml_value(args.preset); });
+  table.set_completions(presets);
+  table.applies_first();
+  add_shape_rows(table, args.config);
+  add_input_output_rows(table, args.config);
+  add_layer_options(table, args.config);
+}
+
+void check_encoder_options(const OptionTable& table, const EncoderOnlyConfig& config) {
+  reject_unused_layer_options(table, config);
+  EncoderOnlyConfig with_vocabulary = config;
+  with_vocabulary.vocab_size = 4;  // any valid size
+  as_usage_error([&] { with_vocabulary.validate(); });
+}
+
+}  // namespace gyre

@@ -1,0 +1,90 @@
+#include "tools/options/language_options.h"
+
+#include <map>
+#include <utility>
+
+#include "tools/options/train_options.h"
+
+namespace gyre {
+
+namespace {
+
+// fairseq has a single option for how samples are filled and whether they cross document boundaries.
+void add_break_mode(OptionTable& table, LanguageOptions& o) {
+  static const std::map<std::string, std::pair<const char*, bool>> modes{{"none", {"full", true}},
+                                                                         {"complete", {"sentences", true}},
+                                                                         {"complete-doc", {"sentences", false}},
+                                                                         {"eos", {"segment", false}}};
+  std::vector<std::string> words;
+  for (const auto& [word, meaning] : modes) words.push_back(word);
+  table.add_custom("--sample-break-mode", 1, 1, "WORD",
+                   "fairseq's name for --fill and --across-documents: none, complete, complete-doc, eos",
+                   [&o, words](const std::vector<std::string>& values) {
+                     const auto& [fill, across] = modes.at(OptionTable::chosen_word(values.back(), words));
+                     o.fill = fill;
+                     o.across_documents = across;
+                   });
+  table.set_completions(words);
+  table.shorthand_of("fill");
+}
+
+void add_document_rows(OptionTable& table, LanguageOptions& o) {
+  table.group("Data");
+  table.add("--train-sets,-t", o.data.train_sets, "FILE...",
+            "training data: text files, or one token store from gyre data build --documents");
+  table.add("--valid-sets", o.data.valid_sets, "FILE...", "validation data, in the same form");
+  table.add("--valid-share", o.validation_share, "SHARE",
+            "share of --train-sets that is held out for validation instead of --valid-sets: of its documents, or the "
+            "end of a single document; 0.2 is the paper's 8:2 split");
+  table.add("--valid-samples", o.validation_samples, "SAMPLES", "number of validation samples, evenly spaced; 0: all");
+  table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE", "vocabulary, from gyre vocab");
+  table.add_choice("--documents", o.documents, {"blank-line", "line", "whole"},
+                   "document boundaries in text files; whole: one document per file, every byte of which counts, "
+                   "including line ends");
+  table.add("--max-length,--tokens-per-sample", o.data.max_length, "TOKENS",
+            "tokens per sample, <s> and </s> included");
+  table.add_choice("--fill", o.fill, {"full", "sentences", "segment"},
+                   "content of a sample: as many tokens as fit, whole sentences, or one sentence");
+  table.add_flag("--across-documents", o.across_documents,
+                 "let samples continue into the next document, with </s> between documents");
+  add_break_mode(table, o);
+  for (const char* name : {"train-sets", "vocab"}) table.required(name);
+}
+
+void add_run_rows(OptionTable& table, LanguageOptions& o) {
+  add_train_options(table, o,
+                    {.batch_units = {"total", "sentences"},
+                     .batch_unit_help = "unit of --mini-batch-words: tokens or sentences (samples)",
+                     .valid_metrics = {"cross-entropy", "perplexity", "accuracy"}});
+  table.add("--valid-mini-batch,--batch-size-valid", o.validation.mini_batch, "SAMPLES",
+            "samples per validation batch");
+}
+
+}  // namespace
+
+void add_language_options(OptionTable& table, LanguageOptions& options) {
+  add_document_rows(table, options);
+  add_run_rows(table, options);
+}
+
+void add_masked_options(OptionTable& table, MaskedOptions& options) {
+  add_document_rows(table, options);
+  table.group("Masking");
+  table.add("--mask-share,--mask-prob", options.mask_share, "SHARE",
+            "share of the tokens to predict: 80 % of them masked, 10 % replaced by random tokens, 10 % unchanged");
+  table.add_choice(
+      "--mask-draw", options.mask_draw, {"exact", "independent"},
+      "exact: this share of every sample, as in BERT; independent: each token independently, and a batch without masks "
+      "updates nothing");
+  table.add_flag("--whole-words,--mask-whole-words", options.whole_words, "mask all pieces of a word or none");
+  add_run_rows(table, options);
+}
+
+void reject_unused_language_options(const OptionTable& table, const LanguageOptions& options) {
+  reject_unused_train_options(table, options);
+  for (const char* name : {"valid-samples", "valid-mini-batch"})
+    table.reject_unused(name, options.has_validation_data(), "there is no validation data");
+  table.reject_unused("on-bad-line", options.documents != "whole", "--documents is whole");
+}
+
+}  // namespace gyre

@@ -1,0 +1,40 @@
+#include "tools/options/nmt_options.h"
+
+#include <algorithm>
+
+#include "tools/options/train_options.h"
+
+namespace gyre {
+
+void add_nmt_options(OptionTable& table, NmtOptions& o) {
+  table.group("Data");
+  table.add("--train-sets,-t", o.data.train_sets, "SOURCE TARGET", "training data: two text files or one token store");
+  table.add("--valid-sets", o.data.valid_sets, "SOURCE TARGET", "validation data: two text files or one token store");
+  table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE", "joint vocabulary of both sides, from gyre vocab");
+  table.add("--max-length", o.data.max_length, "TOKENS", "maximum length of training sentences, on either side");
+  add_train_options(table, o,
+                    {.batch_units = {"target", "source", "total", "sentences"},
+                     .batch_unit_help = "unit of --mini-batch-words: tokens of one side, of both sides, or sentences",
+                     .valid_metrics = {"cross-entropy", "perplexity", "bleu", "chrf"}});
+  table.group("Translation");
+  table.add("--label-smoothing", o.label_smoothing, "NUMBER",
+            "probability spread evenly over all tokens, including the correct one (as in PyTorch and Marian)");
+  table.add("--valid-beam-size", o.valid_beam, "HYPOTHESES", "beam size in validation");
+  table.add("--valid-length-penalty", o.valid_length_penalty, "NUMBER",
+            "length penalty in validation, in fairseq's form");
+  table.add("--valid-mini-batch,--batch-size-valid", o.validation.mini_batch, "SENTENCES",
+            "sentences per validation batch");
+  for (const char* name : {"train-sets", "vocab"}) table.required(name);
+}
+
+void reject_unused_nmt_options(const OptionTable& table, const NmtOptions& options) {
+  reject_unused_train_options(table, options);
+  const auto& metrics = options.validation.metrics;
+  const bool translates = !options.data.valid_sets.empty() &&
+                          std::any_of(metrics.begin(), metrics.end(),
+                                      [](const std::string& metric) { return metric == "bleu" || metric == "chrf"; });
+  for (const char* name : {"valid-beam-size", "valid-length-penalty", "valid-mini-batch"})
+    table.reject_unused(name, translates, "no validation metric needs translations");
+}
+
+}  // namespace gyre

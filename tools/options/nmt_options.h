@@ -1,0 +1,15 @@
+// Command-line options of `gyre train nmt`: those of every training run and those of the task.
+#pragma once
+
+#include "gyre/train/tasks/translation/nmt_options.h"
+#include "tools/command_line/option_table.h"
+
+namespace gyre {
+
+// `options` must outlive the table.
+void add_nmt_options(OptionTable& table, NmtOptions& options);
+
+// Call after resolve(). Throws UsageError for options that were given but would have no effect in this run.
+void reject_unused_nmt_options(const OptionTable& table, const NmtOptions& options);
+
+}  // namespace gyre

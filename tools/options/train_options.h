@@ -1,0 +1,30 @@
+// Command-line options of every training run. Binds names, aliases (Marian's and fairseq's), defaults and units to the
+// fields of TrainOptions. Each task adds its own options (tools/options/nmt_options.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gyre/train/options.h"
+#include "tools/command_line/option_table.h"
+
+namespace gyre {
+
+// Task-specific choices and help texts of the common rows.
+struct TaskChoices {
+  std::vector<std::string> batch_units;
+  std::string batch_unit_help;
+  std::vector<std::string> valid_metrics;
+  std::string learning_rate_help = "peak learning rate";
+};
+
+// Adds all rows except those for the data and the vocabulary. `options` must outlive the table.
+void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoices& choices);
+
+// Call after resolve(). Stores the resolved options and the notes that the run writes and logs.
+void record_train_options(const OptionTable& table, TrainOptions& options);
+
+// Call after resolve(). Throws UsageError for options that were given but would have no effect in this run.
+void reject_unused_train_options(const OptionTable& table, const TrainOptions& options);
+
+}  // namespace gyre

@@ -1,0 +1,83 @@
+#include "tools/plots/run_curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/error.h"
+#include "gyre/train/log/metrics_log.h"
+
+namespace gyre {
+namespace {
+
+// More points cannot be distinguished on a screen and would make an SVG large.
+constexpr size_t kMaxPoints = 2000;
+
+Curve curve(const std::vector<nlohmann::ordered_json>& entries, std::string_view event, const std::string& key) {
+  Curve points;
+  for (const auto& entry : entries) {
+    if (entry["event"] != event || !entry.contains(key) || !entry.contains("updates")) continue;
+    const auto& value = entry[key];  // null if it was not finite
+    points.push_back({entry["updates"].get<double>(),
+                      value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN()});
+  }
+  return points;
+}
+
+std::string run_name(const Path& file) {
+  const Path directory = std::filesystem::absolute(file).lexically_normal().parent_path();
+  return file.filename() == "metrics.jsonl" ? directory.filename().string() : file.stem().string();
+}
+
+}  // namespace
+
+bool has_points(const Curve& curve) {
+  return std::any_of(curve.begin(), curve.end(), [](const CurvePoint& point) { return std::isfinite(point.value); });
+}
+
+RunCurves read_curves(const Path& run, double smoothing) {
+  const Path file = std::filesystem::is_directory(run) ? run / "metrics.jsonl" : run;
+  const auto entries = read_metrics(file);
+  RunCurves curves;
+  curves.name = run_name(file);
+  const Curve losses = curve(entries, "train", "loss");
+  curves.train_loss = downsample(losses, kMaxPoints);
+  curves.smoothed_loss = downsample(smooth(losses, smoothing), kMaxPoints);
+  curves.valid_loss = curve(entries, "valid", "loss");
+  curves.bleu = curve(entries, "valid", "bleu");
+  curves.learning_rate = downsample(curve(entries, "train", "learning_rate"), kMaxPoints);
+  require(has_points(losses) || has_points(curves.valid_loss),
+          "[plot] expected train or valid events with a loss, got none in ", file.string());
+  return curves;
+}
+
+Curve smooth(const Curve& curve, double share) {
+  const auto half = size_t(std::lround(share * double(curve.size()) / 2));
+  Curve result = curve;
+  double sum = 0;
+  size_t finite = 0, begin = 0, end = 0;  // the window
+  for (size_t i = 0; i < curve.size(); ++i) {
+    for (; end < std::min(i + half + 1, curve.size()); ++end) {
+      if (!std::isfinite(curve[end].value)) continue;
+      sum += curve[end].value;
+      ++finite;
+    }
+    for (; begin + half < i; ++begin) {
+      if (!std::isfinite(curve[begin].value)) continue;
+      sum -= curve[begin].value;
+      --finite;
+    }
+    if (std::isfinite(curve[i].value)) result[i].value = sum / double(finite);
+  }
+  return result;
+}
+
+Curve downsample(const Curve& curve, size_t max_points) {
+  if (curve.size() <= max_points) return curve;
+  Curve result;
+  for (size_t i = 1; i <= max_points; ++i) result.push_back(curve[i * curve.size() / max_points - 1]);
+  return result;
+}
+
+}  // namespace gyre

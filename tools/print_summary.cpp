@@ -1,0 +1,20 @@
+#include "tools/print_summary.h"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gyre/core/io/strict_json.h"
+
+namespace gyre {
+
+void print_summary(const nlohmann::ordered_json& summary, bool json) {
+  if (json) {
+    std::cout << json_text(summary) << '\n';
+    return;
+  }
+  for (const auto& [name, value] : summary.items())
+    std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : json_text(value)) << '\n';
+}
+
+}  // namespace gyre

@@ -1,0 +1,27 @@
+// Metrics of all benchmarks: rates with their share of the machine's limit, and memory.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+namespace gyre {
+
+constexpr double kMebibyte = 1 << 20;
+
+// Rounds to five significant digits; the rest is noise.
+double rounded(double x);
+
+// Adds gflops, limit_gflops and share. `flops` and `limit` are in FLOP/s.
+void add_rate(nlohmann::ordered_json& summary, double flops, double limit);
+
+double median(std::vector<double> values);
+
+// peak_rss_mb() returns the peak resident memory of this process in MiB since reset_peak_rss(), which excludes the
+// memory of limit measurements. Systems other than Linux may ignore the reset.
+void reset_peak_rss();
+double peak_rss_mb();
+
+// Adds the peak memory of the process and, if there is a GPU, of the tensors on it.
+void add_memory(nlohmann::ordered_json& summary, double rss_mb, double gpu_mb);
+
+}  // namespace gyre

@@ -1,0 +1,46 @@
+#include "tools/workload/device.h"
+
+#include <algorithm>
+
+#include "gyre/core/hardware/cuda.h"
+#include "gyre/core/hardware/machine_limits.h"
+#include "tools/workload/bench_metrics.h"
+
+namespace gyre {
+
+void wait_for(Device device) {
+  if (device != Device{}) cuda_synchronize(device.index);
+}
+
+MemoryStats tensor_memory(Device device) {
+  return device == Device{} ? memory_stats() : cuda_memory_stats(device.index);
+}
+
+Timeline::Probe device_probe(Device device, Stopwatch watch) {
+  return {[device, watch] {
+            wait_for(device);
+            return watch.seconds();
+          },
+          [device] { return tensor_memory(device).active_bytes; }};
+}
+
+ProductLimit::ProductLimit(Device device, Precision precision) : device_(device), precision_(precision) {
+  if (device == Device{}) at_start_ = measure();
+}
+
+double ProductLimit::value() const { return std::max(at_start_, measure()); }
+
+double ProductLimit::measure() const {
+  return device_ == Device{} ? measure_products(precision_, threads())
+                             : measure_cuda_products(device_.index, precision_);
+}
+
+double bandwidth_limit(Device device) {
+  return device == Device{} ? measure_memory_bandwidth(threads()) : measure_cuda_bandwidth(device.index);
+}
+
+double peak_gpu_mb(Device device) {
+  return device == Device{} ? 0 : double(tensor_memory(device).peak_bytes) / kMebibyte;
+}
+
+}  // namespace gyre

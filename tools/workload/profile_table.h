@@ -1,0 +1,19 @@
+// Prints profiles as tables or JSON: times in ms, GFLOP/s, and each row's share of the total.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "gyre/autograd/inspect/profile.h"
+
+namespace gyre {
+
+// Averages the rows of several steps.
+std::vector<ProfileRow> per_step(std::vector<ProfileRow> rows, int steps);
+
+// limit_flops: the machine's limit in FLOP/s.
+nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, double limit_flops);
+void print_profile(const std::string& title, const std::vector<ProfileRow>& rows, double limit_flops);
+
+}  // namespace gyre

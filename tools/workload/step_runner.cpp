@@ -1,0 +1,57 @@
+#include "tools/workload/step_runner.h"
+
+#include "tools/workload/device.h"
+
+namespace gyre {
+namespace {
+
+ReducerOptions one_micro_batch_per_rank(ReducerOptions options, const Communicator& ranks) {
+  options.micro_batches = ranks.size();
+  return options;
+}
+
+}  // namespace
+
+StepRunner::StepRunner(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks,
+                       const ReducerOptions& options)
+    : work_(work),
+      kernels_(kernels),
+      precision_(precision),
+      ranks_(ranks),
+      reducer_(ranks, kernels, work.parameters(), one_micro_batch_per_rank(options, ranks)),
+      optimizer_(work.parameters(), kernels, work.optimizer(), &reducer_) {}
+
+StepCost StepRunner::run(uint64_t number) {
+  DeviceWatch watch(kernels_.device());
+  if (timeline_) timeline_->restart();
+  const uint64_t own = number * uint64_t(ranks_.size()) + uint64_t(ranks_.rank());
+  const int64_t tokens = work_.draw(own);
+  mark("make the batch");
+  double predictions = 0;
+  const double flops = forward_and_backward(own, predictions);
+  mark(Timeline::kOther);  // freeing the tape
+  reducer_.finish();
+  ranks_.all_reduce(std::span<double>(&predictions, 1));
+  if (ranks_.size() > 1) mark("wait for ranks");
+  optimizer_.update(predictions);
+  mark("optimizer");
+  return {watch.lap(), kTrainingFlopsFactor * flops, tokens};
+}
+
+double StepRunner::forward_and_backward(uint64_t seed, double& predictions) {
+  TapeObserver& reducer = reducer_.begin_last_micro_batch();
+  Tape tape(kernels_, {.record = true, .training = true, .seed = seed, .precision = precision_, .loss_seeded = true});
+  if (timeline_) tape.add_observer(*timeline_);
+  const LossResult result = work_.loss(tape);
+  predictions = double(result.sums.tokens);
+  tape.add_observer(reducer);
+  tape.backward(result.loss);
+  reducer_.end_micro_batch();
+  return tape.flops();
+}
+
+void StepRunner::mark(std::string_view name) {
+  if (timeline_) timeline_->mark(name);
+}
+
+}  // namespace gyre

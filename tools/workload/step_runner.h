@@ -1,0 +1,46 @@
+// Runs training steps of a workload in the same way as gyre train: batch, forward, backward, gradient all-reduce,
+// optimizer.
+#pragma once
+
+#include <cstdint>
+
+#include "gyre/autograd/inspect/timeline.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/train/optim/optimizer.h"
+#include "gyre/train/parallel/communicator.h"
+#include "gyre/train/parallel/reducer.h"
+#include "tools/workload/workload.h"
+
+namespace gyre {
+
+struct StepCost {
+  double seconds = 0, flops = 0;  // FLOPs of the model: backward counts twice as much as forward
+  int64_t tokens = 0;             // of this rank
+};
+
+class StepRunner {
+ public:
+  // The constructor and run() are collective. Keeps references to its arguments. Every rank draws its own batch.
+  StepRunner(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks,
+             const ReducerOptions& options = {});
+
+  // Records the following steps in `timeline`; null stops recording.
+  void attach(Timeline* timeline) { timeline_ = timeline; }
+
+  // Runs one step and waits until a GPU has finished it. `number` selects the batch.
+  StepCost run(uint64_t number);
+
+ private:
+  double forward_and_backward(uint64_t number, double& predictions);
+  void mark(std::string_view name);
+
+  Workload& work_;
+  Kernels& kernels_;
+  Precision precision_;
+  Communicator& ranks_;
+  GradientReducer reducer_;
+  Optimizer optimizer_;
+  Timeline* timeline_ = nullptr;
+};
+
+}  // namespace gyre

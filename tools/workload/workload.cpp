@@ -1,0 +1,182 @@
+#include "tools/workload/workload.h"
+
+#include "gyre/core/option_checks.h"
+#include "gyre/core/random.h"
+#include "gyre/models/encoder_decoder.h"
+#include "gyre/models/encoder_only.h"
+#include "gyre/models/sequence_classifier.h"
+#include "gyre/train/tasks/to_tensor.h"
+#include "gyre/train/tasks/translation/pair_input.h"
+
+namespace gyre {
+namespace {
+
+constexpr uint64_t kSeed = 1;
+constexpr int32_t kBos = 1, kEos = 2, kMask = 3, kFirstWord = 4;
+
+int32_t random_word(RandomStream& random, int64_t vocabulary) {
+  return kFirstWord + int32_t(random.below(uint64_t(vocabulary - kFirstWord)));
+}
+
+OptimizerOptions decaying_adamw() {
+  OptimizerOptions o = constant_rate("adamw", 0.999);
+  o.weight_decay = 0.01;
+  return o;
+}
+
+// A model with its initial weights.
+template <class Model>
+class ModelWorkload : public Workload {
+ public:
+  Parameters& parameters() override { return model_.parameters(); }
+
+ protected:
+  ModelWorkload(const typename Model::Config& config, const OptimizerOptions& optimizer,
+                ParameterOptions parameter_options)
+      : model_(config) {
+    optimizer_ = optimizer;
+    model_.parameters().allocate(kSeed, parameter_options.dtype, parameter_options.device);
+  }
+
+  Model model_;
+};
+
+class Translation final : public ModelWorkload<EncoderDecoder> {
+ public:
+  Translation(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer, std::vector<TokenBatch> batches,
+              std::string text, ParameterOptions parameter_options)
+      : ModelWorkload(config, optimizer, parameter_options), batches_(std::move(batches)), text_(std::move(text)) {}
+
+  std::string batches() const override { return text_; }
+  bool varies() const override { return batches_.size() > 1; }
+
+  int64_t draw(uint64_t step) override {
+    RandomStream random(kSeed, step);
+    PairPacker packer(kBos, kEos);
+    std::vector<int32_t> source, target;
+    for (const PairLengths& lengths : batches_[step % batches_.size()]) {
+      source.resize(size_t(lengths.source - 1));  // without the end of sentence
+      target.resize(size_t(lengths.target - 1));
+      for (std::vector<int32_t>* side : {&source, &target})
+        for (int32_t& id : *side) id = random_word(random, model_.config().vocab_size);
+      packer.add(source, target);
+    }
+    batch_ = pair_input(packer.finish());
+    return batch_.source.tokens() + batch_.target.tokens();
+  }
+
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_, 0.1); }
+
+ private:
+  std::vector<TokenBatch> batches_;
+  std::string text_;
+  PairInput batch_;
+};
+
+// Masked language modeling, or causal language modeling if the model is causal.
+class Language final : public ModelWorkload<EncoderOnly> {
+ public:
+  Language(const EncoderOnlyConfig& config, int32_t segments, int32_t length, ParameterOptions parameter_options)
+      : ModelWorkload(config, decaying_adamw(), parameter_options), segments_(segments), length_(length) {}
+
+  std::string batches() const override {
+    return concat(segments_, " segments of ", length_, " random tokens",
+                  model_.config().causal ? "" : ", 15 % of them masked");
+  }
+  bool varies() const override { return false; }
+
+  int64_t draw(uint64_t step) override {
+    RandomStream random(kSeed, step);
+    std::vector<int32_t> ids, rows, targets;
+    for (int32_t row = 0; row < segments_ * length_; ++row) {
+      ids.push_back(random_word(random, model_.config().vocab_size));
+      const bool predicted = model_.config().causal || random.uniform() < 0.15 || row == 0;  // at least one
+      if (!predicted) continue;
+      rows.push_back(row);
+      targets.push_back(ids.back());
+      if (!model_.config().causal) ids.back() = kMask;
+    }
+    batch_ = {to_tensor(ids), Segments::from_lengths(std::vector<int32_t>(size_t(segments_), length_)), to_tensor(rows),
+              to_tensor(targets)};
+    return segments_ * length_;
+  }
+
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
+
+ private:
+  int32_t segments_, length_;
+  MaskedInput batch_;
+};
+
+// Texts with a class each, or with a number each if the model has a single output.
+class Classification final : public ModelWorkload<SequenceClassifier> {
+ public:
+  Classification(const ClassifierConfig& config, int32_t texts, int32_t length, ParameterOptions parameter_options)
+      : ModelWorkload(config, decaying_adamw(), parameter_options), texts_(texts), length_(length) {}
+
+  std::string batches() const override {
+    return concat(texts_, " texts of ", length_, " random tokens, each with a label");
+  }
+  bool varies() const override { return false; }
+
+  int64_t draw(uint64_t step) override {
+    RandomStream random(kSeed, step);
+    const int64_t classes = model_.config().classes;
+    std::vector<int32_t> ids, labels;
+    std::vector<float> numbers;
+    for (int32_t text = 0; text < texts_; ++text) {
+      for (int32_t i = 0; i < length_; ++i) ids.push_back(random_word(random, model_.config().encoder.vocab_size));
+      labels.push_back(int32_t(random.below(uint64_t(classes))));
+      numbers.push_back(float(random.uniform()));
+    }
+    const Segments rows = Segments::from_lengths(std::vector<int32_t>(size_t(texts_), length_));
+    batch_ = {to_tensor(ids), rows, classes == 1 ? to_tensor(numbers) : to_tensor(labels)};
+    return texts_ * length_;
+  }
+
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
+
+ private:
+  int32_t texts_, length_;
+  LabeledInput batch_;
+};
+
+}  // namespace
+
+void expect_vocabulary(int64_t pieces) { expect_at_least(kFirstWord + 1, "--vocab-size", pieces); }
+
+OptimizerOptions constant_rate(const std::string& kind, double beta2) {
+  OptimizerOptions o;
+  o.kind = kind;
+  o.schedule.learning_rate = 1e-4;
+  o.beta2 = beta2;
+  o.clip_norm = 1;
+  o.schedule.kind = "constant";
+  o.schedule.warmup = 0;
+  return o;
+}
+
+std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer,
+                                               std::vector<TokenBatch> batches, std::string text,
+                                               ParameterOptions parameter_options) {
+  return std::make_unique<Translation>(config, optimizer, std::move(batches), std::move(text), parameter_options);
+}
+
+std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, int pairs, int length,
+                                               ParameterOptions parameter_options) {
+  const TokenBatch batch(size_t(pairs), {length, length});
+  return translation_workload(config, constant_rate("adam", 0.98), {batch},
+                              concat(pairs, " pairs of ", length, " + ", length, " random tokens"), parameter_options);
+}
+
+std::unique_ptr<Workload> language_workload(const EncoderOnlyConfig& config, int segments, int length,
+                                            ParameterOptions parameter_options) {
+  return std::make_unique<Language>(config, segments, length, parameter_options);
+}
+
+std::unique_ptr<Workload> classification_workload(const ClassifierConfig& config, int texts, int length,
+                                                  ParameterOptions parameter_options) {
+  return std::make_unique<Classification>(config, texts, length, parameter_options);
+}
+
+}  // namespace gyre

@@ -1,0 +1,58 @@
+// A model with batches of random tokens, for gyre bench, gyre plan and gyre inspect.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gyre/autograd/ops.h"
+#include "gyre/models/config/config.h"
+#include "gyre/train/options.h"
+#include "tools/workload/text_lengths.h"
+
+namespace gyre {
+
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  virtual Parameters& parameters() = 0;
+  virtual std::string batches() const = 0;  // description of the batches
+  virtual bool varies() const = 0;          // whether batches differ in size
+  // Creates the batch of this step, a pure function of its number. Returns its number of tokens, on all sides.
+  virtual int64_t draw(uint64_t step) = 0;
+  // Computes the loss of the batch drawn last.
+  virtual LossResult loss(Tape& tape) const = 0;
+
+  const OptimizerOptions& optimizer() const { return optimizer_; }
+
+ protected:
+  OptimizerOptions optimizer_;
+};
+
+// Device and data type of the parameters. Gradient checks use f64.
+struct ParameterOptions {
+  Device device;
+  DType dtype = DType::f32;
+};
+
+// Sentence pairs of the given lengths, cycling through `batches`. `text` describes them.
+std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer,
+                                               std::vector<TokenBatch> batches, std::string text,
+                                               ParameterOptions parameter_options);
+// Batches of equal size: pairs with `length` tokens per side; segments of `length` tokens, of which 15 % are masked
+// unless the model is causal; texts of `length` tokens with a label each.
+std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, int pairs, int length,
+                                               ParameterOptions parameter_options);
+std::unique_ptr<Workload> language_workload(const EncoderOnlyConfig& config, int segments, int length,
+                                            ParameterOptions parameter_options);
+std::unique_ptr<Workload> classification_workload(const ClassifierConfig& config, int texts, int length,
+                                                  ParameterOptions parameter_options);
+
+// Throws a UsageError for --vocab-size if there would be no words besides the special tokens.
+void expect_vocabulary(int64_t pieces);
+
+// Options of the optimizer `kind` with the constant learning rate 1e-4 and gradient clipping.
+OptimizerOptions constant_rate(const std::string& kind, double beta2);
+
+}  // namespace gyre

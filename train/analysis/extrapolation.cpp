@@ -1,0 +1,105 @@
+#include "gyre/train/analysis/extrapolation.h"
+
+#include <algorithm>
+
+#include "gyre/core/error.h"
+#include "gyre/data/batch/document_batch.h"
+#include "gyre/train/tasks/to_tensor.h"
+
+namespace gyre {
+
+std::vector<int32_t> concatenate_documents(const TokenStore& store, uint64_t max_tokens) {
+  require(store.sides() == 1, "[extrapolation] ", store.name(), ": expected documents of one language");
+  std::vector<int32_t> tokens;
+  for (size_t i = 0; i <= store.size() && tokens.size() < max_tokens; ++i) {
+    const bool ends = i == store.size() || store.length(i, 0) == 0;
+    if (!ends) {
+      store.append(i, 0, tokens);
+    } else if (!tokens.empty() && tokens.back() != store.eos()) {
+      tokens.push_back(store.eos());
+    }
+  }
+  tokens.resize(std::min<uint64_t>(tokens.size(), max_tokens));
+  return tokens;
+}
+
+std::string reason_not_scored(const EncoderOnly& model, int length, LengthProtocol protocol) {
+  if (protocol == LengthProtocol::sliding) return model.streaming_obstacle();
+  if (protocol == LengthProtocol::full && length > model.longest())
+    return concat(model.config().position.encoding, " has positions up to ", model.longest());
+  return "";
+}
+
+LengthScorer::LengthScorer(const EncoderOnly& model, Kernels& kernels, std::span<const int32_t> tokens, int32_t bos,
+                           const ExtrapolationOptions& options, std::function<void(int64_t)> on_tokens)
+    : model_(model),
+      kernels_(kernels),
+      tokens_(tokens),
+      bos_(bos),
+      options_(options),
+      on_tokens_(std::move(on_tokens)) {
+  require(model.config().causal, "[extrapolation] expected a causal language model, got a bidirectional one");
+}
+
+LengthScore LengthScorer::run(int length, LengthProtocol protocol) {
+  const std::string reason = reason_not_scored(model_, length, protocol);
+  require(reason.empty(), "[extrapolation] ", enum_name(protocol), " at length ", length, ": ", reason);
+  if (protocol == LengthProtocol::sliding) return score_stream(length);
+  const int piece = protocol == LengthProtocol::cut ? std::min(length, options_.trained_length) : length;
+  return score_blocks(length, piece);
+}
+
+LengthScore LengthScorer::score_blocks(int length, int piece) {
+  LengthScore score;
+  std::vector<int32_t> lengths;  // of the current batch
+  int64_t begin = 0, end = 0;    // tokens of the current batch
+  const auto total = int64_t(tokens_.size());
+  while (end < total) {
+    const int64_t block_end = std::min((end / length + 1) * length, total);
+    const int64_t next = std::min(end + piece, block_end);
+    if (next - begin > options_.batch_rows && !lengths.empty()) {
+      add_batch(score, tokens_.subspan(size_t(begin), size_t(end - begin)), lengths);
+      lengths.clear();
+      begin = end;
+    }
+    lengths.push_back(int32_t(next - end));
+    end = next;
+  }
+  if (!lengths.empty()) add_batch(score, tokens_.subspan(size_t(begin)), lengths);
+  return score;
+}
+
+void LengthScorer::add_batch(LengthScore& score, std::span<const int32_t> targets,
+                             const std::vector<int32_t>& lengths) const {
+  std::vector<int32_t> inputs;
+  size_t begin = 0;
+  for (const int32_t length : lengths) {
+    append_next_token_inputs(inputs, bos_, targets.subspan(begin, size_t(length)));
+    begin += size_t(length);
+  }
+  Tape tape(kernels_, {.record = false, .precision = options_.precision});
+  add(score, model_.loss(tape, {to_tensor(inputs), Segments::from_lengths(lengths), {}, to_tensor(targets)}));
+}
+
+LengthScore LengthScorer::score_stream(int length) {
+  LengthScore score;
+  std::vector<int32_t> inputs;
+  append_next_token_inputs(inputs, bos_, tokens_);
+  KeyValueWindow window(int(model_.config().layers), length - 1);
+  for (size_t begin = 0; begin < inputs.size();) {
+    const size_t count = std::min(inputs.size() - begin, size_t(options_.batch_rows));
+    Tape tape(kernels_, {.record = false, .precision = options_.precision});
+    const Var states = model_.stream(tape, to_tensor(std::span<const int32_t>(inputs).subspan(begin, count)), window);
+    add(score, model_.loss(states, to_tensor(tokens_.subspan(begin, count))));
+    begin += count;
+  }
+  return score;
+}
+
+void LengthScorer::add(LengthScore& score, const LossResult& loss) const {
+  score.nll += loss.sums.nll;
+  score.tokens += uint64_t(loss.sums.tokens);
+  on_tokens_(loss.sums.tokens);
+}
+
+}  // namespace gyre

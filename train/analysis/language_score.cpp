@@ -1,0 +1,99 @@
+#include "gyre/train/analysis/language_score.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "gyre/core/error.h"
+#include "gyre/data/batch/document_batch.h"
+#include "gyre/train/tasks/to_tensor.h"
+
+namespace gyre {
+namespace {
+
+class Scorer {
+ public:
+  Scorer(const EncoderOnly& model, Kernels& kernels, const TokenStore& store, const ScoreOptions& options)
+      : model_(model), kernels_(kernels), store_(store), options_(options) {}
+
+  // Scores tokens of one document; `ends`: also its </s>.
+  void add(TokenRange tokens, bool ends) {
+    const auto [begin, end] = tokens;
+    const uint64_t length = uint64_t(options_.max_length), context = uint64_t(options_.context);
+    const uint64_t count = end - begin + (ends ? 1 : 0);
+    std::vector<int32_t> targets;  // of one window only: a document may be as long as its file
+    for (uint64_t first = 0, scored = 0; scored < count; first += length - context) {
+      const uint64_t last = std::min(first + length, count);
+      targets.clear();
+      store_.append_tokens(begin + first, std::min(begin + last, end), targets);
+      if (ends && last == count) targets.push_back(store_.eos());
+      add_window(targets, scored - first);
+      scored = last;
+    }
+    ++score_.documents;
+  }
+
+  LanguageScore finish() {
+    run();
+    return score_;
+  }
+
+ private:
+  void add_window(std::span<const int32_t> targets, size_t context) {
+    if (!inputs_.empty() && int64_t(inputs_.size() + targets.size()) > options_.batch_rows) run();
+    for (size_t i = context; i < targets.size(); ++i) {
+      rows_.push_back(int32_t(inputs_.size() + i));
+      targets_.push_back(targets[i]);
+    }
+    append_next_token_inputs(inputs_, store_.bos(), targets);
+    lengths_.push_back(int32_t(targets.size()));
+  }
+
+  void run() {
+    if (inputs_.empty()) return;
+    Tape tape(kernels_, {.record = false, .precision = options_.precision});
+    const CrossEntropySums sums =
+        model_.loss(tape, {to_tensor(inputs_), Segments::from_lengths(lengths_), to_tensor(rows_), to_tensor(targets_)})
+            .sums;
+    score_.nll += sums.nll;
+    score_.tokens += uint64_t(sums.tokens);
+    score_.correct += uint64_t(sums.correct);
+    for (auto* values : {&inputs_, &lengths_, &rows_, &targets_}) values->clear();
+  }
+
+  const EncoderOnly& model_;
+  Kernels& kernels_;
+  const TokenStore& store_;
+  ScoreOptions options_;
+  std::vector<int32_t> inputs_, lengths_, rows_, targets_;  // of the current batch
+  LanguageScore score_;
+};
+
+}  // namespace
+
+LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const StorePart& part,
+                              const ScoreOptions& options) {
+  const TokenStore& store = part.store();
+  require(model.config().causal, "[perplexity] expected a causal language model, got a bidirectional one");
+  require(options.max_length >= 1 && options.max_length <= model.longest(), "[perplexity] --max-length: expected 1 to ",
+          model.longest(), ", the number of positions of the model, got ", options.max_length);
+  require(options.context >= 0 && options.context < options.max_length,
+          "[perplexity] --context-window: expected at least 0 and less than --max-length ", options.max_length,
+          ", got ", options.context);
+  Scorer scorer(model, kernels, store, options);
+  uint64_t begin = 0, documents = 0;
+  for (size_t i = 0; i <= store.size(); ++i) {
+    const bool ends = i == store.size() || store.length(i, 0) == 0;
+    if (!ends) continue;
+    const uint64_t end = store.first_token(i);
+    if (end == begin) continue;
+    const TokenRange own = part.clip({begin, end});
+    if (part.has(documents++) && !own.empty()) scorer.add(own, own.end == end);
+    begin = end;
+  }
+  LanguageScore score = scorer.finish();
+  require(score.documents > 0, "[perplexity] ", store.name(), ": none of its ", documents,
+          " documents is held out with a validation share of ", part.validation_share());
+  return score;
+}
+
+}  // namespace gyre

@@ -1,0 +1,234 @@
+#include "gyre/train/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "gyre/autograd/inspect/tensor_stats.h"
+#include "gyre/core/error.h"
+#include "gyre/core/io/safetensors_shards.h"
+#include "gyre/core/io/strict_json.h"
+#include "gyre/core/version.h"
+
+namespace gyre {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+constexpr const char* kWeights = "weights.";  // prefix of the weights in optimizer.safetensors
+
+// JSON has no infinity, but a perplexity may be infinite.
+ordered_json number_or_null(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
+double null_is_infinite(const ordered_json& value) {
+  return value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
+}
+
+ordered_json to_json(const TrainState& s) {
+  ordered_json best = ordered_json::object();
+  for (const auto& [name, metric] : s.best) {
+    best[name] = {{"value", number_or_null(metric.value)}, {"updates", metric.updates}};
+  }
+  ordered_json best_checkpoint;
+  if (const auto& b = s.best_checkpoint) {
+    best_checkpoint = {{"metric", b->metric}, {"value", number_or_null(b->value)}, {"updates", b->updates}};
+  }
+  return {
+      {"gyre", s.version},
+      {"progress",
+       {{"updates", s.progress.updates},
+        {"epoch", s.progress.epoch},
+        {"batch", s.progress.batch},
+        {"target_tokens", s.progress.target_tokens},
+        {"source_tokens", s.progress.source_tokens},
+        {"sentences", s.progress.sentences}}},
+      {"seconds", s.seconds},
+      {"optimizer", {{"step", s.optimizer_step}, {"moments_step", s.moments_step}, {"moving_average", s.has_average}}},
+      {"validation",
+       {{"due", s.validation_due},
+        {"stalled", s.validations_without_improvement},
+        {"best", best},
+        {"best_checkpoint", best_checkpoint}}},
+      {"unreported", s.unreported},
+      {"seed", s.seed},
+      {"shards", s.micro_batches},
+      {"ranks", s.ranks},
+      {"deterministic", s.deterministic},
+      {"kernels", s.kernels},
+      {"options", s.options}};
+}
+
+void read_validation(const ordered_json& j, TrainState& s) {
+  s.validations_without_improvement = j.at("stalled");
+  for (const auto& [name, metric] : j.at("best").items()) {
+    s.best[name] = {null_is_infinite(metric.at("value")), metric.at("updates")};
+  }
+  // Files of earlier versions lack both fields.
+  s.validation_due = j.value("due", false);
+  if (!j.contains("best_checkpoint") || j.at("best_checkpoint").is_null()) return;
+  const ordered_json& best = j.at("best_checkpoint");
+  s.best_checkpoint = {best.at("metric"), null_is_infinite(best.at("value")), best.at("updates")};
+}
+
+TrainState from_json(const ordered_json& j) {
+  TrainState s;
+  s.version = j.at("gyre");
+  const ordered_json& progress = j.at("progress");
+  s.progress.updates = progress.at("updates");
+  s.progress.epoch = progress.at("epoch");
+  s.progress.batch = progress.at("batch");
+  s.progress.target_tokens = progress.at("target_tokens");
+  s.progress.source_tokens = progress.at("source_tokens");
+  s.progress.sentences = progress.at("sentences");
+  s.seconds = j.at("seconds");
+  s.optimizer_step = j.at("optimizer").at("step");
+  s.moments_step = j.at("optimizer").value("moments_step", s.optimizer_step);  // older files have one number for both
+  s.has_average = j.at("optimizer").at("moving_average");
+  read_validation(j.at("validation"), s);
+  s.unreported = j.value("unreported", s.unreported);  // older files lack it
+  s.seed = j.at("seed");
+  s.micro_batches = j.at("shards");
+  s.ranks = j.at("ranks");
+  s.deterministic = j.at("deterministic");
+  s.kernels = j.contains("kernels") ? j.at("kernels") : j.at("cpu_kernels");  // older files
+  s.options = j.at("options");
+  if (auto renamed = s.options.extract("CPU kernels")) {
+    renamed.key() = "kernels";
+    s.options.insert(std::move(renamed));
+  }
+  return s;
+}
+
+StateTensor weights_of(const Parameter& p, std::string name) {
+  return {std::move(name), p.shape, [&p] { return p.value; }, [&p](const Tensor& t) { p.value.copy_from(t); }};
+}
+
+struct StateFile {
+  std::string name;
+  std::vector<StateTensor> tensors;
+};
+
+// The tensors of both files. Saving and restoring use the same lists.
+std::vector<StateFile> state_files(const Parameters& parameters, const Optimizer& optimizer) {
+  StateFile model{kModelFile, {}}, state{kOptimizerFile, optimizer.state()};
+  for (const Parameter& p : parameters) {
+    model.tensors.push_back(optimizer.has_average() ? optimizer.average(p) : weights_of(p, p.name));
+    if (optimizer.has_average()) state.tensors.push_back(weights_of(p, kWeights + p.name));
+  }
+  return {std::move(model), std::move(state)};
+}
+
+// Throws if `weights` are not finite: a run that diverged must not replace its last good checkpoint.
+Tensor finite(const std::string& name, Tensor weights) {
+  require(all_finite(weights), "[checkpoint] ", name, " holds NaN or infinite weights; nothing was saved");
+  return weights;
+}
+
+// Reads the tensors one by one from a file that must contain exactly these.
+void read_tensors(const Path& path, const std::vector<StateTensor>& tensors, const Tensor& arena) {
+  const SafetensorsFile file(path);
+  std::vector<TensorRequest> requests;
+  for (const StateTensor& t : tensors) {
+    requests.push_back({t.name, t.shape, [&](const SafetensorsFile& from, const SafetensorsEntry& entry) {
+                          const Tensor values = Tensor::empty(t.shape, arena.dtype(), arena.device());
+                          from.read(entry, values);
+                          t.write(values);
+                        }});
+  }
+  load_tensors({&file, 1}, requests);
+}
+
+}  // namespace
+
+CheckpointContent checkpoint_content(const Parameters& parameters, const Optimizer& optimizer, TrainState state) {
+  state.optimizer_step = optimizer.step();
+  state.moments_step = optimizer.moments_step();
+  state.has_average = optimizer.has_average();
+  state.version = kVersion;
+  CheckpointContent content{std::move(state), {}};
+  const DType dtype = parameters.values().dtype();
+  for (const StateFile& file : state_files(parameters, optimizer)) {
+    TensorFile& to = content.files.emplace_back(TensorFile{file.name, {}});
+    for (const StateTensor& t : file.tensors) to.tensors.push_back({t.name, dtype, t.shape, t.read});
+  }
+  return content;
+}
+
+Path write_checkpoint(const RunDirectory& run, const CheckpointContent& content) {
+  std::vector<TensorFile> files = content.files;
+  for (TensorFile& file : files) {
+    for (TensorSource& t : file.tensors) {
+      if (file.name == kModelFile || t.name.starts_with(kWeights))
+        t.read = [name = t.name, read = t.read] { return finite(name, read()); };
+    }
+  }
+  const uint64_t updates = content.state.progress.updates;
+  Path target = checkpoint_path(run.path(), updates);
+  write_directory(target, [&](const Path& directory) {
+    write_manifest(directory, to_json(content.state), files);
+    run.notify(SaveStage::written, updates);
+  });
+  run.notify(SaveStage::renamed, updates);
+  run.mark_last(target);
+  run.notify(SaveStage::last, updates);
+  return target;
+}
+
+TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optimizer& optimizer, bool moments) {
+  TrainState state = read_train_state(checkpoint);
+  if (state.has_average != optimizer.has_average()) {
+    throw UsageError("[--ema] ", checkpoint.string(), " was written ", state.has_average ? "with" : "without",
+                     " a moving average of the weights: expected --ema ", state.has_average ? "above 0" : "0");
+  }
+  for (StateFile file : state_files(parameters, optimizer)) {
+    for (StateTensor& t : file.tensors) {
+      const bool is_moment = file.name == kOptimizerFile && !t.name.starts_with(kWeights);
+      if (is_moment && !moments) t.write = [](const Tensor&) {};
+    }
+    read_tensors(checkpoint / file.name, file.tensors, parameters.values());
+  }
+  optimizer.set_steps(state.optimizer_step, moments ? state.moments_step : 0);
+  return state;
+}
+
+TrainState read_train_state(const Path& checkpoint) {
+  const ordered_json state = read_manifest(checkpoint);
+  require(state.contains("progress"), "[checkpoint] ", checkpoint.string(),
+          ": expected the checkpoint of a training run, got one with weights only");
+  try {
+    return from_json(state);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("[checkpoint] ", state_path(checkpoint).string(),
+                ": expected the state of a run: ", json_reason(error));
+  }
+}
+
+bool repair_best_link(const RunDirectory& run, const TrainState& state) {
+  if (!state.best_checkpoint) return false;
+  const Path checkpoint = checkpoint_path(run.path(), state.best_checkpoint->updates);
+  if (!std::filesystem::is_directory(checkpoint)) return false;
+  if (linked_checkpoint(run.path(), "best") != checkpoint) run.mark_best(checkpoint);
+  return true;
+}
+
+std::optional<Resumable> find_resumable(const Path& run) {
+  const std::vector<Path> all = list_checkpoints(run);
+  if (all.empty()) return std::nullopt;
+  Resumable found;
+  for (auto checkpoint = all.rbegin(); checkpoint != all.rend(); ++checkpoint) {
+    try {
+      verify_manifest(*checkpoint);
+      found.checkpoint = *checkpoint;
+      return found;
+    } catch (const Error& error) {
+      found.skipped.push_back(concat(checkpoint->filename().string(), ": ", error.what()));
+    }
+  }
+  throw Error("[checkpoint] ", run.string(), ": every checkpoint is broken (--overwrite starts over): of ", all.size(),
+              ", the newest is ", found.skipped.front());
+}
+
+}  // namespace gyre

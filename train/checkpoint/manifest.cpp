@@ -1,0 +1,98 @@
+#include "gyre/train/checkpoint/manifest.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+
+#include "gyre/core/error.h"
+#include "gyre/core/io/strict_json.h"
+#include "gyre/train/checkpoint/run_directory.h"
+
+namespace gyre {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+
+std::string hex(uint32_t crc) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", crc);
+  return text;
+}
+
+// Includes dtype and shape, because the file's header, which stores them, has no checksum.
+std::string tensor_checksum(std::string_view dtype, const std::string& shape, std::span<const std::byte> bytes) {
+  const std::string description = concat(dtype, shape);
+  return hex(crc32c(bytes.data(), bytes.size(), crc32c(description.data(), description.size())));
+}
+
+std::string text_checksum(const ordered_json& state) {
+  const std::string text = json_text(state);
+  return hex(crc32c(text.data(), text.size()));
+}
+
+void verify_file(const Path& path, const ordered_json& checksums) {
+  const SafetensorsFile file(path);
+  for (const auto& [name, expected] : checksums.items()) {
+    require(file.find(name) != nullptr, "[checkpoint] ", path.string(), ": tensor ", name, " is missing");
+  }
+  for (const auto& entry : file.entries()) {
+    const auto expected = checksums.find(entry.name);
+    require(expected != checksums.end(), "[checkpoint] ", path.string(), ": unexpected tensor ", entry.name);
+    const std::string got = tensor_checksum(entry.dtype, entry.shape_text(), file.bytes(entry));
+    require(*expected == got, "[checkpoint] ", path.string(), ": tensor ", entry.name, ": expected checksum ",
+            expected->get<std::string>(), ", got ", got);
+  }
+}
+
+// Returns the checksums of the tensors.
+ordered_json write_tensors(const Path& path, const std::vector<TensorSource>& tensors) {
+  ordered_json checksums = ordered_json::object();
+  write_safetensors(path, tensors, {{"format", "pt"}}, [&](const std::string& name, const Tensor& t) {
+    const std::span<const std::byte> bytes(static_cast<const std::byte*>(t.raw()), t.bytes());
+    checksums[name] = tensor_checksum(safetensors_dtype(t.dtype()), t.shape().text(), bytes);
+  });
+  return checksums;
+}
+
+}  // namespace
+
+void write_manifest(const Path& directory, const ordered_json& summary, const std::vector<TensorFile>& files) {
+  ordered_json state{{"format", kFormat}};
+  state.update(summary);
+  for (const TensorFile& file : files) state["tensors"][file.name] = write_tensors(directory / file.name, file.tensors);
+  state["checksum"] = text_checksum(state);
+  write_file(state_path(directory), json_text(state, 1) + "\n");
+}
+
+ordered_json read_manifest(const Path& directory) {
+  const Path path = state_path(directory);
+  const std::string text = read_file(path);
+  try {
+    ordered_json state = ordered_json::parse(text);
+    const auto expected = state.at("checksum").get<std::string>();
+    state.erase("checksum");
+    const std::string got = text_checksum(state);
+    require(expected == got, "[checkpoint] ", path.string(), ": expected checksum ", expected, ", got ", got);
+    require(state.at("format") == kFormat, "[checkpoint] ", path.string(), ": expected format ", kFormat, ", got ",
+            state["format"].dump());
+    return state;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("[checkpoint] ", path.string(), ": not what Gyre writes: ", json_reason(error));
+  }
+}
+
+void verify_manifest(const Path& directory) {
+  const ordered_json state = read_manifest(directory);
+  try {
+    for (const auto& [name, checksums] : state.at("tensors").items()) verify_file(directory / name, checksums);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("[checkpoint] ", state_path(directory).string(), ": not what Gyre writes: ", json_reason(error));
+  }
+}
+
+}  // namespace gyre

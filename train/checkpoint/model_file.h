@@ -1,0 +1,38 @@
+// Finds, reads and averages the weights of trained models.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gyre/autograd/parameters.h"
+#include "gyre/core/io/file.h"
+
+namespace gyre {
+
+// Returns the path of model.safetensors, or of model.safetensors.index.json for a sharded model. `model` is a run
+// directory, a checkpoint directory or the file itself. `which` selects a checkpoint of a run: "best", "last",
+// "average" (the newest average), or the name ("step-00001000") or path of a checkpoint; if it is empty, "best" if
+// present, else "last". Throws if there is no such file.
+Path find_model_file(const Path& model, const std::string& which = "");
+// A description of the selected weights for the user: "run/checkpoints/step-00000400 (best; the last is
+// step-00000561)", or their path if they do not belong to a run.
+std::string describe_model(const Path& model, const std::string& which = "");
+// Returns the run directory (with config.json) of a run, checkpoint or model file. Throws if there is none.
+Path find_run(const Path& model);
+
+// Reads the parameters from the file that find_model_file() returns. Throws an Error that names every tensor that is
+// missing, is unexpected or has a wrong shape.
+void load_model_weights(const Path& model, Parameters& parameters, const std::string& which = "");
+
+// Writes the arithmetic mean of model files to <output>/model.safetensors, and <output>/state.json. Sums are in f64;
+// tensors without a floating-point dtype are copied from the first file. Throws unless all files have the same tensor
+// names, shapes and dtypes.
+void average_models(const std::vector<Path>& inputs, const Path& output);
+// Averages the newest n checkpoints of a run into checkpoints/average-last-<n>, points `average` at it and returns its
+// path.
+Path average_last(const Path& run, int n);
+// Averages the given checkpoints (names or paths) into checkpoints/average-<count>-chosen, points `average` at it and
+// returns its path.
+Path average_chosen(const Path& run, const std::vector<std::string>& checkpoints);
+
+}  // namespace gyre

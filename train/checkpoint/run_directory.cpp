@@ -1,0 +1,252 @@
+#include "gyre/train/checkpoint/run_directory.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iomanip>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <system_error>
+
+#include "gyre/core/error.h"
+
+namespace gyre {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kStep = "step-";
+constexpr std::string_view kAverage = "average-";
+constexpr std::string_view kTemporary = ".tmp";
+
+// Converts errors of std::filesystem, whose messages name the path and the reason, to Error.
+template <class Call>
+auto guarded(Call&& call) {
+  try {
+    return call();
+  } catch (const fs::filesystem_error& error) {
+    throw Error("[run] ", error.path1().string(), ": ", error.what());
+  }
+}
+
+std::vector<Path> entries_of(const Path& directory) {
+  std::vector<Path> entries;
+  if (!fs::exists(directory)) return entries;
+  for (const auto& entry : fs::directory_iterator(directory)) entries.push_back(entry.path());
+  std::sort(entries.begin(), entries.end());
+  return entries;
+}
+
+bool is_step_name(const std::string& name) {
+  return name.starts_with(kStep) && name.size() > kStep.size() &&
+         name.find_first_not_of("0123456789", kStep.size()) == std::string::npos;
+}
+
+uint64_t updates_of(const Path& checkpoint) { return std::stoull(checkpoint.filename().string().substr(kStep.size())); }
+
+Path temporary_path(const Path& target) {
+  return target.parent_path() / concat(".", target.filename().string(), kTemporary);
+}
+
+// Whether a name has the form ".NAME.tmp-PID-N" that AtomicFile gives to unfinished files.
+bool is_temporary_name(const std::string& name) {
+  static const std::regex pattern(R"(\..+\.tmp-[0-9]+-[0-9]+)");
+  return std::regex_match(name, pattern);
+}
+
+// Whether Gyre gives this name to entries of checkpoints/.
+bool is_checkpoint_name(const std::string& name) {
+  return is_step_name(name) || name.starts_with(kAverage) || name == "best" || name == "last" || name == "average";
+}
+
+// Whether a config.json comes from Gyre: it names the kind of the model.
+bool is_own_config(const Path& config) {
+  const auto json = nlohmann::json::parse(read_file(config), nullptr, false);
+  return json.is_object() && json.contains("model");
+}
+
+bool holds_run(const Path& directory) {
+  const std::vector<Path> checkpoints = list_checkpoints(directory);
+  if (std::any_of(checkpoints.begin(), checkpoints.end(), [](const Path& c) { return fs::exists(state_path(c)); }))
+    return true;
+  return fs::is_regular_file(config_path(directory)) && is_own_config(config_path(directory));
+}
+
+// Whether a directory without a run may contain this entry: a vocabulary, hidden files, logs of the job's launcher, and
+// the remains of an interrupted start.
+bool is_allowed_without_run(const Path& path) {
+  const std::string name = path.filename().string(), extension = path.extension().string();
+  if (name == "checkpoints" && fs::is_directory(path)) {
+    const std::vector<Path> inside = entries_of(path);
+    return std::all_of(inside.begin(), inside.end(), [](const Path& p) {
+      return p.filename().string().starts_with('.') || is_checkpoint_name(p.filename().string());
+    });
+  }
+  return name.starts_with('.') || name.starts_with("vocab.") || extension == ".log" || extension == ".out" ||
+         extension == ".err";
+}
+
+void require_own(const Path& directory) {
+  if (!fs::is_directory(directory) || holds_run(directory)) return;
+  for (const Path& path : entries_of(directory)) {
+    require(is_allowed_without_run(path), "[run] ", directory.string(),
+            ": expected a new or empty directory or a run of Gyre, found ", path.filename().string(),
+            ", which Gyre did not create; use another directory");
+  }
+}
+
+// Renames `temporary` to `target`. An existing directory of that name is exchanged atomically if the file system
+// supports it, and then removed.
+void replace_directory(const Path& temporary, const Path& target) {
+  if (fs::exists(target) && ::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
+    fs::remove_all(temporary);
+    return;
+  }
+  fs::remove_all(target);
+  fs::rename(temporary, target);
+}
+
+}  // namespace
+
+Path checkpoint_path(const Path& run, uint64_t updates) {
+  std::ostringstream name;
+  name << kStep << std::setw(8) << std::setfill('0') << updates;
+  return checkpoints_path(run) / name.str();
+}
+
+std::vector<Path> list_checkpoints(const Path& run) {
+  return guarded([&] {
+    std::vector<Path> found;
+    for (const Path& path : entries_of(checkpoints_path(run))) {
+      if (is_step_name(path.filename().string()) && fs::is_directory(path)) found.push_back(path);
+    }
+    // Shorter names first: names get longer from 10^8 updates on.
+    std::stable_sort(found.begin(), found.end(), [](const Path& a, const Path& b) {
+      return a.filename().string().size() < b.filename().string().size();
+    });
+    return found;
+  });
+}
+
+std::optional<Path> linked_checkpoint(const Path& run, const std::string& link) {
+  return guarded([&]() -> std::optional<Path> {
+    const Path path = checkpoints_path(run) / link;
+    if (!fs::is_symlink(path) || !fs::is_directory(path)) return std::nullopt;
+    return checkpoints_path(run) / fs::read_symlink(path).filename();
+  });
+}
+
+void write_directory(const Path& target, const std::function<void(const Path&)>& fill) {
+  const Path temporary = temporary_path(target);
+  try {
+    guarded([&] {
+      fs::remove_all(temporary);
+      fs::create_directories(temporary);
+      fill(temporary);
+      flush_to_disk(temporary);
+      replace_directory(temporary, target);
+    });
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);
+    throw;
+  }
+  flush_to_disk(target.parent_path());
+}
+
+void point_link(const Path& run, const std::string& link, const Path& target) {
+  const Path path = checkpoints_path(run) / link, temporary = temporary_path(path);
+  guarded([&] {
+    const bool is_free = !fs::exists(fs::symlink_status(path)) || fs::is_symlink(path);
+    require(is_free, "[run] ", path.string(), ": expected a link or nothing, found an entry that Gyre did not create");
+    fs::remove(temporary);
+    // The link is relative, so that the run directory can be moved.
+    fs::create_directory_symlink(target.filename(), temporary);
+    fs::rename(temporary, path);
+  });
+  flush_to_disk(checkpoints_path(run));
+}
+
+const char* save_stage_name(SaveStage stage) { return kSaveStageNames.at(size_t(stage)); }
+
+RunDirectory::RunDirectory(Path path, bool overwrite)
+    : path_(std::move(path)),
+      is_new_(guarded([&] {
+        require_own(path_);
+        return fs::create_directories(path_);
+      })),
+      lock_(path_) {
+  guarded([&] {
+    remove_leftovers();
+    if (overwrite) remove_run();
+    fs::create_directories(checkpoints_path(path_));
+  });
+  flush_to_disk(path_);
+}
+
+void RunDirectory::abandon() const {
+  std::error_code ignored;
+  if (!is_new_ || fs::exists(config(), ignored) || !fs::is_empty(checkpoints_path(path_), ignored)) return;
+  fs::remove(checkpoints_path(path_), ignored);
+  fs::remove(log(), ignored);
+  fs::remove(path_ / ".lock", ignored);
+  fs::remove(path_, ignored);  // fails, as intended, if another program has put a file into it
+}
+
+std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const {
+  if (keep_last <= 0) return {};
+  const std::vector<Path> all = list_checkpoints(path_);
+  std::set<Path> kept;
+  for (size_t i = all.size() - std::min(all.size(), static_cast<size_t>(keep_last)); i < all.size(); ++i) {
+    kept.insert(all[i].filename());
+  }
+  for (const char* link : {"best", "last"}) {
+    if (const auto target = linked_checkpoint(path_, link)) kept.insert(target->filename());
+  }
+  std::vector<Path> removed;
+  guarded([&] {
+    for (const Path& checkpoint : all) {
+      if (kept.count(checkpoint.filename()) > 0) continue;
+      if (keep_every > 0 && updates_of(checkpoint) % keep_every == 0) continue;
+      // Rename first: a partly removed checkpoint must never have a checkpoint's name.
+      const Path temporary = temporary_path(checkpoint);
+      fs::rename(checkpoint, temporary);
+      fs::remove_all(temporary);
+      removed.push_back(checkpoint);
+    }
+  });
+  return removed;
+}
+
+void RunDirectory::remove_leftovers() const {
+  const auto is_leftover = [](const Path& path) {
+    const std::string name = path.filename().string();
+    if (!name.starts_with('.')) return false;
+    if (fs::symlink_status(path).type() == fs::file_type::regular) return is_temporary_name(name);
+    return name.ends_with(kTemporary) && is_checkpoint_name(name.substr(1, name.size() - 1 - kTemporary.size()));
+  };
+  for (const Path& directory : {path_, checkpoints_path(path_)}) {
+    for (const Path& path : entries_of(directory)) {
+      if (is_leftover(path)) fs::remove_all(path);
+    }
+  }
+}
+
+void RunDirectory::remove_run() const {
+  for (const Path& path : entries_of(checkpoints_path(path_))) {
+    const bool is_own = is_checkpoint_name(path.filename().string());
+    if (is_own && (fs::is_symlink(path) || fs::is_directory(path))) fs::remove_all(path);
+  }
+  for (const Path& path : {config(), options(), task(), metrics(), log()}) fs::remove(path);
+  for (const Path& path : entries_of(path_)) {
+    if (path.filename().string().starts_with("events.out.tfevents.")) fs::remove(path);
+  }
+}
+
+}  // namespace gyre

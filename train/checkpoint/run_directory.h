@@ -1,0 +1,93 @@
+// The run directory of a training run, for training and for programs that read it:
+//
+//   run/  config.json  train.toml  task.json  vocab.*  metrics.jsonl  events.out.tfevents.*  train.log  .lock
+//         checkpoints/  step-00001000/ {model.safetensors, optimizer.safetensors, state.json}
+//                       average-last-5/ {model.safetensors, state.json}
+//                       best -> step-..   last -> step-..   average -> average-..
+//
+// A checkpoint directory is written under a hidden temporary name, flushed, then renamed: under its final name it is
+// complete. Links are replaced by a single rename. Directories and links .NAME.tmp and files .NAME.tmp-PID-N are
+// leftovers of a crash.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gyre/core/io/file.h"
+#include "gyre/train/checkpoint/lock.h"
+
+namespace gyre {
+
+// Readers need only the path. For training, the class RunDirectory below owns the directory.
+inline Path config_path(const Path& run) { return run / "config.json"; }
+inline Path task_path(const Path& run) { return run / "task.json"; }  // classifiers only
+inline Path checkpoints_path(const Path& run) { return run / "checkpoints"; }
+inline Path state_path(const Path& checkpoint) { return checkpoint / "state.json"; }
+// run/checkpoints/step-00001000
+Path checkpoint_path(const Path& run, uint64_t updates);
+// Returns all step-* directories, oldest first.
+std::vector<Path> list_checkpoints(const Path& run);
+// Returns the target of checkpoints/<link>, or nullopt if the link or its target does not exist.
+std::optional<Path> linked_checkpoint(const Path& run, const std::string& link);
+
+// Writes a directory atomically: calls `fill(temporary)`, then renames the temporary directory to `target`, replacing
+// an existing one. If `fill` throws, removes the temporary directory and leaves an existing target unchanged.
+void write_directory(const Path& target, const std::function<void(const Path&)>& fill);
+// Points checkpoints/<link> at `target`, a directory in checkpoints/.
+void point_link(const Path& run, const std::string& link, const Path& target);
+
+// The stages of saving a checkpoint, in order.
+enum class SaveStage : uint8_t {
+  written,  // the files, under the temporary name
+  renamed,  // the directory has its own name
+  last,     // the link `last` points to it
+  best      // the link `best` points to the best checkpoint
+};
+inline constexpr std::array kSaveStageNames{"written", "renamed", "last", "best"};
+const char* save_stage_name(SaveStage stage);
+using SaveObserver = std::function<void(SaveStage stage, uint64_t updates)>;
+
+class RunDirectory {
+ public:
+  // Creates the directory if it is missing, locks it and removes leftovers of a crash. `overwrite`: also removes an
+  // existing run (checkpoints, config, options, task, metrics and logs, but neither the vocabulary nor files that Gyre
+  // did not create). Throws if the directory contains something other than a run.
+  RunDirectory(Path path, bool overwrite);
+  // For a run that failed before training: removes the directory if the constructor created it.
+  void abandon() const;
+
+  const Path& path() const { return path_; }
+  Path config() const { return config_path(path_); }
+  Path task() const { return task_path(path_); }
+  Path options() const { return path_ / "train.toml"; }
+  Path metrics() const { return path_ / "metrics.jsonl"; }
+  Path log() const { return path_ / "train.log"; }
+
+  // At most one observer is called at every stage, on the thread that saves; what it throws fails the save.
+  void observe_saving(SaveObserver observer) { save_observer_ = std::move(observer); }
+  void notify(SaveStage stage, uint64_t updates) const {
+    if (save_observer_) save_observer_(stage, updates);
+  }
+
+  void mark_best(const Path& checkpoint) const { point_link(path_, "best", checkpoint); }
+  void mark_last(const Path& checkpoint) const { point_link(path_, "last", checkpoint); }
+  // Removes old checkpoints and returns their paths. Keeps the newest `keep_last` (0: all), those at multiples of
+  // `keep_every` updates (0: none), and the targets of `best` and `last`.
+  std::vector<Path> prune(int keep_last, uint64_t keep_every) const;
+
+ private:
+  void remove_leftovers() const;
+  void remove_run() const;
+
+  Path path_;
+  bool is_new_;
+  RunLock lock_;
+  SaveObserver save_observer_;
+};
+
+}  // namespace gyre

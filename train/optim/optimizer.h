@@ -1,0 +1,107 @@
+// The optimizer: an update rule (train/optim/update_rule.h) on the flat arenas of the parameters, with clipping by the
+// global norm (PyTorch's clip_grad_norm_) and a moving average of the weights. The decay of the average after n updates
+// is min(ema, (1 + n) / (10 + n)), as in TensorFlow and Marian.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gyre/autograd/parameters.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/train/optim/optimizer_options.h"
+#include "gyre/train/optim/state_arena.h"
+#include "gyre/train/optim/update_rule.h"
+#include "gyre/train/parallel/optimizer_partition.h"
+
+namespace gyre {
+
+struct UpdateInfo {
+  double gradient_norm = 0;  // norm of the gradient divided by the normalizer, before clipping
+  double learning_rate = 0;
+  // False if the norm is NaN, infinite or too large for the update rule: weights and state are then unchanged.
+  bool accepted = true;
+};
+
+// A tensor of the optimizer's state. Reading is collective if ranks own parts of it.
+struct StateTensor {
+  std::string name;
+  Shape shape;
+  std::function<Tensor()> read;
+  std::function<void(const Tensor&)> write;
+};
+
+class Optimizer {
+ public:
+  // The parameters must be allocated, with their trainable flags set; frozen ones are never changed. Keeps references.
+  // `partition`: nullptr if this process owns all elements. If is_sharded(), all methods that access tensors are
+  // collective.
+  Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOptions& options,
+            const OptimizerPartition* partition = nullptr);
+  bool is_sharded() const { return partition_.is_sharded(); }
+
+  // Makes one update with gradient / normalizer, at the learning rate of step() (train/optim/schedule.h). `normalizer`:
+  // the global number of predictions. Only the owned elements of the gradients are used. Sets all gradients to zero,
+  // also if the update is skipped.
+  UpdateInfo update(double normalizer);
+
+  // Replaces update() for a batch without predictions. Weights, moments and step() do not change.
+  UpdateInfo skip();
+
+  uint64_t step() const { return step_; }                  // number of updates; skipped ones do not count
+  uint64_t moments_step() const { return moments_step_; }  // number of updates since the moments were zero
+  void set_steps(uint64_t step, uint64_t moments_step) {
+    step_ = step;
+    moments_step_ = moments_step;
+  }
+
+  // The state of the update rule, "<slot>.<parameter>", for checkpoints.
+  std::vector<StateTensor> state() const;
+  bool has_average() const { return average_.defined(); }
+  // The moving average of a parameter. Requires has_average().
+  StateTensor average(const Parameter& parameter) const;
+  // Sets the moving average to the weights, after weights have been loaded.
+  void reset_average();
+
+ private:
+  friend class AverageScope;
+  struct Span {  // a range of trainable elements with the same weight decay
+    ElementRange range;
+    bool decay;
+  };
+
+  double gradient_norm() const;
+  void copy_frozen_to_average() const;
+  std::vector<Span> trainable_spans() const;
+  void update_span(const Span& span, const RuleStep& step) const;
+
+  Parameters& parameters_;
+  Kernels& kernels_;
+  OptimizerOptions options_;
+  FullPartition whole_;
+  const OptimizerPartition& partition_;
+  std::unique_ptr<UpdateRule> rule_;
+  std::vector<Span> spans_;
+  std::vector<StateArena> slots_;  // of the rule
+  StateArena average_;
+  uint64_t step_ = 0;          // for the schedule
+  uint64_t moments_step_ = 0;  // for the rule
+};
+
+// Replaces the parameters by the moving average during its lifetime, for validation. Does nothing if there is no moving
+// average.
+class AverageScope {
+ public:
+  explicit AverageScope(const Optimizer& optimizer);
+  ~AverageScope();
+  AverageScope(const AverageScope&) = delete;
+  AverageScope& operator=(const AverageScope&) = delete;
+
+ private:
+  const Optimizer& optimizer_;
+  StateArena weights_;
+};
+
+}  // namespace gyre

@@ -1,0 +1,35 @@
+#include "gyre/train/optim/optimizer_options.h"
+
+#include <cmath>
+
+#include "gyre/core/option_checks.h"
+#include "gyre/train/optim/schedule.h"
+#include "gyre/train/optim/update_rule.h"
+
+namespace gyre {
+
+bool ScheduleOptions::needs_total_updates() const {
+  return find_schedule(kind).needs_total_updates || warmup_percent > 0;
+}
+
+void ScheduleOptions::validate() const {
+  expect(std::isfinite(learning_rate) && learning_rate > 0, "--learn-rate", "a positive number", learning_rate);
+  expect_finite_at_least(0, "--lr-warmup-start-rate", warmup_initial);
+  expect(minimum_rate >= 0 && minimum_rate <= learning_rate, "--lr-minimum",
+         concat("a number from 0 to --learn-rate ", learning_rate), minimum_rate);
+  expect(warmup_percent >= 0 && warmup_percent < 100, "--lr-warmup", "a percentage of at least 0% and below 100%",
+         concat(warmup_percent, "%"));
+  expect(!needs_total_updates() || total_updates == 0 || warmup_percent > 0 || total_updates > warmup,
+         "--total-updates", concat("more than the ", warmup, " updates of --lr-warmup with --lr-schedule ", kind),
+         total_updates);
+}
+
+void OptimizerOptions::validate() const {
+  make_update_rule(*this);  // checks the options of the rule
+  schedule.validate();
+  expect_finite_at_least(0, "--weight-decay", weight_decay);
+  expect_finite_at_least(0, "--clip-norm", clip_norm);
+  expect_fraction("--ema", ema);
+}
+
+}  // namespace gyre

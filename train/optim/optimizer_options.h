@@ -1,0 +1,34 @@
+// Options of the optimizer and of its learning-rate schedule.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace gyre {
+
+struct ScheduleOptions {
+  std::string kind = "inverse-sqrt";  // one of schedule_names()
+  double learning_rate = 5e-4;        // the peak, reached after the warm-up
+  uint64_t warmup = 4000;             // updates
+  double warmup_percent = 0;          // above 0: replaces `warmup` by this percentage of all updates
+  double warmup_initial = 1e-7;       // the rate of the first update of the warm-up
+  double minimum_rate = 0;
+  uint64_t total_updates = 0;  // 0: the end of the run
+
+  // True if the rates depend on the number of updates of the run.
+  bool needs_total_updates() const;
+  void validate() const;  // throws UsageError
+};
+
+struct OptimizerOptions {
+  std::string kind = "adam";  // one of update_rule_names()
+  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
+  double weight_decay = 0;
+  double clip_norm = 0;  // 0: no clipping
+  double ema = 0;        // decay of the moving average of the weights; 0: no average
+  ScheduleOptions schedule;
+
+  void validate() const;  // throws UsageError
+};
+
+}  // namespace gyre

@@ -1,0 +1,56 @@
+#include "gyre/train/optim/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gyre/core/option_checks.h"
+
+namespace gyre {
+
+#define GYRE_SCHEDULE(name, function) Schedule function();
+#include "gyre/train/optim/schedules.inc"
+#undef GYRE_SCHEDULE
+
+#define GYRE_SCHEDULE(name, function) {name, function()},
+static const struct {
+  const char* name;
+  Schedule schedule;
+} kSchedules[] = {
+#include "gyre/train/optim/schedules.inc"
+};
+#undef GYRE_SCHEDULE
+
+std::vector<std::string> schedule_names() {
+  std::vector<std::string> names;
+  for (const auto& row : kSchedules) names.emplace_back(row.name);
+  return names;
+}
+
+const Schedule& find_schedule(const std::string& name) {
+  expect_one_of(schedule_names(), "--lr-schedule", name);
+  return std::find_if(std::begin(kSchedules), std::end(kSchedules), [&](const auto& row) { return row.name == name; })
+      ->schedule;
+}
+
+ScheduleOptions resolve_schedule(ScheduleOptions o, uint64_t run_updates) {
+  if (!o.needs_total_updates()) return o;
+  if (o.total_updates == 0) o.total_updates = run_updates;
+  if (o.warmup_percent > 0) {
+    o.warmup = uint64_t(std::llround(o.warmup_percent / 100 * double(o.total_updates)));
+    o.warmup_percent = 0;
+  }
+  if (find_schedule(o.kind).needs_total_updates && o.warmup >= o.total_updates) {
+    throw UsageError("[--lr-warmup] expected fewer than the ", o.total_updates, " updates of the run, got ", o.warmup);
+  }
+  return o;
+}
+
+double learning_rate(const ScheduleOptions& options, uint64_t n) {
+  const auto done = static_cast<double>(n), warmup = static_cast<double>(options.warmup);
+  if (n < options.warmup) {
+    return options.warmup_initial + done * ((options.learning_rate - options.warmup_initial) / warmup);
+  }
+  return std::max(find_schedule(options.kind).rate(options, done, warmup), options.minimum_rate);
+}
+
+}  // namespace gyre

@@ -1,0 +1,33 @@
+// The learning rate as a pure function of the update number, without state to save. A new schedule is one file that
+// returns a Schedule, and one line in train/optim/schedules.inc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gyre/train/optim/optimizer_options.h"
+
+namespace gyre {
+
+struct Schedule {
+  // The learning rate of the update after n finished updates, n >= warmup.
+  double (*rate)(const ScheduleOptions& options, double n, double warmup);
+  bool needs_total_updates = false;  // of the run
+};
+
+// The choices of --lr-schedule.
+std::vector<std::string> schedule_names();
+// Throws UsageError for an unknown schedule.
+const Schedule& find_schedule(const std::string& name);
+
+// The learning rate of the update after n finished updates (fairseq's num_updates; the first update has n = 0).
+//   n < W:    initial + n (lr - initial) / W    the warm-up of all schedules, W = warmup
+//   n >= W:   max(schedule(n), minimum_rate)
+double learning_rate(const ScheduleOptions& options, uint64_t n);
+
+// The options with the total and the warm-up as numbers of updates, for a run of `run_updates` updates; 0: the number
+// is unknown. Throws UsageError if the warm-up would take all updates.
+ScheduleOptions resolve_schedule(ScheduleOptions options, uint64_t run_updates);
+
+}  // namespace gyre

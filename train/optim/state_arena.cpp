@@ -1,0 +1,70 @@
+#include "gyre/train/optim/state_arena.h"
+
+#include <algorithm>
+
+#include "gyre/core/error.h"
+
+namespace gyre {
+namespace {
+
+ElementRange range_of(const Parameter& p) { return {p.offset, p.offset + p.shape.elements()}; }
+
+}  // namespace
+
+StateArena::StateArena(const OptimizerPartition& partition, const Tensor& arena)
+    : partition_(&partition), owned_(partition.owned()) {
+  int64_t elements = 0;
+  for (const ElementRange& range : owned_) elements += range.size();
+  numbers_ = Tensor::zeros({elements}, arena.dtype(), arena.device());
+}
+
+Tensor StateArena::slice(ElementRange range) const {
+  int64_t at = 0;
+  for (const ElementRange& own : owned_) {
+    if (own.begin <= range.begin && range.end <= own.end)
+      return numbers_.slice(at + range.begin - own.begin, at + range.end - own.begin);
+    at += own.size();
+  }
+  throw Error("[optimizer] expected a range that this rank owns, got elements ", range.begin, " to ", range.end);
+}
+
+// `arena` may be a window of an arena whose first element is element `first`.
+std::vector<StateArena::Match> StateArena::matches(ElementRange range, const Tensor& arena, int64_t first) const {
+  std::vector<Match> found;
+  int64_t at = 0;
+  for (const ElementRange& own : owned_) {
+    const ElementRange both{std::max(own.begin, range.begin), std::min(own.end, range.end)};
+    if (both.begin < both.end) {
+      const int64_t place = at + both.begin - own.begin;
+      found.push_back({numbers_.slice(place, place + both.size()), arena.slice(both.begin - first, both.end - first)});
+    }
+    at += own.size();
+  }
+  return found;
+}
+
+void StateArena::copy_from(const Tensor& arena) const {
+  for (const Match& m : matches({0, arena.size()}, arena)) m.shard.copy_from(m.full);
+}
+
+void StateArena::copy_to(const Tensor& arena) const {
+  for (const Match& m : matches({0, arena.size()}, arena)) m.full.copy_from(m.shard);
+  if (partition_->is_sharded()) partition_->all_gather(arena, {0, arena.size()});
+}
+
+Tensor StateArena::read(const Parameter& parameter) const {
+  const ElementRange wanted = range_of(parameter);
+  if (!partition_->is_sharded()) return numbers_.slice(wanted.begin, wanted.end).reshape(parameter.shape);
+  const ElementRange range = partition_->all_gather_range(wanted);
+  const Tensor window = Tensor::empty({range.size()}, numbers_.dtype(), numbers_.device());
+  for (const Match& m : matches(range, window, range.begin)) m.full.copy_from(m.shard);
+  partition_->all_gather(window, range);
+  return window.slice(wanted.begin - range.begin, wanted.end - range.begin).reshape(parameter.shape);
+}
+
+void StateArena::write(const Parameter& parameter, const Tensor& values) const {
+  const ElementRange range = range_of(parameter);
+  for (const Match& m : matches(range, values.reshape({range.size()}), range.begin)) m.shard.copy_from(m.full);
+}
+
+}  // namespace gyre

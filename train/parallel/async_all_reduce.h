@@ -1,0 +1,43 @@
+// Asynchronous sums of gradient ranges over the ranks. Every rank gets the same bits. Gradients in CPU memory are
+// summed by a reduce-scatter and an all-gather (train/parallel/reduce_scatter.h), which keep both directions of every
+// link busy: MPI_Iallreduce of Open MPI takes up to three times as long (tools/docs/results.md). Gradients on GPUs are
+// summed by NCCL, else by a GPU-aware MPI, else through a copy on the CPU; they also use the reduce-scatter if the
+// order of the additions, the communication dtype or the owner of the sums matters.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "gyre/core/tensor.h"
+#include "gyre/train/parallel/communicator.h"
+
+namespace gyre {
+
+class AsyncAllReduce {
+ public:
+  virtual ~AsyncAllReduce() = default;
+  // Starts the sum of a range. `parts`: this rank's contributions, f32 tensors of the range's size; the last one
+  // receives the sum. The caller must not access them before finish() returns. Every rank makes the same calls in the
+  // same order.
+  virtual void start(const std::vector<Tensor>& parts) = 0;
+  virtual void progress() {}  // advances the started sums
+  virtual void finish() = 0;
+};
+
+struct AllReduceOptions {
+  // 0: the additions have any order. Otherwise, the number of leaves of the tree that fixes their order
+  // (train/parallel/tree_reduction.h); the parts are then the sums of this rank's maximal subtrees.
+  int tree_leaves = 0;
+  DType comm_dtype = DType::f32;  // or bf16
+  bool sharded = false;           // every rank keeps only the sum of its own slice: train/parallel/reduce_scatter.h
+};
+
+// Parses a value of --gradient-dtype: "fp32" or "bf16".
+inline DType parse_comm_dtype(std::string_view name) { return name == "bf16" ? DType::bf16 : DType::f32; }
+
+// Collective. Returns the fastest implementation that all ranks support. `device`: the device of this rank's gradients.
+std::unique_ptr<AsyncAllReduce> make_async_all_reduce(Communicator& ranks, Device device,
+                                                      const AllReduceOptions& options);
+
+}  // namespace gyre

@@ -1,0 +1,137 @@
+// Communication between the ranks of a job: a single process without MPI (SelfCommunicator) or many ranks over MPI
+// (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress() and
+// abort(), are collective: every rank calls them in the same order, from the thread that created the communicator. A
+// failed call throws an Error that names the call and the rank. A wait longer than the watchdog timeout throws an Error
+// that names the ranks that have not arrived.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gyre/core/error.h"
+#include "gyre/train/parallel/health/rank_status.h"
+
+namespace gyre {
+
+// The indices of the cores on which this process may run (its CPU affinity); never empty.
+std::vector<int> allowed_cpus();
+
+// A buffer divided into one contiguous piece per rank: piece r is elements [ends[r - 1], ends[r]).
+template <class T>
+struct SplitBuffer {
+  T* data = nullptr;
+  std::vector<int64_t> ends;
+  int64_t begin(int rank) const { return rank == 0 ? 0 : ends[size_t(rank) - 1]; }
+  int64_t size(int rank) const { return ends[size_t(rank)] - begin(rank); }
+  std::span<T> piece(int rank) const { return {data + begin(rank), size_t(size(rank))}; }
+};
+
+// An error of one rank that has been communicated to all ranks: every rank throws it at the same point.
+class RankError : public Error {
+ public:
+  RankError(int rank, const std::string& message) : Error(message), rank_(rank) {}
+  int rank() const { return rank_; }  // the rank that failed
+
+ private:
+  int rank_;
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual int local_rank() const = 0;         // index of this rank among those on this node
+  virtual bool takes_gpu_memory() const = 0;  // whether start_all_reduce() accepts GPU memory
+  virtual int cores() const = 0;              // cores for this rank: a core that n ranks may use counts 1/n
+  virtual std::string name() const = 0;
+
+  // The phase that this rank is in, and since when. At most one observer is called on every change.
+  void enter(Phase phase, uint64_t update) { rank_status_.enter(phase, update); }
+  void observe_phases(PhaseObserver observer) { rank_status_.observe(std::move(observer)); }
+  const RankStatus& rank_status() const { return rank_status_; }
+  // Longest wait of a collective; 0 sets no limit. A slow rank is not an error: the wait continues as long as that rank
+  // answers and changes its phase within this time (ten times as long for the phases of may_take_long()).
+  virtual void set_watchdog_timeout(double seconds) = 0;
+
+  virtual void barrier() = 0;
+  virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
+  template <class T>
+  void broadcast(std::span<T> values, int root) {
+    broadcast(std::as_writable_bytes(values), root);
+  }
+
+  std::string broadcast_text(std::string text, int root);
+
+  // Sums over the ranks, in place. Every rank gets the same bits.
+  virtual void all_reduce(std::span<double> values) = 0;
+  virtual void all_reduce(std::span<int64_t> values) = 0;
+
+  // Returns the texts of all ranks in rank order on `root`, and an empty vector on the other ranks.
+  virtual std::vector<std::string> gather(const std::string& text, int root) = 0;
+
+  // Nonblocking collectives of at most kMaxElementsPerCall elements. The caller must not access the buffers before
+  // `callback` is called or finish() returns. Collectives of one kind complete in the order in which they were started,
+  // and each then calls its `callback`: on any thread, but on one thread at a time. A callback may start further
+  // collectives.
+  static constexpr int64_t kMaxElementsPerCall = int64_t{1} << 28;
+  using Callback = std::function<void()>;
+  virtual void start_all_reduce(std::span<float> values, Callback callback) = 0;  // sums, in place
+  // Piece r of `send` goes to rank r; piece r of `receive` comes from rank r.
+  virtual void start_all_to_all(const SplitBuffer<const std::byte>& send, const SplitBuffer<std::byte>& receive,
+                                Callback callback) = 0;
+  // Every rank receives piece r from rank r.
+  virtual void start_all_gather(const SplitBuffer<std::byte>& pieces, Callback callback) = 0;
+  // Calls `f` while no `callback` runs.
+  virtual void with_callbacks_paused(const std::function<void()>& f) = 0;
+  // Advances the started collectives. MpiCommunicator also has a progress thread that does so between calls.
+  virtual void progress() = 0;
+  // Waits for all started collectives, including those that callbacks start.
+  virtual void finish() = 0;
+
+  // Ends all ranks after a failure of this rank. Returns only if there is a single process.
+  virtual void abort(int status) noexcept = 0;
+
+ private:
+  RankStatus rank_status_;
+};
+
+class SelfCommunicator final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  int local_rank() const override { return 0; }
+  bool takes_gpu_memory() const override { return true; }
+  int cores() const override { return int(allowed_cpus().size()); }
+  std::string name() const override { return "one process"; }
+  void set_watchdog_timeout(double) override {}
+  void barrier() override {}
+  using Communicator::broadcast;
+  void broadcast(std::span<std::byte>, int) override {}
+  void all_reduce(std::span<double>) override {}
+  void all_reduce(std::span<int64_t>) override {}
+  std::vector<std::string> gather(const std::string& text, int) override { return {text}; }
+  void start_all_reduce(std::span<float>, Callback callback) override { callback(); }
+  void start_all_to_all(const SplitBuffer<const std::byte>& send, const SplitBuffer<std::byte>& receive,
+                        Callback callback) override;
+  void start_all_gather(const SplitBuffer<std::byte>&, Callback callback) override { callback(); }
+  void with_callbacks_paused(const std::function<void()>& f) override { f(); }
+  void progress() override {}
+  void finish() override {}
+  void abort(int) noexcept override {}
+};
+
+// Returns an MpiCommunicator if mpirun or srun launched the process, else a SelfCommunicator.
+std::unique_ptr<Communicator> make_communicator();
+
+// Runs `body` with this process's communicator and returns its exit status. With one process, exceptions propagate to
+// the caller. With several, the first rank that throws prints its error and ends all ranks with a non-zero status.
+int with_communicator(const std::function<int(Communicator&)>& body);
+
+}  // namespace gyre

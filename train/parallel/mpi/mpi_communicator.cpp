@@ -1,0 +1,342 @@
+#include "gyre/train/parallel/mpi/mpi_communicator.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "gyre/core/error.h"
+#include "gyre/train/parallel/health/stop_signal.h"
+#include "gyre/train/parallel/mpi_support.h"
+
+namespace gyre {
+namespace {
+
+using std::chrono::microseconds;
+using Lock = std::unique_lock<std::recursive_timed_mutex>;
+
+// MPI counts are ints: longer ranges are split into pieces.
+constexpr size_t kPiece = size_t{1} << 30;
+// Pauses of the progress thread between polls. With collectives in progress it pauses 1 / kPollsPerCompletion of the
+// time since the last one completed, within the bounds kBusyPause and kLongPause: rarely enough not to slow down
+// computation, often enough for the next message. Otherwise it only answers heartbeat requests, and pauses kIdlePause.
+constexpr microseconds kBusyPause{100}, kLongPause{2'000}, kIdlePause{20'000};
+constexpr int kPollsPerCompletion = 8;
+constexpr int kSpinPolls = 500;              // polls of a waiting call before it pauses between polls
+constexpr double kHeartbeatSeconds = 2;      // time limit for the answers to a heartbeat request
+constexpr double kSignalGraceSeconds = 0.3;  // longer than the loop usually takes to notice a signal
+
+template <class T, class F>
+void in_chunks(std::span<T> all, F&& call) {
+  for (size_t at = 0; at < all.size(); at += kPiece) {
+    const std::span<T> piece = all.subspan(at, std::min(kPiece, all.size() - at));
+    call(piece.data(), int(piece.size()));
+  }
+}
+
+// Counts and displacements of a SplitBuffer for MPI.
+struct Counts {
+  std::vector<int> sizes, begins;
+  template <class T>
+  explicit Counts(const SplitBuffer<T>& pieces) {
+    const int64_t all = pieces.ends.empty() ? 0 : int64_t(pieces.ends.back());
+    require(all <= std::numeric_limits<int>::max(), "[communicator] expected at most ", std::numeric_limits<int>::max(),
+            " bytes in one MPI exchange, got ", all, ": use a smaller --bucket-mb");
+    for (int r = 0; r < int(pieces.ends.size()); ++r) {
+      sizes.push_back(int(pieces.size(r)));
+      begins.push_back(int(pieces.begin(r)));
+    }
+  }
+};
+
+}  // namespace
+
+MpiCommunicator::MpiCommunicator() {
+  int provided = 0;
+  GYRE_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
+  GYRE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  GYRE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
+  GYRE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &size_));
+  require(provided >= MPI_THREAD_SERIALIZED, "[mpi] expected thread level MPI_THREAD_SERIALIZED (",
+          MPI_THREAD_SERIALIZED, "), this MPI library gives ", provided);
+  query_node_topology();
+  for (Channel& channel : channels_) GYRE_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &channel.ranks));
+  watchdog_ = std::make_unique<MpiWatchdog>();
+  progress_thread_ = std::thread([this] { run_progress_thread(); });
+}
+
+// Launchers bind each rank to separate cores, or let all ranks use all cores. Counts the ranks that share a core.
+void MpiCommunicator::query_node_topology() {
+  MPI_Comm node = MPI_COMM_NULL;
+  GYRE_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node));
+  GYRE_MPI(MPI_Comm_size(node, &node_ranks_));
+  GYRE_MPI(MPI_Comm_rank(node, &local_rank_));
+  const std::vector<int> own = allowed_cpus();
+  std::vector<int> users(CPU_SETSIZE);
+  for (int cpu : own) users[size_t(cpu)] = 1;
+  GYRE_MPI(MPI_Allreduce(MPI_IN_PLACE, users.data(), int(users.size()), MPI_INT, MPI_SUM, node));
+  double share = 0;
+  for (int cpu : own) share += 1.0 / users[size_t(cpu)];
+  cores_ = std::max(1, int(share + 1e-9));
+  GYRE_MPI(MPI_Comm_free(&node));
+}
+
+MpiCommunicator::~MpiCommunicator() {
+  {
+    const std::lock_guard lock(sleep_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  if (progress_thread_.joinable()) progress_thread_.join();
+  watchdog_.reset();
+  for (Channel& channel : channels_) {
+    if (channel.ranks != MPI_COMM_NULL) MPI_Comm_free(&channel.ranks);
+  }
+  MPI_Finalize();
+}
+
+std::string MpiCommunicator::name() const {
+  const std::string library = mpi_library();
+  return concat("MPI, ", size_, " ranks, ", node_ranks_, " on this node (", library.substr(0, library.find(',')), ")");
+}
+
+// MPIX_Query_cuda_support is an extension of Open MPI and its derivatives. It is looked up by name because other MPI
+// headers do not declare it.
+bool MpiCommunicator::takes_gpu_memory() const {
+  auto* const query = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support"));
+  return query && query() == 1;
+}
+
+template <class Call>
+void MpiCommunicator::run(const char* what, Call&& call) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  {
+    const Lock lock(mpi_);
+    call(&request);
+  }
+  wait(what, [&] {
+    int done = 0;
+    GYRE_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    return done != 0;
+  });
+}
+
+void MpiCommunicator::barrier() {
+  run("barrier", [](MPI_Request* request) { GYRE_MPI(MPI_Ibarrier(MPI_COMM_WORLD, request)); });
+}
+
+void MpiCommunicator::broadcast(std::span<std::byte> bytes, int root) {
+  in_chunks(bytes, [&](std::byte* data, int n) {
+    run("broadcast",
+        [&](MPI_Request* request) { GYRE_MPI(MPI_Ibcast(data, n, MPI_BYTE, root, MPI_COMM_WORLD, request)); });
+  });
+}
+
+void MpiCommunicator::all_reduce(std::span<double> values) {
+  in_chunks(values, [&](double* data, int n) {
+    run("all-reduce of numbers", [&](MPI_Request* request) {
+      GYRE_MPI(MPI_Iallreduce(MPI_IN_PLACE, data, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, request));
+    });
+  });
+}
+
+void MpiCommunicator::all_reduce(std::span<int64_t> values) {
+  in_chunks(values, [&](int64_t* data, int n) {
+    run("all-reduce of counts", [&](MPI_Request* request) {
+      GYRE_MPI(MPI_Iallreduce(MPI_IN_PLACE, data, n, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, request));
+    });
+  });
+}
+
+std::vector<std::string> MpiCommunicator::gather(const std::string& text, int root) {
+  require(text.size() < kPiece, "[communicator] gather: expected a text under 1 GiB, got ", text.size(), " bytes");
+  const bool here = rank_ == root;
+  std::vector<int64_t> lengths(static_cast<size_t>(size_));
+  lengths[size_t(rank_)] = int64_t(text.size());
+  all_reduce(std::span<int64_t>(lengths));
+  SplitBuffer<char> pieces;
+  for (const int64_t length : lengths) pieces.ends.push_back((pieces.ends.empty() ? 0 : pieces.ends.back()) + length);
+  require(size_t(pieces.ends.back()) < kPiece, "[communicator] gather: expected texts under 1 GiB in all, got ",
+          pieces.ends.back(), " bytes");
+  std::string all(here ? size_t(pieces.ends.back()) : 0, '\0');
+  const Counts counts(pieces);
+  run("gathering of texts", [&](MPI_Request* request) {
+    GYRE_MPI(MPI_Igatherv(text.data(), int(text.size()), MPI_CHAR, all.data(), counts.sizes.data(),
+                          counts.begins.data(), MPI_CHAR, root, MPI_COMM_WORLD, request));
+  });
+  std::vector<std::string> texts;
+  for (int r = 0; here && r < size_; ++r) texts.push_back(all.substr(size_t(pieces.begin(r)), size_t(pieces.size(r))));
+  return texts;
+}
+
+template <class Call>
+void MpiCommunicator::start(Kind kind, Callback callback, Call&& call) {
+  {
+    const Lock lock(mpi_);
+    MPI_Request request = MPI_REQUEST_NULL;
+    call(channels_[kind].ranks, &request);
+    channels_[kind].started.push_back({request, std::move(callback)});
+  }
+  {
+    const std::lock_guard lock(sleep_);
+    has_work_ = true;
+  }
+  wake_.notify_one();
+}
+
+void MpiCommunicator::start_all_reduce(std::span<float> values, Callback callback) {
+  start(kSums, std::move(callback), [&](MPI_Comm ranks, MPI_Request* request) {
+    GYRE_MPI(MPI_Iallreduce(MPI_IN_PLACE, values.data(), int(values.size()), MPI_FLOAT, MPI_SUM, ranks, request));
+  });
+}
+
+// The callback owns the counts, which must live until the collective ends.
+void MpiCommunicator::start_all_to_all(const SplitBuffer<const std::byte>& send, const SplitBuffer<std::byte>& receive,
+                                       Callback callback) {
+  const auto counts = std::make_shared<std::pair<Counts, Counts>>(send, receive);
+  const Counts &out = counts->first, &in = counts->second;
+  start(
+      kExchanges, [counts, callback = std::move(callback)] { callback(); },
+      [&](MPI_Comm ranks, MPI_Request* request) {
+        GYRE_MPI(MPI_Ialltoallv(send.data, out.sizes.data(), out.begins.data(), MPI_BYTE, receive.data, in.sizes.data(),
+                                in.begins.data(), MPI_BYTE, ranks, request));
+      });
+}
+
+void MpiCommunicator::start_all_gather(const SplitBuffer<std::byte>& pieces, Callback callback) {
+  const auto counts = std::make_shared<Counts>(pieces);
+  start(
+      kGathers, [counts, callback = std::move(callback)] { callback(); },
+      [&](MPI_Comm ranks, MPI_Request* request) {
+        GYRE_MPI(MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, pieces.data, counts->sizes.data(), counts->begins.data(),
+                                 MPI_BYTE, ranks, request));
+      });
+}
+
+// Tests the started collectives and calls their callbacks. Needs the lock. Returns whether any is still in progress.
+bool MpiCommunicator::advance() {
+  for (Channel& channel : channels_) {
+    while (!channel.started.empty()) {
+      int done = 0;
+      GYRE_MPI(MPI_Test(&channel.started.front().request, &done, MPI_STATUS_IGNORE));
+      if (done == 0) break;
+      const Callback callback = std::move(channel.started.front().callback);
+      channel.started.pop_front();
+      ++ended_;
+      callback();
+    }
+  }
+  return std::any_of(channels_.begin(), channels_.end(),
+                     [](const Channel& channel) { return !channel.started.empty(); });
+}
+
+void MpiCommunicator::with_callbacks_paused(const std::function<void()>& f) {
+  const Lock lock(mpi_);
+  f();
+}
+
+void MpiCommunicator::progress() {
+  const Lock lock(mpi_, std::try_to_lock);
+  if (lock.owns_lock()) advance();
+}
+
+void MpiCommunicator::finish() {
+  wait("exchange of gradients", [&] { return !advance(); });
+}
+
+void MpiCommunicator::run_progress_thread() {
+  bool busy = false;
+  uint64_t ended = 0;
+  Stopwatch since;  // time since a collective last ended
+  for (;;) {
+    {
+      const auto pause =
+          std::clamp(microseconds(int64_t(since.seconds() * 1e6 / kPollsPerCompletion)), kBusyPause, kLongPause);
+      std::unique_lock sleep(sleep_);
+      wake_.wait_for(sleep, busy ? pause : kIdlePause, [&] { return stopping_ || (has_work_ && !busy); });
+      if (stopping_) return;
+      has_work_ = false;
+    }
+    const Lock lock(mpi_);
+    if (failure_) continue;
+    try {
+      const bool was_busy = std::exchange(busy, advance());
+      if (!was_busy || std::exchange(ended, ended_) != ended_) since = Stopwatch();
+      watchdog_->reply({waits_, waiting_, rank_status().now()});
+      report_termination();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+}
+
+// After the death of a rank, mpirun sends SIGTERM to the other ranks, and a second later SIGKILL. mpirun reports which
+// rank died; this message adds the phase and update of the job. The first two ranks of each node print it.
+void MpiCommunicator::report_termination() {
+  if (!StopSignal::raised()) {
+    since_signal_ = Stopwatch();
+  } else if (!has_warned_ && waiting_ && local_rank_ <= 1 && since_signal_.seconds() > kSignalGraceSeconds) {
+    has_warned_ = true;
+    if (watchdog_->peer_aborted()) return;  // that rank has printed its error
+    spdlog::warn("termination signal while rank {} waits for others, in {}; if a rank has died, mpirun names it", rank_,
+                 rank_status().now().text());
+  }
+}
+
+void MpiCommunicator::wait(const char* what, const std::function<bool()>& is_done) {
+  ++waits_;
+  waiting_ = true;
+  const Stopwatch watch;
+  double patience = watchdog_timeout_;
+  for (int polls = 0;; ++polls) {
+    {
+      const Lock lock(mpi_);
+      if (failure_) std::rethrow_exception(failure_);
+      if (is_done()) break;
+    }
+    if (polls < kSpinPolls) {
+      sched_yield();
+    } else {
+      std::this_thread::sleep_for(kBusyPause);
+      if (patience > 0 && watch.seconds() > patience) {
+        check_stalled_ranks(what, watch.seconds());
+        patience = watch.seconds() + watchdog_timeout_;
+      }
+    }
+  }
+  waiting_ = false;
+}
+
+// Polls the other ranks to find those that are stalled. Returns if waiting longer is worthwhile, else throws.
+void MpiCommunicator::check_stalled_ranks(const char* what, double waited) {
+  {
+    const Lock lock(mpi_);
+    watchdog_->ping();
+  }
+  bool all_replied = false;
+  for (const Stopwatch watch; !all_replied && watch.seconds() < kHeartbeatSeconds;) {
+    std::this_thread::sleep_for(kIdlePause / 4);
+    const Lock lock(mpi_);
+    all_replied = watchdog_->collect_replies();
+  }
+  const auto& heartbeats = watchdog_->heartbeats();
+  if (is_making_progress(heartbeats, rank_, waits_, watchdog_timeout_)) return;
+  throw Error("[--watchdog-timeout] ", what, " in ", rank_status().now().text(), ": not finished after ",
+              int64_t(waited), " s: ", describe_missing(heartbeats, rank_, waits_));
+}
+
+void MpiCommunicator::abort(int status) noexcept {
+  const Lock lock(mpi_, std::chrono::seconds(1));  // abort even if the progress thread never releases it
+  try {
+    if (lock.owns_lock()) watchdog_->announce_abort();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): abort in any case
+  }
+  MPI_Abort(MPI_COMM_WORLD, status);
+}
+
+}  // namespace gyre

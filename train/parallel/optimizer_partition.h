@@ -1,0 +1,49 @@
+// The elements of the parameter arenas that a rank's optimizer updates: all of them (FullPartition), or a part of them
+// (optimizer state sharding, ZeRO stage 1).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gyre/core/tensor.h"
+
+namespace gyre {
+
+struct ElementRange {  // elements [begin, end) of an arena
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+class OptimizerPartition {
+ public:
+  virtual ~OptimizerPartition() = default;
+  // The ranges of this rank in ascending order. Each ends at a multiple of kSquaresBlock or at the end of the arena.
+  virtual std::vector<ElementRange> owned() const = 0;
+  // Whether other ranks own elements. If not, the methods below are never called.
+  virtual bool is_sharded() const = 0;
+  // The smallest range that contains `range` and that all_gather() accepts.
+  virtual ElementRange all_gather_range(ElementRange range) const = 0;
+  // Collective. `window` holds elements `range` of an arena: every rank receives the elements that other ranks own.
+  virtual void all_gather(const Tensor& window, ElementRange range) const = 0;
+  virtual void sum(std::span<double> values) const = 0;  // collective; sums over the ranks, in place
+};
+
+// The parts of `range` that this rank owns.
+std::vector<ElementRange> owned_within(const OptimizerPartition& partition, ElementRange range);
+
+// For a single process, or for ranks that all update the same elements.
+class FullPartition final : public OptimizerPartition {
+ public:
+  explicit FullPartition(int64_t elements) : elements_(elements) {}
+  std::vector<ElementRange> owned() const override { return {{0, elements_}}; }
+  bool is_sharded() const override { return false; }
+  ElementRange all_gather_range(ElementRange range) const override { return range; }
+  void all_gather(const Tensor&, ElementRange) const override {}
+  void sum(std::span<double>) const override {}
+
+ private:
+  int64_t elements_;
+};
+
+}  // namespace gyre

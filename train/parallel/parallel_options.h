@@ -1,0 +1,22 @@
+// Options of data parallelism: how a batch is divided into micro-batches, and how ranks exchange gradients.
+#pragma once
+
+#include <string>
+
+namespace gyre {
+
+struct ParallelOptions {
+  int accumulation = 1;   // micro-batches per rank and update
+  int micro_batches = 0;  // per global batch; 0: ranks * accumulation, or 8 with `deterministic`
+  bool deterministic = false;
+  double bucket_mb = 1;                 // size of a gradient bucket in MiB
+  std::string gradient_dtype = "fp32";  // communication dtype of gradients: fp32, bf16
+  int zero = 0;                         // ZeRO stage: 1 shards the optimizer's state over the ranks
+  double watchdog_timeout = 600;        // time limit of a collective in seconds; 0: none
+
+  void validate() const;  // throws UsageError
+  // The number of micro-batches of a global batch on this many ranks.
+  int micro_batches_on(int ranks) const;
+};
+
+}  // namespace gyre

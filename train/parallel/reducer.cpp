@@ -1,0 +1,171 @@
+#include "gyre/train/parallel/reducer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <string>
+
+#include "gyre/core/error.h"
+#include "gyre/train/parallel/reduce_scatter.h"
+
+namespace gyre {
+namespace {
+
+// A multiple of kSquaresBlock: the gradient norm then adds the same blocks for any ownership.
+int64_t bucket_elements(double mb) {
+  constexpr int64_t kMaxBlocks = Communicator::kMaxElementsPerCall / kSquaresBlock;
+  const double blocks = mb * (1 << 20) / sizeof(float) / kSquaresBlock;
+  // Clamp before the conversion: a double beyond 2^63 has no int64_t value.
+  return int64_t(std::clamp(blocks, 1.0, double(kMaxBlocks))) * kSquaresBlock;
+}
+
+int64_t blocks_up(int64_t element) { return squares_blocks(element) * kSquaresBlock; }
+int64_t blocks_down(int64_t element) { return element / kSquaresBlock * kSquaresBlock; }
+
+bool overlap(ElementRange a, ElementRange b) { return a.begin < b.end && b.begin < a.end; }
+bool lies_in(const Parameter& p, ElementRange range) {
+  return overlap({p.offset, p.offset + p.shape.elements()}, range);
+}
+
+}  // namespace
+
+GradientReducer::GradientReducer(Communicator& ranks, Kernels& kernels, Parameters& parameters,
+                                 const ReducerOptions& options)
+    : ranks_(ranks),
+      parameters_(parameters),
+      options_(options),
+      sum_(make_async_all_reduce(
+          ranks, parameters.gradients().device(),
+          {options.deterministic ? options.micro_batches : 0, options.comm_dtype, options.sharded})) {
+  const MicroBatchRange own = micro_batches_of_rank(options.micro_batches, ranks.size(), ranks.rank());
+  own_micro_batches_ = own.count();
+  const Device device = parameters.gradients().device();
+  if (options.deterministic) {
+    nodes_ = std::make_unique<SubtreeSums>(kernels, options.micro_batches, own, parameters.gradients());
+  } else if (ranks.size() > 1) {
+    if (options.sharded) sum_for_all_ = make_async_all_reduce(ranks, device, {.comm_dtype = options.comm_dtype});
+    rows_ = std::make_unique<SparseAllReduce>(ranks, kernels, parameters, sum_for_all_ ? *sum_for_all_ : *sum_);
+  }
+  make_buckets(parameters.gradients().size());
+  restart();
+}
+
+void GradientReducer::make_buckets(int64_t size) {
+  const int64_t most = bucket_elements(options_.bucket_mb);
+  std::vector<Bucket> tables;
+  for (int64_t end = size, begin = 0; end > 0; end = begin) {
+    begin = std::max<int64_t>(0, blocks_up(end) - most);  // the arena may end within a block
+    const ElementRange table = next_table(end);
+    const bool within = table.end == end;
+    begin = std::max(begin, within ? table.begin : table.end);
+    (within ? tables : buckets_).push_back({{begin, end}});
+  }
+  buckets_.insert(buckets_.begin(), tables.begin(), tables.end());
+  for (const Parameter& p : parameters_) {
+    for (Bucket& b : buckets_) b.waits_for += p.trainable && lies_in(p, b.range) ? 1 : 0;
+  }
+}
+
+// The whole blocks of the last trainable table before `end` if sparse gradients are reduced separately. If there is
+// none, an empty range at 0.
+ElementRange GradientReducer::next_table(int64_t end) const {
+  ElementRange found;
+  for (const Parameter& p : parameters_) {
+    const ElementRange blocks{blocks_up(p.offset), blocks_down(p.offset + p.shape.elements())};
+    if (rows_ && p.is_table && p.trainable && blocks.size() > 0 && blocks.begin < end && blocks.end > found.end)
+      found = {blocks.begin, std::min(blocks.end, end)};
+  }
+  return found;
+}
+
+TapeObserver& GradientReducer::begin_last_micro_batch() {
+  if (rows_) rows_->begin();
+  return *this;
+}
+
+void GradientReducer::end_micro_batch() {
+  ++ended_micro_batches_;
+  if (nodes_ && ended_micro_batches_ < own_micro_batches_) nodes_->end_micro_batch();
+}
+
+void GradientReducer::finish() {
+  require(ended_micro_batches_ == own_micro_batches_, "[reducer] finish: expected ", own_micro_batches_,
+          " micro-batches, got ", ended_micro_batches_);
+  if (next_ < buckets_.size()) warn_of_unused_parameters();
+  while (next_ < buckets_.size()) launch_next();
+  sum_->finish();
+  if (rows_) rows_->reduce();
+  restart();
+}
+
+void GradientReducer::on_parameter_ready(Parameter& p) {
+  if (ready_[size_t(p.index)]) return;
+  ready_[size_t(p.index)] = true;
+  for (size_t i = next_; i < buckets_.size(); ++i) {
+    if (lies_in(p, buckets_[i].range)) --missing_[i];
+  }
+  while (next_ < buckets_.size() && missing_[next_] == 0) launch_next();
+}
+
+void GradientReducer::launch_next() {
+  if (rows_ && next_ == 0) rows_->exchange_indices();
+  const auto [begin, end] = buckets_[next_++].range;
+  if (nodes_) {
+    nodes_->add_siblings_of_last(begin, end);
+    sum_->start(nodes_->sums(begin, end));
+  } else {
+    sum_->start({parameters_.gradients().slice(begin, end)});
+  }
+}
+
+void GradientReducer::restart() {
+  next_ = 0;
+  ended_micro_batches_ = 0;
+  if (nodes_) nodes_->restart();
+  ready_.assign(parameters_.count(), false);
+  missing_.clear();
+  for (const Bucket& b : buckets_) missing_.push_back(b.waits_for);
+}
+
+void GradientReducer::warn_of_unused_parameters() {
+  if (has_warned_ || ranks_.rank() != 0) return;
+  std::string names;
+  for (const Parameter& p : parameters_) {
+    if (p.trainable && !ready_[size_t(p.index)]) names += " " + p.name;
+  }
+  // A rank whose last micro-batch is empty runs no backward pass: this is not an error in the model.
+  if (std::find(ready_.begin(), ready_.end(), true) == ready_.end()) return;
+  spdlog::warn("parameters without a gradient (communication cannot overlap past them):{}", names);
+  has_warned_ = true;
+}
+
+std::vector<ElementRange> GradientReducer::owned() const {
+  if (!is_sharded()) return {{0, parameters_.gradients().size()}};
+  std::vector<ElementRange> ranges;
+  for (const Bucket& b : buckets_) {
+    const SplitBuffer<std::byte> slices{nullptr, shard_ends(b.range.size(), ranks_.size())};
+    const int64_t begin = b.range.begin + slices.begin(ranks_.rank()), n = slices.size(ranks_.rank());
+    if (n > 0) ranges.push_back({begin, begin + n});
+  }
+  std::sort(ranges.begin(), ranges.end(), [](ElementRange a, ElementRange b) { return a.begin < b.begin; });
+  return ranges;
+}
+
+ElementRange GradientReducer::all_gather_range(ElementRange range) const {
+  for (const Bucket& b : buckets_) {
+    if (!overlap(b.range, range)) continue;
+    range.begin = std::min(range.begin, b.range.begin);
+    range.end = std::max(range.end, b.range.end);
+  }
+  return range;
+}
+
+void GradientReducer::all_gather(const Tensor& window, ElementRange range) const {
+  std::vector<Tensor> parts;
+  for (const Bucket& b : buckets_) {
+    if (overlap(b.range, range)) parts.push_back(window.slice(b.range.begin - range.begin, b.range.end - range.begin));
+  }
+  all_gather_shards(ranks_, parts);
+}
+
+}  // namespace gyre

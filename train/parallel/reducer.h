@@ -1,0 +1,85 @@
+// Data parallelism: sums the gradient arena over all micro-batches of all ranks.
+//
+//   set the gradients to zero
+//   for each micro-batch of this rank:
+//     if it is the last: observer = begin_last_micro_batch()
+//     forward
+//     backward (observed by `observer` if it is the last)
+//     end_micro_batch()
+//   finish()
+//
+// The arena is reduced in buckets, which are ranges of it, from its end to its beginning: backward finishes the
+// parameters that were registered last first. Buckets of embedding tables come before all others, because the gradients
+// of their lookups are reduced separately (train/parallel/sparse_all_reduce.h; not in deterministic mode). The
+// reduction of a bucket starts while backward runs, as soon as the gradients of all its parameters are final on this
+// rank, and always in the same order. The reducer only sums: the optimizer divides by the global token count.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gyre/autograd/tape.h"
+#include "gyre/train/parallel/async_all_reduce.h"
+#include "gyre/train/parallel/communicator.h"
+#include "gyre/train/parallel/optimizer_partition.h"
+#include "gyre/train/parallel/sparse_all_reduce.h"
+#include "gyre/train/parallel/tree_reduction.h"
+
+namespace gyre {
+
+struct ReducerOptions {
+  double bucket_mb = 1;           // maximum size of a bucket in MiB of fp32
+  int micro_batches = 1;          // per global batch, over all ranks
+  bool deterministic = false;     // micro-batches are added in the order of train/parallel/tree_reduction.h
+  DType comm_dtype = DType::f32;  // or bf16
+  bool sharded = false;           // every rank gets only the sums of the elements that it owns
+};
+
+class GradientReducer final : public OptimizerPartition, private TapeObserver {
+ public:
+  // Collective. Keeps references to its arguments.
+  GradientReducer(Communicator& ranks, Kernels& kernels, Parameters& parameters, const ReducerOptions& options);
+
+  // Call it before the forward pass of the last micro-batch, and let the returned observer watch its backward pass.
+  TapeObserver& begin_last_micro_batch();
+  void end_micro_batch();
+  // Waits for all sums. Every rank then holds the same bits; with `sharded`, each holds the sums of the elements that
+  // it owns.
+  void finish();
+
+  std::vector<ElementRange> owned() const override;
+  bool is_sharded() const override { return options_.sharded && ranks_.size() > 1; }
+  ElementRange all_gather_range(ElementRange range) const override;
+  void all_gather(const Tensor& window, ElementRange range) const override;
+  void sum(std::span<double> values) const override { ranks_.all_reduce(values); }
+
+ private:
+  struct Bucket {
+    ElementRange range;
+    int waits_for = 0;  // number of trainable parameters that overlap the range
+  };
+
+  void make_buckets(int64_t size);
+  ElementRange next_table(int64_t end) const;
+  void on_parameter_ready(Parameter& p) override;
+  void after_backward(const Tape&, int) override { sum_->progress(); }
+  void launch_next();
+  void restart();
+  void warn_of_unused_parameters();
+
+  Communicator& ranks_;
+  Parameters& parameters_;
+  ReducerOptions options_;
+  std::unique_ptr<AsyncAllReduce> sum_;
+  std::unique_ptr<AsyncAllReduce> sum_for_all_;  // not sharded, for the sparse gradients; null if sum_ is not sharded
+  std::unique_ptr<SubtreeSums> nodes_;           // in deterministic mode only
+  std::unique_ptr<SparseAllReduce> rows_;        // with several ranks, except in deterministic mode
+  std::vector<Bucket> buckets_;                  // in the order in which they are reduced
+  int own_micro_batches_ = 0, ended_micro_batches_ = 0;
+  std::vector<bool> ready_;   // by parameter: the gradient is final
+  std::vector<int> missing_;  // by bucket: number of parameters that are not final yet
+  size_t next_ = 0;           // the bucket that is reduced next
+  bool has_warned_ = false;   // warn_of_unused_parameters() has warned
+};
+
+}  // namespace gyre

@@ -1,0 +1,47 @@
+// Imports and exports models in the directory format of Hugging Face transformers:
+//
+//   DIR/  config.json  model.safetensors (or the index of its shards)  vocab.txt or tokenizer.json
+//         tokenizer_config.json
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/models/encoder_only.h"
+#include "gyre/models/hugging_face/weights.h"
+#include "gyre/models/sequence_classifier.h"
+
+namespace gyre {
+
+struct HuggingFaceModel {
+  // On the CPU, f32.
+  std::variant<std::unique_ptr<EncoderOnly>, std::unique_ptr<SequenceClassifier>> model;
+  std::shared_ptr<const Vocabulary> vocabulary;  // nullptr if the directory has none
+  TensorReport tensors;
+  std::vector<std::string> notes;  // remarks for the user, one line each
+
+  Parameters& parameters() const;
+};
+
+// Whether the directory has a config.json of Hugging Face, which has a list of architectures.
+bool is_hugging_face(const Path& directory);
+
+// Reads a model. Throws an Error that names the file, and the key or the tensor.
+HuggingFaceModel read_hugging_face(const Path& directory);
+
+// Writes a run directory with the model as a checkpoint of step 0: checkpoints/step-00000000/ {model.safetensors,
+// state.json}. state.json records the source `from`. Throws an Error if there is a run already, unless `overwrite`.
+// Returns a description of the result.
+std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& run, bool overwrite);
+
+// Writes config.json, model.safetensors and, if there is a vocabulary, its files. Throws an Error if transformers has
+// no equivalent of the model, or if there is a model already, unless `overwrite`. Returns a description of the result.
+std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
+                               bool overwrite);
+std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
+                               bool overwrite);
+
+}  // namespace gyre

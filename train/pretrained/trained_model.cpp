@@ -1,0 +1,84 @@
+#include "gyre/train/pretrained/trained_model.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "gyre/core/error.h"
+#include "gyre/core/io/strict_json.h"
+#include "gyre/train/checkpoint/manifest.h"
+
+namespace gyre {
+
+namespace {
+
+std::vector<Path> vocabularies_of(const Path& run) {
+  std::vector<Path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(run))
+    if (entry.path().stem() == "vocab") found.push_back(entry.path());
+  return found;
+}
+
+}  // namespace
+
+nlohmann::ordered_json read_json(const Path& file) {
+  auto json = nlohmann::ordered_json::parse(read_file(file), nullptr, false);
+  require(!json.is_discarded(), file.string(), ": expected JSON");
+  return json;
+}
+
+template <class Config>
+Config read_config(const Path& run) {
+  const nlohmann::ordered_json json = read_json(config_path(run));
+  try {
+    return Config::from_json(json);
+  } catch (const Error& error) {
+    throw Error(config_path(run).string(), ": ", json_reason(error));
+  }
+}
+template EncoderDecoderConfig read_config(const Path& run);
+template EncoderOnlyConfig read_config(const Path& run);
+template ClassifierConfig read_config(const Path& run);
+
+std::string model_kind(const Path& run) {
+  const nlohmann::ordered_json json = read_json(config_path(run));
+  require(json.is_object() && json.contains("model") && json["model"].is_string(), config_path(run).string(),
+          ": expected a \"model\" that names its kind, found none");
+  return json["model"];
+}
+
+bool has_vocabulary(const Path& run) { return !vocabularies_of(run).empty(); }
+
+Path find_vocabulary(const Path& run) {
+  const std::vector<Path> found = vocabularies_of(run);
+  require(found.size() == 1, "[model] ", run.string(), ": expected one vocab.* file, found ", found.size(),
+          "; choose one with --vocab");
+  return found.front();
+}
+
+std::optional<std::string> trained_option(const Path& model, const std::string& which, const std::string& name) {
+  std::vector<Path> checkpoints = list_checkpoints(find_run(model));
+  checkpoints.push_back(find_model_file(model, which).parent_path());
+  for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {
+    if (!std::filesystem::exists(state_path(*checkpoint))) continue;
+    const nlohmann::ordered_json state = read_manifest(*checkpoint);
+    if (!state.contains("options")) continue;  // weights only: an average or an imported model
+    const auto found = state["options"].find("=" + name);
+    return found == state["options"].end() ? std::nullopt : std::optional<std::string>(*found);
+  }
+  return std::nullopt;
+}
+
+int trained_length(const Path& model, const std::string& which) {
+  const auto length = trained_option(model, which, "max-length");
+  return length ? std::stoi(*length) : 512;
+}
+
+std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size) {
+  const Path path = file.empty() ? find_vocabulary(run) : file;
+  auto vocabulary = load_vocabulary(path);
+  require(vocabulary->size() == size, "[vocabulary] ", path.string(), " does not fit the model: expected ", size,
+          " pieces as in ", config_path(run).string(), ", got ", vocabulary->size());
+  return vocabulary;
+}
+
+}  // namespace gyre

@@ -1,0 +1,78 @@
+// Loads trained models and their vocabularies from run directories.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "gyre/core/io/file.h"
+#include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/models/config/config.h"
+#include "gyre/train/checkpoint/model_file.h"
+#include "gyre/train/checkpoint/run_directory.h"
+
+namespace gyre {
+
+// Model: EncoderDecoder, EncoderOnly, SequenceClassifier
+template <class Model>
+struct TrainedModel {
+  std::shared_ptr<const Vocabulary> vocabulary;
+  std::unique_ptr<Model> model;
+};
+
+nlohmann::ordered_json read_json(const Path& file);
+
+// Reads the configuration in a run's config.json. Errors name the file. Config: EncoderDecoderConfig,
+// EncoderOnlyConfig, ClassifierConfig.
+template <class Config>
+Config read_config(const Path& run);
+
+// Returns the kind of a run's model, as in config.json (models/config/config.h).
+std::string model_kind(const Path& run);
+
+inline int64_t vocabulary_size(const ModelConfig& config) { return config.vocab_size; }
+inline int64_t vocabulary_size(const ClassifierConfig& config) { return config.encoder.vocab_size; }
+
+// Whether a run has a vocabulary. An imported model may have none.
+bool has_vocabulary(const Path& run);
+// Returns run/vocab.*; training writes exactly one. Throws an Error if there is none or more than one.
+Path find_vocabulary(const Path& run);
+// Loads the vocabulary of a run, or `file` if not empty. Throws an Error unless it has `size` pieces.
+std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size);
+
+// Returns the value of an option of train/resume.h that never changes during a run (such as "documents"), from the
+// checkpoint selected by `model` and `which`, or for an average of checkpoints from the newest checkpoint of the run.
+// nullopt if it is unknown, as for an imported model.
+std::optional<std::string> trained_option(const Path& model, const std::string& which, const std::string& name);
+// Returns the number of tokens of a training sample of a causal model, or 512 if it is unknown.
+int trained_length(const Path& model, const std::string& which);
+
+// Loads a model. `model`: a run directory, a checkpoint in it, or its model.safetensors. `which`: selects a checkpoint
+// of a run (train/checkpoint/model_file.h). Throws an Error if the weights do not match `config`.
+template <class Model>
+std::unique_ptr<Model> load_model(const typename Model::Config& config, const Path& model, const std::string& which,
+                                  Device device) {
+  auto loaded = std::make_unique<Model>(config);
+  loaded->parameters().allocate(0, DType::f32, device);  // the initial values are overwritten
+  load_model_weights(model, loaded->parameters(), which);
+  return loaded;
+}
+
+// Loads a model with the configuration in its run directory.
+template <class Model>
+std::unique_ptr<Model> load_model(const Path& model, const std::string& which, Device device) {
+  return load_model<Model>(read_config<typename Model::Config>(find_run(model)), model, which, device);
+}
+
+// Loads a model and its vocabulary. `vocabulary`: a file that replaces the run's copy, or empty. Throws an Error if the
+// vocabulary does not fit the model.
+template <class Model>
+TrainedModel<Model> load_trained_model(const Path& model, const std::string& which, const Path& vocabulary,
+                                       Device device) {
+  const Path run = find_run(model);
+  const auto config = read_config<typename Model::Config>(run);
+  return {load_run_vocabulary(run, vocabulary, vocabulary_size(config)), load_model<Model>(model, which, device)};
+}
+
+}  // namespace gyre

@@ -1,0 +1,49 @@
+#include "gyre/train/pretrained/trained_task.h"
+
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/io/strict_json.h"
+#include "gyre/train/pretrained/trained_model.h"
+
+namespace gyre {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json column_json(const std::optional<Column>& column) {
+  return column ? Json{{"name", column->name}, {"number", column->number}} : Json();
+}
+
+std::optional<Column> column_of(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return Column{json.at("name"), json.at("number")};
+}
+
+}  // namespace
+
+Json TrainedTask::to_json() const {
+  return {{"header", format.has_header},
+          {"text", column_json(format.text)},
+          {"second_text", column_json(format.second_text)},
+          {"label", column_json(format.label)},
+          {"classes", format.classes},
+          {"metrics", metrics},
+          {"max_length", max_length}};
+}
+
+TrainedTask read_task(const Path& run) {
+  const Json json = read_json(task_path(run));
+  try {
+    TrainedTask task;
+    task.format = {json.at("header"), column_of(json.at("text")).value(), column_of(json.at("second_text")),
+                   column_of(json.at("label")), json.at("classes")};
+    task.metrics = json.at("metrics");
+    task.max_length = json.at("max_length");
+    return task;
+  } catch (const std::exception& error) {
+    throw Error(task_path(run).string(),
+                ": expected a classifier's task as gyre train writes it: ", json_reason(error));
+  }
+}
+
+}  // namespace gyre

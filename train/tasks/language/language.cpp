@@ -1,0 +1,111 @@
+#include "gyre/train/tasks/language/language.h"
+
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/error.h"
+#include "gyre/models/encoder_only.h"
+#include "gyre/models/modules/linear_attention.h"
+#include "gyre/train/job.h"
+#include "gyre/train/tasks/language/language_data.h"
+#include "gyre/train/tasks/language/language_validation.h"
+#include "gyre/train/tasks/require_positions.h"
+
+namespace gyre {
+namespace {
+
+constexpr uint64_t kValidationSeed = 0;  // seed of the masks: the same for runs with different seeds
+
+class LanguageModel final : public TrainingModel {
+ public:
+  explicit LanguageModel(const EncoderOnlyConfig& config) : model_(config), redraw_(config.attention) {}
+
+  Parameters& parameters() override { return model_.parameters(); }
+  void before_update(uint64_t seed, uint64_t update) override { redraw_.before_update(parameters(), seed, update); }
+  std::string describe() const override { return model_.config().describe(); }
+  nlohmann::ordered_json config() const override { return model_.config().to_json(); }
+
+  const EncoderOnly& network() const { return model_; }
+
+ private:
+  EncoderOnly model_;
+  RandomVectorRedraw redraw_;
+};
+
+// The differences between masked and causal models.
+struct LanguageObjective {
+  SampleOptions::Task task;
+  std::function<MakeInput(const Vocabulary& vocabulary, uint64_t seed)> input_maker;
+  RunOptions options;
+};
+
+RunOptions run_options_of(const LanguageOptions& o) {
+  return {{"=documents", o.documents},
+          {"=fill", o.fill},
+          {"=across-documents", o.across_documents ? "on" : "off"},
+          {"=valid-share", concat(o.validation_share)}};
+}
+
+std::unique_ptr<LanguageModel> make_model(const LanguageOptions& options, const EncoderOnlyConfig& config,
+                                          Device device) {
+  auto model = std::make_unique<LanguageModel>(config);
+  require_positions(options.data.max_length, model->network().longest());
+  model->parameters().allocate(options.seed, DType::f32, device);
+  return model;
+}
+
+TaskParts make_parts(const LanguageOptions& options, EncoderOnlyConfig config, const LanguageObjective& objective,
+                     const JobContext& context) {
+  TaskParts parts;
+  parts.vocabulary = {options.data.vocabulary, load_vocabulary(options.data.vocabulary)};
+  const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
+  config.vocab_size = vocabulary.size();
+  auto model = make_model(options, config, context.kernels.device());
+  SharedSamples samples = open_training_samples(options, objective.task, vocabulary);
+  const EncoderOnly& network = model->network();
+  parts.make_validation = [&options, &objective, &network, context, samples, &vocabulary] {
+    return std::make_unique<LanguageValidation>(open_validation_samples(options, samples, vocabulary),
+                                                objective.input_maker(vocabulary, kValidationSeed), options, network,
+                                                context);
+  };
+  const auto loss = [&network](Tape& tape, const MaskedInput& input) { return network.loss(tape, input); };
+  parts.data = std::make_unique<LanguageData>(std::move(samples), objective.input_maker(vocabulary, options.seed), loss,
+                                              options, context.micro_batches);
+  parts.options = run_options_of(options);
+  parts.options.insert(objective.options.begin(), objective.options.end());
+  parts.model = std::move(model);
+  return parts;
+}
+
+std::optional<ReplayResult> train(const LanguageOptions& options, const EncoderOnlyConfig& config,
+                                  const LanguageObjective& objective, Communicator& ranks) {
+  return run_job(options, ranks,
+                 [&](const JobContext& context) { return make_parts(options, config, objective, context); });
+}
+
+}  // namespace
+
+std::optional<ReplayResult> train_masked_language(const Resolved<MaskedOptions>& options,
+                                                  const EncoderOnlyConfig& config, Communicator& ranks) {
+  require(!config.causal, "[mlm] expected a bidirectional model, got a causal one");
+  const MaskingOptions masking{.share = options->mask_share,
+                               .draw = MaskingOptions::parse_draw(options->mask_draw),
+                               .whole_words = options->whole_words};
+  const LanguageObjective objective{SampleOptions::Task::masked,
+                                    [masking](const Vocabulary& vocabulary, uint64_t seed) {
+                                      return masked_inputs(Masking(MaskingVocabulary::of(vocabulary), masking, seed));
+                                    },
+                                    {{"=mask-share", concat(options->mask_share)},
+                                     {"=mask-draw", options->mask_draw},
+                                     {"=whole-words", options->whole_words ? "on" : "off"}}};
+  return train(*options, config, objective, ranks);
+}
+
+std::optional<ReplayResult> train_causal_language(const Resolved<LanguageOptions>& options,
+                                                  const EncoderOnlyConfig& config, Communicator& ranks) {
+  require(config.causal, "[lm] expected a causal model, got a bidirectional one");
+  const LanguageObjective objective{
+      SampleOptions::Task::next, [](const Vocabulary&, uint64_t) { return next_token_inputs(); }, {}};
+  return train(*options, config, objective, ranks);
+}
+
+}  // namespace gyre

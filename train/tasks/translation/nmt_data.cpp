@@ -1,0 +1,106 @@
+#include "gyre/train/tasks/translation/nmt_data.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "gyre/core/counted.h"
+#include "gyre/core/error.h"
+#include "gyre/data/store/build_store.h"
+#include "gyre/data/text/parallel_text.h"
+#include "gyre/train/tasks/translation/pair_input.h"
+
+namespace gyre {
+namespace {
+
+TokenStore open_training_data(const NmtOptions& options, const Vocabulary& vocabulary) {
+  Corpus corpus =
+      open_corpus(vocabulary, options.data.train_sets,
+                  {.on_bad_line = parse_on_bad_line(options.data.on_bad_line), .max_length = options.data.max_length});
+  if (corpus.report) spdlog::info("{}", corpus.report->describe());
+  require(corpus.store.sides() == 2, "[data] ", corpus.store.name(), ": expected sentence pairs, got single sentences");
+  return std::move(corpus.store);
+}
+
+ValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+  const TokenStore store = open_corpus(vocabulary, options.data.valid_sets, {}).store;
+  require(store.sides() == 2, "[data] ", store.name(), ": expected sentence pairs, got single sentences");
+  ValidationSet set;
+  for (size_t i = 0; i < store.size(); ++i) {
+    if (int64_t(std::max(store.length(i, 0), store.length(i, 1))) >= longest) continue;  // no room for EOS
+    set.sources.push_back(store.sentence(i, 0));
+    set.targets.push_back(store.sentence(i, 1));
+    set.references.push_back(vocabulary.decode(set.targets.back()));
+  }
+  spdlog::info("{}: {} of {} to validate on", store.name(), set.size(), counted(store.size(), "pair"));
+  return set;
+}
+
+ValidationSet from_text(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+  const OnBadLine policy = parse_on_bad_line(options.data.on_bad_line);
+  ParallelText text(options.data.valid_sets, policy);
+  ValidationSet set;
+  for (TextRow row; text.next(row);) {
+    std::vector<int32_t> source = vocabulary.encode(row.text[0]), target = vocabulary.encode(row.text[1]);
+    if (int64_t(std::max(source.size(), target.size())) >= longest) {
+      text.report().skip(BadLine::too_long, row.line, text.place(row));
+      continue;
+    }
+    ++text.report().kept;
+    set.sources.push_back(std::move(source));
+    set.targets.push_back(std::move(target));
+    set.references.emplace_back(row.text[1]);
+  }
+  text.report().limit = concat(longest, " tokens");
+  text.report().require_clean(policy);
+  spdlog::info("{}", text.report().describe());
+  return set;
+}
+
+}  // namespace
+
+NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, LossFunction<PairInput> loss,
+                 int micro_batches)
+    : store_(open_training_data(options, vocabulary)),
+      batches_(store_, options.batch, options.seed, micro_batches, options.data.max_length),
+      loss_(std::move(loss)) {
+  const EpochPlan& plan = batches_.plan();
+  if (plan.skipped() > 0) {
+    spdlog::info("{}: {} of {} left out: longer than {}", store_.name(), plan.skipped(), counted(store_.size(), "pair"),
+                 counted(options.data.max_length, "token"));
+  }
+}
+
+std::string NmtData::describe() const {
+  return concat(counted(store_.size(), "pair"), ", ", store_.total_tokens(0), " source and ", store_.total_tokens(1),
+                " target tokens");  // without EOS
+}
+
+RankBatch NmtData::batch(size_t i, MicroBatchRange own) const {
+  store_.require_untruncated();
+  const std::span<const uint32_t> indices = batches_.plan().batch(i);
+  RankBatch batch;
+  batch.sentences = indices.size();
+  for (uint32_t s : indices) {
+    batch.source_tokens += store_.length(s, 0) + 1;
+    batch.target_tokens += store_.length(s, 1) + 1;
+  }
+  batch.predictions = batch.target_tokens;
+  const std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(indices);
+  for (int s = own.begin; s < own.end; ++s) {
+    PairInput input = pair_input(make_pair_batch(store_, micro_batches[size_t(s)]));
+    const auto tokens = uint64_t(input.target.tokens());
+    batch.micro_batches.push_back(make_micro_batch(loss_, std::move(input), tokens));
+  }
+  return batch;
+}
+
+ValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+  const bool is_store = options.data.valid_sets.size() == 1;
+  ValidationSet set = is_store ? from_store(options, vocabulary, longest) : from_text(options, vocabulary, longest);
+  require(set.size() > 0, "[data] ", options.data.valid_sets.front().string(),
+          ": no sentence pair is left to validate on");
+  return set;
+}
+
+}  // namespace gyre

@@ -1,0 +1,23 @@
+#include "gyre/train/tasks/translation/nmt_options.h"
+
+#include "gyre/core/option_checks.h"
+#include "gyre/models/decode/beam_search.h"
+
+namespace gyre {
+
+void NmtOptions::validate() const {
+  TrainOptions::validate();
+  expect_at_least(2, "--max-length", data.max_length);
+  expect(data.train_sets.size() == 1 || data.train_sets.size() == 2, "--train-sets",
+         "a source and a target file, or one token store", concat(data.train_sets.size(), " paths"));
+  expect(data.valid_sets.size() <= 2, "--valid-sets", "a source and a target file, or one token store",
+         concat(data.valid_sets.size(), " paths"));
+  expect_one_of({"target", "source", "total", "sentences"}, "--batch-unit", batch.unit);
+  for (const std::string& metric : validation.metrics) {
+    expect_one_of({"cross-entropy", "perplexity", "bleu", "chrf"}, "--valid-metrics", metric);
+  }
+  DecodeOptions{.beam_size = valid_beam, .length_penalty = valid_length_penalty}.validate_search("--valid-");
+  expect_fraction("--label-smoothing", label_smoothing);
+}
+
+}  // namespace gyre

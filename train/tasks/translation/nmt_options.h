@@ -1,0 +1,21 @@
+// The training options of translation models.
+#pragma once
+
+#include "gyre/train/options.h"
+
+namespace gyre {
+
+// data.train_sets and data.valid_sets: a source and a target file, or one token store. batch.unit: target, source or
+// total tokens, or sentences. validation.metrics: cross-entropy, perplexity, bleu, chrf.
+struct NmtOptions : TrainOptions {
+  NmtOptions() {
+    batch.unit = "target";
+    validation.metrics = {"cross-entropy", "bleu"};
+  }
+  double label_smoothing = 0.1;
+  int valid_beam = 4;
+  double valid_length_penalty = 0.6;
+  void validate() const;  // throws a UsageError if an option is invalid
+};
+
+}  // namespace gyre
