@@ -27,10 +27,9 @@ struct FavorFeatures final : Op {
     metadata.attribute("side", side == FavorSide::queries ? "queries" : "keys");
   }
   void backward(Backward& b) override {
-    const bool keys = side == FavorSide::keys;
-    const Tensor dp = b.dinput(0), dx = keys ? b.dinput(1) : Tensor();
-    b.kernels().favor_features_backward(dp ? dp : b.input(0).like(), dx, b.doutput(), b.input(0),
-                                        keys ? b.input(1) : Tensor(), heads, factor);
+    const Tensor dp = b.dinput(0), dx = b.dinput(1);
+    b.kernels().favor_features_backward(dp ? dp : b.input(0).like(), dx, b.doutput(), b.input(0), b.input(1), heads,
+                                        factor);
   }
 };
 
@@ -46,9 +45,9 @@ Var favor_features(const Var& p, const Var& x, int heads, FavorSide side) {
   op->factor = std::pow(double(x.shape()[1]) / heads, -0.25);
   op->side = side;
   const Tensor y = Tensor::empty(p.shape(), x.value().dtype(), x.value().device());
-  const bool keys = side == FavorSide::keys;
-  p.kernels().favor_features(y, p.value(), keys ? x.value() : Tensor(), heads, op->factor);
-  return keys ? p.tape().record(std::move(op), y, {p, x}) : p.tape().record(std::move(op), y, {p});
+  const Var shift = side == FavorSide::keys ? x : Var();
+  p.kernels().favor_features(y, p.value(), shift.value(), heads, op->factor);
+  return p.tape().record(std::move(op), y, {p, shift});
 }
 
 }  // namespace gyre

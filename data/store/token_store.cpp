@@ -12,8 +12,6 @@ namespace gyre {
 
 using namespace token_store_format;
 
-namespace {}  // namespace
-
 TokenStore::TokenStore(const Path& path) : name_(path.string()), map_(path) {
   bytes_ = map_.data();
   byte_count_ = map_.size();

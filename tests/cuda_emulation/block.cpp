@@ -23,6 +23,8 @@ void permute(std::vector<T>& items) {
   for (size_t i = items.size(); order_seed() != 0 && i > 1; --i) std::swap(items[i - 1], items[any_below(i)]);
 }
 
+bool calls_warp_operation(const Thread* thread) { return thread->state == Thread::State::in_warp_operation; }
+
 }  // namespace
 
 BlockRunner& BlockRunner::current() { return *current_runner; }
@@ -106,8 +108,7 @@ void BlockRunner::run_lanes(Warp& warp) {
 }
 
 bool BlockRunner::finish_operation(const Warp& warp) {
-  const auto is_waiting = [](const Thread* thread) { return thread->state == Thread::State::in_warp_operation; };
-  const auto waiting = size_t(std::count_if(warp.lanes.begin(), warp.lanes.end(), is_waiting));
+  const auto waiting = size_t(std::count_if(warp.lanes.begin(), warp.lanes.end(), calls_warp_operation));
   if (waiting == 0) return false;
   if (waiting < kWarp) {
     report_missing_lane(warp);
@@ -121,10 +122,9 @@ bool BlockRunner::finish_operation(const Warp& warp) {
 }
 
 void BlockRunner::report_missing_lane(const Warp& warp) {
-  const auto is_waiting = [](const Thread* thread) { return thread->state == Thread::State::in_warp_operation; };
-  const Thread& caller = **std::find_if(warp.lanes.begin(), warp.lanes.end(), is_waiting);
+  const Thread& caller = **std::find_if(warp.lanes.begin(), warp.lanes.end(), calls_warp_operation);
   const std::string called = caller.operation->name() + (" at " + place(caller.operation->at));
-  const auto other = std::find_if_not(warp.lanes.begin(), warp.lanes.end(), is_waiting);
+  const auto other = std::find_if_not(warp.lanes.begin(), warp.lanes.end(), calls_warp_operation);
   if (other == warp.lanes.end())
     return report_thread(caller, called + " in a warp of " + std::to_string(warp.lanes.size()) + " lanes");
   const bool done = (*other)->state == Thread::State::done;

@@ -11,7 +11,7 @@
 namespace cuda_emulation {
 namespace {
 
-// What cublasLtMatmul() was called with.
+// The arguments of one call of cublasLtMatmul().
 struct Product {
   cublasLtMatmulDescOpaque_t description;
   cublasLtMatrixLayoutOpaque_t a_layout, b_layout, d_layout;

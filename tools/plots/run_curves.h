@@ -20,7 +20,7 @@ struct RunCurves {
   Curve train_loss, smoothed_loss, valid_loss, bleu, learning_rate;
 };
 
-// Whether the curve has any finite point.
+// True if the curve has a finite point.
 bool has_points(const Curve& curve);
 
 // `run`: a run directory or a metrics.jsonl. Throws an Error if it has neither training nor validation losses.

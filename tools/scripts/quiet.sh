@@ -26,7 +26,7 @@ fi
 status=0
 wait "$command" || status=$?
 if [ "$status" -ne 0 ]; then
-  grep -nE '(^|[^a-z])(error|Error|E):' "$log" | head -n 20 | grep . || tail -n 20 "$log"
+  grep -nE '(^|[^a-z])(error|Error|E):|undefined reference' "$log" | head -n 20 | grep . || tail -n 20 "$log"
   echo "$label failed after $(seconds) (status $status); the full output is in $log" >&2
   exit "$status"
 fi
