@@ -22,7 +22,7 @@ bool lower_case_of(const std::string& name, const VocabularyBundle& bundle) {
 
 bool WordPieceVocabulary::recognizes(std::string_view content) {
   for (const std::string_view piece : {"[UNK]", "[CLS]", "[SEP]"}) {
-    if (!content.starts_with(piece) && content.find("\n" + std::string(piece)) == std::string_view::npos) return false;
+    if (!content.starts_with(piece) && content.find(concat("\n", piece)) == std::string_view::npos) return false;
   }
   return true;
 }
