@@ -122,10 +122,12 @@ Var self_attention(const Var& qkv, const Segments& segments, const AttentionOpti
 // dropout: (heads, queries, keys), f32 on the CPU. Throws for a node of any other op.
 Tensor attention_weights(const Tape& tape, int node, int segment);
 
-// A loss summed over rows: a scalar of shape (1), and the sums from which metrics are computed.
+// A loss summed over rows, and the sums from which metrics are computed.
 struct LossResult {
-  Var loss;
-  CrossEntropySums sums;
+  Var loss;                 // f64 (1)
+  Tensor totals;            // f64 (4), on the device of the loss: the fields of CrossEntropySums, in order
+  int64_t predictions = 0;  // CrossEntropySums::tokens, known without waiting for a GPU
+  CrossEntropySums sums() const { return sums_from(totals.to_cpu()); }  // waits for a GPU
 };
 // Label-smoothed cross-entropy of logits(n,v) with targets, i32 (n). Rows with a negative target are ignored.
 LossResult cross_entropy(const Var& logits, const Tensor& targets, double smoothing);

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "gyre/autograd/orthogonal.h"
+#include "gyre/core/kernels/optimizer_arguments.h"
 #include "gyre/core/random.h"
 
 namespace gyre {
 namespace {
 
-constexpr int64_t kAlignment = 16;                                         // elements: 64 bytes of f32
+constexpr int64_t kAlignment = 16;  // elements: 64 bytes of f32, and a unit of the optimizer
+static_assert(kAlignment % kUpdateUnit == 0);
 constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max() / 8;  // f64: the byte count fits into int64_t
 
 template <class T>

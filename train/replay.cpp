@@ -22,7 +22,7 @@ ReplayResult replay(TrainStep& step, TrainingData& data, Progress progress, uint
       return batch;
     };
     StepSeconds seconds;
-    const UpdateInfo update = step.run(progress.updates, take, StopRequest::none, seconds).update;
+    const UpdateInfo update = step.run(progress.updates, take, seconds).update;
     if (!update.accepted) {
       result.anomaly = {progress.updates + 1, update.gradient_norm,
                         find_cause(step, update.gradient_norm, progress.updates, batch)};

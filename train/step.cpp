@@ -12,49 +12,6 @@
 namespace gyre {
 namespace {
 
-// Exchanges the sums of all micro-batches in one all-reduce. Each rank fills in its own micro-batches and leaves zeros
-// elsewhere, so that the all-reduce does not round. Then every rank adds the micro-batches in the order of the tree.
-class MicroBatchSums {
- public:
-  explicit MicroBatchSums(int micro_batches)
-      : micro_batches_(size_t(micro_batches)), values_((kFields * micro_batches_) + kFlags) {}
-
-  void set(int micro_batch, const LossSums& s) {
-    const double fields[kFields] = {s.loss, s.nll, s.correct, s.tokens};
-    for (size_t f = 0; f < kFields; ++f) values_[f * micro_batches_ + size_t(micro_batch)] = fields[f];
-  }
-  void request_stop(StopRequest request) {
-    if (request != StopRequest::none) flag(size_t(request)) = 1;
-  }
-  void report_failure() { flag(kFailed) = 1; }
-  // The number of predictions of the global batch according to this rank's data.
-  void set_predictions(uint64_t predictions) { flag(kPredictions) = double(predictions); }
-
-  void exchange(Communicator& ranks) { ranks.all_reduce(std::span<double>(values_)); }
-
-  LossSums total() const { return {field(0), field(1), field(2), field(3)}; }
-  StopRequest stop() {
-    for (StopRequest request : {StopRequest::signal, StopRequest::out_of_time}) {
-      if (flag(size_t(request)) > 0) return request;
-    }
-    return StopRequest::none;
-  }
-  bool failed() { return flag(kFailed) > 0; }
-  double predictions_of_all_ranks() { return flag(kPredictions); }
-
- private:
-  // Flags are numbered from 1: the stop requests, then failures, then predictions.
-  static constexpr size_t kFields = 4, kFlags = 4, kFailed = 3, kPredictions = 4;
-  double field(size_t f) const {
-    return tree_sum(std::span<const double>(values_).subspan(f * micro_batches_, micro_batches_));
-  }
-
-  double& flag(size_t which) { return values_[values_.size() - which]; }
-
-  size_t micro_batches_;
-  std::vector<double> values_;  // micro_batches_ values of each field, then the flags
-};
-
 std::string what(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -100,23 +57,17 @@ class TrainStep::CollectiveErrorGuard {
   std::string failure_;
 };
 
-void LossSums::add(const LossSums& other) {
-  loss += other.loss;
-  nll += other.nll;
-  correct += other.correct;
-  tokens += other.tokens;
-}
-
 TrainStep::TrainStep(TrainingModel& model, Optimizer& optimizer, GradientReducer& reducer, Kernels& kernels,
                      Communicator& ranks, const StepOptions& options)
     : model_(model), optimizer_(optimizer), reducer_(reducer), kernels_(kernels), ranks_(ranks), options_(options) {
   own_ = micro_batches_of_rank(options.micro_batches, ranks.size(), ranks.rank());
 }
 
-StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopRequest stop,
-                          StepSeconds& seconds) {
+StopRequest TrainStep::start(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopRequest stop,
+                             StepSeconds& seconds, const std::function<void()>& before_optimizer) {
   Stopwatch watch;
-  MicroBatchSums sums(options_.micro_batches);
+  Started started(options_.micro_batches);
+  MicroBatchSums& sums = started.sums;
   CollectiveErrorGuard error_guard(ranks_);
   const RankBatch none;  // if taking a batch fails
   const RankBatch* batch = &none;
@@ -130,11 +81,9 @@ StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&(
   });
   seconds.data += watch.lap();
   for (int i = 0; i < own_.count(); ++i) {
-    const int micro_batch = own_.begin + i;
     TapeObserver* const observer = i + 1 == own_.count() ? &reducer_.begin_last_micro_batch() : nullptr;
-    error_guard.at([&] {
-      sums.set(micro_batch, run_micro_batch(update, micro_batch, batch->micro_batches.at(size_t(i)), observer));
-    });
+    error_guard.at(
+        [&] { run_micro_batch(update, own_.begin + i, batch->micro_batches.at(size_t(i)), observer, started); });
     reducer_.end_micro_batch();
   }
   seconds.compute += watch.lap();
@@ -143,22 +92,50 @@ StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&(
   sums.set_predictions(batch->predictions);
   if (error_guard.failed()) sums.report_failure();
   reducer_.finish();
-  sums.exchange(ranks_);  // after finish(): before it, ranks may have started different numbers of buckets
+  // After finish(): before it, ranks may have started different numbers of buckets.
+  if (figures_are_late()) {
+    sums.exchange_flags(ranks_);
+  } else {
+    read_totals(started);
+    sums.exchange_all(ranks_);
+  }
   if (sums.failed()) error_guard.throw_first_error();
   seconds.communication += watch.lap();
 
-  StepResult result{sums.total(), {}, sums.stop()};
   // Both sides are sums over the ranks, so that all ranks get the same result even if their data differ.
-  const double predictions = result.sums.tokens;
+  const double predictions = sums.tokens();
   error_guard.at([&] {
     require(predictions * ranks_.size() == sums.predictions_of_all_ranks(), "[step] the batch has ", batch->predictions,
             " predictions, the micro-batches of all ranks had ", uint64_t(predictions));
   });
   if (error_guard.failed()) error_guard.throw_first_error();
+  before_optimizer();
+  require(!started_, "[step] expected finish() before the optimizer step of the next update");
   ranks_.enter(Phase::optimizer, update + 1);
-  result.update = predictions > 0 ? optimizer_.update(predictions) : optimizer_.skip();
+  if (predictions > 0) {
+    optimizer_.start_update(predictions);
+  } else {
+    started.skipped = optimizer_.skip();
+  }
+  started_ = std::move(started);
   seconds.compute += watch.lap();
-  return result;
+  return started_->sums.stop();
+}
+
+StepResult TrainStep::finish() {
+  require(started_.has_value(), "[step] expected start() before finish()");
+  Started started = std::move(*started_);
+  started_.reset();
+  if (figures_are_late()) {
+    read_totals(started);
+    started.sums.exchange_losses(ranks_);
+  }
+  return {started.sums.total(), started.skipped ? *started.skipped : optimizer_.finish_update()};
+}
+
+StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StepSeconds& seconds) {
+  start(update, take_batch, StopRequest::none, seconds, [] {});
+  return finish();
 }
 
 Tape TrainStep::make_tape(uint64_t update, int micro_batch) {
@@ -170,16 +147,23 @@ Tape TrainStep::make_tape(uint64_t update, int micro_batch) {
            .loss_seeded = true}};
 }
 
-LossSums TrainStep::run_micro_batch(uint64_t update, int number, const MicroBatch& micro_batch,
-                                    TapeObserver* observer) {
-  if (micro_batch.predictions == 0) return {};  // fewer sentences than micro-batches
-  Tape tape = make_tape(update, number);
+void TrainStep::run_micro_batch(uint64_t update, int number, const MicroBatch& micro_batch, TapeObserver* observer,
+                                Started& started) {
+  if (micro_batch.predictions == 0) return;  // fewer sentences than micro-batches
   ranks_.enter(Phase::forward, update + 1);
+  Tape tape = make_tape(update, number);
   const LossResult result = micro_batch.loss(tape);
+  started.sums.set_tokens(number, result.predictions);
+  started.totals.emplace_back(number, HostCopy(result.totals));
   if (observer != nullptr) tape.add_observer(*observer);
   ranks_.enter(Phase::backward, update + 1);
   tape.backward(result.loss);
-  return {result.sums.loss, result.sums.nll, double(result.sums.correct), double(result.sums.tokens)};
+}
+
+void TrainStep::read_totals(Started& started) const {
+  for (const auto& [micro_batch, totals] : started.totals)
+    started.sums.set_losses(micro_batch, sums_from(totals.wait()));
+  started.totals.clear();
 }
 
 std::string TrainStep::find_non_finite(uint64_t update, const RankBatch& batch) {

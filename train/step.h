@@ -3,8 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "gyre/core/host_copy.h"
+#include "gyre/train/micro_batch_sums.h"
 #include "gyre/train/optim/optimizer.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/reducer.h"
@@ -14,27 +19,14 @@
 
 namespace gyre {
 
-// Sums over the predictions of a global batch. Every rank has the same bits.
-struct LossSums {
-  double loss = 0;  // with label smoothing
-  double nll = 0;
-  double correct = 0;
-  double tokens = 0;  // number of predictions
-  void add(const LossSums& other);
-};
-
 struct StepSeconds {
   double data = 0, compute = 0;
   double communication = 0;  // not overlapped with backward; communication between GPUs counts as compute
 };
 
-// The reason why a rank requests the end of the run after the current update.
-enum class StopRequest : uint8_t { none, out_of_time, signal };
-
 struct StepResult {
   LossSums sums;
   UpdateInfo update;
-  StopRequest stop = StopRequest::none;  // the most urgent request of any rank
 };
 
 // The parameters of a step other than the model and the data.
@@ -49,12 +41,20 @@ class TrainStep {
   TrainStep(TrainingModel& model, Optimizer& optimizer, GradientReducer& reducer, Kernels& kernels, Communicator& ranks,
             const StepOptions& options);
 
-  // Collective. Runs one update. The gradients must be zero, and are zero afterward. `update`: number of finished
-  // updates since the start of the run, which seeds dropout. `take_batch`: returns this rank's part of the batch.
-  // `stop`: this rank's request. Adds to `seconds`. If any rank fails before the optimizer step, all ranks throw a
-  // RankError, and weights and moments are unchanged.
-  StepResult run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopRequest stop,
-                 StepSeconds& seconds);
+  // Collective. Starts one update. The gradients must be zero, and are zero afterward. `update`: number of updates
+  // since the start of the run, which seeds dropout. `take_batch`: returns this rank's part of the batch. `stop`: this
+  // rank's request. Adds to `seconds`. `before_optimizer`: called before the optimizer starts; the previous update must
+  // have been finished then. Returns the most urgent request of any rank. If any rank fails before the optimizer step,
+  // all ranks throw a RankError, and weights and moments are unchanged.
+  StopRequest start(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopRequest stop,
+                    StepSeconds& seconds, const std::function<void()>& before_optimizer);
+  // Collective. Waits for the figures of the started update: on a GPU, which works through a queue, the next update
+  // should be started before. On a CPU they are there.
+  StepResult finish();
+  bool figures_are_late() const { return kernels_.device() != Device{}; }
+
+  // start() and finish().
+  StepResult run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StepSeconds& seconds);
 
   // Collective. Repeats the gradient computation of an update on every rank, and describes the first operation whose
   // value or gradient is not finite.
@@ -64,8 +64,17 @@ class TrainStep {
 
  private:
   class CollectiveErrorGuard;
+  // The figures of an update that has been started.
+  struct Started {
+    explicit Started(int micro_batches) : sums(micro_batches) {}
+    MicroBatchSums sums;
+    std::vector<std::pair<int, HostCopy>> totals;  // by own micro-batch, those that are not in `sums` yet
+    std::optional<UpdateInfo> skipped;             // if the optimizer had nothing to do
+  };
 
-  LossSums run_micro_batch(uint64_t update, int number, const MicroBatch& micro_batch, TapeObserver* observer);
+  void run_micro_batch(uint64_t update, int number, const MicroBatch& micro_batch, TapeObserver* observer,
+                       Started& started);
+  void read_totals(Started& started) const;
   Tape make_tape(uint64_t update, int micro_batch);
 
   TrainingModel& model_;
@@ -75,6 +84,7 @@ class TrainStep {
   Communicator& ranks_;
   StepOptions options_;
   MicroBatchRange own_;
+  std::optional<Started> started_;
 };
 
 }  // namespace gyre

@@ -52,8 +52,10 @@ void Trainer::run() {
     update();
     state_.seconds = trained_seconds();
     writer_.poll();
-    parts_.reporter.progress(state_, due(parts_.display_every));
     state_.validation_due = validation_is_due();
+    const bool saves = state_.validation_due || due(parts_.checkpoint.every) || !end_reason().empty();
+    if (saves || due(parts_.display_every) || !parts_.step.figures_are_late()) finish_started(Wait::separately);
+    parts_.reporter.progress(state_, due(parts_.display_every));
     // A signal may leave little time: the job that resumes the run starts with the validation.
     if (state_.validation_due && stop_ != StopRequest::signal) validate();
     if (improved_ || due(parts_.checkpoint.every) || !end_reason().empty()) save();
@@ -67,27 +69,43 @@ void Trainer::update() {
   const Stopwatch watch;
   Progress& progress = state_.progress;
   before_ = progress;
-  StepResult result;
   try {
     const auto take = [this]() -> const RankBatch& {
       take_batch();
       return batch_;
     };
-    result = parts_.step.run(progress.updates, take, own_stop_request(), seconds_);
+    stop_ = parts_.step.start(progress.updates, take, own_stop_request(), seconds_,
+                              [this] { finish_started(Wait::within_next_update); });
   } catch (const RankError&) {
     save_after_failure();
     throw;
   }
-  stop_ = result.stop;
-  if (result.sums.tokens > 0) {
-    count_skipped(result.update);
-  } else {
-    warn_of_empty_batch();
-  }
-
   count(progress, batch_, parts_.data.batches());
-  parts_.reporter.updated(state_, before_.epoch + 1, result, batch_.source_tokens + batch_.target_tokens,
-                          watch.seconds());
+  started_ = {.number = progress.updates,
+              .epoch = before_.epoch + 1,
+              .batch = std::exchange(batch_, {}),
+              .seconds = watch.seconds()};
+}
+
+// Collective. Reads the figures of the started update, if any, and reports them.
+void Trainer::finish_started(Wait wait) {
+  if (!started_) return;
+  const Stopwatch watch;
+  StartedUpdate update = std::move(*started_);
+  started_.reset();
+  const StepResult result = parts_.step.finish();
+  if (wait == Wait::separately) {
+    const double waited = watch.seconds();
+    update.seconds += waited;
+    seconds_.compute += waited;
+  }
+  if (result.sums.tokens > 0) {
+    count_skipped(update, result.update);
+  } else {
+    warn_of_empty_batch(update.number);
+  }
+  parts_.reporter.updated(state_, update.epoch, result, update.batch.source_tokens + update.batch.target_tokens,
+                          update.seconds);
 }
 
 void Trainer::take_batch() {
@@ -105,6 +123,7 @@ void Trainer::take_batch() {
 // communication: weights may have changed, or ranks may not answer.
 void Trainer::save_after_failure() noexcept {
   try {
+    finish_started(Wait::separately);
     if (before_.updates > 0) save();
     writer_.finish();
   } catch (const std::exception& error) {
@@ -113,37 +132,37 @@ void Trainer::save_after_failure() noexcept {
 }
 
 // The norm is that of the reduced gradient, so all ranks make the same decision.
-void Trainer::count_skipped(const UpdateInfo& info) {
+void Trainer::count_skipped(const StartedUpdate& update, const UpdateInfo& info) {
   if (info.accepted) {
     skipped_in_a_row_ = 0;
     return;
   }
   ++skipped_in_a_row_;
-  const uint64_t update = state_.progress.updates + 1;
   if (parts_.ranks.rank() == 0) {
-    spdlog::warn("update {} was skipped: the norm of the gradient is {} ({} in a row)", update, info.gradient_norm,
-                 skipped_in_a_row_);
+    spdlog::warn("update {} was skipped: the norm of the gradient is {} ({} in a row)", update.number,
+                 info.gradient_norm, skipped_in_a_row_);
   }
   if (skipped_in_a_row_ <= parts_.stop.max_skipped) return;
   require(
       !std::isfinite(info.gradient_norm), "[train] the norm of the gradient was ", info.gradient_norm, " in update ",
-      update, ", too large for the update rule, and ", skipped_in_a_row_,
+      update.number, ", too large for the update rule, and ", skipped_in_a_row_,
       " updates in a row were skipped (--max-skipped): training has diverged; continue from the last checkpoint with "
       "a lower --learn-rate or with --clip-norm");
-  const std::string cause = parts_.step.find_non_finite(state_.progress.updates, batch_);
-  throw Error("[train] the gradient was not finite in ", skipped_in_a_row_, " updates in a row, up to update ", update,
+  const std::string cause = parts_.step.find_non_finite(update.number - 1, update.batch);
+  throw Error("[train] the gradient was not finite in ", skipped_in_a_row_, " updates in a row, up to update ",
+              update.number,
               " (--max-skipped): training has diverged; continue from the last checkpoint with a lower --learn-rate or "
               "with --clip-norm. In the last of them, ",
               cause);
 }
 
 // Warns only once: with short samples and few masks there may be many such updates.
-void Trainer::warn_of_empty_batch() {
+void Trainer::warn_of_empty_batch(uint64_t update) {
   if (has_warned_of_empty_batch_ || parts_.ranks.rank() != 0) return;
   has_warned_of_empty_batch_ = true;
   spdlog::warn(
       "update {} has nothing to predict, so weights and moments do not change; further such updates are not reported",
-      state_.progress.updates + 1);
+      update);
 }
 
 StopRequest Trainer::own_stop_request() {

@@ -44,10 +44,20 @@ class Trainer {
   const TrainState& state() const { return state_; }
 
  private:
+  // An update that has been started. On a GPU its figures are needed, and read, one update later; or earlier, if they
+  // are to be written.
+  struct StartedUpdate {
+    uint64_t number = 0, epoch = 0;  // from 1
+    RankBatch batch;
+    double seconds = 0;
+  };
+
   void update();
   void take_batch();
-  void count_skipped(const UpdateInfo& info);
-  void warn_of_empty_batch();
+  enum class Wait : uint8_t { within_next_update, separately };  // the next update measures its own time
+  void finish_started(Wait wait);
+  void count_skipped(const StartedUpdate& update, const UpdateInfo& info);
+  void warn_of_empty_batch(uint64_t update);
   StopRequest own_stop_request();
   bool is_out_of_time(double seconds) const;  // `seconds`: training time over all jobs
   std::string end_reason() const;             // empty if the run is not finished
@@ -71,6 +81,7 @@ class Trainer {
   int skipped_in_a_row_ = 0;
   bool has_warned_of_empty_batch_ = false, has_warned_of_signal_ = false;
   RankBatch batch_;
+  std::optional<StartedUpdate> started_;
   std::future<RankBatch> next_batch_;  // of the same epoch, prepared during the current update
   CheckpointWriter writer_;
   // The new best checkpoint after the last validation, until it is saved.

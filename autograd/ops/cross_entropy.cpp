@@ -21,16 +21,19 @@ struct CrossEntropy final : Op {
     metadata.save("lse", lse);
   }
   void backward(Backward& b) override {
-    const Tensor dloss = b.doutput().to(DType::f64);
-    b.kernels().cross_entropy_backward(b.dinput(0), b.input(0), targets, lse, smoothing, *dloss.data<double>());
+    b.kernels().cross_entropy_backward(b.dinput(0), b.input(0), targets, lse, smoothing, loss_cotangent(b));
   }
 };
 
-void check_targets(const Tensor& targets, int64_t rows, int64_t vocabulary) {
+// Checks the targets and returns the number of those that are not ignored.
+int64_t count_targets(const Tensor& targets, int64_t rows, int64_t vocabulary) {
   require(targets.size() == rows, "[cross_entropy] expected ", rows, " targets, got ", targets.size());
+  int64_t counted = 0;
   for (int32_t t : targets.span<int32_t>()) {
     require(t < vocabulary, "[cross_entropy] targets must be below the vocabulary's size ", vocabulary, ", got ", t);
+    counted += t >= 0 ? 1 : 0;
   }
+  return counted;
 }
 
 // A parameter's gradient for dloss = 1, computed in the forward pass.
@@ -77,8 +80,7 @@ struct LinearCrossEntropy final : Op {
   }
   double flops() const override { return 2 * multiply_adds; }
   void backward(Backward& b) override {
-    const Tensor dloss = b.doutput().to(DType::f64);
-    const double factor = *dloss.data<double>();
+    const double factor = loss_cotangent(b);
     if (const Tensor to = b.dinput(0)) b.kernels().scale(to, dx, factor);
     dw.add_to(b.dparameter(1), factor, b.kernels());
     dbias.add_to(b.dparameter(2), factor, b.kernels());
@@ -96,7 +98,7 @@ int64_t chunk_rows(int64_t vocabulary, Device device) {
 
 LossResult cross_entropy(const Var& logits, const Tensor& targets, double smoothing) {
   require(logits.shape().rank() == 2, "[cross_entropy] logits must be (n,v), got ", logits.shape().text());
-  check_targets(targets, logits.shape()[0], logits.shape()[1]);
+  const int64_t predictions = count_targets(targets, logits.shape()[0], logits.shape()[1]);
   auto op = std::make_unique<CrossEntropy>();
   op->targets = targets;
   op->smoothing = smoothing;
@@ -104,8 +106,7 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, double smooth
   op->lse = Tensor::empty({x.rows()}, statistics_dtype(x.dtype()), x.device());
   const Tensor all = zero_sums(x);
   logits.kernels().cross_entropy(all, op->lse, x, targets, smoothing);
-  const CrossEntropySums sums = read_sums(all);
-  return {logits.tape().record(std::move(op), loss_scalar(sums.loss, x), {logits}), sums};
+  return {logits.tape().record(std::move(op), loss_scalar(all), {logits}), all, predictions};
 }
 
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing) {
@@ -114,7 +115,7 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
   const int64_t n = x.shape()[0], v = w.shape()[0];
   require(!bias || bias.shape() == Shape{v}, "[linear_cross_entropy] expected a bias of shape (", v, "), got ",
           bias.shape().text());
-  check_targets(targets, n, v);
+  const int64_t predictions = count_targets(targets, n, v);
   auto op = std::make_unique<LinearCrossEntropy>(w, bias);
   op->smoothing = smoothing;
   op->multiply_adds = double(x.value().size()) * double(v);
@@ -139,8 +140,7 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
     kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw.sum, op->dbias.sum, dlogits, inputs,
                             w.value());
   }
-  const CrossEntropySums sums = read_sums(all_sums);
-  return {x.tape().record(std::move(op), loss_scalar(sums.loss, x.value()), {x, w, bias}), sums};
+  return {x.tape().record(std::move(op), loss_scalar(all_sums), {x, w, bias}), all_sums, predictions};
 }
 
 }  // namespace gyre

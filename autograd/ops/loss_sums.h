@@ -1,7 +1,6 @@
-// Helpers of the loss ops: the tensor of sums that loss kernels add to, and the scalar loss.
+// Helpers of the loss ops: the tensor of sums that loss kernels add to, and their scalars. A loss stays on its device,
+// so that a GPU's queue does not run dry in the middle of a step.
 #pragma once
-
-#include <vector>
 
 #include "gyre/autograd/tape.h"
 
@@ -10,14 +9,10 @@ namespace gyre {
 // Zero sums for a loss kernel, f64 (4) on the device of `data`: loss, nll, tokens, correct (CrossEntropySums).
 inline Tensor zero_sums(const Tensor& data) { return Tensor::zeros({4}, DType::f64, data.device()); }
 
-inline CrossEntropySums read_sums(const Tensor& sums) {
-  const std::vector<double> s = sums.to_cpu().to_vector<double>();
-  return {s[0], s[1], int64_t(s[2]), int64_t(s[3])};
-}
+// The loss as a tensor (1), a view of the sums.
+inline Tensor loss_scalar(const Tensor& sums) { return sums.slice(0, 1); }
 
-// The loss as a tensor (1) on the CPU, in the dtype of statistics for `data`.
-inline Tensor loss_scalar(double value, const Tensor& data) {
-  return Tensor::from<double>({1}, std::vector<double>{value}).to(statistics_dtype(data.dtype()));
-}
+// The cotangent of a loss. Tape::backward() makes it on the CPU.
+inline double loss_cotangent(const Backward& b) { return *b.doutput().to_cpu().to(DType::f64).data<double>(); }
 
 }  // namespace gyre

@@ -1,6 +1,8 @@
 // Optimizer passes over flat parameter buffers.
+#include <algorithm>
+#include <array>
 #include <cmath>
-#include <vector>
+#include <numeric>
 
 #include "gyre/core/cpu/cpu_kernels.h"
 #include "gyre/core/cpu/parallel.h"
@@ -23,46 +25,83 @@ double sum_of_squares(const T* x, int64_t n) {
   return sum;
 }
 
+// Calls f(begin, state, n, decays) for parts of the ranges, in parallel: the first element in the arenas of values and
+// in those of the state, the number of elements, and whether weight decay applies.
+template <class F>
+void for_each_range(const UpdateRanges& ranges, F&& f) {
+  using Row = std::array<int32_t, UpdateRanges::kColumns>;
+  const auto* const rows = reinterpret_cast<const Row*>(ranges.table.data<int32_t>());
+  const Row* const past = rows + ranges.table.dim(0);
+  parallel_ranges(ranges.units, 4 * kUpdateUnit, [&](int64_t begin, int64_t end) {
+    const auto starts_later = [](int64_t unit, const Row& row) { return unit < row[UpdateRanges::kFirst]; };
+    for (const Row* row = std::upper_bound(rows, past, begin, starts_later) - 1; begin < end; ++row) {
+      const int64_t next = row + 1 == past ? ranges.units : row[1][UpdateRanges::kFirst];
+      const int64_t skipped = begin - (*row)[UpdateRanges::kFirst], units = std::min(next, end) - begin;
+      f(((*row)[UpdateRanges::kBegin] + skipped) * kUpdateUnit, ((*row)[UpdateRanges::kState] + skipped) * kUpdateUnit,
+        units * kUpdateUnit, (*row)[UpdateRanges::kDecays] != 0);
+      begin += units;
+    }
+  });
+}
+
 }  // namespace
 
-std::vector<double> CpuKernels::block_square_sums(const Tensor& x) {
-  return dispatch_float(x, [&]<class T>(T) {
-    const int64_t n = x.size(), blocks = squares_blocks(n);
+void CpuKernels::block_square_sums(const Tensor& sums, const Tensor& x) {
+  dispatch_float(x, [&]<class T>(T) {
+    const int64_t n = x.size();
     const T* in = x.data<T>();
-    std::vector<double> sums(size_t(blocks), 0.0);
-    parallel_ranges(blocks, kSquaresBlock, [&](int64_t begin, int64_t end) {
+    auto* out = sums.data<double>();
+    parallel_ranges(squares_blocks(n), kSquaresBlock, [=](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
-        sums[size_t(b)] = sum_of_squares(in + b * kSquaresBlock, std::min(kSquaresBlock, n - b * kSquaresBlock));
+        out[b] = sum_of_squares(in + b * kSquaresBlock, std::min(kSquaresBlock, n - b * kSquaresBlock));
       }
     });
-    return sums;
   });
+}
+
+void CpuKernels::judge_gradient(const Tensor& verdict, const Tensor& squares, const GradientLimits& limits) {
+  const auto blocks = squares.span<double>();
+  const double norm = std::sqrt(std::accumulate(blocks.begin(), blocks.end(), 0.0)) / limits.normalizer;
+  // 1e-6 avoids a division by zero.
+  const double clip = limits.clip_norm > 0 ? std::min(1.0, limits.clip_norm / (norm + 1e-6)) : 1.0;
+  auto* out = verdict.data<double>();
+  out[kGradientNorm] = norm;
+  out[kGradientFactor] = clip / limits.normalizer;
+  out[kAccepted] = std::isfinite(norm) && clip * norm <= limits.largest ? 1 : 0;
 }
 
 // m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value = keep value - lr * (m / bias1) / (sqrt(v / bias2) + eps),
 // keep = 1 - lr * weight_decay;  g = 0.
 void CpuKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
-                      const AdamStep& step) {
+                      const UpdateRanges& ranges, const Tensor& verdict, const AdamStep& step) {
   dispatch_float(value, [&]<class T>(T) {
     T *w = value.data<T>(), *mean = m.data<T>(), *square = v.data<T>(), *gradients = gradient.data<T>();
+    if (verdict.data<double>()[kAccepted] == 0) {
+      return for_each_range(ranges,
+                            [=](int64_t begin, int64_t, int64_t n, bool) { std::fill_n(gradients + begin, n, T(0)); });
+    }
     const T b1 = T(step.beta1), b2 = T(step.beta2), rest1 = T(1 - step.beta1), rest2 = T(1 - step.beta2);
     const T rate = T(step.learning_rate / step.bias1), root = T(1 / std::sqrt(step.bias2)), epsilon = T(step.epsilon);
-    const T keep = T(1 - step.learning_rate * step.weight_decay), factor = T(step.gradient_scale);
-    parallel_ranges(value.size(), 4, [=](int64_t begin, int64_t end) {
+    const T decayed = T(1 - step.learning_rate * step.weight_decay),
+            factor = T(verdict.data<double>()[kGradientFactor]);
+    for_each_range(ranges, [=](int64_t begin, int64_t state, int64_t n, bool decays) {
+      T *value = w + begin, *gradient = gradients + begin, *m = mean + state, *v = square + state;
+      const T keep = decays ? decayed : T(1);
 #pragma omp simd
-      for (int64_t i = begin; i < end; ++i) {
-        const T g = gradients[i] * factor;
-        gradients[i] = 0;
-        const T first = b1 * mean[i] + rest1 * g, second = b2 * square[i] + rest2 * g * g;
-        mean[i] = first;
-        square[i] = second;
-        w[i] = keep * w[i] - rate * first / (std::sqrt(second) * root + epsilon);
+      for (int64_t i = 0; i < n; ++i) {
+        const T g = gradient[i] * factor;
+        gradient[i] = 0;
+        const T first = b1 * m[i] + rest1 * g, second = b2 * v[i] + rest2 * g * g;
+        m[i] = first;
+        v[i] = second;
+        value[i] = keep * value[i] - rate * first / (std::sqrt(second) * root + epsilon);
       }
     });
   });
 }
 
-void CpuKernels::moving_average(const Tensor& average, const Tensor& value, double decay) {
+void CpuKernels::moving_average(const Tensor& average, const Tensor& value, const Tensor& verdict, double decay) {
+  if (verdict.data<double>()[kAccepted] == 0) return;
   dispatch_float(value, [&]<class T>(T) {
     T* mean = average.data<T>();
     const T *x = value.data<T>(), rest = T(1 - decay);

@@ -29,11 +29,28 @@ __global__ void squares_kernel(double* sums, const T* x, int64_t n, bool aligned
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
+// Runs as one block, so that the order of the sum is fixed.
+constexpr int kJudgeThreads = 1024;
+__global__ void judge_kernel(double* verdict, const double* squares, int64_t n, GradientLimits limits) {
+  __shared__ double scratch[kWarp];
+  double sum = 0;
+#pragma unroll 4
+  for (int64_t i = threadIdx.x; i < n; i += kJudgeThreads) sum += squares[i];
+  const double norm = sqrt(block_sum(sum, scratch)) / limits.normalizer;
+  if (threadIdx.x != 0) return;
+  // 1e-6 avoids a division by zero.
+  const double ratio = limits.clip_norm / (norm + 1e-6);
+  const double clip = limits.clip_norm > 0 && ratio < 1 ? ratio : 1;
+  verdict[kGradientNorm] = norm;
+  verdict[kGradientFactor] = clip / limits.normalizer;
+  verdict[kAccepted] = std::isfinite(norm) && clip * norm <= limits.largest ? 1 : 0;
+}
+
 template <class T>
 struct Adam {
   T b1, b2, rest1, rest2;
   T rate, root, epsilon;  // rate and root include the bias corrections
-  T keep, factor;         // factors of the value and of the gradient
+  T decayed;              // factor of values with weight decay
 
   explicit Adam(const AdamStep& step)
       : b1(T(step.beta1)),
@@ -43,71 +60,99 @@ struct Adam {
         rate(T(step.learning_rate / step.bias1)),
         root(T(1 / std::sqrt(step.bias2))),
         epsilon(T(step.epsilon)),
-        keep(T(1 - step.learning_rate * step.weight_decay)),
-        factor(T(step.gradient_scale)) {}
+        decayed(T(1 - step.learning_rate * step.weight_decay)) {}
 
-  __device__ void update(T& value, T& m, T& v, T gradient) const {
-    const T g = gradient * factor;
+  __device__ void update(T& value, T& m, T& v, T g, T keep) const {
     m = b1 * m + rest1 * g;
     v = b2 * v + rest2 * g * g;
     value = keep * value - rate * m / (sqrt(v) * root + epsilon);
   }
 };
 
+// The place of a pack of elements in the arenas.
+struct Place {
+  int64_t value, state;
+  bool decays;
+};
+// `element` counts the elements of all ranges. The threads of a block search from the same element, so that they read
+// the same rows; a few of them then go on to later rows.
+__device__ inline Place find_place(const int32_t* table, int ranges, int64_t first_of_block, int64_t element) {
+  constexpr int kColumns = UpdateRanges::kColumns;
+  const auto first = [&](int row) { return table[row * kColumns + UpdateRanges::kFirst] * kUpdateUnit; };
+  int row = 0;
+  for (int past = ranges; past - row > 1;) {
+    const int middle = (row + past) / 2;
+    (first(middle) <= first_of_block ? row : past) = middle;
+  }
+  while (row + 1 < ranges && first(row + 1) <= element) ++row;
+  const int32_t* at = table + row * kColumns;
+  const int64_t skipped = element - first(row);
+  return {at[UpdateRanges::kBegin] * kUpdateUnit + skipped, at[UpdateRanges::kState] * kUpdateUnit + skipped,
+          at[UpdateRanges::kDecays] != 0};
+}
+
+// Packs lie within units, so they are always complete.
 template <class T>
-__global__ void adam_kernel(T* value, T* m, T* v, T* gradient, int64_t n, bool aligned, Adam<T> adam) {
+__global__ void adam_kernel(T* value, T* m, T* v, T* gradient, const int32_t* table, int ranges, int64_t n,
+                            bool aligned, const double* verdict, Adam<T> adam) {
   constexpr int N = kPackSize<T>;
-  const int64_t first = first_of_thread<T>();
-  const int count = count_in_pack<T>(first, n);
-  if (count == 0) return;
-  T values[N], means[N], squares[N], gradients[N];
-  load_numbers(values, value + first, count, aligned);
-  load_numbers(means, m + first, count, aligned);
-  load_numbers(squares, v + first, count, aligned);
-  load_numbers(gradients, gradient + first, count, aligned);
+  static_assert(kUpdateUnit % N == 0);
+  const int64_t element = first_of_thread<T>();
+  if (element >= n) return;
+  const Place at = find_place(table, ranges, int64_t(blockIdx.x) * kMapThreads * N, element);
+  if (verdict[kAccepted] != 0) {
+    const T factor = T(verdict[kGradientFactor]), keep = at.decays ? adam.decayed : T(1);
+    T values[N], means[N], squares[N], gradients[N];
+    load_numbers(values, value + at.value, N, aligned);
+    load_numbers(means, m + at.state, N, aligned);
+    load_numbers(squares, v + at.state, N, aligned);
+    load_numbers(gradients, gradient + at.value, N, aligned);
 #pragma unroll
-  for (int i = 0; i < N; ++i) adam.update(values[i], means[i], squares[i], gradients[i]);
-  store_numbers(value + first, values, count, aligned);
-  store_numbers(m + first, means, count, aligned);
-  store_numbers(v + first, squares, count, aligned);
-  store_pack(gradient + first, Pack<T>{}, count, aligned);
+    for (int i = 0; i < N; ++i) adam.update(values[i], means[i], squares[i], gradients[i] * factor, keep);
+    store_numbers(value + at.value, values, N, aligned);
+    store_numbers(m + at.state, means, N, aligned);
+    store_numbers(v + at.state, squares, N, aligned);
+  }
+  store_pack(gradient + at.value, Pack<T>{}, N, aligned);
 }
 
 template <class T>
 struct Approach {
   T rest;
-  __device__ T operator()(T average, T value) const { return average + rest * (value - average); }
+  const double* verdict;
+  __device__ T operator()(T average, T value) const {
+    return verdict[kAccepted] != 0 ? average + rest * (value - average) : average;
+  }
 };
 
 }  // namespace
 
-std::vector<double> CudaKernels::block_square_sums(const Tensor& x) {
-  const int64_t n = x.size(), blocks = squares_blocks(n);
-  std::vector<double> sums(static_cast<size_t>(blocks));
-  if (n == 0) return sums;
-  return dispatch_float(x, [&]<class T>(T) {
-    const Tensor found = context_.empty({blocks}, DType::f64);
-    const cudaStream_t stream = context_.stream();
-    launch(squares_kernel<T>, dim3(unsigned(blocks)), dim3(kSquaresThreads), 0, stream, found.data<double>(),
-           x.data<T>(), n, all_aligned(x));
-    check(cudaMemcpyAsync(sums.data(), found.raw(), sums.size() * sizeof(double), cudaMemcpyDeviceToHost, stream),
-          "cudaMemcpyAsync(to host)");
-    context_.synchronize();
-    return sums;
+void CudaKernels::block_square_sums(const Tensor& sums, const Tensor& x) {
+  dispatch_float(x, [&]<class T>(T) {
+    launch(squares_kernel<T>, dim3(unsigned(squares_blocks(x.size()))), dim3(kSquaresThreads), 0, context_.stream(),
+           sums.data<double>(), x.data<T>(), x.size(), all_aligned(x));
   });
+}
+
+void CudaKernels::judge_gradient(const Tensor& verdict, const Tensor& squares, const GradientLimits& limits) {
+  launch(judge_kernel, dim3(1), dim3(kJudgeThreads), 0, context_.stream(), verdict.data<double>(),
+         squares.data<double>(), squares.size(), limits);
 }
 
 void CudaKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
-                       const AdamStep& step) {
+                       const UpdateRanges& ranges, const Tensor& verdict, const AdamStep& step) {
   dispatch_float(value, [&]<class T>(T) {
-    launch(adam_kernel<T>, dim3(map_blocks<T>(value.size())), dim3(kMapThreads), 0, context_.stream(), value.data<T>(),
-           m.data<T>(), v.data<T>(), gradient.data<T>(), value.size(), all_aligned(value, m, v, gradient),
-           Adam<T>(step));
+    const int64_t n = ranges.units * kUpdateUnit;
+    launch(adam_kernel<T>, dim3(map_blocks<T>(n)), dim3(kMapThreads), 0, context_.stream(), value.data<T>(),
+           m.data<T>(), v.data<T>(), gradient.data<T>(), context_.ids(ranges.table), int(ranges.table.dim(0)), n,
+           all_aligned(value, m, v, gradient), verdict.data<double>(), Adam<T>(step));
   });
 }
 
-void CudaKernels::moving_average(const Tensor& average, const Tensor& value, double decay) {
-  dispatch_float(value, [&]<class T>(T) { map<T>(context_, average, Approach<T>{T(1 - decay)}, average, value); });
+void CudaKernels::moving_average(const Tensor& average, const Tensor& value, const Tensor& verdict, double decay) {
+  dispatch_float(value, [&]<class T>(T) {
+    map<T>(context_, average, Approach<T>{T(1 - decay), verdict.data<double>()}, average, value);
+  });
 }
 
 }  // namespace gyre::cuda

@@ -25,6 +25,15 @@ Kernels& cuda_kernels(int index);
 std::shared_ptr<void> cuda_allocate(int index, size_t bytes);
 void cuda_zero(int index, void* data, size_t bytes);
 void cuda_copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
+// A copy of GPU memory to the CPU that has been queued.
+class CudaReadback {
+ public:
+  virtual ~CudaReadback() = default;
+  // Waits for the copy, but not for work queued after it. The memory is valid until the object is destroyed.
+  virtual const void* wait() = 0;
+};
+constexpr size_t kCudaReadbackBytes = 256;  // the most that one copy can hold
+std::unique_ptr<CudaReadback> cuda_read_back(int index, const void* from, size_t bytes);
 void cuda_synchronize(int index);  // waits for all queued work; throws its errors
 MemoryStats cuda_memory_stats(int index);
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "gyre/core/tensor.h"
+
 namespace gyre {
 
 // Sums of a loss over the rows of a batch. Cross-entropy ignores rows with target < 0. Squared error sets nll = loss
@@ -13,5 +15,11 @@ struct CrossEntropySums {
   int64_t tokens = 0;   // rows that are not ignored
   int64_t correct = 0;  // rows in which the target has the largest logit
 };
+
+// The sums that a loss kernel has written, f64 (4), on the CPU.
+inline CrossEntropySums sums_from(const Tensor& totals) {
+  const auto* s = totals.data<double>();
+  return {s[0], s[1], int64_t(s[2]), int64_t(s[3])};
+}
 
 }  // namespace gyre

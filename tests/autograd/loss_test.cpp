@@ -82,14 +82,14 @@ TEST_CASE("cross-entropy's sums: loss, nll, tokens, correct") {
       const CrossEntropySums expected = direct_sums(logits.value(), targets, smoothing);
       CHECK_GT(expected.correct, 0);
       const LossResult plain = cross_entropy(logits, targets, smoothing);
-      check_sums(plain.sums, expected, 1e-12);
-      CHECK_EQ(*plain.loss.value().data<double>(), plain.sums.loss);
+      check_sums(plain.sums(), expected, 1e-12);
+      CHECK_EQ(*plain.loss.value().data<double>(), plain.sums().loss);
       const LossResult fused = linear_cross_entropy(vx, vw, {}, targets, smoothing);
-      check_sums(fused.sums, expected, 1e-12);
-      CHECK_EQ(*fused.loss.value().data<double>(), fused.sums.loss);
+      check_sums(fused.sums(), expected, 1e-12);
+      CHECK_EQ(*fused.loss.value().data<double>(), fused.sums().loss);
       const LossResult narrow =
           linear_cross_entropy(tape.leaf(x.to(DType::f32)), tape.leaf(w.to(DType::f32)), {}, targets, smoothing);
-      check_sums(narrow.sums, expected, 1e-5);
+      check_sums(narrow.sums(), expected, 1e-5);
     }
   }
 }
@@ -99,7 +99,7 @@ TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
   const Tensor w = normal_tensor({kClasses, kWidth}, DType::f32, 31, 1), targets = some_targets();
   Tape training(cpu_kernels(), {}), evaluating(cpu_kernels(), {.record = false});
   const auto sums_on = [&](Tape& tape) {
-    return linear_cross_entropy(tape.leaf(x), tape.leaf(w), {}, targets, 0.1).sums;
+    return linear_cross_entropy(tape.leaf(x), tape.leaf(w), {}, targets, 0.1).sums();
   };
   CHECK_EQ(sums_on(evaluating).loss, sums_on(training).loss);
 }
@@ -111,7 +111,7 @@ TEST_CASE("squared error's sums: nll equals loss, tokens are the rows, correct i
     for (const DType dtype : {DType::f32, DType::f64}) {
       Tape tape(*kernels, {});
       const LossResult result = squared_error(tape.leaf(x.to(dtype)), targets);
-      check_sums(result.sums, {.loss = 4.25, .nll = 4.25, .tokens = 3, .correct = 0}, 1e-15);
+      check_sums(result.sums(), {.loss = 4.25, .nll = 4.25, .tokens = 3, .correct = 0}, 1e-15);
       CHECK_EQ(*result.loss.value().to(DType::f64).data<double>(), 4.25);
     }
   }
@@ -123,7 +123,7 @@ TEST_CASE("the loss stays finite for logits of any size") {
   Tape tape(cpu_kernels(), {});
   const Var x = tape.leaf(logits);
   const LossResult result = cross_entropy(x, targets, 0);
-  CHECK_EQ(result.sums.loss, doctest::Approx(std::log1p(std::exp(-1.0) + std::exp(-2.0))).epsilon(1e-4));
+  CHECK_EQ(result.sums().loss, doctest::Approx(std::log1p(std::exp(-1.0) + std::exp(-2.0))).epsilon(1e-4));
   tape.backward(result.loss);
   for (float g : tape.gradient(x).span<float>()) CHECK(std::isfinite(g));
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/host_copy.h"
 #include "tests/gpu.h"
 
 using namespace gyre;
@@ -52,6 +53,18 @@ TEST_CASE("a GPU that cannot be used gives an error of one line") {
     CHECK(cuda_devices() == 0);
   }
   CHECK_FALSE(cuda_description().empty());
+}
+
+TEST_CASE("a host copy arrives in the order of the queue, and not with later work") {
+  if (!test_gpu()) return;
+  const Tensor t = Tensor::from<float>({5}, numbers(5)).to(kGpu);
+  const HostCopy first(t);
+  cuda_kernels(0).scale(t, t, 2);
+  const HostCopy second(t);
+  cuda_kernels(0).scale(t, t, 2);
+  CHECK(second.wait().to_vector<float>() == std::vector<float>{0, 2, 4, 6, 8});
+  CHECK(first.wait().to_vector<float>() == numbers(5));
+  CHECK_THROWS_AS(HostCopy(Tensor::zeros({1000}, DType::f32, kGpu)), Error);
 }
 
 TEST_CASE("tensors are copied to a GPU and back") {

@@ -32,7 +32,7 @@ static LossAndGradients backward(Model& model, Kernels& kernels, const Arguments
   Tape tape(kernels, {.record = true, .training = true, .seed = 3, .loss_seeded = true});
   const LossResult result = model.loss(tape, arguments...);
   tape.backward(result.loss);
-  return {result.sums.loss, model.parameters().gradients().to_cpu().template to_vector<float>()};
+  return {result.sums().loss, model.parameters().gradients().to_cpu().template to_vector<float>()};
 }
 
 static void check_alike(const LossAndGradients& actual, const LossAndGradients& expected) {

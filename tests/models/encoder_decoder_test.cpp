@@ -80,7 +80,7 @@ TEST_CASE("bf16: losses and gradients of the whole model equal those of fp32 up 
       Tape tape(cpu_kernels(), {.record = true, .training = true, .seed = 3, .precision = precision});
       const LossResult result = model.loss(tape, batch, 0.1);
       tape.backward(result.loss);
-      return std::pair(result.sums.loss, model.parameters().gradients().to_vector<float>());
+      return std::pair(result.sums().loss, model.parameters().gradients().to_vector<float>());
     };
     const auto [loss, gradient] = train(Precision::fp32);
     const auto [rounded_loss, rounded_gradient] = train(Precision::bf16);

@@ -62,7 +62,7 @@ Rows rows_changed_by(const EncoderOnly& model, size_t word) {
 
 double loss_of(const EncoderOnly& model, const MaskedInput& batch) {
   Tape tape(cpu_kernels(), {.record = false});
-  return model.loss(tape, batch).sums.loss;
+  return model.loss(tape, batch).sums().loss;
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ void check_encoder_decoder(const Json& golden, const Json& variant, DType dtype)
   check_close(model.logits(states).value(), variant["logits"]);
 
   const LossResult result = model.loss(tape, batch, golden["smoothing"]);
-  CHECK(result.sums.loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
-  CHECK(result.sums.nll == doctest::Approx(variant["nll"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  CHECK(result.sums().loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  CHECK(result.sums().nll == doctest::Approx(variant["nll"].get<double>()).epsilon(0.1 * tolerance(dtype)));
   tape.backward(result.loss);
   check_gradients(model.parameters(), variant["gradients"]);
 }
@@ -87,7 +87,7 @@ void check_encoder_only(const EncoderOnlyConfig& config, const Json& golden, con
   const Var states = model.encode(tape, batch.ids, batch.segments, batch.token_types);
   check_close(model.logits(states).value(), variant["logits"]);
   const LossResult result = model.loss(tape, batch);
-  CHECK(result.sums.loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  CHECK(result.sums().loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
   tape.backward(result.loss);
   check_gradients(model.parameters(), variant["gradients"]);
 }
@@ -120,7 +120,7 @@ void check_classifier(const Json& golden, const Json& variant, DType dtype) {
   Tape tape(cpu_kernels(), {});
   check_close(model.outputs(tape, batch).value(), variant["logits"]);
   const LossResult result = model.loss(tape, batch);
-  CHECK(result.sums.loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
+  CHECK(result.sums().loss == doctest::Approx(variant["loss"].get<double>()).epsilon(0.1 * tolerance(dtype)));
   tape.backward(result.loss);
   check_gradients(model.parameters(), variant["gradients"]);
 }

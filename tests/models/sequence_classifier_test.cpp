@@ -40,7 +40,7 @@ LabeledInput labeled_batch(const ClassifierConfig& config) {
 
 double loss_of(const SequenceClassifier& model, const LabeledInput& batch) {
   Tape tape(cpu_kernels(), {.record = false});
-  return model.loss(tape, batch).sums.loss;
+  return model.loss(tape, batch).sums().loss;
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ TEST_CASE("classifier: the result for a text does not depend on the others or on
   LabeledInput batch = labeled_batch(config);
   batch.labels = ids({-1, 0, -1});
   Tape tape(cpu_kernels(), {.record = false});
-  const CrossEntropySums sums = model.loss(tape, batch).sums;
+  const CrossEntropySums sums = model.loss(tape, batch).sums();
   CHECK(sums.tokens == 1);
   const LabeledInput second{batch.ids.slice(3, 8), Segments::from_lengths({5}), ids({0}),
                             batch.token_types.slice(3, 8)};

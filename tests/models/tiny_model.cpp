@@ -103,7 +103,7 @@ void check_gradients(Parameters& parameters, const std::function<LossResult(Tape
     Tape tape(cpu_kernels(), {.record = backward, .training = true, .seed = 3});
     const LossResult result = loss(tape);
     if (backward) tape.backward(result.loss);
-    return result.sums.loss;
+    return result.sums().loss;
   };
   parameters.gradients().zero();
   run(true);

@@ -1,9 +1,12 @@
 // Complete training runs on a GPU.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <sstream>
 
 #include "gyre/train/checkpoint/model_file.h"
+#include "gyre/train/optim/optimizer.h"
 #include "gyre/train/tasks/translation/nmt.h"
 #include "tests/gpu.h"
 #include "tests/temporary_directory.h"
@@ -17,9 +20,10 @@ class GpuTask {
   GpuTask() { write_tiny_corpus(directory_.path()); }
   Path run(const std::string& name) const { return directory_ / name; }
   // Starts or resumes run `name`.
-  void train(const std::string& name, const std::string& device, const std::string& after) const {
+  void train(const std::string& name, const std::string& device, const std::string& after, int max_skipped = 10) const {
     NmtOptions options = tiny_options(directory_.path(), run(name));
     options.stop.after = Period::parse(after);
+    options.stop.max_skipped = max_skipped;
     options.data.valid_sets = {directory_ / "valid.src", directory_ / "valid.tgt"};
     options.validation.every = Period::parse("8u");
     options.validation.metrics = {"cross-entropy"};
@@ -70,6 +74,91 @@ TEST_CASE("a run can be resumed on the other of CPU and GPU") {
   task.train("moved", "cuda", "8u");
   task.train("moved", "cpu", "12u");
   check_curves(task.run("moved"), task.run("cpu"), 1e-3);
+}
+
+// Sets an environment variable during its lifetime.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+};
+
+TEST_CASE("a GPU skips the same updates as a CPU, and names the one that ends the run") {
+  if (!test_gpu()) return;
+  const GpuTask task;
+  const Environment fault("GYRE_FAULT", "0 5 backward nan");
+  task.train("cpu", "cpu", "12u");
+  task.train("gpu", "cuda", "12u");
+  check_curves(task.run("gpu"), task.run("cpu"), 1e-3);
+  CHECK(last_state(task.run("gpu")).optimizer_step == 11);
+  task.train("cut", "cuda", "5u");  // ends with the skipped update
+  CHECK(last_state(task.run("cut")).optimizer_step == 4);
+  task.train("cut", "cuda", "12u");
+  CHECK(last_bits(task.run("cut")) == last_bits(task.run("gpu")));
+  CHECK_THROWS_WITH_AS(task.train("ended", "cuda", "12u", 0),
+                       doctest::Contains("in 1 updates in a row, up to update 5 (--max-skipped)"), Error);
+}
+
+// Three parameters, of which one is decayed and one is frozen, and an optimizer on a device.
+struct SmallModel {
+  SmallModel(Kernels& kernels, double scale) {
+    parameters.add("matrix", {70, 50}, Init::normal(1));
+    parameters.add("frozen", {31}, Init::normal(1));
+    parameters.add("bias", {50}, Init::normal(1), false);
+    parameters.allocate(7, DType::f32, kernels.device());
+    parameters[1].trainable = false;
+    OptimizerOptions options;
+    options.kind = "adamw";
+    options.weight_decay = 0.1;
+    options.clip_norm = 0.5;
+    options.ema = 0.9;
+    Optimizer optimizer(parameters, kernels, options);
+    for (const double factor : {1.0, scale, 1.0}) {
+      for (const Parameter& p : parameters) {
+        std::vector<float> numbers(size_t(p.value.size()));
+        for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(std::sin(0.7 * double(i)) * factor);
+        p.gradient.copy_from(Tensor::from(p.shape, numbers).to(kernels.device()));
+      }
+      last = optimizer.update(3);
+      accepted.push_back(last.accepted);
+      CHECK(largest(parameters.gradients()) == 0);
+    }
+    tensors = {parameters.values().to_cpu()};
+    for (const Parameter& p : parameters) tensors.push_back(optimizer.average(p).read().to_cpu());
+    for (const StateTensor& t : optimizer.state()) tensors.push_back(t.read().to_cpu());
+  }
+  static float largest(const Tensor& t) {
+    float most = 0;
+    for (const float x : t.to_cpu().to_vector<float>()) most = std::max(most, std::abs(x));
+    return most;
+  }
+
+  Parameters parameters;
+  UpdateInfo last;
+  std::vector<bool> accepted;
+  std::vector<Tensor> tensors;  // values, averages and state after the updates
+};
+
+TEST_CASE("the optimizer computes the same on a GPU as on a CPU, also if it skips an update") {
+  Kernels* gpu = test_gpu();
+  if (!gpu) return;
+  for (const double scale : {2.0, double(NAN), 1e30}) {
+    CAPTURE(scale);
+    const SmallModel here(cpu_kernels(), scale), there(*gpu, scale);
+    CHECK(here.accepted == there.accepted);
+    CHECK(here.accepted[1] == (scale != scale ? false : true));
+    CHECK(there.last.gradient_norm == doctest::Approx(here.last.gradient_norm));
+    REQUIRE(here.tensors.size() == there.tensors.size());
+    for (size_t t = 0; t < here.tensors.size(); ++t) {
+      const auto expected = here.tensors[t].to_vector<float>(), actual = there.tensors[t].to_vector<float>();
+      for (size_t i = 0; i < expected.size(); ++i) REQUIRE(actual[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+    }
+  }
 }
 
 }  // namespace

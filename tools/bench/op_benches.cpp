@@ -128,14 +128,22 @@ void Rows::add_lookups() {
 }
 
 void Rows::add_optimizer() {
-  add_pass("adam", 4, 4 + 4, [](Kernels& kernels, const std::vector<Tensor>& b) {
-    kernels.adam(b[0], b[1], b[2], b[3],
+  // State that an update needs beside its arenas: one range, which is not decayed, and an accepting verdict.
+  const int64_t units = s_.parameters / kUpdateUnit;
+  const UpdateRanges ranges{.table = Tensor::from<int32_t>({1, UpdateRanges::kColumns}, {0, 0, 0, 0}), .units = units};
+  const auto verdict = [](const Kernels& kernels) {
+    return Tensor::from<double>({kVerdictSize}, {1, 1, 1}).to(kernels.device());
+  };
+  add_pass("adam", 4, 4 + 4, [ranges, verdict](Kernels& kernels, const std::vector<Tensor>& b) {
+    kernels.adam(b[0], b[1], b[2], b[3], ranges, verdict(kernels),
                  {.learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .bias1 = 1, .bias2 = 1});
   });
-  add_pass("block_square_sums", 1, 1,
-           [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.block_square_sums(b[0]); });
-  add_pass("moving_average", 2, 2 + 1,
-           [](Kernels& kernels, const std::vector<Tensor>& b) { kernels.moving_average(b[0], b[1], 0.999); });
+  add_pass("block_square_sums", 1, 1, [](Kernels& kernels, const std::vector<Tensor>& b) {
+    kernels.block_square_sums(Tensor::empty({squares_blocks(b[0].size())}, DType::f64, kernels.device()), b[0]);
+  });
+  add_pass("moving_average", 2, 2 + 1, [verdict](Kernels& kernels, const std::vector<Tensor>& b) {
+    kernels.moving_average(b[0], b[1], verdict(kernels), 0.999);
+  });
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ double StepRunner::forward_and_backward(uint64_t seed, double& predictions) {
   Tape tape(kernels_, {.record = true, .training = true, .seed = seed, .precision = precision_, .loss_seeded = true});
   if (timeline_) tape.add_observer(*timeline_);
   const LossResult result = work_.loss(tape);
-  predictions = double(result.sums.tokens);
+  predictions = double(result.predictions);
   tape.add_observer(reducer);
   tape.backward(result.loss);
   reducer_.end_micro_batch();

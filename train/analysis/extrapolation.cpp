@@ -97,9 +97,9 @@ LengthScore LengthScorer::score_stream(int length) {
 }
 
 void LengthScorer::add(LengthScore& score, const LossResult& loss) const {
-  score.nll += loss.sums.nll;
-  score.tokens += uint64_t(loss.sums.tokens);
-  on_tokens_(loss.sums.tokens);
+  score.nll += loss.sums().nll;
+  score.tokens += uint64_t(loss.predictions);
+  on_tokens_(loss.predictions);
 }
 
 }  // namespace gyre

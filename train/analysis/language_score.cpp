@@ -53,7 +53,7 @@ class Scorer {
     Tape tape(kernels_, {.record = false, .precision = options_.precision});
     const CrossEntropySums sums =
         model_.loss(tape, {to_tensor(inputs_), Segments::from_lengths(lengths_), to_tensor(rows_), to_tensor(targets_)})
-            .sums;
+            .sums();
     score_.nll += sums.nll;
     score_.tokens += uint64_t(sums.tokens);
     score_.correct += uint64_t(sums.correct);

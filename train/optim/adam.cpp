@@ -20,23 +20,22 @@ class Adam final : public UpdateRule {
   std::vector<std::string> slots() const override { return {"m", "v"}; }
 
   // With a larger gradient, a second moment may become infinite, and its weight would never change again.
-  bool accepts(double norm, DType dtype) const override {
-    return norm <= std::sqrt(dtype == DType::f32 ? double(std::numeric_limits<float>::max())
-                                                 : std::numeric_limits<double>::max());
+  double largest_norm(DType dtype) const override {
+    return std::sqrt(dtype == DType::f32 ? double(std::numeric_limits<float>::max())
+                                         : std::numeric_limits<double>::max());
   }
 
-  void update(Kernels& kernels, const Tensor& weights, const Tensor& gradients, std::span<const Tensor> state,
+  void update(Kernels& kernels, const RuleTensors& tensors, const UpdateRanges& ranges, const Tensor& verdict,
               const RuleStep& step) const override {
     const auto t = double(step.number);
-    kernels.adam(weights, state[0], state[1], gradients,
+    kernels.adam(tensors.weights, tensors.state[0], tensors.state[1], tensors.gradients, ranges, verdict,
                  {.learning_rate = step.learning_rate,
                   .beta1 = beta1_,
                   .beta2 = beta2_,
                   .epsilon = epsilon_,
                   .weight_decay = step.weight_decay,
                   .bias1 = 1 - std::pow(beta1_, t),
-                  .bias2 = 1 - std::pow(beta2_, t),
-                  .gradient_scale = step.gradient_scale});
+                  .bias2 = 1 - std::pow(beta2_, t)});
   }
 
  private:

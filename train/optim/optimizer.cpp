@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <utility>
 
 #include "gyre/core/error.h"
@@ -11,9 +11,6 @@
 namespace gyre {
 
 namespace {
-
-// The factor of torch.nn.utils.clip_grad_norm_. 1e-6 avoids a division by zero.
-double clip_factor(double norm, double limit) { return limit > 0 ? std::min(1.0, limit / (norm + 1e-6)) : 1.0; }
 
 // The decay of TensorFlow and Marian: a small decay at the start reduces the influence of the random initial weights.
 double average_decay(double decay, uint64_t finished) {
@@ -36,7 +33,9 @@ Optimizer::Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOp
       whole_(parameters.values().size()),
       partition_(partition != nullptr ? *partition : whole_),
       rule_(make_update_rule(options)),
-      spans_(trainable_spans()) {
+      ranges_(owned_ranges()),
+      squares_(Tensor::zeros({squares_blocks(parameters.values().size())}, DType::f64, kernels.device())),
+      verdict_(Tensor::zeros({kVerdictSize}, DType::f64, kernels.device())) {
   for (size_t i = 0; i < rule_->slots().size(); ++i) slots_.emplace_back(partition_, parameters.values());
   if (options.ema > 0) {
     average_ = StateArena(partition_, parameters.values());
@@ -44,28 +43,23 @@ Optimizer::Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOp
   }
 }
 
-UpdateInfo Optimizer::update(double normalizer) {
+void Optimizer::start_update(double normalizer) {
   require(std::isfinite(normalizer) && normalizer > 0, "[optimizer] expected a positive normalizer, got ", normalizer);
+  require(!verdict_copy_.started(), "[optimizer] expected finish_update() before the next update");
   const Tensor values = parameters_.values(), gradients = parameters_.gradients();
-  UpdateInfo info;
-  info.learning_rate = learning_rate(options_.schedule, step_);
-  info.gradient_norm = gradient_norm() / normalizer;
-  const double clip = clip_factor(info.gradient_norm, options_.clip_norm);
-  info.accepted = std::isfinite(info.gradient_norm) && rule_->accepts(clip * info.gradient_norm, values.dtype());
-  if (!info.accepted) {
-    gradients.zero();
-    copy_frozen_to_average();
-    return info;
-  }
-
-  RuleStep step{.learning_rate = info.learning_rate, .gradient_scale = clip / normalizer, .number = moments_step_ + 1};
-  for (const Span& span : spans_) {
-    step.weight_decay = span.decay ? options_.weight_decay : 0;
-    update_span(span, step);
-  }
+  sum_squares();
+  kernels_.judge_gradient(
+      verdict_, squares_,
+      {.normalizer = normalizer, .clip_norm = options_.clip_norm, .largest = rule_->largest_norm(values.dtype())});
+  verdict_copy_ = HostCopy(verdict_);
+  started_rate_ = learning_rate(options_.schedule, step_);
+  RuleTensors tensors{.weights = values, .gradients = gradients, .state = {}};
+  for (const StateArena& slot : slots_) tensors.state.push_back(slot.owned_values());
+  rule_->update(kernels_, tensors, ranges_, verdict_,
+                {.learning_rate = started_rate_, .weight_decay = options_.weight_decay, .number = moments_step_ + 1});
   if (has_average()) {
     for (const auto& [own, whole] : average_.matches({0, values.size()}, values))
-      kernels_.moving_average(own, whole, average_decay(options_.ema, step_));
+      kernels_.moving_average(own, whole, verdict_, average_decay(options_.ema, step_));
   }
   for (const Parameter& p : parameters_) {
     if (!p.trainable) p.gradient.zero();
@@ -75,19 +69,16 @@ UpdateInfo Optimizer::update(double normalizer) {
     gradients.zero();
     partition_.all_gather(values, {0, values.size()});
   }
-  ++step_;
-  ++moments_step_;
-  return info;
 }
 
-// Updates the elements of the span that this rank owns.
-void Optimizer::update_span(const Span& span, const RuleStep& step) const {
-  const Tensor values = parameters_.values(), gradients = parameters_.gradients();
-  std::vector<Tensor> state(slots_.size());
-  for (const ElementRange& range : owned_within(partition_, span.range)) {
-    std::transform(slots_.begin(), slots_.end(), state.begin(), [&](const StateArena& s) { return s.slice(range); });
-    rule_->update(kernels_, values.slice(range.begin, range.end), gradients.slice(range.begin, range.end), state, step);
-  }
+UpdateInfo Optimizer::finish_update() {
+  require(verdict_copy_.started(), "[optimizer] expected start_update() before finish_update()");
+  const Tensor verdict = std::exchange(verdict_copy_, {}).wait();
+  const auto* found = verdict.data<double>();
+  const UpdateInfo info{
+      .gradient_norm = found[kGradientNorm], .learning_rate = started_rate_, .accepted = found[kAccepted] != 0};
+  if (info.accepted) ++step_, ++moments_step_;
+  return info;
 }
 
 UpdateInfo Optimizer::skip() {
@@ -103,16 +94,16 @@ void Optimizer::copy_frozen_to_average() const {
   }
 }
 
-// Adds the blocks in order: the bits are the same for any ownership.
-double Optimizer::gradient_norm() const {
+// The blocks are the same for any ownership, and are added in the same order.
+void Optimizer::sum_squares() const {
   const Tensor gradients = parameters_.gradients();
-  std::vector<double> squares(size_t(squares_blocks(gradients.size())));
+  if (partition_.is_sharded()) squares_.zero();
   for (const ElementRange& range : partition_.owned()) {
-    const std::vector<double> own = kernels_.block_square_sums(gradients.slice(range.begin, range.end));
-    std::copy(own.begin(), own.end(), squares.begin() + range.begin / kSquaresBlock);
+    const int64_t first = range.begin / kSquaresBlock;
+    kernels_.block_square_sums(squares_.slice(first, first + squares_blocks(range.size())),
+                               gradients.slice(range.begin, range.end));
   }
-  if (partition_.is_sharded()) partition_.sum(squares);
-  return std::sqrt(std::accumulate(squares.begin(), squares.end(), 0.0));
+  if (partition_.is_sharded()) partition_.sum(squares_);
 }
 
 std::vector<StateTensor> Optimizer::state() const {
@@ -146,6 +137,30 @@ std::vector<Optimizer::Span> Optimizer::trainable_spans() const {
     }
   }
   return spans;
+}
+
+UpdateRanges Optimizer::owned_ranges() const {
+  std::vector<int32_t> table;
+  const auto units = [](int64_t elements) { return (elements + kUpdateUnit - 1) / kUpdateUnit; };
+  require(units(parameters_.values().size()) <= std::numeric_limits<int32_t>::max(),
+          "[optimizer] expected fewer elements than a table of 32-bit positions can address, got ",
+          parameters_.values().size());
+  const std::vector<ElementRange> owned = partition_.owned();
+  UpdateRanges ranges;
+  for (const Span& span : trainable_spans()) {
+    int64_t state = 0;
+    for (const ElementRange& own : owned) {
+      const int64_t begin = std::max(own.begin, span.range.begin), end = std::min(own.end, span.range.end);
+      if (begin < end) {
+        table.insert(table.end(), {int32_t(ranges.units), int32_t(units(begin)),
+                                   int32_t(units(state + begin - own.begin)), int32_t(span.decay)});
+        ranges.units += units(end - begin);
+      }
+      state += own.size();
+    }
+  }
+  ranges.table = Tensor::from({int64_t(table.size()) / UpdateRanges::kColumns, UpdateRanges::kColumns}, table);
+  return ranges;
 }
 
 AverageScope::AverageScope(const Optimizer& optimizer) : optimizer_(optimizer) {

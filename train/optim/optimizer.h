@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gyre/autograd/parameters.h"
+#include "gyre/core/host_copy.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/optim/state_arena.h"
@@ -45,7 +46,16 @@ class Optimizer {
   // Makes one update with gradient / normalizer, at the learning rate of step() (train/optim/schedule.h). `normalizer`:
   // the global number of predictions. Only the owned elements of the gradients are used. Sets all gradients to zero,
   // also if the update is skipped.
-  UpdateInfo update(double normalizer);
+  UpdateInfo update(double normalizer) {
+    start_update(normalizer);
+    return finish_update();
+  }
+
+  // The two halves of update(), so that a GPU has work while the outcome is on its way to the CPU: between them, other
+  // work may be queued that uses the new weights. Each start_update() needs a finish_update(), and until then step()
+  // and moments_step() do not count the update.
+  void start_update(double normalizer);
+  UpdateInfo finish_update();
 
   // Replaces update() for a batch without predictions. Weights, moments and step() do not change.
   UpdateInfo skip();
@@ -72,10 +82,10 @@ class Optimizer {
     bool decay;
   };
 
-  double gradient_norm() const;
+  void sum_squares() const;
   void copy_frozen_to_average() const;
   std::vector<Span> trainable_spans() const;
-  void update_span(const Span& span, const RuleStep& step) const;
+  UpdateRanges owned_ranges() const;
 
   Parameters& parameters_;
   Kernels& kernels_;
@@ -83,9 +93,13 @@ class Optimizer {
   FullPartition whole_;
   const OptimizerPartition& partition_;
   std::unique_ptr<UpdateRule> rule_;
-  std::vector<Span> spans_;
+  UpdateRanges ranges_;            // the trainable elements that this rank owns
   std::vector<StateArena> slots_;  // of the rule
   StateArena average_;
+  Tensor squares_;             // by block of kSquaresBlock elements of the gradients
+  Tensor verdict_;             // of Kernels::judge_gradient, for the last update
+  HostCopy verdict_copy_;      // between start_update() and finish_update()
+  double started_rate_ = 0;    // learning rate of the started update
   uint64_t step_ = 0;          // for the schedule
   uint64_t moments_step_ = 0;  // for the rule
 };

@@ -15,17 +15,7 @@ StateArena::StateArena(const OptimizerPartition& partition, const Tensor& arena)
     : partition_(&partition), owned_(partition.owned()) {
   int64_t elements = 0;
   for (const ElementRange& range : owned_) elements += range.size();
-  numbers_ = Tensor::zeros({elements}, arena.dtype(), arena.device());
-}
-
-Tensor StateArena::slice(ElementRange range) const {
-  int64_t at = 0;
-  for (const ElementRange& own : owned_) {
-    if (own.begin <= range.begin && range.end <= own.end)
-      return numbers_.slice(at + range.begin - own.begin, at + range.end - own.begin);
-    at += own.size();
-  }
-  throw Error("[optimizer] expected a range that this rank owns, got elements ", range.begin, " to ", range.end);
+  values_ = Tensor::zeros({elements}, arena.dtype(), arena.device());
 }
 
 // `arena` may be a window of an arena whose first element is element `first`.
@@ -36,7 +26,7 @@ std::vector<StateArena::Match> StateArena::matches(ElementRange range, const Ten
     const ElementRange both{std::max(own.begin, range.begin), std::min(own.end, range.end)};
     if (both.begin < both.end) {
       const int64_t place = at + both.begin - own.begin;
-      found.push_back({numbers_.slice(place, place + both.size()), arena.slice(both.begin - first, both.end - first)});
+      found.push_back({values_.slice(place, place + both.size()), arena.slice(both.begin - first, both.end - first)});
     }
     at += own.size();
   }
@@ -54,9 +44,9 @@ void StateArena::copy_to(const Tensor& arena) const {
 
 Tensor StateArena::read(const Parameter& parameter) const {
   const ElementRange wanted = range_of(parameter);
-  if (!partition_->is_sharded()) return numbers_.slice(wanted.begin, wanted.end).reshape(parameter.shape);
+  if (!partition_->is_sharded()) return values_.slice(wanted.begin, wanted.end).reshape(parameter.shape);
   const ElementRange range = partition_->all_gather_range(wanted);
-  const Tensor window = Tensor::empty({range.size()}, numbers_.dtype(), numbers_.device());
+  const Tensor window = Tensor::empty({range.size()}, values_.dtype(), values_.device());
   for (const Match& m : matches(range, window, range.begin)) m.full.copy_from(m.shard);
   partition_->all_gather(window, range);
   return window.slice(wanted.begin - range.begin, wanted.end - range.begin).reshape(parameter.shape);

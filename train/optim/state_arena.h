@@ -20,8 +20,7 @@ class StateArena {
     Tensor shard, full;
   };
   std::vector<Match> matches(ElementRange range, const Tensor& arena) const { return matches(range, arena, 0); }
-  // The elements of a range that is owned as a whole.
-  Tensor slice(ElementRange range) const;
+  const Tensor& owned_values() const { return values_; }  // the concatenated owned ranges
 
   // Copies the owned elements from and to a complete arena. copy_to() also gets the elements that other ranks own, and
   // is then collective.
@@ -37,7 +36,7 @@ class StateArena {
 
   const OptimizerPartition* partition_ = nullptr;
   std::vector<ElementRange> owned_;
-  Tensor numbers_;  // the concatenated owned ranges
+  Tensor values_;
 };
 
 }  // namespace gyre

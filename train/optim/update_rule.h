@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +14,14 @@ namespace gyre {
 
 struct RuleStep {
   double learning_rate = 0;
-  double weight_decay = 0;    // 0 for parameters that are not decayed
-  double gradient_scale = 1;  // multiplies the gradient: divides it by the number of predictions, and clips it
-  uint64_t number = 1;        // of this update since the state was zero, from 1
+  double weight_decay = 0;  // of the ranges that are decayed
+  uint64_t number = 1;      // of this update since the state was zero, from 1
+};
+
+// The arenas of an update.
+struct RuleTensors {
+  Tensor weights, gradients;
+  std::vector<Tensor> state;  // one tensor per slot: the owned elements of an arena
 };
 
 class UpdateRule {
@@ -27,11 +31,11 @@ class UpdateRule {
   // The tensors that the rule keeps for each parameter, zero at first, in the parameter's shape and type. Checkpoints
   // name them "<slot>.<parameter>".
   virtual std::vector<std::string> slots() const = 0;
-  // True if a gradient with this norm after clipping can be applied without making weights or state infinite.
-  virtual bool accepts(double norm, DType dtype) const = 0;
-  // Updates weights in place and sets the gradients to zero. All tensors are equal ranges of the parameters' arenas;
-  // `state` has one tensor per slot.
-  virtual void update(Kernels& kernels, const Tensor& weights, const Tensor& gradients, std::span<const Tensor> state,
+  // The largest norm, after clipping, of a gradient that can be applied without making weights or state infinite.
+  virtual double largest_norm(DType dtype) const = 0;
+  // Updates the ranges of the weights in place and sets their gradients to zero. Multiplies the gradients by the factor
+  // of the verdict (Kernels::judge_gradient). If it rejects the update, weights and state do not change.
+  virtual void update(Kernels& kernels, const RuleTensors& tensors, const UpdateRanges& ranges, const Tensor& verdict,
                       const RuleStep& step) const = 0;
 };
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "gyre/core/tensor.h"
@@ -26,11 +25,8 @@ class OptimizerPartition {
   virtual ElementRange all_gather_range(ElementRange range) const = 0;
   // Collective. `window` holds elements `range` of an arena: every rank receives the elements that other ranks own.
   virtual void all_gather(const Tensor& window, ElementRange range) const = 0;
-  virtual void sum(std::span<double> values) const = 0;  // collective; sums over the ranks, in place
+  virtual void sum(const Tensor& values) const = 0;  // collective; sums f64 values over the ranks, in place
 };
-
-// The parts of `range` that this rank owns.
-std::vector<ElementRange> owned_within(const OptimizerPartition& partition, ElementRange range);
 
 // For a single process, or for ranks that all update the same elements.
 class FullPartition final : public OptimizerPartition {
@@ -40,7 +36,7 @@ class FullPartition final : public OptimizerPartition {
   bool is_sharded() const override { return false; }
   ElementRange all_gather_range(ElementRange range) const override { return range; }
   void all_gather(const Tensor&, ElementRange) const override {}
-  void sum(std::span<double>) const override {}
+  void sum(const Tensor&) const override {}
 
  private:
   int64_t elements_;

@@ -160,6 +160,12 @@ ElementRange GradientReducer::all_gather_range(ElementRange range) const {
   return range;
 }
 
+void GradientReducer::sum(const Tensor& values) const {
+  const Tensor on_cpu = values.to_cpu();
+  ranks_.all_reduce(on_cpu.span<double>());
+  if (values.device() != Device{}) values.copy_from(on_cpu);
+}
+
 void GradientReducer::all_gather(const Tensor& window, ElementRange range) const {
   std::vector<Tensor> parts;
   for (const Bucket& b : buckets_) {

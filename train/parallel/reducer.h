@@ -51,7 +51,7 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
   bool is_sharded() const override { return options_.sharded && ranks_.size() > 1; }
   ElementRange all_gather_range(ElementRange range) const override;
   void all_gather(const Tensor& window, ElementRange range) const override;
-  void sum(std::span<double> values) const override { ranks_.all_reduce(values); }
+  void sum(const Tensor& values) const override;
 
  private:
   struct Bucket {

@@ -67,7 +67,8 @@ int step(InspectStepArgs& args) {
     Tape tape(kernels, {.record = true, .training = true, .seed = 1, .precision = precision});
     tape.add_observer(record);
     const LossResult result = work->loss(tape);
-    std::cout << work->batches() << ": loss " << result.sums.loss << " over " << result.sums.tokens << " predictions\n";
+    std::cout << work->batches() << ": loss " << result.sums().loss << " over " << result.sums().tokens
+              << " predictions\n";
     tape.backward(result.loss);
   }
   StepBrowser browser(record.steps(), std::cout);

@@ -46,8 +46,8 @@ void train(EncoderOnly& model, const std::string& text, int updates) {
     Tape tape(cpu_kernels(), {.training = true, .seed = uint64_t(update)});
     const LossResult result = model.loss(tape, draw_batch(text, random));
     tape.backward(result.loss);
-    optimizer.update(double(result.sums.tokens));
-    loss += result.sums.loss, characters += double(result.sums.tokens);
+    optimizer.update(double(result.predictions));
+    loss += result.sums().loss, characters += double(result.predictions);
     if (update > 1 && update % 50 > 0 && update < updates) continue;
     std::printf("update %4d  loss %.3f nats per character\n", update, loss / characters);
     loss = characters = 0;

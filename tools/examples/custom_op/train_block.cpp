@@ -70,8 +70,8 @@ int main(int argc, char** argv) {
     Tape tape(cpu_kernels(), {.training = true, .seed = uint64_t(update)});
     const LossResult result = squared_error(network(tape.constant(x)), targets_of(x));
     tape.backward(result.loss);
-    optimizer.update(double(result.sums.tokens));
-    error += result.sums.loss, rows += double(result.sums.tokens);
+    optimizer.update(double(result.predictions));
+    error += result.sums().loss, rows += double(result.predictions);
     if (update > 1 && update % 100 > 0) continue;
     std::printf("update %4d  squared error %.4f\n", update, error / rows);
     error = rows = 0;

@@ -55,7 +55,7 @@ ValidationResult LanguageValidation::run() {
     const MaskedInput input = make_input_(*samples_, chunks_[c], 0);
     if (input.targets.size() == 0) continue;
     Tape tape(kernels_, {.record = false, .precision = precision_});
-    const CrossEntropySums loss = model_.loss(tape, input).sums;
+    const CrossEntropySums loss = model_.loss(tape, input).sums();
     nll[c] = loss.nll;
     correct[c] = double(loss.correct);
     tokens[c] = double(loss.tokens);

@@ -95,8 +95,8 @@ double NmtValidation::cross_entropy() {
   for (size_t c = size_t(ranks_.rank()); c < chunks_.size(); c += size_t(ranks_.size())) {
     Tape tape(kernels_, {.record = false, .precision = precision_});
     const LossResult loss = model_.loss(tape, pack(set_, chunks_[c], vocabulary_), 0);
-    nll[c] = loss.sums.nll;
-    tokens[c] = double(loss.sums.tokens);
+    nll[c] = loss.sums().nll;
+    tokens[c] = double(loss.predictions);
   }
   ranks_.all_reduce(std::span<double>(sums));
   return tree_sum(nll) / tree_sum(tokens);

@@ -1,0 +1,23 @@
+#include "gyre/core/host_copy.h"
+
+#include <cstring>
+
+namespace gyre {
+
+HostCopy::HostCopy(const Tensor& source) {
+  if (source.device() == Device{}) {
+    source_ = source.clone();
+  } else {
+    source_ = source;
+    readback_ = cuda_read_back(source.device().index, source.raw(), source.bytes());
+  }
+}
+
+Tensor HostCopy::wait() const {
+  if (!readback_) return source_;
+  Tensor copy = Tensor::empty(source_.shape(), source_.dtype());
+  std::memcpy(copy.raw(), readback_->wait(), copy.bytes());
+  return copy;
+}
+
+}  // namespace gyre
