@@ -1,10 +1,26 @@
 #include "gyre/autograd/tape.h"
 
 namespace gyre {
+namespace {
+
+// Products of bf16 need operands that begin at a multiple of 16 bytes, or are slow. All parameters do, but not all rows
+// of them.
+constexpr int64_t kProductAlignment = 8;
+
+}  // namespace
 
 Kernels& Var::kernels() const { return tape_->kernels(); }
 
 bool Var::requires_gradient() const { return node_ >= 0 && tape_->nodes_[size_t(node_)].requires_gradient; }
+
+Tape::Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {
+  set_product_precision();
+  // CPU products round weights while they pack them, at no cost.
+  if (options.parameters == nullptr || options.precision != Precision::bf16 || kernels.device() == Device{}) return;
+  const Tensor values = options.parameters->values();
+  rounded_ = Tensor::empty(values.shape(), DType::bf16, values.device());
+  kernels.round_to_bf16(rounded_, values);
+}
 
 Tape::Scope::Scope(Tape& tape, std::string_view name) : tape_(tape), length_(tape.module_.size()) {
   if (length_ > 0) tape_.module_ += '.';
@@ -57,6 +73,15 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
   const int number = int(nodes_.size()) - 1;
   for (TapeObserver* o : observers_) o->on_record(*this, number);
   return {this, number, std::move(value)};
+}
+
+Tensor Tape::product_weight(const Tensor& weight, DType dtype) const {
+  if (!rounded_ || !weight || dtype != DType::bf16) return weight;
+  const Tensor values = options_.parameters->values();
+  if (!weight.shares_storage(values)) return weight;
+  const int64_t first = weight.data<float>() - values.data<float>();
+  if (first % kProductAlignment != 0) return weight;
+  return rounded_.slice(first, first + weight.size()).reshape(weight.shape());
 }
 
 Tensor Tape::fused_gradient(const Var& v) const {

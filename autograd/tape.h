@@ -95,14 +95,17 @@ class Tape {
   // precision: with bf16, parameters and their gradients stay f32.
   // loss_seeded: the caller promises to run backward from the loss with cotangent 1. Ops may then add to a parameter's
   // gradient during the forward pass (fused_gradient).
+  // parameters: those of the model, which must not change during the tape's life. On a GPU, a tape for bf16 rounds all
+  // of them at once, so that products need not round each weight in both passes.
   struct Options {
     bool record = true;
     bool training = false;
     uint64_t seed = 0;
     Precision precision = Precision::fp32;
     bool loss_seeded = false;
+    const Parameters* parameters = nullptr;
   };
-  Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) { set_product_precision(); }
+  Tape(Kernels& kernels, Options options);
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -117,6 +120,10 @@ class Tape {
   Var constant(Tensor value) { return {this, -1, std::move(value)}; }
   Var leaf(Tensor value);       // requires a gradient: read it with gradient(leaf) after backward
   Var parameter(Parameter& p);  // backward adds to p.gradient; a frozen parameter is a constant
+
+  // Called by ops with a weight of a product, or some of its rows: returns its copy in this dtype if the tape has one,
+  // else the weight itself.
+  Tensor product_weight(const Tensor& weight, DType dtype) const;
 
   // Called by ops in forward: the gradient tensor of parameter `v`, to which the op may add immediately. Undefined
   // without loss_seeded, and if `v` is not a trainable parameter.
@@ -174,6 +181,7 @@ class Tape {
   Options options_;
   std::vector<Node> nodes_;
   std::vector<TapeObserver*> observers_;
+  Tensor rounded_;                    // the parameters' arena in bf16; undefined if products round their weights
   std::vector<int> parameter_nodes_;  // node of each parameter, by Parameter::index; -1: not used yet
   std::string module_;
   uint64_t dropouts_ = 0;
@@ -189,6 +197,7 @@ class Backward {
   const Tensor& doutput() const { return node_.gradient; }
   const Tensor& output() const { return node_.value; }
   const Tensor& input(int i) const { return node_.input_values[size_t(i)]; }
+  Tensor product_weight(const Tensor& weight, DType dtype) const { return tape_.product_weight(weight, dtype); }
   // Gradient of data input i, to be overwritten (=). Undefined if the input requires no gradient.
   Tensor dinput(int i);
   // Gradient of parameter input i, to be added to (+=). Undefined if the input requires no gradient.

@@ -144,7 +144,8 @@ Tape TrainStep::make_tape(uint64_t update, int micro_batch) {
            .training = true,
            .seed = mix(mix(options_.seed, update), uint64_t(micro_batch)),
            .precision = options_.precision,
-           .loss_seeded = true}};
+           .loss_seeded = true,
+           .parameters = &model_.parameters()}};
 }
 
 void TrainStep::run_micro_batch(uint64_t update, int number, const MicroBatch& micro_batch, TapeObserver* observer,

@@ -127,18 +127,19 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
   // CPU products round their operands while packing them; GPU products need operands of one dtype.
   const Tensor all_dlogits = device == Device{} ? all_logits : Tensor::empty({rows, v}, x.value().dtype(), device);
   const Tensor all_sums = zero_sums(x.value());
+  const Tensor weights = x.tape().product_weight(w.value(), x.value().dtype());
   Kernels& kernels = x.kernels();
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = std::min(n, begin + rows);
     const Tensor logits = all_logits.slice(0, end - begin), lse = all_lse.slice(0, end - begin);
     const Tensor inputs = x.value().slice(begin, end), labels = targets.slice(begin, end);
-    kernels.linear(logits, inputs, w.value(), bias.value());
+    kernels.linear(logits, inputs, weights, bias.value());
     kernels.cross_entropy(all_sums, lse, logits, labels, smoothing);
     if (!op->dx && !op->dw.sum && !op->dbias.sum) continue;
     const Tensor dlogits = all_dlogits.slice(0, end - begin);
     kernels.cross_entropy_backward(dlogits, logits, labels, lse, smoothing, 1);
     kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw.sum, op->dbias.sum, dlogits, inputs,
-                            w.value());
+                            weights);
   }
   return {x.tape().record(std::move(op), loss_scalar(all_sums), {x, w, bias}), all_sums, predictions};
 }

@@ -20,7 +20,7 @@ struct HeadMatmul final : Op {
     const Shape rows{x.size() / w.dim(1), w.dim(1)};
     const Tensor dx = b.dinput(0);
     b.kernels().linear_backward(dx ? dx.reshape(rows) : Tensor(), b.dparameter(1), {}, dy.reshape({rows[0], w.dim(0)}),
-                                x.reshape(rows), w);
+                                x.reshape(rows), b.product_weight(w, x.dtype()));
   }
 };
 
@@ -34,7 +34,8 @@ Var head_matmul(const Var& x, const Var& w, int heads) {
   auto op = std::make_unique<HeadMatmul>();
   op->multiply_adds = double(x.value().size()) * double(features);
   const Tensor y = Tensor::empty({n, heads * features}, w.value().dtype(), x.value().device());
-  x.kernels().linear(y.reshape({n * heads, features}), x.value().reshape({n * heads, width}), w.value(), {});
+  x.kernels().linear(y.reshape({n * heads, features}), x.value().reshape({n * heads, width}),
+                     x.tape().product_weight(w.value(), x.value().dtype()), {});
   return x.tape().record(std::move(op), y, {x, w});
 }
 

@@ -22,7 +22,7 @@ struct Linear final : Op {
   Tensor rows(const Tensor& parameter) const { return parameter ? parameter.slice(first, first + count) : Tensor(); }
   void backward(Backward& b) override {
     b.kernels().linear_backward(b.dinput(0), rows(b.dparameter(1)), rows(b.dparameter(2)), b.doutput(), b.input(0),
-                                rows(b.input(1)));
+                                b.product_weight(rows(b.input(1)), b.input(0).dtype()));
   }
 };
 
@@ -43,7 +43,8 @@ Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t c
   op->all_rows = count == w.shape()[0];
   op->multiply_adds = double(x.value().size()) * double(count);
   const Tensor y = Tensor::empty({x.shape()[0], count}, x.value().dtype(), x.value().device());
-  x.kernels().linear(y, x.value(), op->rows(w.value()), op->rows(bias.value()));
+  const auto operand = [&](const Var& v) { return x.tape().product_weight(op->rows(v.value()), y.dtype()); };
+  x.kernels().linear(y, x.value(), operand(w), operand(bias));
   return x.tape().record(std::move(op), y, {x, w, bias});
 }
 

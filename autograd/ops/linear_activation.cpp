@@ -26,7 +26,7 @@ struct LinearActivation final : Op {
   void backward(Backward& b) override {
     const Tensor& saved = kind == Activation::relu ? b.output() : pre;
     b.kernels().linear_activation_backward(b.dinput(0), b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0),
-                                           b.input(1), saved, kind, mask);
+                                           b.product_weight(b.input(1), b.input(0).dtype()), saved, kind, mask);
   }
 };
 
@@ -45,7 +45,8 @@ Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation ki
   op->multiply_adds = double(x.value().size()) * double(w.shape()[0]);
   const Tensor y = Tensor::empty({x.shape()[0], w.shape()[0]}, x.value().dtype(), x.value().device());
   if (kind != Activation::relu && x.tape().recording()) op->pre = y.like();
-  x.kernels().linear_activation(y, op->pre, x.value(), w.value(), bias.value(), kind, op->mask);
+  const auto operand = [&](const Var& v) { return x.tape().product_weight(v.value(), y.dtype()); };
+  x.kernels().linear_activation(y, op->pre, x.value(), operand(w), operand(bias), kind, op->mask);
   return x.tape().record(std::move(op), y, {x, w, bias});
 }
 

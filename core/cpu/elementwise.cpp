@@ -1,4 +1,4 @@
-// out = a + b;  out = a * factor;  activations and their derivatives.
+// out = a + b;  out = a * factor;  rounding to bf16;  activations and their derivatives.
 #include "gyre/core/cpu/activations.h"
 #include "gyre/core/cpu/cpu_kernels.h"
 #include "gyre/core/cpu/parallel.h"
@@ -33,6 +33,12 @@ void CpuKernels::scale(const Tensor& out, const Tensor& a, double factor) {
     const C f = C(factor);
     for_each_element(out.size(), [=](int64_t i) { o[i] = x[i] * f; });
   });
+}
+
+void CpuKernels::round_to_bf16(const Tensor& out, const Tensor& x) {
+  auto* o = out.data<bfloat16>();
+  const auto* from = x.data<float>();
+  for_each_element(x.size(), [=](int64_t i) { o[i] = from[i]; });
 }
 
 void CpuKernels::activation(const Tensor& y, const Tensor& x, Activation kind) {

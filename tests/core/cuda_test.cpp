@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -53,6 +54,18 @@ TEST_CASE("a GPU that cannot be used gives an error of one line") {
     CHECK(cuda_devices() == 0);
   }
   CHECK_FALSE(cuda_description().empty());
+}
+
+TEST_CASE("rounding to bf16 on a GPU gives the bits of the CPU, also for tensors that are not aligned") {
+  if (!test_gpu()) return;
+  std::vector<float> values(1003);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(float(i)) / 3;
+  const Tensor x = Tensor::from<float>({1003}, values), out = Tensor::zeros({1003}, DType::bf16, kGpu);
+  for (const int64_t first : {0, 1}) {
+    cuda_kernels(0).round_to_bf16(out.slice(first, 1003), x.to(kGpu).slice(first, 1003));
+    const Tensor expected = x.to(DType::bf16), found = out.to_cpu();
+    CHECK(std::memcmp(found.raw(), expected.raw(), found.bytes()) == 0);
+  }
 }
 
 TEST_CASE("a host copy arrives in the order of the queue, and not with later work") {

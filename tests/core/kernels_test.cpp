@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 #include <numeric>
 
@@ -196,6 +197,15 @@ TEST_CASE("sums of squares of blocks depend neither on the number of threads nor
     CHECK(sums(later) == std::vector<double>(one.begin() + 2, one.begin() + 5));
   }
   set_threads(before);
+}
+
+TEST_CASE("rounding to bf16 gives the bits of the type's conversion") {
+  const Tensor x = random_tensor({1003}, 4), out = Tensor::empty({1003}, DType::bf16);
+  const Tensor expected = x.to(DType::bf16);
+  for (Kernels* kernels : available_cpu_kernels()) {
+    kernels->round_to_bf16(out, x);
+    CHECK(std::memcmp(out.raw(), expected.raw(), out.bytes()) == 0);
+  }
 }
 
 TEST_CASE("products do not depend on the number of threads") {

@@ -67,6 +67,39 @@ TEST_CASE("losses and gradients on a GPU equal those on the CPU") {
   }
 }
 
+TEST_CASE("a tape that rounds the parameters at once computes the bits of products that round each weight") {
+  Kernels* gpu = test_gpu();
+  if (!gpu) return;
+  const PairInput batch = test::make_batch(test::random_sentences(5, 9, 11, 1), test::random_sentences(5, 9, 11, 2));
+  for (const EncoderDecoderConfig& config : configs()) {
+    CAPTURE(config.position.encoding);
+    const auto model = nonzero_model<EncoderDecoder>(config, *gpu);
+    const Tensor values = model->parameters().values();
+    std::vector<double> losses;
+    for (const double scale : {1.0, 0.5}) {  // weights that change between tapes are rounded again
+      gpu->scale(values, values, scale);
+      LossAndGradients results[2];
+      for (const Parameters* parameters :
+           {static_cast<const Parameters*>(nullptr), &std::as_const(*model).parameters()}) {
+        model->parameters().gradients().zero();
+        Tape tape(*gpu, {.record = true,
+                         .training = true,
+                         .seed = 3,
+                         .precision = Precision::bf16,
+                         .loss_seeded = true,
+                         .parameters = parameters});
+        const LossResult result = model->loss(tape, batch, 0.1);
+        tape.backward(result.loss);
+        results[parameters ? 1 : 0] = {result.sums().loss, model->parameters().gradients().to_cpu().to_vector<float>()};
+      }
+      CHECK(results[0].loss == results[1].loss);
+      CHECK(results[0].gradients == results[1].gradients);
+      losses.push_back(results[1].loss);
+    }
+    CHECK(losses[0] != losses[1]);
+  }
+}
+
 TEST_CASE("an encoder-only model has the same loss and gradients on a GPU as on the CPU") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;

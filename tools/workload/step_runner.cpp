@@ -40,7 +40,12 @@ StepCost StepRunner::run(uint64_t number) {
 
 double StepRunner::forward_and_backward(uint64_t seed, double& predictions) {
   TapeObserver& reducer = reducer_.begin_last_micro_batch();
-  Tape tape(kernels_, {.record = true, .training = true, .seed = seed, .precision = precision_, .loss_seeded = true});
+  Tape tape(kernels_, {.record = true,
+                       .training = true,
+                       .seed = seed,
+                       .precision = precision_,
+                       .loss_seeded = true,
+                       .parameters = &work_.parameters()});
   if (timeline_) tape.add_observer(*timeline_);
   const LossResult result = work_.loss(tape);
   predictions = double(result.predictions);

@@ -5,19 +5,10 @@
 #include "gyre/core/cuda/gemm/linear.h"
 #include "gyre/core/cuda/gemm/product.h"
 #include "gyre/core/cuda/map.h"
+#include "gyre/core/cuda/rounding.h"
 
 namespace gyre::cuda {
 namespace {
-
-__global__ void round_kernel(bfloat16* to, const float* from, int64_t n, bool aligned) {
-  constexpr int kN = kPackSize<bfloat16>;
-  const int64_t first = first_of_thread<bfloat16>();
-  const int count = count_in_pack<bfloat16>(first, n);
-  if (count == 0) return;
-  float numbers[kN];
-  load_numbers(numbers, from + first, count, aligned);
-  store_pack(to + first, numbers, count, true);
-}
 
 // The rows of a tensor as input of add_column_sums().
 template <class T>
@@ -38,8 +29,7 @@ Tensor in_type(Context& context, const Tensor& t, DType dtype) {
   require(t.dtype() == DType::f32 && dtype == DType::bf16, "[cuda linear] cannot use ", dtype_name(t.dtype()), " with ",
           dtype_name(dtype), " data");
   const Tensor rounded = context.empty(t.shape(), dtype);
-  launch(round_kernel, dim3(map_blocks<bfloat16>(t.size())), dim3(kMapThreads), 0, context.stream(),
-         rounded.data<bfloat16>(), t.data<float>(), t.size(), all_aligned(t));
+  round_to_bf16(context, rounded, t);
   return rounded;
 }
 

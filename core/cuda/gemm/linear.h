@@ -5,8 +5,7 @@
 
 namespace gyre::cuda {
 
-// Returns t if it has the dtype, or a copy of an f32 tensor rounded to bf16. Weights are kept in f32 and rounded for
-// each product. This moves six bytes per element, which is negligible against a product with many rows.
+// Returns t if it has the dtype, or a copy of an f32 tensor rounded to bf16.
 Tensor in_type(Context& context, const Tensor& t, DType dtype);
 
 // dx = dy w;  dw += dy^T x. An undefined dx or dw is not computed.
