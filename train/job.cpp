@@ -32,8 +32,8 @@ JobContext open_job_context(const DeviceOptions& device, Communicator& ranks, in
   return {ranks, kernels, parse_precision(device.precision, kernels), micro_batches};
 }
 
-ReducerOptions reducer_options(const ParallelOptions& options, int micro_batches) {
-  return {.bucket_mb = options.bucket_mb,
+ReducerOptions reducer_options(const ParallelOptions& options, Device device, int micro_batches) {
+  return {.bucket_mb = options.bucket_mb_on(device),
           .micro_batches = micro_batches,
           .deterministic = options.deterministic,
           .comm_dtype = parse_comm_dtype(options.gradient_dtype),
@@ -158,7 +158,8 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   Parameters& parameters = parts.model->parameters();
   faults.set_parameters(parameters);
   const OptimizerOptions rates = resolve_rates(options.optimizer, options.stop.after, parts.data->batches());
-  GradientReducer reducer(ranks, context.kernels, parameters, reducer_options(options.parallel, micro_batches));
+  GradientReducer reducer(ranks, context.kernels, parameters,
+                          reducer_options(options.parallel, context.kernels.device(), micro_batches));
   Optimizer optimizer(parameters, context.kernels, rates, &reducer);
   log_job(options.record.notes, options.batch, options.parallel.deterministic, context, parts);
 

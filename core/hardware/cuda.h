@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/memory.h"
@@ -34,6 +35,8 @@ class CudaReadback {
 };
 constexpr size_t kCudaReadbackBytes = 256;  // the most that one copy can hold
 std::unique_ptr<CudaReadback> cuda_read_back(int index, const void* from, size_t bytes);
+// Makes the GPU the current one of the calling thread, for libraries that move GPU memory on threads of this program.
+void cuda_bind_thread(int index);
 void cuda_synchronize(int index);  // waits for all queued work; throws its errors
 MemoryStats cuda_memory_stats(int index);
 
@@ -42,23 +45,36 @@ MemoryStats cuda_memory_stats(int index);
 double measure_cuda_products(int index, Precision precision);
 double measure_cuda_bandwidth(int index);
 
-// All-reduce over the GPUs of several processes by NCCL, with one GPU per process. The NCCL library is loaded at the
-// first use, so that it is not needed on a single GPU.
+// Communication between the GPUs of several processes by NCCL, with one GPU per process. The NCCL library is loaded at
+// the first use, so that it is not needed on a single GPU.
 std::string cuda_uuid(int index);  // of the GPU; the same in every process
 std::string nccl_problem();        // human-readable reason why NCCL cannot be used; empty if it can
 
 using NcclId = std::array<std::byte, 128>;
 NcclId make_nccl_id();  // called by one process, which sends the id to all others
 
-class GpuAllReduce {
+// Collectives of tensors on GPUs. They are queued, in the order of the calls, and run beside the kernels of this
+// process: those between begin() and finish() run after the work queued before begin(), and work queued after finish()
+// runs after them. In between, the tensors must stay allocated. All processes must make the same calls in the same
+// order.
+class GpuCollectives {
  public:
-  virtual ~GpuAllReduce() = default;
-  // Starts the sum of `values`, f32 on this GPU, in place and asynchronously, after the work queued so far. All
-  // processes must make the same calls in the same order. All get the same bits.
-  virtual void start(const Tensor& values) = 0;
-  virtual void finish() = 0;  // work queued after this call reads the sums
+  virtual ~GpuCollectives() = default;
+  virtual void begin() = 0;
+  virtual void finish() = 0;
+
+  // Sums f32 or f64 values in place. All processes get the same bits.
+  virtual void all_reduce(const Tensor& values) = 0;
+  // Sends send[r] to process r, and receives receive[r], of any dtype, from it. Pieces may be empty.
+  virtual void all_to_all(const std::vector<Tensor>& send, const std::vector<Tensor>& receive) = 0;
+  // Receives pieces[r] from process r.
+  virtual void all_gather(const std::vector<Tensor>& pieces) = 0;
+  // Not a collective: out(n) = the sum of the rows of parts(count, n), in the order of a tree whose left child has the
+  // largest power of two of rows that is less than all (tree_sum() of train/parallel/tree_reduction.h). Both are f32 or
+  // bf16; sums are in fp32.
+  virtual void add_parts(const Tensor& out, const Tensor& parts) = 0;
 };
 // Collective: all `size` processes call it with the same id.
-std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(int index, const NcclId& id, int rank, int size);
+std::unique_ptr<GpuCollectives> make_gpu_collectives(int index, const NcclId& id, int rank, int size);
 
 }  // namespace gyre

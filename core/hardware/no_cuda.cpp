@@ -18,6 +18,7 @@ std::shared_ptr<void> cuda_allocate(int, size_t) { refuse(); }
 void cuda_zero(int, void*, size_t) { refuse(); }
 void cuda_copy(void*, Device, const void*, Device, size_t) { refuse(); }
 std::unique_ptr<CudaReadback> cuda_read_back(int, const void*, size_t) { refuse(); }
+void cuda_bind_thread(int) { refuse(); }
 void cuda_synchronize(int) { refuse(); }
 MemoryStats cuda_memory_stats(int) { refuse(); }
 double measure_cuda_products(int, Precision) { refuse(); }
@@ -25,6 +26,6 @@ double measure_cuda_bandwidth(int) { refuse(); }
 std::string cuda_uuid(int) { refuse(); }
 std::string nccl_problem() { refuse(); }
 NcclId make_nccl_id() { refuse(); }
-std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(int, const NcclId&, int, int) { refuse(); }
+std::unique_ptr<GpuCollectives> make_gpu_collectives(int, const NcclId&, int, int) { refuse(); }
 
 }  // namespace gyre

@@ -1,5 +1,8 @@
 // The functions of include/cuda_runtime.h.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -71,6 +74,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   *properties = {.name = "emulated GPU", .uuid = {}, .totalGlobalMem = emulation::kDeviceMemory};
+  // All processes seem to share a GPU, unless each is to have its own.
+  if (const pid_t process = getpid(); std::getenv("GYRE_CUDA_EMULATION_OWN_GPUS"))
+    std::memcpy(properties->uuid.bytes, &process, sizeof process);
   return cudaSetDevice(device);
 }
 
@@ -142,6 +148,16 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const auto lock = lock_gpu();
   *stream = emulation::add_stream();
   return cudaSuccess;
+}
+
+// Priorities are hints, which the emulator does not take.
+cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) {
+  *lowest = *highest = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {

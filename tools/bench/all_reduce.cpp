@@ -30,7 +30,7 @@ double bus_rate(const AllReduceReport& report, const AllReduceRow& row) {
 }  // namespace
 
 AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& bench) {
-  const auto sum = make_async_all_reduce(ranks, Device{}, bench.sum);
+  const auto sum = make_async_all_reduce(ranks, cpu_kernels(), bench.sum, nullptr);
   AllReduceReport report;
   report.ranks = ranks.size();
   for (const double megabytes : bench.megabytes) {

@@ -63,7 +63,7 @@ void complete(PlanLoad& load, const TrainOptions& o) {
   load.state_arenas = int(make_update_rule(o.optimizer)->slots().size()) + (o.optimizer.ema > 0 ? 1 : 0);
   load.micro_batches_per_rank = o.parallel.accumulation;
   load.comm_dtype_bytes = double(dtype_bytes(parse_comm_dtype(o.parallel.gradient_dtype)));
-  load.bucket_bytes = o.parallel.bucket_mb * kMebibyte;
+  load.bucket_bytes = o.parallel.bucket_mb_on(Device{}) * kMebibyte;
   load.zero = o.parallel.zero == 1;
 }
 

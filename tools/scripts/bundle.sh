@@ -103,6 +103,14 @@ if [ -n "\$cuda" ]; then
       break
     fi
   done
+  # NCCL, for several GPUs: the wheel that PyTorch installs. A package of the system is found without this.
+  for folder in "\${NCCL_HOME:-/usr/local/nccl}/lib" \\
+    "\$(python3 -c 'import nvidia; print(nvidia.__path__[0])' 2> /dev/null)/nccl/lib"; do
+    if [ -e "\$folder/libnccl.so.2" ]; then
+      paths=\$paths:\$folder
+      break
+    fi
+  done
 fi
 export LD_LIBRARY_PATH="\$paths\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
 export OPAL_PKGLIBDIR="\$root/lib/openmpi" GYRE_SOURCE_DIR="\$root"

@@ -1,14 +1,17 @@
 // Asynchronous sums of gradient ranges over the ranks. Every rank gets the same bits. Gradients in CPU memory are
 // summed by a reduce-scatter and an all-gather (train/parallel/reduce_scatter.h), which keep both directions of every
 // link busy: MPI_Iallreduce of Open MPI takes up to three times as long (tools/docs/results.md). Gradients on GPUs are
-// summed by NCCL, else by a GPU-aware MPI, else through a copy on the CPU; they also use the reduce-scatter if the
-// order of the additions, the communication dtype or the owner of the sums matters.
+// summed through NCCL, else by a GPU-aware MPI, else through a copy on the CPU. The reduce-scatter on the CPU also sums
+// them if the order of the additions matters, and without NCCL if the communication dtype or the owner of the sums
+// does.
 #pragma once
 
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "gyre/core/hardware/cuda.h"
+#include "gyre/core/kernels/kernels.h"
 #include "gyre/core/tensor.h"
 #include "gyre/train/parallel/communicator.h"
 
@@ -36,8 +39,10 @@ struct AllReduceOptions {
 // Parses a value of --gradient-dtype: "fp32" or "bf16".
 inline DType parse_comm_dtype(std::string_view name) { return name == "bf16" ? DType::bf16 : DType::f32; }
 
-// Collective. Returns the fastest implementation that all ranks support. `device`: the device of this rank's gradients.
-std::unique_ptr<AsyncAllReduce> make_async_all_reduce(Communicator& ranks, Device device,
-                                                      const AllReduceOptions& options);
+// Collective. Returns the fastest implementation that all ranks support. Keeps references. `kernels`: of the device of
+// this rank's gradients. `gpus`: from connect_gpus() (train/parallel/gpu_transport.h), null without NCCL.
+std::unique_ptr<AsyncAllReduce> make_async_all_reduce(Communicator& ranks, Kernels& kernels,
+                                                      const AllReduceOptions& options,
+                                                      const std::shared_ptr<GpuCollectives>& gpus);
 
 }  // namespace gyre

@@ -92,6 +92,8 @@ class Communicator {
   virtual void with_callbacks_paused(const std::function<void()>& f) = 0;
   // Advances the started collectives. MpiCommunicator also has a progress thread that does so between calls.
   virtual void progress() = 0;
+  // Calls `f` on the progress thread, if there is one, before it advances a collective that is started later.
+  virtual void prepare_progress_thread(std::function<void()> f) = 0;
   // Waits for all started collectives, including those that callbacks start.
   virtual void finish() = 0;
 
@@ -123,6 +125,7 @@ class SelfCommunicator final : public Communicator {
   void start_all_gather(const SplitBuffer<std::byte>&, Callback callback) override { callback(); }
   void with_callbacks_paused(const std::function<void()>& f) override { f(); }
   void progress() override {}
+  void prepare_progress_thread(std::function<void()>) override {}
   void finish() override {}
   void abort(int) noexcept override {}
 };

@@ -19,8 +19,9 @@ void ParallelOptions::validate() const {
         "[--optimizer-delay] has no effect with --micro-batches or --deterministic: the number of micro-batches "
         "determines the work of each rank");
   }
-  expect(bucket_mb > 0 && bucket_mb <= kLargestBucket, "--bucket-mb",
-         concat("a number above 0 and at most ", kLargestBucket), bucket_mb);
+  const double bucket = bucket_mb_on(Device{});
+  expect(bucket > 0 && bucket <= kLargestBucket, "--bucket-mb", concat("a number above 0 and at most ", kLargestBucket),
+         bucket);
   expect_one_of({"fp32", "bf16"}, "--gradient-dtype", gradient_dtype);
   expect(!deterministic || gradient_dtype == "fp32", "--gradient-dtype",
          "fp32 with --deterministic (in bf16 the sums depend on the number of ranks)", gradient_dtype);

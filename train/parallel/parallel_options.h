@@ -1,7 +1,10 @@
 // Options of data parallelism: how a batch is divided into micro-batches, and how ranks exchange gradients.
 #pragma once
 
+#include <optional>
 #include <string>
+
+#include "gyre/core/tensor.h"
 
 namespace gyre {
 
@@ -9,12 +12,15 @@ struct ParallelOptions {
   int accumulation = 1;   // micro-batches per rank and update
   int micro_batches = 0;  // per global batch; 0: ranks * accumulation, or 8 with `deterministic`
   bool deterministic = false;
-  double bucket_mb = 1;                 // size of a gradient bucket in MiB
+  std::optional<double> bucket_mb;      // size of a gradient bucket in MiB; default: see bucket_mb_on()
   std::string gradient_dtype = "fp32";  // communication dtype of gradients: fp32, bf16
   int zero = 0;                         // ZeRO stage: 1 shards the optimizer's state over the ranks
   double watchdog_timeout = 600;        // time limit of a collective in seconds; 0: none
 
   void validate() const;  // throws UsageError
+  // Small buckets start early and hide better behind backward. An all-reduce of GPUs has a fixed cost of tens of
+  // microseconds, in which NVLink moves several MiB, so that GPUs need larger ones.
+  double bucket_mb_on(Device device) const { return bucket_mb.value_or(device == Device{} ? 1 : 32); }
   // The number of micro-batches of a global batch on this many ranks.
   int micro_batches_on(int ranks) const;
 };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gyre/core/error.h"
+#include "gyre/train/parallel/gpu_transport.h"
 #include "gyre/train/parallel/reduce_scatter.h"
 
 namespace gyre {
@@ -34,16 +35,17 @@ GradientReducer::GradientReducer(Communicator& ranks, Kernels& kernels, Paramete
     : ranks_(ranks),
       parameters_(parameters),
       options_(options),
+      gpus_(connect_gpus(ranks, kernels.device(), options.deterministic)),
       sum_(make_async_all_reduce(
-          ranks, parameters.gradients().device(),
-          {options.deterministic ? options.micro_batches : 0, options.comm_dtype, options.sharded})) {
+          ranks, kernels, {options.deterministic ? options.micro_batches : 0, options.comm_dtype, options.sharded},
+          gpus_)) {
   const MicroBatchRange own = micro_batches_of_rank(options.micro_batches, ranks.size(), ranks.rank());
   own_micro_batches_ = own.count();
-  const Device device = parameters.gradients().device();
   if (options.deterministic) {
     nodes_ = std::make_unique<SubtreeSums>(kernels, options.micro_batches, own, parameters.gradients());
   } else if (ranks.size() > 1) {
-    if (options.sharded) sum_for_all_ = make_async_all_reduce(ranks, device, {.comm_dtype = options.comm_dtype});
+    if (options.sharded)
+      sum_for_all_ = make_async_all_reduce(ranks, kernels, {.comm_dtype = options.comm_dtype}, gpus_);
     rows_ = std::make_unique<SparseAllReduce>(ranks, kernels, parameters, sum_for_all_ ? *sum_for_all_ : *sum_);
   }
   make_buckets(parameters.gradients().size());
@@ -161,6 +163,11 @@ ElementRange GradientReducer::all_gather_range(ElementRange range) const {
 }
 
 void GradientReducer::sum(const Tensor& values) const {
+  if (gpus_) {
+    gpus_->begin();
+    gpus_->all_reduce(values);
+    return gpus_->finish();
+  }
   const Tensor on_cpu = values.to_cpu();
   ranks_.all_reduce(on_cpu.span<double>());
   if (values.device() != Device{}) values.copy_from(on_cpu);
@@ -171,6 +178,7 @@ void GradientReducer::all_gather(const Tensor& window, ElementRange range) const
   for (const Bucket& b : buckets_) {
     if (overlap(b.range, range)) parts.push_back(window.slice(b.range.begin - range.begin, b.range.end - range.begin));
   }
+  if (gpus_) return all_gather_shards(*gpus_, ranks_.size(), parts);
   all_gather_shards(ranks_, parts);
 }
 

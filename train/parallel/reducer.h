@@ -70,6 +70,7 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
   Communicator& ranks_;
   Parameters& parameters_;
   ReducerOptions options_;
+  std::shared_ptr<GpuCollectives> gpus_;  // null without NCCL
   std::unique_ptr<AsyncAllReduce> sum_;
   std::unique_ptr<AsyncAllReduce> sum_for_all_;  // not sharded, for the sparse gradients; null if sum_ is not sharded
   std::unique_ptr<SubtreeSums> nodes_;           // in deterministic mode only

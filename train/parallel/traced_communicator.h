@@ -54,6 +54,7 @@ class TracedCommunicator final : public Communicator {
   void start_all_gather(const SplitBuffer<std::byte>& pieces, Callback callback) override;
   void with_callbacks_paused(const std::function<void()>& f) override { inner_.with_callbacks_paused(f); }
   void progress() override { inner_.progress(); }
+  void prepare_progress_thread(std::function<void()> f) override { inner_.prepare_progress_thread(std::move(f)); }
   void finish() override;
   void abort(int status) noexcept override { inner_.abort(status); }
 

@@ -1,85 +1,35 @@
-// All-reduce over GPUs by NCCL. The library is loaded at run time, and its header is not needed: this file declares the
-// part of the interface that it uses, which is the same in all 2.x versions.
-#include <dlfcn.h>
-
+// Collectives over GPUs by NCCL.
 #include <cstring>
 #include <exception>
 
+#include "gyre/core/cuda/runtime/add_parts.h"
 #include "gyre/core/cuda/runtime/context.h"
-#include "gyre/core/hardware/cuda.h"
+#include "gyre/core/cuda/runtime/nccl_library.h"
 
 namespace gyre {
 namespace cuda {
 namespace {
 
-using NcclResult = int;  // 0 is success
-struct NcclUniqueId {
-  char bytes[sizeof(NcclId)];
-};
-using NcclComm = void*;
-constexpr int kNcclFloat32 = 7, kNcclSum = 0;
-
-class Nccl {
+// Uses a separate stream, so that communication overlaps with backward kernels on the compute stream.
+class NcclCollectives final : public GpuCollectives {
  public:
-  // Loads the library at the first call.
-  static const Nccl& get() {
-    static const Nccl nccl;
-    return nccl;
-  }
-
-  const std::string& problem() const { return problem_; }
-  void check(NcclResult status, const char* call) const {
-    if (status != 0) throw Error("[nccl] ", call, ": ", error_string(status));
-  }
-
-  NcclResult (*get_unique_id)(NcclUniqueId*) = nullptr;
-  NcclResult (*init_rank)(NcclComm*, int size, NcclUniqueId, int rank) = nullptr;
-  NcclResult (*all_reduce)(const void* from, void* to, size_t count, int type, int operation, NcclComm,
-                           cudaStream_t) = nullptr;
-  NcclResult (*destroy)(NcclComm) = nullptr;
-  NcclResult (*abort)(NcclComm) = nullptr;
-  const char* (*error_string)(NcclResult) = nullptr;
-
- private:
-  Nccl() {
-    void* library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      problem_ = concat("NCCL cannot be loaded (", dlerror(), ")");
-      return;
-    }
-    find(library, "ncclGetUniqueId", get_unique_id);
-    find(library, "ncclCommInitRank", init_rank);
-    find(library, "ncclAllReduce", all_reduce);
-    find(library, "ncclCommDestroy", destroy);
-    find(library, "ncclCommAbort", abort);
-    find(library, "ncclGetErrorString", error_string);
-  }
-
-  template <class F>
-  void find(void* library, const char* name, F& function) {
-    function = reinterpret_cast<F>(dlsym(library, name));
-    if (!function) problem_ = concat("libnccl.so.2 has no ", name);
-  }
-
-  std::string problem_;
-};
-
-// Uses a separate stream, so that the all-reduce overlaps with backward kernels on the compute stream.
-class NcclAllReduce final : public GpuAllReduce {
- public:
-  NcclAllReduce(int index, const NcclId& id, int rank, int size) : context_(Context::of(index)), nccl_(Nccl::get()) {
+  NcclCollectives(int index, const NcclId& id, int rank, int size)
+      : context_(Context::of(index)), nccl_(Nccl::get()), rank_(rank) {
     require(nccl_.problem().empty(), "[nccl] ", nccl_.problem());
     NcclUniqueId unique{};
     std::memcpy(unique.bytes, id.data(), id.size());
     check(cudaSetDevice(index), "cudaSetDevice");
     nccl_.check(nccl_.init_rank(&communicator_, size, unique, rank), "ncclCommInitRank");
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    // The kernels of NCCL need few multiprocessors. Without priority they would wait until backward leaves some free.
+    int lowest = 0, highest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "cudaDeviceGetStreamPriorityRange");
+    check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, highest), "cudaStreamCreate");
     for (cudaEvent_t* event : {&ready_, &done_}) {
       check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), "cudaEventCreate");
     }
   }
   // After an error, the peers may never join a collective that was started, so the destructor must not wait for it.
-  ~NcclAllReduce() override {
+  ~NcclCollectives() override {
     if (std::uncaught_exceptions() > 0) {
       nccl_.abort(communicator_);
     } else {
@@ -90,16 +40,39 @@ class NcclAllReduce final : public GpuAllReduce {
     cudaEventDestroy(done_);
     cudaStreamDestroy(stream_);
   }
-  NcclAllReduce(const NcclAllReduce&) = delete;
-  NcclAllReduce& operator=(const NcclAllReduce&) = delete;
+  NcclCollectives(const NcclCollectives&) = delete;
+  NcclCollectives& operator=(const NcclCollectives&) = delete;
 
-  void start(const Tensor& values) override {
-    follow(stream_, context_.stream(), ready_);
-    float* data = values.data<float>();
-    nccl_.check(nccl_.all_reduce(data, data, size_t(values.size()), kNcclFloat32, kNcclSum, communicator_, stream_),
+  void begin() override { follow(stream_, context_.stream(), ready_); }
+  void finish() override { follow(context_.stream(), stream_, done_); }
+
+  void all_reduce(const Tensor& values) override {
+    const DType dtype = values.dtype();
+    require(dtype == DType::f32 || dtype == DType::f64, "[nccl] expected f32 or f64 to add, got ", dtype_name(dtype));
+    nccl_.check(nccl_.all_reduce(values.raw(), values.raw(), size_t(values.size()),
+                                 dtype == DType::f32 ? kNcclFloat32 : kNcclFloat64, kNcclSum, communicator_, stream_),
                 "ncclAllReduce");
   }
-  void finish() override { follow(context_.stream(), stream_, done_); }
+
+  void all_to_all(const std::vector<Tensor>& send, const std::vector<Tensor>& receive) override {
+    copy(receive[size_t(rank_)], send[size_t(rank_)]);
+    nccl_.check(nccl_.group_start(), "ncclGroupStart");
+    for (int peer = 0; peer < int(send.size()); ++peer) {
+      if (peer != rank_) exchange(peer, send[size_t(peer)], receive[size_t(peer)]);
+    }
+    nccl_.check(nccl_.group_end(), "ncclGroupEnd");
+  }
+
+  // Each process sends its piece to all others: as many bytes per link as a ring.
+  void all_gather(const std::vector<Tensor>& pieces) override {
+    nccl_.check(nccl_.group_start(), "ncclGroupStart");
+    for (int peer = 0; peer < int(pieces.size()); ++peer) {
+      if (peer != rank_) exchange(peer, pieces[size_t(rank_)], pieces[size_t(peer)]);
+    }
+    nccl_.check(nccl_.group_end(), "ncclGroupEnd");
+  }
+
+  void add_parts(const Tensor& out, const Tensor& parts) override { cuda::add_parts(stream_, out, parts); }
 
  private:
   // Work queued on `later` after this call waits for the work queued on `earlier` before it.
@@ -107,9 +80,20 @@ class NcclAllReduce final : public GpuAllReduce {
     check(cudaEventRecord(event, earlier), "cudaEventRecord");
     check(cudaStreamWaitEvent(later, event, 0), "cudaStreamWaitEvent");
   }
+  void exchange(int peer, const Tensor& send, const Tensor& receive) {
+    if (send.bytes() > 0)
+      nccl_.check(nccl_.send(send.raw(), send.bytes(), kNcclInt8, peer, communicator_, stream_), "ncclSend");
+    if (receive.bytes() > 0)
+      nccl_.check(nccl_.receive(receive.raw(), receive.bytes(), kNcclInt8, peer, communicator_, stream_), "ncclRecv");
+  }
+  void copy(const Tensor& to, const Tensor& from) {
+    if (to.bytes() == 0) return;
+    check(cudaMemcpyAsync(to.raw(), from.raw(), to.bytes(), cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+  }
 
   Context& context_;
   const Nccl& nccl_;
+  int rank_;
   NcclComm communicator_ = nullptr;
   cudaStream_t stream_ = nullptr;
   cudaEvent_t ready_ = nullptr, done_ = nullptr;
@@ -140,8 +124,8 @@ std::string cuda_uuid(int index) {
   return text;
 }
 
-std::unique_ptr<GpuAllReduce> make_gpu_all_reduce(int index, const NcclId& id, int rank, int size) {
-  return std::make_unique<cuda::NcclAllReduce>(index, id, rank, size);
+std::unique_ptr<GpuCollectives> make_gpu_collectives(int index, const NcclId& id, int rank, int size) {
+  return std::make_unique<cuda::NcclCollectives>(index, id, rank, size);
 }
 
 }  // namespace gyre

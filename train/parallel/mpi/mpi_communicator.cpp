@@ -245,6 +245,11 @@ void MpiCommunicator::progress() {
   if (lock.owns_lock()) advance();
 }
 
+void MpiCommunicator::prepare_progress_thread(std::function<void()> f) {
+  const Lock lock(mpi_);
+  preparation_ = std::move(f);
+}
+
 void MpiCommunicator::finish() {
   wait("exchange of gradients", [&] { return !advance(); });
 }
@@ -265,6 +270,7 @@ void MpiCommunicator::run_progress_thread() {
     const Lock lock(mpi_);
     if (failure_) continue;
     try {
+      if (const auto prepare = std::exchange(preparation_, {})) prepare();
       const bool was_busy = std::exchange(busy, advance());
       if (!was_busy || std::exchange(ended, ended_) != ended_) since = Stopwatch();
       watchdog_->reply({waits_, waiting_, rank_status().now()});

@@ -45,6 +45,7 @@ class MpiCommunicator final : public Communicator {
   void start_all_gather(const SplitBuffer<std::byte>& pieces, Callback callback) override;
   void with_callbacks_paused(const std::function<void()>& f) override;
   void progress() override;
+  void prepare_progress_thread(std::function<void()> f) override;
   void finish() override;
   void abort(int status) noexcept override;
 
@@ -77,11 +78,12 @@ class MpiCommunicator final : public Communicator {
   std::atomic<uint64_t> waits_{0};
   std::atomic<bool> waiting_{false};
 
-  std::recursive_timed_mutex mpi_;  // guards all MPI calls and the four members below
+  std::recursive_timed_mutex mpi_;  // guards all MPI calls and the five members below
   std::array<Channel, kKinds> channels_;
   uint64_t ended_ = 0;  // number of completed collectives
   std::unique_ptr<MpiWatchdog> watchdog_;
-  std::exception_ptr failure_;  // exception of a callback or of MPI on the progress thread
+  std::exception_ptr failure_;         // exception of a callback or of MPI on the progress thread
+  std::function<void()> preparation_;  // of the progress thread, which calls it once
 
   std::mutex sleep_;
   std::condition_variable wake_;

@@ -1,0 +1,109 @@
+// Sums of gradients over GPUs. With the same bits as on the CPU where the order of the additions is fixed.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gyre/core/hardware/cuda.h"
+#include "gyre/core/random.h"
+#include "gyre/train/parallel/gpu_transport.h"
+#include "gyre/train/parallel/reducer.h"
+#include "tests/mpi/ranks.h"
+#include "tests/report.h"
+
+namespace gyre::test {
+namespace {
+
+// Parameters of several buckets, with gradients that differ between ranks.
+void make_gradients(Parameters& parameters, Device device) {
+  for (const int64_t size : {30000, 7, 13001}) parameters.add("size" + std::to_string(size), {size}, Init::constant(1));
+  parameters.allocate(1, DType::f32, device);
+  std::vector<float> numbers(size_t(parameters.gradients().size()));
+  RandomStream random(17, uint64_t(ranks().rank()));
+  for (float& x : numbers) x = float(random.normal());
+  parameters.gradients().copy_from(Tensor::from({int64_t(numbers.size())}, numbers).to(device));
+}
+
+// This rank's sums after a reduction without backward: those of the elements that it owns.
+std::vector<float> sums_on(Kernels& kernels, const ReducerOptions& options) {
+  Parameters parameters;
+  make_gradients(parameters, kernels.device());
+  GradientReducer reducer(ranks(), kernels, parameters, options);
+  reducer.begin_last_micro_batch();
+  reducer.end_micro_batch();
+  reducer.finish();
+  std::vector<float> sums;
+  for (const ElementRange& own : reducer.owned()) {
+    const auto some = parameters.gradients().slice(own.begin, own.end).to_cpu().to_vector<float>();
+    sums.insert(sums.end(), some.begin(), some.end());
+  }
+  return sums;
+}
+
+Kernels* own_gpu() {
+  if (cuda_devices() > 0) return &cuda_kernels(ranks().local_rank() % cuda_devices());
+  report_skipped("no GPU (CUDA: " + cuda_description() + ")");
+  return nullptr;
+}
+
+TEST_CASE("ranks on GPUs of their own use NCCL on the emulator") {
+  if (std::getenv("GYRE_CUDA_EMULATION_OWN_GPUS") == nullptr) return;
+  CHECK(nccl_problem().empty());
+  CHECK(connect_gpus(ranks(), own_gpu()->device(), false) != nullptr);
+  CHECK(connect_gpus(ranks(), own_gpu()->device(), true) == nullptr);
+}
+
+TEST_CASE("ranks on GPUs add gradients to the bits of ranks on CPUs, for any communication dtype and owner") {
+  Kernels* const gpu = own_gpu();
+  if (!gpu) return;
+  for (const DType comm_dtype : {DType::f32, DType::bf16}) {
+    for (const bool sharded : {false, true}) {
+      for (const double bucket_mb : {0.02, 100.0}) {
+        CAPTURE(dtype_name(comm_dtype));
+        CAPTURE(sharded);
+        const ReducerOptions options{
+            .bucket_mb = bucket_mb, .micro_batches = ranks().size(), .comm_dtype = comm_dtype, .sharded = sharded};
+        const std::vector<float> sums = sums_on(*gpu, options), expected = sums_on(cpu_kernels(), options);
+        REQUIRE(sums.size() == expected.size());
+        const bool any_order = comm_dtype == DType::f32 && !sharded && ranks().size() > 2;
+        for (size_t i = 0; i < sums.size(); ++i) {
+          if (any_order) REQUIRE(sums[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+          if (!any_order) REQUIRE(sums[i] == expected[i]);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("ranks on GPUs gather the elements that each of them owns, and add numbers") {
+  Kernels* const gpu = own_gpu();
+  if (!gpu) return;
+  Parameters parameters;
+  make_gradients(parameters, gpu->device());
+  const GradientReducer reducer(ranks(), *gpu, parameters,
+                                {.bucket_mb = 0.02, .micro_batches = ranks().size(), .sharded = true});
+  const Tensor values = parameters.values();
+  for (const ElementRange& own : reducer.owned()) {
+    const std::vector<float> numbers(size_t(own.size()), float(ranks().rank() + 2));
+    values.slice(own.begin, own.end).copy_from(Tensor::from({own.size()}, numbers).to(gpu->device()));
+  }
+  reducer.all_gather(values, {0, values.size()});
+  std::vector<float> gathered = values.to_cpu().to_vector<float>();
+  for (const ElementRange& own : reducer.owned()) {
+    for (int64_t i = own.begin; i < own.end; ++i) {
+      REQUIRE(gathered[size_t(i)] == float(ranks().rank() + 2));
+      gathered[size_t(i)] = 0;
+    }
+  }
+  if (ranks().size() == 2) {
+    for (const float x : gathered) REQUIRE((x == 0 || x == float(1 - ranks().rank() + 2)));
+  }
+  const Tensor numbers = Tensor::from<double>({2}, {1, double(ranks().rank())}).to(gpu->device());
+  reducer.sum(numbers);
+  const double n = ranks().size();
+  CHECK(numbers.to_cpu().to_vector<double>() == std::vector<double>{n, n * (n - 1) / 2});
+}
+
+}  // namespace
+}  // namespace gyre::test

@@ -1,0 +1,124 @@
+#include "gyre/train/parallel/gpu_transport.h"
+
+#include <spdlog/spdlog.h>
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "gyre/train/parallel/reduce_scatter.h"
+
+namespace gyre {
+namespace {
+
+// On rank 0: the reason why NCCL cannot use the ranks' GPUs, empty if it can.
+std::string nccl_obstacle(Communicator& ranks, int gpu) {
+  const std::vector<std::string> gpus = ranks.gather(cuda_uuid(gpu), 0), problems = ranks.gather(nccl_problem(), 0);
+  for (const std::string& problem : problems) {
+    if (!problem.empty()) return problem;
+  }
+  return std::set(gpus.begin(), gpus.end()).size() < gpus.size() ? "ranks share a GPU" : "";
+}
+
+// The slices of a range, one per rank.
+std::vector<Tensor> slices_of(const Tensor& range, int ranks) {
+  std::vector<Tensor> slices;
+  int64_t begin = 0;
+  for (const int64_t end : shard_ends(range.size(), ranks)) {
+    slices.push_back(range.slice(begin, end));
+    begin = end;
+  }
+  return slices;
+}
+
+class GpuAllReduce final : public AsyncAllReduce {
+ public:
+  explicit GpuAllReduce(std::shared_ptr<GpuCollectives> gpus) : gpus_(std::move(gpus)) {}
+  void start(const std::vector<Tensor>& parts) override {
+    gpus_->begin();
+    gpus_->all_reduce(parts.back());
+  }
+  void finish() override { gpus_->finish(); }
+
+ private:
+  std::shared_ptr<GpuCollectives> gpus_;
+};
+
+class GpuReduceScatter final : public AsyncAllReduce {
+ public:
+  GpuReduceScatter(std::shared_ptr<GpuCollectives> gpus, Kernels& kernels, int rank, int ranks,
+                   const AllReduceOptions& options)
+      : gpus_(std::move(gpus)), kernels_(kernels), rank_(size_t(rank)), ranks_(ranks), options_(options) {}
+
+  void start(const std::vector<Tensor>& parts) override {
+    const Tensor& sum = parts.back();
+    const bool rounds = options_.comm_dtype == DType::bf16;
+    const Tensor sent = rounds ? Tensor::empty(sum.shape(), DType::bf16, sum.device()) : sum;
+    if (rounds) kernels_.round_to_bf16(sent, sum);
+    const std::vector<Tensor> slices = slices_of(sent, ranks_);
+    const int64_t own = slices[rank_].size();
+    const Tensor received = Tensor::empty({ranks_, own}, options_.comm_dtype, sum.device());
+    std::vector<Tensor> rows;
+    for (int rank = 0; rank < ranks_; ++rank) rows.push_back(received.slice(rank, rank + 1).reshape({own}));
+    gpus_->begin();
+    gpus_->all_to_all(slices, rows);
+    if (options_.sharded) {
+      gpus_->add_parts(slices_of(sum, ranks_)[rank_], received);
+    } else {
+      gpus_->add_parts(slices[rank_], received);
+      gpus_->all_gather(slices);
+      if (rounds) gpus_->add_parts(sum, sent.reshape({1, sent.size()}));  // widens
+    }
+    in_use_.insert(in_use_.end(), {sent, received});
+  }
+  void finish() override {
+    gpus_->finish();
+    in_use_.clear();
+  }
+
+ private:
+  std::shared_ptr<GpuCollectives> gpus_;
+  Kernels& kernels_;
+  size_t rank_;
+  int ranks_;
+  AllReduceOptions options_;
+  std::vector<Tensor> in_use_;  // by queued collectives
+};
+
+}  // namespace
+
+std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device, bool deterministic) {
+  if (ranks.size() == 1 || device == Device{}) return nullptr;
+  const std::string obstacle =
+      deterministic ? "--deterministic adds them there, in a fixed order" : nccl_obstacle(ranks, device.index);
+  int64_t usable = obstacle.empty() ? 1 : 0;
+  ranks.broadcast(std::span<int64_t>(&usable, 1), 0);  // the obstacle is known on rank 0 only
+  if (ranks.rank() == 0) {
+    const bool direct = !deterministic && ranks.takes_gpu_memory();
+    if (usable == 1) {
+      spdlog::info("gradients go from GPU to GPU by NCCL");
+    } else {
+      spdlog::warn("gradients go {}, which is slow: {}",
+                   direct ? "from GPU to GPU by MPI" : "through the memory of the CPU", obstacle);
+    }
+  }
+  if (usable == 0) return nullptr;
+  NcclId id{};
+  if (ranks.rank() == 0) id = make_nccl_id();
+  ranks.broadcast(std::span<std::byte>(id), 0);
+  return make_gpu_collectives(device.index, id, ranks.rank(), ranks.size());
+}
+
+std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectives> gpus, Kernels& kernels, int rank,
+                                                    int ranks, const AllReduceOptions& options) {
+  if (options.comm_dtype == DType::f32 && !options.sharded) return std::make_unique<GpuAllReduce>(std::move(gpus));
+  return std::make_unique<GpuReduceScatter>(std::move(gpus), kernels, rank, ranks, options);
+}
+
+void all_gather_shards(GpuCollectives& gpus, int ranks, const std::vector<Tensor>& ranges) {
+  gpus.begin();
+  for (const Tensor& range : ranges) gpus.all_gather(slices_of(range, ranks));
+  gpus.finish();
+}
+
+}  // namespace gyre
