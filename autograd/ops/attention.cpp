@@ -119,8 +119,8 @@ struct Attention final : Op {
     const Projections din = self ? Projections(b.dinput(0), d) : Projections(b.dinput(0), b.dinput(1), d);
     const AttentionPositionTerms terms = terms_of([&](int i) { return b.input(i); });
     const AttentionPositionTerms dterms = terms_of([&](int i) { return b.dinput(i); });
-    b.kernels().attention_backward(din.q, din.k, din.v, b.dparameter(2), dterms, b.doutput(), in.q, in.k, in.v, lse,
-                                   queries, keys, shape, rotation, terms);
+    b.kernels().attention_backward(din.q, din.k, din.v, b.dparameter(2), dterms, b.doutput(), b.output(), in.q, in.k,
+                                   in.v, lse, queries, keys, shape, rotation, terms);
   }
 
  private:

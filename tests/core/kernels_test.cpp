@@ -146,7 +146,8 @@ TEST_CASE("every instruction set gives nearly the same attention and gradients w
                                    terms.pos_keys.like(),
                                    21};
     kernels->attention(out, lse, {q}, {k}, {v}, segments, segments, shape, {}, terms);
-    kernels->attention_backward({dq}, {dk}, {dv}, {}, d, v, {q}, {k}, {v}, lse, segments, segments, shape, {}, terms);
+    kernels->attention_backward({dq}, {dk}, {dv}, {}, d, v, out, {q}, {k}, {v}, lse, segments, segments, shape, {},
+                                terms);
     std::vector<float> all;
     for (const Tensor& t :
          {out, dq, dk, dv, d.bias, d.query_table, d.key_table, d.value_table, d.pos_queries, d.pos_keys})

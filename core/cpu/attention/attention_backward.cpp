@@ -165,9 +165,9 @@ struct HeadBackward {
 
 void CpuKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
                                     const Tensor& dfrequencies, const AttentionPositionTerms& dterms,
-                                    const Tensor& dout, const HeadColumns& q, const HeadColumns& k,
-                                    const HeadColumns& v, const Tensor& lse, const Segments& queries,
-                                    const Segments& keys, const AttentionShape& shape,
+                                    const Tensor& dout, const Tensor& /*out*/, const HeadColumns& q,
+                                    const HeadColumns& k, const HeadColumns& v, const Tensor& lse,
+                                    const Segments& queries, const Segments& keys, const AttentionShape& shape,
                                     const AttentionRotation& rotation, const AttentionPositionTerms& terms) {
   dispatch_data_type(dout, [&]<class D>(D) {
     using T = Compute<D>;

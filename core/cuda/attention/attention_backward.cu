@@ -38,7 +38,7 @@ __global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* 
 
 void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
                                      const Tensor& dfrequencies, const AttentionPositionTerms& dterms,
-                                     const Tensor& dout, const HeadColumns& q, const HeadColumns& k,
+                                     const Tensor& dout, const Tensor& out, const HeadColumns& q, const HeadColumns& k,
                                      const HeadColumns& v, const Tensor& lse, const Segments& queries,
                                      const Segments& keys, const AttentionShape& shape,
                                      const AttentionRotation& rotation, const AttentionPositionTerms& terms) {
@@ -58,6 +58,7 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
                                  {rows_of<D>(dk), rows_of<T>(exact_dk)},
                                  {rows_of<D>(dv), {}},
                                  rows_of<D>({dout}),
+                                 rows_of<D>({out}),
                                  rows_of<D>(q),
                                  rows_of<D>(k),
                                  rows_of<D>(v),

@@ -140,7 +140,7 @@ template <class D>
 struct AttentionBackward {
   using T = Compute<D>;
   GradientRows<D> dq, dk, dv;
-  Rows<D> dout, q, k, v;
+  Rows<D> dout, out, q, k, v;
   const T* lse;
   T* sums;  // (heads, query rows): D of each query, written by the kernel over queries
   int64_t query_rows;

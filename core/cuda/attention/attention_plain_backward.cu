@@ -1,11 +1,28 @@
 // Attention backward without tensor cores. Formulas: core/cpu/attention/attention_backward.cpp. One kernel runs over
-// tiles of queries and passes twice over their keys, first for D_i, then for dq_i. Another kernel runs over tiles of
-// keys and passes over their queries, for dk_j and dv_j. One warp computes each sum in the order of the rows, so that
-// results are bitwise reproducible.
+// tiles of queries and passes over their keys, for D_i and dq_i. Another kernel runs over tiles of keys and passes over
+// their queries, for dk_j and dv_j. One warp computes each sum in the order of the rows, so that results are bitwise
+// reproducible.
+//
+// D_i = sum_j p_ij dp_ij is dout_i . out_i, because out_i = sum_j m_ij p_ij (v_j + value_table[t]). With bf16 data,
+// `out` is rounded, and the error of D_i can exceed a dq_i that is small because one weight is close to 1. For bf16,
+// D_i is therefore computed from the weights, with another pass over the keys.
 #include "gyre/core/cuda/attention/plain_position_terms.h"
 
 namespace gyre::cuda {
 namespace {
+
+// D of the warp's own rows.
+template <class D>
+__device__ inline void own_sums(Compute<D> (&sums)[kOwnRows<Compute<D>>], const AttentionBackward<D>& a,
+                                int64_t feature, int64_t first, int count) {
+  const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
+  for (int r = 0; r < kOwnRows<Compute<D>>; ++r) {
+    const int row = warp + kPlainWarps * r;
+    const D* x = a.dout.data + (first + row) * a.dout.stride + feature;
+    const D* y = a.out.data + (first + row) * a.out.stride + feature;
+    for (int f = lane; row < count && f < a.scoring.width; f += kWarp) sums[r] += load(x + f) * load(y + f);
+  }
+}
 
 template <class D, int Chunks, class Terms>
 __global__ __launch_bounds__(kPlainThreads,
@@ -25,8 +42,11 @@ __global__ __launch_bounds__(kPlainThreads,
   T sums[kOwnRows<T>] = {}, dq[kOwnRows<T>][Chunks] = {};
   TilePair<T> tiles{plain_tile<T>(4, s.width).data, head, s.width, w.count, w.count_other, w.begin};
   const int seen = terms.end_key(s, tiles, w.begin + count - 1);
+  constexpr bool rounded = std::is_same_v<D, bfloat16>;
+  if (!rounded) own_sums(sums, a, feature, first, count);
   for (int sweep = 0; sweep < (a.dq ? 2 : 1); ++sweep) {
-    for (int j0 = terms.first_key(s, tiles, w.begin); j0 < seen; j0 += tile) {
+    const int end = sweep > 0 || rounded ? seen : 0;
+    for (int j0 = terms.first_key(s, tiles, w.begin); j0 < end; j0 += tile) {
       tiles.key = j0;
       const int keys = min(tile, seen - j0);
       __syncthreads();  // the previous keys have been read

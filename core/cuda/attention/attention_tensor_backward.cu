@@ -1,15 +1,19 @@
 // Attention backward on tensor cores, for bf16 heads of 32, 64 or 128 features. Formulas:
 // core/cpu/attention/attention_backward.cpp. For a segment that fits into one tile of queries and keys, one block
-// computes everything from one load. For longer segments, one kernel runs over tiles of queries and passes twice over
-// their keys, first for D_i, then for dq_i. Another kernel runs over tiles of keys and passes over their queries, for
-// dk_j and dv_j. No sum depends on the order of blocks.
+// computes everything from one load. For longer segments, one kernel runs over tiles of queries and passes over their
+// keys, for dq_i. Another kernel runs over tiles of keys and passes over their queries, for dk_j and dv_j. No sum
+// depends on the order of blocks.
+//
+// D_i = sum_j p_ij dp_ij: in a segment of one tile, a warp holds all p_ij and dp_ij of a query. For longer segments,
+// dq_i takes D_i = dout_i . out_i, which saves a pass over the keys and has the rounding error of `out`. dk_j and dv_j
+// use the sum itself, which is known after the pass, so that these errors do not add up over the queries.
 #include "gyre/core/cuda/attention/attention_tiles.h"
 
 namespace gyre::cuda {
 namespace {
 
 struct TensorBackward {
-  HeadRows dq, dk, dv, dout, q, k, v;
+  HeadRows dq, dk, dv, dout, out, q, k, v;
   const float* lse;
   float* sums;
   int64_t query_rows;
@@ -20,6 +24,7 @@ struct TensorBackward {
         dk(a.dk, a.key_rotation),
         dv(a.dv, {}),
         dout(a.dout, {}),
+        out(a.out, {}),
         q(a.q, a.query_rotation),
         k(a.k, a.key_rotation),
         v(a.v, {}),
@@ -195,35 +200,32 @@ __global__ __launch_bounds__(kTileThreads) void backward_of_queries(const Tensor
   const int64_t saved = head * a.query_rows + first;
   const BackwardTiles<Width> t;
   WarpQueries rows(a, warp_row, w.begin, count, w.count, w.count_other, saved);
+  row_dots<Width>(rows.sum, a.dout, a.out, feature, first + warp_row, count - warp_row);
+  float exact_sum[2] = {};
   load_tile(t.q, a.q, feature, first, count);
   load_tile(t.dout, a.dout, feature, first, count);
   commit_copies();  // without visible keys the loop commits nothing
   float dq[Width / 8][4] = {};
   const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);
-  for (int sweep = 0; sweep < (a.dq.requested() ? 2 : 1); ++sweep) {
-    for (int j0 = 0; j0 < seen; j0 += kTileRows) {
-      const int keys = min(kTileRows, seen - j0);
-      __syncthreads();  // the previous keys have been read
-      load_tile(t.k, a.k, feature, first_key + j0, keys);
-      load_tile(t.v, a.v, feature, first_key + j0, keys);
-      commit_copies();
-      wait_copies<0>();
-      __syncthreads();
-      if (warp_row >= count) continue;
-      WarpWeights weights;
-      weights.compute(t, rows, s, warp_row, head, w.begin + warp_row, first_key + j0, j0, keys);
-      if (sweep == 0) {
-        weights.add_sums(rows.sum, keys);
-      } else {
-        weights.finish(s, rows.sum, keys);
-        add_weighted(dq, weights.dp, t.k, keys);
-      }
-    }
-    for (int h = 0; sweep == 0 && h < 2; ++h) {
-      rows.sum[h] = row_sum(rows.sum[h]);
-      const int row = warp_row + lane / 4 + 8 * h;
-      if (lane % 4 == 0 && row < count) a.sums[saved + row] = rows.sum[h];
-    }
+  for (int j0 = 0; j0 < seen; j0 += kTileRows) {
+    const int keys = min(kTileRows, seen - j0);
+    __syncthreads();  // the previous keys have been read
+    load_tile(t.k, a.k, feature, first_key + j0, keys);
+    load_tile(t.v, a.v, feature, first_key + j0, keys);
+    commit_copies();
+    wait_copies<0>();
+    __syncthreads();
+    if (warp_row >= count) continue;
+    WarpWeights weights;
+    weights.compute(t, rows, s, warp_row, head, w.begin + warp_row, first_key + j0, j0, keys);
+    weights.add_sums(exact_sum, keys);
+    weights.finish(s, rows.sum, keys);
+    add_weighted(dq, weights.dp, t.k, keys);
+  }
+  for (int h = 0; h < 2; ++h) {
+    exact_sum[h] = row_sum(exact_sum[h]);
+    const int row = warp_row + lane / 4 + 8 * h;
+    if (lane % 4 == 0 && row < count) a.sums[saved + row] = exact_sum[h];
   }
   wait_copies<0>();
   __syncthreads();

@@ -145,6 +145,23 @@ __device__ inline void store_sums(const HeadRows& to, int64_t feature, int64_t f
   __syncwarp();  // lanes leave the loop at different times, and warp operations may follow
 }
 
+// The dot products of rows of two heads, for the lane's two rows of sums of products. The warp's rows begin with row
+// `first` of the batch, and `count` of them are in the tile.
+template <int Width>
+__device__ inline void row_dots(float (&to)[2], const HeadRows& x, const HeadRows& y, int64_t feature, int64_t first,
+                                int count) {
+  const int lane = int(threadIdx.x) % kWarp, row = lane / 2;  // two lanes per row
+  float sum = 0;
+  for (int f = lane % 2 * 8; row < count && f < Width; f += 16) {
+    float of_x[8], of_y[8];
+    load_numbers(of_x, x.rows.data + (first + row) * x.rows.stride + feature + f, 8, x.packs);
+    load_numbers(of_y, y.rows.data + (first + row) * y.rows.stride + feature + f, 8, y.packs);
+    for (int i = 0; i < 8; ++i) sum += of_x[i] * of_y[i];
+  }
+  sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
+  for (int h = 0; h < 2; ++h) to[h] = __shfl_sync(0xFFFFFFFF, sum, 2 * (lane / 4 + 8 * h));
+}
+
 // ---- Products ------------------------------------------------------------------------------------------------------
 
 // sums(16, 64) = rows a_row .. a_row + 15 of a times the first n rows of b, transposed. Columns from n on, rounded up
