@@ -1,5 +1,6 @@
-// Wrappers of PTX instructions without a C++ equivalent: tensor core products, matrix loads, asynchronous copies.
-// PTX ISA 9.0, sections 9.7.14 (mma, ldmatrix) and 9.7.9 (cp.async).
+// Wrappers of PTX instructions for attention: tensor core products, matrix loads, asynchronous copies, and conversions
+// that C++ code compiles to several instructions. PTX ISA 9.0, sections 9.7.14 (mma, ldmatrix), 9.7.9 (cp.async, cvt)
+// and 9.7.3 (ex2).
 #pragma once
 
 #include <cstdint>
@@ -46,6 +47,20 @@ __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;\n"
 template <int groups>
 __device__ inline void wait_copies() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(groups) : "memory");
+}
+
+// Rounds two numbers to bf16, to nearest, ties to even. `low` is in the lower half of the result.
+__device__ inline uint32_t pack_bf16(float low, float high) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+// 2^x with a relative error of 2^-22. Results below 2^-126 are 0; exp2f() takes three more instructions for them.
+__device__ inline float fast_exp2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;\n" : "=f"(power) : "f"(x));
+  return power;
 }
 
 }  // namespace gyre::cuda

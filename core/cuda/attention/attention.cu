@@ -5,6 +5,15 @@
 #include "gyre/core/cuda/cuda_kernels.h"
 
 namespace gyre::cuda {
+
+HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions,
+                         const AttentionRotation& rotation, int64_t width) {
+  const Shape shape{x.rows.rows(), rotation.rotary.heads * width};
+  const HeadColumns copy{Tensor::empty(shape, x.rows.dtype(), x.rows.device())};
+  kernels.rope(copy, x, positions, rotation.angles, rotation.rotary, width, false);
+  return copy;
+}
+
 void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
                             const HeadColumns& v, const Segments& queries, const Segments& keys,
                             const AttentionShape& shape, const AttentionRotation& rotation,
@@ -14,16 +23,22 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColu
   dispatch_data_type(out, [&](auto type) {
     using D = decltype(type);
     using T = Compute<D>;
+    const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
+    const bool first = rotates_first<D>(rotation, width, device_terms, queries, keys);
+    const auto rotated = [&](const HeadColumns& x, const Tensor& positions) {
+      return first ? rotated_copy(*this, x, positions, rotation, width) : x;
+    };
+    const HeadColumns rotated_q = rotated(q, rotation.query_positions), rotated_k = rotated(k, rotation.key_positions);
+    const AttentionRotation left = first ? AttentionRotation() : rotation;
     const AttentionForward<D> a{rows_of<D>({out}),
                                 data_or_null<T>(lse),
                                 out.rows(),
-                                rows_of<D>(q),
-                                rows_of<D>(k),
+                                rows_of<D>(rotated_q),
+                                rows_of<D>(rotated_k),
                                 rows_of<D>(v),
-                                make_row_rotation<T>(context_, rotation, rotation.query_positions),
-                                make_row_rotation<T>(context_, rotation, rotation.key_positions),
+                                make_row_rotation<T>(context_, left, left.query_positions),
+                                make_row_rotation<T>(context_, left, left.key_positions),
                                 Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
-    const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
     run_attention(context_, a, device_terms, queries, keys);
   });
 }

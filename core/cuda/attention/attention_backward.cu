@@ -54,6 +54,12 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
   dispatch_data_type(dout, [&](auto type) {
     using D = decltype(type);
     using T = Compute<D>;
+    const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
+    const bool first = rotates_first<D>(rotation, width, device_terms, queries, keys);
+    const auto rotated = [&](const HeadColumns& x, const Tensor& positions) {
+      return first ? rotated_copy(*this, x, positions, rotation, width) : HeadColumns();
+    };
+    const HeadColumns rotated_q = rotated(q, rotation.query_positions), rotated_k = rotated(k, rotation.key_positions);
     const AttentionBackward<D> a{{rows_of<D>(dq), rows_of<T>(exact_dq)},
                                  {rows_of<D>(dk), rows_of<T>(exact_dk)},
                                  {rows_of<D>(dv), {}},
@@ -62,13 +68,14 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
                                  rows_of<D>(q),
                                  rows_of<D>(k),
                                  rows_of<D>(v),
+                                 rows_of<D>(rotated_q),
+                                 rows_of<D>(rotated_k),
                                  lse.data<T>(),
                                  sums.data<T>(),
                                  dout.rows(),
                                  make_row_rotation<T>(context_, rotation, rotation.query_positions),
                                  make_row_rotation<T>(context_, rotation, rotation.key_positions),
                                  Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
-    const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
     run_attention(context_, a, device_terms, queries, keys);
     add_term_gradients(context_, dterms, a, device_terms, queries, keys);
     if (!dfrequencies) return;

@@ -2,6 +2,7 @@
 // per block.
 #pragma once
 
+#include <algorithm>
 #include <numbers>
 
 #include "gyre/core/cuda/attention/position_terms.h"
@@ -18,8 +19,8 @@ struct AttentionWork {
   int32_t begin;                     // first row of the tile, in the segment
 };
 
-// Selects all segments, those whose rows and others fit into one tile, or those that do not fit.
-enum class SegmentFilter : uint8_t { all, fitting, not_fitting };
+// Selects all segments, or those whose rows or others do not fit into one tile.
+enum class SegmentFilter : uint8_t { all, not_fitting };
 
 // The work of a block of the grid (work items x heads): one head of a tile of `tile` rows.
 struct BlockWork {
@@ -37,13 +38,35 @@ struct BlockWork {
 
 struct WorkList {
   const AttentionWork* items;  // in device memory
-  int64_t count;
+  int64_t count;               // blocks per head
 };
 
 // The tiles of `tile` rows of all selected segments, the last tile of each segment first. Lists are cached for the
 // other layers of the same batch.
 constexpr int kWholeSegment = 1 << 30;  // a tile size larger than any segment
 WorkList attention_work(Context& context, const Segments& rows, const Segments& others, int tile, SegmentFilter filter);
+
+// A block of the tensor-core kernels processes tiles of 64 rows; each of its four warps has a strip of 16 of them.
+constexpr int kTileRows = 64, kStripRows = 16;
+
+// The segments whose queries and whose keys fit into one tile, packed into blocks: several short segments share the
+// tiles of a block. A segment of up to 16 n queries and keys gets n neighboring warps, and the strips of these warps in
+// all tiles. There are four items for each block, one for each warp; `begin` is the first row of the segment in the
+// tiles. A warp without a segment has an item without rows. The results of a segment do not depend on its block.
+WorkList packed_work(Context& context, const Segments& queries, const Segments& keys);
+
+// The work of a warp of packed_work(). The grid is blocks x heads.
+struct StripWork {
+  AttentionWork w;
+  int head, strip;  // strip: the warp's first row in the segment
+  int64_t feature;
+
+  __device__ StripWork(const AttentionWork* work, int heads, int width)
+      : w(work[int(blockIdx.x) / heads * (kTileRows / kStripRows) + int(threadIdx.x) / kWarp]),
+        head(int(blockIdx.x) % heads),
+        strip(int(threadIdx.x) / kWarp * kStripRows - w.begin),
+        feature(int64_t(head) * width) {}
+};
 
 // Rotation of rows by their positions, feature by feature (Kernels::rope).
 template <class T>
@@ -141,6 +164,7 @@ struct AttentionBackward {
   using T = Compute<D>;
   GradientRows<D> dq, dk, dv;
   Rows<D> dout, out, q, k, v;
+  Rows<D> rotated_q, rotated_k;  // copies of q and k; null if the kernels rotate
   const T* lse;
   T* sums;  // (heads, query rows): D of each query, written by the kernel over queries
   int64_t query_rows;
@@ -180,6 +204,18 @@ template <class D>
 bool runs_on_tensor_cores(int64_t width, const DevicePositionTerms<Compute<D>>& device_terms) {
   return std::is_same_v<D, bfloat16> && has_tensor_width(width) && !device_terms;
 }
+
+// True if queries and keys are to be rotated once, before the attention kernels: when those have tiles of long
+// segments, which several blocks load.
+template <class D>
+bool rotates_first(const AttentionRotation& rotation, int64_t width,
+                   const DevicePositionTerms<Compute<D>>& device_terms, const Segments& queries, const Segments& keys) {
+  return rotation.angles && runs_on_tensor_cores<D>(width, device_terms) &&
+         std::max(queries.longest(), keys.longest()) > kTileRows;
+}
+// A rotated copy of queries or keys.
+HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions,
+                         const AttentionRotation& rotation, int64_t width);
 
 // Runs the tensor-core kernels if they support the call, otherwise the plain kernels.
 template <template <class> class Call, class D>

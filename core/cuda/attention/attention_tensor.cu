@@ -1,12 +1,19 @@
-// Attention forward on tensor cores, for bf16 heads of 32, 64 or 128 features, with online softmax as in
-// attention_plain.cu. The values of a tile are loaded while its scores are computed, and the next keys while the
-// weighted values are summed.
-#include "gyre/core/cuda/attention/attention_tiles.h"
+// Attention forward on tensor cores, for bf16 heads of 32, 64 or 128 features. Segments that fit into a tile are packed
+// into blocks (packed_work()). For longer segments, a block runs over the keys of one tile of queries, with online
+// softmax as in attention_plain.cu, and loads the next keys and values meanwhile.
+#include "gyre/core/cuda/attention/attention_products.h"
 
 namespace gyre::cuda {
 namespace {
 
 constexpr float kNothing = -INFINITY;
+constexpr int kChunks = kTileRows / 8;
+
+// Minimum number of blocks per multiprocessor, which limits the registers of a thread.
+template <int Width>
+constexpr int kPackedBlocks = Width > 64 ? 3 : 5;
+template <int Width>
+constexpr int kLongBlocks = Width > 64 ? 3 : 4;
 
 struct TensorForward {
   HeadRows out, q, k, v;
@@ -24,114 +31,154 @@ struct TensorForward {
         scoring(a.scoring) {}
 };
 
-// Online softmax of the lane's two rows, of the warp's queries.
-template <int Width>
+// Online softmax of the lane's two rows, of a warp's 16 queries.
 struct Softmax {
+  const Scoring<float>& s;
+  int edge[2];                                           // the query sees the keys of the segment below the edge
   float largest[2] = {kNothing, kNothing}, sum[2] = {};  // sum: partial sum of the lane
-  float out[Width / 8][4] = {};
 
-  // Turns the scores of keys below edge[row] into weights, and the others into 0. Column 0 is key `first`.
-  __device__ void weigh(float (&scores)[kTileRows / 8][4], const int (&edge)[2], int first, int keys, float scale) {
-    const int column = first + 2 * (int(threadIdx.x) % 4);
-    float now[2] = {kNothing, kNothing}, shift[2];
-#pragma unroll
-    for (int n = 0; n < kTileRows / 8; ++n) {
-      if (n / 2 * 16 >= keys) break;
-      for (int c = 0; c < 4; ++c) {
-        scores[n][c] = column + 8 * n + c % 2 < edge[c / 2] ? scores[n][c] * scale : kNothing;
-        now[c / 2] = fmaxf(now[c / 2], scores[n][c]);
-      }
+  // The strip of queries begins with query `query` of the segment.
+  __device__ Softmax(const Scoring<float>& s, int query, int queries, int keys) : s(s) {
+    for (int h = 0; h < 2; ++h) {
+      const int i = query + lane_of_warp() / 4 + 8 * h;
+      edge[h] = i < queries ? s.edge(i, queries, keys) : 0;
     }
+  }
+
+  // Turns the scores of n keys, the first of which is key `first` of the segment, into weights. Sets the factors of the
+  // earlier sums.
+  __device__ void weigh(float (&scores)[kChunks][4], float (&factor)[2], int first, int n) {
+    if (first + n > min(edge[0], edge[1]) || n % 16 != 0) {
+      for_each_element<kChunks>(n, [&](int j, int c, int column) {
+        if (first + column >= edge[c / 2]) scores[j][c] = kNothing;
+      });
+    }
+    float now[2] = {kNothing, kNothing}, shift[2];
+    for_each_element<kChunks>(n, [&](int j, int c, int) { now[c / 2] = fmaxf(now[c / 2], scores[j][c]); });
     for (int h = 0; h < 2; ++h) {
       now[h] = fmaxf(largest[h], row_max(now[h]));
-      shift[h] = now[h] > kNothing ? now[h] : 0;
-      const float factor = exp2f(largest[h] - shift[h]);
+      shift[h] = now[h] > kNothing ? now[h] * s.scale_log2 : 0;
+      factor[h] = fast_exp2(largest[h] * s.scale_log2 - shift[h]);
       largest[h] = now[h];
-      sum[h] *= factor;
-#pragma unroll
-      for (int n = 0; n < Width / 8; ++n) {
-        out[n][2 * h] *= factor;
-        out[n][2 * h + 1] *= factor;
-      }
+      sum[h] *= factor[h];
     }
-#pragma unroll
-    for (int n = 0; n < kTileRows / 8; ++n) {
-      if (n / 2 * 16 >= keys) break;
-      for (int c = 0; c < 4; ++c) {
-        scores[n][c] = exp2f(scores[n][c] - shift[c / 2]);
-        sum[c / 2] += scores[n][c];
+    for_each_element<kChunks>(n, [&](int j, int c, int) {
+      scores[j][c] = fast_exp2(scores[j][c] * s.scale_log2 - shift[c / 2]);
+      sum[c / 2] += scores[j][c];
+    });
+  }
+
+  __device__ void drop(float (&weights)[kChunks][4], int head, int64_t first_key, int n, int query) const {
+    if (!s.dropout.active()) return;
+    KeptWeights kept;
+    kept.draw_by_query(s, head, first_key, n, query);
+    for_each_element<kChunks>(n,
+                              [&](int j, int c, int) { weights[j][c] = kept.kept(j, c) ? weights[j][c] * s.kept : 0; });
+  }
+
+  // Stores the log-sum-exp of the strip's rows below `count`, from lse[0] on, if there is an lse, and computes the
+  // inverse sums.
+  __device__ void finish(float (&inverse)[2], float* lse, int strip, int count) const {
+    for (int h = 0; h < 2; ++h) {
+      const float all = row_sum(sum[h]);
+      const int row = strip + lane_of_warp() / 4 + 8 * h;
+      inverse[h] = all > 0 ? 1 / all : 0;
+      if (lse && lane_of_warp() % 4 == 0 && row < count) {
+        lse[row] = all > 0 ? (largest[h] * s.scale_log2 + log2f(all)) * std::numbers::ln2_v<float> : kNothing;
       }
     }
   }
 };
 
-__device__ inline void drop(float (&weights)[kTileRows / 8][4], const Scoring<float>& s, int head, int64_t first_key,
-                            int keys, int first_query) {
-  KeptWeights kept;
-  kept.draw(s, head, first_key, keys, first_query);
+template <int Width>
+__device__ inline void rescale(float (&out)[Width / 8][4], const float (&factor)[2]) {
 #pragma unroll
-  for (int n = 0; n < kTileRows / 8; ++n)
-    for (int c = 0; c < 4; ++c) weights[n][c] = kept.kept(n, c) ? weights[n][c] * s.kept : 0;
+  for (int n = 0; n < Width / 8; ++n)
+    for (int c = 0; c < 4; ++c) out[n][c] *= factor[c / 2];
 }
 
 template <int Width>
-__global__ __launch_bounds__(kTileThreads) void tensor_forward(const TensorForward a, const AttentionWork* work) {
+__global__ __launch_bounds__(kTileThreads, kPackedBlocks<Width>) void packed_forward(const TensorForward a,
+                                                                                     const AttentionWork* work) {
   const Scoring<float>& s = a.scoring;
-  const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);
-  const int lane = int(threadIdx.x) % kWarp, warp_row = int(threadIdx.x) / kWarp * kWarpRows;
-  const int64_t first_key = w.first_other;
-  bfloat16* shared = shared_memory<bfloat16>();
-  const Tile<Width> q{shared}, k{shared + q.kElements}, v{shared + 2 * q.kElements};
-  const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);
-  int edge[2];
-  for (int h = 0; h < 2; ++h) {
-    const int row = warp_row + lane / 4 + 8 * h;
-    edge[h] = row < count ? s.edge(w.begin + row, w.count, w.count_other) : 0;
-  }
-  Softmax<Width> softmax;
-  load_tile(q, a.q, feature, first, count);
-  load_tile(k, a.k, feature, first_key, min(kTileRows, seen));
-  load_tile(v, a.v, feature, first_key, min(kTileRows, seen));
+  const auto [w, head, strip, feature] = StripWork(work, s.heads, Width);
+  const HeadSlice queries{a.q, feature, w.first, w.count};
+  Tile<Width> q{shared_memory<bfloat16>() + w.begin * Tile<Width>::kStride};
+  const Tile<Width> k{q.data + q.kElements}, v{k.data + k.kElements};
+  load_strip(q, queries, strip);
+  load_strip(k, HeadSlice{a.k, feature, w.first_other, w.count_other}, strip);
   commit_copies();
-  for (int j0 = 0; j0 < seen; j0 += kTileRows) {
-    const int keys = min(kTileRows, seen - j0);
-    wait_copies<0>();
-    __syncthreads();  // the keys are loaded, the previous values have been read
-    if (j0 > 0) load_tile(v, a.v, feature, first_key + j0, keys);
-    commit_copies();
-    float weights[kTileRows / 8][4];
-    if (warp_row < count) {
-      multiply_rows(weights, q, warp_row, k, keys);
-      softmax.weigh(weights, edge, j0, keys, s.scale_log2);
-      if (s.dropout.active()) drop(weights, s, head, first_key + j0, keys, w.begin + warp_row);
-    }
-    wait_copies<0>();
-    __syncthreads();  // the values are loaded, the keys have been read
-    if (j0 + kTileRows < seen)
-      load_tile(k, a.k, feature, first_key + j0 + kTileRows, min(kTileRows, seen - j0 - kTileRows));
-    commit_copies();
-    if (warp_row < count) add_weighted(softmax.out, weights, v, keys);
+  load_strip(v, HeadSlice{a.v, feature, w.first_other, w.count_other}, strip);
+  commit_copies();
+  wait_copies<1>();
+  __syncthreads();
+  Softmax softmax(s, strip, w.count, w.count_other);
+  float weights[kChunks][4];
+  const int seen = strip < w.count ? max(0, s.edge(min(strip + kStripRows, w.count) - 1, w.count, w.count_other)) : 0;
+  if (seen > 0) {
+    float factor[2];
+    multiply_rows(weights, StripInTile<Width>{q, strip}, k, 0, seen);
+    softmax.weigh(weights, factor, 0, seen);
+    softmax.drop(weights, head, w.first_other, seen, strip);
   }
   wait_copies<0>();
   __syncthreads();
+  if (strip >= w.count) return;
+  float out[Width / 8][4] = {}, inverse[2];
+  if (seen > 0) add_weighted(out, weights, v, 0, seen);
+  softmax.finish(inverse, a.lse ? a.lse + head * a.query_rows + w.first : nullptr, strip, w.count);
+  store_strip(HeadSlice{a.out, feature, w.first, w.count}, strip, out, inverse, q);
+}
+
+template <int Width>
+__global__ __launch_bounds__(kTileThreads, kLongBlocks<Width>) void long_forward(const TensorForward a,
+                                                                                 const AttentionWork* work) {
+  const Scoring<float>& s = a.scoring;
+  const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);
+  const int strip = first_row_of_warp(), query = w.begin + strip;
+  const TilePairs<Width> tiles{shared_memory<bfloat16>()};  // keys and values
+  const auto load = [&](int pair, int j0) {
+    const int64_t row = int64_t(w.first_other) + j0;
+    const int keys = min(kTileRows, w.count_other - j0);
+    load_strip(tiles.first(pair), HeadSlice{a.k, feature, row, keys}, strip);
+    load_strip(tiles.second(pair), HeadSlice{a.v, feature, row, keys}, strip);
+  };
+  // The queries use the place of the second keys until they are in registers.
+  load_strip(tiles.first(1), HeadSlice{a.q, feature, first, count}, strip);
+  commit_copies();
+  const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);  // by the block
+  const int warp_seen = strip < count ? s.edge(min(query + kStripRows, w.count) - 1, w.count, w.count_other) : 0;
+  if (seen > 0) load(0, 0);
+  commit_copies();
+  wait_copies<1>();
+  __syncwarp();
+  const StripInRegisters<Width> q(tiles.first(1), strip);
+  Softmax softmax(s, query, w.count, w.count_other);
+  float out[Width / 8][4] = {};
+  const int free = for_each_tile(0, seen, load, [&](int pair, int j0) {
+    const int keys = min(kTileRows, warp_seen - j0);
+    if (keys <= 0) return;
+    float weights[kChunks][4], factor[2];
+    multiply_rows(weights, q, tiles.first(pair), 0, keys);
+    softmax.weigh(weights, factor, j0, keys);
+    rescale<Width>(out, factor);
+    softmax.drop(weights, head, int64_t(w.first_other) + j0, keys, query);
+    add_weighted(out, weights, tiles.second(pair), 0, keys);
+  });
+  if (strip >= count) return;
   float inverse[2];
-  for (int h = 0; h < 2; ++h) {
-    const float sum = row_sum(softmax.sum[h]);
-    const int row = warp_row + lane / 4 + 8 * h;
-    inverse[h] = sum > 0 ? 1 / sum : 0;
-    if (a.lse && lane % 4 == 0 && row < count) {
-      const float lse = (softmax.largest[h] + log2f(sum)) * std::numbers::ln2_v<float>;
-      a.lse[head * a.query_rows + first + row] = sum > 0 ? lse : kNothing;
-    }
-  }
-  store_sums(a.out, feature, first, count, softmax.out, inverse, StagedSums<Width>(q));
+  softmax.finish(inverse, a.lse ? a.lse + head * a.query_rows + first : nullptr, strip, count);
+  store_strip(HeadSlice{a.out, feature, first, count}, strip, out, inverse, tiles.first(free));
 }
 
 template <int Width>
 void run(Context& context, const TensorForward& a, const Segments& queries, const Segments& keys) {
-  const WorkList work = attention_work(context, queries, keys, kTileRows, SegmentFilter::all);
-  launch(tensor_forward<Width>, dim3(unsigned(work.count * a.scoring.heads)), dim3(kTileThreads),
-         3 * Tile<Width>::kElements * sizeof(bfloat16), context.stream(), a, work.items);
+  const auto launch_over = [&](auto kernel, int64_t tiles, const WorkList& work) {
+    launch(kernel, dim3(unsigned(work.count * a.scoring.heads)), dim3(kTileThreads),
+           size_t(tiles) * Tile<Width>::kElements * sizeof(bfloat16), context.stream(), a, work.items);
+  };
+  launch_over(packed_forward<Width>, 3, packed_work(context, queries, keys));
+  launch_over(long_forward<Width>, 4, attention_work(context, queries, keys, kTileRows, SegmentFilter::not_fitting));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-// Tiles of bf16 rows for attention on tensor cores: loads into shared memory, products, stores. A block has four warps.
-// Warp w processes rows 16 w .. 16 w + 15 of a tile of 64 rows. In sums of products (tensor_core.h), a lane holds rows
-// g = lane / 4 and g + 8 of its warp, and of each 8 columns the columns 2 t and 2 t + 1, t = lane % 4.
+// Tiles of bf16 rows in shared memory for attention on tensor cores: loads, and stores of sums. A block has four warps.
+// Each warp processes 16 rows of a tile of 64 rows: a strip.
 #pragma once
 
 #include "gyre/core/cuda/attention/attention_call.h"
@@ -10,7 +9,10 @@
 
 namespace gyre::cuda {
 
-constexpr int kTileRows = 64, kWarpRows = 16, kTileThreads = kTileRows / kWarpRows * kWarp;
+constexpr int kTileThreads = kTileRows / kStripRows * kWarp;
+
+__device__ inline int lane_of_warp() { return int(threadIdx.x) % kWarp; }
+__device__ inline int first_row_of_warp() { return int(threadIdx.x) / kWarp * kStripRows; }
 
 // The rows of one head in device memory, and their rotation.
 struct HeadRows {
@@ -30,6 +32,16 @@ struct HeadRows {
             (!row_rotation.positions || (row_rotation.dims % whole == 0 && is_aligned(row_rotation.angles)));
   }
   __host__ __device__ bool requested() const { return rows.data || exact.data; }
+  // Features of one row of the batch, from column `feature` on.
+  __device__ bfloat16* at(int64_t row, int64_t feature) const { return rows.data + row * rows.stride + feature; }
+};
+
+// Consecutive rows of one head in device memory.
+struct HeadSlice {
+  const HeadRows& head;
+  int64_t feature;  // first column of the head
+  int64_t first;    // row of the batch
+  int count;
 };
 
 // Rows in shared memory, padded by 16 bytes so that the eight rows of a matrix are in different banks.
@@ -39,23 +51,19 @@ struct Tile {
   static constexpr int kElements = kTileRows * kStride;
   bfloat16* data;
   __device__ bfloat16* at(int row, int column) const { return data + row * kStride + column; }
+  __device__ Tile from(int row) const { return {at(row, 0)}; }
 };
 
-// Buffer for the fp32 sums of one tile before they are stored. It overlays two bf16 tiles.
+// Buffer for fp32 sums before they are stored. It overlays two adjacent bf16 tiles; row 0 of the buffer is row `begin`
+// of the two together. `first`: the first tile, from row `begin` on.
 template <int Width>
 struct StagedSums {
   static constexpr int kStride = Width + 8;
   float* data;
-  __device__ explicit StagedSums(const Tile<Width>& first_of_two) : data(reinterpret_cast<float*>(first_of_two.data)) {}
+  __device__ explicit StagedSums(const Tile<Width>& first, int begin = 0)
+      : data(reinterpret_cast<float*>(first.at(begin, 0))) {}
   __device__ float* row(int i) const { return data + i * kStride; }
 };
-
-__device__ inline int round_up_16(int n) { return (n + 15) / 16 * 16; }
-
-__device__ inline uint32_t pack_bf16(float low, float high) {
-  const bfloat16 a(low), b(high);
-  return uint32_t(a.bits) | uint32_t(b.bits) << 16;
-}
 
 // Rotates features f .. f + 7 of a row: x C + sign * partner S. `partner`: the pack with the partners, which is x
 // itself for interleaved pairs.
@@ -75,25 +83,28 @@ __device__ inline int partner_pack(const RowRotation<float>& row_rotation, int f
   return row_rotation.interleaved ? f : row_rotation.partner(f);
 }
 
-// Loads rows first .. first + count - 1 of a head into the tile, rotated, followed by zeros up to a multiple of 16
-// rows. Copies are asynchronous: the caller needs commit_copies, wait_copies and __syncthreads before the first use.
+// Loads the warp's strip, rows strip .. strip + 15 of the slice, into the same rows of the tile, rotated. Rows behind
+// the slice are zeros; a strip without rows is not loaded. Copies are asynchronous: the caller needs commit_copies,
+// wait_copies and a barrier before the first use.
 template <int Width>
-__device__ inline void load_tile(const Tile<Width>& tile, const HeadRows& from, int64_t feature, int64_t first,
-                                 int count) {
+__device__ inline void load_strip(const Tile<Width>& tile, const HeadSlice& from, int strip) {
   constexpr int packs = Width / 8;
-  for (int e = int(threadIdx.x); e < round_up_16(count) * packs; e += kTileThreads) {
-    const int i = e / packs, f = e % packs * 8;
-    const bool inside = i < count;
-    const int64_t row = first + (inside ? i : 0);
-    const bfloat16* x = from.rows.data + row * from.rows.stride + feature;
-    const bool rotates = from.row_rotation.positions && f < from.row_rotation.dims;
-    if (!from.packs) {
-      for (int l = f; l < f + 8; ++l) store(tile.at(i, l), inside ? from.row_rotation.rotated(x, row, l) : 0.0f);
+  const HeadRows& head = from.head;
+  if (strip >= from.count) return;
+#pragma unroll
+  for (int step = 0; step < kStripRows * packs / kWarp; ++step) {
+    const int e = step * kWarp + lane_of_warp(), i = strip + e / packs, f = e % packs * 8;
+    const bool inside = i < from.count;
+    const int64_t row = from.first + (inside ? i : 0);
+    const bfloat16* x = head.at(row, from.feature);
+    const bool rotates = head.row_rotation.positions && f < head.row_rotation.dims;
+    if (!head.packs) {
+      for (int l = f; l < f + 8; ++l) store(tile.at(i, l), inside ? head.row_rotation.rotated(x, row, l) : 0.0f);
     } else if (rotates && inside) {
       float own[8], partner[8], rotated[8];
       load_numbers(own, x + f, 8, true);
-      load_numbers(partner, x + partner_pack(from.row_rotation, f), 8, true);
-      rotate_pack(rotated, own, partner, from.row_rotation.factors(row), f, from.row_rotation, 1);
+      load_numbers(partner, x + partner_pack(head.row_rotation, f), 8, true);
+      rotate_pack(rotated, own, partner, head.row_rotation.factors(row), f, head.row_rotation, 1);
       store_numbers(tile.at(i, f), rotated, 8, true);
     } else {
       copy_async(tile.at(i, f), x + f, inside);
@@ -101,42 +112,67 @@ __device__ inline void load_tile(const Tile<Width>& tile, const HeadRows& from, 
   }
 }
 
-// Stores the warp's rows of sums as rows of a head: multiplied by factor[0] and factor[1] for the lane's two rows, and
-// rotated back. `count`: rows in the tile.
+// Stores sums of products of the warp's strip as rows of a head, multiplied by factor[0] and factor[1] for the lane's
+// two rows. The strip of `buffer` must be free: no other warp uses it.
 template <int Width>
-__device__ inline void store_sums(const HeadRows& to, int64_t feature, int64_t first, int count,
-                                  const float (&sums)[Width / 8][4], const float (&factor)[2],
-                                  const StagedSums<Width>& staged) {
-  const int lane = int(threadIdx.x) % kWarp, warp_row = int(threadIdx.x) / kWarp * kWarpRows;
-  const int g = lane / 4, t = lane % 4;
-  if (!to.requested()) return;
+__device__ inline void store_strip(const HeadSlice& to, int strip, const float (&sums)[Width / 8][4],
+                                   const float (&factor)[2], const Tile<Width>& buffer) {
+  const int g = lane_of_warp() / 4, t = lane_of_warp() % 4;
+  __syncwarp();  // all lanes have read the strip
 #pragma unroll
   for (int n = 0; n < Width / 8; ++n) {
     for (int h = 0; h < 2; ++h) {
-      *reinterpret_cast<float2*>(staged.row(warp_row + g + 8 * h) + 8 * n + 2 * t) =
-          make_float2(factor[h] * sums[n][2 * h], factor[h] * sums[n][2 * h + 1]);
+      *reinterpret_cast<uint32_t*>(buffer.at(strip + g + 8 * h, 8 * n + 2 * t)) =
+          pack_bf16(factor[h] * sums[n][2 * h], factor[h] * sums[n][2 * h + 1]);
     }
   }
   __syncwarp();
   constexpr int packs = Width / 8;
-  for (int e = lane; e < kWarpRows * packs; e += kWarp) {
-    const int i = warp_row + e / packs, f = e % packs * 8;
-    if (i >= count) break;
-    const int64_t row = first + i;
-    bfloat16* y = to.rows.data + row * to.rows.stride + feature;
+#pragma unroll
+  for (int step = 0; step < kStripRows * packs / kWarp; ++step) {
+    const int e = step * kWarp + lane_of_warp(), i = strip + e / packs, f = e % packs * 8;
+    if (i < to.count)
+      store_pack(to.head.at(to.first + i, to.feature + f), load_pack(buffer.at(i, f), 8, true), 8, to.head.packs);
+  }
+}
+
+// Stores sums of products of the warp's strip as gradients of a head: multiplied by `factor`, and rotated back before
+// they are rounded. The strip of `staged` must be free.
+template <int Width>
+__device__ inline void store_gradients(const HeadSlice& to, int strip, const float (&sums)[Width / 8][4], float factor,
+                                       const StagedSums<Width>& staged) {
+  const HeadRows& head = to.head;
+  const int g = lane_of_warp() / 4, t = lane_of_warp() % 4;
+  if (!head.requested() || strip >= to.count) return;
+  __syncwarp();
+#pragma unroll
+  for (int n = 0; n < Width / 8; ++n) {
+    for (int h = 0; h < 2; ++h) {
+      *reinterpret_cast<float2*>(staged.row(strip + g + 8 * h) + 8 * n + 2 * t) =
+          make_float2(factor * sums[n][2 * h], factor * sums[n][2 * h + 1]);
+    }
+  }
+  __syncwarp();
+  constexpr int packs = Width / 8;
+  for (int e = lane_of_warp(); e < kStripRows * packs; e += kWarp) {
+    const int i = strip + e / packs, f = e % packs * 8;
+    if (i >= to.count) break;
+    const int64_t row = to.first + i;
+    bfloat16* y = head.at(row, to.feature);
     const float* dy = staged.row(i);
-    for (int l = f; to.exact.data && l < f + 8; ++l) to.exact.data[row * to.exact.stride + feature + l] = dy[l];
-    if (!to.rows.data) continue;
-    if (!to.packs) {
-      for (int l = f; l < f + 8; ++l) store(y + l, to.row_rotation.rotated_back(dy, row, l));
+    for (int l = f; head.exact.data && l < f + 8; ++l)
+      head.exact.data[row * head.exact.stride + to.feature + l] = dy[l];
+    if (!head.rows.data) continue;
+    if (!head.packs) {
+      for (int l = f; l < f + 8; ++l) store(y + l, head.row_rotation.rotated_back(dy, row, l));
       continue;
     }
     float own[8];
     load_numbers(own, dy + f, 8, true);
-    if (to.row_rotation.positions && f < to.row_rotation.dims) {
+    if (head.row_rotation.positions && f < head.row_rotation.dims) {
       float partner[8], rotated[8];
-      load_numbers(partner, dy + partner_pack(to.row_rotation, f), 8, true);
-      rotate_pack(rotated, own, partner, to.row_rotation.factors(row), f, to.row_rotation, -1);
+      load_numbers(partner, dy + partner_pack(head.row_rotation, f), 8, true);
+      rotate_pack(rotated, own, partner, head.row_rotation.factors(row), f, head.row_rotation, -1);
       store_numbers(y + f, rotated, 8, true);
     } else {
       store_numbers(y + f, own, 8, true);
@@ -145,122 +181,50 @@ __device__ inline void store_sums(const HeadRows& to, int64_t feature, int64_t f
   __syncwarp();  // lanes leave the loop at different times, and warp operations may follow
 }
 
-// The dot products of rows of two heads, for the lane's two rows of sums of products. The warp's rows begin with row
-// `first` of the batch, and `count` of them are in the tile.
+// The dot products of the rows of two slices, for the lane's two rows of the warp's strip (attention_products.h).
 template <int Width>
-__device__ inline void row_dots(float (&to)[2], const HeadRows& x, const HeadRows& y, int64_t feature, int64_t first,
-                                int count) {
-  const int lane = int(threadIdx.x) % kWarp, row = lane / 2;  // two lanes per row
+__device__ inline void row_dots(float (&to)[2], const HeadSlice& x, const HeadSlice& y, int strip) {
+  const int lane = lane_of_warp(), row = strip + lane / 2;  // two lanes per row
   float sum = 0;
-  for (int f = lane % 2 * 8; row < count && f < Width; f += 16) {
+  for (int f = lane % 2 * 8; row < x.count && f < Width; f += 16) {
     float of_x[8], of_y[8];
-    load_numbers(of_x, x.rows.data + (first + row) * x.rows.stride + feature + f, 8, x.packs);
-    load_numbers(of_y, y.rows.data + (first + row) * y.rows.stride + feature + f, 8, y.packs);
+    load_numbers(of_x, x.head.at(x.first + row, x.feature + f), 8, x.head.packs);
+    load_numbers(of_y, y.head.at(y.first + row, y.feature + f), 8, y.head.packs);
     for (int i = 0; i < 8; ++i) sum += of_x[i] * of_y[i];
   }
   sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
   for (int h = 0; h < 2; ++h) to[h] = __shfl_sync(0xFFFFFFFF, sum, 2 * (lane / 4 + 8 * h));
 }
 
-// ---- Products ------------------------------------------------------------------------------------------------------
+// ---- Segments longer than a tile -----------------------------------------------------------------------------------
 
-// sums(16, 64) = rows a_row .. a_row + 15 of a times the first n rows of b, transposed. Columns from n on, rounded up
-// to a multiple of 16, are 0.
+// Two pairs of tiles. While the block computes with one pair, the next rows are loaded into the other.
 template <int Width>
-__device__ inline void multiply_rows(float (&sums)[kTileRows / 8][4], const Tile<Width>& a, int a_row,
-                                     const Tile<Width>& b, int n) {
-  const int lane = int(threadIdx.x) % kWarp;
-#pragma unroll
-  for (int j = 0; j < kTileRows / 8; ++j)
-    for (int c = 0; c < 4; ++c) sums[j][c] = 0;
-#pragma unroll
-  for (int k = 0; k < Width; k += 16) {
-    uint32_t x[4];
-    load_matrices(x, a.at(a_row + lane % 16, k + lane / 16 * 8));
-#pragma unroll
-    for (int j = 0; j < kTileRows; j += 16) {
-      if (j >= n) break;
-      uint32_t y[4];
-      load_matrices(y, b.at(j + lane / 16 * 8 + lane % 8, k + lane / 8 % 2 * 8));
-      mma_bf16(sums[j / 8], x, {y[0], y[1]});
-      mma_bf16(sums[j / 8 + 1], x, {y[2], y[3]});
-    }
-  }
-}
-
-// sums(16, Width) += x(16, 16) times rows b_row .. b_row + 15 of b
-template <int Width>
-__device__ inline void add_product(float (&sums)[Width / 8][4], const uint32_t (&x)[4], const Tile<Width>& b,
-                                   int b_row) {
-  const int lane = int(threadIdx.x) % kWarp;
-#pragma unroll
-  for (int f = 0; f < Width; f += 16) {
-    uint32_t y[4];
-    load_matrices_transposed(y, b.at(b_row + lane % 16, f + lane / 16 * 8));
-    mma_bf16(sums[f / 8], x, {y[0], y[1]});
-    mma_bf16(sums[f / 8 + 1], x, {y[2], y[3]});
-  }
-}
-
-// sums(16, Width) += weights(16, 64) times the first n rows of b. The weights have the layout of sums of products.
-template <int Width>
-__device__ inline void add_weighted(float (&sums)[Width / 8][4], const float (&weights)[kTileRows / 8][4],
-                                    const Tile<Width>& b, int n) {
-#pragma unroll
-  for (int k = 0; k < kTileRows; k += 16) {
-    if (k >= n) break;
-    const auto &left = weights[k / 8], &right = weights[k / 8 + 1];
-    add_product(sums,
-                {pack_bf16(left[0], left[1]), pack_bf16(left[2], left[3]), pack_bf16(right[0], right[1]),
-                 pack_bf16(right[2], right[3])},
-                b, k);
-  }
-}
-
-// sums(16, Width) += columns a_column .. a_column + 15 of the first n rows of a, transposed, times those rows of b
-template <int Width>
-__device__ inline void add_columns(float (&sums)[Width / 8][4], const Tile<kTileRows>& a, int a_column,
-                                   const Tile<Width>& b, int n) {
-  const int lane = int(threadIdx.x) % kWarp;
-  for (int k = 0; k < n; k += 16) {
-    uint32_t x[4];
-    load_matrices_transposed(x, a.at(k + lane / 16 * 8 + lane % 8, a_column + lane / 8 % 2 * 8));
-    add_product(sums, x, b, k);
-  }
-}
-
-// ---- One warp's queries --------------------------------------------------------------------------------------------
-
-// Dropout mask of a warp's 16 queries and 64 keys: the bits of the lane's own weights. Each call of the generator gives
-// words for four neighboring queries, which are in four lanes. Each of these lanes generates the words for one of the
-// four weights that a lane holds in 8 columns, and they exchange the bits.
-struct KeptWeights {
-  uint32_t bits[4];
-
-  // True if the lane's weight c in columns 8 n .. 8 n + 7 is kept.
-  __device__ bool kept(int n, int c) const { return bits[c] >> (4 * n) & 1; }
-
-  __device__ void draw(const Scoring<float>& s, int head, int64_t first_key, int keys, int first_query) {
-    const int lane = int(threadIdx.x) % kWarp, g = lane / 4, t = lane % 4, place = g % 4;
-    const int64_t key = first_key + 2 * t + place % 2;
-    const int query = first_query + g / 4 * 4 + place / 2 * 8;
-    uint32_t drawn = 0;
-    for (int n = 0; 8 * n < keys; ++n) {
-      const auto words = philox(s.dropout.seed, s.dropout.stream, s.element(head, key + 8 * n, query) / 4);
-      for (int i = 0; i < 4; ++i) drawn |= uint32_t(words[size_t(i)] >= s.dropout.threshold) << (4 * n + i);
-    }
-    for (int c = 0; c < 4; ++c) bits[c] = __shfl_sync(0xFFFFFFFF, drawn, (g - place + c) * 4 + t) >> place;
-  }
+struct TilePairs {
+  static constexpr int kElements = 4 * Tile<Width>::kElements;
+  bfloat16* data;
+  __device__ Tile<Width> first(int pair) const { return {data + 2 * pair * Tile<Width>::kElements}; }
+  __device__ Tile<Width> second(int pair) const { return {data + (2 * pair + 1) * Tile<Width>::kElements}; }
 };
 
-// Maximum and sum over the four lanes that share rows.
-__device__ inline float row_max(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFF, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xFFFFFFFF, x, 2));
-}
-__device__ inline float row_sum(float x) {
-  x += __shfl_xor_sync(0xFFFFFFFF, x, 1);
-  return x + __shfl_xor_sync(0xFFFFFFFF, x, 2);
+// Calls compute(pair, begin) for the tiles that begin at begin, begin + 64, .. below `end`, and before it
+// load(pair, begin), one tile ahead. The first tile is loaded into pair 0 by the caller, which also commits the copies.
+// Returns the pair that is free at the end.
+template <class Load, class Compute>
+__device__ inline int for_each_tile(int begin, int end, const Load& load, const Compute& compute) {
+  int pair = 0;
+  for (; begin < end; begin += kTileRows) {
+    wait_copies<0>();
+    __syncthreads();  // this pair is loaded, the other one has been read
+    if (begin + kTileRows < end) {
+      load(pair ^ 1, begin + kTileRows);
+      commit_copies();
+    }
+    compute(pair, begin);
+    pair ^= 1;
+  }
+  wait_copies<0>();  // if there was no tile
+  return pair;
 }
 
 }  // namespace gyre::cuda

@@ -1,5 +1,6 @@
 // Work lists of the attention kernels. Segments are many and short in translation, few and long in pretraining. With a
 // list of tiles, no block of the grid is without work.
+#include <algorithm>
 #include <vector>
 
 #include "gyre/core/cuda/attention/attention_call.h"
@@ -8,49 +9,112 @@ namespace gyre::cuda {
 namespace {
 
 constexpr int64_t kInts = sizeof(AttentionWork) / sizeof(int32_t);
+constexpr int kWarpsOfBlock = kTileRows / kStripRows;
+using Items = std::vector<AttentionWork>;
 
-struct Cached {
-  std::weak_ptr<const std::vector<int32_t>> rows, others;
-  int tile;
-  SegmentFilter filter;
-  Tensor items;  // i32 (count, kInts)
+AttentionWork work_of(const Segments& rows, const Segments& others, int s, int begin) {
+  return {rows.begin(s), rows.length(s), others.begin(s), others.length(s), begin};
+}
 
-  bool is_of(const Segments& r, const Segments& o, int t, SegmentFilter c) const {
-    return tile == t && filter == c && rows.lock() == r.offsets() && others.lock() == o.offsets();
+bool fits(const Segments& rows, const Segments& others, int s, int tile) {
+  return rows.length(s) <= tile && others.length(s) <= tile;
+}
+
+Items list_tiles(const Segments& rows, const Segments& others, int tile, SegmentFilter filter) {
+  Items items;
+  for (int s = 0; s < rows.count(); ++s) {
+    if (filter == SegmentFilter::not_fitting && fits(rows, others, s, tile)) continue;
+    const int tiles = int(divide_up(rows.length(s), tile));
+    for (int i = tiles - 1; i >= 0; --i) items.push_back(work_of(rows, others, s, i * tile));
   }
+  return items;
+}
+
+// Fills each block with the segment that needs the most warps, then with the largest ones that still fit.
+Items pack_segments(const Segments& queries, const Segments& keys) {
+  std::vector<int> waiting[kWarpsOfBlock + 1];  // segments by their number of warps
+  for (int s = queries.count() - 1; s >= 0; --s) {
+    const int longest = std::max(queries.length(s), keys.length(s));
+    if (fits(queries, keys, s, kTileRows)) waiting[divide_up(longest, kStripRows)].push_back(s);
+  }
+  Items items;
+  const auto place = [&](int warps) {
+    const int begin = int(items.size()) % kWarpsOfBlock * kStripRows;
+    items.insert(items.end(), size_t(warps), work_of(queries, keys, waiting[warps].back(), begin));
+    waiting[warps].pop_back();
+  };
+  for (int most = kWarpsOfBlock; most > 0; --most) {
+    while (!waiting[most].empty()) {
+      int left = kWarpsOfBlock;
+      for (int warps = most; warps > 0 && left > 0; --warps)
+        for (; warps <= left && !waiting[warps].empty(); left -= warps) place(warps);
+      for (; left > 0; --left) items.push_back({0, 0, 0, 0, (kWarpsOfBlock - left) * kStripRows});
+    }
+  }
+  return items;
+}
+
+// Lists of earlier calls, on the device.
+class WorkLists {
+ public:
+  // `tile`: 0 for packed segments.
+  template <class Make>
+  WorkList get(Context& context, const Segments& rows, const Segments& others, int tile, SegmentFilter filter,
+               const Make& make) {
+    for (const Cached& c : cached_)
+      if (c.is_of(rows, others, tile, filter)) return on_device(context, c.items);
+    const Items items = make();
+    std::vector<int32_t> ints;
+    for (const AttentionWork& w : items)
+      ints.insert(ints.end(), {w.first, w.count, w.first_other, w.count_other, w.begin});
+    Cached entry{rows.offsets(), others.offsets(), tile, filter, Tensor::from({int64_t(items.size()), kInts}, ints)};
+    const WorkList list = on_device(context, entry.items);
+    if (cached_.size() < kMost) {
+      cached_.push_back(std::move(entry));
+    } else {
+      cached_[next_++ % kMost] = std::move(entry);
+    }
+    return list;
+  }
+
+ private:
+  static constexpr size_t kMost = 16;  // enough for self- and cross-attention of a batch, forward and backward
+
+  struct Cached {
+    std::weak_ptr<const std::vector<int32_t>> rows, others;
+    int tile;
+    SegmentFilter filter;
+    Tensor items;  // i32 (count, kInts)
+
+    bool is_of(const Segments& r, const Segments& o, int t, SegmentFilter f) const {
+      return tile == t && filter == f && rows.lock() == r.offsets() && others.lock() == o.offsets();
+    }
+  };
+
+  static WorkList on_device(Context& context, const Tensor& items) {
+    return {reinterpret_cast<const AttentionWork*>(context.ids(items)), items.dim(0)};
+  }
+
+  std::vector<Cached> cached_;
+  size_t next_ = 0;
 };
 
-Tensor list_work(const Segments& rows, const Segments& others, int tile, SegmentFilter filter) {
-  std::vector<int32_t> ints;
-  for (int s = 0; s < rows.count(); ++s) {
-    const bool fits = rows.length(s) <= tile && others.length(s) <= tile;
-    if (filter != SegmentFilter::all && fits != (filter == SegmentFilter::fitting)) continue;
-    // A segment without rows is listed only as a single tile, to write zeros for its others.
-    const int tiles = filter == SegmentFilter::fitting ? 1 : int(divide_up(rows.length(s), tile));
-    for (int i = tiles - 1; i >= 0; --i)
-      ints.insert(ints.end(), {rows.begin(s), rows.length(s), others.begin(s), others.length(s), i * tile});
-  }
-  return Tensor::from({int64_t(ints.size()) / kInts, kInts}, ints);
+WorkLists& work_lists() {
+  static thread_local WorkLists lists;
+  return lists;
 }
 
 }  // namespace
 
 WorkList attention_work(Context& context, const Segments& rows, const Segments& others, int tile,
                         SegmentFilter filter) {
-  constexpr size_t kMost = 16;  // enough for self- and cross-attention of a batch, forward and backward
-  static thread_local std::vector<Cached> cached;
-  static thread_local size_t next = 0;
-  for (const Cached& k : cached)
-    if (k.is_of(rows, others, tile, filter))
-      return {reinterpret_cast<const AttentionWork*>(context.ids(k.items)), k.items.dim(0)};
-  Cached entry{rows.offsets(), others.offsets(), tile, filter, list_work(rows, others, tile, filter)};
-  const WorkList list{reinterpret_cast<const AttentionWork*>(context.ids(entry.items)), entry.items.dim(0)};
-  if (cached.size() < kMost) {
-    cached.push_back(std::move(entry));
-  } else {
-    cached[next++ % kMost] = std::move(entry);
-  }
-  return list;
+  return work_lists().get(context, rows, others, tile, filter, [&] { return list_tiles(rows, others, tile, filter); });
+}
+
+WorkList packed_work(Context& context, const Segments& queries, const Segments& keys) {
+  const WorkList warps =
+      work_lists().get(context, queries, keys, 0, SegmentFilter::all, [&] { return pack_segments(queries, keys); });
+  return {warps.items, warps.count / kWarpsOfBlock};
 }
 
 }  // namespace gyre::cuda

@@ -1,9 +1,10 @@
-// The conversions of core/cuda/numbers.h and core/cuda/vectors.h, for every bf16 number.
+// The conversions of core/cuda/numbers.h, vectors.h and tensor_core.h, for every bf16 number.
 #include <doctest/doctest.h>
 
 #include <bit>
 #include <limits>
 
+#include "gyre/core/cuda/tensor_core.h"
 #include "gyre/core/cuda/vectors.h"
 
 using namespace gyre;
@@ -54,7 +55,18 @@ TEST_CASE("the conversions of kernels on GPUs and CPUs have the same bits") {
   for (uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
     for (const uint32_t rest : {0x0000, 0x0001, 0x7FFF, 0x8000, 0x8001, 0xFFFF}) {
       const float x = std::bit_cast<float>(bits << 16 | rest);
-      if (!std::isnan(x)) REQUIRE(rounded_bits(x) == bfloat16(x).bits);
+      if (std::isnan(x)) continue;
+      const uint32_t expected = bfloat16(x).bits, one = 0x3F80;
+      REQUIRE(rounded_bits(x) == expected);
+      REQUIRE(pack_bf16(x, 1) == (one << 16 | expected));
+      REQUIRE(pack_bf16(1, x) == (expected << 16 | one));
     }
   }
+}
+
+TEST_CASE("powers of two below the smallest normal number are 0") {
+  CHECK(fast_exp2(3) == 8);
+  CHECK(fast_exp2(-126) == 0x1p-126f);
+  CHECK(fast_exp2(-126.5f) == 0);
+  CHECK(fast_exp2(-std::numeric_limits<float>::infinity()) == 0);
 }

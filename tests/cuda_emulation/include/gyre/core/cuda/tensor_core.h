@@ -2,6 +2,8 @@
 // PTX.
 #pragma once
 
+#include <cuda_bf16.h>
+
 #include "cuda_emulation/hooks.h"
 
 namespace gyre::cuda {
@@ -26,6 +28,15 @@ inline void commit_copies() { cuda_emulation::commit_copies(); }
 template <int groups>
 void wait_copies() {
   cuda_emulation::wait_copies(groups);
+}
+
+inline uint32_t pack_bf16(float low, float high) {
+  return __bfloat16_as_ushort(__float2bfloat16_rn(low)) | uint32_t(__bfloat16_as_ushort(__float2bfloat16_rn(high)))
+                                                              << 16;
+}
+inline float fast_exp2(float x) {
+  const float power = std::exp2(x);
+  return power < 0x1p-126f ? 0 : power;
 }
 
 }  // namespace gyre::cuda
