@@ -1,12 +1,28 @@
 # The CUDA backend compiled as C++, with the emulator of this folder in place of the CUDA toolkit. Its include path
 # contains versions of cuda_runtime.h, cuda_bf16.h and cublasLt.h, and of the headers of core/cuda with PTX and dynamic
 # shared memory.
-file(GLOB emulator_sources CONFIGURE_DEPENDS tests/cuda_emulation/*.cpp)
+file(GLOB emulator_sources CONFIGURE_DEPENDS tests/cuda_emulation/*.cpp tests/cuda_emulation/accesses/*.cpp)
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS core/cuda/*.cu)
-set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX)
+# The sanitizers call functions of the emulator before each access to memory (accesses/accesses.h). Their libraries are
+# not linked.
+set(cuda_emulation_options -fno-sanitize=all -fsanitize=thread,bounds --param=tsan-instrument-func-entry-exit=0
+    -fno-strict-aliasing -Wno-unknown-pragmas)
+set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${cuda_emulation_options}")
 set_source_files_properties(${emulator_sources} PROPERTIES COMPILE_OPTIONS "-O3")
 add_library(gyre_cuda_emulation OBJECT ${emulator_sources} ${cuda_sources})
 target_include_directories(gyre_cuda_emulation BEFORE PUBLIC ${PROJECT_SOURCE_DIR}/tests/cuda_emulation/include)
 target_include_directories(gyre_cuda_emulation PRIVATE ${gyre_include} ${PROJECT_SOURCE_DIR})
-target_compile_options(gyre_cuda_emulation PRIVATE -O1 -fno-strict-aliasing -Wno-unknown-pragmas)
+target_compile_options(gyre_cuda_emulation PRIVATE -O1)
 target_sources(gyre_core PRIVATE $<TARGET_OBJECTS:gyre_cuda_emulation>)
+
+# The tests compare with the CPU, for which one instruction set is enough. Its kernels stand for the others too, and are
+# not checked by sanitizers here. Both shorten the build.
+if(GYRE_SANITIZE)
+  target_compile_options(gyre_cpu_v3 PRIVATE -fno-sanitize=all)
+endif()
+foreach(level 2 4)
+  add_custom_command(OUTPUT gyre_cpu_v${level}.o DEPENDS gyre_cpu_v3.o VERBATIM
+    COMMAND ${CMAKE_OBJCOPY} --redefine-sym=_ZN4gyre6cpu_v37kernelsEv=_ZN4gyre6cpu_v${level}7kernelsEv
+            gyre_cpu_v3.o gyre_cpu_v${level}.o)
+  target_sources(gyre_core PRIVATE ${PROJECT_BINARY_DIR}/gyre_cpu_v${level}.o)
+endforeach()

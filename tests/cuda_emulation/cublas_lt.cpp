@@ -6,6 +6,7 @@
 
 #include "cublasLt.h"
 #include "cuda_bf16.h"
+#include "tests/cuda_emulation/accesses/recording.h"
 #include "tests/cuda_emulation/streams.h"
 
 namespace cuda_emulation {
@@ -69,6 +70,20 @@ void run(const Product& p) {
       set_number(p.d, p.d_layout.type, at, x);
     }
   }
+}
+
+size_t size_of(cudaDataType_t type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
+
+size_t bytes_of(const cublasLtMatrixLayoutOpaque_t& layout) {
+  return layout.rows * layout.columns * size_of(layout.type);
+}
+
+// Counts each operand once. A GPU that has no room for them in its caches reads some again.
+void record_product(const Product& p) {
+  const bool has_bias = p.description.epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+  const size_t written = bytes_of(p.d_layout), bias = has_bias ? p.d_layout.rows * size_of(p.d_layout.type) : 0;
+  const size_t read = bytes_of(p.a_layout) + bytes_of(p.b_layout) + (p.beta != 0 ? written : 0) + bias;
+  record_work({WorkKind::product, "cublasLtMatmul", read, written});
 }
 
 bool fits(const cublasLtMatmulDescOpaque_t& how, const cublasLtMatrixLayoutOpaque_t& a,
@@ -175,9 +190,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
   const cudaDataType_t scale = description->scale;
   const Product product{*description,         *a_layout,          *b_layout, *d_layout, a, b, d,
                         scalar(alpha, scale), scalar(beta, scale)};
-  queue(stream, [product] {
-    if (product.a_layout.type == CUDA_R_64F) return run<double>(product);
-    run<float>(product);
+  queue_kernel(stream, [product] {
+    if (product.a_layout.type == CUDA_R_64F) {
+      run<double>(product);
+    } else {
+      run<float>(product);
+    }
+    record_product(product);
   });
   return CUBLAS_STATUS_SUCCESS;
 }

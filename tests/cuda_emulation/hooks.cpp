@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tests/cuda_emulation/accesses/accesses.h"
 #include "tests/cuda_emulation/block.h"
 #include "tests/cuda_emulation/report.h"
 
@@ -75,6 +76,7 @@ void copy_async(void* shared, const void* global, bool inside) {
   if (is_misaligned(shared) || is_misaligned(global)) fail_thread("cp.async: an address is not aligned to 16 bytes");
   if (!runner.shared().contains(shared, kCopyBytes))
     fail_thread("cp.async: the destination is outside of the block's shared memory");
+  if (inside) note_read(global, kCopyBytes);
   runner.thread().open.push_back({shared, inside ? global : nullptr});
 }
 

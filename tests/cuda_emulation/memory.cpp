@@ -1,13 +1,17 @@
 #include "tests/cuda_emulation/memory.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <new>
 
 namespace cuda_emulation {
 namespace {
 
-constexpr size_t kAlignment = 256;
+constexpr size_t kAlignment = 256, kPage = 4096;
 constexpr int kNan = 0xFF;
 
 struct Blocks {
@@ -19,12 +23,31 @@ Blocks& blocks(MemoryKind kind) {
   return kind == MemoryKind::device ? device : pinned;
 }
 
+size_t rounded_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Replaces the pages of a range. Null on failure.
+void* map_pages(void* at, size_t bytes, int protection) {
+  const int fixed = at ? MAP_FIXED : 0;
+  void* data = mmap(at, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
+  return data == MAP_FAILED ? nullptr : data;
+}
+
+void* fetch_device_memory(size_t bytes) {
+  static size_t used = 0;
+  const size_t mapped = std::max(rounded_up(bytes, kPage), kPage);
+  if (mapped + kPage > kDeviceAddresses - used) return nullptr;
+  void* data = map_pages(device_addresses() + used, mapped, PROT_READ | PROT_WRITE);
+  used += mapped + kPage;
+  return data;
+}
+
 }  // namespace
 
 void* allocate(MemoryKind kind, size_t bytes) {
   Blocks& all = blocks(kind);
   if (bytes > kDeviceMemory - all.bytes) return nullptr;
-  void* data = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  const bool on_device = kind == MemoryKind::device;
+  void* data = on_device ? fetch_device_memory(bytes) : std::aligned_alloc(kAlignment, rounded_up(bytes, kAlignment));
   if (!data) return nullptr;
   std::memset(data, kNan, bytes);
   all.sizes.emplace(static_cast<const std::byte*>(data), bytes);
@@ -36,10 +59,14 @@ bool release(MemoryKind kind, void* data) {
   Blocks& all = blocks(kind);
   const auto found = all.sizes.find(static_cast<const std::byte*>(data));
   if (found == all.sizes.end()) return false;
-  all.bytes -= found->second;
+  const size_t bytes = found->second;
+  all.bytes -= bytes;
   all.sizes.erase(found);
-  std::free(data);
-  return true;
+  if (kind == MemoryKind::pinned) {
+    std::free(data);
+    return true;
+  }
+  return map_pages(data, std::max(rounded_up(bytes, kPage), kPage), PROT_NONE) != nullptr;
 }
 
 bool contains(MemoryKind kind, const void* data, size_t bytes) {
@@ -52,5 +79,19 @@ bool contains(MemoryKind kind, const void* data, size_t bytes) {
 }
 
 size_t allocated_bytes() { return blocks(MemoryKind::device).bytes; }
+
+std::byte* device_addresses() {
+  static void* const range = map_pages(nullptr, kDeviceAddresses, PROT_NONE);
+  if (!range) throw std::bad_alloc();
+  return static_cast<std::byte*>(range);
+}
+
+MemoryBlock device_block_at(const std::byte* data) {
+  const auto& sizes = blocks(MemoryKind::device).sizes;
+  const auto after = sizes.upper_bound(data);
+  if (after == sizes.begin()) return {};
+  const auto& [begin, size] = *std::prev(after);
+  return data < begin + size ? MemoryBlock{begin, size} : MemoryBlock{};
+}
 
 }  // namespace cuda_emulation

@@ -7,25 +7,34 @@
 #include <map>
 #include <vector>
 
+#include "tests/cuda_emulation/accesses/accesses.h"
+#include "tests/cuda_emulation/accesses/recording.h"
 #include "tests/cuda_emulation/block.h"
 #include "tests/cuda_emulation/memory.h"
 #include "tests/cuda_emulation/report.h"
+#include "tests/cuda_emulation/shared_sizes.h"
 #include "tests/cuda_emulation/streams.h"
 #include "tests/cuda_emulation/symbols.h"
 
 namespace emulation = cuda_emulation;
 using emulation::lock_gpu;
-using emulation::MemoryKind;
+using emulation::MemoryKind, emulation::RecordedWork, emulation::WorkKind, emulation::record_work;
 
 namespace {
 
 constexpr int kCapability = 9, kDriver = 13000;
+constexpr int kPoison = 0xFF;  // memsets to it are those of GYRE_CUDA_POISON (core/cuda/runtime/context.h)
 
 // The error of a call that waits: a mistake that the work has made.
 cudaError_t waited() {
   if (!emulation::has_report()) return cudaSuccess;
   emulation::take_report();
   return cudaErrorLaunchFailure;
+}
+
+const char* copy_name(cudaMemcpyKind kind) {
+  if (kind == cudaMemcpyDeviceToDevice) return "copy";
+  return kind == cudaMemcpyHostToDevice ? "copy to device" : "copy to host";
 }
 
 }  // namespace
@@ -96,14 +105,14 @@ cudaError_t cudaMallocHost(void** data, size_t bytes) {
 
 cudaError_t cudaFree(void* data) {
   const auto lock = lock_gpu();
-  emulation::run_everything();
+  emulation::wait_for_everything();
   if (!data || emulation::release(MemoryKind::device, data)) return waited();
   return cudaErrorInvalidValue;
 }
 
 cudaError_t cudaFreeHost(void* data) {
   const auto lock = lock_gpu();
-  emulation::run_everything();
+  emulation::wait_for_everything();
   if (!data || emulation::release(MemoryKind::pinned, data)) return waited();
   return cudaErrorInvalidValue;
 }
@@ -115,30 +124,39 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return cudaSuccess;
 }
 
-// Pageable memory is read at the call and written before the call returns; pinned memory when the copy runs.
+// Pageable memory is read at the call and written before the call returns; pinned memory when the copy runs. The driver
+// may wait for the stream before it reads pageable memory, so such a copy counts as a wait.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   const auto lock = lock_gpu();
   if (bytes == 0) return cudaSuccess;
   const bool from_gpu = kind != cudaMemcpyHostToDevice, to_gpu = kind != cudaMemcpyDeviceToHost;
   if (from_gpu != emulation::contains(MemoryKind::device, from, bytes)) return cudaErrorInvalidValue;
   if (to_gpu != emulation::contains(MemoryKind::device, to, bytes)) return cudaErrorInvalidValue;
-  if (from_gpu || emulation::contains(MemoryKind::pinned, from, bytes)) {
-    emulation::queue(stream, [=] { std::memmove(to, from, bytes); });
+  const RecordedWork work{WorkKind::copy, copy_name(kind), from_gpu ? bytes : 0, to_gpu ? bytes : 0};
+  const bool waits = !emulation::contains(MemoryKind::pinned, from_gpu ? to : from, bytes) && !(from_gpu && to_gpu);
+  if (from_gpu || !waits) {
+    emulation::queue(stream, [=] {
+      std::memmove(to, from, bytes);
+      record_work(work);
+    });
   } else {
     const auto* first = static_cast<const std::byte*>(from);
-    emulation::queue(stream, [to, staged = std::vector<std::byte>(first, first + bytes)] {
+    emulation::queue(stream, [to, staged = std::vector<std::byte>(first, first + bytes), work] {
       std::memcpy(to, staged.data(), staged.size());
+      record_work(work);
     });
   }
-  if (to_gpu || emulation::contains(MemoryKind::pinned, to, bytes)) return cudaSuccess;
-  emulation::run_stream(stream);
-  return waited();
+  if (waits) emulation::wait_for_stream(stream);
+  return waits ? waited() : cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream) {
   const auto lock = lock_gpu();
   if (!emulation::contains(MemoryKind::device, data, bytes)) return cudaErrorInvalidValue;
-  emulation::queue(stream, [=] { std::memset(data, value, bytes); });
+  emulation::queue(stream, [=] {
+    std::memset(data, value, bytes);
+    if (value != kPoison) record_work({WorkKind::memset, "memset", 0, bytes});
+  });
   return cudaSuccess;
 }
 
@@ -162,7 +180,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const auto lock = lock_gpu();
-  emulation::run_stream(stream);
+  emulation::wait_for_stream(stream);
   return waited();
 }
 
@@ -199,7 +217,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const auto lock = lock_gpu();
-  emulation::run_until_done(*event->state);
+  emulation::wait_until_done(*event->state);
   return waited();
 }
 
@@ -254,8 +272,13 @@ cudaError_t queue_launch(const cudaLaunchConfig_t& config, const void* kernel, s
                       .dynamic_shared = config.dynamicSmemBytes,
                       .allowed_shared = has_asked ? kMostShared : kSharedWithoutAsking,
                       .thread = std::move(thread)};
-  queue(config.stream, [launch] {
-    if (!has_report()) BlockRunner(launch).run();
+  note_shared_memory(kernel, launch);
+  queue_kernel(config.stream, [launch] {
+    if (has_report()) return;
+    begin_accesses(is_recording());
+    BlockRunner(launch).run();
+    const AccessedBytes bytes = end_accesses();
+    record_work({WorkKind::kernel, launch.kernel, bytes.read, bytes.written});
   });
   return cudaSuccess;
 }

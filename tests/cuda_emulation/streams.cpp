@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tests/cuda_emulation/accesses/recording.h"
 #include "tests/cuda_emulation/report.h"
 
 namespace cuda_emulation {
@@ -47,6 +48,22 @@ void run_while(const F& condition) {
   }
 }
 
+void run_stream(cudaStream_t stream) {
+  run_while([&] { return !stream->queue.empty(); });
+}
+
+// Records that the program waits for the kernels in `before`. That drains the GPU if one is the last of its stream.
+void record_waiting(const KernelsBefore& before) {
+  bool drains = false;
+  for (const auto& stream : streams()) {
+    const auto found = before.find(stream->id);
+    if (found == before.end()) continue;
+    drains = drains || (found->second == stream->before[stream->id] && found->second > stream->awaited);
+    stream->awaited = std::max(stream->awaited, found->second);
+  }
+  record_wait(drains);
+}
+
 }  // namespace
 
 std::unique_lock<std::recursive_mutex> lock_gpu() {
@@ -54,7 +71,10 @@ std::unique_lock<std::recursive_mutex> lock_gpu() {
   return std::unique_lock(mutex);
 }
 
-cudaStream_t add_stream() { return streams().emplace_back(std::make_unique<CUstream_st>()).get(); }
+cudaStream_t add_stream() {
+  static uint64_t count = 0;
+  return streams().emplace_back(std::make_unique<CUstream_st>(++count)).get();
+}
 
 void remove_stream(cudaStream_t stream) {
   run_stream(stream);
@@ -63,7 +83,13 @@ void remove_stream(cudaStream_t stream) {
 
 void queue(cudaStream_t stream, std::function<void()> run) { stream->queue.push_back({std::move(run), ++calls}); }
 
+void queue_kernel(cudaStream_t stream, std::function<void()> run) {
+  ++stream->before[stream->id];
+  queue(stream, std::move(run));
+}
+
 void queue_record(cudaStream_t stream, const std::shared_ptr<EventState>& event) {
+  event->before = stream->before;
   queue(stream, [event, record = ++event->recorded] {
     event->done = record;
     event->time = std::chrono::steady_clock::now();
@@ -72,14 +98,24 @@ void queue_record(cudaStream_t stream, const std::shared_ptr<EventState>& event)
 
 void queue_wait(cudaStream_t stream, const std::shared_ptr<EventState>& event) {
   stream->queue.push_back({nullptr, ++calls, event, event->recorded});
+  for (const auto& [other, kernels] : event->before) stream->before[other] = std::max(stream->before[other], kernels);
 }
 
-void run_stream(cudaStream_t stream) {
-  run_while([&] { return !stream->queue.empty(); });
+void wait_for_stream(cudaStream_t stream) {
+  record_waiting(stream->before);
+  run_stream(stream);
 }
 
-void run_until_done(const EventState& event) {
+void wait_until_done(const EventState& event) {
+  record_waiting(event.before);
   run_while([&] { return event.done < event.recorded; });
+}
+
+void wait_for_everything() {
+  KernelsBefore all;
+  for (const auto& stream : streams()) all[stream->id] = stream->before[stream->id];
+  record_waiting(all);
+  run_everything();
 }
 
 void run_everything() {

@@ -101,8 +101,10 @@ std::string short_name(std::string name) {
 
 }  // namespace
 
+std::string mangled_name(const void* function) { return symbol_at(function).name; }
+
 std::string function_name(const void* function) {
-  const std::string& mangled = symbol_at(function).name;
+  const std::string mangled = mangled_name(function);
   int status = 0;
   char* demangled = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
   const std::string name = demangled ? short_name(demangled) : mangled;

@@ -13,6 +13,7 @@ struct Variable {
   size_t bytes;
 };
 
+std::string mangled_name(const void* function);
 // The demangled name of a function without namespaces and parameters: "scan_kernel<float>".
 std::string function_name(const void* function);
 

@@ -19,6 +19,12 @@ __global__ void static_and_dynamic(int* to) {
   *to = 1;
 }
 
+__global__ void read_row(int* to, int column) {
+  __shared__ int rows[2][4];
+  rows[0][column % 4] = 0;
+  *to = rows[0][column];
+}
+
 __global__ void write_dynamic(size_t index) { shared_memory<float>()[index] = 1; }
 
 // Doubles the first n numbers. Without the guard the last thread also reads and writes behind them.
@@ -68,6 +74,13 @@ TEST_CASE("launches of impossible sizes fail") {
   const DeviceArray<float> x(1);
   CHECK_THROWS_AS(mistake_in(twice, 1, 1025, 0, x.data(), x.data(), 0, true), gyre::Error);
   CHECK_THROWS_AS(mistake_in(twice, dim3(1, 65536), 1, 0, x.data(), x.data(), 0, true), gyre::Error);
+}
+
+TEST_CASE("an index outside of an array is reported, also if the address is in another one") {
+  const DeviceArray<int> to(1);
+  CHECK(mistake_in(read_row, 1, 1, 0, to.data(), 3) == "");
+  CHECK(mistake_in(read_row, 1, 1, 0, to.data(), 4).find("index 4 is outside of the array, at memory_test.cpp:") !=
+        std::string::npos);
 }
 
 TEST_CASE("a missing guard of the tail shows as NaN") {
