@@ -8,6 +8,7 @@
 #include "gyre/autograd/orthogonal.h"
 #include "gyre/core/kernels/optimizer_arguments.h"
 #include "gyre/core/random.h"
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
 
 namespace gyre {
 namespace {
@@ -39,6 +40,19 @@ void fill(T* value, const Parameter& p, uint64_t seed) {
         break;
     }
   }
+}
+
+// The values of all parameters, on the CPU.
+Tensor initial_values(const std::deque<Parameter>& items, int64_t elements, uint64_t seed, DType dtype) {
+  Tensor initial = Tensor::zeros({elements}, dtype);
+  for (const Parameter& p : items) {
+    if (dtype == DType::f64) {
+      fill(initial.data<double>() + p.offset, p, seed);
+    } else {
+      fill(initial.data<float>() + p.offset, p, seed);
+    }
+  }
+  return initial;
 }
 
 }  // namespace
@@ -79,15 +93,9 @@ void draw_initial_value(const Parameter& p, uint64_t seed) {
 }
 
 void Parameters::allocate(uint64_t seed, DType dtype, Device device) {
-  const Tensor initial = Tensor::zeros({arena_}, dtype);
-  for (const Parameter& p : items_) {
-    if (dtype == DType::f64) {
-      fill(initial.data<double>() + p.offset, p, seed);
-    } else {
-      fill(initial.data<float>() + p.offset, p, seed);
-    }
-  }
-  values_ = initial.to(device);
+  // A virtual GPU keeps no values.
+  values_ = device == kVirtualGpu ? Tensor::empty({arena_}, dtype, device)
+                                  : initial_values(items_, arena_, seed, dtype).to(device);
   gradients_ = Tensor::zeros({arena_}, dtype, device);
   for (Parameter& p : items_) {
     const int64_t end = p.offset + p.shape.elements();

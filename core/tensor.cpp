@@ -6,6 +6,7 @@
 
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/memory.h"
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
 
 namespace gyre {
 
@@ -33,7 +34,10 @@ size_t dtype_bytes(DType dtype) {
   return bytes[size_t(dtype)];
 }
 
-std::string Device::text() const { return kind == Kind::cpu ? "cpu" : "cuda:" + std::to_string(index); }
+std::string Device::text() const {
+  if (*this == kVirtualGpu) return "virtual GPU";
+  return kind == Kind::cpu ? "cpu" : "cuda:" + std::to_string(index);
+}
 
 Shape::Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
 
@@ -62,7 +66,9 @@ std::string Shape::text() const {
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   const size_t bytes = size_t(shape.elements()) * dtype_bytes(dtype);
-  auto memory = device == Device{} ? allocate(bytes) : cuda_allocate(device.index, bytes);
+  auto memory = device == Device{}      ? allocate(bytes)
+                : device == kVirtualGpu ? virtual_allocate(bytes)
+                                        : cuda_allocate(device.index, bytes);
   void* data = memory.get();
   return view(data, shape, dtype, std::move(memory), device);
 }
@@ -131,6 +137,7 @@ Tensor Tensor::to(Device device) const {
 
 void Tensor::zero() const {
   if (bytes() == 0) return;
+  if (device_ == kVirtualGpu) return virtual_zero(bytes());
   if (device_ != Device{}) return cuda_zero(device_.index, data_, bytes());
   std::memset(data_, 0, bytes());
 }
@@ -139,6 +146,8 @@ void Tensor::copy_from(const Tensor& source) const {
   require(shape_ == source.shape_ && dtype_ == source.dtype_, "[tensor] cannot copy ", source.shape_.text(), " ",
           dtype_name(source.dtype_), " to ", shape_.text(), " ", dtype_name(dtype_));
   if (bytes() == 0) return;
+  if (device_ == kVirtualGpu || source.device_ == kVirtualGpu)
+    return virtual_copy(data_, device_, source.device_, bytes());
   if (device_ != Device{} || source.device_ != Device{}) {
     return cuda_copy(data_, device_, source.data_, source.device_, bytes());
   }

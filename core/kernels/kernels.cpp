@@ -5,6 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cuda.h"
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
 
 namespace gyre {
 
@@ -21,6 +22,7 @@ Device parse_device(const std::string& name, int local_rank) {
 }
 
 Kernels& kernels_on(Device device) {
+  if (device == kVirtualGpu) return virtual_kernels();
   return device.kind == Device::Kind::cpu ? cpu_kernels() : cuda_kernels(device.index);
 }
 

@@ -58,6 +58,12 @@ same "the parameters of the plan" "$($plan | grep -oE '"parameters":[0-9]+')" "\
 $plan --vocab bytes.model | contains '"vocabulary":259,' || fail "plan with another vocabulary"
 for option in --vocab-size --ranks --sentence-length --json; do build/gyre plan nmt --help | contains "^  $option " || fail "$option in the help of plan"; done
 $plan --vocab-size 500 | contains '"vocabulary":500,' || fail "plan with a size"
+gpus="build/gyre plan nmt --config run/train.toml --device h200 --precision bf16"
+same "the parameters of the plan for GPUs" "$($gpus --json | grep -oE '"parameters":[0-9]+')" "\"parameters\":$parameters"
+$gpus --gpus 1,1024 --gflops 500000 > gpus.txt
+check "a row for 1024 GPUs" grep -qE '^ +1024 .*yes$' gpus.txt
+check "a replaced figure" grep -q 'products of large bf16 matrices: 500 TFLOP/s [(]given' gpus.txt
+rejects 2 ".*expected cpu, cuda or cuda:N, got 'h300'" build/gyre plan nmt --config run/train.toml --device h300
 rejects 2 '--vocab: none.model does not exist; use --vocab-size instead' $plan --vocab none.model
 
 build/gyre translate --model run/ --beam-size 4 --length-penalty 0.6 < test.en > hyp.de 2> translate.log

@@ -5,6 +5,7 @@
 #include "tools/bench/step_presets.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/device.h"
+#include "tools/workload/gpu_forecast.h"
 #include "tools/workload/profile_table.h"
 #include "tools/workload/step_runner.h"
 
@@ -13,6 +14,42 @@ namespace {
 
 constexpr int kWarmUp = 2;
 
+struct Measured {
+  double step_seconds = 0, divisor = 0;  // divisor: the seconds of all tokens and FLOPs
+  double flops = 0;
+  int64_t tokens = 0;
+};
+
+void add(Measured& sum, const StepCost& cost) {
+  sum.flops += cost.flops;
+  sum.tokens += cost.tokens;
+}
+
+// Waits for the end of each step.
+Measured run_one_by_one(StepRunner& runner, int steps, bool varies) {
+  Measured sum;
+  std::vector<double> seconds;
+  for (int i = 0; i < steps; ++i) {
+    const StepCost cost = runner.run(uint64_t(i));
+    seconds.push_back(cost.seconds);
+    sum.divisor += cost.seconds;
+    add(sum, cost);
+  }
+  sum.step_seconds = median(seconds);
+  if (!varies) sum.divisor = sum.step_seconds * steps;
+  return sum;
+}
+
+// Queues all steps and waits once, because training does not wait for a GPU after each step either.
+Measured queue_all(StepRunner& runner, Device device, int steps) {
+  Measured sum;
+  DeviceWatch watch(device);
+  for (int i = 0; i < steps; ++i) add(sum, runner.queue(uint64_t(i)));
+  sum.divisor = watch.lap();
+  sum.step_seconds = sum.divisor / steps;
+  return sum;
+}
+
 }  // namespace
 
 StepReport run_step_bench(Kernels& kernels, const StepBench& bench) {
@@ -20,39 +57,37 @@ StepReport run_step_bench(Kernels& kernels, const StepBench& bench) {
   const ProductLimit limit(device, bench.precision);
   reset_peak_rss();
   const std::unique_ptr<Workload> work = make_workload(bench.preset, bench.variant, device);
+  work->draw_ahead(uint64_t(bench.steps));
   SelfCommunicator alone;
   StepRunner runner(*work, kernels, bench.precision, alone);
-  for (int i = 0; i < kWarmUp; ++i) runner.run(uint64_t(i));
+  for (int i = 0; i < kWarmUp; ++i) runner.run(uint64_t(i % bench.steps));
 
   Timeline timeline(device_probe(device));
   if (bench.profile) runner.attach(&timeline);
-  std::vector<double> seconds;
-  StepCost total{};
-  for (int i = 0; i < bench.steps; ++i) {
-    const StepCost cost = runner.run(uint64_t(kWarmUp + i));
-    seconds.push_back(cost.seconds);
-    total.seconds += cost.seconds;
-    total.flops += cost.flops;
-    total.tokens += cost.tokens;
-  }
-
+  const Measured measured = device == Device{} || bench.profile ? run_one_by_one(runner, bench.steps, work->varies())
+                                                                : queue_all(runner, device, bench.steps);
   StepReport report;
-  report.step_seconds = median(seconds);
-  const double divisor = work->varies() ? total.seconds : report.step_seconds * bench.steps;
-  report.tokens_per_second = double(total.tokens) / divisor;
-  report.flops = total.flops / divisor;
+  report.step_seconds = measured.step_seconds;
+  report.tokens_per_step = double(measured.tokens) / bench.steps;
+  report.tokens_per_second = double(measured.tokens) / measured.divisor;
+  report.flops = measured.flops / measured.divisor;
   report.peak_rss_mb = peak_rss_mb();
   report.peak_gpu_mb = peak_gpu_mb(device);
   report.parameters = work->parameters().elements();
   report.batches = work->batches();
-  if (bench.profile) report.profile = per_step(rows_by_op(timeline.spans()), bench.steps);
   report.limit_flops = limit.value();
+  if (bench.profile) {
+    report.profile = per_step(rows_by_op(timeline.spans()), bench.steps);
+    report.predicted = predict_step(kernels, bench.precision, report.limit_flops, work->optimizer(),
+                                    [&](Device on) { return make_workload(bench.preset, bench.variant, on); });
+  }
   return report;
 }
 
 nlohmann::ordered_json to_json(const StepReport& report) {
   nlohmann::ordered_json summary{{"batches", report.batches},
                                  {"parameters", report.parameters},
+                                 {"tokens_per_step", rounded(report.tokens_per_step)},
                                  {"tokens_per_second", rounded(report.tokens_per_second)},
                                  {"step_ms", rounded(1e3 * report.step_seconds)}};
   add_rate(summary, report.flops, report.limit_flops);
@@ -60,8 +95,12 @@ nlohmann::ordered_json to_json(const StepReport& report) {
   return summary;
 }
 
-nlohmann::ordered_json rows_json(const StepReport& report) { return profile_json(report.profile, report.limit_flops); }
+nlohmann::ordered_json rows_json(const StepReport& report) {
+  return profile_json(report.profile, report.limit_flops, report.predicted);
+}
 
-void print_rows(const StepReport& report) { print_profile("one step", report.profile, report.limit_flops); }
+void print_rows(const StepReport& report) {
+  print_profile("one step", report.profile, report.limit_flops, report.predicted);
+}
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-// gyre bench step: measures whole training steps of a workload (batch, forward, backward, optimizer) in one process.
+// gyre bench step: measures whole training steps of a workload (forward, backward, optimizer) in one process.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -21,18 +21,20 @@ struct StepBench {
 
 struct StepReport {
   double tokens_per_second = 0;
-  double step_seconds = 0;  // median
-  double flops = 0;         // FLOP/s
+  double tokens_per_step = 0;  // mean, on all sides
+  double step_seconds = 0;     // median, or mean on a GPU
+  double flops = 0;            // FLOP/s
   double limit_flops = 0;
   double peak_rss_mb = 0, peak_gpu_mb = 0;
   int64_t parameters = 0;
   std::string batches;
-  std::vector<ProfileRow> profile{};  // of one step, if requested
+  std::vector<ProfileRow> profile{};    // of one step, if requested
+  std::vector<ProfileRow> predicted{};  // likewise, on GPUs of a known kind (predict_step)
 };
 
-// Runs two warm-up steps first. The time of a step ends when a GPU has finished it; with a profile, the same holds for
-// every op. Throughput is that of the median step, or of all steps together if batches differ in size. FLOPs are those
-// of the model: backward counts twice as much as forward.
+// Creates all batches and runs two warm-up steps before the clock starts. A GPU's steps are queued and timed together;
+// with a profile, the clock waits for every op. Throughput is that of the median step, or of all steps together if
+// batches differ in size. FLOPs are those of the model: backward counts twice as much as forward.
 StepReport run_step_bench(Kernels& kernels, const StepBench& bench);
 
 nlohmann::ordered_json to_json(const StepReport& report);

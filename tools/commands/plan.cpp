@@ -1,5 +1,6 @@
 // gyre plan nmt|mlm|lm: estimates memory, time and scaling of a training job. Takes the options of gyre train. The cost
-// of the model is measured on this machine; the speed of the link is given by options.
+// of the model is measured on this machine, or predicted for GPUs of a kind (--device h200); the speed of the link is
+// given by options.
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "tools/print_summary.h"
 #include "tools/program.h"
 #include "tools/workload/bench_metrics.h"
+#include "tools/workload/gpu_plan_report.h"
 #include "tools/workload/plan_load.h"
 #include "tools/workload/workload.h"
 
@@ -37,6 +39,8 @@ struct Plan {
   int sentence_length = 30;
   double link_gbit = 10, latency_us = 30;
   double gflops = 0, memory_gb = 0;
+  int gpus_per_node = 8;
+  double node_link_gb = 0, launch_us = 0;
   bool weak = false;
   bool json = false;
   const OptionTable* table = nullptr;
@@ -129,6 +133,45 @@ void check(const Plan& args) {
   expect_finite_at_least(0, "--gflops", args.gflops);
   expect_finite_at_least(0, "--memory-gb", args.memory_gb);
   expect_at_least(2, "--sentence-length", args.sentence_length);
+  expect_at_least(1, "--gpus-per-node", args.gpus_per_node);
+  expect_finite_at_least(0, "--node-link-gb", args.node_link_gb);
+  expect_finite_at_least(0, "--launch-us", args.launch_us);
+}
+
+// The kind of GPU with the figures that the options replace.
+GpuModel with_options(GpuModel model, const Plan& args) {
+  if (args.gflops > 0) model.bf16_products = args.gflops * kGiga;
+  if (args.memory_gb > 0) model.copy_bandwidth = args.memory_gb * kGiga;
+  if (args.node_link_gb > 0) model.node_link = args.node_link_gb * kGiga;
+  if (args.launch_us > 0) model.launch = args.launch_us * 1e-6;
+  if (args.table->given("link-gbit")) model.network = args.link_gbit * kGiga / 8;
+  if (args.table->given("latency-us")) model.network_latency = args.latency_us * 1e-6;
+  model.node_gpus = args.gpus_per_node;
+  return model;
+}
+
+int report_gpus(const Plan& args, const GpuJob& job, const GpuModel& model, int64_t pieces) {
+  const std::vector<GpuPlanRow> rows = plan_gpus(job, model, args.ranks);
+  ordered_json summary{{"device", model.name},
+                       {"precision", precision_name(job.precision)},
+                       {"parameters", job.load.parameters},
+                       {"vocabulary", pieces},
+                       {"tokens_per_step", rounded(rows.front().tokens)},
+                       {"scaling", args.weak ? "weak: one batch per GPU" : "strong: one batch for all GPUs"},
+                       {"gpus", rows.front().plan.ranks}};
+  summary.update(step_json(rows.front(), model, job.precision));
+  if (args.json) {
+    summary["rows"] = to_json(rows, job);
+    summary["work"] = to_json(rows.front().forecast);
+    summary["assumptions"] = model.assumptions();
+  }
+  print_summary(summary, args.json);
+  if (args.json) return 0;
+  print_rows(rows, job);
+  print_forecast(rows.front().forecast);
+  std::cout << "\nNothing of this was measured. The figures behind it:\n";
+  for (const std::string& line : model.assumptions()) std::cout << "  " << line << '\n';
+  return 0;
 }
 
 // config: includes the size of the vocabulary. make(items, device): creates the workload of a batch of `items` items,
@@ -137,20 +180,29 @@ template <class Make>
 int plan(const Plan& args, const TrainOptions& options, const ModelConfig& config, double item_tokens, double sides,
          Make&& make) {
   check(args);
-  options.validate_update();
+  const GpuModel* const gpu = find_gpu_model(options.device.name);
+  TrainOptions checked = options;
+  if (gpu) checked.device.name = "cuda";
+  checked.validate_update();
   if (args.table->given_as("model"))
     throw UsageError("--model would have no effect: --config ", (options.start.directory / "train.toml").string(),
                      " plans with the options of a run");
   for (const std::string& note : foreign_notes(*args.table)) std::cerr << note << '\n';
   if (options.device.threads > 0) set_threads(options.device.threads);
-  Kernels& kernels = kernels_on(parse_device(options.device.name, 0));
+  Kernels& kernels = gpu ? virtual_kernels() : kernels_on(parse_device(options.device.name, 0));
   const Precision precision = parse_precision(options.device.precision, kernels);
   const int items = std::max(1, int(double(kSampleTokens) / item_tokens));
-  const std::unique_ptr<Workload> work = make(items, kernels.device());
+  std::unique_ptr<Workload> work = make(items, kernels.device());
   const int64_t tokens = work->draw(0);
   PlanLoad load = measure_load(*work, work->parameters(), kernels, precision, tokens, !options.parallel.deterministic);
   load.tokens = batch_tokens(options, item_tokens, sides);
   complete(load, options);
+  if (gpu) {
+    work.reset();  // plan_gpus() needs all memory of the virtual GPU
+    const GpuJob job{
+        load, make, item_tokens, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};
+    return report_gpus(args, job, with_options(*gpu, args), config.vocab_size);
+  }
   PlanRates rates = measure_rates(*work, work->parameters(), kernels, precision);
   if (args.gflops > 0) rates.flops = args.gflops * kGiga;
   if (args.memory_gb > 0) rates.memory = args.memory_gb * kGiga;
@@ -162,12 +214,19 @@ int plan(const Plan& args, const TrainOptions& options, const ModelConfig& confi
 void add_plan_rows(OptionTable& table, Plan& args) {
   args.table = &table;
   table.group("Plan");
-  table.add_list("--ranks", args.ranks, "NUMBER,...", "numbers of ranks to plan for, of --cpu-threads threads each");
+  table.add_list("--ranks,--gpus", args.ranks, "NUMBER,...",
+                 "numbers of ranks to plan for: of --cpu-threads threads, or of one GPU each");
   table.add("--vocab-size", args.vocabulary_size, "PIECES", "size of the vocabulary; default: the size of --vocab");
   table.add("--link-gbit", args.link_gbit, "GBIT", "link rate of a rank in Gbit/s (see gyre bench allreduce)");
   table.add("--latency-us", args.latency_us, "MICROSECONDS", "latency of a message (see gyre bench allreduce)");
-  table.add("--gflops", args.gflops, "GFLOP/S", "compute rate of a rank in training steps; 0: measure it here");
-  table.add("--memory-gb", args.memory_gb, "GB/S", "memory bandwidth of a rank; 0: measure it here");
+  table.add("--gflops", args.gflops, "GFLOP/S",
+            "compute rate of a rank in training steps, or of large matrix products on a GPU; 0: measure it here");
+  table.add("--memory-gb", args.memory_gb, "GB/S",
+            "memory bandwidth of a rank; 0: measure it here, or assume that of the GPU");
+  table.add("--gpus-per-node", args.gpus_per_node, "NUMBER", "for --device h200, h100 or a100: GPUs of a node");
+  table.add("--node-link-gb", args.node_link_gb, "GB/S",
+            "likewise: rate between GPUs of a node in each direction; 0: of the data sheet");
+  table.add("--launch-us", args.launch_us, "MICROSECONDS", "likewise: host time per launch of a kernel; 0: assumed");
   table.add_flag("--weak", args.weak, "weak scaling: every rank has a batch of the given size instead of a part of it");
   table.add_flag("--json", args.json, "print one JSON object");
   for (const char* name : {"model", "train-sets", "vocab"}) table.required(name, false);
@@ -175,7 +234,7 @@ void add_plan_rows(OptionTable& table, Plan& args) {
   table.set_common(split_list(
       {"config,task,preset,dim-emb,enc-depth,dec-depth,layers,position,attention,vocab,max-length,mini-batch-words",
        "mini-batch,optimizer-delay,zero,gradient-dtype,device,precision,cpu-threads,ranks,vocab-size,sentence-length",
-       "link-gbit,latency-us,gflops,memory-gb,weak,json"}));
+       "link-gbit,latency-us,gflops,memory-gb,gpus-per-node,node-link-gb,launch-us,weak,json"}));
 }
 
 struct PlanNmtArgs : Plan {

@@ -8,10 +8,10 @@ cd "$(dirname "$0")/../.."
 # FOLDER: the other folders of the same library that it may include. Every folder must be listed, by its name or as one
 # of the folders below another one (train/tasks/*).
 folders='
-core                              : core/hardware
+core                              : core/hardware core/virtual_gpu
 core/hardware                     : core core/kernels
 core/io                           : core
-core/kernels                      : core core/hardware
+core/kernels                      : core core/hardware core/virtual_gpu
 core/cpu                          : core core/kernels
 core/cpu/attention                : core core/kernels core/cpu core/cpu/gemm
 core/cpu/gemm                     : core core/kernels core/cpu
@@ -21,6 +21,7 @@ core/cuda/attention               : core core/kernels core/cuda core/cuda/runtim
 core/cuda/gemm                    : core core/hardware core/kernels core/cuda core/cuda/runtime
 core/cuda/linear_attention        : core core/kernels core/cuda core/cuda/runtime
 core/cuda/runtime                 : core core/hardware core/kernels
+core/virtual_gpu                  : core core/kernels
 autograd                          :
 autograd/ops                      : autograd
 autograd/inspect                  : autograd

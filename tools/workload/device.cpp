@@ -4,6 +4,7 @@
 
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/hardware/machine_limits.h"
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "tools/workload/bench_metrics.h"
 
 namespace gyre {
@@ -13,6 +14,7 @@ void wait_for(Device device) {
 }
 
 MemoryStats tensor_memory(Device device) {
+  if (device == kVirtualGpu) return virtual_memory_stats();
   return device == Device{} ? memory_stats() : cuda_memory_stats(device.index);
 }
 

@@ -13,7 +13,8 @@ constexpr double kOptimizerBytes = 8 * kElement;
 
 // Time of one half of an all-reduce (reduce-scatter or all-gather): each rank sends (R - 1) / R of the bytes.
 double half_all_reduce_seconds(double bytes, double buckets, int ranks, const PlanRates& rates) {
-  return bytes * (ranks - 1) / ranks / rates.link + buckets * (ranks - 1) * rates.latency;
+  const double messages = rates.trees ? std::ceil(std::log2(ranks)) : ranks - 1;
+  return bytes * (ranks - 1) / ranks / rates.link + buckets * messages * rates.latency;
 }
 
 // Expected number of elements in the table rows that `tokens` random tokens look up.
@@ -25,15 +26,28 @@ double looked_up_elements(const std::vector<PlanLoad::Table>& tables, double tok
 
 }  // namespace
 
-PlanRow plan_step(const PlanLoad& load, const PlanRates& rates, int ranks, Scaling scaling) {
+double tokens_of_rank(const PlanLoad& load, int ranks, Scaling scaling) {
+  return scaling == Scaling::weak ? load.tokens : load.tokens / ranks;
+}
+
+RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, double tokens) {
+  RankCost cost;
+  cost.compute = tokens * load.flops_per_token / rates.flops;
+  cost.hiding = kBackward * cost.compute / load.micro_batches_per_rank;
+  cost.optimizer = double(load.parameters) * kOptimizerBytes / rates.memory;
+  cost.activations = tokens / load.micro_batches_per_rank * load.activations_per_token;
+  return cost;
+}
+
+PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& cost, int ranks, double tokens) {
   const double elements = double(load.parameters), own = load.zero ? elements / ranks : elements;
-  const double tokens = scaling == Scaling::weak ? load.tokens : load.tokens / ranks;  // per rank
   PlanRow row{.ranks = ranks};
   row.weights = row.gradients = elements * kElement;
   row.state = own * kElement * load.state_arenas;
-  row.activations = tokens / load.micro_batches_per_rank * load.activations_per_token;
-  row.compute = tokens * load.flops_per_token / rates.flops;
-  row.optimizer = own * kOptimizerBytes / rates.memory;
+  row.activations = cost.activations;
+  row.reserved = cost.reserved;
+  row.compute = cost.compute;
+  row.optimizer = cost.optimizer * own / elements;
   if (ranks == 1) return row;
 
   const auto half = [&](double bytes) {
@@ -46,10 +60,14 @@ PlanRow plan_step(const PlanLoad& load, const PlanRates& rates, int ranks, Scali
   const double weights = load.zero ? half(elements * kElement) : 0;
   row.exchange = halves * half(gradients) + 2 * half(rows) + weights;
   // The exchange overlaps only with backward of a rank's last micro-batch.
-  const double hidden = kBackward * row.compute / load.micro_batches_per_rank;
   const double early = halves * half(gradients - last), late = halves * half(last) + 2 * half(rows);
-  row.exposed = std::max(0.0, early - hidden) + late + weights;
+  row.exposed = std::max(0.0, early - cost.hiding) + late + weights;
   return row;
+}
+
+PlanRow plan_step(const PlanLoad& load, const PlanRates& rates, int ranks, Scaling scaling) {
+  const double tokens = tokens_of_rank(load, ranks, scaling);
+  return plan_row(load, rates, cost_at_rates(load, rates, tokens), ranks, tokens);
 }
 
 }  // namespace gyre

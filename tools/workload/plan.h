@@ -15,6 +15,7 @@ struct PlanRates {
   double memory = 0;       // bytes/s of the optimizer's passes
   double link = 1.25e9;    // bytes/s in each direction
   double latency = 30e-6;  // seconds per message
+  bool trees = false;      // messages go along a tree of the ranks, as NCCL's short ones, and not around a ring
 };
 
 // The cost of a model and its training options.
@@ -37,9 +38,9 @@ struct PlanLoad {
 
 struct PlanRow {
   int ranks = 1;
-  // Bytes per rank.
-  double weights = 0, gradients = 0, state = 0, activations = 0;
-  double memory() const { return weights + gradients + state + activations; }
+  // Bytes per rank. reserved: of libraries and of memory between tensors.
+  double weights = 0, gradients = 0, state = 0, activations = 0, reserved = 0;
+  double memory() const { return weights + gradients + state + activations + reserved; }
   // Seconds per step. exposed: the part of the exchange that backward does not hide.
   double compute = 0, optimizer = 0, exchange = 0, exposed = 0;
   double step() const { return compute + optimizer + exposed; }
@@ -48,11 +49,26 @@ struct PlanRow {
 // Strong scaling keeps the global batch for any number of ranks; weak scaling lets it grow with them.
 enum class Scaling : uint8_t { strong, weak };
 
-// Model: each rank sends and receives 2 (R - 1) / R of the gradient, in 2 (R - 1) messages per bucket. Sharded
-// optimizer state (ZeRO stage 1) sends the same amount in two halves, of which the all-gather of the weights cannot be
-// hidden. Backward is two thirds of the computation and hides the buckets that are sent before its end. The gradients
-// of the last parameters and of the looked-up rows are sent after it. The estimate assumes lookups of random tokens,
-// which touch more rows than real text.
+// The cost of one rank without the exchange.
+struct RankCost {
+  double compute = 0, optimizer = 0;     // seconds per step; the optimizer's are for all elements
+  double hiding = 0;                     // seconds of backward of the last micro-batch, which hides buckets
+  double activations = 0, reserved = 0;  // bytes
+};
+
+// The number of tokens of a rank in a step.
+double tokens_of_rank(const PlanLoad& load, int ranks, Scaling scaling);
+// The cost at the rates of `rates`; backward is two thirds of the computation.
+RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, double tokens);
+
+// Model: each rank sends and receives 2 (R - 1) / R of the gradient, in 2 (R - 1) messages per bucket, or 2 log2(R)
+// with trees. Sharded optimizer state (ZeRO stage 1) sends the same amount in two halves, of which the all-gather of
+// the weights cannot be hidden. Backward hides the buckets that are sent before its end. The gradients of the last
+// parameters and of the looked-up rows are sent after it. The estimate assumes lookups of random tokens, which touch
+// more rows than real text. tokens: of a rank.
+PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& cost, int ranks, double tokens);
+
+// plan_row() at the rates of `rates`.
 PlanRow plan_step(const PlanLoad& load, const PlanRates& rates, int ranks, Scaling scaling);
 
 }  // namespace gyre

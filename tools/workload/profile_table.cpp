@@ -32,6 +32,12 @@ std::string number(const char* format, double x, bool there) {
   return text;
 }
 
+double predicted_seconds(const std::vector<ProfileRow>& predicted, const std::string& name) {
+  for (const ProfileRow& row : predicted)
+    if (row.name == name) return row.seconds();
+  return 0;
+}
+
 }  // namespace
 
 std::vector<ProfileRow> per_step(std::vector<ProfileRow> rows, int steps) {
@@ -43,10 +49,11 @@ std::vector<ProfileRow> per_step(std::vector<ProfileRow> rows, int steps) {
   return rows;
 }
 
-nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, double limit_flops) {
+nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, double limit_flops,
+                                    const std::vector<ProfileRow>& predicted) {
   const double all = sum_of(rows).seconds();
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const ProfileRow& row : rows)
+  for (const ProfileRow& row : rows) {
     list.push_back({{"name", row.name},
                     {"calls", row.calls},
                     {"forward_ms", rounded(1e3 * row.forward_seconds)},
@@ -56,25 +63,29 @@ nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, double 
                     {"share_of_limit", rounded(rate(row) / limit_flops)},
                     {"kept_mib", rounded(row.kept_bytes / kMebibyte)},
                     {"share", rounded(row.seconds() / all)}});
+    if (!predicted.empty()) list.back()["predicted_ms"] = rounded(1e3 * predicted_seconds(predicted, row.name));
+  }
   return list;
 }
 
-void print_profile(const std::string& title, const std::vector<ProfileRow>& rows, double limit_flops) {
+void print_profile(const std::string& title, const std::vector<ProfileRow>& rows, double limit_flops,
+                   const std::vector<ProfileRow>& predicted) {
   size_t width = 20;
   for (const ProfileRow& row : rows) width = std::max(width, row.name.size());
-  std::printf("\n%-*s %6s %12s %12s %9s %7s %9s %9s %9s\n", int(width), title.c_str(), "calls", "forward ms",
-              "backward ms", "ms", "share", "GFLOP/s", "of limit", "kept MiB");
+  std::printf("\n%-*s %6s %12s %12s %9s %7s %9s %9s %9s%s\n", int(width), title.c_str(), "calls", "forward ms",
+              "backward ms", "ms", "share", "GFLOP/s", "of limit", "kept MiB", predicted.empty() ? "" : " predicted");
   const ProfileRow sum = sum_of(rows);
-  const auto line = [&](const ProfileRow& row) {
+  const auto line = [&](const ProfileRow& row, double prediction) {
     const bool products = row.flops > 0;
-    std::printf("%-*s %6lld %12.2f %12.2f %9.2f %6.1f%% %9s %9s %9.2f\n", int(width), row.name.c_str(),
+    std::printf("%-*s %6lld %12.2f %12.2f %9.2f %6.1f%% %9s %9s %9.2f%s\n", int(width), row.name.c_str(),
                 static_cast<long long>(row.calls), 1e3 * row.forward_seconds, 1e3 * row.backward_seconds,
                 1e3 * row.seconds(), 100 * row.seconds() / sum.seconds(),
                 number("%.1f", rate(row) / 1e9, products).c_str(),
-                number("%.1f%%", 100 * rate(row) / limit_flops, products).c_str(), row.kept_bytes / kMebibyte);
+                number("%.1f%%", 100 * rate(row) / limit_flops, products).c_str(), row.kept_bytes / kMebibyte,
+                number(" %9.2f", 1e3 * prediction, !predicted.empty()).c_str());
   };
-  for (const ProfileRow& row : rows) line(row);
-  line(sum);
+  for (const ProfileRow& row : rows) line(row, predicted_seconds(predicted, row.name));
+  line(sum, sum_of(predicted).seconds());
 }
 
 }  // namespace gyre

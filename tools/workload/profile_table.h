@@ -12,8 +12,11 @@ namespace gyre {
 // Averages the rows of several steps.
 std::vector<ProfileRow> per_step(std::vector<ProfileRow> rows, int steps);
 
-// limit_flops: the machine's limit in FLOP/s.
-nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, double limit_flops);
-void print_profile(const std::string& title, const std::vector<ProfileRow>& rows, double limit_flops);
+// limit_flops: the machine's limit in FLOP/s. predicted: rows whose times are shown beside the measured ones of the
+// same name, if there are any.
+nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, double limit_flops,
+                                    const std::vector<ProfileRow>& predicted = {});
+void print_profile(const std::string& title, const std::vector<ProfileRow>& rows, double limit_flops,
+                   const std::vector<ProfileRow>& predicted = {});
 
 }  // namespace gyre

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "gyre/autograd/inspect/timeline.h"
 #include "gyre/core/kernels/kernels.h"
@@ -12,6 +13,9 @@
 #include "tools/workload/workload.h"
 
 namespace gyre {
+
+// The span of the optimizer in the timeline of a step.
+inline constexpr std::string_view kOptimizerSpan = "optimizer";
 
 struct StepCost {
   double seconds = 0, flops = 0;  // FLOPs of the model: backward counts twice as much as forward
@@ -29,6 +33,8 @@ class StepRunner {
 
   // Runs one step and waits until a GPU has finished it. `number` selects the batch.
   StepCost run(uint64_t number);
+  // Likewise, but does not wait for the end of the step: seconds is 0.
+  StepCost queue(uint64_t number);
 
  private:
   double forward_and_backward(uint64_t number, double& predictions);

@@ -24,13 +24,28 @@ OptimizerOptions decaying_adamw() {
   return o;
 }
 
-// A model with its initial weights.
-template <class Model>
+// A model with its initial weights, and batches of type Batch.
+template <class Model, class Batch>
 class ModelWorkload : public Workload {
  public:
   Parameters& parameters() override { return model_.parameters(); }
 
+  int64_t draw(uint64_t step) override {
+    current_ = step < ahead_.size() ? ahead_[step] : make_batch(step);
+    return current_.tokens;
+  }
+  void draw_ahead(uint64_t steps) override {
+    while (ahead_.size() < steps) ahead_.push_back(make_batch(ahead_.size()));
+  }
+
  protected:
+  struct Drawn {
+    Batch batch;
+    int64_t tokens = 0;  // on all sides
+  };
+  virtual Drawn make_batch(uint64_t step) const = 0;
+  const Batch& batch() const { return current_.batch; }
+
   ModelWorkload(const typename Model::Config& config, const OptimizerOptions& optimizer,
                 ParameterOptions parameter_options)
       : model_(config) {
@@ -39,9 +54,13 @@ class ModelWorkload : public Workload {
   }
 
   Model model_;
+
+ private:
+  Drawn current_;
+  std::vector<Drawn> ahead_;
 };
 
-class Translation final : public ModelWorkload<EncoderDecoder> {
+class Translation final : public ModelWorkload<EncoderDecoder, PairInput> {
  public:
   Translation(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer, std::vector<TokenBatch> batches,
               std::string text, ParameterOptions parameter_options)
@@ -50,7 +69,7 @@ class Translation final : public ModelWorkload<EncoderDecoder> {
   std::string batches() const override { return text_; }
   bool varies() const override { return batches_.size() > 1; }
 
-  int64_t draw(uint64_t step) override {
+  Drawn make_batch(uint64_t step) const override {
     RandomStream random(kSeed, step);
     PairPacker packer(kBos, kEos);
     std::vector<int32_t> source, target;
@@ -61,20 +80,20 @@ class Translation final : public ModelWorkload<EncoderDecoder> {
         for (int32_t& id : *side) id = random_word(random, model_.config().vocab_size);
       packer.add(source, target);
     }
-    batch_ = pair_input(packer.finish());
-    return batch_.source.tokens() + batch_.target.tokens();
+    PairInput batch = pair_input(packer.finish());
+    const int64_t tokens = batch.source.tokens() + batch.target.tokens();
+    return {std::move(batch), tokens};
   }
 
-  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_, 0.1); }
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch(), 0.1); }
 
  private:
   std::vector<TokenBatch> batches_;
   std::string text_;
-  PairInput batch_;
 };
 
 // Masked language modeling, or causal language modeling if the model is causal.
-class Language final : public ModelWorkload<EncoderOnly> {
+class Language final : public ModelWorkload<EncoderOnly, MaskedInput> {
  public:
   Language(const EncoderOnlyConfig& config, int32_t segments, int32_t length, ParameterOptions parameter_options)
       : ModelWorkload(config, decaying_adamw(), parameter_options), segments_(segments), length_(length) {}
@@ -85,7 +104,7 @@ class Language final : public ModelWorkload<EncoderOnly> {
   }
   bool varies() const override { return false; }
 
-  int64_t draw(uint64_t step) override {
+  Drawn make_batch(uint64_t step) const override {
     RandomStream random(kSeed, step);
     std::vector<int32_t> ids, rows, targets;
     for (int32_t row = 0; row < segments_ * length_; ++row) {
@@ -96,20 +115,18 @@ class Language final : public ModelWorkload<EncoderOnly> {
       targets.push_back(ids.back());
       if (!model_.config().causal) ids.back() = kMask;
     }
-    batch_ = {to_tensor(ids), Segments::from_lengths(std::vector<int32_t>(size_t(segments_), length_)), to_tensor(rows),
-              to_tensor(targets)};
-    return segments_ * length_;
+    const Segments segments = Segments::from_lengths(std::vector<int32_t>(size_t(segments_), length_));
+    return {{to_tensor(ids), segments, to_tensor(rows), to_tensor(targets)}, segments_ * length_};
   }
 
-  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch()); }
 
  private:
   int32_t segments_, length_;
-  MaskedInput batch_;
 };
 
 // Texts with a class each, or with a number each if the model has a single output.
-class Classification final : public ModelWorkload<SequenceClassifier> {
+class Classification final : public ModelWorkload<SequenceClassifier, LabeledInput> {
  public:
   Classification(const ClassifierConfig& config, int32_t texts, int32_t length, ParameterOptions parameter_options)
       : ModelWorkload(config, decaying_adamw(), parameter_options), texts_(texts), length_(length) {}
@@ -119,7 +136,7 @@ class Classification final : public ModelWorkload<SequenceClassifier> {
   }
   bool varies() const override { return false; }
 
-  int64_t draw(uint64_t step) override {
+  Drawn make_batch(uint64_t step) const override {
     RandomStream random(kSeed, step);
     const int64_t classes = model_.config().classes;
     std::vector<int32_t> ids, labels;
@@ -130,15 +147,13 @@ class Classification final : public ModelWorkload<SequenceClassifier> {
       numbers.push_back(float(random.uniform()));
     }
     const Segments rows = Segments::from_lengths(std::vector<int32_t>(size_t(texts_), length_));
-    batch_ = {to_tensor(ids), rows, classes == 1 ? to_tensor(numbers) : to_tensor(labels)};
-    return texts_ * length_;
+    return {{to_tensor(ids), rows, classes == 1 ? to_tensor(numbers) : to_tensor(labels)}, texts_ * length_};
   }
 
-  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch_); }
+  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch()); }
 
  private:
   int32_t texts_, length_;
-  LabeledInput batch_;
 };
 
 }  // namespace

@@ -21,6 +21,8 @@ class Workload {
   virtual bool varies() const = 0;          // whether batches differ in size
   // Creates the batch of this step, a pure function of its number. Returns its number of tokens, on all sides.
   virtual int64_t draw(uint64_t step) = 0;
+  // Creates the batches of steps 0 to `steps` - 1 now, so that draw() only selects one of them.
+  virtual void draw_ahead(uint64_t steps) = 0;
   // Computes the loss of the batch drawn last.
   virtual LossResult loss(Tape& tape) const = 0;
 

@@ -1,7 +1,7 @@
 """The workloads of `gyre bench step` in PyTorch on a GPU: autocast, fused attention and Adam, optional torch.compile.
 
 All batches are created on the GPU before the clock starts, and the clock is read only after the last step, so that
-PyTorch can queue work ahead. Prints one JSON object. peak_mb is the peak memory of tensors in MiB; matmul_tflops is the
+PyTorch can queue work ahead; gyre bench step does the same. Prints one JSON object. peak_mb is the peak memory of tensors in MiB; matmul_tflops is the
 rate of a product of 8192 x 8192 matrices. torch_models.py describes what is the same as in Gyre.
 """
 import argparse
@@ -58,8 +58,10 @@ def measure(options, device):
     for i in range(options.warm_up):
         trainer.step(batches[i % len(batches)][0])
     seconds = seconds_of(lambda i: trainer.step(batches[i][0]), options.steps, device)
+    tokens = sum(count for _, count in batches) / options.steps
     return {"parameters": sum(p.numel() for p in trainer.model.parameters()),
-            "tokens_per_second": round(sum(count for _, count in batches) / options.steps / seconds, 1),
+            "tokens_per_step": tokens,
+            "tokens_per_second": round(tokens / seconds, 1),
             "step_ms": round(1e3 * seconds, 3)}
 
 

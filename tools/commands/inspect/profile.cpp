@@ -16,6 +16,7 @@
 #include "tools/print_summary.h"
 #include "tools/program.h"
 #include "tools/workload/bench_metrics.h"
+#include "tools/workload/gpu_forecast.h"
 #include "tools/workload/profile_table.h"
 
 namespace gyre {
@@ -82,16 +83,18 @@ void draw_memory(const std::vector<Span>& spans, const std::string& batches, con
   draw_lines(plot, output);
 }
 
-void print(const InspectProfileArgs& args, const ProfileReport& report, ordered_json summary) {
+// predicted: the ops of a step as predict_step() returns them.
+void print(const InspectProfileArgs& args, const ProfileReport& report, const std::vector<ProfileRow>& predicted,
+           ordered_json summary) {
   const auto ops = per_step(rows_by_op(report.spans), args.run.steps);
   const auto modules = per_step(rows_by_module(report.spans, args.depth), args.run.steps);
   if (args.json) {
-    summary["ops"] = profile_json(ops, report.limit_flops);
+    summary["ops"] = profile_json(ops, report.limit_flops, predicted);
     summary["modules"] = profile_json(modules, report.limit_flops);
   }
   print_summary(summary, args.json);
   if (args.json) return;
-  print_profile("one step, by op", ops, report.limit_flops);
+  print_profile("one step, by op", ops, report.limit_flops, predicted);
   print_profile("by module", modules, report.limit_flops);
 }
 
@@ -106,7 +109,9 @@ int profile(InspectProfileArgs& args, Communicator& ranks) {
   const std::unique_ptr<Workload> work = make_target_workload(*args.table, args.target, {kernels.device()});
   const ProfileReport report = run_profile(*work, kernels, ranks, args.run);
   if (ranks.rank() != 0) return 0;
-  print(args, report, summary_of(report, kernels, ranks));
+  const auto predicted = predict_step(kernels, args.run.precision, report.limit_flops, work->optimizer(),
+                                      [&](Device on) { return make_target_workload(*args.table, args.target, {on}); });
+  print(args, report, predicted, summary_of(report, kernels, ranks));
   if (!args.memory.empty()) draw_memory(report.last, report.batches, args.memory);
   if (!args.trace.empty()) write_trace(args.trace, report.trace);
   return 0;

@@ -1,0 +1,41 @@
+// Layer norm: core/cuda/layer_norm.cu and layer_norm_backward.cu.
+#include <algorithm>
+
+#include "gyre/core/virtual_gpu/report.h"
+#include "gyre/core/virtual_gpu/virtual_kernels.h"
+
+namespace gyre::virtual_gpu {
+
+constexpr int64_t kMaxBlocks = 528;  // as in layer_norm_backward.cu
+
+void VirtualKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& rstd, const Tensor& x,
+                                const Tensor& /*gamma*/, const Tensor& /*beta*/, double /*epsilon*/) {
+  report_pass("norm", {y, x, mean, rstd});
+}
+
+void VirtualKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
+                                         const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) {
+  residual_layer_norm_backward({}, dx, dgamma, dbeta, dy, x, gamma, mean, rstd, {});
+}
+
+void VirtualKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
+                                         const Tensor& x, const Tensor& residual, const Tensor& /*gamma*/,
+                                         const Tensor& /*beta*/, double /*epsilon*/, const DropoutMask& mask) {
+  report_pass("norm", {y, x, residual, sum, mean, rstd}, mask);
+}
+
+void VirtualKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
+                                                  const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
+                                                  const Tensor& /*gamma*/, const Tensor& mean, const Tensor& rstd,
+                                                  const DropoutMask& mask) {
+  if (dy.size() == 0) return;
+  const bool sums = dgamma || dbeta;
+  const int64_t blocks = std::min(kMaxBlocks, dy.rows());
+  const Tensor partial = sums ? temporary({blocks, 2, dy.cols()}, statistics_dtype(dy.dtype())) : Tensor();
+  report({.name = "norm gradient",
+          .launches = sums ? 2 : 1,
+          .bytes = bytes_of({dy, sum, dx, dresidual, mean, rstd, partial, partial}),
+          .random_numbers = dx && mask.rate > 0 ? double(dy.size()) : 0});
+}
+
+}  // namespace gyre::virtual_gpu

@@ -1,0 +1,37 @@
+// Losses and the choice of tokens: core/cuda/cross_entropy.cu, squared_error.cu and topk.cu.
+#include "gyre/core/virtual_gpu/report.h"
+#include "gyre/core/virtual_gpu/virtual_kernels.h"
+
+namespace gyre::virtual_gpu {
+
+void VirtualKernels::cross_entropy(const Tensor& /*sums*/, const Tensor& lse, const Tensor& logits,
+                                   const Tensor& /*targets*/, double /*smoothing*/) {
+  if (logits.size() == 0) return;
+  const Tensor terms = temporary({logits.rows(), 4}, DType::f64);
+  report({.name = "cross-entropy", .launches = 2, .bytes = bytes_of({logits, lse, terms, terms})});
+}
+
+void VirtualKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& /*targets*/,
+                                            const Tensor& lse, double /*smoothing*/, double /*dloss*/) {
+  report_pass("cross-entropy gradient", {dlogits, logits, lse});
+}
+
+void VirtualKernels::squared_error(const Tensor& /*sums*/, const Tensor& predictions, const Tensor& targets) {
+  report_pass("squared error", {predictions, targets});
+}
+
+void VirtualKernels::squared_error_backward(const Tensor& dpredictions, const Tensor& predictions,
+                                            const Tensor& targets, double /*dloss*/) {
+  report_pass("squared error gradient", {dpredictions, predictions, targets});
+}
+
+void VirtualKernels::log_softmax(const Tensor& out, const Tensor& x) { report_pass("log-softmax", {out, x}); }
+
+void VirtualKernels::topk(const Tensor& values, const Tensor& columns, const Tensor& x, int64_t /*also*/) {
+  report_pass("top k", {x});
+  values.zero();
+  columns.zero();
+  for (int copies = 0; copies < 2; ++copies) report({.name = "wait for a copy", .kind = GpuWork::Kind::wait});
+}
+
+}  // namespace gyre::virtual_gpu

@@ -1,0 +1,36 @@
+// Reports of the virtual kernels, and the sizes that several of them share.
+#pragma once
+
+#include <initializer_list>
+
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
+
+namespace gyre::virtual_gpu {
+
+// Passes the work to the listener, if there is one.
+void report(const GpuWork& work);
+
+// The bytes of all tensors; undefined ones count as 0.
+inline double bytes_of(std::initializer_list<Tensor> tensors) {
+  double bytes = 0;
+  for (const Tensor& t : tensors) bytes += t ? double(t.bytes()) : 0;
+  return bytes;
+}
+
+// Reports one launch that reads or writes each of the tensors once, unless the first one is empty.
+inline void report_pass(std::string_view name, std::initializer_list<Tensor> tensors, const DropoutMask& mask = {}) {
+  const Tensor& first = *tensors.begin();
+  if (first.size() == 0) return;
+  report({.name = name, .bytes = bytes_of(tensors), .random_numbers = mask.rate > 0 ? double(first.size()) : 0});
+}
+
+inline Tensor temporary(const Shape& shape, DType dtype) { return Tensor::empty(shape, dtype, kVirtualGpu); }
+
+// core/cuda/columns.h: sums of columns leave partial sums of at least this many blocks of rows, unless there are few
+// rows, which a second launch adds.
+constexpr int64_t kPartialRows = 1024;
+inline Tensor partial_sums(int64_t rows, int64_t columns, DType data) {
+  return temporary({std::min<int64_t>(rows / 4 + 1, kPartialRows), columns}, statistics_dtype(data));
+}
+
+}  // namespace gyre::virtual_gpu

@@ -1,0 +1,174 @@
+// Predictions for GPUs: the work of single layers by hand, the FLOPs and the memory of a model as on the CPU, plans.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
+#include "tools/workload/gpu_plan.h"
+#include "tools/workload/plan_load.h"
+
+namespace gyre {
+namespace {
+
+constexpr double kMega = 1e6;
+
+EncoderDecoderConfig small_config() {
+  EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
+  config.vocab_size = 1000;
+  return config;
+}
+
+std::unique_ptr<Workload> small_workload(int pairs, Device device) {
+  return translation_workload(small_config(), pairs, 20, {device});
+}
+
+struct Totals {
+  double products = 0, product_flops = 0;
+  int launches = 0, waits = 0;
+};
+
+Totals totals_of(const std::function<void()>& call) {
+  Totals totals;
+  const GpuWorkScope scope([&](const GpuWork& work) {
+    if (work.kind == GpuWork::Kind::wait) return void(++totals.waits);
+    totals.launches += work.launches;
+    if (work.kind != GpuWork::Kind::product) return;
+    ++totals.products;
+    totals.product_flops += work.flops;
+  });
+  call();
+  return totals;
+}
+
+Tensor on_gpu(const Shape& shape, DType dtype) { return Tensor::empty(shape, dtype, kVirtualGpu); }
+
+}  // namespace
+
+TEST_CASE("virtual GPU: the work of a linear layer") {
+  const int64_t n = 7, d = 16, o = 32;
+  const Tensor x = on_gpu({n, d}, DType::bf16), y = on_gpu({n, o}, DType::bf16);
+  const Tensor w = on_gpu({o, d}, DType::f32), bias = on_gpu({o}, DType::f32);
+  Kernels& kernels = virtual_kernels();
+  const Totals forward = totals_of([&] { kernels.linear(y, x, w, bias); });
+  CHECK(forward.products == 1);
+  CHECK(forward.product_flops == 2 * n * d * o);
+  CHECK(forward.launches == 3);  // weights and bias are rounded
+  const Totals backward = totals_of([&] { kernels.linear_backward(x.like(), w.like(), bias.like(), y, x, w); });
+  CHECK(backward.products == 2);
+  CHECK(backward.product_flops == 4 * n * d * o);
+  CHECK(backward.launches == 5);
+  CHECK(totals_of([&] { kernels.linear(y.slice(0, 0), x.slice(0, 0), w, {}); }).products == 0);
+}
+
+TEST_CASE("virtual GPU: tensors have no elements, and copies to the CPU wait") {
+  const size_t before = virtual_memory_stats().active_bytes;
+  const Tensor t = on_gpu({1 << 20, 1 << 20}, DType::f32);  // 4 TiB
+  CHECK(virtual_memory_stats().active_bytes - before == t.bytes());
+  const Tensor some = t.slice(0, 1).reshape({1 << 20}).slice(0, 3);
+  Tensor copy;
+  CHECK(totals_of([&] { copy = some.to_cpu(); }).waits == 1);
+  CHECK(copy.to_vector<float>() == std::vector<float>(3));
+  CHECK_THROWS_AS(t.span<float>(), Error);
+  CHECK(t.device().text() == "virtual GPU");
+}
+
+TEST_CASE("GPU models: rates of products depend on their shape") {
+  const GpuModel& model = *find_gpu_model("h200");
+  CHECK(find_gpu_model("h300") == nullptr);
+  CHECK(gpu_model_of_device("cuda (NVIDIA H200)") == &model);
+  CHECK(gpu_model_of_device("NVIDIA T4") == nullptr);
+  CHECK(model.product_shape(8192, 8192, 8192).share > 0.9);
+  CHECK(model.product_shape(8192, 8192, 8192).share <= 1);
+  CHECK(model.product_shape(8192, 8192, 256).share < 0.55);
+  CHECK(model.product_shape(512, 512, 32768).splits > 1);
+  CHECK(model.product_shape(64, 64, 64).share < 0.01);
+  const GpuWork pass{.name = "pass", .bytes = model.pass_bandwidth()};
+  CHECK(model.seconds(pass) == doctest::Approx(1 + model.gap));
+}
+
+TEST_CASE("forecast: the FLOPs of products are those of the model") {
+  const GpuModel& model = *find_gpu_model("h200");
+  const auto make = [](Device device) { return small_workload(50, device); };
+  const GpuForecast step = forecast_step(make, {}, Precision::bf16, model);
+  CHECK(step.tokens == 50 * 40);
+
+  double attention = 0, products = 0;  // attention has its own kernels
+  for (const ProfileRow& op : step.ops)
+    if (op.name == "attention") attention += kTrainingFlopsFactor * op.flops;
+  for (const ForecastRow& row : step.rows) products += row.flops;
+  CHECK(products + attention == doctest::Approx(step.flops));
+
+  double seconds = 0, of_ops = 0;
+  for (const ForecastRow& row : step.rows) seconds += row.seconds;
+  for (const ProfileRow& op : step.ops) of_ops += op.seconds();
+  CHECK(seconds == doctest::Approx(step.busy_seconds));
+  CHECK(of_ops == doctest::Approx(step.busy_seconds));
+  CHECK(step.forward_seconds + step.backward_seconds + step.optimizer_seconds == doctest::Approx(step.busy_seconds));
+  CHECK(step.step_seconds >= std::max(step.busy_seconds, step.host_seconds));
+  CHECK(virtual_memory_stats().active_bytes == 0);
+}
+
+TEST_CASE("forecast: the memory of a step is that of the CPU") {
+  // Without the logits, whose chunks depend on the device: what forward keeps for backward.
+  const auto kept = [](Device device, Kernels& kernels, const std::function<size_t()>& bytes) {
+    const std::unique_ptr<Workload> work = small_workload(50, device);
+    work->draw(0);
+    const size_t before = bytes();
+    Tape tape(kernels,
+              {.record = true, .training = true, .seed = 1, .precision = Precision::fp32, .loss_seeded = true});
+    const LossResult result = work->loss(tape);
+    return double(bytes() - before);
+  };
+  const double cpu = kept({}, cpu_kernels(), [] { return memory_stats().active_bytes; });
+  const double gpu = kept(kVirtualGpu, virtual_kernels(), [] { return virtual_memory_stats().active_bytes; });
+  CHECK(gpu == doctest::Approx(cpu).epsilon(0.03));
+
+  const auto make = [](Device device) { return small_workload(50, device); };
+  const GpuForecast step = forecast_step(make, {}, Precision::fp32, *find_gpu_model("h200"));
+  const std::unique_ptr<Workload> work = small_workload(50, {});
+  const auto arena = double(work->parameters().values().bytes());
+  CHECK(step.kept_bytes == doctest::Approx(4 * arena).epsilon(0.01));  // weights, gradients, two moments
+  CHECK(step.peak_bytes >= step.kept_bytes + gpu);
+  CHECK(step.pool_bytes >= step.peak_bytes);
+}
+
+TEST_CASE("plans for 1, 8 and 1024 GPUs") {
+  GpuJob job;
+  job.make = [](int pairs, Device device) { return small_workload(pairs, device); };
+  job.item_tokens = 40;
+  {
+    const std::unique_ptr<Workload> work = job.make(10, kVirtualGpu);
+    job.load = measure_load(*work, work->parameters(), virtual_kernels(), job.precision, work->draw(0), true);
+  }
+  job.load.tokens = 1.6 * kMega;
+  const GpuModel& model = *find_gpu_model("a100");
+  const std::vector<GpuPlanRow> rows = plan_gpus(job, model, {1, 8, 1024});
+  CHECK(rows[0].plan.exchange == 0);
+  CHECK(rows[0].tokens == rows[2].tokens);
+  CHECK(rows[1].plan.exchange > 0);
+  CHECK(rows[2].plan.exchange > rows[1].plan.exchange);  // it leaves the node
+  CHECK(rows[1].plan.step() < rows[0].plan.step() / 4);
+  CHECK(rows[1].plan.step() > rows[0].plan.step() / 8);
+  CHECK(rows[1].plan.activations < rows[0].plan.activations);
+  CHECK(rows[2].forecast.tokens == 40 * std::lround(1.6 * kMega / 1024 / 40));
+
+  GpuModel small = model;  // has memory for a part of the activations
+  small.memory = rows[0].plan.memory() - 0.7 * rows[0].plan.activations;
+  const GpuPlanRow full = plan_gpus(job, small, {1}).front();
+  CHECK_FALSE(full.fits(job.load));
+  CHECK(full.fitting_micro_batches >= 2);
+  small.memory = 1;
+  CHECK(plan_gpus(job, small, {1024}).front().fitting_micro_batches == 0);
+}
+
+TEST_CASE("workloads: batches drawn ahead are those drawn later") {
+  const std::unique_ptr<Workload> ahead = small_workload(3, {}), later = small_workload(3, {});
+  ahead->draw_ahead(2);
+  for (uint64_t step = 0; step < 3; ++step) {
+    CHECK(ahead->draw(step) == later->draw(step));
+    Tape one(cpu_kernels(), {.record = false}), other(cpu_kernels(), {.record = false});
+    CHECK(ahead->loss(one).sums.loss == later->loss(other).sums.loss);
+  }
+}
+
+}  // namespace gyre

@@ -1,0 +1,137 @@
+#include "tools/workload/gpu_forecast.h"
+
+#include <algorithm>
+#include <map>
+
+#include "gyre/autograd/inspect/timeline.h"
+#include "gyre/train/optim/optimizer.h"
+#include "tools/workload/device.h"
+#include "tools/workload/step_runner.h"
+
+namespace gyre {
+namespace {
+
+// The clocks of the host, which queues the work, and of the GPU, which runs it in order.
+class GpuClock {
+ public:
+  explicit GpuClock(const GpuModel& model) : model_(&model) {}
+
+  struct Entry {
+    GpuWork work;
+    double begin, seconds;  // of the GPU's busy time
+  };
+
+  void run(const GpuWork& work) {
+    if (work.kind == GpuWork::Kind::wait) {
+      host_ = gpu_ = std::max(host_, gpu_) + model_->wait;
+      ++waits_;
+      return;
+    }
+    const double seconds = model_->seconds(work), queueing = work.launches * model_->launch;
+    host_ += queueing;
+    host_busy_ += queueing;
+    gpu_ = std::max(gpu_, host_) + seconds;
+    entries_.push_back({work, busy_, seconds});
+    busy_ += seconds;
+  }
+
+  double end() const { return std::max(host_, gpu_); }
+  double busy() const { return busy_; }
+  double host_busy() const { return host_busy_; }
+  int64_t waits() const { return waits_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  const GpuModel* model_;
+  double host_ = 0, host_busy_ = 0, gpu_ = 0, busy_ = 0;
+  int64_t waits_ = 0;
+  std::vector<Entry> entries_;
+};
+
+// Sums the work by op and purpose. Both lists are in the order of time.
+std::vector<ForecastRow> rows_of(const std::vector<GpuClock::Entry>& entries, const std::vector<Span>& spans) {
+  std::map<std::string, ForecastRow> rows;
+  size_t s = 0;
+  for (const auto& [work, begin, seconds] : entries) {
+    const double middle = begin + seconds / 2;
+    while (s + 1 < spans.size() && spans[s].end <= middle) ++s;
+    const std::string name = concat(spans[s].name, ": ", work.name);
+    ForecastRow& row = rows[name];
+    row.name = name;
+    row.launches += work.launches;
+    row.seconds += seconds;
+    row.bytes += work.bytes;
+    row.flops += work.flops;
+  }
+  std::vector<ForecastRow> all;
+  for (const auto& [name, row] : rows) all.push_back(row);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const ForecastRow& a, const ForecastRow& b) { return a.seconds > b.seconds; });
+  return all;
+}
+
+void add_spans(GpuForecast& forecast, const std::vector<Span>& spans) {
+  for (const Span& span : spans) {
+    double& sum = span.kind == Span::Kind::forward ? forecast.forward_seconds
+                  : span.name == kOptimizerSpan    ? forecast.optimizer_seconds
+                                                   : forecast.backward_seconds;
+    sum += span.seconds();
+  }
+  forecast.ops = rows_by_op(spans);
+}
+
+}  // namespace
+
+GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& options, Precision precision,
+                          const GpuModel& model) {
+  reset_virtual_memory();
+  GpuForecast forecast;
+  {
+    const std::unique_ptr<Workload> work = make(kVirtualGpu);
+    Optimizer optimizer(work->parameters(), virtual_kernels(), options);
+    forecast.kept_bytes = double(virtual_memory_stats().active_bytes);
+    for (uint64_t step = 0; step < 2; ++step) {
+      forecast.tokens = work->draw(step);
+      GpuClock clock(model);
+      const GpuWorkScope scope([&](const GpuWork& done) { clock.run(done); });
+      Timeline timeline({[&] { return clock.busy(); }, [] { return virtual_memory_stats().active_bytes; }});
+      {
+        Tape tape(virtual_kernels(),
+                  {.record = true, .training = true, .seed = step, .precision = precision, .loss_seeded = true});
+        tape.add_observer(timeline);
+        tape.backward(work->loss(tape).loss);
+        forecast.flops = kTrainingFlopsFactor * tape.flops();
+      }
+      timeline.mark(Timeline::kOther);
+      optimizer.update(double(forecast.tokens));
+      timeline.mark(kOptimizerSpan);
+      if (step == 0) continue;
+      forecast.step_seconds = clock.end();
+      forecast.busy_seconds = clock.busy();
+      forecast.host_seconds = clock.host_busy();
+      forecast.waits = clock.waits();
+      forecast.rows = rows_of(clock.entries(), timeline.spans());
+      add_spans(forecast, timeline.spans());
+    }
+    const MemoryStats memory = virtual_memory_stats();
+    forecast.peak_bytes = double(memory.peak_bytes);
+    forecast.pool_bytes = double(memory.active_bytes + memory.cached_bytes);
+  }
+  for (const ForecastRow& row : forecast.rows) {
+    forecast.launches += row.launches;
+    forecast.bytes += row.bytes;
+  }
+  return forecast;
+}
+
+std::vector<ProfileRow> predict_step(const Kernels& kernels, Precision precision, double product_flops,
+                                     const OptimizerOptions& options, const WorkloadMaker& make) {
+  const GpuModel* const kind = gpu_model_of_device(kernels.name());
+  if (!kind) return {};
+  GpuModel model = *kind;
+  model.bf16_products = product_flops * model.bf16_products / model.products(precision);
+  model.copy_bandwidth = bandwidth_limit(kernels.device());
+  return forecast_step(make, options, precision, model).ops;
+}
+
+}  // namespace gyre

@@ -1,0 +1,178 @@
+#include "tools/workload/gpu_model.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "gyre/core/error.h"
+
+namespace gyre {
+namespace {
+
+constexpr double kTera = 1e12, kGiga = 1e9;
+
+// The peaks, the bandwidths, the memory and the links are those of NVIDIA's data sheets of the SXM modules (dense
+// products; one direction of NVLink). bf16_products and copy_bandwidth are assumed: 70 to 87 % of the peaks.
+const std::vector<GpuModel>& models() {
+  static const std::vector<GpuModel> all{{.name = "h200",
+                                          .device = "H200",
+                                          .bf16_products = 790 * kTera,
+                                          .bf16_peak = 989 * kTera,
+                                          .tf32_peak = 494 * kTera,
+                                          .fp32_peak = 67 * kTera,
+                                          .copy_bandwidth = 4200 * kGiga,
+                                          .peak_bandwidth = 4800 * kGiga,
+                                          .memory = 141 * kGiga,
+                                          .multiprocessors = 132,
+                                          .node_link = 450 * kGiga,
+                                          .network = 50 * kGiga},
+                                         {.name = "h100",
+                                          .device = "H100",
+                                          .bf16_products = 700 * kTera,
+                                          .bf16_peak = 989 * kTera,
+                                          .tf32_peak = 494 * kTera,
+                                          .fp32_peak = 67 * kTera,
+                                          .copy_bandwidth = 2900 * kGiga,
+                                          .peak_bandwidth = 3350 * kGiga,
+                                          .memory = 80 * kGiga,
+                                          .multiprocessors = 132,
+                                          .node_link = 450 * kGiga,
+                                          .network = 50 * kGiga},
+                                         {.name = "a100",
+                                          .device = "A100",
+                                          .bf16_products = 260 * kTera,
+                                          .bf16_peak = 312 * kTera,
+                                          .tf32_peak = 156 * kTera,
+                                          .fp32_peak = 19.5 * kTera,
+                                          .copy_bandwidth = 1750 * kGiga,
+                                          .peak_bandwidth = 2039 * kGiga,
+                                          .memory = 80 * kGiga,
+                                          .multiprocessors = 108,
+                                          .node_link = 300 * kGiga,
+                                          .network = 25 * kGiga,
+                                          .random_numbers = 0.45e12,
+                                          .attention_product = 1.9e-6}};
+  return all;
+}
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+double GpuModel::products(Precision precision) const {
+  const double share = bf16_products / bf16_peak;
+  if (precision == Precision::bf16) return bf16_products;
+  return share * (precision == Precision::tf32 ? tf32_peak : fp32_peak);
+}
+
+GpuModel::ProductShape GpuModel::product_shape(int64_t m, int64_t n, int64_t k) const {
+  struct Tile {
+    int64_t rows, columns;
+    double share;  // smaller tiles read their operands more often
+  };
+  constexpr Tile kTiles[] = {{128, 256, 1}, {256, 128, 1}, {128, 128, 0.9}};
+  constexpr int64_t kShortestSum = 512;
+  ProductShape best;
+  for (const Tile& tile : kTiles) {
+    const int64_t tiles = divide_up(m, tile.rows) * divide_up(n, tile.columns);
+    const int64_t splits = std::clamp<int64_t>(multiprocessors / tiles, 1, std::max<int64_t>(1, k / kShortestSum));
+    const int64_t waves = divide_up(tiles * splits, multiprocessors);
+    const double used =
+        double(m) * double(n) * double(splits) / (double(waves * multiprocessors) * double(tile.rows * tile.columns));
+    const double depth = double(k) / double(splits);
+    const double share = tile.share * used * depth / (depth + product_depth);
+    if (share > best.share) best = {share, splits};
+  }
+  return best;
+}
+
+double GpuModel::seconds(const GpuWork& work) const {
+  double seconds = work.bytes / pass_bandwidth();
+  switch (work.kind) {
+    case GpuWork::Kind::wait:
+      return 0;
+    case GpuWork::Kind::pass:
+      seconds = std::max(seconds, work.random_numbers / random_numbers);
+      break;
+    case GpuWork::Kind::product: {
+      const ProductShape shape = product_shape(work.rows, work.columns, work.summed);
+      const double parts = shape.splits > 1 ? 2 * 4 * double(shape.splits) : 0;  // fp32 sums, written and read
+      seconds += parts * double(work.rows) * double(work.columns) / pass_bandwidth();
+      seconds = std::max(seconds, work.flops / (shape.share * products(work.precision)));
+      break;
+    }
+    case GpuWork::Kind::attention: {
+      const double resident = multiprocessors * work.resident_blocks;
+      const double waves = std::max(1.0, work.blocks / resident);
+      const double products = work.tile_products / work.blocks * attention_product;
+      seconds = std::max({seconds, work.random_numbers / random_numbers, waves * (attention_block + products)});
+      break;
+    }
+    case GpuWork::Kind::arithmetic:
+      seconds = std::max(seconds, work.flops / (arithmetic_share * fp32_peak));
+      break;
+  }
+  return seconds + work.launches * gap;
+}
+
+std::vector<std::string> GpuModel::assumptions() const {
+  const GpuModel& original = *find_gpu_model(name);
+  std::vector<std::string> lines;
+  // "products of large bf16 matrices: 790 TFLOP/s (assumed)"
+  const auto add = [&](const char* what, double value, double of_kind, const char* unit, const char* source) {
+    char text[160];
+    std::snprintf(text, sizeof text, "%s: %.4g%s (%s)", what, value, unit, value == of_kind ? source : "given");
+    lines.emplace_back(text);
+  };
+  const auto figure = [&](const char* what, double GpuModel::*figure, double factor, const char* unit,
+                          const char* source) {
+    add(what, this->*figure * factor, original.*figure * factor, unit, source);
+  };
+  const char *sheet = "data sheet", *assumed = "assumed";
+  using M = GpuModel;
+  figure("products of large bf16 matrices", &M::bf16_products, 1 / kTera, " TFLOP/s", assumed);
+  figure("peak of bf16 products", &M::bf16_peak, 1 / kTera, " TFLOP/s", sheet);
+  figure("peak of tf32 products", &M::tf32_peak, 1 / kTera, " TFLOP/s", sheet);
+  figure("peak of fp32 arithmetic", &M::fp32_peak, 1 / kTera, " TFLOP/s", sheet);
+  figure("bandwidth of a large copy", &M::copy_bandwidth, 1 / kGiga, " GB/s", assumed);
+  figure("peak of the bandwidth", &M::peak_bandwidth, 1 / kGiga, " GB/s", sheet);
+  figure("bandwidth of passes, relative to a copy", &M::pass_share, 1, "", assumed);
+  figure("memory", &M::memory, 1 / kGiga, " GB", sheet);
+  figure("memory of the driver and of cublasLt", &M::reserved, 1 / kGiga, " GB", assumed);
+  figure("memory of NCCL, with several GPUs", &M::nccl_buffers, 1 / kGiga, " GB", assumed);
+  add("multiprocessors", multiprocessors, original.multiprocessors, "", sheet);
+  figure("depth at which a product reaches half of the rate", &M::product_depth, 1, "", assumed);
+  figure("attention, per block", &M::attention_block, 1e6, " us", assumed);
+  figure("attention, per product of 64 x 64 tiles of 64 features", &M::attention_product, 1e6, " us", assumed);
+  figure("attention without tensor cores, relative to fp32", &M::arithmetic_share, 1, "", assumed);
+  figure("random numbers of dropout", &M::random_numbers, 1 / kGiga, " 10^9/s", assumed);
+  figure("host time per launch", &M::launch, 1e6, " us", assumed);
+  figure("gap between launches", &M::gap, 1e6, " us", assumed);
+  figure("delay after a wait of the host", &M::wait, 1e6, " us", assumed);
+  add("GPUs per node", node_gpus, original.node_gpus, "", assumed);
+  figure("link between the GPUs of a node", &M::node_link, 1 / kGiga, " GB/s in each direction", sheet);
+  figure("network of each GPU", &M::network, 8 / kGiga, " Gbit/s in each direction", assumed);
+  figure("share of the links that an all-reduce reaches", &M::link_share, 1, "", assumed);
+  figure("latency of a message within a node", &M::node_latency, 1e6, " us", assumed);
+  figure("latency of a message between nodes", &M::network_latency, 1e6, " us", assumed);
+  return lines;
+}
+
+std::vector<std::string> gpu_model_names() {
+  std::vector<std::string> names;
+  for (const GpuModel& model : models()) names.push_back(model.name);
+  return names;
+}
+
+const GpuModel* find_gpu_model(const std::string& name) {
+  const auto found = std::find_if(models().begin(), models().end(), [&](const GpuModel& m) { return m.name == name; });
+  return found == models().end() ? nullptr : &*found;
+}
+
+const GpuModel* gpu_model_of_device(const std::string& device) {
+  const auto found = std::find_if(models().begin(), models().end(), [&](const GpuModel& model) {
+    return device.find(model.device) != std::string::npos;
+  });
+  return found == models().end() ? nullptr : &*found;
+}
+
+}  // namespace gyre

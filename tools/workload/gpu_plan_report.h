@@ -1,0 +1,19 @@
+// Prints a plan for GPUs, as tables or JSON.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "tools/workload/gpu_plan.h"
+
+namespace gyre {
+
+// The step of the first row: time, launches, and its share of the rates of matrix products.
+nlohmann::ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision precision);
+nlohmann::ordered_json to_json(const std::vector<GpuPlanRow>& rows, const GpuJob& job);
+// The work of one micro-batch and the optimizer, by op and purpose.
+nlohmann::ordered_json to_json(const GpuForecast& forecast);
+
+void print_rows(const std::vector<GpuPlanRow>& rows, const GpuJob& job);
+void print_forecast(const GpuForecast& forecast);
+
+}  // namespace gyre
