@@ -1,25 +1,29 @@
 #!/usr/bin/env bash
-# Checks Gyre on a machine with a GPU, in minutes: the CUDA tests, gradients, training to an exact-match threshold, a
-# masked language model, reproducible bits and compute-sanitizer. Then it measures speed in comparison with PyTorch and
-# the machine's limits.
-#   tools/scripts/gpu_check.sh [--minutes N] [--output DIR] [--device cuda:N] [--only REGEX]
+# Checks Gyre on a machine with a GPU: first the facts of the machine, the CUDA tests, gradients and reproducible bits;
+# then compute-sanitizer; then speed in comparison with the prediction of gyre plan, PyTorch and the machine's limits;
+# then whole trainings. Each part has its own time limit, and the report is complete up to the part that ran last.
+#   tools/scripts/gpu_check.sh [--minutes N] [--limit-scale X] [--output DIR] [--device cuda:N] [--data DIR] [--only REGEX]
 # The program is GYRE, with its tests in the folder TESTS; else the bundle that contains this script; else the build of
 # 'make cuda'. PYTHON (python3) may have torch. DIR (default gpu-check) gets report.md, report.jsonl and log, updated
-# after each section. --only selects sections by name. Exit status 1: no GPU, or a correctness section failed.
+# after each part. --only selects parts by name, --limit-scale multiplies their time limits, --minutes limits all of them
+# together. --data: a folder with Multi30k (see multi30k.sh). Exit status 1: no GPU, or a part about correctness failed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-minutes=9 out=gpu-check device=cuda only=.
+minutes=40 scale=1 out=gpu-check device=cuda data=$root/../shared/data/multi30k only=.
 while [ $# -gt 0 ]; do
   case $1 in
     --minutes) minutes=$2 ;;
+    --limit-scale) scale=$2 ;;
     --output) out=$2 ;;
     --device) device=$2 ;;
+    --data) data=$2 ;;
     --only) only=$2 ;;
     *) sed -n '5s/^# *//p' "$0" >&2; exit 2 ;;
   esac
   shift 2
 done
 deadline=$((SECONDS + minutes * 60))
+scale=$(awk -v x="$scale" 'BEGIN { printf "%d", 100 * x }') # in percent
 bar=97 # minimum exact match in percent, on held-out sentences of the synthetic corpus
 mlm_share=0.65 # maximum loss after 300 updates of a masked language model, relative to the initial loss
 python=${PYTHON:-python3}
@@ -35,97 +39,29 @@ if [ -z "$gyre" ] && [ -x "$root/libexec/gyre" ]; then
   gyre=$root/bin/gyre tests=${tests:-$root/bin}
 elif [ -z "$gyre" ]; then
   if machine_has_gpu; then
-    timeout $((minutes * 60)) make --no-print-directory -C "$root" cuda >&2 ||
+    make --no-print-directory -C "$root" cuda >&2 ||
       die "the build failed; install the missing packages, unpack a bundle ('make bundle' elsewhere), or set GYRE and TESTS"
+    deadline=$((SECONDS + minutes * 60))
   fi
   gyre=$root/build-cuda/gyre tests=${tests:-$root/build-cuda/tests}
   [ -x "$gyre" ] || die "expected a GPU, got none: nvidia-smi lists none, and there is no /dev/nvidia*"
 fi
-build_info=$("$gyre" --build-info) || die "$gyre does not run"
-cuda=$(sed -n 's/^CUDA: //p' <<< "$build_info")
-timeout 60 "$gyre" gradcheck --op add --device "$device" > /dev/null 2>&1 || [ $? -eq 1 ] || die "expected a GPU that gyre can use, got none: $cuda"
 
-# --- sections and their report ---
+# shellcheck source=tools/scripts/gpu_check_report.sh
+. "$root/tools/scripts/gpu_check_report.sh"
 
-mkdir -p "$out"
-out=$(cd "$out" && pwd)
-rm -f "$out"/{report.md,report.jsonl,log}
-work=$(mktemp -d)
-mkdir "$work/sections"
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-json_string() { printf '"%s"' "$(sed 's/\\/\\\\/g; s/"/\\"/g' <<< "$1" | tr '\n\t' '  ' | sed 's/ *$//')"; }
-
-field() { # field NAME < JSON: prints the first number or string of this name
-  grep -oE "\"$1\":(-?[0-9.e+-]+|\"[^\"]*\")" | head -n 1 | cut -d: -f2- | tr -d '"'
-}
-
-render() {
-  {
-    printf '# Gyre on a GPU, %s\n\n' "$(date -u '+%Y-%m-%d %H:%M UTC')"
-    # shellcheck disable=SC2016
-    printf '`%s`: %s\n\n' "$("$gyre" --version)" "$cuda"
-    nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv 2> /dev/null | sed 's/^/    /' || true
-    printf '\n| section | result | seconds | what |\n|---|---|---|---|\n'
-    cat "$work"/sections/*.row
-    find "$work/sections" -name '*.md' | sort | xargs -r cat
-  } > "$out/report.md.new"
-  mv "$out/report.md.new" "$out/report.md"
-}
-
-# Functions for sections. say: sets the summary line; detail: adds to the report; within: runs a command within the time
-# limit; cannot: ends a section that cannot run.
-say() { printf '%s\n' "$*" > "$work/line"; }
-detail() { printf '%s\n' "$*" >> "$work/detail"; }
-within() { timeout -k 5 $((section_end > SECONDS ? section_end - SECONDS : 1)) "$@"; }
-cannot() { say "$*"; exit 77; }
-record() { # record JSON: adds a result to report.jsonl and prints it
-  printf '%s\n' "$1" | tee -a "$work/results"
-}
-
-count=0
-# section KIND SECONDS NAME FUNCTION...: runs a section. KIND is correct (must pass), sound (must not fail within the
-# time limit) or speed.
-section() {
-  local kind=$1 limit=$2 name=$3 left=$((deadline - SECONDS)) rc=0 started=$SECONDS result file
-  shift 3
-  [[ $name =~ $only ]] || return 0
-  count=$((count + 1))
-  file=$work/sections/$(printf '%02d' $count)
-  rm -f "$work"/{line,detail,results,log}
-  echo "== $name" >&2
-  if [ "$left" -lt 5 ]; then
-    say "the limit of $minutes minutes is reached"
-    rc=77
-  else
-    section_end=$((SECONDS + (limit < left ? limit : left)))
-    set +e
-    (set -e; "$@") > "$work/log" 2>&1 < /dev/null
-    rc=$?
-    set -e
-    { echo "== $name"; cat "$work/log"; } >> "$out/log"
-  fi
-  case $rc in
-    0) result=passed ;;
-    77) result='not run' ;;
-    124 | 137) result='out of time' ;;
-    *) result=FAILED ;;
-  esac
-  [ -e "$work/line" ] || say "$(tail -n 1 "$work/log" | cut -c1-200)"
-  case $kind-$result in
-    correct-FAILED | sound-FAILED | 'correct-out of time') failures=$((failures + 1)) ;;
-  esac
-  printf '| %s | %s | %d | %s |\n' "$name" "$result" $((SECONDS - started)) "$(tr '|' '/' < "$work/line")" > "$file.row"
-  printf '{"section":"%s","result":"%s","seconds":%d,"what":%s,"results":[%s]}\n' "$name" "$result" $((SECONDS - started)) \
-    "$(json_string "$(cat "$work/line")")" "$(paste -sd, "$work/results" 2> /dev/null)" >> "$out/report.jsonl"
-  if [ -e "$work/detail" ]; then
-    { printf '\n## %s\n\n' "$name"; cat "$work/detail"; } > "$file.md"
-  elif [ "$result" = FAILED ]; then
-    { printf '\n## %s\n\n' "$name"; tail -n 30 "$work/log" | sed 's/^/    /'; } > "$file.md"
-  fi
-  printf '   %s: %s\n' "$result" "$(cat "$work/line")" >&2
-  render
+machine_facts() {
+  local build_info problem rc=0
+  build_info=$(within "$gyre" --build-info) || { say "$gyre does not run: $(tail -n 1 "$work/log")"; exit 1; }
+  detail "$(within nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv 2>&1 | sed 's/^/    /' || true)"
+  # shellcheck disable=SC2001
+  detail "$(sed 's/^/    /' <<< "$build_info")"
+  detail "    $(uname -srm), $(nproc) cores, $(awk '/MemTotal/ { printf "%.0f GB", $2 / 1e6 }' /proc/meminfo)"
+  detail "    $(within "$python" -c 'import torch; print("torch", torch.__version__, torch.cuda.is_available())' 2>&1 | tail -n 1)"
+  problem=$(within "$gyre" gradcheck --op add --device "$device" 2>&1) || rc=$?
+  [ $rc -ne 124 ] || { say "gyre does not answer on $device"; exit 124; }
+  [ $rc -le 1 ] || { say "expected a GPU that gyre can use, got none: $(tail -n 1 <<< "$problem")"; exit 1; }
+  say "$("$gyre" --version): $(sed -n 's/^CUDA: //p' <<< "$build_info")"
 }
 
 # --- correctness ---
@@ -258,26 +194,33 @@ has_torch() { # cached, because the check takes seconds
 }
 number() { awk -v x="${1:-}" -v f="$2" 'BEGIN { if (x == "") printf "-"; else printf f, x }'; }
 ratio() { awk -v a="${1:-}" -v b="${2:-}" 'BEGIN { if (a == "" || !(b > 0)) printf "-"; else printf "%.2f", a / b }'; }
+same_tokens() { # same_tokens JSON JSON: whether both counted the same tokens per step, up to rounding
+  awk -v a="$(field tokens_per_step <<< "$1")" -v b="$(field tokens_per_step <<< "$2")" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 <= (a * 1e-4) ^ 2) }'
+}
 bench() { # bench WHAT OPTIONS...: prints the JSON and records it
   local json
   json=$(within "$gyre" bench "$@" --device "$device" --json) || return
   record "$json"
 }
 
+steps=20 # a multiple of the number of different batches, so that both sides process the same tokens
 step_against_torch() { # step_against_torch PRESET PRECISION
-  local preset=$1 precision=$2 ours eager='' compiled='' torch=(--preset "$1" --precision "$2" --device "$device")
-  ours=$(bench step --preset "$preset" --precision "$precision" --steps 10)
+  local preset=$1 precision=$2 ours eager='' compiled='' torch=(--preset "$1" --precision "$2" --device "$device" --steps "$steps")
+  ours=$(bench step --preset "$preset" --precision "$precision" --steps "$steps")
   if has_torch; then
     eager=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}") && record "$eager" > /dev/null || eager=
     compiled=$(within "$python" "$root/tools/bench/peers/torch_gpu.py" "${torch[@]}" --compile) && record "$compiled" > /dev/null || compiled=
   fi
-  local speed share eager_speed compiled_speed
+  local speed share eager_speed compiled_speed other
   speed=$(field tokens_per_second <<< "$ours") share=$(field share <<< "$ours")
   eager_speed=$(field tokens_per_second <<< "$eager" || true)
   compiled_speed=$(field tokens_per_second <<< "$compiled" || true)
   say "$(number "$speed" %.0f) tokens/s, $(awk -v s="$share" 'BEGIN { printf "%.1f", 100 * s }') % of the limit;" \
     "PyTorch $(number "$eager_speed" %.0f), compiled $(number "$compiled_speed" %.0f);" \
     "ratios $(ratio "$speed" "$eager_speed") and $(ratio "$speed" "$compiled_speed")"
+  for other in "$eager" "$compiled"; do # the mean number of masked tokens may differ, but not that of all tokens
+    [ -z "$other" ] || same_tokens "$ours" "$other" || { say "PyTorch's steps have $(field tokens_per_step <<< "$other") tokens, Gyre's $(field tokens_per_step <<< "$ours")"; exit 1; }
+  done
   detail "| | tokens/s | ms per step | MiB | share of limit |"
   detail "|---|---|---|---|---|"
   detail "| Gyre | $speed | $(field step_ms <<< "$ours") | $(field 'peak_[a-z_]*mb' <<< "$ours") | $share of $(field limit_gflops <<< "$ours") GFLOP/s |"
@@ -308,26 +251,56 @@ decode() {
   say "$(field sentences_per_second <<< "$json") sentences/s, beam 4"
 }
 
-section correct 120 tests cuda_tests
-section correct 90 gradients gradients
-section correct 90 same-bits same_bits
-section correct 150 training training
-section correct 90 masked-language masked_language
-section sound 60 memcheck sanitize memcheck
-section speed 110 step-nmt-base-25k-bf16 step_against_torch nmt-base-25k bf16
-section speed 110 step-nmt-big-25k-bf16 step_against_torch nmt-big-25k bf16
-section speed 40 gemm-bf16 table gemm --preset nmt-big-25k --precision bf16
-section speed 60 ops-bf16 table ops --preset nmt-base-25k --precision bf16
-section speed 30 profile table step --preset nmt-base-25k --precision bf16 --profile
-section speed 40 decode-bf16 decode bf16
-section sound 60 racecheck sanitize racecheck
-section sound 60 initcheck sanitize initcheck
-section sound 60 synccheck sanitize synccheck
-section speed 110 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16
-section speed 110 step-nmt-base-25k-tf32 step_against_torch nmt-base-25k tf32
-section speed 40 gemm-tf32 table gemm --preset nmt-base-25k --precision tf32
-section speed 110 step-nmt-base-25k-fp32 step_against_torch nmt-base-25k fp32
-section speed 40 decode-fp32 decode fp32
+# --- whole trainings and several GPUs ---
 
-echo "$out/report.md: $failures correctness sections failed" >&2
+multi30k() {
+  [ -e "$data/train.en" ] || cannot "no Multi30k in $data (--data)"
+  local score
+  "$root/tools/scripts/mpirun.sh" --version > /dev/null 2>&1 || cannot "mpirun is not installed"
+  GYRE=$gyre RANKS=1 within "$root/tools/scripts/multi30k.sh" "$data" "$work/multi30k" --device "$device" --precision bf16
+  score=$(within "$gyre" evaluate bleu --reference "$data/test_2016_flickr.de" --json < "$work/multi30k/hyp.de" | field bleu)
+  record "{\"multi30k_bleu\":$score}"
+  say "Multi30k test_2016_flickr: $score BLEU (41 on CPUs)"
+}
+
+two_gpus() {
+  [ "$(nvidia-smi -L 2> /dev/null | grep -c '^GPU')" -ge 2 ] || cannot "there is one GPU"
+  local ranks=("$root/tools/scripts/mpirun.sh" -n 2) one two
+  "${ranks[0]}" --version > /dev/null 2>&1 || cannot "mpirun is not installed"
+  within "${ranks[@]}" "$tests/test_mpi" --test-case='*GPU*'
+  one=$(within "$gyre" inspect profile --device cuda --precision bf16 --segments 833 --length 30 --json)
+  two=$(within "${ranks[@]}" "$gyre" inspect profile --device cuda --precision bf16 --segments 833 --length 30 --json)
+  record "$two" > /dev/null
+  say "transformer-base: $(field tokens_per_second <<< "$one") tokens/s on one GPU, $(field tokens_per_second <<< "$two") on two"
+}
+
+part correct 60 machine machine_facts
+if [ $failures -gt 0 ]; then
+  echo "$out/report.md: $(sed -n 's/^| machine |[^|]*|[^|]*| \(.*\) |$/\1/p' "$out/report.md")" >&2
+  exit 1
+fi
+part correct 120 tests cuda_tests
+part correct 90 gradients gradients
+part correct 90 same-bits same_bits
+part sound 120 memcheck sanitize memcheck
+part sound 120 racecheck sanitize racecheck
+part speed 60 profile-nmt-base-25k table step --preset nmt-base-25k --precision bf16 --profile
+part speed 40 gemm-bf16 table gemm --preset nmt-big-25k --precision bf16
+part speed 120 step-nmt-base-25k-bf16 step_against_torch nmt-base-25k bf16
+part speed 120 step-nmt-big-25k-bf16 step_against_torch nmt-big-25k bf16
+part speed 120 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16
+part correct 150 training training
+part speed 40 decode-bf16 decode bf16
+part correct 90 masked-language masked_language
+part speed 600 multi30k multi30k
+part speed 120 two-gpus two_gpus
+part speed 60 ops-bf16 table ops --preset nmt-base-25k --precision bf16
+part sound 60 initcheck sanitize initcheck
+part sound 60 synccheck sanitize synccheck
+part speed 120 step-nmt-base-25k-tf32 step_against_torch nmt-base-25k tf32
+part speed 40 gemm-tf32 table gemm --preset nmt-base-25k --precision tf32
+part speed 120 step-nmt-base-25k-fp32 step_against_torch nmt-base-25k fp32
+part speed 40 decode-fp32 decode fp32
+
+echo "$out/report.md: $failures parts about correctness failed" >&2
 [ $failures -eq 0 ]
