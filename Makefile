@@ -39,8 +39,13 @@ cuda-emulation-asan: ## run the CUDA tests on an emulated GPU under AddressSanit
 gpu-check: ## on a machine with a GPU: CUDA tests, training, speed compared with PyTorch; writes a report
 	@tools/scripts/gpu_check.sh
 
-bundle: cuda ## pack build-cuda with its libraries for another machine
-	@tools/scripts/bundle.sh --tests build-cuda gyre-bundle.tar.gz
+# Code for one architecture keeps the bundle small: 90 for H100 and H200, 80 for A100.
+BUNDLE_ARCHITECTURE ?= 90
+bundle: ## pack a CUDA build with its libraries for another machine, for GPUs of BUNDLE_ARCHITECTURE (90)
+	@export PATH="$$PATH:/usr/local/cuda/bin"; $(call CONFIGURE,build-cuda-bundle,Release,-DGYRE_CUDA=ON \
+	  -DCMAKE_CUDA_ARCHITECTURES=$(BUNDLE_ARCHITECTURE)-real)
+	@$(call BUILD_QUIETLY,build-cuda-bundle)
+	@tools/scripts/bundle.sh --tests build-cuda-bundle gyre-bundle.tar.gz
 
 package: ## build Debian packages of the program and the libraries, in build
 	@tools/scripts/setup.sh dpkg-dev file

@@ -91,26 +91,35 @@ fi
 cuda=$(ldd "$build/gyre" | awk '$1 ~ /^libcublasLt/ { print $1 }')
 cat > "$root/bin/gyre" << WRAPPER
 #!/bin/sh
-# Runs the program of the same name in libexec with the packed libraries.
+# Runs the program of the same name in libexec with the packed libraries, and with those of CUDA that this machine has.
 root=\$(dirname "\$(dirname "\$(readlink -f "\$0")")")
 paths=\$root/lib
 cuda=$cuda # CUDA library that the machine must provide; empty for a CPU build
+
+# Prints the folders in which CUDA's libraries may be: LD_LIBRARY_PATH, the toolkit's, those of pip's wheels.
+folders() {
+  echo "\${LD_LIBRARY_PATH:-}" | tr : '\\n'
+  for folder in "\${CUDA_HOME:-/usr/local/cuda}" /usr/local/cuda*; do echo "\$folder/lib64"; done
+  python=\${PYTHON:-python3}
+  wheels=\$("\$python" -c 'import nvidia; print("\\n".join(nvidia.__path__))' 2> /dev/null)
+  echo "\${NCCL_HOME:-/usr/local/nccl}/lib"
+  for folder in \$wheels; do echo "\$folder/cu13/lib"; echo "\$folder/cublas/lib"; echo "\$folder/nccl/lib"; done
+}
+
+find_library() { # find_library NAME: adds the first folder with this library to paths, unless the loader finds it
+  if PATH=\$PATH:/sbin ldconfig -p 2> /dev/null | grep -qF "\$1 "; then return 0; fi
+  found=\$(folders | while read -r folder; do if [ -n "\$folder" ] && [ -e "\$folder/\$1" ]; then echo "\$folder"; break; fi; done)
+  [ -n "\$found" ] || return 1
+  paths=\$paths:\$found
+}
+
 if [ -n "\$cuda" ]; then
-  for folder in "\${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda*/lib64 \\
-    "\$(python3 -c 'import nvidia; print(nvidia.__path__[0])' 2> /dev/null)/cu13/lib"; do
-    if [ -e "\$folder/\$cuda" ]; then
-      paths=\$paths:\$folder
-      break
-    fi
-  done
-  # NCCL, for several GPUs: the wheel that PyTorch installs. A package of the system is found without this.
-  for folder in "\${NCCL_HOME:-/usr/local/nccl}/lib" \\
-    "\$(python3 -c 'import nvidia; print(nvidia.__path__[0])' 2> /dev/null)/nccl/lib"; do
-    if [ -e "\$folder/libnccl.so.2" ]; then
-      paths=\$paths:\$folder
-      break
-    fi
-  done
+  find_library "\$cuda" || {
+    echo "\${0##*/}: \$cuda of CUDA 13 is missing. Install the CUDA toolkit or 'pip install nvidia-cublas', or name the" \\
+      "folder of the library in LD_LIBRARY_PATH, the toolkit in CUDA_HOME, or the Python that has the wheel in PYTHON." >&2
+    exit 1
+  }
+  find_library libnccl.so.2 || true # needed with several GPUs only
 fi
 export LD_LIBRARY_PATH="\$paths\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
 export OPAL_PKGLIBDIR="\$root/lib/openmpi" GYRE_SOURCE_DIR="\$root"
