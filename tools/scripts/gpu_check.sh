@@ -256,8 +256,8 @@ decode() {
 multi30k() {
   [ -e "$data/train.en" ] || cannot "no Multi30k in $data (--data)"
   local score
-  "$root/tools/scripts/mpirun.sh" --version > /dev/null 2>&1 || cannot "mpirun is not installed"
-  GYRE=$gyre RANKS=1 within "$root/tools/scripts/multi30k.sh" "$data" "$work/multi30k" --device "$device" --precision bf16
+  GYRE=$gyre RANKS=1 within "$root/tools/scripts/multi30k.sh" "$data" "$work/multi30k" --device "$device" --precision bf16 ||
+    [ -s "$work/multi30k/hyp.de" ] # its last step, a plot, needs gnuplot
   score=$(within "$gyre" evaluate bleu --reference "$data/test_2016_flickr.de" --json < "$work/multi30k/hyp.de" | field bleu)
   record "{\"multi30k_bleu\":$score}"
   say "Multi30k test_2016_flickr: $score BLEU (41 on CPUs)"
@@ -266,7 +266,7 @@ multi30k() {
 two_gpus() {
   [ "$(nvidia-smi -L 2> /dev/null | grep -c '^GPU')" -ge 2 ] || cannot "there is one GPU"
   local ranks=("$root/tools/scripts/mpirun.sh" -n 2) one two
-  "${ranks[0]}" --version > /dev/null 2>&1 || cannot "mpirun is not installed"
+  command -v mpirun > /dev/null || cannot "mpirun is not installed"
   within "${ranks[@]}" "$tests/test_mpi" --test-case='*GPU*'
   one=$(within "$gyre" inspect profile --device cuda --precision bf16 --segments 833 --length 30 --json)
   two=$(within "${ranks[@]}" "$gyre" inspect profile --device cuda --precision bf16 --segments 833 --length 30 --json)
