@@ -1,4 +1,6 @@
 // The functions of include/cublasLt.h. Products sum in fp64 for f64, else in fp32.
+#include "tests/cuda_emulation/cublas_lt.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -16,7 +18,7 @@ namespace {
 struct Product {
   cublasLtMatmulDescOpaque_t description;
   cublasLtMatrixLayoutOpaque_t a_layout, b_layout, d_layout;
-  const void *a, *b;
+  const void *a, *b, *c;
   void* d;
   double alpha, beta;
 };
@@ -64,7 +66,7 @@ void run(const Product& p) {
       for (int64_t l = 0; l < k; ++l) sum += a[size_t(i * k + l)] * b[size_t(j * k + l)];
       const int64_t at = i + j * p.d_layout.stride;
       double x = p.alpha * sum;
-      if (p.beta != 0) x += p.beta * number(p.d, p.d_layout.type, at);
+      if (p.beta != 0) x += p.beta * number(p.c, p.d_layout.type, at);
       if (has_bias) x += number(p.description.bias, p.d_layout.type, i);
       if (p.description.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS && x < 0) x = 0;
       set_number(p.d, p.d_layout.type, at, x);
@@ -99,12 +101,59 @@ bool fits(const cublasLtMatmulDescOpaque_t& how, const cublasLtMatrixLayoutOpaqu
 
 bool is_aligned(const void* data, uint32_t bytes) { return reinterpret_cast<uintptr_t>(data) % bytes == 0; }
 
+// The largest power of two up to `most` that divides n.
+uint32_t alignment(uint64_t n, int most) { return 1U << std::min(std::countr_zero(n), most); }
+
+uint32_t bias_alignment(const cublasLtMatmulDescOpaque_t& how) {
+  return alignment(reinterpret_cast<uintptr_t>(how.bias), 4);
+}
+
+uint32_t stride_alignment(const cublasLtMatrixLayoutOpaque_t& layout) {
+  const uint64_t bytes = layout.type == CUDA_R_64F ? 8 : layout.type == CUDA_R_32F ? 4 : 2;
+  return alignment(uint64_t(layout.stride) * bytes, 4);
+}
+
+cublasLtMatmulAlgo_t algorithm_for(const cublasLtMatmulDescOpaque_t& how, const cublasLtMatrixLayoutOpaque_t& a,
+                                   const cublasLtMatrixLayoutOpaque_t& b, const cublasLtMatrixLayoutOpaque_t& d,
+                                   const cublasLtMatmulPreferenceOpaque_t& preference) {
+  cublasLtMatmulAlgo_t algorithm{};
+  std::copy_n(preference.alignment, 4, algorithm.alignment);
+  algorithm.bias_alignment = bias_alignment(how);
+  const cublasLtMatrixLayoutOpaque_t* layouts[] = {&a, &b, &d};
+  for (int i = 0; i < 3; ++i) algorithm.stride_alignment[i] = stride_alignment(*layouts[i]);
+  algorithm.type = a.type, algorithm.to = d.type;
+  algorithm.description = how;
+  algorithm.m = d.rows, algorithm.n = d.columns, algorithm.k = how.transposed_a ? a.rows : a.columns;
+  algorithm.workspace = preference.workspace;
+  return algorithm;
+}
+
+// True if the algorithm was chosen for such a product.
+bool suits(const cublasLtMatmulAlgo_t& algorithm, const cublasLtMatmulDescOpaque_t& how,
+           const cublasLtMatrixLayoutOpaque_t& a, const cublasLtMatrixLayoutOpaque_t& b,
+           const cublasLtMatrixLayoutOpaque_t& d) {
+  const cublasLtMatmulDescOpaque_t& chosen = algorithm.description;
+  const uint64_t k = how.transposed_a ? a.rows : a.columns;
+  const bool same_sizes = algorithm.m == d.rows && algorithm.n == d.columns && algorithm.k == k;
+  return algorithm.type == a.type && algorithm.to == d.type && chosen.compute == how.compute &&
+         chosen.scale == how.scale && chosen.transposed_a == how.transposed_a &&
+         chosen.transposed_b == how.transposed_b && chosen.epilogue == how.epilogue &&
+         bias_alignment(how) >= algorithm.bias_alignment && stride_alignment(a) >= algorithm.stride_alignment[0] &&
+         stride_alignment(b) >= algorithm.stride_alignment[1] && stride_alignment(d) >= algorithm.stride_alignment[2] &&
+         (same_sizes || product_library().accepts_other_sizes);
+}
+
 double scalar(const void* data, cudaDataType_t type) { return number(data, type, 0); }
 
 }  // namespace
 }  // namespace cuda_emulation
 
 using namespace cuda_emulation;
+
+ProductLibrary& cuda_emulation::product_library() {
+  static ProductLibrary library;
+  return library;
+}
 
 const char* cublasLtGetStatusString(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return "success";
@@ -149,15 +198,19 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDescOpaque_t* descri
 }
 
 cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreferenceOpaque_t* preference) {
-  std::fill_n(preference->alignment, 4, 256U);
+  *preference = {{256, 256, 256, 256}, 0};
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreferenceOpaque_t* preference,
                                                     cublasLtMatmulPreferenceAttributes_t which, const void* value,
                                                     size_t bytes) {
-  if (which < CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES)
-    return CUBLAS_STATUS_SUCCESS;  // no algorithm needs the others
+  if (which == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK) return CUBLAS_STATUS_SUCCESS;  // there is only one order
+  if (which == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) {
+    if (bytes != sizeof(uint64_t)) return CUBLAS_STATUS_INVALID_VALUE;
+    std::memcpy(&preference->workspace, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  }
   if (bytes != sizeof(uint32_t)) return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(&preference->alignment[which - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], value, bytes);
   return CUBLAS_STATUS_SUCCESS;
@@ -167,11 +220,22 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t, const cublasLtMatmulDescOpaque_t* description, const cublasLtMatrixLayoutOpaque_t* a,
     const cublasLtMatrixLayoutOpaque_t* b, const cublasLtMatrixLayoutOpaque_t*, const cublasLtMatrixLayoutOpaque_t* d,
     const cublasLtMatmulPreferenceOpaque_t* preference, int, cublasLtMatmulHeuristicResult_t* results, int* found) {
-  *found = fits(*description, *a, *b, *d) ? 1 : 0;
+  ++product_library().choices;
+  const bool has_epilogue = product_library().has_epilogues || description->epilogue == CUBLASLT_EPILOGUE_DEFAULT;
+  *found = has_epilogue && fits(*description, *a, *b, *d) ? 1 : 0;
   if (*found == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
-  std::copy_n(preference->alignment, 4, results->algo.alignment);
-  results->state = CUBLAS_STATUS_SUCCESS;
+  *results = {algorithm_for(*description, *a, *b, *d, *preference), preference->workspace, CUBLAS_STATUS_SUCCESS};
   return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t* description,
+                                       const cublasLtMatrixLayoutOpaque_t* a, const cublasLtMatrixLayoutOpaque_t* b,
+                                       const cublasLtMatrixLayoutOpaque_t*, const cublasLtMatrixLayoutOpaque_t* d,
+                                       const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result) {
+  if (!fits(*description, *a, *b, *d)) return CUBLAS_STATUS_INVALID_VALUE;
+  result->workspaceSize = algorithm->workspace;
+  result->state = suits(*algorithm, *description, *a, *b, *d) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  return result->state;
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t* description, const void* alpha,
@@ -179,16 +243,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
                               const cublasLtMatrixLayoutOpaque_t* b_layout, const void* beta, const void* c,
                               const cublasLtMatrixLayoutOpaque_t* c_layout, void* d,
                               const cublasLtMatrixLayoutOpaque_t* d_layout, const cublasLtMatmulAlgo_t* algorithm,
-                              void*, size_t, cudaStream_t stream) {
+                              void*, size_t workspace_bytes, cudaStream_t stream) {
   const auto lock = lock_gpu();
-  const bool is_in_place = c == d && c_layout->stride == d_layout->stride;
   const uint32_t* alignment = algorithm->alignment;
-  if (!fits(*description, *a_layout, *b_layout, *d_layout) || !is_in_place || !is_aligned(a, alignment[0]) ||
-      !is_aligned(b, alignment[1]) || !is_aligned(d, std::max(alignment[2], alignment[3]))) {
+  const bool same_strides = c_layout->stride == d_layout->stride && c_layout->type == d_layout->type;
+  if (!fits(*description, *a_layout, *b_layout, *d_layout) || !same_strides || !is_aligned(a, alignment[0]) ||
+      !is_aligned(b, alignment[1]) || !is_aligned(c, alignment[2]) || !is_aligned(d, alignment[3]) ||
+      !suits(*algorithm, *description, *a_layout, *b_layout, *d_layout) || workspace_bytes < algorithm->workspace) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const cudaDataType_t scale = description->scale;
-  const Product product{*description,         *a_layout,          *b_layout, *d_layout, a, b, d,
+  const Product product{*description,         *a_layout,          *b_layout, *d_layout, a, b, c, d,
                         scalar(alpha, scale), scalar(beta, scale)};
   queue_kernel(stream, [product] {
     if (product.a_layout.type == CUDA_R_64F) {

@@ -45,12 +45,19 @@ struct cublasLtMatmulDescOpaque_t {
 };
 struct cublasLtMatmulPreferenceOpaque_t {
   uint32_t alignment[4];  // of A, B, C, D
+  uint64_t workspace;
 };
+// What an algorithm relies on.
 struct cublasLtMatmulAlgo_t {
-  uint32_t alignment[4];  // that the algorithm relies on
+  uint32_t alignment[4], bias_alignment;
+  uint32_t stride_alignment[3];  // of A, B, C, in bytes
+  cudaDataType_t type, to;
+  cublasLtMatmulDescOpaque_t description;
+  uint64_t m, n, k, workspace;
 };
 struct cublasLtMatmulHeuristicResult_t {
   cublasLtMatmulAlgo_t algo;
+  size_t workspaceSize;
   cublasStatus_t state;
 };
 
@@ -73,6 +80,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, const cublasLtMa
                                               const cublasLtMatrixLayoutOpaque_t* d,
                                               const cublasLtMatmulPreferenceOpaque_t* preference, int requested,
                                               cublasLtMatmulHeuristicResult_t* results, int* found);
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t* description,
+                                       const cublasLtMatrixLayoutOpaque_t* a, const cublasLtMatrixLayoutOpaque_t* b,
+                                       const cublasLtMatrixLayoutOpaque_t* c, const cublasLtMatrixLayoutOpaque_t* d,
+                                       const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulHeuristicResult_t* result);
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t* description, const void* alpha,
                               const void* a, const cublasLtMatrixLayoutOpaque_t* a_layout, const void* b,
                               const cublasLtMatrixLayoutOpaque_t* b_layout, const void* beta, const void* c,
