@@ -189,6 +189,17 @@ Tensor Backward::dinput(int i) {
   return fresh;
 }
 
+Backward::GradientSum Backward::dinput_sum(int i) {
+  const int number = input_node(i);
+  if (number < 0) return {};
+  Node& target = tape_.nodes_[size_t(number)];
+  if (target.parameter || !target.gradient) return {dinput(i), {}};
+  const Tensor before = target.gradient;
+  if (target.gradient_shared) target.gradient = before.like();
+  target.gradient_shared = false;
+  return {target.gradient, before};
+}
+
 Tensor Backward::dparameter(int i) {
   const int number = input_node(i);
   if (number < 0) return {};
@@ -202,6 +213,10 @@ Tensor Backward::dparameter(int i) {
     target.gradient_shared = false;
   }
   return target.gradient;
+}
+
+void Backward::give(int i, const Tensor& gradient) {
+  if (const int number = input_node(i); number >= 0) tape_.accumulate(number, gradient, false);
 }
 
 void Backward::pass(int i) {

@@ -200,10 +200,18 @@ class Backward {
   Tensor product_weight(const Tensor& weight, DType dtype) const { return tape_.product_weight(weight, dtype); }
   // Gradient of data input i, to be overwritten (=). Undefined if the input requires no gradient.
   Tensor dinput(int i);
+  // The same as a sum, for kernels that can add: they compute to = before + (gradient of this use). `before`, from
+  // other uses of the input, is undefined if there is none, and may be `to`.
+  struct GradientSum {
+    Tensor to, before;
+  };
+  GradientSum dinput_sum(int i);
   // Gradient of parameter input i, to be added to (+=). Undefined if the input requires no gradient.
   Tensor dparameter(int i);
   // Passes the gradient of the output to input i unchanged, without a copy.
   void pass(int i);
+  // Passes a gradient that forward computed to input i, without a copy. The op must not use it any more.
+  void give(int i, const Tensor& gradient);
 
  private:
   friend class Tape;

@@ -81,7 +81,8 @@ struct LinearCrossEntropy final : Op {
   double flops() const override { return 2 * multiply_adds; }
   void backward(Backward& b) override {
     const double factor = loss_cotangent(b);
-    if (const Tensor to = b.dinput(0)) b.kernels().scale(to, dx, factor);
+    if (dx && factor != 1) b.kernels().scale(dx, dx, factor);
+    b.give(0, dx);
     dw.add_to(b.dparameter(1), factor, b.kernels());
     dbias.add_to(b.dparameter(2), factor, b.kernels());
   }
@@ -139,7 +140,7 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
     const Tensor dlogits = all_dlogits.slice(0, end - begin);
     kernels.cross_entropy_backward(dlogits, logits, labels, lse, smoothing, 1);
     kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw.sum, op->dbias.sum, dlogits, inputs,
-                            weights);
+                            weights, {});
   }
   return {x.tape().record(std::move(op), loss_scalar(all_sums), {x, w, bias}), all_sums, predictions};
 }

@@ -20,7 +20,7 @@ struct HeadMatmul final : Op {
     const Shape rows{x.size() / w.dim(1), w.dim(1)};
     const Tensor dx = b.dinput(0);
     b.kernels().linear_backward(dx ? dx.reshape(rows) : Tensor(), b.dparameter(1), {}, dy.reshape({rows[0], w.dim(0)}),
-                                x.reshape(rows), b.product_weight(w, x.dtype()));
+                                x.reshape(rows), b.product_weight(w, x.dtype()), {});
   }
 };
 

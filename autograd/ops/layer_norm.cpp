@@ -21,8 +21,9 @@ struct LayerNorm final : Op {
     metadata.save("rstd", rstd);
   }
   void backward(Backward& b) override {
-    b.kernels().layer_norm_backward(b.dinput(0), b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0), b.input(1),
-                                    mean, rstd);
+    const auto [dx, dx_before] = b.dinput_sum(0);
+    b.kernels().layer_norm_backward(dx, b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0), b.input(1), mean,
+                                    rstd, dx_before);
   }
 };
 

@@ -21,8 +21,9 @@ struct Linear final : Op {
   }
   Tensor rows(const Tensor& parameter) const { return parameter ? parameter.slice(first, first + count) : Tensor(); }
   void backward(Backward& b) override {
-    b.kernels().linear_backward(b.dinput(0), rows(b.dparameter(1)), rows(b.dparameter(2)), b.doutput(), b.input(0),
-                                b.product_weight(rows(b.input(1)), b.input(0).dtype()));
+    const auto [dx, dx_before] = b.dinput_sum(0);
+    b.kernels().linear_backward(dx, rows(b.dparameter(1)), rows(b.dparameter(2)), b.doutput(), b.input(0),
+                                b.product_weight(rows(b.input(1)), b.input(0).dtype()), dx_before);
   }
 };
 

@@ -25,8 +25,10 @@ struct LinearActivation final : Op {
   }
   void backward(Backward& b) override {
     const Tensor& saved = kind == Activation::relu ? b.output() : pre;
-    b.kernels().linear_activation_backward(b.dinput(0), b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0),
-                                           b.product_weight(b.input(1), b.input(0).dtype()), saved, kind, mask);
+    const auto [dx, dx_before] = b.dinput_sum(0);
+    b.kernels().linear_activation_backward(dx, b.dparameter(1), b.dparameter(2), b.doutput(), b.input(0),
+                                           b.product_weight(b.input(1), b.input(0).dtype()), saved, dx_before, kind,
+                                           mask);
   }
 };
 

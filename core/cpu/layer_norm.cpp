@@ -3,6 +3,7 @@
 //   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
 // With a residual connection, the normalized row is sum = residual + keep * x, with keep the dropout factors:
 //   dresidual = dsum;  dx = keep * dsum
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -49,10 +50,26 @@ void add_branch(T* sum, const T* residual, const T* x, int64_t row, int64_t d, c
 template <class T, class C = Compute<T>>
 struct BackwardRow {
   T *dx, *dresidual;  // each may be null
+  const T* before;    // added to the rounded dresidual; may be null
   const T *dy, *sum;
   const C* gamma;
   C mean, rstd;
 };
+
+// to = before + f, with f rounded first: a strip of f is stored, so that the compiler does not fuse its last
+// multiplication with the sum. The bits are those of two passes.
+template <class T, class F>
+void add_in_strips(T* to, const T* before, int64_t d, F f) {
+  constexpr int64_t kStrip = 256;
+  T strip[kStrip];
+  for (int64_t begin = 0; begin < d; begin += kStrip) {
+    const int64_t count = std::min(kStrip, d - begin);
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j) strip[j] = f(begin + j);
+#pragma omp simd
+    for (int64_t j = 0; j < count; ++j) to[begin + j] = before[begin + j] + strip[j];
+  }
+}
 
 // Computes the gradients of one row, and adds the row's terms to dgamma and dbeta.
 template <class T, class C>
@@ -70,7 +87,9 @@ void backward_row(C* dgamma, C* dbeta, const BackwardRow<T, C>& r, int64_t row, 
   }
   const C mean_g = sum / C(d), mean_gx = dot / C(d);
   const auto dsum = [=](int64_t j) { return rstd * (gamma[j] * dy[j] - mean_g - (x[j] - mean) * rstd * mean_gx); };
-  if (T* to = r.dresidual) {
+  if (r.dresidual && r.before) {
+    add_in_strips(r.dresidual, r.before, d, dsum);
+  } else if (T* to = r.dresidual) {
 #pragma omp simd
     for (int64_t j = 0; j < d; ++j) to[j] = dsum(j);
   }
@@ -80,6 +99,39 @@ void backward_row(C* dgamma, C* dbeta, const BackwardRow<T, C>& r, int64_t row, 
       for (int64_t j = begin; j < end; ++j) to[j] = dsum(j) * keep(j);
     });
   }
+}
+
+// Results of the backward pass. `before` is added to dresidual. Each may be undefined.
+struct NormGradients {
+  const Tensor &dx, &dresidual, &before, &dgamma, &dbeta;
+};
+
+void norm_backward(const NormGradients& to, const Tensor& dy, const Tensor& sum, const Tensor& gamma,
+                   const Tensor& mean, const Tensor& rstd, const DropoutMask& mask) {
+  dispatch_data_type(
+      dy, [&]<class T, class C = Compute<T>>(T) {
+        const int64_t d = dy.cols();
+        const auto row_of = [d](const Tensor& t, int64_t i) { return t ? t.data<T>() + i * d : nullptr; };
+        const RowBlocks blocks(dy.rows());
+        std::vector<C> partial(size_t(blocks.count * 2 * d), C(0));  // per block: dgamma(d), dbeta(d)
+#pragma omp parallel for schedule(static)
+        for (int64_t b = 0; b < blocks.count; ++b) {
+          C *pg = partial.data() + b * 2 * d, *pb = pg + d;
+          for (int64_t i = blocks.begin(b); i < blocks.end(b); ++i) {
+            const BackwardRow<T> row{row_of(to.dx, i),  row_of(to.dresidual, i), row_of(to.before, i),
+                                     row_of(dy, i),     row_of(sum, i),          gamma.data<C>(),
+                                     mean.data<C>()[i], rstd.data<C>()[i]};
+            backward_row(pg, pb, row, i, d, mask);
+          }
+        }
+        for (int64_t b = 0; b < blocks.count; ++b) {
+          const C* p = partial.data() + b * 2 * d;
+          for (int64_t j = 0; j < d; ++j) {
+            if (to.dgamma) to.dgamma.data<C>()[j] += p[j];
+            if (to.dbeta) to.dbeta.data<C>()[j] += p[d + j];
+          }
+        }
+      });
 }
 
 }  // namespace
@@ -99,8 +151,9 @@ void CpuKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& r
 }
 
 void CpuKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
-                                     const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) {
-  residual_layer_norm_backward({}, dx, dgamma, dbeta, dy, x, gamma, mean, rstd, {});
+                                     const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                     const Tensor& dx_before) {
+  norm_backward({{}, dx, dx_before, dgamma, dbeta}, dy, x, gamma, mean, rstd, {});
 }
 
 void CpuKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
@@ -125,29 +178,7 @@ void CpuKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dr
                                               const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
                                               const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
                                               const DropoutMask& mask) {
-  dispatch_data_type(
-      dy, [&]<class T, class C = Compute<T>>(T) {
-        const int64_t d = dy.cols();
-        const auto row_of = [d](const Tensor& t, int64_t i) { return t ? t.data<T>() + i * d : nullptr; };
-        const RowBlocks blocks(dy.rows());
-        std::vector<C> partial(size_t(blocks.count * 2 * d), C(0));  // per block: dgamma(d), dbeta(d)
-#pragma omp parallel for schedule(static)
-        for (int64_t b = 0; b < blocks.count; ++b) {
-          C *pg = partial.data() + b * 2 * d, *pb = pg + d;
-          for (int64_t i = blocks.begin(b); i < blocks.end(b); ++i) {
-            const BackwardRow<T> row{row_of(dx, i),   row_of(dresidual, i), row_of(dy, i),    row_of(sum, i),
-                                     gamma.data<C>(), mean.data<C>()[i],    rstd.data<C>()[i]};
-            backward_row(pg, pb, row, i, d, mask);
-          }
-        }
-        for (int64_t b = 0; b < blocks.count; ++b) {
-          const C* p = partial.data() + b * 2 * d;
-          for (int64_t j = 0; j < d; ++j) {
-            if (dgamma) dgamma.data<C>()[j] += p[j];
-            if (dbeta) dbeta.data<C>()[j] += p[d + j];
-          }
-        }
-      });
+  norm_backward({dx, dresidual, {}, dgamma, dbeta}, dy, sum, gamma, mean, rstd, mask);
 }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

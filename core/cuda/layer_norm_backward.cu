@@ -15,17 +15,23 @@ namespace {
 template <class T, class C = Compute<T>>
 struct Backward {
   T *dx, *dresidual;  // each may be null
+  const T* before;    // added to dresidual; null if dx is wanted
   const T *dy, *sum;
   const C *gamma, *mean, *rstd;
   C* partial;  // (blocks, 2, d): partial sums of dgamma and dbeta; may be null
   Dropout mask;
 };
 
-// Stores dsum of one part to dresidual, and keep * dsum to dx; each may be null.
+// Stores dsum of one part to dresidual, and keep * dsum to dx; each may be null. `before` comes without dx.
 template <class T, class C = Compute<T>>
 __device__ void store_gradients(C (&dsum)[kPackSize<T>], const Backward<T>& a, int64_t element, int count,
                                 bool aligned) {
   constexpr int N = kPackSize<T>;
+  if (a.before) {
+    const Pack<T> before = load_pack(a.before + element, count, aligned);
+#pragma unroll
+    for (int i = 0; i < N; ++i) dsum[i] += before[i];
+  }
   if (a.dresidual) store_pack(a.dresidual + element, dsum, count, aligned);
   if (!a.dx) return;
   C keep[N];
@@ -116,17 +122,13 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
   }
 }
 
-}  // namespace
+// Results of the backward pass. `before` is added to dresidual, and comes without dx. Each may be undefined.
+struct NormGradients {
+  const Tensor &dx, &dresidual, &before, &dgamma, &dbeta;
+};
 
-void CudaKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
-                                      const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd) {
-  residual_layer_norm_backward({}, dx, dgamma, dbeta, dy, x, gamma, mean, rstd, {});
-}
-
-void CudaKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
-                                               const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
-                                               const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                                               const DropoutMask& mask) {
+void norm_backward(Context& context, const NormGradients& to, const Tensor& dy, const Tensor& sum, const Tensor& gamma,
+                   const Tensor& mean, const Tensor& rstd, const DropoutMask& mask) {
   // Enough blocks to fill a large GPU. Their number, and with it the order of sums, depends only on the rows.
   constexpr int64_t kMaxBlocks = 528;
   if (dy.rows() == 0) return;
@@ -134,19 +136,39 @@ void CudaKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& d
       dy, [&]<class T, class C = Compute<T>>(T) {
         with_team<T>(dy.cols(), [&]<class Team>(Team) {
           const int64_t d = dy.cols(), blocks = std::min(kMaxBlocks, divide_up(dy.rows(), Team::kTeams));
-          const bool sums_wanted = dgamma || dbeta;
-          const Tensor partial = sums_wanted ? context_.empty({blocks, 2, d}, dtype_of<C>()) : Tensor();
-          const Backward<T> arguments{data_or_null<T>(dx), data_or_null<T>(dresidual),
-                                      dy.data<T>(),        sum.data<T>(),
-                                      gamma.data<C>(),     mean.data<C>(),
-                                      rstd.data<C>(),      data_or_null<C>(partial),
+          const bool sums_wanted = to.dgamma || to.dbeta;
+          const Tensor partial = sums_wanted ? context.empty({blocks, 2, d}, dtype_of<C>()) : Tensor();
+          const Backward<T> arguments{data_or_null<T>(to.dx),
+                                      data_or_null<T>(to.dresidual),
+                                      data_or_null<T>(to.before),
+                                      dy.data<T>(),
+                                      sum.data<T>(),
+                                      gamma.data<C>(),
+                                      mean.data<C>(),
+                                      rstd.data<C>(),
+                                      data_or_null<C>(partial),
                                       dropout_of(mask)};
-          launch(backward_kernel<T, Team>, dim3(unsigned(blocks)), dim3(Team::kBlock), 0, context_.stream(), arguments,
-                 rows_with<T>(dy, dx, dresidual, sum, gamma, partial));
+          launch(backward_kernel<T, Team>, dim3(unsigned(blocks)), dim3(Team::kBlock), 0, context.stream(), arguments,
+                 rows_with<T>(dy, to.dx, to.dresidual, to.before, sum, gamma, partial));
           if (!sums_wanted) return;
-          add_partials<C>(context_, ColumnSums<C>{data_or_null<C>(dgamma), data_or_null<C>(dbeta), d}, partial);
+          add_partials<C>(context, ColumnSums<C>{data_or_null<C>(to.dgamma), data_or_null<C>(to.dbeta), d}, partial);
         });
       });
+}
+
+}  // namespace
+
+void CudaKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
+                                      const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                      const Tensor& dx_before) {
+  norm_backward(context_, {{}, dx, dx_before, dgamma, dbeta}, dy, x, gamma, mean, rstd, {});
+}
+
+void CudaKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
+                                               const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
+                                               const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
+                                               const DropoutMask& mask) {
+  norm_backward(context_, {dx, dresidual, {}, dgamma, dbeta}, dy, sum, gamma, mean, rstd, mask);
 }
 
 }  // namespace gyre::cuda

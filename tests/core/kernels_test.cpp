@@ -11,6 +11,7 @@
 
 #include "gyre/core/hardware/blas.h"
 #include "gyre/core/random.h"
+#include "tests/emulated_bf16.h"
 
 using namespace gyre;
 
@@ -230,7 +231,7 @@ TEST_CASE("products have the same bits on every CPU with fused multiply-add") {
     if (kernels->name() == "cpu_v2") continue;  // no fused multiply-add
     const Tensor y = Tensor::empty({67, 45}), dx = x.like(), dw = Tensor::zeros(w.shape());
     kernels->linear(y, x, w, {});
-    kernels->linear_backward(dx, dw, {}, dy, x, w);
+    kernels->linear_backward(dx, dw, {}, dy, x, w, {});
     std::vector<float> all = y.to_vector<float>();
     for (const Tensor& t : {dx, dw}) all.insert(all.end(), t.data<float>(), t.data<float>() + t.size());
     outcomes.push_back(std::move(all));
@@ -238,9 +239,48 @@ TEST_CASE("products have the same bits on every CPU with fused multiply-add") {
   for (const auto& outcome : outcomes) CHECK(outcome == outcomes.front());
 }
 
+TEST_CASE("a product that adds to an earlier gradient has the same bits as a product and a sum") {
+  const EmulatedBf16 emulated;
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    for (const int64_t o : {45, 1500}) {
+      const Tensor x = random_tensor({67, 130}, 1).to(dtype), before = random_tensor({67, 130}, 4).to(dtype);
+      const Tensor dy = random_tensor({67, o}, 3).to(dtype), w = random_tensor({o, 130}, 2).to(statistics_dtype(dtype));
+      for (Kernels* kernels : available_cpu_kernels()) {
+        const Tensor product = x.like(), expected = x.like(), actual = x.like(), in_place = before.clone();
+        kernels->linear_backward(product, {}, {}, dy, x, w, {});
+        kernels->add(expected, before, product);
+        kernels->linear_backward(actual, {}, {}, dy, x, w, before);
+        kernels->linear_backward(in_place, {}, {}, dy, x, w, in_place);
+        CHECK(std::memcmp(actual.raw(), expected.raw(), expected.bytes()) == 0);
+        CHECK(std::memcmp(in_place.raw(), expected.raw(), expected.bytes()) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a layer norm that adds to an earlier gradient has the same bits as a layer norm and a sum") {
+  const EmulatedBf16 emulated;
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
+    const DType parameters = statistics_dtype(dtype);
+    const Tensor x = random_tensor({9, 300}, 1).to(dtype), dy = random_tensor({9, 300}, 2).to(dtype);
+    const Tensor before = random_tensor({9, 300}, 3).to(dtype), gamma = random_tensor({300}, 4).to(parameters);
+    const Tensor mean = Tensor::empty({9}, parameters), rstd = mean.like();
+    for (Kernels* kernels : available_cpu_kernels()) {
+      kernels->layer_norm(x.like(), mean, rstd, x, gamma, gamma, 1e-5);
+      const Tensor norm = x.like(), expected = x.like(), actual = x.like(), in_place = before.clone();
+      kernels->layer_norm_backward(norm, {}, {}, dy, x, gamma, mean, rstd, {});
+      kernels->add(expected, before, norm);
+      kernels->layer_norm_backward(actual, {}, {}, dy, x, gamma, mean, rstd, before);
+      kernels->layer_norm_backward(in_place, {}, {}, dy, x, gamma, mean, rstd, in_place);
+      CHECK(std::memcmp(actual.raw(), expected.raw(), expected.bytes()) == 0);
+      CHECK(std::memcmp(in_place.raw(), expected.raw(), expected.bytes()) == 0);
+    }
+  }
+}
+
 TEST_CASE("a product without rows adds nothing to a gradient") {
   const Tensor dw = Tensor::from<float>({1, 2}, std::vector<float>{1, 2});
-  cpu_kernels().linear_backward({}, dw, {}, Tensor::empty({0, 1}), Tensor::empty({0, 2}), dw);
+  cpu_kernels().linear_backward({}, dw, {}, Tensor::empty({0, 1}), Tensor::empty({0, 2}), dw, {});
   CHECK(dw.to_vector<float>() == std::vector<float>{1, 2});
 }
 

@@ -48,8 +48,8 @@ GemmRow measure(Kernels& kernels, const std::string& preset, const Layer& layer,
   const Tensor dx = x.like(), dw = Tensor::zeros(w.shape(), w.dtype(), device);
   GemmRow row{preset, name, concat(n, " x ", d, " x ", o), 2.0 * double(n) * double(d) * double(o), 0, 0, 0};
   row.forward_seconds = median_seconds(device, repetitions, [&] { kernels.linear(y, x, w, {}); });
-  row.dinput_seconds = median_seconds(device, repetitions, [&] { kernels.linear_backward(dx, {}, {}, y, x, w); });
-  row.dweight_seconds = median_seconds(device, repetitions, [&] { kernels.linear_backward({}, dw, {}, y, x, w); });
+  row.dinput_seconds = median_seconds(device, repetitions, [&] { kernels.linear_backward(dx, {}, {}, y, x, w, {}); });
+  row.dweight_seconds = median_seconds(device, repetitions, [&] { kernels.linear_backward({}, dw, {}, y, x, w, {}); });
   return row;
 }
 

@@ -116,16 +116,54 @@ void add_dropout(std::vector<OpCase>& rows) {
       [mask](const Values& in) { return in[0] + reference::dropout(in[0], mask); }));
 }
 
-}  // namespace
-
-void add_matrices(std::vector<OpCase>& rows) {
-  add_linear(rows);
-  add_elementwise(rows);
-  add_dropout(rows);
+// Each gradient of x but the first is added to the one before by the kernel that computes it: in place, or to a new
+// tensor if the one before is also the gradient of another value.
+void add_sums_of_gradients(std::vector<OpCase>& rows) {
+  using reference::round_to_storage;
+  rows.push_back(make_case(
+      "composite/projections",
+      {{"x", {37, 19}}, parameter("w", {13, 19}), parameter("b", {13}), parameter("w2", {13, 19})},
+      [](Tape&, const Vars& in) {
+        return add(add(linear(in[0], in[1], in[2]), linear(in[0], in[3])),
+                   linear_activation(in[0], in[3], in[2], Activation::gelu));
+      },
+      [](const Values& in) {
+        const Value first = round_to_storage(reference::linear(in[0], in[1], in[2]));
+        const Value sum = round_to_storage(first + round_to_storage(reference::linear(in[0], in[3])));
+        return sum + round_to_storage(reference::activation(reference::linear(in[0], in[3], in[2]), Activation::gelu));
+      }));
+  rows.push_back(make_case(
+      "composite/residual-projection", {{"x", {21, 11}}, {"y", {21, 11}}, parameter("w", {11, 11})},
+      [](Tape&, const Vars& in) {
+        const Var projected = linear(in[0], in[2]);  // recorded first: its backward comes last
+        return add(add(in[0], in[1]), projected);
+      },
+      [](const Values& in) {
+        return round_to_storage(in[0] + in[1]) + round_to_storage(reference::linear(in[0], in[2]));
+      }));
+  // Here, too, backward comes last for what is recorded first.
+  const std::vector<Input> norm_inputs{{"x", {21, 33}}, parameter("gamma", {33}, 0.5, 1), parameter("beta", {33})};
+  rows.push_back(make_case(
+      "composite/residual-norm", norm_inputs,
+      [](Tape&, const Vars& in) {
+        const Var normal = layer_norm(in[0], in[1], in[2]);
+        return add(in[0], normal);
+      },
+      [](const Values& in) { return in[0] + round_to_storage(reference::layer_norm(in[0], in[1], in[2], 1e-5)); }));
+  rows.push_back(make_case(
+      "composite/scaled-norm", norm_inputs,
+      [](Tape&, const Vars& in) {
+        const Var normal = layer_norm(in[0], in[1], in[2]);
+        return add(scale(in[0], 0.5), normal);
+      },
+      [](const Values& in) {
+        return round_to_storage(reference::scale(in[0], 0.5)) +
+               round_to_storage(reference::layer_norm(in[0], in[1], in[2], 1e-5));
+      }));
 }
 
 // A feed-forward block, to check how gradients add up between ops: x is used twice.
-void add_composites(std::vector<OpCase>& rows) {
+void add_feed_forward(std::vector<OpCase>& rows) {
   const DropoutMask mask = first_mask(0.25);
   rows.push_back(make_case(
       "composite/feed-forward",
@@ -146,6 +184,19 @@ void add_composites(std::vector<OpCase>& rows) {
         const Value active = round_to_storage(reference::activation(hidden, Activation::gelu));
         return in[0] + reference::dropout(round_to_storage(reference::linear(active, in[5])), mask);
       }));
+}
+
+}  // namespace
+
+void add_matrices(std::vector<OpCase>& rows) {
+  add_linear(rows);
+  add_elementwise(rows);
+  add_dropout(rows);
+}
+
+void add_composites(std::vector<OpCase>& rows) {
+  add_feed_forward(rows);
+  add_sums_of_gradients(rows);
 }
 
 }  // namespace gyre::op_rows

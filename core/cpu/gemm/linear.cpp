@@ -1,4 +1,4 @@
-// y = x w^T + bias;  dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
+// y = x w^T + bias;  dx = dx_before + dy w;  dw += dy^T x;  dbias += sum_rows(dy)
 #include "gyre/core/cpu/gemm/linear.h"
 
 #include "gyre/core/cpu/cpu_kernels.h"
@@ -19,16 +19,17 @@ void CpuKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const
 }
 
 void CpuKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
-                                 const Tensor& x, const Tensor& w) {
+                                 const Tensor& x, const Tensor& w, const Tensor& dx_before) {
   dispatch_data_type(x, [&]<class T>(T) {
-    product_backward<T>(dx, dw, dy, x, w);
+    product_backward<T>(dx, dw, dy, x, w, dx_before);
     if (!dbias) return;
     const int64_t o = w.dim(0);
     dispatch_data_type(dy, [&]<class D>(D) {
       const D* g = dy.data<D>();
+      const int64_t stride = dy.cols();
       sum_rows(dbias.data<Compute<T>>(), x.rows(), o, [=](Compute<T>* sum, int64_t row) {
 #pragma omp simd
-        for (int64_t j = 0; j < o; ++j) sum[j] += Compute<T>(g[row * o + j]);
+        for (int64_t j = 0; j < o; ++j) sum[j] += Compute<T>(g[row * stride + j]);
       });
     });
   });

@@ -1,5 +1,5 @@
 // pre = x w^T + bias;  y = keep act(pre), with keep the dropout factors.
-//   dpre = keep act'(pre) dy;  dx = dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
+//   dpre = keep act'(pre) dy;  dx = dx_before + dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
 // For relu, keep act'(pre) is 1 / (1 - rate) if y > 0, otherwise 0, so that only y is saved.
 #include "gyre/core/cpu/activations.h"
 #include "gyre/core/cpu/cpu_kernels.h"
@@ -52,8 +52,8 @@ void CpuKernels::linear_activation(const Tensor& y, const Tensor& pre, const Ten
 }
 
 void CpuKernels::linear_activation_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
-                                            const Tensor& x, const Tensor& w, const Tensor& saved, Activation kind,
-                                            const DropoutMask& mask) {
+                                            const Tensor& x, const Tensor& w, const Tensor& saved,
+                                            const Tensor& dx_before, Activation kind, const DropoutMask& mask) {
   dispatch_data_type(x, [&]<class T>(T) {
     using S = Compute<T>;
     const int64_t o = w.dim(0);
@@ -66,7 +66,7 @@ void CpuKernels::linear_activation_backward(const Tensor& dx, const Tensor& dw, 
       });
     });
     for (int64_t j = 0; dbias && j < o; ++j) dbias.data<S>()[j] += sum[size_t(j)];
-    product_backward<T>(dx, dw, dpre, x, w);
+    product_backward<T>(dx, dw, dpre, x, w, dx_before);
   });
 }
 

@@ -18,11 +18,11 @@ Tensor in_type(Context& context, const Tensor& t, DType dtype) {
 }
 
 void product_backward(Context& context, const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x,
-                      const Tensor& w, bool tf32) {
+                      const Tensor& w, const Tensor& dx_before, bool tf32) {
   if (!dx && !dw) return;
   const Tensor g = in_type(context, dy, x.dtype());
   const int64_t o = w.rows();
-  if (dx) product(context, dx, rows(g, o), columns(in_type(context, w, x.dtype())), {.tf32 = tf32});
+  if (dx) product(context, dx, rows(g, o), columns(in_type(context, w, x.dtype())), {.add = dx_before, .tf32 = tf32});
   if (dw) product(context, dw, columns(g, o), columns(x), {.add = dw, .tf32 = tf32});
 }
 
@@ -32,8 +32,8 @@ void CudaKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, cons
 }
 
 void CudaKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
-                                  const Tensor& x, const Tensor& w) {
-  product_backward(context_, dx, dw, dy, x, w, tf32_);
+                                  const Tensor& x, const Tensor& w, const Tensor& dx_before) {
+  product_backward(context_, dx, dw, dy, x, w, dx_before, tf32_);
   if (dbias) add_row_sums(context_, dbias, dy);
 }
 

@@ -1,5 +1,5 @@
 // pre = x w^T + bias;  y = keep act(pre), with keep the dropout factors.
-//   dpre = keep act'(pre) dy;  dx = dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
+//   dpre = keep act'(pre) dy;  dx = dx_before + dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
 // For relu, keep act'(pre) is 1 / (1 - rate) if y > 0, otherwise 0, so that only y is saved.
 #include "gyre/core/cuda/activations.h"
 #include "gyre/core/cuda/columns.h"
@@ -75,8 +75,8 @@ void CudaKernels::linear_activation(const Tensor& y, const Tensor& pre, const Te
 }
 
 void CudaKernels::linear_activation_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
-                                             const Tensor& x, const Tensor& w, const Tensor& saved, Activation kind,
-                                             const DropoutMask& mask) {
+                                             const Tensor& x, const Tensor& w, const Tensor& saved,
+                                             const Tensor& dx_before, Activation kind, const DropoutMask& mask) {
   const Tensor dpre = dy.like();
   dispatch_data_type(dy, [&]<class T>(T) {
     with_activation(kind, [&]<class A>(A) {
@@ -90,7 +90,7 @@ void CudaKernels::linear_activation_backward(const Tensor& dx, const Tensor& dw,
       add_column_sums<T>(context_, dbias, dy.rows(), dy.cols(), taken);
     });
   });
-  product_backward(context_, dx, dw, dpre, x, w, tf32_);
+  product_backward(context_, dx, dw, dpre, x, w, dx_before, tf32_);
 }
 
 }  // namespace gyre::cuda
