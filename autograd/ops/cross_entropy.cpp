@@ -21,7 +21,8 @@ struct CrossEntropy final : Op {
     metadata.save("lse", lse);
   }
   void backward(Backward& b) override {
-    b.kernels().cross_entropy_backward(b.dinput(0), b.input(0), targets, lse, smoothing, loss_cotangent(b));
+    b.kernels().cross_entropy_backward(b.dinput(0), b.input(0), targets, lse, b.input(0).cols(), smoothing,
+                                       loss_cotangent(b));
   }
 };
 
@@ -56,8 +57,8 @@ struct FusedGradient {
   }
 };
 
-// Works in chunks of rows. For bf16 x, the logits are f32. Each chunk's gradients are computed for dloss = 1 while its
-// logits are in cache; backward only multiplies them by dloss.
+// Works in chunks of rows. Each chunk's gradients are computed for dloss = 1 while its logits are in cache; backward
+// only multiplies them by dloss.
 struct LinearCrossEntropy final : Op {
   std::string_view formula() const override {
     return R"(
@@ -95,6 +96,18 @@ int64_t chunk_rows(int64_t vocabulary, Device device) {
   return std::clamp<int64_t>((int64_t{1} << 27) / vocabulary, 1024, 16384);
 }
 
+// Matrix products on a GPU are faster if the rows of the logits are aligned.
+int64_t padded_columns(int64_t vocabulary, Device device) {
+  constexpr int64_t kMultiple = 64;
+  return device == Device{} ? vocabulary : (vocabulary + kMultiple - 1) / kMultiple * kMultiple;
+}
+
+// For bf16 x, the logits are f32, except in training on a GPU, whose step would wait for their memory traffic: there
+// they are bf16, as with PyTorch's autocast. Softmax and gradients are computed in fp32 in any case.
+DType logits_dtype(const Tensor& x, bool wants_gradient) {
+  return wants_gradient && x.device() != Device{} ? x.dtype() : statistics_dtype(x.dtype());
+}
+
 }  // namespace
 
 LossResult cross_entropy(const Var& logits, const Tensor& targets, double smoothing) {
@@ -106,7 +119,7 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, double smooth
   const Tensor& x = logits.value();
   op->lse = Tensor::empty({x.rows()}, statistics_dtype(x.dtype()), x.device());
   const Tensor all = zero_sums(x);
-  logits.kernels().cross_entropy(all, op->lse, x, targets, smoothing);
+  logits.kernels().cross_entropy(all, op->lse, x, targets, x.cols(), smoothing);
   return {logits.tape().record(std::move(op), loss_scalar(all), {logits}), all, predictions};
 }
 
@@ -121,25 +134,25 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
   op->smoothing = smoothing;
   op->multiply_adds = double(x.value().size()) * double(v);
   if (x.requires_gradient()) op->dx = x.value().like();
+  const bool wants_gradient = op->dx || op->dw.sum || op->dbias.sum;
   const Device device = x.value().device();
   const int64_t rows = std::min(n, chunk_rows(v, device));
-  const DType dtype = statistics_dtype(x.value().dtype());
-  const Tensor all_logits = Tensor::empty({rows, v}, dtype, device), all_lse = Tensor::empty({rows}, dtype, device);
-  // CPU products round their operands while packing them; GPU products need operands of one dtype.
-  const Tensor all_dlogits = device == Device{} ? all_logits : Tensor::empty({rows, v}, x.value().dtype(), device);
+  const Tensor all_logits =
+      Tensor::empty({rows, padded_columns(v, device)}, logits_dtype(x.value(), wants_gradient), device);
   const Tensor all_sums = zero_sums(x.value());
   const Tensor weights = x.tape().product_weight(w.value(), x.value().dtype());
   Kernels& kernels = x.kernels();
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = std::min(n, begin + rows);
-    const Tensor logits = all_logits.slice(0, end - begin), lse = all_lse.slice(0, end - begin);
+    const Tensor logits = all_logits.slice(0, end - begin);
     const Tensor inputs = x.value().slice(begin, end), labels = targets.slice(begin, end);
     kernels.linear(logits, inputs, weights, bias.value());
-    kernels.cross_entropy(all_sums, lse, logits, labels, smoothing);
-    if (!op->dx && !op->dw.sum && !op->dbias.sum) continue;
-    const Tensor dlogits = all_dlogits.slice(0, end - begin);
-    kernels.cross_entropy_backward(dlogits, logits, labels, lse, smoothing, 1);
-    kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw.sum, op->dbias.sum, dlogits, inputs,
+    if (!wants_gradient) {
+      kernels.cross_entropy(all_sums, {}, logits, labels, v, smoothing);
+      continue;
+    }
+    kernels.cross_entropy_in_place(all_sums, logits, labels, v, smoothing);
+    kernels.linear_backward(op->dx ? op->dx.slice(begin, end) : Tensor(), op->dw.sum, op->dbias.sum, logits, inputs,
                             weights, {});
   }
   return {x.tape().record(std::move(op), loss_scalar(all_sums), {x, w, bias}), all_sums, predictions};

@@ -42,9 +42,9 @@ struct LogitGradient {
   C scale, uniform, target_term;
 };
 
-template <class G, class T, class C>
-void backward_row(G* dx, const T* x, int64_t target, C lse, int64_t v, const LogitGradient<C>& gradient) {
-  if (target < 0) return std::fill(dx, dx + v, G(C(0)));
+template <class T, class C>
+void backward_row(T* dx, const T* x, int64_t target, C lse, int64_t v, const LogitGradient<C>& gradient) {
+  if (target < 0) return std::fill(dx, dx + v, T(C(0)));
   const auto gradient_at = [=](int64_t j) { return gradient.scale * exponential(x[j] - lse) - gradient.uniform; };
   const C at_target = gradient_at(target) - gradient.target_term;  // before dx overwrites x
 #pragma omp simd
@@ -55,10 +55,10 @@ void backward_row(G* dx, const T* x, int64_t target, C lse, int64_t v, const Log
 }  // namespace
 
 void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
-                               double smoothing) {
+                               int64_t v, double smoothing) {
   dispatch_data_type(logits, [&]<class T>(T) {
     using C = Compute<T>;
-    const int64_t n = logits.rows(), v = logits.cols();
+    const int64_t n = logits.rows();
     const int32_t* target = targets.data<int32_t>();
     struct Row {
       double loss = 0, nll = 0;
@@ -67,10 +67,10 @@ void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tens
     std::vector<Row> rows(static_cast<size_t>(n));
     parallel_ranges(n, v, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const T* x = logits.data<T>() + i * v;
+        const T* x = logits.data<T>() + i * logits.cols();
         const auto [largest, sum] = largest_and_sum(x, v);
         const C l = log_sum_exp(x, v, largest);
-        lse.data<C>()[i] = l;
+        if (lse) lse.data<C>()[i] = l;
         if (target[i] < 0) continue;
         const C target_logit = x[target[i]];
         const double nll = double(l) - double(target_logit);
@@ -89,24 +89,27 @@ void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tens
 }
 
 void CpuKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
-                                        const Tensor& lse, double smoothing, double dloss) {
+                                        const Tensor& lse, int64_t v, double smoothing, double dloss) {
   dispatch_data_type(logits, [&]<class T>(T) {
     using C = Compute<T>;
-    const int64_t v = logits.cols();
     const LogitGradient<C> gradient{C(dloss), C(dloss * smoothing / double(v)), C(dloss * (1 - smoothing))};
     const int32_t* target = targets.data<int32_t>();
     const T* x = logits.data<T>();
+    T* dx = dlogits.data<T>();
     const C* l = lse.data<C>();
-    const auto run = [&]<class G>(G* dx) {
-      parallel_ranges(logits.rows(), v, [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) backward_row(dx + i * v, x + i * v, target[i], l[i], v, gradient);
-      });
-    };
-    if constexpr (std::is_same_v<T, float>) {
-      if (dlogits.dtype() == DType::bf16) return run(dlogits.data<bfloat16>());
-    }
-    run(dlogits.data<T>());
+    parallel_ranges(logits.rows(), v, [=, stride = logits.cols()](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        backward_row(dx + i * stride, x + i * stride, target[i], l[i], v, gradient);
+      }
+    });
   });
+}
+
+void CpuKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logits, const Tensor& targets, int64_t v,
+                                        double smoothing) {
+  const Tensor lse = Tensor::empty({logits.rows()}, statistics_dtype(logits.dtype()));
+  cross_entropy(sums, lse, logits, targets, v, smoothing);
+  cross_entropy_backward(logits, logits, targets, lse, v, smoothing, 1);
 }
 
 void CpuKernels::log_softmax(const Tensor& out, const Tensor& x) {

@@ -158,3 +158,18 @@ TEST_CASE("ids larger than the staging buffer are copied correctly") {
     CHECK(looked_up(Tensor::from<int32_t>({n}, values)) == std::vector<float>(values.begin(), values.end()));
   }
 }
+
+TEST_CASE("the gradients of logits too wide for shared memory are the same as on a CPU") {
+  if (!test_gpu()) return;
+  constexpr int64_t n = 3, v = 24'640;
+  const Tensor host = Tensor::from<float>({n, v}, numbers(n * v)),
+               targets = Tensor::from<int32_t>({n}, std::vector{7, -1, 24'639});
+  cpu_kernels().scale(host, host, 1e-4);
+  const Tensor logits = host.to(kGpu), sums = Tensor::zeros({4}, DType::f64), gpu_sums = sums.to(kGpu);
+  cuda_kernels(0).cross_entropy_in_place(gpu_sums, logits, targets, v, 0.1);
+  cpu_kernels().cross_entropy_in_place(sums, host, targets, v, 0.1);
+  const auto actual = logits.to_cpu().to_vector<float>(), expected = host.to_vector<float>();
+  for (size_t i = 0; i < expected.size(); ++i) REQUIRE(std::abs(actual[i] - expected[i]) < 1e-6f);
+  for (int i = 0; i < 4; ++i)
+    CHECK(gpu_sums.to_cpu().to_vector<double>()[size_t(i)] == doctest::Approx(sums.to_vector<double>()[size_t(i)]));
+}

@@ -33,9 +33,9 @@ void add_cross_entropy(std::vector<OpCase>& rows) {
         [=](Tape&, const Vars& in) { return cross_entropy(in[0], ids_tensor(loss_targets(c)), c.smoothing).loss; },
         [=](const Values& in) { return reference::cross_entropy(in[0], loss_targets(c), c.smoothing); }));
   }
-  // 2100 rows need several chunks.
-  for (const LossCase& c :
-       std::vector<LossCase>{{"plain", 7, 5, 0}, {"smoothing", 65, 33, 0.1}, {"ignored", 2100, 5, 0.1, true}}) {
+  // 2100 rows need several chunks. 1003 classes are several packs per thread, and no multiple of a pack.
+  for (const LossCase& c : std::vector<LossCase>{
+           {"plain", 7, 5, 0}, {"smoothing", 65, 33, 0.1}, {"ignored", 2100, 5, 0.1, true}, {"wide", 3, 1003, 0.1}}) {
     rows.push_back(make_case(
         "linear_cross_entropy/" + c.variant, {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3})},
         [=](Tape&, const Vars& in) {
