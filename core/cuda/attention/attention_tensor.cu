@@ -13,7 +13,7 @@ constexpr int kChunks = kTileRows / 8;
 template <int Width>
 constexpr int kPackedBlocks = Width > 64 ? 3 : 5;
 template <int Width>
-constexpr int kLongBlocks = Width > 64 ? 3 : 4;
+constexpr int kLongBlocks = Width > 64 ? 2 : 4;
 
 struct TensorForward {
   HeadRows out, q, k, v;
@@ -108,7 +108,7 @@ __global__ __launch_bounds__(kTileThreads, kPackedBlocks<Width>) void packed_for
   load_strip(q, queries, strip);
   load_strip(k, HeadSlice{a.k, feature, w.first_other, w.count_other}, strip);
   commit_copies();
-  load_strip(v, HeadSlice{a.v, feature, w.first_other, w.count_other}, strip);
+  copy_strip(v, HeadSlice{a.v, feature, w.first_other, w.count_other}, strip);
   commit_copies();
   wait_copies<1>();
   __syncthreads();
@@ -140,11 +140,11 @@ __global__ __launch_bounds__(kTileThreads, kLongBlocks<Width>) void long_forward
   const auto load = [&](int pair, int j0) {
     const int64_t row = int64_t(w.first_other) + j0;
     const int keys = min(kTileRows, w.count_other - j0);
-    load_strip(tiles.first(pair), HeadSlice{a.k, feature, row, keys}, strip);
-    load_strip(tiles.second(pair), HeadSlice{a.v, feature, row, keys}, strip);
+    copy_strip(tiles.first(pair), HeadSlice{a.k, feature, row, keys}, strip);
+    copy_strip(tiles.second(pair), HeadSlice{a.v, feature, row, keys}, strip);
   };
   // The queries use the place of the second keys until they are in registers.
-  load_strip(tiles.first(1), HeadSlice{a.q, feature, first, count}, strip);
+  copy_strip(tiles.first(1), HeadSlice{a.q, feature, first, count}, strip);
   commit_copies();
   const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);  // by the block
   const int warp_seen = strip < count ? s.edge(min(query + kStripRows, w.count) - 1, w.count, w.count_other) : 0;

@@ -50,8 +50,8 @@ __global__ __launch_bounds__(kTileThreads, kBlocks<Width>) void packed_backward(
   const PackedTiles<Width> t(w.begin);
   load_strip(t.q, HeadSlice{a.q, feature, w.first, queries}, strip);
   load_strip(t.k, HeadSlice{a.k, feature, w.first_other, keys}, strip);
-  load_strip(t.dout, HeadSlice{a.dout, feature, w.first, queries}, strip);
-  load_strip(t.v, HeadSlice{a.v, feature, w.first_other, keys}, strip);
+  copy_strip(t.dout, HeadSlice{a.dout, feature, w.first, queries}, strip);
+  copy_strip(t.v, HeadSlice{a.v, feature, w.first_other, keys}, strip);
   commit_copies();
   wait_copies<0>();
   __syncthreads();

@@ -18,7 +18,7 @@ template <int Width>
 constexpr int kChunks = 4;
 // Minimum number of blocks per multiprocessor, which limits the registers of a thread.
 template <int Width>
-constexpr int kQueryBlocks = Width > 64 ? 2 : 4;
+constexpr int kQueryBlocks = Width > 64 ? 2 : Width > 32 ? 3 : 4;
 template <int Width>
 constexpr int kKeyBlocks = Width > 64 ? 2 : 3;
 
@@ -36,12 +36,12 @@ __global__ __launch_bounds__(kTileThreads, kQueryBlocks<Width>) void backward_of
   const auto load = [&](int pair, int j0) {
     const int64_t row = int64_t(w.first_other) + j0;
     const int keys = min(kTileRows, w.count_other - j0);
-    load_strip(tiles.first(pair), HeadSlice{a.k, feature, row, keys}, strip);
-    load_strip(tiles.second(pair), HeadSlice{a.v, feature, row, keys}, strip);
+    copy_strip(tiles.first(pair), HeadSlice{a.k, feature, row, keys}, strip);
+    copy_strip(tiles.second(pair), HeadSlice{a.v, feature, row, keys}, strip);
   };
   // The own rows use the second pair until they are in registers.
-  load_strip(tiles.first(1), HeadSlice{a.q, feature, first, count}, strip);
-  load_strip(tiles.second(1), dout_rows, strip);
+  copy_strip(tiles.first(1), HeadSlice{a.q, feature, first, count}, strip);
+  copy_strip(tiles.second(1), dout_rows, strip);
   commit_copies();
   const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);  // by the block
   const int warp_seen = strip < count ? s.edge(min(query + kStripRows, w.count) - 1, w.count, w.count_other) : 0;
@@ -112,13 +112,13 @@ __global__ __launch_bounds__(kTileThreads, kKeyBlocks<Width>) void backward_of_k
   const auto load = [&](int pair, int i0) {
     const int64_t row = int64_t(w.first_other) + i0;
     const int queries = min(kTileRows, w.count_other - i0);
-    load_strip(tiles.first(pair), HeadSlice{a.q, feature, row, queries}, strip);
-    load_strip(tiles.second(pair), HeadSlice{a.dout, feature, row, queries}, strip);
+    copy_strip(tiles.first(pair), HeadSlice{a.q, feature, row, queries}, strip);
+    copy_strip(tiles.second(pair), HeadSlice{a.dout, feature, row, queries}, strip);
     next = QuerySums::load(a, saved + i0, queries);
   };
   // In registers, the own rows use the second pair until they are there.
-  load_strip(own.first(1), HeadSlice{a.k, feature, first, count}, strip);
-  load_strip(own.second(1), HeadSlice{a.v, feature, first, count}, strip);
+  copy_strip(own.first(1), HeadSlice{a.k, feature, first, count}, strip);
+  copy_strip(own.second(1), HeadSlice{a.v, feature, first, count}, strip);
   commit_copies();
   const int begin = s.first_query(w.begin, w.count_other, w.count) / kTileRows * kTileRows;
   if (begin < w.count_other) load(0, begin);

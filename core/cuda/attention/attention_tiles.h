@@ -83,33 +83,58 @@ __device__ inline int partner_pack(const RowRotation<float>& row_rotation, int f
   return row_rotation.interleaved ? f : row_rotation.partner(f);
 }
 
-// Loads the warp's strip, rows strip .. strip + 15 of the slice, into the same rows of the tile, rotated. Rows behind
-// the slice are zeros; a strip without rows is not loaded. Copies are asynchronous: the caller needs commit_copies,
-// wait_copies and a barrier before the first use.
-template <int Width>
-__device__ inline void load_strip(const Tile<Width>& tile, const HeadSlice& from, int strip) {
+// Calls f(row, feature) for each pack of the warp's strip.
+template <int Width, class F>
+__device__ inline void for_each_pack(int strip, const F& f) {
   constexpr int packs = Width / 8;
-  const HeadRows& head = from.head;
-  if (strip >= from.count) return;
 #pragma unroll
   for (int step = 0; step < kStripRows * packs / kWarp; ++step) {
-    const int e = step * kWarp + lane_of_warp(), i = strip + e / packs, f = e % packs * 8;
+    const int e = step * kWarp + lane_of_warp();
+    f(strip + e / packs, e % packs * 8);
+  }
+}
+
+// Loads the warp's strip, rows strip .. strip + 15 of the slice, into the same rows of the tile, without rotation. Rows
+// behind the slice are zeros; a strip without rows is not loaded. Copies are asynchronous: the caller needs
+// commit_copies, wait_copies and a barrier before the first use.
+template <int Width>
+__device__ inline void copy_strip(const Tile<Width>& tile, const HeadSlice& from, int strip) {
+  if (strip >= from.count) return;
+  if (!from.head.packs) {
+    for (int e = lane_of_warp(); e < kStripRows * Width; e += kWarp) {
+      const int i = strip + e / Width, f = e % Width;
+      *tile.at(i, f) = i < from.count ? *from.head.at(from.first + i, from.feature + f) : bfloat16(0.0f);
+    }
+    return;
+  }
+  for_each_pack<Width>(strip, [&](int i, int f) {
+    const bool inside = i < from.count;
+    copy_async(tile.at(i, f), from.head.at(from.first + (inside ? i : 0), from.feature + f), inside);
+  });
+}
+
+// copy_strip() with rotation.
+template <int Width>
+__device__ inline void load_strip(const Tile<Width>& tile, const HeadSlice& from, int strip) {
+  const RowRotation<float>& row_rotation = from.head.row_rotation;
+  if (!row_rotation.positions) return copy_strip(tile, from, strip);
+  if (strip >= from.count) return;
+  for_each_pack<Width>(strip, [&](int i, int f) {
     const bool inside = i < from.count;
     const int64_t row = from.first + (inside ? i : 0);
-    const bfloat16* x = head.at(row, from.feature);
-    const bool rotates = head.row_rotation.positions && f < head.row_rotation.dims;
-    if (!head.packs) {
-      for (int l = f; l < f + 8; ++l) store(tile.at(i, l), inside ? head.row_rotation.rotated(x, row, l) : 0.0f);
-    } else if (rotates && inside) {
+    const bfloat16* x = from.head.at(row, from.feature);
+    if (!from.head.packs) {
+      for (int l = f; l < f + 8; ++l) store(tile.at(i, l), inside ? row_rotation.rotated(x, row, l) : 0.0f);
+    } else if (inside && f < row_rotation.dims) {
       float own[8], partner[8], rotated[8];
       load_numbers(own, x + f, 8, true);
-      load_numbers(partner, x + partner_pack(head.row_rotation, f), 8, true);
-      rotate_pack(rotated, own, partner, head.row_rotation.factors(row), f, head.row_rotation, 1);
+      load_numbers(partner, x + partner_pack(row_rotation, f), 8, true);
+      rotate_pack(rotated, own, partner, row_rotation.factors(row), f, row_rotation, 1);
       store_numbers(tile.at(i, f), rotated, 8, true);
     } else {
       copy_async(tile.at(i, f), x + f, inside);
     }
-  }
+  });
 }
 
 // Stores sums of products of the warp's strip as rows of a head, multiplied by factor[0] and factor[1] for the lane's
@@ -127,13 +152,10 @@ __device__ inline void store_strip(const HeadSlice& to, int strip, const float (
     }
   }
   __syncwarp();
-  constexpr int packs = Width / 8;
-#pragma unroll
-  for (int step = 0; step < kStripRows * packs / kWarp; ++step) {
-    const int e = step * kWarp + lane_of_warp(), i = strip + e / packs, f = e % packs * 8;
+  for_each_pack<Width>(strip, [&](int i, int f) {
     if (i < to.count)
       store_pack(to.head.at(to.first + i, to.feature + f), load_pack(buffer.at(i, f), 8, true), 8, to.head.packs);
-  }
+  });
 }
 
 // Stores sums of products of the warp's strip as gradients of a head: multiplied by `factor`, and rotated back before

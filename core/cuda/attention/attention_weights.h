@@ -34,7 +34,7 @@ struct TensorBackward {
   }
 };
 
-// Segments that do not fit into one tile.
+// Segments that do not fit into one tile. Their queries and keys are already rotated (rotates_first()).
 template <int Width>
 void run_long_backward(Context& context, const TensorBackward& a, const Segments& queries, const Segments& keys);
 
