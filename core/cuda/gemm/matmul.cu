@@ -22,6 +22,8 @@ uint32_t alignment(const Tensor& t) {
   return 1U << std::min(std::countr_zero(reinterpret_cast<uintptr_t>(t.raw())), 8);
 }
 
+constexpr size_t kMostKept = 8192;  // chosen algorithms
+
 int64_t rounded_up(int64_t rows) {
   constexpr int64_t kStep = 256;
   return rows < kStep ? int64_t(std::bit_ceil(uint64_t(rows))) : (rows + kStep - 1) / kStep * kStep;
@@ -138,11 +140,10 @@ void Matmul::run(const Context& context, const cublasLtMatmulAlgo_t& algorithm) 
 // The cache is cleared when it is full, since it has an entry for every size. The process has only one GPU.
 std::optional<cublasLtMatmulAlgo_t> algorithm_for(const Context& context, Matmul& call) {
   using Algorithm = std::optional<cublasLtMatmulAlgo_t>;
-  constexpr size_t kMost = 8192;
   static std::map<Matmul::Key, Algorithm> by_rounded_sizes, by_sizes;
   const auto kept = [](auto& cache, const Matmul::Key& key, const auto& choose) -> Algorithm {
     if (const auto found = cache.find(key); found != cache.end()) return found->second;
-    if (cache.size() >= kMost) cache.clear();
+    if (cache.size() >= kMostKept) cache.clear();
     return cache.emplace(key, choose()).first->second;
   };
   return kept(by_sizes, call.key(call.sizes()), [&] {
