@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-#include "gyre/core/cuda/tensor_core.h"
+#include "gyre/core/cuda/attention/attention_tiles.h"
 #include "gyre/core/cuda/vectors.h"
 
 using namespace gyre;
@@ -35,6 +35,32 @@ TEST_CASE("every bf16 number becomes the same float and rounds to itself") {
     pack.set(5, x);
     REQUIRE(std::bit_cast<uint32_t>(pack[5]) == bits << 16);
     REQUIRE(pack[4] == 0);
+  }
+}
+
+TEST_CASE("every bf16 number goes through packs and pairs without a change") {
+  constexpr uint32_t kPack = kPackSize<bfloat16>;
+  for (uint32_t first = 0; first <= 0xFFFF; first += kPack) {
+    CAPTURE(first);
+    alignas(16) bfloat16 from[kPack], to[2][kPack];
+    for (uint32_t i = 0; i < kPack; ++i) from[i].bits = uint16_t(first + i);
+    for (const bool aligned : {false, true}) {
+      float numbers[kPack];
+      load_numbers(numbers, from, kPack, aligned);
+      store_numbers(to[0], numbers, kPack, aligned);
+      store_pack(to[1], load_pack(from, kPack, aligned), kPack, aligned);
+      for (uint32_t i = 0; i < kPack; ++i) {
+        const uint32_t bits = first + i;
+        REQUIRE(std::bit_cast<uint32_t>(numbers[i]) == bits << 16);
+        const bool is_nan = std::isnan(numbers[i]);
+        REQUIRE(to[0][i].bits == (is_nan ? 0x7FFF : bits));
+        REQUIRE(to[1][i].bits == (is_nan && !aligned ? 0x7FFF : bits));
+        const uint32_t pair = pack_bf16(numbers[i], 1);
+        REQUIRE((pair >> 16) == 0x3F80);
+        REQUIRE(std::isnan(value_of(pair & 0xFFFF)) == is_nan);
+        if (!is_nan) REQUIRE((pair & 0xFFFF) == bits);
+      }
+    }
   }
 }
 
