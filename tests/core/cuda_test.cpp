@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -119,6 +120,17 @@ TEST_CASE("GPU memory is counted and reused") {
   }
   CHECK(cuda_memory_stats(0).active_bytes == before.active_bytes);
   CHECK(cuda_memory_stats(0).system_allocations == before.system_allocations);
+}
+
+TEST_CASE("GPU memory that is reused holds NaN if GYRE_CUDA_POISON is 1") {
+  if (!test_gpu()) return;
+  const char* given = std::getenv("GYRE_CUDA_POISON");
+  if (!given || std::string(given) != "1") return report_skipped("GYRE_CUDA_POISON is not 1");
+  for (int i = 0; i < 2; ++i) {
+    const Tensor t = Tensor::empty({1000}, DType::f32, kGpu);
+    for (const float x : t.to_cpu().to_vector<float>()) REQUIRE(std::isnan(x));
+    t.zero();
+  }
 }
 
 TEST_CASE("out of GPU memory gives an error of one line with the requested size") {

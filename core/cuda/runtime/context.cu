@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "gyre/core/cuda/runtime/context.h"
@@ -8,6 +11,7 @@ namespace {
 
 constexpr size_t kRegion = size_t{512} << 20;
 constexpr size_t kAlignment = 256;  // alignment of cudaMalloc, and the best one for cublasLt
+constexpr int kPoison = 0xFF;       // makes NaN in f64, f32 and bf16
 
 std::byte* fetch_region(size_t bytes) {
   void* data = nullptr;
@@ -21,6 +25,14 @@ std::byte* fetch_region(size_t bytes) {
 }
 
 void release_region(std::byte* region, size_t) { check(cudaFree(region), "cudaFree"); }
+
+// The size of a block of the pool.
+size_t block_bytes(size_t bytes) { return (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value && *value != '\0' && std::strcmp(value, "0") != 0;
+}
 
 std::string mebibytes(size_t bytes) { return concat((bytes + (size_t{1} << 20) - 1) >> 20, " MiB"); }
 
@@ -46,7 +58,8 @@ Context& Context::of(int index) {
   return *instance;
 }
 
-Context::Context(int index) : index_(index), pool_({fetch_region, release_region}, kRegion, kAlignment) {
+Context::Context(int index)
+    : index_(index), poisons_(is_set("GYRE_CUDA_POISON")), pool_({fetch_region, release_region}, kRegion, kAlignment) {
   check(cudaSetDevice(index), "cudaSetDevice");
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
@@ -58,9 +71,15 @@ Context::Context(int index) : index_(index), pool_({fetch_region, release_region
 }
 
 std::shared_ptr<void> Context::allocate(size_t bytes) {
+  std::shared_ptr<void> block(take(bytes), [this](void* data) { give_back(data); });
+  if (poisons_) check(cudaMemsetAsync(block.get(), kPoison, block_bytes(bytes), stream_), "cudaMemsetAsync(poison)");
+  return block;
+}
+
+std::byte* Context::take(size_t bytes) {
   const std::lock_guard lock(mutex_);
   try {
-    return {pool_.take(bytes), [this](void* block) { give_back(block); }};
+    return pool_.take(bytes);
   } catch (const std::bad_alloc&) {
     size_t free = 0, total = 0;
     check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");

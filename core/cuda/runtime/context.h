@@ -4,6 +4,9 @@
 // work of the new owner is queued after work of the old owner.
 //
 // A process uses one GPU: the first one passed to of(). A job on several GPUs runs one rank per GPU.
+//
+// For tests: with the environment variable GYRE_CUDA_POISON=1, each new block of memory is filled with NaN, so that a
+// kernel that reads what nobody wrote gives NaN, also if the pool reuses memory.
 #pragma once
 
 #include <cublasLt.h>
@@ -47,9 +50,11 @@ class Context {
  private:
   explicit Context(int index);
 
+  std::byte* take(size_t bytes);
   void give_back(void* block);
 
   int index_;
+  bool poisons_;
   std::string name_;
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;
