@@ -2,11 +2,15 @@
 
 #include <cstring>
 
+#include "gyre/core/virtual_gpu/virtual_gpu.h"
+
 namespace gyre {
 
 HostCopy::HostCopy(const Tensor& source) {
   if (source.device() == Device{}) {
     source_ = source.clone();
+  } else if (source.device() == kVirtualGpu) {
+    source_ = Tensor::zeros(source.shape(), source.dtype());
   } else {
     source_ = source;
     readback_ = cuda_read_back(source.device().index, source.raw(), source.bytes());

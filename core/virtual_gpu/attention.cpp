@@ -9,7 +9,7 @@ namespace {
 
 // As in core/cuda/attention: rows of a tensor-core tile and the widths of heads that have such kernels. The costs per
 // product of tiles are given for heads of kUnitWidth features.
-constexpr int64_t kTileRows = 64, kUnitWidth = 64;
+constexpr int64_t kTileRows = 64, kStripRows = 16, kUnitWidth = 64;
 
 struct Call {
   const Segments &queries, &keys;
@@ -25,11 +25,19 @@ struct Call {
   }
 };
 
+// The numbers of blocks per multiprocessor that the kernels ask for, for heads of at most 64 features and for wider
+// ones.
+struct Resident {
+  double narrow, wide;
+  double of(int64_t width) const { return width > kUnitWidth ? wide : narrow; }
+};
+constexpr Resident kPackedForward{5, 3}, kLongForward{4, 3}, kPackedBackward{4, 2}, kOfQueries{4, 2}, kOfKeys{3, 2};
+
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Work of the segments that fit into one tile, or of the others. tiles: blocks over queries; key_tiles: blocks over
-// keys; pairs: pairs of a tile of queries and a tile of keys in which some key is visible.
-struct Tiles {
+// Work of segments of more than one tile. tiles: blocks over queries; key_tiles: blocks over keys; pairs: pairs of a
+// tile of queries and a tile of keys in which some key is visible.
+struct LongTiles {
   int64_t tiles = 0, key_tiles = 0, pairs = 0;
 
   void add(int64_t queries, int64_t keys, bool causal) {
@@ -43,19 +51,54 @@ struct Tiles {
   }
 };
 
+// Work of segments that fit into one tile. A warp has a strip of kStripRows rows, and each block the strips of one or
+// more segments. pairs: as in LongTiles, counted in parts of tiles.
+struct PackedTiles {
+  double pairs = 0;
+
+  void add(int64_t queries, int64_t keys) {
+    const int64_t strips = divide_up(std::max(queries, keys), kStripRows);
+    ++waiting[strips];
+    pairs += double(divide_up(queries, kStripRows) * divide_up(keys, kStripRows)) / double(kStrips * kStrips);
+  }
+  // Packs as pack_segments() of core/cuda/attention/attention_work.cu does.
+  int64_t blocks() const {
+    int64_t blocks = 0, left_over[kStrips + 1];
+    std::copy(waiting, waiting + kStrips + 1, left_over);
+    for (int64_t most = kStrips; most > 0; --most) {
+      for (; left_over[most] > 0; ++blocks) {
+        int64_t left = kStrips;
+        for (int64_t strips = most; strips > 0; --strips)
+          for (; strips <= left && left_over[strips] > 0; left -= strips) --left_over[strips];
+      }
+    }
+    return blocks;
+  }
+
+ private:
+  static constexpr int64_t kStrips = kTileRows / kStripRows;
+  int64_t waiting[kStrips + 1] = {};  // segments by their number of strips
+};
+
 struct AllTiles {
-  Tiles fitting, others;
+  PackedTiles packed;
+  LongTiles others;
   explicit AllTiles(const Call& call) {
     for (int s = 0; s < call.queries.count(); ++s) {
       const int64_t queries = call.queries.length(s), keys = call.keys.length(s);
-      const bool fits = queries <= kTileRows && keys <= kTileRows;
-      (fits ? fitting : others).add(queries, keys, call.shape.causal);
+      if (queries <= kTileRows && keys <= kTileRows) {
+        packed.add(queries, keys);
+      } else {
+        others.add(queries, keys, call.shape.causal);
+      }
     }
   }
+  double pairs() const { return packed.pairs + double(others.pairs); }
+  double packed_share() const { return pairs() > 0 ? packed.pairs / pairs() : 0; }
 };
 
 // A kernel with `blocks` blocks per head that computes `products` products of two tiles per head.
-void report_tiles(std::string_view name, const Call& call, int64_t blocks, int64_t products, double resident,
+void report_tiles(std::string_view name, const Call& call, int64_t blocks, double products, Resident resident,
                   double bytes, double draws) {
   if (blocks == 0) return;
   const double heads = call.shape.heads;
@@ -65,8 +108,8 @@ void report_tiles(std::string_view name, const Call& call, int64_t blocks, int64
           .random_numbers = draws,
           .precision = Precision::bf16,
           .blocks = double(blocks) * heads,
-          .resident_blocks = resident,
-          .tile_products = double(products) * heads * double(call.width) / double(kUnitWidth)});
+          .resident_blocks = resident.of(call.width),
+          .tile_products = products * heads * double(call.width) / double(kUnitWidth)});
 }
 
 // Products of single pairs without tensor cores, two FLOPs per feature.
@@ -82,9 +125,21 @@ void report_plain(std::string_view name, const Call& call, int launches, double 
 }
 
 // Weights are drawn for whole tiles.
-double drawn(const Call& call, int64_t pairs) {
+double drawn(const Call& call, double pairs) {
   if (call.shape.dropout.rate == 0) return 0;
-  return double(pairs) * double(call.shape.heads) * double(kTileRows * kTileRows);
+  return pairs * double(call.shape.heads) * double(kTileRows * kTileRows);
+}
+
+// Long segments read rotated copies of queries and keys, which live as long as the call.
+std::vector<Tensor> rotated_copies(const Call& call, const AttentionRotation& rotation, const HeadColumns& q,
+                                   const HeadColumns& k) {
+  std::vector<Tensor> copies;
+  if (!rotation.angles || !call.runs_on_tensor_cores() || call.longest() <= kTileRows) return copies;
+  for (const Tensor& rows : {q.rows, k.rows}) {
+    copies.push_back(temporary({rows.rows(), call.shape.heads * call.width}, call.dtype));
+    report_pass("rotation", {copies.back(), copies.back()});
+  }
+  return copies;
 }
 
 int64_t term_gradients(const AttentionPositionTerms& d) {
@@ -96,28 +151,30 @@ int64_t term_gradients(const AttentionPositionTerms& d) {
 
 }  // namespace
 
-void VirtualKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& /*k*/,
+void VirtualKernels::attention(const Tensor& out, const Tensor& lse, const HeadColumns& q, const HeadColumns& k,
                                const HeadColumns& /*v*/, const Segments& queries, const Segments& keys,
-                               const AttentionShape& shape, const AttentionRotation& /*rotation*/,
+                               const AttentionShape& shape, const AttentionRotation& rotation,
                                const AttentionPositionTerms& terms) {
   const Call call{queries, keys, shape, out.cols() / shape.heads, q.rows.dtype(), bool(terms)};
   const auto element = double(dtype_bytes(call.dtype));
   const double bytes =
       double(2 * queries.tokens() + 2 * keys.tokens()) * double(out.cols()) * element + bytes_of({lse});
   if (!call.runs_on_tensor_cores()) return report_plain("attention without tensor cores", call, 1, 2, bytes);
+  const std::vector<Tensor> rotated = rotated_copies(call, rotation, q, k);
   const AllTiles all(call);
-  const int64_t pairs = all.fitting.pairs + all.others.pairs;
-  constexpr double kResident = 4;
-  report_tiles("attention", call, all.fitting.tiles + all.others.tiles, 2 * pairs, kResident, bytes,
-               drawn(call, pairs));
+  const double share = all.packed_share();
+  report_tiles("attention", call, all.packed.blocks(), 2 * all.packed.pairs, kPackedForward, share * bytes,
+               drawn(call, all.packed.pairs));
+  report_tiles("attention", call, all.others.tiles, 2 * double(all.others.pairs), kLongForward, (1 - share) * bytes,
+               drawn(call, double(all.others.pairs)));
 }
 
 void VirtualKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
                                         const Tensor& dfrequencies, const AttentionPositionTerms& dterms,
-                                        const Tensor& dout, const HeadColumns& q, const HeadColumns& k,
-                                        const HeadColumns& /*v*/, const Tensor& lse, const Segments& queries,
-                                        const Segments& keys, const AttentionShape& shape,
-                                        const AttentionRotation& /*rotation*/, const AttentionPositionTerms& terms) {
+                                        const Tensor& dout, const Tensor& /*out*/, const HeadColumns& q,
+                                        const HeadColumns& k, const HeadColumns& /*v*/, const Tensor& lse,
+                                        const Segments& queries, const Segments& keys, const AttentionShape& shape,
+                                        const AttentionRotation& rotation, const AttentionPositionTerms& terms) {
   const int64_t d = dout.cols();
   const Call call{queries, keys, shape, d / shape.heads, dout.dtype(), bool(terms)};
   const DType exact = statistics_dtype(dout.dtype());
@@ -126,24 +183,22 @@ void VirtualKernels::attention_backward(const HeadColumns& dq, const HeadColumns
   const Tensor exact_dk = dfrequencies ? temporary({k.rows.rows(), d}, exact) : Tensor();
   const double row_bytes = double(d) * double(dtype_bytes(call.dtype)), nq = queries.tokens(), nk = keys.tokens();
   const bool key_side = dk.rows || dv.rows;
+  const std::vector<Tensor> rotated = rotated_copies(call, rotation, q, k);
   if (call.runs_on_tensor_cores()) {
     const AllTiles all(call);
-    // Of all rows, those of segments that fit into one tile. Each side reads q, dout, k and v; the first also reads
-    // and writes the statistics.
-    const double both = (3 * nq + 4 * nk) * row_bytes + bytes_of({lse});
-    const double share = double(all.fitting.tiles) / double(std::max<int64_t>(1, all.fitting.tiles + all.others.tiles));
-    constexpr double kResident = 3;
-    const int64_t sweeps = dq.rows ? 5 : 2, of_keys = 4;  // products per pair of tiles
-    report_tiles("attention gradient", call, all.fitting.tiles, 5 * all.fitting.pairs, kResident, share * both,
-                 drawn(call, all.fitting.pairs));
-    report_tiles("attention gradient of queries", call, all.others.tiles, sweeps * all.others.pairs, kResident,
-                 (1 - share) * ((3 * nq + 2 * nk) * row_bytes + bytes_of({lse, sums})), drawn(call, all.others.pairs));
+    // Each kernel reads q, dout, k and v. Those of long segments also read the statistics, and the first one out.
+    const double share = all.packed_share();
+    const auto pairs = double(all.others.pairs);
+    const int64_t of_queries = dq.rows ? 3 : 2, of_keys = 4;  // products per pair of tiles
+    report_tiles("attention gradient", call, all.packed.blocks(), 5 * all.packed.pairs, kPackedBackward,
+                 share * ((3 * nq + 4 * nk) * row_bytes + bytes_of({lse})), drawn(call, all.packed.pairs));
+    report_tiles("attention gradient of queries", call, all.others.tiles, double(of_queries) * pairs, kOfQueries,
+                 (1 - share) * ((4 * nq + 2 * nk) * row_bytes + bytes_of({lse, sums})), drawn(call, pairs));
     if (key_side)
-      report_tiles("attention gradient of keys", call, all.others.key_tiles, of_keys * all.others.pairs, kResident,
-                   (1 - share) * ((2 * nq + 4 * nk) * row_bytes + bytes_of({lse, sums})),
-                   drawn(call, all.others.pairs));
+      report_tiles("attention gradient of keys", call, all.others.key_tiles, double(of_keys) * pairs, kOfKeys,
+                   (1 - share) * ((2 * nq + 4 * nk) * row_bytes + bytes_of({lse, sums})), drawn(call, pairs));
   } else {
-    report_plain("attention gradient without tensor cores", call, key_side ? 2 : 1, 9, (5 * nq + 6 * nk) * row_bytes);
+    report_plain("attention gradient without tensor cores", call, key_side ? 2 : 1, 7, (6 * nq + 6 * nk) * row_bytes);
     if (const int64_t launches = term_gradients(dterms))
       report_plain("gradients of position terms", call, int(launches), 2, (2 * nq + 2 * nk) * row_bytes);
   }

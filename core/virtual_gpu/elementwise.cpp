@@ -11,6 +11,8 @@ void VirtualKernels::add(const Tensor& out, const Tensor& a, const Tensor& b) { 
 
 void VirtualKernels::scale(const Tensor& out, const Tensor& a, double /*factor*/) { report_pass("scale", {out, a}); }
 
+void VirtualKernels::round_to_bf16(const Tensor& out, const Tensor& x) { report_pass("rounding to bf16", {out, x}); }
+
 void VirtualKernels::activation(const Tensor& y, const Tensor& x, Activation /*kind*/) {
   report_pass("activation", {y, x});
 }

@@ -33,12 +33,12 @@ Tensor in_type(const Tensor& t, DType dtype) {
 }
 
 void product_backward(const Tensor& dx, const Tensor& dw, const Tensor& dy, const Tensor& x, const Tensor& w,
-                      bool tf32) {
+                      const Tensor& dx_before, bool tf32) {
   if (!dx && !dw) return;
   const Tensor g = in_type(dy, x.dtype());
   if (dx) {
     const Tensor rounded = in_type(w, x.dtype());
-    report_product(dx, dy.cols(), x.dtype(), tf32, /*accumulate=*/false);
+    report_product(dx, w.rows(), x.dtype(), tf32, /*accumulate=*/dx_before.defined());
   }
   if (dw) report_product(dw, dy.rows(), x.dtype(), tf32, /*accumulate=*/true);
 }
@@ -51,8 +51,8 @@ void VirtualKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, c
 }
 
 void VirtualKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
-                                     const Tensor& x, const Tensor& w) {
-  product_backward(dx, dw, dy, x, w, tf32_);
+                                     const Tensor& x, const Tensor& w, const Tensor& dx_before) {
+  product_backward(dx, dw, dy, x, w, dx_before, tf32_);
   if (!dbias || dy.size() == 0) return;
   const Tensor partial = partial_sums(dy.rows(), dy.cols(), dy.dtype());
   report({.name = "bias gradient", .launches = 2, .bytes = bytes_of({dy, partial, partial})});
@@ -67,7 +67,7 @@ void VirtualKernels::linear_activation(const Tensor& y, const Tensor& pre, const
 
 void VirtualKernels::linear_activation_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias,
                                                 const Tensor& dy, const Tensor& x, const Tensor& w, const Tensor& saved,
-                                                Activation kind, const DropoutMask& mask) {
+                                                const Tensor& dx_before, Activation kind, const DropoutMask& mask) {
   const Tensor dpre = dy.like();
   const Tensor partial = dbias ? partial_sums(dy.rows(), dy.cols(), dy.dtype()) : Tensor();
   if (dy.size() > 0) {
@@ -76,7 +76,7 @@ void VirtualKernels::linear_activation_backward(const Tensor& dx, const Tensor& 
             .bytes = bytes_of({dpre, dy, saved, partial, partial}),
             .random_numbers = kind != Activation::relu && mask.rate > 0 ? double(dy.size()) : 0});
   }
-  product_backward(dx, dw, dpre, x, w, tf32_);
+  product_backward(dx, dw, dpre, x, w, dx_before, tf32_);
 }
 
 }  // namespace gyre::virtual_gpu

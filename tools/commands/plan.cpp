@@ -63,11 +63,11 @@ double batch_tokens(const TrainOptions& o, double tokens_of_item, double sides) 
   return double(o.batch.size) * (o.batch.unit == "total" ? 1 : sides);
 }
 
-void complete(PlanLoad& load, const TrainOptions& o) {
+void complete(PlanLoad& load, const TrainOptions& o, Device device) {
   load.state_arenas = int(make_update_rule(o.optimizer)->slots().size()) + (o.optimizer.ema > 0 ? 1 : 0);
   load.micro_batches_per_rank = o.parallel.accumulation;
   load.comm_dtype_bytes = double(dtype_bytes(parse_comm_dtype(o.parallel.gradient_dtype)));
-  load.bucket_bytes = o.parallel.bucket_mb_on(Device{}) * kMebibyte;
+  load.bucket_bytes = o.parallel.bucket_mb_on(device) * kMebibyte;
   load.zero = o.parallel.zero == 1;
 }
 
@@ -196,7 +196,7 @@ int plan(const Plan& args, const TrainOptions& options, const ModelConfig& confi
   const int64_t tokens = work->draw(0);
   PlanLoad load = measure_load(*work, work->parameters(), kernels, precision, tokens, !options.parallel.deterministic);
   load.tokens = batch_tokens(options, item_tokens, sides);
-  complete(load, options);
+  complete(load, options, kernels.device());
   if (gpu) {
     work.reset();  // plan_gpus() needs all memory of the virtual GPU
     const GpuJob job{

@@ -96,8 +96,12 @@ GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& opt
       const GpuWorkScope scope([&](const GpuWork& done) { clock.run(done); });
       Timeline timeline({[&] { return clock.busy(); }, [] { return virtual_memory_stats().active_bytes; }});
       {
-        Tape tape(virtual_kernels(),
-                  {.record = true, .training = true, .seed = step, .precision = precision, .loss_seeded = true});
+        Tape tape(virtual_kernels(), {.record = true,
+                                      .training = true,
+                                      .seed = step,
+                                      .precision = precision,
+                                      .loss_seeded = true,
+                                      .parameters = &work->parameters()});
         tape.add_observer(timeline);
         tape.backward(work->loss(tape).loss);
         forecast.flops = kTrainingFlopsFactor * tape.flops();

@@ -53,7 +53,7 @@ TEST_CASE("virtual GPU: the work of a linear layer") {
   CHECK(forward.products == 1);
   CHECK(forward.product_flops == 2 * n * d * o);
   CHECK(forward.launches == 3);  // weights and bias are rounded
-  const Totals backward = totals_of([&] { kernels.linear_backward(x.like(), w.like(), bias.like(), y, x, w); });
+  const Totals backward = totals_of([&] { kernels.linear_backward(x.like(), w.like(), bias.like(), y, x, w, {}); });
   CHECK(backward.products == 2);
   CHECK(backward.product_flops == 4 * n * d * o);
   CHECK(backward.launches == 5);
@@ -167,7 +167,7 @@ TEST_CASE("workloads: batches drawn ahead are those drawn later") {
   for (uint64_t step = 0; step < 3; ++step) {
     CHECK(ahead->draw(step) == later->draw(step));
     Tape one(cpu_kernels(), {.record = false}), other(cpu_kernels(), {.record = false});
-    CHECK(ahead->loss(one).sums.loss == later->loss(other).sums.loss);
+    CHECK(ahead->loss(one).sums().loss == later->loss(other).sums().loss);
   }
 }
 
