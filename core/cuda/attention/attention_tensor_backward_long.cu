@@ -14,11 +14,12 @@ namespace gyre::cuda {
 namespace {
 
 // The number of columns of weights, in units of 8, that a warp has in registers at a time.
-template <int Width>
 constexpr int kChunks = 4;
 // Minimum number of blocks per multiprocessor, which limits the registers of a thread.
 template <int Width>
-constexpr int kQueryBlocks = Width > 64 ? 2 : Width > 32 ? 3 : 4;
+constexpr int kQueryBlocks = Width > 64   ? 2
+                             : Width > 32 ? 3
+                                          : 4;
 template <int Width>
 constexpr int kKeyBlocks = Width > 64 ? 2 : 3;
 
@@ -55,15 +56,14 @@ __global__ __launch_bounds__(kTileThreads, kQueryBlocks<Width>) void backward_of
   const int free = for_each_tile(0, seen, load, [&](int pair, int j0) {
     const int keys = min(kTileRows, warp_seen - j0);
     const Tile<Width> k = tiles.first(pair), v = tiles.second(pair);
-    for (int j = 0; j < keys; j += 8 * kChunks<Width>) {
-      const int n = min(8 * kChunks<Width>, keys - j);
-      StripWeights<kChunks<Width>> weights;
+    for (int j = 0; j < keys; j += 8 * kChunks) {
+      const int n = min(8 * kChunks, keys - j);
+      StripWeights<kChunks> weights;
       multiply_rows(weights.p, q, k, j, n);
       multiply_rows(weights.dp, dout, v, j, n);
       if (s.dropout.active()) weights.kept.draw_by_query(s, head, int64_t(w.first_other) + j0 + j, n, query);
       weights.weigh(s, n, [&](int c, int key) { return rows.lse(c, j0 + j + key); });
-      for_each_element<kChunks<Width>>(
-          n, [&](int e, int c, int) { exact_sum[c / 2] += weights.p[e][c] * weights.dp[e][c]; });
+      for_each_element<kChunks>(n, [&](int e, int c, int) { exact_sum[c / 2] += weights.p[e][c] * weights.dp[e][c]; });
       weights.finish(s, n, [&](int c, int) { return sum[c / 2]; });
       add_weighted(dq, weights.dp, k, j, n);
     }
@@ -137,10 +137,10 @@ __global__ __launch_bounds__(kTileThreads, kKeyBlocks<Width>) void backward_of_k
   const int free = for_each_tile(begin, w.count_other, load, [&](int pair, int i0) {
     const int queries = strip < count ? min(kTileRows, w.count_other - i0) : 0;
     const Tile<Width> q = tiles.first(pair), dout = tiles.second(pair);
-    for (int i = max(0, warp_from - i0); i < queries; i += 8 * kChunks<Width>) {
-      const int n = min(8 * kChunks<Width>, queries - i);
+    for (int i = max(0, warp_from - i0); i < queries; i += 8 * kChunks) {
+      const int n = min(8 * kChunks, queries - i);
       const float *lse = sums.lse(pair) + i, *sum = sums.sum(pair) + i;
-      StripWeights<kChunks<Width>> weights;
+      StripWeights<kChunks> weights;
       multiply_rows(weights.p, k, q, i, n);
       multiply_rows(weights.dp, v, dout, i, n);
       if (s.dropout.active()) weights.kept.draw_by_key(s, head, first + strip, i0 + i, n);
