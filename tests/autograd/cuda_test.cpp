@@ -1,4 +1,5 @@
 // Compares every row of the op table on a GPU with the CPU. Inputs are new in each run; GYRE_SEED=<seed> repeats a run.
+// GYRE_OPS=<text> runs only the rows with names that contain the text.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -45,11 +46,19 @@ void check_same_bits(const OpRun& a, const OpRun& b) {
   for (size_t i = 0; i < a.gradients.size(); ++i) CHECK(same_bits(a.gradients[i], b.gradients[i]));
 }
 
+std::vector<OpCase> chosen_rows() {
+  const char* text = std::getenv("GYRE_OPS");
+  std::vector<OpCase> rows = op_cases();
+  std::erase_if(rows, [&](const OpCase& row) { return text && row.name.find(text) == row.name.npos; });
+  REQUIRE_FALSE(rows.empty());
+  return rows;
+}
+
 void check_rows(Kernels& gpu, DType dtype, double tolerance) {
   const EmulatedBf16 emulated = bf16_on_any_cpu();
   const uint64_t seed = new_seed();
   CAPTURE(seed);
-  for (const OpCase& fixed : op_cases()) {
+  for (const OpCase& fixed : chosen_rows()) {
     if (dtype == DType::bf16 && fixed.name == "linear/by-itself") continue;  // one input is both data and parameter
     CAPTURE(fixed.name);
     const OpCase row = with_new_inputs(fixed, seed);

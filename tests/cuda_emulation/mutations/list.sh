@@ -1,0 +1,92 @@
+# The mutations of test.sh: mutation NAME UNIT FILE OLD NEW OPTIONS. OLD must occur once in FILE; UNIT is the .cu file
+# that is compiled with the change, and OPTIONS choose the tests, of which one must fail: `ops TEXT` the rows of the op
+# table with the text in their names, `core TEST_CASE` those of tests/core.
+
+# ---- Barriers ----
+mutation "layer norm: the sums of warps are read before they are written" \
+  core/cuda/layer_norm.cu core/cuda/row_teams.h \
+  '    __syncthreads();
+    for (int i = 0; i < count; ++i) {' \
+  '    for (int i = 0; i < count; ++i) {' \
+  ops layer_norm/several-strips
+mutation "layer norm backward: rounds of the sum over teams overlap" \
+  core/cuda/layer_norm_backward.cu core/cuda/layer_norm_backward.cu \
+  '      __syncthreads();                              // the previous round has been read' '' \
+  ops layer_norm/odd-sizes
+mutation "cross-entropy: the sums of warps are read before they are written" \
+  core/cuda/cross_entropy.cu core/cuda/numbers.h \
+  '  __syncthreads();
+  return warp_sum' \
+  '  return warp_sum' \
+  ops cross_entropy/smoothing
+mutation "linear attention: the state changes while other warps read it" \
+  core/cuda/linear_attention/linear_attention_scan.cu core/cuda/linear_attention/linear_attention_scan.cu \
+  '      __syncthreads();  // the old state has been read' '' \
+  ops linear_attention_scan/
+mutation "attention forward: keys are overwritten while other warps read them" \
+  core/cuda/attention/attention_plain.cu core/cuda/attention/attention_plain.cu \
+  '    __syncthreads();  // the previous keys have been read' '' \
+  ops attention/self
+mutation "attention on tensor cores: lanes read the rows of others too early" \
+  core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tiles.h \
+  '  __syncwarp();
+  constexpr int packs' \
+  '  constexpr int packs' \
+  ops attention/tiles-c
+
+# ---- Asynchronous copies ----
+mutation "attention on tensor cores: a wait for one group of copies too few" \
+  core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tensor.cu \
+  '    wait_copies<0>();
+    __syncthreads();  // the values are loaded' \
+  '    wait_copies<1>();
+    __syncthreads();  // the values are loaded' \
+  ops attention/tiles-c
+mutation "attention on tensor cores: the first tiles are not committed" \
+  core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tensor.cu \
+  '  commit_copies();
+  for (int j0' \
+  '  for (int j0' \
+  ops attention/tiles-c
+
+# ---- Sizes and guards ----
+mutation "attention on tensor cores: shared memory for one tile too few" \
+  core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tensor.cu \
+  '3 * Tile<Width>::kElements * sizeof(bfloat16)' '2 * Tile<Width>::kElements * sizeof(bfloat16)' \
+  ops attention/tiles-c
+mutation "attention on tensor cores: rows behind the end of a segment are stored" \
+  core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tiles.h \
+  '    if (i >= count) break;' '' \
+  ops attention/tiles-c
+mutation "linear attention: shared memory for half of the state" \
+  core/cuda/linear_attention/linear_attention_scan.cu core/cuda/linear_attention/linear_attention_scan.cu \
+  'size_t(a.q.width) * kSide * sizeof(T)' 'size_t(a.q.width) / 2 * kSide * sizeof(T)' \
+  ops linear_attention_scan/
+mutation "packs at the end of a row are not cut" \
+  core/cuda/layer_norm.cu core/cuda/vectors.h \
+  'left > most ? most : left' 'most' \
+  ops layer_norm/
+
+# ---- Indices ----
+mutation "cross-entropy: the gradient of the target is in the next column" \
+  core/cuda/cross_entropy.cu core/cuda/cross_entropy.cu \
+  'first + i == target ?' 'first + i == target + 1 ?' \
+  ops cross_entropy/plain
+mutation "linear attention: the last row of a chunk is left out" \
+  core/cuda/linear_attention/linear_attention_scan.cu core/cuda/linear_attention/linear_attention_scan.cu \
+  'for (int j = 0; j < kSide; ++j) sums[r]' 'for (int j = 0; j < kSide - 1; ++j) sums[r]' \
+  ops linear_attention_scan/
+
+# ---- Streams, events and the reuse of memory ----
+mutation "uploads: kernels do not wait for the copy" \
+  core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
+  '  check(cudaStreamWaitEvent(compute_, arrived_), "cudaStreamWaitEvent");' '' \
+  core 'cached copies of ids*'
+mutation "uploads: the staging buffer is overwritten before its copies have run" \
+  core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
+  '      check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize(copies)");' '' \
+  core 'ids larger than*'
+mutation "uploads: new ids at the address of old ones are not copied" \
+  core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
+  'if (found != copies_.end() && (' 'if (false && (' \
+  core 'new ids at*'
