@@ -43,6 +43,8 @@ namespace {
 
 // The ends of stacks are at different distances from multiples of a page, or all would compete for few cache lines.
 constexpr size_t kStack = 256 << 10, kStagger = 13 * 64, kStaggered = 32 << 10, kSavedRegisters = 6;
+// The functions that call finish() use less of the stack, without the kernel, which has returned.
+constexpr size_t kEntryFrames = 4096;
 
 std::vector<std::byte*> free_stacks;
 Fiber* running = nullptr;
@@ -61,6 +63,11 @@ std::byte* take_stack() {
   return static_cast<std::byte*>(memory);
 }
 
+// Makes memory valid again that functions have left without a return.
+void unpoison(std::byte* data, size_t bytes) {
+  if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(data, bytes);
+}
+
 void leave_stack(void** sanitizer, const void* bottom, size_t size) {
   if (__sanitizer_start_switch_fiber) __sanitizer_start_switch_fiber(sanitizer, bottom, size);
 }
@@ -75,7 +82,6 @@ void Fiber::start(void (*entry)()) { entry_ = entry; }
 void Fiber::resume() {
   if (!stack_) {
     stack_ = take_stack();
-    if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(stack_, kStack);
     // The first switch pops zeros as registers and returns to this function, with the alignment after a call.
     const size_t unused = reinterpret_cast<uintptr_t>(stack_) / kStack * kStagger % kStaggered;
     auto* top = reinterpret_cast<void**>(stack_ + kStack - unused) - 2;
@@ -85,6 +91,7 @@ void Fiber::resume() {
       std::abort();
     });
     stack_pointer_ = top - kSavedRegisters;
+    unpoison(reinterpret_cast<std::byte*>(top) - kEntryFrames, kEntryFrames);
   }
   running = this;
   void* sanitizer = nullptr;
@@ -111,7 +118,10 @@ void Fiber::finish() {
 }
 
 void Fiber::drop() {
-  if (stack_) free_stacks.push_back(stack_);
+  if (stack_) {
+    unpoison(stack_, kStack);
+    free_stacks.push_back(stack_);
+  }
   stack_ = nullptr;
 }
 
