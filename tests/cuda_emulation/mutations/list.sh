@@ -30,33 +30,39 @@ mutation "attention forward: keys are overwritten while other warps read them" \
 mutation "attention on tensor cores: lanes read the rows of others too early" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tiles.h \
   '  __syncwarp();
-  constexpr int packs' \
-  '  constexpr int packs' \
+  for_each_pack<Width>(strip, [&](int i, int f) {
+    if (i < to.count)' \
+  '  for_each_pack<Width>(strip, [&](int i, int f) {
+    if (i < to.count)' \
   ops attention/tiles-c
 
 # ---- Asynchronous copies ----
 mutation "attention on tensor cores: a wait for one group of copies too few" \
-  core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tensor.cu \
+  core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tiles.h \
   '    wait_copies<0>();
-    __syncthreads();  // the values are loaded' \
+    __syncthreads();  // this pair is loaded' \
   '    wait_copies<1>();
-    __syncthreads();  // the values are loaded' \
+    __syncthreads();  // this pair is loaded' \
   ops attention/tiles-c
-mutation "attention on tensor cores: the first tiles are not committed" \
+mutation "attention on tensor cores: the values are not committed" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tensor.cu \
   '  commit_copies();
-  for (int j0' \
-  '  for (int j0' \
-  ops attention/tiles-c
+  wait_copies<1>();
+  __syncthreads();' \
+  '  wait_copies<1>();
+  __syncthreads();' \
+  ops attention/packed
 
 # ---- Sizes and guards ----
 mutation "attention on tensor cores: shared memory for one tile too few" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tensor.cu \
-  '3 * Tile<Width>::kElements * sizeof(bfloat16)' '2 * Tile<Width>::kElements * sizeof(bfloat16)' \
-  ops attention/tiles-c
+  'launch_over(packed_forward<Width>, 3,' 'launch_over(packed_forward<Width>, 2,' \
+  ops attention/packed
 mutation "attention on tensor cores: rows behind the end of a segment are stored" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tiles.h \
-  '    if (i >= count) break;' '' \
+  '    if (i < to.count)
+      store_pack(' \
+  '      store_pack(' \
   ops attention/tiles-c
 mutation "linear attention: shared memory for half of the state" \
   core/cuda/linear_attention/linear_attention_scan.cu core/cuda/linear_attention/linear_attention_scan.cu \
