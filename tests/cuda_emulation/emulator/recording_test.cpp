@@ -72,9 +72,19 @@ void queue_product(cudaStream_t stream, float* d, const float* a, const float* b
   cublasLtMatrixLayoutInit(&layout_a, CUDA_R_32F, m, k, int64_t(m));
   cublasLtMatrixLayoutInit(&layout_b, CUDA_R_32F, k, n, int64_t(k));
   cublasLtMatrixLayoutInit(&layout_d, CUDA_R_32F, m, n, int64_t(m));
-  const cublasLtMatmulAlgo_t algorithm{{4, 4, 4, 4}};
+  cublasLtMatmulPreferenceOpaque_t preference;
+  cublasLtMatmulPreferenceInit(&preference);
+  for (int operand = 0; operand < 4; ++operand) {
+    const auto which = cublasLtMatmulPreferenceAttributes_t(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES + operand);
+    const uint32_t alignment = sizeof(float);
+    cublasLtMatmulPreferenceSetAttribute(&preference, which, &alignment, sizeof(alignment));
+  }
+  cublasLtMatmulHeuristicResult_t chosen;
+  int found = 0;
+  REQUIRE(cublasLtMatmulAlgoGetHeuristic(nullptr, &description, &layout_a, &layout_b, &layout_d, &layout_d, &preference,
+                                         1, &chosen, &found) == CUBLAS_STATUS_SUCCESS);
   REQUIRE(cublasLtMatmul(nullptr, &description, &one, a, &layout_a, b, &layout_b, &beta, d, &layout_d, d, &layout_d,
-                         &algorithm, nullptr, 0, stream) == CUBLAS_STATUS_SUCCESS);
+                         &chosen.algo, nullptr, 0, stream) == CUBLAS_STATUS_SUCCESS);
 }
 
 }  // namespace

@@ -28,11 +28,14 @@ PairInput batch_of(int pairs) {
 template <class Around>
 void run_steps(Kernels& kernels, Precision precision, const Around& around) {
   EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
-  config.vocab_size = 512;
+  config.vocab_size = 128;
+  config.dim = 64;
+  config.ffn = 128;
+  config.heads = 2;
   EncoderDecoder model(config);
   model.parameters().allocate(1, DType::f32, kernels.device());
   Optimizer optimizer(model.parameters(), kernels, {});
-  const PairInput batch = batch_of(30);
+  const PairInput batch = batch_of(12);
   const auto step = [&] {
     Tape tape(kernels, {.record = true,
                         .training = true,
@@ -41,7 +44,7 @@ void run_steps(Kernels& kernels, Precision precision, const Around& around) {
                         .loss_seeded = true,
                         .parameters = &model.parameters()});
     tape.backward(model.loss(tape, batch, 0.1).loss);
-    optimizer.update(700);
+    optimizer.update(12 * 25);
   };
   step();
   around(step);
