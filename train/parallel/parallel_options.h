@@ -12,10 +12,10 @@ struct ParallelOptions {
   int accumulation = 1;   // micro-batches per rank and update
   int micro_batches = 0;  // per global batch; 0: ranks * accumulation, or 8 with `deterministic`
   bool deterministic = false;
-  std::optional<double> bucket_mb;      // size of a gradient bucket in MiB; default: see bucket_mb_on()
-  std::string gradient_dtype = "fp32";  // communication dtype of gradients: fp32, bf16
-  int zero = 0;                         // ZeRO stage: 1 shards the optimizer's state over the ranks
-  double watchdog_timeout = 600;        // time limit of a collective in seconds; 0: none
+  std::optional<double> bucket_mb = {};  // size of a gradient bucket in MiB; default: see bucket_mb_on()
+  std::string gradient_dtype = "fp32";   // communication dtype of gradients: fp32, bf16
+  int zero = 0;                          // ZeRO stage: 1 shards the optimizer's state over the ranks
+  double watchdog_timeout = 600;         // time limit of a collective in seconds; 0: none
 
   void validate() const;  // throws UsageError
   // Small buckets start early and hide better behind backward. An all-reduce of GPUs has a fixed cost of tens of
