@@ -10,13 +10,13 @@ Precision operands(DType dtype, bool tf32) {
   return tf32 ? Precision::tf32 : Precision::fp32;
 }
 
-// c(m,n) = a b, or c += a b, with a(m,k) and b(k,n) of type `dtype` in any layout.
-void report_product(const Tensor& c, int64_t k, DType dtype, bool tf32, bool accumulate) {
+// The first n columns of c(m, at least n) = a b, or a b + `add`, with a(m,k) and b(k,n) of type `dtype` in any layout.
+void report_product(const Tensor& c, int64_t n, int64_t k, DType dtype, bool tf32, const Tensor& add) {
   if (c.size() == 0 || k == 0) return;
-  const int64_t m = c.rows(), n = c.cols();
+  const int64_t m = c.rows();
   report({.name = "product",
           .kind = GpuWork::Kind::product,
-          .bytes = double(m + n) * double(k) * double(dtype_bytes(dtype)) + double(c.bytes()) * (accumulate ? 2 : 1),
+          .bytes = double(m + n) * double(k) * double(dtype_bytes(dtype)) + bytes_of({c, add}),
           .flops = 2 * double(m) * double(n) * double(k),
           .precision = operands(dtype, tf32),
           .rows = m,
@@ -38,23 +38,23 @@ void product_backward(const Tensor& dx, const Tensor& dw, const Tensor& dy, cons
   const Tensor g = in_type(dy, x.dtype());
   if (dx) {
     const Tensor rounded = in_type(w, x.dtype());
-    report_product(dx, w.rows(), x.dtype(), tf32, /*accumulate=*/dx_before.defined());
+    report_product(dx, dx.cols(), w.rows(), x.dtype(), tf32, dx_before);
   }
-  if (dw) report_product(dw, dy.rows(), x.dtype(), tf32, /*accumulate=*/true);
+  if (dw) report_product(dw, dw.cols(), dy.rows(), x.dtype(), tf32, dw);
 }
 
 }  // namespace
 
 void VirtualKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) {
   const Tensor weights = in_type(w, x.dtype()), sums = in_type(bias, y.dtype());
-  report_product(y, x.cols(), x.dtype(), tf32_, /*accumulate=*/false);
+  report_product(y, w.rows(), x.cols(), x.dtype(), tf32_, {});
 }
 
 void VirtualKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
                                      const Tensor& x, const Tensor& w, const Tensor& dx_before) {
   product_backward(dx, dw, dy, x, w, dx_before, tf32_);
   if (!dbias || dy.size() == 0) return;
-  const Tensor partial = partial_sums(dy.rows(), dy.cols(), dy.dtype());
+  const Tensor partial = partial_sums(dy.rows(), dbias.size(), dy.dtype());
   report({.name = "bias gradient", .launches = 2, .bytes = bytes_of({dy, partial, partial})});
 }
 
