@@ -91,9 +91,10 @@ struct LinearCrossEntropy final : Op {
 
 // Rows of a chunk: enough that the cost of reading w and adding to dw, once per chunk, is small compared to the matrix
 // products, and that the products fill a GPU.
-int64_t chunk_rows(int64_t vocabulary, Device device) {
+int64_t chunk_rows(int64_t vocabulary, DType logits, Device device) {
   if (device == Device{}) return std::clamp<int64_t>((int64_t{1} << 23) / vocabulary, 32, 1024);
-  return std::clamp<int64_t>((int64_t{1} << 27) / vocabulary, 1024, 16384);
+  constexpr int64_t kBytes = int64_t{1} << 29;
+  return std::clamp<int64_t>(kBytes / (vocabulary * int64_t(dtype_bytes(logits))), 1024, 16384);
 }
 
 // Matrix products on a GPU are faster if the rows of the logits are aligned.
@@ -136,9 +137,9 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
   if (x.requires_gradient()) op->dx = x.value().like();
   const bool wants_gradient = op->dx || op->dw.sum || op->dbias.sum;
   const Device device = x.value().device();
-  const int64_t rows = std::min(n, chunk_rows(v, device));
-  const Tensor all_logits =
-      Tensor::empty({rows, padded_columns(v, device)}, logits_dtype(x.value(), wants_gradient), device);
+  const DType dtype = logits_dtype(x.value(), wants_gradient);
+  const int64_t rows = std::min(n, chunk_rows(v, dtype, device));
+  const Tensor all_logits = Tensor::empty({rows, padded_columns(v, device)}, dtype, device);
   const Tensor all_sums = zero_sums(x.value());
   const Tensor weights = x.tape().product_weight(w.value(), x.value().dtype());
   Kernels& kernels = x.kernels();
