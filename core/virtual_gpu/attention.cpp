@@ -58,13 +58,13 @@ struct PackedTiles {
 
   void add(int64_t queries, int64_t keys) {
     const int64_t strips = divide_up(std::max(queries, keys), kStripRows);
-    ++waiting[strips];
+    ++waiting_[strips];
     pairs += double(divide_up(queries, kStripRows) * divide_up(keys, kStripRows)) / double(kStrips * kStrips);
   }
   // Packs as pack_segments() of core/cuda/attention/attention_work.cu does.
   int64_t blocks() const {
     int64_t blocks = 0, left_over[kStrips + 1];
-    std::copy(waiting, waiting + kStrips + 1, left_over);
+    std::copy(waiting_, waiting_ + kStrips + 1, left_over);
     for (int64_t most = kStrips; most > 0; --most) {
       for (; left_over[most] > 0; ++blocks) {
         int64_t left = kStrips;
@@ -77,7 +77,7 @@ struct PackedTiles {
 
  private:
   static constexpr int64_t kStrips = kTileRows / kStripRows;
-  int64_t waiting[kStrips + 1] = {};  // segments by their number of strips
+  int64_t waiting_[kStrips + 1] = {};  // segments by their number of strips
 };
 
 struct AllTiles {
