@@ -45,10 +45,11 @@ gpu-check: ## on a machine with a GPU: CUDA tests, training, speed compared with
 # Code for one architecture keeps the bundle small: 90 for H100 and H200, 80 for A100.
 BUNDLE_ARCHITECTURE ?= 90
 bundle: ## pack a CUDA build with its libraries for another machine, for GPUs of BUNDLE_ARCHITECTURE (90)
+	@tools/scripts/setup.sh xz-utils
 	@export PATH="$$PATH:/usr/local/cuda/bin"; $(call CONFIGURE,build-cuda-bundle,Release,-DGYRE_CUDA=ON \
 	  -DCMAKE_CUDA_ARCHITECTURES=$(BUNDLE_ARCHITECTURE)-real)
 	@$(call BUILD_QUIETLY,build-cuda-bundle,--target gyre test_core test_autograd test_models test_train test_mpi)
-	@tools/scripts/bundle.sh --tests build-cuda-bundle gyre-bundle.tar.gz
+	@tools/scripts/bundle.sh --tests build-cuda-bundle gyre-bundle.tar.xz
 
 package: ## build Debian packages of the program and the libraries, in build
 	@tools/scripts/setup.sh dpkg-dev file

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Packs a built program with its libraries for another x86-64 Linux. The glibc there must not be older than on this
 # machine. A CUDA build also requires the driver and CUDA 13 (the toolkit or PyTorch's wheels) there.
-#   tools/scripts/bundle.sh [--tests] [BUILD] [OUT.tar.gz|OUT.tar.zst]
-# --tests includes the tests of the CUDA backend and their golden files. Defaults: build-cuda, gyre-bundle.tar.gz.
+#   tools/scripts/bundle.sh [--tests] [BUILD] [OUT.tar.xz|OUT.tar.gz|OUT.tar.zst]
+# --tests includes the tests of the CUDA backend and their golden files. Defaults: build-cuda, gyre-bundle.tar.xz.
 # Unpacked, bin/gyre runs from any directory, and tools/scripts/gpu_check.sh uses it. mpirun is not included, so it is
 # a single process.
 set -euo pipefail
@@ -15,11 +15,12 @@ case ${1:-} in
   -*) sed -n '4,7s/^# *//p' "$0" >&2; exit 2 ;;
 esac
 build=${1:-build-cuda}
-out=${2:-gyre-bundle.tar.gz}
+out=${2:-gyre-bundle.tar.xz}
 case $out in
+  *.tar.xz) compress='xz -T1 --lzma2=preset=6,dict=256MiB' ;; # programs contain the same CUDA code: it is stored once
   *.tar.gz) compress='gzip -9' ;;
   *.tar.zst) compress='zstd -19 -T0 -q' ;;
-  *) echo "bundle: expected an output file *.tar.gz or *.tar.zst, got $out" >&2; exit 2 ;;
+  *) echo "bundle: expected an output file *.tar.xz, *.tar.gz or *.tar.zst, got $out" >&2; exit 2 ;;
 esac
 [ -x "$build/gyre" ] || { echo "bundle: $build/gyre is missing; build it first ('make', 'make cuda')" >&2; exit 1; }
 
