@@ -1,5 +1,6 @@
 #include "tools/workload/gpu_plan_report.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -36,9 +37,12 @@ ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision p
 
 ordered_json to_json(const std::vector<GpuPlanRow>& rows, const GpuJob& job) {
   ordered_json list = ordered_json::array();
+  // Efficiency is relative to the row with the fewest GPUs.
+  const auto fewest = std::min_element(
+      rows.begin(), rows.end(), [](const GpuPlanRow& a, const GpuPlanRow& b) { return a.plan.ranks < b.plan.ranks; });
   for (const GpuPlanRow& row : rows) {
     const double rate = row.tokens / row.plan.step();
-    const double first = rows.front().tokens / rows.front().plan.step() / rows.front().plan.ranks;
+    const double rate_of_fewest = fewest->tokens / fewest->plan.step() / fewest->plan.ranks;
     list.push_back({{"gpus", row.plan.ranks},
                     {"memory_gb", rounded(row.plan.memory() / kGiga)},
                     {"weights_gb", rounded(row.plan.weights / kGiga)},
@@ -54,7 +58,7 @@ ordered_json to_json(const std::vector<GpuPlanRow>& rows, const GpuJob& job) {
                     {"exchange_seconds", rounded(row.plan.exchange)},
                     {"exposed_seconds", rounded(row.plan.exposed)},
                     {"tokens_per_second", rounded(rate)},
-                    {"efficiency", rounded(rate / first / row.plan.ranks)}});
+                    {"efficiency", rounded(rate / rate_of_fewest / row.plan.ranks)}});
   }
   return list;
 }

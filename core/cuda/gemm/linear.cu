@@ -1,4 +1,4 @@
-// y = x w^T + bias;  dx = dy w;  dw += dy^T x;  dbias += sum_rows(dy)
+// y = x w^T + bias;  dx = dx_before + dy w;  dw += dy^T x;  dbias += sum_rows(dy)
 // cublasLt requires a bias of y's type. For bf16 data the bias is rounded, like the weights.
 #include "gyre/core/cuda/cuda_kernels.h"
 #include "gyre/core/cuda/gemm/linear.h"
