@@ -31,9 +31,10 @@ build-cuda-emulation:
 	@$(call CONFIGURE,$(EMULATION),None,$(EMULATION_FLAGS))
 	@$(call BUILD_QUIETLY,$(EMULATION),--target cuda_emulation)
 
-# Run the kernels twice: in the order of threads and calls, and in a random order that CUDA allows.
+# Run the kernels twice: in the order of threads and calls, with an allocation for each tensor so that its end is known,
+# and in a random order that CUDA allows.
 cuda-emulation: build-cuda-emulation ## run the CUDA tests on an emulated GPU, without CUDA, under AddressSanitizer
-	@tools/scripts/run_tests.sh $(EMULATION)
+	@GYRE_CUDA_POOL=0 tools/scripts/run_tests.sh $(EMULATION)
 	@GYRE_CUDA_EMULATION_SEED=1 tools/scripts/run_tests.sh $(EMULATION)
 
 cuda-mutations: build-cuda-emulation ## check that these tests find mistakes that are put into the kernels

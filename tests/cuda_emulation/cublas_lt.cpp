@@ -9,6 +9,7 @@
 #include "cublasLt.h"
 #include "cuda_bf16.h"
 #include "tests/cuda_emulation/accesses/recording.h"
+#include "tests/cuda_emulation/memory.h"
 #include "tests/cuda_emulation/streams.h"
 
 namespace cuda_emulation {
@@ -143,6 +144,15 @@ bool suits(const cublasLtMatmulAlgo_t& algorithm, const cublasLtMatmulDescOpaque
          (same_sizes || product_library().accepts_other_sizes);
 }
 
+bool is_allocated(const void* data, const cublasLtMatrixLayoutOpaque_t& layout) {
+  const size_t elements = (layout.columns - 1) * size_t(layout.stride) + layout.rows;
+  return contains(MemoryKind::device, data, elements * size_of(layout.type));
+}
+
+bool is_bias_allocated(const cublasLtMatmulDescOpaque_t& how, const cublasLtMatrixLayoutOpaque_t& d) {
+  return how.epilogue == CUBLASLT_EPILOGUE_DEFAULT || contains(MemoryKind::device, how.bias, d.rows * size_of(d.type));
+}
+
 double scalar(const void* data, cudaDataType_t type) { return number(data, type, 0); }
 
 }  // namespace
@@ -250,6 +260,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, const cublasLtMatmulDescOpaque_t
   if (!fits(*description, *a_layout, *b_layout, *d_layout) || !same_strides || !is_aligned(a, alignment[0]) ||
       !is_aligned(b, alignment[1]) || !is_aligned(c, alignment[2]) || !is_aligned(d, alignment[3]) ||
       !suits(*algorithm, *description, *a_layout, *b_layout, *d_layout) || workspace_bytes < algorithm->workspace) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  const bool reads_c = scalar(beta, description->scale) != 0;
+  if (!is_allocated(a, *a_layout) || !is_allocated(b, *b_layout) || !is_allocated(d, *d_layout) ||
+      (reads_c && !is_allocated(c, *c_layout)) || !is_bias_allocated(*description, *d_layout)) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   const cudaDataType_t scale = description->scale;

@@ -1,38 +1,14 @@
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <new>
 
 #include "gyre/core/cuda/runtime/context.h"
+#include "gyre/core/cuda/runtime/environment.h"
 #include "gyre/core/cuda/runtime/gpus.h"
 
 namespace gyre::cuda {
 namespace {
 
 constexpr size_t kRegion = size_t{512} << 20;
-constexpr size_t kAlignment = 256;  // alignment of cudaMalloc, and the best one for cublasLt
-constexpr int kPoison = 0xFF;       // makes NaN in f64, f32 and bf16
-
-std::byte* fetch_region(size_t bytes) {
-  void* data = nullptr;
-  const cudaError_t status = cudaMalloc(&data, bytes);
-  if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // clears the error, which is handled here
-    throw std::bad_alloc();
-  }
-  check(status, "cudaMalloc");
-  return static_cast<std::byte*>(data);
-}
-
-void release_region(std::byte* region, size_t) { check(cudaFree(region), "cudaFree"); }
-
-// The size of a block of the pool.
-size_t block_bytes(size_t bytes) { return (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
-
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value && *value != '\0' && std::strcmp(value, "0") != 0;
-}
+constexpr int kPoison = 0xFF;  // makes NaN in f64, f32 and bf16
 
 std::string mebibytes(size_t bytes) { return concat((bytes + (size_t{1} << 20) - 1) >> 20, " MiB"); }
 
@@ -58,8 +34,7 @@ Context& Context::of(int index) {
   return *instance;
 }
 
-Context::Context(int index)
-    : index_(index), poisons_(is_set("GYRE_CUDA_POISON")), pool_({fetch_region, release_region}, kRegion, kAlignment) {
+Context::Context(int index) : index_(index), poisons_(is_set("GYRE_CUDA_POISON", false)), pool_(kRegion) {
   check(cudaSetDevice(index), "cudaSetDevice");
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
@@ -67,12 +42,13 @@ Context::Context(int index)
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   check(cublasLtCreate(&cublas_), "cublasLtCreate");
   workspace_ = allocate(kWorkspace);
-  uploads_ = std::make_unique<Uploads>(stream_, BlockPool::Source{fetch_region, release_region});
+  uploads_ = std::make_unique<Uploads>(stream_);
 }
 
 std::shared_ptr<void> Context::allocate(size_t bytes) {
   std::shared_ptr<void> block(take(bytes), [this](void* data) { give_back(data); });
-  if (poisons_) check(cudaMemsetAsync(block.get(), kPoison, block_bytes(bytes), stream_), "cudaMemsetAsync(poison)");
+  if (poisons_)
+    check(cudaMemsetAsync(block.get(), kPoison, pool_.block_bytes(bytes), stream_), "cudaMemsetAsync(poison)");
   return block;
 }
 

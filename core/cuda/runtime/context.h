@@ -6,7 +6,8 @@
 // A process uses one GPU: the first one passed to of(). A job on several GPUs runs one rank per GPU.
 //
 // For tests: with the environment variable GYRE_CUDA_POISON=1, each new block of memory is filled with NaN, so that a
-// kernel that reads what nobody wrote gives NaN, also if the pool reuses memory.
+// kernel that reads what nobody wrote gives NaN, also if the pool reuses memory. GYRE_CUDA_POOL=0 (device_pool.h) shows
+// accesses behind the end of a tensor.
 #pragma once
 
 #include <cublasLt.h>
@@ -15,8 +16,8 @@
 #include <mutex>
 #include <string>
 
-#include "gyre/core/block_pool.h"
 #include "gyre/core/cuda/runtime/check.h"
+#include "gyre/core/cuda/runtime/device_pool.h"
 #include "gyre/core/cuda/runtime/uploads.h"
 #include "gyre/core/kernels/kernels.h"
 
@@ -59,7 +60,7 @@ class Context {
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t cublas_ = nullptr;
   std::mutex mutex_;  // guards pool_
-  BlockPool pool_;
+  DevicePool pool_;
   std::shared_ptr<void> workspace_;
   std::unique_ptr<Uploads> uploads_;
 };

@@ -9,7 +9,6 @@ namespace gyre::cuda {
 namespace {
 
 constexpr size_t kRegion = size_t{16} << 20;
-constexpr size_t kAlignment = 256;
 constexpr size_t kStaging = size_t{4} << 20;
 constexpr size_t kFewCopies = 512;
 // A copy is dropped after this number of calls without a use, even if its host memory still exists (as for slices of a
@@ -18,8 +17,7 @@ constexpr uint64_t kForgetAfter = 16384;
 
 }  // namespace
 
-Uploads::Uploads(cudaStream_t compute, BlockPool::Source memory)
-    : compute_(compute), device_(std::move(memory), kRegion, kAlignment), sweep_at_(kFewCopies) {
+Uploads::Uploads(cudaStream_t compute) : compute_(compute), device_(kRegion), sweep_at_(kFewCopies) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   check(cudaEventCreateWithFlags(&arrived_, cudaEventDisableTiming), "cudaEventCreate");
   void* staging = nullptr;

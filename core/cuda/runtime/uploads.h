@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "gyre/core/block_pool.h"
+#include "gyre/core/cuda/runtime/device_pool.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre::cuda {
@@ -19,8 +19,7 @@ namespace gyre::cuda {
 // Not thread-safe: only for the thread that queues kernels on the compute stream. Lives until the process ends.
 class Uploads {
  public:
-  // `memory`: source of regions that only this object uses.
-  Uploads(cudaStream_t compute, BlockPool::Source memory);
+  explicit Uploads(cudaStream_t compute);
   Uploads(const Uploads&) = delete;
   Uploads& operator=(const Uploads&) = delete;
 
@@ -55,7 +54,7 @@ class Uploads {
 
   cudaStream_t compute_, stream_ = nullptr;
   cudaEvent_t arrived_ = nullptr;
-  BlockPool device_;              // separate from the tensor pool, whose free blocks the compute stream may still use
+  DevicePool device_;             // separate from the tensor pool, whose free blocks the compute stream may still use
   std::byte* staging_ = nullptr;  // pinned
   size_t staged_ = 0;             // bytes of `staging_` that pending copies may read
   std::map<Key, Copy> copies_;

@@ -2,12 +2,15 @@
 // are kept. All numbers are small integers, so that results are exact in every type and order.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "gyre/core/hardware/cuda.h"
 #include "tests/cuda_emulation/cublas_lt.h"
 #include "tests/emulated_bf16.h"
+#include "tests/report.h"
 
 using namespace gyre;
 using namespace cuda_emulation;
@@ -96,4 +99,18 @@ TEST_CASE("the choice depends on the alignment of the bias") {
     layer.bias = layer.bias.to_cpu();
     CHECK(actual == layer.run(cpu_kernels(), false));
   }
+}
+
+TEST_CASE("a product whose operand or result is longer than its memory is refused") {
+  const char* pool = std::getenv("GYRE_CUDA_POOL");
+  if (!pool || std::string(pool) != "0") return report_skipped("GYRE_CUDA_POOL is not 0");
+  Kernels& gpu = cuda_kernels(0);
+  const auto made = [&](int64_t rows) { return Tensor::zeros({rows, 8}, DType::f32, gpu.device()); };
+  const auto longer = [](const Tensor& t) {
+    return Tensor::view(t.raw(), {t.rows() + 1, t.cols()}, t.dtype(), t.owner(), t.device());
+  };
+  const Tensor w = made(8), six = made(6), y = made(6), five = made(5);
+  CHECK_NOTHROW(gpu.linear(y, six, w, {}));
+  CHECK_THROWS_AS(gpu.linear(y, longer(five), w, {}), Error);
+  CHECK_THROWS_AS(gpu.linear(longer(five), six, w, {}), Error);
 }

@@ -72,6 +72,10 @@ mutation "packs at the end of a row are not cut" \
   core/cuda/layer_norm.cu core/cuda/vectors.h \
   'left > most ? most : left' 'most' \
   ops layer_norm/
+mutation "embedding: a warp of the last block looks up a row behind the end" \
+  core/cuda/embedding.cu core/cuda/embedding.cu \
+  '  if (row >= n) return;' '' \
+  ops embedding/
 
 # ---- Indices ----
 mutation "cross-entropy: the gradient of the target is in the next column" \
@@ -91,8 +95,12 @@ mutation "uploads: kernels do not wait for the copy" \
 mutation "uploads: the staging buffer is overwritten before its copies have run" \
   core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
   '      check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize(copies)");' '' \
-  core 'ids larger than*'
+  core 'metadata larger than*'
 mutation "uploads: new ids at the address of old ones are not copied" \
   core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
   'if (found != copies_.end() && (' 'if (false && (' \
+  core 'new ids at*'
+mutation "uploads: memory of freed ids is reused while queued kernels read it" \
+  core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
+  '  check(cudaEventRecord(retired.last_use, compute_), "cudaEventRecord");' '' \
   core 'new ids at*'

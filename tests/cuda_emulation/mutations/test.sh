@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Shows that the tests on the emulated GPU find mistakes: each mutation of list.sh changes a copy of one source of
 # core/cuda, which is compiled and linked with the objects of the build, and some test must fail, in the order of the
-# calls or in that of seed 1.
+# calls with an allocation for each tensor, or in the order of seed 1.
 #   tests/cuda_emulation/mutations/test.sh BUILD [TEXT_IN_NAME]
 # The build folder must contain test_cuda, built by make.
 set -euo pipefail
@@ -32,7 +32,7 @@ run_tests() { # run_tests PROGRAM ops TEXT | core TEST_CASE
 }
 
 in_both_orders() { # in_both_orders PROGRAM OPTIONS: fails if the tests fail in one of the orders
-  run_tests "$@" && GYRE_CUDA_EMULATION_SEED=1 run_tests "$@"
+  GYRE_CUDA_POOL=0 run_tests "$@" && GYRE_CUDA_EMULATION_SEED=1 run_tests "$@"
 }
 
 pass_without_mutation() { # pass_without_mutation OPTIONS: runs the tests only once for all mutations with these options
