@@ -54,6 +54,30 @@ TEST_CASE("ranks on GPUs of their own use NCCL on the emulator") {
   CHECK(connect_gpus(ranks(), own_gpu()->device(), true) == nullptr);
 }
 
+TEST_CASE("ranks on GPUs exchange the results of queued kernels, and kernels queued later wait for the exchange") {
+  Kernels* const gpu = own_gpu();
+  if (!gpu) return;
+  const auto gpus = connect_gpus(ranks(), gpu->device(), false);
+  if (!gpus) return report_skipped("no NCCL between the GPUs of the ranks");
+  constexpr int kRounds = 20;
+  const Tensor ones = Tensor::from<float>({1000}, std::vector<float>(1000, 1)).to(gpu->device());
+  std::vector<Tensor> sums, copies;
+  for (int round = 0; round < kRounds; ++round) {
+    sums.push_back(ones.like());
+    copies.push_back(ones.like());
+    gpu->scale(sums.back(), ones, round + 1);
+    gpus->begin();
+    gpus->all_reduce(sums.back());
+    gpus->finish();
+    gpu->scale(copies.back(), sums.back(), 1);
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    CAPTURE(round);
+    const auto numbers = copies[size_t(round)].to_cpu().to_vector<float>();
+    CHECK(numbers == std::vector<float>(1000, float(ranks().size() * (round + 1))));
+  }
+}
+
 TEST_CASE("ranks on GPUs add gradients to the bits of ranks on CPUs, for any communication dtype and owner") {
   Kernels* const gpu = own_gpu();
   if (!gpu) return;

@@ -1,6 +1,7 @@
 # The mutations of test.sh: mutation NAME UNIT FILE OLD NEW OPTIONS. OLD must occur once in FILE; UNIT is the .cu file
 # that is compiled with the change, and OPTIONS choose the tests, of which one must fail: `ops TEXT` the rows of the op
-# table with the text in their names, `core TEST_CASE` those of tests/core.
+# table with the text in their names, `core TEST_CASE` those of tests/core, `ranks TEST_CASE` those of tests/mpi on two
+# ranks with NCCL.
 
 # ---- Barriers ----
 mutation "layer norm: the sums of warps are read before they are written" \
@@ -104,3 +105,11 @@ mutation "uploads: memory of freed ids is reused while queued kernels read it" \
   core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
   '  check(cudaEventRecord(retired.last_use, compute_), "cudaEventRecord");' '' \
   core 'new ids at*'
+mutation "NCCL: the exchange does not wait for the kernels before it" \
+  core/cuda/runtime/nccl.cu core/cuda/runtime/nccl.cu \
+  'follow(stream_, context_.stream(), ready_);' '' \
+  ranks 'ranks on GPUs exchange*'
+mutation "NCCL: the kernels after an exchange do not wait for it" \
+  core/cuda/runtime/nccl.cu core/cuda/runtime/nccl.cu \
+  'follow(context_.stream(), stream_, done_);' '' \
+  ranks 'ranks on GPUs exchange*'

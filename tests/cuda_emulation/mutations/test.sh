@@ -3,7 +3,7 @@
 # core/cuda, which is compiled and linked with the objects of the build, and some test must fail, in the order of the
 # calls with an allocation for each tensor, or in the order of seed 1.
 #   tests/cuda_emulation/mutations/test.sh BUILD [TEXT_IN_NAME]
-# The build folder must contain test_cuda, built by make.
+# The build folder must contain test_cuda and test_cuda_mpi, built by make.
 set -euo pipefail
 [ $# -ge 1 ] || { sed -n '5s/^# *//p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -12,6 +12,7 @@ tests=$build/tests/cuda_emulation
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMP_NUM_THREADS=1 GYRE_CUDA_POISON=1 GYRE_SEED=1 ASAN_OPTIONS=detect_leaks=0
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 unset GYRE_CUDA_EMULATION_SHARED
 
 broken() { # broken MESSAGE: the list or the build does not fit, so that nothing is shown
@@ -23,12 +24,17 @@ compile_command() { # compile_command UNIT: the command of the build, from compi
   sed -nE "s|^ *\"command\": \"(.* -c [^ ]*/$1)\",\$|\1|p" "$build/compile_commands.json" | head -n 1
 }
 
-run_tests() { # run_tests PROGRAM ops TEXT | core TEST_CASE
-  if [ "$2" = ops ]; then
-    GYRE_OPS=$3 timeout 120 "$1" --test-case='every op on a GPU*'
-  else
-    timeout 120 "$1" --source-file='*/tests/core/*' --test-case="$3"
-  fi
+program_of() { # program_of OPTIONS: the program with the tests
+  if [ "$1" = ranks ]; then echo test_cuda_mpi; else echo test_cuda; fi
+}
+
+run_tests() { # run_tests PROGRAM ops TEXT | core TEST_CASE | ranks TEST_CASE
+  case $2 in
+    ops) GYRE_OPS=$3 timeout 120 "$1" --test-case='every op on a GPU*' ;;
+    core) timeout 120 "$1" --source-file='*/tests/core/*' --test-case="$3" ;;
+    ranks) GYRE_CUDA_EMULATION_OWN_GPUS=1 LD_LIBRARY_PATH=$tests timeout 120 \
+      mpirun -q --oversubscribe --bind-to none -n 2 "$1" --test-case="$3" ;;
+  esac
 }
 
 in_both_orders() { # in_both_orders PROGRAM OPTIONS: fails if the tests fail in one of the orders
@@ -38,7 +44,7 @@ in_both_orders() { # in_both_orders PROGRAM OPTIONS: fails if the tests fail in 
 pass_without_mutation() { # pass_without_mutation OPTIONS: runs the tests only once for all mutations with these options
   local passed
   passed=$work/passed-$(cksum <<< "$*" | tr ' ' -)
-  [ -e "$passed" ] || { in_both_orders "$tests/test_cuda" "$@" > "$passed.log" 2>&1 && touch "$passed"; } ||
+  [ -e "$passed" ] || { in_both_orders "$tests/$(program_of "$@")" "$@" > "$passed.log" 2>&1 && touch "$passed"; } ||
     { cat "$passed.log" >&2; return 1; }
 }
 
@@ -51,8 +57,8 @@ mutate() { # mutate FILE OLD NEW TO: writes the changed file
   printf '%s\n' "${text/"$2"/"$3"}" > "$4"
 }
 
-build_mutant() { # build_mutant DIRECTORY UNIT FILE OLD NEW: makes DIRECTORY/program
-  local command source=$root/$2
+build_mutant() { # build_mutant DIRECTORY UNIT FILE OLD NEW PROGRAM: makes DIRECTORY/program from that of the build
+  local command source=$root/$2 program=$6
   command=$(compile_command "$2")
   [ -n "$command" ] || broken "$build/compile_commands.json has no command for $2"
   if [ "$2" = "$3" ]; then
@@ -63,13 +69,13 @@ build_mutant() { # build_mutant DIRECTORY UNIT FILE OLD NEW: makes DIRECTORY/pro
   fi
   command="${command%% *} -I$1/include ${command#* }"
   (cd "$build" && ${command/ -o * -c */ -o $1/mutant.o -c $source}) > "$1/build.log" 2>&1 &&
-    (cd "$tests" && $(sed "s| -o test_cuda | $1/mutant.o -o $1/program |" CMakeFiles/test_cuda.dir/link.txt)) \
+    (cd "$tests" && $(sed "s| -o $program | $1/mutant.o -o $1/program |" "CMakeFiles/$program.dir/link.txt")) \
       >> "$1/build.log" 2>&1 || { cat "$1/build.log" >&2; broken "a mutant of $3 cannot be built"; }
 }
 
 check_mutation() { # check_mutation DIRECTORY NAME UNIT FILE OLD NEW OPTIONS
   local directory=$1 name=$2
-  build_mutant "$directory" "$3" "$4" "$5" "$6"
+  build_mutant "$directory" "$3" "$4" "$5" "$6" "$(program_of "$7")"
   shift 6
   pass_without_mutation "$@" || broken "the tests of this mutation fail without it: $name"
   if in_both_orders "$directory/program" "$@" > "$directory/run.log" 2>&1; then
@@ -88,7 +94,9 @@ mutation() { # mutation NAME UNIT FILE OLD NEW OPTIONS: checks it in the backgro
   { check_mutation "$work/$count" "$@" && touch "$work/$count/found"; } &
 }
 
-[ -x "$tests/test_cuda" ] || broken "$tests/test_cuda is missing"
+for program in test_cuda test_cuda_mpi; do
+  [ -x "$tests/$program" ] || broken "$tests/$program is missing"
+done
 # shellcheck source=tests/cuda_emulation/mutations/list.sh
 . "$root/tests/cuda_emulation/mutations/list.sh"
 wait
