@@ -5,9 +5,9 @@ file(GLOB emulator_sources CONFIGURE_DEPENDS tests/cuda_emulation/*.cpp)
 file(GLOB access_sources CONFIGURE_DEPENDS tests/cuda_emulation/accesses/*.cpp)  # called for every access: no checks
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS core/cuda/*.cu)
 # The sanitizers call functions of the emulator before each access to memory (accesses/accesses.h). Their libraries are
-# not linked.
+# not linked. Reports name lines of the kernels (-g1).
 set(cuda_emulation_options -fno-sanitize=all -fsanitize=thread,bounds --param=tsan-instrument-func-entry-exit=0
-    -fno-strict-aliasing -Wno-unknown-pragmas)
+    -fno-strict-aliasing -g1 -Wno-unknown-pragmas)
 set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "${cuda_emulation_options}")
 set_source_files_properties(${emulator_sources} PROPERTIES COMPILE_OPTIONS "-O3")
 set_source_files_properties(${access_sources} PROPERTIES COMPILE_OPTIONS "-O3;-fno-sanitize=all")

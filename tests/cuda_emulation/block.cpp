@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/cuda_emulation/accesses/shared_races.h"
 #include "tests/cuda_emulation/report.h"
 
 uint3 threadIdx, blockIdx;
@@ -59,6 +60,7 @@ void BlockRunner::run() {
 
 void BlockRunner::run_block() {
   shared_.begin_block();
+  pass_block_barrier();
   for (Thread& thread : threads_) {
     thread.state = Thread::State::ready;
     thread.fiber.start(run_thread);
@@ -101,6 +103,7 @@ void BlockRunner::run_lanes(Warp& warp) {
   for (Thread* thread : warp.order) {
     if (thread->state != Thread::State::ready) continue;
     running_ = thread;
+    set_running_thread(int(thread - threads_.data()));
     threadIdx = thread->index;
     thread->fiber.resume();
     if (failed_) return;
@@ -117,6 +120,7 @@ bool BlockRunner::finish_operation(const Warp& warp) {
   WarpOperations operations;
   for (size_t i = 0; i < kWarp; ++i) operations[i] = warp.lanes[i]->operation;
   if (const std::string problem = perform(operations); !problem.empty()) report_thread(*warp.lanes[0], problem);
+  if (operations[0]->kind == WarpOperation::Kind::sync) pass_warp_barrier(int(&warp - warps_.data()));
   for (Thread* thread : warp.lanes) thread->state = Thread::State::ready;
   return true;
 }
@@ -148,6 +152,7 @@ void BlockRunner::open_barrier() {
     }
   }
   for (Thread& thread : threads_) thread.state = Thread::State::ready;
+  pass_block_barrier();
 }
 
 void BlockRunner::suspend(Thread::State state) {

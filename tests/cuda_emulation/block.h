@@ -2,7 +2,6 @@
 // barrier, each warp operation when all 32 lanes have called it; a barrier opens when all threads wait at it.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <source_location>
 #include <string>
@@ -30,7 +29,7 @@ struct Thread {
   std::source_location at;             // of the barrier
   WarpOperation* operation = nullptr;  // on the stack of the fiber
   CopyGroup open;                      // copies that are not committed
-  std::deque<CopyGroup> pending;       // committed groups that have not landed
+  std::vector<CopyGroup> pending;      // committed groups that have not landed
 };
 
 // A kernel, its arguments and its sizes.

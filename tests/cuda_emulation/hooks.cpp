@@ -1,5 +1,6 @@
 #include "cuda_emulation/hooks.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tests/cuda_emulation/accesses/accesses.h"
@@ -20,8 +21,9 @@ void call(WarpOperation operation) {
   runner.suspend(Thread::State::in_warp_operation);
 }
 
-void land(const CopyGroup& group) {
+void land(const CopyGroup& group, const void* place) {
   for (const AsyncCopy& copy : group) {
+    note_write(copy.to, kCopyBytes, place);
     if (copy.from) {
       std::memcpy(copy.to, copy.from, kCopyBytes);
     } else {
@@ -68,6 +70,7 @@ void load_matrices(uint32_t (&to)[4], const void* row, bool transposed, std::sou
   if (is_misaligned(row)) fail_thread("ldmatrix: a row is not aligned to 16 bytes, at " + place(at));
   if (!BlockRunner::current().shared().contains(row, kCopyBytes))
     fail_thread("ldmatrix: a row is outside of the block's shared memory, at " + place(at));
+  note_read(row, kCopyBytes, __builtin_return_address(0));
   call({.kind = transposed ? Kind::load_matrices_transposed : Kind::load_matrices, .at = at, .to = to, .row = row});
 }
 
@@ -76,7 +79,8 @@ void copy_async(void* shared, const void* global, bool inside) {
   if (is_misaligned(shared) || is_misaligned(global)) fail_thread("cp.async: an address is not aligned to 16 bytes");
   if (!runner.shared().contains(shared, kCopyBytes))
     fail_thread("cp.async: the destination is outside of the block's shared memory");
-  if (inside) note_read(global, kCopyBytes);
+  if (inside) note_read(global, kCopyBytes, __builtin_return_address(0));
+  note_write(shared, kCopyBytes, __builtin_return_address(0));
   runner.thread().open.push_back({shared, inside ? global : nullptr});
 }
 
@@ -87,8 +91,11 @@ void commit_copies() {
 }
 
 void wait_copies(int groups) {
-  Thread& thread = BlockRunner::current().thread();
-  for (; thread.pending.size() > size_t(groups); thread.pending.pop_front()) land(thread.pending.front());
+  const void* const place = __builtin_return_address(0);
+  std::vector<CopyGroup>& pending = BlockRunner::current().thread().pending;
+  const size_t landing = pending.size() - std::min(pending.size(), size_t(groups));
+  for (size_t i = 0; i < landing; ++i) land(pending[i], place);
+  pending.erase(pending.begin(), pending.begin() + ptrdiff_t(landing));
 }
 
 std::byte* dynamic_shared_memory() { return BlockRunner::current().shared().dynamic(); }

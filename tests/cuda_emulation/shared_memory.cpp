@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "tests/cuda_emulation/accesses/shared_races.h"
 #include "tests/cuda_emulation/symbols.h"
 
 namespace cuda_emulation {
@@ -16,7 +17,10 @@ alignas(1024) std::byte memory[kMostShared + kGuardBytes];
 const std::vector<Variable>& variables_of(const char* marker) {
   static std::map<const char*, std::vector<Variable>> known;
   const auto found = known.find(marker);
-  return found != known.end() ? found->second : known.emplace(marker, variables_beside(marker)).first->second;
+  if (found != known.end()) return found->second;
+  const std::vector<Variable>& variables = known.emplace(marker, variables_beside(marker)).first->second;
+  for (const Variable& variable : variables) add_shared_memory(variable.data, variable.bytes);
+  return variables;
 }
 
 }  // namespace
@@ -24,6 +28,8 @@ const std::vector<Variable>& variables_of(const char* marker) {
 SharedMemory::SharedMemory(size_t dynamic, size_t allowed)
     : dynamic_(memory), dynamic_bytes_(dynamic), allowed_(allowed) {
   std::memset(dynamic_ + dynamic_bytes_, kGuard, kGuardBytes);
+  static const bool added = (add_shared_memory(memory, sizeof(memory)), true);
+  (void)added;
 }
 
 void SharedMemory::begin_block() {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cuda_emulation/hooks.h"
+#include "tests/cuda_emulation/accesses/shared_races.h"
 #include "tests/cuda_emulation/memory.h"
 
 // Checks of AddressSanitizer, defined only in builds with it.
@@ -76,11 +77,11 @@ void check_by_sanitizer(const void* data, size_t bytes, bool writes) {
   (writes ? __asan_storeN : __asan_loadN)(data, bytes);
 }
 
+bool is_on_device(const void* data) { return reinterpret_cast<uintptr_t>(data) - first_address < kDeviceAddresses; }
+
 void note(const void* data, size_t bytes, const char* verb, uint64_t (Page::*bits)[kPageBytes / kWordBytes],
           size_t& count) {
   const uintptr_t offset = reinterpret_cast<uintptr_t>(data) - first_address;
-  if (!is_running) return;
-  if (offset >= kDeviceAddresses) return check_by_sanitizer(data, bytes, bits == &Page::written);
   check_inside(static_cast<const std::byte*>(data), bytes, verb);
   if (!is_counting) return;
   for (size_t done = 0; done < bytes;) {
@@ -107,7 +108,18 @@ AccessedBytes end_accesses() {
   return accessed;
 }
 
-void note_read(const void* data, size_t bytes) { note(data, bytes, "reads", &Page::read, accessed.read); }
-void note_write(const void* data, size_t bytes) { note(data, bytes, "writes", &Page::written, accessed.written); }
+void note_read(const void* data, size_t bytes, const void* place) {
+  if (!is_running) return;
+  if (is_on_device(data)) return note(data, bytes, "reads", &Page::read, accessed.read);
+  check_shared_read(data, bytes, place);
+  check_by_sanitizer(data, bytes, false);
+}
+
+void note_write(const void* data, size_t bytes, const void* place) {
+  if (!is_running) return;
+  if (is_on_device(data)) return note(data, bytes, "writes", &Page::written, accessed.written);
+  check_shared_write(data, bytes, place);
+  check_by_sanitizer(data, bytes, true);
+}
 
 }  // namespace cuda_emulation

@@ -15,9 +15,10 @@ struct AccessedBytes {
 void begin_accesses(bool counted);
 AccessedBytes end_accesses();
 
-// Called before each access of a kernel. An access to addresses of device memory that are not allocated ends the launch
-// with a report. AddressSanitizer checks other addresses in builds that use it. Calls between launches have no effect.
-void note_read(const void* data, size_t bytes);
-void note_write(const void* data, size_t bytes);
+// Called before each access of a kernel, at the address `place` in the program. An access to addresses of device memory
+// that are not allocated ends the launch with a report. Other addresses are checked for races (shared_races.h), and by
+// AddressSanitizer in builds that use it. Calls between launches have no effect.
+void note_read(const void* data, size_t bytes, const void* place);
+void note_write(const void* data, size_t bytes, const void* place);
 
 }  // namespace cuda_emulation

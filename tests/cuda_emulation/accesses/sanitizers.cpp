@@ -22,21 +22,21 @@ extern "C" {
 
 void __tsan_init() {}
 
-#define GYRE_ACCESSES(bytes)                                                      \
-  void __tsan_read##bytes(const void* data) { note_read(data, bytes); }           \
-  void __tsan_write##bytes(void* data) { note_write(data, bytes); }               \
-  void __tsan_unaligned_read##bytes(const void* data) { note_read(data, bytes); } \
-  void __tsan_unaligned_write##bytes(void* data) { note_write(data, bytes); }
+#define GYRE_ACCESSES(bytes)                                                                                   \
+  void __tsan_read##bytes(const void* data) { note_read(data, bytes, __builtin_return_address(0)); }           \
+  void __tsan_write##bytes(void* data) { note_write(data, bytes, __builtin_return_address(0)); }               \
+  void __tsan_unaligned_read##bytes(const void* data) { note_read(data, bytes, __builtin_return_address(0)); } \
+  void __tsan_unaligned_write##bytes(void* data) { note_write(data, bytes, __builtin_return_address(0)); }
 GYRE_ACCESSES(1)
 GYRE_ACCESSES(2)
 GYRE_ACCESSES(4)
 GYRE_ACCESSES(8)
 GYRE_ACCESSES(16)
 
-void __tsan_read_range(const void* data, size_t bytes) { note_read(data, bytes); }
-void __tsan_write_range(void* data, size_t bytes) { note_write(data, bytes); }
-void __tsan_vptr_update(void** data, void*) { note_write(data, sizeof(void*)); }
-void __tsan_vptr_read(void** data) { note_read(data, sizeof(void*)); }
+void __tsan_read_range(const void* data, size_t bytes) { note_read(data, bytes, __builtin_return_address(0)); }
+void __tsan_write_range(void* data, size_t bytes) { note_write(data, bytes, __builtin_return_address(0)); }
+void __tsan_vptr_update(void** data, void*) { note_write(data, sizeof(void*), __builtin_return_address(0)); }
+void __tsan_vptr_read(void** data) { note_read(data, sizeof(void*), __builtin_return_address(0)); }
 
 uint8_t __tsan_atomic8_load(const volatile uint8_t* data, int) { return __atomic_load_n(data, __ATOMIC_SEQ_CST); }
 int32_t __tsan_atomic32_load(const volatile int32_t* data, int) { return __atomic_load_n(data, __ATOMIC_SEQ_CST); }

@@ -1,4 +1,4 @@
-// Barriers and warp operations that some threads miss are reported; missing ones give wrong results.
+// Barriers and warp operations that some threads miss are reported, and races on shared memory without them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include "tests/cuda_emulation/report.h"
 
 using namespace cuda_emulation;
+
+extern "C" [[gnu::weak]] void __asan_init();  // defined only in builds with AddressSanitizer, which knows lines
 
 namespace {
 
@@ -57,6 +59,39 @@ __global__ void exchange_in_warp(float* to, bool with_barrier) {
   to[threadIdx.x] = numbers[threadIdx.x ^ 1];
 }
 
+// Thread 0 overwrites a number that others read, with the same number.
+__global__ void overwrite_after_reading(float* to, bool with_barrier) {
+  __shared__ float number;
+  if (threadIdx.x == 0) number = 1;
+  for (int round = 0; round < 2; ++round) {
+    __syncthreads();
+    to[blockIdx.x * kThreads + threadIdx.x] = number;
+    if (with_barrier || round == 1) __syncthreads();
+    if (threadIdx.x == 0) number = 1;
+  }
+}
+
+enum class Between { barrier_of_warp, barrier_of_block, shuffle };
+
+// Each thread reads the number of the next one.
+__global__ void read_neighbor(float* to, Between between) {
+  __shared__ float numbers[64];
+  numbers[threadIdx.x] = float(threadIdx.x);
+  if (between == Between::barrier_of_warp) __syncwarp();
+  if (between == Between::barrier_of_block) __syncthreads();
+  if (between == Between::shuffle) __shfl_sync(0xFFFFFFFF, 0, 0);
+  to[threadIdx.x] = numbers[(threadIdx.x + 1) % blockDim.x];
+}
+
+__global__ void share_number(float* to, unsigned writers) {
+  __shared__ float number;
+  if (threadIdx.x < writers) number = 1;
+  __syncthreads();
+  to[threadIdx.x] = number;
+}
+
+bool is_race(const std::string& mistake) { return mistake.find("race on shared memory") != mistake.npos; }
+
 std::vector<float> counted(size_t n) {
   std::vector<float> values(n);
   std::iota(values.begin(), values.end(), 0.0F);
@@ -65,17 +100,16 @@ std::vector<float> counted(size_t n) {
 
 }  // namespace
 
-TEST_CASE("a missing barrier gives a wrong result, in every order of threads") {
+TEST_CASE("a missing barrier is reported as a race, in every order of threads") {
   const DeviceArray<float> from(counted(kThreads));
   std::vector<float> reversed = counted(kThreads);
   std::reverse(reversed.begin(), reversed.end());
   for (uint64_t seed = 0; seed < 5; ++seed) {
     set_order_seed(seed);
-    const DeviceArray<float> right(kThreads), wrong(kThreads);
-    CHECK(mistake_in(reverse, 1, kThreads, 0, right.data(), from.data(), true) == "");
-    CHECK(right.values() == reversed);
-    CHECK(mistake_in(reverse, 1, kThreads, 0, wrong.data(), from.data(), false) == "");
-    CHECK(wrong.values() != reversed);
+    const DeviceArray<float> to(kThreads);
+    CHECK(mistake_in(reverse, 1, kThreads, 0, to.data(), from.data(), true) == "");
+    CHECK(to.values() == reversed);
+    CHECK(is_race(mistake_in(reverse, 1, kThreads, 0, to.data(), from.data(), false)));
   }
   set_order_seed(0);
 }
@@ -99,10 +133,35 @@ TEST_CASE("an operation that some lanes of a warp miss is reported") {
   CHECK(mistake_in(barrier_beside_shuffle, 1, 64, 0, 31).find("waits at the barrier") != std::string::npos);
 }
 
-TEST_CASE("lanes that exchange numbers without a barrier of the warp get wrong ones") {
-  const DeviceArray<float> right(32), wrong(32);
-  CHECK(mistake_in(exchange_in_warp, 1, 32, 0, right.data(), true) == "");
-  CHECK(right.values()[4] == 5);
-  CHECK(mistake_in(exchange_in_warp, 1, 32, 0, wrong.data(), false) == "");
-  CHECK(wrong.values()[4] != 5);
+TEST_CASE("lanes that exchange numbers without a barrier of the warp are reported as a race") {
+  const DeviceArray<float> to(32);
+  CHECK(mistake_in(exchange_in_warp, 1, 32, 0, to.data(), true) == "");
+  CHECK(to.values()[4] == 5);
+  CHECK(is_race(mistake_in(exchange_in_warp, 1, 32, 0, to.data(), false)));
+}
+
+TEST_CASE("a race that gives the right result in the order of the threads is reported with its line") {
+  const DeviceArray<float> to(2 * kThreads);
+  CHECK(mistake_in(overwrite_after_reading, 2, kThreads, 0, to.data(), true) == "");
+  const std::string mistake = mistake_in(overwrite_after_reading, 2, kThreads, 0, to.data(), false);
+  CHECK(
+      mistake.starts_with("overwrite_after_reading, block (0, 0, 0), thread (1, 0, 0): race on shared memory: this "
+                          "thread reads"));
+  CHECK(mistake.find("a byte that thread (0, 0, 0) has written") != mistake.npos);
+  if (__asan_init) CHECK(mistake.find(" at barrier_test.cpp:") != mistake.npos);
+}
+
+TEST_CASE("a barrier of a warp orders the accesses of its lanes only, and a shuffle orders none") {
+  const DeviceArray<float> to(64);
+  CHECK(mistake_in(read_neighbor, 1, 32, 0, to.data(), Between::barrier_of_warp) == "");
+  CHECK(mistake_in(read_neighbor, 1, 64, 0, to.data(), Between::barrier_of_block) == "");
+  CHECK(is_race(mistake_in(read_neighbor, 1, 64, 0, to.data(), Between::barrier_of_warp)));
+  CHECK(is_race(mistake_in(read_neighbor, 1, 32, 0, to.data(), Between::shuffle)));
+}
+
+TEST_CASE("threads that write the same bytes are reported as a race, and those that read them are not") {
+  const DeviceArray<float> to(kThreads);
+  CHECK(mistake_in(share_number, 1, kThreads, 0, to.data(), 1U) == "");
+  const std::string mistake = mistake_in(share_number, 1, kThreads, 0, to.data(), 2U);
+  CHECK(mistake.find("a byte that thread (0, 0, 0) has written") != mistake.npos);
 }

@@ -36,6 +36,14 @@ mutation "attention on tensor cores: lanes read the rows of others too early" \
   '  for_each_pack<Width>(strip, [&](int i, int f) {
     if (i < to.count)' \
   ops attention/tiles-c
+mutation "attention on tensor cores: lanes read the queries that others copy (no order of the threads shows it)" \
+  core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tensor.cu \
+  '  wait_copies<1>();
+  __syncwarp();
+  const StripInRegisters' \
+  '  wait_copies<1>();
+  const StripInRegisters' \
+  ops attention/tiles-c
 
 # ---- Asynchronous copies ----
 mutation "attention on tensor cores: a wait for one group of copies too few" \
