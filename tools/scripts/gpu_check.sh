@@ -90,6 +90,11 @@ cuda_tests() {
   return $failed
 }
 
+poisoned_tests() { # new memory holds NaN, so that a kernel that reads what nobody wrote gives a wrong result
+  export GYRE_CUDA_POISON=1
+  cuda_tests
+}
+
 gradients() {
   local rc=0
   within "$gyre" gradcheck --device "$device" > "$work/gradcheck" || rc=$?
@@ -281,6 +286,7 @@ if [ $failures -gt 0 ]; then
   exit 1
 fi
 part correct 120 tests cuda_tests
+part correct 120 tests-poisoned poisoned_tests
 part correct 90 gradients gradients
 part correct 90 same-bits same_bits
 part sound 120 memcheck sanitize memcheck
