@@ -1,6 +1,7 @@
 """The workloads of `gyre bench step` in eager PyTorch on the CPU, for tools/bench/peers/compare_torch.sh.
 
-Batches are created before the clock starts. Prints one JSON object. peak_rss_mb is in MiB. torch_models.py describes what is the same as in Gyre.
+Batches are created before the clock starts. Prints one JSON object. peak_rss_mb is in MiB. torch_models.py describes
+what is the same as in Gyre.
 """
 import argparse
 import json
