@@ -2,7 +2,9 @@
 // when the CPU waits for them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/tensor.h"
@@ -11,7 +13,7 @@ namespace gyre {
 
 class HostCopy {
  public:
-  HostCopy() = default;  // of nothing
+  HostCopy() = default;  // empty: started() is false
   // Queues the copy of a tensor of at most kCudaReadbackBytes, on any device, after the work queued so far.
   explicit HostCopy(const Tensor& source);
 
@@ -20,8 +22,9 @@ class HostCopy {
   Tensor wait() const;
 
  private:
-  Tensor source_;                           // on the CPU, the copy itself
-  std::shared_ptr<CudaReadback> readback_;  // null on the CPU
+  Tensor source_;                             // on the CPU and on the virtual GPU, the copy itself
+  std::shared_ptr<CudaReadback> readback_;    // on a real GPU
+  std::optional<uint64_t> virtual_readback_;  // on the virtual GPU
 };
 
 }  // namespace gyre

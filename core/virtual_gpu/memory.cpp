@@ -1,3 +1,4 @@
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -68,6 +69,17 @@ void virtual_copy(void* to, Device to_device, Device from_device, size_t bytes) 
   if (to_device == from_device) return virtual_gpu::report({.name = "copy", .bytes = 2 * double(bytes)});
   if (to_device != kVirtualGpu) std::memset(to, 0, bytes);
   virtual_gpu::report({.name = "wait for a copy", .kind = GpuWork::Kind::wait});
+}
+
+uint64_t virtual_read_back() {
+  static std::atomic<uint64_t> readbacks = 0;
+  const uint64_t number = ++readbacks;
+  virtual_gpu::report({.name = "copy to the CPU", .kind = GpuWork::Kind::readback, .launches = 0, .readback = number});
+  return number;
+}
+
+void virtual_wait(uint64_t readback) {
+  virtual_gpu::report({.name = "wait for a copy", .kind = GpuWork::Kind::wait, .readback = readback});
 }
 
 MemoryStats virtual_memory_stats() { return memory().stats(); }

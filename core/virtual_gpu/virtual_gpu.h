@@ -19,14 +19,15 @@ namespace gyre {
 // The index of a real GPU is never negative.
 inline constexpr Device kVirtualGpu{Device::Kind::cuda, -1};
 
-// Launches with one purpose within a call of a kernel, or a wait of the host.
+// Launches with one purpose within a call of a kernel, a copy of a few numbers to the CPU, or a wait of the host.
 struct GpuWork {
   enum class Kind : uint8_t {
     pass,        // limited by memory bandwidth
     product,     // a matrix product of cublasLt
     attention,   // a tensor-core kernel of core/cuda/attention
     arithmetic,  // limited by arithmetic without tensor cores
-    wait,        // the host waits for all work queued so far
+    readback,    // a copy to the CPU is queued, for which the host may wait later
+    wait,        // the host waits for a readback, or for all work queued so far
   };
   std::string_view name;  // the purpose, the same for all calls
   Kind kind = Kind::pass;
@@ -36,6 +37,7 @@ struct GpuWork {
   double random_numbers = 0;                  // drawn for dropout
   Precision precision = Precision::fp32;      // of a product's operands
   int64_t rows = 0, columns = 0, summed = 0;  // the sizes of a product (rows, summed) x (summed, columns)
+  uint64_t readback = 0;                      // the number of a readback; of a wait, 0 for all work
   // Attention: thread blocks, those that fit on a multiprocessor at once, and products of two 64 x 64 tiles.
   double blocks = 0, resident_blocks = 1, tile_products = 0;
 };
@@ -57,6 +59,9 @@ class GpuWorkScope {
 std::shared_ptr<void> virtual_allocate(size_t bytes);
 void virtual_zero(size_t bytes);
 void virtual_copy(void* to, Device to_device, Device from_device, size_t bytes);
+// Queues the copy of a few numbers to the CPU (cuda_read_back). Returns its number, which is never 0.
+uint64_t virtual_read_back();
+void virtual_wait(uint64_t readback);
 MemoryStats virtual_memory_stats();
 // Starts with an empty pool again. No tensor may be on the virtual GPU.
 void reset_virtual_memory();

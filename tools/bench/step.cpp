@@ -40,11 +40,13 @@ Measured run_one_by_one(StepRunner& runner, int steps, bool varies) {
   return sum;
 }
 
-// Queues all steps and waits once, because training does not wait for a GPU after each step either.
+// Queues all steps, because training does not wait for the end of a step either. Like training, a step waits for the
+// outcome of the update before it, while its forward and backward are queued.
 Measured queue_all(StepRunner& runner, Device device, int steps) {
   Measured sum;
   DeviceWatch watch(device);
   for (int i = 0; i < steps; ++i) add(sum, runner.queue(uint64_t(i)));
+  runner.finish();
   sum.divisor = watch.lap();
   sum.step_seconds = sum.divisor / steps;
   return sum;

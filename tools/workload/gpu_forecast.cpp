@@ -22,9 +22,9 @@ class GpuClock {
   };
 
   void run(const GpuWork& work) {
-    if (work.kind == GpuWork::Kind::wait) {
-      host_ = gpu_ = std::max(host_, gpu_) + model_->wait;
-      ++waits_;
+    if (work.kind == GpuWork::Kind::wait) return wait(work.readback);
+    if (work.kind == GpuWork::Kind::readback) {
+      readbacks_[work.readback] = {std::max(gpu_, host_), entries_.size()};
       return;
     }
     const double seconds = model_->seconds(work), queueing = work.launches * model_->launch;
@@ -39,12 +39,31 @@ class GpuClock {
   double busy() const { return busy_; }
   double host_busy() const { return host_busy_; }
   int64_t waits() const { return waits_; }
+  int64_t drains() const { return drains_; }
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
+  struct Readback {
+    double arrival = 0;  // the time, and the number of entries before it
+    size_t entries = 0;
+  };
+
+  // The GPU goes on with the work behind a readback. A readback that was queued before the clock started has arrived.
+  void wait(uint64_t number) {
+    Readback awaited{std::max(gpu_, host_), entries_.size()};
+    if (number != 0) {
+      const auto found = readbacks_.find(number);
+      awaited = found == readbacks_.end() ? Readback{} : found->second;
+    }
+    host_ = std::max(host_, awaited.arrival) + model_->wait;
+    ++waits_;
+    if (awaited.entries == entries_.size()) ++drains_;
+  }
+
   const GpuModel* model_;
   double host_ = 0, host_busy_ = 0, gpu_ = 0, busy_ = 0;
-  int64_t waits_ = 0;
+  int64_t waits_ = 0, drains_ = 0;
+  std::map<uint64_t, Readback> readbacks_;
   std::vector<Entry> entries_;
 };
 
@@ -107,16 +126,20 @@ GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& opt
         forecast.flops = kTrainingFlopsFactor * tape.flops();
       }
       timeline.mark(Timeline::kOther);
-      optimizer.update(double(forecast.tokens));
+      // As in training, the host reads the outcome of an update when the next backward is queued.
+      if (step > 0) optimizer.finish_update();
+      optimizer.start_update(double(forecast.tokens));
       timeline.mark(kOptimizerSpan);
       if (step == 0) continue;
       forecast.step_seconds = clock.end();
       forecast.busy_seconds = clock.busy();
       forecast.host_seconds = clock.host_busy();
       forecast.waits = clock.waits();
+      forecast.drains = clock.drains();
       forecast.rows = rows_of(clock.entries(), timeline.spans());
       add_spans(forecast, timeline.spans());
     }
+    optimizer.finish_update();
     const MemoryStats memory = virtual_memory_stats();
     forecast.peak_bytes = double(memory.peak_bytes);
     forecast.pool_bytes = double(memory.active_bytes + memory.cached_bytes);

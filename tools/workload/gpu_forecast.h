@@ -29,7 +29,8 @@ struct GpuForecast {
   double forward_seconds = 0, backward_seconds = 0, optimizer_seconds = 0;  // busy
   double flops = 0;                                                         // of the model (kTrainingFlopsFactor)
   double bytes = 0;                                                         // read and written
-  int64_t tokens = 0, launches = 0, waits = 0;
+  int64_t tokens = 0, launches = 0;
+  int64_t waits = 0, drains = 0;  // of the host; drains: for the last launch so far, so that the GPU has nothing to do
   // Bytes of tensors: those between steps (weights, gradients, optimizer), the peak, and the regions of the pool.
   double kept_bytes = 0, peak_bytes = 0, pool_bytes = 0;
   std::vector<ProfileRow> ops;    // busy seconds by op, as a measured profile has them

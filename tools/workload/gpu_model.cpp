@@ -88,6 +88,7 @@ GpuModel::ProductShape GpuModel::product_shape(int64_t m, int64_t n, int64_t k) 
 double GpuModel::seconds(const GpuWork& work) const {
   double seconds = work.bytes / pass_bandwidth();
   switch (work.kind) {
+    case GpuWork::Kind::readback:
     case GpuWork::Kind::wait:
       return 0;
     case GpuWork::Kind::pass:

@@ -29,6 +29,7 @@ ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision p
           {"host_ms", rounded(1e3 * step.host_seconds)},
           {"launches", step.launches},
           {"host_waits", step.waits},
+          {"host_drains", step.drains},
           {"gb_of_passes", rounded(step.bytes / kGiga)},
           {"tflops", rounded(rate / 1e12)},
           {"share_of_products", rounded(rate / model.products(precision))},

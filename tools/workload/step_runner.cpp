@@ -1,5 +1,7 @@
 #include "tools/workload/step_runner.h"
 
+#include <utility>
+
 #include "tools/workload/device.h"
 
 namespace gyre {
@@ -24,6 +26,7 @@ StepRunner::StepRunner(Workload& work, Kernels& kernels, Precision precision, Co
 StepCost StepRunner::run(uint64_t number) {
   DeviceWatch watch(kernels_.device());
   StepCost cost = queue(number);
+  finish();
   cost.seconds = watch.lap();
   return cost;
 }
@@ -39,9 +42,15 @@ StepCost StepRunner::queue(uint64_t number) {
   reducer_.finish();
   ranks_.all_reduce(std::span<double>(&predictions, 1));
   if (ranks_.size() > 1) mark("wait for ranks");
-  optimizer_.update(predictions);
+  finish();  // of the previous step, whose figures have arrived by now
+  optimizer_.start_update(predictions);
+  started_ = true;
   mark(kOptimizerSpan);
   return {0, kTrainingFlopsFactor * flops, tokens};
+}
+
+void StepRunner::finish() {
+  if (std::exchange(started_, false)) optimizer_.finish_update();
 }
 
 double StepRunner::forward_and_backward(uint64_t seed, double& predictions) {

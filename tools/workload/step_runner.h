@@ -24,7 +24,8 @@ struct StepCost {
 
 class StepRunner {
  public:
-  // The constructor and run() are collective. Keeps references to its arguments. Every rank draws its own batch.
+  // The constructor, run() and queue() are collective. Keeps references to its arguments. Every rank draws its own
+  // batch.
   StepRunner(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks,
              const ReducerOptions& options = {});
 
@@ -33,8 +34,11 @@ class StepRunner {
 
   // Runs one step and waits until a GPU has finished it. `number` selects the batch.
   StepCost run(uint64_t number);
-  // Likewise, but does not wait for the end of the step: seconds is 0.
+  // Likewise, but does not wait for the end of the step: seconds is 0. Like the trainer, reads the outcome of the
+  // previous update after forward and backward of this step are queued.
   StepCost queue(uint64_t number);
+  // Reads the outcome of the last update. Call it after the last queue().
+  void finish();
 
  private:
   double forward_and_backward(uint64_t number, double& predictions);
@@ -47,6 +51,7 @@ class StepRunner {
   GradientReducer reducer_;
   Optimizer optimizer_;
   Timeline* timeline_ = nullptr;
+  bool started_ = false;  // an update has been started and not finished
 };
 
 }  // namespace gyre

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "gyre/core/host_copy.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "tools/workload/gpu_plan.h"
 #include "tools/workload/plan_load.h"
@@ -58,6 +59,18 @@ TEST_CASE("virtual GPU: the work of a linear layer") {
   CHECK(backward.product_flops == 4 * n * d * o);
   CHECK(backward.launches == 5);
   CHECK(totals_of([&] { kernels.linear(y.slice(0, 0), x.slice(0, 0), w, {}); }).products == 0);
+}
+
+TEST_CASE("virtual GPU: the wait for a figure does not wait for the work behind its copy") {
+  std::vector<GpuWork> reported;
+  const GpuWorkScope scope([&](const GpuWork& work) { reported.push_back(work); });
+  const HostCopy copy(on_gpu({3}, DType::f64));
+  CHECK(copy.wait().to_vector<double>() == std::vector<double>(3));
+  REQUIRE(reported.size() == 2);
+  CHECK(reported[0].kind == GpuWork::Kind::readback);
+  CHECK(reported[1].kind == GpuWork::Kind::wait);
+  CHECK(reported[0].readback != 0);
+  CHECK(reported[1].readback == reported[0].readback);
 }
 
 TEST_CASE("virtual GPU: tensors have no elements, and copies to the CPU wait") {

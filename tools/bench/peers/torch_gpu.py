@@ -1,9 +1,9 @@
 """The workloads of `gyre bench step` in PyTorch on a GPU: autocast, fused attention and Adam, optional torch.compile.
 
 All batches are created on the GPU before the clock starts, and the clock is read only after the last step, so that
-PyTorch can queue work ahead; gyre bench step does the same. Prints one JSON object. peak_mb is the peak memory of
-tensors in MiB; matmul_tflops is the rate of a product of 8192 x 8192 matrices. torch_models.py describes what is the
-same as in Gyre.
+PyTorch can queue work ahead; gyre bench step does the same, up to a step ahead. Prints one JSON object. peak_mb is the
+peak memory of tensors in MiB; matmul_tflops is the rate of a product of 8192 x 8192 matrices. torch_models.py describes
+what is the same as in Gyre.
 """
 import argparse
 import json
