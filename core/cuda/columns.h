@@ -3,17 +3,16 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 
 #include "gyre/core/cuda/dispatch.h"
 #include "gyre/core/cuda/runtime/context.h"
 #include "gyre/core/cuda/runtime/launch.h"
 #include "gyre/core/cuda/vectors.h"
+#include "gyre/core/kernels/column_blocks.h"
 
 namespace gyre::cuda {
 
-// A block processes blockDim.y * rows_each rows and blockDim.x * kPackSize columns. Grid and block depend only on the
-// shape of the matrix, so that the order of sums is fixed.
+// A block processes blockDim.y * rows_each rows and blockDim.x * kPackSize columns.
 struct ColumnWalk {
   dim3 grid, block;
   int64_t rows, columns;
@@ -22,16 +21,9 @@ struct ColumnWalk {
 
 template <class T>
 ColumnWalk walk_columns(int64_t rows, int64_t columns) {
-  constexpr int64_t kThreads = 256, kManyBlocks = 1024;
-  const int64_t packs = divide_up(columns, kPackSize<T>), across = divide_up(packs, kThreads);
-  if (rows == 0 || columns == 0) return {dim3(0), dim3(1), rows, columns, 1};
-  const int64_t each = divide_up(packs, across);
-  const int64_t x = each < kWarp ? int64_t(std::bit_ceil(uint64_t(each))) : divide_up(each, kWarp) * kWarp;
-  const int64_t y = kThreads / x;
-  int64_t rows_each = 32;
-  while (rows_each > 4 && divide_up(rows, y * rows_each) * across < kManyBlocks) rows_each /= 2;
-  return {dim3(unsigned(divide_up(rows, y * rows_each)), unsigned(across)), dim3(unsigned(x), unsigned(y)), rows,
-          columns, int(rows_each)};
+  const ColumnBlocks blocks = column_blocks(rows, divide_up(columns, kPackSize<T>));
+  return {dim3(unsigned(blocks.rows), unsigned(blocks.columns)), dim3(unsigned(blocks.across), unsigned(blocks.down)),
+          rows, columns, int(blocks.rows_each)};
 }
 
 // The first column of the calling thread; it may be beyond the last column of the matrix.

@@ -1,6 +1,7 @@
 // Softmax attention: core/cuda/attention.
 #include <algorithm>
 
+#include "gyre/core/kernels/attention_blocks.h"
 #include "gyre/core/virtual_gpu/report.h"
 #include "gyre/core/virtual_gpu/virtual_kernels.h"
 
@@ -24,14 +25,6 @@ struct Call {
     return dtype == DType::bf16 && tensor_width && !terms && shape.window >= longest() - 1;
   }
 };
-
-// The numbers of blocks per multiprocessor that the kernels ask for, for heads of at most 64 features and for wider
-// ones.
-struct Resident {
-  double narrow, wide;
-  double of(int64_t width) const { return width > kUnitWidth ? wide : narrow; }
-};
-constexpr Resident kPackedForward{5, 3}, kLongForward{4, 3}, kPackedBackward{4, 2}, kOfQueries{4, 2}, kOfKeys{3, 2};
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -98,7 +91,7 @@ struct AllTiles {
 };
 
 // A kernel with `blocks` blocks per head that computes `products` products of two tiles per head.
-void report_tiles(std::string_view name, const Call& call, int64_t blocks, double products, Resident resident,
+void report_tiles(std::string_view name, const Call& call, int64_t blocks, double products, int resident_blocks,
                   double bytes, double draws) {
   if (blocks == 0) return;
   const double heads = call.shape.heads;
@@ -108,7 +101,7 @@ void report_tiles(std::string_view name, const Call& call, int64_t blocks, doubl
           .random_numbers = draws,
           .precision = Precision::bf16,
           .blocks = double(blocks) * heads,
-          .resident_blocks = resident.of(call.width),
+          .resident_blocks = double(resident_blocks),
           .tile_products = products * heads * double(call.width) / double(kUnitWidth)});
 }
 
@@ -163,13 +156,13 @@ void VirtualKernels::attention(const Tensor& out, const Tensor& lse, const HeadC
   const std::vector<Tensor> rotated = rotated_copies(call, rotation, q, k);
   const AllTiles all(call);
   const double share = all.packed_share();
-  report_tiles("attention", call, all.packed.blocks(), 2 * all.packed.pairs, kPackedForward, share * bytes,
-               drawn(call, all.packed.pairs));
-  report_tiles("attention", call, all.others.tiles, 2 * double(all.others.pairs), kLongForward, (1 - share) * bytes,
-               drawn(call, double(all.others.pairs)));
+  report_tiles("attention", call, all.packed.blocks(), 2 * all.packed.pairs, packed_forward_blocks(call.width),
+               share * bytes, drawn(call, all.packed.pairs));
+  report_tiles("attention of long segments", call, all.others.tiles, 2 * double(all.others.pairs),
+               long_forward_blocks(call.width), (1 - share) * bytes, drawn(call, double(all.others.pairs)));
 }
 
-void VirtualKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk, const HeadColumns& dv,
+void VirtualKernels::attention_backward(const HeadColumns& /*dq*/, const HeadColumns& dk, const HeadColumns& dv,
                                         const Tensor& dfrequencies, const AttentionPositionTerms& dterms,
                                         const Tensor& dout, const Tensor& /*out*/, const HeadColumns& q,
                                         const HeadColumns& k, const HeadColumns& /*v*/, const Tensor& lse,
@@ -189,13 +182,16 @@ void VirtualKernels::attention_backward(const HeadColumns& dq, const HeadColumns
     // Each kernel reads q, dout, k and v. Those of long segments also read the statistics, and the first one out.
     const double share = all.packed_share();
     const auto pairs = double(all.others.pairs);
-    const int64_t of_queries = dq.rows ? 3 : 2, of_keys = 4;  // products per pair of tiles
-    report_tiles("attention gradient", call, all.packed.blocks(), 5 * all.packed.pairs, kPackedBackward,
-                 share * ((3 * nq + 4 * nk) * row_bytes + bytes_of({lse})), drawn(call, all.packed.pairs));
-    report_tiles("attention gradient of queries", call, all.others.tiles, double(of_queries) * pairs, kOfQueries,
+    constexpr double kOfQueries = 3, kOfKeys = 4;  // products per pair of tiles
+    report_tiles("attention gradient", call, all.packed.blocks(), 5 * all.packed.pairs,
+                 packed_backward_blocks(call.width), share * ((3 * nq + 4 * nk) * row_bytes + bytes_of({lse})),
+                 drawn(call, all.packed.pairs));
+    report_tiles("attention gradient of queries", call, all.others.tiles, kOfQueries * pairs,
+                 backward_of_queries_blocks(call.width),
                  (1 - share) * ((4 * nq + 2 * nk) * row_bytes + bytes_of({lse, sums})), drawn(call, pairs));
     if (key_side)
-      report_tiles("attention gradient of keys", call, all.others.key_tiles, double(of_keys) * pairs, kOfKeys,
+      report_tiles("attention gradient of keys", call, all.others.key_tiles, kOfKeys * pairs,
+                   backward_of_keys_blocks(call.width),
                    (1 - share) * ((2 * nq + 4 * nk) * row_bytes + bytes_of({lse, sums})), drawn(call, pairs));
   } else {
     report_plain("attention gradient without tensor cores", call, key_side ? 2 : 1, 7, (6 * nq + 6 * nk) * row_bytes);

@@ -46,7 +46,7 @@ void product_backward(const Tensor& dx, const Tensor& dw, const Tensor& dy, cons
 }  // namespace
 
 void VirtualKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) {
-  const Tensor weights = in_type(w, x.dtype()), sums = in_type(bias, y.dtype());
+  const Tensor weights = in_type(w, x.dtype()), rounded_bias = in_type(bias, y.dtype());
   report_product(y, w.rows(), x.cols(), x.dtype(), tf32_, {});
 }
 

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "gyre/core/kernels/column_blocks.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 
 namespace gyre::virtual_gpu {
@@ -26,11 +27,11 @@ inline void report_pass(std::string_view name, std::initializer_list<Tensor> ten
 
 inline Tensor temporary(const Shape& shape, DType dtype) { return Tensor::empty(shape, dtype, kVirtualGpu); }
 
-// core/cuda/columns.h: sums of columns leave partial sums of at least this many blocks of rows, unless there are few
-// rows, which a second launch adds.
-constexpr int64_t kPartialRows = 1024;
+// Sums of columns (core/cuda/columns.h) leave a row of partial sums per block of rows, which a second launch adds. A
+// thread has the columns of a pack (kPackSize of core/cuda/vectors.h).
 inline Tensor partial_sums(int64_t rows, int64_t columns, DType data) {
-  return temporary({std::min<int64_t>(rows / 4 + 1, kPartialRows), columns}, statistics_dtype(data));
+  const int64_t pack = dtype_bytes(data) > 4 ? 4 : 16 / int64_t(dtype_bytes(data));
+  return temporary({column_blocks(rows, (columns + pack - 1) / pack).rows, columns}, statistics_dtype(data));
 }
 
 }  // namespace gyre::virtual_gpu

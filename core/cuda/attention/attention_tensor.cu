@@ -2,18 +2,13 @@
 // into blocks (packed_work()). For longer segments, a block runs over the keys of one tile of queries, with online
 // softmax as in attention_plain.cu, and loads the next keys and values meanwhile.
 #include "gyre/core/cuda/attention/attention_products.h"
+#include "gyre/core/kernels/attention_blocks.h"
 
 namespace gyre::cuda {
 namespace {
 
 constexpr float kNothing = -INFINITY;
 constexpr int kChunks = kTileRows / 8;
-
-// Minimum number of blocks per multiprocessor, which limits the registers of a thread.
-template <int Width>
-constexpr int kPackedBlocks = Width > 64 ? 3 : 5;
-template <int Width>
-constexpr int kLongBlocks = Width > 64 ? 2 : 4;
 
 struct TensorForward {
   HeadRows out, q, k, v;
@@ -98,8 +93,9 @@ __device__ inline void rescale(float (&out)[Width / 8][4], const float (&factor)
 }
 
 template <int Width>
-__global__ __launch_bounds__(kTileThreads, kPackedBlocks<Width>) void packed_forward(const TensorForward a,
-                                                                                     const AttentionWork* work) {
+__global__ __launch_bounds__(kTileThreads,
+                             packed_forward_blocks(Width)) void packed_forward(const TensorForward a,
+                                                                               const AttentionWork* work) {
   const Scoring<float>& s = a.scoring;
   const auto [w, head, strip, feature] = StripWork(work, s.heads, Width);
   const HeadSlice queries{a.q, feature, w.first, w.count};
@@ -131,8 +127,8 @@ __global__ __launch_bounds__(kTileThreads, kPackedBlocks<Width>) void packed_for
 }
 
 template <int Width>
-__global__ __launch_bounds__(kTileThreads, kLongBlocks<Width>) void long_forward(const TensorForward a,
-                                                                                 const AttentionWork* work) {
+__global__ __launch_bounds__(kTileThreads, long_forward_blocks(Width)) void long_forward(const TensorForward a,
+                                                                                         const AttentionWork* work) {
   const Scoring<float>& s = a.scoring;
   const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);
   const int strip = first_row_of_warp(), query = w.begin + strip;

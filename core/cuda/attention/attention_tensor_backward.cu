@@ -3,14 +3,12 @@
 // and dp_ij of its queries, so that D_i = sum_j p_ij dp_ij costs nothing. Longer segments:
 // attention_tensor_backward_long.cu. No sum depends on the order of blocks.
 #include "gyre/core/cuda/attention/attention_weights.h"
+#include "gyre/core/kernels/attention_blocks.h"
 
 namespace gyre::cuda {
 namespace {
 
 constexpr int kChunks = kTileRows / 8;
-// Minimum number of blocks per multiprocessor, as many as their shared memory allows.
-template <int Width>
-constexpr int kBlocks = Width > 64 ? 2 : 4;
 
 // Shared memory of a block: four tiles, then the weights and their gradients, (queries, keys). Of a segment whose first
 // row in the tiles is `begin`, the weights are in rows `begin` and up and in columns 0 and up.
@@ -42,8 +40,9 @@ __device__ inline void share(const Tile<kTileRows>& tile, const float (&weights)
 }
 
 template <int Width>
-__global__ __launch_bounds__(kTileThreads, kBlocks<Width>) void packed_backward(const TensorBackward a,
-                                                                                const AttentionWork* work) {
+__global__ __launch_bounds__(kTileThreads,
+                             packed_backward_blocks(Width)) void packed_backward(const TensorBackward a,
+                                                                                 const AttentionWork* work) {
   const Scoring<float>& s = a.scoring;
   const auto [w, head, strip, feature] = StripWork(work, s.heads, Width);
   const int queries = w.count, keys = w.count_other;

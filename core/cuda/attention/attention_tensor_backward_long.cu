@@ -9,22 +9,17 @@
 #include <limits>
 
 #include "gyre/core/cuda/attention/attention_weights.h"
+#include "gyre/core/kernels/attention_blocks.h"
 
 namespace gyre::cuda {
 namespace {
 
 // The number of columns of weights, in units of 8, that a warp has in registers at a time.
 constexpr int kChunks = 4;
-// Minimum number of blocks per multiprocessor, which limits the registers of a thread.
-template <int Width>
-constexpr int kQueryBlocks = Width > 64   ? 2
-                             : Width > 32 ? 3
-                                          : 4;
-template <int Width>
-constexpr int kKeyBlocks = Width > 64 ? 2 : 3;
 
 template <int Width>
-__global__ __launch_bounds__(kTileThreads, kQueryBlocks<Width>) void backward_of_queries(const TensorBackward a,
+__global__ __launch_bounds__(kTileThreads,
+                             backward_of_queries_blocks(Width)) void backward_of_queries(const TensorBackward a,
                                                                                          const AttentionWork* work) {
   const Scoring<float>& s = a.scoring;
   const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);
@@ -99,8 +94,9 @@ template <int Width>
 constexpr int kKeyTiles = Width > 64 ? 6 : 4;
 
 template <int Width>
-__global__ __launch_bounds__(kTileThreads, kKeyBlocks<Width>) void backward_of_keys(const TensorBackward a,
-                                                                                    const AttentionWork* work) {
+__global__ __launch_bounds__(kTileThreads,
+                             backward_of_keys_blocks(Width)) void backward_of_keys(const TensorBackward a,
+                                                                                   const AttentionWork* work) {
   const Scoring<float>& s = a.scoring;
   const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);  // rows are keys
   const int strip = first_row_of_warp();

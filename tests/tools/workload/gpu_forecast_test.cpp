@@ -73,6 +73,19 @@ TEST_CASE("virtual GPU: the wait for a figure does not wait for the work behind 
   CHECK(reported[1].readback == reported[0].readback);
 }
 
+TEST_CASE("virtual GPU: sums of columns have the blocks of the kernels") {
+  const auto bytes = [](int64_t rows, int64_t columns) {
+    const Tensor dy = on_gpu({rows, columns}, DType::bf16), w = on_gpu({columns, 16}, DType::f32);
+    const Tensor x = on_gpu({rows, 16}, DType::bf16), dbias = on_gpu({columns}, DType::f32);
+    double partial = -double(dy.bytes());
+    const GpuWorkScope scope([&](const GpuWork& work) { partial += work.name == "bias gradient" ? work.bytes : 0; });
+    virtual_kernels().linear_backward({}, {}, dbias, dy, x, w, {});
+    return partial / 2;  // written and read
+  };
+  CHECK(bytes(25000, 512) == 1563 * 512 * 4);
+  CHECK(bytes(16384, 32000) == 512 * 32000.0 * 4);
+}
+
 TEST_CASE("virtual GPU: tensors have no elements, and copies to the CPU wait") {
   const size_t before = virtual_memory_stats().active_bytes;
   const Tensor t = on_gpu({1 << 20, 1 << 20}, DType::f32);  // 4 TiB
