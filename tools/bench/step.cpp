@@ -5,7 +5,6 @@
 #include "tools/bench/step_presets.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/device.h"
-#include "tools/workload/gpu_forecast.h"
 #include "tools/workload/profile_table.h"
 #include "tools/workload/step_runner.h"
 
@@ -94,15 +93,16 @@ nlohmann::ordered_json to_json(const StepReport& report) {
                                  {"step_ms", rounded(1e3 * report.step_seconds)}};
   add_rate(summary, report.flops, report.limit_flops);
   add_memory(summary, report.peak_rss_mb, report.peak_gpu_mb);
+  if (!report.predicted.kind.empty()) summary["predicted_as"] = report.predicted.kind;
   return summary;
 }
 
 nlohmann::ordered_json rows_json(const StepReport& report) {
-  return profile_json(report.profile, report.limit_flops, report.predicted);
+  return profile_json(report.profile, report.limit_flops, report.predicted.ops);
 }
 
 void print_rows(const StepReport& report) {
-  print_profile("one step", report.profile, report.limit_flops, report.predicted);
+  print_profile("one step", report.profile, report.limit_flops, report.predicted.ops);
 }
 
 }  // namespace gyre

@@ -8,6 +8,7 @@
 #include "gyre/autograd/inspect/profile.h"
 #include "gyre/core/kernels/kernels.h"
 #include "tools/bench/step_presets.h"
+#include "tools/workload/gpu_forecast.h"
 
 namespace gyre {
 
@@ -28,13 +29,13 @@ struct StepReport {
   double peak_rss_mb = 0, peak_gpu_mb = 0;
   int64_t parameters = 0;
   std::string batches;
-  std::vector<ProfileRow> profile{};    // of one step, if requested
-  std::vector<ProfileRow> predicted{};  // likewise, on GPUs of a known kind (predict_step)
+  std::vector<ProfileRow> profile{};  // of one step, if requested
+  StepPrediction predicted{};         // likewise
 };
 
-// Creates all batches and runs two warm-up steps before the clock starts. A GPU's steps are queued and timed together;
-// with a profile, the clock waits for every op. Throughput is that of the median step, or of all steps together if
-// batches differ in size. FLOPs are those of the model: backward counts twice as much as forward.
+// Creates all batches and runs two warm-up steps before the clock starts. A GPU's steps are queued one after another
+// and timed together; with a profile, the clock waits for every op. Throughput is that of the median step, or of all
+// steps together if batches differ in size. FLOPs are those of the model: backward counts twice as much as forward.
 StepReport run_step_bench(Kernels& kernels, const StepBench& bench);
 
 nlohmann::ordered_json to_json(const StepReport& report);

@@ -151,14 +151,14 @@ GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& opt
   return forecast;
 }
 
-std::vector<ProfileRow> predict_step(const Kernels& kernels, Precision precision, double product_flops,
-                                     const OptimizerOptions& options, const WorkloadMaker& make) {
+StepPrediction predict_step(const Kernels& kernels, Precision precision, double product_flops,
+                            const OptimizerOptions& options, const WorkloadMaker& make) {
   const GpuModel* const kind = gpu_model_of_device(kernels.name());
   if (!kind) return {};
   GpuModel model = *kind;
   model.bf16_products = product_flops * model.bf16_products / model.products(precision);
   model.copy_bandwidth = bandwidth_limit(kernels.device());
-  return forecast_step(make, options, precision, model).ops;
+  return {kind->name + " (SXM)", forecast_step(make, options, precision, model).ops};
 }
 
 }  // namespace gyre

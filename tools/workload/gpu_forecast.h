@@ -44,9 +44,14 @@ using WorkloadMaker = std::function<std::unique_ptr<Workload>(Device)>;
 GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& options, Precision precision,
                           const GpuModel& model);
 
-// The ops of forecast_step() for the GPU of these kernels, with its measured limits: the FLOP/s of products, and the
-// bandwidth. Empty on a CPU and for a GPU of an unknown kind.
-std::vector<ProfileRow> predict_step(const Kernels& kernels, Precision precision, double product_flops,
-                                     const OptimizerOptions& options, const WorkloadMaker& make);
+// The prediction for a GPU of a machine.
+struct StepPrediction {
+  std::string kind;  // the assumed kind of GPU: "h100 (SXM)"; empty on a CPU and for a GPU of an unknown kind
+  std::vector<ProfileRow> ops;  // as in GpuForecast; empty without a kind
+};
+
+// forecast_step() for the GPU of these kernels, with its measured limits: the FLOP/s of products, and the bandwidth.
+StepPrediction predict_step(const Kernels& kernels, Precision precision, double product_flops,
+                            const OptimizerOptions& options, const WorkloadMaker& make);
 
 }  // namespace gyre

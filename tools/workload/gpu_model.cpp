@@ -1,6 +1,7 @@
 #include "tools/workload/gpu_model.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 
 #include "gyre/core/error.h"
@@ -55,6 +56,16 @@ const std::vector<GpuModel>& models() {
 }
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// True if the word is in the text, with no letter or digit next to it: "GH200" is not an H200.
+bool has_word(const std::string& text, const std::string& word) {
+  const auto in_word = [&](size_t at) {
+    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at]));
+  };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    if (!(at > 0 && in_word(at - 1)) && !in_word(at + word.size())) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -170,9 +181,8 @@ const GpuModel* find_gpu_model(const std::string& name) {
 }
 
 const GpuModel* gpu_model_of_device(const std::string& device) {
-  const auto found = std::find_if(models().begin(), models().end(), [&](const GpuModel& model) {
-    return device.find(model.device) != std::string::npos;
-  });
+  const auto found = std::find_if(models().begin(), models().end(),
+                                  [&](const GpuModel& model) { return has_word(device, model.device); });
   return found == models().end() ? nullptr : &*found;
 }
 

@@ -11,7 +11,7 @@ namespace gyre {
 
 struct GpuModel {
   std::string name;    // as in --device: h200
-  std::string device;  // part of the name that the driver reports: H200
+  std::string device;  // a word of the name that the driver reports: H200
 
   // FLOP/s of matrix products of large matrices (measure_cuda_products), and the peaks of the data sheet.
   double bf16_products = 0, bf16_peak = 0, tf32_peak = 0, fp32_peak = 0;
@@ -57,7 +57,8 @@ struct GpuModel {
 std::vector<std::string> gpu_model_names();
 // The kind with this name (h200), or nullptr.
 const GpuModel* find_gpu_model(const std::string& name);
-// The kind of a device by the driver's name ("NVIDIA H200"), or nullptr.
+// The kind of a device by the driver's name ("NVIDIA H200"), or nullptr. All kinds are SXM modules; a PCIe card of the
+// same name ("NVIDIA H100 PCIe") is taken for one, although it is slower.
 const GpuModel* gpu_model_of_device(const std::string& device);
 
 }  // namespace gyre

@@ -102,7 +102,9 @@ TEST_CASE("GPU models: rates of products depend on their shape") {
   const GpuModel& model = *find_gpu_model("h200");
   CHECK(find_gpu_model("h300") == nullptr);
   CHECK(gpu_model_of_device("cuda (NVIDIA H200)") == &model);
+  CHECK(gpu_model_of_device("NVIDIA A100-SXM4-80GB") == find_gpu_model("a100"));
   CHECK(gpu_model_of_device("NVIDIA T4") == nullptr);
+  CHECK(gpu_model_of_device("NVIDIA GH200 480GB") == nullptr);
   CHECK(model.product_shape(8192, 8192, 8192).share > 0.9);
   CHECK(model.product_shape(8192, 8192, 8192).share <= 1);
   CHECK(model.product_shape(8192, 8192, 256).share < 0.55);

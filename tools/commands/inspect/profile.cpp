@@ -83,18 +83,18 @@ void draw_memory(const std::vector<Span>& spans, const std::string& batches, con
   draw_lines(plot, output);
 }
 
-// predicted: the ops of a step as predict_step() returns them.
-void print(const InspectProfileArgs& args, const ProfileReport& report, const std::vector<ProfileRow>& predicted,
+void print(const InspectProfileArgs& args, const ProfileReport& report, const StepPrediction& predicted,
            ordered_json summary) {
+  if (!predicted.kind.empty()) summary["predicted_as"] = predicted.kind;
   const auto ops = per_step(rows_by_op(report.spans), args.run.steps);
   const auto modules = per_step(rows_by_module(report.spans, args.depth), args.run.steps);
   if (args.json) {
-    summary["ops"] = profile_json(ops, report.limit_flops, predicted);
+    summary["ops"] = profile_json(ops, report.limit_flops, predicted.ops);
     summary["modules"] = profile_json(modules, report.limit_flops);
   }
   print_summary(summary, args.json);
   if (args.json) return;
-  print_profile("one step, by op", ops, report.limit_flops, predicted);
+  print_profile("one step, by op", ops, report.limit_flops, predicted.ops);
   print_profile("by module", modules, report.limit_flops);
 }
 
