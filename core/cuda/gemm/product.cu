@@ -27,8 +27,12 @@ void product(Context& context, const Tensor& c, const Operand& a, const Operand&
   if (c.size() == 0) return;
   check_arguments(c, a, b, options);
   if (a.summed_size() == 0) {
-    if (!options.add) return c.zero();
-    if (options.add.raw() != c.raw()) c.copy_from(options.add);
+    if (!options.add) {
+      c.zero();
+    } else if (options.add.raw() != c.raw()) {
+      c.copy_from(options.add);
+    }
+    if (options.bias) add_bias(context, c, options.bias, options.relu);
     return;
   }
   Matmul call(c, a, b, options);

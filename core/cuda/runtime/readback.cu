@@ -45,15 +45,20 @@ class Slots {
   std::vector<Slot> free_;
 };
 
+// A slot for the lifetime of the object.
+struct TakenSlot : Slot {
+  TakenSlot() : Slot(Slots::get().take()) {}
+  ~TakenSlot() { Slots::get().give_back(*this); }
+  TakenSlot(const TakenSlot&) = delete;
+  TakenSlot& operator=(const TakenSlot&) = delete;
+};
+
 class Readback final : public CudaReadback {
  public:
-  Readback(const Context& context, const void* from, size_t bytes) : slot_(Slots::get().take()) {
+  Readback(const Context& context, const void* from, size_t bytes) {
     check(cudaMemcpyAsync(slot_.pinned, from, bytes, cudaMemcpyDeviceToHost, context.stream()), "cudaMemcpyAsync");
     check(cudaEventRecord(slot_.arrived, context.stream()), "cudaEventRecord");
   }
-  ~Readback() override { Slots::get().give_back(slot_); }
-  Readback(const Readback&) = delete;
-  Readback& operator=(const Readback&) = delete;
 
   const void* wait() override {
     check(cudaEventSynchronize(slot_.arrived), "cudaEventSynchronize");
@@ -61,7 +66,7 @@ class Readback final : public CudaReadback {
   }
 
  private:
-  Slot slot_;
+  TakenSlot slot_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // are kept. All numbers are small integers, so that results are exact in every type and order.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -68,6 +69,19 @@ TEST_CASE("without an epilogue in the library, bias and relu are added afterward
     for (const int64_t o : {56, 57}) {
       const Layer layer(19, 23, o, dtype);
       for (const bool relu : {false, true}) CHECK(layer.run(cuda_kernels(0), relu) == layer.run(cpu_kernels(), relu));
+    }
+  }
+}
+
+TEST_CASE("a layer without inputs gives its bias") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const Layer layer(3, 0, 5, dtype);
+    const std::vector<double> row = layer.bias.to(DType::f64).to_vector<double>();
+    const std::vector<double> y = layer.run(cuda_kernels(0), false), positive = layer.run(cuda_kernels(0), true);
+    for (size_t i = 0; i < y.size(); ++i) {
+      CHECK(y[i] == row[i % 5]);
+      CHECK(positive[i] == std::max(row[i % 5], 0.0));
     }
   }
 }
