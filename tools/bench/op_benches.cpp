@@ -131,8 +131,11 @@ void Rows::add_optimizer() {
   // State that an update needs beside its arenas: one range, which is not decayed, and an accepting verdict.
   const int64_t units = s_.parameters / kUpdateUnit;
   const UpdateRanges ranges{.table = Tensor::from<int32_t>({1, UpdateRanges::kColumns}, {0, 0, 0, 0}), .units = units};
-  const auto verdict = [](const Kernels& kernels) {
-    return Tensor::from<double>({kVerdictSize}, {1, 1, 1}).to(kernels.device());
+  // The verdict is copied to a device once, before the clock starts: the copy makes the host wait.
+  const auto verdict = [copy = std::make_shared<Tensor>()](const Kernels& kernels) -> const Tensor& {
+    if (!copy->defined() || copy->device() != kernels.device())
+      *copy = Tensor::from<double>({kVerdictSize}, {1, 1, 1}).to(kernels.device());
+    return *copy;
   };
   add_pass("adam", 4, 4 + 4, [ranges, verdict](Kernels& kernels, const std::vector<Tensor>& b) {
     kernels.adam(b[0], b[1], b[2], b[3], ranges, verdict(kernels),

@@ -1,5 +1,6 @@
 #include "tools/inspect/profile_run.h"
 
+#include "gyre/train/parallel/parallel_options.h"
 #include "tools/inspect/trace.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/device.h"
@@ -36,7 +37,8 @@ ProfileReport run_profile(Workload& work, Kernels& kernels, Communicator& ranks,
   const Stopwatch watch;
   const Timeline::Probe probe = device_probe(kernels.device(), watch);
   TracedCommunicator traced(ranks, [watch] { return watch.seconds(); });
-  StepRunner runner(work, kernels, run.precision, traced, {.bucket_mb = run.bucket_mb});
+  StepRunner runner(work, kernels, run.precision, traced,
+                    {.bucket_mb = ParallelOptions{.bucket_mb = run.bucket_mb}.bucket_mb_on(kernels.device())});
   uint64_t number = 0;
   while (number < kWarmUp) runner.run(number++);
 

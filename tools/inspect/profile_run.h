@@ -1,6 +1,7 @@
 // Runs training steps of a workload and profiles their time and memory.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct ProfileRun {
   Precision precision = Precision::fp32;
   int steps = 5;  // profiled steps, alternating with as many unprofiled ones
   bool trace = false;
-  double bucket_mb = 1;
+  std::optional<double> bucket_mb = {};  // as in ParallelOptions
 };
 
 struct ProfileReport {

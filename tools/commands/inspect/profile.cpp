@@ -134,7 +134,8 @@ void add_inspect_profile_command(Program& program) {
   table.add("--depth", args->depth, "NAMES", "components of module paths in the table: 3 for encoder.layers.0");
   table.add_picture("--memory,--memory-plot", args->memory, "plot of the memory of tensors over a step");
   table.add("--trace", args->trace, "FILE", "trace of two steps of all ranks, for ui.perfetto.dev or chrome://tracing");
-  table.add("--bucket-mb", args->run.bucket_mb, "MIB", "maximum size of a gradient bucket, with several ranks");
+  table.add("--bucket-mb", args->run.bucket_mb, "MIB",
+            "maximum size of a gradient bucket, with several ranks; default: 1, on GPUs 32");
   table.add_flag("--json", args->json, "print one JSON object");
   args->device.add_row(table);
   args->threads.add_row(table);
