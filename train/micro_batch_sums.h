@@ -47,7 +47,8 @@ class MicroBatchSums {
   double predictions_of_all_ranks() const { return flag(kPredictions); }
 
  private:
-  // The fields are those of LossSums. Flags are numbered from 1: the stop requests, then failures, then predictions.
+  // The fields are those of LossSums. The flags are at the end; flag n is the n-th element from the end. Numbers 1
+  // and 2 are the requests StopRequest::out_of_time and StopRequest::signal, 3 is a failure, 4 the predictions.
   static constexpr size_t kLosses = 3, kFields = 4, kFlags = 4, kFailed = 3, kPredictions = 4;
   double& at(size_t field, int micro_batch) { return values_[field * micro_batches_ + size_t(micro_batch)]; }
   double field(size_t f) const;

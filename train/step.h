@@ -48,8 +48,8 @@ class TrainStep {
   // all ranks throw a RankError, and weights and moments are unchanged.
   StopRequest start(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopRequest stop,
                     StepSeconds& seconds, const std::function<void()>& before_optimizer);
-  // Collective. Waits for the figures of the started update: on a GPU, which works through a queue, the next update
-  // should be started before. On a CPU they are there.
+  // Collective. Waits for the figures of the started update. On a GPU, start the next update first, so that the GPU has
+  // work during the wait. On a CPU the figures are available at once.
   StepResult finish();
   bool figures_are_late() const { return kernels_.device() != Device{}; }
 

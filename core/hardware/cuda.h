@@ -26,6 +26,11 @@ Kernels& cuda_kernels(int index);
 std::shared_ptr<void> cuda_allocate(int index, size_t bytes);
 void cuda_zero(int index, void* data, size_t bytes);
 void cuda_copy(void* to, Device to_device, const void* from, Device from_device, size_t bytes);
+// Makes the GPU the current one of the calling thread, for libraries that move GPU memory on threads of this program.
+void cuda_bind_thread(int index);
+void cuda_synchronize(int index);  // waits for all queued work; throws its errors
+MemoryStats cuda_memory_stats(int index);
+
 // A copy of GPU memory to the CPU that has been queued.
 class CudaReadback {
  public:
@@ -35,10 +40,6 @@ class CudaReadback {
 };
 constexpr size_t kCudaReadbackBytes = 256;  // the most that one copy can hold
 std::unique_ptr<CudaReadback> cuda_read_back(int index, const void* from, size_t bytes);
-// Makes the GPU the current one of the calling thread, for libraries that move GPU memory on threads of this program.
-void cuda_bind_thread(int index);
-void cuda_synchronize(int index);  // waits for all queued work; throws its errors
-MemoryStats cuda_memory_stats(int index);
 
 // Measured limits of the GPU, as in core/hardware/machine_limits.h: FLOP/s of large matrix products, with tensor cores
 // for bf16 and tf32 and without for fp32; bytes/s of a copy.

@@ -1,4 +1,4 @@
-// Sums of gradients over GPUs. With the same bits as on the CPU where the order of the additions is fixed.
+// Sums of gradients over GPUs. They have the bits of the CPU's sums wherever the order of additions is fixed.
 #include <doctest/doctest.h>
 
 #include <cstdlib>

@@ -22,8 +22,8 @@ struct GpuPlanRow {
   PlanRow plan;
   GpuForecast forecast;  // of one micro-batch and the optimizer, on one GPU
   double tokens = 0;     // of all GPUs
-  // The smallest number of micro-batches per GPU and step, at least that of the job, with which the memory suffices; 0
-  // if there is none.
+  // The first number of micro-batches per GPU and step with which the memory suffices, of that of the job, twice it,
+  // four times it and so on; 0 if there is none.
   int fitting_micro_batches = 0;
   bool fits(const PlanLoad& load) const { return fitting_micro_batches == load.micro_batches_per_rank; }
 };

@@ -1,8 +1,8 @@
 // Communication between the ranks of a job: a single process without MPI (SelfCommunicator) or many ranks over MPI
-// (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress() and
-// abort(), are collective: every rank calls them in the same order, from the thread that created the communicator. A
-// failed call throws an Error that names the call and the rank. A wait longer than the watchdog timeout throws an Error
-// that names the ranks that have not arrived.
+// (MpiCommunicator), with the same calls. All methods from barrier() on, except with_callbacks_paused(), progress(),
+// prepare_progress_thread() and abort(), are collective: every rank calls them in the same order, from the thread that
+// created the communicator. A failed call throws an Error that names the call and the rank. A wait longer than the
+// watchdog timeout throws an Error that names the ranks that have not arrived.
 #pragma once
 
 #include <cstddef>

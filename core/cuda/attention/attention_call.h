@@ -41,9 +41,9 @@ struct WorkList {
   int64_t count;               // blocks per head
 };
 
+constexpr int kWholeSegment = 1 << 30;  // a tile size larger than any segment
 // The tiles of `tile` rows of all selected segments, the last tile of each segment first. Lists are cached for the
 // other layers of the same batch.
-constexpr int kWholeSegment = 1 << 30;  // a tile size larger than any segment
 WorkList attention_work(Context& context, const Segments& rows, const Segments& others, int tile, SegmentFilter filter);
 
 // A block of the tensor-core kernels processes tiles of 64 rows; each of its four warps has a strip of 16 of them.

@@ -4,7 +4,6 @@
 #include "gyre/core/cuda/gemm/linear.h"
 #include "gyre/core/cuda/gemm/product.h"
 #include "gyre/core/cuda/gemm/row_passes.h"
-#include "gyre/core/cuda/map.h"
 #include "gyre/core/cuda/rounding.h"
 
 namespace gyre::cuda {
