@@ -15,7 +15,7 @@ namespace {
 template <class T, class C = Compute<T>>
 struct Backward {
   T *dx, *dresidual;  // each may be null
-  const T* before;    // added to dresidual; null if dx is wanted
+  const T* before;    // added to dresidual; null if dx is requested
   const T *dy, *sum;
   const C *gamma, *mean, *rstd;
   C* partial;  // (blocks, 2, d): partial sums of dgamma and dbeta; may be null
@@ -122,7 +122,8 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
   }
 }
 
-// Results of the backward pass. `before` is added to dresidual, and comes without dx. Each may be undefined.
+// Results of the backward pass; each may be undefined. `before` is added to dresidual. The caller never requests both
+// `before` and dx.
 struct NormGradients {
   const Tensor &dx, &dresidual, &before, &dgamma, &dbeta;
 };
