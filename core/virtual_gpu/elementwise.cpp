@@ -14,11 +14,11 @@ void VirtualKernels::scale(const Tensor& out, const Tensor& a, double /*factor*/
 void VirtualKernels::round_to_bf16(const Tensor& out, const Tensor& x) { report_pass("rounding to bf16", {out, x}); }
 
 void VirtualKernels::activation(const Tensor& y, const Tensor& x, Activation /*kind*/) {
-  report_pass("activation", {y, x});
+  report_pass("elementwise activation", {y, x});
 }
 
 void VirtualKernels::activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation /*kind*/) {
-  report_pass("activation gradient", {dx, dy, x});
+  report_pass("elementwise activation gradient", {dx, dy, x});
 }
 
 void VirtualKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) {

@@ -2,6 +2,7 @@
 // kernel, and about the same bytes.
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -11,10 +12,12 @@
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "gyre/models/encoder_decoder.h"
+#include "gyre/models/encoder_only.h"
 #include "gyre/train/optim/optimizer.h"
 #include "gyre/train/tasks/to_tensor.h"
 #include "gyre/train/tasks/translation/pair_input.h"
 #include "tests/cuda_emulation/accesses/recording.h"
+#include "tests/models/tiny_encoder.h"
 
 namespace gyre::test {
 namespace {
@@ -26,50 +29,78 @@ struct StepWork {
   double bytes = 0;
 };
 
-// A training step on four pairs of sentences of shortest, shortest + step, .. tokens.
+// A training step on four sentences of shortest, shortest + step, .. tokens: of an encoder-decoder on pairs, or of a
+// masked language model with linear attention.
 struct Step {
   std::string_view name;
   Precision precision;
   int64_t dim, heads;
   std::string positions;
   int shortest, step;
+  bool linear_attention = false;
+
+  std::vector<std::vector<int32_t>> sentences() const {
+    std::vector<std::vector<int32_t>> all;
+    for (int i = 0; i < 4; ++i) all.emplace_back(size_t(shortest + i * this->step), 5);
+    return all;
+  }
 };
 
-PairInput batch_of(const Step& step) {
-  PairPacker packer(1, 2);
-  for (int i = 0; i < 4; ++i) {
-    const auto length = size_t(step.shortest + i * step.step);
-    packer.add(std::vector<int32_t>(length, 5), std::vector<int32_t>(length - 2, 6));
-  }
-  return pair_input(packer.finish());
-}
-
-// Runs the step twice on the device and calls `around` with the second time.
-template <class Around>
-void run_steps(Kernels& kernels, const Step& step, const Around& around) {
-  EncoderDecoderConfig config = EncoderDecoderConfig::preset("transformer-tiny");
+template <class Config>
+Config narrow(const Step& step, const std::string& preset) {
+  Config config = Config::preset(preset);
   config.vocab_size = 128;
   config.dim = step.dim;
   config.ffn = 128;
   config.heads = step.heads;
-  config.encoder_layers = config.decoder_layers = 1;
   config.position.encoding = step.positions;
-  EncoderDecoder model(config);
+  return config;
+}
+
+// Runs the step twice and calls `around` with the second time.
+template <class Model, class Around>
+void train(Kernels& kernels, Model& model, Precision precision, const std::function<LossResult(Tape&)>& loss,
+           const Around& around) {
   model.parameters().allocate(1, DType::f32, kernels.device());
   Optimizer optimizer(model.parameters(), kernels, {});
-  const PairInput batch = batch_of(step);
   const auto run = [&] {
     Tape tape(kernels, {.record = true,
                         .training = true,
                         .seed = 1,
-                        .precision = step.precision,
+                        .precision = precision,
                         .loss_seeded = true,
                         .parameters = &model.parameters()});
-    tape.backward(model.loss(tape, batch, 0.1).loss);
-    optimizer.update(double(batch.target_outputs.size()));
+    const LossResult result = loss(tape);
+    tape.backward(result.loss);
+    optimizer.update(double(result.predictions));
   };
   run();
   around(run);
+}
+
+template <class Around>
+void run_steps(Kernels& kernels, const Step& step, const Around& around) {
+  if (step.linear_attention) {
+    auto config = narrow<EncoderOnlyConfig>(step, "mlm-small");
+    config.layers = 1;
+    config.attention.kind = AttentionKind::linear;
+    config.attention.linear_map = FeatureMap::softmax;
+    EncoderOnly model(config);
+    MaskedInput batch = masked_batch(step.sentences());
+    batch.masked_rows = {};  // all rows are predicted
+    batch.targets = batch.ids;
+    return train(
+        kernels, model, step.precision, [&](Tape& tape) { return model.loss(tape, batch); }, around);
+  }
+  auto config = narrow<EncoderDecoderConfig>(step, "transformer-tiny");
+  config.encoder_layers = config.decoder_layers = 1;
+  EncoderDecoder model(config);
+  PairPacker packer(1, 2);
+  for (const std::vector<int32_t>& source : step.sentences())
+    packer.add(source, std::vector<int32_t>(source.size() - 2, 6));
+  const PairInput batch = pair_input(packer.finish());
+  train(
+      kernels, model, step.precision, [&](Tape& tape) { return model.loss(tape, batch, 0.1); }, around);
 }
 
 StepWork emulated(const Step& step) {
@@ -91,6 +122,7 @@ StepWork emulated(const Step& step) {
 std::vector<std::string> kernels_of(std::string_view work) {
   static const std::map<std::string_view, std::vector<std::string>> kernels{
       {"activation gradient", {"partial_sums_kernel", "add_partials_kernel"}},
+      {"activation", {"activate_kernel"}},
       {"adam", {"adam_kernel"}},
       {"attention", {"packed_forward"}},
       {"attention gradient", {"packed_backward"}},
@@ -101,7 +133,13 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"attention without tensor cores", {"plain_forward"}},
       {"bias gradient", {"partial_sums_kernel", "add_partials_kernel"}},
       {"cross-entropy and gradient", {"replace_rows", "add_terms"}},
+      {"division gradient of heads", {"backward_kernel"}},
+      {"division of heads", {"quotients_kernel"}},
+      {"dot product gradient", {"partial_sums_kernel", "add_partials_kernel"}},
+      {"dot product of heads", {"dot_heads"}},
       {"dropout", {"dropout_kernel"}},
+      {"elementwise activation", {"map_kernel"}},
+      {"elementwise activation gradient", {"map_kernel"}},
       {"gradient norm", {"squares_kernel"}},
       {"lookup", {"gather"}},
       {"norm", {"forward_kernel"}},
@@ -110,6 +148,9 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"rotary angles", {"fill_angles"}},
       {"rotation", {"rotate_rows"}},
       {"rounding to bf16", {"round_kernel"}},
+      {"scan", {"scan_kernel"}},
+      {"softmax gradient of heads", {"backward_kernel"}},
+      {"softmax of heads", {"softmax_kernel"}},
       {"sum", {"map_kernel"}},
       {"sums by id", {"add_pieces", "add_slots"}},
       {"verdict", {"judge_kernel"}},
@@ -144,13 +185,14 @@ std::string listing(const StepWork& work) {
 }  // namespace
 
 TEST_CASE("the virtual GPU reports the launches and the bytes of the CUDA kernels") {
-  // Attention on tensor cores, of short and of long segments and with heads of 32, 64 and 128 features, and attention
-  // without tensor cores.
+  // Attention on tensor cores, of short and of long segments and with heads of 32, 64 and 128 features, attention
+  // without tensor cores, and linear attention.
   const std::vector<Step> steps{{"plain attention", Precision::fp32, 64, 2, "sinusoidal", 20, 2},
                                 {"short segments", Precision::bf16, 64, 2, "sinusoidal", 20, 2},
                                 {"short segments, rotated", Precision::bf16, 64, 1, "rope", 20, 2},
                                 {"long segments, rotated", Precision::bf16, 64, 1, "rope", 70, 20},
-                                {"short and long segments of wide heads", Precision::bf16, 128, 1, "rope", 50, 10}};
+                                {"short and long segments of wide heads", Precision::bf16, 128, 1, "rope", 50, 10},
+                                {"linear attention", Precision::bf16, 64, 2, "rope", 20, 2, true}};
   for (const Step& step : steps) {
     CAPTURE(step.name);
     const StepWork cuda = emulated(step), reported = predicted(step);
