@@ -200,6 +200,19 @@ Backward::GradientSum Backward::dinput_sum(int i) {
   return {target.gradient, before};
 }
 
+Backward::GradientWithBias Backward::dinput_with_bias(int i) {
+  const int number = input_node(i);
+  if (number < 0) return {};
+  Node& target = tape_.nodes_[size_t(number)];
+  Tensor dbias;
+  if (target.op && target.uses == 1 && !target.gradient) {
+    Backward of_target(tape_, target);
+    dbias = target.op->bias_gradient(of_target);
+    target.has_bias_gradient = dbias.defined();
+  }
+  return {dinput(i), dbias};
+}
+
 Tensor Backward::dparameter(int i) {
   const int number = input_node(i);
   if (number < 0) return {};

@@ -29,6 +29,9 @@ class Op {
   virtual ~Op() = default;
   virtual std::string_view name() const = 0;
   virtual void backward(Backward& b) = 0;
+  // For ops that add a bias to each row of their output: its gradient, to which sum_rows(doutput) is added. The op that
+  // computes doutput may add it in the same pass (Backward::dinput_with_bias).
+  virtual Tensor bias_gradient(Backward& /*b*/) const { return {}; }
   // Floating-point operations of the forward pass: two per multiply-add of matrix products and of attention. All other
   // operations count as 0.
   virtual double flops() const { return 0; }
@@ -68,7 +71,8 @@ struct Node {
   std::vector<Tensor> input_values;
   Tensor value;
   Tensor gradient;
-  bool gradient_shared = false;  // aliases another node's gradient: must not be modified in place
+  bool gradient_shared = false;    // aliases another node's gradient: must not be modified in place
+  bool has_bias_gradient = false;  // the consumer has added the op's bias gradient
   bool requires_gradient = false;
   Parameter* parameter = nullptr;  // set for leaves that are parameters
   int uses = 0;                    // consumers whose backward has not run yet and will add to the gradient
@@ -206,6 +210,14 @@ class Backward {
     Tensor to, before;
   };
   GradientSum dinput_sum(int i);
+  // The same for an op that can sum dinput over its rows in the pass that computes it. If `dbias` is defined, the op
+  // must add these sums to it: it belongs to the op that computed the input, and no other op adds to this dinput.
+  struct GradientWithBias {
+    Tensor dinput, dbias;
+  };
+  GradientWithBias dinput_with_bias(int i);
+  // True if another op has added to this op's bias_gradient().
+  bool has_bias_gradient() const { return node_.has_bias_gradient; }
   // Gradient of parameter input i, to be added to (+=). Undefined if the input requires no gradient.
   Tensor dparameter(int i);
   // Passes the gradient of the output to input i unchanged, without a copy.

@@ -20,10 +20,12 @@ struct Linear final : Op {
     if (!all_rows) metadata.attribute("rows", concat(first, "..", first + count - 1));
   }
   Tensor rows(const Tensor& parameter) const { return parameter ? parameter.slice(first, first + count) : Tensor(); }
+  Tensor bias_gradient(Backward& b) const override { return rows(b.dparameter(2)); }
   void backward(Backward& b) override {
     const auto [dx, dx_before] = b.dinput_sum(0);
-    b.kernels().linear_backward(dx, rows(b.dparameter(1)), rows(b.dparameter(2)), b.doutput(), b.input(0),
-                                b.product_weight(rows(b.input(1)), b.input(0).dtype()), dx_before);
+    b.kernels().linear_backward(dx, rows(b.dparameter(1)), b.has_bias_gradient() ? Tensor() : bias_gradient(b),
+                                b.doutput(), b.input(0), b.product_weight(rows(b.input(1)), b.input(0).dtype()),
+                                dx_before);
   }
 };
 

@@ -24,8 +24,9 @@ struct ResidualLayerNorm final : Op {
     metadata.save("rstd", rstd);
   }
   void backward(Backward& b) override {
-    const Tensor dresidual = b.dinput(0), dx = b.dinput(1);
-    b.kernels().residual_layer_norm_backward(dx, dresidual, b.dparameter(2), b.dparameter(3), b.doutput(), sum,
+    const Tensor dresidual = b.dinput(0);
+    const auto [dx, dbias] = b.dinput_with_bias(1);
+    b.kernels().residual_layer_norm_backward(dx, dresidual, b.dparameter(2), b.dparameter(3), dbias, b.doutput(), sum,
                                              b.input(2), mean, rstd, mask);
   }
 };

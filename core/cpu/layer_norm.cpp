@@ -2,7 +2,7 @@
 //   g  = gamma * dy
 //   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
 // With a residual connection, the normalized row is sum = residual + keep * x, with keep the dropout factors:
-//   dresidual = dsum;  dx = keep * dsum
+//   dresidual = dsum;  dx = keep * dsum;  dbias += sum_rows(dx)
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -71,9 +71,10 @@ void add_in_strips(T* to, const T* before, int64_t d, F f) {
   }
 }
 
-// Computes the gradients of one row, and adds the row's terms to dgamma and dbeta.
+// Computes the gradients of one row, and adds the row's terms to dgamma, dbeta and, unless it is null, dbias.
 template <class T, class C>
-void backward_row(C* dgamma, C* dbeta, const BackwardRow<T, C>& r, int64_t row, int64_t d, const DropoutMask& mask) {
+void backward_row(C* dgamma, C* dbeta, C* dbias, const BackwardRow<T, C>& r, int64_t row, int64_t d,
+                  const DropoutMask& mask) {
   const T *dy = r.dy, *x = r.sum;
   const C *gamma = r.gamma, mean = r.mean, rstd = r.rstd;
   C sum = 0, dot = 0;
@@ -98,12 +99,17 @@ void backward_row(C* dgamma, C* dbeta, const BackwardRow<T, C>& r, int64_t row, 
 #pragma omp simd
       for (int64_t j = begin; j < end; ++j) to[j] = dsum(j) * keep(j);
     });
+    // A loop of its own, so that the sums are those of the stored numbers.
+    if (dbias) {
+#pragma omp simd
+      for (int64_t j = 0; j < d; ++j) dbias[j] += to[j];
+    }
   }
 }
 
 // Results of the backward pass. `before` is added to dresidual. Each may be undefined.
 struct NormGradients {
-  const Tensor &dx, &dresidual, &before, &dgamma, &dbeta;
+  const Tensor &dx, &dresidual, &before, &dgamma, &dbeta, &dbias;
 };
 
 void norm_backward(const NormGradients& to, const Tensor& dy, const Tensor& sum, const Tensor& gamma,
@@ -113,22 +119,24 @@ void norm_backward(const NormGradients& to, const Tensor& dy, const Tensor& sum,
         const int64_t d = dy.cols();
         const auto row_of = [d](const Tensor& t, int64_t i) { return t ? t.data<T>() + i * d : nullptr; };
         const RowBlocks blocks(dy.rows());
-        std::vector<C> partial(size_t(blocks.count * 2 * d), C(0));  // per block: dgamma(d), dbeta(d)
+        const int64_t sums = to.dbias ? 3 : 2;
+        std::vector<C> partial(size_t(blocks.count * sums * d), C(0));  // per block: dgamma(d), dbeta(d), dbias(d)
 #pragma omp parallel for schedule(static)
         for (int64_t b = 0; b < blocks.count; ++b) {
-          C *pg = partial.data() + b * 2 * d, *pb = pg + d;
+          C *pg = partial.data() + b * sums * d, *pb = pg + d, *px = to.dbias ? pb + d : nullptr;
           for (int64_t i = blocks.begin(b); i < blocks.end(b); ++i) {
             const BackwardRow<T> row{row_of(to.dx, i),  row_of(to.dresidual, i), row_of(to.before, i),
                                      row_of(dy, i),     row_of(sum, i),          gamma.data<C>(),
                                      mean.data<C>()[i], rstd.data<C>()[i]};
-            backward_row(pg, pb, row, i, d, mask);
+            backward_row(pg, pb, px, row, i, d, mask);
           }
         }
         for (int64_t b = 0; b < blocks.count; ++b) {
-          const C* p = partial.data() + b * 2 * d;
+          const C* p = partial.data() + b * sums * d;
           for (int64_t j = 0; j < d; ++j) {
             if (to.dgamma) to.dgamma.data<C>()[j] += p[j];
             if (to.dbeta) to.dbeta.data<C>()[j] += p[d + j];
+            if (to.dbias) to.dbias.data<C>()[j] += p[2 * d + j];
           }
         }
       });
@@ -153,7 +161,7 @@ void CpuKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& r
 void CpuKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
                                      const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
                                      const Tensor& dx_before) {
-  norm_backward({{}, dx, dx_before, dgamma, dbeta}, dy, x, gamma, mean, rstd, {});
+  norm_backward({{}, dx, dx_before, dgamma, dbeta, {}}, dy, x, gamma, mean, rstd, {});
 }
 
 void CpuKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
@@ -175,10 +183,10 @@ void CpuKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const T
 }
 
 void CpuKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
-                                              const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
-                                              const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                                              const DropoutMask& mask) {
-  norm_backward({dx, dresidual, {}, dgamma, dbeta}, dy, sum, gamma, mean, rstd, mask);
+                                              const Tensor& dbeta, const Tensor& dbias, const Tensor& dy,
+                                              const Tensor& sum, const Tensor& gamma, const Tensor& mean,
+                                              const Tensor& rstd, const DropoutMask& mask) {
+  norm_backward({dx, dresidual, {}, dgamma, dbeta, dbias}, dy, sum, gamma, mean, rstd, mask);
 }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

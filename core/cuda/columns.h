@@ -75,14 +75,14 @@ __global__ void partial_sums_kernel(Compute<T>* partial, ColumnWalk walk, Rows r
   }
 }
 
-// Destination of sums of columns: one tensor for the first `columns` columns, another for the rest. Each may be null.
+// Destination of sums of columns: up to three tensors, for `columns` columns each. Each may be null.
 template <class T>
 struct ColumnSums {
-  T *first, *second;
+  T* to[3];
   int64_t columns;
   __device__ T* of(int64_t column) const {
-    if (column < columns) return first ? first + column : nullptr;
-    return second ? second + (column - columns) : nullptr;
+    T* const sums = to[column / columns];
+    return sums ? sums + column % columns : nullptr;
   }
 };
 
@@ -120,7 +120,7 @@ void add_column_sums(Context& context, const Tensor& sum, int64_t rows, int64_t 
   const size_t shared = size_t(walk.block.x) * walk.block.y * kPackSize<T> * sizeof(C);
   launch(partial_sums_kernel<T, Rows>, walk.grid, walk.block, shared, context.stream(), data_or_null<C>(partial), walk,
          taken);
-  if (sum) add_partials<C>(context, ColumnSums<C>{sum.data<C>(), nullptr, columns}, partial);
+  if (sum) add_partials<C>(context, ColumnSums<C>{{sum.data<C>()}, columns}, partial);
 }
 
 }  // namespace gyre::cuda

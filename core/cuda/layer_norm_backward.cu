@@ -1,10 +1,10 @@
 // Backward of layer norm. With xhat = (x - mean) * rstd and g = gamma * dy:
 //   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
 // With a residual connection, the normalized row is sum = residual + keep * x, with keep the dropout factors:
-//   dresidual = dsum;  dx = keep * dsum
-// A thread processes the same columns in every row of its team, and sums dgamma and dbeta of these columns over the
-// rows. The block adds the sums of its teams and stores them. A second kernel adds the sums of the blocks. All orders
-// are fixed.
+//   dresidual = dsum;  dx = keep * dsum;  dbias += sum_rows(dx)
+// A thread processes the same columns in every row of its team, and sums the gradients of the parameters in these
+// columns over the rows. The block adds the sums of its teams and stores them. A second kernel adds the sums of the
+// blocks. All orders are fixed.
 #include "gyre/core/cuda/columns.h"
 #include "gyre/core/cuda/cuda_kernels.h"
 #include "gyre/core/cuda/row_teams.h"
@@ -18,14 +18,15 @@ struct Backward {
   const T* before;    // added to dresidual; null if dx is requested
   const T *dy, *sum;
   const C *gamma, *mean, *rstd;
-  C* partial;  // (blocks, 2, d): partial sums of dgamma and dbeta; may be null
+  C* partial;  // (blocks, 2 or 3, d): partial sums of dgamma, dbeta and dbias; may be null
   Dropout mask;
 };
 
-// Stores dsum of one part to dresidual, and keep * dsum to dx; each may be null. `before` comes without dx.
+// Stores dsum of one part to dresidual, and keep * dsum to dx; each may be null. `before` comes without dx. Returns dx,
+// rounded as stored.
 template <class T, class C = Compute<T>>
-__device__ void store_gradients(C (&dsum)[kPackSize<T>], const Backward<T>& a, int64_t element, int count,
-                                bool aligned) {
+__device__ Pack<T> store_gradients(C (&dsum)[kPackSize<T>], const Backward<T>& a, int64_t element, int count,
+                                   bool aligned) {
   constexpr int N = kPackSize<T>;
   if (a.before) {
     const Pack<T> before = load_pack(a.before + element, count, aligned);
@@ -33,12 +34,14 @@ __device__ void store_gradients(C (&dsum)[kPackSize<T>], const Backward<T>& a, i
     for (int i = 0; i < N; ++i) dsum[i] += before[i];
   }
   if (a.dresidual) store_pack(a.dresidual + element, dsum, count, aligned);
-  if (!a.dx) return;
+  if (!a.dx) return {};
   C keep[N];
   pack_factors(keep, a.mask, uint64_t(element));
 #pragma unroll
   for (int i = 0; i < N; ++i) dsum[i] *= keep[i];
-  store_pack(a.dx + element, dsum, count, aligned);
+  const Pack<T> dx = rounded<T>(dsum);
+  store_pack(a.dx + element, dx, count, aligned);
+  return dx;
 }
 
 // Adds x over the teams of a block, in pairs and in a fixed order. The threads of the first team get the sums.
@@ -62,13 +65,14 @@ __device__ void add_teams(C (&x)[count]) {
   }
 }
 
-template <class T, class Team>
+// sums: 2 for dgamma and dbeta, 3 with dbias.
+template <class T, class Team, int sums>
 __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
     backward_kernel(Backward<T> a, RowLayout rows) {
   using C = Compute<T>;
   constexpr int parts = Team::kParts, N = kPackSize<T>;
   __shared__ C scratch[2][kWarp];
-  C gamma[parts][N], totals[2 * parts * N] = {};  // totals: dgamma and dbeta of this thread's columns
+  C gamma[parts][N], totals[sums * parts * N] = {};  // totals: gradients of this thread's columns
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
     const int column = Team::template column<T>(p);
@@ -85,20 +89,20 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
       dy[p] = load_pack(a.dy + start + column, count, rows.aligned);
       x[p] = load_pack(a.sum + start + column, count, rows.aligned);
     }
-    C sums[2] = {0, 0};  // sums of g and of g * xhat
+    C dots[2] = {0, 0};  // sums of g and of g * xhat
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         const C slope = dy[p][i], xhat = (x[p][i] - mean) * rstd, g = gamma[p][i] * slope;
-        sums[0] += g;
-        sums[1] += g * xhat;
+        dots[0] += g;
+        dots[1] += g * xhat;
         totals[p * N + i] += slope * xhat;
         totals[(parts + p) * N + i] += slope;
       }
     }
-    team_sums<Team>(sums, scratch);
-    const C mean_g = sums[0] / C(rows.d), mean_gx = sums[1] / C(rows.d);
+    team_sums<Team>(dots, scratch);
+    const C mean_g = dots[0] / C(rows.d), mean_gx = dots[1] / C(rows.d);
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
       const int column = Team::template column<T>(p);
@@ -107,16 +111,20 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
       for (int i = 0; i < N; ++i) {
         dsum[i] = rstd * (gamma[p][i] * dy[p][i] - mean_g - (x[p][i] - mean) * rstd * mean_gx);
       }
-      store_gradients(dsum, a, start + column, count_in_pack<T>(column, width), rows.aligned);
+      const Pack<T> dx = store_gradients(dsum, a, start + column, count_in_pack<T>(column, width), rows.aligned);
+      if constexpr (sums == 3) {
+#pragma unroll
+        for (int i = 0; i < N; ++i) totals[(2 * parts + p) * N + i] += dx[i];
+      }
     }
   }
   if (!a.partial) return;
   add_teams<Team>(totals);
   if (Team::index() > 0) return;
 #pragma unroll
-  for (int p = 0; p < 2 * parts; ++p) {
+  for (int p = 0; p < sums * parts; ++p) {
     const int column = Team::template column<T>(p % parts);
-    C* to = a.partial + (int64_t(blockIdx.x) * 2 + p / parts) * rows.d + column;
+    C* to = a.partial + (int64_t(blockIdx.x) * sums + p / parts) * rows.d + column;
     for (int i = 0; i < N; ++i) gamma[0][i] = totals[p * N + i];
     store_numbers(to, gamma[0], count_in_pack<T>(column, rows.d), rows.aligned);
   }
@@ -125,7 +133,10 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
 // Results of the backward pass; each may be undefined. `before` is added to dresidual. The caller never requests both
 // `before` and dx.
 struct NormGradients {
-  const Tensor &dx, &dresidual, &before, &dgamma, &dbeta;
+  const Tensor &dx, &dresidual, &before, &dgamma, &dbeta, &dbias;
+
+  // The number of vectors that each block sums; 0 if none is wanted.
+  int sums() const { return dbias ? 3 : dgamma || dbeta ? 2 : 0; }
 };
 
 void norm_backward(Context& context, const NormGradients& to, const Tensor& dy, const Tensor& sum, const Tensor& gamma,
@@ -137,8 +148,7 @@ void norm_backward(Context& context, const NormGradients& to, const Tensor& dy, 
       dy, [&]<class T, class C = Compute<T>>(T) {
         with_team<T>(dy.cols(), [&]<class Team>(Team) {
           const int64_t d = dy.cols(), blocks = std::min(kMaxBlocks, divide_up(dy.rows(), Team::kTeams));
-          const bool sums_wanted = to.dgamma || to.dbeta;
-          const Tensor partial = sums_wanted ? context.empty({blocks, 2, d}, dtype_of<C>()) : Tensor();
+          const Tensor partial = to.sums() > 0 ? context.empty({blocks, to.sums(), d}, dtype_of<C>()) : Tensor();
           const Backward<T> arguments{data_or_null<T>(to.dx),
                                       data_or_null<T>(to.dresidual),
                                       data_or_null<T>(to.before),
@@ -149,10 +159,13 @@ void norm_backward(Context& context, const NormGradients& to, const Tensor& dy, 
                                       rstd.data<C>(),
                                       data_or_null<C>(partial),
                                       dropout_of(mask)};
-          launch(backward_kernel<T, Team>, dim3(unsigned(blocks)), dim3(Team::kBlock), 0, context.stream(), arguments,
+          launch(to.dbias ? backward_kernel<T, Team, 3> : backward_kernel<T, Team, 2>, dim3(unsigned(blocks)),
+                 dim3(Team::kBlock), 0, context.stream(), arguments,
                  rows_with<T>(dy, to.dx, to.dresidual, to.before, sum, gamma, partial));
-          if (!sums_wanted) return;
-          add_partials<C>(context, ColumnSums<C>{data_or_null<C>(to.dgamma), data_or_null<C>(to.dbeta), d}, partial);
+          if (!partial) return;
+          const auto sums_to = [](const Tensor& sum) { return data_or_null<C>(sum); };
+          add_partials<C>(context, ColumnSums<C>{{sums_to(to.dgamma), sums_to(to.dbeta), sums_to(to.dbias)}, d},
+                          partial);
         });
       });
 }
@@ -162,14 +175,14 @@ void norm_backward(Context& context, const NormGradients& to, const Tensor& dy, 
 void CudaKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
                                       const Tensor& x, const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
                                       const Tensor& dx_before) {
-  norm_backward(context_, {{}, dx, dx_before, dgamma, dbeta}, dy, x, gamma, mean, rstd, {});
+  norm_backward(context_, {{}, dx, dx_before, dgamma, dbeta, {}}, dy, x, gamma, mean, rstd, {});
 }
 
 void CudaKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
-                                               const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
-                                               const Tensor& gamma, const Tensor& mean, const Tensor& rstd,
-                                               const DropoutMask& mask) {
-  norm_backward(context_, {dx, dresidual, {}, dgamma, dbeta}, dy, sum, gamma, mean, rstd, mask);
+                                               const Tensor& dbeta, const Tensor& dbias, const Tensor& dy,
+                                               const Tensor& sum, const Tensor& gamma, const Tensor& mean,
+                                               const Tensor& rstd, const DropoutMask& mask) {
+  norm_backward(context_, {dx, dresidual, {}, dgamma, dbeta, dbias}, dy, sum, gamma, mean, rstd, mask);
 }
 
 }  // namespace gyre::cuda

@@ -201,8 +201,7 @@ void CudaKernels::rope_frequencies_backward(const Tensor& dfrequencies, const Te
     launch(add_rows<D>, dim3(unsigned(blocks), groups), dim3(kWarp, kWarps), 0, context_.stream(),
            partial.data<double>(), dy.data<D>(), y.data<D>(), context_.ids(positions), n, heads, y.cols() / heads,
            pairs, rotary.position_scale);
-    add_partials<double>(context_, ColumnSums<Compute<D>>{dfrequencies.data<Compute<D>>(), nullptr, pairs.half},
-                         partial);
+    add_partials<double>(context_, ColumnSums<Compute<D>>{{dfrequencies.data<Compute<D>>()}, pairs.half}, partial);
   });
 }
 

@@ -10,14 +10,14 @@ namespace {
 
 constexpr int64_t kMaxBlocks = 528;  // as in layer_norm_backward.cu
 
-// The first of the tensors is dy. `sums`: with gradients of the parameters.
-void report_backward(std::initializer_list<Tensor> tensors, bool sums, double random_numbers) {
+// The first of the tensors is dy. `sums`: of how many vectors each block stores partial sums.
+void report_backward(std::initializer_list<Tensor> tensors, int64_t sums, double random_numbers) {
   const Tensor& dy = *tensors.begin();
   if (dy.size() == 0) return;
   const int64_t blocks = std::min(kMaxBlocks, dy.rows());
-  const Tensor partial = sums ? temporary({blocks, 2, dy.cols()}, statistics_dtype(dy.dtype())) : Tensor();
+  const Tensor partial = sums > 0 ? temporary({blocks, sums, dy.cols()}, statistics_dtype(dy.dtype())) : Tensor();
   report({.name = "norm gradient",
-          .launches = sums ? 2 : 1,
+          .launches = sums > 0 ? 2 : 1,
           .bytes = bytes_of(tensors) + bytes_of({partial, partial}),
           .random_numbers = random_numbers});
 }
@@ -32,7 +32,7 @@ void VirtualKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tenso
 void VirtualKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
                                          const Tensor& x, const Tensor& /*gamma*/, const Tensor& mean,
                                          const Tensor& rstd, const Tensor& dx_before) {
-  report_backward({dy, x, dx, dx_before, mean, rstd}, dgamma || dbeta, 0);
+  report_backward({dy, x, dx, dx_before, mean, rstd}, dgamma || dbeta ? 2 : 0, 0);
 }
 
 void VirtualKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
@@ -42,10 +42,14 @@ void VirtualKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, con
 }
 
 void VirtualKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dresidual, const Tensor& dgamma,
-                                                  const Tensor& dbeta, const Tensor& dy, const Tensor& sum,
-                                                  const Tensor& /*gamma*/, const Tensor& mean, const Tensor& rstd,
-                                                  const DropoutMask& mask) {
-  report_backward({dy, sum, dx, dresidual, mean, rstd}, dgamma || dbeta, dx && mask.rate > 0 ? double(dy.size()) : 0);
+                                                  const Tensor& dbeta, const Tensor& dbias, const Tensor& dy,
+                                                  const Tensor& sum, const Tensor& /*gamma*/, const Tensor& mean,
+                                                  const Tensor& rstd, const DropoutMask& mask) {
+  report_backward({dy, sum, dx, dresidual, mean, rstd},
+                  dbias             ? 3
+                  : dgamma || dbeta ? 2
+                                    : 0,
+                  dx && mask.rate > 0 ? double(dy.size()) : 0);
 }
 
 }  // namespace gyre::virtual_gpu

@@ -47,11 +47,61 @@ void add_residual_layer_norm(std::vector<OpCase>& rows) {
       }));
 }
 
+// The norm's backward also computes the gradient of the projection's bias.
+OpCase projected_case(const std::string& variant, int64_t n, int64_t d, double rate) {
+  const DropoutMask mask = first_mask(rate);
+  return make_case(
+      "composite/projection-norm-" + variant,
+      {{"residual", {n, d}},
+       {"x", {n, 5}},
+       parameter("w", {d + 2, 5}),
+       parameter("bias", {d + 2}),
+       parameter("gamma", {d}, 0.5, 1),
+       parameter("beta", {d})},
+      [=](Tape&, const Vars& in) {
+        return residual_layer_norm(in[0], linear(in[1], in[2], in[3], 1, d), rate, in[4], in[5]);
+      },
+      [=](const Values& in) {
+        const Value projected = reference::columns(reference::linear(in[1], in[2], in[3]), 1, d);
+        const Value branch = reference::dropout(reference::round_to_storage(projected), mask);
+        return reference::layer_norm(reference::round_to_storage(in[0] + branch), in[4], in[5], 1e-5);
+      });
+}
+
+// Another op adds to the gradient of the projection later, so that its bias needs a sum of its own.
+OpCase shared_projection_case() {
+  return make_case(
+      "composite/projection-norm-shared",
+      {{"residual", {9, 7}},
+       {"x", {9, 5}},
+       parameter("w", {7, 5}),
+       parameter("bias", {7}),
+       parameter("gamma", {7}, 0.5, 1),
+       parameter("beta", {7})},
+      [](Tape&, const Vars& in) {
+        const Var projected = linear(in[1], in[2], in[3]);
+        const Var halved = scale(projected, 0.5);  // recorded first: its backward comes last
+        return add(residual_layer_norm(in[0], projected, 0, in[4], in[5]), halved);
+      },
+      [](const Values& in) {
+        using reference::round_to_storage;
+        const Value projected = round_to_storage(reference::linear(in[1], in[2], in[3]));
+        const Value normal = reference::layer_norm(round_to_storage(in[0] + projected), in[4], in[5], 1e-5);
+        return round_to_storage(normal) + round_to_storage(reference::scale(projected, 0.5));
+      });
+}
+
 }  // namespace
 
 void add_norms(std::vector<OpCase>& rows) {
   add_layer_norm(rows);
   add_residual_layer_norm(rows);
+  rows.push_back(projected_case("few-features", 33, 7, 0.3));
+  rows.push_back(projected_case("no-dropout", 1100, 33, 0));
+  rows.push_back(projected_case("several-warps", 5, 579, 0.1));
+  rows.push_back(projected_case("one-row", 1, 65, 0.1));
+  rows.push_back(projected_case("no-rows", 0, 5, 0.1));
+  rows.push_back(shared_projection_case());
 }
 
 }  // namespace gyre::op_rows
