@@ -79,9 +79,8 @@ cudaError_t queue_launch(const cudaLaunchConfig_t& config, const void* kernel, s
 
 }  // namespace cuda_emulation
 
-template <class... P>
-cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute, int bytes) {
-  return cuda_emulation::allow_shared_memory(reinterpret_cast<const void*>(kernel), bytes);
+inline cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute, int bytes) {
+  return cuda_emulation::allow_shared_memory(kernel, bytes);
 }
 
 template <class... P, class... A>
