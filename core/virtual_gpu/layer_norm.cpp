@@ -10,11 +10,21 @@ namespace {
 
 constexpr int64_t kMaxBlocks = 528;  // as in layer_norm_backward.cu
 
+// Rows that a block processes at the same time: the teams of row_teams.h.
+int64_t teams_of_block(const Tensor& rows) {
+  constexpr int64_t kWarp = 32, kTeamsOfOneWarp = 8;
+  const int64_t pack = std::max<int64_t>(4, 16 / int64_t(dtype_bytes(rows.dtype())));
+  const int64_t parts = (rows.cols() + kWarp * pack - 1) / (kWarp * pack);
+  int64_t teams = kTeamsOfOneWarp;
+  for (int64_t most = 2; most < parts && teams > 1; most *= 2) teams /= 2;
+  return teams;
+}
+
 // The first of the tensors is dy. `sums`: of how many vectors each block stores partial sums.
 void report_backward(std::initializer_list<Tensor> tensors, int64_t sums, double random_numbers) {
   const Tensor& dy = *tensors.begin();
   if (dy.size() == 0) return;
-  const int64_t blocks = std::min(kMaxBlocks, dy.rows());
+  const int64_t teams = teams_of_block(dy), blocks = std::min(kMaxBlocks, (dy.rows() + teams - 1) / teams);
   const Tensor partial = sums > 0 ? temporary({blocks, sums, dy.cols()}, statistics_dtype(dy.dtype())) : Tensor();
   report({.name = "norm gradient",
           .launches = sums > 0 ? 2 : 1,
