@@ -1,7 +1,7 @@
 # The mutations of test.sh: mutation NAME UNIT FILE OLD NEW OPTIONS. OLD must occur once in FILE; UNIT is the .cu file
 # that is compiled with the change, and OPTIONS choose the tests, of which one must fail: `ops TEXT` the rows of the op
-# table with the text in their names, `core TEST_CASE` those of tests/core, `ranks TEST_CASE` those of tests/mpi on two
-# ranks with NCCL.
+# table with the text in their names, `core TEST_CASE` those of tests/core, `train TEST_CASE` those of tests/train, `ranks
+# TEST_CASE` those of tests/mpi on two ranks with NCCL.
 
 # ---- Barriers ----
 mutation "layer norm: the sums of warps are read before they are written" \
@@ -28,6 +28,10 @@ mutation "attention forward: keys are overwritten while other warps read them" \
   core/cuda/attention/attention_plain.cu core/cuda/attention/attention_plain.cu \
   '    __syncthreads();  // the previous keys have been read' '' \
   ops attention/self
+mutation "attention backward: gradients are staged in keys and values that other warps read" \
+  core/cuda/attention/attention_tensor_backward.cu core/cuda/attention/attention_tensor_backward.cu \
+  '  __syncthreads();  // the weights are in shared memory, the keys and values have been read' '' \
+  ops attention/packed
 mutation "attention on tensor cores: lanes read the rows of others too early" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tiles.h \
   '  __syncwarp();
@@ -95,6 +99,14 @@ mutation "linear attention: the last row of a chunk is left out" \
   core/cuda/linear_attention/linear_attention_scan.cu core/cuda/linear_attention/linear_attention_scan.cu \
   'for (int j = 0; j < kSide; ++j) sums[r]' 'for (int j = 0; j < kSide - 1; ++j) sums[r]' \
   ops linear_attention_scan/
+mutation "attention backward: the sums of the next queries replace those in use" \
+  core/cuda/attention/attention_tensor_backward_long.cu core/cuda/attention/attention_tensor_backward_long.cu \
+  'sums.put(pair ^ 1, next);' 'sums.put(pair, next);' \
+  ops attention/tiles-c
+mutation "Adam: a gradient that is not finite is not skipped" \
+  core/cuda/optimizer.cu core/cuda/optimizer.cu \
+  'if (verdict[kAccepted] != 0) {' 'if (verdict[kAccepted] != 2) {' \
+  train 'the optimizer computes*'
 
 # ---- Streams, events and the reuse of memory ----
 mutation "uploads: kernels do not wait for the copy" \
@@ -113,6 +125,10 @@ mutation "uploads: memory of freed ids is reused while queued kernels read it" \
   core/cuda/runtime/uploads.cu core/cuda/runtime/uploads.cu \
   '  check(cudaEventRecord(retired.last_use, compute_), "cudaEventRecord");' '' \
   core 'new ids at*'
+mutation "readback: the CPU reads figures before their copy has arrived" \
+  core/cuda/runtime/readback.cu core/cuda/runtime/readback.cu \
+  '    check(cudaEventSynchronize(slot_.arrived), "cudaEventSynchronize");' '' \
+  core 'a host copy arrives*'
 mutation "NCCL: the exchange does not wait for the kernels before it" \
   core/cuda/runtime/nccl.cu core/cuda/runtime/nccl.cu \
   'follow(stream_, context_.stream(), ready_);' '' \

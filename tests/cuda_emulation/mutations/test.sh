@@ -28,18 +28,20 @@ program_of() { # program_of OPTIONS: the program with the tests
   if [ "$1" = ranks ]; then echo test_cuda_mpi; else echo test_cuda; fi
 }
 
-run_tests() { # run_tests PROGRAM ops TEXT | core TEST_CASE | ranks TEST_CASE
+run_tests() { # run_tests PROGRAM ops TEXT | core TEST_CASE | train TEST_CASE | ranks TEST_CASE
   case $2 in
     ops) GYRE_OPS=$3 timeout 120 "$1" --test-case='every op on a GPU*' ;;
-    core) timeout 120 "$1" --source-file='*/tests/core/*' --test-case="$3" ;;
+    core | train) timeout 120 "$1" --source-file="*/tests/$2/*" --test-case="$3" ;;
     ranks) GYRE_CUDA_EMULATION_OWN_GPUS=1 LD_LIBRARY_PATH=$tests timeout 120 \
       mpirun -q --oversubscribe --bind-to none -n 2 "$1" --test-case="$3" ;;
   esac
 }
 
-in_both_orders() { # in_both_orders PROGRAM OPTIONS: fails if the tests fail in one of the orders
+in_both_orders() { # in_both_orders PROGRAM OPTIONS: fails with the status of the tests if they fail in one of the orders
   GYRE_CUDA_POOL=0 run_tests "$@" && GYRE_CUDA_EMULATION_SEED=1 run_tests "$@"
 }
+
+timed_out() { [ "$1" -eq 124 ] || [ "$1" -eq 137 ]; } # timed_out STATUS
 
 pass_without_mutation() { # pass_without_mutation OPTIONS: runs the tests only once for all mutations with these options
   local passed
@@ -74,14 +76,16 @@ build_mutant() { # build_mutant DIRECTORY UNIT FILE OLD NEW PROGRAM: makes DIREC
 }
 
 check_mutation() { # check_mutation DIRECTORY NAME UNIT FILE OLD NEW OPTIONS
-  local directory=$1 name=$2
+  local directory=$1 name=$2 status=0
   build_mutant "$directory" "$3" "$4" "$5" "$6" "$(program_of "$7")"
   shift 6
   pass_without_mutation "$@" || broken "the tests of this mutation fail without it: $name"
-  if in_both_orders "$directory/program" "$@" > "$directory/run.log" 2>&1; then
+  in_both_orders "$directory/program" "$@" > "$directory/run.log" 2>&1 || status=$?
+  if [ "$status" -eq 0 ]; then
     echo "NOT FOUND: $name"
     return 1
   fi
+  if timed_out "$status"; then broken "the tests of this mutation take too long: $name"; fi
   echo "found: $name: $(grep -m 1 -oE 'cuda emulation: .*|ERROR: .*' "$directory/run.log" | cut -c 1-150)"
 }
 
