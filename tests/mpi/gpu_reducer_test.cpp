@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gyre/core/hardware/cuda.h"
+#include "gyre/core/kernels/optimizer_arguments.h"
 #include "gyre/core/random.h"
 #include "gyre/train/parallel/gpu_transport.h"
 #include "gyre/train/parallel/reducer.h"
@@ -96,6 +97,43 @@ TEST_CASE("ranks on GPUs add gradients to the bits of ranks on CPUs, for any com
           if (!any_order) REQUIRE(sums[i] == expected[i]);
         }
       }
+    }
+  }
+}
+
+TEST_CASE("ranks on GPUs exchange gradients in memory for one bucket") {
+  Kernels* const gpu = own_gpu();
+  if (!gpu || !connect_gpus(ranks(), gpu->device(), false)) return;  // without NCCL the memory is on the CPU
+  const Device device = gpu->device();
+  const int index = device.index;
+  constexpr double kBucket = 4 * kSquaresBlock * 4;  // bytes
+  const double rounding = 4.0 * kSquaresBlock * ranks().size();
+  for (const DType comm_dtype : {DType::f32, DType::bf16}) {
+    for (const bool sharded : {false, true}) {
+      Parameters parameters;
+      make_gradients(parameters, device);
+      GradientReducer reducer(ranks(), *gpu, parameters,
+                              {.bucket_mb = kBucket / (1 << 20),
+                               .micro_batches = ranks().size(),
+                               .comm_dtype = comm_dtype,
+                               .sharded = sharded});
+      const auto reduce = [&] {
+        reducer.begin_last_micro_batch();
+        reducer.end_micro_batch();
+        reducer.finish();
+      };
+      reduce();
+      // Raises the memory in use to its peak, so that the peak then shows what a reduction takes.
+      const MemoryStats stats = cuda_memory_stats(index);
+      const Tensor filler = Tensor::empty({int64_t(stats.peak_bytes - stats.active_bytes) / 4 + 1}, DType::f32, device);
+      const size_t before = cuda_memory_stats(index).peak_bytes;
+      reduce();
+      const auto taken = double(cuda_memory_stats(index).peak_bytes - before);
+      CAPTURE(dtype_name(comm_dtype));
+      CAPTURE(sharded);
+      const bool in_place = comm_dtype == DType::f32 && !sharded;
+      CHECK(taken >= (in_place ? 0 : 0.5 * kBucket));
+      CHECK(taken <= (in_place ? 0 : kBucket + rounding));
     }
   }
 }

@@ -61,7 +61,7 @@ std::unique_ptr<AsyncAllReduce> make_async_all_reduce(Communicator& ranks, Kerne
                                                       const std::shared_ptr<GpuCollectives>& gpus) {
   if (ranks.size() == 1) return std::make_unique<NoAllReduce>();
   const bool in_tree = options.tree_leaves > 0;
-  if (gpus) return make_gpu_all_reduce(gpus, kernels, ranks.rank(), ranks.size(), options);
+  if (gpus) return make_gpu_all_reduce(gpus, ranks.rank(), ranks.size(), options);
   if (kernels.device() == Device{} || in_tree || options.comm_dtype != DType::f32 || options.sharded) {
     return make_reduce_scatter(ranks,
                                {in_tree ? options.tree_leaves : ranks.size(), options.comm_dtype, options.sharded});

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -46,21 +47,21 @@ class GpuAllReduce final : public AsyncAllReduce {
 
 class GpuReduceScatter final : public AsyncAllReduce {
  public:
-  GpuReduceScatter(std::shared_ptr<GpuCollectives> gpus, Kernels& kernels, int rank, int ranks,
-                   const AllReduceOptions& options)
-      : gpus_(std::move(gpus)), kernels_(kernels), rank_(size_t(rank)), ranks_(ranks), options_(options) {}
+  GpuReduceScatter(std::shared_ptr<GpuCollectives> gpus, int rank, int ranks, const AllReduceOptions& options)
+      : gpus_(std::move(gpus)), rank_(size_t(rank)), ranks_(ranks), options_(options) {}
 
   void start(const std::vector<Tensor>& parts) override {
     const Tensor& sum = parts.back();
     const bool rounds = options_.comm_dtype == DType::bf16;
-    const Tensor sent = rounds ? Tensor::empty(sum.shape(), DType::bf16, sum.device()) : sum;
-    if (rounds) kernels_.round_to_bf16(sent, sum);
+    const int64_t own = slices_of(sum, ranks_)[rank_].size(), received_elements = ranks_ * own;
+    const Tensor room = room_for(received_elements + (rounds ? sum.size() : 0), sum.device());
+    const Tensor received = room.slice(0, received_elements).reshape({ranks_, own});
+    const Tensor sent = rounds ? room.slice(received_elements, received_elements + sum.size()) : sum;
     const std::vector<Tensor> slices = slices_of(sent, ranks_);
-    const int64_t own = slices[rank_].size();
-    const Tensor received = Tensor::empty({ranks_, own}, options_.comm_dtype, sum.device());
     std::vector<Tensor> rows;
     for (int rank = 0; rank < ranks_; ++rank) rows.push_back(received.slice(rank, rank + 1).reshape({own}));
     gpus_->begin();
+    if (rounds) gpus_->add_parts(sent, sum.reshape({1, sum.size()}));
     gpus_->all_to_all(slices, rows);
     if (options_.sharded) {
       gpus_->add_parts(slices_of(sum, ranks_)[rank_], received);
@@ -69,20 +70,28 @@ class GpuReduceScatter final : public AsyncAllReduce {
       gpus_->all_gather(slices);
       if (rounds) gpus_->add_parts(sum, sent.reshape({1, sent.size()}));  // widens
     }
-    in_use_.insert(in_use_.end(), {sent, received});
   }
   void finish() override {
     gpus_->finish();
-    in_use_.clear();
+    rooms_.clear();
   }
 
  private:
+  // Memory for at least `elements` in the communication dtype. Queued collectives run one after another, so that all of
+  // them share one block. A block that becomes too small stays allocated until finish().
+  Tensor room_for(int64_t elements, Device device) {
+    largest_ = std::max(largest_, elements);
+    if (rooms_.empty() || rooms_.back().size() < elements)
+      rooms_.push_back(Tensor::empty({largest_}, options_.comm_dtype, device));
+    return rooms_.back();
+  }
+
   std::shared_ptr<GpuCollectives> gpus_;
-  Kernels& kernels_;
   size_t rank_;
   int ranks_;
   AllReduceOptions options_;
-  std::vector<Tensor> in_use_;  // by queued collectives
+  std::vector<Tensor> rooms_;  // the last one is in use
+  int64_t largest_ = 0;        // the most elements that any sum has needed
 };
 
 }  // namespace
@@ -109,10 +118,10 @@ std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device,
   return make_gpu_collectives(device.index, id, ranks.rank(), ranks.size());
 }
 
-std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectives> gpus, Kernels& kernels, int rank,
-                                                    int ranks, const AllReduceOptions& options) {
+std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectives> gpus, int rank, int ranks,
+                                                    const AllReduceOptions& options) {
   if (options.comm_dtype == DType::f32 && !options.sharded) return std::make_unique<GpuAllReduce>(std::move(gpus));
-  return std::make_unique<GpuReduceScatter>(std::move(gpus), kernels, rank, ranks, options);
+  return std::make_unique<GpuReduceScatter>(std::move(gpus), rank, ranks, options);
 }
 
 void all_gather_shards(GpuCollectives& gpus, int ranks, const std::vector<Tensor>& ranges) {

@@ -15,10 +15,11 @@ namespace gyre {
 std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device, bool deterministic);
 
 // Sums through these collectives (train/parallel/async_all_reduce.h): by NCCL's all-reduce for fp32, else by a
-// reduce-scatter and an all-gather as in train/parallel/reduce_scatter.h, with the same bits as on the CPU. Keeps a
-// reference to `kernels`. Memory of the size of the communicated gradients is in use until finish().
-std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectives> gpus, Kernels& kernels, int rank,
-                                                    int ranks, const AllReduceOptions& options);
+// reduce-scatter and an all-gather as in train/parallel/reduce_scatter.h, with the same bits as on the CPU. These take
+// memory for the largest range between its start() and finish(): its elements in the communication dtype, and twice as
+// many for bf16, apart from the rounding of its slices (shard_ends()).
+std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectives> gpus, int rank, int ranks,
+                                                    const AllReduceOptions& options);
 
 // Collective. Every rank contributes its own slice of each f32 range and receives the slices of all other ranks.
 void all_gather_shards(GpuCollectives& gpus, int ranks, const std::vector<Tensor>& ranges);
