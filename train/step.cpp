@@ -168,6 +168,7 @@ void TrainStep::read_totals(Started& started) const {
 }
 
 std::string TrainStep::find_non_finite(uint64_t update, const RankBatch& batch) {
+  model_.before_update(options_.seed, update);  // on a GPU, the next update has changed this state already
   std::string found;
   for (int i = 0; i < own_.count() && found.empty(); ++i) {
     const MicroBatch& micro_batch = batch.micro_batches[size_t(i)];

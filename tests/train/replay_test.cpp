@@ -17,11 +17,14 @@ class OneWeight final : public TrainingModel {
     weight_.allocate(1);
   }
   Parameters& parameters() override { return weight_; }
+  void before_update(uint64_t, uint64_t update) override { update_ = update; }
   std::string describe() const override { return "one weight"; }
   nlohmann::ordered_json config() const override { return {}; }
+  uint64_t update() const { return update_; }
 
  private:
   Parameters weight_;
+  uint64_t update_ = 0;  // the update whose state the model has
 };
 
 // Batches of one prediction: factor * weight, with the target 0. The gradient is 2 * factor^2 * weight.
@@ -84,6 +87,24 @@ TEST_CASE("replay: names the first operation that is not finite") {
   CHECK(!std::isfinite(result.anomaly->gradient_norm));
   // The loss is f64, so the first number that is too large is the gradient in f32.
   CHECK(contains(result.anomaly->cause, "backward: scale"));
+}
+
+TEST_CASE("an update is repeated with its own state of the model, even if the next one has begun") {
+  SelfCommunicator self;
+  OneWeight model;
+  GradientReducer reducer(self, cpu_kernels(), model.parameters(), {});
+  Optimizer optimizer(model.parameters(), cpu_kernels(), {}, &reducer);
+  TrainStep step(model, optimizer, reducer, cpu_kernels(), self, {});
+  RankBatch batch;
+  const auto loss = [&model](Tape& tape) {
+    const double factor = model.update() == 3 ? 1e30 : 1;
+    return squared_error(scale(tape.parameter(model.parameters()[0]), factor),
+                         Tensor::from({1}, std::vector<float>{0}));
+  };
+  batch.micro_batches.push_back({loss, 1});
+  model.before_update(1, 4);
+  CHECK(contains(step.find_non_finite(3, batch), "backward: scale"));
+  CHECK(contains(step.find_non_finite(4, batch), "all values are finite"));
 }
 
 }  // namespace
