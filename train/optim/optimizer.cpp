@@ -142,8 +142,9 @@ std::vector<Optimizer::Span> Optimizer::trainable_spans() const {
 UpdateRanges Optimizer::owned_ranges() const {
   std::vector<int32_t> table;
   const auto units = [](int64_t elements) { return (elements + kUpdateUnit - 1) / kUpdateUnit; };
-  require(units(parameters_.values().size()) <= std::numeric_limits<int32_t>::max(),
-          "[optimizer] expected fewer elements than a table of 32-bit positions can address, got ",
+  // The table holds positions of 32 bits.
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() * kUpdateUnit;
+  require(parameters_.values().size() <= kMost, "[optimizer] expected a model of at most ", kMost, " parameters, got ",
           parameters_.values().size());
   const std::vector<ElementRange> owned = partition_.owned();
   UpdateRanges ranges;
