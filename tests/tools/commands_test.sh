@@ -62,8 +62,14 @@ gpus="build/gyre plan nmt --config run/train.toml --device h200 --precision bf16
 same "the parameters of the plan for GPUs" "$($gpus --json | grep -oE '"parameters":[0-9]+')" "\"parameters\":$parameters"
 $gpus --gpus 1,1024 --gflops 500000 > gpus.txt
 check "a row for 1024 GPUs" grep -qE '^ +1024 .*yes$' gpus.txt
+step() { $gpus --gpus 2 --json "$@" | grep -oE '"(launches|tokens_of_gpu|micro_batches)":[0-9.]+' | head -n 3 | tr '\n' ' '; }
+same "micro-batches by number or per GPU" "$(step --micro-batches 8)" "$(step --optimizer-delay 4)"
+same "numbers of GPUs that the micro-batches suffice for" "$($gpus --deterministic --json | grep -oE '"gpus":[0-9]+' | tail -n 1)" '"gpus":8'
+check "the kinds of GPUs in the help" grep -q 'h200, h100, a100' <(build/gyre plan nmt --help)
+$gpus --mini-batch-words 1000000000000 --gpus 1 > huge.txt
+check "an extrapolated batch" grep -qx '1 GPUs: the micro-batch is extrapolated from one of [0-9]* tokens' huge.txt
 check "a replaced figure" grep -q 'products of large bf16 matrices: 500 TFLOP/s [(]given' gpus.txt
-rejects 2 ".*expected cpu, cuda or cuda:N, got 'h300'" build/gyre plan nmt --config run/train.toml --device h300
+rejects 2 ".*expected a kind of GPU .h200, h100, a100., cpu, cuda or cuda:N, got 'h300'" build/gyre plan nmt --config run/train.toml --device h300
 rejects 2 '--vocab: none.model does not exist; use --vocab-size instead' $plan --vocab none.model
 
 build/gyre translate --model run/ --beam-size 4 --length-penalty 0.6 < test.en > hyp.de 2> translate.log

@@ -109,6 +109,10 @@ void OptionTable::add_choice(const std::string& names, std::string& field, const
 
 void OptionTable::required(const std::string& name, bool is_required) { find(name)->required = is_required; }
 
+void OptionTable::describe_again(const std::string& name, const std::string& help) {
+  find(name)->option->description(help);
+}
+
 void OptionTable::accept_config_files() {
   add_custom("--config,-c", 1, kAnyNumber, "FILE...",
              "read options from TOML files; later files override earlier ones, the command line overrides all",

@@ -85,6 +85,9 @@ class OptionTable {
   // a source of higher precedence, or later in the same source.
   void shorthand_of(const std::string& name) { rows_.back().shorthand_of = name; }
 
+  // Replaces the help text of a row.
+  void describe_again(const std::string& name, const std::string& help);
+
   // Sets the heading under which the help lists the rows added from now on.
   void group(const std::string& title) { group_ = title; }
 

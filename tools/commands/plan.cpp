@@ -2,7 +2,6 @@
 // of the model is measured on this machine, or predicted for GPUs of a kind (--device h200); the speed of the link is
 // given by options.
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "gyre/train/optim/update_rule.h"
 #include "gyre/train/parallel/async_all_reduce.h"
 #include "tools/command_line/foreign_options.h"
+#include "tools/commands/plan_report.h"
 #include "tools/options/encoder_options.h"
 #include "tools/options/language_options.h"
 #include "tools/options/model_options.h"
@@ -32,6 +32,8 @@ using nlohmann::ordered_json;
 
 constexpr int64_t kSampleTokens = 2048;  // tokens of the measured batch, on all sides
 constexpr double kGiga = 1e9;
+constexpr int kMostRanks = 1'000'000;
+constexpr int kMostItemTokens = 1 << 20;  // of a sentence or a segment
 
 struct Plan {
   std::vector<int> ranks{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
@@ -65,77 +67,78 @@ double batch_tokens(const TrainOptions& o, double tokens_of_item, double sides) 
 
 void complete(PlanLoad& load, const TrainOptions& o, Device device) {
   load.state_arenas = int(make_update_rule(o.optimizer)->slots().size()) + (o.optimizer.ema > 0 ? 1 : 0);
-  load.micro_batches_per_rank = o.parallel.accumulation;
-  load.comm_dtype_bytes = double(dtype_bytes(parse_comm_dtype(o.parallel.gradient_dtype)));
   load.bucket_bytes = o.parallel.bucket_mb_on(device) * kMebibyte;
-  load.zero = o.parallel.zero == 1;
-}
-
-ordered_json to_json(const PlanRow& row, double tokens, double first_rate) {
-  const double rate = tokens / row.step();
-  return {{"ranks", row.ranks},
-          {"memory_mib", rounded(row.memory() / kMebibyte)},
-          {"weights_mib", rounded(row.weights / kMebibyte)},
-          {"gradients_mib", rounded(row.gradients / kMebibyte)},
-          {"optimizer_mib", rounded(row.state / kMebibyte)},
-          {"activations_mib", rounded(row.activations / kMebibyte)},
-          {"step_seconds", rounded(row.step())},
-          {"compute_seconds", rounded(row.compute)},
-          {"optimizer_seconds", rounded(row.optimizer)},
-          {"exchange_seconds", rounded(row.exchange)},
-          {"exposed_seconds", rounded(row.exposed)},
-          {"tokens_per_second", rounded(rate)},
-          {"efficiency", rounded(rate / first_rate / row.ranks)}};
-}
-
-void print_rows(const ordered_json& rows) {
-  std::printf("%6s %12s %10s %10s %12s %12s %12s\n", "ranks", "MiB/rank", "step s", "exchange s", "exposed s",
-              "tokens/s", "efficiency");
-  for (const auto& row : rows) {
-    std::printf("%6d %12.0f %10.4g %10.4g %12.4g %12.6g %11.1f%%\n", row["ranks"].get<int>(),
-                row["memory_mib"].get<double>(), row["step_seconds"].get<double>(),
-                row["exchange_seconds"].get<double>(), row["exposed_seconds"].get<double>(),
-                row["tokens_per_second"].get<double>(), 100 * row["efficiency"].get<double>());
-  }
+  load.parallel = o.parallel;
 }
 
 int report(const Plan& args, const PlanLoad& load, const PlanRates& rates, const TrainOptions& options,
            int64_t pieces) {
   const Scaling scaling = args.weak ? Scaling::weak : Scaling::strong;
-  const double first_rate = load.tokens / plan_step(load, rates, 1, scaling).step();
-  ordered_json rows = ordered_json::array();
+  const auto row_of = [&](int ranks) {
+    return PlanReportRow{plan_step(load, rates, ranks, scaling), tokens_of_step(load, ranks, scaling)};
+  };
+  const PlanReportRow single = row_of(1);
+  const double batch = single.tokens;
+  std::vector<PlanReportRow> rows;
   for (const int ranks : args.ranks) {
-    const double tokens = args.weak ? load.tokens * ranks : load.tokens;
-    rows.push_back(to_json(plan_step(load, rates, ranks, scaling), tokens, first_rate));
+    rows.push_back(row_of(ranks));
+    rows.back().efficiency =
+        rows.back().tokens / rows.back().plan.step() / (single.tokens / single.plan.step()) / ranks;
   }
+  const double sent = double(dtype_bytes(parse_comm_dtype(options.parallel.gradient_dtype)));  // bytes per element
   ordered_json summary{{"parameters", load.parameters},
                        {"vocabulary", pieces},
-                       {"tokens_per_step", rounded(load.tokens)},
+                       {"tokens_per_step", rounded(batch)},
                        {"scaling", args.weak ? "weak: one batch per rank" : "strong: one batch for all ranks"},
                        {"threads_per_rank", threads()},
-                       {"tflop_per_step", rounded(load.flops_per_token * load.tokens / 1e12)},
-                       {"gradient_mib_per_step", rounded(double(load.parameters) * load.comm_dtype_bytes / kMebibyte)},
+                       {"tflop_per_step", rounded(load.flops_per_token * batch / 1e12)},
+                       {"gradient_mib_per_step", rounded(double(load.parameters) * sent / kMebibyte)},
                        {"late_gradient_share", rounded(double(load.last_parameters) / double(load.parameters))},
                        {"gflops", rounded(rates.flops / kGiga)},
                        {"memory_gb_per_second", rounded(rates.memory / kGiga)},
                        {"link_gbit", rounded(rates.link * 8 / kGiga)},
                        {"precision", options.device.precision}};
-  if (args.json) summary["rows"] = rows;
+  for (const PlanReportRow& row : rows) {
+    if (args.json) summary["rows"].push_back(to_json(row));
+  }
   print_summary(summary, args.json);
   if (!args.json) print_rows(rows);
   return 0;
 }
 
-void check(const Plan& args) {
-  for (const int ranks : args.ranks) expect_at_least(1, "--ranks", ranks);
+void check(const Plan& args, const DataOptions& data) {
+  const char* const flag = args.table->given_as("gpus") ? "--gpus" : "--ranks";
+  for (const int ranks : args.ranks) expect_between(1, kMostRanks, flag, ranks);
   expect(std::isfinite(args.link_gbit) && args.link_gbit > 0, "--link-gbit", "a number above 0", args.link_gbit);
   expect_finite_at_least(0, "--latency-us", args.latency_us);
   expect_finite_at_least(0, "--gflops", args.gflops);
   expect_finite_at_least(0, "--memory-gb", args.memory_gb);
-  expect_at_least(2, "--sentence-length", args.sentence_length);
+  expect_between(2, kMostItemTokens, "--sentence-length", args.sentence_length);
+  expect_between(1, kMostItemTokens, "--max-length", data.max_length);
   expect_at_least(1, "--gpus-per-node", args.gpus_per_node);
   expect_finite_at_least(0, "--node-link-gb", args.node_link_gb);
   expect_finite_at_least(0, "--launch-us", args.launch_us);
+}
+
+// The kind of GPUs to plan for, or nullptr to measure on this machine.
+const GpuModel* kind_of_gpu(const std::string& device) {
+  if (const GpuModel* const kind = find_gpu_model(device)) return kind;
+  try {
+    parse_device(device, 0);
+  } catch (const UsageError&) {
+    throw UsageError("[--device] expected a kind of GPU (", joined(gpu_model_names(), ", "),
+                     "), cpu, cuda or cuda:N, got '", device, "'");
+  }
+  return nullptr;
+}
+
+// The numbers of ranks without those of the default list that training rejects.
+std::vector<int> possible_ranks(const Plan& args, const ParallelOptions& options) {
+  std::vector<int> ranks = args.ranks;
+  const bool limited = options.micro_batches > 0 || options.deterministic;
+  if (limited && !args.table->given("ranks"))
+    std::erase_if(ranks, [&](int count) { return count > options.micro_batches_on(count); });
+  return ranks;
 }
 
 // The kind of GPU with the figures that the options replace.
@@ -150,6 +153,12 @@ GpuModel with_options(GpuModel model, const Plan& args) {
   return model;
 }
 
+// How gradients get to other GPUs.
+std::string exchange_text(const GpuJob& job) {
+  return job.load.parallel.deterministic ? "through the memory of the CPU, because of --deterministic"
+                                         : "from GPU to GPU by NCCL";
+}
+
 int report_gpus(const Plan& args, const GpuJob& job, const GpuModel& model, int64_t pieces) {
   const std::vector<GpuPlanRow> rows = plan_gpus(job, model, args.ranks);
   ordered_json summary{{"device", model.name},
@@ -158,10 +167,11 @@ int report_gpus(const Plan& args, const GpuJob& job, const GpuModel& model, int6
                        {"vocabulary", pieces},
                        {"tokens_per_step", rounded(rows.front().tokens)},
                        {"scaling", args.weak ? "weak: one batch per GPU" : "strong: one batch for all GPUs"},
+                       {"exchange", exchange_text(job)},
                        {"gpus", rows.front().plan.ranks}};
   summary.update(step_json(rows.front(), model, job.precision));
   if (args.json) {
-    summary["rows"] = to_json(rows, job);
+    summary["rows"] = to_json(rows);
     summary["work"] = to_json(rows.front().forecast);
     summary["assumptions"] = model.assumptions();
   }
@@ -177,13 +187,14 @@ int report_gpus(const Plan& args, const GpuJob& job, const GpuModel& model, int6
 // config: includes the size of the vocabulary. make(items, device): creates the workload of a batch of `items` items,
 // each with `item_tokens` tokens on all sides.
 template <class Make>
-int plan(const Plan& args, const TrainOptions& options, const ModelConfig& config, double item_tokens, double sides,
+int plan(Plan args, const TrainOptions& options, const ModelConfig& config, double item_tokens, double sides,
          Make&& make) {
-  check(args);
-  const GpuModel* const gpu = find_gpu_model(options.device.name);
+  check(args, options.data);
+  const GpuModel* const gpu = kind_of_gpu(options.device.name);
   TrainOptions checked = options;
   if (gpu) checked.device.name = "cuda";
   checked.validate_update();
+  args.ranks = possible_ranks(args, options.parallel);
   if (args.table->given_as("model"))
     throw UsageError("--model would have no effect: --config ", (options.start.directory / "train.toml").string(),
                      " plans with the options of a run");
@@ -196,11 +207,11 @@ int plan(const Plan& args, const TrainOptions& options, const ModelConfig& confi
   const int64_t tokens = work->draw(0);
   PlanLoad load = measure_load(*work, work->parameters(), kernels, precision, tokens, !options.parallel.deterministic);
   load.tokens = batch_tokens(options, item_tokens, sides);
+  load.item_tokens = item_tokens;
   complete(load, options, kernels.device());
   if (gpu) {
     work.reset();  // plan_gpus() needs all memory of the virtual GPU
-    const GpuJob job{
-        load, make, item_tokens, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};
+    const GpuJob job{load, make, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};
     return report_gpus(args, job, with_options(*gpu, args), config.vocab_size);
   }
   PlanRates rates = measure_rates(*work, work->parameters(), kernels, precision);
@@ -213,6 +224,8 @@ int plan(const Plan& args, const TrainOptions& options, const ModelConfig& confi
 
 void add_plan_rows(OptionTable& table, Plan& args) {
   args.table = &table;
+  table.describe_again("device", concat("kind of the GPUs to plan for: ", joined(gpu_model_names(), ", "),
+                                        "; cpu, cuda or cuda:N: measure the model on this machine"));
   table.group("Plan");
   table.add_list("--ranks,--gpus", args.ranks, "NUMBER,...",
                  "numbers of ranks to plan for: of --cpu-threads threads, or of one GPU each");
@@ -220,7 +233,8 @@ void add_plan_rows(OptionTable& table, Plan& args) {
   table.add("--link-gbit", args.link_gbit, "GBIT", "link rate of a rank in Gbit/s (see gyre bench allreduce)");
   table.add("--latency-us", args.latency_us, "MICROSECONDS", "latency of a message (see gyre bench allreduce)");
   table.add("--gflops", args.gflops, "GFLOP/S",
-            "compute rate of a rank in training steps, or of large matrix products on a GPU; 0: measure it here");
+            "compute rate of a rank in training steps, or of large bf16 matrix products on a GPU; 0: measure it here, "
+            "or assume that of the GPU");
   table.add("--memory-gb", args.memory_gb, "GB/S",
             "memory bandwidth of a rank; 0: measure it here, or assume that of the GPU");
   table.add("--gpus-per-node", args.gpus_per_node, "NUMBER", "for --device h200, h100 or a100: GPUs of a node");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "gyre/autograd/inspect/timeline.h"
 #include "gyre/train/optim/optimizer.h"
@@ -77,6 +78,7 @@ std::vector<ForecastRow> rows_of(const std::vector<GpuClock::Entry>& entries, co
     const std::string name = concat(spans[s].name, ": ", work.name);
     ForecastRow& row = rows[name];
     row.name = name;
+    row.of_optimizer = spans[s].name == kOptimizerSpan;
     row.launches += work.launches;
     row.seconds += seconds;
     row.bytes += work.bytes;
@@ -84,8 +86,6 @@ std::vector<ForecastRow> rows_of(const std::vector<GpuClock::Entry>& entries, co
   }
   std::vector<ForecastRow> all;
   for (const auto& [name, row] : rows) all.push_back(row);
-  std::stable_sort(all.begin(), all.end(),
-                   [](const ForecastRow& a, const ForecastRow& b) { return a.seconds > b.seconds; });
   return all;
 }
 
@@ -99,6 +99,37 @@ void add_spans(GpuForecast& forecast, const std::vector<Span>& spans) {
   forecast.ops = rows_by_op(spans);
 }
 
+// Sorts the rows by time, and sums their launches and bytes.
+GpuForecast with_sums(GpuForecast step) {
+  std::stable_sort(step.rows.begin(), step.rows.end(),
+                   [](const ForecastRow& a, const ForecastRow& b) { return a.seconds > b.seconds; });
+  step.launches = 0;
+  step.bytes = 0;
+  for (const ForecastRow& row : step.rows) {
+    step.launches += row.launches;
+    step.bytes += row.bytes;
+  }
+  return step;
+}
+
+// The same step with `factor` times the work of forward and backward. Launches, waits and memory stay.
+GpuForecast multiplied(GpuForecast step, double factor) {
+  step.step_seconds = factor * (step.step_seconds - step.optimizer_seconds) + step.optimizer_seconds;
+  step.forward_seconds *= factor;
+  step.backward_seconds *= factor;
+  step.busy_seconds = step.forward_seconds + step.backward_seconds + step.optimizer_seconds;
+  step.flops *= factor;
+  step.tokens *= factor;
+  for (ForecastRow& row : step.rows) {
+    if (row.of_optimizer) continue;
+    row.seconds *= factor;
+    row.bytes *= factor;
+    row.flops *= factor;
+  }
+  step.ops.clear();
+  return with_sums(std::move(step));
+}
+
 }  // namespace
 
 GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& options, Precision precision,
@@ -110,7 +141,7 @@ GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& opt
     Optimizer optimizer(work->parameters(), virtual_kernels(), options);
     forecast.kept_bytes = double(virtual_memory_stats().active_bytes);
     for (uint64_t step = 0; step < 2; ++step) {
-      forecast.tokens = work->draw(step);
+      forecast.tokens = double(work->draw(step));
       GpuClock clock(model);
       const GpuWorkScope scope([&](const GpuWork& done) { clock.run(done); });
       Timeline timeline({[&] { return clock.busy(); }, [] { return virtual_memory_stats().active_bytes; }});
@@ -128,7 +159,7 @@ GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& opt
       timeline.mark(Timeline::kOther);
       // As in training, the host reads the outcome of an update when the next backward is queued.
       if (step > 0) optimizer.finish_update();
-      optimizer.start_update(double(forecast.tokens));
+      optimizer.start_update(forecast.tokens);
       timeline.mark(kOptimizerSpan);
       if (step == 0) continue;
       forecast.step_seconds = clock.end();
@@ -144,11 +175,28 @@ GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& opt
     forecast.peak_bytes = double(memory.peak_bytes);
     forecast.pool_bytes = double(memory.active_bytes + memory.cached_bytes);
   }
-  for (const ForecastRow& row : forecast.rows) {
-    forecast.launches += row.launches;
-    forecast.bytes += row.bytes;
+  return with_sums(std::move(forecast));
+}
+
+GpuForecast with_micro_batches(GpuForecast step, int micro_batches) {
+  double share_of_optimizer = 0;  // of the launches
+  for (ForecastRow& row : step.rows) {
+    if (row.of_optimizer) {
+      share_of_optimizer += double(row.launches) / double(step.launches);
+    } else {
+      row.launches *= micro_batches;
+    }
   }
-  return forecast;
+  step.host_seconds *= micro_batches * (1 - share_of_optimizer) + share_of_optimizer;
+  step.waits = (step.waits - 1) * micro_batches + 1;  // one of them is for the outcome of an update
+  step.drains *= micro_batches;
+  return multiplied(std::move(step), micro_batches);
+}
+
+GpuForecast extrapolated(GpuForecast step, double factor) {
+  step.peak_bytes = step.kept_bytes + factor * (step.peak_bytes - step.kept_bytes);
+  step.pool_bytes = step.kept_bytes + factor * (step.pool_bytes - step.kept_bytes);
+  return multiplied(std::move(step), factor);
 }
 
 StepPrediction predict_step(const Kernels& kernels, Precision precision, double product_flops,

@@ -20,6 +20,7 @@ struct ForecastRow {
   std::string name;  // "linear: product"
   int64_t launches = 0;
   double seconds = 0, bytes = 0, flops = 0;
+  bool of_optimizer = false;
 };
 
 struct GpuForecast {
@@ -29,7 +30,8 @@ struct GpuForecast {
   double forward_seconds = 0, backward_seconds = 0, optimizer_seconds = 0;  // busy
   double flops = 0;                                                         // of the model (kTrainingFlopsFactor)
   double bytes = 0;                                                         // read and written
-  int64_t tokens = 0, launches = 0;
+  double tokens = 0;
+  int64_t launches = 0;
   int64_t waits = 0, drains = 0;  // of the host; drains: for the last launch so far, so that the GPU has nothing to do
   // Bytes of tensors: those between steps (weights, gradients, optimizer), the peak, and the regions of the pool.
   double kept_bytes = 0, peak_bytes = 0, pool_bytes = 0;
@@ -43,6 +45,12 @@ using WorkloadMaker = std::function<std::unique_ptr<Workload>(Device)>;
 // Predicts the second step, because the first one fills caches. No other tensors may be on the virtual GPU.
 GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& options, Precision precision,
                           const GpuModel& model);
+
+// The same step with forward and backward of `micro_batches` of them before the optimizer. `ops` is empty.
+GpuForecast with_micro_batches(GpuForecast step, int micro_batches);
+// The same step with a batch that is `factor` times as large: the time and the memory of forward and backward grow in
+// proportion, the launches stay. `ops` is empty.
+GpuForecast extrapolated(GpuForecast step, double factor);
 
 // The prediction for a GPU of a machine.
 struct StepPrediction {

@@ -166,6 +166,8 @@ std::vector<std::string> GpuModel::assumptions() const {
   figure("share of the links that an all-reduce reaches", &M::link_share, 1, "", assumed);
   figure("latency of a message within a node", &M::node_latency, 1e6, " us", assumed);
   figure("latency of a message between nodes", &M::network_latency, 1e6, " us", assumed);
+  figure("copies between GPU and CPU (--deterministic)", &M::host_copy, 1 / kGiga, " GB/s", assumed);
+  figure("exchange of a rank on the CPU (--deterministic)", &M::host_sum, 1 / kGiga, " GB/s", assumed);
   return lines;
 }
 

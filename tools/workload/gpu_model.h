@@ -36,6 +36,8 @@ struct GpuModel {
   int node_gpus = 8;
   double link_share = 0.8;                              // of node_link and network that an all-reduce reaches
   double node_latency = 3e-6, network_latency = 12e-6;  // seconds per message
+  double host_copy = 10e9;                              // bytes/s between GPU memory and pageable memory of the CPU
+  double host_sum = 3e9;  // bytes/s of an all-reduce of a process in the memory of the CPU, by MPI within a node
 
   double products(Precision precision) const;  // FLOP/s of large products
   double pass_bandwidth() const { return pass_share * copy_bandwidth; }

@@ -12,7 +12,6 @@ namespace gyre {
 struct GpuJob {
   PlanLoad load;
   std::function<std::unique_ptr<Workload>(int items, Device device)> make;
-  double item_tokens = 1;  // tokens of an item (a pair or a segment), on all sides
   OptimizerOptions optimizer;
   Precision precision = Precision::bf16;
   Scaling scaling = Scaling::strong;
@@ -20,12 +19,14 @@ struct GpuJob {
 
 struct GpuPlanRow {
   PlanRow plan;
-  GpuForecast forecast;  // of one micro-batch and the optimizer, on one GPU
+  GpuForecast forecast;  // of a step of one GPU, with all its micro-batches and without the exchange
   double tokens = 0;     // of all GPUs
+  // Tokens of the micro-batch from which a larger one was extrapolated in proportion, or 0.
+  double extrapolated_from = 0;
   // The first number of micro-batches per GPU and step with which the memory suffices, of that of the job, twice it,
   // four times it and so on; 0 if there is none.
   int fitting_micro_batches = 0;
-  bool fits(const PlanLoad& load) const { return fitting_micro_batches == load.micro_batches_per_rank; }
+  bool fits() const { return fitting_micro_batches == plan.micro_batches; }
 };
 
 std::vector<GpuPlanRow> plan_gpus(const GpuJob& job, const GpuModel& model, const std::vector<int>& gpus);

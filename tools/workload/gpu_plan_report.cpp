@@ -12,9 +12,11 @@ using nlohmann::ordered_json;
 constexpr double kGiga = 1e9;
 
 // "yes", "no; --optimizer-delay 4 fits" or "no".
-std::string fitting_text(const GpuPlanRow& row, const PlanLoad& load) {
-  if (row.fits(load)) return "yes";
+std::string fitting_text(const GpuPlanRow& row, const ParallelOptions& options) {
+  if (row.fits()) return "yes";
   if (row.fitting_micro_batches == 0) return "no";
+  if (options.micro_batches > 0 || options.deterministic)
+    return concat("no; --micro-batches ", int64_t(row.fitting_micro_batches) * row.plan.ranks, " fits");
   return concat("no; --optimizer-delay ", row.fitting_micro_batches, " fits");
 }
 
@@ -23,7 +25,8 @@ std::string fitting_text(const GpuPlanRow& row, const PlanLoad& load) {
 ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision precision) {
   const GpuForecast& step = row.forecast;
   const double rate = step.flops / step.step_seconds;
-  return {{"tokens_of_step", step.tokens},
+  return {{"micro_batches", row.plan.micro_batches},
+          {"tokens_of_gpu", rounded(step.tokens)},
           {"step_ms", rounded(1e3 * step.step_seconds)},
           {"busy_ms", rounded(1e3 * step.busy_seconds)},
           {"host_ms", rounded(1e3 * step.host_seconds)},
@@ -36,7 +39,7 @@ ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision p
           {"peak_tensor_gb", rounded(step.peak_bytes / kGiga)}};
 }
 
-ordered_json to_json(const std::vector<GpuPlanRow>& rows, const GpuJob& job) {
+ordered_json to_json(const std::vector<GpuPlanRow>& rows) {
   ordered_json list = ordered_json::array();
   // Efficiency is relative to the row with the fewest GPUs.
   const auto fewest = std::min_element(
@@ -45,13 +48,15 @@ ordered_json to_json(const std::vector<GpuPlanRow>& rows, const GpuJob& job) {
     const double rate = row.tokens / row.plan.step();
     const double rate_of_fewest = fewest->tokens / fewest->plan.step() / fewest->plan.ranks;
     list.push_back({{"gpus", row.plan.ranks},
+                    {"micro_batches", row.plan.micro_batches},
                     {"memory_gb", rounded(row.plan.memory() / kGiga)},
                     {"weights_gb", rounded(row.plan.weights / kGiga)},
                     {"gradients_gb", rounded(row.plan.gradients / kGiga)},
                     {"optimizer_gb", rounded(row.plan.state / kGiga)},
                     {"activations_gb", rounded(row.plan.activations / kGiga)},
                     {"reserved_gb", rounded(row.plan.reserved / kGiga)},
-                    {"fits", row.fits(job.load)},
+                    {"extrapolated_from_tokens", rounded(row.extrapolated_from)},
+                    {"fits", row.fits()},
                     {"fitting_micro_batches", row.fitting_micro_batches},
                     {"step_seconds", rounded(row.plan.step())},
                     {"compute_seconds", rounded(row.plan.compute)},
@@ -78,12 +83,18 @@ ordered_json to_json(const GpuForecast& forecast) {
 void print_rows(const std::vector<GpuPlanRow>& rows, const GpuJob& job) {
   std::printf("\n%6s %9s %10s %12s %12s %12s %11s  %s\n", "GPUs", "GB/GPU", "step ms", "exchange ms", "exposed ms",
               "tokens/s", "efficiency", "fits");
-  const ordered_json list = to_json(rows, job);
+  const ordered_json list = to_json(rows);
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto number = [&](const char* name) { return list[i][name].get<double>(); };
     std::printf("%6d %9.3g %10.4g %12.4g %12.4g %12.6g %10.1f%%  %s\n", rows[i].plan.ranks, number("memory_gb"),
                 1e3 * number("step_seconds"), 1e3 * number("exchange_seconds"), 1e3 * number("exposed_seconds"),
-                number("tokens_per_second"), 100 * number("efficiency"), fitting_text(rows[i], job.load).c_str());
+                number("tokens_per_second"), 100 * number("efficiency"),
+                fitting_text(rows[i], job.load.parallel).c_str());
+  }
+  for (const GpuPlanRow& row : rows) {
+    if (row.extrapolated_from > 0)
+      std::printf("%d GPUs: the micro-batch is extrapolated from one of %.0f tokens\n", row.plan.ranks,
+                  row.extrapolated_from);
   }
 }
 

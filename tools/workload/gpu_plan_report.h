@@ -7,10 +7,10 @@
 
 namespace gyre {
 
-// The step of the first row: time, launches, and its share of the rates of matrix products.
+// The step of one GPU, without the exchange: time, launches, and its share of the rates of matrix products.
 nlohmann::ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision precision);
-nlohmann::ordered_json to_json(const std::vector<GpuPlanRow>& rows, const GpuJob& job);
-// The work of one micro-batch and the optimizer, by op and purpose.
+nlohmann::ordered_json to_json(const std::vector<GpuPlanRow>& rows);
+// The work of a step of one GPU, by op and purpose.
 nlohmann::ordered_json to_json(const GpuForecast& forecast);
 
 void print_rows(const std::vector<GpuPlanRow>& rows, const GpuJob& job);

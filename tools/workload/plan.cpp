@@ -1,7 +1,12 @@
 #include "tools/workload/plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+
+#include "gyre/core/error.h"
+#include "gyre/train/parallel/async_all_reduce.h"
+#include "gyre/train/parallel/tree_reduction.h"
 
 namespace gyre {
 namespace {
@@ -17,6 +22,20 @@ double half_all_reduce_seconds(double bytes, double buckets, int ranks, const Pl
   return bytes * (ranks - 1) / ranks / rates.link + buckets * messages * rates.latency;
 }
 
+bool has_fixed_micro_batches(const ParallelOptions& o) { return o.micro_batches > 0 || o.deterministic; }
+
+// The most subtrees whose sums a rank sends.
+double parts_of_rank(const ParallelOptions& o, int ranks) {
+  if (!o.deterministic) return 1;
+  const int micro_batches = o.micro_batches_on(ranks);
+  size_t most = 1;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const MicroBatchRange own = micro_batches_of_rank(micro_batches, ranks, rank);
+    most = std::max(most, maximal_subtrees(micro_batches, own).size());
+  }
+  return double(most);
+}
+
 // Expected number of elements in the table rows that `tokens` random tokens look up.
 double looked_up_elements(const std::vector<PlanLoad::Table>& tables, double tokens) {
   double elements = 0;
@@ -26,23 +45,47 @@ double looked_up_elements(const std::vector<PlanLoad::Table>& tables, double tok
 
 }  // namespace
 
-double tokens_of_rank(const PlanLoad& load, int ranks, Scaling scaling) {
-  return scaling == Scaling::weak ? load.tokens : load.tokens / ranks;
+double tokens_of_step(const PlanLoad& load, int ranks, Scaling scaling) {
+  const double batch = std::max(load.tokens, load.item_tokens);
+  return scaling == Scaling::weak ? batch * ranks : batch;
 }
 
-RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, double tokens) {
+RankShare share_of_rank(const PlanLoad& load, int ranks, Scaling scaling) {
+  const ParallelOptions& o = load.parallel;
+  const double micro_batches = has_fixed_micro_batches(o) ? o.micro_batches_on(ranks) : double(ranks) * o.accumulation;
+  if (micro_batches < ranks) {
+    throw UsageError("[--micro-batches] expected at least one micro-batch for each of ", ranks, " ranks, got ",
+                     micro_batches);
+  }
+  const double tokens = tokens_of_step(load, ranks, scaling);
+  const double filled = std::min(micro_batches, std::ceil(tokens / load.item_tokens));
+  return {int(std::ceil(filled / ranks)), tokens / filled};
+}
+
+double gradient_bytes(const PlanLoad& load, int micro_batches) {
+  // The sums over the first n micro-batches of a tree, when the next one is added to them.
+  int sums = 0;
+  for (int n = 0; load.parallel.deterministic && n + 1 < micro_batches; ++n)
+    sums = std::max(sums, std::popcount(unsigned(n)) + 1);
+  return kElement * double(load.parameters) * (1 + sums);
+}
+
+RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, const RankShare& share) {
   RankCost cost;
-  cost.compute = tokens * load.flops_per_token / rates.flops;
-  cost.hiding = kBackward * cost.compute / load.micro_batches_per_rank;
+  cost.compute = share.tokens() * load.flops_per_token / rates.flops;
+  cost.hiding = kBackward * cost.compute / share.micro_batches;
   cost.optimizer = double(load.parameters) * kOptimizerBytes / rates.memory;
-  cost.activations = tokens / load.micro_batches_per_rank * load.activations_per_token;
+  cost.activations = share.micro_batch_tokens * load.activations_per_token;
   return cost;
 }
 
-PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& cost, int ranks, double tokens) {
-  const double elements = double(load.parameters), own = load.zero ? elements / ranks : elements;
-  PlanRow row{.ranks = ranks};
-  row.weights = row.gradients = elements * kElement;
+PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& cost, int ranks, double tokens,
+                 int micro_batches) {
+  const bool zero = load.parallel.zero == 1;
+  const double elements = double(load.parameters), own = zero ? elements / ranks : elements;
+  PlanRow row{.ranks = ranks, .micro_batches = micro_batches};
+  row.weights = elements * kElement;
+  row.gradients = gradient_bytes(load, micro_batches);
   row.state = own * kElement * load.state_arenas;
   row.activations = cost.activations;
   row.reserved = cost.reserved;
@@ -50,24 +93,31 @@ PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& c
   row.optimizer = cost.optimizer * own / elements;
   if (ranks == 1) return row;
 
-  const auto half = [&](double bytes) {
-    return half_all_reduce_seconds(bytes, std::max(1.0, bytes / load.bucket_bytes), ranks, rates);
+  const double sent = double(dtype_bytes(parse_comm_dtype(load.parallel.gradient_dtype)));  // bytes per element
+  const auto half = [&](double n, double element_bytes) {
+    if (n == 0) return 0.0;
+    const double buckets = std::max(1.0, n * kElement / load.bucket_bytes);
+    return half_all_reduce_seconds(n * element_bytes, buckets, ranks, rates);
   };
-  const double gradients = elements * load.comm_dtype_bytes,
-               last = double(load.last_parameters) * load.comm_dtype_bytes;
-  const double rows = looked_up_elements(load.tables, tokens * ranks) * load.comm_dtype_bytes;
-  const double halves = load.zero ? 1 : 2;
-  const double weights = load.zero ? half(elements * kElement) : 0;
-  row.exchange = halves * half(gradients) + 2 * half(rows) + weights;
+  const double parts = parts_of_rank(load.parallel, ranks);
+  // A reduce-scatter of gradients and, unless a rank keeps only its own sums, an all-gather.
+  const auto sum = [&](double n) { return half(n, parts * sent) + (zero ? 0 : half(n, sent)); };
+  const auto last = double(load.last_parameters);
+  const double rows = looked_up_elements(load.tables, tokens);
+  const double rows_seconds = 2 * half(rows, sent), weights = zero ? half(elements, kElement) : 0;
+  // The parts go to the CPU, and the sums and, with ZeRO, the weights come back.
+  const double copied = (parts + (zero ? 3 : 1)) * elements * kElement;
+  const double copies = rates.host_copy > 0 ? copied / rates.host_copy : 0;
+  row.exchange = sum(elements) + rows_seconds + weights + copies;
   // The exchange overlaps only with backward of a rank's last micro-batch.
-  const double early = halves * half(gradients - last), late = halves * half(last) + 2 * half(rows);
-  row.exposed = std::max(0.0, early - cost.hiding) + late + weights;
+  row.exposed = std::max(0.0, sum(elements - last) - cost.hiding) + sum(last) + rows_seconds + weights + copies;
   return row;
 }
 
 PlanRow plan_step(const PlanLoad& load, const PlanRates& rates, int ranks, Scaling scaling) {
-  const double tokens = tokens_of_rank(load, ranks, scaling);
-  return plan_row(load, rates, cost_at_rates(load, rates, tokens), ranks, tokens);
+  const RankShare share = share_of_rank(load, ranks, scaling);
+  return plan_row(load, rates, cost_at_rates(load, rates, share), ranks, tokens_of_step(load, ranks, scaling),
+                  share.micro_batches);
 }
 
 }  // namespace gyre

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "gyre/train/parallel/parallel_options.h"
 #include "tools/workload/bench_metrics.h"
 
 namespace gyre {
@@ -16,6 +17,7 @@ struct PlanRates {
   double link = 1.25e9;    // bytes/s in each direction
   double latency = 30e-6;  // seconds per message
   bool trees = false;      // messages go along a tree of the ranks, as NCCL's short ones, and not around a ring
+  double host_copy = 0;  // bytes/s between GPU and CPU memory if the exchange takes this way, which stops the GPU; or 0
 };
 
 // The cost of a model and its training options.
@@ -29,15 +31,15 @@ struct PlanLoad {
   int state_arenas = 2;              // of the optimizer: two moments, and 3 with a moving average
   double flops_per_token = 0;        // of forward and backward
   double activations_per_token = 0;  // peak bytes
-  double tokens = 0;                 // per global batch
-  int micro_batches_per_rank = 1;    // processed one after another: --optimizer-delay
-  double comm_dtype_bytes = 4;       // bytes of a gradient element in a message
-  double bucket_bytes = kMebibyte;
-  bool zero = false;
+  double tokens = 0;                 // per global batch; with weak scaling, of each rank
+  double item_tokens = 1;            // of a pair or a segment, on all sides: a batch has at least one of them
+  double bucket_bytes = kMebibyte;   // of fp32
+  ParallelOptions parallel;
 };
 
 struct PlanRow {
   int ranks = 1;
+  int micro_batches = 1;  // of the rank with the most of them
   // Bytes per rank. reserved: of libraries and of memory between tensors.
   double weights = 0, gradients = 0, state = 0, activations = 0, reserved = 0;
   double memory() const { return weights + gradients + state + activations + reserved; }
@@ -56,17 +58,31 @@ struct RankCost {
   double activations = 0, reserved = 0;  // bytes
 };
 
-// The number of tokens of a rank in a step.
-double tokens_of_rank(const PlanLoad& load, int ranks, Scaling scaling);
+// The part of a step that falls to the rank with the most micro-batches that are not empty. They run one after another.
+struct RankShare {
+  int micro_batches = 1;
+  double micro_batch_tokens = 0;
+  double tokens() const { return micro_batches * micro_batch_tokens; }
+};
+
+// The number of tokens of all ranks in a step.
+double tokens_of_step(const PlanLoad& load, int ranks, Scaling scaling);
+// Throws a UsageError if there are fewer micro-batches than ranks, as training does.
+RankShare share_of_rank(const PlanLoad& load, int ranks, Scaling scaling);
+// Bytes of a rank's gradients and, with --deterministic, of its sums over several micro-batches
+// (train/parallel/tree_reduction.h).
+double gradient_bytes(const PlanLoad& load, int micro_batches);
 // The cost at the rates of `rates`; backward is two thirds of the computation.
-RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, double tokens);
+RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, const RankShare& share);
 
 // Model: each rank sends and receives 2 (R - 1) / R of the gradient, in 2 (R - 1) messages per bucket, or 2 log2(R)
 // with trees. Sharded optimizer state (ZeRO stage 1) sends the same amount in two halves, of which the all-gather of
-// the weights cannot be hidden. Backward hides the buckets that are sent before its end. The gradients of the last
-// parameters and of the looked-up rows are sent after it. The estimate assumes lookups of random tokens, which touch
-// more rows than real text. tokens: of a rank.
-PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& cost, int ranks, double tokens);
+// the weights cannot be hidden. With --deterministic, the first half has a part for each subtree of a rank's
+// micro-batches. Backward hides the buckets that are sent before its end. The gradients of the last parameters and of
+// the looked-up rows are sent after it. The estimate assumes lookups of random tokens, which touch more rows than real
+// text. tokens: of all ranks. micro_batches: of the rank with the most of them.
+PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& cost, int ranks, double tokens,
+                 int micro_batches);
 
 // plan_row() at the rates of `rates`.
 PlanRow plan_step(const PlanLoad& load, const PlanRates& rates, int ranks, Scaling scaling);

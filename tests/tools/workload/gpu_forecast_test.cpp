@@ -160,15 +160,24 @@ TEST_CASE("forecast: the memory of a step is that of the CPU") {
   CHECK(step.pool_bytes >= step.peak_bytes);
 }
 
-TEST_CASE("plans for 1, 8 and 1024 GPUs") {
+namespace {
+
+// A job with 1.6 million tokens per step.
+GpuJob small_job() {
   GpuJob job;
   job.make = [](int pairs, Device device) { return small_workload(pairs, device); };
-  job.item_tokens = 40;
-  {
-    const std::unique_ptr<Workload> work = job.make(10, kVirtualGpu);
-    job.load = measure_load(*work, work->parameters(), virtual_kernels(), job.precision, work->draw(0), true);
-  }
+  const std::unique_ptr<Workload> work = job.make(10, kVirtualGpu);
+  job.load = measure_load(*work, work->parameters(), virtual_kernels(), job.precision, work->draw(0), true);
   job.load.tokens = 1.6 * kMega;
+  job.load.item_tokens = 40;
+  job.load.bucket_bytes = 1 * kMega;
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("plans for 1, 8 and 1024 GPUs") {
+  const GpuJob job = small_job();
   const GpuModel& model = *find_gpu_model("a100");
   const std::vector<GpuPlanRow> rows = plan_gpus(job, model, {1, 8, 1024});
   CHECK(rows[0].plan.exchange == 0);
@@ -183,10 +192,75 @@ TEST_CASE("plans for 1, 8 and 1024 GPUs") {
   GpuModel small = model;  // has memory for a part of the activations
   small.memory = rows[0].plan.memory() - 0.7 * rows[0].plan.activations;
   const GpuPlanRow full = plan_gpus(job, small, {1}).front();
-  CHECK_FALSE(full.fits(job.load));
+  CHECK_FALSE(full.fits());
   CHECK(full.fitting_micro_batches >= 2);
   small.memory = 1;
   CHECK(plan_gpus(job, small, {1024}).front().fitting_micro_batches == 0);
+}
+
+TEST_CASE("a plan describes a step with all its micro-batches") {
+  const GpuModel& model = *find_gpu_model("h200");
+  GpuJob job = small_job();
+  const auto make = [](Device device) { return small_workload(2500, device); };
+  const GpuForecast one = forecast_step(make, job.optimizer, job.precision, model);
+  job.load.parallel.accumulation = 4;
+  const GpuPlanRow row = plan_gpus(job, model, {4}).front();
+  const GpuForecast& all = row.forecast;
+  CHECK(all.tokens == 4 * one.tokens);
+  CHECK(all.tokens == row.tokens / 4);
+  CHECK(all.flops == doctest::Approx(4 * one.flops));
+  CHECK(all.peak_bytes == one.peak_bytes);
+  CHECK(all.optimizer_seconds == one.optimizer_seconds);
+  CHECK(all.step_seconds == doctest::Approx(row.plan.compute + row.plan.optimizer));
+  int64_t of_optimizer = 0, launches = 0;
+  double seconds = 0;
+  for (const ForecastRow& r : one.rows) of_optimizer += r.of_optimizer ? r.launches : 0;
+  for (const ForecastRow& r : all.rows) launches += r.launches, seconds += r.seconds;
+  CHECK(of_optimizer > 0);
+  CHECK(launches == all.launches);
+  CHECK(launches == 4 * (one.launches - of_optimizer) + of_optimizer);
+  CHECK(seconds == doctest::Approx(all.busy_seconds));
+  CHECK(all.host_seconds == doctest::Approx(double(launches) * model.launch));
+
+  job.load.parallel = {.micro_batches = 16};
+  CHECK(plan_gpus(job, model, {4}).front().plan.step() == doctest::Approx(row.plan.step()));
+  CHECK(plan_gpus(job, model, {5}).front().plan.micro_batches == 4);
+  CHECK_THROWS_AS(plan_gpus(job, model, {17}), UsageError);
+}
+
+TEST_CASE("a plan extrapolates batches that are too large for the virtual GPU") {
+  const GpuModel& model = *find_gpu_model("h200");
+  GpuJob job = small_job();
+  const auto of_tokens = [&](double tokens) {
+    job.load.tokens = tokens;
+    return plan_gpus(job, model, {1}).front();
+  };
+  const GpuPlanRow exact = of_tokens(1e6), large = of_tokens(3e6), huge = of_tokens(3e15);
+  CHECK(exact.extrapolated_from == 0);
+  CHECK(large.extrapolated_from == doctest::Approx(1 << 20).epsilon(1e-4));
+  CHECK(large.plan.compute == doctest::Approx(3 * exact.plan.compute).epsilon(0.03));
+  CHECK(large.plan.activations == doctest::Approx(3 * exact.plan.activations).epsilon(0.03));
+  CHECK(large.plan.optimizer == exact.plan.optimizer);
+  CHECK(double(large.forecast.launches) == doctest::Approx(double(exact.forecast.launches)).epsilon(0.1));
+  CHECK(huge.plan.compute == doctest::Approx(1e9 * large.plan.compute).epsilon(1e-3));
+  CHECK_FALSE(huge.fits());
+}
+
+TEST_CASE("a plan counts the memory of the exchange, and its way through the CPU in deterministic mode") {
+  const GpuModel& model = *find_gpu_model("h200");
+  GpuJob job = small_job();
+  const auto row = [&](const ParallelOptions& parallel, int gpus) {
+    job.load.parallel = parallel;
+    return plan_gpus(job, model, {gpus}).front().plan;
+  };
+  const PlanRow fp32 = row({}, 8);
+  CHECK(row({.gradient_dtype = "bf16"}, 8).reserved == doctest::Approx(fp32.reserved + job.load.bucket_bytes));
+  CHECK(row({.zero = 1}, 8).reserved == doctest::Approx(fp32.reserved + job.load.bucket_bytes));
+  CHECK(row({.zero = 1}, 1).reserved == row({}, 1).reserved);
+  const PlanRow fixed = row({.deterministic = true}, 8);
+  CHECK(fixed.reserved == doctest::Approx(fp32.reserved - model.nccl_buffers));
+  CHECK(fixed.exchange > 10 * fp32.exchange);
+  CHECK(fixed.exposed > 2 * fixed.gradients / model.host_copy);
 }
 
 TEST_CASE("workloads: batches drawn ahead are those drawn later") {

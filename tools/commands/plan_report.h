@@ -1,0 +1,20 @@
+// Prints a plan for ranks on CPUs, as a table or JSON.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "tools/workload/plan.h"
+
+namespace gyre {
+
+struct PlanReportRow {
+  PlanRow plan;
+  double tokens = 0;      // of all ranks, per step
+  double efficiency = 0;  // tokens per second and rank, relative to one rank
+};
+
+nlohmann::ordered_json to_json(const PlanReportRow& row);
+void print_rows(const std::vector<PlanReportRow>& rows);
+
+}  // namespace gyre
