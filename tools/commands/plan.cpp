@@ -142,8 +142,8 @@ std::vector<int> possible_ranks(const Plan& args, const ParallelOptions& options
 }
 
 // The kind of GPU with the figures that the options replace.
-GpuModel with_options(GpuModel model, const Plan& args) {
-  if (args.gflops > 0) model.bf16_products = args.gflops * kGiga;
+GpuModel with_options(GpuModel model, Precision precision, const Plan& args) {
+  if (args.gflops > 0) model.set_products(precision, args.gflops * kGiga);
   if (args.memory_gb > 0) model.copy_bandwidth = args.memory_gb * kGiga;
   if (args.node_link_gb > 0) model.node_link = args.node_link_gb * kGiga;
   if (args.launch_us > 0) model.launch = args.launch_us * 1e-6;
@@ -212,7 +212,7 @@ int plan(Plan args, const TrainOptions& options, const ModelConfig& config, doub
   if (gpu) {
     work.reset();  // plan_gpus() needs all memory of the virtual GPU
     const GpuJob job{load, make, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};
-    return report_gpus(args, job, with_options(*gpu, args), config.vocab_size);
+    return report_gpus(args, job, with_options(*gpu, precision, args), config.vocab_size);
   }
   PlanRates rates = measure_rates(*work, work->parameters(), kernels, precision);
   if (args.gflops > 0) rates.flops = args.gflops * kGiga;
@@ -232,9 +232,10 @@ void add_plan_rows(OptionTable& table, Plan& args) {
   table.add("--vocab-size", args.vocabulary_size, "PIECES", "size of the vocabulary; default: the size of --vocab");
   table.add("--link-gbit", args.link_gbit, "GBIT", "link rate of a rank in Gbit/s (see gyre bench allreduce)");
   table.add("--latency-us", args.latency_us, "MICROSECONDS", "latency of a message (see gyre bench allreduce)");
-  table.add("--gflops", args.gflops, "GFLOP/S",
-            "compute rate of a rank in training steps, or of large bf16 matrix products on a GPU; 0: measure it here, "
-            "or assume that of the GPU");
+  table.add(
+      "--gflops", args.gflops, "GFLOP/S",
+      "compute rate of a rank in training steps, or of a GPU in large matrix products of --precision; 0: measure it "
+      "here, or assume that of the GPU");
   table.add("--memory-gb", args.memory_gb, "GB/S",
             "memory bandwidth of a rank; 0: measure it here, or assume that of the GPU");
   table.add("--gpus-per-node", args.gpus_per_node, "NUMBER", "for --device h200, h100 or a100: GPUs of a node");

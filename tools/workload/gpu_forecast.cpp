@@ -204,7 +204,7 @@ StepPrediction predict_step(const Kernels& kernels, Precision precision, double 
   const GpuModel* const kind = gpu_model_of_device(kernels.name());
   if (!kind) return {};
   GpuModel model = *kind;
-  model.bf16_products = product_flops * model.bf16_products / model.products(precision);
+  model.set_products(precision, product_flops);
   model.copy_bandwidth = bandwidth_limit(kernels.device());
   return {kind->name + " (SXM)", forecast_step(make, options, precision, model).ops};
 }

@@ -40,6 +40,8 @@ struct GpuModel {
   double host_sum = 3e9;  // bytes/s of an all-reduce of a process in the memory of the CPU, by MPI within a node
 
   double products(Precision precision) const;  // FLOP/s of large products
+  // Sets the FLOP/s of large products of this precision, and those of the others in proportion.
+  void set_products(Precision precision, double rate) { bf16_products *= rate / products(precision); }
   double pass_bandwidth() const { return pass_share * copy_bandwidth; }
   // Seconds that the GPU is busy with the work, including gaps.
   double seconds(const GpuWork& work) const;

@@ -176,6 +176,17 @@ GpuJob small_job() {
 
 }  // namespace
 
+TEST_CASE("gpu model: a given rate of products is that of its precision, and the others are in proportion") {
+  for (const Precision precision : {Precision::bf16, Precision::tf32, Precision::fp32}) {
+    const GpuModel& kind = *find_gpu_model("h200");
+    GpuModel model = kind;
+    model.set_products(precision, 5e13);
+    CHECK(model.products(precision) == doctest::Approx(5e13));
+    for (const Precision other : {Precision::bf16, Precision::tf32, Precision::fp32})
+      CHECK(model.products(other) / 5e13 == doctest::Approx(kind.products(other) / kind.products(precision)));
+  }
+}
+
 TEST_CASE("plans for 1, 8 and 1024 GPUs") {
   const GpuJob job = small_job();
   const GpuModel& model = *find_gpu_model("a100");
