@@ -51,14 +51,34 @@ Kernels* own_gpu() {
 TEST_CASE("ranks on GPUs of their own use NCCL on the emulator") {
   if (std::getenv("GYRE_CUDA_EMULATION_OWN_GPUS") == nullptr) return;
   CHECK(nccl_problem().empty());
-  CHECK(connect_gpus(ranks(), own_gpu()->device(), false) != nullptr);
-  CHECK(connect_gpus(ranks(), own_gpu()->device(), true) == nullptr);
+  CHECK(connect_gpus(ranks(), own_gpu()->device(), {}) != nullptr);
+  CHECK(connect_gpus(ranks(), own_gpu()->device(), {.tree_leaves = 8}) == nullptr);
+}
+
+TEST_CASE("ranks on GPUs can continue after a collective that NCCL rejects") {
+  Kernels* const gpu = own_gpu();
+  const auto gpus = gpu ? connect_gpus(ranks(), gpu->device(), {}) : nullptr;
+  if (!gpus) return;
+  const auto pieces = [&](int count) {
+    std::vector<Tensor> all;
+    for (int i = 0; i < count; ++i)
+      all.push_back(Tensor::from({1}, std::vector<float>{float(ranks().rank())}).to(gpu->device()));
+    return all;
+  };
+  gpus->begin();
+  CHECK_THROWS_AS(gpus->all_gather(pieces(ranks().size() + 1)), Error);  // there is no such rank
+  const std::vector<Tensor> gathered = pieces(ranks().size());
+  gpus->begin();
+  gpus->all_gather(gathered);
+  gpus->finish();
+  for (size_t rank = 0; rank < gathered.size(); ++rank)
+    CHECK(gathered[rank].to_cpu().to_vector<float>() == std::vector<float>{float(rank)});
 }
 
 TEST_CASE("ranks on GPUs exchange the results of queued kernels, and kernels queued later wait for the exchange") {
   Kernels* const gpu = own_gpu();
   if (!gpu) return;
-  const auto gpus = connect_gpus(ranks(), gpu->device(), false);
+  const auto gpus = connect_gpus(ranks(), gpu->device(), {});
   if (!gpus) return report_skipped("no NCCL between the GPUs of the ranks");
   constexpr int kRounds = 20;
   const Tensor ones = Tensor::from<float>({1000}, std::vector<float>(1000, 1)).to(gpu->device());
@@ -103,7 +123,7 @@ TEST_CASE("ranks on GPUs add gradients to the bits of ranks on CPUs, for any com
 
 TEST_CASE("ranks on GPUs exchange gradients in memory for one bucket") {
   Kernels* const gpu = own_gpu();
-  if (!gpu || !connect_gpus(ranks(), gpu->device(), false)) return;  // without NCCL the memory is on the CPU
+  if (!gpu || !connect_gpus(ranks(), gpu->device(), {})) return;  // without NCCL the memory is on the CPU
   const Device device = gpu->device();
   const int index = device.index;
   constexpr double kBucket = 4 * kSquaresBlock * 4;  // bytes

@@ -62,11 +62,11 @@ std::unique_ptr<AsyncAllReduce> make_async_all_reduce(Communicator& ranks, Kerne
   if (ranks.size() == 1) return std::make_unique<NoAllReduce>();
   const bool in_tree = options.tree_leaves > 0;
   if (gpus) return make_gpu_all_reduce(gpus, ranks.rank(), ranks.size(), options);
-  if (kernels.device() == Device{} || in_tree || options.comm_dtype != DType::f32 || options.sharded) {
+  if (kernels.device() == Device{} || !options.is_all_reduce()) {
     return make_reduce_scatter(ranks,
                                {in_tree ? options.tree_leaves : ranks.size(), options.comm_dtype, options.sharded});
   }
-  if (ranks.takes_gpu_memory()) return std::make_unique<MpiAllReduce>(ranks, kernels.device().index);
+  if (mpi_adds_on_gpus(ranks, options)) return std::make_unique<MpiAllReduce>(ranks, kernels.device().index);
   return std::make_unique<StagedAllReduce>(ranks);
 }
 

@@ -1,9 +1,8 @@
 // Asynchronous sums of gradient ranges over the ranks. Every rank gets the same bits. Gradients in CPU memory are
 // summed by a reduce-scatter and an all-gather (train/parallel/reduce_scatter.h), which keep both directions of every
 // link busy: MPI_Iallreduce of Open MPI takes up to three times as long (tools/docs/results.md). Gradients on GPUs are
-// summed through NCCL, else by a GPU-aware MPI, else through a copy on the CPU. The reduce-scatter on the CPU also sums
-// them if the order of the additions matters, and without NCCL if the communication dtype or the owner of the sums
-// does.
+// summed through NCCL, else by a GPU-aware MPI, else through a copy on the CPU. The reduce-scatter on the CPU is also
+// used for GPUs in deterministic mode, and, without NCCL, for bf16 gradients and sharded sums.
 #pragma once
 
 #include <memory>
@@ -34,10 +33,17 @@ struct AllReduceOptions {
   int tree_leaves = 0;
   DType comm_dtype = DType::f32;  // or bf16
   bool sharded = false;           // every rank keeps only the sum of its own slice: train/parallel/reduce_scatter.h
+  // Whether all ranks receive fp32 sums, added in any order. The all-reduce of a library gives just these.
+  bool is_all_reduce() const { return tree_leaves == 0 && comm_dtype == DType::f32 && !sharded; }
 };
 
 // Parses a value of --gradient-dtype: "fp32" or "bf16".
 inline DType parse_comm_dtype(std::string_view name) { return name == "bf16" ? DType::bf16 : DType::f32; }
+
+// Whether MPI adds the gradients of GPUs in GPU memory if NCCL does not.
+inline bool mpi_adds_on_gpus(const Communicator& ranks, const AllReduceOptions& options) {
+  return options.is_all_reduce() && ranks.takes_gpu_memory();
+}
 
 // Collective. Returns the fastest implementation that all ranks support. Keeps references. `kernels`: of the device of
 // this rank's gradients. `gpus`: from connect_gpus() (train/parallel/gpu_transport.h), null without NCCL.

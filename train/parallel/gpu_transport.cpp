@@ -96,19 +96,19 @@ class GpuReduceScatter final : public AsyncAllReduce {
 
 }  // namespace
 
-std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device, bool deterministic) {
+std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device, const AllReduceOptions& options) {
   if (ranks.size() == 1 || device == Device{}) return nullptr;
-  const std::string obstacle =
-      deterministic ? "--deterministic adds them there, in a fixed order" : nccl_obstacle(ranks, device.index);
+  const std::string obstacle = options.tree_leaves > 0 ? "--deterministic adds them there, in a fixed order"
+                                                       : nccl_obstacle(ranks, device.index);
   int64_t usable = obstacle.empty() ? 1 : 0;
   ranks.broadcast(std::span<int64_t>(&usable, 1), 0);  // the obstacle is known on rank 0 only
   if (ranks.rank() == 0) {
-    const bool direct = !deterministic && ranks.takes_gpu_memory();
     if (usable == 1) {
       spdlog::info("gradients go from GPU to GPU by NCCL");
     } else {
       spdlog::warn("gradients go {}, which is slow: {}",
-                   direct ? "from GPU to GPU by MPI" : "through the memory of the CPU", obstacle);
+                   mpi_adds_on_gpus(ranks, options) ? "from GPU to GPU by MPI" : "through the memory of the CPU",
+                   obstacle);
     }
   }
   if (usable == 0) return nullptr;
@@ -120,7 +120,7 @@ std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device,
 
 std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectives> gpus, int rank, int ranks,
                                                     const AllReduceOptions& options) {
-  if (options.comm_dtype == DType::f32 && !options.sharded) return std::make_unique<GpuAllReduce>(std::move(gpus));
+  if (options.is_all_reduce()) return std::make_unique<GpuAllReduce>(std::move(gpus));
   return std::make_unique<GpuReduceScatter>(std::move(gpus), rank, ranks, options);
 }
 

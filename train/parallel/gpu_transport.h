@@ -12,7 +12,7 @@ namespace gyre {
 
 // Collective. Returns NCCL's collectives between the ranks, or null if a rank has no GPU of its own or no NCCL, in
 // deterministic mode, on the CPU, and for a single rank. Rank 0 logs which way gradients go, and why.
-std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device, bool deterministic);
+std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device, const AllReduceOptions& options);
 
 // Sums through these collectives (train/parallel/async_all_reduce.h): by NCCL's all-reduce for fp32, else by a
 // reduce-scatter and an all-gather as in train/parallel/reduce_scatter.h, with the same bits as on the CPU. These take

@@ -23,6 +23,10 @@ int64_t bucket_elements(double mb) {
 int64_t blocks_up(int64_t element) { return squares_blocks(element) * kSquaresBlock; }
 int64_t blocks_down(int64_t element) { return element / kSquaresBlock * kSquaresBlock; }
 
+AllReduceOptions sums_of(const ReducerOptions& options) {
+  return {options.deterministic ? options.micro_batches : 0, options.comm_dtype, options.sharded};
+}
+
 bool overlap(ElementRange a, ElementRange b) { return a.begin < b.end && b.begin < a.end; }
 bool lies_in(const Parameter& p, ElementRange range) {
   return overlap({p.offset, p.offset + p.shape.elements()}, range);
@@ -35,10 +39,8 @@ GradientReducer::GradientReducer(Communicator& ranks, Kernels& kernels, Paramete
     : ranks_(ranks),
       parameters_(parameters),
       options_(options),
-      gpus_(connect_gpus(ranks, kernels.device(), options.deterministic)),
-      sum_(make_async_all_reduce(
-          ranks, kernels, {options.deterministic ? options.micro_batches : 0, options.comm_dtype, options.sharded},
-          gpus_)) {
+      gpus_(connect_gpus(ranks, kernels.device(), sums_of(options))),
+      sum_(make_async_all_reduce(ranks, kernels, sums_of(options), gpus_)) {
   const MicroBatchRange own = micro_batches_of_rank(options.micro_batches, ranks.size(), ranks.rank());
   own_micro_batches_ = own.count();
   if (options.deterministic) {

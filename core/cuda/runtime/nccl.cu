@@ -10,6 +10,26 @@ namespace gyre {
 namespace cuda {
 namespace {
 
+// Collects calls, to start them together. If one of them fails, the destructor closes the group, which then starts
+// none: the calls of an open group would wait for ever.
+class Group {
+ public:
+  explicit Group(const Nccl& nccl) : nccl_(nccl) { nccl_.check(nccl_.group_start(), "ncclGroupStart"); }
+  ~Group() {
+    if (open_) nccl_.group_end();
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  void start() {
+    open_ = false;
+    nccl_.check(nccl_.group_end(), "ncclGroupEnd");
+  }
+
+ private:
+  const Nccl& nccl_;
+  bool open_ = true;
+};
+
 // Uses a separate stream, so that communication overlaps with backward kernels on the compute stream.
 class NcclCollectives final : public GpuCollectives {
  public:
@@ -56,20 +76,20 @@ class NcclCollectives final : public GpuCollectives {
 
   void all_to_all(const std::vector<Tensor>& send, const std::vector<Tensor>& receive) override {
     copy(receive[size_t(rank_)], send[size_t(rank_)]);
-    nccl_.check(nccl_.group_start(), "ncclGroupStart");
+    Group group(nccl_);
     for (int peer = 0; peer < int(send.size()); ++peer) {
       if (peer != rank_) exchange(peer, send[size_t(peer)], receive[size_t(peer)]);
     }
-    nccl_.check(nccl_.group_end(), "ncclGroupEnd");
+    group.start();
   }
 
   // Each process sends its piece to all others: as many bytes per link as a ring.
   void all_gather(const std::vector<Tensor>& pieces) override {
-    nccl_.check(nccl_.group_start(), "ncclGroupStart");
+    Group group(nccl_);
     for (int peer = 0; peer < int(pieces.size()); ++peer) {
       if (peer != rank_) exchange(peer, pieces[size_t(rank_)], pieces[size_t(peer)]);
     }
-    nccl_.check(nccl_.group_end(), "ncclGroupEnd");
+    group.start();
   }
 
   void add_parts(const Tensor& out, const Tensor& parts) override { cuda::add_parts(stream_, out, parts); }

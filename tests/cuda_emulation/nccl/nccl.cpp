@@ -112,7 +112,8 @@ bool add_over_ranks(const Communicator& ranks, std::vector<char>& values) {
   return true;
 }
 
-// The sends and receives of a group, by peer. Each peer has at most one of both.
+// The sends and receives of a group, by peer. Each peer has at most one of both. After a call that failed, the group
+// starts none of them.
 struct Group {
   struct Messages {
     const void* send = nullptr;
@@ -121,13 +122,16 @@ struct Group {
   };
   Communicator* ranks = nullptr;
   cudaStream_t stream = nullptr;
-  std::map<int, Messages> by_peer;
+  std::map<int, Messages> by_peer{};
+  int depth = 0;  // of nested groups, of which the outermost one counts
+  int problem = kSuccess;
 };
 thread_local Group group;
 
-int run_group() {
+int end_group() {
+  if (--group.depth > 0) return kSuccess;
   const Group now = std::exchange(group, {});
-  if (now.by_peer.empty()) return kSuccess;
+  if (now.problem != kSuccess || now.by_peer.empty()) return now.problem;
   if (cudaStreamSynchronize(now.stream) != cudaSuccess) return kSystemError;
   for (const auto& [peer, messages] : now.by_peer) {
     const std::vector<char> out = read(messages.send, messages.send_bytes);
@@ -138,10 +142,16 @@ int run_group() {
   return kSuccess;
 }
 
-Group::Messages& messages_with(int peer, void* communicator, cudaStream_t stream) {
-  group.ranks = static_cast<Communicator*>(communicator);
+// Adds a message to the open group by `add(Group::Messages&)`.
+template <class Add>
+int add_message(int type, int peer, void* communicator, cudaStream_t stream, Add add) {
+  auto* const ranks = static_cast<Communicator*>(communicator);
+  if (group.depth == 0) return kInvalidArgument;
+  if (type != kInt8 || peer < 0 || peer >= ranks->size) return group.problem = kInvalidArgument;
+  group.ranks = ranks;
   group.stream = stream;
-  return group.by_peer[peer];
+  add(group.by_peer[peer]);
+  return kSuccess;
 }
 
 }  // namespace
@@ -199,24 +209,25 @@ int ncclAllReduce(const void* from, void* to, size_t count, int type, int operat
   return land(ranks, to, values, stream);
 }
 
-int ncclGroupStart() { return kSuccess; }
-int ncclGroupEnd() { return run_group(); }
+int ncclGroupStart() {
+  ++group.depth;
+  return kSuccess;
+}
+int ncclGroupEnd() { return end_group(); }
 
 // Only inside of a group.
 int ncclSend(const void* from, size_t count, int type, int peer, void* communicator, cudaStream_t stream) {
-  if (type != kInt8) return kInvalidArgument;
-  Group::Messages& messages = messages_with(peer, communicator, stream);
-  messages.send = from;
-  messages.send_bytes = count;
-  return kSuccess;
+  return add_message(type, peer, communicator, stream, [&](Group::Messages& messages) {
+    messages.send = from;
+    messages.send_bytes = count;
+  });
 }
 
 int ncclRecv(void* to, size_t count, int type, int peer, void* communicator, cudaStream_t stream) {
-  if (type != kInt8) return kInvalidArgument;
-  Group::Messages& messages = messages_with(peer, communicator, stream);
-  messages.receive = to;
-  messages.receive_bytes = count;
-  return kSuccess;
+  return add_message(type, peer, communicator, stream, [&](Group::Messages& messages) {
+    messages.receive = to;
+    messages.receive_bytes = count;
+  });
 }
 
 }  // extern "C"
