@@ -6,8 +6,12 @@
 
 namespace gyre {
 
+size_t BlockPool::block_bytes(size_t bytes) const {
+  return (std::max<size_t>(bytes, 1) + alignment_ - 1) / alignment_ * alignment_;
+}
+
 std::byte* BlockPool::take(size_t bytes) {
-  bytes = (std::max<size_t>(bytes, 1) + alignment_ - 1) / alignment_ * alignment_;
+  bytes = block_bytes(bytes);
   auto fit = free_.lower_bound({bytes, nullptr});
   if (fit == free_.end()) fit = fetch(bytes);
   const auto [found, data] = *fit;

@@ -16,7 +16,8 @@ namespace gyre {
 // Not thread-safe.
 class BlockPool {
  public:
-  // Allocates regions, with the alignment of blocks, and frees them. `fetch` throws std::bad_alloc on failure.
+  // Allocates regions, with the alignment of blocks, and frees them. `fetch` throws std::bad_alloc on failure;
+  // `release` does not throw.
   struct Source {
     std::function<std::byte*(size_t bytes)> fetch;
     std::function<void(std::byte* region, size_t bytes)> release;
@@ -32,7 +33,8 @@ class BlockPool {
   // std::bad_alloc if that fails too.
   std::byte* take(size_t bytes);
   void give_back(std::byte* block);
-  void release();  // returns all regions without a block in use to the source
+  size_t block_bytes(size_t bytes) const;  // the size of the block that take(bytes) returns
+  void release();                          // returns all regions without a block in use to the source
   const MemoryStats& stats() const { return stats_; }
 
  private:

@@ -113,6 +113,11 @@ TEST_CASE("blocks have the alignment of the pool") {
   System system{kRegion};
   BlockPool pool(system.source(), kRegion, 256);
   std::byte* first = pool.take(1);
-  for (const size_t bytes : {1, 255, 256, 257}) CHECK((pool.take(bytes) - first) % 256 == 0);
-  CHECK(pool.stats().active_bytes == 6 * 256);
+  size_t active = 256;
+  for (const size_t bytes : {0, 1, 255, 256, 257}) {
+    CHECK((pool.take(bytes) - first) % 256 == 0);
+    active += pool.block_bytes(bytes);
+    CHECK(pool.stats().active_bytes == active);
+  }
+  CHECK(active == 7 * 256);
 }

@@ -4,12 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "gyre/core/cuda/runtime/environment.h"
 #include "gyre/core/host_copy.h"
 #include "tests/gpu.h"
 
@@ -32,11 +32,6 @@ std::vector<float> numbers(size_t n, float first = 0) {
   std::vector<float> values(n);
   std::iota(values.begin(), values.end(), first);
   return values;
-}
-
-bool is_off(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value && std::string(value) == "0";
 }
 
 // Copies ids to the GPU and back. Only kernels copy ids, so this looks up ids(i) in a table whose row i holds i.
@@ -124,13 +119,12 @@ TEST_CASE("GPU memory is counted and reused") {
     CHECK(cuda_memory_stats(0).active_bytes >= before.active_bytes + t.bytes());
   }
   CHECK(cuda_memory_stats(0).active_bytes == before.active_bytes);
-  if (!is_off("GYRE_CUDA_POOL")) CHECK(cuda_memory_stats(0).system_allocations == before.system_allocations);
+  if (cuda::is_on("GYRE_CUDA_POOL", true)) CHECK(cuda_memory_stats(0).system_allocations == before.system_allocations);
 }
 
 TEST_CASE("GPU memory that is reused holds NaN if GYRE_CUDA_POISON is 1") {
   if (!test_gpu()) return;
-  const char* given = std::getenv("GYRE_CUDA_POISON");
-  if (!given || std::string(given) != "1") return report_skipped("GYRE_CUDA_POISON is not 1");
+  if (!cuda::is_on("GYRE_CUDA_POISON", false)) return report_skipped("GYRE_CUDA_POISON is not set");
   for (int i = 0; i < 2; ++i) {
     const Tensor t = Tensor::empty({1000}, DType::f32, kGpu);
     for (const float x : t.to_cpu().to_vector<float>()) REQUIRE(std::isnan(x));
@@ -181,7 +175,8 @@ TEST_CASE("cached copies of ids stay correct while other ids are created and fre
   }
 }
 
-// Copies numbers to the GPU, where a kernel adds them to zeros, and back.
+// Copies numbers to the GPU and back. Only kernels copy metadata, so this computes the gradient of a squared error of
+// zeros, with a factor that makes it the targets.
 static std::vector<float> copied_as_metadata(const std::vector<float>& values) {
   const Tensor targets = Tensor::from<float>({int64_t(values.size())}, values);
   const Tensor predictions = Tensor::zeros(targets.shape(), DType::f32, kGpu), slopes = predictions.like();

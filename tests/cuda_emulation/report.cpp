@@ -30,7 +30,7 @@ void report(const std::string& mistake) {
 }
 
 bool has_report() { return !pending.empty(); }
-const std::string& last_report() { return last; }
+const std::string& last_report() { return pending.empty() ? last : pending; }
 
 void take_report() {
   last = pending;

@@ -11,8 +11,8 @@ namespace cuda_emulation {
 // Prints a mistake and keeps the first one until take_report().
 void report(const std::string& mistake);
 bool has_report();
-void take_report();  // moves the pending mistake to last_report()
-const std::string& last_report();
+void take_report();                // the mistake is not pending any more
+const std::string& last_report();  // the pending mistake, or the one that was taken last
 
 std::string place(const std::source_location& at);  // "attention_tiles.h:118"
 

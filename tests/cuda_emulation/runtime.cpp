@@ -32,6 +32,10 @@ cudaError_t waited() {
   return cudaErrorLaunchFailure;
 }
 
+// The error of a call that frees memory. The mistake is left to the next call that waits, as on a GPU, where all later
+// calls return it.
+cudaError_t freed() { return emulation::has_report() ? cudaErrorLaunchFailure : cudaSuccess; }
+
 const char* copy_name(cudaMemcpyKind kind) {
   if (kind == cudaMemcpyDeviceToDevice) return "copy";
   return kind == cudaMemcpyHostToDevice ? "copy to device" : "copy to host";
@@ -106,14 +110,14 @@ cudaError_t cudaMallocHost(void** data, size_t bytes) {
 cudaError_t cudaFree(void* data) {
   const auto lock = lock_gpu();
   emulation::wait_for_everything();
-  if (!data || emulation::release(MemoryKind::device, data)) return waited();
+  if (!data || emulation::release(MemoryKind::device, data)) return freed();
   return cudaErrorInvalidValue;
 }
 
 cudaError_t cudaFreeHost(void* data) {
   const auto lock = lock_gpu();
   emulation::wait_for_everything();
-  if (!data || emulation::release(MemoryKind::pinned, data)) return waited();
+  if (!data || emulation::release(MemoryKind::pinned, data)) return freed();
   return cudaErrorInvalidValue;
 }
 

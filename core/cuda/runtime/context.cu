@@ -34,7 +34,7 @@ Context& Context::of(int index) {
   return *instance;
 }
 
-Context::Context(int index) : index_(index), poisons_(is_set("GYRE_CUDA_POISON", false)), pool_(kRegion) {
+Context::Context(int index) : index_(index), poisons_(is_on("GYRE_CUDA_POISON", false)), pool_(kRegion) {
   check(cudaSetDevice(index), "cudaSetDevice");
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");

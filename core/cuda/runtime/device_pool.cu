@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <new>
 
 #include "gyre/core/cuda/runtime/check.h"
@@ -21,13 +20,15 @@ std::byte* fetch_region(size_t bytes) {
   return static_cast<std::byte*>(data);
 }
 
-void release_region(std::byte* region, size_t) { check(cudaFree(region), "cudaFree"); }
+// Without a check, because destructors of tensors free memory and cannot throw. The usual error of cudaFree() is that
+// of an earlier kernel, which the next call that waits for the GPU reports.
+void release_region(std::byte* region, size_t) { cudaFree(region); }
 
 }  // namespace
 
-// Regions of the size of one block are never split.
+// Without the pool, each region is as large as the one block that it is fetched for.
 DevicePool::DevicePool(size_t region_bytes)
-    : pooled_(is_set("GYRE_CUDA_POOL", true)),
+    : pooled_(is_on("GYRE_CUDA_POOL", true)),
       blocks_({fetch_region, release_region}, pooled_ ? region_bytes : 1, pooled_ ? kAlignment : 1) {}
 
 std::byte* DevicePool::take(size_t bytes) { return blocks_.take(bytes); }
@@ -35,11 +36,6 @@ std::byte* DevicePool::take(size_t bytes) { return blocks_.take(bytes); }
 void DevicePool::give_back(std::byte* block) {
   blocks_.give_back(block);
   if (!pooled_) blocks_.release();
-}
-
-size_t DevicePool::block_bytes(size_t bytes) const {
-  const size_t unit = pooled_ ? kAlignment : 1;
-  return (std::max<size_t>(bytes, 1) + unit - 1) / unit * unit;
 }
 
 }  // namespace gyre::cuda

@@ -14,9 +14,9 @@ class DevicePool {
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
 
-  std::byte* take(size_t bytes);  // aligned to 256 bytes; throws std::bad_alloc
-  void give_back(std::byte* block);
-  size_t block_bytes(size_t bytes) const;  // the size of the block that take(bytes) returns
+  std::byte* take(size_t bytes);     // aligned to 256 bytes; throws std::bad_alloc
+  void give_back(std::byte* block);  // does not report errors of the GPU, which the next call that waits does
+  size_t block_bytes(size_t bytes) const { return blocks_.block_bytes(bytes); }
   const MemoryStats& stats() const { return blocks_.stats(); }
 
  private:

@@ -3,11 +3,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "gyre/core/cuda/runtime/environment.h"
 #include "gyre/core/hardware/cuda.h"
 #include "tests/cuda_emulation/cublas_lt.h"
 #include "tests/emulated_bf16.h"
@@ -116,8 +115,7 @@ TEST_CASE("the choice depends on the alignment of the bias") {
 }
 
 TEST_CASE("a product whose operand or result is longer than its memory is refused") {
-  const char* pool = std::getenv("GYRE_CUDA_POOL");
-  if (!pool || std::string(pool) != "0") return report_skipped("GYRE_CUDA_POOL is not 0");
+  if (cuda::is_on("GYRE_CUDA_POOL", true)) return report_skipped("GYRE_CUDA_POOL is not 0");
   Kernels& gpu = cuda_kernels(0);
   const auto made = [&](int64_t rows) { return Tensor::zeros({rows, 8}, DType::f32, gpu.device()); };
   const auto longer = [](const Tensor& t) {
