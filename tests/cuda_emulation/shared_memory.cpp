@@ -14,6 +14,13 @@ constexpr int kNan = 0xFF, kGuard = 0xA5;
 constexpr size_t kGuardBytes = 4096;
 alignas(1024) std::byte memory[kMostShared + kGuardBytes];
 
+// Makes the array known to the search for races, once.
+void add_dynamic_memory() {
+  static bool is_added = false;
+  if (!is_added) add_shared_memory(memory, sizeof(memory));
+  is_added = true;
+}
+
 const std::vector<Variable>& variables_of(const char* marker) {
   static std::map<const char*, std::vector<Variable>> known;
   const auto found = known.find(marker);
@@ -28,8 +35,7 @@ const std::vector<Variable>& variables_of(const char* marker) {
 SharedMemory::SharedMemory(size_t dynamic, size_t allowed)
     : dynamic_(memory), dynamic_bytes_(dynamic), allowed_(allowed) {
   std::memset(dynamic_ + dynamic_bytes_, kGuard, kGuardBytes);
-  static const bool added = (add_shared_memory(memory, sizeof(memory)), true);
-  (void)added;
+  add_dynamic_memory();
 }
 
 void SharedMemory::begin_block() {

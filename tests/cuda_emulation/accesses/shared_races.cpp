@@ -40,9 +40,9 @@ uint64_t running_warp = 0;
 
 size_t size_of_variables() { return size_t(_end - __bss_start); }
 
-// Only the pages for shared memory take physical memory.
+// Only the pages for shared memory take physical memory. The byte behind the variables is not shared memory.
 Byte* make_bytes() {
-  void* data = mmap(nullptr, size_of_variables() * sizeof(Byte), PROT_READ | PROT_WRITE,
+  void* data = mmap(nullptr, (size_of_variables() + 1) * sizeof(Byte), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) throw std::bad_alloc();
   return static_cast<Byte*>(data);
@@ -93,11 +93,16 @@ std::string at(const void* place) {
               text(threads_of(other)) + ' ' + participle + ", without a barrier in between");
 }
 
-// The first of `bytes` bytes, or null outside of shared memory, which is in the same array for all of them.
-Byte* shared_bytes(const void* data) {
+bool is_shared(const Byte& byte) { return byte.write != 0; }
+
+// Calls f for the bytes of an access that begins in shared memory, up to the end of shared memory: AddressSanitizer
+// checks those behind.
+template <class F>
+void for_shared_bytes(const void* data, size_t bytes, const F& f) {
   const size_t offset = size_t(static_cast<const char*>(data) - __bss_start);
-  if (offset >= size_of_variables() || all_bytes[offset].write == 0) return nullptr;
-  return all_bytes + offset;
+  if (offset >= size_of_variables()) return;
+  Byte* const first = all_bytes + offset;
+  for (Byte* byte = first; byte != first + bytes && is_shared(*byte); ++byte) f(*byte);
 }
 
 }  // namespace
@@ -121,22 +126,18 @@ void set_running_thread(int thread) {
 }
 
 void check_shared_read(const void* data, size_t bytes, const void* place) {
-  Byte* const first = shared_bytes(data);
-  if (!first) return;
-  for (Byte* byte = first; byte != first + bytes; ++byte) {
-    if (!is_ordered_write(byte->write)) report_race("reads", byte->write, "written", place);
-    byte->read = with_running(byte->read);
-  }
+  for_shared_bytes(data, bytes, [&](Byte& byte) {
+    if (!is_ordered_write(byte.write)) report_race("reads", byte.write, "written", place);
+    byte.read = with_running(byte.read);
+  });
 }
 
 void check_shared_write(const void* data, size_t bytes, const void* place) {
-  Byte* const first = shared_bytes(data);
-  if (!first) return;
-  for (Byte* byte = first; byte != first + bytes; ++byte) {
-    if (!is_ordered_write(byte->write)) report_race("writes", byte->write, "written", place);
-    if (!is_ordered_read(byte->read)) report_race("writes", byte->read, "read", place);
-    byte->write = running;
-  }
+  for_shared_bytes(data, bytes, [&](Byte& byte) {
+    if (!is_ordered_write(byte.write)) report_race("writes", byte.write, "written", place);
+    if (!is_ordered_read(byte.read)) report_race("writes", byte.read, "read", place);
+    byte.write = running;
+  });
 }
 
 }  // namespace cuda_emulation

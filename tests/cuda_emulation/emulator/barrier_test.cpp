@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tests/cuda_emulation/accesses/shared_races.h"
 #include "tests/cuda_emulation/emulator/small_kernels.h"
 #include "tests/cuda_emulation/report.h"
 
@@ -90,6 +91,18 @@ __global__ void share_number(float* to, unsigned writers) {
   to[threadIdx.x] = number;
 }
 
+// Of these bytes the first half is added to shared memory.
+alignas(uint64_t) std::byte half_shared[sizeof(uint64_t)];
+
+// Thread 0 writes all bytes, and the others read the second half.
+__global__ void write_behind_shared(uint32_t* to) {
+  if (threadIdx.x == 0) {
+    *reinterpret_cast<uint64_t*>(half_shared) = 7;
+  } else {
+    to[threadIdx.x] = reinterpret_cast<const uint32_t*>(half_shared)[1];
+  }
+}
+
 bool is_race(const std::string& mistake) { return mistake.find("race on shared memory") != mistake.npos; }
 
 std::vector<float> counted(size_t n) {
@@ -164,4 +177,10 @@ TEST_CASE("threads that write the same bytes are reported as a race, and those t
   CHECK(mistake_in(share_number, 1, kThreads, 0, to.data(), 1U) == "");
   const std::string mistake = mistake_in(share_number, 1, kThreads, 0, to.data(), 2U);
   CHECK(mistake.find("a byte that thread (0, 0, 0) has written") != mistake.npos);
+}
+
+TEST_CASE("bytes behind shared memory do not take part in races, also if an access begins before them") {
+  add_shared_memory(half_shared, sizeof(half_shared) / 2);
+  const DeviceArray<uint32_t> to(32);
+  CHECK(mistake_in(write_behind_shared, 1, 32, 0, to.data()) == "");
 }
