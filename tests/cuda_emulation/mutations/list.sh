@@ -1,7 +1,7 @@
 # The mutations of test.sh: mutation NAME UNIT FILE OLD NEW OPTIONS. OLD must occur once in FILE; UNIT is the .cu file
 # that is compiled with the change, and OPTIONS choose the tests, of which one must fail: `ops TEXT` the rows of the op
-# table with the text in their names, `core TEST_CASE` those of tests/core, `train TEST_CASE` those of tests/train, `ranks
-# TEST_CASE` those of tests/mpi on two ranks with NCCL.
+# table with the text in their names, `core TEST_CASE` those of tests/core, `train TEST_CASE` those of tests/train,
+# `ranks TEST_CASE` those of tests/mpi on two ranks with NCCL.
 
 # ---- Barriers ----
 mutation "layer norm: the sums of warps are read before they are written" \
@@ -77,6 +77,10 @@ mutation "attention on tensor cores: rows behind the end of a segment are stored
       store_pack(' \
   '      store_pack(' \
   ops attention/tiles-c
+mutation "launch: a kernel may not have more shared memory than at its first launch" \
+  core/cuda/runtime/launch.cu core/cuda/runtime/launch.cu \
+  'if (bytes <= most)' 'if (most > 0)' \
+  ops cross_entropy/
 mutation "linear attention: shared memory for half of the state" \
   core/cuda/linear_attention/linear_attention_scan.cu core/cuda/linear_attention/linear_attention_scan.cu \
   'size_t(a.q.width) * kSide * sizeof(T)' 'size_t(a.q.width) / 2 * kSide * sizeof(T)' \
@@ -95,6 +99,10 @@ mutation "cross-entropy: the gradient of the target is in the next column" \
   core/cuda/cross_entropy.cu core/cuda/cross_entropy.cu \
   'first + i == target ?' 'first + i == target + 1 ?' \
   ops cross_entropy/plain
+mutation "layer norm backward: the gradient of the branch is not added to that of its bias" \
+  core/cuda/layer_norm_backward.cu core/cuda/layer_norm_backward.cu \
+  'totals[(2 * parts + p) * N + i] += dx[i];' ';' \
+  ops composite/projection-norm
 mutation "linear attention: the last row of a chunk is left out" \
   core/cuda/linear_attention/linear_attention_scan.cu core/cuda/linear_attention/linear_attention_scan.cu \
   'for (int j = 0; j < kSide; ++j) sums[r]' 'for (int j = 0; j < kSide - 1; ++j) sums[r]' \

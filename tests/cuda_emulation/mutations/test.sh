@@ -37,7 +37,7 @@ run_tests() { # run_tests PROGRAM ops TEXT | core TEST_CASE | train TEST_CASE | 
   esac
 }
 
-in_both_orders() { # in_both_orders PROGRAM OPTIONS: fails with the status of the tests if they fail in one of the orders
+in_both_orders() { # in_both_orders PROGRAM OPTIONS: fails with the status of the tests if they fail in an order
   GYRE_CUDA_POOL=0 run_tests "$@" && GYRE_CUDA_EMULATION_SEED=1 run_tests "$@"
 }
 
