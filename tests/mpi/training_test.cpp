@@ -250,18 +250,19 @@ TEST_CASE("validation gives the same numbers on any number of ranks") {
 // Uses NCCL if every rank has a separate GPU, else copies gradients through the CPU.
 TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones have its bits") {
   if (cuda_devices() == 0) return report_skipped("no GPU (CUDA: " + cuda_description() + ")");
-  const std::string kUpdates = "6u";  // few, because the emulated GPU is slow
+  constexpr int kUpdates = 6;  // few, because the emulated GPU is slow
+  const std::string length = std::to_string(kUpdates) + "u";
   const SharedDirectory directory;
   const auto on_gpus = [&](NmtOptions options) {
     options.device.name = "cuda:" + std::to_string(ranks().local_rank() % cuda_devices());
     return options;
   };
-  train_nmt(on_gpus(directory.options("fast", kUpdates)), tiny_config(0), ranks());
-  train_nmt(on_gpus(deterministic(directory.options("many", kUpdates), 8)), tiny_config(), ranks());
-  train_alone(directory.options("one", kUpdates), tiny_config(0));
-  train_alone(on_gpus(deterministic(directory.options("tree", kUpdates), 8)), tiny_config());
+  train_nmt(on_gpus(directory.options("fast", length)), tiny_config(0), ranks());
+  train_nmt(on_gpus(deterministic(directory.options("many", length), 8)), tiny_config(), ranks());
+  train_alone(directory.options("one", length), tiny_config(0));
+  train_alone(on_gpus(deterministic(directory.options("tree", length), 8)), tiny_config());
   CHECK(last_bits(directory / "many") == last_bits(directory / "tree"));
-  NmtOptions narrow = on_gpus(directory.options("narrow", kUpdates));
+  NmtOptions narrow = on_gpus(directory.options("narrow", length));
   narrow.parallel.gradient_dtype = "bf16";
   narrow.parallel.zero = 1;
   narrow.optimizer.ema = 0.9;
@@ -269,7 +270,7 @@ TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones 
   std::istringstream narrowed(loss_curve(directory / "narrow"));
   std::istringstream fast(loss_curve(directory / "fast")), one(loss_curve(directory / "one"));
   double update = 0, a = 0, b = 0;
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < kUpdates; ++i) {
     REQUIRE((fast >> update >> a && one >> update >> b));
     CHECK(a == doctest::Approx(b).epsilon(1e-3));
     REQUIRE((narrowed >> update >> a));

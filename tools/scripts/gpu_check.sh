@@ -176,7 +176,9 @@ sanitize() { # sanitize TOOL: runs the op table under this tool of compute-sanit
   local rc=0 tool
   tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null) || cannot "compute-sanitizer is not installed"
   have_tests
-  export GYRE_CUDA_POOL=0 # one allocation per tensor, so that the tool knows its end and the bytes that nobody wrote
+  case $1 in # one allocation per tensor, so that the tool knows its end and the bytes that nobody wrote
+    memcheck | initcheck) export GYRE_CUDA_POOL=0 ;;
+  esac
   within "$tool" --tool "$1" --target-processes all --error-exitcode 9 --print-limit 20 "$tests/test_autograd" \
     --source-file='*cuda_test*' > "$work/sanitizer" 2>&1 || rc=$?
   tail -n 200 "$work/sanitizer"
