@@ -119,16 +119,16 @@ void norm_backward(const NormGradients& to, const Tensor& dy, const Tensor& sum,
         const int64_t d = dy.cols();
         const auto row_of = [d](const Tensor& t, int64_t i) { return t ? t.data<T>() + i * d : nullptr; };
         const RowBlocks blocks(dy.rows());
-        const int64_t sums = to.dbias ? 3 : 2;
+        const int64_t sums = to.dbias ? 3 : 2;                          // dgamma and dbeta are always summed
         std::vector<C> partial(size_t(blocks.count * sums * d), C(0));  // per block: dgamma(d), dbeta(d), dbias(d)
 #pragma omp parallel for schedule(static)
         for (int64_t b = 0; b < blocks.count; ++b) {
-          C *pg = partial.data() + b * sums * d, *pb = pg + d, *px = to.dbias ? pb + d : nullptr;
+          C *pg = partial.data() + b * sums * d, *pb = pg + d, *pbias = to.dbias ? pb + d : nullptr;
           for (int64_t i = blocks.begin(b); i < blocks.end(b); ++i) {
             const BackwardRow<T> row{row_of(to.dx, i),  row_of(to.dresidual, i), row_of(to.before, i),
                                      row_of(dy, i),     row_of(sum, i),          gamma.data<C>(),
                                      mean.data<C>()[i], rstd.data<C>()[i]};
-            backward_row(pg, pb, px, row, i, d, mask);
+            backward_row(pg, pb, pbias, row, i, d, mask);
           }
         }
         for (int64_t b = 0; b < blocks.count; ++b) {
@@ -186,6 +186,7 @@ void CpuKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& dr
                                               const Tensor& dbeta, const Tensor& dbias, const Tensor& dy,
                                               const Tensor& sum, const Tensor& gamma, const Tensor& mean,
                                               const Tensor& rstd, const DropoutMask& mask) {
+  require(!dbias || dx, "[residual_layer_norm_backward] dbias is a sum of dx, and requires it");
   norm_backward({dx, dresidual, {}, dgamma, dbeta, dbias}, dy, sum, gamma, mean, rstd, mask);
 }
 

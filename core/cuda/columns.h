@@ -81,8 +81,16 @@ struct ColumnSums {
   T* to[3];
   int64_t columns;
   __device__ T* of(int64_t column) const {
-    T* const sums = to[column / columns];
-    return sums ? sums + column % columns : nullptr;
+    // The constant indices keep `to` in the parameters of the kernel, instead of a copy on the stack.
+    T* sums = to[0];
+    int64_t left = column;
+#pragma unroll
+    for (int i = 1; i < 3; ++i) {
+      if (column < i * columns) break;
+      sums = to[i];
+      left = column - i * columns;
+    }
+    return sums ? sums + left : nullptr;
   }
 };
 

@@ -8,6 +8,7 @@
 #include "gyre/core/cuda/columns.h"
 #include "gyre/core/cuda/cuda_kernels.h"
 #include "gyre/core/cuda/row_teams.h"
+#include "gyre/core/kernels/norm_teams.h"
 
 namespace gyre::cuda {
 namespace {
@@ -22,8 +23,8 @@ struct Backward {
   Dropout mask;
 };
 
-// Stores dsum of one part to dresidual, and keep * dsum to dx; each may be null. `before` comes without dx. Returns dx,
-// rounded as stored.
+// Stores dsum of one part to dresidual, and keep * dsum to dx; each may be null. The caller never requests both
+// `before` and dx. Returns dx, rounded as stored, or zeros if it is null.
 template <class T, class C = Compute<T>>
 __device__ Pack<T> store_gradients(C (&dsum)[kPackSize<T>], const Backward<T>& a, int64_t element, int count,
                                    bool aligned) {
@@ -73,13 +74,18 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
   constexpr int parts = Team::kParts, N = kPackSize<T>;
   __shared__ C scratch[2][kWarp];
   C gamma[parts][N], totals[sums * parts * N] = {};  // totals: gradients of this thread's columns
-#pragma unroll
-  for (int p = 0; p < parts; ++p) {
+  const auto load_gamma = [&](int p) {
     const int column = Team::template column<T>(p);
     load_numbers(gamma[p], a.gamma + column, count_in_pack<T>(column, rows.d), rows.aligned);
-  }
-  for (int64_t first = int64_t(blockIdx.x) * Team::kTeams; first < rows.n; first += int64_t(gridDim.x) * Team::kTeams) {
-    const int64_t row = first + Team::index(), start = row * rows.d;
+  };
+  // With three sums, there are too few registers to keep gamma, so each use loads it again. Threads with more than two
+  // parts spill in any case.
+  constexpr bool keep_gamma = sums == 2 || parts > 2;
+#pragma unroll
+  for (int p = 0; keep_gamma && p < parts; ++p) load_gamma(p);
+  int64_t row = int64_t(blockIdx.x) * Team::kTeams + Team::index();
+  for (; row - Team::index() < rows.n; row += int64_t(gridDim.x) * Team::kTeams) {
+    const int64_t start = row * rows.d;
     const int width = row < rows.n ? rows.d : 0;  // a team without a row takes part with zeros
     const C mean = width ? a.mean[row] : C(0), rstd = width ? a.rstd[row] : C(0);
     Pack<T> dy[parts], x[parts];
@@ -92,6 +98,7 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
     C dots[2] = {0, 0};  // sums of g and of g * xhat
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
+      if constexpr (!keep_gamma) load_gamma(p);
 #pragma unroll
       for (int i = 0; i < N; ++i) {
         const C slope = dy[p][i], xhat = (x[p][i] - mean) * rstd, g = gamma[p][i] * slope;
@@ -106,6 +113,7 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
       const int column = Team::template column<T>(p);
+      if constexpr (!keep_gamma) load_gamma(p);
       C dsum[N];
 #pragma unroll
       for (int i = 0; i < N; ++i) {
@@ -135,19 +143,16 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
 struct NormGradients {
   const Tensor &dx, &dresidual, &before, &dgamma, &dbeta, &dbias;
 
-  // The number of vectors that each block sums; 0 if none is wanted.
-  int sums() const { return dbias ? 3 : dgamma || dbeta ? 2 : 0; }
+  int sums() const { return norm_gradient_sums(dgamma || dbeta, dbias.defined()); }
 };
 
 void norm_backward(Context& context, const NormGradients& to, const Tensor& dy, const Tensor& sum, const Tensor& gamma,
                    const Tensor& mean, const Tensor& rstd, const DropoutMask& mask) {
-  // Enough blocks to fill a large GPU. Their number, and with it the order of sums, depends only on the rows.
-  constexpr int64_t kMaxBlocks = 528;
   if (dy.rows() == 0) return;
   dispatch_data_type(
       dy, [&]<class T, class C = Compute<T>>(T) {
         with_team<T>(dy.cols(), [&]<class Team>(Team) {
-          const int64_t d = dy.cols(), blocks = std::min(kMaxBlocks, divide_up(dy.rows(), Team::kTeams));
+          const int64_t d = dy.cols(), blocks = norm_gradient_blocks(dy.rows(), Team::kTeams);
           const Tensor partial = to.sums() > 0 ? context.empty({blocks, to.sums(), d}, dtype_of<C>()) : Tensor();
           const Backward<T> arguments{data_or_null<T>(to.dx),
                                       data_or_null<T>(to.dresidual),
@@ -182,6 +187,7 @@ void CudaKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor& d
                                                const Tensor& dbeta, const Tensor& dbias, const Tensor& dy,
                                                const Tensor& sum, const Tensor& gamma, const Tensor& mean,
                                                const Tensor& rstd, const DropoutMask& mask) {
+  require(!dbias || dx, "[residual_layer_norm_backward] dbias is a sum of dx, and requires it");
   norm_backward(context_, {dx, dresidual, {}, dgamma, dbeta, dbias}, dy, sum, gamma, mean, rstd, mask);
 }
 

@@ -4,6 +4,7 @@
 
 #include "gyre/core/cuda/dispatch.h"
 #include "gyre/core/cuda/vectors.h"
+#include "gyre/core/kernels/norm_teams.h"
 
 namespace gyre::cuda {
 
@@ -12,6 +13,7 @@ template <int warps, int parts>
 struct Team {
   static constexpr int kWarps = warps, kParts = parts, kThreads = warps * kWarp;
   static constexpr int kBlock = kThreads < 256 ? 256 : kThreads, kTeams = kBlock / kThreads;
+  static_assert(kTeams == NormTeam{warps, parts}.teams());
 
   __device__ static int index() { return int(threadIdx.x) / kThreads; }
   __device__ static int thread() { return int(threadIdx.x) % kThreads; }
@@ -42,18 +44,16 @@ __device__ void team_sums(C (&x)[count], C (*scratch)[kWarp]) {
 }
 
 // Calls f(Team{}) with the team type for rows of d elements. Throws Error if the rows are too wide.
-template <class T, class F>
+template <class T, size_t index = 0, class F>
 void with_team(int64_t d, F&& f) {
-  constexpr int64_t kWarpRow = kWarp * kPackSize<T>, kWidest = 128 * kWarpRow;
-  require(d <= kWidest, "[layer_norm] expected rows of at most ", kWidest, " elements on a GPU, got ", d);
-  const int64_t parts = divide_up(d, kWarpRow);
-  if (parts <= 1) return f(Team<1, 1>{});
-  if (parts <= 2) return f(Team<1, 2>{});
-  if (parts <= 4) return f(Team<2, 2>{});
-  if (parts <= 8) return f(Team<4, 2>{});
-  if (parts <= 16) return f(Team<8, 2>{});
-  if (parts <= 32) return f(Team<16, 2>{});
-  f(Team<32, 4>{});
+  constexpr NormTeam team = kNormTeams[index];
+  if constexpr (index + 1 < kNormTeams.size()) {
+    if (index < norm_team(d, kPackSize<T>)) return with_team<T, index + 1>(d, f);
+  } else {
+    constexpr int64_t widest = team.capacity() * kWarp * kPackSize<T>;
+    require(d <= widest, "[layer_norm] expected rows of at most ", widest, " elements on a GPU, got ", d);
+  }
+  f(Team<team.warps, team.parts>{});
 }
 
 // n rows of d elements. `aligned`: all packs start at multiples of 16 bytes.

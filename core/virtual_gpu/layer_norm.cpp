@@ -1,6 +1,5 @@
 // Layer norm: core/cuda/layer_norm.cu and layer_norm_backward.cu.
-#include <algorithm>
-
+#include "gyre/core/kernels/norm_teams.h"
 #include "gyre/core/virtual_gpu/report.h"
 #include "gyre/core/virtual_gpu/virtual_kernels.h"
 
@@ -8,23 +7,16 @@ namespace gyre::virtual_gpu {
 
 namespace {
 
-constexpr int64_t kMaxBlocks = 528;  // as in layer_norm_backward.cu
-
-// Rows that a block processes at the same time: the teams of row_teams.h.
+// Rows that a block processes at the same time. Rows that are too wide for a GPU count as the widest.
 int64_t teams_of_block(const Tensor& rows) {
-  constexpr int64_t kWarp = 32, kTeamsOfOneWarp = 8;
-  const int64_t pack = std::max<int64_t>(4, 16 / int64_t(dtype_bytes(rows.dtype())));
-  const int64_t parts = (rows.cols() + kWarp * pack - 1) / (kWarp * pack);
-  int64_t teams = kTeamsOfOneWarp;
-  for (int64_t most = 2; most < parts && teams > 1; most *= 2) teams /= 2;
-  return teams;
+  return kNormTeams[std::min(norm_team(rows.cols(), pack_size(rows.dtype())), kNormTeams.size() - 1)].teams();
 }
 
 // The first of the tensors is dy. `sums`: of how many vectors each block stores partial sums.
 void report_backward(std::initializer_list<Tensor> tensors, int64_t sums, double random_numbers) {
   const Tensor& dy = *tensors.begin();
   if (dy.size() == 0) return;
-  const int64_t teams = teams_of_block(dy), blocks = std::min(kMaxBlocks, (dy.rows() + teams - 1) / teams);
+  const int64_t blocks = norm_gradient_blocks(dy.rows(), teams_of_block(dy));
   const Tensor partial = sums > 0 ? temporary({blocks, sums, dy.cols()}, statistics_dtype(dy.dtype())) : Tensor();
   report({.name = "norm gradient",
           .launches = sums > 0 ? 2 : 1,
@@ -42,7 +34,7 @@ void VirtualKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tenso
 void VirtualKernels::layer_norm_backward(const Tensor& dx, const Tensor& dgamma, const Tensor& dbeta, const Tensor& dy,
                                          const Tensor& x, const Tensor& /*gamma*/, const Tensor& mean,
                                          const Tensor& rstd, const Tensor& dx_before) {
-  report_backward({dy, x, dx, dx_before, mean, rstd}, dgamma || dbeta ? 2 : 0, 0);
+  report_backward({dy, x, dx, dx_before, mean, rstd}, norm_gradient_sums(dgamma || dbeta, false), 0);
 }
 
 void VirtualKernels::residual_layer_norm(const Tensor& y, const Tensor& sum, const Tensor& mean, const Tensor& rstd,
@@ -55,10 +47,7 @@ void VirtualKernels::residual_layer_norm_backward(const Tensor& dx, const Tensor
                                                   const Tensor& dbeta, const Tensor& dbias, const Tensor& dy,
                                                   const Tensor& sum, const Tensor& /*gamma*/, const Tensor& mean,
                                                   const Tensor& rstd, const DropoutMask& mask) {
-  report_backward({dy, sum, dx, dresidual, mean, rstd},
-                  dbias             ? 3
-                  : dgamma || dbeta ? 2
-                                    : 0,
+  report_backward({dy, sum, dx, dresidual, mean, rstd}, norm_gradient_sums(dgamma || dbeta, dbias.defined()),
                   dx && mask.rate > 0 ? double(dy.size()) : 0);
 }
 

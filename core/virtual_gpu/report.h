@@ -27,10 +27,13 @@ inline void report_pass(std::string_view name, std::initializer_list<Tensor> ten
 
 inline Tensor temporary(const Shape& shape, DType dtype) { return Tensor::empty(shape, dtype, kVirtualGpu); }
 
+// The elements that a thread processes together: kPackSize of core/cuda/vectors.h.
+inline int64_t pack_size(DType data) { return dtype_bytes(data) > 4 ? 4 : 16 / int64_t(dtype_bytes(data)); }
+
 // Sums of columns (core/cuda/columns.h) leave a row of partial sums per block of rows, which a second launch adds. A
-// thread has the columns of a pack (kPackSize of core/cuda/vectors.h).
+// thread has the columns of a pack.
 inline Tensor partial_sums(int64_t rows, int64_t columns, DType data) {
-  const int64_t pack = dtype_bytes(data) > 4 ? 4 : 16 / int64_t(dtype_bytes(data));
+  const int64_t pack = pack_size(data);
   return temporary({column_blocks(rows, (columns + pack - 1) / pack).rows, columns}, statistics_dtype(data));
 }
 
