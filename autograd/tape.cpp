@@ -1,5 +1,7 @@
 #include "gyre/autograd/tape.h"
 
+#include <algorithm>
+
 namespace gyre {
 namespace {
 
@@ -205,12 +207,22 @@ Backward::GradientWithBias Backward::dinput_with_bias(int i) {
   if (number < 0) return {};
   Node& target = tape_.nodes_[size_t(number)];
   Tensor dbias;
-  if (target.op && target.uses == 1 && !target.gradient) {
+  if (target.op && target.uses == 1 && !target.gradient) {  // this op is the one use
     Backward of_target(tape_, target);
     dbias = target.op->bias_gradient(of_target);
+    if (dbias && adds_to(dbias)) dbias = {};
     target.has_bias_gradient = dbias.defined();
   }
   return {dinput(i), dbias};
+}
+
+bool Backward::adds_to(const Tensor& gradient) const {
+  return std::any_of(node_.inputs.begin(), node_.inputs.end(), [&](int number) {
+    if (number < 0) return false;
+    const Node& input = tape_.nodes_[size_t(number)];
+    const Tensor& own = input.parameter ? input.parameter->gradient : input.gradient;
+    return own && own.raw() == gradient.raw();
+  });
 }
 
 Tensor Backward::dparameter(int i) {

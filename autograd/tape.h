@@ -30,7 +30,8 @@ class Op {
   virtual std::string_view name() const = 0;
   virtual void backward(Backward& b) = 0;
   // For ops that add a bias to each row of their output: its gradient, to which sum_rows(doutput) is added. The op that
-  // computes doutput may add it in the same pass (Backward::dinput_with_bias).
+  // computes doutput may add it in the same pass (Backward::dinput_with_bias). It may only call b.dparameter(): doutput
+  // need not exist yet.
   virtual Tensor bias_gradient(Backward& /*b*/) const { return {}; }
   // Floating-point operations of the forward pass: two per multiply-add of matrix products and of attention. All other
   // operations count as 0.
@@ -210,8 +211,9 @@ class Backward {
     Tensor to, before;
   };
   GradientSum dinput_sum(int i);
-  // The same for an op that can sum dinput over its rows in the pass that computes it. If `dbias` is defined, the op
-  // must add these sums to it: it belongs to the op that computed the input, and no other op adds to this dinput.
+  // dinput(i) for an op that can also sum it over its rows in the pass that computes it. If `dbias` is defined, the op
+  // must add these sums to it: it belongs to the op that computed the input, and no other op adds to this dinput. It is
+  // never one of this op's own gradients.
   struct GradientWithBias {
     Tensor dinput, dbias;
   };
@@ -227,7 +229,8 @@ class Backward {
 
  private:
   friend class Tape;
-  int input_node(int i) const;  // node number of input i, or -1
+  int input_node(int i) const;                 // node number of input i, or -1
+  bool adds_to(const Tensor& gradient) const;  // true if it is the gradient of an input
   Tape& tape_;
   Node& node_;
   // Gradients for nodes that already have one: added after the op's backward.
