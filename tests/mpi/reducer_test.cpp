@@ -25,6 +25,8 @@ void add_parameters(Parameters& parameters) {
     parameters.add(layer + ".weight", {kWidths[i], kWidths[i - 1]}, Init::normal(0.2));
     parameters.add(layer + ".bias", {kWidths[i]}, Init::constant(0.1), false);
   }
+  parameters.add("norm.gamma", {kWidths.back()}, Init::constant(1));
+  parameters.add("norm.beta", {kWidths.back()}, Init::constant(0.1));
   parameters.add("unused", {11}, Init::constant(1));
   parameters.allocate(3);
 }
@@ -40,6 +42,11 @@ void backward(Parameters& parameters, int micro_batch, const std::function<void(
     x = linear(x, tape.parameter(parameters[2 * i]), tape.parameter(parameters[2 * i + 1]));
     if (i + 2 < kWidths.size()) x = gelu(x);
   }
+  // The norm also sums the bias gradient of the last layer, before the weight's gradient is computed.
+  const size_t gamma = 2 * (kWidths.size() - 1);
+  const Var residual =
+      tape.constant(Tensor::from({5, kWidths.back()}, std::vector<float>(5 * size_t(kWidths.back()), 1)));
+  x = residual_layer_norm(residual, x, 0, tape.parameter(parameters[gamma]), tape.parameter(parameters[gamma + 1]));
   const Tensor targets = Tensor::from({5}, std::vector<int32_t>{0, 2, 1, 0, 2});
   const Var loss = cross_entropy(x, targets, 0.1).loss;
   if (before_backward) before_backward(tape);
