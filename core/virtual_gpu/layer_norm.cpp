@@ -1,4 +1,6 @@
 // Layer norm: core/cuda/layer_norm.cu and layer_norm_backward.cu.
+#include <algorithm>
+
 #include "gyre/core/kernels/norm_teams.h"
 #include "gyre/core/virtual_gpu/report.h"
 #include "gyre/core/virtual_gpu/virtual_kernels.h"

@@ -135,8 +135,7 @@ const GpuModel* kind_of_gpu(const std::string& device) {
 // The numbers of ranks without those of the default list that training rejects.
 std::vector<int> possible_ranks(const Plan& args, const ParallelOptions& options) {
   std::vector<int> ranks = args.ranks;
-  const bool limited = options.micro_batches > 0 || options.deterministic;
-  if (limited && !args.table->given("ranks"))
+  if (options.fixes_micro_batches() && !args.table->given("ranks"))
     std::erase_if(ranks, [&](int count) { return count > options.micro_batches_on(count); });
   return ranks;
 }

@@ -49,7 +49,7 @@ class Planner {
     return std::max(1, int(std::lround(std::min(tokens, kMostTokens) / job_.load.item_tokens)));
   }
 
-  // Of a micro-batch and the optimizer.
+  // Predicts a step with one micro-batch of this many tokens, and keeps the prediction.
   GpuForecast forecast(double tokens) {
     const int count = items(tokens);
     auto found = forecasts_.find(count);

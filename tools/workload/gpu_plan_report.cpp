@@ -15,7 +15,7 @@ constexpr double kGiga = 1e9;
 std::string fitting_text(const GpuPlanRow& row, const ParallelOptions& options) {
   if (row.fits()) return "yes";
   if (row.fitting_micro_batches == 0) return "no";
-  if (options.micro_batches > 0 || options.deterministic)
+  if (options.fixes_micro_batches())
     return concat("no; --micro-batches ", int64_t(row.fitting_micro_batches) * row.plan.ranks, " fits");
   return concat("no; --optimizer-delay ", row.fitting_micro_batches, " fits");
 }

@@ -22,8 +22,6 @@ double half_all_reduce_seconds(double bytes, double buckets, int ranks, const Pl
   return bytes * (ranks - 1) / ranks / rates.link + buckets * messages * rates.latency;
 }
 
-bool has_fixed_micro_batches(const ParallelOptions& o) { return o.micro_batches > 0 || o.deterministic; }
-
 // The most subtrees whose sums a rank sends.
 double parts_of_rank(const ParallelOptions& o, int ranks) {
   if (!o.deterministic) return 1;
@@ -52,7 +50,7 @@ double tokens_of_step(const PlanLoad& load, int ranks, Scaling scaling) {
 
 RankShare share_of_rank(const PlanLoad& load, int ranks, Scaling scaling) {
   const ParallelOptions& o = load.parallel;
-  const double micro_batches = has_fixed_micro_batches(o) ? o.micro_batches_on(ranks) : double(ranks) * o.accumulation;
+  const double micro_batches = o.fixes_micro_batches() ? o.micro_batches_on(ranks) : double(ranks) * o.accumulation;
   if (micro_batches < ranks) {
     throw UsageError("[--micro-batches] expected at least one micro-batch for each of ", ranks, " ranks, got ",
                      micro_batches);

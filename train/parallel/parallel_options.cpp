@@ -14,7 +14,7 @@ constexpr double kLargestBucket = 1'000'000;  // MiB
 void ParallelOptions::validate() const {
   expect_between(1, kMaxMicroBatches, "--optimizer-delay", accumulation);
   expect_between(0, kMaxMicroBatches, "--micro-batches", micro_batches);
-  if (accumulation > 1 && (micro_batches > 0 || deterministic)) {
+  if (accumulation > 1 && fixes_micro_batches()) {
     throw UsageError(
         "[--optimizer-delay] has no effect with --micro-batches or --deterministic: the number of micro-batches "
         "determines the work of each rank");

@@ -21,6 +21,8 @@ struct ParallelOptions {
   // Small buckets start early and hide better behind backward. An all-reduce of GPUs has a fixed cost of tens of
   // microseconds, in which NVLink moves several MiB, so that GPUs need larger ones.
   double bucket_mb_on(Device device) const { return bucket_mb.value_or(device == Device{} ? 1 : 32); }
+  // Whether the number of micro-batches of a global batch does not depend on the ranks.
+  bool fixes_micro_batches() const { return micro_batches > 0 || deterministic; }
   // The number of micro-batches of a global batch on this many ranks.
   int micro_batches_on(int ranks) const;
 };
