@@ -37,7 +37,10 @@ int main(int argc, char** argv) {
     check_threads();
     gyre::Program program;
     add_vocab_command(program);
-    add_data_commands(program);
+    program.describe_group("data", "build token stores and generate a corpus");
+    add_data_build_command(program);
+    add_data_generate_command(program);
+    add_data_info_command(program);
     program.describe_group("train", "train a model");
     add_train_commands(program);
     add_translate_command(program);

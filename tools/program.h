@@ -54,7 +54,9 @@ class Program {
 
 // Each is defined in tools/commands/.
 void add_vocab_command(Program& program);
-void add_data_commands(Program& program);
+void add_data_build_command(Program& program);
+void add_data_generate_command(Program& program);
+void add_data_info_command(Program& program);
 void add_train_commands(Program& program);
 void add_translate_command(Program& program);
 void add_evaluate_commands(Program& program);

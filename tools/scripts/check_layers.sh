@@ -34,6 +34,8 @@ models/modules                    : models/config models/position
 models/decode                     : models models/config models/modules
 models/hugging_face               : models models/config models/modules models/position
 data/text                         :
+data/text/cleaning                : data/text data/text/moses data/tokenizer
+data/text/moses                   : data/text
 data/tokenizer                    : data/text data/tokenizer/wordpiece
 data/tokenizer/wordpiece          : data/text data/tokenizer
 data/store                        : data/text data/tokenizer
@@ -61,6 +63,7 @@ tools/plots                       :
 tools/inspect                     : tools tools/command_line tools/options tools/plots tools/workload
 tools/inspect/tape                : tools/inspect tools/plots
 tools/commands                    : tools tools/bench tools/command_line tools/help tools/inspect tools/options tools/workload
+tools/commands/data               : tools tools/command_line tools/options
 tools/commands/evaluate           : tools tools/command_line tools/options
 tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/plots tools/workload
 tools/commands/plot               : tools tools/command_line tools/options tools/plots
@@ -88,7 +91,7 @@ CLI/                              : tools
 spdlog/                           : train tools
 nlohmann/                         : core/io data/tokenizer models/config models/hugging_face train tools
 sentencepiece                     : data/tokenizer
-unicode/                          : data/tokenizer train/metrics
+unicode/                          : data/text data/tokenizer train/metrics
 '
 
 git ls-files core autograd models data train tools | grep -E '\.(h|cpp|cu|cuh)$' | xargs grep -nE '^ *#include ["<]' |

@@ -1,20 +1,16 @@
-// gyre data build|generate|info: builds and inspects token stores, and generates the synthetic corpus.
+// gyre data build: converts text to a token store.
 #include <cstdio>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/kernels/kernels.h"
-#include "gyre/core/sizes.h"
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/store/document_store.h"
-#include "gyre/data/synthetic/embedded_corpus.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/options/cpu_threads.h"
-#include "tools/print_summary.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -80,67 +76,9 @@ int build(BuildArgs& args) {
   return 0;
 }
 
-struct GenerateArgs {
-  Path output;
-  uint64_t seed = 1, train = 20000, validation = 500, test = 500;
-  bool overwrite = false;
-};
+}  // namespace
 
-void check(const GenerateArgs& args) {
-  for (const auto& [name, pairs] : {std::pair{"train", args.train}, {"val", args.validation}, {"test", args.test}}) {
-    if (pairs > uint64_t(kMaxDimension))
-      throw UsageError("--", name, ": expected at most ", kMaxDimension, " pairs, got ", pairs);
-    for (const char* language : {".en", ".de"}) {
-      const Path file = args.output / (std::string(name) + language);
-      require(args.overwrite || !std::filesystem::exists(file), file.string(),
-              " already exists: use --overwrite or another --output");
-    }
-  }
-}
-
-// Writes <stem>.en and <stem>.de with pairs [begin, end).
-void write_pairs(const Path& stem, const std::vector<SentencePair>& pairs, size_t begin, size_t end) {
-  std::string source, target;
-  for (size_t i = begin; i < end; ++i) {
-    (source += pairs[i].source) += '\n';
-    (target += pairs[i].target) += '\n';
-  }
-  write_file(Path(stem) += ".en", source);
-  write_file(Path(stem) += ".de", target);
-}
-
-int generate(const GenerateArgs& args) {
-  check(args);
-  std::filesystem::create_directories(args.output);
-  write_pairs(args.output / "train", generate_corpus(args.seed, Split::train, args.train), 0, args.train);
-  const auto heldout = generate_corpus(args.seed, Split::heldout, args.validation + args.test);
-  write_pairs(args.output / "val", heldout, 0, args.validation);
-  write_pairs(args.output / "test", heldout, args.validation, heldout.size());
-  return 0;
-}
-
-struct InfoArgs {
-  Path store;
-  bool verify = false, json = false;
-};
-
-int info(const InfoArgs& args) {
-  const TokenStore store(args.store);
-  if (args.verify) store.verify();
-  nlohmann::ordered_json tokens = nlohmann::ordered_json::array();
-  for (int side = 0; side < store.sides(); ++side) tokens.push_back(store.total_tokens(side));
-  const uint64_t documents = count_documents(store);  // each document ends with an empty sentence
-  nlohmann::ordered_json summary{{"store", store.name()}, {"sides", store.sides()}};
-  if (documents > 0) summary["documents"] = documents;
-  summary.update({{"sentences", store.size() - documents},
-                  {"tokens", tokens},
-                  {"vocabulary_size", store.vocabulary_size()},
-                  {"vocabulary_fingerprint", store.fingerprint()}});
-  print_summary(summary, args.json);
-  return 0;
-}
-
-void add_build(Program& program) {
+void add_data_build_command(Program& program) {
   auto args = std::make_shared<BuildArgs>();
   OptionTable& table =
       program.command("data build", "convert text to a memory-mapped token store", [args] { return build(*args); });
@@ -161,37 +99,6 @@ void add_build(Program& program) {
                    "handling of bad lines; default: error for invalid UTF-8 and unequal line counts, skip for empty "
                    "and overlong lines");
   args->threads.add_row(table);
-}
-
-void add_generate(Program& program) {
-  auto args = std::make_shared<GenerateArgs>();
-  OptionTable& table = program.command("data generate", "generate the synthetic English-German corpus",
-                                       [args] { return generate(*args); });
-  table.add("--output,-o", args->output, "DIRECTORY", "directory for train.en, train.de, val.*, test.*");
-  table.required("output");
-  table.add_flag("--overwrite", args->overwrite, "replace existing files");
-  table.add("--seed", args->seed, "NUMBER", "random seed, which determines the corpus");
-  table.add("--train", args->train, "PAIRS", "training pairs");
-  table.add("--val", args->validation, "PAIRS", "held-out validation pairs");
-  table.add("--test", args->test, "PAIRS", "held-out test pairs");
-}
-
-void add_info(Program& program) {
-  auto args = std::make_shared<InfoArgs>();
-  OptionTable& table = program.command("data info", "print a summary of a token store", [args] { return info(*args); });
-  table.add("--store,--input,-i", args->store, "FILE", "token store");
-  table.required("store");
-  table.add_flag("--verify", args->verify, "verify the checksums first");
-  table.add_flag("--json", args->json, "print one JSON object");
-}
-
-}  // namespace
-
-void add_data_commands(Program& program) {
-  program.describe_group("data", "build token stores and generate a corpus");
-  add_build(program);
-  add_generate(program);
-  add_info(program);
 }
 
 }  // namespace gyre

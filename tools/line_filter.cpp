@@ -1,0 +1,59 @@
+#include "tools/line_filter.h"
+
+#include <vector>
+
+#include "gyre/core/error.h"
+#include "gyre/core/io/output_target.h"
+#include "gyre/core/thread_failure.h"
+#include "tools/lines.h"
+
+namespace gyre {
+
+namespace {
+
+constexpr size_t kBlockLines = 4096;
+
+// Replaces every line by its result. Of several failures, the one of the first line is thrown.
+void transform_block(std::vector<std::string>& lines, const std::function<std::string(const std::string&)>& transform,
+                     const InputLines& input) {
+  const uint64_t first = input.line() - lines.size() + 1;
+  std::vector<std::string> errors(lines.size());
+  ThreadFailure failure;
+#pragma omp parallel for schedule(dynamic, 32)
+  for (size_t i = 0; i < lines.size(); ++i) {
+    failure.guard([&] {
+      try {
+        lines[i] = transform(lines[i]);
+      } catch (const Error& error) {
+        errors[i] = error.what();
+      }
+    });
+  }
+  failure.rethrow();
+  for (size_t i = 0; i < lines.size(); ++i) require(errors[i].empty(), input.name(), ":", first + i, ": ", errors[i]);
+}
+
+}  // namespace
+
+FilterCounts filter_lines(const Path& input_path, const Path& output_path,
+                          const std::function<std::string(const std::string&)>& transform) {
+  require_no_input(output_path, {input_path});
+  InputLines input(input_path);
+  OutputLines output(output_path);
+  FilterCounts counts;
+  std::vector<std::string> block;
+  do {
+    block.clear();
+    for (std::string line; block.size() < kBlockLines && input.next(line); block.push_back(line)) {
+      counts.bytes += line.size();
+    }
+    transform_block(block, transform, input);
+    for (const std::string& line : block) output.write(line);
+    output.flush();
+  } while (block.size() == kBlockLines);
+  counts.lines = input.line();
+  output.commit();
+  return counts;
+}
+
+}  // namespace gyre
