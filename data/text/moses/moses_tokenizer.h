@@ -1,22 +1,23 @@
 // Splits text into the tokens of the Moses tokenizer, and joins such tokens to text again.
 //
-// Both directions equal sacremoses 0.2 (MosesTokenizer.tokenize, MosesDetokenizer.detokenize) on every line, including
-// its character classes, which lack CJK.
+// Both directions equal sacremoses 0.2 (MosesTokenizer.tokenize, MosesDetokenizer.detokenize) byte by byte.
+// tokenizer.perl, which sacremoses ports, differs in these points:
+// - It takes its character classes from the Unicode version of Perl. In those of sacremoses, which are older and lack
+//   CJK, every Chinese, Japanese or Korean character is a token.
+// - Newer versions of it split the period off the last word of a line even after an abbreviation ("at 5 p.m.").
+// - It removes U+001C..U+001F, which are white space here, and leaves lines of white space as they are.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "gyre/data/text/moses/language.h"
+
 namespace gyre {
 
-enum class MosesLanguage { english, german };
-
-// Throws UsageError for other languages than "en" and "de".
-MosesLanguage parse_moses_language(std::string_view name);
-
 struct MosesOptions {
-  bool escape = true;               // writes & | < > ' " [ ] as entities: "&amp;"
-  bool aggressive_hyphens = false;  // splits "well-known" to "well @-@ known"; tokenizer.perl -a
+  bool escape = true;               // write & | < > ' " [ ] as entities: "&amp;"
+  bool aggressive_hyphens = false;  // split "well-known" to "well @-@ known", like tokenizer.perl -a
 };
 
 class MosesTokenizer {
@@ -24,8 +25,8 @@ class MosesTokenizer {
   // Throws UsageError for other languages than "en" and "de".
   explicit MosesTokenizer(std::string_view language, const MosesOptions& options = {});
 
-  // Returns the tokens of a line with one space between two. Thread-safe. A byte that is not part of a valid character
-  // is treated as the replacement character U+FFFD.
+  // Returns the tokens of a line with one space between two. Only if a line ends with the characters .' does the result
+  // end with a space, as it does in Moses. Invalid UTF-8 becomes U+FFFD. Thread-safe.
   std::string tokenize(std::string_view line) const;
 
  private:
@@ -38,7 +39,8 @@ class MosesDetokenizer {
   // Throws UsageError for other languages than "en" and "de".
   explicit MosesDetokenizer(std::string_view language);
 
-  // Returns the text of a line of tokens, without entities and "@-@". Thread-safe.
+  // Returns the text of a line of tokens. Entities become characters, and "@-@" a hyphen. Invalid UTF-8 becomes U+FFFD.
+  // Thread-safe.
   std::string detokenize(std::string_view line) const;
 
  private:
