@@ -41,6 +41,9 @@ int main(int argc, char** argv) {
     add_data_build_command(program);
     add_data_generate_command(program);
     add_data_info_command(program);
+    add_data_normalize_command(program);
+    add_data_tokenize_command(program);
+    add_data_detokenize_command(program);
     program.describe_group("train", "train a model");
     add_train_commands(program);
     add_translate_command(program);

@@ -1,17 +1,16 @@
 // gyre data build: converts text to a token store.
-#include <cstdio>
 #include <iostream>
 #include <memory>
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/io/output_target.h"
-#include "gyre/core/kernels/kernels.h"
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/program.h"
+#include "tools/text_rate.h"
 
 namespace gyre {
 
@@ -25,12 +24,6 @@ struct BuildArgs {
   CpuThreads threads;
   const OptionTable* table = nullptr;
 };
-
-void print_rate(uint64_t bytes, double seconds) {
-  const double megabytes = double(bytes) * 1e-6, rate = megabytes / seconds * 60 / threads();
-  std::fprintf(stderr, "%.1f MB of text in %.1f s with --cpu-threads %d: %.0f MB per minute and thread\n", megabytes,
-               seconds, threads(), rate);
-}
 
 void require_inputs_kept(const BuildArgs& args) {
   require_no_input(args.output, args.sources);
@@ -72,7 +65,7 @@ int build(BuildArgs& args) {
   args.table->reject_unused("on-bad-line", args.documents != "whole", "--documents is whole");
   args.text.on_bad_line = parse_on_bad_line(args.on_bad_line);
   const uint64_t bytes = is_documents ? build_documents(args) : build_sentences(args);
-  print_rate(bytes, clock.seconds());
+  print_text_rate(bytes, clock.seconds());
   return 0;
 }
 
