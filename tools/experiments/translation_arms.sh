@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Compares ways to train one translation model, which differ in one thing each, by BLEU and chrF on several test sets.
+#   tools/experiments/translation_arms.sh DATA OUTPUT [OPTIONS OF gyre train nmt]...
+# DATA: train/*.en and *.de, parallel files of plain text; tokenized/*, the same in Moses tokens, which are joined to
+# plain text first; valid.en, valid.de; tests/*.en and *.de. Training pairs that contain a line of valid or tests are
+# left out. OUTPUT gets runs <arm>-<seed>/, scores.tsv, paired.txt and curves.svg. Existing results are kept, so the
+# script resumes an interrupted experiment. Environment:
+#   ARMS="rope sinusoidal"   of rope, sinusoidal, bpe-dropout (rope, p 0.1), r-drop (rope, alpha 5)
+#   SEEDS="1 2"  RANKS=2
+set -euo pipefail
+here=$(dirname "$0")
+if [ $# -lt 2 ]; then
+  sed -n '3,9s/^# *//p' "$0" >&2
+  exit 2
+fi
+data=$1
+output=$2
+shift 2
+gyre=${GYRE:-build/gyre}
+arms=${ARMS:-rope sinusoidal}
+
+options_of() {
+  case $1 in
+    rope | sinusoidal) echo --position "$1" ;;
+    bpe-dropout) echo --position rope --bpe-dropout 0.1 ;;
+    r-drop) echo --position rope --r-drop 5 ;;
+    *) echo "unknown arm $1" >&2 && exit 2 ;;
+  esac
+}
+
+prepare() { # writes $output/train.en and train.de
+  local language file excluded=()
+  mkdir -p "$output/plain"
+  for language in en de; do
+    for file in "$data"/tokenized/*."$language"; do
+      [ -e "$file" ] || continue
+      "$gyre" data detokenize --language "$language" --input "$file" --output "$output/plain/$(basename "$file")"
+    done
+  done
+  for file in "$data"/valid.en "$data"/valid.de "$data"/tests/*; do excluded+=("$file"); done
+  local sources=("$data"/train/*.en) targets=("$data"/train/*.de)
+  for file in "$output"/plain/*.en; do [ -e "$file" ] && sources+=("$file") && targets+=("${file%.en}.de"); done
+  "$gyre" data clean --source "${sources[@]}" --target "${targets[@]}" --output-source "$output/train.en" \
+    --output-target "$output/train.de" --remove-duplicates --exclude "${excluded[@]}"
+}
+
+[ -e "$output/train.de" ] || prepare
+if [ ! -e "$output/vocab.model" ]; then
+  "$gyre" vocab --input "$output/train.en" "$output/train.de" --type bpe --size 8000 --output "$output/vocab.model"
+fi
+
+train() { # ARM SEED [OPTIONS]...
+  local run=$output/$1-$2 launcher=() arm=()
+  [ "${RANKS:-2}" -eq 1 ] || launcher=("$here/../scripts/mpirun.sh" -n "${RANKS:-2}")
+  read -ra arm <<< "$(options_of "$1")"
+  "${launcher[@]}" "$gyre" train nmt --config "$here/../recipes/translation-small.toml" \
+    --train-sets "$output/train.en" "$output/train.de" --valid-sets "$data/valid.en" "$data/valid.de" \
+    --vocab "$output/vocab.model" --model "$run" --seed "$2" "${arm[@]}" "${@:3}"
+}
+
+translate() { # RUN TEST
+  local hypotheses=$1/$(basename "$2").hyp
+  [ -e "$hypotheses" ] ||
+    "$gyre" translate --model "$1" --checkpoint last --beam-size 4 --length-penalty 0.6 --input "$2.en" --output "$hypotheses"
+}
+
+tests=()
+for file in "$data"/tests/*.en; do tests+=("${file%.en}"); done
+runs=()
+for seed in ${SEEDS:-1 2}; do
+  for arm in $arms; do
+    train "$arm" "$seed" "$@"
+    runs+=("$output/$arm-$seed")
+    for test in "${tests[@]}"; do translate "$output/$arm-$seed" "$test"; done
+  done
+done
+"$gyre" plot --model "${runs[@]}" --no-train --output "$output/curves.svg"
+
+# One row per run and test set.
+for run in "${runs[@]}"; do
+  for test in "${tests[@]}"; do
+    name=$(basename "$test")
+    score() { "$gyre" evaluate "$1" --reference "$test.de" --input "$run/$name.hyp" --json | sed -E "s/.*\"$1\":([0-9.]+).*/\1/"; }
+    printf '%s\t%s\t%.2f\t%.2f\n' "${run##*/}" "$name" "$(score bleu)" "$(score chrf)"
+  done
+done | tee "$output/scores.tsv"
+
+# Every arm against the first one, seed by seed.
+for seed in ${SEEDS:-1 2}; do
+  for test in "${tests[@]}"; do
+    name=$(basename "$test")
+    inputs=()
+    for arm in $arms; do inputs+=("$output/$arm-$seed/$name.hyp"); done
+    [ ${#inputs[@]} -eq 1 ] || "$gyre" evaluate bleu --reference "$test.de" --input "${inputs[@]}" --paired bootstrap
+  done
+done | tee "$output/paired.txt"
