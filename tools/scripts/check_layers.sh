@@ -44,6 +44,7 @@ data/synthetic                    :
 train                             : train/checkpoint train/log train/optim train/parallel train/parallel/health
 train/log                         :
 train/metrics                     :
+train/metrics/significance        : train/metrics
 train/parallel                    : train/parallel/health
 train/parallel/health             :
 train/parallel/mpi                : train/log train/parallel train/parallel/health

@@ -75,16 +75,18 @@ References merge_references(const std::vector<TokenIds>& references, int64_t hyp
   return merged;
 }
 
-void add_sentence(BleuScore& sums, const TokenIds& hypothesis, const std::vector<TokenIds>& references) {
+constexpr size_t kMatches = 2, kTotals = kMatches + kOrders, kWidth = kTotals + kOrders;  // see bleu_statistics()
+
+std::array<int64_t, kWidth> sentence_statistics(const TokenIds& hypothesis, const std::vector<TokenIds>& references) {
   const References merged = merge_references(references, int64_t(hypothesis.size()));
-  sums.hypothesis_length += int64_t(hypothesis.size());
-  sums.reference_length += merged.closest_length;
+  std::array<int64_t, kWidth> counts{int64_t(hypothesis.size()), merged.closest_length};
   for (const auto& [ngram, count] : count_ngrams(hypothesis)) {
     const size_t n = order_of(ngram) - 1;
-    sums.totals[n] += count;
+    counts[kTotals + n] += count;
     const auto found = merged.counts.find(ngram);
-    if (found != merged.counts.end()) sums.matches[n] += std::min(count, found->second);
+    if (found != merged.counts.end()) counts[kMatches + n] += std::min(count, found->second);
   }
+  return counts;
 }
 
 double smoothing_value(const BleuOptions& options) {
@@ -114,7 +116,42 @@ void compute_score(BleuScore& result, const BleuOptions& options) {
   result.score = result.brevity_penalty * std::exp(log_sum / kOrders);
 }
 
-std::string signature(size_t references, const BleuOptions& options) {
+}  // namespace
+
+BleuSmoothing bleu_smoothing(std::string_view name) {
+  if (name == "none") return BleuSmoothing::none;
+  if (name == "floor") return BleuSmoothing::floor;
+  if (name == "add-k") return BleuSmoothing::add_k;
+  if (name == "exp") return BleuSmoothing::exp;
+  throw Error("[bleu] expected the smoothing none, floor, add-k or exp, got ", name);
+}
+
+SentenceStatistics bleu_statistics(const Lines& hypotheses, const std::vector<Lines>& references,
+                                   const LineTokenizer& tokenize) {
+  require_parallel("bleu", hypotheses, references);
+  TokenNumbers numbers;
+  SentenceStatistics statistics(kWidth);
+  std::vector<TokenIds> sentence_references(references.size());
+  for (size_t i = 0; i < hypotheses.size(); ++i) {
+    for (size_t k = 0; k < references.size(); ++k) sentence_references[k] = numbers(tokenize(references[k][i]));
+    statistics.add(sentence_statistics(numbers(tokenize(hypotheses[i])), sentence_references));
+  }
+  return statistics;
+}
+
+BleuScore bleu_score(std::span<const int64_t> sums, const BleuOptions& options) {
+  BleuScore result;
+  result.hypothesis_length = sums[0];
+  result.reference_length = sums[1];
+  for (size_t n = 0; n < kOrders; ++n) {
+    result.matches[n] = sums[kMatches + n];
+    result.totals[n] = sums[kTotals + n];
+  }
+  compute_score(result, options);
+  return result;
+}
+
+std::string bleu_signature(size_t references, const BleuOptions& options) {
   std::string smoothing;
   switch (options.smoothing) {
     case BleuSmoothing::none:
@@ -134,39 +171,24 @@ std::string signature(size_t references, const BleuOptions& options) {
                      options.lowercase ? "lc" : "mixed", name(options.tokenizer), smoothing);
 }
 
-}  // namespace
-
-BleuSmoothing bleu_smoothing(std::string_view name) {
-  if (name == "none") return BleuSmoothing::none;
-  if (name == "floor") return BleuSmoothing::floor;
-  if (name == "add-k") return BleuSmoothing::add_k;
-  if (name == "exp") return BleuSmoothing::exp;
-  throw Error("[bleu] expected the smoothing none, floor, add-k or exp, got ", name);
-}
-
 BleuScore corpus_bleu(const Lines& hypotheses, const std::vector<Lines>& references, const BleuOptions& options) {
-  require_parallel("bleu", hypotheses, references);
-  TokenNumbers numbers;
-  const auto ids = [&](const std::string& line) {
-    return numbers(bleu_tokens(line, options.tokenizer, options.lowercase));
+  const auto tokenize = [&](const std::string& line) {
+    return bleu_tokens(line, options.tokenizer, options.lowercase);
   };
-  BleuScore result;
-  std::vector<TokenIds> sentence_references(references.size());
-  for (size_t i = 0; i < hypotheses.size(); ++i) {
-    for (size_t k = 0; k < references.size(); ++k) sentence_references[k] = ids(references[k][i]);
-    add_sentence(result, ids(hypotheses[i]), sentence_references);
-  }
-  compute_score(result, options);
-  result.signature = signature(references.size(), options);
+  BleuScore result = bleu_score(bleu_statistics(hypotheses, references, tokenize).sum(), options);
+  result.signature = bleu_signature(references.size(), options);
   return result;
 }
 
-std::string format_line(const BleuScore& s) {
+std::string format_details(const BleuScore& s) {
   const double ratio = s.reference_length == 0 ? 0 : double(s.hypothesis_length) / double(s.reference_length);
-  return fmt::format(
-      "BLEU|{} = {:.2f} {:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})",
-      s.signature, s.score, s.precisions[0], s.precisions[1], s.precisions[2], s.precisions[3], s.brevity_penalty,
-      ratio, s.hypothesis_length, s.reference_length);
+  return fmt::format("{:.1f}/{:.1f}/{:.1f}/{:.1f} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})",
+                     s.precisions[0], s.precisions[1], s.precisions[2], s.precisions[3], s.brevity_penalty, ratio,
+                     s.hypothesis_length, s.reference_length);
+}
+
+std::string format_line(const BleuScore& score) {
+  return fmt::format("BLEU|{} = {:.2f} {}", score.signature, score.score, format_details(score));
 }
 
 }  // namespace gyre

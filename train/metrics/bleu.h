@@ -6,12 +6,16 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gyre/train/metrics/bleu_tokenizer.h"
 #include "gyre/train/metrics/parallel_lines.h"
+#include "gyre/train/metrics/sentence_statistics.h"
 
 namespace gyre {
 
@@ -45,8 +49,19 @@ struct BleuScore {
 // references[k][i] is the k-th reference of hypotheses[i]. Throws an Error with both line counts if they differ.
 BleuScore corpus_bleu(const Lines& hypotheses, const std::vector<Lines>& references, const BleuOptions& options = {});
 
+// corpus_bleu() in two steps. The statistics are the lengths of hypothesis and reference, then matches and totals by
+// order; width 10.
+using LineTokenizer = std::function<std::vector<std::u32string>(const std::string& line)>;
+SentenceStatistics bleu_statistics(const Lines& hypotheses, const std::vector<Lines>& references,
+                                   const LineTokenizer& tokenize);
+// Leaves the signature empty.
+BleuScore bleu_score(std::span<const int64_t> sums, const BleuOptions& options);
+std::string bleu_signature(size_t references, const BleuOptions& options);
+
 // The output format of sacreBLEU:
 // "BLEU|<signature> = 28.60 59.3/34.3/22.1/14.9 (BP = 1.000 ratio = 1.016 hyp_len = 63666 ref_len = 62688)".
 std::string format_line(const BleuScore& score);
+// The part after the score.
+std::string format_details(const BleuScore& score);
 
 }  // namespace gyre

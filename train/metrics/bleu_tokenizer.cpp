@@ -7,6 +7,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/train/metrics/code_points.h"
+#include "gyre/train/metrics/mteval_rules.h"
 
 namespace gyre {
 namespace {
@@ -18,72 +19,12 @@ constexpr std::array<std::pair<BleuTokenizer, std::string_view>, 4> kNames{{
     {BleuTokenizer::none, "none"},
 }};
 
-// The position of the space that a substitution inserts next to its two matched characters.
-enum class Spaces { around_first, around_second, between };
-
-// Like re.sub with a two-character pattern: leftmost matches without overlaps, so a matched pair is skipped as a whole.
-template <class First, class Second>
-std::u32string space_pairs(std::u32string_view text, First first, Second second, Spaces spaces) {
-  std::u32string result;
-  result.reserve(text.size() * 2);
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i + 1 == text.size() || !first(text[i]) || !second(text[i + 1])) {
-      result += text[i];
-      continue;
-    }
-    if (spaces == Spaces::around_first) result += U' ';
-    result += text[i];
-    result += U' ';
-    result += text[++i];
-    if (spaces == Spaces::around_second) result += U' ';
-  }
-  return result;
-}
-
-template <class Match>
-std::u32string space_around(std::u32string_view text, Match match) {
-  std::u32string result;
-  result.reserve(text.size() * 2);
-  for (const char32_t c : text) {
-    if (match(c)) {
-      result.append({U' ', c, U' '});
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
-std::u32string replace_all(std::u32string text, std::u32string_view from, std::u32string_view to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::u32string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
-bool is_13a_symbol(char32_t c) {
-  return (c >= U'{' && c <= U'~') || (c >= U'[' && c <= U'`') || (c >= U' ' && c <= U'&') || (c >= U'(' && c <= U'+') ||
-         (c >= U':' && c <= U'@') || c == U'/';
-}
-
 std::u32string tokenize_13a(std::u32string text) {
   text = replace_all(std::move(text), U"<skipped>", U"");
   text = replace_all(std::move(text), U"-\n", U"");
   text = replace_all(std::move(text), U"\n", U" ");
-  // The order matters: "&amp;lt;" ends as "<".
-  text = replace_all(std::move(text), U"&quot;", U"\"");
-  text = replace_all(std::move(text), U"&amp;", U"&");
-  text = replace_all(std::move(text), U"&lt;", U"<");
-  text = replace_all(std::move(text), U"&gt;", U">");
-
-  const auto digit = [](char32_t c) { return c >= U'0' && c <= U'9'; };
-  const auto not_digit = [&](char32_t c) { return !digit(c); };
-  const auto stop = [](char32_t c) { return c == U'.' || c == U','; };
-  const auto dash = [](char32_t c) { return c == U'-'; };
-  text = space_around(U' ' + text + U' ', is_13a_symbol);
-  text = space_pairs(text, not_digit, stop, Spaces::around_second);
-  text = space_pairs(text, stop, not_digit, Spaces::around_first);
-  return space_pairs(text, digit, dash, Spaces::around_second);
+  text = unescape_sgml(std::move(text));
+  return space_numbers(space_ascii_symbols(U' ' + text + U' '));
 }
 
 std::u32string tokenize_intl(std::u32string_view text) {

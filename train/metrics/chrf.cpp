@@ -15,12 +15,7 @@ namespace {
 
 using NgramCounts = std::unordered_map<std::u32string, int64_t>;
 
-// Number of n-grams of one order in the hypothesis, in the reference and in both.
-struct OrderCounts {
-  int64_t hypothesis = 0, reference = 0, both = 0;
-};
-
-using Statistics = std::vector<OrderCounts>;  // character orders first, then word orders
+using Statistics = std::vector<int64_t>;  // see chrf_statistics()
 
 // Splits one ASCII punctuation mark from the end of a word, else from its beginning, like the reference chrF++ program.
 std::vector<std::u32string> split_punctuation(const std::vector<std::u32string>& words) {
@@ -68,32 +63,17 @@ std::vector<NgramCounts> count_ngrams(const std::string& line, const ChrfOptions
   return counts;
 }
 
-OrderCounts match(const NgramCounts& hypothesis, const NgramCounts& reference) {
-  OrderCounts result;
-  for (const auto& [ngram, count] : reference) result.reference += count;
-  if (reference.empty()) return result;  // an order that the reference lacks does not count against the hypothesis
+// Appends the counts of one order.
+void add_order(Statistics& statistics, const NgramCounts& hypothesis, const NgramCounts& reference) {
+  int64_t in_hypothesis = 0, in_reference = 0, in_both = 0;
+  for (const auto& [ngram, count] : reference) in_reference += count;
   for (const auto& [ngram, count] : hypothesis) {
-    result.hypothesis += count;
+    if (reference.empty()) break;  // an order that the reference lacks does not count against the hypothesis
+    in_hypothesis += count;
     const auto found = reference.find(ngram);
-    if (found != reference.end()) result.both += std::min(count, found->second);
+    if (found != reference.end()) in_both += std::min(count, found->second);
   }
-  return result;
-}
-
-double f_score(const Statistics& statistics, int beta) {
-  double precision = 0, recall = 0;
-  int orders = 0;
-  for (const OrderCounts& counts : statistics) {
-    if (counts.hypothesis == 0 || counts.reference == 0) continue;
-    precision += double(counts.both) / double(counts.hypothesis);
-    recall += double(counts.both) / double(counts.reference);
-    ++orders;
-  }
-  if (precision + recall == 0) return 0;
-  precision /= orders;
-  recall /= orders;
-  const double factor = double(beta) * beta;
-  return 100 * (1 + factor) * precision * recall / (factor * precision + recall);
+  statistics.insert(statistics.end(), {in_hypothesis, in_reference, in_both});
 }
 
 Statistics best_reference(const std::vector<NgramCounts>& hypothesis, const std::vector<Lines>& references, size_t line,
@@ -103,8 +83,8 @@ Statistics best_reference(const std::vector<NgramCounts>& hypothesis, const std:
   for (const Lines& reference : references) {
     const auto counts = count_ngrams(reference[line], options);
     Statistics statistics;
-    for (size_t n = 0; n < counts.size(); ++n) statistics.push_back(match(hypothesis[n], counts[n]));
-    const double score = f_score(statistics, options.beta);
+    for (size_t n = 0; n < counts.size(); ++n) add_order(statistics, hypothesis[n], counts[n]);
+    const double score = chrf_score(statistics, options);
     if (score <= best_score) continue;
     best_score = score;
     best = std::move(statistics);
@@ -114,24 +94,48 @@ Statistics best_reference(const std::vector<NgramCounts>& hypothesis, const std:
 
 }  // namespace
 
-ChrfScore corpus_chrf(const Lines& hypotheses, const std::vector<Lines>& references, const ChrfOptions& options) {
+SentenceStatistics chrf_statistics(const Lines& hypotheses, const std::vector<Lines>& references,
+                                   const ChrfOptions& options) {
   require_parallel("chrf", hypotheses, references);
   require(options.character_order > 0 && options.word_order >= 0 && options.beta > 0,
           "[chrf] expected a positive character order and beta and no negative word order, got ",
           options.character_order, ", ", options.beta, " and ", options.word_order);
-  Statistics sums(size_t(options.character_order + options.word_order));
+  SentenceStatistics statistics(3 * size_t(options.character_order + options.word_order));
   for (size_t i = 0; i < hypotheses.size(); ++i) {
-    const Statistics sentence = best_reference(count_ngrams(hypotheses[i], options), references, i, options);
-    for (size_t n = 0; n < sums.size(); ++n) {
-      sums[n].hypothesis += sentence[n].hypothesis;
-      sums[n].reference += sentence[n].reference;
-      sums[n].both += sentence[n].both;
-    }
+    statistics.add(best_reference(count_ngrams(hypotheses[i], options), references, i, options));
   }
-  return {f_score(sums, options.beta),
-          fmt::format("chrF{}{}", options.beta, std::string(size_t(options.word_order), '+')),
-          fmt::format("nrefs:{}|case:{}|eff:yes|nc:{}|nw:{}|space:no|impl:gyre", references.size(),
-                      options.lowercase ? "lc" : "mixed", options.character_order, options.word_order)};
+  return statistics;
+}
+
+double chrf_score(std::span<const int64_t> sums, const ChrfOptions& options) {
+  double precision = 0, recall = 0;
+  int orders = 0;
+  for (size_t n = 0; n < sums.size(); n += 3) {
+    const int64_t in_hypothesis = sums[n], in_reference = sums[n + 1], in_both = sums[n + 2];
+    if (in_hypothesis == 0 || in_reference == 0) continue;
+    precision += double(in_both) / double(in_hypothesis);
+    recall += double(in_both) / double(in_reference);
+    ++orders;
+  }
+  if (precision + recall == 0) return 0;
+  precision /= orders;
+  recall /= orders;
+  const double factor = double(options.beta) * options.beta;
+  return 100 * (1 + factor) * precision * recall / (factor * precision + recall);
+}
+
+std::string chrf_name(const ChrfOptions& options) {
+  return fmt::format("chrF{}{}", options.beta, std::string(size_t(options.word_order), '+'));
+}
+
+std::string chrf_signature(size_t references, const ChrfOptions& options) {
+  return fmt::format("nrefs:{}|case:{}|eff:yes|nc:{}|nw:{}|space:no|impl:gyre", references,
+                     options.lowercase ? "lc" : "mixed", options.character_order, options.word_order);
+}
+
+ChrfScore corpus_chrf(const Lines& hypotheses, const std::vector<Lines>& references, const ChrfOptions& options) {
+  return {chrf_score(chrf_statistics(hypotheses, references, options).sum(), options), chrf_name(options),
+          chrf_signature(references.size(), options)};
 }
 
 std::string format_line(const ChrfScore& score) {

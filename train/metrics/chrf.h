@@ -4,9 +4,13 @@
 // space is ignored.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "gyre/train/metrics/parallel_lines.h"
+#include "gyre/train/metrics/sentence_statistics.h"
 
 namespace gyre {
 
@@ -26,6 +30,14 @@ struct ChrfScore {
 // references[k][i] is the k-th reference of hypotheses[i]; the best reference counts. Throws an Error with both line
 // counts if they differ.
 ChrfScore corpus_chrf(const Lines& hypotheses, const std::vector<Lines>& references, const ChrfOptions& options = {});
+
+// corpus_chrf() in two steps. The statistics are the numbers of n-grams in the hypothesis, in the reference and in
+// both, for each character order and then for each word order.
+SentenceStatistics chrf_statistics(const Lines& hypotheses, const std::vector<Lines>& references,
+                                   const ChrfOptions& options);
+double chrf_score(std::span<const int64_t> sums, const ChrfOptions& options);  // 0..100
+std::string chrf_name(const ChrfOptions& options);
+std::string chrf_signature(size_t references, const ChrfOptions& options);
 
 // The output format of sacreBLEU: "chrF2|<signature> = 51.95".
 std::string format_line(const ChrfScore& score);

@@ -25,7 +25,7 @@ BleuOptions options_of(const json& expected) {
 }  // namespace
 
 TEST_CASE("corpus BLEU equals sacreBLEU in score, counts and line") {
-  const json golden = read_golden_metrics();
+  const json golden = read_golden("metrics.json");
   REQUIRE(golden["bleu"].size() > 50);
   for (const json& expected : golden["bleu"]) {
     const ParallelText text = parallel_text(golden, expected);
@@ -47,7 +47,7 @@ TEST_CASE("corpus BLEU equals sacreBLEU in score, counts and line") {
 }
 
 TEST_CASE("the tokenizers split every line like those of sacreBLEU") {
-  const json golden = read_golden_metrics();
+  const json golden = read_golden("metrics.json");
   REQUIRE(golden["tokens"].size() > 100);
   for (const json& expected : golden["tokens"]) {
     const auto tokenizer = bleu_tokenizer(expected["tokenizer"].get<std::string>());

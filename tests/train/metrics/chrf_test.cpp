@@ -12,7 +12,7 @@ using namespace gyre;
 using nlohmann::json;
 
 TEST_CASE("corpus chrF equals sacreBLEU") {
-  const json golden = read_golden_metrics();
+  const json golden = read_golden("metrics.json");
   REQUIRE(golden["chrf"].size() > 30);
   for (const json& expected : golden["chrf"]) {
     ChrfOptions options;
@@ -55,4 +55,24 @@ TEST_CASE("WMT17 systems have their known chrF and chrF++") {
     ++scored;
   }
   CHECK(scored > 0);
+}
+
+TEST_CASE("systems of WMT17 have the chrF and chrF++ of sacreBLEU") {
+  if (!has_wmt17()) return;
+  const json golden = read_golden("wmt17.json");
+  ChrfOptions plus;
+  plus.word_order = 2;
+  size_t scored = 0;
+  for (const Wmt17System& system : read_wmt17()) {
+    for (const json& expected : golden["systems"]) {
+      if (expected["name"] != system.name) continue;
+      CAPTURE(system.name);
+      const double chrf = corpus_chrf(system.hypotheses, {system.reference}).score;
+      const double chrf_plus = corpus_chrf(system.hypotheses, {system.reference}, plus).score;
+      CHECK(std::abs(chrf - expected["chrf"].get<double>()) < 1e-9);
+      CHECK(std::abs(chrf_plus - expected["chrf_plus"].get<double>()) < 1e-9);
+      ++scored;
+    }
+  }
+  CHECK(scored == golden["systems"].size());
 }

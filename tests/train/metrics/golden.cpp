@@ -25,8 +25,8 @@ Lines read_lines(const std::filesystem::path& path) {
 
 }  // namespace
 
-json read_golden_metrics() {
-  return json::parse(std::ifstream(source_dir() / "tests/train/metrics/golden/metrics.json"));
+json read_golden(const std::string& file) {
+  return json::parse(std::ifstream(source_dir() / "tests/train/metrics/golden" / file));
 }
 
 ParallelText parallel_text(const json& golden, const json& expected) {
@@ -51,7 +51,7 @@ std::vector<Wmt17System> read_wmt17() {
     std::istringstream fields(row);
     std::string name, bleu, ter, chrf, chrf_plus;
     for (std::string* field : {&name, &bleu, &ter, &chrf, &chrf_plus}) std::getline(fields, *field, '\t');
-    Wmt17System system{name, read_lines(folder / (name + ".txt")), reference, std::stod(bleu), {}, {}};
+    Wmt17System system{name, read_lines(folder / (name + ".txt")), reference, std::stod(bleu), std::stod(ter), {}, {}};
     if (!chrf.empty()) system.chrf = std::stod(chrf);
     if (!chrf_plus.empty()) system.chrf_plus = std::stod(chrf_plus);
     systems.push_back(system);

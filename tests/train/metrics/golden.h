@@ -1,4 +1,4 @@
-// Reads the reference data of the metric tests: golden/metrics.json, and sacrebleu_tests of the shared data.
+// Reads the reference data of the metric tests: the files of golden/, and sacrebleu_tests of the shared data.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ struct ParallelText {
   std::vector<gyre::Lines> references;
 };
 
-nlohmann::json read_golden_metrics();
+nlohmann::json read_golden(const std::string& file);
 
 // The lines of one golden case.
 ParallelText parallel_text(const nlohmann::json& golden, const nlohmann::json& expected);
@@ -22,7 +22,7 @@ ParallelText parallel_text(const nlohmann::json& golden, const nlohmann::json& e
 struct Wmt17System {
   std::string name;
   gyre::Lines hypotheses, reference;
-  double bleu;
+  double bleu, ter;
   std::optional<double> chrf, chrf_plus;
 };
 
