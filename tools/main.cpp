@@ -47,7 +47,12 @@ int main(int argc, char** argv) {
     program.describe_group("train", "train a model");
     add_train_commands(program);
     add_translate_command(program);
-    add_evaluate_commands(program);
+    program.describe_group("evaluate", "evaluate translations and models");
+    add_evaluate_bleu_command(program);
+    add_evaluate_chrf_command(program);
+    add_evaluate_ter_command(program);
+    add_evaluate_translation_command(program);
+    add_evaluate_exact_match_command(program);
     add_evaluate_perplexity_command(program);
     add_evaluate_extrapolation_command(program);
     add_evaluate_classify_command(program);

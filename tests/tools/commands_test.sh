@@ -105,7 +105,7 @@ else
 fi
 
 build/gyre evaluate bleu --reference test.de --json < hyp.de > bleu.json
-check "BLEU with its signature" grep -qE '^\{"bleu":[0-9.e-]+,"signature":"nrefs:1\|case:mixed' bleu.json
+check "BLEU with its signature" grep -qE '^\{"bleu":[0-9.e-]+,"protocol":"sacrebleu","signature":"nrefs:1\|case:mixed' bleu.json
 same "BLEU of the reference itself" "$(build/gyre evaluate bleu --reference test.de --json < test.de | cut -c-13)" '{"bleu":100.0'
 same "exact match" "$(build/gyre evaluate exact-match --reference test.de --json < test.de)" '{"exact_match":100.0,"lines":20}'
 build/gyre evaluate chrf --reference test.de --chrf-word-order 2 < hyp.de | contains '^chrF2\+\+\|' || fail "chrF"

@@ -1,0 +1,166 @@
+#include "tools/commands/evaluate/metric_command.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "gyre/core/io/strict_json.h"
+#include "gyre/core/option_checks.h"
+#include "gyre/train/metrics/significance/resampling.h"
+#include "tools/lines.h"
+
+namespace gyre {
+
+namespace {
+
+// Tests the systems of one metric, of which the first is the baseline.
+class Resampling {
+ public:
+  explicit Resampling(const MetricOptions& options) : options_(options) {}
+
+  bool is_paired() const { return options_.paired != "none"; }
+  bool has_intervals() const { return options_.confidence || options_.paired == "bootstrap"; }
+
+  // Inserts the fields that sacreBLEU adds to signatures: "nrefs:1|bs:1000|seed:12345|...".
+  std::string sign(const std::string& signature) const {
+    std::string fields;
+    if (has_intervals()) fields += fmt::format("|bs:{}", interval_samples());
+    if (options_.paired == "randomization") fields += fmt::format("|ar:{}", paired_samples());
+    if (fields.empty()) return signature;
+    const size_t end = std::min(signature.find('|'), signature.size());
+    return signature.substr(0, end) + fields + fmt::format("|seed:{}", options_.seed) + signature.substr(end);
+  }
+
+  struct Result {
+    std::optional<Confidence> interval;
+    std::optional<double> p_value;
+  };
+
+  Result test(const SystemScore& baseline, const SystemScore& system) const {
+    Result result;
+    const bool is_baseline = &baseline == &system;
+    const std::vector<double> scores = has_intervals() ? resampled(system) : std::vector<double>();
+    if (has_intervals()) result.interval = confidence(scores);
+    if (is_baseline) return result;
+    if (options_.paired == "bootstrap") {
+      result.p_value = paired_bootstrap(resampled(baseline), scores, std::abs(baseline.score - system.score));
+    } else if (options_.paired == "randomization") {
+      result.p_value = paired_randomization(baseline.statistics, system.statistics, system.score_of,
+                                            {paired_samples(), options_.seed});
+    }
+    return result;
+  }
+
+ private:
+  int64_t paired_samples() const {
+    if (options_.paired_samples > 0) return options_.paired_samples;
+    return options_.paired == "bootstrap" ? 1000 : 10000;
+  }
+  int64_t interval_samples() const {
+    return options_.paired == "bootstrap" ? paired_samples() : options_.confidence_samples;
+  }
+  std::vector<double> resampled(const SystemScore& system) const {
+    return bootstrap_scores(system.statistics, system.score_of, {interval_samples(), options_.seed});
+  }
+
+  const MetricOptions& options_;
+};
+
+void print_json(const Path& input, SystemScore score, const Resampling& resampling, const Resampling::Result& result) {
+  score.json["signature"] = resampling.sign(score.signature);
+  score.json["input"] = input.empty() ? "-" : input.string();
+  if (result.interval) {
+    score.json["confidence_mean"] = result.interval->mean;
+    score.json["confidence_half_width"] = result.interval->half_width;
+  }
+  if (result.p_value) score.json["p_value"] = *result.p_value;
+  std::cout << json_text(score.json) << '\n';
+}
+
+void print_line(const std::string& prefix, const SystemScore& score, const Resampling& resampling,
+                const Resampling::Result& result) {
+  std::string line = fmt::format("{}{}|{} = {:.2f}", prefix, score.name, resampling.sign(score.signature), score.score);
+  if (result.interval)
+    line += fmt::format(" (μ = {:.2f} ± {:.2f})", result.interval->mean, result.interval->half_width);
+  if (result.p_value) line += fmt::format(" (p = {:.4f}){}", *result.p_value, *result.p_value < 0.05 ? "*" : "");
+  if (!score.details.empty()) line += ' ' + score.details;
+  std::cout << line << '\n';
+}
+
+void check(const MetricOptions& options, const OptionTable& table) {
+  const Resampling resampling(options);
+  const bool is_bootstrap = options.paired == "bootstrap";
+  table.reject_unused("confidence", !is_bootstrap, "--paired bootstrap prints the intervals of its own samples");
+  table.reject_unused("confidence-n", options.confidence && !is_bootstrap,
+                      is_bootstrap ? "--paired bootstrap takes --paired-n" : "--confidence is not given");
+  table.reject_unused("paired-n", resampling.is_paired(), "--paired is none");
+  table.reject_unused("seed", resampling.is_paired() || options.confidence, "nothing is resampled");
+  expect_at_least(2, "--confidence-n", options.confidence_samples);
+  expect_at_least(0, "--paired-n", options.paired_samples);
+  expect(!resampling.is_paired() || options.inputs.size() > 1, "--input",
+         "a baseline and at least one other system for --paired", concat(options.inputs.size(), " files"));
+  const auto standard =
+      std::count_if(options.inputs.begin(), options.inputs.end(), [](const Path& p) { return p == "-"; });
+  expect(standard < 2, "--input", "standard input (-) at most once", concat(standard, " times"));
+}
+
+int print_scores(const MetricOptions& options, const std::vector<TranslationMetric>& metrics) {
+  std::vector<Path> inputs = options.inputs;
+  if (inputs.empty()) inputs.emplace_back();
+  std::vector<Lines> references, systems;
+  for (const auto& path : options.references) references.push_back(read_lines(path));
+  for (const auto& path : inputs) systems.push_back(read_lines(path));
+  const Resampling resampling(options);
+  for (const TranslationMetric& metric : metrics) {
+    std::vector<SystemScore> scores;
+    for (const Lines& system : systems) scores.push_back(metric(system, references));
+    for (size_t i = 0; i < scores.size(); ++i) {
+      const auto result = resampling.test(scores.front(), scores[i]);
+      if (options.json) {
+        print_json(inputs[i], scores[i], resampling, result);
+      } else {
+        print_line(inputs.size() > 1 ? inputs[i].string() + ": " : "", scores[i], resampling, result);
+      }
+    }
+  }
+  return 0;
+}
+
+void add_rows(OptionTable& table, MetricOptions& options) {
+  table.add("--reference,--references,-r", options.references, "FILE...",
+            "references, one file each, aligned line by line");
+  table.required("reference");
+  table.add("--input,-i", options.inputs, "FILE...",
+            "hypotheses, one file per system; default: standard input; with --paired the first one is the baseline");
+  table.add_flag("--json", options.json, "print one JSON object per score");
+  table.group("Significance");
+  table.add_flag("--confidence", options.confidence, "print the mean and the 95 % interval of bootstrap samples");
+  table.add("--confidence-n", options.confidence_samples, "SAMPLES", "bootstrap samples for --confidence");
+  table.add_choice("--paired", options.paired, {"none", "bootstrap", "randomization"},
+                   "test of each system against the baseline; bootstrap also prints intervals");
+  table.add("--paired-n", options.paired_samples, "SAMPLES",
+            "samples of --paired; 0: 1000 for bootstrap, 10000 for randomization");
+  table.add("--seed", options.seed, "NUMBER", "seed of the samples; sacreBLEU's is the default");
+}
+
+}  // namespace
+
+OptionTable& add_metric_command(Program& program, const std::string& name, const std::string& help,
+                                std::function<std::vector<TranslationMetric>(const OptionTable&)> metrics) {
+  const auto options = std::make_shared<MetricOptions>();
+  const auto table = std::make_shared<OptionTable*>();
+  *table = &program.command("evaluate " + name, help, [options, table, metrics] {
+    check(*options, **table);
+    return print_scores(*options, metrics(**table));
+  });
+  add_rows(**table, *options);
+  (*table)->group("Metric");
+  return **table;
+}
+
+}  // namespace gyre
