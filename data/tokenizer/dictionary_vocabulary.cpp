@@ -11,7 +11,6 @@ namespace gyre {
 namespace {
 
 constexpr size_t kSpecialPieces = 3;
-constexpr size_t kLongestSeparator = 100;  // bytes; bounds memory, because the separator follows every piece of a word
 
 uint64_t threshold_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto place = bundle.options.find("threshold");
@@ -138,12 +137,18 @@ std::string SubwordNmtVocabulary::piece(int id) const {
 
 void write_subword_nmt_vocabulary(const Path& codes, const Path& dictionary, uint64_t threshold,
                                   const std::string& separator, const Path& output) {
+  const std::string merges = read_file(codes), pieces = read_file(dictionary);
+  // Parse the two files first, so that errors name them instead of the output file.
+  const SubwordNmt check_codes(codes.string(), merges, separator);
+  const Dictionary check_dictionary(dictionary.string(), pieces, threshold);
+  save_subword_nmt_vocabulary(merges, pieces, threshold, separator, output);
+}
+
+void save_subword_nmt_vocabulary(std::string codes, std::string dictionary, uint64_t threshold,
+                                 const std::string& separator, const Path& output) {
   VocabularyBundle bundle{.kind = "subword-nmt"};
   bundle.options = {{"separator", separator}, {"threshold", threshold}};
-  bundle.parts = {{"codes", read_file(codes)}, {"dictionary", read_file(dictionary)}};
-  // Parse the two files first, so that errors name them instead of the output file.
-  const SubwordNmt check_codes(codes.string(), bundle.parts["codes"], separator);
-  const Dictionary check_dictionary(dictionary.string(), bundle.parts["dictionary"], threshold);
+  bundle.parts = {{"codes", std::move(codes)}, {"dictionary", std::move(dictionary)}};
   SubwordNmtVocabulary(output.string(), bundle).save(output);
 }
 

@@ -16,6 +16,8 @@
 
 namespace gyre {
 
+inline constexpr size_t kLongestSeparator = 100;  // bytes; bounds memory, because it follows every piece of a word
+
 class Dictionary {
  public:
   // Skips entries whose count is below the threshold; 0 keeps all. `name` is the name of the file for messages. Throws
@@ -69,6 +71,9 @@ class SubwordNmtVocabulary final : public Vocabulary {
 // Implement `gyre vocab --type subword-nmt` and `--type words`: check the files and join them into one vocabulary file.
 void write_subword_nmt_vocabulary(const Path& codes, const Path& dictionary, uint64_t threshold,
                                   const std::string& separator, const Path& output);
+// Joins the contents of a codes file and a dictionary. subword_nmt/subword_nmt_training.h learns them.
+void save_subword_nmt_vocabulary(std::string codes, std::string dictionary, uint64_t threshold,
+                                 const std::string& separator, const Path& output);
 void write_word_vocabulary(const Path& dictionary, uint64_t threshold, const Path& output);
 
 }  // namespace gyre

@@ -1,4 +1,5 @@
-// gyre vocab: trains a SentencePiece or WordPiece vocabulary, or converts existing files to a vocabulary file.
+// gyre vocab: trains a SentencePiece, WordPiece or subword-nmt vocabulary, or converts existing files to a vocabulary
+// file.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -7,6 +8,7 @@
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/subword_nmt/subword_nmt_training.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_training.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 #include "tools/options/cpu_threads.h"
@@ -18,12 +20,12 @@ namespace {
 
 struct VocabArgs {
   std::vector<Path> input;
-  Path output, codes, dictionary;
+  Path output, codes, dictionary, codes_output;
   SentencePieceOptions sentencepiece;
   std::string on_bad_line = "default";
-  uint64_t threshold = 0;
-  std::string separator = "@@";
+  SubwordNmtTraining subword_nmt;
   WordPieceTraining wordpiece;  // its size is that of sentencepiece
+  uint64_t min_frequency = 2;
   CpuThreads threads;
   const OptionTable* table = nullptr;
 };
@@ -36,27 +38,37 @@ void reject_unused(const VocabArgs& args) {
   const std::string& type = args.sentencepiece.type;
   const std::string reason = "--type is " + type;
   const bool is_sentencepiece = is_any(type, {"unigram", "bpe", "char", "word"});
-  const bool is_wordpiece = type == "wordpiece";
-  if (is_wordpiece && args.input.empty() == args.dictionary.empty())
+  const bool is_wordpiece = type == "wordpiece", is_subword_nmt = type == "subword-nmt";
+  const bool has_text = !args.input.empty();
+  if (is_wordpiece && has_text == !args.dictionary.empty())
     throw UsageError("--type wordpiece: expected either --input (text to train on) or --dictionary (a vocab.txt)");
-  const bool trains = is_sentencepiece || (is_wordpiece && !args.input.empty());
-  for (const char* name : {"input", "size", "cpu-threads", "on-bad-line"})
-    args.table->reject_unused(name, trains, is_wordpiece ? "--dictionary is trained already" : reason);
+  if (is_subword_nmt && has_text == !(args.codes.empty() && args.dictionary.empty()))
+    throw UsageError(
+        "--type subword-nmt: expected either --input (text to learn merges from), or --codes and "
+        "--dictionary (files of subword-nmt)");
+  const bool learns_merges = has_text && (is_wordpiece || is_subword_nmt);
+  const bool trains = is_sentencepiece || learns_merges;
+  const std::string unused = is_wordpiece && !trains     ? "--dictionary is trained already"
+                             : is_subword_nmt && !trains ? "--codes is learned already"
+                                                         : reason;
+  for (const char* name : {"input", "cpu-threads", "on-bad-line"}) args.table->reject_unused(name, trains, unused);
+  args.table->reject_unused("size", trains && !is_subword_nmt, is_subword_nmt ? reason + ": use --merges" : unused);
   for (const char* name : {"character-coverage", "normalization", "byte-fallback", "keep-whitespace", "user-symbols",
                            "sample-lines", "seed", "max-sentence-bytes"})
     args.table->reject_unused(name, is_sentencepiece, reason);
-  for (const char* name : {"min-frequency", "limit-alphabet"})
-    args.table->reject_unused(name, is_wordpiece && trains, is_wordpiece ? "--dictionary is trained already" : reason);
+  args.table->reject_unused("min-frequency", learns_merges, unused);
+  args.table->reject_unused("limit-alphabet", is_wordpiece && trains, unused);
+  for (const char* name : {"merges", "codes-output"}) args.table->reject_unused(name, is_subword_nmt && trains, unused);
   const bool reads_dictionary = !trains && type != "bytes";
   args.table->reject_unused("dictionary", reads_dictionary, reason);
   args.table->reject_unused("vocabulary-threshold", is_any(type, {"subword-nmt", "words"}), reason);
-  args.table->reject_unused("codes", type == "subword-nmt", reason);
-  args.table->reject_unused("separator", type == "subword-nmt", reason);
+  args.table->reject_unused("codes", is_subword_nmt, reason);
+  args.table->reject_unused("separator", is_subword_nmt, reason);
   args.table->reject_unused("lower-case", is_wordpiece, reason);
-  if (trains && args.input.empty()) throw UsageError("--input is missing: expected text to train on");
+  if (trains && !has_text) throw UsageError("--input is missing: expected text to train on");
   if (reads_dictionary && args.dictionary.empty())
     throw UsageError("--dictionary is missing: expected the tokens of --type ", type);
-  if (type == "subword-nmt" && args.codes.empty())
+  if (is_subword_nmt && !trains && args.codes.empty())
     throw UsageError("--codes is missing: expected the merges of subword-nmt");
 }
 
@@ -65,8 +77,14 @@ std::vector<LineReport> train(VocabArgs& args) {
   const OnBadLine on_bad_line = parse_on_bad_line(args.on_bad_line);
   if (args.sentencepiece.type == "wordpiece") {
     args.wordpiece.merges.size = args.sentencepiece.size;
+    args.wordpiece.merges.min_frequency = args.min_frequency;
     args.wordpiece.on_bad_line = on_bad_line;
     return train_wordpiece(args.input, args.wordpiece, args.output);
+  }
+  if (args.sentencepiece.type == "subword-nmt") {
+    args.subword_nmt.min_frequency = args.min_frequency;
+    args.subword_nmt.on_bad_line = on_bad_line;
+    return train_subword_nmt(args.input, args.subword_nmt, args.output, args.codes_output);
   }
   args.sentencepiece.on_bad_line = on_bad_line;
   return train_sentencepiece(args.input, args.sentencepiece, args.output);
@@ -75,12 +93,16 @@ std::vector<LineReport> train(VocabArgs& args) {
 int make_vocabulary(VocabArgs& args) {
   require_no_input(args.output, args.input);
   require_no_input(args.output, {args.codes, args.dictionary});
+  require_no_input(args.codes_output, args.input);
+  if (!args.codes_output.empty() && args.codes_output == args.output)
+    throw UsageError("--codes-output: expected another file than --output, got ", args.output.string(), " for both");
   reject_unused(args);
   const std::string& type = args.sentencepiece.type;
-  if (type == "subword-nmt") {
-    write_subword_nmt_vocabulary(args.codes, args.dictionary, args.threshold, args.separator, args.output);
+  const SubwordNmtTraining& o = args.subword_nmt;
+  if (type == "subword-nmt" && args.input.empty()) {
+    write_subword_nmt_vocabulary(args.codes, args.dictionary, o.threshold, o.separator, args.output);
   } else if (type == "words") {
-    write_word_vocabulary(args.dictionary, args.threshold, args.output);
+    write_word_vocabulary(args.dictionary, o.threshold, args.output);
   } else if (type == "wordpiece" && args.input.empty()) {
     write_wordpiece_vocabulary(args.dictionary, args.wordpiece.lower_case, args.output);
   } else if (type == "bytes") {
@@ -95,12 +117,14 @@ int make_vocabulary(VocabArgs& args) {
 }
 
 void add_training_rows(OptionTable& table, VocabArgs& args) {
-  table.group("Training (unigram, bpe, char, word, wordpiece)");
+  table.group("Training (unigram, bpe, char, word, wordpiece, subword-nmt)");
   table.add("--input,-i,--train-sets", args.input, "FILE...",
             "text, one sentence per line; files of both languages for a joint vocabulary");
   table.add("--size,--vocab-size,--dim-vocabs", args.sentencepiece.size, "PIECES",
-            "number of tokens, including special tokens");
+            "number of tokens, including special tokens (not for subword-nmt, which has --merges)");
   args.threads.add_row(table, ",--num-threads");
+  table.add("--min-frequency", args.min_frequency, "COUNT",
+            "minimum frequency of a pair to merge (wordpiece, subword-nmt)");
   table.add_choice("--on-bad-line", args.on_bad_line, {"default", "error", "skip"},
                    "handling of bad lines; default: error for invalid UTF-8, skip for empty and overlong lines");
 }
@@ -134,9 +158,15 @@ void add_wordpiece_rows(OptionTable& table, VocabArgs& args) {
   table.group("WordPiece");
   table.add_flag("--lower-case,!--cased", args.wordpiece.lower_case,
                  "lower-case text and strip accents; stored in tokenizer_config.json next to a trained vocabulary");
-  table.add("--min-frequency", o.min_frequency, "COUNT", "minimum frequency of a pair to merge");
   table.add("--limit-alphabet", o.limit_alphabet, "CHARACTERS",
             "keep only this many most frequent characters; words with other characters are unknown");
+}
+
+void add_subword_nmt_rows(OptionTable& table, VocabArgs& args) {
+  SubwordNmtTraining& o = args.subword_nmt;
+  table.group("Learning subword-nmt merges");
+  table.add("--merges,--symbols,-s", o.merges, "MERGES", "maximum number of merges");
+  table.add("--codes-output", args.codes_output, "FILE", "also write the merges as a file of subword-nmt");
 }
 
 }  // namespace
@@ -150,16 +180,17 @@ void add_vocab_command(Program& program) {
   table.required("output");
   table.add_choice("--type,--model-type", args->sentencepiece.type,
                    {"unigram", "bpe", "char", "word", "subword-nmt", "words", "wordpiece", "bytes"},
-                   "kind of vocabulary: the first four are trained, the next two are converted, wordpiece is either, "
-                   "bytes needs no input");
+                   "kind of vocabulary: the first four are trained, words is converted, subword-nmt and wordpiece are "
+                   "either, bytes needs no input");
   add_training_rows(table, *args);
   add_sentencepiece_rows(table, *args);
   add_wordpiece_rows(table, *args);
+  add_subword_nmt_rows(table, *args);
   table.group("From files (subword-nmt, words, wordpiece)");
   table.add("--dictionary", args->dictionary, "FILE", "tokens, one per line, with or without counts");
   table.add("--codes", args->codes, "FILE", "file of merges of subword-nmt");
-  table.add("--vocabulary-threshold", args->threshold, "COUNT", "minimum count of a token; 0: no limit");
-  table.add("--separator", args->separator, "TEXT", "marker of tokens that do not end a word");
+  table.add("--vocabulary-threshold", args->subword_nmt.threshold, "COUNT", "minimum count of a token; 0: no limit");
+  table.add("--separator", args->subword_nmt.separator, "TEXT", "marker of tokens that do not end a word");
 }
 
 }  // namespace gyre

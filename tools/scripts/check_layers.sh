@@ -37,6 +37,7 @@ data/text                         :
 data/text/cleaning                : data/text data/text/moses data/tokenizer
 data/text/moses                   : data/text
 data/tokenizer                    : data/text data/tokenizer/wordpiece
+data/tokenizer/subword_nmt        : data/text data/tokenizer
 data/tokenizer/wordpiece          : data/text data/tokenizer
 data/store                        : data/text data/tokenizer
 data/batch                        : data/text data/tokenizer data/store
