@@ -37,6 +37,8 @@ int main(int argc, char** argv) {
     check_threads();
     gyre::Program program;
     add_vocab_command(program);
+    add_encode_command(program);
+    add_decode_command(program);
     program.describe_group("data", "build token stores and generate a corpus");
     add_data_build_command(program);
     add_data_generate_command(program);

@@ -54,6 +54,8 @@ class Program {
 
 // Each is defined in tools/commands/.
 void add_vocab_command(Program& program);
+void add_encode_command(Program& program);
+void add_decode_command(Program& program);
 void add_data_build_command(Program& program);
 void add_data_generate_command(Program& program);
 void add_data_info_command(Program& program);
