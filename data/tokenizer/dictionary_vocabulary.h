@@ -60,6 +60,10 @@ class SubwordNmtVocabulary final : public Vocabulary {
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int id) const override;
   int size() const override { return dictionary_.size(); }
+  std::unique_ptr<BpeDropout> bpe_dropout() const override;
+
+  const Dictionary& dictionary() const { return dictionary_; }
+  const SubwordNmt& segmenter() const { return segmenter_; }
 
  private:
   Dictionary dictionary_;

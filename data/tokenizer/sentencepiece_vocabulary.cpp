@@ -10,8 +10,8 @@ namespace gyre {
 
 namespace {
 
-// Reads protobuf's wire format. The model's kind is in its trainer settings, which the library does not expose:
-// ModelProto.trainer_spec (field 2) .model_type (field 3).
+// Reads protobuf's wire format. The library does not expose the kind of the model, which is in its trainer settings,
+// ModelProto.trainer_spec (field 2) .model_type (field 3), and the types of pieces.
 class ProtoReader {
  public:
   explicit ProtoReader(std::string_view bytes) : rest_(bytes) {}
@@ -56,18 +56,36 @@ class ProtoReader {
   std::string_view rest_;
 };
 
-std::string model_type(std::string_view model) {
+// Type of the model, and of each piece.
+struct ModelTypes {
+  std::string kind;
+  std::vector<bool> is_normal;  // by id
+};
+
+// ModelProto.pieces (field 1) .type (field 3), which is 1 or missing for normal pieces.
+bool is_normal_piece(std::string_view piece) {
+  uint64_t type = 1, field = 0, number = 0;
+  std::string_view bytes;
+  for (ProtoReader proto(piece); proto.next(field, number, bytes);) {
+    if (field == 3) type = number;
+  }
+  return type == 1;
+}
+
+ModelTypes model_types(std::string_view model) {
   constexpr std::string_view kTypes[] = {"unigram", "unigram", "bpe", "word", "char"};
+  ModelTypes types;
   uint64_t type = 1, field = 0, number = 0;
   std::string_view bytes;
   for (ProtoReader proto(model); proto.next(field, number, bytes);) {
+    if (field == 1) types.is_normal.push_back(is_normal_piece(bytes));
     if (field != 2) continue;
     for (ProtoReader spec(bytes); spec.next(field, number, bytes);) {
       if (field == 3) type = number;
     }
-    break;
   }
-  return std::string(type < std::size(kTypes) ? kTypes[type] : "sentencepiece");
+  types.kind = type < std::size(kTypes) ? kTypes[type] : "sentencepiece";
+  return types;
 }
 
 }  // namespace
@@ -79,7 +97,10 @@ SentencePieceVocabulary::SentencePieceVocabulary(const std::string& name, std::s
     : Vocabulary(std::move(content)), processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
   const auto status = processor_->LoadFromSerializedProto(this->content());
   require(status.ok(), "[vocabulary] ", name, ": expected a SentencePiece model: ", status.ToString());
-  kind_ = model_type(this->content());
+  ModelTypes types = model_types(this->content());
+  kind_ = std::move(types.kind);
+  is_normal_ = std::move(types.is_normal);
+  is_normal_.resize(size_t(processor_->GetPieceSize()), false);
   special_.unk = processor_->unk_id();
   special_.eos = processor_->eos_id();
   special_.bos = processor_->bos_id() >= 0 ? processor_->bos_id() : special_.eos;
@@ -106,6 +127,11 @@ std::string SentencePieceVocabulary::decode(std::span<const int32_t> ids) const 
 std::string SentencePieceVocabulary::piece(int id) const {
   require_id(id);
   return processor_->IdToPiece(id);
+}
+
+float SentencePieceVocabulary::score(int id) const {
+  require_id(id);
+  return processor_->GetScore(id);
 }
 
 int SentencePieceVocabulary::size() const { return processor_->GetPieceSize(); }

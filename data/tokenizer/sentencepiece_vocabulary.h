@@ -7,6 +7,7 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
+#include "gyre/data/tokenizer/bpe_dropout.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace sentencepiece {
@@ -26,12 +27,18 @@ class SentencePieceVocabulary final : public Vocabulary {
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int id) const override;
   int size() const override;
+  std::unique_ptr<BpeDropout> bpe_dropout() const override;  // null unless the kind is "bpe"
+
+  // Whether the id belongs to a piece that is neither special, a byte, a user symbol nor unused.
+  bool is_normal(int id) const { return is_normal_[size_t(id)]; }
+  float score(int id) const;
 
   static bool recognizes(std::string_view content);
 
  private:
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::string kind_;
+  std::vector<bool> is_normal_;  // by id
 };
 
 struct SentencePieceOptions {

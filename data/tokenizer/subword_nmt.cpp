@@ -83,7 +83,8 @@ SubwordNmt::SubwordNmt(const std::string& name, std::string_view codes, std::str
 
 void SubwordNmt::add_merge(std::string_view left, std::string_view right, int32_t rank) {
   const std::string merged = concat(left, right);
-  const auto [place, is_new] = merges_.try_emplace(pair_key(intern(left), intern(right)), Merge{rank, intern(merged)});
+  const auto [place, is_new] =
+      merges_.try_emplace(pair_key(intern(left), intern(right)), BpeMerge{rank, intern(merged)});
   place->second.rank = rank;
   if (is_new) origins_[merged] = {std::string(left), std::string(right)};
 }
@@ -97,7 +98,7 @@ int32_t SubwordNmt::find(std::string_view symbol) const {
   return place == symbols_.end() ? kNoSymbol : place->second;
 }
 
-const SubwordNmt::Merge* SubwordNmt::find_merge(int32_t left, int32_t right) const {
+const BpeMerge* SubwordNmt::find_merge(int32_t left, int32_t right) const {
   if (left < 0 || right < 0) return nullptr;
   const auto place = merges_.find(pair_key(left, right));
   return place == merges_.end() ? nullptr : &place->second;
@@ -109,19 +110,19 @@ std::vector<std::string_view> SubwordNmt::words(std::string_view line) {
   return words;
 }
 
-std::vector<std::string> SubwordNmt::segment_word(std::string_view word) const {
-  auto pieces = unmarked_pieces(word);
+std::vector<std::string> SubwordNmt::segment_word(std::string_view word, MergeDrops* drops) const {
+  auto pieces = unmarked_pieces(word, drops);
   for (size_t i = 0; i + 1 < pieces.size(); ++i) pieces[i] += separator_;
   return pieces;
 }
 
-std::vector<std::string> SubwordNmt::unmarked_pieces(std::string_view word) const {
+std::vector<std::string> SubwordNmt::unmarked_pieces(std::string_view word, MergeDrops* drops) const {
   const auto characters = is_bytes_ ? split_bytes(word) : split_characters(word);
   if (characters.size() == 1) return {std::string(word)};
   // The nodes are ranges of this text.
   const std::string text = std::string(word).append(kWordEnd);
   std::vector<Node> nodes = first_nodes(text, characters);
-  merge_all(nodes);
+  drops == nullptr ? merge_all(nodes) : merge_some(nodes, *drops);
   std::vector<std::string> pieces;
   for (int32_t i = 0; i >= 0; i = nodes[size_t(i)].next) {
     const Node& node = nodes[size_t(i)];
@@ -169,7 +170,7 @@ void SubwordNmt::merge_all(std::vector<Node>& nodes) const {
   const auto consider = [&](int32_t at) {
     if (at < 0 || nodes[size_t(at)].next < 0) return;
     const int32_t left = nodes[size_t(at)].symbol, right = nodes[size_t(nodes[size_t(at)].next)].symbol;
-    if (const Merge* merge = find_merge(left, right)) queue.push({merge->rank, at, left, right, merge->symbol});
+    if (const BpeMerge* merge = find_merge(left, right)) queue.push({merge->rank, at, left, right, merge->symbol});
   };
   for (size_t i = 0; i < nodes.size(); ++i) consider(int32_t(i));
   std::vector<Candidate> round;
@@ -193,6 +194,21 @@ void SubwordNmt::merge_all(std::vector<Node>& nodes) const {
       consider(c.at);
     }
   }
+}
+
+void SubwordNmt::merge_some(std::vector<Node>& nodes, MergeDrops& drops) const {
+  std::vector<BpePart> parts;
+  for (const Node& node : nodes) parts.push_back({node.symbol, node.end - node.begin});
+  merge_with_drops(
+      parts, [this](int32_t left, int32_t right) { return find_merge(left, right); }, drops);
+  nodes.clear();
+  int32_t begin = 0;
+  for (const BpePart& part : parts) {
+    const auto index = int32_t(nodes.size());
+    nodes.push_back({part.symbol, begin, begin + part.length, index - 1, index + 1});
+    begin += part.length;
+  }
+  nodes.back().next = -1;
 }
 
 bool SubwordNmt::is_known(const std::string& piece, bool is_final) const {

@@ -1,7 +1,7 @@
 // Byte-pair encoding with the same pieces as subword-nmt (Sennrich et al. 2016;
 // https://github.com/rsennrich/subword-nmt). Supports codes of version 0.1 and 0.2 (and "0.2 byte", whose symbols are
-// bytes) and re-splitting by a vocabulary. Splits words at U+0020 only, like subword-nmt. Does not support glossaries
-// and dropout.
+// bytes), re-splitting by a vocabulary and dropout. Splits words at U+0020 only, like subword-nmt. Does not support
+// glossaries.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "gyre/data/tokenizer/bpe_dropout.h"
 
 namespace gyre {
 
@@ -33,15 +35,11 @@ class SubwordNmt {
 
   // Splits a line at spaces, ignoring white space at its ends.
   static std::vector<std::string_view> words(std::string_view line);
-  // "lower" -> {"lo@@", "w@@", "er"}
-  std::vector<std::string> segment_word(std::string_view word) const;
+  // "lower" -> {"lo@@", "w@@", "er"}. drops: merges to leave out; null: none.
+  std::vector<std::string> segment_word(std::string_view word, MergeDrops* drops = nullptr) const;
   const std::string& separator() const { return separator_; }
 
  private:
-  struct Merge {
-    int32_t rank;
-    int32_t symbol;  // the merged symbol
-  };
   struct Node {
     int32_t symbol;  // -1: occurs in no merge
     int32_t begin, end;
@@ -51,10 +49,11 @@ class SubwordNmt {
   void add_merge(std::string_view left, std::string_view right, int32_t rank);
   int32_t intern(std::string_view symbol);
   int32_t find(std::string_view symbol) const;
-  const Merge* find_merge(int32_t left, int32_t right) const;
-  std::vector<std::string> unmarked_pieces(std::string_view word) const;
+  const BpeMerge* find_merge(int32_t left, int32_t right) const;
+  std::vector<std::string> unmarked_pieces(std::string_view word, MergeDrops* drops) const;
   std::vector<Node> first_nodes(std::string_view text, const std::vector<std::string_view>& characters) const;
   void merge_all(std::vector<Node>& nodes) const;
+  void merge_some(std::vector<Node>& nodes, MergeDrops& drops) const;
   std::vector<std::string> split_unknown(const std::vector<std::string>& pieces) const;
   void split_piece(const std::string& piece, bool is_final, std::vector<std::string>& out) const;
   bool is_known(const std::string& piece, bool is_final) const;
@@ -62,7 +61,7 @@ class SubwordNmt {
   std::string separator_;
   bool has_glued_end_ = false, is_bytes_ = false;
   std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>> symbols_;
-  std::unordered_map<uint64_t, Merge> merges_;  // keyed by the pair of symbols
+  std::unordered_map<uint64_t, BpeMerge> merges_;  // keyed by the pair of symbols
   std::unordered_map<std::string, std::pair<std::string, std::string>, StringHash, std::equal_to<>> origins_;
   std::unordered_set<std::string, StringHash, std::equal_to<>> vocabulary_;
 };

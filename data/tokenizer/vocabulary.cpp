@@ -3,6 +3,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/random.h"
+#include "gyre/data/tokenizer/bpe_dropout.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
@@ -13,6 +14,8 @@
 namespace gyre {
 
 Vocabulary::Vocabulary(std::string content) : content_(std::move(content)), fingerprint_(hash_name(content_)) {}
+
+std::unique_ptr<BpeDropout> Vocabulary::bpe_dropout() const { return nullptr; }
 
 void Vocabulary::require_id(int id) const {
   require(id >= 0 && id < size(), "[vocabulary] expected an id in [0, ", size(), "), got ", id);

@@ -21,6 +21,8 @@ struct SpecialIds {
   int pad = -1;  // -1: none
 };
 
+class BpeDropout;
+
 class Vocabulary {
  public:
   virtual ~Vocabulary() = default;
@@ -36,6 +38,9 @@ class Vocabulary {
   virtual std::string piece(int id) const = 0;
   virtual int size() const = 0;
   virtual bool accepts_any_bytes() const { return false; }  // whether encode takes any bytes, not only UTF-8
+
+  // Returns null if this kind of vocabulary has no merges, which BPE dropout (bpe_dropout.h) could leave out.
+  virtual std::unique_ptr<BpeDropout> bpe_dropout() const;
 
   int unk() const { return special_.unk; }
   int bos() const { return special_.bos; }

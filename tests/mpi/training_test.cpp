@@ -74,6 +74,22 @@ TEST_CASE("deterministic runs have the same bits on any number of ranks") {
   }
 }
 
+TEST_CASE("BPE dropout has the same bits on any number of ranks") {
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run) {
+    NmtOptions o = deterministic(directory.options(run, "15u"), 8);
+    o.data.vocabulary = directory / "vocab.merges";
+    o.bpe_dropout = 0.2;
+    return o;
+  };
+  if (ranks().rank() == 0) write_tiny_merges(directory / "");
+  ranks().barrier();
+  train_nmt(options("many"), tiny_config(), ranks());
+  train_alone(options("one"), tiny_config());
+  CHECK(last_bits(directory / "many") == last_bits(directory / "one"));
+  CHECK(loss_curve(directory / "many") == loss_curve(directory / "one"));
+}
+
 TEST_CASE("runs with sharded optimizer state have the bits of a run without, and each can resume from the other") {
   const SharedDirectory directory;
   const auto options = [&](const std::string& run, const std::string& after, int zero) {

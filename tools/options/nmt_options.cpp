@@ -19,6 +19,9 @@ void add_nmt_options(OptionTable& table, NmtOptions& o) {
   table.group("Translation");
   table.add("--label-smoothing", o.label_smoothing, "NUMBER",
             "probability spread evenly over all tokens, including the correct one (as in PyTorch and Marian)");
+  table.add("--bpe-dropout", o.bpe_dropout, "NUMBER",
+            "probability of leaving out a merge when training sentences are split into pieces (Provilkov et al. 2019)");
+  table.add_choice("--bpe-dropout-side", o.bpe_dropout_side, {"both", "source", "target"}, "side that is split so");
   table.add("--valid-beam-size", o.valid_beam, "HYPOTHESES", "beam size in validation");
   table.add("--valid-length-penalty", o.valid_length_penalty, "NUMBER",
             "length penalty in validation, in fairseq's form");
@@ -29,6 +32,7 @@ void add_nmt_options(OptionTable& table, NmtOptions& o) {
 
 void reject_unused_nmt_options(const OptionTable& table, const NmtOptions& options) {
   reject_unused_train_options(table, options);
+  table.reject_unused("bpe-dropout-side", options.bpe_dropout > 0, "--bpe-dropout is 0");
   const auto& metrics = options.validation.metrics;
   const bool translates = !options.data.valid_sets.empty() &&
                           std::any_of(metrics.begin(), metrics.end(),

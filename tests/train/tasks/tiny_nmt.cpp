@@ -4,6 +4,7 @@
 
 #include "gyre/core/random.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
+#include "gyre/data/tokenizer/subword_nmt/subword_nmt_training.h"
 
 namespace gyre::test {
 namespace {
@@ -29,6 +30,10 @@ void write_tiny_corpus(const Path& directory) {
   write_pairs(directory, "train", 90, 1);
   write_pairs(directory, "valid", 9, 2);
   ByteVocabulary().save(directory / "vocab.bytes");
+}
+
+void write_tiny_merges(const Path& directory) {
+  train_subword_nmt({directory / "train.src", directory / "train.tgt"}, {.merges = 20}, directory / "vocab.merges", "");
 }
 
 NmtOptions tiny_options(const Path& data, const Path& run) {

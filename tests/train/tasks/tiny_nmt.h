@@ -12,6 +12,9 @@ namespace gyre::test {
 // Writes train.src, train.tgt (90 pairs), valid.src, valid.tgt (9 pairs) and vocab.bytes.
 void write_tiny_corpus(const Path& directory);
 
+// Writes vocab.merges: subword-nmt merges that were learned from the training pairs.
+void write_tiny_merges(const Path& directory);
+
 // Options that train on the corpus in `data` into `run`: 12 updates per epoch, quiet, no validation.
 NmtOptions tiny_options(const Path& data, const Path& run);
 

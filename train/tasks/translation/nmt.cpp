@@ -39,6 +39,9 @@ TaskParts make_parts(const NmtOptions& options, EncoderDecoderConfig config, con
   parts.data = std::make_unique<NmtData>(options, vocabulary, loss, context.micro_batches);
   model->parameters().allocate(options.seed, DType::f32, context.kernels.device());
   parts.options = {{"label-smoothing", concat(options.label_smoothing)}};
+  if (options.bpe_dropout > 0) {
+    parts.options["bpe-dropout"] = concat(options.bpe_dropout, " on ", options.bpe_dropout_side);
+  }
   parts.make_validation = [&options, context, &vocabulary, &network = model->network()] {
     return std::make_unique<NmtValidation>(read_validation_set(options, vocabulary, network.longest()), vocabulary,
                                            network, context, options);

@@ -6,6 +6,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/random.h"
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/text/parallel_text.h"
 #include "gyre/train/tasks/translation/pair_input.h"
@@ -20,6 +21,15 @@ TokenStore open_training_data(const NmtOptions& options, const Vocabulary& vocab
   if (corpus.report) spdlog::info("{}", corpus.report->describe());
   require(corpus.store.sides() == 2, "[data] ", corpus.store.name(), ": expected sentence pairs, got single sentences");
   return std::move(corpus.store);
+}
+
+std::unique_ptr<BpeDropout> make_dropout(const NmtOptions& options, const Vocabulary& vocabulary) {
+  if (options.bpe_dropout == 0) return nullptr;
+  auto dropout = vocabulary.bpe_dropout();
+  if (dropout == nullptr)
+    throw UsageError("[--bpe-dropout] expected a vocabulary with merges (bpe, subword-nmt), got one of kind ",
+                     vocabulary.kind());
+  return dropout;
 }
 
 ValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
@@ -63,7 +73,12 @@ NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, LossFu
                  int micro_batches)
     : store_(open_training_data(options, vocabulary)),
       batches_(store_, options.batch, options.seed, micro_batches, options.data.max_length),
-      loss_(std::move(loss)) {
+      loss_(std::move(loss)),
+      dropout_(make_dropout(options, vocabulary)),
+      drop_probability_(options.bpe_dropout),
+      drops_side_{options.bpe_dropout_side != "target", options.bpe_dropout_side != "source"},
+      seed_(options.seed),
+      max_length_(options.data.max_length) {
   const EpochPlan& plan = batches_.plan();
   if (plan.skipped() > 0) {
     spdlog::info("{}: {} of {} left out: longer than {}", store_.name(), plan.skipped(), counted(store_.size(), "pair"),
@@ -76,22 +91,47 @@ std::string NmtData::describe() const {
                 " target tokens");  // without EOS
 }
 
+std::vector<int32_t> NmtData::sentence(uint32_t index, int side) const {
+  std::vector<int32_t> ids = store_.sentence(index, side);
+  if (dropout_ == nullptr || !drops_side_[size_t(side)]) return ids;
+  const uint64_t stream = mix(mix(hash_name("BPE dropout"), batches_.epoch()), 2 * uint64_t(index) + uint64_t(side));
+  MergeDrops drops(drop_probability_, seed_, stream);
+  std::vector<int32_t> split = dropout_->segment(ids, drops);
+  return split.size() + 1 > size_t(max_length_) ? ids : split;
+}
+
+PairBatch NmtData::pairs(std::span<const uint32_t> indices) const {
+  if (dropout_ == nullptr) return make_pair_batch(store_, indices);
+  PairPacker packer(store_.bos(), store_.eos());
+  for (const uint32_t s : indices) packer.add(sentence(s, 0), sentence(s, 1));
+  return packer.finish();
+}
+
+// The counts are those of the whole batch, so with BPE dropout every rank splits all its sentences.
 RankBatch NmtData::batch(size_t i, MicroBatchRange own) const {
   store_.require_untruncated();
   const std::span<const uint32_t> indices = batches_.plan().batch(i);
   RankBatch batch;
   batch.sentences = indices.size();
-  for (uint32_t s : indices) {
-    batch.source_tokens += store_.length(s, 0) + 1;
-    batch.target_tokens += store_.length(s, 1) + 1;
+  const std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(indices);
+  for (int m = 0; m < int(micro_batches.size()); ++m) {
+    const bool is_own = m >= own.begin && m < own.end;
+    if (dropout_ == nullptr) {
+      for (const uint32_t s : micro_batches[size_t(m)]) {
+        batch.source_tokens += store_.length(s, 0) + 1;
+        batch.target_tokens += store_.length(s, 1) + 1;
+      }
+      if (!is_own) continue;
+    }
+    const PairBatch packed = pairs(micro_batches[size_t(m)]);
+    if (dropout_ != nullptr) {
+      batch.source_tokens += packed.source_ids.size();
+      batch.target_tokens += packed.target_outputs.size();
+    }
+    if (is_own)
+      batch.micro_batches.push_back(make_micro_batch(loss_, pair_input(packed), packed.target_outputs.size()));
   }
   batch.predictions = batch.target_tokens;
-  const std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(indices);
-  for (int s = own.begin; s < own.end; ++s) {
-    PairInput input = pair_input(make_pair_batch(store_, micro_batches[size_t(s)]));
-    const auto tokens = uint64_t(input.target.tokens());
-    batch.micro_batches.push_back(make_micro_batch(loss_, std::move(input), tokens));
-  }
   return batch;
 }
 

@@ -1,9 +1,12 @@
 // The sentence pairs of a translation run: training batches and the validation set.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
+#include "gyre/data/batch/pair_batch.h"
+#include "gyre/data/tokenizer/bpe_dropout.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/train/tasks/epoch_batches.h"
@@ -13,7 +16,9 @@
 
 namespace gyre {
 
-// Batches of training pairs. Token counts include EOS.
+// Batches of training pairs. Token counts include EOS. With BPE dropout, every epoch splits the sentences into other
+// pieces, a pure function of (seed, epoch, sentence). The plan of batches uses the stored lengths, and a sentence that
+// would exceed --max-length keeps its stored pieces.
 class NmtData final : public TrainingData {
  public:
   // Opens a token store or reads text, and logs how many pairs were left out.
@@ -27,9 +32,17 @@ class NmtData final : public TrainingData {
   RankBatch batch(size_t i, MicroBatchRange own) const override;
 
  private:
+  std::vector<int32_t> sentence(uint32_t index, int side) const;
+  PairBatch pairs(std::span<const uint32_t> indices) const;
+
   TokenStore store_;
   EpochBatches batches_;
   LossFunction<PairInput> loss_;
+  std::unique_ptr<BpeDropout> dropout_;  // null: none
+  double drop_probability_;
+  std::array<bool, 2> drops_side_;
+  uint64_t seed_;
+  int max_length_;
 };
 
 // Reads the validation pairs of `options`. Skips pairs with more than `longest` ids, including EOS, on either side.

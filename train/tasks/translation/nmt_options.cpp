@@ -18,6 +18,8 @@ void NmtOptions::validate() const {
   }
   DecodeOptions{.beam_size = valid_beam, .length_penalty = valid_length_penalty}.validate_search("--valid-");
   expect_fraction("--label-smoothing", label_smoothing);
+  expect_between(0.0, 1.0, "--bpe-dropout", bpe_dropout);
+  expect_one_of({"both", "source", "target"}, "--bpe-dropout-side", bpe_dropout_side);
 }
 
 }  // namespace gyre

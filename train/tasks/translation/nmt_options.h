@@ -13,6 +13,8 @@ struct NmtOptions : TrainOptions {
     validation.metrics = {"cross-entropy", "bleu"};
   }
   double label_smoothing = 0.1;
+  double bpe_dropout = 0;                // probability of leaving out a merge in training sentences
+  std::string bpe_dropout_side{"both"};  // both, source, target
   int valid_beam = 4;
   double valid_length_penalty = 0.6;
   void validate() const;  // throws a UsageError if an option is invalid
