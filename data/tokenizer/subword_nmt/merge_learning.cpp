@@ -1,7 +1,6 @@
 #include "gyre/data/tokenizer/subword_nmt/merge_learning.h"
 
 #include <algorithm>
-#include <queue>
 #include <unordered_map>
 #include <vector>
 
@@ -14,13 +13,13 @@ namespace gyre {
 
 namespace {
 
-// Follows learn_bpe.py in every detail that affects the result, including these two:
+// Follows learn_bpe.py in every detail that affects the result, including these:
 // - The counts of a pair are not always the number of its occurrences. If a merge makes a symbol that its word already
 //   contains (a bc, ab c), the neighbors of the old symbol are counted again. If it merges two of three equal symbols,
 //   the pair itself is subtracted twice. Such words get an explicit count of each pair ("irregular").
-// - Rare pairs are moved from the recent counts to the full counts, and the most frequent pair is first looked for
-// among
+// - Rare pairs are moved from the recent counts to the full counts, and the most frequent pair is first sought among
 //   the recent ones. If a pair that was moved is counted again, its full count is replaced instead of increased.
+// - White space inside a word looks like the end of a symbol (spaced_words.h).
 class MergeLearner {
  public:
   explicit MergeLearner(const CountedWords& words);

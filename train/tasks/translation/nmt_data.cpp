@@ -71,10 +71,10 @@ ValidationSet from_text(const NmtOptions& options, const Vocabulary& vocabulary,
 
 NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, LossFunction<PairInput> loss,
                  int micro_batches)
-    : store_(open_training_data(options, vocabulary)),
+    : dropout_(make_dropout(options, vocabulary)),
+      store_(open_training_data(options, vocabulary)),
       batches_(store_, options.batch, options.seed, micro_batches, options.data.max_length),
       loss_(std::move(loss)),
-      dropout_(make_dropout(options, vocabulary)),
       drop_probability_(options.bpe_dropout),
       drops_side_{options.bpe_dropout_side != "target", options.bpe_dropout_side != "source"},
       seed_(options.seed),

@@ -35,10 +35,10 @@ class NmtData final : public TrainingData {
   std::vector<int32_t> sentence(uint32_t index, int side) const;
   PairBatch pairs(std::span<const uint32_t> indices) const;
 
+  std::unique_ptr<BpeDropout> dropout_;  // null: none
   TokenStore store_;
   EpochBatches batches_;
   LossFunction<PairInput> loss_;
-  std::unique_ptr<BpeDropout> dropout_;  // null: none
   double drop_probability_;
   std::array<bool, 2> drops_side_;
   uint64_t seed_;
