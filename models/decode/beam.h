@@ -5,6 +5,7 @@
 
 #include "gyre/models/decode/beam_search.h"
 #include "gyre/models/decode/candidates.h"
+#include "gyre/models/decode/next_tokens.h"
 
 namespace gyre {
 
@@ -14,12 +15,6 @@ struct LiveHypothesis {
   std::vector<float> token_log_probs;
   double log_probability = 0;
   int row = 0;  // row in the batch of the step
-};
-
-// The best next tokens of all rows of a step, on the CPU, as computed by Kernels::topk: ids (rows, k), and
-// log-probabilities (rows, k + 1), with that of EOS in the last column.
-struct NextTokens {
-  Tensor log_probs, ids;
 };
 
 class Beam {

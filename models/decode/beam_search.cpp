@@ -5,12 +5,20 @@
 
 #include "gyre/core/option_checks.h"
 #include "gyre/models/decode/beam.h"
+#include "gyre/models/decode/decoding_batch.h"
 
 namespace gyre {
 
 double length_divisor(LengthPenaltyForm form, double exponent, int64_t tokens) {
   const double length = form == LengthPenaltyForm::fairseq ? double(tokens) : (5 + double(tokens)) / 6;
   return std::pow(length, exponent);
+}
+
+Hypothesis make_hypothesis(std::vector<int32_t> ids, std::vector<float> token_log_probs, const DecodeOptions& options) {
+  double sum = 0;
+  for (const float log_prob : token_log_probs) sum += double(log_prob);
+  const double divisor = length_divisor(options.form, options.length_penalty, int64_t(token_log_probs.size()));
+  return {std::move(ids), sum / divisor, sum, std::move(token_log_probs)};
 }
 
 void DecodeOptions::validate_search(std::string_view prefix) const {
@@ -35,6 +43,11 @@ void DecodeOptions::validate(int64_t vocab_size) const {
   }
 }
 
+int64_t DecodeOptions::max_tokens(int64_t source_tokens, int64_t longest) const {
+  const double wanted = std::floor(max_length_factor * double(source_tokens)) + max_length_extra;
+  return std::min(int64_t(wanted), longest - 1);  // BOS also takes a position
+}
+
 bool DecodeOptions::produces(int32_t id) const {
   if (id == bos && bos != eos) return false;
   return std::find(suppressed.begin(), suppressed.end(), id) == suppressed.end();
@@ -45,46 +58,29 @@ namespace {
 // Decodes one batch of sources.
 class BatchSearch {
  public:
-  BatchSearch(const EncoderDecoder& model, Kernels& kernels, const std::vector<std::vector<int32_t>>& sources,
+  BatchSearch(const Ensemble& ensemble, Kernels& kernels, const std::vector<std::vector<int32_t>>& sources,
               const DecodeOptions& options);
   std::vector<std::vector<Hypothesis>> run();
-  double flops() const { return tape_.flops(); }
+  double flops() const { return batch_.flops(); }
 
  private:
   void step();
   Tensor last_tokens() const;
-  NextTokens next_tokens(const Var& states) const;
   void place_rows();
 
-  const EncoderDecoder& model_;
   const DecodeOptions& options_;
-  Tape tape_;
-  std::vector<AttentionMemory> sources_;
-  KeyValueCache cache_;
+  DecodingBatch batch_;
+  int64_t candidates_;  // best next tokens that each hypothesis offers
   std::vector<Beam> beams_;
-  Tensor log_probs_;  // (sources * beam_size, vocab) on the kernels' device: a buffer that all steps reuse
 };
 
-BatchSearch::BatchSearch(const EncoderDecoder& model, Kernels& kernels,
-                         const std::vector<std::vector<int32_t>>& sources, const DecodeOptions& options)
-    : model_(model),
-      options_(options),
-      tape_(kernels, {.record = false, .precision = options.precision}),
-      cache_(int(model.config().decoder_layers), int(sources.size())),
-      log_probs_(Tensor::empty({int64_t(sources.size()) * options.beam_size, model.config().vocab_size}, DType::f32,
-                               kernels.device())) {
-  std::vector<int32_t> ids, lengths;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    require(!sources[i].empty(), "[beam search] source ", i, " is empty, expected at least its EOS");
-    ids.insert(ids.end(), sources[i].begin(), sources[i].end());
-    lengths.push_back(int32_t(sources[i].size()));
-    // BOS also takes a position.
-    const double wanted = std::floor(options.max_length_factor * lengths.back()) + options.max_length_extra;
-    beams_.emplace_back(options_, std::min(int64_t(wanted), model.longest() - 1), int(i));
-  }
-  const Segments segments = Segments::from_lengths(lengths);
-  const Var encoded = model.encode(tape_, Tensor::from({int64_t(ids.size())}, ids), segments);
-  sources_ = model.project_sources(encoded, segments);
+BatchSearch::BatchSearch(const Ensemble& ensemble, Kernels& kernels, const std::vector<std::vector<int32_t>>& sources,
+                         const DecodeOptions& options)
+    : options_(options), batch_(ensemble, kernels, sources, options.beam_size, options.precision) {
+  const int64_t never = int64_t(options.suppressed.size()) + 1;  // including BOS
+  candidates_ = std::min(ensemble.vocab_size(), 2 * options.beam_size + never);
+  for (size_t i = 0; i < sources.size(); ++i)
+    beams_.emplace_back(options_, options.max_tokens(int64_t(sources[i].size()), ensemble.longest()), int(i));
 }
 
 std::vector<std::vector<Hypothesis>> BatchSearch::run() {
@@ -97,29 +93,19 @@ std::vector<std::vector<Hypothesis>> BatchSearch::run() {
 void BatchSearch::step() {
   std::vector<int32_t> rows;  // number of rows of each sentence; 0 once it is done
   for (const Beam& beam : beams_) rows.push_back(int32_t(beam.live().size()));
-  const Var states = model_.decode_step(tape_, last_tokens(), Segments::from_lengths(rows), sources_, cache_);
-  const NextTokens next = next_tokens(states);
+  batch_.step(last_tokens(), Segments::from_lengths(rows));
+  const NextTokens next = batch_.best(candidates_, options_.eos);
   for (Beam& beam : beams_)
     if (!beam.live().empty()) beam.advance(next);
   place_rows();
 }
 
 Tensor BatchSearch::last_tokens() const {
-  Tensor ids = Tensor::empty({cache_.rows()}, DType::i32);
+  Tensor ids = Tensor::empty({batch_.rows()}, DType::i32);
   for (const Beam& beam : beams_)
     for (const LiveHypothesis& h : beam.live())
       ids.data<int32_t>()[h.row] = h.ids.empty() ? options_.bos : h.ids.back();
   return ids;
-}
-
-NextTokens BatchSearch::next_tokens(const Var& states) const {
-  const Tensor log_probs = log_probs_.slice(0, cache_.rows());
-  model_.log_probabilities(log_probs, states);
-  const int64_t never = int64_t(options_.suppressed.size()) + 1;  // including BOS
-  const int64_t k = std::min(log_probs.cols(), 2 * options_.beam_size + never);
-  NextTokens next{Tensor::empty({log_probs.rows(), k + 1}), Tensor::empty({log_probs.rows(), k}, DType::i32)};
-  states.kernels().topk(next.log_probs, next.ids, log_probs, options_.eos);
-  return next;
 }
 
 // Assigns each live hypothesis a row of the next step. The rows of a sentence are contiguous.
@@ -130,17 +116,17 @@ void BatchSearch::place_rows() {
       parents.push_back(h.row);
       h.row = int(parents.size()) - 1;
     }
-  cache_.gather(parents);
+  batch_.gather(parents);
 }
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> beam_search(const EncoderDecoder& model, Kernels& kernels,
+std::vector<std::vector<Hypothesis>> beam_search(const Ensemble& ensemble, Kernels& kernels,
                                                  const std::vector<std::vector<int32_t>>& sources,
                                                  const DecodeOptions& options, double* flops) {
-  options.validate(model.config().vocab_size);
+  options.validate(ensemble.vocab_size());
   if (sources.empty()) return {};
-  BatchSearch search(model, kernels, sources, options);
+  BatchSearch search(ensemble, kernels, sources, options);
   auto results = search.run();
   if (flops) *flops += search.flops();
   return results;

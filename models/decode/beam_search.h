@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gyre/models/encoder_decoder.h"
+#include "gyre/models/decode/ensemble.h"
 
 namespace gyre {
 
@@ -48,6 +48,8 @@ struct DecodeOptions {
   // Runs validate_search() and checks the ids. Throws an Error for an id outside the vocabulary.
   void validate(int64_t vocab_size) const;
   bool produces(int32_t id) const;
+  // The length limit of an output without EOS. source_tokens includes EOS; longest: EncoderDecoder::longest().
+  int64_t max_tokens(int64_t source_tokens, int64_t longest) const;
 };
 
 struct Hypothesis {
@@ -60,10 +62,13 @@ struct Hypothesis {
 // The divisor of log P in the score; `tokens` includes EOS.
 double length_divisor(LengthPenaltyForm form, double exponent, int64_t tokens);
 
+// Adds the log-probability, the sum of those of the tokens (ids and EOS), and the score.
+Hypothesis make_hypothesis(std::vector<int32_t> ids, std::vector<float> token_log_probs, const DecodeOptions& options);
+
 // Returns the n_best hypotheses of each source (ids that end with EOS), best first: at least one, and fewer than n_best
 // only if fewer finished. Decodes all sources in one batch; translate() splits many sources into batches. Adds the
 // FLOPs (Tape::flops) to *flops. Throws for invalid options and for an empty source.
-std::vector<std::vector<Hypothesis>> beam_search(const EncoderDecoder& model, Kernels& kernels,
+std::vector<std::vector<Hypothesis>> beam_search(const Ensemble& ensemble, Kernels& kernels,
                                                  const std::vector<std::vector<int32_t>>& sources,
                                                  const DecodeOptions& options, double* flops = nullptr);
 

@@ -29,10 +29,14 @@ std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& l
   return batches;
 }
 
-std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model, Kernels& kernels,
-                                               const std::vector<std::vector<int32_t>>& sources,
-                                               const DecodeOptions& options, const TranslateBatches& limits,
-                                               const std::function<void(size_t done)>& progress, double* flops) {
+namespace {
+
+// Calls decode(sources, indices) for each batch, and returns the results in the order of the sources.
+template <class Decode>
+std::vector<std::vector<Hypothesis>> in_batches(const std::vector<std::vector<int32_t>>& sources,
+                                                const TranslateBatches& limits,
+                                                const std::function<void(size_t done)>& progress,
+                                                const Decode& decode) {
   std::vector<int64_t> lengths;
   for (const auto& source : sources) lengths.push_back(int64_t(source.size()));
   std::vector<std::vector<Hypothesis>> results(sources.size());
@@ -40,12 +44,35 @@ std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model, Kern
   for (const std::vector<size_t>& batch : batches_by_length(lengths, limits)) {
     std::vector<std::vector<int32_t>> batch_sources;
     for (size_t i : batch) batch_sources.push_back(sources[i]);
-    auto batch_results = beam_search(model, kernels, batch_sources, options, flops);
+    auto batch_results = decode(batch_sources, batch);
     for (size_t i = 0; i < batch.size(); ++i) results[batch[i]] = std::move(batch_results[i]);
     done += batch.size();
     if (progress) progress(done);
   }
   return results;
+}
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> translate(const Ensemble& ensemble, Kernels& kernels,
+                                               const std::vector<std::vector<int32_t>>& sources,
+                                               const DecodeOptions& options, const TranslateBatches& limits,
+                                               const std::function<void(size_t done)>& progress, double* flops) {
+  return in_batches(sources, limits, progress, [&](const auto& batch, const auto& /*indices*/) {
+    return beam_search(ensemble, kernels, batch, options, flops);
+  });
+}
+
+std::vector<std::vector<Hypothesis>> sample_translations(const Ensemble& ensemble, Kernels& kernels,
+                                                         const std::vector<std::vector<int32_t>>& sources,
+                                                         const std::vector<uint64_t>& lines,
+                                                         const DecodeOptions& options, const SamplingOptions& sampling,
+                                                         const TranslateBatches& limits) {
+  return in_batches(sources, limits, {}, [&](const auto& batch, const std::vector<size_t>& indices) {
+    std::vector<uint64_t> batch_lines;
+    for (const size_t i : indices) batch_lines.push_back(lines[i]);
+    return sample(ensemble, kernels, batch, batch_lines, options, sampling);
+  });
 }
 
 }  // namespace gyre

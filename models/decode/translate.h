@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gyre/models/decode/beam_search.h"
+#include "gyre/models/decode/sampling.h"
 
 namespace gyre {
 
@@ -20,10 +21,17 @@ std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& l
 
 // Returns the results of beam_search() in the order of the sources. Calls `progress` with the number of sentences done
 // after each batch, and adds the FLOPs to *flops.
-std::vector<std::vector<Hypothesis>> translate(const EncoderDecoder& model, Kernels& kernels,
+std::vector<std::vector<Hypothesis>> translate(const Ensemble& ensemble, Kernels& kernels,
                                                const std::vector<std::vector<int32_t>>& sources,
                                                const DecodeOptions& options, const TranslateBatches& limits = {},
                                                const std::function<void(size_t done)>& progress = {},
                                                double* flops = nullptr);
+
+// Returns the results of sample() in the order of the sources.
+std::vector<std::vector<Hypothesis>> sample_translations(const Ensemble& ensemble, Kernels& kernels,
+                                                         const std::vector<std::vector<int32_t>>& sources,
+                                                         const std::vector<uint64_t>& lines,
+                                                         const DecodeOptions& options, const SamplingOptions& sampling,
+                                                         const TranslateBatches& limits = {});
 
 }  // namespace gyre

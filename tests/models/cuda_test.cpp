@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "gyre/core/random.h"
+#include "gyre/models/decode/score.h"
 #include "gyre/models/decode/translate.h"
 #include "gyre/models/position/rope.h"
 #include "tests/gpu.h"
@@ -127,6 +128,39 @@ TEST_CASE("translations on a GPU equal those on the CPU") {
         CHECK(actual[i][j].score == doctest::Approx(expected[i][j].score).epsilon(1e-4));
       }
     }
+  }
+}
+
+TEST_CASE("ensembles, scores and samples on a GPU equal those on the CPU") {
+  Kernels* gpu = test_gpu();
+  if (!gpu) return;
+  const Sentences sources = test::with_eos(test::random_sentences(7, 8, 11, 4));
+  const std::vector<uint64_t> lines{0, 1, 2, 3, 4, 5, 6};
+  const DecodeOptions options{.beam_size = 3, .max_length_extra = 6};
+  std::vector<std::unique_ptr<EncoderDecoder>> models;
+  std::vector<const EncoderDecoder*> here, there;
+  for (const char* position : {"rope", "sinusoidal"}) {
+    models.push_back(nonzero_model<EncoderDecoder>(test::tiny_config(position), cpu_kernels()));
+    here.push_back(models.back().get());
+    models.push_back(nonzero_model<EncoderDecoder>(test::tiny_config(position), *gpu));
+    there.push_back(models.back().get());
+  }
+  for (const EnsembleMean mean : {EnsembleMean::probabilities, EnsembleMean::log_probabilities}) {
+    const Ensemble on_cpu(here, {2, 1}, mean), on_gpu(there, {2, 1}, mean);
+    const auto expected = translate(on_cpu, cpu_kernels(), sources, options);
+    const auto actual = translate(on_gpu, *gpu, sources, options);
+    const auto expected_samples = sample(on_cpu, cpu_kernels(), sources, lines, options, {});
+    const auto samples = sample(on_gpu, *gpu, sources, lines, options, {});
+    Sentences targets;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      CHECK(actual[i].front().ids == expected[i].front().ids);
+      CHECK(actual[i].front().score == doctest::Approx(expected[i].front().score).epsilon(1e-4));
+      CHECK(samples[i].front().ids == expected_samples[i].front().ids);
+      targets.push_back(expected[i].front().ids);
+    }
+    const auto scores = score_targets(on_gpu, *gpu, sources, targets, options);
+    for (size_t i = 0; i < sources.size(); ++i)
+      CHECK(scores[i].score == doctest::Approx(expected[i].front().score).epsilon(1e-4));
   }
 }
 

@@ -194,7 +194,7 @@ TEST_CASE("decoding: invalid sources, options and weights throw") {
     return beam_search(model, cpu_kernels(), sources, options);
   };
   CHECK(search({}, {}).empty());
-  CHECK_THROWS_WITH_AS(search({{3, 2}, {}}, {}), "[beam search] source 1 is empty, expected at least its EOS", Error);
+  CHECK_THROWS_WITH_AS(search({{3, 2}, {}}, {}), "[decoding] source 1 is empty, expected at least its EOS", Error);
   CHECK_THROWS_WITH_AS(search({{2}}, {.beam_size = 2, .n_best = 3}), "[--n-best] expected 1 to the beam size 2, got 3",
                        Error);
   CHECK_THROWS_WITH_AS(search({{2}}, {.eos = 11}), "[eos] expected an id below 11, got 11", Error);

@@ -38,13 +38,6 @@ PairInput pack(const ValidationSet& set, const std::vector<size_t>& indices, con
   return pair_input(packer.finish());
 }
 
-// Replaces line breaks, which a byte vocabulary may produce, by spaces.
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  std::replace(text.begin(), text.end(), '\r', ' ');
-  return text;
-}
-
 }  // namespace
 
 NmtValidation::NmtValidation(ValidationSet set, const Vocabulary& vocabulary, const EncoderDecoder& model,

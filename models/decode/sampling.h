@@ -1,0 +1,34 @@
+// Random translations, whose tokens are drawn from the model's distribution, for example for back-translation.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "gyre/models/decode/beam_search.h"
+
+namespace gyre {
+
+struct SamplingOptions {
+  double temperature = 1;  // tokens are drawn from p^(1 / temperature), normalized; near 0 this is greedy search
+  int top_k = 0;           // draw from the k most probable tokens only; 0: from all
+  double top_p = 1;        // draw from the most probable tokens that hold this share of the probability
+  uint64_t seed = 1;
+  int samples = 1;  // per source
+
+  // Throws a UsageError with the name of the option of `gyre translate`.
+  void validate() const;
+};
+
+// Returns `samples` random translations of each source (ids that end with EOS), in the order in which they are drawn.
+// Their log-probabilities and scores are those of the model, before temperature and truncation. lines[i], the number of
+// source i in the input, selects its random numbers: a sample is a function of (seed, line, number of the sample) and
+// of the model's probabilities. Those may differ in the last bits between batches of other sizes, which changes about
+// one token in a million. Of `options`, the beam size, n_best and the stop rule are not used. Decodes all sources in
+// one batch. Adds the FLOPs to *flops. Throws for invalid options and for an empty source.
+std::vector<std::vector<Hypothesis>> sample(const Ensemble& ensemble, Kernels& kernels,
+                                            const std::vector<std::vector<int32_t>>& sources,
+                                            const std::vector<uint64_t>& lines, const DecodeOptions& options,
+                                            const SamplingOptions& sampling, double* flops = nullptr);
+
+}  // namespace gyre

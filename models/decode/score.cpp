@@ -1,0 +1,120 @@
+#include "gyre/models/decode/score.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gyre {
+namespace {
+
+Tensor ids_tensor(const std::vector<int32_t>& ids) { return Tensor::from({int64_t(ids.size())}, ids); }
+
+// Packs the pairs at `indices` into an input of the models.
+class PairRows {
+ public:
+  PairRows(const DecodeOptions& options) : options_(options) {}
+
+  void add(const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+    sources_.insert(sources_.end(), source.begin(), source.end());
+    source_lengths_.push_back(int32_t(source.size()));
+    inputs_.push_back(options_.bos);
+    inputs_.insert(inputs_.end(), target.begin(), target.end());
+    outputs_.insert(outputs_.end(), target.begin(), target.end());
+    outputs_.push_back(options_.eos);
+    target_lengths_.push_back(int32_t(target.size()) + 1);
+  }
+
+  PairInput finish() const {
+    return {ids_tensor(sources_), Segments::from_lengths(source_lengths_), ids_tensor(inputs_), ids_tensor(outputs_),
+            Segments::from_lengths(target_lengths_)};
+  }
+
+ private:
+  const DecodeOptions& options_;
+  std::vector<int32_t> sources_, inputs_, outputs_, source_lengths_, target_lengths_;
+};
+
+// log P of the target outputs, (target tokens). Computes the logits in parts of at most 64 MiB.
+std::vector<float> log_probabilities(const EncoderDecoder& model, Kernels& kernels, const PairInput& pairs,
+                                     Precision precision) {
+  Tape tape(kernels, {.record = false, .precision = precision});
+  const Var encoded = model.encode(tape, pairs.source_ids, pairs.source);
+  const Tensor states = model.decode(tape, encoded, pairs.source, pairs.target_inputs, pairs.target).value();
+  const int64_t vocab = model.config().vocab_size, tokens = states.dim(0);
+  const int64_t part = std::clamp<int64_t>((int64_t{1} << 24) / vocab, 1, tokens);
+  const Tensor buffer = Tensor::empty({part, vocab}, DType::f32, kernels.device());
+  std::vector<float> result;
+  for (int64_t begin = 0; begin < tokens; begin += part) {
+    const int64_t count = std::min(part, tokens - begin);
+    const Tensor log_probs = buffer.slice(0, count), chosen = Tensor::empty({count, 1}, DType::f32, kernels.device());
+    model.log_probabilities(log_probs, tape.constant(states.slice(begin, begin + count)));
+    std::vector<int32_t> places;  // of the outputs in the flat log_probs
+    for (int64_t i = 0; i < count; ++i)
+      places.push_back(int32_t(i * vocab) + pairs.target_outputs.data<int32_t>()[begin + i]);
+    kernels.embedding(chosen, log_probs.reshape({count * vocab, 1}), ids_tensor(places), 1);
+    const Tensor on_cpu = chosen.to_cpu();
+    result.insert(result.end(), on_cpu.span<float>().begin(), on_cpu.span<float>().end());
+  }
+  return result;
+}
+
+// The mean over the models of the ensemble: log_probs[model][token].
+std::vector<float> mean(const Ensemble& ensemble, const std::vector<std::vector<float>>& log_probs) {
+  if (ensemble.size() == 1) return log_probs.front();
+  std::vector<float> result;
+  for (size_t t = 0; t < log_probs.front().size(); ++t) {
+    double sum = 0;
+    for (size_t i = 0; i < ensemble.size(); ++i) {
+      const auto x = double(log_probs[i][t]);
+      sum += ensemble.weight(i) * (ensemble.mean() == EnsembleMean::probabilities ? std::exp(x) : x);
+    }
+    result.push_back(float(ensemble.mean() == EnsembleMean::probabilities ? std::log(sum) : sum));
+  }
+  return result;
+}
+
+void check(const Ensemble& ensemble, const std::vector<std::vector<int32_t>>& sources,
+           const std::vector<std::vector<int32_t>>& targets) {
+  require(sources.size() == targets.size(), "[score] expected a target for each of ", sources.size(), " sources, got ",
+          targets.size());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    require(!sources[i].empty(), "[score] source ", i, " is empty, expected at least its EOS");
+    const size_t tokens = std::max(sources[i].size(), targets[i].size() + 1);
+    require(int64_t(tokens) <= ensemble.longest(), "[score] pair ", i, ": expected at most ", ensemble.longest(),
+            " tokens with EOS, got ", tokens);
+  }
+}
+
+}  // namespace
+
+std::vector<Hypothesis> score_targets(const Ensemble& ensemble, Kernels& kernels,
+                                      const std::vector<std::vector<int32_t>>& sources,
+                                      const std::vector<std::vector<int32_t>>& targets, const DecodeOptions& options,
+                                      const TranslateBatches& limits,
+                                      const std::function<void(size_t done)>& progress) {
+  options.validate(ensemble.vocab_size());
+  check(ensemble, sources, targets);
+  std::vector<int64_t> lengths;
+  for (size_t i = 0; i < sources.size(); ++i) lengths.push_back(int64_t(sources[i].size() + targets[i].size() + 1));
+  std::vector<Hypothesis> results(sources.size());
+  size_t done = 0;
+  for (const std::vector<size_t>& batch : batches_by_length(lengths, limits)) {
+    PairRows rows(options);
+    for (const size_t i : batch) rows.add(sources[i], targets[i]);
+    const PairInput pairs = rows.finish();
+    std::vector<std::vector<float>> by_model;
+    for (size_t m = 0; m < ensemble.size(); ++m)
+      by_model.push_back(log_probabilities(ensemble[m], kernels, pairs, options.precision));
+    const std::vector<float> tokens = mean(ensemble, by_model);
+    auto next = tokens.begin();
+    for (const size_t i : batch) {
+      const auto end = next + int64_t(targets[i].size()) + 1;
+      results[i] = make_hypothesis(targets[i], {next, end}, options);
+      next = end;
+    }
+    done += batch.size();
+    if (progress) progress(done);
+  }
+  return results;
+}
+
+}  // namespace gyre

@@ -1,0 +1,163 @@
+#include "gyre/models/decode/sampling.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "gyre/models/decode/score.h"
+#include "gyre/models/decode/translate.h"
+#include "tests/models/tiny_model.h"
+
+namespace gyre {
+
+using test::Sentences;
+
+static EncoderDecoder nonzero_model(const std::string& position = "rope") {
+  EncoderDecoder model(test::tiny_config(position));
+  test::allocate_nonzero(model.parameters(), 4);
+  return model;
+}
+
+static Sentences random_sources(int count) { return test::with_eos(test::random_sentences(count, 8, 11, 3)); }
+
+static std::vector<uint64_t> numbers(size_t count) {
+  std::vector<uint64_t> lines(count);
+  std::iota(lines.begin(), lines.end(), uint64_t{0});
+  return lines;
+}
+
+// The first token of each of 20,000 samples, against the distribution that the model and the options give it. A
+// chi-square statistic with at most 9 degrees of freedom exceeds 27.9 with probability 0.001; the draws are fixed.
+TEST_CASE("sampling: first tokens have the tempered and truncated distribution of the model") {
+  const EncoderDecoder model = nonzero_model();
+  const std::vector<int32_t> source{4, 7, 3};
+  const Tensor log_probs = test::teacher_forced(model, {source}, {{}});
+  DecodeOptions options{.max_length_extra = 1, .suppressed = {0}};
+  options.max_length_factor = 0;
+  const std::pair<double, int> settings[] = {{1, 0}, {0.5, 0}, {3, 0}, {1, 4}};
+  for (const auto& [temperature, top_k] : settings) {
+    CAPTURE(temperature);
+    std::vector<double> expected(11), order;
+    for (size_t id = 0; id < 11; ++id)
+      if (id != 0 && id != size_t(test::kBos)) expected[id] = std::exp(log_probs.data<float>()[id] / temperature);
+    order = expected;
+    std::sort(order.rbegin(), order.rend());
+    for (double& p : expected)
+      if (top_k > 0 && p < order[size_t(top_k - 1)]) p = 0;
+    const double total = std::accumulate(expected.begin(), expected.end(), 0.0);
+
+    std::vector<double> counts(11);
+    for (uint64_t line = 0; line < 20; ++line) {
+      const SamplingOptions sampling{.temperature = temperature, .top_k = top_k, .seed = 11, .samples = 1000};
+      const auto drawn = sample(model, cpu_kernels(), {{4, 7, 3, 2}}, {line}, options, sampling);
+      for (const Hypothesis& h : drawn.front()) ++counts[size_t(h.ids.empty() ? test::kEos : h.ids.front())];
+    }
+    double statistic = 0;
+    for (size_t id = 0; id < 11; ++id) {
+      if (expected[id] == 0) {
+        CHECK(counts[id] == 0);
+      } else {
+        const double mean = 20'000 * expected[id] / total;
+        statistic += std::pow(counts[id] - mean, 2) / mean;
+      }
+    }
+    CHECK(statistic < 27.9);
+  }
+}
+
+TEST_CASE("sampling: a low temperature, a top-k of 1 and a tiny top-p are greedy search") {
+  const EncoderDecoder model = nonzero_model();
+  const Sentences sources = random_sources(8);
+  const DecodeOptions options{.beam_size = 1, .max_length_extra = 10};
+  const auto greedy = translate(model, cpu_kernels(), sources, options);
+  const SamplingOptions settings[] = {{.temperature = 0.001}, {.top_k = 1}, {.top_p = 1e-9}};
+  for (const SamplingOptions& sampling : settings) {
+    const auto drawn = sample_translations(model, cpu_kernels(), sources, numbers(8), options, sampling);
+    for (size_t i = 0; i < sources.size(); ++i) {
+      CHECK(drawn[i].front().ids == greedy[i].front().ids);
+      CHECK(drawn[i].front().log_probability == doctest::Approx(greedy[i].front().log_probability).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("sampling: a sample depends on seed, line and number, and not on the batch or the number of samples") {
+  const EncoderDecoder first = nonzero_model("rope"), second = nonzero_model("sinusoidal");
+  const Sentences sources = random_sources(20);
+  const DecodeOptions options{.max_length_extra = 10};
+  for (const Ensemble& ensemble : {Ensemble(first), Ensemble({&first, &second})}) {
+    const auto draw = [&](const SamplingOptions& sampling, const TranslateBatches& limits) {
+      return sample_translations(ensemble, cpu_kernels(), sources, numbers(20), options, sampling, limits);
+    };
+    const auto all = draw({.seed = 3, .samples = 4}, {});
+    for (const auto& [sentences, samples] : {std::pair(1, 4), std::pair(7, 4), std::pair(20, 2)}) {
+      const auto other = draw({.seed = 3, .samples = samples}, {.sentences = sentences});
+      for (size_t i = 0; i < sources.size(); ++i) {
+        REQUIRE(other[i].size() == size_t(samples));
+        for (size_t s = 0; s < size_t(samples); ++s) CHECK(other[i][s].ids == all[i][s].ids);
+      }
+    }
+    size_t equal = 0;
+    const auto other_seed = draw({.seed = 4, .samples = 4}, {});
+    for (size_t i = 0; i < sources.size(); ++i) {
+      equal += size_t(all[i][0].ids == all[i][1].ids);
+      equal += size_t(all[i][0].ids == other_seed[i][0].ids);
+    }
+    CHECK(equal < 15);
+  }
+}
+
+TEST_CASE("sampling: log-probabilities are the model's, whatever the temperature") {
+  const EncoderDecoder model = nonzero_model();
+  const Sentences sources = random_sources(6);
+  const DecodeOptions options{.max_length_extra = 6};
+  const auto drawn = sample(model, cpu_kernels(), sources, numbers(6), options, {.temperature = 2, .top_k = 6});
+  Sentences targets;
+  for (const auto& samples : drawn) targets.push_back(samples.front().ids);
+  const auto scores = score_targets(model, cpu_kernels(), sources, targets, options);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    CHECK(drawn[i].front().log_probability == doctest::Approx(scores[i].log_probability).epsilon(1e-4));
+    CHECK(drawn[i].front().score == doctest::Approx(scores[i].score).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("sampling: suppressed ids are never drawn, and lengths are limited") {
+  const EncoderDecoder model = nonzero_model("learned");
+  DecodeOptions options{.max_length_extra = 3, .suppressed = {0, 5}};
+  options.max_length_factor = 0.5;
+  const Sentences sources = random_sources(10);
+  const auto drawn = sample(model, cpu_kernels(), sources, numbers(10), options, {.temperature = 1000, .samples = 50});
+  bool reaches = false;
+  for (size_t i = 0; i < sources.size(); ++i)
+    for (const Hypothesis& h : drawn[i]) {
+      CHECK(h.ids.size() <= sources[i].size() / 2 + 3);
+      reaches = reaches || h.ids.size() == sources[i].size() / 2 + 3;
+      for (const int32_t id : h.ids) CHECK((id != 0 && id != 5 && id != test::kBos && id != test::kEos));
+    }
+  CHECK(reaches);
+}
+
+TEST_CASE("sampling: invalid options and weights throw") {
+  EncoderDecoder model = nonzero_model();
+  const auto error = [&](const SamplingOptions& sampling) -> std::string {
+    try {
+      sample(model, cpu_kernels(), {{2}}, {0}, {}, sampling);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(error({}) == "");
+  CHECK(error({.temperature = 0}) == "[--temperature] expected a number from 0.001 to 1000, got 0");
+  CHECK(error({.temperature = NAN}) == "[--temperature] expected a number from 0.001 to 1000, got nan");
+  CHECK(error({.top_k = -1}) == "[--top-k] expected at least 0, got -1");
+  CHECK(error({.top_p = 0}) == "[--top-p] expected a number above 0 and at most 1, got 0");
+  CHECK(error({.top_p = 1.5}) == "[--top-p] expected a number above 0 and at most 1, got 1.5");
+  CHECK(error({.samples = 0}) == "[--n-best] expected a number from 1 to 1000, got 0");
+  CHECK_THROWS_AS(sample(model, cpu_kernels(), {{2}}, {}, {}, {}), Error);
+  model.parameters()[0].value.data<float>()[16] = std::nanf("");
+  CHECK(error({}) == "[sampling] expected probabilities, got NaN after 0 tokens");
+}
+
+}  // namespace gyre
