@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
     program.describe_group("train", "train a model");
     add_train_commands(program);
     add_translate_command(program);
+    add_score_command(program);
     program.describe_group("evaluate", "evaluate translations and models");
     add_evaluate_bleu_command(program);
     add_evaluate_chrf_command(program);

@@ -40,6 +40,7 @@ nmt="$model --train-sets train.en train.de"
 validation="--valid-sets val.en val.de --valid-metrics bleu --valid-freq 1u"
 lm="train lm --documents line --vocab vocab.model --cpu-threads 1 --quiet --model new --after 1u"
 translate="translate --model run --input input --cpu-threads 1 --quiet"
+score="score --model run --cpu-threads 1 --quiet"
 
 # Lists all names, the targets of links, and checksums of all files except the lock and the log of a run.
 listing() {

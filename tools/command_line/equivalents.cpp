@@ -49,12 +49,14 @@ const std::map<std::string, Equivalent, std::less<>>& option_equivalents() {
       {"--finetune-from-model", {{"--pretrained-model"}}},
       {"--restore-file", {{"--pretrained-model", "--model"}}},
       {"--path", {{"--model"}}},
+      {"--score-reference", {{}, "gyre score scores given translations"}},
       {"--stop-time-hours", {{"--stop-after-minutes"}}},
       {"--skip-invalid-size-inputs-valid-test", {{"--on-bad-line skip"}}},
       {"--tensorboard-logdir", board},
       // Marian
       {"--devices", gpu},
       {"--mini-batch-fit", {{"--mini-batch-words"}}},
+      {"--output-sampling", {{"--sampling"}}},
       {"--workspace", {{"--mini-batch-words"}}},
       {"--lr-decay-inv-sqrt", {{"--lr-schedule inverse-sqrt"}}},
       {"--transformer-preprocess", {{"--norm pre"}}},
@@ -111,15 +113,22 @@ const std::map<std::string, Equivalent, std::less<>>& option_equivalents() {
 }
 
 const std::map<std::string, std::string, std::less<>>& subcommand_equivalents() {
-  static const std::map<std::string, std::string, std::less<>> all{
-      {"decode", "translate"},        {"interactive", "translate"},
-      {"score", "evaluate"},          {"eval", "evaluate"},
-      {"test", "evaluate"},           {"eval-lm", "evaluate perplexity"},
-      {"preprocess", "data build"},   {"binarize", "data build"},
-      {"tokenize", "data build"},     {"tokenizer", "vocab"},
-      {"finetune", "train classify"}, {"fine-tune", "train classify"},
-      {"pretrain", "train mlm"},      {"convert", "import"},
-      {"benchmark", "bench"},         {"predict", "evaluate classify"}};
+  static const std::map<std::string, std::string, std::less<>> all{{"decode", "translate"},
+                                                                   {"interactive", "translate"},
+                                                                   {"rescore", "score"},
+                                                                   {"eval", "evaluate"},
+                                                                   {"eval-lm", "evaluate perplexity"},
+                                                                   {"test", "evaluate"},
+                                                                   {"preprocess", "data build"},
+                                                                   {"binarize", "data build"},
+                                                                   {"tokenize", "data build"},
+                                                                   {"tokenizer", "vocab"},
+                                                                   {"finetune", "train classify"},
+                                                                   {"fine-tune", "train classify"},
+                                                                   {"pretrain", "train mlm"},
+                                                                   {"convert", "import"},
+                                                                   {"benchmark", "bench"},
+                                                                   {"predict", "evaluate classify"}};
   return all;
 }
 
