@@ -51,12 +51,13 @@ bool DecodingBatch::averages_probabilities() const {
 // log-probabilities.
 Tensor DecodingBatch::mean() const {
   Kernels& kernels = tape_.kernels();
-  const Tensor log_probs = log_probs_.slice(0, rows());
+  Tensor log_probs = log_probs_.slice(0, rows());
   if (members_.size() == 1) {
     members_.front().model.log_probabilities(log_probs, members_.front().states);
     return log_probs;
   }
-  const Tensor term = term_.slice(0, rows()), sum = sum_.slice(0, rows());
+  const Tensor term = term_.slice(0, rows());
+  Tensor sum = sum_.slice(0, rows());
   for (size_t i = 0; i < members_.size(); ++i) {
     members_[i].model.log_probabilities(log_probs, members_[i].states);
     if (averages_probabilities()) kernels.head_softmax(term, log_probs, 1);
@@ -75,7 +76,7 @@ NextTokens DecodingBatch::best(int64_t k, int32_t eos) const {
 }
 
 Tensor DecodingBatch::log_probabilities() const {
-  const Tensor scores = mean().to_cpu();
+  Tensor scores = mean().to_cpu();
   if (averages_probabilities()) take_logarithms(scores);
   return scores;
 }

@@ -117,7 +117,8 @@ std::vector<int32_t> BatchSampling::rows_by_source() const {
 
 // The probabilities to draw from, before truncation, of log_probs (rows, vocab) on the CPU.
 Tensor BatchSampling::tempered(const Tensor& log_probs) const {
-  const Tensor scaled = log_probs.like(), probabilities = log_probs.like();
+  const Tensor scaled = log_probs.like();
+  Tensor probabilities = log_probs.like();
   cpu_kernels().scale(scaled, log_probs, 1 / sampling_.temperature);
   for (int64_t row = 0; row < scaled.rows(); ++row)
     for (const int32_t id : never_)
