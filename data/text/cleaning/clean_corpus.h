@@ -1,0 +1,47 @@
+// Cleans a parallel or monolingual corpus: writes the pairs that pass all filters, and counts and lists the others.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gyre/data/text/cleaning/cleaning_options.h"
+
+namespace gyre {
+
+// A monolingual corpus has no targets, output_target or holdout_target.
+struct CleaningFiles {
+  std::vector<Path> sources, targets;  // read in order as one corpus
+  Path output_source, output_target;
+  Path holdout_source, holdout_target;  // with CleaningOptions::holdout_every
+  Path report;                          // empty: none
+
+  int sides() const { return targets.empty() ? 1 : 2; }
+  std::vector<Path> outputs() const;  // those that are given
+  // Throws UsageError if an output is missing or one too many, or is also an input or another output.
+  void validate(const CleaningOptions& options) const;
+};
+
+struct CleaningSummary {
+  struct Input {
+    Path source, target;
+    uint64_t pairs = 0;
+  };
+  std::vector<Input> inputs;
+  uint64_t bytes = 0;                // of the input, without line ends
+  uint64_t pairs = 0, unpaired = 0;  // of the input
+  uint64_t kept = 0, held_out = 0;
+  std::array<uint64_t, kDropReasons> dropped{};
+  std::vector<uint64_t> excluded;  // pairs dropped because of each test set
+
+  uint64_t rows() const { return pairs + unpaired; }
+};
+
+// The outputs do not depend on the number of threads. They appear together at the end or, if there is an Error, not at
+// all: every byte of them is written before the first one replaces its file. Memory does not grow with the corpus, but
+// for 32 to 64 bytes per pair that is kept if duplicates are removed.
+// The report has a line for each dropped pair: its number, file, line, reason and detail, separated by tabs.
+CleaningSummary clean_corpus(const CleaningFiles& files, const CleaningOptions& options);
+
+}  // namespace gyre

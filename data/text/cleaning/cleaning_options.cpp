@@ -1,0 +1,24 @@
+#include "gyre/data/text/cleaning/cleaning_options.h"
+
+#include "gyre/core/option_checks.h"
+
+namespace gyre {
+
+std::string_view drop_reason_name(DropReason reason) {
+  static constexpr std::array<std::string_view, kDropReasons> kNames{
+      "unpaired",  "invalid-utf8",   "empty",     "max-bytes", "min-length", "max-length",
+      "max-ratio", "max-characters", "same-text", "excluded",  "duplicate"};
+  return kNames[size_t(reason)];
+}
+
+void CleaningOptions::validate(int sides) const {
+  if (max_length > 0)
+    expect(min_length <= max_length, "--min-length", concat("at most --max-length ", max_length), min_length);
+  if (max_ratio != 0) expect_finite_at_least(1, "--max-ratio", max_ratio);
+  if (sides == 2) return;
+  if (max_ratio != 0) throw UsageError("--max-ratio needs --target");
+  if (drop_same_text) throw UsageError("--same-text needs --target");
+  if (drop_unpaired) throw UsageError("--unpaired needs --target");
+}
+
+}  // namespace gyre

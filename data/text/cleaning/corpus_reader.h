@@ -1,0 +1,50 @@
+// Reads a parallel or monolingual corpus of several files as one sequence of lines.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gyre/data/text/cleaning/line_stream.h"
+
+namespace gyre {
+
+struct CorpusRow {
+  uint64_t pair = 0;  // number in the whole corpus, from 1; 0: a line without a partner
+  uint64_t line = 0;  // number in its file, from 1
+  size_t file = 0;    // index in the lists of files
+  int longer = 0;     // of a line without a partner: its side
+  std::array<std::string, 2> text;
+};
+
+class CorpusReader {
+ public:
+  // targets: as many files as sources, or none. Files whose numbers of lines differ are an Error once the shorter one
+  // ends, or their last lines are rows without a partner if `keep_unpaired`.
+  CorpusReader(std::vector<Path> sources, std::vector<Path> targets, bool keep_unpaired);
+
+  bool next(CorpusRow& row);  // false at the end; reuses the memory of the row
+  int sides() const { return targets_.empty() ? 1 : 2; }
+  uint64_t pairs() const { return pairs_; }
+  uint64_t bytes() const { return bytes_; }  // of the lines read so far, without line ends
+  const Path& path(size_t file, int side) const { return (side == 0 ? sources_ : targets_)[file]; }
+  const LineStream& stream(int side) const { return *streams_[size_t(side)]; }  // the file that is being read
+  // Number of pairs of each file so far.
+  const std::vector<uint64_t>& pairs_of_files() const { return pairs_of_files_; }
+
+ private:
+  void open();
+  bool read(CorpusRow& row);
+  [[noreturn]] void fail_unpaired(int longer);
+
+  std::vector<Path> sources_, targets_;
+  bool keep_unpaired_;
+  std::array<std::unique_ptr<LineStream>, 2> streams_;  // of the current files
+  size_t file_ = 0;
+  uint64_t pairs_ = 0, bytes_ = 0;
+  std::vector<uint64_t> pairs_of_files_;
+};
+
+}  // namespace gyre

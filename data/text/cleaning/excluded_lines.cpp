@@ -1,0 +1,30 @@
+#include "gyre/data/text/cleaning/excluded_lines.h"
+
+#include "gyre/core/error.h"
+#include "gyre/data/text/cleaning/line_stream.h"
+#include "gyre/data/text/cleaning/whitespace.h"
+#include "gyre/data/text/utf8.h"
+
+namespace gyre {
+
+ExcludedLines::ExcludedLines(std::vector<Path> files) : files_(std::move(files)) {
+  for (size_t file = 0; file < files_.size(); ++file) read(file);
+}
+
+void ExcludedLines::read(size_t file) {
+  LineStream lines(files_[file]);
+  for (std::string line; lines.next(line);) {
+    if (const auto at = first_invalid_utf8(line))
+      throw Error("[data] ", lines.path().string(), ":", lines.line(), ": ", name_byte(line, *at), " is not UTF-8");
+    std::string folded = fold_line(line);
+    if (!folded.empty()) places_.try_emplace(std::move(folded), Place{file, lines.line()});
+  }
+}
+
+std::optional<ExcludedLines::Place> ExcludedLines::find(std::string_view text) const {
+  const auto found = places_.find(fold_line(text));
+  if (found == places_.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace gyre

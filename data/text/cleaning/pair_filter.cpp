@@ -1,0 +1,101 @@
+#include "gyre/data/text/cleaning/pair_filter.h"
+
+#include <algorithm>
+
+#include "gyre/core/counted.h"
+#include "gyre/core/error.h"
+#include "gyre/data/text/cleaning/whitespace.h"
+#include "gyre/data/text/utf8.h"
+
+namespace gyre {
+
+namespace {
+
+constexpr std::array<const char*, 2> kSideNames{"source", "target"};
+
+bool drop(FilteredPair& result, DropReason reason, size_t side, std::string detail) {
+  result.reason = reason;
+  result.side = int(side);
+  result.detail = std::move(detail);
+  return true;
+}
+
+}  // namespace
+
+PairFilter::PairFilter(const CleaningOptions& options, int sides)
+    : options_(options), sides_(size_t(sides)), excluded_(options.excluded) {}
+
+std::string PairFilter::written(std::string line) const {
+  if (options_.remove_pipes) std::erase(line, '|');
+  return options_.normalize_whitespace ? squeeze_whitespace(line) : line;
+}
+
+FilteredPair PairFilter::apply(std::array<std::string, 2>& text) const {
+  FilteredPair result;
+  if (is_invalid(text, result)) return result;
+  for (size_t side = 0; side < sides_; ++side) text[side] = written(std::move(text[side]));
+  if (has_bad_lengths(text, result) || has_same_text(text, result) || is_excluded(text, result)) return result;
+  if (options_.remove_duplicates) result.hash = hash_texts(text[0], text[1]);
+  return result;
+}
+
+bool PairFilter::is_invalid(const std::array<std::string, 2>& text, FilteredPair& result) const {
+  for (size_t side = 0; side < sides_; ++side) {
+    if (const auto at = first_invalid_utf8(text[side]))
+      return drop(result, DropReason::invalid_utf8, side, concat(kSideNames[side], " ", name_byte(text[side], *at)));
+  }
+  return false;
+}
+
+bool PairFilter::has_bad_lengths(const std::array<std::string, 2>& text, FilteredPair& result) const {
+  std::array<WordCounts, 2> counts;
+  for (size_t side = 0; side < sides_; ++side) counts[side] = count_words(text[side]);
+  // Drops the pair if `value` of a side is bad.
+  const auto check = [&](DropReason reason, const char* unit, auto&& value, auto&& is_bad) {
+    for (size_t side = 0; side < sides_; ++side) {
+      const uint64_t got = value(side);
+      if (is_bad(got)) return drop(result, reason, side, concat(kSideNames[side], " ", counted(got, unit)));
+    }
+    return false;
+  };
+  const auto words = [&](size_t side) { return counts[side].words; };
+  const auto over = [](uint64_t limit) { return [limit](uint64_t got) { return limit > 0 && got > limit; }; };
+  const auto under = [](uint64_t limit) { return [limit](uint64_t got) { return got < limit; }; };
+  if (check(DropReason::empty, "word", words, under(1))) return true;
+  if (check(
+          DropReason::max_bytes, "byte", [&](size_t side) { return text[side].size(); }, over(options_.max_bytes)))
+    return true;
+  if (check(DropReason::min_length, "word", words, under(options_.min_length))) return true;
+  if (check(DropReason::max_length, "word", words, over(options_.max_length))) return true;
+  if (sides_ == 2 && options_.max_ratio > 0) {
+    const auto [shorter, longer] = std::minmax(counts[0].words, counts[1].words);
+    if (double(longer) / double(shorter) > options_.max_ratio)
+      return drop(result, DropReason::max_ratio, 0, concat(counts[0].words, " : ", counts[1].words, " words"));
+  }
+  return check(
+      DropReason::max_characters, "character", [&](size_t side) { return counts[side].longest; },
+      over(options_.max_characters));
+}
+
+bool PairFilter::has_same_text(const std::array<std::string, 2>& text, FilteredPair& result) const {
+  if (!options_.drop_same_text || squeeze_whitespace(text[0]) != squeeze_whitespace(text[1])) return false;
+  return drop(result, DropReason::same_text, 0, "");
+}
+
+bool PairFilter::is_excluded(const std::array<std::string, 2>& text, FilteredPair& result) const {
+  if (excluded_.empty()) return false;
+  std::optional<ExcludedLines::Place> first;
+  size_t first_side = 0;
+  for (size_t side = 0; side < sides_; ++side) {
+    const auto place = excluded_.find(text[side]);
+    if (!place || (first && first->file <= place->file)) continue;
+    first = place;
+    first_side = side;
+  }
+  if (!first) return false;
+  result.excluded_file = first->file;
+  return drop(result, DropReason::excluded, first_side,
+              concat(kSideNames[first_side], " = ", excluded_.files()[first->file].string(), ":", first->line));
+}
+
+}  // namespace gyre

@@ -1,0 +1,147 @@
+// gyre data clean: filters a parallel or monolingual corpus.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/counted.h"
+#include "gyre/data/text/cleaning/clean_corpus.h"
+#include "gyre/train/log/stopwatch.h"
+#include "tools/options/cpu_threads.h"
+#include "tools/print_summary.h"
+#include "tools/program.h"
+
+namespace gyre {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct CleanArgs {
+  CleaningFiles files;
+  CleaningOptions options;
+  std::string unpaired = "error";
+  CpuThreads threads;
+  bool json = false;
+};
+
+double megabytes_per_minute(const CleaningSummary& summary, double seconds) {
+  return double(summary.bytes) * 1e-6 / seconds * 60;
+}
+
+void print_row(const std::string& name, uint64_t count, uint64_t all) {
+  std::fprintf(stderr, "%-16s %12llu %7.3f %%\n", name.c_str(), static_cast<unsigned long long>(count),
+               all == 0 ? 0 : 100 * double(count) / double(all));
+}
+
+void print_table(const CleaningSummary& summary, const CleanArgs& args, double seconds) {
+  const std::string unit = args.files.sides() == 2 ? "pair" : "line";
+  for (const CleaningSummary::Input& input : summary.inputs) {
+    const std::string target = input.target.empty() ? "" : " + " + input.target.string();
+    std::fprintf(stderr, "%s%s: %s\n", input.source.c_str(), target.c_str(), counted(input.pairs, unit).c_str());
+  }
+  std::fprintf(stderr, "\n");
+  print_row("read", summary.rows(), summary.rows());
+  for (size_t reason = 0; reason < kDropReasons; ++reason) {
+    if (summary.dropped[reason] == 0) continue;
+    print_row(std::string(drop_reason_name(DropReason(reason))), summary.dropped[reason], summary.rows());
+  }
+  if (args.options.holdout_every > 0) print_row("held out", summary.held_out, summary.rows());
+  print_row("kept", summary.kept, summary.rows());
+  for (size_t file = 0; file < summary.excluded.size(); ++file) {
+    std::fprintf(stderr, "excluded because of %s: %s\n", args.options.excluded[file].c_str(),
+                 counted(summary.excluded[file], unit).c_str());
+  }
+  std::fprintf(stderr, "\n%.1f MB of text in %.1f s: %.0f MB per minute\n", double(summary.bytes) * 1e-6, seconds,
+               megabytes_per_minute(summary, seconds));
+}
+
+ordered_json to_json(const CleaningSummary& summary, const CleanArgs& args, double seconds) {
+  ordered_json inputs = ordered_json::array(), dropped = ordered_json::object(), excluded = ordered_json::array();
+  for (const CleaningSummary::Input& input : summary.inputs) {
+    ordered_json& entry = inputs.emplace_back(ordered_json{{"source", input.source.string()}});
+    if (!input.target.empty()) entry["target"] = input.target.string();
+    entry["pairs"] = input.pairs;
+  }
+  for (size_t reason = 0; reason < kDropReasons; ++reason)
+    dropped[std::string(drop_reason_name(DropReason(reason)))] = summary.dropped[reason];
+  for (size_t file = 0; file < summary.excluded.size(); ++file)
+    excluded.push_back({{"file", args.options.excluded[file].string()}, {"pairs", summary.excluded[file]}});
+  return {{"inputs", inputs},
+          {"pairs", summary.pairs},
+          {"kept", summary.kept},
+          {"held_out", summary.held_out},
+          {"dropped", dropped},
+          {"excluded_by", excluded},
+          {"bytes", summary.bytes},
+          {"seconds", seconds},
+          {"megabytes_per_minute", megabytes_per_minute(summary, seconds)}};
+}
+
+int clean(CleanArgs& args) {
+  args.threads.use();
+  args.options.drop_unpaired = args.unpaired == "drop";
+  const Stopwatch clock;
+  const CleaningSummary summary = clean_corpus(args.files, args.options);
+  const double seconds = clock.seconds();
+  print_table(summary, args, seconds);
+  if (args.json) print_summary(to_json(summary, args, seconds), true);
+  return 0;
+}
+
+void add_files(OptionTable& table, CleaningFiles& files) {
+  table.group("Files");
+  table.add("--source,-s", files.sources, "FILE", "text, one sentence per line; several files are one corpus");
+  table.add("--target,-t", files.targets, "FILE",
+            "translations, line by line, as many files as --source; default: a corpus with one side");
+  table.add("--output-source", files.output_source, "FILE", "cleaned source to write");
+  table.add("--output-target", files.output_target, "FILE", "cleaned target to write");
+  table.add("--report", files.report, "FILE",
+            "table to write of the dropped pairs: number, file, line, reason and detail, separated by tabs");
+  for (const char* name : {"source", "output-source"}) table.required(name);
+}
+
+void add_filters(OptionTable& table, CleanArgs& args) {
+  CleaningOptions& options = args.options;
+  table.group("Filters, in this order; a dropped pair is counted under the first that applies");
+  table.add_choice("--unpaired", args.unpaired, {"error", "drop"},
+                   "handling of the last lines of a file that is longer than the other side");
+  table.add("--max-bytes", options.max_bytes, "BYTES", "maximum bytes of a line; 0: no limit");
+  table.add("--min-length", options.min_length, "WORDS", "minimum words of a line");
+  table.add("--max-length", options.max_length, "WORDS", "maximum words of a line; 0: no limit");
+  table.add("--max-ratio", options.max_ratio, "NUMBER",
+            "maximum ratio of the words of both sides, longer to shorter; 0: no limit");
+  table.add("--max-characters", options.max_characters, "CHARACTERS", "maximum characters of a word; 0: no limit");
+  table.add_flag("--same-text", options.drop_same_text, "drop pairs with the same text on both sides");
+  table.add("--exclude", options.excluded, "FILE",
+            "test sets: drop pairs either side of which is one of their lines, up to case and white space");
+  table.add_flag("--remove-duplicates", options.remove_duplicates, "drop pairs that were kept before");
+}
+
+void add_text(OptionTable& table, CleanArgs& args) {
+  table.group("Text");
+  table.add_flag("--normalize-whitespace", args.options.normalize_whitespace,
+                 "write one space for each run of white space, and none at the ends of a line");
+  table.add_flag("--remove-pipes", args.options.remove_pipes,
+                 "delete every | first, as clean-corpus-n.perl does in text without factors");
+  table.group("Validation set");
+  table.add("--holdout-every", args.options.holdout_every, "N",
+            "hold out pairs N, 2 N, 3 N, ... of the input, without filtering them; 0: none");
+  table.add("--holdout-source", args.files.holdout_source, "FILE", "held-out source to write");
+  table.add("--holdout-target", args.files.holdout_target, "FILE", "held-out target to write");
+}
+
+}  // namespace
+
+void add_data_clean_command(Program& program) {
+  auto args = std::make_shared<CleanArgs>();
+  OptionTable& table =
+      program.command("data clean", "filter a parallel or monolingual corpus", [args] { return clean(*args); });
+  add_files(table, args->files);
+  add_filters(table, *args);
+  add_text(table, *args);
+  table.group("Run");
+  args->threads.add_row(table);
+  table.add_flag("--json", args->json, "also print one JSON object to standard output");
+}
+
+}  // namespace gyre
