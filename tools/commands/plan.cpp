@@ -10,7 +10,6 @@
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
-#include "gyre/train/optim/update_rule.h"
 #include "gyre/train/parallel/async_all_reduce.h"
 #include "tools/command_line/foreign_options.h"
 #include "tools/commands/plan_report.h"
@@ -23,6 +22,7 @@
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/gpu_plan_report.h"
 #include "tools/workload/plan_load.h"
+#include "tools/workload/training_load.h"
 #include "tools/workload/workload.h"
 
 namespace gyre {
@@ -30,7 +30,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int64_t kSampleTokens = 2048;  // tokens of the measured batch, on all sides
 constexpr double kGiga = 1e9;
 constexpr int kMostRanks = 1'000'000;
 constexpr int kMostItemTokens = 1 << 20;  // of a sentence or a segment
@@ -58,18 +57,6 @@ struct Plan {
     return load_vocabulary(vocabulary)->size();
   }
 };
-
-// Number of tokens in a global batch, over all sides that pass through the model.
-double batch_tokens(const TrainOptions& o, double tokens_of_item, double sides) {
-  if (o.batch.unit == "sentences") return double(o.batch.size) * tokens_of_item;
-  return double(o.batch.size) * (o.batch.unit == "total" ? 1 : sides);
-}
-
-void complete(PlanLoad& load, const TrainOptions& o, Device device) {
-  load.state_arenas = int(make_update_rule(o.optimizer)->slots().size()) + (o.optimizer.ema > 0 ? 1 : 0);
-  load.bucket_bytes = o.parallel.bucket_mb_on(device) * kMebibyte;
-  load.parallel = o.parallel;
-}
 
 int report(const Plan& args, const PlanLoad& load, const PlanRates& rates, const TrainOptions& options,
            int64_t pieces) {
@@ -118,18 +105,6 @@ void check(const Plan& args, const DataOptions& data) {
   expect_at_least(1, "--gpus-per-node", args.gpus_per_node);
   expect_finite_at_least(0, "--node-link-gb", args.node_link_gb);
   expect_finite_at_least(0, "--launch-us", args.launch_us);
-}
-
-// The kind of GPUs to plan for, or nullptr to measure on this machine.
-const GpuModel* kind_of_gpu(const std::string& device) {
-  if (const GpuModel* const kind = find_gpu_model(device)) return kind;
-  try {
-    parse_device(device, 0);
-  } catch (const UsageError&) {
-    throw UsageError("[--device] expected a kind of GPU (", joined(gpu_model_names(), ", "),
-                     "), cpu, cuda or cuda:N, got '", device, "'");
-  }
-  return nullptr;
 }
 
 // The numbers of ranks without those of the default list that training rejects.
@@ -189,7 +164,7 @@ template <class Make>
 int plan(Plan args, const TrainOptions& options, const ModelConfig& config, double item_tokens, double sides,
          Make&& make) {
   check(args, options.data);
-  const GpuModel* const gpu = kind_of_gpu(options.device.name);
+  const GpuModel* const gpu = planned_gpu(options.device.name);
   TrainOptions checked = options;
   if (gpu) checked.device.name = "cuda";
   checked.validate_update();
@@ -201,13 +176,8 @@ int plan(Plan args, const TrainOptions& options, const ModelConfig& config, doub
   if (options.device.threads > 0) set_threads(options.device.threads);
   Kernels& kernels = gpu ? virtual_kernels() : kernels_on(parse_device(options.device.name, 0));
   const Precision precision = parse_precision(options.device.precision, kernels);
-  const int items = std::max(1, int(double(kSampleTokens) / item_tokens));
-  std::unique_ptr<Workload> work = make(items, kernels.device());
-  const int64_t tokens = work->draw(0);
-  PlanLoad load = measure_load(*work, work->parameters(), kernels, precision, tokens, !options.parallel.deterministic);
-  load.tokens = batch_tokens(options, item_tokens, sides);
-  load.item_tokens = item_tokens;
-  complete(load, options, kernels.device());
+  std::unique_ptr<Workload> work = make(measured_items(item_tokens), kernels.device());
+  const PlanLoad load = training_load(*work, options, kernels, precision, item_tokens, sides);
   if (gpu) {
     work.reset();  // plan_gpus() needs all memory of the virtual GPU
     const GpuJob job{load, make, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};

@@ -11,7 +11,8 @@ using nlohmann::ordered_json;
 
 constexpr double kGiga = 1e9;
 
-// "yes", "no; --optimizer-delay 4 fits" or "no".
+}  // namespace
+
 std::string fitting_text(const GpuPlanRow& row, const ParallelOptions& options) {
   if (row.fits()) return "yes";
   if (row.fitting_micro_batches == 0) return "no";
@@ -19,8 +20,6 @@ std::string fitting_text(const GpuPlanRow& row, const ParallelOptions& options) 
     return concat("no; --micro-batches ", int64_t(row.fitting_micro_batches) * row.plan.ranks, " fits");
   return concat("no; --optimizer-delay ", row.fitting_micro_batches, " fits");
 }
-
-}  // namespace
 
 ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision precision) {
   const GpuForecast& step = row.forecast;

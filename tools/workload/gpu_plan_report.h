@@ -13,6 +13,9 @@ nlohmann::ordered_json to_json(const std::vector<GpuPlanRow>& rows);
 // The work of a step of one GPU, by op and purpose.
 nlohmann::ordered_json to_json(const GpuForecast& forecast);
 
+// "yes", "no; --optimizer-delay 4 fits" or "no".
+std::string fitting_text(const GpuPlanRow& row, const ParallelOptions& options);
+
 void print_rows(const std::vector<GpuPlanRow>& rows, const GpuJob& job);
 void print_forecast(const GpuForecast& forecast);
 
