@@ -39,8 +39,9 @@ int main(int argc, char** argv) {
     add_vocab_command(program);
     add_encode_command(program);
     add_decode_command(program);
-    program.describe_group("data", "clean text, build token stores, generate a corpus");
+    program.describe_group("data", "clean and check text, build token stores, generate a corpus");
     add_data_build_command(program);
+    add_data_check_command(program);
     add_data_clean_command(program);
     add_data_generate_command(program);
     add_data_info_command(program);

@@ -57,6 +57,7 @@ void add_vocab_command(Program& program);
 void add_encode_command(Program& program);
 void add_decode_command(Program& program);
 void add_data_build_command(Program& program);
+void add_data_check_command(Program& program);
 void add_data_clean_command(Program& program);
 void add_data_generate_command(Program& program);
 void add_data_info_command(Program& program);

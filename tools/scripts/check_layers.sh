@@ -41,6 +41,7 @@ data/tokenizer/subword_nmt        : data/text data/tokenizer
 data/tokenizer/wordpiece          : data/text data/tokenizer
 data/store                        : data/text data/tokenizer
 data/batch                        : data/text data/tokenizer data/store
+data/checking                     : data/text data/text/cleaning data/tokenizer data/store data/batch
 data/synthetic                    :
 train                             : train/checkpoint train/log train/optim train/parallel train/parallel/health
 train/log                         :
@@ -65,7 +66,7 @@ tools/plots                       :
 tools/inspect                     : tools tools/command_line tools/options tools/plots tools/workload
 tools/inspect/tape                : tools/inspect tools/plots
 tools/commands                    : tools tools/bench tools/command_line tools/help tools/inspect tools/options tools/workload
-tools/commands/data               : tools tools/command_line tools/options
+tools/commands/data               : tools tools/command_line tools/options tools/workload
 tools/commands/evaluate           : tools tools/command_line tools/options
 tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/plots tools/workload
 tools/commands/plot               : tools tools/command_line tools/options tools/plots

@@ -1,0 +1,107 @@
+#include "gyre/data/checking/check_data.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gyre/core/counted.h"
+#include "gyre/core/error.h"
+
+namespace gyre {
+
+namespace {
+
+std::vector<DataSet> sets_of(const DataCheckOptions& options) {
+  std::vector<DataSet> sets{{"training set", options.train}};
+  if (!options.valid.empty()) sets.push_back({"validation set", options.valid});
+  for (size_t i = 0; i < options.tests.size(); ++i)
+    sets.push_back({options.tests.size() == 1 ? "test set" : concat("test set ", i + 1), options.tests[i]});
+  return sets;
+}
+
+// Overlaps of each held-out set with the training set, and of each test set with the validation set.
+std::vector<Overlap> overlaps_of(size_t sets, bool has_validation) {
+  std::vector<Overlap> overlaps;
+  for (size_t held_out = 1; held_out < sets; ++held_out) {
+    overlaps.emplace_back().held_out = held_out;
+    if (!has_validation || held_out == 1) continue;
+    overlaps.emplace_back().held_out = held_out;
+    overlaps.back().other = 1;
+  }
+  return overlaps;
+}
+
+// Plans the batches of the first epoch as training does.
+Epoch plan_updates(const SetStatistics& train, const BatchOptions& options) {
+  Epoch epoch;
+  uint64_t tokens = 0, pairs = 0;
+  for (const auto& lengths : train.lengths) {
+    if (options.max_length > 0 && std::max(lengths[0], lengths[1]) > uint32_t(options.max_length)) continue;
+    tokens += lengths[0] + lengths[1];
+    ++pairs;
+  }
+  if (pairs == 0) return epoch;
+  const BatchItems items("training set", train.lengths.size(), 2,
+                         [&](size_t item, int side) { return train.lengths[item][size_t(side)]; });
+  const size_t batches = plan_epoch(items, options, 1, 0).size();
+  epoch.is_estimate = train.measured() < train.pairs;
+  epoch.updates = uint64_t(std::ceil(double(batches) * double(train.pairs) / double(train.measured())));
+  epoch.sentence_length = double(tokens) / double(pairs) / 2;
+  return epoch;
+}
+
+Finding epoch_finding(const Epoch& epoch, const BatchOptions& options) {
+  if (epoch.updates == 0)
+    return {Severity::error,
+            "epoch",
+            concat("no pair of the training set can be used with --max-length ", options.max_length),
+            {}};
+  const double length = std::round(epoch.sentence_length * 10) / 10;
+  return {Severity::ok,
+          "epoch",
+          concat(epoch.is_estimate ? "about " : "", counted(epoch.updates, "update"), " with a batch size of ",
+                 options.budget.amount, "; the mean sentence has ", length, " tokens"),
+          {}};
+}
+
+}  // namespace
+
+uint64_t length_percentile(const SetStatistics& set, int side, double share) {
+  if (set.lengths.empty()) return 0;
+  std::vector<uint32_t> lengths;
+  lengths.reserve(set.lengths.size());
+  for (const auto& pair : set.lengths) lengths.push_back(pair[size_t(side)]);
+  const auto at = std::min(size_t(share * double(lengths.size())), lengths.size() - 1);
+  std::nth_element(lengths.begin(), lengths.begin() + std::ptrdiff_t(at), lengths.end());
+  return lengths[at];
+}
+
+DataCheck check_data(const DataCheckOptions& options, const Vocabulary& vocabulary) {
+  const std::vector<DataSet> sets = sets_of(options);
+  DataCheck check;
+  for (const DataSet& set : sets) {
+    if (set.files.size() == 1) check.keys = RowKeys::ids;
+  }
+  const MeasureOptions measure{check.keys, options.batch.max_length, options.sample_lines};
+  check.overlaps = overlaps_of(sets.size(), !options.valid.empty());
+  check.sets.resize(sets.size());
+  // Held-out sets first, because their sentences are looked up in the others.
+  for (size_t i = sets.size(); i-- > 0;) {
+    check.sets[i] = measure_set(sets[i], vocabulary, measure, [&](const CheckedRow& row) {
+      for (Overlap& overlap : check.overlaps) {
+        if (overlap.held_out == i) overlap.add(row);
+        if (overlap.other == i) overlap.see(row);
+      }
+    });
+  }
+  for (const SetStatistics& set : check.sets) {
+    judge_text(set, check.findings);
+    judge_pieces(set, options, check.findings);
+  }
+  for (const Overlap& overlap : check.overlaps) judge_overlap(overlap, check.sets, check.findings);
+  for (size_t i = 1; i < sets.size(); ++i) judge_sides(check.sets[0], check.sets[i], check.findings);
+  check.epoch = plan_updates(check.sets[0], options.batch);
+  check.findings.push_back(epoch_finding(check.epoch, options.batch));
+  return check;
+}
+
+}  // namespace gyre

@@ -1,0 +1,51 @@
+// Checks the data of a translation model before a run: what is wrong with the text, how the sets overlap, and whether
+// vocabulary and limits fit the text.
+#pragma once
+
+#include <vector>
+
+#include "gyre/data/batch/batch_plan.h"
+#include "gyre/data/checking/finding.h"
+#include "gyre/data/checking/overlap.h"
+#include "gyre/data/checking/set_statistics.h"
+
+namespace gyre {
+
+// The files of a set: a source and a target file, or one token store. If a set is a store, sentences are compared by
+// their ids, otherwise by fold_line().
+struct DataCheckOptions {
+  std::vector<Path> train, valid;        // valid may be empty
+  std::vector<std::vector<Path>> tests;  // any number of them
+  BatchOptions batch;                    // of training; max_length also limits the lengths that are reported
+  uint64_t sample_lines = 0;             // see MeasureOptions
+};
+
+struct Epoch {
+  uint64_t updates = 0;
+  bool is_estimate = false;    // extrapolated from a sample
+  double sentence_length = 0;  // mean tokens of a side within max_length, including </s>
+};
+
+struct DataCheck {
+  std::vector<SetStatistics> sets;  // training, validation, tests
+  std::vector<Overlap> overlaps;    // of held-out sets with the training set and of tests with the validation set
+  RowKeys keys = RowKeys::text;
+  Epoch epoch;
+  std::vector<Finding> findings;
+};
+
+// Throws Error if a file cannot be read. Everything else that is wrong is a finding.
+DataCheck check_data(const DataCheckOptions& options, const Vocabulary& vocabulary);
+
+// The length below which a share of the measured sentences of a side is, or which it has: 0.5 is the median. 0 if there
+// are none.
+uint64_t length_percentile(const SetStatistics& set, int side, double share);
+
+// The findings of one set, without the lengths that only training limits; of an overlap; of the sides of a held-out
+// set, compared with those of training. Thresholds are in findings.cpp.
+void judge_text(const SetStatistics& set, std::vector<Finding>& findings);
+void judge_pieces(const SetStatistics& set, const DataCheckOptions& options, std::vector<Finding>& findings);
+void judge_overlap(const Overlap& overlap, const std::vector<SetStatistics>& sets, std::vector<Finding>& findings);
+void judge_sides(const SetStatistics& train, const SetStatistics& held_out, std::vector<Finding>& findings);
+
+}  // namespace gyre

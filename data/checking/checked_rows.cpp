@@ -1,0 +1,95 @@
+#include "gyre/data/checking/checked_rows.h"
+
+#include <algorithm>
+
+#include "gyre/core/error.h"
+#include "gyre/core/thread_failure.h"
+#include "gyre/data/text/cleaning/whitespace.h"
+
+namespace gyre {
+
+namespace {
+
+constexpr size_t kBlockRows = 8192;
+constexpr uint64_t kBlockBytes = uint64_t{16} << 20;
+
+TextHash key_of(const std::vector<int32_t>& ids) {
+  return hash_text({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof ids[0]});
+}
+
+// Calls examine(i) for i in [0, count) with all threads.
+template <class F>
+void for_each_row(size_t count, F&& examine) {
+  ThreadFailure failure;
+#pragma omp parallel for schedule(dynamic, 32)
+  for (size_t i = 0; i < count; ++i) failure.guard([&] { examine(i); });
+  failure.rethrow();
+}
+
+}  // namespace
+
+CheckedRows::CheckedRows(const std::vector<Path>& files, const Vocabulary& vocabulary, RowKeys keys, uint64_t every)
+    : vocabulary_(vocabulary), keys_(keys), every_(every) {
+  if (files.size() == 1) {
+    store_.emplace(files[0]);
+    store_->require_vocabulary(vocabulary);
+    require(store_->sides() == 2, "[data] ", files[0].string(), ": expected a store of pairs, got one side");
+    require(keys == RowKeys::ids, "[data] a store has no text to compare");
+    return;
+  }
+  require(files.size() == 2, "[data] expected a source and a target file, or one token store, got ", files.size(),
+          " files");
+  text_ = std::make_unique<CorpusReader>(std::vector<Path>{files[0]}, std::vector<Path>{files[1]}, true);
+  block_.resize(kBlockRows);
+}
+
+bool CheckedRows::read_text() {
+  const uint64_t begin = text_->bytes();
+  block_rows_ = 0;
+  while (block_rows_ < block_.size() && text_->bytes() - begin < kBlockBytes && text_->next(block_[block_rows_]))
+    ++block_rows_;
+  return block_rows_ > 0;
+}
+
+bool CheckedRows::next(std::vector<CheckedRow>& rows) {
+  if (store_) {
+    rows.resize(std::min(kBlockRows, store_->size() - sentence_));
+    for_each_row(rows.size(), [&](size_t i) { examine_store(sentence_ + i, rows[i]); });
+    sentence_ += rows.size();
+    return !rows.empty();
+  }
+  if (!read_text()) return false;
+  rows.resize(block_rows_);
+  for_each_row(rows.size(), [&](size_t i) { examine_text(block_[i], rows[i]); });
+  return true;
+}
+
+void CheckedRows::examine_text(const CorpusRow& text, CheckedRow& row) const {
+  row = {};
+  row.line = text.line;
+  row.is_unpaired = text.pair == 0;
+  row.is_usable = !row.is_unpaired;
+  for (size_t side = 0; side < 2; ++side) {
+    if (row.is_unpaired && int(side) != text.longer) continue;
+    row.sides[side].faults = find_line_faults(text.text[side]);
+    row.is_usable = row.is_usable && !row.sides[side].faults.is_unusable();
+  }
+  if (!row.is_usable) return;
+  row.is_measured = keys_ == RowKeys::ids || row.line % every_ == 0;
+  for (size_t side = 0; side < 2; ++side) {
+    if (row.is_measured) row.sides[side].ids = vocabulary_.encode(text.text[side]);
+    row.sides[side].key = keys_ == RowKeys::ids ? key_of(row.sides[side].ids) : hash_text(fold_line(text.text[side]));
+  }
+}
+
+void CheckedRows::examine_store(size_t sentence, CheckedRow& row) const {
+  row = {};
+  row.line = sentence + 1;
+  row.is_usable = row.is_measured = true;
+  for (int side = 0; side < 2; ++side) {
+    row.sides[size_t(side)].ids = store_->sentence(sentence, side);
+    row.sides[size_t(side)].key = key_of(row.sides[size_t(side)].ids);
+  }
+}
+
+}  // namespace gyre

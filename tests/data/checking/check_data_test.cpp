@@ -1,0 +1,142 @@
+#include "gyre/data/checking/check_data.h"
+
+#include <doctest/doctest.h>
+
+#include "gyre/data/store/build_store.h"
+#include "gyre/data/tokenizer/byte_vocabulary.h"
+#include "tests/data/text_files.h"
+#include "tests/threads_in_scope.h"
+
+using namespace gyre;
+
+namespace {
+
+// A vocabulary of bytes, so that tokens can be counted by hand.
+std::shared_ptr<const Vocabulary> bytes(const TemporaryDirectory& directory) {
+  ByteVocabulary().save(directory / "bytes.model");
+  return load_vocabulary(directory / "bytes.model");
+}
+
+// The text of the first finding of a topic with this severity that contains `part`; empty if there is none.
+std::string finding(const DataCheck& check, Severity severity, const std::string& topic, const std::string& part = "") {
+  for (const Finding& found : check.findings) {
+    if (found.severity == severity && found.topic == topic && contains(found.text, part)) return found.text;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("faults of a line") {
+  const auto has = [](std::string_view line, LineFault fault) { return find_line_faults(line).has(fault); };
+  CHECK(has("a\xFF", LineFault::invalid_utf8));
+  CHECK(has(" \t\u00A0", LineFault::blank));
+  CHECK(has(std::string_view("a\0b", 3), LineFault::nul));
+  CHECK(has("a\uFEFF", LineFault::mark));
+  CHECK(has("a\uFFFD", LineFault::replacement));
+  for (const LineFault fault : {LineFault::invalid_utf8, LineFault::blank, LineFault::nul, LineFault::mark,
+                                LineFault::replacement, LineFault::double_encoded})
+    CHECK(!has("Grüße – „naïve“ Ãœ? São Â »", fault) == (fault != LineFault::double_encoded));
+}
+
+TEST_CASE("text that was encoded twice, as Latin-1 or Windows-1252") {
+  for (const char* text :
+       {"fÃ¼r", "StraÃŸe", "Stra\u00C3\u009Fe", "Ã–l", "â€œquoteâ€", "it\u00E2\u0080\u0099s", "12Â°"})
+    CHECK(looks_double_encoded(text));
+  for (const char* text : {"für Straße Öl “quote” it’s 12°", "SÃO PAULO", "Âme", "crâne €5", "Ã", ""})
+    CHECK(!looks_double_encoded(text));
+}
+
+TEST_CASE("check: repeated sentences, copies, overlap and lengths, with any number of threads") {
+  TemporaryDirectory directory;
+  DataCheckOptions options;
+  options.train = {write_text(directory, "t.en", "one\ntwo\nONE \nsame\nfour\n"),
+                   write_text(directory, "t.de", "eins\nzwei\nEins\nsame\naverylongtranslation\n")};
+  options.valid = {write_text(directory, "v.en", "two\nthree\n"), write_text(directory, "v.de", "zwei\ndrei\n")};
+  options.tests = {
+      {write_text(directory, "x.en", "One\nnew\nthree\n"), write_text(directory, "x.de", "neu\nEINS\nDrei")}};
+  options.batch.max_length = 12;
+  options.batch.budget = {BatchBudget::Unit::sentences, 2};
+  const auto vocabulary = bytes(directory);
+  for (const int threads : {1, 3}) {
+    ThreadsInScope scope(threads);
+    const DataCheck check = check_data(options, *vocabulary);
+    const SetStatistics& train = check.sets[0];
+    CHECK(train.pairs == 5);
+    CHECK(train.duplicates.first == std::vector<uint64_t>{3});
+    CHECK(train.copies.first == std::vector<uint64_t>{4});
+    CHECK(train.over_length.first == std::vector<uint64_t>{5});
+    CHECK(train.ratio_outliers.first == std::vector<uint64_t>{5});
+    CHECK(length_percentile(train, 0, 0.5) == 5);
+    CHECK(length_percentile(train, 1, 1) == 21);
+    CHECK(train.sides[1].pieces == 36);
+    CHECK(check.epoch.updates == 2);
+    CHECK(check.epoch.sentence_length == doctest::Approx((4 + 5 + 4 + 5 + 5 + 5 + 5 + 5) / 8.0));
+    // Overlaps: validation with training, test with training, test with validation.
+    REQUIRE(check.overlaps.size() == 3);
+    CHECK(check.overlaps[0].pairs.count() == 1);
+    CHECK(check.overlaps[1].pairs.count() == 0);
+    CHECK(check.overlaps[1].source.count() == 1);
+    CHECK(check.overlaps[1].target.count() == 1);
+    CHECK(check.overlaps[2].pairs.count() == 1);
+    CHECK(check.overlaps[1].target.first(5) == std::vector<std::pair<uint64_t, uint64_t>>{{2, 1}});
+    CHECK(finding(check, Severity::warning, "overlap", "validation set: 1 of 2 pairs (50 %)") != "");
+    CHECK(finding(check, Severity::error, "overlap") == "");
+    CHECK(finding(check, Severity::warning, "duplicates", "training set: 1 of 5 pairs (20 %)") != "");
+  }
+}
+
+TEST_CASE("check: errors of encoding and line counts, test pairs in the training set") {
+  TemporaryDirectory directory;
+  DataCheckOptions options;
+  options.train = {write_text(directory, "t.en", "\uFEFFone\r\ntwo\xC3\nthree\nfour\n"),
+                   write_text(directory, "t.de", "eins\nzwei\ndrei\n")};
+  options.tests = {{write_text(directory, "x.en", "one\n"), write_text(directory, "x.de", "eins\n")}};
+  const DataCheck check = check_data(options, *bytes(directory));
+  CHECK(contains(finding(check, Severity::error, "lines"), "the source has 4 lines, the target 3"));
+  CHECK(contains(finding(check, Severity::error, "encoding"), "t.en: 1 line with invalid UTF-8"));
+  CHECK(finding(check, Severity::warning, "encoding", "1 line with Windows line ends") != "");
+  CHECK(finding(check, Severity::warning, "encoding", "byte order mark") != "");
+  CHECK(
+      contains(finding(check, Severity::error, "overlap"), "test set: 1 of 1 pairs (100 %) occur in the training set"));
+  CHECK(check.sets[0].pairs == 2);
+}
+
+TEST_CASE("check: swapped sides, samples, and nothing to train on") {
+  TemporaryDirectory directory;
+  DataCheckOptions options;
+  std::string english, german;
+  for (int i = 0; i < 100; ++i) (english += "the other thing\n"), (german += "das zweite Ding\n");
+  options.train = {write_text(directory, "t.en", english), write_text(directory, "t.de", german)};
+  options.valid = {options.train[1], options.train[0]};
+  options.sample_lines = 10;
+  const auto vocabulary = bytes(directory);
+  DataCheck check = check_data(options, *vocabulary);
+  CHECK(finding(check, Severity::error, "languages") == "");  // too few pieces
+  options.sample_lines = 50;
+  check = check_data(options, *vocabulary);
+  CHECK(contains(finding(check, Severity::error, "languages"), "are the files swapped?"));
+  CHECK(check.sets[0].every == 2);
+  CHECK(check.sets[0].measured() == 50);
+  CHECK(check.epoch.is_estimate);
+  options.batch.max_length = 3;
+  check = check_data(options, *vocabulary);
+  CHECK(contains(finding(check, Severity::error, "epoch"), "no pair of the training set can be used"));
+}
+
+TEST_CASE("check: a token store is compared by ids") {
+  TemporaryDirectory directory;
+  const auto vocabulary = bytes(directory);
+  const std::vector<Path> text = {write_text(directory, "t.en", "one\ntwo\n"),
+                                  write_text(directory, "t.de", "eins\nzwei\n")};
+  build_token_store(*vocabulary, text, directory / "train.tok", {});
+  DataCheckOptions options;
+  options.train = {directory / "train.tok"};
+  options.tests = {{write_text(directory, "x.en", "two\nONE\n"), write_text(directory, "x.de", "zwei\neins\n")}};
+  const DataCheck check = check_data(options, *vocabulary);
+  CHECK(check.keys == RowKeys::ids);
+  CHECK(check.overlaps[0].pairs.count() == 1);
+  CHECK(check.overlaps[0].source.count() == 1);
+  CHECK(check.overlaps[0].target.count() == 2);
+  CHECK(check.sets[0].place(2) == (directory / "train.tok").string() + ":2");
+}

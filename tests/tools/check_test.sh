@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Tests gyre data check from outside: the demo's data is clean, and each mistake is found and sets the exit status.
+. "$(dirname "$0")/lib.sh"
+small_corpus
+
+model="--dim-emb 16 --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1 --mini-batch-words 400"
+data_check() { "$GYRE" data check --vocab vocab.model $model --cpu-threads 1 "$@"; }
+# finds PATTERN: the report of the last check has such a line.
+finds() { contains "$1" < report || { cat report >&2; fail "no line like /$1/"; }; echo "ok: $1"; }
+
+data_check --train-sets train.en train.de --valid-sets val.en val.de --test-sets test.en test.de > report || { cat report >&2; fail "clean data"; }
+finds '^ok: lines: training set: 400 lines on both sides$'
+finds '^ok: encoding: train.en: UTF-8 without odd characters$'
+finds '^ok: languages: test set: the sides look like those of the training set$'
+finds '^ok: epoch: [0-9]+ updates with a batch size of 400; '
+finds '^ok: memory: [0-9.]+ GB per rank; this machine has '
+finds '^ok: time: .* per update and .* per epoch, measured here for 1 rank of 1 threads?$'
+finds '^training set +source +[0-9]+ '
+finds '^0 errors, '
+
+# The updates of an epoch are those that training reports.
+updates=$(grep -o '^ok: epoch: [0-9]*' report | grep -o '[0-9]*$')
+small_train --model run --after 1e --quiet
+same "updates of an epoch" "$(tail -n 1 run/metrics.jsonl | grep -o '"updates":[0-9]*')" "\"updates\":$updates"
+
+# Any number of threads, and JSON.
+data_check --no-plan --train-sets train.en train.de --test-sets test.en test.de --json > one.json
+data_check --no-plan --train-sets train.en train.de --test-sets test.en test.de --json --cpu-threads 3 > three.json
+check "three threads find the same" cmp one.json three.json
+check "JSON" contains '^\{"errors":0,"warnings":[0-9]+,"compared_by":"text","findings":\[\{"verdict":"ok","topic":"lines",' < one.json
+
+# Mistakes. Each is an error with its place.
+errors() { # errors OPTIONS...: the check must end with status 1
+  local status=0
+  data_check --no-plan "$@" > report || status=$?
+  same "exit status" "$status" 1
+}
+cp train.en bad.en && printf 'gr\374n\n' >> bad.en && printf 'x\ny\n' | cat train.de - > longer.de
+errors --train-sets bad.en longer.de --test-sets <(head -n 5 train.en) <(head -n 5 train.de)
+finds '^error: lines: training set: the source has 401 lines, the target 402$'
+finds '^    longer.de:402$'
+finds '^error: encoding: bad.en: 1 line with invalid UTF-8$'
+finds '^    bad.en:401$'
+finds '^error: overlap: test set: 5 of 5 pairs \(100 %\) occur in the training set$'
+finds ':3 = bad.en \+ longer.de:3$'
+errors --train-sets train.en train.de --valid-sets val.de val.en
+finds '^error: languages: validation set: .* are the files swapped\?$'
+errors --train-sets train.en train.en
+finds '^error: copies: training set: 400 of 400 pairs \(100 %\)'
+errors --train-sets train.en train.de --max-length 2
+finds '^error: epoch: no pair of the training set can be used with --max-length 2$'
+printf '漢字 仮名\n%.0s' 1 2 3 > han
+errors --train-sets han han
+finds '^error: unknown pieces: training set, source: '
+: > empty
+errors --train-sets empty empty
+finds '^error: lines: training set: no usable pair$'
+
+# Stores, samples, and a GPU that is not here.
+"$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok 2> build.log
+data_check --train-sets train.tok --test-sets test.en test.de --sample-lines 100 --device h200 > report || { cat report >&2; fail "store"; }
+finds '^Sentences are compared by their ids, because a set is a token store.$'
+finds '^ok: memory: .* of an h200; fits: yes$'
+finds '^ok: time: .*, predicted for 1 x h200$'
+data_check --train-sets train.en train.de --sample-lines 100 --no-plan > report
+finds '^Pieces and lengths of the training set are of 100 of its 400 pairs \(--sample-lines 100\)\.$'
+finds '^ok: epoch: about [0-9]+ updates'

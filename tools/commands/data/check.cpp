@@ -1,0 +1,123 @@
+// gyre data check: says before a run what is wrong with its data and options.
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/option_checks.h"
+#include "tools/command_line/foreign_options.h"
+#include "tools/commands/data/check_cost.h"
+#include "tools/commands/data/check_report.h"
+#include "tools/options/model_options.h"
+#include "tools/options/nmt_options.h"
+#include "tools/print_summary.h"
+#include "tools/program.h"
+#include "tools/workload/training_load.h"
+
+namespace gyre {
+
+namespace {
+
+constexpr int kMostRanks = 1'000'000;
+
+struct CheckArgs {
+  NmtOptions train;
+  ModelArgs model;
+  std::vector<Path> tests;
+  uint64_t sample_lines = 0;
+  int ranks = 1;
+  bool plan = true, json = false;
+  const OptionTable* table = nullptr;
+};
+
+// Does not read from a pipe, whose bytes would be lost.
+bool is_store(const Path& path) { return std::filesystem::is_regular_file(path) && TokenStore::recognizes(path); }
+
+void expect_set(const std::string& flag, const std::vector<Path>& files) {
+  if (files.size() > 2)
+    throw UsageError(flag, ": expected a source and a target file, or one token store, got ", files.size(), " files");
+  if (files.size() == 1 && !is_store(files[0]))
+    throw UsageError(flag, ": expected a source and a target file, or one token store, got ", files[0].string());
+}
+
+// Test sets are source and target files in turn, or token stores.
+std::vector<std::vector<Path>> tests_of(const std::vector<Path>& files) {
+  std::vector<std::vector<Path>> tests;
+  for (size_t i = 0; i < files.size(); i += tests.back().size()) {
+    tests.push_back({files[i]});
+    if (is_store(files[i])) continue;
+    if (i + 1 == files.size())
+      throw UsageError("--test-sets: expected source and target files in turn; ", files[i].string(), " has no target");
+    tests.back().push_back(files[i + 1]);
+  }
+  return tests;
+}
+
+void validate(const CheckArgs& args) {
+  expect_set("--train-sets", args.train.data.train_sets);
+  if (!args.train.data.valid_sets.empty()) expect_set("--valid-sets", args.train.data.valid_sets);
+  expect_at_least(2, "--max-length", args.train.data.max_length);
+  expect_between(1, kMostRanks, "--ranks", args.ranks);
+  args.table->reject_unused("ranks", args.plan, "--no-plan leaves out the plan");
+  check_model_options(*args.table, args.model.config);
+  TrainOptions options = args.train;
+  if (planned_gpu(options.device.name) != nullptr) options.device.name = "cuda";
+  options.validate_update();
+}
+
+int check(CheckArgs& args) {
+  validate(args);
+  for (const std::string& note : foreign_notes(*args.table)) std::cerr << note << '\n';
+  if (args.train.device.threads > 0) set_threads(args.train.device.threads);
+  const auto vocabulary = load_vocabulary(args.train.data.vocabulary);
+  args.model.config.vocab_size = vocabulary->size();
+  as_usage_error([&] { args.model.config.validate(); });
+  const TrainOptions& train = args.train;
+  const DataCheckOptions options{train.data.train_sets,
+                                 train.data.valid_sets,
+                                 tests_of(args.tests),
+                                 {{BatchBudget::parse_unit(train.batch.unit), train.batch.size},
+                                  train.batch.maxi_batch,
+                                  train.batch.shuffle == "data",
+                                  train.data.max_length},
+                                 args.sample_lines};
+  DataCheck result = check_data(options, *vocabulary);
+  std::unique_ptr<RunCost> cost;
+  if (args.plan && result.epoch.updates > 0) {
+    cost = std::make_unique<RunCost>(run_cost(train, args.model.config, result.epoch, args.ranks));
+    result.findings.insert(result.findings.end(), cost->findings.begin(), cost->findings.end());
+  }
+  if (args.json) {
+    print_summary(to_json(result, cost.get()), true);
+  } else {
+    print_check(result, args.sample_lines);
+  }
+  return count_findings(result, Severity::error) == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_data_check_command(Program& program) {
+  auto args = std::make_shared<CheckArgs>();
+  OptionTable& table = program.command("data check", "check the data and options of a translation run before it starts",
+                                       [args] { return check(*args); });
+  args->table = &table;
+  table.accept_config_files();
+  add_model_options(table, args->model);
+  add_nmt_options(table, args->train);
+  table.required("model", false);
+  table.group("Check");
+  table.add("--test-sets", args->tests, "SOURCE TARGET",
+            "test data, which training must not contain: source and target files in turn, or token stores");
+  table.add("--sample-lines", args->sample_lines, "PAIRS",
+            "measure pieces and lengths on about this many pairs of each set, evenly spread; 0: all");
+  table.add("--ranks,--gpus", args->ranks, "NUMBER", "number of ranks to plan memory and time for");
+  table.add_flag("--plan,!--no-plan", args->plan, "estimate memory and time, as gyre plan does");
+  table.add_flag("--json", args->json, "print one JSON object");
+  table.set_common(split_list(
+      {"config,train-sets,valid-sets,test-sets,vocab,max-length,mini-batch-words,sample-lines,task,device,precision",
+       "cpu-threads,ranks,plan,json"}));
+}
+
+}  // namespace gyre

@@ -1,0 +1,93 @@
+#include "tools/commands/data/check_cost.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "gyre/core/kernels/kernels.h"
+#include "tools/workload/gpu_plan_report.h"
+#include "tools/workload/plan_load.h"
+#include "tools/workload/training_load.h"
+
+namespace gyre {
+
+namespace {
+
+constexpr double kGiga = 1e9;
+
+std::string gigabytes(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GB", bytes / kGiga);
+  return text;
+}
+
+std::string duration(double seconds) {
+  char text[32];
+  if (seconds < 60) {
+    std::snprintf(text, sizeof text, "%.3g s", seconds);
+  } else if (seconds < 3600) {
+    std::snprintf(text, sizeof text, "%.3g minutes", seconds / 60);
+  } else {
+    std::snprintf(text, sizeof text, "%.4g hours", seconds / 3600);
+  }
+  return text;
+}
+
+double machine_memory() { return double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE)); }
+
+Finding gpu_memory(const GpuPlanRow& row, const GpuModel& model, const ParallelOptions& options) {
+  return {row.fits() ? Severity::ok : Severity::error,
+          "memory",
+          concat(gigabytes(row.plan.memory()), " of the ", gigabytes(model.memory), " of an ", model.name,
+                 "; fits: ", fitting_text(row, options)),
+          {}};
+}
+
+Finding cpu_memory(const PlanRow& row) {
+  const double limit = machine_memory();
+  return {row.memory() <= limit ? Severity::ok : Severity::error,
+          "memory",
+          concat(gigabytes(row.memory()), " per rank; this machine has ", gigabytes(limit)),
+          {}};
+}
+
+}  // namespace
+
+RunCost run_cost(const TrainOptions& options, const EncoderDecoderConfig& config, const Epoch& epoch, int ranks) {
+  const GpuModel* const gpu = planned_gpu(options.device.name);
+  Kernels& kernels = gpu ? virtual_kernels() : kernels_on(parse_device(options.device.name, 0));
+  const Precision precision = parse_precision(options.device.precision, kernels);
+  const int length = std::max(2, int(std::lround(epoch.sentence_length)));
+  const auto make = [&](int items, Device device) { return translation_workload(config, items, length, {device}); };
+  std::unique_ptr<Workload> work = make(measured_items(2.0 * length), kernels.device());
+  const PlanLoad load = training_load(*work, options, kernels, precision, 2.0 * length, 2);
+  RunCost cost;
+  cost.ranks = ranks;
+  PlanRow row;
+  if (gpu) {
+    work.reset();  // plan_gpus() needs all memory of the virtual GPU
+    const GpuPlanRow planned =
+        plan_gpus({load, make, options.optimizer, precision, Scaling::strong}, *gpu, {ranks}).front();
+    row = planned.plan;
+    cost.where = concat("predicted for ", ranks, " x ", gpu->name);
+    cost.findings.push_back(gpu_memory(planned, *gpu, options.parallel));
+  } else {
+    row = plan_step(load, measure_rates(*work, work->parameters(), kernels, precision), ranks, Scaling::strong);
+    cost.where = concat("measured here for ", ranks, ranks == 1 ? " rank of " : " ranks of ", threads(), " threads");
+    if (kernels.device().kind == Device::Kind::cpu) cost.findings.push_back(cpu_memory(row));
+  }
+  cost.memory_bytes = row.memory();
+  cost.update_seconds = row.step();
+  cost.epoch_seconds = row.step() * double(epoch.updates);
+  cost.run_seconds = row.step() * double(options.stop.after.in_updates(epoch.updates));
+  std::string text = concat(duration(cost.update_seconds), " per update and ", duration(cost.epoch_seconds),
+                            " per epoch, ", cost.where);
+  if (cost.run_seconds > 0)
+    text += concat("; ", duration(cost.run_seconds), " for --after ", options.stop.after.text());
+  cost.findings.push_back({Severity::ok, "time", std::move(text), {}});
+  return cost;
+}
+
+}  // namespace gyre

@@ -1,0 +1,25 @@
+// Memory and time of a training run, for gyre data check.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gyre/data/checking/check_data.h"
+#include "gyre/models/config/config.h"
+#include "gyre/train/options.h"
+
+namespace gyre {
+
+struct RunCost {
+  std::string where;  // "on an h200, predicted", "on this machine, measured"
+  int ranks = 1;
+  double memory_bytes = 0;  // of each rank
+  double update_seconds = 0, epoch_seconds = 0;
+  double run_seconds = 0;  // 0: --after does not give the updates
+  std::vector<Finding> findings;
+};
+
+// Plans the run as gyre plan does, with the sentence length and the updates of `epoch`.
+RunCost run_cost(const TrainOptions& options, const EncoderDecoderConfig& config, const Epoch& epoch, int ranks);
+
+}  // namespace gyre
