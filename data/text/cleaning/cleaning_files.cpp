@@ -19,7 +19,11 @@ bool is_same_file(const Path& a, const Path& b) {
   if (!is_file_output(a) || !is_file_output(b)) return false;
   std::error_code error;
   if (std::filesystem::equivalent(a, b, error)) return true;
-  return std::filesystem::weakly_canonical(a, error) == std::filesystem::weakly_canonical(b, error);
+  // Of a relative name that does not exist, weakly_canonical() would leave the folder open.
+  const auto full_name = [&](const Path& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+  };
+  return full_name(a) == full_name(b);
 }
 
 }  // namespace
