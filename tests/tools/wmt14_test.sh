@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Tests tools/experiments/wmt14.sh on small archives from a server on the loopback: downloads that fail, both
+# preparations up to the bundle, and calls that are killed in each stage and end with the same bytes.
+. "$(dirname "$0")/lib.sh"
+for program in perl curl flock; do
+  command -v $program > /dev/null || skip_test wmt14 "$program is not installed"
+done
+wmt14=$ROOT/tools/experiments/wmt14.sh
+stages="fetch prepare vocab store train average translate score"
+
+# Small archives of the same inner layout. A pair of the training text is in a test set.
+"$GYRE" data generate --output . --train 1500 --val 12 --test 20 --seed 3
+mkdir -p archives tree/{training,dev,test-full,test}
+sed -n 5p test.en >> train.en
+sed -n 5p test.de >> train.de
+echo 'He said: "This is a well-known test," and left.' >> train.en
+echo 'Er sagte: „Das ist ein wohl-bekannter Test“ und ging.' >> train.de
+for language in en de; do
+  head -n 700 train.$language > tree/training/europarl-v7.de-en.$language
+  sed -n '701,1200p' train.$language > tree/commoncrawl.de-en.$language
+  sed -n '1201,$p' train.$language > tree/training/news-commentary-v9.de-en.$language
+  sed -n '1301,$p' train.$language > tree/training/news-commentary-v12.de-en.$language
+  cp val.$language tree/dev/newstest2013.$language
+  side=src
+  if [ $language = de ]; then side=ref; fi
+  for folder in test-full test; do
+    { echo '<srcset setid="newstest2014" srclang="any">' && echo '<doc sysid="ref" docid="1">' && echo '<p>'
+      if [ $folder = test ]; then head -n 15 test.$language; else cat test.$language; fi |
+        awk '{ printf("<seg id=\"%d\"> %s </seg>\n", NR, $0) }'
+      echo '</p>' && echo '</doc>' && echo '</srcset>'; } > tree/$folder/newstest2014-deen-$side.$language.sgm
+  done
+done
+archive() { # NAME FILE...
+  tar -czf "archives/$1" -C tree "${@:2}"
+}
+archive training-parallel-europarl-v7.tgz training/europarl-v7.de-en.{en,de}
+archive training-parallel-commoncrawl.tgz commoncrawl.de-en.{en,de}
+archive training-parallel-nc-v9.tgz training/news-commentary-v9.de-en.{en,de}
+archive training-parallel-nc-v12.tgz training/news-commentary-v12.de-en.{en,de}
+archive dev.tgz dev
+archive test-full.tgz test-full
+archive test-filtered.tgz test
+(cd archives && sha256sum -- *.tgz) > SHA256SUMS
+
+perl "$ROOT/tests/tools/archive_server.pl" archives port requests &
+for _ in $(seq 50); do if [ ! -e port ]; then sleep 0.1; fi; done
+server=http://127.0.0.1:$(cat port)
+served=(--digests SHA256SUMS --stall-seconds 1)
+tiny=(-- --dim-emb 16 --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1 --mini-batch-words 300
+  --learn-rate 1e-3 --after 24u --save-freq 4u --valid-freq 12u --valid-metrics cross-entropy --keep-last 0
+  --deterministic --micro-batches 1 --threads 1 --quiet)
+
+# Calls.
+rejects 2 '^wmt14.sh OUTPUT|^Stages|skipped, unless|stage is done' "$wmt14"
+rejects 2 'expected one of fairseq tensor2tensor, got moses' "$wmt14" out --preparation moses
+rejects 2 '--ranks: expected a number from 1, got 0' "$wmt14" out --ranks 0
+rejects 2 'unknown option --speed' "$wmt14" out --speed 1
+rejects 2 'expected a value after --size' "$wmt14" out --size
+rejects 2 '--digests would have no effect' "$wmt14" out --digests SHA256SUMS
+rejects 2 '--sample-lines would have no effect' "$wmt14" out --preparation fairseq --sample-lines 5
+rejects 2 'expected lastN such as last5, or ema, got last' "$wmt14" out --average last
+rejects 2 'expected one of fetch .*, got cook' "$wmt14" out --stages "fetch cook"
+check "a wrong call creates nothing" test ! -e out
+rejects 1 'expected stage fetch to be done' "$wmt14" none --stages prepare
+
+# Servers.
+fetch() { # BEHAVIOR FOLDER OPTION...
+  "$wmt14" "$2" --mirror "$server/$1" "${served[@]}" --stages fetch "${@:3}" > fetch.log 2>&1
+}
+for behavior in good cut slow whole corrupt-once; do
+  fetch $behavior out-$behavior || { cat fetch.log; fail "server: $behavior"; }
+  (cd out-$behavior/fetch && sha256sum --quiet --check --ignore-missing ../../SHA256SUMS) || fail "digests: $behavior"
+  same "files of the server: $behavior" "$(find out-$behavior/fetch -type f | wc -l)" 6
+done
+check "a broken transfer is resumed" grep -q 'GET /cut/.* from [1-9]' requests
+check "a stalled transfer is resumed" grep -q 'GET /slow/.* from [1-9]' requests
+rejects 1 'expected a file with the sha256 digest [0-9a-f]{64}, got [0-9]+ bytes with .*, twice' \
+  "$wmt14" bad --mirror "$server/corrupt" "${served[@]}" --stages fetch
+same "a wrong archive is removed" "$(find bad/fetch -type f)" ""
+rejects 1 'gone/.*HTTP status 404' "$wmt14" bad --mirror "$server/gone" "${served[@]}" --stages fetch
+grep -v nc-v9 SHA256SUMS > fewer
+rejects 2 'expected a line with the SHA-256 digest of training-parallel-nc-v9.tgz' "$wmt14" bad --mirror "$server/good" --digests fewer
+rejects 1 'expected the sha1 digest|expected a file with the sha256 digest' "$wmt14" bad --mirror "$server/good" --stages fetch
+# The beginning of a file is kept, a file that was changed later is not.
+head -c 200 archives/dev.tgz > out-good/fetch/dev.tgz.part
+echo wrong > out-good/fetch/test-full.tgz
+rm out-good/fetch/dev.tgz
+: > requests
+fetch good out-good --redo fetch
+check "the download continues" grep -q 'GET /good/dev.tgz HTTP/1.1 from 200' requests
+same "only these are fetched" "$(wc -l < requests)" 2
+
+run() { # FOLDER PREPARATION OPTION...
+  "$wmt14" "$1" --mirror "$server/good" "${served[@]}" --preparation "$2" --vocab-size 300 --average last3 "${@:3}" "${tiny[@]}"
+}
+check_bundle() { # FOLDER
+  (cd "$1/bundle" && sha256sum --quiet --check SHA256SUMS) || fail "the digests of the bundle"
+  local file
+  for file in commands.txt options.txt versions.txt inputs.sha256 config.json train.toml data/clean.json data/check.txt \
+    measured/metrics.jsonl scores/newstest2014.{txt,jsonl} hypotheses/newstest2014-filtered.de references/newstest2013.de; do
+    [ -s "$1/bundle/$file" ] || fail "$1/bundle/$file is missing or empty"
+  done
+  same "translations of $1" "$(cat "$1"/bundle/hypotheses/newstest2014.de | wc -l)" 20
+  for score in '^sacreBLEU\|' '^multi-bleu BLEU\|' '^compound-split BLEU\|' '^chrF2\+\+\|' '^TER\|'; do
+    check "score $score" grep -qE "$score.* = .*±" "$1/bundle/scores/newstest2014.txt"
+  done
+  same "figures without a name" "$(grep -cvE '^(sacreBLEU|multi-bleu BLEU|compound-split BLEU|chrF2[+][+]|TER)[|]nrefs' "$1/bundle/scores/newstest2014.txt" || true)" 0
+}
+cp -r out-good/fetch out-good/.stages .
+for preparation in tensor2tensor fairseq; do
+  mkdir whole-$preparation
+  cp -r fetch whole-$preparation
+  run whole-$preparation $preparation > run.log 2>&1 || { tail -n 30 run.log; fail "$preparation"; }
+  check_bundle whole-$preparation
+  check "the summary" test "$(wc -l < whole-$preparation/summary.txt)" -eq 9
+  check "the overlap is counted" grep -q '"excluded":1\b' whole-$preparation/bundle/data/clean.json
+done
+same "validation of tensor2tensor" "$(wc -l < whole-tensor2tensor/prepare/valid.en)" 12
+same "validation of fairseq" "$(wc -l < whole-fairseq/prepare/valid.en)" 15
+check "hyphens are split" grep -q 'well @-@ known' whole-fairseq/prepare/train.en
+check "quotes are normalized and escaped" grep -q '&quot; Das ist ein wohl @-@ bekannter Test &quot;' whole-fairseq/prepare/train.de
+check "raw text stays" grep -q '„Das ist ein wohl-bekannter Test“' whole-tensor2tensor/prepare/train.de
+
+# Nothing is done twice, and a changed option redoes what depends on it.
+run whole-fairseq fairseq > run.log 2>&1
+same "stages that were done before" "$(grep -c 'done before' run.log)" 8
+run whole-fairseq fairseq --average last2 > run.log 2>&1
+check "the reason" grep -q '^== average: redone, because of changes in: average$' run.log
+same "stages after a change" "$(sed -n 's/^== \([a-z]*\): started.*/\1/p' run.log | paste -sd' ')" "average translate score"
+run whole-fairseq fairseq > run.log 2>&1
+
+# Calls that are killed. A second of each stage is enough; a later call goes on where the earlier one ended.
+killed=killed-fairseq
+mkdir $killed
+cp -r fetch $killed
+for stage in $stages; do
+  setsid bash -c 'exec "$@"' run "$wmt14" $killed --mirror "$server/good" "${served[@]}" --preparation fairseq --vocab-size 300 \
+    --average last3 "${tiny[@]}" > kill.log 2>&1 &
+  group=$!
+  for _ in $(seq 400); do
+    if grep -q "^== $stage: started" kill.log || ! kill -0 $group 2> /dev/null; then break; fi
+    sleep 0.05
+  done
+  sleep 0.2
+  # Alternately the whole group, and the script alone, whose children then end before the next call begins.
+  if [ $((${#stage} % 2)) -eq 0 ]; then kill -KILL -- -$group || true; else kill -KILL $group || true; fi 2> /dev/null
+  wait $group 2> /dev/null || true
+done
+run $killed fairseq > run.log 2>&1 || { tail -n 30 run.log; fail "the call after all that were killed"; }
+check_bundle $killed
+rm -rf whole-fairseq/bundle/measured $killed/bundle/measured
+check "the same bundle after all kills" diff -r whole-fairseq/bundle $killed/bundle

@@ -1,0 +1,26 @@
+# Stage average: averages the newest checkpoints (sourced by wmt14.sh). The moving average of --ema is in each of them.
+
+# Prints the checkpoints to average, newest last. A signal during the training saves a checkpoint between the regular
+# ones; it is left out, so that an interrupted run ends with the same average.
+regular_checkpoints() { # COUNT
+  local every last
+  every=$(sed -nE 's/^save-freq *= *"?([0-9]+)u?"?.*$/\1/p' train/train.toml)
+  last=$(basename "$(readlink train/checkpoints/last)")
+  find train/checkpoints -maxdepth 1 -type d -name 'step-*' -printf '%f\n' | sort |
+    awk -F - -v every="${every:-1}" -v last="$last" '$2 % every == 0 || $0 == last' | tail -n "$1"
+}
+
+stage_average() {
+  local names
+  if [ "$average" = ema ]; then
+    echo last > average/checkpoint
+    return
+  fi
+  mapfile -t names < <(regular_checkpoints "${average#last}")
+  [ ${#names[@]} -eq "${average#last}" ] ||
+    fail "expected ${average#last} checkpoints in train/checkpoints to average, got ${#names[@]}; --average lastN takes fewer"
+  set -- "$gyre" checkpoint average --model train --checkpoints "${names[@]}"
+  record "$@"
+  basename "$("$@")" > average/checkpoint.part # the command prints the folder
+  mv average/checkpoint.part average/checkpoint
+}

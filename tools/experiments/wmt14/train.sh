@@ -1,0 +1,39 @@
+# Stage train: trains, or continues the run in its folder (sourced by wmt14.sh).
+
+recipe() { echo "$root/tools/recipes/wmt14-$size-$position.toml"; }
+uses_ema() { if [ "$average" = ema ]; then echo yes; else echo no; fi; }
+
+stage_train() {
+  local launcher=() options=()
+  if [ "$ranks" -gt 1 ]; then launcher=("$root/tools/scripts/mpirun.sh" -n "$ranks"); fi
+  # The validation data of fairseq is as large as 13 test sets. It serves the loss only.
+  if [ "$preparation" = fairseq ]; then options+=(--valid-metrics cross-entropy); fi
+  if [ "$average" = ema ]; then options+=(--ema 0.999); fi
+  if [ "$device" != cpu ]; then options+=(--device "$device"); fi
+  keep_other_run
+  set -- "${launcher[@]}" "$gyre" train nmt --config "$(recipe)" --train-sets store/train.tok --valid-sets store/valid.tok \
+    --vocab $vocabulary --model train "${options[@]}" "${train_options[@]}"
+  record "$@"
+  "$@" || fail "training ended with status $?; the same call continues it"
+  tail -n 1 train/metrics.jsonl | grep -q '"event":"end"' || fail "train/metrics.jsonl: expected the end of the training in the last line"
+  if tail -n 1 train/metrics.jsonl | grep -q '"reason":"stopped by a signal'; then fail "a signal ended the training; the same call continues it"; fi
+}
+
+# A run continues with other options of training, or gyre says why it cannot. A run with other data or another model is
+# kept under another name.
+keep_other_run() {
+  local inputs number=1
+  inputs=$(stamp_of train | grep -v '^options ')
+  if [ -e train/metrics.jsonl ] && [ -e train/inputs.log ] && [ "$(cat train/inputs.log)" != "$inputs" ]; then
+    while [ -e "train-$number" ]; do number=$((number + 1)); done
+    say "   the run has other data or another model; it is kept as train-$number"
+    mv train "train-$number"
+    mkdir train
+  fi
+  echo "$inputs" > train/inputs.log
+}
+
+# Only --redo train deletes a run.
+discard_train() {
+  if [[ " $redo " == *" train "* ]]; then rm -rf train; fi
+}
