@@ -128,6 +128,10 @@ run whole-fairseq fairseq --average last2 > run.log 2>&1
 check "the reason" grep -q '^== average: redone, because of changes in: average$' run.log
 same "stages after a change" "$(sed -n 's/^== \([a-z]*\): started.*/\1/p' run.log | paste -sd' ')" "average translate score"
 run whole-fairseq fairseq > run.log 2>&1
+run whole-tensor2tensor tensor2tensor --average ema > run.log 2>&1
+check "a run of another model is kept" test -e whole-tensor2tensor/train-1/metrics.jsonl
+same "the moving average" "$(cat whole-tensor2tensor/average/checkpoint)" last
+check "it is trained" grep -q '^ema = 0.999$' whole-tensor2tensor/train/train.toml
 
 # Calls that are killed. A second of each stage is enough; a later call goes on where the earlier one ended.
 killed=killed-fairseq

@@ -18,7 +18,8 @@ stage_average() {
   fi
   mapfile -t names < <(regular_checkpoints "${average#last}")
   [ ${#names[@]} -eq "${average#last}" ] ||
-    fail "expected ${average#last} checkpoints in train/checkpoints to average, got ${#names[@]}; --average lastN takes fewer"
+    fail "expected ${average#last} checkpoints to average in train/checkpoints, got ${#names[@]}; --average lastN" \
+      "takes fewer"
   set -- "$gyre" checkpoint average --model train --checkpoints "${names[@]}"
   record "$@"
   basename "$("$@")" > average/checkpoint.part # the command prints the folder

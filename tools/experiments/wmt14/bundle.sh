@@ -39,12 +39,14 @@ fill_bundle() { # FOLDER
     copy_report "store/$file.lengths/report.json" "$1/data/$file-lengths.json"
     gzip -nc "store/$file.lengths/dropped.tsv" > "$1/data/$file-lengths-dropped.tsv.gz"
   done
-  (cd "$1" && find . -type f ! -path './measured/*' ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum > SHA256SUMS)
+  (cd "$1" && find . -type f ! -path './measured/*' ! -name SHA256SUMS -printf '%P\0' | sort -z |
+    xargs -0 sha256sum > SHA256SUMS)
   cp train/metrics.jsonl "$1/measured"
   for name in $all_stages; do
     if [ -e ".stages/$name.usage" ]; then echo "$name $(cat ".stages/$name.usage")"; fi
   done > "$1/measured/seconds_and_peak_kib.txt"
-  "$gyre" plot --model train --output "$1/measured/curve.png" > /dev/null || say "   without a loss curve, because gyre plot failed"
+  "$gyre" plot --model train --output "$1/measured/curve.png" > /dev/null ||
+    say "   without a loss curve, because gyre plot failed"
 }
 
 # The archive depends on the contents only, not on times and owners.
@@ -52,7 +54,8 @@ pack_bundle() {
   rm -rf bundle bundle.part bundle.tar.gz
   fill_bundle bundle.part
   mv bundle.part bundle
-  tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -cf - bundle | gzip -n > bundle.tar.gz.part
+  tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar -cf - bundle |
+    gzip -n > bundle.tar.gz.part
   mv bundle.tar.gz.part bundle.tar.gz
   say "   bundle/ and bundle.tar.gz, $(megabytes "$(bytes_of bundle.tar.gz)")"
 }

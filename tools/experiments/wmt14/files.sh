@@ -30,7 +30,7 @@ make() {
   mv .stages/current.part .stages/current
   say "   $target"
   set +e # a function in a condition would ignore its failing commands
-  (set -e && "$@")
+  (set -e; "$@")
   status=$?
   set -e
   [ "$status" -eq 0 ] || fail "$target was not created; its command ended with status $status"

@@ -15,20 +15,22 @@ segments() { # ARCHIVE MEMBER
     LC_ALL=C sed 's/\xC2\xA0/ /g; s/[[:space:]][[:space:]]*/ /g; s/^ //; s/ $//'
 }
 
+lines_of() { wc -l < "$1"; }
 extract_tests() {
-  local language side
+  local language side name english german
   for language in en de; do
     if [ $language = en ]; then side=src; else side=ref; fi
     tar -xzOf fetch/dev.tgz "dev/newstest2013.$language" > "prepare/tests.part/newstest2013.$language"
-    segments test-full.tgz "test-full/newstest2014-deen-$side.$language.sgm" > "prepare/tests.part/newstest2014.$language"
-    segments test-filtered.tgz "test/newstest2014-deen-$side.$language.sgm" > "prepare/tests.part/newstest2014-filtered.$language"
+    name=newstest2014-deen-$side.$language.sgm
+    segments test-full.tgz "test-full/$name" > "prepare/tests.part/newstest2014.$language"
+    segments test-filtered.tgz "test/$name" > "prepare/tests.part/newstest2014-filtered.$language"
   done
-  local name lines
   for name in $test_sets; do
-    lines=$(cat "prepare/tests.part/$name.en" | wc -l)
-    [ "$lines" -gt 0 ] && [ "$lines" -eq "$(cat "prepare/tests.part/$name.de" | wc -l)" ] ||
-      fail "$name: expected as many German sentences as English ones, got $(cat "prepare/tests.part/$name.de" | wc -l) and $lines"
-    say "   $name: $lines sentence pairs"
+    english=$(lines_of "prepare/tests.part/$name.en") german=$(lines_of "prepare/tests.part/$name.de")
+    if [ "$english" -eq 0 ] || [ "$english" -ne "$german" ]; then
+      fail "$name: expected as many German sentences as English ones, got $german and $english"
+    fi
+    say "   $name: $english sentence pairs"
   done
 }
 
@@ -40,7 +42,8 @@ clean_corpora() {
     for name in $test_sets; do for language in en de; do options+=("prepare/tests/$name.$language"); done; done
   fi
   if [ "$preparation" = fairseq ]; then
-    options+=(--holdout-every 100 --holdout-source prepare/clean.part/valid.en --holdout-target prepare/clean.part/valid.de)
+    options+=(--holdout-every 100)
+    options+=(--holdout-source prepare/clean.part/valid.en --holdout-target prepare/clean.part/valid.de)
   fi
   expected=$(bytes_of prepare/raw) make_folder prepare/clean to prepare/clean.part/report.json "$gyre" data clean \
     --source "${corpora[@]/%/.en}" --target "${corpora[@]/%/.de}" \
@@ -49,19 +52,22 @@ clean_corpora() {
 }
 
 tokenize() { # LANGUAGE INPUT OUTPUT OPTION...
-  expected=$(bytes_of "$2") make "$3" "$gyre" data tokenize --language "$1" --aggressive-hyphens "${@:4}" --input "$2" --output "$3.part"
+  expected=$(bytes_of "$2") make "$3" "$gyre" data tokenize --language "$1" --aggressive-hyphens "${@:4}" \
+    --input "$2" --output "$3.part"
 }
 
 prepare_fairseq() {
-  local language name
+  local language name text
   for language in en de; do
     for name in train valid; do
-      tokenize $language prepare/clean/$name.$language prepare/$name.$language --normalize-punctuation --remove-non-printing
+      tokenize $language prepare/clean/$name.$language prepare/$name.$language \
+        --normalize-punctuation --remove-non-printing
     done
     # Training text has no right single quotes any more, because their normal form is '.
     for name in $test_sets; do
-      make "prepare/tests/$name.quotes.$language" to "prepare/tests/$name.quotes.$language.part" sed "s/’/'/g" "prepare/tests/$name.$language"
-      tokenize $language "prepare/tests/$name.quotes.$language" "prepare/$name.$language"
+      text=prepare/tests/$name.quotes.$language
+      make "$text" to "$text.part" sed "s/’/'/g" "prepare/tests/$name.$language"
+      tokenize $language "$text" "prepare/$name.$language"
     done
   done
 }
@@ -85,8 +91,6 @@ stage_prepare() {
   "prepare_$preparation"
   say "   $(lines_of prepare/train.en) training pairs, $(lines_of prepare/valid.en) validation pairs"
 }
-lines_of() { wc -l < "$1"; }
-
 # The archives have the raw text.
 clean_up_prepare() {
   rm -rf prepare/raw

@@ -22,9 +22,10 @@ stage_score() {
     score_by bleu "$name" --protocol all "${text[@]}"
     # fairseq-generate compares the tokens of its preparation. Their hyphens are split, so compounds must not be.
     if [ "$preparation" = fairseq ]; then
-      score_by bleu-tokens "$name" --protocol multi-bleu --tokenized --reference "prepare/$name.de" --input "translate/$name.tokens.de"
+      score_by bleu-tokens "$name" --protocol multi-bleu --tokenized \
+        --reference "prepare/$name.de" --input "translate/$name.tokens.de"
     fi
-    score_by chrf "$name" --word-order 2 "${text[@]}"
+    score_by chrf "$name" --chrf-word-order 2 "${text[@]}"
     score_by ter "$name" "${text[@]}"
     scores_of "$name" '' | sed "s/^/   $name: /" >&2
   done

@@ -18,9 +18,12 @@ lock_output() {
   fi
 }
 
+digest_of_input() { sha256sum | cut -d ' ' -f 1; }
+
 options_of() { # STAGE: the options on which its results depend
   case $1 in
-    fetch) echo "news-commentary $news" && echo "digests $(cut -d ' ' -f 1,4 <<< "$archives" | sha256sum | cut -d ' ' -f 1)" ;;
+    fetch) echo "news-commentary $news"
+      echo "digests $(cut -d ' ' -f 1,4 <<< "$archives" | digest_of_input)" ;;
     prepare) echo "preparation $preparation" && echo "test overlap $overlap" ;;
     vocab) echo "size $vocab_size"
       if [ "$preparation" = tensor2tensor ]; then echo "sample lines $sample_lines"; fi ;;
@@ -44,7 +47,7 @@ stamp_of() { # STAGE
   local before
   before=$(stage_before "$1")
   options_of "$1"
-  if [ -n "$before" ]; then echo "$before $(stamp_of "$before" | sha256sum | cut -d ' ' -f 1)"; fi
+  if [ -n "$before" ]; then echo "$before $(stamp_of "$before" | digest_of_input)"; fi
 }
 
 # Prints the first words of the lines in which a former stamp differs: options, or the stage before.
@@ -90,7 +93,8 @@ require_inputs() {
   local before
   before=$(stage_before "$stage")
   if [ -z "$before" ] || [[ " $skip " == *" $before "* ]]; then return; fi
-  cmp -s ".stages/$before.stamp" <(stamp_of "$before") || fail "expected stage $before to be done with these options; run it first"
+  cmp -s ".stages/$before.stamp" <(stamp_of "$before") ||
+    fail "expected stage $before to be done with these options; run it first"
 }
 
 # Removes the results of a stage. Archives are kept, because their digests are checked, and so is a trained model.

@@ -17,7 +17,7 @@ limit_lengths() { # NAME: train or valid
   make_folder "store/$1.lengths" to "store/$1.lengths.part/report.json" "$gyre" data clean \
     --source "store/$1.pieces.en" --target "store/$1.pieces.de" \
     --output-source "store/$1.lengths.part/en" --output-target "store/$1.lengths.part/de" \
-    --min-length 1 --max-length 250 --max-ratio 1.5 --report "store/$1.lengths.part/dropped.tsv" --json
+    --min-length 1 --max-length 250 --max-ratio 1.5 --max-characters 1000 --report "store/$1.lengths.part/dropped.tsv" --json
   for language in en de; do
     expected=$(bytes_of "prepare/$1.$language") make "store/$1.$language" to "store/$1.$language.part" \
       keep_lines "store/$1.lengths/dropped.tsv" "prepare/$1.$language"

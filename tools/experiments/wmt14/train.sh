@@ -11,12 +11,15 @@ stage_train() {
   if [ "$average" = ema ]; then options+=(--ema 0.999); fi
   if [ "$device" != cpu ]; then options+=(--device "$device"); fi
   keep_other_run
-  set -- "${launcher[@]}" "$gyre" train nmt --config "$(recipe)" --train-sets store/train.tok --valid-sets store/valid.tok \
-    --vocab $vocabulary --model train "${options[@]}" "${train_options[@]}"
+  set -- "${launcher[@]}" "$gyre" train nmt --config "$(recipe)" --train-sets store/train.tok \
+    --valid-sets store/valid.tok --vocab $vocabulary --model train "${options[@]}" "${train_options[@]}"
   record "$@"
   "$@" || fail "training ended with status $?; the same call continues it"
-  tail -n 1 train/metrics.jsonl | grep -q '"event":"end"' || fail "train/metrics.jsonl: expected the end of the training in the last line"
-  if tail -n 1 train/metrics.jsonl | grep -q '"reason":"stopped by a signal'; then fail "a signal ended the training; the same call continues it"; fi
+  case $(tail -n 1 train/metrics.jsonl) in
+    *'"reason":"stopped by a signal'*) fail "a signal ended the training; the same call continues it" ;;
+    *'"event":"end"'*) ;;
+    *) fail "train/metrics.jsonl: expected the end of the training in the last line" ;;
+  esac
 }
 
 # A run continues with other options of training, or gyre says why it cannot. A run with other data or another model is

@@ -62,7 +62,8 @@ end_usage() {
   { kill "$watcher" && wait "$watcher"; } 2> /dev/null || true
   rm -f .stages/current
   read -r seconds peak < ".stages/$stage.usage"
-  say "== $stage: done in $(minutes "$seconds"), peak memory $(megabytes $((peak * 1024))), disk $(megabytes "$(bytes_of "$stage")")"
+  say "== $stage: done in $(minutes "$seconds"), peak memory $(megabytes $((peak * 1024)))," \
+    "disk $(megabytes "$(bytes_of "$stage")")"
 }
 trap 'kill "${watcher:-}" 2> /dev/null || true' EXIT
 
@@ -73,7 +74,8 @@ summarize() {
     for name in $all_stages; do
       [ -e ".stages/$name.usage" ] || continue
       read -r seconds peak < ".stages/$name.usage"
-      printf '%-10s %9s %13s %13s\n' "$name" "$(minutes "$seconds")" "$(megabytes $((peak * 1024)))" "$(megabytes "$(bytes_of "$name")")"
+      printf '%-10s %9s %13s %13s\n' "$name" "$(minutes "$seconds")" "$(megabytes $((peak * 1024)))" \
+        "$(megabytes "$(bytes_of "$name")")"
     done
   } > .stages/summary.part
   mv .stages/summary.part summary.txt
