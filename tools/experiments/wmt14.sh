@@ -21,6 +21,7 @@
 # Stages: fetch prepare vocab store train average translate score. Each has a folder in OUTPUT. A stage that is done is
 # skipped, unless its options or those of an earlier stage changed. The same call resumes after an interruption.
 set -euo pipefail
+export LC_ALL=C.UTF-8 # for the order of files, and for quotes in recorded commands
 root=$(cd "$(dirname "$0")/../.." && pwd)
 room=$root/tools/experiments/wmt14
 usage() {
