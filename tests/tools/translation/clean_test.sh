@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests gyre data clean from outside: outputs, report, summary, threads, pipes and real text.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 golden=$ROOT/tests/data/golden/cleaning
 
 all="--min-length 2 --max-length 12 --max-ratio 1.5 --max-characters 20 --max-bytes 110 --same-text --remove-duplicates

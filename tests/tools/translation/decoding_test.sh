@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests ensembles, scores of given translations, sampling and back-translation from outside.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 translate() { "$GYRE" translate --quiet --input test.en "$@"; }
 score() { "$GYRE" score --quiet "$@"; }
 

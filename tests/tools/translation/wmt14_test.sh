@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests tools/experiments/wmt14.sh on small archives from a server on the loopback: downloads that fail, both
 # preparations up to the bundle, and calls that are killed in each stage and end with the same bytes.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 for program in perl curl flock; do
   command -v $program > /dev/null || skip_test wmt14 "$program is not installed"
 done
@@ -42,7 +42,7 @@ archive test-full.tgz test-full
 archive test-filtered.tgz test
 (cd archives && sha256sum -- *.tgz) > SHA256SUMS
 
-perl "$ROOT/tests/tools/archive_server.pl" archives port requests &
+perl "$ROOT/tests/tools/translation/archive_server.pl" archives port requests &
 for _ in $(seq 50); do if [ ! -e port ]; then sleep 0.1; fi; done
 server=http://127.0.0.1:$(cat port)
 served=(--digests SHA256SUMS --stall-seconds 1)

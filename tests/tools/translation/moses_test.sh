@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests `gyre data tokenize`, `detokenize` and `normalize` from outside. Their results are compared with sacremoses in
 # tests/data/text/moses.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 tokenize() { "$GYRE" data tokenize --language en "$@" 2> log; }
 one() { printf '%s\n' "$1" | "${@:2}"; } # one LINE COMMAND...
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # gyre evaluate bleu, chrf, ter and translation: names and signatures, several systems, intervals, paired tests, input.
-source "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 
 printf '%s\n' 'Er sagte: „Das ist es.“' 'Die E-Mail-Adresse an sich' 'Vier Wörter sind hier' 'Noch ein Satz zum Schluss' > ref.de
 printf '%s\n' 'Er sagte: "Das ist es."' 'Die E-Mail-Anschrift an sich' 'Hier sind vier Wörter' 'Noch ein Satz zum Schluss' > a.de

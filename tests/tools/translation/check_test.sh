@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests gyre data check from outside: the demo's data is clean, and each mistake is found and sets the exit status.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 small_corpus
 
 model="--dim-emb 16 --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1 --mini-batch-words 400"

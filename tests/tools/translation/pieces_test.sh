@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests from outside that gyre encode shows the pieces of text with every kind of vocabulary, that gyre decode restores
 # the text, and that gyre vocab learns the merges of subword-nmt.
-. "$(dirname "$0")/../tools/lib.sh"
+. "$(dirname "$0")/../lib.sh"
 encode() { "$GYRE" encode "$@"; }
 decode() { "$GYRE" decode "$@"; }
 
