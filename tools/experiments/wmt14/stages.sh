@@ -67,6 +67,7 @@ run_stage() { # STAGE
     discard
   elif [ -e "$stamp" ] && cmp -s "$stamp" <(stamp_of "$stage"); then
     say "== $stage: done before"
+    clean_up # if it was killed here
     return
   elif [ -e "$begun" ] && ! cmp -s "$begun" <(stamp_of "$stage"); then
     say "== $stage: redone, because of changes in: $(changes "$stage" "$begun")"
@@ -85,6 +86,11 @@ run_stage() { # STAGE
   end_usage
   cp "$begun" "$stamp.part"
   mv "$stamp.part" "$stamp"
+  clean_up
+}
+
+# Removes files that no later stage needs.
+clean_up() {
   if declare -F "clean_up_$stage" > /dev/null; then "clean_up_$stage"; fi
 }
 
