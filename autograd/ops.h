@@ -136,6 +136,14 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, double smooth
 // batch are never in memory at once. The bias may be an empty Var.
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing);
 
+// The loss of R-Drop (Liang et al. 2021) of logits = x(2n,d) w(v,d)^T + bias(v), also computed in chunks: rows i and
+// n + i of x belong to the same token in two passes with different dropout masks, which has target i of targets(n).
+//   loss = the mean of both cross-entropies + alpha / 4 * (KL(p || q) + KL(q || p)),  p, q: softmax of the two logits
+// This is half of the paper's equation 3, so that its value is comparable to cross_entropy(). `predictions` counts each
+// pair of rows once. In the totals, nll is the mean of both passes, and correct refers to the first pass.
+LossResult linear_r_drop(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing,
+                         double alpha);
+
 // Sum of (prediction - target)^2; predictions (n) or (n,1), targets f32 (n) on the CPU.
 LossResult squared_error(const Var& predictions, const Tensor& targets);
 

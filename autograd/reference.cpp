@@ -300,6 +300,11 @@ Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>&
 }
 
 // - sum over rows and classes of p * log_softmax(x), where p = smoothing / v, plus 1 - smoothing at the target.
+static Value log_softmax(const Value& x) {
+  const Value shifted = minus_row_maximum(x);
+  return shifted + scale(repeat_column(log(sum_columns(exp(shifted))), x.cols()), -1);
+}
+
 Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing) {
   const int64_t n = logits.rows(), v = logits.cols();
   Matrix p(n, v);
@@ -308,9 +313,21 @@ Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, do
     for (int64_t j = 0; j < v; ++j) p(i, j) = smoothing / double(v);
     p(i, targets[size_t(i)]) += 1 - smoothing;
   }
-  const Value shifted = minus_row_maximum(logits);
-  const Value log_softmax = shifted + scale(repeat_column(log(sum_columns(exp(shifted))), v), -1);
-  return scale(sum_all(log_softmax * logits.graph->input(std::move(p))), -1);
+  return scale(sum_all(log_softmax(logits) * logits.graph->input(std::move(p))), -1);
+}
+
+// KL(p || q) + KL(q || p) = sum of (p - q) (log p - log q)
+Value r_drop(const Value& first, const Value& second, const std::vector<int32_t>& targets, double smoothing,
+             double alpha) {
+  Matrix counted(first.rows(), first.cols());
+  for (int64_t i = 0; i < counted.rows; ++i) {
+    for (int64_t j = 0; j < counted.cols; ++j) counted(i, j) = targets[size_t(i)] < 0 ? 0 : 1;
+  }
+  const Value log_p = log_softmax(first), log_q = log_softmax(second);
+  const Value divergences =
+      (exp(log_p) + scale(exp(log_q), -1)) * (log_p + scale(log_q, -1)) * first.graph->input(std::move(counted));
+  const Value losses = cross_entropy(first, targets, smoothing) + cross_entropy(second, targets, smoothing);
+  return scale(losses, 0.5) + scale(sum_all(divergences), alpha / 4);
 }
 
 Value squared_error(const Value& predictions, const std::vector<float>& targets) {

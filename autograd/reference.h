@@ -119,6 +119,9 @@ Value head_softmax(const Value& x, int heads);
 Value head_matmul(const Value& x, const Value& w, int heads);
 Value favor_features(const Value& products, const Value& x, int heads, bool queries);
 Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing);
+// Row i of `first` and row i of `second`: the logits of one token in two passes.
+Value r_drop(const Value& first, const Value& second, const std::vector<int32_t>& targets, double smoothing,
+             double alpha);
 Value squared_error(const Value& predictions, const std::vector<float>& targets);
 
 }  // namespace gyre::reference

@@ -1,5 +1,9 @@
 // Label-smoothed cross-entropy. For each row of logits x: lse = log sum_j exp(x_j),
 //   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)),   dx_j = dloss (exp(x_j - lse) - eps / v - (1 - eps) [j = t])
+// R-Drop compares rows x and y of logits. With p_j = exp(x_j - lse(x)), q_j = exp(y_j - lse(y)), and the logarithms
+// l_j = log(p_j / q_j) = x_j - y_j - (lse(x) - lse(y)):
+//   KL(p || q) = sum_j p_j l_j,   KL(q || p) = - sum_j q_j l_j,
+//   d(KL(p || q) + KL(q || p))/dx_j = p_j (l_j - KL(p || q)) + p_j - q_j, and with the roles of x and y exchanged for y
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -36,6 +40,31 @@ C log_sum_exp(const T* x, int64_t v, C largest) {
   return largest + std::log(sum);
 }
 
+// The part of a row in the sums; zeros for an ignored row.
+struct RowSums {
+  double loss = 0, nll = 0;
+  bool counted = false, correct = false;
+};
+
+template <class T, class C>
+RowSums sums_of_row(const T* x, int64_t target, const LargestAndSum<C>& totals, C lse, int64_t v, double smoothing) {
+  if (target < 0) return {};
+  const C target_logit = x[target];
+  const double nll = double(lse) - double(target_logit);
+  const double uniform = smoothing > 0 ? double(lse) - double(totals.sum) / double(v) : 0;
+  return {(1 - smoothing) * nll + smoothing * uniform, nll, true, target_logit == totals.largest};
+}
+
+void add_rows(const Tensor& sums, const std::vector<RowSums>& rows) {
+  double* sum = sums.data<double>();
+  for (const RowSums& r : rows) {
+    sum[0] += r.loss;
+    sum[1] += r.nll;
+    sum[2] += r.counted;
+    sum[3] += r.correct;
+  }
+}
+
 // dx_j = scale * exp(x_j - lse) - uniform - target_term [j = target]
 template <class C>
 struct LogitGradient {
@@ -52,6 +81,54 @@ void backward_row(T* dx, const T* x, int64_t target, C lse, int64_t v, const Log
   dx[target] = at_target;
 }
 
+// Rows x and y of logits, of one token in two passes.
+template <class C>
+struct RowPair {
+  C lse_x, lse_y;
+  C kl_pq, kl_qp;  // the divergences KL(p || q) and KL(q || p) of their distributions
+};
+
+template <class T, class C>
+RowPair<C> compare_rows(const T* x, const T* y, int64_t v, C largest_x, C largest_y) {
+  C sum_x = 0, sum_y = 0, weighted_x = 0, weighted_y = 0;
+#pragma omp simd reduction(+ : sum_x, sum_y, weighted_x, weighted_y)
+  for (int64_t j = 0; j < v; ++j) {
+    const C difference = C(x[j]) - C(y[j]);
+    const C px = exponential(x[j] - largest_x), py = exponential(y[j] - largest_y);
+    sum_x += px;
+    sum_y += py;
+    weighted_x += px * difference;
+    weighted_y += py * difference;
+  }
+  const C lse_x = largest_x + std::log(sum_x), lse_y = largest_y + std::log(sum_y), shift = lse_x - lse_y;
+  return {lse_x, lse_y, weighted_x / sum_x - shift, shift - weighted_y / sum_y};
+}
+
+// Replaces both rows by their gradients. `divergence`: the factor of both divergences in the loss.
+template <class T, class C>
+void replace_pair(T* x, T* y, int64_t target, const RowPair<C>& pair, int64_t v, const LogitGradient<C>& gradient,
+                  C divergence) {
+  struct Both {
+    C x, y;
+  };
+  const C shift = pair.lse_x - pair.lse_y;
+  const auto gradients_at = [=](int64_t j) {
+    const C p = exponential(x[j] - pair.lse_x), q = exponential(y[j] - pair.lse_y);
+    const C log_ratio = C(x[j]) - C(y[j]) - shift;
+    return Both{gradient.scale * p - gradient.uniform + divergence * (p * (log_ratio - pair.kl_pq) + p - q),
+                gradient.scale * q - gradient.uniform - divergence * (q * (log_ratio + pair.kl_qp) + p - q)};
+  };
+  const Both at_target = gradients_at(target);  // before the loop overwrites x and y
+#pragma omp simd
+  for (int64_t j = 0; j < v; ++j) {
+    const Both both = gradients_at(j);
+    x[j] = both.x;
+    y[j] = both.y;
+  }
+  x[target] = at_target.x - gradient.target_term;
+  y[target] = at_target.y - gradient.target_term;
+}
+
 }  // namespace
 
 void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
@@ -60,31 +137,17 @@ void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tens
     using C = Compute<T>;
     const int64_t n = logits.rows();
     const int32_t* target = targets.data<int32_t>();
-    struct Row {
-      double loss = 0, nll = 0;
-      bool counted = false, correct = false;
-    };
-    std::vector<Row> rows(static_cast<size_t>(n));
+    std::vector<RowSums> rows(static_cast<size_t>(n));
     parallel_ranges(n, v, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const T* x = logits.data<T>() + i * logits.cols();
-        const auto [largest, sum] = largest_and_sum(x, v);
-        const C l = log_sum_exp(x, v, largest);
+        const auto totals = largest_and_sum(x, v);
+        const C l = log_sum_exp(x, v, totals.largest);
         if (lse) lse.data<C>()[i] = l;
-        if (target[i] < 0) continue;
-        const C target_logit = x[target[i]];
-        const double nll = double(l) - double(target_logit);
-        const double uniform = smoothing > 0 ? double(l) - double(sum) / double(v) : 0;
-        rows[size_t(i)] = {(1 - smoothing) * nll + smoothing * uniform, nll, true, target_logit == largest};
+        rows[size_t(i)] = sums_of_row(x, target[i], totals, l, v, smoothing);
       }
     });
-    double* sum = sums.data<double>();
-    for (const Row& r : rows) {
-      sum[0] += r.loss;
-      sum[1] += r.nll;
-      sum[2] += r.counted;
-      sum[3] += r.correct;
-    }
+    add_rows(sums, rows);
   });
 }
 
@@ -110,6 +173,36 @@ void CpuKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logits
   const Tensor lse = Tensor::empty({logits.rows()}, statistics_dtype(logits.dtype()));
   cross_entropy(sums, lse, logits, targets, v, smoothing);
   cross_entropy_backward(logits, logits, targets, lse, v, smoothing, 1);
+}
+
+void CpuKernels::r_drop_in_place(const Tensor& sums, const Tensor& logits, const Tensor& targets, int64_t v,
+                                 double smoothing, double alpha) {
+  dispatch_data_type(logits, [&]<class T>(T) {
+    using C = Compute<T>;
+    const int64_t n = targets.size();
+    const int32_t* target = targets.data<int32_t>();
+    const LogitGradient<C> gradient{C(0.5), C(0.5 * smoothing / double(v)), C(0.5 * (1 - smoothing))};
+    std::vector<RowSums> rows(static_cast<size_t>(n));
+    parallel_ranges(n, 2 * v, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        T *x = logits.data<T>() + i * logits.cols(), *y = x + n * logits.cols();
+        if (target[i] < 0) {
+          std::fill(x, x + v, T(C(0)));
+          std::fill(y, y + v, T(C(0)));
+          continue;
+        }
+        const auto of_x = largest_and_sum(x, v), of_y = largest_and_sum(y, v);
+        const RowPair<C> pair = compare_rows(x, y, v, of_x.largest, of_y.largest);
+        const RowSums first = sums_of_row(x, target[i], of_x, pair.lse_x, v, smoothing);
+        const RowSums second = sums_of_row(y, target[i], of_y, pair.lse_y, v, smoothing);
+        const double divergence = double(pair.kl_pq) + double(pair.kl_qp);
+        rows[size_t(i)] = {(first.loss + second.loss) / 2 + alpha / 4 * divergence, (first.nll + second.nll) / 2, true,
+                           first.correct};
+        replace_pair(x, y, target[i], pair, v, gradient, C(alpha / 4));
+      }
+    });
+    add_rows(sums, rows);
+  });
 }
 
 void CpuKernels::log_softmax(const Tensor& out, const Tensor& x) {

@@ -1,6 +1,7 @@
 // Label-smoothed cross-entropy. For each row of logits x: lse = log sum_j exp(x_j),
 //   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)),   dx_j = dloss (exp(x_j - lse) - eps / v - (1 - eps) [j = t])
 // One block per row. For the gradient in place it keeps the row in shared memory.
+// R-Drop (formulas: core/cpu/cross_entropy.cpp) has one block per pair of rows, x and y, and reads both twice.
 #include "gyre/core/cuda/cuda_kernels.h"
 #include "gyre/core/cuda/logit_rows.h"
 
@@ -131,6 +132,109 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   visit_row(kept, x, v, gradient);
 }
 
+// Loads or stores the elements of row y that belong to a group of row x. The groups are aligned in x only.
+template <class T, int N>
+__device__ void load_other(Compute<T> (&to)[N], const T* from) {
+  if constexpr (N == 1) {
+    to[0] = load(from);
+  } else {
+    load_numbers(to, from, N, is_aligned(from));
+  }
+}
+template <class T, int N>
+__device__ void store_other(T* to, const Compute<T> (&x)[N]) {
+  if constexpr (N == 1) {
+    store(to, x[0]);
+  } else {
+    store_pack(to, x, N, is_aligned(to));
+  }
+}
+
+// Running totals of rows x and y, for a visit of x.
+template <class T, class C = Compute<T>>
+struct PairTotals {
+  const T* other;  // y
+  Totals<C> x, y;
+  C weighted_x = 0, weighted_y = 0;  // sums of exp(x_j - x.largest) (x_j - y_j) and exp(y_j - y.largest) (x_j - y_j)
+
+  template <int N>
+  __device__ void operator()(int64_t first, const C (&a)[N]) {
+    C b[N];
+    load_other(b, other + first);
+    const C before_x = x.largest, before_y = y.largest;
+    x(first, a);
+    y(first, b);
+    weighted_x *= std::exp(before_x - x.largest);
+    weighted_y *= std::exp(before_y - y.largest);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      weighted_x += std::exp(a[i] - x.largest) * (a[i] - b[i]);
+      weighted_y += std::exp(b[i] - y.largest) * (a[i] - b[i]);
+    }
+  }
+
+  // Combines the totals of all threads of the block. All threads get the result.
+  __device__ void add_over_block(C* scratch) {
+    const C own_x = x.largest, own_y = y.largest;
+    x.add_over_block(scratch);
+    y.add_over_block(scratch);
+    weighted_x = block_sum(weighted_x * std::exp(own_x - x.largest), scratch);
+    weighted_y = block_sum(weighted_y * std::exp(own_y - y.largest), scratch);
+  }
+};
+
+// Replaces rows x and y by their gradients, or by zeros if target < 0.
+template <class T, class C = Compute<T>>
+struct PairGradient {
+  T *x, *y;
+  int64_t target;
+  C lse_x, lse_y, kl_pq, kl_qp;
+  GradientTerms<C> terms;
+  C divergence;  // factor of both divergences in the loss
+
+  template <int N>
+  __device__ void operator()(int64_t first, const C (&a)[N]) const {
+    C b[N], dx[N], dy[N];
+    load_other(b, y + first);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const C p = std::exp(a[i] - lse_x), q = std::exp(b[i] - lse_y), log_ratio = a[i] - b[i] - (lse_x - lse_y);
+      const C constant = terms.uniform + (first + i == target ? terms.target_term : C(0));
+      dx[i] = terms.scale * p - constant + divergence * (p * (log_ratio - kl_pq) + p - q);
+      dy[i] = terms.scale * q - constant - divergence * (q * (log_ratio + kl_qp) + p - q);
+      if (target < 0) dx[i] = dy[i] = 0;
+    }
+    store_visited(x + first, dx);
+    store_other(y + first, dy);
+  }
+};
+
+// n: the number of pairs.
+template <class T, class C = Compute<T>>
+__global__ void __launch_bounds__(kMaxRowThreads)
+    replace_pairs(Terms* terms, T* logits, const int32_t* targets, int64_t n, int64_t v, int64_t stride,
+                  double smoothing, GradientTerms<C> gradient_terms, double alpha) {
+  __shared__ C scratch[kWarp];
+  const int64_t row = blockIdx.x, target = targets[row];
+  T *const x = logits + row * stride, *const y = x + n * stride;
+  PairTotals<T> totals{y};
+  visit_row(x, v, totals);
+  totals.add_over_block(scratch);
+  const C lse_x = totals.x.log_sum_exp(), lse_y = totals.y.log_sum_exp(), shift = lse_x - lse_y;
+  const C kl_pq = totals.weighted_x / totals.x.exponentials - shift;
+  const C kl_qp = shift - totals.weighted_y / totals.y.exponentials;
+  if (threadIdx.x == 0) {
+    const Terms first = terms_of(totals.x, lse_x, x, target, v, smoothing);
+    const Terms second = terms_of(totals.y, lse_y, y, target, v, smoothing);
+    const double divergence = target < 0 ? 0 : double(kl_pq) + double(kl_qp);
+    terms[row] = {(first.loss + second.loss) / 2 + alpha / 4 * divergence, (first.nll + second.nll) / 2, first.counted,
+                  first.correct};
+  }
+  __syncthreads();  // the logits of the target have been read
+  const PairGradient<T> gradient{x, y, target, lse_x, lse_y, kl_pq, kl_qp, gradient_terms, C(alpha / 4)};
+  visit_row(x, x, v, gradient);
+}
+
 }  // namespace
 
 void CudaKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
@@ -173,6 +277,19 @@ void CudaKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logit
     launch(replace_rows<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), row_bytes, context_.stream(), terms,
            logits.data<T>(), context_.ids(targets), v, logits.cols(), smoothing,
            gradient_terms<Compute<T>>(v, smoothing, 1));
+  });
+  launch(add_terms, dim3(1), dim3(256), 0, context_.stream(), sums.data<double>(), terms, n);
+}
+
+void CudaKernels::r_drop_in_place(const Tensor& sums, const Tensor& logits, const Tensor& targets, int64_t v,
+                                  double smoothing, double alpha) {
+  const int64_t n = targets.size();
+  if (n == 0) return;
+  const Tensor scratch = context_.empty({n, 4}, DType::f64);
+  auto* terms = static_cast<Terms*>(scratch.raw());
+  dispatch_data_type(logits, [&]<class T>(T) {
+    launch(replace_pairs<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), 0, context_.stream(), terms, logits.data<T>(),
+           context_.ids(targets), n, v, logits.cols(), smoothing, gradient_terms<Compute<T>>(v, smoothing, 0.5), alpha);
   });
   launch(add_terms, dim3(1), dim3(256), 0, context_.stream(), sums.data<double>(), terms, n);
 }

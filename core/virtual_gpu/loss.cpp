@@ -32,6 +32,14 @@ void VirtualKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& lo
   report({.name = "cross-entropy and gradient", .launches = 2, .bytes = bytes_of({logits, logits, terms, terms})});
 }
 
+// A first pass reads both rows of a token, and a second one reads them again and writes the gradients.
+void VirtualKernels::r_drop_in_place(const Tensor& /*sums*/, const Tensor& logits, const Tensor& targets, int64_t /*v*/,
+                                     double /*smoothing*/, double /*alpha*/) {
+  if (logits.size() == 0) return;
+  const Tensor terms = temporary({targets.size(), 4}, DType::f64);
+  report({.name = "R-Drop and gradient", .launches = 2, .bytes = bytes_of({logits, logits, logits, terms, terms})});
+}
+
 void VirtualKernels::squared_error(const Tensor& /*sums*/, const Tensor& predictions, const Tensor& targets) {
   report_pass("squared error", {predictions, targets});
 }

@@ -46,6 +46,9 @@ TEST_CASE("flops: two per multiply-add of a product") {
           linear_cross_entropy(tape.leaf(Tensor::zeros({3, 5})), tape.leaf(Tensor::zeros({11, 5})), {}, ids({1, 0, 4}),
                                0);
         }) == 2 * 3 * 5 * 11);
+  CHECK(flops_of([](Tape& tape) {
+          linear_r_drop(tape.leaf(Tensor::zeros({6, 5})), tape.leaf(Tensor::zeros({11, 5})), {}, ids({1, 0, 4}), 0, 5);
+        }) == 2 * 6 * 5 * 11);
 }
 
 TEST_CASE("flops: attention counts only visible pairs") {

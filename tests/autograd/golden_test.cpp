@@ -103,6 +103,10 @@ const std::map<std::string, GoldenOp> kOps{
      [](const Vars& in, const json& a) {
        return linear_cross_entropy(in[0], in[1], {}, read_ids(a["targets"]), a["smoothing"]).loss;
      }},
+    {"linear_r_drop",
+     [](const Vars& in, const json& a) {
+       return linear_r_drop(in[0], in[1], {}, read_ids(a["targets"]), a["smoothing"], a["alpha"]).loss;
+     }},
     {"squared_error",
      [](const Vars& in, const json& a) {
        const auto targets = a["targets"].get<std::vector<float>>();

@@ -47,6 +47,13 @@ void check_sums(const CrossEntropySums& actual, const CrossEntropySums& expected
   CHECK_EQ(actual.correct, expected.correct);
 }
 
+// The rows of two passes, from those of each.
+Tensor both(const Tensor& first, const Tensor& second) {
+  std::vector<double> rows = first.to_vector<double>();
+  for (const double x : second.to_vector<double>()) rows.push_back(x);
+  return Tensor::from<double>({2 * first.rows(), first.cols()}, rows);
+}
+
 }  // namespace
 
 TEST_CASE("a loss-seeded tape computes the same table gradient, before backward") {
@@ -102,6 +109,45 @@ TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
     return linear_cross_entropy(tape.leaf(x), tape.leaf(w), {}, targets, 0.1).sums();
   };
   CHECK_EQ(sums_on(evaluating).loss, sums_on(training).loss);
+}
+
+TEST_CASE("R-Drop without dropout is cross-entropy, and each pass has half of its gradient") {
+  const Tensor x = normal_tensor({kRows, kWidth}, DType::f64, 31, 0);
+  const Tensor w = normal_tensor({kClasses, kWidth}, DType::f64, 31, 1), targets = some_targets();
+  for (Kernels* kernels : available_cpu_kernels()) {
+    Tape once(*kernels, {}), twice(*kernels, {});
+    const Var x1 = once.leaf(x), w1 = once.leaf(w), x2 = twice.leaf(both(x, x)), w2 = twice.leaf(w);
+    const LossResult plain = linear_cross_entropy(x1, w1, {}, targets, 0.1);
+    const LossResult paired = linear_r_drop(x2, w2, {}, targets, 0.1, 5);
+    CHECK_EQ(paired.predictions, plain.predictions);
+    check_sums(paired.sums(), plain.sums(), 1e-14);
+    once.backward(plain.loss);
+    twice.backward(paired.loss);
+    CHECK_LE(relative_error(twice.gradient(w2), once.gradient(w1)), 1e-12);
+    const Tensor half = once.gradient(x1).clone();
+    kernels->scale(half, half, 0.5);
+    CHECK_LE(relative_error(twice.gradient(x2), both(half, half)), 1e-12);
+  }
+}
+
+TEST_CASE("R-Drop's sums: nll is the mean of both passes, correct that of the first, and loss has the divergences") {
+  const Tensor first = normal_tensor({kRows, kWidth}, DType::f64, 31, 0);
+  const Tensor second = normal_tensor({kRows, kWidth}, DType::f64, 31, 2);
+  const Tensor w = normal_tensor({kClasses, kWidth}, DType::f64, 31, 1), targets = some_targets();
+  Tape tape(cpu_kernels(), {}), evaluating(cpu_kernels(), {.record = false});
+  const auto sums_of = [&](Tape& on, double alpha) {
+    return linear_r_drop(on.leaf(both(first, second)), on.leaf(w), {}, targets, 0.1, alpha).sums();
+  };
+  const auto plain = [&](const Tensor& x) {
+    return direct_sums(linear(tape.leaf(x), tape.leaf(w)).value(), targets, 0.1);
+  };
+  const CrossEntropySums a = plain(first), b = plain(second), without = sums_of(tape, 0);
+  check_sums(without, {(a.loss + b.loss) / 2, (a.nll + b.nll) / 2, a.tokens, a.correct}, 1e-12);
+  const double divergences = 4 * (sums_of(tape, 1).loss - without.loss);
+  CHECK_GT(divergences, 0.1 * double(a.tokens));
+  CHECK_EQ(sums_of(tape, 5).loss, doctest::Approx(without.loss + 5.0 / 4 * divergences).epsilon(1e-12));
+  CHECK_EQ(sums_of(tape, 5).nll, without.nll);
+  CHECK_EQ(sums_of(evaluating, 5).loss, sums_of(tape, 5).loss);
 }
 
 TEST_CASE("squared error's sums: nll equals loss, tokens are the rows, correct is 0") {

@@ -107,6 +107,16 @@ TEST_CASE_FIXTURE(Fixture, "losses") {
            "[cross_entropy] targets must be below the vocabulary's size 3, got 3");
   CHECK_EQ(error_of([&] { linear_cross_entropy(matrix(1, 3), matrix(5, 4), {}, ids({0}), 0); }),
            "[linear_cross_entropy] expected x(n,d) and w(v,d), got (1, 3) and (5, 4)");
+  CHECK_EQ(error_of([&] { linear_cross_entropy(matrix(2, 3), matrix(5, 3), {}, ids({0}), 0); }),
+           "[linear_cross_entropy] expected 2 targets, got 1");
+  CHECK_EQ(error_of([&] { linear_r_drop(matrix(3, 4), matrix(5, 4), {}, ids({0}), 0, 5); }),
+           "[linear_r_drop] expected the rows of two passes, got 3 rows");
+  CHECK_EQ(error_of([&] {
+             linear_r_drop(matrix(4, 4), matrix(5, 4), {}, ids({0, 1, 2, 3}), 0, 5);
+           }),
+           "[linear_r_drop] expected 2 targets, got 4");
+  CHECK_EQ(error_of([&] { linear_r_drop(matrix(2, 4), matrix(5, 4), vector(4), ids({0}), 0, 5); }),
+           "[linear_r_drop] expected a bias of shape (5), got (4)");
   CHECK_EQ(error_of([&] { squared_error(matrix(3, 2), Tensor::zeros({3})); }),
            "[squared_error] predictions must be (n) or (n,1), got (3, 2)");
   CHECK_EQ(error_of([&] { squared_error(vector(3), Tensor::zeros({4})); }),

@@ -193,6 +193,25 @@ TEST_CASE("metadata larger than the staging buffer are copied correctly") {
   }
 }
 
+// In rows of an odd number of columns, the packs of the two rows of a pair are aligned differently.
+TEST_CASE("R-Drop on rows without padding is the same as on a CPU") {
+  if (!test_gpu()) return;
+  constexpr int64_t n = 3;
+  for (const int64_t v : {1, 7, 129, 4097}) {
+    CAPTURE(v);
+    const Tensor host = Tensor::from<float>({2 * n, v}, numbers(2 * n * v)),
+                 targets = Tensor::from<int32_t>({n}, std::vector{int32_t(v - 1), -1, 0});
+    cpu_kernels().scale(host, host, 1e-3);
+    const Tensor logits = host.to(kGpu), sums = Tensor::zeros({4}, DType::f64), gpu_sums = sums.to(kGpu);
+    cuda_kernels(0).r_drop_in_place(gpu_sums, logits, targets, v, 0.1, 5);
+    cpu_kernels().r_drop_in_place(sums, host, targets, v, 0.1, 5);
+    const auto actual = logits.to_cpu().to_vector<float>(), expected = host.to_vector<float>();
+    for (size_t i = 0; i < expected.size(); ++i) REQUIRE(std::abs(actual[i] - expected[i]) < 1e-5f);
+    for (int i = 0; i < 4; ++i)
+      CHECK(gpu_sums.to_cpu().to_vector<double>()[size_t(i)] == doctest::Approx(sums.to_vector<double>()[size_t(i)]));
+  }
+}
+
 TEST_CASE("the gradients of logits too wide for shared memory are the same as on a CPU") {
   if (!test_gpu()) return;
   constexpr int64_t n = 3, v = 24'640;

@@ -280,17 +280,21 @@ TEST_CASE("a layer norm that adds to an earlier gradient has the same bits as a 
 }
 
 TEST_CASE("padding of logits is neither read nor written") {
-  constexpr int64_t n = 37, d = 19, v = 33, padded = 64;
+  constexpr int64_t n = 38, d = 19, v = 33, padded = 64;
   const Tensor x = random_tensor({n, d}, 1), w = random_tensor({v, d}, 2), bias = random_tensor({v}, 3);
   const Tensor targets = Tensor::empty({n}, DType::i32);
   for (int64_t i = 0; i < n; ++i) targets.data<int32_t>()[i] = int32_t(i % 34) - 1;
   // Logits, their gradients and those of the layer, for logits with `columns` columns.
-  const auto run = [&](Kernels& kernels, int64_t columns) {
+  const auto run = [&](Kernels& kernels, int64_t columns, bool r_drop) {
     const Tensor logits = Tensor::empty({n, columns}), sums = Tensor::zeros({4}, DType::f64);
     std::fill_n(logits.data<float>(), logits.size(), std::numeric_limits<float>::quiet_NaN());
     const Tensor dx = x.like(), dw = Tensor::zeros({v, d}), dbias = Tensor::zeros({v});
     kernels.linear(logits, x, w, bias);
-    kernels.cross_entropy_in_place(sums, logits, targets, v, 0.1);
+    if (r_drop) {
+      kernels.r_drop_in_place(sums, logits, targets.slice(0, n / 2), v, 0.1, 5);
+    } else {
+      kernels.cross_entropy_in_place(sums, logits, targets, v, 0.1);
+    }
     kernels.linear_backward(dx, dw, dbias, logits, x, w, {});
     for (int64_t i = 0; i < logits.size(); ++i) CHECK(std::isnan(logits.data<float>()[i]) == (i % columns >= v));
     std::vector<float> all;
@@ -298,7 +302,9 @@ TEST_CASE("padding of logits is neither read nor written") {
     for (const double sum : sums.to_vector<double>()) all.push_back(float(sum));
     return all;
   };
-  for (Kernels* kernels : available_cpu_kernels()) CHECK(run(*kernels, v) == run(*kernels, padded));
+  for (Kernels* kernels : available_cpu_kernels()) {
+    for (const bool r_drop : {false, true}) CHECK(run(*kernels, v, r_drop) == run(*kernels, padded, r_drop));
+  }
 }
 
 TEST_CASE("a product without rows adds nothing to a gradient") {

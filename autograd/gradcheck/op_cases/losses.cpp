@@ -56,6 +56,45 @@ void add_cross_entropy(std::vector<OpCase>& rows) {
   }
 }
 
+// The logits of the first or of the second pass, from rows (2n, 3) of both.
+Value logits_of_pass(int pass, const Values& in) {
+  const int64_t n = in[0].rows() / 2, width = in[0].cols();
+  std::vector<int64_t> index;
+  for (int64_t i = 0; i < n * width; ++i) index.push_back(pass * n * width + i);
+  const Value x = reference::gather(in[0], n, width, std::move(index));
+  return in.size() > 2 ? reference::linear(x, in[1], in[2]) : reference::linear(x, in[1]);
+}
+
+// 1100 pairs of rows need several chunks. The larger alpha, the more the rounding of bf16 logits changes the gradients.
+void add_r_drop(std::vector<OpCase>& rows) {
+  struct RDropCase : LossCase {
+    double alpha;
+  };
+  for (const RDropCase& c : std::vector<RDropCase>{{{"plain", 7, 5, 0}, 2},
+                                                   {{"one-pair", 1, 3, 0.1}, 1},
+                                                   {{"smoothing", 65, 33, 0.1}, 2},
+                                                   {{"no-divergence", 9, 17, 0.1}, 0},
+                                                   {{"ignored", 1100, 5, 0.1, true}, 1},
+                                                   {{"all-ignored", 1, 3, 0.1, true}, 5},
+                                                   {{"one-class", 3, 1, 0.1}, 5},
+                                                   {{"wide", 3, 1003, 0.1}, 1}}) {
+    for (const bool has_bias : {false, true}) {
+      std::vector<Input> inputs{{"x", {2 * c.rows, 3}}, parameter("w", {c.classes, 3})};
+      if (has_bias) inputs.push_back(parameter("bias", {c.classes}));
+      rows.push_back(make_case(
+          concat("linear_r_drop/", c.variant, has_bias ? "-bias" : ""), inputs,
+          [=](Tape&, const Vars& in) {
+            const Var bias = has_bias ? in[2] : Var();
+            return linear_r_drop(in[0], in[1], bias, ids_tensor(loss_targets(c)), c.smoothing, c.alpha).loss;
+          },
+          [=](const Values& in) {
+            return reference::r_drop(logits_of_pass(0, in), logits_of_pass(1, in), loss_targets(c), c.smoothing,
+                                     c.alpha);
+          }));
+    }
+  }
+}
+
 void add_squared_error(std::vector<OpCase>& rows) {
   for (const auto& [variant, shape] :
        {std::pair("one-row", Shape{1, 1}), std::pair("no-rows", Shape{0, 1}), std::pair("vector", Shape{65}),
@@ -79,6 +118,7 @@ void add_squared_error(std::vector<OpCase>& rows) {
 
 void add_losses(std::vector<OpCase>& rows) {
   add_cross_entropy(rows);
+  add_r_drop(rows);
   add_squared_error(rows);
 }
 

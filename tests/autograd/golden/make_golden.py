@@ -118,6 +118,27 @@ def linear_cross_entropy_case(name, rows, width, classes, smoothing):
     return case("linear_cross_entropy", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing)
 
 
+def r_drop(first, second, targets, smoothing, alpha):
+    """Half the loss of the authors' code (dropreg/R-Drop): the cross-entropies of both passes, summed, plus alpha times
+    the mean of both divergences."""
+    keep = targets >= 0
+    ce = sum(
+        F.cross_entropy(x, targets, ignore_index=-1, reduction="sum", label_smoothing=smoothing)
+        for x in (first, second)
+    )
+    log_p, log_q = F.log_softmax(first[keep], dim=-1), F.log_softmax(second[keep], dim=-1)
+    kl = F.kl_div(log_p, log_q.exp(), reduction="sum") + F.kl_div(log_q, log_p.exp(), reduction="sum")
+    return (ce + alpha * kl / 2) / 2
+
+
+def linear_r_drop_case(name, rows, width, classes, smoothing, alpha, ignore=0):
+    targets = torch.randint(classes, (rows,))
+    targets[: 2 * ignore : 2] = -1
+    loss = lambda x, w: r_drop(*F.linear(x, w).chunk(2), targets, smoothing, alpha).view(1)
+    inputs = {"x": numbers(2 * rows, width), "w": numbers(classes, width)}
+    return case("linear_r_drop", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing, alpha=alpha)
+
+
 def squared_error_case(name, *shape):
     targets = numbers(shape[0])
     loss = lambda x: torch.nn.MSELoss(reduction="sum")(x.flatten(), targets).view(1)
@@ -240,6 +261,9 @@ def cases():
     yield favor_case("queries, one row", 1, 1, 5, 3, "queries")
     yield favor_case("keys", 5, 2, 3, 7, "keys")
     yield favor_case("keys, exponents above 60", 1, 1, 3, 9, "keys", scale=100)
+    yield linear_r_drop_case("the paper's alpha", 5, 3, 7, 0.1, 5.0)
+    yield linear_r_drop_case("ignored rows", 6, 5, 9, 0.0, 0.75, ignore=2)
+    yield linear_r_drop_case("one token", 1, 4, 13, 0.1, 2.0)
 
 
 # Known-answer tests from Random123, the reference implementation of Philox.
