@@ -14,6 +14,19 @@ Parameter& add_table(Parameters& parameters, const std::string& name, const Enco
   return parameters.add_table(name, {c.vocab_size, c.dim}, table_init(c));
 }
 
+Tensor repeated(const Tensor& ids) {
+  std::vector<int32_t> twice = ids.to_vector<int32_t>();
+  const std::vector<int32_t> once = twice;
+  twice.insert(twice.end(), once.begin(), once.end());
+  return Tensor::from<int32_t>({int64_t(twice.size())}, twice);
+}
+
+Segments repeated(const Segments& segments) {
+  std::vector<int32_t> lengths;
+  for (int i = 0; i < 2 * segments.count(); ++i) lengths.push_back(segments.length(i % segments.count()));
+  return Segments::from_lengths(lengths);
+}
+
 }  // namespace
 
 // Parameters are registered in the order of their first use, so their gradients become final from last to first.
@@ -137,6 +150,14 @@ LossResult EncoderDecoder::loss(Tape& tape, const PairInput& batch, double label
   const Var states = decode(tape, encoded, batch.source, batch.target_inputs, batch.target);
   const Tape::Scope scope(tape, "output");
   return linear_cross_entropy(states, tape.parameter(*output_table_), {}, batch.target_outputs, label_smoothing);
+}
+
+LossResult EncoderDecoder::r_drop_loss(Tape& tape, const PairInput& batch, double label_smoothing, double alpha) const {
+  const Segments source = repeated(batch.source), target = repeated(batch.target);
+  const Var encoded = encode(tape, repeated(batch.source_ids), source);
+  const Var states = decode(tape, encoded, source, repeated(batch.target_inputs), target);
+  const Tape::Scope scope(tape, "output");
+  return linear_r_drop(states, tape.parameter(*output_table_), {}, batch.target_outputs, label_smoothing, alpha);
 }
 
 }  // namespace gyre

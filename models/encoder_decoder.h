@@ -37,6 +37,9 @@ class EncoderDecoder {
 
   // Label-smoothed cross-entropy, summed over the target tokens.
   LossResult loss(Tape& tape, const PairInput& batch, double label_smoothing) const;
+  // The loss of R-Drop (linear_r_drop in autograd/ops.h) with the batch in two passes, which differ in their dropout
+  // masks and are computed as one batch of twice the size. Each target token counts as one prediction.
+  LossResult r_drop_loss(Tape& tape, const PairInput& batch, double label_smoothing, double alpha) const;
 
   // Output of the encoder: (source tokens, dim).
   Var encode(Tape& tape, const Tensor& source_ids, const Segments& source) const;

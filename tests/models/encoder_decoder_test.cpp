@@ -62,6 +62,40 @@ TEST_CASE("gradients of the whole model's loss") {
   }
 }
 
+TEST_CASE("R-Drop: gradients of the whole model's loss") {
+  const test::OneThread one_thread;
+  const PairInput batch = test::make_batch(kSources, kTargets);
+  for (EncoderDecoderConfig config : {test::tiny_config(), test::tiny_config("alibi", NormPlacement::post)}) {
+    CAPTURE(config.position.encoding);
+    config.attention_dropout = config.activation_dropout = 0.1;
+    EncoderDecoder model(config);
+    test::allocate_nonzero(model.parameters(), 5, DType::f64);
+    test::check_gradients(model.parameters(), [&](Tape& tape) { return model.r_drop_loss(tape, batch, 0.1, 5); });
+  }
+}
+
+TEST_CASE("R-Drop: every kind of dropout makes the passes differ, and without dropout the loss is the usual one") {
+  const PairInput batch = test::make_batch(kSources, kTargets);
+  EncoderDecoderConfig plain = test::tiny_config();
+  plain.dropout = plain.attention_dropout = plain.activation_dropout = 0;
+  const auto losses = [&](const EncoderDecoderConfig& config, double alpha) {
+    EncoderDecoder model(config);
+    test::allocate_nonzero(model.parameters(), 5, DType::f64);
+    Tape tape(cpu_kernels(), {.record = true, .training = true, .seed = 3});
+    const LossResult twice = model.r_drop_loss(tape, batch, 0.1, alpha);
+    CHECK(twice.predictions == batch.target.tokens());
+    return std::pair(twice.sums().loss, model.loss(tape, batch, 0.1).sums().loss);
+  };
+  const auto [twice, once] = losses(plain, 5);
+  CHECK(twice == doctest::Approx(once).epsilon(1e-13));
+  for (double LayerConfig::*rate :
+       {&LayerConfig::dropout, &LayerConfig::attention_dropout, &LayerConfig::activation_dropout}) {
+    EncoderDecoderConfig config = plain;
+    config.*rate = 0.2;
+    CHECK(losses(config, 5).first > losses(config, 0).first + 1e-3);
+  }
+}
+
 // About sixty roundings separate a bf16 gradient from the fp32 one: those of the result of each op in forward and
 // backward. Each has a relative error of at most 2^-8. The errors are independent, so the total grows with the square
 // root of their number: sqrt(60) is about 8. This holds for smooth functions, so the test uses gelu: the slope of relu

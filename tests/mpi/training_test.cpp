@@ -203,6 +203,23 @@ TEST_CASE("a deterministic run can be resumed on a different number of ranks") {
   CHECK(loss_curve(directory / "changed") == loss_curve(directory / "straight"));
 }
 
+TEST_CASE("a deterministic run with R-Drop has the same bits on any number of ranks, and can change that number") {
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run, const std::string& after) {
+    NmtOptions o = deterministic(directory.options(run, after), 9);
+    o.r_drop = 5;
+    return o;
+  };
+  train_nmt(options("many", "15u"), tiny_config(), ranks());
+  train_alone(options("one", "15u"), tiny_config());
+  train_alone(options("changed", "6u"), tiny_config());
+  train_nmt(options("changed", "15u"), tiny_config(), ranks());
+  for (const char* run : {"one", "changed"}) {
+    CHECK(last_bits(directory / run) == last_bits(directory / "many"));
+    CHECK(loss_curve(directory / run) == loss_curve(directory / "many"));
+  }
+}
+
 TEST_CASE("fast runs on many ranks follow the loss of one process") {
   const SharedDirectory directory;
   const EncoderDecoderConfig config = tiny_config(0);  // no dropout: its masks depend on the micro-batches

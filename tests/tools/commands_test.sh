@@ -55,6 +55,12 @@ plan="build/gyre plan nmt --config run/train.toml --ranks 1 --gflops 100 --memor
 header() { head -c "$(od -An -td8 -N8 "$1" | tr -d ' ')" <(tail -c +9 "$1"); } # of a safetensors file
 parameters=$(header run/checkpoints/last/model.safetensors | grep -oE '"shape":\[[0-9,]+\]' | tr -d '"shape:[]' | awk -F, '{ n = 1; for (i = 1; i <= NF; i++) n *= $i; sum += n } END { print sum }')
 same "the parameters of the plan" "$($plan | grep -oE '"parameters":[0-9]+')" "\"parameters\":$parameters"
+flops() { $plan "$@" | grep -oE '"tflop_per_step":[^,]+' | cut -d : -f 2; }
+awk -v one="$(flops)" -v two="$(flops --r-drop 5)" 'BEGIN { exit !(two > 1.98 * one && two < 2.02 * one) }' || fail "a plan with R-Drop has twice the work"
+build/gyre train nmt --config run/train.toml --model regularized/ --after 2u --reg-alpha 5 2> regularized.log || { cat regularized.log >&2; fail "training with R-Drop"; }
+check "the weight of R-Drop, by the name of its authors" grep -q '^r-drop = 5' regularized/train.toml
+build/gyre train nmt --model regularized/ --after 3u --r-drop 4 2> regularized.log || fail "continuing with another weight of R-Drop"
+check "another weight of R-Drop is reported" grep -q 'r-drop 5 -> 4' regularized.log
 $plan --vocab bytes.model | contains '"vocabulary":259,' || fail "plan with another vocabulary"
 for option in --vocab-size --ranks --sentence-length --json; do build/gyre plan nmt --help | contains "^  $option " || fail "$option in the help of plan"; done
 $plan --vocab-size 500 | contains '"vocabulary":500,' || fail "plan with a size"

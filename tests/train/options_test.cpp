@@ -97,6 +97,7 @@ TEST_CASE("train options: the defaults are valid, and the error for an invalid v
   check_rejected("[--cpu-threads]", [](auto& o) { o.device.threads = -1; });
   check_rejected("[--bucket-mb]", [](auto& o) { o.parallel.bucket_mb = 0; });
   check_rejected("[--label-smoothing]", [](auto& o) { o.label_smoothing = 1; });
+  check_rejected("[--r-drop]", [](auto& o) { o.r_drop = -1; });
   check_rejected("[--disp-freq]", [](auto& o) { o.log.every.amount = 0; });
   check_rejected("[--disp-seconds]", [](auto& o) { o.log.seconds = -1; });
   check_rejected("[--save-freq]", [](auto& o) { o.checkpoint.every.amount = 0; });

@@ -231,9 +231,10 @@ void add_nmt(Program& program) {
   OptionTable& table = program.command("plan nmt", "plan the training of a translation model", [args] {
     args->model.config.vocab_size = args->pieces(args->train.data.vocabulary);
     as_usage_error([&] { args->model.config.validate(); });
+    expect_finite_at_least(0, "--r-drop", args->train.r_drop);
     const double pair = 2.0 * args->sentence_length;
     return plan(*args, args->train, args->model.config, pair, 2, [&](int items, Device device) {
-      return translation_workload(args->model.config, items, args->sentence_length, {device});
+      return translation_workload(args->model.config, items, args->sentence_length, {device}, args->train.r_drop);
     });
   });
   table.accept_config_files();

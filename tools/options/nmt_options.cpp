@@ -22,6 +22,8 @@ void add_nmt_options(OptionTable& table, NmtOptions& o) {
   table.add("--bpe-dropout", o.bpe_dropout, "NUMBER",
             "probability of leaving out a merge when training sentences are split into pieces (Provilkov et al. 2019)");
   table.add_choice("--bpe-dropout-side", o.bpe_dropout_side, {"both", "source", "target"}, "side that is split so");
+  table.add("--r-drop,--rdrop-alpha,--reg-alpha", o.r_drop, "NUMBER",
+            "R-Drop: weight of the divergence between two passes with different dropout (5 in the paper); 0: one pass");
   table.add("--valid-beam-size", o.valid_beam, "HYPOTHESES", "beam size in validation");
   table.add("--valid-length-penalty", o.valid_length_penalty, "NUMBER",
             "length penalty in validation, in fairseq's form");

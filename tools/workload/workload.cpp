@@ -63,8 +63,11 @@ class ModelWorkload : public Workload {
 class Translation final : public ModelWorkload<EncoderDecoder, PairInput> {
  public:
   Translation(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer, std::vector<TokenBatch> batches,
-              std::string text, ParameterOptions parameter_options)
-      : ModelWorkload(config, optimizer, parameter_options), batches_(std::move(batches)), text_(std::move(text)) {}
+              std::string text, ParameterOptions parameter_options, double r_drop)
+      : ModelWorkload(config, optimizer, parameter_options),
+        batches_(std::move(batches)),
+        text_(std::move(text)),
+        r_drop_(r_drop) {}
 
   std::string batches() const override { return text_; }
   bool varies() const override { return batches_.size() > 1; }
@@ -85,11 +88,14 @@ class Translation final : public ModelWorkload<EncoderDecoder, PairInput> {
     return {std::move(batch), tokens};
   }
 
-  LossResult loss(Tape& tape) const override { return model_.loss(tape, batch(), 0.1); }
+  LossResult loss(Tape& tape) const override {
+    return r_drop_ > 0 ? model_.r_drop_loss(tape, batch(), 0.1, r_drop_) : model_.loss(tape, batch(), 0.1);
+  }
 
  private:
   std::vector<TokenBatch> batches_;
   std::string text_;
+  double r_drop_;
 };
 
 // Masked language modeling, or causal language modeling if the model is causal.
@@ -174,14 +180,15 @@ OptimizerOptions constant_rate(const std::string& kind, double beta2) {
 std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer,
                                                std::vector<TokenBatch> batches, std::string text,
                                                ParameterOptions parameter_options) {
-  return std::make_unique<Translation>(config, optimizer, std::move(batches), std::move(text), parameter_options);
+  return std::make_unique<Translation>(config, optimizer, std::move(batches), std::move(text), parameter_options, 0);
 }
 
 std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, int pairs, int length,
-                                               ParameterOptions parameter_options) {
-  const TokenBatch batch(size_t(pairs), {length, length});
-  return translation_workload(config, constant_rate("adam", 0.98), {batch},
-                              concat(pairs, " pairs of ", length, " + ", length, " random tokens"), parameter_options);
+                                               ParameterOptions parameter_options, double r_drop) {
+  std::vector<TokenBatch> batches{TokenBatch(size_t(pairs), {length, length})};
+  return std::make_unique<Translation>(config, constant_rate("adam", 0.98), std::move(batches),
+                                       concat(pairs, " pairs of ", length, " + ", length, " random tokens"),
+                                       parameter_options, r_drop);
 }
 
 std::unique_ptr<Workload> language_workload(const EncoderOnlyConfig& config, int segments, int length,

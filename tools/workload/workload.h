@@ -42,10 +42,10 @@ struct ParameterOptions {
 std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, const OptimizerOptions& optimizer,
                                                std::vector<TokenBatch> batches, std::string text,
                                                ParameterOptions parameter_options);
-// Batches of equal size: pairs with `length` tokens per side; segments of `length` tokens, of which 15 % are masked
-// unless the model is causal; texts of `length` tokens with a label each.
+// Batches of equal size: pairs with `length` tokens per side, with R-Drop if r_drop > 0; segments of `length` tokens,
+// of which 15 % are masked unless the model is causal; texts of `length` tokens with a label each.
 std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& config, int pairs, int length,
-                                               ParameterOptions parameter_options);
+                                               ParameterOptions parameter_options, double r_drop = 0);
 std::unique_ptr<Workload> language_workload(const EncoderOnlyConfig& config, int segments, int length,
                                             ParameterOptions parameter_options);
 std::unique_ptr<Workload> classification_workload(const ClassifierConfig& config, int texts, int length,

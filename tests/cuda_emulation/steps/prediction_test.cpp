@@ -38,6 +38,7 @@ struct Step {
   std::string positions;
   int shortest, step;
   bool linear_attention = false;
+  double r_drop = 0;  // for an encoder-decoder
 
   std::vector<std::vector<int32_t>> sentences() const {
     std::vector<std::vector<int32_t>> all;
@@ -100,7 +101,11 @@ void run_steps(Kernels& kernels, const Step& step, const Around& around) {
     packer.add(source, std::vector<int32_t>(source.size() - 2, 6));
   const PairInput batch = pair_input(packer.finish());
   train(
-      kernels, model, step.precision, [&](Tape& tape) { return model.loss(tape, batch, 0.1); }, around);
+      kernels, model, step.precision,
+      [&](Tape& tape) {
+        return step.r_drop > 0 ? model.r_drop_loss(tape, batch, 0.1, step.r_drop) : model.loss(tape, batch, 0.1);
+      },
+      around);
 }
 
 StepWork emulated(const Step& step) {
@@ -133,6 +138,7 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"attention without tensor cores", {"plain_forward"}},
       {"bias gradient", {"partial_sums_kernel", "add_partials_kernel"}},
       {"cross-entropy and gradient", {"replace_rows", "add_terms"}},
+      {"R-Drop and gradient", {"replace_pairs", "add_terms"}},
       {"division gradient of heads", {"backward_kernel"}},
       {"division of heads", {"quotients_kernel"}},
       {"dot product gradient", {"partial_sums_kernel", "add_partials_kernel"}},
@@ -192,7 +198,8 @@ TEST_CASE("the virtual GPU reports the launches and the bytes of the CUDA kernel
                                 {"short segments, rotated", Precision::bf16, 64, 1, "rope", 20, 2},
                                 {"long segments, rotated", Precision::bf16, 64, 1, "rope", 70, 20},
                                 {"short and long segments of wide heads", Precision::bf16, 128, 1, "rope", 50, 10},
-                                {"linear attention", Precision::bf16, 64, 2, "rope", 20, 2, true}};
+                                {"linear attention", Precision::bf16, 64, 2, "rope", 20, 2, true},
+                                {"R-Drop", Precision::bf16, 64, 2, "sinusoidal", 20, 2, false, 5}};
   for (const Step& step : steps) {
     CAPTURE(step.name);
     const StepWork cuda = emulated(step), reported = predicted(step);

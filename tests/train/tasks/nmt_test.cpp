@@ -133,6 +133,39 @@ TEST_CASE("the loss per token does not depend on how many micro-batches make up 
   }
 }
 
+TEST_CASE("R-Drop: an interrupted run ends with the same bits, and counts each token once") {
+  const TinyTask task;
+  NmtOptions straight = task.options("straight", "14u"), cut = task.options("cut", "5u");
+  straight.r_drop = cut.r_drop = 5;
+  train(straight);
+  train(cut);
+  cut.stop.after = Period::parse("14u");
+  train(cut);
+  CHECK(last_bits(task.run("cut")) == last_bits(task.run("straight")));
+  CHECK(loss_curve(task.run("cut")) == loss_curve(task.run("straight")));
+  train(task.options("plain", "14u"));
+  CHECK(last_bits(task.run("plain")) != last_bits(task.run("straight")));
+  CHECK(last_state(task.run("straight")).progress.target_tokens ==
+        last_state(task.run("plain")).progress.target_tokens);
+  for (const auto& entry : events(task.run("straight"), "train"))
+    CHECK(entry["loss"].get<double>() > entry["cross-entropy"].get<double>());
+}
+
+TEST_CASE("R-Drop: without dropout a run follows the run without R-Drop") {
+  const TinyTask task;
+  NmtOptions twice = task.options("twice", "20u");
+  twice.r_drop = 5;
+  train(twice, tiny_config(0));
+  train(task.options("once", "20u"), tiny_config(0));
+  const auto a = events(task.run("twice"), "train"), b = events(task.run("once"), "train");
+  REQUIRE(a.size() == b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    CHECK(a[i]["loss"].get<double>() == doctest::Approx(b[i]["loss"].get<double>()).epsilon(1e-4));
+    CHECK(a[i]["accuracy"].get<double>() == doctest::Approx(b[i]["accuracy"].get<double>()).epsilon(0.02));
+    CHECK(a[i]["gradient_norm"].get<double>() == doctest::Approx(b[i]["gradient_norm"].get<double>()).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("early stopping ends the run, and best points to the best checkpoint") {
   const TinyTask task;
   NmtOptions options = task.with_validation("run", "0e", "2u");

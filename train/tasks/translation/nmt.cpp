@@ -34,7 +34,8 @@ TaskParts make_parts(const NmtOptions& options, EncoderDecoderConfig config, con
   auto model = std::make_unique<TranslationModel>(config);
   require_positions(options.data.max_length, model->network().longest());
   const auto loss = [&network = model->network(), &options](Tape& tape, const PairInput& input) {
-    return network.loss(tape, input, options.label_smoothing);
+    return options.r_drop > 0 ? network.r_drop_loss(tape, input, options.label_smoothing, options.r_drop)
+                              : network.loss(tape, input, options.label_smoothing);
   };
   parts.data = std::make_unique<NmtData>(options, vocabulary, loss, context.micro_batches);
   model->parameters().allocate(options.seed, DType::f32, context.kernels.device());
@@ -42,6 +43,7 @@ TaskParts make_parts(const NmtOptions& options, EncoderDecoderConfig config, con
   if (options.bpe_dropout > 0) {
     parts.options["bpe-dropout"] = concat(options.bpe_dropout, " on ", options.bpe_dropout_side);
   }
+  if (options.r_drop > 0) parts.options["r-drop"] = concat(options.r_drop);  // older runs lack the option
   parts.make_validation = [&options, context, &vocabulary, &network = model->network()] {
     return std::make_unique<NmtValidation>(read_validation_set(options, vocabulary, network.longest()), vocabulary,
                                            network, context, options);

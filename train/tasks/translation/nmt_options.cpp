@@ -20,6 +20,7 @@ void NmtOptions::validate() const {
   expect_fraction("--label-smoothing", label_smoothing);
   expect_between(0.0, 1.0, "--bpe-dropout", bpe_dropout);
   expect_one_of({"both", "source", "target"}, "--bpe-dropout-side", bpe_dropout_side);
+  expect_finite_at_least(0, "--r-drop", r_drop);
 }
 
 }  // namespace gyre

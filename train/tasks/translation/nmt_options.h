@@ -15,6 +15,7 @@ struct NmtOptions : TrainOptions {
   double label_smoothing = 0.1;
   double bpe_dropout = 0;                // probability of leaving out a merge in training sentences
   std::string bpe_dropout_side{"both"};  // both, source, target
+  double r_drop = 0;  // alpha of EncoderDecoder::r_drop_loss(); 0: each batch passes through the model once
   int valid_beam = 4;
   double valid_length_penalty = 0.6;
   void validate() const;  // throws a UsageError if an option is invalid
