@@ -4,7 +4,8 @@
 
 minutes() { printf '%d:%02d:%02d' $(($1 / 3600)) $(($1 / 60 % 60)) $(($1 % 60)); }
 megabytes() { awk -v bytes="$1" 'BEGIN { printf "%.1f MB", bytes / 1e6 }'; }
-bytes_of() { du -sbc "$@" 2> /dev/null | awk 'END { print $1 + 0 }'; }
+# A file that does not exist has no bytes.
+bytes_of() { { du -sbc "$@" 2> /dev/null || true; } | awk 'END { print $1 + 0 }'; }
 
 # Memory in KiB of this script and its descendants: the sum of the peaks of those that run now.
 tree_memory() {
@@ -23,7 +24,8 @@ print_progress() {
   IFS=$'\t' read -r target expected begun < .stages/current
   elapsed=$(($(date +%s) - begun))
   [ "$elapsed" -ge 5 ] || return 0
-  size=$(bytes_of "$target.part"*)
+  # gyre writes a regular file under a hidden name first.
+  size=$(bytes_of "$target.part"* "$(dirname "$target")/.$(basename "$target").part"*)
   if [ "$expected" -gt 0 ] && [ "$size" -gt 0 ] && [ "$size" -lt "$expected" ]; then
     say "   $target: $(megabytes "$size") of about $(megabytes "$expected"), $(minutes "$elapsed") elapsed," \
       "about $(minutes $((elapsed * (expected - size) / size))) left"
