@@ -8,7 +8,7 @@
 #include "gyre/autograd/inspect/profile.h"
 #include "gyre/core/kernels/kernels.h"
 #include "tools/bench/step_presets.h"
-#include "tools/workload/gpu_forecast.h"
+#include "tools/workload/gpu/gpu_forecast.h"
 
 namespace gyre {
 

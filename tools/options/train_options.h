@@ -1,5 +1,5 @@
 // Command-line options of every training run. Binds names, aliases (Marian's and fairseq's), defaults and units to the
-// fields of TrainOptions. Each task adds its own options (tools/options/nmt_options.h).
+// fields of TrainOptions. Each task adds its own options (tools/options/tasks/nmt_options.h).
 #pragma once
 
 #include <string>

@@ -60,17 +60,19 @@ tools                             : tools/command_line tools/help tools/options
 tools/command_line                : tools/plots
 tools/help                        : tools/command_line
 tools/options                     : tools/command_line
-tools/workload                    : tools
-tools/bench                       : tools tools/options tools/workload
+tools/options/tasks               : tools/command_line tools/options
+tools/workload                    : tools tools/workload/gpu
+tools/workload/gpu                : tools tools/workload
+tools/bench                       : tools tools/options tools/workload tools/workload/gpu
 tools/plots                       :
 tools/inspect                     : tools tools/command_line tools/options tools/plots tools/workload
 tools/inspect/tape                : tools/inspect tools/plots
-tools/commands                    : tools tools/bench tools/command_line tools/help tools/inspect tools/options tools/workload
-tools/commands/data               : tools tools/command_line tools/options tools/workload
-tools/commands/evaluate           : tools tools/command_line tools/options
-tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/plots tools/workload
+tools/commands                    : tools tools/bench tools/command_line tools/help tools/inspect tools/options tools/options/tasks tools/workload tools/workload/gpu
+tools/commands/data               : tools tools/command_line tools/options tools/options/tasks tools/workload tools/workload/gpu
+tools/commands/evaluate           : tools tools/command_line tools/options tools/options/tasks
+tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/plots tools/workload tools/workload/gpu
 tools/commands/plot               : tools tools/command_line tools/options tools/plots
-tools/commands/train             : tools tools/command_line tools/options
+tools/commands/train              : tools tools/command_line tools/options tools/options/tasks
 tools/examples/char_lm            :
 tools/examples/custom_op          :
 tools/examples/scalar_tape        :

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gyre/train/options.h"
-#include "tools/workload/gpu_model.h"
+#include "tools/workload/gpu/gpu_model.h"
 #include "tools/workload/plan.h"
 #include "tools/workload/workload.h"
 

@@ -9,7 +9,7 @@
 
 #include "tests/errors.h"
 #include "tools/options/model_options.h"
-#include "tools/options/nmt_options.h"
+#include "tools/options/tasks/nmt_options.h"
 
 using namespace gyre;
 

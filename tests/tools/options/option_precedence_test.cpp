@@ -16,11 +16,11 @@
 #include "tests/errors.h"
 #include "tools/command_line/foreign_options.h"
 #include "tools/help/help_topics.h"
-#include "tools/options/classify_options.h"
-#include "tools/options/encoder_options.h"
-#include "tools/options/language_options.h"
 #include "tools/options/model_options.h"
-#include "tools/options/nmt_options.h"
+#include "tools/options/tasks/classify_options.h"
+#include "tools/options/tasks/encoder_options.h"
+#include "tools/options/tasks/language_options.h"
+#include "tools/options/tasks/nmt_options.h"
 
 using namespace gyre;
 

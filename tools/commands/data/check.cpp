@@ -10,7 +10,7 @@
 #include "tools/commands/data/check_cost.h"
 #include "tools/commands/data/check_report.h"
 #include "tools/options/model_options.h"
-#include "tools/options/nmt_options.h"
+#include "tools/options/tasks/nmt_options.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
 #include "tools/workload/training_load.h"

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "gyre/core/kernels/kernels.h"
-#include "tools/workload/gpu_plan_report.h"
+#include "tools/workload/gpu/gpu_plan_report.h"
 #include "tools/workload/plan_load.h"
 #include "tools/workload/training_load.h"
 

@@ -12,11 +12,11 @@
 #include "gyre/train/tasks/classification/classify_options.h"
 #include "gyre/train/tasks/classification/predictions.h"
 #include "tools/lines.h"
-#include "tools/options/column_options.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/model_choice.h"
 #include "tools/options/precision_choice.h"
+#include "tools/options/tasks/column_options.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
 

@@ -16,7 +16,7 @@
 #include "tools/print_summary.h"
 #include "tools/program.h"
 #include "tools/workload/bench_metrics.h"
-#include "tools/workload/gpu_forecast.h"
+#include "tools/workload/gpu/gpu_forecast.h"
 #include "tools/workload/profile_table.h"
 
 namespace gyre {

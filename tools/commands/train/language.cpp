@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "tools/commands/train/train_command.h"
-#include "tools/options/encoder_options.h"
-#include "tools/options/language_options.h"
+#include "tools/options/tasks/encoder_options.h"
+#include "tools/options/tasks/language_options.h"
 
 namespace gyre {
 

@@ -5,7 +5,7 @@
 
 #include "tools/commands/train/train_command.h"
 #include "tools/options/model_options.h"
-#include "tools/options/nmt_options.h"
+#include "tools/options/tasks/nmt_options.h"
 
 namespace gyre {
 

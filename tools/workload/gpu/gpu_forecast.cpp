@@ -1,4 +1,4 @@
-#include "tools/workload/gpu_forecast.h"
+#include "tools/workload/gpu/gpu_forecast.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "tools/options/column_options.h"
+#include "tools/options/tasks/column_options.h"
 
 #include <charconv>
 

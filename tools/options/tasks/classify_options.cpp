@@ -1,4 +1,4 @@
-#include "tools/options/classify_options.h"
+#include "tools/options/tasks/classify_options.h"
 
 #include "gyre/data/text/text_tasks.h"
 #include "tools/options/train_options.h"

@@ -10,7 +10,7 @@
 
 #include "gyre/autograd/inspect/profile.h"
 #include "gyre/train/optim/optimizer_options.h"
-#include "tools/workload/gpu_model.h"
+#include "tools/workload/gpu/gpu_model.h"
 #include "tools/workload/workload.h"
 
 namespace gyre {

@@ -1,4 +1,4 @@
-#include "tools/options/language_options.h"
+#include "tools/options/tasks/language_options.h"
 
 #include <map>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "tools/workload/gpu_plan_report.h"
+#include "tools/workload/gpu/gpu_plan_report.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "tools/options/encoder_options.h"
+#include "tools/options/tasks/encoder_options.h"
 
 #include "tools/options/layer_options.h"
 

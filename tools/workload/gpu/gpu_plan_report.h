@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "tools/workload/gpu_plan.h"
+#include "tools/workload/gpu/gpu_plan.h"
 
 namespace gyre {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tools/workload/gpu_forecast.h"
+#include "tools/workload/gpu/gpu_forecast.h"
 #include "tools/workload/plan.h"
 
 namespace gyre {

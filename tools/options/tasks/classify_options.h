@@ -5,7 +5,7 @@
 
 #include "gyre/train/tasks/classification/classify_options.h"
 #include "tools/command_line/option_table.h"
-#include "tools/options/column_options.h"
+#include "tools/options/tasks/column_options.h"
 
 namespace gyre {
 

@@ -1,4 +1,4 @@
-#include "tools/workload/gpu_model.h"
+#include "tools/workload/gpu/gpu_model.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-#include "tools/options/nmt_options.h"
+#include "tools/options/tasks/nmt_options.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tools/workload/gpu_plan.h"
+#include "tools/workload/gpu/gpu_plan.h"
 
 #include <algorithm>
 #include <cmath>
