@@ -18,28 +18,29 @@ output=$2
 shift 2
 gyre=${GYRE:-build/gyre}
 arms=${ARMS:-rope sinusoidal}
+shopt -s nullglob
 
 options_of() {
   case $1 in
     rope | sinusoidal) echo --position "$1" ;;
     bpe-dropout) echo --position rope --bpe-dropout 0.1 ;;
     r-drop) echo --position rope --r-drop 5 ;;
-    *) echo "unknown arm $1" >&2 && exit 2 ;;
+    *) echo "ARMS: expected rope, sinusoidal, bpe-dropout or r-drop, got $1" >&2 && exit 2 ;;
   esac
 }
+for arm in $arms; do options_of "$arm" > /dev/null; done
 
 prepare() { # writes $output/train.en and train.de
   local language file excluded=()
   mkdir -p "$output/plain"
   for language in en de; do
     for file in "$data"/tokenized/*."$language"; do
-      [ -e "$file" ] || continue
       "$gyre" data detokenize --language "$language" --input "$file" --output "$output/plain/$(basename "$file")"
     done
   done
   for file in "$data"/valid.en "$data"/valid.de "$data"/tests/*; do excluded+=("$file"); done
   local sources=("$data"/train/*.en) targets=("$data"/train/*.de)
-  for file in "$output"/plain/*.en; do [ -e "$file" ] && sources+=("$file") && targets+=("${file%.en}.de"); done
+  for file in "$output"/plain/*.en; do sources+=("$file") && targets+=("${file%.en}.de"); done
   "$gyre" data clean --source "${sources[@]}" --target "${targets[@]}" --output-source "$output/train.en" \
     --output-target "$output/train.de" --remove-duplicates --exclude "${excluded[@]}"
 }
@@ -56,12 +57,18 @@ train() { # ARM SEED [OPTIONS]...
   "${launcher[@]}" "$gyre" train nmt --config "$here/../recipes/translation-small.toml" \
     --train-sets "$output/train.en" "$output/train.de" --valid-sets "$data/valid.en" "$data/valid.de" \
     --vocab "$output/vocab.model" --model "$run" --seed "$2" "${arm[@]}" "${@:3}"
+  if [[ $(tail -n 1 "$run/metrics.jsonl") == *'"reason":"stopped by a signal'* ]]; then
+    echo "a signal ended the training of $run; the same call continues it" >&2
+    exit 1
+  fi
 }
 
-translate() { # RUN TEST
+translate() { # RUN TEST: unless it is done and the run has not been continued since
   local hypotheses=$1/$(basename "$2").hyp
-  [ -e "$hypotheses" ] ||
-    "$gyre" translate --model "$1" --checkpoint last --beam-size 4 --length-penalty 0.6 --input "$2.en" --output "$hypotheses"
+  [ "$hypotheses" -nt "$1/checkpoints/last/model.safetensors" ] && [ "$hypotheses" -nt "$2.en" ] && return
+  "$gyre" translate --model "$1" --checkpoint last --beam-size 4 --length-penalty 0.6 --input "$2.en" \
+    --output "$hypotheses.part"
+  mv "$hypotheses.part" "$hypotheses"
 }
 
 tests=()
@@ -91,6 +98,9 @@ for seed in ${SEEDS:-1 2}; do
     name=$(basename "$test")
     inputs=()
     for arm in $arms; do inputs+=("$output/$arm-$seed/$name.hyp"); done
-    [ ${#inputs[@]} -eq 1 ] || "$gyre" evaluate bleu --reference "$test.de" --input "${inputs[@]}" --paired bootstrap
+    if [ ${#inputs[@]} -eq 1 ]; then continue; fi
+    for metric in bleu chrf; do
+      "$gyre" evaluate $metric --reference "$test.de" --input "${inputs[@]}" --paired bootstrap
+    done
   done
 done | tee "$output/paired.txt"
