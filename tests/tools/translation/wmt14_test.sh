@@ -8,39 +8,16 @@ done
 wmt14=$ROOT/tools/experiments/wmt14.sh
 stages="fetch prepare vocab store train average translate score"
 
-# Small archives of the same inner layout. A pair of the training text is in a test set.
-"$GYRE" data generate --output . --train 1500 --val 12 --test 20 --seed 3
-mkdir -p archives tree/{training,dev,test-full,test}
-sed -n 5p test.en >> train.en
-sed -n 5p test.de >> train.de
-echo 'He said: "This is a well-known test," and left.' >> train.en
-echo 'Er sagte: „Das ist ein wohl-bekannter Test“ und ging.' >> train.de
-for language in en de; do
-  head -n 700 train.$language > tree/training/europarl-v7.de-en.$language
-  sed -n '701,1200p' train.$language > tree/commoncrawl.de-en.$language
-  sed -n '1201,$p' train.$language > tree/training/news-commentary-v9.de-en.$language
-  sed -n '1301,$p' train.$language > tree/training/news-commentary-v12.de-en.$language
-  cp val.$language tree/dev/newstest2013.$language
-  side=src
-  if [ $language = de ]; then side=ref; fi
-  for folder in test-full test; do
-    { echo '<srcset setid="newstest2014" srclang="any">' && echo '<doc sysid="ref" docid="1">' && echo '<p>'
-      if [ $folder = test ]; then head -n 15 test.$language; else cat test.$language; fi |
-        awk '{ printf("<seg id=\"%d\"> %s </seg>\n", NR, $0) }'
-      echo '</p>' && echo '</doc>' && echo '</srcset>'; } > tree/$folder/newstest2014-deen-$side.$language.sgm
-  done
-done
-archive() { # NAME FILE...
-  tar -czf "archives/$1" -C tree "${@:2}"
-}
-archive training-parallel-europarl-v7.tgz training/europarl-v7.de-en.{en,de}
-archive training-parallel-commoncrawl.tgz commoncrawl.de-en.{en,de}
-archive training-parallel-nc-v9.tgz training/news-commentary-v9.de-en.{en,de}
-archive training-parallel-nc-v12.tgz training/news-commentary-v12.de-en.{en,de}
-archive dev.tgz dev
-archive test-full.tgz test-full
-archive test-filtered.tgz test
-(cd archives && sha256sum -- *.tgz) > SHA256SUMS
+# Small archives of the same inner layout. In each of the three corpora, a pair is in a test set.
+mirror=$ROOT/tools/experiments/wmt14_mirror.sh
+"$GYRE" data generate --output . --train 1 --val 12 --test 20 --seed 3
+{ sed -n 5p test.en && echo 'He said: "This is a well-known test," and left.'; } > text.en
+{ sed -n 5p test.de && echo 'Er sagte: „Das ist ein wohl-bekannter Test“ und ging.'; } > text.de
+rejects 2 '^tools/experiments/wmt14.sh OUTPUT --mirror' "$mirror" archives
+rejects 2 'PAIRS: expected a number from 100, got 12' "$mirror" archives 12
+check "archives are written" "$mirror" archives 1000 text val test
+same "only archives are left" "$(find archives -type f ! -name '*.tgz' -printf '%f\n')" SHA256SUMS
+cp archives/SHA256SUMS .
 
 perl "$ROOT/tests/tools/translation/archive_server.pl" archives port requests &
 for _ in $(seq 50); do if [ ! -e port ]; then sleep 0.1; fi; done
@@ -81,6 +58,16 @@ rejects 1 'gone/.*HTTP status 404' "$wmt14" bad --mirror "$server/gone" "${serve
 grep -v nc-v9 SHA256SUMS > fewer
 rejects 2 'expected a line with the SHA-256 digest of training-parallel-nc-v9.tgz' "$wmt14" bad --mirror "$server/good" --digests fewer
 rejects 1 'expected the sha1 digest|expected a file with the sha256 digest' "$wmt14" bad --mirror "$server/good" --stages fetch
+fetch good out-v12 --news-commentary v12
+check "News Commentary v12" test -s out-v12/fetch/training-parallel-nc-v12.tgz
+cp -r out-v12 out-local
+for name in dev test-full; do rm out-local/fetch/$name.tgz; done
+head -c 200 archives/test-full.tgz > out-local/fetch/test-full.tgz.part
+{ cat archives/dev.tgz && echo more; } > out-local/fetch/dev.tgz.part
+"$wmt14" out-local --mirror "file://$PWD/archives" --digests SHA256SUMS --news-commentary v12 --stages "fetch prepare" \
+  --redo fetch > fetch.log 2>&1 || { cat fetch.log; fail "a mirror in a folder"; }
+same "pairs with News Commentary v12" "$(wc -l < out-local/prepare/train.en)" 1013
+
 # The beginning of a file is kept, a file that was changed later is not.
 head -c 200 archives/dev.tgz > out-good/fetch/dev.tgz.part
 echo wrong > out-good/fetch/test-full.tgz
@@ -113,10 +100,10 @@ for preparation in tensor2tensor fairseq; do
   run whole-$preparation $preparation > run.log 2>&1 || { tail -n 30 run.log; fail "$preparation"; }
   check_bundle whole-$preparation
   check "the summary" test "$(wc -l < whole-$preparation/summary.txt)" -eq 9
-  check "the overlap is counted" grep -q '"excluded":1\b' whole-$preparation/bundle/data/clean.json
+  check "the overlap is counted" grep -q '"excluded":3\b' whole-$preparation/bundle/data/clean.json
 done
 same "validation of tensor2tensor" "$(wc -l < whole-tensor2tensor/prepare/valid.en)" 12
-same "validation of fairseq" "$(wc -l < whole-fairseq/prepare/valid.en)" 15
+same "validation of fairseq" "$(wc -l < whole-fairseq/prepare/valid.en)" 10
 check "hyphens are split" grep -q 'well @-@ known' whole-fairseq/prepare/train.en
 check "quotes are normalized and escaped" grep -q '&quot; Das ist ein wohl @-@ bekannter Test &quot;' whole-fairseq/prepare/train.de
 check "raw text stays" grep -q '„Das ist ein wohl-bekannter Test“' whole-tensor2tensor/prepare/train.de

@@ -35,9 +35,9 @@ transfer() { # FILE BYTES ADDRESS
     case $status-$code in
       0-*) return ;;
       *-416) return ;;                        # nothing is left to send
-      33-*) rm -f "$part" ;;                  # the server cannot resume
+      33-* | 36-*) rm -f "$part" ;;           # the server cannot resume, or the file of the mirror is shorter
       22-408 | 22-429) ;;                     # the server asks for another attempt
-      22-4?? | 3-* | 6-* | 37-* | 78-*) fail "$address: curl ended with status $status, HTTP status $code" ;;
+      22-4?? | 3-* | 6-* | 23-* | 37-* | 78-*) fail "$address: curl ended with status $status, HTTP status $code" ;;
     esac
     if [ "$(size_of "$part")" -gt "$before" ]; then idle=0; else idle=$((idle + 1)); fi
     [ "$idle" -lt 5 ] || fail "$address: no bytes in 5 attempts; the last one ended with curl's status $status"

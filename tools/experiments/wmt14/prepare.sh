@@ -11,7 +11,7 @@ extract_corpora() {
 
 # The text of <seg> elements. Like sacreBLEU, this squeezes white space and keeps entities as they are.
 segments() { # ARCHIVE MEMBER
-  tar -xzOf "fetch/$1" "$2" | sed -n 's/.*<seg[^>]*>\(.*\)<\/seg>.*/\1/p' |
+  tar -xzOf "fetch/$1" "$2" | LC_ALL=C sed -n 's/.*<seg[^>]*>\(.*\)<\/seg>.*/\1/p' |
     LC_ALL=C sed 's/\xC2\xA0/ /g; s/[[:space:]][[:space:]]*/ /g; s/^ //; s/ $//'
 }
 
