@@ -10,7 +10,8 @@
 #   --keep-test-overlap                  keep training pairs that are in a test set, as the published scripts do
 #   --vocab-size N                       merges (fairseq, default 40000) or pieces (tensor2tensor, default 37000)
 #   --sample-lines N                     lines that SentencePiece trains on; 0: all; default 1000000
-#   --average lastN|ema                  weights to decode with: mean of the last N checkpoints; default last5
+#   --average lastN|ema                  weights to decode with: mean of the last N checkpoints; default last5,
+#                                        and last20 with --size big
 #   --mirror URL                         directory of the archives, under their public names
 #   --digests FILE                       with --mirror: its SHA256SUMS instead of the public digests
 #   --stall-seconds N                    reconnect after N seconds with less than 1 kB per second; default 60
@@ -25,16 +26,16 @@ export LC_ALL=C.UTF-8 # for the order of files, and for quotes in recorded comma
 root=$(cd "$(dirname "$0")/../.." && pwd)
 room=$root/tools/experiments/wmt14
 usage() {
-  if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '3,23s/^# *//p' "$0" >&2; fi
+  if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '3,24s/^# *//p' "$0" >&2; fi
   exit 2
 }
 
 all_stages="fetch prepare vocab store train average translate score"
-[ $# -ge 1 ] && [ "${1#-}" = "$1" ] || usage
+[ -n "${1-}" ] && [ "${1#-}" = "$1" ] || usage
 out=$1
 shift
 preparation=tensor2tensor position=rope size=base ranks=1 device=cpu news=v9 overlap=drop vocab_size='' sample_lines=''
-average=last5 mirror='' digests='' stall=60 stages=$all_stages from='' redo='' skip=''
+average='' mirror='' digests='' stall=60 stages=$all_stages from='' redo='' skip=''
 
 one_of() { # OPTION VALUE CHOICE...
   local choice
@@ -81,6 +82,10 @@ train_options=("$@")
 [ "$position-$size" != shaw-big ] || usage "--position shaw: expected --size base, for which there is a recipe"
 sample_lines=${sample_lines:-1000000}
 if [ -z "$vocab_size" ]; then case $preparation in fairseq) vocab_size=40000 ;; *) vocab_size=37000 ;; esac; fi
+if [ -z "$average" ]; then case $size in big) average=last20 ;; *) average=last5 ;; esac; fi
+for name in $skip; do
+  [[ " $redo $from " != *" $name "* ]] || usage "--skip $name: expected another stage than those to be redone"
+done
 if [ -n "$from" ]; then redo+=" $from ${all_stages#*"$from"}"; fi
 
 gyre=$(realpath "${GYRE:-$root/build/gyre}")

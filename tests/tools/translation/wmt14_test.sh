@@ -38,6 +38,8 @@ rejects 2 '--sample-lines would have no effect' "$wmt14" out --preparation fairs
 rejects 2 'expected lastN such as last5, or ema, got last' "$wmt14" out --average last
 rejects 2 'expected one of fetch .*, got cook' "$wmt14" out --stages "fetch cook"
 check "a wrong call creates nothing" test ! -e out
+rejects 2 '^wmt14.sh OUTPUT|stage is done|skipped, unless' "$wmt14" ''
+rejects 2 '--skip train: expected another stage than those to be redone' "$wmt14" out --skip train --redo train
 rejects 1 'expected stage fetch to be done' "$wmt14" none --stages prepare
 
 # Servers.
@@ -76,6 +78,22 @@ rm out-good/fetch/dev.tgz
 fetch good out-good --redo fetch
 check "the download continues" grep -q 'GET /good/dev.tgz HTTP/1.1 from 200' requests
 same "only these are fetched" "$(wc -l < requests)" 2
+
+# Checkpoints to average: neither those of signals nor those of validations between the regular ones.
+mkdir -p checkpoints/train/checkpoints/step-0000{1000,1500,2000,2345,3000,3333}
+ln -s step-00003333 checkpoints/train/checkpoints/last
+regular() { # SAVE_FREQ COUNT
+  (cd checkpoints && echo "save-freq = \"$1\"" > train/train.toml && . "$ROOT/tools/experiments/wmt14/average.sh" &&
+    regular_checkpoints "$2" | sed 's/step-0*//' | paste -sd ' ')
+}
+same "checkpoints every 1Ku" "$(regular 1Ku 9)" "1000 2000 3000 3333"
+same "the last checkpoints every 500u" "$(regular 500u 3)" "2000 3000 3333"
+same "checkpoints at times that updates do not show" "$(regular 100Kt 9)" "1000 1500 2000 2345 3000 3333"
+kept() { # SIZE AVERAGE
+  (root=$ROOT size=$1 position=rope average=$2 && . "$ROOT/tools/experiments/wmt14/train.sh" && keep_enough)
+}
+same "the recipe keeps enough" "$(kept base last5)$(kept big last20)$(kept base ema)" ""
+same "more checkpoints to keep" "$(kept base last20)" "--keep-last 25"
 
 run() { # FOLDER PREPARATION OPTION...
   "$wmt14" "$1" --mirror "$server/good" "${served[@]}" --preparation "$2" --vocab-size 300 --average last3 "${@:3}" "${tiny[@]}"

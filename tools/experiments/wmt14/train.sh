@@ -3,8 +3,19 @@
 recipe() { echo "$root/tools/recipes/wmt14-$size-$position.toml"; }
 uses_ema() { if [ "$average" = ema ]; then echo yes; else echo no; fi; }
 
+# --keep-last, if the recipe keeps too few checkpoints for the average. Five more are kept, because the best checkpoint
+# and those of signals may be between the ones to average.
+keep_enough() {
+  local kept
+  kept=$(sed -n 's/^keep-last = //p' "$(recipe)")
+  if [ "$average" != ema ] && [ $((${average#last} + 5)) -gt "$kept" ]; then
+    echo --keep-last $((${average#last} + 5))
+  fi
+}
+
 stage_train() {
   local launcher=() options=()
+  read -ra options <<< "$(keep_enough)"
   if [ "$ranks" -gt 1 ]; then launcher=("$root/tools/scripts/mpirun.sh" -n "$ranks"); fi
   # The validation data of fairseq is as large as 13 test sets. It serves the loss only.
   if [ "$preparation" = fairseq ]; then options+=(--valid-metrics cross-entropy); fi
