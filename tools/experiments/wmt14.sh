@@ -16,17 +16,18 @@
 #   --digests FILE                       with --mirror: its SHA256SUMS instead of the public digests
 #   --stall-seconds N                    reconnect after N seconds with less than 1 kB per second; default 60
 #   --stages "NAME..."                   run these stages only
-#   --from STAGE                         redo this stage and all after it
-#   --redo STAGE                         redo this stage
+#   --from STAGE                         redo this stage and all after it; a trained model is kept as train-N
+#   --redo STAGE                         redo this stage; deletes its results, for train the model
 #   --skip STAGE                         take this stage as done
 # Stages: fetch prepare vocab store train average translate score. Each has a folder in OUTPUT. A stage that is done is
-# skipped, unless its options or those of an earlier stage changed. The same call resumes after an interruption.
+# skipped, unless its options or those of an earlier stage changed. The same call, without --from and --redo, resumes
+# after an interruption.
 set -euo pipefail
 export LC_ALL=C.UTF-8 # for the order of files, and for quotes in recorded commands
 root=$(cd "$(dirname "$0")/../.." && pwd)
 room=$root/tools/experiments/wmt14
 usage() {
-  if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '3,24s/^# *//p' "$0" >&2; fi
+  if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '3,25s/^# *//p' "$0" >&2; fi
   exit 2
 }
 
@@ -35,7 +36,7 @@ all_stages="fetch prepare vocab store train average translate score"
 out=$1
 shift
 preparation=tensor2tensor position=rope size=base ranks=1 device=cpu news=v9 overlap=drop vocab_size='' sample_lines=''
-average='' mirror='' digests='' stall=60 stages=$all_stages from='' redo='' skip=''
+average='' mirror='' digests='' stall=60 stages=$all_stages from='' redo='' redo_after='' skip=''
 
 one_of() { # OPTION VALUE CHOICE...
   local choice
@@ -86,7 +87,12 @@ if [ -z "$average" ]; then case $size in big) average=last20 ;; *) average=last5
 for name in $skip; do
   [[ " $redo $from " != *" $name "* ]] || usage "--skip $name: expected another stage than those to be redone"
 done
-if [ -n "$from" ]; then redo+=" $from ${all_stages#*"$from"}"; fi
+if [ -n "$from" ]; then redo_after="$from ${all_stages#*"$from"}"; fi
+for word in "${train_options[@]}"; do
+  case ${word%%=*} in
+    --model | --train-sets | --valid-sets | --vocab) usage "${word%%=*}: expected none after --, the stages set it" ;;
+  esac
+done
 
 gyre=$(realpath "${GYRE:-$root/build/gyre}")
 [ -x "$gyre" ] || usage "expected the program gyre at $gyre; build it with make, or set GYRE"

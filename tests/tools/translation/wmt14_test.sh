@@ -28,7 +28,7 @@ tiny=(-- --dim-emb 16 --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth
   --deterministic --micro-batches 1 --threads 1 --quiet)
 
 # Calls.
-rejects 2 '^wmt14.sh OUTPUT|^Stages|skipped, unless|stage is done' "$wmt14"
+rejects 2 '^wmt14.sh OUTPUT|^Stages|after an interruption' "$wmt14"
 rejects 2 'expected one of fairseq tensor2tensor, got moses' "$wmt14" out --preparation moses
 rejects 2 '--ranks: expected a number from 1, got 0' "$wmt14" out --ranks 0
 rejects 2 'unknown option --speed' "$wmt14" out --speed 1
@@ -38,7 +38,8 @@ rejects 2 '--sample-lines would have no effect' "$wmt14" out --preparation fairs
 rejects 2 'expected lastN such as last5, or ema, got last' "$wmt14" out --average last
 rejects 2 'expected one of fetch .*, got cook' "$wmt14" out --stages "fetch cook"
 check "a wrong call creates nothing" test ! -e out
-rejects 2 '^wmt14.sh OUTPUT|stage is done|skipped, unless' "$wmt14" ''
+rejects 2 '^wmt14.sh OUTPUT|after an interruption' "$wmt14" ''
+rejects 2 '--vocab: expected none after --' "$wmt14" out -- --vocab=other.model
 rejects 2 '--skip train: expected another stage than those to be redone' "$wmt14" out --skip train --redo train
 rejects 1 'expected stage fetch to be done' "$wmt14" none --stages prepare
 
@@ -136,6 +137,8 @@ run whole-fairseq fairseq > run.log 2>&1
 run whole-tensor2tensor tensor2tensor --average ema > run.log 2>&1
 check "a run of another model is kept" test -e whole-tensor2tensor/train-1/metrics.jsonl
 same "the moving average" "$(cat whole-tensor2tensor/average/checkpoint)" last
+run whole-tensor2tensor tensor2tensor --average ema --from train --stages train > run.log 2>&1
+check "a run that is redone is kept" test -e whole-tensor2tensor/train-2/metrics.jsonl
 check "it is trained" grep -q '^ema = 0.999$' whole-tensor2tensor/train/train.toml
 
 # Calls that are killed. A second of each stage is enough; a later call goes on where the earlier one ended.

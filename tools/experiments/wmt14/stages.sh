@@ -62,7 +62,7 @@ run_stage() { # STAGE
     say "== $stage: skipped (--skip), its files are taken as they are"
     return
   fi
-  if [[ " $redo " == *" $stage "* ]]; then
+  if [[ " $redo $redo_after " == *" $stage "* ]]; then
     say "== $stage: to be redone"
     discard
   elif [ -e "$stamp" ] && cmp -s "$stamp" <(stamp_of "$stage"); then

@@ -36,18 +36,28 @@ stage_train() {
 # A run continues with other options of training, or gyre says why it cannot. A run with other data or another model is
 # kept under another name.
 keep_other_run() {
-  local inputs number=1
+  local inputs
   inputs=$(stamp_of train | grep -v '^options ')
   if [ -e train/metrics.jsonl ] && [ -e train/inputs.log ] && [ "$(cat train/inputs.log)" != "$inputs" ]; then
-    while [ -e "train-$number" ]; do number=$((number + 1)); done
-    say "   the run has other data or another model; it is kept as train-$number"
-    mv train "train-$number"
+    say "   the run has other data or another model"
+    keep_run
     mkdir train
   fi
   echo "$inputs" > train/inputs.log
 }
 
-# Only --redo train deletes a run.
+keep_run() {
+  local number=1
+  while [ -e "train-$number" ]; do number=$((number + 1)); done
+  say "   the former run is kept as train-$number"
+  mv train "train-$number"
+}
+
+# Only --redo train deletes a run. With other options of training it continues.
 discard_train() {
-  if [[ " $redo " == *" train "* ]]; then rm -rf train; fi
+  if [[ " $redo " == *" train "* ]]; then
+    rm -rf train
+  elif [[ " $redo_after " == *" train "* ]] && [ -e train/metrics.jsonl ]; then
+    keep_run
+  fi
 }
