@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Tests tools/experiments/translation_arms.sh on a tiny corpus: all arms, and a repetition with more training.
+. "$(dirname "$0")/../lib.sh"
+command -v gnuplot > /dev/null || skip_test translation_arms "gnuplot is not installed"
+arms=$ROOT/tools/experiments/translation_arms.sh
+small_corpus
+mkdir -p data/{train,tokenized,tests} out
+for language in en de; do
+  { head -n 200 train.$language && sed -n 3p test.$language; } > data/train/a.$language
+  sed -n '201,400p' train.$language > plain.$language
+  "$GYRE" data tokenize --language $language --input plain.$language --output data/tokenized/b.$language 2> /dev/null
+  cp val.$language data/valid.$language
+  cp test.$language data/tests/t.$language
+done
+cp vocab.model out # 8,000 pieces are too many for this corpus
+export SEEDS=1 RANKS=1
+run() { # UPDATES ARM...
+  ARMS="${*:2}" "$arms" data out --dim-emb 16 --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 --dec-depth 1 \
+    --mini-batch-words 300 --after "$1u" --save-freq 4u --valid-freq 4u --threads 1 --quiet > log 2>&1 || { cat log; fail "arms ${*:2}"; }
+}
+
+rejects 2 '^SEEDS="1 2"' "$arms" data
+ARMS="rope alibi" rejects 2 'ARMS: expected rope, .*, got alibi' "$arms" data out
+check "an unknown arm starts nothing" test ! -e out/train.en
+
+run 4 rope sinusoidal bpe-dropout r-drop
+same "training pairs without the one of the test set" "$(wc -l < out/train.en)" 400
+check "text is joined" cmp <(tail -n 200 out/train.de) plain.de
+same "runs" "$(cut -f 1,2 out/scores.tsv | tr '\t\n' '  ')" "rope-1 t sinusoidal-1 t bpe-dropout-1 t r-drop-1 t "
+same "paired scores" "$(grep -cE '(sacreBLEU|chrF2)\|.*\(p = ' out/paired.txt)" 6
+check "the arms" grep -q '^bpe-dropout = 0.1' out/bpe-dropout-1/train.toml
+check "the arms" grep -q '^r-drop = 5' out/r-drop-1/train.toml
+check "a picture" test -s out/curves.svg
+
+cp -p out/rope-1/t.hyp before
+run 4 rope
+check "translations are kept" test ! out/rope-1/t.hyp -nt before
+run 8 rope
+check "a run that continued is translated anew" test out/rope-1/t.hyp -nt before
