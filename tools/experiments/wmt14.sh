@@ -9,7 +9,7 @@
 #   --news-commentary v9|v12             v9 is that of WMT14, v12 that of fairseq's script; default v9
 #   --keep-test-overlap                  keep training pairs that are in a test set, as the published scripts do
 #   --vocab-size N                       merges (fairseq, default 40000) or pieces (tensor2tensor, default 37000)
-#   --sample-lines N                     lines that SentencePiece trains on; 0: all; default 1000000
+#   --sample-lines N                     lines that SentencePiece trains on; 0: all; default 500000
 #   --average lastN|ema                  weights to decode with: mean of the last N checkpoints; default last5,
 #                                        and last20 with --size big
 #   --mirror URL                         directory of the archives, under their public names
@@ -81,7 +81,7 @@ train_options=("$@")
 [ -z "$sample_lines" ] || [ "$preparation" = tensor2tensor ] ||
   usage "--sample-lines would have no effect: subword-nmt learns from all lines"
 [ "$position-$size" != shaw-big ] || usage "--position shaw: expected --size base, for which there is a recipe"
-sample_lines=${sample_lines:-1000000}
+sample_lines=${sample_lines:-500000}
 if [ -z "$vocab_size" ]; then case $preparation in fairseq) vocab_size=40000 ;; *) vocab_size=37000 ;; esac; fi
 if [ -z "$average" ]; then case $size in big) average=last20 ;; *) average=last5 ;; esac; fi
 for name in $skip; do
