@@ -126,6 +126,9 @@ void check_search(TranslateArgs& args) {
     args.table->reject_unused(name, args.sampling, "--sampling is not given");
   for (const char* name : {"beam-size", "stop-rule"})
     args.table->reject_unused(name, !args.sampling, "--sampling draws --n-best translations");
+  for (const char* name : {"length-penalty", "length-penalty-form"})
+    args.table->reject_unused(name, !args.sampling || args.decode.n_best > 1,
+                              "a single sample is printed without a score");
   if (args.sampling) args.sample.samples = std::exchange(args.decode.n_best, 1);
   args.decode.validate_search();
   if (args.sampling) args.sample.validate();
