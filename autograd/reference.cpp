@@ -299,12 +299,12 @@ Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>&
   return x * c + turned * s;
 }
 
-// - sum over rows and classes of p * log_softmax(x), where p = smoothing / v, plus 1 - smoothing at the target.
 static Value log_softmax(const Value& x) {
   const Value shifted = minus_row_maximum(x);
   return shifted + scale(repeat_column(log(sum_columns(exp(shifted))), x.cols()), -1);
 }
 
+// - sum over rows and classes of p * log_softmax(x), where p = smoothing / v, plus 1 - smoothing at the target.
 Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing) {
   const int64_t n = logits.rows(), v = logits.cols();
   Matrix p(n, v);
