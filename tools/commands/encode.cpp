@@ -1,6 +1,7 @@
 // gyre encode: shows the pieces or ids of lines of text.
 #include <memory>
 
+#include "gyre/core/io/output_target.h"
 #include "gyre/data/tokenizer/piece_notation.h"
 #include "tools/line_filter.h"
 #include "tools/options/cpu_threads.h"
@@ -17,6 +18,7 @@ struct EncodeArgs {
 };
 
 int encode(const EncodeArgs& args) {
+  require_no_input(args.output, {args.vocabulary});
   args.threads.use();
   const auto vocabulary = load_vocabulary(args.vocabulary);
   const PieceNotation notation(*vocabulary);
