@@ -86,12 +86,23 @@ int OutputTarget::release() { return std::exchange(descriptor_, -1); }
 
 bool is_file_output(const Path& path) { return !is_stream_mode(mode_of(path)) && !follow_links(path).second; }
 
-void require_no_input(const Path& output, const std::vector<Path>& inputs) {
+bool is_same_output(const Path& a, const Path& b) {
+  if (!is_file_output(a) || !is_file_output(b)) return false;
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return true;
+  // Of a relative name that does not exist, weakly_canonical() would leave the folder open.
+  const auto full_name = [&](const Path& path) {
+    return fs::weakly_canonical(fs::absolute(follow_links(path).first), error);
+  };
+  return full_name(a) == full_name(b);
+}
+
+void require_no_input(const Path& output, const std::vector<Path>& inputs, std::string_view flag) {
   if (is_stream_mode(mode_of(output))) return;
   for (const Path& input : inputs) {
     std::error_code missing;
     if (fs::equivalent(output, input, missing))
-      throw UsageError("--output: ", output.string(), " is also an input of this command and would be overwritten");
+      throw UsageError(flag, ": ", output.string(), " is also an input of this command and would be overwritten");
   }
 }
 

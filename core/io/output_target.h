@@ -30,8 +30,12 @@ class OutputTarget {
 // True if the path, with links resolved, is a regular file or does not exist yet.
 bool is_file_output(const Path& path);
 
-// Throws UsageError if the output is the same file as one of the inputs, under any name. Ignores missing files.
-void require_no_input(const Path& output, const std::vector<Path>& inputs);
+// True if both paths, with links resolved, are one regular file or one file that does not exist yet.
+bool is_same_output(const Path& a, const Path& b);
+
+// Throws UsageError if the output is the same file as one of the inputs, under any name. Ignores missing files. `flag`
+// is the option that names the output.
+void require_no_input(const Path& output, const std::vector<Path>& inputs, std::string_view flag = "--output");
 
 // Throws Error if the path is a stream, for formats that are read back after they are written. `topic` begins the
 // message: "[token store] out.tok: expected a regular file to write to, ..".

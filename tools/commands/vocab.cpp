@@ -93,8 +93,8 @@ std::vector<LineReport> train(VocabArgs& args) {
 int make_vocabulary(VocabArgs& args) {
   require_no_input(args.output, args.input);
   require_no_input(args.output, {args.codes, args.dictionary});
-  require_no_input(args.codes_output, args.input);
-  if (!args.codes_output.empty() && args.codes_output == args.output)
+  require_no_input(args.codes_output, args.input, "--codes-output");
+  if (!args.codes_output.empty() && is_same_output(args.codes_output, args.output))
     throw UsageError("--codes-output: expected another file than --output, got ", args.output.string(), " for both");
   reject_unused(args);
   const std::string& type = args.sentencepiece.type;

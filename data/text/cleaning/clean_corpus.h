@@ -18,7 +18,6 @@ struct CleaningFiles {
   Path report;                          // empty: none
 
   int sides() const { return targets.empty() ? 1 : 2; }
-  std::vector<Path> outputs() const;  // those that are given
   // Throws UsageError if an output is missing or one too many, or is also an input or another output.
   void validate(const CleaningOptions& options) const;
 };

@@ -113,6 +113,20 @@ TEST_CASE("output: writing to a dangling link creates the file that it names") {
   CHECK(contains(error_of([&] { write_file(directory / "loop", "x"); }), "symbolic links"));
 }
 
+TEST_CASE("output: names of one file are one output, also before it exists") {
+  const TemporaryDirectory directory;
+  const Path name = directory / "new";
+  CHECK(is_same_output(name, directory / "." / "new"));
+  CHECK(!is_same_output(name, directory / "other"));
+  fs::create_symlink("new", directory / "link");
+  CHECK(is_same_output(name, directory / "link"));
+  write_file(name, "made");
+  CHECK(is_same_output(name, directory / "link"));
+  fs::create_hard_link(name, directory / "twin");
+  CHECK(is_same_output(name, directory / "twin"));
+  CHECK(!is_same_output("/dev/null", "/dev/null"));
+}
+
 TEST_CASE("output: a descriptor of the process keeps its position and the content before it") {
   const TemporaryDirectory directory;
   write_file(directory / "log", "before\n");
