@@ -1,6 +1,7 @@
 #include "tools/lines.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 
@@ -12,6 +13,9 @@ namespace gyre {
 namespace {
 
 bool is_standard(const Path& path) { return path.empty() || path == "-"; }
+
+// The buffer of std::cin reports an error of the system as the end of the input.
+bool has_failed(const std::istream& stream) { return stream.bad() || (&stream == &std::cin && std::ferror(stdin)); }
 
 }  // namespace
 
@@ -25,7 +29,7 @@ InputLines::InputLines(const Path& path)
 
 bool InputLines::next(std::string& line) {
   if (!std::getline(stream_, line)) {
-    require(!stream_.bad(), name_, ":", line_ + 1, ": reading failed");
+    require(!has_failed(stream_), name_, ":", line_ + 1, ": reading failed");
     return false;
   }
   ++line_;
