@@ -55,7 +55,7 @@ std::string cut_for_message(std::string_view text) {
   return std::string(text.substr(0, end)) + "..";
 }
 
-std::string quoted_for_message(const std::string& text) { return cut_for_message(json(text).dump()); }
+std::string quoted_for_message(const std::string& text) { return cut_for_message(json_text(text)); }
 
 std::string json_reason(const std::exception& error) {
   const std::string text = error.what();

@@ -16,7 +16,7 @@ nlohmann::json parse_strict_json(std::string_view text, int max_depth, const std
 
 // Truncates long text for use in an error message.
 std::string cut_for_message(std::string_view text);
-// Escapes the text as a JSON string, in quotes, and truncates it if it is long.
+// Escapes the text as a JSON string, in quotes, and truncates it if it is long. Bytes that are not UTF-8 become U+FFFD.
 std::string quoted_for_message(const std::string& text);
 
 // The message of an exception of the JSON library, without the exception's name and number.

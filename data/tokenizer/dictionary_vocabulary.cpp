@@ -5,12 +5,20 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 
 namespace {
 
 constexpr size_t kSpecialPieces = 3;
+constexpr size_t kLongestSeparator = 100;  // bounds memory, because it follows every piece of a word
+constexpr std::string_view kSeparatorRule = "UTF-8 text of 1 to 100 bytes without spaces and line breaks";
+
+bool is_separator(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestSeparator && text.find_first_of(" \r\n") == text.npos &&
+         !first_invalid_utf8(text);
+}
 
 uint64_t threshold_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto place = bundle.options.find("threshold");
@@ -22,8 +30,7 @@ uint64_t threshold_of(const std::string& name, const VocabularyBundle& bundle) {
 std::string separator_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto place = bundle.options.find("separator");
   std::string separator = place != bundle.options.end() && place->is_string() ? place->get<std::string>() : "";
-  require(!separator.empty() && separator.size() <= kLongestSeparator, "[vocabulary] ", name,
-          ":1: expected options.separator, a text of 1 to ", kLongestSeparator, " bytes");
+  require(is_separator(separator), "[vocabulary] ", name, ":1: expected options.separator, ", kSeparatorRule);
   return separator;
 }
 
@@ -135,8 +142,14 @@ std::string SubwordNmtVocabulary::piece(int id) const {
   return dictionary_.piece(id);
 }
 
+void require_separator(const std::string& separator) {
+  if (!is_separator(separator))
+    throw UsageError("[vocabulary] --separator: expected ", kSeparatorRule, ", got ", quoted_for_message(separator));
+}
+
 void write_subword_nmt_vocabulary(const Path& codes, const Path& dictionary, uint64_t threshold,
                                   const std::string& separator, const Path& output) {
+  require_separator(separator);
   const std::string merges = read_file(codes), pieces = read_file(dictionary);
   // Parse the two files first, so that errors name them instead of the output file.
   const SubwordNmt check_codes(codes.string(), merges, separator);

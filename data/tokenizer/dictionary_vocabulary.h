@@ -16,8 +16,6 @@
 
 namespace gyre {
 
-inline constexpr size_t kLongestSeparator = 100;  // bytes; bounds memory, because it follows every piece of a word
-
 class Dictionary {
  public:
   // Skips entries whose count is below the threshold; 0 keeps all. `name` is the name of the file for messages. Throws
@@ -71,6 +69,9 @@ class SubwordNmtVocabulary final : public Vocabulary {
   // Indexed by id: whether segmenting this word gives the word itself. A shortcut, because that holds for most words.
   std::vector<bool> is_whole_word_;
 };
+
+// Throws a UsageError unless the text can mark the pieces that do not end a word.
+void require_separator(const std::string& separator);
 
 // Implement `gyre vocab --type subword-nmt` and `--type words`: check the files and join them into one vocabulary file.
 void write_subword_nmt_vocabulary(const Path& codes, const Path& dictionary, uint64_t threshold,

@@ -43,9 +43,7 @@ std::vector<LineReport> train_subword_nmt(const std::vector<Path>& files, const 
   if (options.merges < 1 || options.merges > uint64_t(kMaxDimension))
     throw UsageError("[vocabulary] --merges: expected 1 to ", kMaxDimension, ", got ", options.merges);
   if (options.min_frequency < 1) throw UsageError("[vocabulary] --min-frequency: expected at least 1, got 0");
-  if (options.separator.empty() || options.separator.size() > kLongestSeparator)
-    throw UsageError("[vocabulary] --separator: expected 1 to ", kLongestSeparator, " bytes, got ",
-                     options.separator.size());
+  require_separator(options.separator);
   std::vector<LineReport> reports;
   const auto split = [](std::string_view line, WordCounts& counts) {
     for (const std::string_view word : SubwordNmt::words(line)) counts.add(word);

@@ -98,6 +98,7 @@ TEST_CASE("subword-nmt: learning rejects bad options and text without merges") {
   CHECK(contains(fails({}), "no pair of characters occurs 2 times"));
   CHECK(contains(fails({.merges = 0}), "--merges: expected 1 to"));
   CHECK(contains(fails({.min_frequency = 0}), "--min-frequency: expected at least 1, got 0"));
-  CHECK(contains(fails({.separator = ""}), "--separator: expected 1 to 100 bytes, got 0"));
+  for (const char* separator : {"", "@ ", "\n", "\r", "\xFF"})
+    CHECK(contains(fails({.separator = separator}), "--separator: expected UTF-8 text of 1 to 100 bytes"));
   CHECK(!std::filesystem::exists(directory / "out"));
 }
