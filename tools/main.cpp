@@ -1,6 +1,7 @@
 // The program gyre. Registers the commands and turns every failure into one line on stderr and an exit status.
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -83,7 +84,9 @@ int main(int argc, char** argv) {
     add_completion_commands(program);
     add_man_command(program);
     add_help_command(program);
-    return program.run(argc, argv);
+    const int status = program.run(argc, argv);
+    gyre::require(std::cout.flush() && std::fflush(stdout) == 0, "standard output: writing failed");
+    return status;
   } catch (const gyre::UsageError& error) {
     std::cerr << "gyre: " << gyre::printable(error.what()) << '\n';
     return 2;

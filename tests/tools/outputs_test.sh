@@ -22,6 +22,10 @@ rejects 1 'pipe: expected a regular file to write to, got a device, a pipe or a 
   "$GYRE" data build --vocab vocab.model --source train.en --output pipe
 same "one line" "$lines" 1
 
+for arguments in "data generate --help" "bench --help-all" --version "data check --train-sets train.en train.de --vocab vocab.model --no-plan"; do
+  rejects 1 "^gyre: standard output: writing failed$" bash -c '"$0" $1 > /dev/full' "$GYRE" "$arguments"
+done
+
 echo before > log
 translate --output /dev/fd/9 9>> log
 same "appending to a descriptor keeps the existing text" "$(head -n 1 log; tail -n +2 log | cmp - plain && echo same)" "before
