@@ -49,11 +49,12 @@ Epoch plan_updates(const SetStatistics& train, const BatchOptions& options) {
   return epoch;
 }
 
-Finding epoch_finding(const Epoch& epoch, const BatchOptions& options) {
+Finding epoch_finding(const Epoch& epoch, bool has_pairs, const BatchOptions& options) {
   if (epoch.updates == 0)
     return {Severity::error,
             "epoch",
-            concat("no pair of the training set can be used with --max-length ", options.max_length),
+            concat("no pair of the training set can be used",
+                   has_pairs ? concat(" with --max-length ", options.max_length) : ""),
             {}};
   const double length = std::round(epoch.sentence_length * 10) / 10;
   return {Severity::ok,
@@ -100,7 +101,7 @@ DataCheck check_data(const DataCheckOptions& options, const Vocabulary& vocabula
   for (const Overlap& overlap : check.overlaps) judge_overlap(overlap, check.sets, check.findings);
   for (size_t i = 1; i < sets.size(); ++i) judge_sides(check.sets[0], check.sets[i], check.findings);
   check.epoch = plan_updates(check.sets[0], options.batch);
-  check.findings.push_back(epoch_finding(check.epoch, options.batch));
+  check.findings.push_back(epoch_finding(check.epoch, check.sets[0].pairs > 0, options.batch));
   return check;
 }
 

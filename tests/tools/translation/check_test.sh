@@ -54,6 +54,7 @@ errors --train-sets han han
 finds '^error: unknown pieces: training set, source: '
 : > empty
 errors --train-sets empty empty
+finds '^error: epoch: no pair of the training set can be used$'
 finds '^error: lines: training set: no usable pair$'
 
 # Stores, samples, and a GPU that is not here.
