@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "gyre/core/io/file.h"
-#include "gyre/data/tokenizer/subword_nmt.h"
+#include "gyre/data/tokenizer/string_hash.h"
+#include "gyre/data/tokenizer/subword_nmt/subword_nmt.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
 

@@ -11,7 +11,7 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
-#include "gyre/data/tokenizer/subword_nmt.h"
+#include "gyre/data/tokenizer/string_hash.h"
 
 namespace gyre {
 

@@ -1,4 +1,4 @@
-#include "gyre/data/tokenizer/subword_nmt.h"
+#include "gyre/data/tokenizer/subword_nmt/subword_nmt.h"
 #include "tests/fuzz/target.h"
 
 // The input is the codes, an empty line and the text to segment.

@@ -36,7 +36,7 @@ models/hugging_face               : models models/config models/modules models/p
 data/text                         :
 data/text/cleaning                : data/text data/text/moses data/tokenizer
 data/text/moses                   : data/text
-data/tokenizer                    : data/text data/tokenizer/wordpiece
+data/tokenizer                    : data/text data/tokenizer/subword_nmt data/tokenizer/wordpiece
 data/tokenizer/subword_nmt        : data/text data/tokenizer
 data/tokenizer/wordpiece          : data/text data/tokenizer
 data/store                        : data/text data/tokenizer

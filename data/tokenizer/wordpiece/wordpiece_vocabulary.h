@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gyre/data/tokenizer/subword_nmt.h"
+#include "gyre/data/tokenizer/string_hash.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
 

@@ -1,4 +1,4 @@
-#include "gyre/data/tokenizer/subword_nmt.h"
+#include "gyre/data/tokenizer/subword_nmt/subword_nmt.h"
 
 #include <doctest/doctest.h>
 

@@ -13,14 +13,9 @@
 #include <vector>
 
 #include "gyre/data/tokenizer/bpe_dropout.h"
+#include "gyre/data/tokenizer/string_hash.h"
 
 namespace gyre {
-
-// Hash for maps with string keys that allows lookup by std::string_view.
-struct StringHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-};
 
 class SubwordNmt {
  public:
