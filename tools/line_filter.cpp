@@ -12,6 +12,7 @@ namespace gyre {
 namespace {
 
 constexpr size_t kBlockLines = 4096;
+constexpr uint64_t kBlockBytes = uint64_t{8} << 20;
 
 // Replaces every line by its result. Of several failures, the one of the first line is thrown.
 void transform_block(std::vector<std::string>& lines, const std::function<std::string(const std::string&)>& transform,
@@ -42,15 +43,18 @@ FilterCounts filter_lines(const Path& input_path, const Path& output_path,
   OutputLines output(output_path);
   FilterCounts counts;
   std::vector<std::string> block;
-  do {
+  for (bool is_at_end = false; !is_at_end;) {
     block.clear();
-    for (std::string line; block.size() < kBlockLines && input.next(line); block.push_back(line)) {
+    const uint64_t begin = counts.bytes;
+    std::string line;
+    while (block.size() < kBlockLines && counts.bytes - begin < kBlockBytes && !(is_at_end = !input.next(line))) {
       counts.bytes += line.size();
+      block.push_back(std::move(line));
     }
     transform_block(block, transform, input);
     for (const std::string& line : block) output.write(line);
     output.flush();
-  } while (block.size() == kBlockLines);
+  }
   counts.lines = input.line();
   output.commit();
   return counts;
