@@ -7,7 +7,8 @@
 
 namespace gyre {
 
-ExcludedLines::ExcludedLines(std::vector<Path> files) : files_(std::move(files)) {
+ExcludedLines::ExcludedLines(std::vector<Path> files, bool remove_pipes)
+    : files_(std::move(files)), remove_pipes_(remove_pipes) {
   for (size_t file = 0; file < files_.size(); ++file) read(file);
 }
 
@@ -16,6 +17,7 @@ void ExcludedLines::read(size_t file) {
   for (std::string line; lines.next(line);) {
     if (const auto at = first_invalid_utf8(line))
       throw Error("[data] ", lines.path().string(), ":", lines.line(), ": ", name_byte(line, *at), " is not UTF-8");
+    if (remove_pipes_) std::erase(line, '|');
     std::string folded = fold_line(line);
     if (!folded.empty()) places_.try_emplace(std::move(folded), Place{file, lines.line()});
   }

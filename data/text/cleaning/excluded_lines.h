@@ -20,8 +20,9 @@ class ExcludedLines {
     uint64_t line = 0;
   };
 
-  // Throws Error if a file cannot be read or is not UTF-8.
-  explicit ExcludedLines(std::vector<Path> files);
+  // remove_pipes: deletes every '|' of the files, for texts that have lost theirs. Throws Error if a file cannot be
+  // read or is not UTF-8.
+  ExcludedLines(std::vector<Path> files, bool remove_pipes);
   bool empty() const { return places_.empty(); }
   const std::vector<Path>& files() const { return files_; }
   // The place of an equal line. The text must be valid UTF-8. Thread-safe.
@@ -31,6 +32,7 @@ class ExcludedLines {
   void read(size_t file);
 
   std::vector<Path> files_;
+  bool remove_pipes_;
   std::unordered_map<std::string, Place> places_;
 };
 

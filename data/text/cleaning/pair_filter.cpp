@@ -23,7 +23,7 @@ bool drop(FilteredPair& result, DropReason reason, size_t side, std::string deta
 }  // namespace
 
 PairFilter::PairFilter(const CleaningOptions& options, int sides)
-    : options_(options), sides_(size_t(sides)), excluded_(options.excluded) {}
+    : options_(options), sides_(size_t(sides)), excluded_(options.excluded, options.remove_pipes) {}
 
 std::string PairFilter::written(std::string line) const {
   if (options_.remove_pipes) std::erase(line, '|');

@@ -113,6 +113,15 @@ TEST_CASE("cleaning: test sets are found up to case and white space, on either s
   CHECK(kept("GROSSE STADT \nbig\nx\n", "a\n\tgrosse\tstadt\nb\n", options) == "x=b;");
 }
 
+TEST_CASE("cleaning: removed pipes do not hide the lines of test sets") {
+  TemporaryDirectory directory;
+  CleaningOptions options;
+  options.excluded = {write_text(directory, "test", "a | b\n||\n")};
+  CHECK(kept("A | B\na b\nx\n", "u\nv\n|y\n", options) == "a b=v;x=|y;");
+  options.remove_pipes = true;
+  CHECK(kept("A | B\na b\nx\n", "u\nv\n|y\n", options) == "x=y;");
+}
+
 TEST_CASE("cleaning: one side alone") {
   TemporaryDirectory directory;
   CleaningFiles files;
