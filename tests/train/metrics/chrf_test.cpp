@@ -57,7 +57,7 @@ TEST_CASE("WMT17 systems have their known chrF and chrF++") {
   CHECK(scored > 0);
 }
 
-TEST_CASE("systems of WMT17 have the chrF and chrF++ of sacreBLEU") {
+TEST_CASE("the 16 systems of WMT17 English-German have the chrF and chrF++ of sacreBLEU") {
   if (!has_wmt17()) return;
   const json golden = read_golden("wmt17.json");
   ChrfOptions plus;

@@ -1,5 +1,5 @@
-// TER compared with sacreBLEU: golden/translation.json (made by golden/make_translation.py), and with
-// tercom on the systems of WMT17.
+// TER compared with sacreBLEU: golden/translation.json and golden/wmt17.json (made by the scripts beside them), and
+// with tercom on the systems of WMT17.
 #include "gyre/train/metrics/ter.h"
 
 #include <doctest/doctest.h>
@@ -41,10 +41,19 @@ TEST_CASE("TER: unequal line counts are an error") {
       "[ter] expected as many reference lines as hypotheses, got 1 hypotheses and 2 lines in reference 1", Error);
 }
 
-TEST_CASE("the 16 systems of WMT17 English-German have the TER of tercom") {
+TEST_CASE("the 16 systems of WMT17 English-German have the TER of tercom, and exactly that of sacreBLEU") {
   if (!has_wmt17()) return;
+  const json golden = read_golden("wmt17.json");
+  size_t scored = 0;
   for (const Wmt17System& system : read_wmt17()) {
     CAPTURE(system.name);
-    CHECK(std::abs(corpus_ter(system.hypotheses, {system.reference}).score / 100 - system.ter) < 0.0011);
+    const double ter = corpus_ter(system.hypotheses, {system.reference}).score;
+    CHECK(std::abs(ter / 100 - system.ter) < 0.0011);
+    for (const json& expected : golden["systems"]) {
+      if (expected["name"] != system.name) continue;
+      CHECK(std::abs(ter - expected["ter"].get<double>()) < 1e-9);
+      ++scored;
+    }
   }
+  CHECK(scored == 16);
 }
