@@ -15,7 +15,9 @@
 namespace gyre {
 
 struct TerOptions {
-  bool normalized = false;      // tercom's -N: unescape SGML, and split ASCII punctuation from words
+  // tercom's -N: unescape SGML, and split ASCII punctuation from words. sacreBLEU 2.6 does this twice to references,
+  // and once to hypotheses, so that "Sainsbury's," has one word more in a reference there.
+  bool normalized = false;
   bool no_punctuation = false;  // tercom's -P: remove . , ? : ; ! " ( )
   bool case_sensitive = false;
 };
