@@ -19,6 +19,7 @@ Ensemble::Ensemble(std::vector<const EncoderDecoder*> models, std::vector<double
   for (const double weight : weights_)
     require(std::isfinite(weight) && weight > 0, "[ensemble] expected positive weights, got ", weight);
   const double sum = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+  require(std::isfinite(sum), "[ensemble] expected weights with a finite sum, got ", sum);
   for (double& weight : weights_) weight /= sum;
 }
 

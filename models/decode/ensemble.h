@@ -25,7 +25,8 @@ class Ensemble {
   // One model. Implicit, so that a model can be passed where an ensemble is expected.
   Ensemble(const EncoderDecoder& model) : models_{&model}, weights_{1} {}
   // `weights`: one positive number per model, scaled to a sum of 1; empty: equal weights. Throws Error for no model,
-  // for vocabularies of different sizes, for another number of weights, and for a weight that is not positive.
+  // for vocabularies of different sizes, for another number of weights, for a weight that is not positive, and for
+  // weights whose sum overflows.
   explicit Ensemble(std::vector<const EncoderDecoder*> models, std::vector<double> weights = {},
                     EnsembleMean mean = EnsembleMean::probabilities);
 

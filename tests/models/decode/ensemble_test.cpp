@@ -126,6 +126,8 @@ TEST_CASE("ensembles: invalid models and weights throw") {
   CHECK_THROWS_WITH_AS(Ensemble({&model, &model}, {1}), "[ensemble] expected a weight for each of 2 models, got 1",
                        Error);
   CHECK_THROWS_WITH_AS(Ensemble({&model, &model}, {1, 0}), "[ensemble] expected positive weights, got 0", Error);
+  CHECK_THROWS_WITH_AS(Ensemble({&model, &model}, {1e308, 1e308}),
+                       "[ensemble] expected weights with a finite sum, got inf", Error);
   CHECK_THROWS_AS(Ensemble({&model}, {std::nan("")}), Error);
 }
 
