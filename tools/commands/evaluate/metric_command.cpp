@@ -104,9 +104,13 @@ void check(const MetricOptions& options, const OptionTable& table) {
   expect_at_least(0, "--paired-n", options.paired_samples);
   expect(!resampling.is_paired() || options.inputs.size() > 1, "--input",
          "a baseline and at least one other system for --paired", concat(options.inputs.size(), " files"));
-  const auto standard =
-      std::count_if(options.inputs.begin(), options.inputs.end(), [](const Path& p) { return p == "-"; });
-  expect(standard < 2, "--input", "standard input (-) at most once", concat(standard, " times"));
+  const auto is_standard = [](const Path& p) { return p == "-"; };
+  const auto references = std::count_if(options.references.begin(), options.references.end(), is_standard);
+  const auto inputs =
+      options.inputs.empty() ? 1 : std::count_if(options.inputs.begin(), options.inputs.end(), is_standard);
+  expect(inputs < 2, "--input", "standard input (-) at most once", concat(inputs, " times"));
+  expect(references + (references > 0 ? inputs : 0) < 2, "--reference",
+         "standard input (-) at most once, and not for --input too", concat(references + inputs, " times"));
 }
 
 int print_scores(const MetricOptions& options, const std::vector<TranslationMetric>& metrics) {
