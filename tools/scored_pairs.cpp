@@ -23,6 +23,12 @@ std::string text_of_entry(const std::string& line) {
   return line.substr(begin, line.find(kSeparator, begin) - begin);
 }
 
+// Whether the third field of an n-best line, if there is one, has a feature. Otherwise the text contains a separator.
+bool has_features(const std::string& line) {
+  const size_t text = find_separator(line, 1);
+  return text == std::string::npos || line.substr(text, find_separator(line, 2) - text).find('=') != std::string::npos;
+}
+
 bool is_standard_input(const Path& path) { return path.empty() || path == "-"; }
 
 }  // namespace
@@ -86,6 +92,9 @@ uint64_t ScoredPairs::source_of_entry(const std::string& line) const {
   const auto parsed = std::from_chars(line.data(), end, number);
   require(separator != std::string::npos && parsed.ec == std::errc() && parsed.ptr == end, targets_.name(), ":",
           targets_.line(), ": expected an entry of an n-best list, id ||| text ||| .., got '", line.substr(0, 60), "'");
+  require(has_features(line), targets_.name(), ":", targets_.line(),
+          ": expected features such as F0= -1.5 after the text, which must not contain '|||', got '",
+          line.substr(0, 60), "'");
   require(number + 1 >= sources_.line(), targets_.name(), ":", targets_.line(),
           ": expected the numbers of sources in ascending order, got ", number, " after ", sources_.line() - 1);
   return number;

@@ -71,6 +71,9 @@ rejects 1 'short.de: expected a target for each line of test.en, got only 3 line
 rejects 1 'test.de:4: there is no source for this line: short.de has 3 lines' "$GYRE" score --quiet --model bytes1 --source short.de --target test.de
 printf '1 ||| a ||| F0= 0\n0 ||| b ||| F0= 0\n' > unordered
 rejects 1 'unordered:2: expected the numbers of sources in ascending order, got 0 after 1' "$GYRE" score --quiet --model bytes1 --source test.en --target unordered --n-best
+echo '0 ||| one ||| two ||| F0= -1 ||| -1' > ambiguous
+rejects 1 "ambiguous:1: expected features such as F0= -1.5 after the text, which must not contain '\|\|\|'" \
+  "$GYRE" score --quiet --model bytes1 --source test.en --target ambiguous --n-best
 rejects 1 "test.de:1: expected an entry of an n-best list, id ||| text ||| .., got '" "$GYRE" score --quiet --model bytes1 --source test.en --target test.de --n-best
 printf 'a\r\n\nc' > odd.en
 printf '\nb\nc' > odd.de
