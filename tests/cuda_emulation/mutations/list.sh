@@ -97,8 +97,12 @@ mutation "embedding: a warp of the last block looks up a row behind the end" \
 # ---- Indices ----
 mutation "cross-entropy: the gradient of the target is in the next column" \
   core/cuda/cross_entropy.cu core/cuda/cross_entropy.cu \
-  'first + i == target ?' 'first + i == target + 1 ?' \
+  'first + i == target ? gradient' 'first + i == target + 1 ? gradient' \
   ops cross_entropy/plain
+mutation "R-Drop: the divergence has the other sign in the gradient of the second pass" \
+  core/cuda/cross_entropy.cu core/cuda/cross_entropy.cu \
+  'constant - divergence *' 'constant + divergence *' \
+  ops linear_r_drop
 mutation "layer norm backward: the gradient of the branch is not added to that of its bias" \
   core/cuda/layer_norm_backward.cu core/cuda/layer_norm_backward.cu \
   'totals[(2 * parts + p) * N + i] += dx[i];' ';' \
