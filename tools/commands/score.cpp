@@ -92,7 +92,7 @@ class Scorer {
 
   std::string line_of(const ScoredPair& pair, const Hypothesis& h) const {
     if (call_.json) return json_line(h);
-    const std::string score = number(h.score);
+    std::string score = number(h.score);
     if (call_.files.n_best) return with_feature(pair.line, "Score= " + score);
     if (!call_.word_scores) return score;
     std::string pieces, numbers;
