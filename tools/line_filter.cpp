@@ -4,7 +4,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/output_target.h"
-#include "gyre/core/thread_failure.h"
+#include "gyre/core/parallel_for.h"
 #include "tools/lines.h"
 
 namespace gyre {
@@ -19,18 +19,13 @@ void transform_block(std::vector<std::string>& lines, const std::function<std::s
                      const InputLines& input) {
   const uint64_t first = input.line() - lines.size() + 1;
   std::vector<std::string> errors(lines.size());
-  ThreadFailure failure;
-#pragma omp parallel for schedule(dynamic, 32)
-  for (size_t i = 0; i < lines.size(); ++i) {
-    failure.guard([&] {
-      try {
-        lines[i] = transform(lines[i]);
-      } catch (const Error& error) {
-        errors[i] = error.what();
-      }
-    });
-  }
-  failure.rethrow();
+  parallel_for(lines.size(), 32, [&](size_t i) {
+    try {
+      lines[i] = transform(lines[i]);
+    } catch (const Error& error) {
+      errors[i] = error.what();
+    }
+  });
   for (size_t i = 0; i < lines.size(); ++i) require(errors[i].empty(), input.name(), ":", first + i, ": ", errors[i]);
 }
 

@@ -90,7 +90,7 @@ bool is_same_output(const Path& a, const Path& b) {
   if (!is_file_output(a) || !is_file_output(b)) return false;
   std::error_code error;
   if (fs::equivalent(a, b, error)) return true;
-  // Of a relative name that does not exist, weakly_canonical() would leave the folder open.
+  // weakly_canonical() returns a relative path for a relative name that does not exist, so make it absolute first.
   const auto full_name = [&](const Path& path) {
     return fs::weakly_canonical(fs::absolute(follow_links(path).first), error);
   };

@@ -3,27 +3,18 @@
 #include <algorithm>
 
 #include "gyre/core/error.h"
-#include "gyre/core/thread_failure.h"
+#include "gyre/core/parallel_for.h"
 #include "gyre/data/text/cleaning/whitespace.h"
 
 namespace gyre {
 
 namespace {
 
-constexpr size_t kBlockRows = 8192;
+constexpr size_t kBlockRows = 8192, kChunkRows = 32;
 constexpr uint64_t kBlockBytes = uint64_t{16} << 20;
 
 TextHash key_of(const std::vector<int32_t>& ids) {
   return hash_text({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof ids[0]});
-}
-
-// Calls examine(i) for i in [0, count) with all threads.
-template <class F>
-void for_each_row(size_t count, F&& examine) {
-  ThreadFailure failure;
-#pragma omp parallel for schedule(dynamic, 32)
-  for (size_t i = 0; i < count; ++i) failure.guard([&] { examine(i); });
-  failure.rethrow();
 }
 
 }  // namespace
@@ -54,13 +45,13 @@ bool CheckedRows::read_text() {
 bool CheckedRows::next(std::vector<CheckedRow>& rows) {
   if (store_) {
     rows.resize(std::min(kBlockRows, store_->size() - sentence_));
-    for_each_row(rows.size(), [&](size_t i) { examine_store(sentence_ + i, rows[i]); });
+    parallel_for(rows.size(), kChunkRows, [&](size_t i) { examine_store(sentence_ + i, rows[i]); });
     sentence_ += rows.size();
     return !rows.empty();
   }
   if (!read_text()) return false;
   rows.resize(block_rows_);
-  for_each_row(rows.size(), [&](size_t i) { examine_text(block_[i], rows[i]); });
+  parallel_for(rows.size(), kChunkRows, [&](size_t i) { examine_text(block_[i], rows[i]); });
   return true;
 }
 

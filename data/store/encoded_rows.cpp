@@ -1,7 +1,7 @@
 #include "gyre/data/store/encoded_rows.h"
 
 #include "gyre/core/kernels/kernels.h"
-#include "gyre/core/thread_failure.h"
+#include "gyre/core/parallel_for.h"
 
 namespace gyre {
 
@@ -10,14 +10,9 @@ namespace {
 constexpr size_t kRowsPerThread = 2048, kBytesPerThread = size_t{8} << 20;
 
 void encode_chunk(const Vocabulary& vocabulary, size_t sides, std::vector<EncodedRow>& chunk) {
-  ThreadFailure failure;
-#pragma omp parallel for schedule(dynamic, 16)
-  for (size_t i = 0; i < chunk.size(); ++i) {
-    failure.guard([&] {
-      for (size_t side = 0; side < sides; ++side) chunk[i].ids[side] = vocabulary.encode(chunk[i].row.text[side]);
-    });
-  }
-  failure.rethrow();
+  parallel_for(chunk.size(), 16, [&](size_t i) {
+    for (size_t side = 0; side < sides; ++side) chunk[i].ids[side] = vocabulary.encode(chunk[i].row.text[side]);
+  });
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gyre/core/kernels/kernels.h"
-#include "gyre/core/thread_failure.h"
+#include "gyre/core/parallel_for.h"
 #include "gyre/data/text/parallel_text.h"
 
 namespace gyre {
@@ -51,14 +51,9 @@ CountedWords count_words(const std::vector<Path>& files, OnBadLine on_bad_line,
     do {
       lines.clear();
       for (TextRow row; lines.size() < most && text.next(row);) lines.push_back(row.text[0]);
-      ThreadFailure failure;
-#pragma omp parallel for schedule(static, 1)
-      for (size_t slot = 0; slot < counts.size(); ++slot) {
-        failure.guard([&] {
-          for (size_t i = slot; i < lines.size(); i += counts.size()) split(lines[i], counts[slot]);
-        });
-      }
-      failure.rethrow();
+      parallel_for(counts.size(), 1, [&](size_t slot) {
+        for (size_t i = slot; i < lines.size(); i += counts.size()) split(lines[i], counts[slot]);
+      });
       text.report().kept += lines.size();
     } while (!lines.empty());
     reports.push_back(text.report());

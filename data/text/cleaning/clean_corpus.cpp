@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "gyre/core/error.h"
-#include "gyre/core/thread_failure.h"
+#include "gyre/core/parallel_for.h"
 #include "gyre/data/text/cleaning/corpus_reader.h"
 #include "gyre/data/text/cleaning/pair_filter.h"
 
@@ -114,12 +114,7 @@ class Cleaner {
   }
 
   void filter(std::vector<Row>& block, size_t rows) const {
-    ThreadFailure failure;
-#pragma omp parallel for schedule(dynamic, 64)
-    for (size_t i = 0; i < rows; ++i) {
-      failure.guard([&] { filter(block[i]); });
-    }
-    failure.rethrow();
+    parallel_for(rows, 64, [&](size_t i) { filter(block[i]); });
   }
 
   void filter(Row& row) const {

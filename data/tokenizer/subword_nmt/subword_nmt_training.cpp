@@ -4,8 +4,8 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/core/parallel_for.h"
 #include "gyre/core/sizes.h"
-#include "gyre/core/thread_failure.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/subword_nmt/merge_learning.h"
 #include "gyre/data/tokenizer/word_counts.h"
@@ -17,18 +17,11 @@ namespace {
 // Counts the pieces of all words, and lists them as get-vocab of subword-nmt does.
 std::string dictionary_of(const CountedWords& words, const SubwordNmt& segmenter) {
   std::vector<WordCounts> counts(static_cast<size_t>(threads()));  // one per thread
-  ThreadFailure failure;
-#pragma omp parallel for schedule(static, 1)
-  for (size_t slot = 0; slot < counts.size(); ++slot) {
-    failure.guard([&] {
-      for (size_t i = slot; i < words.size(); i += counts.size()) {
-        for (const std::string& piece : segmenter.segment_word(words[i].first)) {
-          counts[slot].add(piece, words[i].second);
-        }
-      }
-    });
-  }
-  failure.rethrow();
+  parallel_for(counts.size(), 1, [&](size_t slot) {
+    for (size_t i = slot; i < words.size(); i += counts.size()) {
+      for (const std::string& piece : segmenter.segment_word(words[i].first)) counts[slot].add(piece, words[i].second);
+    }
+  });
   CountedWords pieces = WordCounts::merge(std::move(counts));
   std::stable_sort(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string dictionary;
