@@ -23,10 +23,13 @@ std::string text_of_entry(const std::string& line) {
   return line.substr(begin, line.find(kSeparator, begin) - begin);
 }
 
-// Whether the third field of an n-best line, if there is one, has a feature. Otherwise the text contains a separator.
+// Whether the third field of an n-best line, if there is one, begins with the name of a feature, such as "F0= ".
+// Otherwise the text contains a separator.
 bool has_features(const std::string& line) {
   const size_t text = find_separator(line, 1);
-  return text == std::string::npos || line.substr(text, find_separator(line, 2) - text).find('=') != std::string::npos;
+  if (text == std::string::npos) return true;
+  const size_t begin = text + kSeparator.size(), name_end = line.find("= ", begin);
+  return name_end != std::string::npos && name_end > begin && name_end < line.find(' ', begin);
 }
 
 bool is_standard_input(const Path& path) { return path.empty() || path == "-"; }

@@ -11,10 +11,11 @@ namespace gyre {
 namespace {
 
 std::vector<DataSet> sets_of(const DataCheckOptions& options) {
-  std::vector<DataSet> sets{{"training set", options.train}};
-  if (!options.valid.empty()) sets.push_back({"validation set", options.valid});
+  std::vector<DataSet> sets{{SetRole::train, "training set", options.train}};
+  if (!options.valid.empty()) sets.push_back({SetRole::valid, "validation set", options.valid});
   for (size_t i = 0; i < options.tests.size(); ++i)
-    sets.push_back({options.tests.size() == 1 ? "test set" : concat("test set ", i + 1), options.tests[i]});
+    sets.push_back(
+        {SetRole::test, options.tests.size() == 1 ? "test set" : concat("test set ", i + 1), options.tests[i]});
   return sets;
 }
 
@@ -49,7 +50,14 @@ Epoch plan_updates(const SetStatistics& train, const BatchOptions& options) {
   return epoch;
 }
 
-Finding epoch_finding(const Epoch& epoch, bool has_pairs, const BatchOptions& options) {
+Finding epoch_finding(const Epoch& epoch, const SetStatistics& train, const BatchOptions& options) {
+  const bool has_pairs = train.pairs > 0;
+  if (epoch.updates == 0 && train.every > 1 && has_pairs)
+    return {Severity::warning,
+            "epoch",
+            concat("none of the ", counted(train.measured(), "measured pair"), " of the training set can be used with ",
+                   "--max-length ", options.max_length, "; --sample-lines takes more"),
+            {}};
   if (epoch.updates == 0)
     return {Severity::error,
             "epoch",
@@ -89,8 +97,8 @@ DataCheck check_data(const DataCheckOptions& options, const Vocabulary& vocabula
   for (size_t i = sets.size(); i-- > 0;) {
     check.sets[i] = measure_set(sets[i], vocabulary, measure, [&](const CheckedRow& row) {
       for (Overlap& overlap : check.overlaps) {
-        if (overlap.held_out == i) overlap.add(row);
-        if (overlap.other == i) overlap.see(row);
+        if (overlap.held_out == i) overlap.add_held_out(row);
+        if (overlap.other == i) overlap.look_up(row);
       }
     });
   }
@@ -101,7 +109,7 @@ DataCheck check_data(const DataCheckOptions& options, const Vocabulary& vocabula
   for (const Overlap& overlap : check.overlaps) judge_overlap(overlap, check.sets, check.findings);
   for (size_t i = 1; i < sets.size(); ++i) judge_sides(check.sets[0], check.sets[i], check.findings);
   check.epoch = plan_updates(check.sets[0], options.batch);
-  check.findings.push_back(epoch_finding(check.epoch, check.sets[0].pairs > 0, options.batch));
+  check.findings.push_back(epoch_finding(check.epoch, check.sets[0], options.batch));
   return check;
 }
 

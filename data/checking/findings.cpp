@@ -133,7 +133,7 @@ void judge_pieces(const SetStatistics& set, const DataCheckOptions& options, std
 void judge_overlap(const Overlap& overlap, const std::vector<SetStatistics>& sets, std::vector<Finding>& findings) {
   const SetStatistics& held_out = sets[overlap.held_out];
   const SetStatistics& other = sets[overlap.other];
-  const bool is_test = held_out.name.starts_with("test");
+  const bool is_leak = held_out.role == SetRole::test && other.role == SetRole::train;
   const auto judge = [&](const KeyMatches& matches, const char* what, const Limits& limits) {
     const double share = share_of(matches.count(), held_out.pairs);
     Finding finding{severity_of(share, limits),
@@ -145,7 +145,7 @@ void judge_overlap(const Overlap& overlap, const std::vector<SetStatistics>& set
       finding.examples.push_back(held_out.place(line) + " = " + other.place(seen));
     findings.push_back(std::move(finding));
   };
-  judge(overlap.pairs, "pairs", is_test && overlap.other == 0 ? kTestPairs : kValidationPairs);
+  judge(overlap.pairs, "pairs", is_leak ? kTestPairs : kValidationPairs);
   judge(overlap.source, "source sentences", kOneSide);
   judge(overlap.target, "target sentences", kOneSide);
 }

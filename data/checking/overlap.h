@@ -8,11 +8,12 @@
 
 namespace gyre {
 
-// Keys of one kind, such as source sentences. First add() all keys of the held-out set, then see() those of the other.
+// Keys of one kind, such as source sentences. First add_held_out() all keys of one set, then
+// look_up() those of the other.
 class KeyMatches {
  public:
-  void add(const TextHash& key, uint64_t line);
-  void see(const TextHash& key, uint64_t line);
+  void add_held_out(const TextHash& key, uint64_t line);
+  void look_up(const TextHash& key, uint64_t line);
   uint64_t count() const;  // lines of the held-out set that occur in the other
   // The first matches: the line of the held-out set and the first equal line of the other.
   std::vector<std::pair<uint64_t, uint64_t>> first(size_t count) const;
@@ -32,8 +33,8 @@ struct Overlap {
   size_t held_out = 0, other = 0;  // indices of the sets
   KeyMatches source, target, pairs;
 
-  void add(const CheckedRow& row);
-  void see(const CheckedRow& row);
+  void add_held_out(const CheckedRow& row);
+  void look_up(const CheckedRow& row);
 };
 
 }  // namespace gyre

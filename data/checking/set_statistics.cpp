@@ -20,6 +20,7 @@ class SetMeasurer {
  public:
   SetMeasurer(const DataSet& set, const Vocabulary& vocabulary, const MeasureOptions& options)
       : options_(options), unk_(vocabulary.unk()) {
+    set_.role = set.role;
     set_.name = set.name;
     set_.is_store = set.files.size() == 1;
     if (options.sample_lines > 0 && options.keys == RowKeys::text) {

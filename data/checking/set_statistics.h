@@ -24,7 +24,10 @@ struct SideStatistics {
   const LineList& of(LineFault fault) const { return faults[size_t(fault)]; }
 };
 
+enum class SetRole : uint8_t { train, valid, test };
+
 struct SetStatistics {
+  SetRole role = SetRole::train;
   std::string name;  // "training set"
   bool is_store = false;
   std::array<SideStatistics, 2> sides;
@@ -51,6 +54,7 @@ struct SetStatistics {
 };
 
 struct DataSet {
+  SetRole role;
   std::string name;
   std::vector<Path> files;  // a source and a target file, or one token store
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace gyre {
 namespace {
@@ -62,12 +63,14 @@ std::vector<float> mean(const Ensemble& ensemble, const std::vector<std::vector<
   if (ensemble.size() == 1) return log_probs.front();
   std::vector<float> result;
   for (size_t t = 0; t < log_probs.front().size(); ++t) {
-    double sum = 0;
+    double largest = -std::numeric_limits<double>::infinity(), mean_log = 0, sum = 0;
     for (size_t i = 0; i < ensemble.size(); ++i) {
-      const auto x = double(log_probs[i][t]);
-      sum += ensemble.weight(i) * (ensemble.mean() == EnsembleMean::probabilities ? std::exp(x) : x);
+      largest = std::max(largest, double(log_probs[i][t]));
+      mean_log += ensemble.weight(i) * double(log_probs[i][t]);
     }
-    result.push_back(float(ensemble.mean() == EnsembleMean::probabilities ? std::log(sum) : sum));
+    for (size_t i = 0; i < ensemble.size(); ++i)
+      sum += ensemble.weight(i) * std::exp(double(log_probs[i][t]) - largest);
+    result.push_back(float(ensemble.mean() == EnsembleMean::probabilities ? largest + std::log(sum) : mean_log));
   }
   return result;
 }
@@ -108,6 +111,9 @@ std::vector<Hypothesis> score_targets(const Ensemble& ensemble, Kernels& kernels
     auto next = tokens.begin();
     for (const size_t i : batch) {
       const auto end = next + int64_t(targets[i].size()) + 1;
+      require(std::all_of(next, end, [](float x) { return std::isfinite(x); }), "[score] pair ", i,
+              ": expected finite log-probabilities, got ",
+              *std::find_if_not(next, end, [](float x) { return std::isfinite(x); }));
       results[i] = make_hypothesis(targets[i], {next, end}, options);
       next = end;
     }

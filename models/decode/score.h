@@ -11,10 +11,11 @@ namespace gyre {
 
 // Returns a hypothesis for each target (ids without EOS) as a translation of the source of the same index (ids that end
 // with EOS), with its log-probability, its score and the log-probabilities of its tokens, EOS included. They equal
-// those of beam_search() up to rounding. Of `options`, only the length penalty, the precision, bos and eos are used. A
+// those of beam_search() up to rounding, which, however, counts a probability below 1e-38 as 1e-38 in a mean of
+// probabilities. Of `options`, only the length penalty, the precision, bos and eos are used. A
 // limit of tokens counts source and target tokens. Calls `progress` with the number of pairs done after each batch.
-// Throws Error for different numbers of sources and targets, an empty source, and a sentence that is too long for a
-// table of positions.
+// Throws Error for different numbers of sources and targets, an empty source, a sentence that is too long for a
+// table of positions, and a log-probability that is not finite.
 std::vector<Hypothesis> score_targets(const Ensemble& ensemble, Kernels& kernels,
                                       const std::vector<std::vector<int32_t>>& sources,
                                       const std::vector<std::vector<int32_t>>& targets, const DecodeOptions& options,

@@ -18,7 +18,7 @@ output=$2
 shift 2
 gyre=${GYRE:-build/gyre}
 arms=${ARMS:-rope sinusoidal}
-shopt -s nullglob
+shopt -s nullglob inherit_errexit
 
 options_of() {
   case $1 in
@@ -45,7 +45,7 @@ prepare() { # writes $output/train.en and train.de
     --output-target "$output/train.de" --remove-duplicates --exclude "${excluded[@]}"
 }
 
-[ -e "$output/train.de" ] || prepare
+if [ ! -e "$output/train.de" ]; then prepare; fi # a function in a condition would ignore its failing commands
 if [ ! -e "$output/vocab.model" ]; then
   "$gyre" vocab --input "$output/train.en" "$output/train.de" --type bpe --size 8000 --output "$output/vocab.model"
 fi
@@ -83,12 +83,18 @@ for seed in ${SEEDS:-1 2}; do
 done
 "$gyre" plot --model "${runs[@]}" --no-train --output "$output/curves.svg"
 
+score() { # METRIC RUN TEST
+  local json
+  json=$("$gyre" evaluate "$1" --reference "$3.de" --input "$2/$(basename "$3").hyp" --json)
+  sed -E "s/.*\"$1\":([0-9.]+).*/\1/" <<< "$json"
+}
+
 # One row per run and test set.
 for run in "${runs[@]}"; do
   for test in "${tests[@]}"; do
-    name=$(basename "$test")
-    score() { "$gyre" evaluate "$1" --reference "$test.de" --input "$run/$name.hyp" --json | sed -E "s/.*\"$1\":([0-9.]+).*/\1/"; }
-    printf '%s\t%s\t%.2f\t%.2f\n' "${run##*/}" "$name" "$(score bleu)" "$(score chrf)"
+    bleu=$(score bleu "$run" "$test")
+    chrf=$(score chrf "$run" "$test")
+    printf '%s\t%s\t%.2f\t%.2f\n' "${run##*/}" "$(basename "$test")" "$bleu" "$chrf"
   done
 done | tee "$output/scores.tsv"
 

@@ -25,7 +25,7 @@
 set -euo pipefail
 export LC_ALL=C.UTF-8 # for the order of files, and for quotes in recorded commands
 root=$(cd "$(dirname "$0")/../.." && pwd)
-room=$root/tools/experiments/wmt14
+stage_scripts=$root/tools/experiments/wmt14
 usage() {
   if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '3,25s/^# *//p' "$0" >&2; fi
   exit 2
@@ -96,7 +96,7 @@ done
 
 gyre=$(realpath "${GYRE:-$root/build/gyre}")
 [ -x "$gyre" ] || usage "expected the program gyre at $gyre; build it with make, or set GYRE"
-for file in stages usage files fetch prepare vocab store train average translate score bundle; do . "$room/$file.sh"; done
+for file in stages usage files fetch prepare vocab store train average translate score bundle; do . "$stage_scripts/$file.sh"; done
 
 mkdir -p "$out/.stages"
 cd "$out" # all paths below are relative, so that the bundle does not depend on the place of OUTPUT

@@ -27,6 +27,7 @@ void EnsembleChoice::check() const {
   const size_t models = models_.size(), checkpoints = checkpoints_.size();
   expect(checkpoints <= 1 || models == 1 || checkpoints == models, "--checkpoint",
          concat("one name, or one for each of ", models, " models"), checkpoints);
+  for (const std::string& name : checkpoints_) expect(!name.empty(), "--checkpoint", "a name", "an empty one");
   const size_t size = std::max(models, checkpoints);
   for (const char* name : {"weights", "ensemble-mean"})
     table_->reject_unused(name, size > 1, "there is only one model");

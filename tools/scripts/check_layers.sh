@@ -34,7 +34,7 @@ models/modules                    : models/config models/position
 models/decode                     : models models/config models/modules
 models/hugging_face               : models models/config models/modules models/position
 data/text                         :
-data/text/cleaning                : data/text data/text/moses data/tokenizer
+data/text/cleaning                : data/text
 data/text/moses                   : data/text
 data/tokenizer                    : data/text data/tokenizer/subword_nmt data/tokenizer/wordpiece
 data/tokenizer/subword_nmt        : data/text data/tokenizer

@@ -15,7 +15,7 @@ namespace gyre {
 struct MosesBleuOptions {
   // get_ende_bleu.sh of tensor2tensor: "rich-text" becomes "rich ##AT##-##AT## text" on both sides. Text that is not
   // tokenized yet has its Unicode quotes turned into ASCII quotes before, because the training data of that system has
-  // no others.
+  // no others. The script does so to the references only, here it is done to both sides.
   bool split_compounds = false;
   bool tokenized = false;       // the lines are tokens already, divided by white space
   std::string language = "de";  // of the Moses tokenizer

@@ -40,7 +40,8 @@ struct CleaningSummary {
 // The outputs do not depend on the number of threads. They appear together at the end or, if there is an Error, not at
 // all: every byte of them is written before the first one replaces its file. Memory does not grow with the corpus, but
 // for 32 to 64 bytes per pair that is kept if duplicates are removed.
-// The report has a line for each dropped pair: its number, file, line, reason and detail, separated by tabs.
+// The report has a line for each dropped pair: its number, file, line, reason and detail, separated by tabs. The
+// number of a line without a partner is "-".
 CleaningSummary clean_corpus(const CleaningFiles& files, const CleaningOptions& options);
 
 }  // namespace gyre

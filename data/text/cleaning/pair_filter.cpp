@@ -48,8 +48,8 @@ bool PairFilter::is_invalid(const std::array<std::string, 2>& text, FilteredPair
 }
 
 bool PairFilter::has_bad_lengths(const std::array<std::string, 2>& text, FilteredPair& result) const {
-  std::array<WordCounts, 2> counts;
-  for (size_t side = 0; side < sides_; ++side) counts[side] = count_words(text[side]);
+  std::array<LineWords, 2> counts;
+  for (size_t side = 0; side < sides_; ++side) counts[side] = measure_words(text[side]);
   // Drops the pair if `value` of a side is bad.
   const auto check = [&](DropReason reason, const char* unit, auto&& value, auto&& is_bad) {
     for (size_t side = 0; side < sides_; ++side) {

@@ -58,8 +58,8 @@ size_t whitespace_bytes(std::string_view text, size_t at) {
   return is_quad_to_hair || third == 0xA8 || third == 0xA9 || third == 0xAF ? 3 : 0;  // U+2028, U+2029, U+202F
 }
 
-WordCounts count_words(std::string_view text) {
-  WordCounts counts;
+LineWords measure_words(std::string_view text) {
+  LineWords counts;
   for_each_word(text, [&](size_t begin, size_t end) {
     ++counts.words;
     if (end - begin <= counts.longest) return;  // fewer bytes than the longest has characters

@@ -11,11 +11,11 @@ namespace gyre {
 // Number of bytes of the white-space character at offset `at` of a UTF-8 text, or 0 if there is another character.
 size_t whitespace_bytes(std::string_view text, size_t at);
 
-struct WordCounts {
+struct LineWords {
   uint64_t words = 0;
   uint64_t longest = 0;  // characters (code points) of the longest word
 };
-WordCounts count_words(std::string_view text);
+LineWords measure_words(std::string_view text);
 
 // Replaces each run of white space by one space and removes white space at both ends.
 std::string squeeze_whitespace(std::string_view text);

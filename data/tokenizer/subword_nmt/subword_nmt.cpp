@@ -66,7 +66,7 @@ std::vector<std::string_view> split_bytes(std::string_view text) {
 SubwordNmt::SubwordNmt(const std::string& name, std::string_view codes, std::string separator)
     : separator_(std::move(separator)) {
   const Version version = read_version(name, codes.substr(0, codes.find('\n')));
-  has_glued_end_ = version.joins_word_end;
+  joins_word_end_ = version.joins_word_end;
   is_bytes_ = version.is_bytes;
   while (codes.ends_with('\n')) codes.remove_suffix(1);
   const auto lines = split(codes, '\n');
@@ -149,7 +149,7 @@ std::vector<SubwordNmt::Node> SubwordNmt::first_nodes(std::string_view text,
     begin = nodes.back().end;
   }
   const auto word_end = int32_t(text.size() - kWordEnd.size());
-  if (has_glued_end_) {
+  if (joins_word_end_) {
     add(begin, int32_t(text.size()));
   } else {
     add(begin, word_end);

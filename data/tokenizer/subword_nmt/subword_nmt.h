@@ -54,7 +54,7 @@ class SubwordNmt {
   bool is_known(const std::string& piece, bool is_final) const;
 
   std::string separator_;
-  bool has_glued_end_ = false, is_bytes_ = false;
+  bool joins_word_end_ = false, is_bytes_ = false;
   std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>> symbols_;
   std::unordered_map<uint64_t, BpeMerge> merges_;  // keyed by the pair of symbols
   std::unordered_map<std::string, std::pair<std::string, std::string>, StringHash, std::equal_to<>> origins_;

@@ -4,6 +4,7 @@
 # Writes its port to PORT_FILE and each request to REQUESTS_FILE. It ends when its parent ends. Paths are BEHAVIOR/FILE:
 #   good           sends the file
 #   whole          sends the whole file, even if asked for a range
+#   whole-cut      sends half of the whole file, even if asked for a range, and closes the connection
 #   cut            sends half of what is left and closes the connection, or all if it is little
 #   slow           sends half of dev.tgz and stalls, unless asked for a range
 #   corrupt        changes the last byte
@@ -46,7 +47,7 @@ sub serve {
   if ($behavior eq 'corrupt' || ($behavior eq 'corrupt-once' && $first)) {
     substr($body, -1) = chr(ord(substr($body, -1)) ^ 1);
   }
-  undef $start if $behavior eq 'whole';
+  undef $start if $behavior =~ /^whole/;
   if (defined $start && $start >= $size) {
     print $client "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */$size\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     return;
@@ -57,7 +58,7 @@ sub serve {
   my $rest = substr($body, $start // 0);
   print $client "Content-Length: ", length $rest, "\r\nConnection: close\r\n\r\n";
   my $stalls = $behavior eq 'slow' && $name eq 'dev.tgz' && !defined $start;
-  my $half = $stalls || ($behavior eq 'cut' && length $rest > 100);
+  my $half = $stalls || $behavior eq 'whole-cut' || ($behavior eq 'cut' && length $rest > 100);
   print $client $half ? substr($rest, 0, length($rest) / 2) : $rest;
   $client->flush();
   sleep 3 if $stalls;

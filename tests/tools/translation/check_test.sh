@@ -13,8 +13,8 @@ finds '^ok: lines: training set: 400 lines on both sides$'
 finds '^ok: encoding: train.en: UTF-8 without odd characters$'
 finds '^ok: languages: test set: the sides look like those of the training set$'
 finds '^ok: epoch: [0-9]+ updates with a batch size of 400; '
-finds '^ok: memory: [0-9.]+ GB per rank; this machine has '
-finds '^ok: time: .* per update and .* per epoch, measured here for 1 rank of 1 threads?$'
+finds '^ok: memory: [0-9.]+ MB per rank; this machine has '
+finds '^ok: time: .* per update and .* per epoch, measured here for 1 rank of 1 thread$'
 finds '^training set +source +[0-9]+ '
 finds '^0 errors, '
 
@@ -59,10 +59,28 @@ finds '^error: lines: training set: no usable pair$'
 
 # Stores, samples, and a GPU that is not here.
 "$GYRE" data build --vocab vocab.model --source train.en --target train.de --output train.tok 2> build.log
-data_check --train-sets train.tok --test-sets test.en test.de --sample-lines 100 --device h200 > report || { cat report >&2; fail "store"; }
+data_check --train-sets train.tok --test-sets test.en test.de --device h200 > report || { cat report >&2; fail "store"; }
 finds '^Sentences are compared by their ids, because a set is a token store.$'
 finds '^ok: memory: .* of an h200; fits: yes$'
 finds '^ok: time: .*, predicted for 1 x h200$'
+rejects 2 '--sample-lines would have no effect: a token store is measured whole' "$GYRE" data check --vocab vocab.model \
+  --train-sets train.tok --sample-lines 100
 data_check --train-sets train.en train.de --sample-lines 100 --no-plan > report
 finds '^Pieces and lengths of the training set are of 100 of its 400 pairs \(--sample-lines 100\)\.$'
 finds '^ok: epoch: about [0-9]+ updates'
+
+# What training rejects, the check rejects.
+wrong() { rejects 2 "$1" "$GYRE" data check --vocab "${vocabulary:-vocab.model}" $model --cpu-threads 1 --no-plan --train-sets train.en train.de "${@:2}"; }
+wrong '--label-smoothing. expected' --label-smoothing 7
+wrong '--bpe-dropout. expected' --bpe-dropout 2
+wrong '--r-drop. expected' --r-drop -1
+wrong '--r-drop would have no effect: without dropout' --r-drop 5 --transformer-dropout 0
+wrong '--valid-metrics. expected' --valid-sets val.en val.de --valid-metrics nonsense
+wrong '--valid-beam-size would have no effect' --valid-beam-size 3
+wrong '--max-length. expected at most 50, the number of positions' --position learned --max-positions 50 --max-length 100
+"$GYRE" vocab --type bytes --output bytes.vocab > vocab.log
+vocabulary=bytes.vocab wrong '--bpe-dropout. expected a vocabulary with merges' --bpe-dropout 0.1
+data_check --train-sets train.en train.de --r-drop 5 --json > twice.json
+data_check --train-sets train.en train.de --json > once.json
+memory() { grep -o '"memory_bytes":[0-9.e+]*' "$1" | cut -d: -f2; }
+check "R-Drop takes more memory" awk -v once="$(memory once.json)" -v twice="$(memory twice.json)" 'BEGIN { exit !(twice > once) }'

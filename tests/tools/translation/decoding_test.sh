@@ -28,13 +28,15 @@ same "a line for each model" "$(grep -c '^model: bytes[12]/checkpoints/step-0000
 same "several checkpoints are an ensemble" "$(grep -c '^model: ' models.log)" 2
 rejects 1 'models with the same vocabulary: that of other has fingerprint [0-9a-f]+, that of bytes1 has' "$GYRE" translate --quiet --model bytes1 other
 rejects 2 '--checkpoint. expected one name, or one for each of 2 models, got 3' "$GYRE" translate --model bytes1 bytes2 --checkpoint last last last
+rejects 2 '--checkpoint. expected a name, got an empty one' "$GYRE" translate --model bytes1 --checkpoint ''
 rejects 2 '--weights. expected a number for each of 2 models, got 1' "$GYRE" translate --model bytes1 bytes2 --weights 1
 
 # Scores equal those that translate computed, for any batches, models and means.
 sums() { awk -F ' \\|\\|\\| ' '{ sub("F0= ", "", $3); print $3 }' "$1"; }
-near() { paste "$1" "$2" | awk '{ d = $1 - $2; if (NF != 2 || d > 1e-4 || d < -1e-4) exit 1 }'; }
+near() { paste "$1" "$2" | awk '{ d = $1 - $2; if (NF != 2 || d > 1e-4 || d < -1e-4) exit 1 } END { if (NR == 0) exit 1 }'; }
 for models in "bytes1" "bytes1 bytes2" "bytes1 bytes2 --ensemble-mean log-probabilities"; do
   translate --model $models --n-best 3 --beam-size 3 --max-length-factor 0.5 > nbest
+  same "entries of the n-best list" "$(wc -l < nbest)" 60
   score --model $models --source test.en --target nbest --n-best > rescored
   sed 's/.* Score= \([-0-9.]*\) .*/\1/' rescored > scores
   sums nbest > wanted
@@ -71,9 +73,11 @@ rejects 1 'short.de: expected a target for each line of test.en, got only 3 line
 rejects 1 'test.de:4: there is no source for this line: short.de has 3 lines' "$GYRE" score --quiet --model bytes1 --source short.de --target test.de
 printf '1 ||| a ||| F0= 0\n0 ||| b ||| F0= 0\n' > unordered
 rejects 1 'unordered:2: expected the numbers of sources in ascending order, got 0 after 1' "$GYRE" score --quiet --model bytes1 --source test.en --target unordered --n-best
-echo '0 ||| one ||| two ||| F0= -1 ||| -1' > ambiguous
-rejects 1 "ambiguous:1: expected features such as F0= -1.5 after the text, which must not contain '\|\|\|'" \
-  "$GYRE" score --quiet --model bytes1 --source test.en --target ambiguous --n-best
+for text in 'one ||| two' 'a ||| b=c' 'a ||| b = c' 'a ||| = c'; do
+  echo "0 ||| $text ||| F0= -1 ||| -1" > ambiguous
+  rejects 1 "ambiguous:1: expected features such as F0= -1.5 after the text, which must not contain '\|\|\|'" \
+    "$GYRE" score --quiet --model bytes1 --source test.en --target ambiguous --n-best
+done
 rejects 1 "test.de:1: expected an entry of an n-best list, id ||| text ||| .., got '" "$GYRE" score --quiet --model bytes1 --source test.en --target test.de --n-best
 printf 'a\r\n\nc' > odd.en
 printf '\nb\nc' > odd.de

@@ -14,7 +14,7 @@ same "the three protocols have names and signatures" "$(names < all.txt)" \
 multi-bleu BLEU|nrefs:1|case:mixed|eff:no|tok:moses-de|smooth:none|impl:gyre
 compound-split BLEU|nrefs:1|case:mixed|eff:no|tok:moses-de|quotes:ascii|split:atat|smooth:none|impl:gyre'
 same "protocols one by one" "$(for p in sacrebleu multi-bleu compound-split; do evaluate bleu --protocol $p -r ref.de < a.de; done)" "$(cat all.txt)"
-same "a list of protocols" "$(evaluate bleu --protocol multi-bleu,sacrebleu -r ref.de -i a.de)" "$(sed -n '2p;1p' all.txt | sort)"
+same "a list of protocols" "$(evaluate bleu --protocol multi-bleu,sacrebleu -r ref.de -i a.de)" "$(sed -n 2p all.txt && sed -n 1p all.txt)"
 same "another language" "$(evaluate bleu --protocol multi-bleu --language en --lowercase -r ref.de ref.de -i a.de | names)" \
   'multi-bleu BLEU|nrefs:2|case:lc-ascii|eff:no|tok:moses-en|smooth:none|impl:gyre'
 same "tokens are taken as they are" "$(evaluate bleu --protocol multi-bleu compound-split --tokenized -r ref.de -i ref.de | names)" \
@@ -48,7 +48,6 @@ a.de: TER|nrefs:1|bs:200|seed:12345|case:lc|tok:tercom|norm:no|punct:yes|asian:n
 b.de: TER|nrefs:1|bs:200|seed:12345|case:lc|tok:tercom|norm:no|punct:yes|asian:no|impl:gyre = 44.44 (μ = 41.44 ± 45.00) (p = 0.1791)
 TEXT
 )"
-same "the same for any number of threads" "$(OMP_NUM_THREADS=4 evaluate ter -r ref.de -i a.de b.de --paired bootstrap --paired-n 200)" "$(cat paired.txt)"
 [ "$(evaluate ter -r ref.de -i a.de b.de --paired bootstrap --paired-n 200 --seed 1)" != "$(cat paired.txt)" ] || fail "another seed changes nothing"
 same "a system against itself" "$(evaluate chrf -r ref.de -i a.de a.de --paired randomization | grep -o '(p.*')" '(p = 1.0000)'
 evaluate chrf -r ref.de -i a.de b.de --paired randomization --confidence --confidence-n 50 --json > paired.json

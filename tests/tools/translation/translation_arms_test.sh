@@ -37,3 +37,17 @@ run 4 rope
 check "translations are kept" test ! out/rope-1/t.hyp -nt before
 run 8 rope
 check "a run that continued is translated anew" test out/rope-1/t.hyp -nt before
+
+# A step that fails ends the script.
+failing_at() { # WORD: a program that fails in the commands that contain it
+  printf '#!/bin/sh\ncase "$*" in *%s*) echo "no %s" >&2; exit 1 ;; esac\nexec "%s" "$@"\n' "$1" "$1" "$GYRE" > "at_$1"
+  chmod +x "at_$1"
+}
+failing_at evaluate && failing_at detokenize
+failing() { # PROGRAM OUTPUT
+  ARMS=rope GYRE=$PWD/$1 "$arms" data "$2" --dim-emb 16 --transformer-dim-ffn 32 --transformer-heads 2 --enc-depth 1 \
+    --dec-depth 1 --mini-batch-words 300 --after 8u --save-freq 4u --valid-freq 4u --threads 1 --quiet
+}
+rejects 1 'no evaluate' failing at_evaluate out
+rejects 1 'no detokenize' failing at_detokenize other
+check "no training without all text" test ! -e other/rope-1

@@ -57,6 +57,7 @@ check "a stalled transfer is resumed" grep -q 'GET /slow/.* from [1-9]' requests
 rejects 1 'expected a file with the sha256 digest [0-9a-f]{64}, got [0-9]+ bytes with .*, twice' \
   "$wmt14" bad --mirror "$server/corrupt" "${served[@]}" --stages fetch
 same "a wrong archive is removed" "$(find bad/fetch -type f)" ""
+rejects 1 'whole-cut/.*no progress in 5 attempts' "$wmt14" bad --mirror "$server/whole-cut" "${served[@]}" --stages fetch
 rejects 1 'gone/.*HTTP status 404' "$wmt14" bad --mirror "$server/gone" "${served[@]}" --stages fetch
 grep -v nc-v9 SHA256SUMS > fewer
 rejects 2 'expected a line with the SHA-256 digest of training-parallel-nc-v9.tgz' "$wmt14" bad --mirror "$server/good" --digests fewer
@@ -79,6 +80,10 @@ rm out-good/fetch/dev.tgz
 fetch good out-good --redo fetch
 check "the download continues" grep -q 'GET /good/dev.tgz HTTP/1.1 from 200' requests
 same "only these are fetched" "$(wc -l < requests)" 2
+
+space() { (stage=fetch && . "$ROOT/tools/experiments/wmt14/stages.sh" && . "$ROOT/tools/experiments/wmt14/usage.sh" && require_space "$@"); }
+check "a file that fits" space 1000 fetch/dev.tgz
+rejects 1 'fetch/dev.tgz needs 1000000000000.0 MB, and .* has [0-9.]+ MB left' space 1000000000000000000 fetch/dev.tgz
 
 # Checkpoints to average: neither those of signals nor those of validations between the regular ones.
 mkdir -p checkpoints/train/checkpoints/step-0000{1000,1500,2000,2345,3000,3333}
@@ -139,14 +144,31 @@ check "a run of another model is kept" test -e whole-tensor2tensor/train-1/metri
 same "the moving average" "$(cat whole-tensor2tensor/average/checkpoint)" last
 run whole-tensor2tensor tensor2tensor --average ema --from train --stages train > run.log 2>&1
 check "a run that is redone is kept" test -e whole-tensor2tensor/train-2/metrics.jsonl
+run whole-tensor2tensor tensor2tensor --average ema > run.log 2>&1
+same "the next call scores the new run" "$(sed -n 's/^== \([a-z]*\): started.*/\1/p' run.log | paste -sd' ')" "average translate score"
+(cd whole-tensor2tensor && "$GYRE" train nmt --config train/train.toml --after 26u --quiet)
+run whole-tensor2tensor tensor2tensor --average ema --skip train > run.log 2>&1
+check "a run that was continued elsewhere is scored" grep -q '^== average: redone, because of changes in: checkpoint$' run.log
 check "it is trained" grep -q '^ema = 0.999$' whole-tensor2tensor/train/train.toml
 
-# Calls that are killed. A second of each stage is enough; a later call goes on where the earlier one ended.
+# A call that is killed while it discards a stage does not pass its files off as those of the next call.
+cp -r whole-fairseq discarded
+: > discarded/.stages/score.usage # as after a crash of the machine
+mkdir stub
+printf '#!/bin/sh\ncase "$*" in *removed*) [ ! -e .stages/removed ] || kill -KILL $PPID ;; esac\nexec %s "$@"\n' "$(command -v rm)" > stub/rm
+chmod +x stub/rm
+merges() { run discarded fairseq --vocab-size 250 --stages vocab > run.log 2>&1; }
+(PATH=$PWD/stub:$PATH merges) 2> /dev/null && fail "the call should have been killed"
+merges || { tail run.log; fail "the call after the one that was killed while discarding"; }
+same "merges" "$(grep -c '^[^#]' discarded/vocab/joint/codes)" 250
+
+# Calls that are killed in each stage; a later call goes on where the earlier one ended. The program waits before it
+# begins, and a server stalls, so that no stage ends before it is killed.
+printf '#!/bin/sh\nsleep 1\nexec "%s" "$@"\n' "$GYRE" > slow_gyre
+chmod +x slow_gyre
 killed=killed-fairseq
-mkdir $killed
-cp -r fetch $killed
 for stage in $stages; do
-  setsid bash -c 'exec "$@"' run "$wmt14" $killed --mirror "$server/good" "${served[@]}" --preparation fairseq --vocab-size 300 \
+  setsid bash -c 'exec "$@"' run env GYRE="$PWD/slow_gyre" "$wmt14" $killed --mirror "$server/slow" "${served[@]}" --preparation fairseq --vocab-size 300 \
     --average last3 "${tiny[@]}" > kill.log 2>&1 &
   group=$!
   for _ in $(seq 400); do
@@ -156,7 +178,9 @@ for stage in $stages; do
   sleep 0.2
   # Alternately the whole group, and the script alone, whose children then end before the next call begins.
   if [ $((${#stage} % 2)) -eq 0 ]; then kill -KILL -- -$group || true; else kill -KILL $group || true; fi 2> /dev/null
-  wait $group 2> /dev/null || true
+  status=0
+  wait $group 2> /dev/null || status=$?
+  same "$stage is killed" "$status $(sed -n 's/^== \([a-z]*\): started.*/\1/p' kill.log | tail -n 1)" "137 $stage"
 done
 run $killed fairseq > run.log 2>&1 || { tail -n 30 run.log; fail "the call after all that were killed"; }
 check_bundle $killed

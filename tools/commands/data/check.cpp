@@ -1,4 +1,5 @@
 // gyre data check: says before a run what is wrong with its data and options.
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -6,6 +7,9 @@
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/models/encoder_decoder.h"
+#include "gyre/train/tasks/require_positions.h"
+#include "gyre/train/tasks/translation/nmt_data.h"
 #include "tools/command_line/foreign_options.h"
 #include "tools/commands/data/check_cost.h"
 #include "tools/commands/data/check_report.h"
@@ -59,11 +63,16 @@ void validate(const CheckArgs& args) {
   if (!args.train.data.valid_sets.empty()) expect_set("--valid-sets", args.train.data.valid_sets);
   expect_at_least(2, "--max-length", args.train.data.max_length);
   expect_between(1, kMostRanks, "--ranks", args.ranks);
+  const std::vector<std::vector<Path>> tests = tests_of(args.tests);
+  const bool has_store = args.train.data.train_sets.size() == 1 || args.train.data.valid_sets.size() == 1 ||
+                         std::any_of(tests.begin(), tests.end(), [](const auto& files) { return files.size() == 1; });
+  args.table->reject_unused("sample-lines", !has_store, "a token store is measured whole");
   args.table->reject_unused("ranks", args.plan, "--no-plan leaves out the plan");
-  check_model_options(*args.table, args.model.config);
-  TrainOptions options = args.train;
+  check_nmt_options(*args.table, args.train, args.model.config);
+  NmtOptions options = args.train;
   if (planned_gpu(options.device.name) != nullptr) options.device.name = "cuda";
   options.validate_update();
+  options.validate_task();
 }
 
 int check(CheckArgs& args) {
@@ -73,15 +82,17 @@ int check(CheckArgs& args) {
   const auto vocabulary = load_vocabulary(args.train.data.vocabulary);
   args.model.config.vocab_size = vocabulary->size();
   as_usage_error([&] { args.model.config.validate(); });
-  const TrainOptions& train = args.train;
-  const DataCheckOptions options{train.data.train_sets,
-                                 train.data.valid_sets,
-                                 tests_of(args.tests),
-                                 {{BatchBudget::parse_unit(train.batch.unit), train.batch.size},
-                                  train.batch.maxi_batch,
-                                  train.batch.shuffle == "data",
-                                  train.data.max_length},
-                                 args.sample_lines};
+  const NmtOptions& train = args.train;
+  make_bpe_dropout(train, *vocabulary);  // throws if the vocabulary has none
+  require_positions(train.data.max_length, EncoderDecoder(args.model.config).longest());
+  const DataCheckOptions options{.train = train.data.train_sets,
+                                 .valid = train.data.valid_sets,
+                                 .tests = tests_of(args.tests),
+                                 .batch = {.budget = {BatchBudget::parse_unit(train.batch.unit), train.batch.size},
+                                           .maxi_batch = train.batch.maxi_batch,
+                                           .shuffle = train.batch.shuffle == "data",
+                                           .max_length = train.data.max_length},
+                                 .sample_lines = args.sample_lines};
   DataCheck result = check_data(options, *vocabulary);
   std::unique_ptr<RunCost> cost;
   if (args.plan && result.epoch.updates > 0) {

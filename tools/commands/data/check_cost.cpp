@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "gyre/core/counted.h"
 #include "gyre/core/kernels/kernels.h"
 #include "tools/workload/gpu/gpu_plan_report.h"
 #include "tools/workload/plan_load.h"
@@ -15,11 +16,12 @@ namespace gyre {
 
 namespace {
 
-constexpr double kGiga = 1e9;
+constexpr double kMega = 1e6, kGiga = 1e9;
 
 std::string gigabytes(double bytes) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.2f GB", bytes / kGiga);
+  const bool is_small = bytes < 0.1 * kGiga;
+  std::snprintf(text, sizeof text, is_small ? "%.1f MB" : "%.2f GB", bytes / (is_small ? kMega : kGiga));
   return text;
 }
 
@@ -55,12 +57,14 @@ Finding cpu_memory(const PlanRow& row) {
 
 }  // namespace
 
-RunCost run_cost(const TrainOptions& options, const EncoderDecoderConfig& config, const Epoch& epoch, int ranks) {
+RunCost run_cost(const NmtOptions& options, const EncoderDecoderConfig& config, const Epoch& epoch, int ranks) {
   const GpuModel* const gpu = planned_gpu(options.device.name);
   Kernels& kernels = gpu ? virtual_kernels() : kernels_on(parse_device(options.device.name, 0));
   const Precision precision = parse_precision(options.device.precision, kernels);
   const int length = std::max(2, int(std::lround(epoch.sentence_length)));
-  const auto make = [&](int items, Device device) { return translation_workload(config, items, length, {device}); };
+  const auto make = [&](int items, Device device) {
+    return translation_workload(config, items, length, {device}, options.r_drop);
+  };
   std::unique_ptr<Workload> work = make(measured_items(2.0 * length), kernels.device());
   const PlanLoad load = training_load(*work, options, kernels, precision, 2.0 * length, 2);
   RunCost cost;
@@ -75,7 +79,8 @@ RunCost run_cost(const TrainOptions& options, const EncoderDecoderConfig& config
     cost.findings.push_back(gpu_memory(planned, *gpu, options.parallel));
   } else {
     row = plan_step(load, measure_rates(*work, work->parameters(), kernels, precision), ranks, Scaling::strong);
-    cost.where = concat("measured here for ", ranks, ranks == 1 ? " rank of " : " ranks of ", threads(), " threads");
+    cost.where =
+        concat("measured here for ", counted(uint64_t(ranks), "rank"), " of ", counted(uint64_t(threads()), "thread"));
     if (kernels.device().kind == Device::Kind::cpu) cost.findings.push_back(cpu_memory(row));
   }
   cost.memory_bytes = row.memory();

@@ -6,12 +6,12 @@
 
 #include "gyre/data/checking/check_data.h"
 #include "gyre/models/config/config.h"
-#include "gyre/train/options.h"
+#include "gyre/train/tasks/translation/nmt_options.h"
 
 namespace gyre {
 
 struct RunCost {
-  std::string where;  // "on an h200, predicted", "on this machine, measured"
+  std::string where;  // "predicted for 8 x h200", "measured here for 1 rank of 2 threads"
   int ranks = 1;
   double memory_bytes = 0;  // of each rank
   double update_seconds = 0, epoch_seconds = 0;
@@ -20,6 +20,6 @@ struct RunCost {
 };
 
 // Plans the run as gyre plan does, with the sentence length and the updates of `epoch`.
-RunCost run_cost(const TrainOptions& options, const EncoderDecoderConfig& config, const Epoch& epoch, int ranks);
+RunCost run_cost(const NmtOptions& options, const EncoderDecoderConfig& config, const Epoch& epoch, int ranks);
 
 }  // namespace gyre

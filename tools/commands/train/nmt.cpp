@@ -18,11 +18,7 @@ struct TrainNmtArgs {
 };
 
 int train(TrainNmtArgs& args) {
-  reject_unused_nmt_options(*args.table, args.train);
-  check_model_options(*args.table, args.model.config);
-  const EncoderDecoderConfig& config = args.model.config;
-  const bool has_dropout = config.dropout > 0 || config.attention_dropout > 0 || config.activation_dropout > 0;
-  args.table->reject_unused("r-drop", has_dropout, "without dropout both passes are the same");
+  check_nmt_options(*args.table, args.train, args.model.config);
   return run_training(*args.table, args.train, [&](const Resolved<NmtOptions>& options, Communicator& ranks) {
     return train_nmt(options, args.model.config, ranks);
   });

@@ -7,6 +7,8 @@ copy_report() { # FROM TO
   sed -E 's/,"(seconds|megabytes_per_minute)":[0-9.e+-]+//g' "$1" > "$2"
 }
 
+archive_files() { cut -d ' ' -f 1 <<< "$archives" | sort | sed 's|^|fetch/|'; }
+
 list_commands() {
   local name
   echo "# In OUTPUT, with gyre in the path. Words that are no programs are functions in tools/experiments/wmt14."
@@ -29,7 +31,7 @@ fill_bundle() { # FOLDER
   list_commands > "$1/commands.txt"
   for name in $all_stages; do options_of "$name"; done > "$1/options.txt"
   "$gyre" --build-info > "$1/versions.txt"
-  sha256sum "$weights" "$vocabulary" store/*.tok fetch/*.tgz prepare/{train,valid}.{en,de} > "$1/inputs.sha256"
+  sha256sum "$weights" "$vocabulary" store/*.tok $(archive_files) prepare/{train,valid}.{en,de} > "$1/inputs.sha256"
   cp train/config.json train/train.toml "$1"
   copy_report prepare/clean/report.json "$1/data/clean.json"
   gzip -nc prepare/clean/dropped.tsv > "$1/data/dropped.tsv.gz"

@@ -15,7 +15,7 @@ list_archives() {
       [[ $digest =~ ^[0-9a-f]{64}$ ]] || usage "$digests: expected a line with the SHA-256 digest of $file"
     fi
     echo "$file $bytes $algorithm $digest $address"
-  done < "$room/archives.tsv"
+  done < "$stage_scripts/archives.tsv"
 }
 archives=$(list_archives)
 
@@ -27,9 +27,10 @@ size_of() { stat -c %s "$1" 2> /dev/null || echo 0; }
 # Downloads to FILE.part, from its present end on, until the server has no more. Ends with status 0 when the transfer is
 # complete; the digest decides whether its bytes are right.
 transfer() { # FILE BYTES ADDRESS
-  local part=$1.part bytes=$2 address=$3 before status code idle=0
+  local part=$1.part bytes=$2 address=$3 most=0 status code idle=0
   while [ "$bytes" = - ] || [ "$(size_of "$part")" -lt "$bytes" ]; do
-    before=$(size_of "$part") status=0
+    if [ "$(size_of "$part")" -gt "$most" ]; then most=$(size_of "$part"); fi
+    status=0
     code=$(curl --silent --show-error --fail --location --connect-timeout 30 --speed-limit 1000 --speed-time "$stall" \
       --continue-at - --write-out '%{http_code}' --output "$part" "$address") || status=$?
     case $status-$code in
@@ -39,8 +40,8 @@ transfer() { # FILE BYTES ADDRESS
       22-408 | 22-429) ;;                     # the server asks for another attempt
       22-4?? | 3-* | 6-* | 23-* | 37-* | 78-*) fail "$address: curl ended with status $status, HTTP status $code" ;;
     esac
-    if [ "$(size_of "$part")" -gt "$before" ]; then idle=0; else idle=$((idle + 1)); fi
-    [ "$idle" -lt 5 ] || fail "$address: no bytes in 5 attempts; the last one ended with curl's status $status"
+    if [ "$(size_of "$part")" -gt "$most" ]; then idle=0; else idle=$((idle + 1)); fi
+    [ "$idle" -lt 5 ] || fail "$address: no progress in 5 attempts; the last one ended with curl's status $status"
     say "   $1: interrupted after $(megabytes "$(size_of "$part")"), continuing"
     sleep "$idle"
   done
@@ -68,8 +69,9 @@ stage_fetch() {
       say "   $file: not the file with the $algorithm digest $digest; fetching it again"
       rm -f "fetch/$file"
     fi
-    printf '%s\t%s\t%s\n' "fetch/$file" "${bytes/#-/0}" "$(date +%s)" > .stages/current
+    begin_file "fetch/$file" "${bytes/#-/0}"
     say "   fetch/$file from $address"
+    if [ "$bytes" != - ]; then require_space $((bytes - $(size_of "fetch/$file.part"))) "fetch/$file"; fi
     fetch_archive "$file" "$bytes" "$algorithm" "$digest" "$address" < /dev/null
     mv "fetch/$file.part" "fetch/$file"
     rm -f .stages/current

@@ -6,8 +6,8 @@ record() {
   while :; do
     case $1 in
       in_new_folder) shift 2 ;;
-      with_any_status) shift ;;
-      to) output=" > $2" && shift 2 ;;
+      with_findings) shift ;;
+      output_to) output=" > $2" && shift 2 ;;
       *) break ;;
     esac
   done
@@ -18,16 +18,15 @@ record() {
   sed -E "s/'([A-Za-z0-9_.,:=+@/-]+)'/\1/g" <<< "$line" >> ".stages/$stage.commands"
 }
 
-# make TARGET COMMAND...: creates a file or folder unless it exists. The command writes TARGET.part. The size of the
+# create TARGET COMMAND...: creates a file or folder unless it exists. The command writes TARGET.part. The size of the
 # target in bytes, for the progress, comes from the variable `expected` if it is set.
-make() {
+create() {
   local target=$1 status
   shift
   record "$@"
   if [ -e "$target" ]; then return; fi
   rm -rf "$target.part"
-  printf '%s\t%s\t%s\n' "$target" "${expected:-0}" "$(date +%s)" > .stages/current.part
-  mv .stages/current.part .stages/current
+  begin_file "$target" "${expected:-0}"
   say "   $target"
   set +e # a function in a condition would ignore its failing commands
   (set -e; "$@")
@@ -38,14 +37,14 @@ make() {
   rm -f .stages/current
 }
 
-# make_folder TARGET COMMAND...: likewise for a folder, which exists before the command begins.
-make_folder() {
-  make "$1" in_new_folder "$1.part" "${@:2}"
+# create_folder TARGET COMMAND...: likewise for a folder, which exists before the command begins.
+create_folder() {
+  create "$1" in_new_folder "$1.part" "${@:2}"
 }
 in_new_folder() {
   mkdir -p "$1"
   "${@:2}"
 }
 
-# to FILE COMMAND...: writes the standard output of the command to a file.
-to() { "${@:2}" > "$1"; }
+# output_to FILE COMMAND...: writes the standard output of the command to a file.
+output_to() { "${@:2}" > "$1"; }

@@ -45,14 +45,14 @@ clean_corpora() {
     options+=(--holdout-every 100)
     options+=(--holdout-source prepare/clean.part/valid.en --holdout-target prepare/clean.part/valid.de)
   fi
-  expected=$(bytes_of prepare/raw) make_folder prepare/clean to prepare/clean.part/report.json "$gyre" data clean \
+  expected=$(bytes_of prepare/raw) create_folder prepare/clean output_to prepare/clean.part/report.json "$gyre" data clean \
     --source "${corpora[@]/%/.en}" --target "${corpora[@]/%/.de}" \
     --output-source prepare/clean.part/train.en --output-target prepare/clean.part/train.de \
     --report prepare/clean.part/dropped.tsv --json "${options[@]}"
 }
 
 tokenize() { # LANGUAGE INPUT OUTPUT OPTION...
-  expected=$(bytes_of "$2") make "$3" "$gyre" data tokenize --language "$1" --aggressive-hyphens "${@:4}" \
+  expected=$(bytes_of "$2") create "$3" "$gyre" data tokenize --language "$1" --aggressive-hyphens "${@:4}" \
     --input "$2" --output "$3.part"
 }
 
@@ -66,7 +66,7 @@ prepare_fairseq() {
     # Training text has no right single quotes any more, because their normal form is '.
     for name in $test_sets; do
       text=prepare/tests/$name.quotes.$language
-      make "$text" to "$text.part" sed "s/’/'/g" "prepare/tests/$name.$language"
+      create "$text" output_to "$text.part" sed "s/’/'/g" "prepare/tests/$name.$language"
       tokenize $language "$text" "prepare/$name.$language"
     done
   done
@@ -75,17 +75,17 @@ prepare_fairseq() {
 prepare_tensor2tensor() {
   local language name
   for language in en de; do
-    make prepare/train.$language ln prepare/clean/train.$language prepare/train.$language.part
-    make prepare/valid.$language ln prepare/tests/newstest2013.$language prepare/valid.$language.part
+    create prepare/train.$language ln prepare/clean/train.$language prepare/train.$language.part
+    create prepare/valid.$language ln prepare/tests/newstest2013.$language prepare/valid.$language.part
     for name in $test_sets; do
-      make "prepare/$name.$language" ln "prepare/tests/$name.$language" "prepare/$name.$language.part"
+      create "prepare/$name.$language" ln "prepare/tests/$name.$language" "prepare/$name.$language.part"
     done
   done
 }
 
 stage_prepare() {
-  make_folder prepare/raw extract_corpora
-  make_folder prepare/tests extract_tests
+  create_folder prepare/raw extract_corpora
+  create_folder prepare/tests extract_tests
   corpora=("${corpora[@]/#/prepare/raw/}")
   clean_corpora
   "prepare_$preparation"

@@ -3,8 +3,8 @@
 # score_by METRIC NAME OPTION...: writes score/NAME.METRIC, a line for each score, and the same as JSON.
 score_by() {
   local file=score/$2.$1 metric=${1%-tokens}
-  make "$file" to "$file.part" "$gyre" evaluate "$metric" "${@:3}" --confidence
-  make "$file.jsonl" to "$file.jsonl.part" "$gyre" evaluate "$metric" "${@:3}" --confidence --json
+  create "$file" output_to "$file.part" "$gyre" evaluate "$metric" "${@:3}" --confidence
+  create "$file.jsonl" output_to "$file.jsonl.part" "$gyre" evaluate "$metric" "${@:3}" --confidence --json
 }
 
 scores_of() { # NAME SUFFIX: prints the lines of all metrics

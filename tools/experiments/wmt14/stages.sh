@@ -2,6 +2,8 @@
 #
 # .stages/NAME.stamp holds the options of a finished stage and a digest of the stamp of the stage before it.
 # .stages/NAME.begun holds the same of a stage that began; its files are complete or end in .part.
+# .stages/NAME.repetition counts how often --from or --redo asked for the stage. It is part of the stamp, so that later
+# stages follow, even if the call that asked was interrupted.
 
 say() { printf '%s\n' "$*" >&2; }
 fail() {
@@ -29,7 +31,7 @@ options_of() { # STAGE: the options on which its results depend
       if [ "$preparation" = tensor2tensor ]; then echo "sample lines $sample_lines"; fi ;;
     store) ;;
     train) echo "model $size $position" && echo "moving average $(uses_ema)" && echo "options ${train_options[*]@Q}" ;;
-    average) echo "average $average" ;;
+    average) echo "average $average" && echo "checkpoint $(last_checkpoint)" ;;
     translate | score) ;;
   esac
 }
@@ -47,6 +49,7 @@ stamp_of() { # STAGE
   local before
   before=$(stage_before "$1")
   options_of "$1"
+  if [ -e ".stages/$1.repetition" ]; then echo "repetition $(cat ".stages/$1.repetition")"; fi
   if [ -n "$before" ]; then echo "$before $(stamp_of "$before" | digest_of_input)"; fi
 }
 
@@ -64,6 +67,7 @@ run_stage() { # STAGE
   fi
   if [[ " $redo $redo_after " == *" $stage "* ]]; then
     say "== $stage: to be redone"
+    count_repetition
     discard
   elif [ -e "$stamp" ] && cmp -s "$stamp" <(stamp_of "$stage"); then
     say "== $stage: done before"
@@ -89,6 +93,14 @@ run_stage() { # STAGE
   clean_up
 }
 
+# Archives stay the same: their digests decide.
+count_repetition() {
+  local file=.stages/$stage.repetition
+  if [ "$stage" = fetch ]; then return; fi
+  echo $(($(cat "$file" 2> /dev/null || echo 0) + 1)) > "$file.part"
+  mv "$file.part" "$file"
+}
+
 # Removes files that no later stage needs.
 clean_up() {
   if declare -F "clean_up_$stage" > /dev/null; then "clean_up_$stage"; fi
@@ -104,7 +116,15 @@ require_inputs() {
 }
 
 # Removes the results of a stage. Archives are kept, because their digests are checked, and so is a trained model.
+# The stamps go last: until then, a later call finds the former options and discards again.
 discard() {
+  if declare -F "discard_$stage" > /dev/null; then "discard_$stage"; else remove "$stage"; fi
   rm -f ".stages/$stage.stamp" ".stages/$stage.begun" ".stages/$stage.usage"
-  if declare -F "discard_$stage" > /dev/null; then "discard_$stage"; else rm -rf "$stage"; fi
+}
+
+# Removes a folder so that an interruption does not leave a part of it.
+remove() {
+  rm -rf .stages/removed
+  if [ -e "$1" ]; then mv "$1" .stages/removed; fi
+  rm -rf .stages/removed
 }

@@ -56,7 +56,7 @@ keep_run() {
 # Only --redo train deletes a run. With other options of training it continues.
 discard_train() {
   if [[ " $redo " == *" train "* ]]; then
-    rm -rf train
+    remove train
   elif [[ " $redo_after " == *" train "* ]] && [ -e train/metrics.jsonl ]; then
     keep_run
   fi

@@ -13,11 +13,11 @@ stage_translate() {
     raw=translate/$name.de
     if [ "$preparation" = fairseq ]; then raw=translate/$name.tokens.de; fi
     # shellcheck disable=SC2046
-    expected=$(bytes_of "prepare/$name.de") make "$raw" "$gyre" translate --model train \
+    expected=$(bytes_of "prepare/$name.de") create "$raw" "$gyre" translate --model train \
       --checkpoint "$(cat average/checkpoint)" --device "$device" $(search_options) \
       --input "prepare/$name.en" --output "$raw.part"
     if [ "$preparation" = fairseq ]; then
-      make "translate/$name.de" "$gyre" data detokenize --language de --input "$raw" --output "translate/$name.de.part"
+      create "translate/$name.de" "$gyre" data detokenize --language de --input "$raw" --output "translate/$name.de.part"
     fi
   done
 }

@@ -9,6 +9,6 @@ stage_vocab() {
     tensor2tensor)
       options=(--type bpe --size "$vocab_size" --sample-lines "$sample_lines" --character-coverage 1) ;;
   esac
-  make_folder vocab/joint "$gyre" vocab "${options[@]}" --input prepare/train.en prepare/train.de \
+  create_folder vocab/joint "$gyre" vocab "${options[@]}" --input prepare/train.en prepare/train.de \
     --output vocab/joint.part/joint.vocab
 }

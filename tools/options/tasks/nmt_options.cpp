@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/options/model_options.h"
 #include "tools/options/train_options.h"
 
 namespace gyre {
@@ -41,6 +42,13 @@ void reject_unused_nmt_options(const OptionTable& table, const NmtOptions& optio
                                       [](const std::string& metric) { return metric == "bleu" || metric == "chrf"; });
   for (const char* name : {"valid-beam-size", "valid-length-penalty", "valid-mini-batch"})
     table.reject_unused(name, translates, "no validation metric needs translations");
+}
+
+void check_nmt_options(const OptionTable& table, const NmtOptions& options, const EncoderDecoderConfig& config) {
+  reject_unused_nmt_options(table, options);
+  check_model_options(table, config);
+  const bool has_dropout = config.dropout > 0 || config.attention_dropout > 0 || config.activation_dropout > 0;
+  table.reject_unused("r-drop", has_dropout, "without dropout both passes are the same");
 }
 
 }  // namespace gyre

@@ -23,15 +23,6 @@ TokenStore open_training_data(const NmtOptions& options, const Vocabulary& vocab
   return std::move(corpus.store);
 }
 
-std::unique_ptr<BpeDropout> make_dropout(const NmtOptions& options, const Vocabulary& vocabulary) {
-  if (options.bpe_dropout == 0) return nullptr;
-  auto dropout = vocabulary.bpe_dropout();
-  if (dropout == nullptr)
-    throw UsageError("[--bpe-dropout] expected a vocabulary with merges (bpe, subword-nmt), got one of kind ",
-                     vocabulary.kind());
-  return dropout;
-}
-
 ValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
   const TokenStore store = open_corpus(vocabulary, options.data.valid_sets, {}).store;
   require(store.sides() == 2, "[data] ", store.name(), ": expected sentence pairs, got single sentences");
@@ -69,9 +60,18 @@ ValidationSet from_text(const NmtOptions& options, const Vocabulary& vocabulary,
 
 }  // namespace
 
+std::unique_ptr<BpeDropout> make_bpe_dropout(const NmtOptions& options, const Vocabulary& vocabulary) {
+  if (options.bpe_dropout == 0) return nullptr;
+  auto dropout = vocabulary.bpe_dropout();
+  if (dropout == nullptr)
+    throw UsageError("[--bpe-dropout] expected a vocabulary with merges (bpe, subword-nmt), got one of kind ",
+                     vocabulary.kind());
+  return dropout;
+}
+
 NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, LossFunction<PairInput> loss,
                  int micro_batches)
-    : dropout_(make_dropout(options, vocabulary)),
+    : dropout_(make_bpe_dropout(options, vocabulary)),
       store_(open_training_data(options, vocabulary)),
       batches_(store_, options.batch, options.seed, micro_batches, options.data.max_length),
       loss_(std::move(loss)),

@@ -45,6 +45,9 @@ class NmtData final : public TrainingData {
   int max_length_;
 };
 
+// The splitter of --bpe-dropout; null if the probability is 0. Throws UsageError for a vocabulary without merges.
+std::unique_ptr<BpeDropout> make_bpe_dropout(const NmtOptions& options, const Vocabulary& vocabulary);
+
 // Reads the validation pairs of `options`. Skips pairs with more than `longest` ids, including EOS, on either side.
 ValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest);
 

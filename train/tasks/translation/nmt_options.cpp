@@ -7,6 +7,10 @@ namespace gyre {
 
 void NmtOptions::validate() const {
   TrainOptions::validate();
+  validate_task();
+}
+
+void NmtOptions::validate_task() const {
   expect_at_least(2, "--max-length", data.max_length);
   expect(data.train_sets.size() == 1 || data.train_sets.size() == 2, "--train-sets",
          "a source and a target file, or one token store", concat(data.train_sets.size(), " paths"));

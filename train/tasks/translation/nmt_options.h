@@ -18,7 +18,8 @@ struct NmtOptions : TrainOptions {
   double r_drop = 0;  // alpha of EncoderDecoder::r_drop_loss(); 0: each batch passes through the model once
   int valid_beam = 4;
   double valid_length_penalty = 0.6;
-  void validate() const;  // throws a UsageError if an option is invalid
+  void validate() const;       // throws a UsageError if an option is invalid
+  void validate_task() const;  // the same for the options of the task, which need no run directory
 };
 
 }  // namespace gyre
