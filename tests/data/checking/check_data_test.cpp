@@ -121,6 +121,9 @@ TEST_CASE("check: swapped sides, samples, and nothing to train on") {
   CHECK(check.epoch.is_estimate);
   options.batch.max_length = 3;
   check = check_data(options, *vocabulary);
+  CHECK(contains(finding(check, Severity::warning, "epoch"), "none of the 50 measured pairs of the training set"));
+  options.sample_lines = 0;
+  check = check_data(options, *vocabulary);
   CHECK(contains(finding(check, Severity::error, "epoch"), "no pair of the training set can be used"));
 }
 
