@@ -22,6 +22,7 @@ void transform_block(std::vector<std::string>& lines, const std::function<std::s
   parallel_for(lines.size(), 32, [&](size_t i) {
     try {
       lines[i] = transform(lines[i]);
+      require(lines[i].find('\n') == std::string::npos, "expected one line as the result, got a line break");
     } catch (const Error& error) {
       errors[i] = error.what();
     }

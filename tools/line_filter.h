@@ -15,7 +15,7 @@ struct FilterCounts {
 
 // Reads the lines of `input`, and writes transform(line) as one line of `output`; empty paths mean standard input and
 // output. The output is the same for any number of threads. `transform` must be thread-safe; an Error that it throws is
-// thrown again with the name of the input and the line number.
+// thrown again with the name of the input and the line number. Throws Error, likewise, for a result with a line break.
 FilterCounts filter_lines(const Path& input, const Path& output,
                           const std::function<std::string(const std::string&)>& transform);
 

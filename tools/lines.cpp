@@ -1,8 +1,5 @@
 #include "tools/lines.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <iostream>
 
 #include "gyre/core/error.h"
@@ -10,32 +7,14 @@
 
 namespace gyre {
 
-namespace {
-
 bool is_standard(const Path& path) { return path.empty() || path == "-"; }
 
-// The buffer of std::cin reports an error of the system as the end of the input.
-bool has_failed(const std::istream& stream) { return stream.bad() || (&stream == &std::cin && std::ferror(stdin)); }
-
-}  // namespace
-
-InputLines::InputLines(const Path& path)
-    : stream_(is_standard(path) ? std::cin : file_), name_(is_standard(path) ? "standard input" : path.string()) {
-  if (is_standard(path)) return;
-  require(!std::filesystem::is_directory(path), name_, ": expected a file, got a directory");
-  file_.open(path, std::ios::binary);
-  require(file_.is_open(), name_, ": cannot be opened: ", std::strerror(errno));
-}
+InputLines::InputLines(const Path& path) : stream_(is_standard(path) ? LineStream() : LineStream(path)) {}
 
 bool InputLines::next(std::string& line) {
-  if (!std::getline(stream_, line)) {
-    require(!has_failed(stream_), name_, ":", line_ + 1, ": reading failed");
-    return false;
-  }
-  ++line_;
-  if (line.ends_with('\r')) line.pop_back();
+  if (!stream_.next(line)) return false;
   const auto bad = first_invalid_utf8(line);
-  require(!bad, name_, ":", line_, ": not UTF-8 from byte ", bad.value_or(0) + 1, " on");
+  require(!bad, name(), ":", this->line(), ": not UTF-8 from byte ", bad.value_or(0) + 1, " on");
   return true;
 }
 

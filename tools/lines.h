@@ -2,30 +2,30 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "gyre/core/io/file.h"
+#include "gyre/data/text/line_stream.h"
 
 namespace gyre {
 
-// Reads the lines of a file, or of standard input if the path is empty or "-". They must be UTF-8. Line ends (LF, CRLF)
-// are removed; the last line needs none.
+// Whether a path of an option means standard input or standard output: it is empty or "-".
+bool is_standard(const Path& path);
+
+// Reads the lines of a file or of standard input, which must be UTF-8, without line ends (LF or CRLF) and without a
+// byte order mark. The last line may have no line end.
 class InputLines {
  public:
   explicit InputLines(const Path& path);
   // Returns false at the end. Throws Error with the name of the input and the line number.
   bool next(std::string& line);
-  uint64_t line() const { return line_; }            // number of the last line read, from 1
-  const std::string& name() const { return name_; }  // for messages: the path, or "standard input"
+  uint64_t line() const { return stream_.line(); }            // number of the line that was read last, from 1
+  const std::string& name() const { return stream_.name(); }  // for messages: the path, or "standard input"
 
  private:
-  std::ifstream file_;
-  std::istream& stream_;
-  std::string name_;
-  uint64_t line_ = 0;
+  LineStream stream_;
 };
 
 std::vector<std::string> read_lines(const Path& path);

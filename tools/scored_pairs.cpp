@@ -32,8 +32,6 @@ bool has_features(const std::string& line) {
   return name_end != std::string::npos && name_end > begin && name_end < line.find(' ', begin);
 }
 
-bool is_standard_input(const Path& path) { return path.empty() || path == "-"; }
-
 }  // namespace
 
 void ScoredPairFiles::add_rows(OptionTable& table) {
@@ -48,7 +46,7 @@ void ScoredPairFiles::add_rows(OptionTable& table) {
 
 void ScoredPairFiles::check() const {
   expect_at_least(1, "--max-length", max_length);
-  if (is_standard_input(source) && is_standard_input(target))
+  if (is_standard(source) && is_standard(target))
     throw UsageError("--source, --target: expected at most one of them to be standard input");
 }
 

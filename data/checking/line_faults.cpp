@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gyre/data/text/cleaning/whitespace.h"
+#include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -61,7 +62,7 @@ LineFaults find_line_faults(string_view line) {
   set(LineFault::invalid_utf8, first_invalid_utf8(line).has_value());
   set(LineFault::blank, is_blank_line(line));
   set(LineFault::nul, line.find('\0') != string_view::npos);
-  set(LineFault::mark, line.find("\xEF\xBB\xBF") != string_view::npos);
+  set(LineFault::mark, line.find(kByteOrderMark) != string_view::npos);
   set(LineFault::replacement, line.find("\xEF\xBF\xBD") != string_view::npos);
   set(LineFault::double_encoded, looks_double_encoded(line));
   return faults;

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gyre/data/text/parallel_text.h"
+#include "gyre/data/text/text_file.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {

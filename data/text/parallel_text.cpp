@@ -1,44 +1,9 @@
 #include "gyre/data/text/parallel_text.h"
 
-#include <filesystem>
-
 #include "gyre/core/error.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
-
-namespace {
-
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-}  // namespace
-
-TextFile::TextFile(Path path) : path_(std::move(path)) {
-  if (std::filesystem::is_regular_file(path_)) {
-    map_ = MappedFile(path_);
-    text_ = map_.text();
-  } else {
-    content_ = read_file(path_);
-    text_ = content_;
-  }
-  rewind();
-}
-
-void TextFile::rewind() {
-  rest_ = text_;
-  if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
-  line_ = 0;
-}
-
-bool TextFile::next(std::string_view& line) {
-  if (rest_.empty()) return false;
-  const size_t end = rest_.find('\n');
-  line = rest_.substr(0, end);
-  rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  ++line_;
-  return true;
-}
 
 ParallelText::ParallelText(const std::vector<Path>& files, OnBadLine policy, BlankLines blank) : blank_(blank) {
   require(files.size() == 1 || files.size() == 2, "[data] expected one text file or two, got ", files.size());

@@ -5,6 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -47,14 +48,9 @@ std::string join(const Dictionary& dictionary, std::span<const int32_t> ids) {
 
 Dictionary::Dictionary(const std::string& name, std::string_view text, uint64_t threshold)
     : pieces_{"<unk>", "<s>", "</s>"} {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  for (size_t line_number = 1; !text.empty(); ++line_number) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    add(name, line_number, line, threshold);
-  }
+  text.remove_prefix(byte_order_mark_bytes(text));
+  std::string_view line;
+  for (size_t line_number = 1; take_line(text, line); ++line_number) add(name, line_number, line, threshold);
   require(!ids_.empty(), "[vocabulary] ", name, ": no piece reaches the threshold ", threshold);
 }
 

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "gyre/core/io/output_target.h"
+#include "gyre/data/text/line_ends.h"
 #include "gyre/data/tokenizer/piece_notation.h"
 #include "tools/line_filter.h"
 #include "tools/options/cpu_threads.h"
@@ -23,7 +24,7 @@ int decode(const DecodeArgs& args) {
   const auto vocabulary = load_vocabulary(args.vocabulary);
   const PieceNotation notation(*vocabulary);
   filter_lines(args.input, args.output, [&](const std::string& line) {
-    return vocabulary->decode(args.ids ? read_ids(line, vocabulary->size()) : notation.read(line));
+    return one_line(vocabulary->decode(args.ids ? read_ids(line, vocabulary->size()) : notation.read(line)));
   });
   return 0;
 }

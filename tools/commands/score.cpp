@@ -10,6 +10,7 @@
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/data/text/line_ends.h"
 #include "gyre/train/log/stopwatch.h"
 #include "gyre/train/tasks/translation/decoding.h"
 #include "tools/options/cpu_threads.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gyre/data/text/cleaning/line_stream.h"
+#include "gyre/data/text/line_stream.h"
 
 namespace gyre {
 

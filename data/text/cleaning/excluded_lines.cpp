@@ -1,8 +1,8 @@
 #include "gyre/data/text/cleaning/excluded_lines.h"
 
 #include "gyre/core/error.h"
-#include "gyre/data/text/cleaning/line_stream.h"
 #include "gyre/data/text/cleaning/whitespace.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -16,7 +16,7 @@ void ExcludedLines::read(size_t file) {
   LineStream lines(files_[file]);
   for (std::string line; lines.next(line);) {
     if (const auto at = first_invalid_utf8(line))
-      throw Error("[data] ", lines.path().string(), ":", lines.line(), ": ", name_byte(line, *at), " is not UTF-8");
+      throw Error("[data] ", lines.name(), ":", lines.line(), ": ", name_byte(line, *at), " is not UTF-8");
     if (remove_pipes_) std::erase(line, '|');
     std::string folded = fold_line(line);
     if (!folded.empty()) places_.try_emplace(std::move(folded), Place{file, lines.line()});

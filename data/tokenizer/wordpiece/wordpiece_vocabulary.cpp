@@ -4,6 +4,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
 
@@ -38,11 +39,7 @@ WordPieceVocabulary::WordPieceVocabulary(const std::string& name, const Vocabula
 }
 
 void WordPieceVocabulary::read_pieces(const std::string& name, std::string_view text) {
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
+  for (std::string_view line; take_line(text, line);) {
     const auto id = int32_t(pieces_.size());
     pieces_.emplace_back(line);
     longest_piece_ = std::max(longest_piece_, line.size());

@@ -1,9 +1,6 @@
 #include "gyre/data/text/parallel_text.h"
 
 #include <doctest/doctest.h>
-#include <sys/stat.h>
-
-#include <thread>
 
 #include "tests/data/text_files.h"
 
@@ -18,55 +15,6 @@ std::vector<TextRow> rows_of(ParallelText& text) {
 }
 
 }  // namespace
-
-TEST_CASE("lines: LF, CRLF, byte order mark, NUL, very long lines, no line end at the last line") {
-  TemporaryDirectory directory;
-  const std::string long_line(100000, 'x');
-  const std::string text = std::string(
-                               "\xEF\xBB\xBF"
-                               "first\r\n",
-                               10) +
-                           std::string("a\0b\n", 4) + long_line + "\n\r\n\ninner\rreturn";
-  TextFile file(write_text(directory, "text", text));
-  for (int round = 0; round < 2; ++round, file.rewind()) {
-    const std::string expected[] = {"first", std::string("a\0b", 3), long_line, "", "", "inner\rreturn"};
-    std::string_view line;
-    for (const std::string& wanted : expected) {
-      REQUIRE(file.next(line));
-      CHECK(line == wanted);
-    }
-    CHECK(!file.next(line));
-    CHECK(file.line() == 6);
-  }
-}
-
-TEST_CASE("lines: a final line end adds no empty line, and an empty file has no lines") {
-  TemporaryDirectory directory;
-  TextFile one(write_text(directory, "one", "only\n"));
-  std::string_view line;
-  CHECK(one.next(line));
-  CHECK(!one.next(line));
-  TextFile none(write_text(directory, "none", ""));
-  CHECK(!none.next(line));
-}
-
-TEST_CASE("lines: a pipe can be read") {
-  TemporaryDirectory directory;
-  const Path pipe = directory / "pipe";
-  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  std::thread writer([&] {
-    std::FILE* file = std::fopen(pipe.c_str(), "w");
-    std::fputs("one\ntwo\n", file);
-    std::fclose(file);
-  });
-  TextFile text(pipe);
-  writer.join();
-  std::string_view line;
-  REQUIRE(text.next(line));
-  CHECK(line == "one");
-  REQUIRE(text.next(line));
-  CHECK(line == "two");
-}
 
 TEST_CASE("parallel text: bad lines are skipped, counted and reported by number") {
   TemporaryDirectory directory;

@@ -54,7 +54,13 @@ same "characters that are not in the vocabulary" "$(encode --vocab words.vocab <
 same "no lines" "$(encode --vocab bpe.vocab < /dev/null | wc -c)" 0
 rejects 1 "standard input:1: reading failed" bash -c '"$0" encode --vocab bpe.vocab < .' "$GYRE"
 printf '<0x61> <s> <0x0A> <0x62> </s>\n' | decode --vocab bytes.vocab > restored
-same "a line break in a piece" "$(cat restored)" "$(printf 'a\nb')"
+same "a line break in a piece becomes a space" "$(cat restored)" "a b"
+printf '100\n13 16 101\n102\n' | decode --vocab bytes.vocab --ids > restored
+same "ids of line breaks" "$(tr '\n' '|' < restored)" "a|  b|c|"
+printf '\xef\xbb\xbfa\r\n\xef\xbb\xbfb\n' > marked
+same "a byte order mark at the beginning is no text" "$(encode --vocab bytes.vocab < marked | tr '\n' '|')" \
+  '<0x61>|<0xEF> <0xBB> <0xBF> <0x62>|'
+check "nor in a file" cmp <(encode --vocab bytes.vocab --input marked) <(encode --vocab bytes.vocab < marked)
 printf '<0x61>\n<0x61> b\n' > wrong
 rejects 1 '^gyre: wrong:2: unknown piece "b"$' decode --vocab bytes.vocab --input wrong --output new
 [ ! -e new ] || fail "an output remains after an error"

@@ -104,7 +104,6 @@ void check(const MetricOptions& options, const OptionTable& table) {
   expect_at_least(0, "--paired-n", options.paired_samples);
   expect(!resampling.is_paired() || options.inputs.size() > 1, "--input",
          "a baseline and at least one other system for --paired", concat(options.inputs.size(), " files"));
-  const auto is_standard = [](const Path& p) { return p == "-"; };
   const auto references = std::count_if(options.references.begin(), options.references.end(), is_standard);
   const auto inputs =
       options.inputs.empty() ? 1 : std::count_if(options.inputs.begin(), options.inputs.end(), is_standard);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "gyre/core/error.h"
+#include "gyre/data/text/line_ends.h"
 #include "gyre/train/log/stopwatch.h"
 #include "gyre/train/metrics/bleu.h"
 #include "gyre/train/metrics/chrf.h"
