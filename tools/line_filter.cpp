@@ -1,7 +1,5 @@
 #include "tools/line_filter.h"
 
-#include <vector>
-
 #include "gyre/core/error.h"
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/parallel_for.h"
@@ -15,8 +13,7 @@ constexpr size_t kBlockLines = 4096;
 constexpr uint64_t kBlockBytes = uint64_t{8} << 20;
 
 // Replaces every line by its result. Of several failures, the one of the first line is thrown.
-void transform_block(std::vector<std::string>& lines, const std::function<std::string(const std::string&)>& transform,
-                     const InputLines& input) {
+void transform_block(std::vector<std::string>& lines, const LineTransform& transform, const InputLines& input) {
   const uint64_t first = input.line() - lines.size() + 1;
   std::vector<std::string> errors(lines.size());
   parallel_for(lines.size(), 32, [&](size_t i) {
@@ -32,27 +29,34 @@ void transform_block(std::vector<std::string>& lines, const std::function<std::s
 
 }  // namespace
 
-FilterCounts filter_lines(const Path& input_path, const Path& output_path,
-                          const std::function<std::string(const std::string&)>& transform) {
-  require_no_input(output_path, {input_path});
-  InputLines input(input_path);
-  OutputLines output(output_path);
+void LineFilter::add_rows(OptionTable& table, const std::string& input_help, const std::string& output_help) {
+  table.add("--input,-i", input, "FILE", input_help + "; default: standard input");
+  table.add("--output,-o", output, "FILE", output_help + "; default: standard output");
+  threads.add_row(table);
+}
+
+FilterCounts LineFilter::run(const LineTransform& transform, std::vector<Path> other_inputs) const {
+  other_inputs.push_back(input);
+  require_no_input(output, other_inputs);
+  threads.use();
+  InputLines lines(input);
+  OutputLines results(output);
   FilterCounts counts;
   std::vector<std::string> block;
   for (bool is_at_end = false; !is_at_end;) {
     block.clear();
     const uint64_t begin = counts.bytes;
     std::string line;
-    while (block.size() < kBlockLines && counts.bytes - begin < kBlockBytes && !(is_at_end = !input.next(line))) {
+    while (block.size() < kBlockLines && counts.bytes - begin < kBlockBytes && !(is_at_end = !lines.next(line))) {
       counts.bytes += line.size();
       block.push_back(std::move(line));
     }
-    transform_block(block, transform, input);
-    for (const std::string& line : block) output.write(line);
-    output.flush();
+    transform_block(block, transform, lines);
+    for (const std::string& line : block) results.write(line);
+    results.flush();
   }
-  counts.lines = input.line();
-  output.commit();
+  counts.lines = lines.line();
+  results.commit();
   return counts;
 }
 

@@ -1,22 +1,34 @@
-// Applies a function to every line of a text with all threads, and keeps the order of the lines.
+// Commands that apply a function to every line of a text.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "gyre/core/io/file.h"
+#include "tools/options/cpu_threads.h"
 
 namespace gyre {
+
+using LineTransform = std::function<std::string(const std::string&)>;
 
 struct FilterCounts {
   uint64_t lines = 0, bytes = 0;  // of the input; bytes without line ends
 };
 
-// Reads the lines of `input`, and writes transform(line) as one line of `output`; empty paths mean standard input and
-// output. The output is the same for any number of threads. `transform` must be thread-safe; an Error that it throws is
-// thrown again with the name of the input and the line number. Throws Error, likewise, for a result with a line break.
-FilterCounts filter_lines(const Path& input, const Path& output,
-                          const std::function<std::string(const std::string&)>& transform);
+struct LineFilter {
+  Path input, output;  // empty: standard input and output
+  CpuThreads threads;
+
+  // Adds --input, --output and --cpu-threads. The helps say what the files hold: "text, one sentence per line".
+  void add_rows(OptionTable& table, const std::string& input_help, const std::string& output_help);
+
+  // Writes transform(line) as one line of the output for each line of the input, in order, with all threads. The output
+  // is the same for any number of them. `transform` must be thread-safe; an Error that it throws is thrown again with
+  // the name of the input and the line number, and so is one for a result with a line break. Throws UsageError if the
+  // output is the input or one of the other files that the command reads.
+  FilterCounts run(const LineTransform& transform, std::vector<Path> other_inputs = {}) const;
+};
 
 }  // namespace gyre

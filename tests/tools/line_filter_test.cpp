@@ -19,8 +19,8 @@ TEST_CASE("line filters keep the order of the lines for any number of threads") 
   write_file(directory / "in", "\xEF\xBB\xBF" + text);
   for (const int threads : {1, 3}) {
     ThreadsInScope scope(threads);
-    const FilterCounts counts = filter_lines(directory / "in", directory / "out",
-                                             [](const std::string& line) { return concat("<", line, ">"); });
+    const LineFilter filter{directory / "in", directory / "out", {}};
+    const FilterCounts counts = filter.run([](const std::string& line) { return concat("<", line, ">"); });
     CHECK(read_file(directory / "out") == expected);
     CHECK(counts.lines == 10'000);
     CHECK(counts.bytes == text.size() - 20'000);
@@ -30,10 +30,21 @@ TEST_CASE("line filters keep the order of the lines for any number of threads") 
 TEST_CASE("line filters: a result of several lines is an error, which names the first line and leaves no output") {
   TemporaryDirectory directory;
   write_file(directory / "in", "one\ntwo\nthree");
-  const std::string error = error_of([&] {
-    filter_lines(directory / "in", directory / "out",
-                 [](const std::string& line) { return line == "one" ? line : line + "\n"; });
-  });
+  const LineFilter filter{directory / "in", directory / "out", {}};
+  const std::string error =
+      error_of([&] { filter.run([](const std::string& line) { return line == "one" ? line : line + "\n"; }); });
   CHECK(error == (directory / "in").string() + ":2: expected one line as the result, got a line break");
   CHECK(!std::filesystem::exists(directory / "out"));
+}
+
+TEST_CASE("line filters: the output may not be an input") {
+  TemporaryDirectory directory;
+  write_file(directory / "in", "one\n");
+  write_file(directory / "vocabulary", "");
+  const auto copy = [](const std::string& line) { return line; };
+  const LineFilter onto_itself{directory / "in", directory / "in", {}};
+  CHECK(contains(error_of([&] { onto_itself.run(copy); }), "is also an input"));
+  const LineFilter onto_other{directory / "in", directory / "vocabulary", {}};
+  CHECK(contains(error_of([&] { onto_other.run(copy, {directory / "vocabulary"}); }), "is also an input"));
+  CHECK(read_file(directory / "in") == "one\n");
 }

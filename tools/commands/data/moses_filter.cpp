@@ -1,7 +1,6 @@
 #include "tools/commands/data/moses_filter.h"
 
 #include "gyre/train/log/stopwatch.h"
-#include "tools/line_filter.h"
 #include "tools/text_rate.h"
 
 namespace gyre {
@@ -12,15 +11,12 @@ void MosesFilter::add_language_row(OptionTable& table) {
 }
 
 void MosesFilter::add_rows(OptionTable& table) {
-  table.add("--input,-i", input, "FILE", "text, one sentence per line; default: standard input");
-  table.add("--output,-o", output, "FILE", "file to write; default: standard output");
-  threads.add_row(table);
+  lines.add_rows(table, "text, one sentence per line", "file to write");
 }
 
 void MosesFilter::run(const LineTransform& transform) const {
-  threads.use();
   const Stopwatch clock;
-  const FilterCounts counts = filter_lines(input, output, transform);
+  const FilterCounts counts = lines.run(transform);
   print_text_rate(counts.bytes, clock.seconds());
 }
 

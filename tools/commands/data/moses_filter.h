@@ -1,23 +1,19 @@
 // The options that `gyre data tokenize`, `detokenize` and `normalize` share, and their common work.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "gyre/data/text/moses/punctuation.h"
-#include "tools/options/cpu_threads.h"
+#include "tools/line_filter.h"
 
 namespace gyre {
 
-using LineTransform = std::function<std::string(const std::string&)>;
-
 struct MosesFilter {
-  Path input, output;
   std::string language;
-  CpuThreads threads;
+  LineFilter lines;
 
   void add_language_row(OptionTable& table);
-  void add_rows(OptionTable& table);  // --input, --output, --cpu-threads
+  void add_rows(OptionTable& table);  // those of LineFilter
 
   // Writes the transformed lines of the input to the output, and the speed to standard error.
   void run(const LineTransform& transform) const;
