@@ -1,6 +1,4 @@
 // gyre translate: translates lines of text by beam search or by sampling, in the order of the input.
-#include "gyre/models/decode/translate.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -10,13 +8,7 @@
 #include "gyre/core/option_checks.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/models/decode/sampling.h"
-#include "gyre/train/log/stopwatch.h"
-#include "gyre/train/tasks/translation/decoding.h"
-#include "tools/lines.h"
-#include "tools/options/cpu_threads.h"
-#include "tools/options/device_choice.h"
-#include "tools/options/ensemble_choice.h"
-#include "tools/options/precision_choice.h"
+#include "tools/decoding_run.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -24,50 +16,45 @@ namespace gyre {
 namespace {
 
 struct TranslateArgs {
-  EnsembleChoice ensemble;
+  DecodingRun decoding;
   Path input, output;
-  PrecisionChoice precision;
   DecodeOptions decode;
   bool sampling = false;
   SamplingOptions sample;
-  TranslateBatches batches;
-  int maxi_batch = 100;
   int max_length = 1000;
-  bool crop = false, allow_unk = false, quiet = false;
-  DeviceChoice device;
-  CpuThreads threads;
+  bool crop = false, allow_unk = false;
   const OptionTable* table = nullptr;
 };
 
 class Translator {
  public:
   explicit Translator(const TranslateArgs& args)
-      : call_(args),
-        kernels_(args.device.kernels()),
-        trained_(args.ensemble.load(kernels_.device())),
-        input_(args.input),
-        output_(args.output),
-        decode_(args.decode) {
-    decode_.precision = args.precision.on(kernels_);
-    set_vocabulary(decode_, *trained_.vocabulary, args.allow_unk);
-  }
+      : call_(args), decoder_(args.decoding, args.decode, args.allow_unk), input_(args.input), output_(args.output) {}
 
-  // Reads a window of lines, sorts them by length, and writes the translations before it reads the next window. Returns
-  // the number of lines.
+  // Returns the number of lines.
   uint64_t run() {
-    const size_t window = size_t(call_.maxi_batch) * size_t(call_.batches.sentences);
-    while (translate_window(window)) output_.flush();
+    const auto next = [&](Ids& source) { return read_source(source); };
+    const auto count =
+        for_each_window<Ids>(call_.decoding.window(), output_, next,
+                             [&](const std::vector<Ids>& sources, uint64_t first) { translate_lines(sources, first); });
     output_.commit();
-    return input_.line();
+    return count;
   }
 
  private:
-  bool translate_window(size_t window) {
-    const uint64_t first = input_.line();
-    std::vector<std::vector<int32_t>> sources;  // an empty line has no ids
+  using Ids = std::vector<int32_t>;
+
+  // An empty line has no ids.
+  bool read_source(Ids& source) {
     std::string line;
-    while (sources.size() < window && input_.next(line)) sources.push_back(encode(line));
-    std::vector<std::vector<int32_t>> filled;
+    if (!input_.next(line)) return false;
+    source = encode(line);
+    return true;
+  }
+
+  // Writes the translations of some lines; `first` is the number of the first one, from 0.
+  void translate_lines(const std::vector<Ids>& sources, uint64_t first) {
+    std::vector<Ids> filled;
     std::vector<uint64_t> lines;  // of the filled ones
     for (size_t i = 0; i < sources.size(); ++i) {
       if (sources[i].empty()) continue;
@@ -78,31 +65,31 @@ class Translator {
     auto result = results.begin();
     for (size_t i = 0; i < sources.size(); ++i)
       write(first + i, sources[i].empty() ? std::vector<Hypothesis>(1) : *result++);
-    return sources.size() == window;
   }
 
-  std::vector<std::vector<Hypothesis>> decode(const std::vector<std::vector<int32_t>>& sources,
-                                              const std::vector<uint64_t>& lines) {
-    if (!call_.sampling) return translate(trained_.ensemble, kernels_, sources, decode_, call_.batches);
-    return sample_translations(trained_.ensemble, kernels_, sources, lines, decode_, call_.sample, call_.batches);
+  std::vector<std::vector<Hypothesis>> decode(const std::vector<Ids>& sources, const std::vector<uint64_t>& lines) {
+    const Ensemble& ensemble = decoder_.trained.ensemble;
+    const TranslateBatches& batches = call_.decoding.batches;
+    if (!call_.sampling) return translate(ensemble, decoder_.kernels, sources, decoder_.options, batches);
+    return sample_translations(ensemble, decoder_.kernels, sources, lines, decoder_.options, call_.sample, batches);
   }
 
-  std::vector<int32_t> encode(const std::string& line) {
-    std::vector<int32_t> ids = trained_.vocabulary->encode(line);
+  Ids encode(const std::string& line) const {
+    Ids ids = decoder_.trained.vocabulary->encode(line);
     if (ids.empty()) return ids;
-    const auto limit = size_t(std::min<int64_t>(call_.max_length, trained_.ensemble.longest()));
+    const auto limit = size_t(std::min<int64_t>(call_.max_length, decoder_.trained.ensemble.longest()));
     if (ids.size() >= limit) {
       require(call_.crop, input_.name(), ":", input_.line(), ": expected at most ", limit, " tokens, got ",
               ids.size() + 1, "; --max-length-crop truncates such lines");
       ids.resize(limit - 1);
     }
-    ids.push_back(decode_.eos);
+    ids.push_back(decoder_.options.eos);
     return ids;
   }
 
   // Writes one translation as plain text, or n-best lists in Marian's form: id ||| text ||| F0= log P ||| score.
   void write(uint64_t id, const std::vector<Hypothesis>& hypotheses) {
-    const auto text = [&](const Hypothesis& h) { return one_line(trained_.vocabulary->decode(h.ids)); };
+    const auto text = [&](const Hypothesis& h) { return one_line(decoder_.trained.vocabulary->decode(h.ids)); };
     if (n_best() == 1) return output_.write(text(hypotheses.front()));
     for (const auto& hypothesis : hypotheses) {
       char scores[64];
@@ -111,14 +98,12 @@ class Translator {
     }
   }
 
-  int n_best() const { return call_.sampling ? call_.sample.samples : decode_.n_best; }
+  int n_best() const { return call_.sampling ? call_.sample.samples : decoder_.options.n_best; }
 
   const TranslateArgs& call_;
-  Kernels& kernels_;
-  LoadedEnsemble trained_;
+  LoadedDecoder decoder_;
   InputLines input_;
   OutputLines output_;
-  DecodeOptions decode_;
 };
 
 // Checks the options of the search, or moves them to those of sampling.
@@ -136,24 +121,15 @@ void check_search(TranslateArgs& args) {
 }
 
 void check(TranslateArgs& args) {
-  args.ensemble.check();
-  require_no_input(args.output, {args.input, args.ensemble.vocabulary()});
-  expect_at_least(1, "--mini-batch", args.batches.sentences);
-  expect_at_least(1, "--maxi-batch", args.maxi_batch);
+  args.decoding.check();
+  require_no_input(args.output, {args.input, args.decoding.ensemble.vocabulary()});
   expect_at_least(2, "--max-length", args.max_length);
-  expect_at_least(1, "--mini-batch-words", args.batches.tokens);
   check_search(args);
 }
 
 int run(TranslateArgs& args) {
   check(args);
-  args.threads.use();
-  const Stopwatch clock;
-  if (!args.quiet) args.ensemble.print();
-  Translator translator(args);
-  const uint64_t lines = translator.run();
-  if (!args.quiet)
-    std::fprintf(stderr, "%llu lines in %.1f s\n", static_cast<unsigned long long>(lines), clock.seconds());
+  args.decoding.run([&] { return Translator(args).run(); });
   return 0;
 }
 
@@ -189,7 +165,7 @@ void add_translate_command(Program& program) {
   OptionTable& table =
       program.command("translate", "translate text with a trained model", [args] { return run(*args); });
   args->table = &table;
-  args->ensemble.add_rows(table);
+  args->decoding.ensemble.add_rows(table);
   table.add("--input,-i", args->input, "FILE", "text, one sentence per line; default: standard input");
   table.add("--output,-o", args->output, "FILE", "translations; default: standard output");
   table.add("--max-length", args->max_length, "TOKENS",
@@ -198,15 +174,7 @@ void add_translate_command(Program& program) {
   table.add_flag("--allow-unk", args->allow_unk, "allow the unknown token in translations");
   add_search_rows(table, args->decode);
   add_sampling_rows(table, args->sampling, args->sample);
-  table.group("Execution");
-  table.add("--mini-batch,--batch-size", args->batches.sentences, "SENTENCES", "maximum sentences per batch");
-  table.add("--mini-batch-words,--max-tokens", args->batches.tokens, "TOKENS", "maximum source tokens per batch");
-  args->device.add_row(table);
-  args->precision.add_row(table);
-  table.add("--maxi-batch", args->maxi_batch, "BATCHES",
-            "number of batches that are read ahead and sorted by length; 1 has the lowest latency");
-  args->threads.add_row(table);
-  table.add_flag("--quiet", args->quiet, "do not print the model and the time");
+  args->decoding.add_execution_rows(table, "sentences", "source tokens");
 }
 
 }  // namespace gyre

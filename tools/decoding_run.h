@@ -1,0 +1,65 @@
+// What `gyre translate` and `gyre score` share: the models, how they run, and the windows of lines that they read
+// ahead.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gyre/models/decode/translate.h"
+#include "tools/lines.h"
+#include "tools/options/cpu_threads.h"
+#include "tools/options/device_choice.h"
+#include "tools/options/ensemble_choice.h"
+#include "tools/options/precision_choice.h"
+
+namespace gyre {
+
+struct DecodingRun {
+  EnsembleChoice ensemble;
+  TranslateBatches batches;
+  int maxi_batch = 100;
+  DeviceChoice device;
+  PrecisionChoice precision;
+  CpuThreads threads;
+  bool quiet = false;
+
+  // Adds the options of the group Execution. `sentences` and `tokens` are what the limits of a batch count.
+  void add_execution_rows(OptionTable& table, const std::string& sentences, const std::string& tokens);
+  void check() const;  // throws UsageError
+  // The number of lines that are read ahead and sorted by length.
+  size_t window() const { return size_t(maxi_batch) * size_t(batches.sentences); }
+  // Calls work() with the chosen number of threads. Before it, prints the models to standard error, and after it the
+  // number of lines that it returns and the time, unless `quiet` is set.
+  void run(const std::function<uint64_t()>& work) const;
+};
+
+// The loaded models, with the options of decoding for their vocabulary and device.
+struct LoadedDecoder {
+  LoadedDecoder(const DecodingRun& run, DecodeOptions decode, bool allow_unknown = false);
+
+  Kernels& kernels;
+  LoadedEnsemble trained;
+  DecodeOptions options;
+};
+
+// Reads items with next(item), which returns false at the end, and passes at most `window` of them at a time to
+// process(items, first), where `first` counts the items before them. Flushes the output before it reads on. Returns the
+// number of items.
+template <class Item, class Next, class Process>
+uint64_t for_each_window(size_t window, OutputLines& output, const Next& next, const Process& process) {
+  uint64_t count = 0;
+  std::vector<Item> items;
+  do {
+    items.clear();
+    for (Item item; items.size() < window && next(item);) items.push_back(std::move(item));
+    process(items, count);
+    count += items.size();
+    output.flush();
+  } while (items.size() == window);
+  return count;
+}
+
+}  // namespace gyre
