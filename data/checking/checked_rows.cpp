@@ -31,15 +31,6 @@ CheckedRows::CheckedRows(const std::vector<Path>& files, const Vocabulary& vocab
   require(files.size() == 2, "[data] expected a source and a target file, or one token store, got ", files.size(),
           " files");
   text_ = std::make_unique<CorpusReader>(std::vector<Path>{files[0]}, std::vector<Path>{files[1]}, true);
-  block_.resize(kBlockRows);
-}
-
-bool CheckedRows::read_text() {
-  const uint64_t begin = text_->bytes();
-  block_rows_ = 0;
-  while (block_rows_ < block_.size() && text_->bytes() - begin < kBlockBytes && text_->next(block_[block_rows_]))
-    ++block_rows_;
-  return block_rows_ > 0;
 }
 
 bool CheckedRows::next(std::vector<CheckedRow>& rows) {
@@ -49,8 +40,8 @@ bool CheckedRows::next(std::vector<CheckedRow>& rows) {
     sentence_ += rows.size();
     return !rows.empty();
   }
-  if (!read_text()) return false;
-  rows.resize(block_rows_);
+  if (!text_->next(block_, kBlockRows, kBlockBytes)) return false;
+  rows.resize(block_.size());
   parallel_for(rows.size(), kChunkRows, [&](size_t i) { examine_text(block_[i], rows[i]); });
   return true;
 }

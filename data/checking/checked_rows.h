@@ -42,7 +42,6 @@ class CheckedRows {
   const CorpusReader& text() const { return *text_; }  // of text files, as far as they have been read
 
  private:
-  bool read_text();
   void examine_text(const CorpusRow& text, CheckedRow& row) const;
   void examine_store(size_t sentence, CheckedRow& row) const;
 
@@ -53,7 +52,6 @@ class CheckedRows {
   size_t sentence_ = 0;  // next of the store
   std::unique_ptr<CorpusReader> text_;
   std::vector<CorpusRow> block_;
-  size_t block_rows_ = 0;
 };
 
 }  // namespace gyre

@@ -15,11 +15,6 @@ namespace {
 constexpr size_t kBlockRows = 16384;
 constexpr uint64_t kBlockBytes = uint64_t{32} << 20;
 
-struct Row {
-  CorpusRow corpus;
-  FilteredPair filtered;
-};
-
 // Keeps the columns of the report apart, whatever a file is called.
 std::string one_column(std::string text) {
   std::replace_if(
@@ -85,10 +80,12 @@ class Cleaner {
   }
 
   CleaningSummary run() {
-    std::vector<Row> block(kBlockRows);
-    for (size_t rows; (rows = read(block)) > 0;) {
-      filter(block, rows);
-      for (size_t i = 0; i < rows; ++i) finish(block[i]);
+    std::vector<CorpusRow> rows;
+    std::vector<FilteredPair> filtered;
+    while (reader_.next(rows, kBlockRows, kBlockBytes)) {
+      filtered.resize(rows.size());
+      parallel_for(rows.size(), 64, [&](size_t i) { filtered[i] = filter(rows[i]); });
+      for (size_t i = 0; i < rows.size(); ++i) finish(rows[i], filtered[i]);
     }
     outputs_.commit();
     summary_.bytes = reader_.bytes();
@@ -105,53 +102,40 @@ class Cleaner {
     return options_.holdout_every > 0 && row.pair > 0 && row.pair % options_.holdout_every == 0;
   }
 
-  // Reads a bounded number of rows and bytes, however long the lines are. Returns the number of rows.
-  size_t read(std::vector<Row>& block) {
-    const uint64_t begin = reader_.bytes();
-    size_t rows = 0;
-    while (rows < block.size() && reader_.bytes() - begin < kBlockBytes && reader_.next(block[rows].corpus)) ++rows;
-    return rows;
-  }
-
-  void filter(std::vector<Row>& block, size_t rows) const {
-    parallel_for(rows, 64, [&](size_t i) { filter(block[i]); });
-  }
-
-  void filter(Row& row) const {
-    row.filtered = {};
-    if (row.corpus.pair == 0) {
-      row.filtered.reason = DropReason::unpaired;
-      row.filtered.side = row.corpus.longer;
-    } else if (is_held_out(row.corpus)) {
-      for (std::string& line : row.corpus.text) line = filter_.written(std::move(line));
-    } else {
-      row.filtered = filter_.apply(row.corpus.text);
+  FilteredPair filter(CorpusRow& row) const {
+    if (row.pair == 0) {
+      FilteredPair unpaired;
+      unpaired.reason = DropReason::unpaired;
+      unpaired.side = row.longer;
+      return unpaired;
     }
+    if (!is_held_out(row)) return filter_.apply(row.text);
+    for (std::string& line : row.text) line = filter_.written(std::move(line));
+    return {};
   }
 
   // Takes rows in the order of the input.
-  void finish(Row& row) {
-    if (is_held_out(row.corpus)) {
-      outputs_.hold_out(row.corpus.text);
+  void finish(const CorpusRow& row, FilteredPair& filtered) {
+    if (is_held_out(row)) {
+      outputs_.hold_out(row.text);
       ++summary_.held_out;
       return;
     }
-    FilteredPair& filtered = row.filtered;
     if (!filtered.reason && options_.remove_duplicates) {
-      if (const uint64_t first = seen_.find_or_add(filtered.hash, row.corpus.pair)) {
+      if (const uint64_t first = seen_.find_or_add(filtered.hash, row.pair)) {
         filtered.reason = DropReason::duplicate;
         filtered.detail = concat("of pair ", first);
       }
     }
     if (!filtered.reason) {
-      outputs_.keep(row.corpus.text);
+      outputs_.keep(row.text);
       ++summary_.kept;
       return;
     }
     ++summary_.dropped[size_t(*filtered.reason)];
     if (*filtered.reason == DropReason::unpaired) ++summary_.unpaired;
     if (*filtered.reason == DropReason::excluded) ++summary_.excluded[filtered.excluded_file];
-    outputs_.report(row.corpus, reader_.path(row.corpus.file, filtered.side), filtered);
+    outputs_.report(row, reader_.path(row.file, filtered.side), filtered);
   }
 
   CleaningOptions options_;

@@ -29,6 +29,15 @@ bool CorpusReader::next(CorpusRow& row) {
   return true;
 }
 
+bool CorpusReader::next(std::vector<CorpusRow>& rows, size_t most, uint64_t bytes) {
+  const uint64_t begin = bytes_;
+  size_t count = 0;
+  rows.resize(most);
+  while (count < most && bytes_ - begin < bytes && next(rows[count])) ++count;
+  rows.resize(count);
+  return count > 0;
+}
+
 // Reads a row of the current files.
 bool CorpusReader::read(CorpusRow& row) {
   std::array<bool, 2> found{};

@@ -26,6 +26,9 @@ class CorpusReader {
   CorpusReader(std::vector<Path> sources, std::vector<Path> targets, bool keep_unpaired);
 
   bool next(CorpusRow& row);  // false at the end; reuses the memory of the row
+  // Reads a block of at most `most` rows, which ends early with the row that reaches `bytes` bytes of text: blocks stay
+  // small however long the lines are. False at the end; reuses the memory of the rows.
+  bool next(std::vector<CorpusRow>& rows, size_t most, uint64_t bytes);
   int sides() const { return targets_.empty() ? 1 : 2; }
   uint64_t pairs() const { return pairs_; }
   uint64_t bytes() const { return bytes_; }  // of the lines read so far, without line ends
