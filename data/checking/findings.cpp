@@ -72,7 +72,7 @@ void judge_encoding(const SetStatistics& set, int side, std::vector<Finding>& fi
     const Severity severity = LineFault(fault) == LineFault::invalid_utf8 ? Severity::error : Severity::warning;
     findings.push_back(
         {severity, "encoding",
-         concat(file.path.string(), ": ", counted(lines.count, "line"), " with ", line_fault_name(LineFault(fault))),
+         concat(file.path.string(), ": ", counted(lines.count, "line"), " with ", enum_name(LineFault(fault))),
          set.places(side, lines)});
   }
   if (file.crlf_lines > 0)

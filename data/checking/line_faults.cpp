@@ -33,16 +33,6 @@ bool begins_with_shown_byte(string_view text) {
 
 }  // namespace
 
-string_view line_fault_name(LineFault fault) {
-  static constexpr std::array<string_view, kLineFaults> kNames{"invalid UTF-8",
-                                                               "only white space",
-                                                               "a NUL byte",
-                                                               "a byte order mark inside the file",
-                                                               "U+FFFD, the mark of an earlier decoding error",
-                                                               "characters that look encoded twice"};
-  return kNames[size_t(fault)];
-}
-
 bool looks_double_encoded(string_view text) {
   for (size_t at = 0; (at = text.find('\xC3', at)) != string_view::npos; ++at) {
     const string_view rest = text.substr(at + 1);

@@ -4,6 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
+
+#include "gyre/core/enum_names.h"
 
 namespace gyre {
 
@@ -15,8 +18,16 @@ enum class LineFault : uint8_t {
   replacement,     // U+FFFD, which decoders write for bytes that they cannot decode
   double_encoded,  // UTF-8 that was taken for Latin-1 or Windows-1252 and encoded again
 };
-inline constexpr size_t kLineFaults = 6;
-std::string_view line_fault_name(LineFault fault);  // for messages: "invalid UTF-8"
+
+template <>
+inline constexpr std::pair<LineFault, std::string_view> kEnumNames<LineFault>[] = {
+    {LineFault::invalid_utf8, "invalid UTF-8"},
+    {LineFault::blank, "only white space"},
+    {LineFault::nul, "a NUL byte"},
+    {LineFault::mark, "a byte order mark inside the file"},
+    {LineFault::replacement, "U+FFFD, the mark of an earlier decoding error"},
+    {LineFault::double_encoded, "characters that look encoded twice"}};
+inline constexpr size_t kLineFaults = std::size(kEnumNames<LineFault>);
 
 class LineFaults {
  public:

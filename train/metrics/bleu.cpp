@@ -118,14 +118,6 @@ void compute_score(BleuScore& result, const BleuOptions& options) {
 
 }  // namespace
 
-BleuSmoothing bleu_smoothing(std::string_view name) {
-  if (name == "none") return BleuSmoothing::none;
-  if (name == "floor") return BleuSmoothing::floor;
-  if (name == "add-k") return BleuSmoothing::add_k;
-  if (name == "exp") return BleuSmoothing::exp;
-  throw Error("[bleu] expected the smoothing none, floor, add-k or exp, got ", name);
-}
-
 SentenceStatistics bleu_statistics(const Lines& hypotheses, const std::vector<Lines>& references,
                                    const LineTokenizer& tokenize) {
   require_parallel("bleu", hypotheses, references);
@@ -152,21 +144,9 @@ BleuScore bleu_score(std::span<const int64_t> sums, const BleuOptions& options) 
 }
 
 std::string bleu_signature(size_t references, const BleuOptions& options) {
-  std::string smoothing;
-  switch (options.smoothing) {
-    case BleuSmoothing::none:
-      smoothing = "none";
-      break;
-    case BleuSmoothing::floor:
-      smoothing = fmt::format("floor[{:.2f}]", smoothing_value(options));
-      break;
-    case BleuSmoothing::add_k:
-      smoothing = fmt::format("add-k[{:.2f}]", smoothing_value(options));
-      break;
-    case BleuSmoothing::exp:
-      smoothing = "exp";
-      break;
-  }
+  std::string smoothing(enum_name(options.smoothing));
+  if (options.smoothing == BleuSmoothing::floor || options.smoothing == BleuSmoothing::add_k)
+    smoothing += fmt::format("[{:.2f}]", smoothing_value(options));
   return fmt::format("nrefs:{}|case:{}|eff:no|tok:{}|smooth:{}|impl:gyre", references,
                      options.lowercase ? "lc" : "mixed", name(options.tokenizer), smoothing);
 }

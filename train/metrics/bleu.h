@@ -11,8 +11,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/train/metrics/bleu_tokenizer.h"
 #include "gyre/train/metrics/parallel_lines.h"
 #include "gyre/train/metrics/sentence_statistics.h"
@@ -20,15 +22,19 @@
 namespace gyre {
 
 // The smoothing of n-gram orders without a match (Chen and Cherry, 2014).
-enum class BleuSmoothing {
-  none,   // precision 0, so BLEU 0
+enum class BleuSmoothing : uint8_t {
+  exp,    // the first, second, ... such order counts as 1/2, 1/4, ... matches
   floor,  // counts as smoothing_value matches
   add_k,  // smoothing_value is added to matches and total of every order above 1
-  exp,    // the first, second, ... such order counts as 1/2, 1/4, ... matches
+  none,   // precision 0, so BLEU 0
 };
 
-// Parses "none", "floor", "add-k" or "exp". Throws for any other name.
-BleuSmoothing bleu_smoothing(std::string_view name);
+template <>
+inline constexpr std::pair<BleuSmoothing, std::string_view> kEnumNames<BleuSmoothing>[] = {
+    {BleuSmoothing::exp, "exp"},
+    {BleuSmoothing::floor, "floor"},
+    {BleuSmoothing::add_k, "add-k"},
+    {BleuSmoothing::none, "none"}};
 
 struct BleuOptions {
   BleuTokenizer tokenizer = BleuTokenizer::v13a;

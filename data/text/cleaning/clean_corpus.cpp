@@ -36,7 +36,7 @@ class Outputs {
   void report(const CorpusRow& row, const Path& path, const FilteredPair& filtered) {
     if (!report_) return;
     report_->write(concat(row.pair == 0 ? "-" : std::to_string(row.pair), "\t", one_column(path.string()), "\t",
-                          row.line, "\t", drop_reason_name(*filtered.reason), "\t", one_column(filtered.detail), "\n"));
+                          row.line, "\t", enum_name(*filtered.reason), "\t", one_column(filtered.detail), "\n"));
   }
   void commit() {
     const auto for_each = [&](auto&& call) {

@@ -31,8 +31,8 @@ struct CleaningSummary {
   uint64_t bytes = 0;                // of the input, without line ends
   uint64_t pairs = 0, unpaired = 0;  // of the input
   uint64_t kept = 0, held_out = 0;
-  std::array<uint64_t, kDropReasons> dropped{};
-  std::vector<uint64_t> excluded;  // pairs dropped because of each test set
+  std::array<uint64_t, std::size(kEnumNames<DropReason>)> dropped{};  // by reason
+  std::vector<uint64_t> excluded;                                     // pairs dropped because of each test set
 
   uint64_t rows() const { return pairs + unpaired; }
 };

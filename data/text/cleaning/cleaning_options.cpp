@@ -4,13 +4,6 @@
 
 namespace gyre {
 
-std::string_view drop_reason_name(DropReason reason) {
-  static constexpr std::array<std::string_view, kDropReasons> kNames{
-      "unpaired",  "invalid-utf8",   "empty",     "max-bytes", "min-length", "max-length",
-      "max-ratio", "max-characters", "same-text", "excluded",  "duplicate"};
-  return kNames[size_t(reason)];
-}
-
 void CleaningOptions::validate(int sides) const {
   if (max_length > 0)
     expect(min_length <= max_length, "--min-length", concat("at most --max-length ", max_length), min_length);

@@ -1,11 +1,12 @@
 // The filters of gyre data clean and the reasons for which it drops a pair.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
 #include "gyre/core/io/file.h"
 
 namespace gyre {
@@ -25,8 +26,15 @@ enum class DropReason : uint8_t {
   excluded,
   duplicate,
 };
-inline constexpr size_t kDropReasons = 11;
-std::string_view drop_reason_name(DropReason reason);  // as in the report: "max-ratio"
+
+template <>
+inline constexpr std::pair<DropReason, std::string_view> kEnumNames<DropReason>[] = {
+    {DropReason::unpaired, "unpaired"},     {DropReason::invalid_utf8, "invalid-utf8"},
+    {DropReason::empty, "empty"},           {DropReason::max_bytes, "max-bytes"},
+    {DropReason::min_length, "min-length"}, {DropReason::max_length, "max-length"},
+    {DropReason::max_ratio, "max-ratio"},   {DropReason::max_characters, "max-characters"},
+    {DropReason::same_text, "same-text"},   {DropReason::excluded, "excluded"},
+    {DropReason::duplicate, "duplicate"}};
 
 // Lengths are numbers of words between white space; 0 turns a limit off, and a value equal to the limit passes.
 struct CleaningOptions {

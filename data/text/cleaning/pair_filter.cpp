@@ -35,7 +35,7 @@ FilteredPair PairFilter::apply(std::array<std::string, 2>& text) const {
   if (is_invalid(text, result)) return result;
   for (size_t side = 0; side < sides_; ++side) text[side] = written(std::move(text[side]));
   if (has_bad_lengths(text, result) || has_same_text(text, result) || is_excluded(text, result)) return result;
-  if (options_.remove_duplicates) result.hash = hash_texts(text[0], text[1]);
+  if (options_.remove_duplicates) result.hash = pair_key(hash_text(text[0]), hash_text(text[1]));
   return result;
 }
 

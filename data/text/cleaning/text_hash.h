@@ -15,11 +15,8 @@ struct TextHash {
 // Not cryptographic: texts made on purpose can collide. Of n distinct texts, two collide with a probability of about
 // n^2 / 2^129, that is 3e-26 for 4.5 million.
 TextHash hash_text(std::string_view text, TextHash seed = {});
-inline TextHash hash_texts(std::string_view first, std::string_view second) {
-  return hash_text(second, hash_text(first));
-}
 
-// A key of two texts from the keys of each.
+// The key of a pair of texts, from the hash of each.
 inline TextHash pair_key(const TextHash& first, const TextHash& second) {
   return hash_text({reinterpret_cast<const char*>(&second), sizeof second}, first);
 }

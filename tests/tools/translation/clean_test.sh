@@ -18,6 +18,7 @@ same "the file at fault" "$(grep -c "$golden/in2.de"$'\t17[12]\tunpaired' report
 kept=$(wc -l < out.en)
 check "JSON" contains "^\{.*\"pairs\":420,\"kept\":$kept,\"held_out\":21,\"dropped\":\{\"unpaired\":3,.*\"bytes\":[0-9]+" < summary.json
 check "a table" contains "^kept +$kept +[0-9.]+ %$" < log
+check "the speed" contains "^[0-9.]+ MB of text in [0-9.]+ s with --cpu-threads 1: [0-9]+ MB per minute and thread$" < log
 check "counts of each test set" contains "^excluded because of $golden/test1.txt: [0-9]+ pairs?$" < log
 
 # Any number of threads, and files that cannot be mapped.

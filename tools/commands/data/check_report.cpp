@@ -74,7 +74,7 @@ ordered_json to_json(const SetStatistics& set, size_t side) {
   if (!set.is_store) {
     ordered_json& encoding = json["encoding"] = ordered_json::object();
     for (size_t fault = 0; fault < kLineFaults; ++fault)
-      encoding[std::string(line_fault_name(LineFault(fault)))] = to_json(statistics.faults[fault]);
+      encoding[std::string(enum_name(LineFault(fault)))] = to_json(statistics.faults[fault]);
     json["crlf_lines"] = statistics.crlf_lines;
     json["byte_order_mark"] = statistics.has_mark;
   }

@@ -9,6 +9,7 @@
 #include "tools/options/cpu_threads.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
+#include "tools/text_rate.h"
 
 namespace gyre {
 
@@ -24,10 +25,6 @@ struct CleanArgs {
   bool json = false;
 };
 
-double megabytes_per_minute(const CleaningSummary& summary, double seconds) {
-  return double(summary.bytes) * 1e-6 / seconds * 60;
-}
-
 void print_row(const std::string& name, uint64_t count, uint64_t all) {
   std::fprintf(stderr, "%-16s %12llu %7.3f %%\n", name.c_str(), static_cast<unsigned long long>(count),
                all == 0 ? 0 : 100 * double(count) / double(all));
@@ -41,9 +38,9 @@ void print_table(const CleaningSummary& summary, const CleanArgs& args, double s
   }
   std::fprintf(stderr, "\n");
   print_row("read", summary.rows(), summary.rows());
-  for (size_t reason = 0; reason < kDropReasons; ++reason) {
-    if (summary.dropped[reason] == 0) continue;
-    print_row(std::string(drop_reason_name(DropReason(reason))), summary.dropped[reason], summary.rows());
+  for (const auto& [reason, name] : kEnumNames<DropReason>) {
+    const uint64_t count = summary.dropped[size_t(reason)];
+    if (count > 0) print_row(std::string(name), count, summary.rows());
   }
   if (args.options.holdout_every > 0) print_row("held out", summary.held_out, summary.rows());
   print_row("kept", summary.kept, summary.rows());
@@ -51,8 +48,8 @@ void print_table(const CleaningSummary& summary, const CleanArgs& args, double s
     std::fprintf(stderr, "excluded because of %s: %s\n", args.options.excluded[file].c_str(),
                  counted(summary.excluded[file], unit).c_str());
   }
-  std::fprintf(stderr, "\n%.1f MB of text in %.1f s: %.0f MB per minute\n", double(summary.bytes) * 1e-6, seconds,
-               megabytes_per_minute(summary, seconds));
+  std::fprintf(stderr, "\n");
+  print_text_rate(summary.bytes, seconds);
 }
 
 ordered_json to_json(const CleaningSummary& summary, const CleanArgs& args, double seconds) {
@@ -62,8 +59,8 @@ ordered_json to_json(const CleaningSummary& summary, const CleanArgs& args, doub
     if (!input.target.empty()) entry["target"] = input.target.string();
     entry["pairs"] = input.pairs;
   }
-  for (size_t reason = 0; reason < kDropReasons; ++reason)
-    dropped[std::string(drop_reason_name(DropReason(reason)))] = summary.dropped[reason];
+  for (const auto& [reason, name] : kEnumNames<DropReason>)
+    dropped[std::string(name)] = summary.dropped[size_t(reason)];
   for (size_t file = 0; file < summary.excluded.size(); ++file)
     excluded.push_back({{"file", args.options.excluded[file].string()}, {"pairs", summary.excluded[file]}});
   return {{"inputs", inputs},
@@ -74,7 +71,7 @@ ordered_json to_json(const CleaningSummary& summary, const CleanArgs& args, doub
           {"excluded_by", excluded},
           {"bytes", summary.bytes},
           {"seconds", seconds},
-          {"megabytes_per_minute", megabytes_per_minute(summary, seconds)}};
+          {"megabytes_per_minute", double(summary.bytes) * 1e-6 / seconds * 60}};
 }
 
 int clean(CleanArgs& args) {

@@ -12,7 +12,8 @@ const std::vector<std::string> kProtocols{"sacrebleu", "multi-bleu", "compound-s
 
 struct BleuArgs {
   std::vector<std::string> protocols{"sacrebleu"};
-  std::string tokenizer = "13a", smoothing = "exp";
+  std::string tokenizer = "13a";
+  BleuSmoothing smoothing = BleuSmoothing::exp;
   MosesBleuOptions moses;
   bool lowercase = false;
 
@@ -42,7 +43,7 @@ std::vector<TranslationMetric> metrics(const BleuArgs& args, const OptionTable& 
                       tokenizes ? "the text is tokenized already" : "the protocol sacrebleu does not read it");
   BleuOptions sacrebleu;
   sacrebleu.tokenizer = bleu_tokenizer(args.tokenizer);
-  sacrebleu.smoothing = bleu_smoothing(args.smoothing);
+  sacrebleu.smoothing = args.smoothing;
   sacrebleu.lowercase = args.lowercase;
   MosesBleuOptions moses = args.moses;
   moses.lowercase = args.lowercase;
@@ -69,8 +70,7 @@ void add_evaluate_bleu_command(Program& program) {
       [args] { return toml_value(args->protocols); });
   table.set_completions({"sacrebleu", "multi-bleu", "compound-split", "all"});
   table.add_choice("--tokenize,--tok", args->tokenizer, {"13a", "intl", "char", "none"}, "tokenizer of sacreBLEU");
-  table.add_choice("--smooth,--smooth-method", args->smoothing, {"exp", "floor", "add-k", "none"},
-                   "sacreBLEU's smoothing of n-gram orders without a match");
+  table.add_enum("--smooth,--smooth-method", args->smoothing, "sacreBLEU's smoothing of n-gram orders without a match");
   table.add_choice("--language", args->moses.language, {"de", "en"}, "language of the Moses tokenizer");
   table.add_flag("--tokenized", args->moses.tokenized,
                  "multi-bleu, compound-split: both sides are tokens already, divided by white space");

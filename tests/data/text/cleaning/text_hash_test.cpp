@@ -7,10 +7,11 @@
 using namespace gyre;
 
 TEST_CASE("text hashes: boundaries between texts and zero bytes count") {
-  CHECK(hash_texts("ab", "c") != hash_texts("a", "bc"));
+  const auto pair = [](std::string_view a, std::string_view b) { return pair_key(hash_text(a), hash_text(b)); };
+  CHECK(pair("ab", "c") != pair("a", "bc"));
   CHECK(hash_text(std::string(3, '\0')) != hash_text(std::string(4, '\0')));
   CHECK(hash_text("") != hash_text(std::string(1, '\0')));
-  CHECK(hash_texts("a", "b") != hash_texts("b", "a"));
+  CHECK(pair("a", "b") != pair("b", "a"));
   CHECK(hash_text("12345678x") != hash_text("12345678y"));
 }
 
