@@ -1,5 +1,5 @@
 // gyre score: computes the log-probabilities of given translations, in the order of the input.
-#include "gyre/models/decode/score.h"
+#include "gyre/train/tasks/translation/score.h"
 
 #include <cmath>
 #include <cstdio>
@@ -63,7 +63,6 @@ class Scorer {
     std::vector<std::vector<int32_t>> sources, targets;
     for (ScoredPair& pair : pairs) {
       sources.push_back(std::move(pair.source));
-      sources.back().push_back(decoder_.options.eos);
       targets.push_back(std::move(pair.target));
     }
     const auto results = score_targets(decoder_.trained.ensemble, decoder_.kernels, sources, targets, decoder_.options,

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "gyre/models/decode/score.h"
 #include "gyre/models/decode/translate.h"
 #include "tests/models/tiny_model.h"
 
@@ -110,15 +109,15 @@ TEST_CASE("sampling: a sample depends on seed, line and number, and not on the b
 
 TEST_CASE("sampling: log-probabilities are the model's, whatever the temperature") {
   const EncoderDecoder model = nonzero_model();
-  const Sentences sources = random_sources(6);
-  const DecodeOptions options{.max_length_extra = 6};
-  const auto drawn = sample(model, cpu_kernels(), sources, numbers(6), options, {.temperature = 2, .top_k = 6});
-  Sentences targets;
-  for (const auto& samples : drawn) targets.push_back(samples.front().ids);
-  const auto scores = score_targets(model, cpu_kernels(), sources, targets, options);
+  const Sentences sources = test::random_sentences(6, 8, 11, 3);
+  const DecodeOptions options{.length_penalty = 0.7, .max_length_extra = 6};
+  const auto drawn =
+      sample(model, cpu_kernels(), test::with_eos(sources), numbers(6), options, {.temperature = 2, .top_k = 6});
   for (size_t i = 0; i < sources.size(); ++i) {
-    CHECK(drawn[i].front().log_probability == doctest::Approx(scores[i].log_probability).epsilon(1e-4));
-    CHECK(drawn[i].front().score == doctest::Approx(scores[i].score).epsilon(1e-4));
+    const Hypothesis& h = drawn[i].front();
+    const double expected = test::sentence_log_probability(model, sources[i], h.ids);
+    CHECK(h.log_probability == doctest::Approx(expected).epsilon(1e-4));
+    CHECK(h.score == doctest::Approx(expected / std::pow(double(h.ids.size()) + 1, 0.7)).epsilon(1e-4));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "gyre/models/decode/score.h"
+#include "gyre/train/tasks/translation/score.h"
 
 #include <doctest/doctest.h>
 
@@ -23,8 +23,8 @@ TEST_CASE("scores are the sums of teacher-forced log-probabilities, in the order
     const DecodeOptions options{.length_penalty = 0.7, .form = LengthPenaltyForm::gnmt};
     for (const TranslateBatches& limits : {TranslateBatches{}, {.sentences = 4, .tokens = 30}, {.sentences = 1}}) {
       std::vector<size_t> done;
-      const auto scores = score_targets(model, cpu_kernels(), test::with_eos(sources), targets, options, limits,
-                                        [&](size_t n) { done.push_back(n); });
+      const auto scores =
+          score_targets(model, cpu_kernels(), sources, targets, options, limits, [&](size_t n) { done.push_back(n); });
       CHECK(done.back() == sources.size());
       REQUIRE(scores.size() == sources.size());
       for (size_t i = 0; i < sources.size(); ++i) {
@@ -42,14 +42,14 @@ TEST_CASE("scores are the sums of teacher-forced log-probabilities, in the order
 TEST_CASE("scores of translations equal those of beam search, alone and in an ensemble") {
   const EncoderDecoder first = nonzero_model(test::tiny_config("rope"), 3),
                        second = nonzero_model(test::tiny_config("sinusoidal"), 4);
-  const Sentences sources = test::with_eos(test::random_sentences(6, 8, 11, 1));
+  const Sentences sources = test::random_sentences(6, 8, 11, 1);
   const DecodeOptions options{.beam_size = 4, .max_length_extra = 8, .n_best = 4};
   const Ensemble ensembles[] = {Ensemble(first), Ensemble({&first, &second}),
                                 Ensemble({&first, &second}, {2, 1}, EnsembleMean::log_probabilities)};
   for (const Ensemble& ensemble : ensembles) {
     Sentences repeated, targets;
     std::vector<Hypothesis> expected;
-    const auto results = translate(ensemble, cpu_kernels(), sources, options);
+    const auto results = translate(ensemble, cpu_kernels(), test::with_eos(sources), options);
     for (size_t i = 0; i < sources.size(); ++i)
       for (const Hypothesis& h : results[i]) {
         repeated.push_back(sources[i]);
@@ -79,8 +79,7 @@ TEST_CASE("the sum of the scores is the cross-entropy, also of a vocabulary whos
   const LossResult loss = model.loss(tape, test::make_batch(sources, targets), 0);
   REQUIRE(loss.predictions == 120);
   double sum = 0;
-  for (const Hypothesis& h : score_targets(model, cpu_kernels(), test::with_eos(sources), targets, {}))
-    sum += h.log_probability;
+  for (const Hypothesis& h : score_targets(model, cpu_kernels(), sources, targets, {})) sum += h.log_probability;
   CHECK(-sum == doctest::Approx(loss.sums().nll).epsilon(1e-6));
 }
 
@@ -90,10 +89,11 @@ TEST_CASE("scores: invalid pairs throw") {
     return score_targets(model, cpu_kernels(), sources, targets, {});
   };
   CHECK(score({}, {}).empty());
-  CHECK_THROWS_WITH_AS(score({{3, 2}}, {}), "[score] expected a target for each of 1 sources, got 0", Error);
-  CHECK_THROWS_WITH_AS(score({{}}, {{3}}), "[score] source 0 is empty, expected at least its EOS", Error);
-  CHECK_THROWS_WITH_AS(score({{2}, {2}}, {{3}, std::vector<int32_t>(40, 3)}),
+  CHECK_THROWS_WITH_AS(score({{3}}, {}), "[score] expected a target for each of 1 sources, got 0", Error);
+  CHECK_THROWS_WITH_AS(score({{}, {}}, {{3}, std::vector<int32_t>(40, 3)}),
                        "[score] pair 1: expected at most 40 tokens with EOS, got 41", Error);
+  CHECK_THROWS_WITH_AS(score({std::vector<int32_t>(40, 3)}, {{}}),
+                       "[score] pair 0: expected at most 40 tokens with EOS, got 41", Error);
 }
 
 }  // namespace gyre

@@ -1,38 +1,13 @@
-#include "gyre/models/decode/score.h"
+#include "gyre/train/tasks/translation/score.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "gyre/train/tasks/translation/pair_input.h"
+
 namespace gyre {
 namespace {
-
-Tensor ids_tensor(const std::vector<int32_t>& ids) { return Tensor::from({int64_t(ids.size())}, ids); }
-
-// Packs the pairs at `indices` into an input of the models.
-class PairRows {
- public:
-  PairRows(const DecodeOptions& options) : options_(options) {}
-
-  void add(const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
-    sources_.insert(sources_.end(), source.begin(), source.end());
-    source_lengths_.push_back(int32_t(source.size()));
-    inputs_.push_back(options_.bos);
-    inputs_.insert(inputs_.end(), target.begin(), target.end());
-    outputs_.insert(outputs_.end(), target.begin(), target.end());
-    outputs_.push_back(options_.eos);
-    target_lengths_.push_back(int32_t(target.size()) + 1);
-  }
-
-  PairInput finish() const {
-    return {ids_tensor(sources_), Segments::from_lengths(source_lengths_), ids_tensor(inputs_), ids_tensor(outputs_),
-            Segments::from_lengths(target_lengths_)};
-  }
-
- private:
-  const DecodeOptions& options_;
-  std::vector<int32_t> sources_, inputs_, outputs_, source_lengths_, target_lengths_;
-};
 
 // log P of the target outputs, (target tokens). Computes the logits in parts of at most 64 MiB.
 std::vector<float> log_probabilities(const EncoderDecoder& model, Kernels& kernels, const PairInput& pairs,
@@ -51,7 +26,7 @@ std::vector<float> log_probabilities(const EncoderDecoder& model, Kernels& kerne
     std::vector<int32_t> places;  // of the outputs in the flat log_probs
     for (int64_t i = 0; i < count; ++i)
       places.push_back(int32_t(i * vocab) + pairs.target_outputs.data<int32_t>()[begin + i]);
-    kernels.embedding(chosen, log_probs.reshape({count * vocab, 1}), ids_tensor(places), 1);
+    kernels.embedding(chosen, log_probs.reshape({count * vocab, 1}), to_tensor(places), 1);
     const Tensor on_cpu = chosen.to_cpu();
     result.insert(result.end(), on_cpu.span<float>().begin(), on_cpu.span<float>().end());
   }
@@ -80,8 +55,7 @@ void check(const Ensemble& ensemble, const std::vector<std::vector<int32_t>>& so
   require(sources.size() == targets.size(), "[score] expected a target for each of ", sources.size(), " sources, got ",
           targets.size());
   for (size_t i = 0; i < sources.size(); ++i) {
-    require(!sources[i].empty(), "[score] source ", i, " is empty, expected at least its EOS");
-    const size_t tokens = std::max(sources[i].size(), targets[i].size() + 1);
+    const size_t tokens = std::max(sources[i].size(), targets[i].size()) + 1;
     require(int64_t(tokens) <= ensemble.longest(), "[score] pair ", i, ": expected at most ", ensemble.longest(),
             " tokens with EOS, got ", tokens);
   }
@@ -97,13 +71,13 @@ std::vector<Hypothesis> score_targets(const Ensemble& ensemble, Kernels& kernels
   options.validate(ensemble.vocab_size());
   check(ensemble, sources, targets);
   std::vector<int64_t> lengths;
-  for (size_t i = 0; i < sources.size(); ++i) lengths.push_back(int64_t(sources[i].size() + targets[i].size() + 1));
+  for (size_t i = 0; i < sources.size(); ++i) lengths.push_back(int64_t(sources[i].size() + targets[i].size() + 2));
   std::vector<Hypothesis> results(sources.size());
   size_t done = 0;
   for (const std::vector<size_t>& batch : batches_by_length(lengths, limits)) {
-    PairRows rows(options);
-    for (const size_t i : batch) rows.add(sources[i], targets[i]);
-    const PairInput pairs = rows.finish();
+    PairPacker packer(options.bos, options.eos);
+    for (const size_t i : batch) packer.add(sources[i], targets[i]);
+    const PairInput pairs = pair_input(packer.finish());
     std::vector<std::vector<float>> by_model;
     for (size_t m = 0; m < ensemble.size(); ++m)
       by_model.push_back(log_probabilities(ensemble[m], kernels, pairs, options.precision));
