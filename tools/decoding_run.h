@@ -19,7 +19,7 @@ namespace gyre {
 
 struct DecodingRun {
   EnsembleChoice ensemble;
-  TranslateBatches batches;
+  DecodingBatchLimits batches;
   int maxi_batch = 100;
   DeviceChoice device;
   PrecisionChoice precision;

@@ -6,7 +6,7 @@
 namespace gyre {
 
 std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& lengths,
-                                                   const TranslateBatches& limits) {
+                                                   const DecodingBatchLimits& limits) {
   require(limits.sentences >= 1 && limits.tokens >= 1,
           "[translate] expected a batch of at least 1 sentence and 1 token, got ", limits.sentences, " sentences and ",
           limits.tokens, " tokens");
@@ -34,7 +34,7 @@ namespace {
 // Calls decode(sources, indices) for each batch, and returns the results in the order of the sources.
 template <class Decode>
 std::vector<std::vector<Hypothesis>> in_batches(const std::vector<std::vector<int32_t>>& sources,
-                                                const TranslateBatches& limits,
+                                                const DecodingBatchLimits& limits,
                                                 const std::function<void(size_t done)>& progress,
                                                 const Decode& decode) {
   std::vector<int64_t> lengths;
@@ -56,7 +56,7 @@ std::vector<std::vector<Hypothesis>> in_batches(const std::vector<std::vector<in
 
 std::vector<std::vector<Hypothesis>> translate(const Ensemble& ensemble, Kernels& kernels,
                                                const std::vector<std::vector<int32_t>>& sources,
-                                               const DecodeOptions& options, const TranslateBatches& limits,
+                                               const DecodeOptions& options, const DecodingBatchLimits& limits,
                                                const std::function<void(size_t done)>& progress, double* flops) {
   return in_batches(sources, limits, progress, [&](const auto& batch, const auto& /*indices*/) {
     return beam_search(ensemble, kernels, batch, options, flops);
@@ -67,7 +67,7 @@ std::vector<std::vector<Hypothesis>> sample_translations(const Ensemble& ensembl
                                                          const std::vector<std::vector<int32_t>>& sources,
                                                          const std::vector<uint64_t>& lines,
                                                          const DecodeOptions& options, const SamplingOptions& sampling,
-                                                         const TranslateBatches& limits) {
+                                                         const DecodingBatchLimits& limits) {
   return in_batches(sources, limits, {}, [&](const auto& batch, const std::vector<size_t>& indices) {
     std::vector<uint64_t> batch_lines;
     for (const size_t i : indices) batch_lines.push_back(lines[i]);

@@ -10,20 +10,22 @@
 
 namespace gyre {
 
-struct TranslateBatches {
-  int sentences = 64;     // maximum number of sentences per batch
-  int64_t tokens = 4096;  // maximum number of source tokens per batch; a longer sentence forms its own batch
+// Limits of a batch of sentences to translate or of pairs to score. A longer one forms its own batch.
+struct DecodingBatchLimits {
+  int sentences = 64;     // maximum number of sentences or pairs
+  int64_t tokens = 4096;  // maximum number of tokens: of the sources in translation, of both sides in scoring
 };
 
 // Groups the indices of `lengths` into batches, longest sentences first, so that the first batch needs the most memory.
 // Sentences of equal length keep their order. Throws if a limit is below 1.
-std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& lengths, const TranslateBatches& limits);
+std::vector<std::vector<size_t>> batches_by_length(const std::vector<int64_t>& lengths,
+                                                   const DecodingBatchLimits& limits);
 
 // Returns the results of beam_search() in the order of the sources. Calls `progress` with the number of sentences done
 // after each batch, and adds the FLOPs to *flops.
 std::vector<std::vector<Hypothesis>> translate(const Ensemble& ensemble, Kernels& kernels,
                                                const std::vector<std::vector<int32_t>>& sources,
-                                               const DecodeOptions& options, const TranslateBatches& limits = {},
+                                               const DecodeOptions& options, const DecodingBatchLimits& limits = {},
                                                const std::function<void(size_t done)>& progress = {},
                                                double* flops = nullptr);
 
@@ -32,6 +34,6 @@ std::vector<std::vector<Hypothesis>> sample_translations(const Ensemble& ensembl
                                                          const std::vector<std::vector<int32_t>>& sources,
                                                          const std::vector<uint64_t>& lines,
                                                          const DecodeOptions& options, const SamplingOptions& sampling,
-                                                         const TranslateBatches& limits = {});
+                                                         const DecodingBatchLimits& limits = {});
 
 }  // namespace gyre

@@ -69,7 +69,7 @@ class Translator {
 
   std::vector<std::vector<Hypothesis>> decode(const std::vector<Ids>& sources, const std::vector<uint64_t>& lines) {
     const Ensemble& ensemble = decoder_.trained.ensemble;
-    const TranslateBatches& batches = call_.decoding.batches;
+    const DecodingBatchLimits& batches = call_.decoding.batches;
     if (!call_.sampling) return translate(ensemble, decoder_.kernels, sources, decoder_.options, batches);
     return sample_translations(ensemble, decoder_.kernels, sources, lines, decoder_.options, call_.sample, batches);
   }

@@ -86,7 +86,7 @@ TEST_CASE("sampling: a sample depends on seed, line and number, and not on the b
   const Sentences sources = random_sources(20);
   const DecodeOptions options{.max_length_extra = 10};
   for (const Ensemble& ensemble : {Ensemble(first), Ensemble({&first, &second})}) {
-    const auto draw = [&](const SamplingOptions& sampling, const TranslateBatches& limits) {
+    const auto draw = [&](const SamplingOptions& sampling, const DecodingBatchLimits& limits) {
       return sample_translations(ensemble, cpu_kernels(), sources, numbers(20), options, sampling, limits);
     };
     const auto all = draw({.seed = 3, .samples = 4}, {});

@@ -21,7 +21,8 @@ TEST_CASE("scores are the sums of teacher-forced log-probabilities, in the order
   for (const char* position : {"rope", "learned"}) {
     const EncoderDecoder model = nonzero_model(test::tiny_config(position), 3);
     const DecodeOptions options{.length_penalty = 0.7, .form = LengthPenaltyForm::gnmt};
-    for (const TranslateBatches& limits : {TranslateBatches{}, {.sentences = 4, .tokens = 30}, {.sentences = 1}}) {
+    for (const DecodingBatchLimits& limits :
+         {DecodingBatchLimits{}, {.sentences = 4, .tokens = 30}, {.sentences = 1}}) {
       std::vector<size_t> done;
       const auto scores =
           score_targets(model, cpu_kernels(), sources, targets, options, limits, [&](size_t n) { done.push_back(n); });

@@ -66,7 +66,7 @@ void check(const Ensemble& ensemble, const std::vector<std::vector<int32_t>>& so
 std::vector<Hypothesis> score_targets(const Ensemble& ensemble, Kernels& kernels,
                                       const std::vector<std::vector<int32_t>>& sources,
                                       const std::vector<std::vector<int32_t>>& targets, const DecodeOptions& options,
-                                      const TranslateBatches& limits,
+                                      const DecodingBatchLimits& limits,
                                       const std::function<void(size_t done)>& progress) {
   options.validate(ensemble.vocab_size());
   check(ensemble, sources, targets);

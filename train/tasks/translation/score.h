@@ -19,7 +19,7 @@ namespace gyre {
 std::vector<Hypothesis> score_targets(const Ensemble& ensemble, Kernels& kernels,
                                       const std::vector<std::vector<int32_t>>& sources,
                                       const std::vector<std::vector<int32_t>>& targets, const DecodeOptions& options,
-                                      const TranslateBatches& limits = {},
+                                      const DecodingBatchLimits& limits = {},
                                       const std::function<void(size_t done)>& progress = {});
 
 }  // namespace gyre
