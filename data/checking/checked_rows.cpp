@@ -52,7 +52,7 @@ void CheckedRows::examine_text(const CorpusRow& text, CheckedRow& row) const {
   row.is_unpaired = text.pair == 0;
   row.is_usable = !row.is_unpaired;
   for (size_t side = 0; side < 2; ++side) {
-    if (row.is_unpaired && int(side) != text.longer) continue;
+    if (row.is_unpaired && int(side) != text.unpaired_side) continue;
     row.sides[side].faults = find_line_faults(text.text[side]);
     row.is_usable = row.is_usable && !row.sides[side].faults.is_unusable();
   }

@@ -51,7 +51,7 @@ void judge_count(const SetStatistics& set, const std::string& topic, const LineL
 void judge_line_counts(const SetStatistics& set, std::vector<Finding>& findings) {
   const uint64_t source = set.sides[0].lines, target = set.sides[1].lines;
   if (set.pairs == 0) {
-    findings.push_back({Severity::error, "lines", concat(set.name, ": no usable pair"), {set.place(1)}});
+    findings.push_back({Severity::error, "lines", concat(set.name, ": no usable pair"), {}});
   } else if (source == target) {
     findings.push_back({Severity::ok, "lines", concat(set.name, ": ", counted(source, "line"), " on both sides"), {}});
   }
@@ -81,12 +81,12 @@ void judge_encoding(const SetStatistics& set, int side, std::vector<Finding>& fi
                         concat(file.path.string(), ": ", counted(file.crlf_lines, "line"),
                                " with Windows line ends (CRLF), which are removed on reading"),
                         {}});
-  if (file.has_mark)
+  if (file.has_byte_order_mark)
     findings.push_back({Severity::warning,
                         "encoding",
                         concat(file.path.string(), ": begins with a byte order mark, which is removed on reading"),
                         {}});
-  if (is_clean && file.crlf_lines == 0 && !file.has_mark)
+  if (is_clean && file.crlf_lines == 0 && !file.has_byte_order_mark)
     findings.push_back({Severity::ok, "encoding", concat(file.path.string(), ": UTF-8 without odd characters"), {}});
 }
 

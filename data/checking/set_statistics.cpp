@@ -90,7 +90,7 @@ class SetMeasurer {
     }
     const LineStream& stream = rows.text().stream(number);
     side.lines = stream.line();
-    side.has_mark = stream.has_mark();
+    side.has_byte_order_mark = stream.has_byte_order_mark();
     side.crlf_lines = stream.crlf_lines();
   }
 

@@ -14,7 +14,7 @@ namespace gyre {
 struct SideStatistics {
   Path path;
   uint64_t lines = 0, crlf_lines = 0;
-  bool has_mark = false;  // a byte order mark at the beginning
+  bool has_byte_order_mark = false;  // a byte order mark at the beginning
   std::array<LineList, kLineFaults> faults;
   // Of measured pairs, without </s>:
   uint64_t pieces = 0, unknown = 0;

@@ -35,7 +35,7 @@ bool LineStream::next(std::string& line) {
   }
   if (++line_ == 1) {
     const size_t mark = byte_order_mark_bytes(line);
-    has_mark_ = mark > 0;
+    has_byte_order_mark_ = mark > 0;
     line.erase(0, mark);
   }
   if (has_carriage_return(line)) {

@@ -19,11 +19,11 @@ class LineStream {
   LineStream(const LineStream&) = delete;  // refers to its own members
   LineStream& operator=(const LineStream&) = delete;
 
-  bool next(std::string& line);                        // false at the end; throws Error if reading fails
-  uint64_t line() const { return line_; }              // number of the line that was read last, from 1
-  const std::string& name() const { return name_; }    // for messages: the path, or "standard input"
-  bool has_mark() const { return has_mark_; }          // a byte order mark at the beginning
-  uint64_t crlf_lines() const { return crlf_lines_; }  // lines so far that ended in CRLF
+  bool next(std::string& line);                                      // false at the end; throws Error if reading fails
+  uint64_t line() const { return line_; }                            // number of the line that was read last, from 1
+  const std::string& name() const { return name_; }                  // for messages: the path, or "standard input"
+  bool has_byte_order_mark() const { return has_byte_order_mark_; }  // a byte order mark at the beginning
+  uint64_t crlf_lines() const { return crlf_lines_; }                // lines so far that ended in CRLF
 
  private:
   bool has_failed() const;
@@ -33,7 +33,7 @@ class LineStream {
   std::ifstream file_;
   std::istream& stream_;
   uint64_t line_ = 0, crlf_lines_ = 0;
-  bool has_mark_ = false;
+  bool has_byte_order_mark_ = false;
 };
 
 }  // namespace gyre

@@ -59,7 +59,7 @@ while IFS=$'\t' read -r status pattern command; do
   case $status in '' | '#'*) continue ;; esac
   calls=$((calls + 1)) got=0
   eval "call=($command)"
-  timeout 10 "$GYRE" "${call[@]}" > .calls/stdout 2> .calls/stderr < /dev/null || got=$?
+  timeout 60 "$GYRE" "${call[@]}" > .calls/stdout 2> .calls/stderr < /dev/null || got=$?
   [ "$got" -eq "$status" ] || complain "status $got instead of $status"
   [ "$(wc -l < .calls/stderr)" -eq 1 ] || complain "$(wc -l < .calls/stderr) lines instead of one"
   grep -qE -- "$pattern" .calls/stderr || complain "no line like /$pattern/"

@@ -106,7 +106,7 @@ class Cleaner {
     if (row.pair == 0) {
       FilteredPair unpaired;
       unpaired.reason = DropReason::unpaired;
-      unpaired.side = row.longer;
+      unpaired.side = row.unpaired_side;
       return unpaired;
     }
     if (!is_held_out(row)) return filter_.apply(row.text);

@@ -48,14 +48,14 @@ bool CorpusReader::read(CorpusRow& row) {
   if (sides() == 1) found[1] = found[0];
   if (!found[0] && !found[1]) return false;
   row.file = file_;
-  row.longer = found[0] ? 0 : 1;
-  row.line = streams_[size_t(row.longer)]->line();
+  row.unpaired_side = found[0] ? 0 : 1;
+  row.line = streams_[size_t(row.unpaired_side)]->line();
   row.pair = 0;
   if (found[0] && found[1]) {
     row.pair = ++pairs_;
     ++pairs_of_files_[file_];
   } else if (!keep_unpaired_) {
-    fail_unpaired(row.longer);
+    fail_unpaired(row.unpaired_side);
   }
   return true;
 }

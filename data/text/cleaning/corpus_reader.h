@@ -12,10 +12,10 @@
 namespace gyre {
 
 struct CorpusRow {
-  uint64_t pair = 0;  // number in the whole corpus, from 1; 0: a line without a partner
-  uint64_t line = 0;  // number in its file, from 1
-  size_t file = 0;    // index in the lists of files
-  int longer = 0;     // of a line without a partner: its side
+  uint64_t pair = 0;      // number in the whole corpus, from 1; 0: a line without a partner
+  uint64_t line = 0;      // number in its file, from 1
+  size_t file = 0;        // index in the lists of files
+  int unpaired_side = 0;  // of a line without a partner: its side
   std::array<std::string, 2> text;
 };
 
@@ -40,7 +40,7 @@ class CorpusReader {
  private:
   void open();
   bool read(CorpusRow& row);
-  [[noreturn]] void fail_unpaired(int longer);
+  [[noreturn]] void fail_unpaired(int unpaired_side);
 
   std::vector<Path> sources_, targets_;
   bool keep_unpaired_;

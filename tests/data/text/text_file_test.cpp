@@ -72,7 +72,7 @@ TEST_CASE("line stream: marks and line ends are reported, and errors name the fi
   TemporaryDirectory directory;
   LineStream stream(write_text(directory, "text", std::string(kByteOrderMark) + "a\r\nb\nc\r\n"));
   CHECK(lines_of<std::string>(stream) == Lines{"a", "b", "c"});
-  CHECK(stream.has_mark());
+  CHECK(stream.has_byte_order_mark());
   CHECK(stream.crlf_lines() == 2);
   CHECK(stream.name() == (directory / "text").string());
   CHECK(contains(error_of([&] { LineStream(directory / "missing"); }), "missing: cannot be opened"));

@@ -61,3 +61,6 @@ if [ -d "$data" ]; then
 else
   skipped "cleaning of real text" "../shared/data/multi30k is missing"
 fi
+rejects 2 '--source, --target. expected files, got -' "$GYRE" data clean --source - --output-source kept
+rejects 2 '--output-source and other outputs. expected files, got -' "$GYRE" data clean --source "$golden/in1.en" --output-source -
+check "no file is called -" test ! -e ./-

@@ -55,6 +55,8 @@ same "JSON lines of a paired test" "$(grep -c '"signature":"nrefs:1|bs:50|ar:100
 same "only systems have a p-value" "$(grep -c '"p_value":' paired.json)" 1
 evaluate bleu -r ref.de --confidence < a.de | contains '^sacreBLEU\|nrefs:1\|bs:1000\|seed:12345\|.* = [0-9.]+ \(μ = [0-9.]+ ± [0-9.]+\) [0-9.]+/' || fail "--confidence: $(cat matches.txt)"
 
+rejects 2 'standard input \(-\) at most once' "$GYRE" evaluate exact-match -r - -i -
+
 # Unusual text: CRLF, no line end, empty lines only, a pipe.
 same "CRLF" "$(sed 's/$/\r/' a.de | evaluate translation -r ref.de)" "$(cat everything.txt)"
 same "no line end" "$(head -c -1 a.de | evaluate translation -r ref.de)" "$(cat everything.txt)"

@@ -76,7 +76,7 @@ ordered_json to_json(const SetStatistics& set, size_t side) {
     for (size_t fault = 0; fault < kLineFaults; ++fault)
       encoding[std::string(enum_name(LineFault(fault)))] = to_json(statistics.faults[fault]);
     json["crlf_lines"] = statistics.crlf_lines;
-    json["byte_order_mark"] = statistics.has_mark;
+    json["byte_order_mark"] = statistics.has_byte_order_mark;
   }
   json.update({{"pieces", statistics.pieces},
                {"unknown_pieces", statistics.unknown},

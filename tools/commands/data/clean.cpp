@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/counted.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/data/text/cleaning/clean_corpus.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/options/cpu_threads.h"
@@ -74,7 +75,18 @@ ordered_json to_json(const CleaningSummary& summary, const CleanArgs& args, doub
           {"megabytes_per_minute", double(summary.bytes) * 1e-6 / seconds * 60}};
 }
 
+// The outputs replace their files together at the end, which a stream cannot.
+void reject_standard_streams(const CleaningFiles& files) {
+  for (const auto* inputs : {&files.sources, &files.targets}) {
+    for (const Path& path : *inputs) expect(path != "-", "--source, --target", "files", "-");
+  }
+  for (const Path* output :
+       {&files.output_source, &files.output_target, &files.report, &files.holdout_source, &files.holdout_target})
+    expect(*output != "-", "--output-source and other outputs", "files", "-");
+}
+
 int clean(CleanArgs& args) {
+  reject_standard_streams(args.files);
   args.threads.use();
   args.options.drop_unpaired = args.unpaired == "drop";
   const Stopwatch clock;

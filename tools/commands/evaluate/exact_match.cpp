@@ -21,6 +21,8 @@ struct ExactMatchArgs {
 
 int evaluate_exact_match(const ExactMatchArgs& args) {
   if (args.references.size() != 1) throw UsageError("--reference: expected one file, got ", args.references.size());
+  if (is_standard(args.input) && is_standard(args.references.front()))
+    throw UsageError("--reference: expected standard input (-) at most once, and not for --input too");
   const Lines hypotheses = read_lines(args.input), references = read_lines(args.references.front());
   const double percent = exact_match(hypotheses, references);
   const nlohmann::ordered_json result{{"exact_match", percent}, {"lines", hypotheses.size()}};
