@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the malformed calls of bad_calls.txt. Each must end within ten seconds with its status and one line on stderr,
+# Runs the malformed calls of bad_calls.txt. Each must end within a minute with its status and one line on stderr,
 # and must not write, replace or remove any file. A line of bad_calls.txt is
 #   STATUS <tab> PATTERN of the error line <tab> COMMAND of gyre as shell words; $nmt and others are set below
 . "$(dirname "$0")/lib.sh"

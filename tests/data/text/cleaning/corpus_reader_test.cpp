@@ -8,8 +8,9 @@ using namespace gyre;
 
 TEST_CASE("corpus reader: blocks have a bounded number of rows and of bytes, across files") {
   TemporaryDirectory directory;
-  CorpusReader reader({write_text(directory, "a.en", "1\n22\n\n"), write_text(directory, "b.en", "333\n4444444444\n5\n6")},
-                      {write_text(directory, "a.de", "a\nb\nc\n"), write_text(directory, "b.de", "d\ne\nf\ng\n")}, false);
+  CorpusReader reader(
+      {write_text(directory, "a.en", "1\n22\n\n"), write_text(directory, "b.en", "333\n4444444444\n5\n6")},
+      {write_text(directory, "a.de", "a\nb\nc\n"), write_text(directory, "b.de", "d\ne\nf\ng\n")}, false);
   std::string blocks;
   for (std::vector<CorpusRow> rows; reader.next(rows, 4, 10);) {
     for (const CorpusRow& row : rows)
