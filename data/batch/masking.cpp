@@ -37,7 +37,7 @@ MaskingVocabulary MaskingVocabulary::of(const Vocabulary& vocabulary) {
           vocabulary.kind(), " without it");
   ids.special = {vocabulary.bos(), vocabulary.eos(), ids.mask};
   if (vocabulary.pad() >= 0) ids.special.push_back(vocabulary.pad());
-  if (vocabulary.kind() == "wordpiece") {
+  if (vocabulary.kind() == "wordpiece" || vocabulary.kind() == "wobert") {
     ids.continues_word = [&vocabulary](int32_t id) { return vocabulary.piece(id).starts_with("##"); };
   } else if (is_sentencepiece(vocabulary.kind())) {
     ids.continues_word = [&vocabulary](int32_t id) { return !vocabulary.piece(id).starts_with("▁"); };

@@ -4,6 +4,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
 #include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
 
 namespace gyre {
@@ -36,21 +37,25 @@ std::string pieces_of(const Path& path) {
 
 }  // namespace
 
-std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& directory) {
-  if (std::filesystem::exists(directory / "vocab.txt")) return load_vocabulary(directory / "vocab.txt");
-  const Path tokenizer = directory / "tokenizer.json";
-  if (!std::filesystem::exists(tokenizer)) return nullptr;
-  return make_wordpiece_vocabulary(tokenizer.string(), pieces_of(tokenizer),
-                                   find_lower_case_setting(directory).value_or(true));
+std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& directory,
+                                                               const TokenizerChoice& tokenizer) {
+  if (std::filesystem::exists(directory / "vocab.txt")) return load_vocabulary(directory / "vocab.txt", tokenizer);
+  const Path file = directory / "tokenizer.json";
+  tokenizer.check();
+  if (!std::filesystem::exists(file)) return nullptr;
+  auto vocabulary =
+      make_wordpiece_vocabulary(file.string(), pieces_of(file), find_lower_case_setting(directory).value_or(true));
+  if (tokenizer.kind != "wobert") return vocabulary;
+  return make_wobert_vocabulary(file.string(), *vocabulary, tokenizer.dictionary);
 }
 
-// Names BertTokenizer for a RoFormer too, because RoFormerTokenizer splits Chinese text into words first and would give
-// different ids than Gyre.
+// Names BertTokenizer for a RoFormer with WordPiece too, because RoFormerTokenizer splits Chinese text into words first
+// and would give different ids than Gyre.
 void write_hugging_face_vocabulary(const Path& directory, const WordPieceVocabulary& vocabulary, int64_t longest) {
-  std::string pieces;
-  for (int id = 0; id < vocabulary.size(); ++id) pieces += vocabulary.piece(id) + "\n";
-  write_file(directory / "vocab.txt", pieces);
-  write_tokenizer_config(directory, vocabulary.lower_case(), longest);
+  write_file(directory / "vocab.txt", vocabulary.lines());
+  const bool finds_words = vocabulary.kind() == "wobert";
+  write_tokenizer_config(directory, finds_words ? "RoFormerTokenizer" : "BertTokenizer", vocabulary.lower_case(),
+                         longest);
 }
 
 }  // namespace gyre

@@ -1,9 +1,10 @@
-// Reads and writes the vocabulary of a Hugging Face model directory with a BertTokenizer: vocab.txt or tokenizer.json,
-// and tokenizer_config.json.
+// Reads and writes the vocabulary of a Hugging Face model directory with a BertTokenizer or RoFormerTokenizer:
+// vocab.txt or tokenizer.json, and tokenizer_config.json.
 #pragma once
 
 #include <memory>
 
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 
 namespace gyre {
@@ -11,9 +12,11 @@ namespace gyre {
 // Reads vocab.txt, or tokenizer.json if there is none (transformers 5 writes no vocab.txt). Returns null if the
 // directory has neither. The vocabulary is cased if tokenizer_config.json says so. Throws an Error that names the file
 // and the problem.
-std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& directory);
+std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& directory, const TokenizerChoice& tokenizer);
 
-// Writes vocab.txt and tokenizer_config.json of a BertTokenizer. longest: maximum sequence length of the model in ids.
+// Writes vocab.txt and tokenizer_config.json of a BertTokenizer, or of a RoFormerTokenizer for a vocabulary of kind
+// wobert. It has no place for jieba's dictionary, because RoFormerTokenizer always uses that of its package rjieba.
+// longest: maximum sequence length of the model in ids.
 void write_hugging_face_vocabulary(const Path& directory, const WordPieceVocabulary& vocabulary, int64_t longest);
 
 }  // namespace gyre

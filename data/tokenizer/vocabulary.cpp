@@ -8,6 +8,7 @@
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
+#include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
 #include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 
@@ -43,7 +44,8 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
     if (bundle.kind == "words") return std::make_shared<WordVocabulary>(name, bundle);
     if (bundle.kind == "subword-nmt") return std::make_shared<SubwordNmtVocabulary>(name, bundle);
     if (bundle.kind == "wordpiece") return std::make_shared<WordPieceVocabulary>(name, bundle);
-    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt or wordpiece, got ",
+    if (bundle.kind == "wobert") return std::make_shared<WobertVocabulary>(name, bundle);
+    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt, wordpiece or wobert, got ",
                 cut_for_message(bundle.kind));
   }
   if (WordPieceVocabulary::recognizes(content)) {

@@ -1,6 +1,6 @@
 // The interface of vocabularies, which encode text to ids and decode ids to text. Both languages of a pair share one.
 // Kinds: SentencePiece (sentencepiece_vocabulary.h), subword-nmt BPE codes and whole words (dictionary_vocabulary.h),
-// BERT's WordPiece (wordpiece_vocabulary.h), bytes (byte_vocabulary.h).
+// BERT's WordPiece (wordpiece_vocabulary.h), also on Chinese words (wobert_vocabulary.h), bytes (byte_vocabulary.h).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Vocabulary {
   Vocabulary(const Vocabulary&) = delete;
   Vocabulary& operator=(const Vocabulary&) = delete;
 
-  virtual std::string_view kind() const = 0;  // "unigram", "bpe", "char", "word", "subword-nmt", "wordpiece", "bytes"
+  virtual std::string_view kind() const = 0;  // "unigram", "bpe", "subword-nmt", "wordpiece", "wobert", "bytes", ...
   // Returns the ids of a line without <s> and </s>. The line must be valid UTF-8 unless accepts_any_bytes().
   // Thread-safe.
   virtual std::vector<int32_t> encode(std::string_view line) const = 0;

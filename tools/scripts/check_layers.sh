@@ -36,9 +36,10 @@ models/hugging_face               : models models/config models/modules models/p
 data/text                         :
 data/text/cleaning                : data/text
 data/text/moses                   : data/text
-data/tokenizer                    : data/text data/tokenizer/subword_nmt data/tokenizer/wordpiece
+data/tokenizer                    : data/text data/tokenizer/subword_nmt data/tokenizer/wordpiece data/tokenizer/wobert
 data/tokenizer/subword_nmt        : data/text data/tokenizer
 data/tokenizer/wordpiece          : data/text data/tokenizer
+data/tokenizer/wobert             : data/text data/tokenizer data/tokenizer/wordpiece
 data/store                        : data/text data/tokenizer
 data/batch                        : data/text data/tokenizer data/store
 data/checking                     : data/text data/text/cleaning data/tokenizer data/store data/batch

@@ -29,17 +29,19 @@ Path weights_file(const Path& directory) {
                          : "neither");
 }
 
-std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, int64_t size,
-                                                     std::vector<std::string>& notes) {
-  auto vocabulary = read_hugging_face_vocabulary(directory);
+std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, const TokenizerChoice& tokenizer,
+                                                     int64_t size, std::vector<std::string>& notes) {
+  auto vocabulary = read_hugging_face_vocabulary(directory, tokenizer);
   if (!vocabulary) {
     notes.push_back(concat("no vocab.txt or tokenizer.json in ", directory.string(), ": the model has no vocabulary"));
     return nullptr;
   }
   require(vocabulary->size() == size, "[hugging face] ", directory.string(), ": expected as many vocabulary ",
           "pieces as vocab_size in config.json, ", size, ", got ", vocabulary->size());
-  if (has_roformer_tokenizer(directory)) {
-    notes.push_back("its RoFormerTokenizer finds Chinese words first; Gyre's WordPiece splits Chinese into characters");
+  if (has_roformer_tokenizer(directory) && vocabulary->kind() != "wobert") {
+    notes.push_back(
+        "its RoFormerTokenizer finds Chinese words first, and WordPiece splits Chinese into characters; "
+        "--tokenizer wobert --dictionary FILE finds words");
   }
   return vocabulary;
 }
@@ -90,13 +92,19 @@ std::string describe_vocabulary(const Vocabulary* vocabulary) {
   return vocabulary == nullptr ? "no vocabulary" : concat("a vocabulary of ", vocabulary->size(), " pieces");
 }
 
+std::string dictionary_note(const Vocabulary* vocabulary) {
+  if (vocabulary == nullptr || vocabulary->kind() != "wobert") return "";
+  return "\nwithout the dictionary: RoFormerTokenizer cuts words with the dictionary of rjieba, and ids may differ";
+}
+
 template <class Model>
 std::string write_model(const Path& directory, const Model& model, const Vocabulary* vocabulary, bool overwrite) {
   const EncoderOnlyConfig& encoder = encoder_of(model.config());
   const auto json = hugging_face_config(model.config(), vocabulary == nullptr ? 0 : vocabulary->pad());
   const auto* wordpiece = dynamic_cast<const WordPieceVocabulary*>(vocabulary);
   require(vocabulary == nullptr || wordpiece != nullptr, "[hugging face] this model cannot be exported:\n  ",
-          "vocabulary: expected kind wordpiece (vocab.txt), got ", vocabulary == nullptr ? "" : vocabulary->kind());
+          "vocabulary: expected kind wordpiece or wobert (vocab.txt), got ",
+          vocabulary == nullptr ? "" : vocabulary->kind());
   require_free(directory, overwrite, {"config.json", kModelFile, kShardIndex, "vocab.txt", "tokenizer_config.json"});
   fs::create_directories(directory);
   if (wordpiece != nullptr)
@@ -106,7 +114,7 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
   write_file(directory / "config.json", json.dump(2) + "\n");
   return concat(directory.string(), ": ", json.at("architectures").at(0).template get<std::string>(), " of ",
                 model.parameters().elements(), " parameters in ", tensors.size(), " tensors, ",
-                describe_vocabulary(vocabulary));
+                describe_vocabulary(vocabulary), dictionary_note(vocabulary));
 }
 
 }  // namespace
@@ -122,7 +130,7 @@ bool is_hugging_face(const Path& directory) {
   return json.is_object() && json.contains("architectures");
 }
 
-HuggingFaceModel read_hugging_face(const Path& directory) {
+HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice& tokenizer) {
   require(fs::exists(directory / "config.json"), "[hugging face] ", directory.string(),
           ": expected a directory with config.json, found none");
   const HuggingFaceConfig config = read_hugging_face_config(directory / "config.json");
@@ -135,7 +143,7 @@ HuggingFaceModel read_hugging_face(const Path& directory) {
         require_proportion(model->parameters(), files, directory);
         model->parameters().allocate(0);  // the initial values are overwritten
         read.tensors = read_hugging_face_weights(files, model->parameters(), encoder_of(c));
-        read.vocabulary = fitting_vocabulary(directory, encoder_of(c).vocab_size, read.notes);
+        read.vocabulary = fitting_vocabulary(directory, tokenizer, encoder_of(c).vocab_size, read.notes);
         read.model = std::move(model);
       },
       config);

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/hugging_face/weights.h"
 #include "gyre/models/sequence_classifier.h"
@@ -29,8 +29,8 @@ struct HuggingFaceModel {
 // Whether the directory has a config.json of Hugging Face, which has a list of architectures.
 bool is_hugging_face(const Path& directory);
 
-// Reads a model. Throws an Error that names the file, and the key or the tensor.
-HuggingFaceModel read_hugging_face(const Path& directory);
+// Reads a model. tokenizer: how to read its vocabulary. Throws an Error that names the file, and the key or the tensor.
+HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice& tokenizer = {});
 
 // Writes a run directory with the model as a checkpoint of step 0: checkpoints/step-00000000/ {model.safetensors,
 // state.json}. state.json records the source `from`. Throws an Error if there is a run already, unless `overwrite`.

@@ -49,8 +49,9 @@ bool has_roformer_tokenizer(const Path& directory) {
   return name != config.end() && name->is_string() && name->get<std::string>().starts_with("RoFormer");
 }
 
-void write_tokenizer_config(const Path& directory, bool lower_case, std::optional<int64_t> longest) {
-  nlohmann::ordered_json config{{"tokenizer_class", "BertTokenizer"}, {"do_lower_case", lower_case}};
+void write_tokenizer_config(const Path& directory, const std::string& tokenizer_class, bool lower_case,
+                            std::optional<int64_t> longest) {
+  nlohmann::ordered_json config{{"tokenizer_class", tokenizer_class}, {"do_lower_case", lower_case}};
   if (longest) config["model_max_length"] = *longest;
   write_file(config_file(directory), config.dump(2) + "\n");
 }

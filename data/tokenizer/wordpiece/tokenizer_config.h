@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "gyre/core/io/file.h"
 
@@ -17,7 +18,9 @@ std::optional<bool> find_lower_case_setting(const Path& directory);
 // WordPiece does not.
 bool has_roformer_tokenizer(const Path& directory);
 
-// Writes the settings of a BertTokenizer. `longest`: maximum sequence length of the model in ids, if there is a model.
-void write_tokenizer_config(const Path& directory, bool lower_case, std::optional<int64_t> longest = {});
+// Writes the settings of a tokenizer, a BertTokenizer or RoFormerTokenizer. `longest`: maximum sequence length of the
+// model in ids, if there is a model.
+void write_tokenizer_config(const Path& directory, const std::string& tokenizer_class, bool lower_case,
+                            std::optional<int64_t> longest = {});
 
 }  // namespace gyre

@@ -40,16 +40,18 @@ class Merger {
     for (const auto& [pair, count] : pair_counts_) queue_.push({count, pair});
   }
 
-  std::vector<std::string> run() {
-    while (pieces_.size() < size_t(options_.size) && !queue_.empty()) {
-      const auto [count, pair] = queue_.top();
-      queue_.pop();
-      const uint64_t now = pair_counts_.at(pair);
-      if (now < std::max<uint64_t>(options_.min_frequency, 1)) continue;
-      if (now == count) {
+  std::vector<std::string> run(const CountedWords& whole) {
+    auto word = whole.begin();
+    while (pieces_.size() < size_t(options_.size)) {
+      const uint64_t count = next_count();
+      if (word != whole.end() && word->second >= std::max(count, least_count())) {
+        id_of(word++->first);
+      } else if (count > 0) {
+        const Pair pair = queue_.top().pair;
+        queue_.pop();
         merge(pair);
       } else {
-        queue_.push({now, pair});  // the count decreased after the pair was queued
+        break;
       }
     }
     return std::move(pieces_);
@@ -73,6 +75,20 @@ class Merger {
       return std::hash<uint64_t>{}((uint64_t(uint32_t(pair.first)) << 32 | uint32_t(pair.second)) * 0x9E3779B97F4A7C15);
     }
   };
+
+  uint64_t least_count() const { return std::max<uint64_t>(options_.min_frequency, 1); }
+
+  // Brings the most frequent pair to the top of the queue and returns its count, or 0 if no pair is frequent enough.
+  uint64_t next_count() {
+    while (!queue_.empty()) {
+      const auto [count, pair] = queue_.top();
+      const uint64_t now = pair_counts_.at(pair);
+      if (now == count && now >= least_count()) return now;
+      queue_.pop();
+      if (now >= least_count()) queue_.push({now, pair});  // the count decreased after the pair was queued
+    }
+    return 0;
+  }
 
   int32_t id_of(const std::string& piece) {
     const auto [place, is_new] = ids_.try_emplace(piece, int32_t(pieces_.size()));
@@ -152,10 +168,11 @@ class Merger {
 
 }  // namespace
 
-std::vector<std::string> wordpiece_pieces(const CountedWords& words, const WordPieceMerges& options) {
+std::vector<std::string> wordpiece_pieces(const CountedWords& words, const WordPieceMerges& options,
+                                          const CountedWords& whole) {
   require(options.limit_alphabet >= 1, "[vocabulary] --limit-alphabet: expected at least 1 character, got ",
           options.limit_alphabet);
-  return Merger(words, options).run();
+  return Merger(words, options).run(whole);
 }
 
 }  // namespace gyre

@@ -17,11 +17,14 @@ struct WordPieceMerges {
   int limit_alphabet = 1000;   // maximum characters; keeps the most frequent and ignores words with any other
 };
 
-// words: distinct, sorted, non-empty words with their counts.
+// words: distinct, sorted, non-empty words with their counts. whole: words that become pieces as they are, most
+// frequent first.
 // Returns the special pieces, then the alphabet and its continuations in the order of their code points, then one piece
-// per merge. Each merge takes the most frequent pair; the pair with the smaller ids wins a tie. A pure function of its
-// arguments. Throws an Error if the alphabet does not fit into `size`.
+// per merge or whole word. Each merge takes the most frequent pair; the pair with the smaller ids wins a tie, and a
+// whole word is taken before a pair of its frequency. A pure function of its arguments. Throws an Error if the alphabet
+// does not fit into `size`.
 std::vector<std::string> wordpiece_pieces(const std::vector<std::pair<std::string, uint64_t>>& words,
-                                          const WordPieceMerges& options);
+                                          const WordPieceMerges& options,
+                                          const std::vector<std::pair<std::string, uint64_t>>& whole = {});
 
 }  // namespace gyre

@@ -29,7 +29,7 @@ std::vector<LineReport> train_wordpiece(const std::vector<Path>& files, const Wo
           ": no usable word to train on");
   std::string content;
   for (const std::string& piece : wordpiece_pieces(words, options.merges)) content += piece + "\n";
-  if (!setting) write_tokenizer_config(output.parent_path(), options.lower_case);
+  if (!setting) write_tokenizer_config(output.parent_path(), "BertTokenizer", options.lower_case);
   write_file(output, content);
   return reports;
 }

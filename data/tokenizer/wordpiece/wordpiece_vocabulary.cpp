@@ -49,14 +49,18 @@ void WordPieceVocabulary::read_pieces(const std::string& name, std::string_view 
   special_.unk = find_special(name, "[UNK]");
   special_.bos = find_special(name, "[CLS]");
   special_.eos = find_special(name, "[SEP]");
-  const auto pad = ids_.find("[PAD]");
-  special_.pad = pad == ids_.end() ? -1 : pad->second;
+  special_.pad = find("[PAD]");
 }
 
 int WordPieceVocabulary::find_special(const std::string& name, std::string_view piece) const {
+  const int32_t id = find(piece);
+  require(id >= 0, "[vocabulary] ", name, ": expected a piece ", piece);
+  return id;
+}
+
+int32_t WordPieceVocabulary::find(std::string_view piece) const {
   const auto place = ids_.find(piece);
-  require(place != ids_.end(), "[vocabulary] ", name, ": expected a piece ", piece);
-  return place->second;
+  return place == ids_.end() ? -1 : place->second;
 }
 
 std::vector<int32_t> WordPieceVocabulary::encode(std::string_view line) const {
@@ -78,9 +82,7 @@ std::vector<int32_t> WordPieceVocabulary::encode(std::string_view line) const {
 
 int32_t WordPieceVocabulary::leading_special(std::string_view text) const {
   for (const std::string_view special : kBertSpecials) {
-    if (!text.starts_with(special)) continue;
-    const auto place = ids_.find(special);
-    return place == ids_.end() ? -1 : place->second;
+    if (text.starts_with(special)) return find(special);
   }
   return -1;
 }
@@ -102,9 +104,9 @@ void WordPieceVocabulary::encode_word(const std::string& word, std::vector<int32
     size_t bytes = rest.size(), end = characters.size();
     for (; end > begin; bytes -= characters[--end].size()) {
       if (bytes > longest_piece_) continue;
-      const auto place = ids_.find(std::string_view(rest).substr(0, bytes));
-      if (place == ids_.end()) continue;
-      ids.push_back(place->second);
+      const int32_t id = find(std::string_view(rest).substr(0, bytes));
+      if (id < 0) continue;
+      ids.push_back(id);
       break;
     }
     if (end == begin) return give_up();
@@ -130,6 +132,12 @@ std::string WordPieceVocabulary::decode(std::span<const int32_t> ids) const {
 std::string WordPieceVocabulary::piece(int id) const {
   require_id(id);
   return pieces_[size_t(id)];
+}
+
+std::string WordPieceVocabulary::lines() const {
+  std::string text;
+  for (const std::string& piece : pieces_) text += piece + "\n";
+  return text;
 }
 
 std::shared_ptr<const Vocabulary> make_wordpiece_vocabulary(const std::string& name, std::string content,

@@ -24,7 +24,7 @@ namespace gyre {
 inline constexpr std::string_view kBertSpecials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
 inline constexpr size_t kLongestBertWord = 100;  // characters; a longer word is unknown as a whole
 
-class WordPieceVocabulary final : public Vocabulary {
+class WordPieceVocabulary : public Vocabulary {
  public:
   // content: a vocab.txt with one piece per line; the id is the line's number from 0. Treats it as uncased: converts
   // text to lower case and removes accents. <unk>, <s> and </s> are [UNK], [CLS] and [SEP]. `name` is the name of the
@@ -41,15 +41,20 @@ class WordPieceVocabulary final : public Vocabulary {
   std::string piece(int id) const override;
   int size() const override { return int(pieces_.size()); }
   bool lower_case() const { return is_lower_; }
+  std::string lines() const;  // the pieces as the content of a vocab.txt
 
   static bool recognizes(std::string_view content);
+
+ protected:
+  // Appends the ids of text without special pieces.
+  virtual void encode_plain(std::string_view text, std::vector<int32_t>& ids) const;
+  int32_t find(std::string_view piece) const;  // -1 if the vocabulary has no such piece
 
  private:
   void read_pieces(const std::string& name, std::string_view text);
   int find_special(const std::string& name, std::string_view piece) const;
   // Returns the special piece at the beginning of the text, or -1 if there is none.
   int32_t leading_special(std::string_view text) const;
-  void encode_plain(std::string_view text, std::vector<int32_t>& ids) const;
   void encode_word(const std::string& word, std::vector<int32_t>& ids) const;
 
   bool is_lower_ = true;

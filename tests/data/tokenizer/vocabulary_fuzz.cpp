@@ -81,9 +81,9 @@ void damage_part(Fuzz& fuzz, std::string& text, const Strings& strange) {
 
 // Joins the parts with their correct sizes. Sometimes damages the JSON line before them, or any bytes.
 std::string damaged_bundle(Fuzz& fuzz, const VocabularyBundle& bundle) {
-  static const Strings words{"format",    "version", "kind",        "options",   "parts",      "codes",
-                             "threshold", "words",   "subword-nmt", "wordpiece", "dictionary", "separator",
-                             "bytes",     "@@",      "vocabulary",  "lower_case"};
+  static const Strings words{"format",    "version", "kind",        "options",    "parts",      "codes",
+                             "threshold", "words",   "subword-nmt", "wordpiece",  "dictionary", "separator",
+                             "bytes",     "@@",      "vocabulary",  "lower_case", "wobert"};
   std::string content = bundle.serialize();
   if (fuzz.one_in(3)) {
     const size_t end = content.find('\n');
@@ -143,6 +143,8 @@ const Strings& strange_lines() {
                              "</ w>",
                              "l </w>",
                              "\xEF\xBB\xBFlow",
+                             "\u4e2d\u6587 0",
+                             "\u4e2d 9 n",
                              "\xff \xc3",
                              std::string(1, '\0') + " x",
                              std::string(3000, 'x'),
@@ -153,6 +155,7 @@ const Strings& strange_lines() {
 constexpr const char* kPieces =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nlow\n##er\n##e\nl\n##l\nn\n##ew\n,\n\u4e2d\ncafe\n";
 constexpr const char* kDictionary = "low 9\nlow@@ 8\ner 7\nlower 1\r\nn@@ 5\ne@@ 5\nw 5\ncaf\u00e9 0\nl@@\n";
+constexpr const char* kJieba = "\u4e2d\u6587 9 n\n\u4e2d 3\nlow 7 eng\nlowest 0 n\r\nc++ 18446744073709551000\n";
 constexpr const char* kCodes = "#version: 0.2\nl o\nlo w</w>\nlo w\ne r</w>\nlow er</w>\ne w</w>\nn ew</w>\n";
 constexpr const char* kOldCodes = "l o\nlo w\ne r\nlow er\nlower </w>\n";
 
@@ -184,6 +187,17 @@ TEST_CASE("vocabulary: damaged files of words and of WordPiece's pieces are read
     reader.read(damaged_bundle(
         fuzz, is_words ? VocabularyBundle{"words", {{"threshold", 2}}, {{"dictionary", part}}}
                        : VocabularyBundle{"wordpiece", {{"lower_case", false}}, {{"vocabulary", part}}}));
+  });
+}
+
+TEST_CASE("vocabulary: damaged files of WoBERT's pieces and words are read or rejected") {
+  Reader reader;
+  fuzz(3000, [&](Fuzz& fuzz) {
+    std::string pieces = kPieces, words = kJieba;
+    if (fuzz.one_in(2)) damage_part(fuzz, pieces, strange_lines());
+    if (fuzz.one_in(2)) damage_part(fuzz, words, strange_lines());
+    reader.read(damaged_bundle(
+        fuzz, {"wobert", {{"lower_case", fuzz.one_in(2)}}, {{"dictionary", words}, {"vocabulary", pieces}}}));
   });
 }
 

@@ -1,0 +1,38 @@
+// Splits Chinese text into words like jieba.cut(text, HMM=False) of Python's jieba 0.42.1. Runs of the characters that
+// jieba's dictionary may contain, [U+4E00-U+9FD5 a-z A-Z 0-9 + # & . _ % -], are split so that the product of the
+// words' probabilities, frequency / total, is largest; a character that begins no word counts as a word of frequency 1.
+// Among equally probable words the longest wins. Single ASCII letters and digits in a row become one word, and every
+// other character is a word.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gyre/data/tokenizer/wobert/word_trie.h"
+
+namespace gyre {
+
+class JiebaSegmenter {
+ public:
+  // dictionary: content of a file in jieba's format, UTF-8 with a word, its frequency and optionally a tag per line,
+  // separated by single spaces. As in jieba, the last of several equal words gives its frequency, all of them count in
+  // the total, a word of frequency 0 is no word, and a byte order mark is part of the first word. `name` is the name of
+  // the file for messages. Throws an Error for a malformed line and for a total of 0.
+  JiebaSegmenter(const std::string& name, std::string_view dictionary);
+
+  // Returns the words in order; together they are the text. Throws an Error for invalid UTF-8. Thread-safe.
+  std::vector<std::string_view> cut(std::string_view text) const;
+
+ private:
+  JiebaSegmenter(std::vector<std::pair<std::u32string, double>> words, double unknown)
+      : trie_(words), unknown_(unknown) {}
+  static JiebaSegmenter read(const std::string& name, std::string_view dictionary);
+  // Returns where each word of the run ends if a word begins at the index.
+  std::vector<size_t> best_ends(std::u32string_view run) const;
+
+  WordTrie trie_;
+  double unknown_;  // logarithm of the probability of a character that begins no word
+};
+
+}  // namespace gyre

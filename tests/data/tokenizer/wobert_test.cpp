@@ -1,0 +1,211 @@
+// Compares words and ids of Chinese text with jieba, WoBERT's rules and Hugging Face's BertTokenizer
+// (golden/make_wobert.py).
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "gyre/core/error.h"
+#include "gyre/data/text/utf8.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
+#include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
+#include "tests/data/text_files.h"
+#include "tests/shared_data.h"
+
+using namespace gyre;
+
+namespace {
+
+using Ids = std::vector<int32_t>;
+using Lines = std::vector<std::string>;
+
+nlohmann::json expected_wobert() { return nlohmann::json::parse(read_file(golden("wobert.json"))); }
+
+std::string joined(const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::string join(const auto& items, const char* separator) {
+  std::string text;
+  for (const auto& item : items) text += (text.empty() ? "" : separator) + concat(item);
+  return text;
+}
+
+Lines words_of(const JiebaSegmenter& segmenter, const std::string& line) {
+  const auto words = segmenter.cut(line);
+  return {words.begin(), words.end()};
+}
+
+// The vocabularies by their names in the golden file.
+std::map<std::string, std::shared_ptr<const Vocabulary>> vocabularies(const std::string& pieces,
+                                                                      const std::string& dictionary) {
+  return {{"wobert", std::make_shared<WobertVocabulary>("vocab", wobert_bundle(pieces, true, dictionary))},
+          {"wobert cased", std::make_shared<WobertVocabulary>("vocab", wobert_bundle(pieces, false, dictionary))},
+          {"bert", std::make_shared<WordPieceVocabulary>("vocab", pieces)}};
+}
+
+// FNV-1a of the results with line ends.
+std::string hash(const Lines& lines, const std::function<std::string(const std::string&)>& operation) {
+  uint64_t value = 0xCBF29CE484222325;
+  for (const std::string& line : lines) {
+    for (const char c : operation(line) + "\n") value = (value ^ uint8_t(c)) * 0x100000001B3;
+  }
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+void check_hashes(const Lines& lines, const std::string& pieces, const std::string& dictionary,
+                  const nlohmann::json& expected) {
+  const JiebaSegmenter segmenter("dictionary", dictionary);
+  CHECK(hash(lines, [&](const std::string& line) { return join(segmenter.cut(line), "|"); }) ==
+        expected["cut"].get<std::string>());
+  for (const auto& [name, vocabulary] : vocabularies(pieces, dictionary)) {
+    CAPTURE(name);
+    const auto& encoder = *vocabulary;
+    CHECK(hash(lines, [&](const std::string& line) { return join(encoder.encode(line), " "); }) ==
+          expected[name].get<std::string>());
+  }
+}
+
+// Joins random fragments, as make_wobert.py does.
+Lines random_lines(const nlohmann::json& expected) {
+  const auto fragments = expected["fragments"].get<Lines>();
+  uint64_t state = 1;
+  const auto below = [&state](uint64_t n) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    return (state >> 33) % n;
+  };
+  Lines lines(expected["random_lines"].get<size_t>());
+  for (std::string& line : lines) {
+    for (uint64_t parts = 1 + below(20); parts > 0; --parts) line += fragments[below(fragments.size())];
+  }
+  return lines;
+}
+
+// The special pieces, then the characters and every fourth word of the dictionary, then ASCII, as in make_wobert.py.
+std::string pieces_from(const std::string& dictionary) {
+  std::map<std::string, bool> taken;
+  Lines pieces;
+  const auto add = [&](const std::string& piece) {
+    if (!std::exchange(taken[piece], true)) pieces.push_back(piece);
+  };
+  for (const std::string_view special : kBertSpecials) add(std::string(special));
+  std::istringstream lines(dictionary);
+  std::string line;
+  for (size_t i = 0; std::getline(lines, line); ++i) {
+    const std::string word = line.substr(0, line.find(' '));
+    if (i % 4 == 0 || count_characters(word) == 1) add(word);
+  }
+  for (char c = 33; c < 127; ++c) {
+    add({c});
+    add({'#', '#', c});
+  }
+  return joined(pieces);
+}
+
+}  // namespace
+
+TEST_CASE("WoBERT: words equal jieba's, and ids those of WoBERT's rules and of BertTokenizer") {
+  const auto expected = expected_wobert();
+  const auto dictionary = expected["dictionary"].get<std::string>();
+  const JiebaSegmenter segmenter("dictionary", dictionary);
+  const auto all = vocabularies(joined(expected["pieces"].get<Lines>()), dictionary);
+  for (size_t i = 0; i < expected["lines"].size(); ++i) {
+    const auto line = expected["lines"][i].get<std::string>();
+    CAPTURE(line);
+    CHECK(words_of(segmenter, line) == expected["cut"][i].get<Lines>());
+    for (const auto& [name, vocabulary] : all) {
+      CAPTURE(name);
+      CHECK(vocabulary->encode(line) == expected[name][i].get<Ids>());
+    }
+  }
+}
+
+TEST_CASE("WoBERT: random lines equal jieba, WoBERT's rules and BertTokenizer") {
+  const auto expected = expected_wobert();
+  check_hashes(random_lines(expected), joined(expected["pieces"].get<Lines>()), expected["dictionary"],
+               expected["random"]);
+}
+
+TEST_CASE("WoBERT: 20,000 lines equal jieba, WoBERT's rules and BertTokenizer") {
+  if (!require_shared_data({"chinese"})) return;
+  const auto expected = expected_wobert();
+  const std::string dictionary = read_file(shared_data() / "chinese" / "jieba_dict_small.txt");
+  const std::string pieces = pieces_from(dictionary);
+  for (const auto& [name, count] : expected["files"].items()) {
+    CAPTURE(name);
+    std::ifstream file(shared_data() / "chinese" / name);
+    Lines lines;
+    for (std::string line; lines.size() < count.get<size_t>();) {
+      REQUIRE(std::getline(file, line));
+      if (!line.empty()) lines.push_back(line);
+    }
+    check_hashes(lines, pieces, dictionary, expected["shared"][name]);
+  }
+}
+
+TEST_CASE("jieba: dictionaries") {
+  const auto cut = [](const std::string& dictionary, const std::string& line) {
+    return words_of(JiebaSegmenter("dictionary", dictionary), line);
+  };
+  CHECK(cut("中国 5 ns\r\n", "中国") == Lines{"中国"});
+  CHECK(cut("中国 5", "中国\r\n中") == Lines{"中国", "\r\n", "中"});
+  CHECK(cut("中国 5 n v x", "中国") == Lines{"中国"});
+  CHECK(cut("中国 9\n中国 0\n", "中国") == Lines{"中", "国"});
+  CHECK(cut("中国 0\n中国 9\n", "中国") == Lines{"中国"});
+  CHECK(cut("\uFEFF中国 9\n国人 9\n", "中国国人") == Lines{"中", "国", "国人"});
+  const auto fails = [](const std::string& text) { return error_of([&] { JiebaSegmenter("words.txt", text); }); };
+  CHECK(contains(fails("中国 5\n中国,5\n"),
+                 "words.txt:2: expected \"word frequency\" or \"word frequency tag\" in UTF-8, got \"中国,5\""));
+  for (const char* line :
+       {"", "中", "中\t5", "中 国 5", "中  5", " 5", "中 -5", "中 5.0", "中 5x", "中 18446744073709551616", "\xFF 5"})
+    CHECK(contains(fails(concat("中国 5\n", line, "\n")), "words.txt:2: expected \"word frequency\""));
+  CHECK(contains(fails(""), "words.txt: expected words with frequencies above 0, found none"));
+  CHECK(contains(fails("中国 0\n"), "expected words with frequencies above 0"));
+  CHECK(contains(fails("中 18446744073709551615\n国 1\n"), "expected frequencies with a sum below 2^64"));
+  CHECK(contains(error_of([&] { cut("中国 5\n", "中\xE4\xB8"); }), "expected valid UTF-8"));
+}
+
+TEST_CASE("WoBERT: a vocab.txt and a dictionary become one file") {
+  TemporaryDirectory directory;
+  const Path pieces =
+      write_text(directory, "vocab.txt", "[PAD]\r\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n中\n国\n中国\n##a\nA\na\n");
+  const Path words = write_text(directory, "dictionary", "中国 5 ns\n");
+  const TokenizerChoice choice{.kind = "wobert", .dictionary = words};
+  CHECK(load_vocabulary(pieces)->encode("中国A") == Ids{5, 6, 10});
+  const auto vocabulary = load_vocabulary(pieces, choice);
+  CHECK(vocabulary->kind() == "wobert");
+  CHECK(vocabulary->encode("中国国A[MASK]") == Ids{7, 6, 10, 4});
+  CHECK(vocabulary->decode(Ids{2, 7, 6, 10, 8, 3}) == "中国 国 aa");
+  CHECK(vocabulary->bos() == 2);
+  CHECK(vocabulary->pad() == 0);
+  vocabulary->save(directory / "one");
+  const auto loaded = load_vocabulary(directory / "one");
+  CHECK(loaded->encode("中国") == Ids{7});
+  CHECK(loaded->fingerprint() == vocabulary->fingerprint());
+  CHECK(load_vocabulary(directory / "one", choice)->fingerprint() == vocabulary->fingerprint());
+  write_file(directory / "tokenizer_config.json", R"({"do_lower_case":false})");
+  CHECK(load_vocabulary(pieces, choice)->encode("中国A") == Ids{7, 9});
+  const auto fails = [&](const Path& file, const TokenizerChoice& tokenizer) {
+    return error_of([&] { load_vocabulary(file, tokenizer); });
+  };
+  CHECK(contains(fails(pieces, {.kind = "wobert"}), "--dictionary is missing"));
+  CHECK(contains(fails(pieces, {.dictionary = words}), "--dictionary: expected --tokenizer wobert, got auto"));
+  CHECK(contains(fails(pieces, {.kind = "jieba"}), "--tokenizer: expected auto or wobert, got jieba"));
+  CHECK(contains(fails(pieces, {.kind = "wobert", .dictionary = pieces}), "vocab.txt:1: expected \"word frequency\""));
+  VocabularyBundle bytes{.kind = "bytes"};
+  write_file(directory / "bytes", bytes.serialize());
+  CHECK(contains(fails(directory / "bytes", choice), "expected BERT's vocab.txt for the tokenizer wobert, got a"));
+  VocabularyBundle no_words = wobert_bundle("[UNK]\n[CLS]\n[SEP]\n", true, "");
+  no_words.parts.erase("dictionary");
+  write_file(directory / "no-words", no_words.serialize());
+  CHECK(contains(fails(directory / "no-words", {}), "expected a part named dictionary"));
+}
