@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "gyre/train/pretrained/hugging_face.h"
+#include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -11,6 +12,7 @@ namespace {
 
 struct ImportArgs {
   Path from, output;
+  TokenizerChoice tokenizer;
   bool overwrite = false;
 };
 
@@ -20,7 +22,7 @@ void print_left_out(const std::string& why, const std::vector<std::string>& name
 }
 
 int import_model(const ImportArgs& args) {
-  const HuggingFaceModel imported = read_hugging_face(args.from);
+  const HuggingFaceModel imported = read_hugging_face(args.from, args.tokenizer);
   const std::string made = write_imported_run(imported, args.from, args.output, args.overwrite);
   std::cerr << "read " << args.from.string() << ": " << imported.tensors.read << " tensors\n";
   print_left_out("the model has no such head", imported.tensors.of_other_heads);
@@ -46,6 +48,7 @@ void add_import_command(Program& program) {
   table.required("from");
   table.add("--output,-o", args->output, "DIRECTORY", "run directory to create");
   table.required("output");
+  add_tokenizer_rows(table, args->tokenizer);
   table.add_flag("--overwrite", args->overwrite, "replace the run in the directory");
 }
 

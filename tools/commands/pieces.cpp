@@ -4,6 +4,7 @@
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/tokenizer/piece_notation.h"
 #include "tools/line_filter.h"
+#include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -12,18 +13,19 @@ namespace {
 
 struct PiecesArgs {
   Path vocabulary;
+  TokenizerChoice tokenizer;
   bool ids = false;
   LineFilter filter;
 };
 
 int encode(const PiecesArgs& args) {
-  const auto vocabulary = load_vocabulary(args.vocabulary);
+  const auto vocabulary = load_vocabulary(args.vocabulary, args.tokenizer);
   const PieceNotation notation(*vocabulary);
   const auto written = [&](const std::string& line) {
     const std::vector<int32_t> ids = vocabulary->encode(line);
     return args.ids ? write_ids(ids) : notation.write(ids);
   };
-  args.filter.run(written, {args.vocabulary});
+  args.filter.run(written, {args.vocabulary, args.tokenizer.dictionary});
   return 0;
 }
 
@@ -49,6 +51,7 @@ void add_encode_command(Program& program) {
   OptionTable& table =
       program.command("encode", "show the pieces or ids of lines of text", [args] { return encode(*args); });
   add_vocabulary_row(table, *args, "vocabulary from gyre vocab");
+  add_tokenizer_rows(table, args->tokenizer);
   table.add_flag("--ids", args->ids, "write ids instead of pieces");
   args->filter.add_rows(table, "text, one sentence per line", "pieces separated by spaces");
 }

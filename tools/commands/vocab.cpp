@@ -1,5 +1,5 @@
-// gyre vocab: trains a SentencePiece, WordPiece or subword-nmt vocabulary, or converts existing files to a vocabulary
-// file.
+// gyre vocab: trains a SentencePiece, WordPiece, WoBERT or subword-nmt vocabulary, or converts existing files to a
+// vocabulary file.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -9,6 +9,8 @@
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
 #include "gyre/data/tokenizer/subword_nmt/subword_nmt_training.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
+#include "gyre/data/tokenizer/wobert/wobert_training.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_training.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 #include "tools/options/cpu_threads.h"
@@ -20,11 +22,12 @@ namespace {
 
 struct VocabArgs {
   std::vector<Path> input;
-  Path output, codes, dictionary, codes_output;
+  Path output, codes, dictionary, vocabulary, codes_output;
   SentencePieceOptions sentencepiece;
   std::string on_bad_line = "default";
   SubwordNmtTraining subword_nmt;
   WordPieceTraining wordpiece;  // its size is that of sentencepiece
+  WobertTraining wobert;        // its other options are those of wordpiece
   uint64_t min_frequency = 2;
   CpuThreads threads;
   const OptionTable* table = nullptr;
@@ -38,7 +41,7 @@ void reject_unused(const VocabArgs& args) {
   const std::string& type = args.sentencepiece.type;
   const std::string reason = "--type is " + type;
   const bool is_sentencepiece = is_any(type, {"unigram", "bpe", "char", "word"});
-  const bool is_wordpiece = type == "wordpiece", is_subword_nmt = type == "subword-nmt";
+  const bool is_wordpiece = type == "wordpiece", is_subword_nmt = type == "subword-nmt", is_wobert = type == "wobert";
   const bool has_text = !args.input.empty();
   if (is_wordpiece && has_text == !args.dictionary.empty())
     throw UsageError("--type wordpiece: expected either --input (text to train on) or --dictionary (a vocab.txt)");
@@ -46,10 +49,13 @@ void reject_unused(const VocabArgs& args) {
     throw UsageError(
         "--type subword-nmt: expected either --input (text to learn merges from), or --codes and "
         "--dictionary (files of subword-nmt)");
-  const bool learns_merges = has_text && (is_wordpiece || is_subword_nmt);
+  if (is_wobert && has_text == !args.vocabulary.empty())
+    throw UsageError("--type wobert: expected either --input (text to train on) or --vocab (a vocab.txt)");
+  const bool learns_merges = has_text && (is_wordpiece || is_subword_nmt || is_wobert);
   const bool trains = is_sentencepiece || learns_merges;
   const std::string unused = is_wordpiece && !trains     ? "--dictionary is trained already"
                              : is_subword_nmt && !trains ? "--codes is learned already"
+                             : is_wobert && !trains      ? "--vocab is trained already"
                                                          : reason;
   for (const char* name : {"input", "cpu-threads", "on-bad-line"}) args.table->reject_unused(name, trains, unused);
   args.table->reject_unused("size", trains && !is_subword_nmt, is_subword_nmt ? reason + ": use --merges" : unused);
@@ -57,14 +63,15 @@ void reject_unused(const VocabArgs& args) {
                            "sample-lines", "seed", "max-sentence-bytes"})
     args.table->reject_unused(name, is_sentencepiece, reason);
   args.table->reject_unused("min-frequency", learns_merges, unused);
-  args.table->reject_unused("limit-alphabet", is_wordpiece && trains, unused);
+  args.table->reject_unused("limit-alphabet", trains && (is_wordpiece || is_wobert), unused);
   for (const char* name : {"merges", "codes-output"}) args.table->reject_unused(name, is_subword_nmt && trains, unused);
-  const bool reads_dictionary = !trains && type != "bytes";
+  const bool reads_dictionary = is_wobert || (!trains && type != "bytes");
   args.table->reject_unused("dictionary", reads_dictionary, reason);
   args.table->reject_unused("vocabulary-threshold", is_any(type, {"subword-nmt", "words"}), reason);
   args.table->reject_unused("codes", is_subword_nmt, reason);
   args.table->reject_unused("separator", is_subword_nmt, reason);
-  args.table->reject_unused("lower-case", is_wordpiece, reason);
+  args.table->reject_unused("lower-case", is_wordpiece || (is_wobert && trains), unused);
+  args.table->reject_unused("vocab", is_wobert, reason);
   if (trains && !has_text) throw UsageError("--input is missing: expected text to train on");
   if (reads_dictionary && args.dictionary.empty())
     throw UsageError("--dictionary is missing: expected the tokens of --type ", type);
@@ -81,6 +88,15 @@ std::vector<LineReport> train(VocabArgs& args) {
     args.wordpiece.on_bad_line = on_bad_line;
     return train_wordpiece(args.input, args.wordpiece, args.output);
   }
+  if (args.sentencepiece.type == "wobert") {
+    WobertTraining& o = args.wobert;
+    o.merges.size = args.sentencepiece.size;
+    o.merges.min_frequency = args.min_frequency;
+    if (args.table->given("limit-alphabet")) o.merges.limit_alphabet = args.wordpiece.merges.limit_alphabet;
+    o.lower_case = args.wordpiece.lower_case;
+    o.on_bad_line = on_bad_line;
+    return train_wobert(args.input, args.dictionary, o, args.output);
+  }
   if (args.sentencepiece.type == "subword-nmt") {
     args.subword_nmt.min_frequency = args.min_frequency;
     args.subword_nmt.on_bad_line = on_bad_line;
@@ -92,7 +108,7 @@ std::vector<LineReport> train(VocabArgs& args) {
 
 int make_vocabulary(VocabArgs& args) {
   require_no_input(args.output, args.input);
-  require_no_input(args.output, {args.codes, args.dictionary});
+  require_no_input(args.output, {args.codes, args.dictionary, args.vocabulary});
   require_no_input(args.codes_output, args.input, "--codes-output");
   if (!args.codes_output.empty() && is_same_output(args.codes_output, args.output))
     throw UsageError("--codes-output: expected another file than --output, got ", args.output.string(), " for both");
@@ -105,6 +121,8 @@ int make_vocabulary(VocabArgs& args) {
     write_word_vocabulary(args.dictionary, o.threshold, args.output);
   } else if (type == "wordpiece" && args.input.empty()) {
     write_wordpiece_vocabulary(args.dictionary, args.wordpiece.lower_case, args.output);
+  } else if (type == "wobert" && args.input.empty()) {
+    load_vocabulary(args.vocabulary, TokenizerChoice{.kind = type, .dictionary = args.dictionary})->save(args.output);
   } else if (type == "bytes") {
     ByteVocabulary().save(args.output);
   } else {
@@ -117,14 +135,14 @@ int make_vocabulary(VocabArgs& args) {
 }
 
 void add_training_rows(OptionTable& table, VocabArgs& args) {
-  table.group("Training (unigram, bpe, char, word, wordpiece, subword-nmt)");
+  table.group("Training (unigram, bpe, char, word, wordpiece, wobert, subword-nmt)");
   table.add("--input,-i,--train-sets", args.input, "FILE...",
             "text, one sentence per line; files of both languages for a joint vocabulary");
   table.add("--size,--vocab-size,--dim-vocabs", args.sentencepiece.size, "PIECES",
             "number of tokens, including special tokens (not for subword-nmt, which has --merges)");
   args.threads.add_row(table, ",--num-threads");
   table.add("--min-frequency", args.min_frequency, "COUNT",
-            "minimum frequency of a pair to merge (wordpiece, subword-nmt)");
+            "minimum frequency of a pair to merge (wordpiece, wobert, subword-nmt) or of a Chinese word");
   table.add_choice("--on-bad-line", args.on_bad_line, {"default", "error", "skip"},
                    "handling of bad lines; default: error for invalid UTF-8, skip for empty and overlong lines");
 }
@@ -155,11 +173,13 @@ void add_sentencepiece_rows(OptionTable& table, VocabArgs& args) {
 
 void add_wordpiece_rows(OptionTable& table, VocabArgs& args) {
   WordPieceMerges& o = args.wordpiece.merges;
-  table.group("WordPiece");
+  table.group("WordPiece (wordpiece, wobert)");
   table.add_flag("--lower-case,!--cased", args.wordpiece.lower_case,
                  "lower-case text and strip accents; stored in tokenizer_config.json next to a trained vocabulary");
-  table.add("--limit-alphabet", o.limit_alphabet, "CHARACTERS",
-            "keep only this many most frequent characters; words with other characters are unknown");
+  table.add(
+      "--limit-alphabet", o.limit_alphabet, "CHARACTERS",
+      "keep only this many most frequent characters; words with other characters are unknown; default for wobert: "
+      "6000");
 }
 
 void add_subword_nmt_rows(OptionTable& table, VocabArgs& args) {
@@ -179,15 +199,17 @@ void add_vocab_command(Program& program) {
   table.add("--output,-o", args->output, "FILE", "vocabulary to write");
   table.required("output");
   table.add_choice("--type,--model-type", args->sentencepiece.type,
-                   {"unigram", "bpe", "char", "word", "subword-nmt", "words", "wordpiece", "bytes"},
-                   "kind of vocabulary: the first four are trained, words is converted, subword-nmt and wordpiece are "
-                   "either, bytes needs no input");
+                   {"unigram", "bpe", "char", "word", "subword-nmt", "words", "wordpiece", "wobert", "bytes"},
+                   "kind of vocabulary: the first four are trained, words is converted, subword-nmt, wordpiece and "
+                   "wobert are either, bytes needs no input");
   add_training_rows(table, *args);
   add_sentencepiece_rows(table, *args);
   add_wordpiece_rows(table, *args);
   add_subword_nmt_rows(table, *args);
-  table.group("From files (subword-nmt, words, wordpiece)");
-  table.add("--dictionary", args->dictionary, "FILE", "tokens, one per line, with or without counts");
+  table.group("From files (subword-nmt, words, wordpiece, wobert)");
+  table.add("--dictionary", args->dictionary, "FILE",
+            "tokens, one per line, with or without counts; for wobert: words and frequencies in jieba's format");
+  table.add("--vocab", args->vocabulary, "FILE", "vocab.txt for wobert, instead of --input");
   table.add("--codes", args->codes, "FILE", "file of merges of subword-nmt");
   table.add("--vocabulary-threshold", args->subword_nmt.threshold, "COUNT", "minimum count of a token; 0: no limit");
   table.add("--separator", args->subword_nmt.separator, "TEXT", "marker of tokens that do not end a word");

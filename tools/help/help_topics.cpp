@@ -265,6 +265,8 @@ sentence pairs about numbers, dates, times and prices.
 unigram, bpe, char, word   SentencePiece, trained on --input
 wordpiece                  BERT's vocab.txt, trained on --input or read from
                            --dictionary
+wobert                     WordPiece on Chinese words: --dictionary of jieba,
+                           pieces trained on --input or read from --vocab
 subword-nmt                merges of subword-nmt: --codes and --dictionary
 words                      whole words: --dictionary
 bytes                      one token per byte value; needs no input

@@ -9,6 +9,7 @@
 #include "gyre/data/store/document_store.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/options/cpu_threads.h"
+#include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 #include "tools/text_rate.h"
 
@@ -19,6 +20,7 @@ namespace {
 struct BuildArgs {
   Path vocabulary, target, output;
   std::vector<Path> sources;
+  TokenizerChoice tokenizer;
   TextOptions text;
   std::string on_bad_line = "default", documents = "none";
   CpuThreads threads;
@@ -27,14 +29,14 @@ struct BuildArgs {
 
 void require_inputs_kept(const BuildArgs& args) {
   require_no_input(args.output, args.sources);
-  require_no_input(args.output, {args.target, args.vocabulary});
+  require_no_input(args.output, {args.target, args.vocabulary, args.tokenizer.dictionary});
 }
 
 // Returns the size of the text in bytes.
 uint64_t build_documents(const BuildArgs& args) {
   if (!args.target.empty()) throw UsageError("[data] --documents: expected no --target");
   require_inputs_kept(args);
-  const auto report = build_document_store(*load_vocabulary(args.vocabulary), args.sources, args.output,
+  const auto report = build_document_store(*load_vocabulary(args.vocabulary, args.tokenizer), args.sources, args.output,
                                            parse_document_end(args.documents), args.text.on_bad_line);
   uint64_t bytes = 0;
   for (const LineReport& file : report.files) {
@@ -50,7 +52,8 @@ uint64_t build_sentences(const BuildArgs& args) {
   std::vector<Path> files = args.sources;
   if (!args.target.empty()) files.push_back(args.target);
   require_inputs_kept(args);
-  const auto report = build_token_store(*load_vocabulary(args.vocabulary), files, args.output, args.text);
+  const auto report =
+      build_token_store(*load_vocabulary(args.vocabulary, args.tokenizer), files, args.output, args.text);
   std::cerr << report.describe() << '\n';
   return report.bytes;
 }
@@ -77,6 +80,7 @@ void add_data_build_command(Program& program) {
       program.command("data build", "convert text to a memory-mapped token store", [args] { return build(*args); });
   args->table = &table;
   table.add("--vocab,-v", args->vocabulary, "FILE", "vocabulary of both sides");
+  add_tokenizer_rows(table, args->tokenizer);
   table.add("--source,-s", args->sources, "FILE", "text, one sentence per line; with --documents any number of files");
   table.add("--target,-t", args->target, "FILE",
             "translation of the text, line by line; default: a store with one side");

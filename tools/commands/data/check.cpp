@@ -79,7 +79,7 @@ int check(CheckArgs& args) {
   validate(args);
   for (const std::string& note : foreign_notes(*args.table)) std::cerr << note << '\n';
   if (args.train.device.threads > 0) set_threads(args.train.device.threads);
-  const auto vocabulary = load_vocabulary(args.train.data.vocabulary);
+  const auto vocabulary = load_vocabulary(args.train.data.vocabulary, args.train.tokenizer);
   args.model.config.vocab_size = vocabulary->size();
   as_usage_error([&] { args.model.config.validate(); });
   const NmtOptions& train = args.train;

@@ -1,6 +1,7 @@
 #include "tools/options/tasks/classify_options.h"
 
 #include "gyre/data/text/text_tasks.h"
+#include "tools/options/tokenizer_rows.h"
 #include "tools/options/train_options.h"
 
 namespace gyre {
@@ -68,6 +69,7 @@ void add_start_rows(OptionTable& table, ClassifyOptions& o) {
                  "take only the architecture and vocabulary of --pretrained-model; the weights are random");
   table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE",
             "vocabulary from gyre vocab, if there is no --pretrained-model");
+  add_tokenizer_rows(table, o.tokenizer);
   table.add_choice("--head", o.head, {"auto", "bert", "roformer"},
                    "classification head on the first token, BERT's or RoFormer's; auto: RoFormer's if the position "
                    "encoding is rope");
@@ -109,6 +111,8 @@ void check_classify_options(const OptionTable& table, ClassifyArgs& args) {
   if (args.kind != TextTaskKind::regress && o.format.classes.empty())
     throw UsageError("--labels is missing: expected the class names, or a --preset that defines them");
   reject_unused_train_options(table, o);
+  for (const char* name : {"tokenizer", "dictionary"})
+    table.reject_unused(name, o.pretrained_model.empty(), "--pretrained-model has its own vocabulary");
   table.reject_unused("valid-mini-batch", !o.data.valid_sets.empty(), "there is no validation data");
   for (const char* group : {"Model", "Attention", "Position encoding"}) {
     if (!o.pretrained_model.empty()) table.reject_group(group, "--pretrained-model defines the encoder");

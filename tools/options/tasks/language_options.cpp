@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "tools/options/tokenizer_rows.h"
 #include "tools/options/train_options.h"
 
 namespace gyre {
@@ -38,6 +39,7 @@ void add_document_rows(OptionTable& table, LanguageOptions& o) {
             "end of a single document; 0.2 is the paper's 8:2 split");
   table.add("--valid-samples", o.validation_samples, "SAMPLES", "number of validation samples, evenly spaced; 0: all");
   table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE", "vocabulary, from gyre vocab");
+  add_tokenizer_rows(table, o.tokenizer);
   table.add_choice("--documents", o.documents, {"blank-line", "line", "whole"},
                    "document boundaries in text files; whole: one document per file, every byte of which counts, "
                    "including line ends");

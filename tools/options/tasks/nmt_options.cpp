@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/options/model_options.h"
+#include "tools/options/tokenizer_rows.h"
 #include "tools/options/train_options.h"
 
 namespace gyre {
@@ -12,6 +13,7 @@ void add_nmt_options(OptionTable& table, NmtOptions& o) {
   table.add("--train-sets,-t", o.data.train_sets, "SOURCE TARGET", "training data: two text files or one token store");
   table.add("--valid-sets", o.data.valid_sets, "SOURCE TARGET", "validation data: two text files or one token store");
   table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE", "joint vocabulary of both sides, from gyre vocab");
+  add_tokenizer_rows(table, o.tokenizer);
   table.add("--max-length", o.data.max_length, "TOKENS", "maximum length of training sentences, on either side");
   add_train_options(table, o,
                     {.batch_units = {"target", "source", "total", "sentences"},

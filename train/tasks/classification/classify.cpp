@@ -93,9 +93,10 @@ TaskParts make_parts(const ClassifyOptions& options, InitialModel& initial, cons
                    describe_model(options.pretrained_model));
   }
   TaskParts parts;
-  parts.vocabulary = initial.pretrained
-                         ? VocabularyFile{initial.pretrained->vocabulary_file, initial.pretrained->vocabulary}
-                         : VocabularyFile{options.data.vocabulary, load_vocabulary(options.data.vocabulary)};
+  parts.vocabulary =
+      initial.pretrained
+          ? VocabularyFile{initial.pretrained->vocabulary_file, initial.pretrained->vocabulary}
+          : VocabularyFile{options.data.vocabulary, load_vocabulary(options.data.vocabulary, options.tokenizer)};
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
   initial.encoder.vocab_size = vocabulary.size();
   auto model = make_model(options, initial.encoder, initial.pretrained ? &*initial.pretrained : nullptr,

@@ -24,6 +24,7 @@ ClassifyOptions::ClassifyOptions() {
 
 void ClassifyOptions::validate() const {
   TrainOptions::validate();
+  tokenizer.check();
   expect(data.train_sets.size() == 1, "--train-sets", "one file", concat(data.train_sets.size(), " paths"));
   expect(data.valid_sets.size() <= 1, "--valid-sets", "one file", concat(data.valid_sets.size(), " paths"));
   expect(data.vocabulary.empty() != pretrained_model.empty(), "--vocab",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gyre/data/text/text_tasks.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/models/config/config.h"
 #include "gyre/train/options.h"
 
@@ -15,7 +16,8 @@ struct ClassifyOptions : TrainOptions {
   static constexpr double kFineTuningRate = 2e-5, kFromScratchRate = 3e-4;
 
   ClassifyOptions();
-  LabeledFormat format;  // columns and classes
+  LabeledFormat format;       // columns and classes
+  TokenizerChoice tokenizer;  // how to read the vocabulary, if there is no pretrained_model
   // An encoder (train/pretrained/pretrained.h). Empty: a new model from a config and `vocabulary`.
   Path pretrained_model;
   bool from_scratch = false;  // use only the architecture and the vocabulary of pretrained_model

@@ -56,7 +56,7 @@ std::unique_ptr<LanguageModel> make_model(const LanguageOptions& options, const 
 TaskParts make_parts(const LanguageOptions& options, EncoderOnlyConfig config, const LanguageObjective& objective,
                      const JobContext& context) {
   TaskParts parts;
-  parts.vocabulary = {options.data.vocabulary, load_vocabulary(options.data.vocabulary)};
+  parts.vocabulary = {options.data.vocabulary, load_vocabulary(options.data.vocabulary, options.tokenizer)};
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
   config.vocab_size = vocabulary.size();
   auto model = make_model(options, config, context.kernels.device());

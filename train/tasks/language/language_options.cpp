@@ -14,6 +14,7 @@ SampleOptions LanguageOptions::samples(SampleOptions::Task task) const {
 
 void LanguageOptions::validate() const {
   TrainOptions::validate();
+  tokenizer.check();
   expect(!data.train_sets.empty(), "--train-sets", "text files or a token store", "nothing");
   expect_at_least(3, "--max-length", data.max_length);
   expect_one_of({"total", "sentences"}, "--batch-unit", batch.unit);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gyre/data/batch/document_plan.h"
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/options.h"
 
 namespace gyre {
@@ -14,6 +15,7 @@ struct LanguageOptions : TrainOptions {
     data.max_length = 512;
     optimizer.schedule.warmup = 500;
   }
+  TokenizerChoice tokenizer;             // how to read the vocabulary
   std::string documents = "blank-line";  // end of a document in text: blank-line, line, whole
   std::string fill = "full";             // how samples are filled: full, sentences, segment (SampleOptions::Fill)
   bool across_documents = false;         // samples continue into the next document

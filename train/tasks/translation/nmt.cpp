@@ -28,7 +28,7 @@ class TranslationModel final : public TrainingModel {
 
 TaskParts make_parts(const NmtOptions& options, EncoderDecoderConfig config, const JobContext& context) {
   TaskParts parts;
-  parts.vocabulary = {options.data.vocabulary, load_vocabulary(options.data.vocabulary)};
+  parts.vocabulary = {options.data.vocabulary, load_vocabulary(options.data.vocabulary, options.tokenizer)};
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
   config.vocab_size = vocabulary.size();
   auto model = std::make_unique<TranslationModel>(config);

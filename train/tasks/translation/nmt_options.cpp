@@ -11,6 +11,7 @@ void NmtOptions::validate() const {
 }
 
 void NmtOptions::validate_task() const {
+  tokenizer.check();
   expect_at_least(2, "--max-length", data.max_length);
   expect(data.train_sets.size() == 1 || data.train_sets.size() == 2, "--train-sets",
          "a source and a target file, or one token store", concat(data.train_sets.size(), " paths"));

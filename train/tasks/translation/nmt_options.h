@@ -1,6 +1,7 @@
 // The training options of translation models.
 #pragma once
 
+#include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/options.h"
 
 namespace gyre {
@@ -12,6 +13,7 @@ struct NmtOptions : TrainOptions {
     batch.unit = "target";
     validation.metrics = {"cross-entropy", "bleu"};
   }
+  TokenizerChoice tokenizer;  // how to read the vocabulary
   double label_smoothing = 0.1;
   double bpe_dropout = 0;                // probability of leaving out a merge in training sentences
   std::string bpe_dropout_side{"both"};  // both, source, target
