@@ -4,6 +4,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
 #include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
 
@@ -35,6 +36,23 @@ std::string pieces_of(const Path& path) {
   return text;
 }
 
+// The counterpart of pieces_of, with the fields that transformers requires.
+std::string tokenizer_json(const WordPieceVocabulary& vocabulary) {
+  nlohmann::json ids = nlohmann::json::object();
+  for (int id = 0; id < vocabulary.size(); ++id) {
+    const std::string piece = vocabulary.piece(id);
+    require(!first_invalid_utf8(piece), "[hugging face] piece ", id, ": expected UTF-8, got ",
+            quoted_for_message(piece));
+    ids[piece] = id;
+  }
+  const nlohmann::json model{{"type", "WordPiece"},
+                             {"unk_token", "[UNK]"},
+                             {"continuing_subword_prefix", "##"},
+                             {"max_input_chars_per_word", kLongestBertWord},
+                             {"vocab", std::move(ids)}};
+  return nlohmann::json{{"version", "1.0"}, {"added_tokens", nlohmann::json::array()}, {"model", model}}.dump() + "\n";
+}
+
 }  // namespace
 
 std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& directory,
@@ -54,6 +72,12 @@ std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& direc
 void write_hugging_face_vocabulary(const Path& directory, const WordPieceVocabulary& vocabulary, int64_t longest) {
   write_file(directory / "vocab.txt", vocabulary.lines());
   const bool finds_words = vocabulary.kind() == "wobert";
+  const Path tokenizer = directory / "tokenizer.json";
+  if (finds_words) {
+    write_file(tokenizer, tokenizer_json(vocabulary));
+  } else {
+    std::filesystem::remove(tokenizer);  // transformers would prefer it to vocab.txt
+  }
   write_tokenizer_config(directory, finds_words ? "RoFormerTokenizer" : "BertTokenizer", vocabulary.lower_case(),
                          longest);
 }

@@ -105,7 +105,8 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
   require(vocabulary == nullptr || wordpiece != nullptr, "[hugging face] this model cannot be exported:\n  ",
           "vocabulary: expected kind wordpiece or wobert (vocab.txt), got ",
           vocabulary == nullptr ? "" : vocabulary->kind());
-  require_free(directory, overwrite, {"config.json", kModelFile, kShardIndex, "vocab.txt", "tokenizer_config.json"});
+  require_free(directory, overwrite,
+               {"config.json", kModelFile, kShardIndex, "vocab.txt", "tokenizer.json", "tokenizer_config.json"});
   fs::create_directories(directory);
   if (wordpiece != nullptr)
     write_hugging_face_vocabulary(directory, *wordpiece, encoder.position.get<PositionTableOptions>().max_positions);

@@ -29,6 +29,7 @@ check "text and its token store" cmp run/checkpoints/last/model.safetensors stor
 "$GYRE" export --to hf --model run/ --output hf/ 2> export.log
 grep -q 'without the dictionary' export.log || fail "the note on the dictionary: $(cat export.log)"
 check "the exported pieces" cmp vocab.txt hf/vocab.txt
+check "the pieces as transformers 5 reads them" grep -q '"vocab":{.*"研究":7,.*}' hf/tokenizer.json
 check "the exported tokenizer" grep -q '"tokenizer_class": "RoFormerTokenizer"' hf/tokenizer_config.json
 "$GYRE" import --from hf hf/ --output plain/ 2> import.log
 grep -q -- '--tokenizer wobert' import.log || fail "the note on words: $(cat import.log)"
@@ -36,14 +37,15 @@ grep -q -- '--tokenizer wobert' import.log || fail "the note on words: $(cat imp
 check "the vocabulary after import" cmp run/vocab.txt back/vocab.txt
 
 # A run needs neither the vocabulary nor the dictionary.
-mv vocab.txt dict.txt hf/
+mkdir away
+mv vocab.txt dict.txt away/
 same "the vocabulary of a run" "$(echo 研究生命 | encode --vocab run/vocab.txt)" "研究 生命"
 printf '研究生命\t0\n中国人\t1\n研究\t0\n中国\t1\n' > rows.tsv
 "$GYRE" train classify --train-sets rows.tsv --text-column 0 --label-column 1 --labels 0 1 --pretrained-model run/ \
   --mini-batch 2 --model classifier/ --max-length 16 --after 2u --quiet --cpu-threads 1
 check "the vocabulary of the classifier" cmp run/vocab.txt classifier/vocab.txt
 
-mv hf/vocab.txt hf/dict.txt .
+mv away/* .
 rejects 2 '--dictionary is missing' "$GYRE" encode --vocab vocab.txt --tokenizer wobert
 rejects 2 '--dictionary: expected --tokenizer wobert, got auto' "$GYRE" encode --vocab vocab.txt --dictionary dict.txt
 rejects 1 'vocab.txt:1: expected "word frequency"' "$GYRE" encode --vocab vocab.txt --tokenizer wobert --dictionary vocab.txt
