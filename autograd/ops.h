@@ -45,6 +45,8 @@ Var embedding(const Var& table, const Tensor& ids, double factor = 1);
 Var embedding_lookup(const Var& table, const Tensor& ids);
 // (n,d) = x(m,d)[rows]; rows: i32 (n), in any order, with repeats.
 inline Var gather_rows(const Var& x, const Tensor& rows) { return embedding(x, rows); }
+// (segments,d) = mean of the rows of each segment of x(n,d). Throws if a segment is empty.
+Var segment_mean(const Var& x, const Segments& segments);
 
 // Rotary position embedding (Su et al. 2021, eq. 34) as an argument of rope() and attention: the features of each head
 // are rotated by an angle that depends on the position of their row.
@@ -146,5 +148,13 @@ LossResult linear_r_drop(const Var& x, const Var& w, const Var& bias, const Tens
 
 // Sum of (prediction - target)^2; predictions (n) or (n,1), targets f32 (n) on the CPU.
 LossResult squared_error(const Var& predictions, const Tensor& targets);
+
+// Sum over pairs of scores(2n) or (2n,1) of max(0, margin - a + b), where a is row 2i and b is row 2i + 1: the hinge
+// loss of ranking (Herbrich et al. 2000). In the totals, tokens is n, and a pair is correct if a > b.
+LossResult margin_loss(const Var& scores, double margin);
+
+// Sum of the binary cross-entropy of logits(n,1) with labels, i32 (n), 1 or 0: -log sigmoid(logit) for label 1 and
+// -log sigmoid(-logit) for label 0. Composed of the cross_entropy() of the logits (0, logit), which is the same number.
+LossResult binary_cross_entropy(const Var& logits, const Tensor& labels);
 
 }  // namespace gyre

@@ -11,6 +11,7 @@ std::vector<OpCase> op_cases() {
   op_rows::add_matrices(rows);
   op_rows::add_norms(rows);
   op_rows::add_embeddings(rows);
+  op_rows::add_segment_means(rows);
   op_rows::add_rope(rows);
   op_rows::add_attention(rows);
   op_rows::add_linear_attention(rows);

@@ -1,5 +1,5 @@
-// Elementwise operations, embeddings and rotary positions: core/cuda/elementwise.cu, activation.cu, dropout.cu,
-// embedding.cu and rope.cu.
+// Elementwise operations, embeddings, means of segments and rotary positions: core/cuda/elementwise.cu, activation.cu,
+// dropout.cu, embedding.cu, segment_mean.cu and rope.cu.
 #include <algorithm>
 
 #include "gyre/core/virtual_gpu/report.h"
@@ -38,6 +38,14 @@ void VirtualKernels::embedding_backward(const Tensor& dtable, const Tensor& dy, 
   const auto rows = double(std::min(dy.rows(), dtable.rows()));
   const double updated = 2 * rows * double(dtable.cols()) * double(dtype_bytes(dtable.dtype()));
   report({.name = "sums by id", .launches = 2, .bytes = bytes_of({dy}) + updated});
+}
+
+void VirtualKernels::segment_mean(const Tensor& y, const Tensor& x, const Segments& /*segments*/) {
+  report_pass("means", {y, x});
+}
+
+void VirtualKernels::segment_mean_backward(const Tensor& dx, const Tensor& dy, const Segments& /*segments*/) {
+  report_pass("gradient of means", {dx, dy});
 }
 
 // The frequencies may be a constant on the CPU.

@@ -1,4 +1,4 @@
-// Losses and the choice of tokens: core/cuda/cross_entropy.cu, squared_error.cu and topk.cu.
+// Losses and the choice of tokens: core/cuda/loss and topk.cu.
 #include "gyre/core/virtual_gpu/report.h"
 #include "gyre/core/virtual_gpu/virtual_kernels.h"
 
@@ -47,6 +47,15 @@ void VirtualKernels::squared_error(const Tensor& /*sums*/, const Tensor& predict
 void VirtualKernels::squared_error_backward(const Tensor& dpredictions, const Tensor& predictions,
                                             const Tensor& targets, double /*dloss*/) {
   report_pass("squared error gradient", {dpredictions, predictions, targets});
+}
+
+void VirtualKernels::margin_loss(const Tensor& /*sums*/, const Tensor& scores, double /*margin*/) {
+  report_pass("margin loss", {scores});
+}
+
+void VirtualKernels::margin_loss_backward(const Tensor& dscores, const Tensor& scores, double /*margin*/,
+                                          double /*dloss*/) {
+  report_pass("margin loss gradient", {dscores, scores});
 }
 
 void VirtualKernels::log_softmax(const Tensor& out, const Tensor& x) { report_pass("log-softmax", {out, x}); }

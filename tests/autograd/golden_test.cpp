@@ -112,6 +112,13 @@ const std::map<std::string, GoldenOp> kOps{
        const auto targets = a["targets"].get<std::vector<float>>();
        return squared_error(in[0], Tensor::from<float>({int64_t(targets.size())}, targets)).loss;
      }},
+    {"segment_mean",
+     [](const Vars& in, const json& a) {
+       return segment_mean(in[0], Segments::from_lengths(a["lengths"].get<std::vector<int32_t>>()));
+     }},
+    {"binary_cross_entropy",
+     [](const Vars& in, const json& a) { return binary_cross_entropy(in[0], read_ids(a["labels"])).loss; }},
+    {"margin_loss", [](const Vars& in, const json& a) { return margin_loss(in[0], a["margin"]).loss; }},
 };
 
 // The tape is in training mode if the file has a seed for its dropout.

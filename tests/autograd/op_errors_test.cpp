@@ -68,6 +68,17 @@ TEST_CASE_FIXTURE(Fixture, "embedding") {
            "[embedding] ids must be below the table's 3 rows, got -1");
 }
 
+TEST_CASE_FIXTURE(Fixture, "segment_mean") {
+  CHECK_EQ(error_of([&] {
+             segment_mean(matrix(3, 4), Segments::from_lengths({1, 1}));
+           }),
+           "[segment_mean] expected x(n,d) of 2 rows, got (3, 4)");
+  CHECK_EQ(error_of([&] {
+             segment_mean(matrix(3, 4), Segments::from_lengths({3, 0}));
+           }),
+           "[segment_mean] expected at least one row in segment 1, got none");
+}
+
 TEST_CASE_FIXTURE(Fixture, "rope") {
   CHECK_EQ(error_of([&] { make_rotation(vector(3), 9, {.dims = 7}); }), "[rope] rotary dims must be even, got 7");
   CHECK_EQ(error_of([&] { make_rotation(vector(3), 9, {.dims = 8}); }), "[rope] expected 4 frequencies, got (3)");
@@ -122,4 +133,10 @@ TEST_CASE_FIXTURE(Fixture, "losses") {
   CHECK_EQ(error_of([&] { squared_error(vector(3), Tensor::zeros({4})); }),
            "[squared_error] expected 3 targets, got 4");
   CHECK_EQ(error_of([&] { squared_error(vector(1), ids({4})); }), "[squared_error] targets must be f32, got i32");
+  CHECK_EQ(error_of([&] { margin_loss(vector(3), 1); }), "[margin_loss] scores must be (2n) or (2n,1), got (3)");
+  CHECK_EQ(error_of([&] { margin_loss(matrix(2, 2), 1); }), "[margin_loss] scores must be (2n) or (2n,1), got (2, 2)");
+  CHECK_EQ(error_of([&] {
+             binary_cross_entropy(matrix(3, 2), ids({0, 1, 1}));
+           }),
+           "[binary_cross_entropy] logits must be (n,1), got (3, 2)");
 }

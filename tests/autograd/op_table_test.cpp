@@ -36,7 +36,7 @@ constexpr double kFp32Share = 1.01;  // allowance for the fp32 arithmetic betwee
 double bf16_tolerance(std::string_view name) {
   const std::string_view op = name.substr(0, name.find('/'));
   const bool twice = op == "rope" || op == "head_softmax" || op == "linear_cross_entropy" || op == "linear_r_drop" ||
-                     op == "composite";
+                     op == "binary_cross_entropy" || op == "composite";
   return (twice ? 2 : 1) * kBf16Rounding * kFp32Share;
 }
 

@@ -16,10 +16,12 @@ core/cpu                          : core core/kernels
 core/cpu/attention                : core core/kernels core/cpu core/cpu/gemm
 core/cpu/gemm                     : core core/kernels core/cpu
 core/cpu/linear_attention         : core core/kernels core/cpu core/cpu/attention
+core/cpu/loss                     : core core/kernels core/cpu
 core/cuda                         : core core/hardware core/kernels core/cuda/runtime
 core/cuda/attention               : core core/kernels core/cuda core/cuda/runtime
 core/cuda/gemm                    : core core/hardware core/kernels core/cuda core/cuda/runtime
 core/cuda/linear_attention        : core core/kernels core/cuda core/cuda/runtime
+core/cuda/loss                    : core core/kernels core/cuda core/cuda/runtime
 core/cuda/runtime                 : core core/hardware core/kernels
 core/virtual_gpu                  : core core/kernels
 autograd                          :

@@ -33,4 +33,25 @@ void add_embeddings(std::vector<OpCase>& rows) {
       }));
 }
 
+// (segments, rows): 1 / length where the row belongs to the segment.
+static reference::Matrix mean_matrix(const Segments& segments) {
+  reference::Matrix matrix(segments.count(), segments.tokens());
+  for (int s = 0; s < segments.count(); ++s)
+    for (int i = segments.begin(s); i < segments.end(s); ++i) matrix(s, i) = 1 / double(segments.length(s));
+  return matrix;
+}
+
+void add_segment_means(std::vector<OpCase>& rows) {
+  for (const auto& [variant, lengths, d] :
+       {std::tuple("one-row", Ints{1}, 1), std::tuple("no-segments", Ints{}, 3),
+        std::tuple("odd-sizes", Ints{3, 1, 17, 9}, 5), std::tuple("wide", Ints{2, 70, 1}, 259),
+        std::tuple("aligned", Ints{33, 8}, 128)}) {
+    const Segments segments = Segments::from_lengths(lengths);
+    rows.push_back(make_case(
+        concat("segment_mean/", variant), {{"x", {segments.tokens(), d}}},
+        [=](Tape&, const Vars& in) { return segment_mean(in[0], segments); },
+        [=](const Values& in) { return reference::matmul(in[0].graph->input(mean_matrix(segments)), in[0]); }));
+  }
+}
+
 }  // namespace gyre::op_rows

@@ -1,4 +1,4 @@
-// Rows of cross-entropy, with and without the output layer, and of squared error.
+// Rows of cross-entropy, with and without the output layer, of squared error, and of the losses of pairs of texts.
 #include <utility>
 
 #include "gyre/autograd/gradcheck/op_cases/rows.h"
@@ -114,12 +114,57 @@ void add_squared_error(std::vector<OpCase>& rows) {
       }));
 }
 
+void add_binary_cross_entropy(std::vector<OpCase>& rows) {
+  for (const auto& [variant, n, deviation] :
+       {std::tuple("one-row", 1, 1.0), std::tuple("odd-size", 37, 1.0), std::tuple("confident", 9, 20.0)}) {
+    const Ints labels = random_ids(n, 2);
+    rows.push_back(make_case(
+        concat("binary_cross_entropy/", variant), {{"logits", {n, 1}, deviation}},
+        [=](Tape&, const Vars& in) { return binary_cross_entropy(in[0], ids_tensor(labels)).loss; },
+        [=](const Values& in) {
+          reference::Matrix second(2, 1);
+          second(1, 0) = 1;
+          const Value both = reference::product(in[0], in[0].graph->input(std::move(second)));
+          return reference::cross_entropy(both, labels, 0);
+        }));
+  }
+}
+
+// Row 2i + second of the scores of each pair i.
+Value of_pairs(const Value& scores, int second) {
+  std::vector<int64_t> index;
+  for (int64_t i = 0; i < scores.value().size() / 2; ++i) index.push_back(2 * i + second);
+  const auto n = int64_t(index.size());
+  return reference::gather(scores, n, 1, std::move(index));
+}
+
+Value reference_margin_loss(const Value& scores, double margin) {
+  const Value a = of_pairs(scores, 0), b = of_pairs(scores, 1);
+  const Value margins = scores.graph->input(reference::Matrix(a.rows(), 1, margin));
+  const Value losses = reference::activation(margins + reference::scale(a, -1) + b, Activation::relu);
+  return reference::matmul(scores.graph->input(reference::Matrix(1, a.rows(), 1)), losses);
+}
+
+void add_margin_loss(std::vector<OpCase>& rows) {
+  for (const auto& [variant, shape, margin] :
+       {std::tuple("one-pair", Shape{2, 1}, 1.0), std::tuple("no-pairs", Shape{0, 1}, 1.0),
+        std::tuple("vector", Shape{66}, 0.5), std::tuple("no-margin", Shape{14, 1}, 0.0),
+        std::tuple("many-pairs", Shape{2102, 1}, 1.0)}) {
+    rows.push_back(make_case(
+        concat("margin_loss/", variant), {{"scores", shape}},
+        [=](Tape&, const Vars& in) { return margin_loss(in[0], margin).loss; },
+        [=](const Values& in) { return reference_margin_loss(in[0], margin); }));
+  }
+}
+
 }  // namespace
 
 void add_losses(std::vector<OpCase>& rows) {
   add_cross_entropy(rows);
   add_r_drop(rows);
   add_squared_error(rows);
+  add_binary_cross_entropy(rows);
+  add_margin_loss(rows);
 }
 
 }  // namespace gyre::op_rows

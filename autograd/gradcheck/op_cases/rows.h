@@ -34,6 +34,7 @@ DropoutMask first_mask(double rate);
 void add_matrices(std::vector<OpCase>& rows);
 void add_norms(std::vector<OpCase>& rows);
 void add_embeddings(std::vector<OpCase>& rows);
+void add_segment_means(std::vector<OpCase>& rows);
 void add_rope(std::vector<OpCase>& rows);
 void add_attention(std::vector<OpCase>& rows);
 void add_linear_attention(std::vector<OpCase>& rows);

@@ -192,20 +192,14 @@ __global__ void scan_kernel(Scan<T> a) {
       .run();
 }
 
-// The offsets of the segments as host metadata, for Context::ids().
-Tensor offsets_of(const Segments& segments) {
-  const auto offsets = std::const_pointer_cast<std::vector<int32_t>>(segments.offsets());
-  return Tensor::view(offsets->data(), {int64_t(offsets->size())}, DType::i32, offsets);
-}
-
 }  // namespace
 
 void CudaKernels::linear_attention_scan(const Tensor& out, const Tensor& q, const Tensor& k, const Tensor& v,
                                         const Segments& segments, int heads, ScanDirection direction) {
   const auto run_as = [&]<class T>(T) {
     const int width = int(out.cols() / heads), slices = int(divide_up(width, kSide));
-    const Scan<T> a{out.raw(),  out.dtype() == DType::bf16,         {q, heads}, {k, heads},
-                    {v, heads}, context_.ids(offsets_of(segments)), heads,      slices,
+    const Scan<T> a{out.raw(),  out.dtype() == DType::bf16, {q, heads}, {k, heads},
+                    {v, heads}, context_.offsets(segments), heads,      slices,
                     direction};
     require(a.q.width <= kMaxFeatures, "[linear_attention_scan] expected heads of at most ", kMaxFeatures,
             " features on a GPU, got ", a.q.width);

@@ -80,6 +80,11 @@ Tensor Context::empty(const Shape& shape, DType dtype) {
   return Tensor::empty(shape, dtype, {Device::Kind::cuda, index_});
 }
 
+const int32_t* Context::offsets(const Segments& segments) {
+  const auto offsets = std::const_pointer_cast<std::vector<int32_t>>(segments.offsets());
+  return ids(Tensor::view(offsets->data(), {int64_t(offsets->size())}, DType::i32, offsets));
+}
+
 void Context::synchronize() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 
 }  // namespace gyre::cuda

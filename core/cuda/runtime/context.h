@@ -45,6 +45,7 @@ class Context {
   // Device pointers to host metadata, which is copied at its first use. Only for the thread that queues kernels.
   const int32_t* ids(const Tensor& host) { return uploads_->get<int32_t>(host); }
   const float* numbers(const Tensor& host) { return uploads_->get<float>(host); }
+  const int32_t* offsets(const Segments& segments);  // count() + 1 numbers
 
   void synchronize();
 

@@ -145,6 +145,24 @@ def squared_error_case(name, *shape):
     return case("squared_error", name, {"predictions": numbers(*shape, scale=2)}, loss, targets=targets.tolist())
 
 
+def segment_mean_case(name, lengths, width):
+    means = lambda x: torch.stack([rows.mean(0) for rows in x.split(lengths)])
+    return case("segment_mean", name, {"x": numbers(sum(lengths), width)}, means, lengths=lengths)
+
+
+def binary_cross_entropy_case(name, n, scale):
+    labels = torch.randint(2, (n,))
+    bce = torch.nn.BCEWithLogitsLoss(reduction="sum")
+    loss = lambda x: bce(x.flatten(), labels.to(x.dtype)).view(1)
+    return case("binary_cross_entropy", name, {"logits": numbers(n, 1, scale=scale)}, loss, labels=labels.tolist())
+
+
+def margin_loss_case(name, n, margin):
+    ranking = torch.nn.MarginRankingLoss(margin, reduction="sum")
+    loss = lambda x: ranking(x[::2, 0], x[1::2, 0], torch.ones(n)).view(1)
+    return case("margin_loss", name, {"scores": numbers(2 * n, 1)}, loss, margin=margin)
+
+
 def dropout_case(name, shape, rate, seed, stream, residual):
     mask = dropout_mask(shape, rate, seed, stream)
     inputs = {"x": numbers(*shape)}
@@ -264,6 +282,12 @@ def cases():
     yield linear_r_drop_case("the paper's alpha", 5, 3, 7, 0.1, 5.0)
     yield linear_r_drop_case("ignored rows", 6, 5, 9, 0.0, 0.75, ignore=2)
     yield linear_r_drop_case("one token", 1, 4, 13, 0.1, 2.0)
+    yield segment_mean_case("odd sizes", [3, 1, 7], 5)
+    yield segment_mean_case("one segment", [9], 17)
+    yield binary_cross_entropy_case("plain", 7, 2)
+    yield binary_cross_entropy_case("confident", 5, 40)
+    yield margin_loss_case("plain", 7, 1.0)
+    yield margin_loss_case("small margin", 5, 0.25)
 
 
 # Known-answer tests from Random123, the reference implementation of Philox.

@@ -15,7 +15,7 @@ mutation "layer norm backward: rounds of the sum over teams overlap" \
   '      __syncthreads();                              // the previous round has been read' '' \
   ops layer_norm/odd-sizes
 mutation "cross-entropy: the sums of warps are read before they are written" \
-  core/cuda/cross_entropy.cu core/cuda/numbers.h \
+  core/cuda/loss/cross_entropy.cu core/cuda/numbers.h \
   '  __syncthreads();
   return warp_sum' \
   '  return warp_sum' \
@@ -96,11 +96,11 @@ mutation "embedding: a warp of the last block looks up a row behind the end" \
 
 # ---- Indices ----
 mutation "cross-entropy: the gradient of the target is in the next column" \
-  core/cuda/cross_entropy.cu core/cuda/cross_entropy.cu \
+  core/cuda/loss/cross_entropy.cu core/cuda/loss/cross_entropy.cu \
   'first + i == target ? gradient' 'first + i == target + 1 ? gradient' \
   ops cross_entropy/plain
 mutation "R-Drop: the divergence has the other sign in the gradient of the second pass" \
-  core/cuda/cross_entropy.cu core/cuda/cross_entropy.cu \
+  core/cuda/loss/cross_entropy.cu core/cuda/loss/cross_entropy.cu \
   'constant - divergence *' 'constant + divergence *' \
   ops linear_r_drop
 mutation "layer norm backward: the gradient of the branch is not added to that of its bias" \

@@ -1,9 +1,9 @@
 // Label-smoothed cross-entropy. For each row of logits x: lse = log sum_j exp(x_j),
 //   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)),   dx_j = dloss (exp(x_j - lse) - eps / v - (1 - eps) [j = t])
 // One block per row. For the gradient in place it keeps the row in shared memory.
-// R-Drop (formulas: core/cpu/cross_entropy.cpp) has one block per pair of rows, x and y, and reads both twice.
+// R-Drop (formulas: core/cpu/loss/cross_entropy.cpp) has one block per pair of rows, x and y, and reads both twice.
 #include "gyre/core/cuda/cuda_kernels.h"
-#include "gyre/core/cuda/logit_rows.h"
+#include "gyre/core/cuda/loss/logit_rows.h"
 
 namespace gyre::cuda {
 namespace {

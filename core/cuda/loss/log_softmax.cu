@@ -1,6 +1,6 @@
 // out = x - log(sum(exp(x))), row by row
 #include "gyre/core/cuda/cuda_kernels.h"
-#include "gyre/core/cuda/logit_rows.h"
+#include "gyre/core/cuda/loss/logit_rows.h"
 
 namespace gyre::cuda {
 namespace {
