@@ -16,6 +16,20 @@ std::pair<size_t, size_t> truncate_longest_first(size_t first, size_t second, si
 
 LabeledIds::LabeledIds(const LabeledText& text, const Vocabulary& vocabulary, int max_length)
     : is_pair_(text.format().second_text), is_regression_(text.format().is_regression()), offsets_{0} {
+  const size_t room = room_of(vocabulary, max_length);
+  for (const LabeledRow& row : text.rows()) add(row, vocabulary, room);
+}
+
+LabeledIds::LabeledIds(const TripletText& text, const Vocabulary& vocabulary, int max_length)
+    : is_pair_(true), is_regression_(false), offsets_{0} {
+  const size_t room = room_of(vocabulary, max_length);
+  for (const Triplet& triplet : text.triplets()) {
+    add({triplet.line, {triplet.a, triplet.nearer()}, 1}, vocabulary, room);
+    add({triplet.line, {triplet.a, triplet.farther()}, 0}, vocabulary, room);
+  }
+}
+
+size_t LabeledIds::room_of(const Vocabulary& vocabulary, int max_length) const {
   const int special = is_pair_ ? 3 : 2;
   if (max_length <= special) {
     throw UsageError("[data] expected room for more than the ", special, " special ids of a row, got a length of ",
@@ -24,7 +38,7 @@ LabeledIds::LabeledIds(const LabeledText& text, const Vocabulary& vocabulary, in
   require(vocabulary.bos() != vocabulary.eos(),
           "[data] expected a vocabulary with [CLS] or <s> in addition to [SEP] or ", "</s>, got one of kind ",
           vocabulary.kind(), " without it");
-  for (const LabeledRow& row : text.rows()) add(row, vocabulary, size_t(max_length - special));
+  return size_t(max_length - special);
 }
 
 void LabeledIds::add(const LabeledRow& row, const Vocabulary& vocabulary, size_t room) {
@@ -57,15 +71,18 @@ uint64_t LabeledIds::checksum() const {
   return sum;
 }
 
-LabeledBatch LabeledIds::batch(std::span<const uint32_t> rows) const {
+LabeledBatch LabeledIds::batch(std::span<const uint32_t> rows, const std::function<bool(uint32_t row)>& swaps) const {
   LabeledBatch batch;
   std::vector<int32_t> lengths;
   for (const uint32_t row : rows) {
     require(row < size(), "[data] expected a row in [0, ", size(), "), got ", row);
-    batch.ids.insert(batch.ids.end(), ids_.begin() + ptrdiff_t(offsets_[row]),
-                     ids_.begin() + ptrdiff_t(offsets_[row + 1]));
+    const auto begin = ids_.begin() + ptrdiff_t(offsets_[row]), end = ids_.begin() + ptrdiff_t(offsets_[row + 1]);
+    const auto second = begin + first_ids_[row];
+    const bool swapped = swaps && swaps(row);
+    batch.ids.insert(batch.ids.end(), begin, end);
+    if (swapped) std::rotate(batch.ids.end() - (end - begin) + 1, batch.ids.end() - (end - second), batch.ids.end());
     lengths.push_back(length(row));
-    batch.token_types.insert(batch.token_types.end(), size_t(first_ids_[row]), 0);
+    batch.token_types.insert(batch.token_types.end(), size_t(swapped ? end - second + 1 : second - begin), 0);
     batch.token_types.resize(batch.ids.size(), 1);
     if (is_regression_) {
       batch.scores.push_back(scores_[row]);

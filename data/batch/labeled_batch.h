@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "gyre/core/segments.h"
 #include "gyre/data/text/labeled_text.h"
+#include "gyre/data/text/triplet_text.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {
@@ -33,6 +35,9 @@ class LabeledIds {
   // [CLS] and [SEP] are the vocabulary's bos and eos; throws an Error if these are the same id. Truncates rows to
   // `max_length` ids, including the special ones; throws a UsageError if that leaves no room for another id.
   LabeledIds(const LabeledText& text, const Vocabulary& vocabulary, int max_length);
+  // Two rows for each triplet: row 2i is the pair of A and the nearer candidate, with label 1, and row 2i + 1 is the
+  // pair of A and the farther one, with label 0.
+  LabeledIds(const TripletText& text, const Vocabulary& vocabulary, int max_length);
 
   size_t size() const { return labels_.size(); }
   int length(size_t row) const { return int(offsets_[row + 1] - offsets_[row]); }  // ids, including special ones
@@ -41,10 +46,13 @@ class LabeledIds {
   bool is_regression() const { return is_regression_; }
   uint64_t checksum() const;                         // checksum of ids and labels
   uint64_t truncated() const { return truncated_; }  // number of truncated rows
-  LabeledBatch batch(std::span<const uint32_t> rows) const;
+  // `swaps`, if given, decides for each row whether its two texts trade places.
+  LabeledBatch batch(std::span<const uint32_t> rows, const std::function<bool(uint32_t row)>& swaps = {}) const;
 
  private:
-  void add(const LabeledRow& row, const Vocabulary& vocabulary, size_t max_length);
+  // Returns the number of ids for the texts of a row.
+  size_t room_of(const Vocabulary& vocabulary, int max_length) const;
+  void add(const LabeledRow& row, const Vocabulary& vocabulary, size_t room);
 
   bool is_pair_, is_regression_;
   std::vector<int32_t> ids_;        // ids of all rows

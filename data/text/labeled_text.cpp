@@ -6,28 +6,12 @@
 #include <limits>
 
 #include "gyre/core/error.h"
+#include "gyre/data/text/cells.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
 
 namespace {
-
-void split_cells(std::string_view line, std::vector<std::string_view>& cells) {
-  cells.clear();
-  size_t begin = 0, tab = 0;
-  do {
-    tab = line.find('\t', begin);
-    cells.push_back(line.substr(begin, tab - begin));
-    begin = tab + 1;
-  } while (tab != std::string_view::npos);
-}
-
-template <class Names>
-std::string listed(const Names& names) {
-  std::string text;
-  for (const auto& name : names) text += concat(text.empty() ? "" : ", ", '"', name, '"');
-  return text;
-}
 
 // Returns the minimum number of columns in a row that has this column.
 size_t columns_for(int number) { return number < 0 ? size_t(-number) : size_t(number) + 1; }

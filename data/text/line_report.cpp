@@ -15,6 +15,8 @@ std::string name_of(BadLine kind, const std::string& limit) {
       return "without a partner";
     case BadLine::bad_utf8:
       return "with invalid UTF-8";
+    case BadLine::bad_json:
+      return "with bad JSON";
     case BadLine::missing_column:
       return "with too few columns";
     case BadLine::empty:

@@ -56,7 +56,7 @@ train/parallel/mpi                : train/log train/parallel train/parallel/heal
 train/optim                       : train/parallel
 train/checkpoint                  : train/optim train/parallel
 train/pretrained                  : train/checkpoint
-train/tasks                       : train
+train/tasks                       : train train/checkpoint train/parallel train/pretrained
 train/tasks/*                     : train train/checkpoint train/log train/metrics train/parallel train/pretrained train/tasks
 train/analysis                    : train/tasks train/log
 tools                             : tools/command_line tools/help tools/options
@@ -97,7 +97,7 @@ cblas\.h|omp\.h                   : core
 mpi\.h                            : train/parallel/mpi
 CLI/                              : tools
 spdlog/                           : train tools
-nlohmann/                         : core/io data/tokenizer models/config models/hugging_face train tools
+nlohmann/                         : core/io data/text data/tokenizer models/config models/hugging_face train tools
 sentencepiece                     : data/tokenizer
 unicode/                          : data/text data/tokenizer train/metrics
 '

@@ -126,6 +126,26 @@ TEST_CASE("labeled rows: the checksum depends on ids and labels") {
   CHECK(rows.ids(rows.pairs, 64).checksum() != rows.ids(turned, 64).checksum());
 }
 
+TEST_CASE("pairs of triplets: the nearer one first, and texts that trade places") {
+  const GoldenRows rows;
+  const Path path = write_text(rows.directory, "triplets",
+                               "A\tB\tC\tlabel\n"
+                               "the\tthe the\tthe the the\tC\n");
+  const LabeledIds ids(TripletText(path, OnBadLine::error), *rows.vocabulary, 64);
+  REQUIRE(ids.size() == 2);
+  CHECK(ids.labels()[0] == 1);
+  CHECK(ids.labels()[1] == 0);
+  const int32_t cls = rows.vocabulary->bos(), sep = rows.vocabulary->eos(), the = rows.vocabulary->encode("the").at(0);
+  const LabeledBatch plain = ids.batch(std::vector<uint32_t>{0, 1});
+  CHECK(plain.ids == std::vector{cls, the, sep, the, the, the, sep, cls, the, sep, the, the, sep});
+  CHECK(plain.token_types == std::vector{0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1});
+  const LabeledBatch swapped = ids.batch(std::vector<uint32_t>{0, 1}, [](uint32_t row) { return row == 0; });
+  CHECK(swapped.ids == std::vector{cls, the, the, the, sep, the, sep, cls, the, sep, the, the, sep});
+  CHECK(swapped.token_types == std::vector{0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1});
+  CHECK(swapped.labels == plain.labels);
+  CHECK(swapped.rows.length(0) == 7);
+}
+
 TEST_CASE("labeled rows: MRPC with BERT's vocabulary") {
   const char *pairs = "glue/MRPC/msr_paraphrase_test.txt", *vocabulary = "vocab/bert-base-uncased-vocab.txt";
   if (!require_shared_data({pairs, vocabulary})) return;

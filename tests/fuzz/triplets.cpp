@@ -1,0 +1,6 @@
+#include "gyre/data/text/triplet_text.h"
+#include "tests/fuzz/target.h"
+
+using namespace gyre;
+
+void read_input(std::string_view input) { TripletText(as_file(input), OnBadLine::skip).describe(); }
