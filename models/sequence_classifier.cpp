@@ -26,17 +26,23 @@ Tensor first_rows(const Segments& texts) {
 SequenceClassifier::SequenceClassifier(const ClassifierConfig& config)
     : config_(validated(config)),
       stack_(parameters_, config_.encoder),
-      dense_(head_layer(parameters_, "dense", config_.encoder, config_.encoder.dim)),
+      dense_(config_.head == ClassifierHead::mean
+                 ? std::nullopt
+                 : std::optional(head_layer(parameters_, "dense", config_.encoder, config_.encoder.dim))),
       output_(head_layer(parameters_, "out_proj", config_.encoder, config_.classes)) {}
 
 Var SequenceClassifier::outputs(Tape& tape, const LabeledInput& batch) const {
   const Var states = stack_.encode(tape, batch.ids, batch.texts, batch.token_types);
   const Tape::Scope scope(tape, "classification_head");
-  const Var first = gather_rows(states, first_rows(batch.texts));
+  return output_(pooled(states, batch.texts));
+}
+
+Var SequenceClassifier::pooled(const Var& states, const Segments& texts) const {
+  if (!dense_) return dropout(segment_mean(states, texts), config_.dropout);
+  const Var first = gather_rows(states, first_rows(texts));
   const bool bert = config_.head == ClassifierHead::bert;
   const Activation activation = bert ? Activation::tanh : config_.encoder.activation;
-  const Var hidden = dense_.activated(bert ? first : dropout(first, config_.dropout), activation, config_.dropout);
-  return output_(hidden);
+  return dense_->activated(bert ? first : dropout(first, config_.dropout), activation, config_.dropout);
 }
 
 LossResult SequenceClassifier::loss(Tape& tape, const LabeledInput& batch) const {

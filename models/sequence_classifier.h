@@ -1,8 +1,10 @@
-// Text classification or regression: an encoder stack, and the head of BERT or RoFormer on the first row of each text
+// Text classification or regression: an encoder stack, and a head on the first row or the mean of the rows of each text
 // (ClassifierHead in models/config/config.h). The head's parameters have fairseq's names:
-// classification_head.dense.weight and classification_head.out_proj.weight, with their biases.
+// classification_head.dense.weight and classification_head.out_proj.weight, with their biases. The head `mean` has no
+// dense layer.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "gyre/models/encoder_stack.h"
@@ -41,10 +43,14 @@ class SequenceClassifier {
   int64_t longest() const { return stack_.positions().longest(); }
 
  private:
+  // What the output layer reads: (texts, dim).
+  Var pooled(const Var& states, const Segments& texts) const;
+
   ClassifierConfig config_;
   Parameters parameters_;
   EncoderStack stack_;
-  LinearLayer dense_, output_;
+  std::optional<LinearLayer> dense_;
+  LinearLayer output_;
 };
 
 }  // namespace gyre

@@ -134,21 +134,21 @@ struct EncoderOnlyConfig : ModelConfig {
   static std::vector<std::string> preset_names();
 };
 
-// The classifier's head on the first token of each text ([CLS]), which ends with linear(classes). Dropout precedes each
-// linear layer except BERT's first.
-//   bert: tanh(dense(x)), the pooler (Devlin et al. 2019, 3.2)    roformer: activation(dense(x)), the encoder's
-//   activation
-enum class ClassifierHead : uint8_t { bert, roformer };
+// The classifier's head, which ends with linear(classes). Dropout precedes each linear layer except BERT's first.
+//   bert: tanh(dense(x)) of the first token ([CLS]), the pooler (Devlin et al. 2019, 3.2)
+//   roformer: activation(dense(x)) of the first token, the encoder's activation
+//   mean: the mean over all tokens of the text, [CLS] and [SEP] included
+enum class ClassifierHead : uint8_t { bert, roformer, mean };
 
 template <>
 inline constexpr std::pair<ClassifierHead, std::string_view> kEnumNames<ClassifierHead>[] = {
-    {ClassifierHead::bert, "bert"}, {ClassifierHead::roformer, "roformer"}};
+    {ClassifierHead::bert, "bert"}, {ClassifierHead::roformer, "roformer"}, {ClassifierHead::mean, "mean"}};
 
 struct ClassifierConfig {
   static constexpr const char* kModel = "classifier";
   EncoderOnlyConfig encoder;  // without the head of a language model: head_transform and output_bias are not read
   ClassifierHead head = ClassifierHead::bert;
-  int64_t classes = 2;   // 1: regression
+  int64_t classes = 2;   // 1: regression, or the score of a pair of texts
   double dropout = 0.1;  // in the head
 
   bool is_regression() const { return classes == 1; }

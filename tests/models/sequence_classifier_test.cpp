@@ -25,8 +25,8 @@ ClassifierConfig tiny(ClassifierHead head, int64_t classes) {
 }
 
 std::vector<ClassifierConfig> variants() {
-  return {tiny(ClassifierHead::bert, 3), tiny(ClassifierHead::roformer, 3), tiny(ClassifierHead::bert, 1),
-          tiny(ClassifierHead::roformer, 1)};
+  return {tiny(ClassifierHead::bert, 3),     tiny(ClassifierHead::roformer, 3), tiny(ClassifierHead::mean, 3),
+          tiny(ClassifierHead::roformer, 1), tiny(ClassifierHead::bert, 1),     tiny(ClassifierHead::mean, 1)};
 }
 
 Tensor ids(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
@@ -68,26 +68,31 @@ TEST_CASE("classifier: the stack's parameters have the names and shapes of the l
       CHECK(p.name.starts_with("classification_head.") == (twin == nullptr));
       if (twin != nullptr) CHECK(twin->shape == p.shape);
     }
-    CHECK(of_head == 4);
-    CHECK(model.parameters().find("classification_head.dense.weight")->shape == Shape{8, 8});
+    const bool has_dense = config.head != ClassifierHead::mean;
+    CHECK(of_head == (has_dense ? 4 : 2));
+    const Parameter* dense = model.parameters().find("classification_head.dense.weight");
+    CHECK((dense != nullptr) == has_dense);
+    if (has_dense) CHECK(dense->shape == Shape{8, 8});
     CHECK(model.parameters().find("classification_head.out_proj.weight")->shape == Shape{config.classes, 8});
   }
 }
 
 TEST_CASE("classifier: the result for a text does not depend on the others or on their labels") {
-  const ClassifierConfig config = tiny(ClassifierHead::roformer, 3);
-  SequenceClassifier model(config);
-  test::allocate_nonzero(model.parameters(), 5, DType::f64);
-  LabeledInput batch = labeled_batch(config);
-  batch.labels = ids({-1, 0, -1});
-  Tape tape(cpu_kernels(), {.record = false});
-  const CrossEntropySums sums = model.loss(tape, batch).sums();
-  CHECK(sums.tokens == 1);
-  const LabeledInput second{batch.ids.slice(3, 8), Segments::from_lengths({5}), ids({0}),
-                            batch.token_types.slice(3, 8)};
-  CHECK(loss_of(model, second) == doctest::Approx(sums.loss).epsilon(1e-10));
-  batch.labels = {};
-  CHECK(model.outputs(tape, batch).shape() == Shape{3, 3});
+  for (const ClassifierHead head : {ClassifierHead::roformer, ClassifierHead::mean}) {
+    const ClassifierConfig config = tiny(head, 3);
+    SequenceClassifier model(config);
+    test::allocate_nonzero(model.parameters(), 5, DType::f64);
+    LabeledInput batch = labeled_batch(config);
+    batch.labels = ids({-1, 0, -1});
+    Tape tape(cpu_kernels(), {.record = false});
+    const CrossEntropySums sums = model.loss(tape, batch).sums();
+    CHECK(sums.tokens == 1);
+    const LabeledInput second{batch.ids.slice(3, 8), Segments::from_lengths({5}), ids({0}),
+                              batch.token_types.slice(3, 8)};
+    CHECK(loss_of(model, second) == doctest::Approx(sums.loss).epsilon(1e-10));
+    batch.labels = {};
+    CHECK(model.outputs(tape, batch).shape() == Shape{3, 3});
+  }
 }
 
 TEST_CASE("classifier: JSON round trip of the config, and invalid batches") {
