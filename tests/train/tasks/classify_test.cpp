@@ -14,7 +14,7 @@
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/pretrained/trained_task.h"
 #include "gyre/train/tasks/classification/classify_data.h"
-#include "gyre/train/tasks/classification/predictions.h"
+#include "gyre/train/tasks/classification/scores.h"
 #include "gyre/train/tasks/language/language.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"

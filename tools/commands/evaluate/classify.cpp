@@ -10,7 +10,7 @@
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/pretrained/trained_task.h"
 #include "gyre/train/tasks/classification/classify_options.h"
-#include "gyre/train/tasks/classification/predictions.h"
+#include "gyre/train/tasks/classification/scores.h"
 #include "tools/lines.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"

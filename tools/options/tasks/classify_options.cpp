@@ -1,8 +1,7 @@
 #include "tools/options/tasks/classify_options.h"
 
 #include "gyre/data/text/text_tasks.h"
-#include "tools/options/tokenizer_rows.h"
-#include "tools/options/train_options.h"
+#include "tools/options/tasks/fine_tuning_options.h"
 
 namespace gyre {
 
@@ -61,21 +60,6 @@ void add_data_rows(OptionTable& table, ClassifyOptions& o) {
   table.required("train-sets");
 }
 
-void add_start_rows(OptionTable& table, ClassifyOptions& o) {
-  table.group("Initialization");
-  table.add("--pretrained-model", o.pretrained_model, "DIRECTORY",
-            "pretrained encoder (architecture, vocabulary, weights): a run of gyre train mlm or a Hugging Face model");
-  table.add_flag("--from-scratch", o.from_scratch,
-                 "take only the architecture and vocabulary of --pretrained-model; the weights are random");
-  table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE",
-            "vocabulary from gyre vocab, if there is no --pretrained-model");
-  add_tokenizer_rows(table, o.tokenizer);
-  table.add_choice("--head", o.head, {"auto", "bert", "roformer"},
-                   "classification head on the first token, BERT's or RoFormer's; auto: RoFormer's if the position "
-                   "encoding is rope");
-  table.add("--classifier-dropout", o.classifier_dropout, "RATE", "dropout rate in the classification head");
-}
-
 }  // namespace
 
 ClassifyArgs::ClassifyArgs(TextTaskKind kind) : kind(kind) {
@@ -91,32 +75,15 @@ ClassifyArgs::ClassifyArgs(TextTaskKind kind) : kind(kind) {
 void add_classify_options(OptionTable& table, ClassifyArgs& args) {
   add_task_rows(table, args);
   add_data_rows(table, args.train);
-  add_start_rows(table, args.train);
-  add_train_options(
-      table, args.train,
-      {.batch_units = {"sentences", "total"},
-       .batch_unit_help = "unit of --mini-batch-words: sentences (rows) or tokens",
-       .valid_metrics = valid_metrics(args.kind),
-       .learning_rate_help = concat("peak learning rate; the default is ", ClassifyOptions::kFineTuningRate,
-                                    " for a pretrained model and ", ClassifyOptions::kFromScratchRate,
-                                    " for random weights (no --pretrained-model, or --from-scratch)")});
-  table.add("--valid-mini-batch,--batch-size-valid", args.train.validation.mini_batch, "SENTENCES",
-            "rows per validation batch");
+  add_fine_tuning_options(table, args.train, "rows", "rows", valid_metrics(args.kind));
 }
 
 void check_classify_options(const OptionTable& table, ClassifyArgs& args) {
   ClassifyOptions& o = args.train;
-  if (!table.given("learn-rate")) o.optimizer.schedule.learning_rate = o.default_learning_rate();
   args.columns.apply(o.format);
   if (args.kind != TextTaskKind::regress && o.format.classes.empty())
     throw UsageError("--labels is missing: expected the class names, or a --preset that defines them");
-  reject_unused_train_options(table, o);
-  for (const char* name : {"tokenizer", "dictionary"})
-    table.reject_unused(name, o.pretrained_model.empty(), "--pretrained-model has its own vocabulary");
-  table.reject_unused("valid-mini-batch", !o.data.valid_sets.empty(), "there is no validation data");
-  for (const char* group : {"Model", "Attention", "Position encoding"}) {
-    if (!o.pretrained_model.empty()) table.reject_group(group, "--pretrained-model defines the encoder");
-  }
+  check_fine_tuning_options(table, o);
 }
 
 }  // namespace gyre

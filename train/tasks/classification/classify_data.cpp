@@ -6,7 +6,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
-#include "gyre/train/tasks/classification/labeled_input.h"
+#include "gyre/train/tasks/labeled_input.h"
 
 namespace gyre {
 

@@ -1,5 +1,5 @@
 // Validation of a classifier on labeled rows: the loss and the metrics in options.valid_metrics
-// (train/tasks/classification/predictions.h).
+// (train/tasks/classification/scores.h).
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "gyre/train/job_context.h"
 #include "gyre/train/options.h"
-#include "gyre/train/tasks/classification/predictions.h"
+#include "gyre/train/tasks/classification/scores.h"
 #include "gyre/train/validation.h"
 
 namespace gyre {

@@ -1,10 +1,8 @@
-// Predictions of a classifier for labeled rows, and their scores.
+// Outputs of a classifier for the rows of a file.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "gyre/core/kernels/kernels.h"
@@ -25,13 +23,5 @@ struct Predictions {
 // Collective. The ranks divide the rows, `mini_batch` at a time. All ranks get the same bits, for any number of ranks.
 Predictions predict(const SequenceClassifier& model, const LabeledIds& rows, size_t mini_batch, Precision precision,
                     Kernels& kernels, Communicator& ranks);
-
-inline std::string loss_name(const ClassifierConfig& config) {
-  return config.is_regression() ? "mean-squared-error" : "cross-entropy";
-}
-
-// Computes a metric by name, as in train/metrics, or the loss: cross-entropy (in nats per row) or mean-squared-error.
-// Throws a UsageError for any other name.
-double score(std::string_view metric, const Predictions& predictions, const LabeledIds& rows);
 
 }  // namespace gyre
