@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
     add_evaluate_perplexity_command(program);
     add_evaluate_extrapolation_command(program);
     add_evaluate_classify_command(program);
+    add_evaluate_match_command(program);
     add_checkpoint_commands(program);
     add_import_command(program);
     add_export_command(program);

@@ -75,6 +75,7 @@ void add_evaluate_exact_match_command(Program& program);
 void add_evaluate_perplexity_command(Program& program);
 void add_evaluate_extrapolation_command(Program& program);
 void add_evaluate_classify_command(Program& program);
+void add_evaluate_match_command(Program& program);
 void add_checkpoint_average_command(Program& program);
 void add_inspect_profile_command(Program& program);
 void add_inspect_step_command(Program& program);

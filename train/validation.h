@@ -13,7 +13,8 @@ struct ValidationResult {
 };
 
 inline bool higher_is_better(const std::string& metric) {
-  return metric != "cross-entropy" && metric != "perplexity" && metric != "mean-squared-error";
+  return metric != "cross-entropy" && metric != "perplexity" && metric != "mean-squared-error" &&
+         metric != "margin-loss";
 }
 
 class Validation {

@@ -8,11 +8,13 @@
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/train/tasks/classification/classify.h"
 #include "gyre/train/tasks/language/language.h"
+#include "gyre/train/tasks/matching/match.h"
 #include "gyre/train/tasks/translation/nmt.h"
 #include "tests/mpi/ranks.h"
 #include "tests/report.h"
 #include "tests/train/tasks/tiny_classify.h"
 #include "tests/train/tasks/tiny_language.h"
+#include "tests/train/tasks/tiny_match.h"
 #include "tests/train/tasks/tiny_nmt.h"
 
 namespace gyre::test {
@@ -27,6 +29,7 @@ class SharedDirectory {
       const Path path = std::filesystem::temp_directory_path() / ("gyre-mpi-" + std::to_string(getpid()));
       write_tiny_corpus(path);
       write_tiny_labeled(path);
+      write_tiny_triplets(path / "triplets");
       path.string().copy(name.data(), name.size() - 1);
     }
     ranks().broadcast(std::span<char>(name), 0);
@@ -189,6 +192,31 @@ TEST_CASE("classifiers and regressions have the same bits and scores on any numb
     CHECK(last_bits(directory / many) == last_bits(directory / one));
     const auto of_many = last_state(directory / many).best, of_one = last_state(directory / one).best;
     CHECK(of_many.size() == (regression ? 3 : 4));
+    for (const auto& [name, best] : of_many) CHECK(best.value == of_one.at(name).value);
+  }
+}
+
+TEST_CASE("matchers have the same bits and scores on any number of ranks") {
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& loss, const std::string& run) {
+    MatchOptions o = tiny_match_options(directory / "triplets", directory / (run + loss));
+    o.objective.loss = loss;
+    o.swap = 0.5;
+    o.data.valid_sets = {directory / "triplets/dev.tsv"};
+    o.stop.after = o.validation.every = Period::parse("17u");
+    o.parallel.deterministic = true;
+    o.parallel.micro_batches = 9;
+    return o;
+  };
+  for (const std::string loss : {"cross-entropy", "margin-loss"}) {
+    train_match(options(loss, "many-"), tiny_encoder_config(), ranks());
+    SelfCommunicator self;
+    if (ranks().rank() == 0) train_match(options(loss, "one-"), tiny_encoder_config(), self);
+    ranks().barrier();
+    const Path many = directory / ("many-" + loss), one = directory / ("one-" + loss);
+    CHECK(last_bits(many) == last_bits(one));
+    const auto of_many = last_state(many).best, of_one = last_state(one).best;
+    CHECK(of_many.size() == 2);
     for (const auto& [name, best] : of_many) CHECK(best.value == of_one.at(name).value);
   }
 }

@@ -20,6 +20,7 @@
 #include "tools/options/tasks/classify_options.h"
 #include "tools/options/tasks/encoder_options.h"
 #include "tools/options/tasks/language_options.h"
+#include "tools/options/tasks/match_options.h"
 #include "tools/options/tasks/nmt_options.h"
 
 using namespace gyre;
@@ -77,6 +78,16 @@ struct TextCall : Call {
   }
 };
 
+struct MatchCall : Call {
+  MatchOptions train;
+  EncoderArgs model{"roformer-mini"};
+  MatchCall() {
+    table.accept_config_files();
+    add_match_options(table, train);
+    add_encoder_options(table, model, "--architecture", encoder_presets());
+  }
+};
+
 struct Command {
   std::string name;
   std::function<std::unique_ptr<Call>()> make;
@@ -91,7 +102,8 @@ const std::vector<Command>& commands() {
                                         {"lm", make<CausalCall>},
                                         {"classify", make<TextCall<TextTaskKind::classify>>},
                                         {"pair", make<TextCall<TextTaskKind::pair>>},
-                                        {"regress", make<TextCall<TextTaskKind::regress>>}};
+                                        {"regress", make<TextCall<TextTaskKind::regress>>},
+                                        {"match", make<MatchCall>}};
   return all;
 }
 

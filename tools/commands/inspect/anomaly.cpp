@@ -28,8 +28,10 @@ std::string task_of(const Path& run) {
   const std::string kind = model_kind(run);
   if (kind == EncoderDecoderConfig::kModel) return "nmt";
   if (kind == EncoderOnlyConfig::kModel) return read_config<EncoderOnlyConfig>(run).causal ? "lm" : "mlm";
+  const nlohmann::ordered_json task = read_json(task_path(run));
+  if (task.contains("task")) return task.at("task");
   if (read_config<ClassifierConfig>(run).is_regression()) return "regress";
-  return read_json(task_path(run)).at("second_text").is_null() ? "classify" : "pair";
+  return task.at("second_text").is_null() ? "classify" : "pair";
 }
 
 Path first_checkpoint(const InspectAnomalyArgs& args) {

@@ -1,0 +1,31 @@
+// The losses and the scores of text matching. A model gives each pair of texts a number; the larger it is, the nearer
+// are the texts. The rows are those of LabeledIds: row 2i has the pair with the nearer candidate of triplet i, and row
+// 2i + 1 the pair with the farther one.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "gyre/models/sequence_classifier.h"
+#include "gyre/train/tasks/predictions.h"
+
+namespace gyre {
+
+struct MatchObjective {
+  // cross-entropy: the binary cross-entropy of sigmoid(number), with pairs as examples of class 1 (nearer) and 0.
+  // margin-loss: max(0, margin - nearer + farther) of each triplet.
+  std::string loss = "cross-entropy";
+  double margin = 1;
+
+  bool is_margin_loss() const { return loss == "margin-loss"; }
+  // The number of terms of the loss: 2 pairs, or 1.
+  uint64_t predictions_per_triplet() const { return is_margin_loss() ? 1 : 2; }
+  // The loss of a batch of pairs, summed over its terms.
+  LossResult operator()(Tape& tape, const SequenceClassifier& model, const LabeledInput& pairs) const;
+};
+
+// Computes a metric: accuracy, the share of triplets in which the nearer pair has the larger number, with ties as
+// errors; or one of the losses, per term. Throws a UsageError for any other name.
+double match_score(std::string_view metric, const Predictions& predictions, const MatchObjective& objective);
+
+}  // namespace gyre

@@ -1,0 +1,22 @@
+// run/task.json of text matching, which the evaluation needs in addition to the model:
+//   {"task": "match", "loss": "cross-entropy", "margin": 1.0, "max_length": 1024}
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "gyre/core/io/file.h"
+#include "gyre/train/tasks/matching/match_objective.h"
+
+namespace gyre {
+
+struct MatchTask {
+  MatchObjective objective;
+  int max_length = 0;  // pairs are truncated to this number of ids
+
+  nlohmann::ordered_json to_json() const;
+};
+
+// Reads run/task.json. Throws an Error that names the file if it is invalid or belongs to another task.
+MatchTask read_match_task(const Path& run);
+
+}  // namespace gyre
