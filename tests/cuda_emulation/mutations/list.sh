@@ -20,6 +20,12 @@ mutation "cross-entropy: the sums of warps are read before they are written" \
   return warp_sum' \
   '  return warp_sum' \
   ops cross_entropy/smoothing
+mutation "segment mean: the sums of warps are read before they are written" \
+  core/cuda/segment_mean.cu core/cuda/segment_mean.cu \
+  '  __syncthreads();
+  if (threadIdx.y != 0) return;' \
+  '  if (threadIdx.y != 0) return;' \
+  ops segment_mean/
 mutation "linear attention: the state changes while other warps read it" \
   core/cuda/linear_attention/linear_attention_scan.cu core/cuda/linear_attention/linear_attention_scan.cu \
   '      __syncthreads();  // the old state has been read' '' \
@@ -89,6 +95,10 @@ mutation "packs at the end of a row are not cut" \
   core/cuda/layer_norm.cu core/cuda/vectors.h \
   'left > most ? most : left' 'most' \
   ops layer_norm/
+mutation "segment mean: the last rows of a segment are left out" \
+  core/cuda/segment_mean.cu core/cuda/segment_mean.cu \
+  'row < part.end; row += kWarps) {' 'row + kWarps < part.end; row += kWarps) {' \
+  ops segment_mean/
 mutation "embedding: a warp of the last block looks up a row behind the end" \
   core/cuda/embedding.cu core/cuda/embedding.cu \
   '  if (row >= n) return;' '' \
@@ -99,6 +109,13 @@ mutation "cross-entropy: the gradient of the target is in the next column" \
   core/cuda/loss/cross_entropy.cu core/cuda/loss/cross_entropy.cu \
   'first + i == target ? gradient' 'first + i == target + 1 ? gradient' \
   ops cross_entropy/plain
+mutation "margin loss: the scores of a pair have each other's gradients" \
+  core/cuda/loss/margin_loss.cu core/cuda/loss/margin_loss.cu \
+  'store(dx + 2 * i, -slope);
+  store(dx + 2 * i + 1, slope);' \
+  'store(dx + 2 * i, slope);
+  store(dx + 2 * i + 1, -slope);' \
+  ops margin_loss/
 mutation "R-Drop: the divergence has the other sign in the gradient of the second pass" \
   core/cuda/loss/cross_entropy.cu core/cuda/loss/cross_entropy.cu \
   'constant - divergence *' 'constant + divergence *' \
