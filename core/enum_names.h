@@ -1,4 +1,4 @@
-// Names of the enums in model configurations. config.json and the command line share them.
+// Names of enumerators, one table for each enum. Configurations, the command line and messages share them.
 #pragma once
 
 #include <cstddef>
