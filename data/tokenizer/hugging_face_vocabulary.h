@@ -15,9 +15,9 @@ namespace gyre {
 std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& directory, const TokenizerChoice& tokenizer);
 
 // Writes vocab.txt and tokenizer_config.json of a BertTokenizer, or of a RoFormerTokenizer for a vocabulary of kind
-// wobert, also as tokenizer.json: without it, RoFormerTokenizer of transformers 5.24 finds no words. No file has jieba's
-// dictionary, because RoFormerTokenizer always uses that of its package rjieba.
-// longest: maximum sequence length of the model in ids.
+// wobert, also as tokenizer.json: without it, RoFormerTokenizer of transformers 5.24 finds no words. No file has
+// jieba's dictionary, because RoFormerTokenizer always uses that of its package rjieba. longest: maximum sequence
+// length of the model in ids.
 void write_hugging_face_vocabulary(const Path& directory, const WordPieceVocabulary& vocabulary, int64_t longest);
 
 }  // namespace gyre
