@@ -154,7 +154,8 @@ LossResult squared_error(const Var& predictions, const Tensor& targets);
 LossResult margin_loss(const Var& scores, double margin);
 
 // Sum of the binary cross-entropy of logits(n,1) with labels, i32 (n), 1 or 0: -log sigmoid(logit) for label 1 and
-// -log sigmoid(-logit) for label 0. Composed of the cross_entropy() of the logits (0, logit), which is the same number.
+// -log sigmoid(-logit) for label 0. Rows with a negative label are ignored. Composed of the cross_entropy() of the
+// logits (0, logit), whose loss is identical. Throws Error for labels above 1 and for other shapes.
 LossResult binary_cross_entropy(const Var& logits, const Tensor& labels);
 
 }  // namespace gyre

@@ -43,7 +43,7 @@ class SequenceClassifier {
   int64_t longest() const { return stack_.positions().longest(); }
 
  private:
-  // What the output layer reads: (texts, dim).
+  // Returns the input of the output layer, (texts, dim).
   Var pooled(const Var& states, const Segments& texts) const;
 
   ClassifierConfig config_;

@@ -1,5 +1,6 @@
 // y_s = mean of x_i over the rows i of segment s;  dx_i = dy_s / rows of s. One thread adds the rows of a segment in
 // order.
+#include <algorithm>
 #include <vector>
 
 #include "gyre/core/cpu/cpu_kernels.h"

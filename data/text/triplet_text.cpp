@@ -87,6 +87,9 @@ void TripletText::read_object(std::string_view line) {
     constexpr int kDeepest = 8;
     const nlohmann::json object = parse_strict_json(line, kDeepest, "", "the line");
     require(object.is_object(), "expected a JSON object, got ", cut_for_message(line));
+    if (!objects_have_label_) objects_have_label_ = object.contains("label");
+    require(object.contains("label") == *objects_have_label_, "expected ", *objects_have_label_ ? "a" : "no",
+            " \"label\", as in the first object");
     Triplet triplet{0, text_of(object, "A"), text_of(object, "B"), text_of(object, "C")};
     if (object.contains("label")) {
       add(std::move(triplet), text_of(object, "label"));

@@ -53,9 +53,10 @@ class TripletText {
   std::string place() const;  // "dev.jsonl:7"
 
   TextFile file_;
-  std::array<size_t, 4> columns_{};  // numbers of the columns A, B, C and label
-  bool has_label_ = false;           // whether the table has a column of labels
-  Cells cells_;                      // of the current line
+  std::array<size_t, 4> columns_{};         // numbers of the columns A, B, C and label
+  bool has_label_ = false;                  // whether the table has a column of labels
+  std::optional<bool> objects_have_label_;  // as the first object
+  Cells cells_;                             // of the current line
   std::vector<Triplet> triplets_;
   LineReport report_;
 };

@@ -175,11 +175,11 @@ void add_wordpiece_rows(OptionTable& table, VocabArgs& args) {
   WordPieceMerges& o = args.wordpiece.merges;
   table.group("WordPiece (wordpiece, wobert)");
   table.add_flag("--lower-case,!--cased", args.wordpiece.lower_case,
-                 "lower-case text and strip accents; stored in tokenizer_config.json next to a trained vocabulary");
-  table.add(
-      "--limit-alphabet", o.limit_alphabet, "CHARACTERS",
-      "keep only this many most frequent characters; words with other characters are unknown; default for wobert: "
-      "6000");
+                 "lower-case text and strip accents; stored next to a trained vocabulary (tokenizer_config.json) or in "
+                 "it (wobert)");
+  table.add("--limit-alphabet", o.limit_alphabet, "CHARACTERS",
+            "keep only this many most frequent characters; words with others are unknown, but for whole words of "
+            "wobert, whose default is 6000");
 }
 
 void add_subword_nmt_rows(OptionTable& table, VocabArgs& args) {

@@ -3,13 +3,14 @@
 # table 5): pretrains an encoder per arm, fine-tunes it on five folds, and scores it with pairs cut at several lengths.
 #   tools/experiments/cail_scm.sh TRIPLETS TEXT OUTPUT [OPTIONS OF gyre train match]...
 # TRIPLETS: JSON lines with the texts A, B, C. TEXT: what the encoders are pretrained on, a text per line. OUTPUT gets
-# all runs, scores.tsv and table.txt. Environment: ARMS="roformer-words roformer-characters bert-characters",
-# CUTS="512 1024", FOLDS=5, SIZE=mini (of the encoders), PIECES=8000 (of the vocabularies), SEED=1, RANKS=2,
+# all runs, scores.tsv and table.txt. Environment: DICTIONARY=FILE (jieba's, for the arms of words),
+# ARMS="roformer-words bert-words bert-characters", CUTS="512 1024" (bert: 512 at most), FOLDS=5, SIZE=mini (of the encoders), PIECES=8000 (of the vocabularies), SEED=1, RANKS=2,
 # PRETRAIN="--after 2Ku" (options of gyre train mlm). Existing results are kept, so the script resumes.
 set -euo pipefail
+shopt -s inherit_errexit
 here=$(dirname "$0")
 if [ $# -lt 3 ]; then
-  sed -n '4,8s/^# *//p' "$0" >&2
+  sed -n '4,9s/^# *//p' "$0" >&2
   exit 2
 fi
 triplets=$1
@@ -17,7 +18,7 @@ text=$2
 output=$3
 shift 3
 gyre=${GYRE:-build/gyre}
-arms=${ARMS:-roformer-words roformer-characters bert-characters}
+arms=${ARMS:-roformer-words bert-words bert-characters}
 cuts=${CUTS:-512 1024}
 folds=${FOLDS:-5}
 size=${SIZE:-mini}
@@ -26,11 +27,12 @@ seed=${SEED:-1}
 launch=("$here/../scripts/mpirun.sh" -n "${RANKS:-2}" "$gyre")
 read -r -a pretrain <<< "${PRETRAIN:---after 2Ku}"
 
-# The vocabulary, the preset and the longest pair of each arm. The unigram pieces of SentencePiece are words of about
-# two characters; WordPiece makes every Chinese character a token. BERT has 512 learned positions, and no more.
+# The vocabulary, the preset and the longest pair of each arm: words as in WoBERT, pieces of SentencePiece, or BERT's,
+# in which every Chinese character is a token. bert-words is WoBERT. BERT has 512 learned positions, and no more.
 vocabulary_of() {
   case $1 in
-    *-words) echo "--type unigram --size $pieces --user-symbols [MASK]" ;;
+    *-words) echo "--type wobert --size $pieces --dictionary ${DICTIONARY-}" ;;
+    *-pieces) echo "--type unigram --size $pieces --user-symbols [MASK]" ;;
     *-characters) echo "--type wordpiece --size $pieces" ;;
   esac
 }
@@ -48,10 +50,13 @@ longest_of() {
 }
 for arm in $arms; do
   if [ -z "$(vocabulary_of "$arm")" ] || [ -z "$(preset_of "$arm")" ]; then
-    echo "ARMS: expected roformer-words, roformer-characters, bert-words or bert-characters, got $arm" >&2
+    echo "ARMS: expected roformer- or bert- with words, pieces or characters, got $arm" >&2
     exit 2
   fi
 done
+case $arms in
+  *-words*) [ -r "${DICTIONARY-}" ] || { echo "DICTIONARY: expected jieba's dictionary for the arms of words, got '${DICTIONARY-}'" >&2 && exit 2; } ;;
+esac
 [ "$folds" -ge 3 ] || { echo "FOLDS: expected at least 3, got $folds" >&2; exit 2; }
 
 # Fold k has every triplet whose number is k modulo the number of folds. It is the test set of run k, fold k + 1 is its
@@ -85,8 +90,9 @@ for arm in $arms; do
       "${launch[@]}" train match --config "$here/../recipes/scm-match.toml" --pretrained-model "$output/$arm" \
         --train-sets "$set_.train.jsonl" --valid-sets "$set_.valid.jsonl" --max-length "$cut" --model "$run" --seed "$seed" \
         --quiet "$@" >&2
-      printf '%s\t%s\t%s\t%s\t%s\n' "$arm" "$cut" "$fold" "$(accuracy "$run" "$set_.valid.jsonl")" \
-        "$(accuracy "$run" "$set_.test.jsonl")"
+      valid=$(accuracy "$run" "$set_.valid.jsonl")
+      test=$(accuracy "$run" "$set_.test.jsonl")
+      printf '%s\t%s\t%s\t%s\t%s\n' "$arm" "$cut" "$fold" "$valid" "$test"
     done
   done
 done | tee "$output/scores.tsv"

@@ -117,13 +117,13 @@ std::vector<size_t> JiebaSegmenter::best_ends(std::u32string_view run) const {
 }
 
 std::vector<std::string_view> JiebaSegmenter::cut(std::string_view text) const {
+  require(!first_invalid_utf8(text), "[vocabulary] expected valid UTF-8");
   const std::u32string characters = code_points(text);
   std::vector<std::string_view> words;
   size_t at = 0, byte = 0;  // the beginning of the next word
   const auto add = [&](size_t end) {
     size_t bytes = 0;
     for (; at < end; ++at) bytes += utf8_bytes(characters[at]);
-    require(byte + bytes <= text.size(), "[vocabulary] expected valid UTF-8");
     words.push_back(text.substr(byte, bytes));
     byte += bytes;
   };

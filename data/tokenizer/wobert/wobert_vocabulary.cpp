@@ -10,8 +10,9 @@
 
 namespace gyre {
 
-WobertVocabulary::WobertVocabulary(const std::string& name, const VocabularyBundle& bundle)
-    : WordPieceVocabulary(name, bundle), segmenter_(name, bundle.part(name, "dictionary")) {}
+WobertVocabulary::WobertVocabulary(const std::string& name, const VocabularyBundle& bundle,
+                                   const std::string& dictionary_name)
+    : WordPieceVocabulary(name, bundle), segmenter_(dictionary_name, bundle.part(name, "dictionary")) {}
 
 void WobertVocabulary::encode_plain(std::string_view text, std::vector<int32_t>& ids) const {
   const std::string lowered = lower_case() ? lower_without_accents(text) : std::string(text);
@@ -37,10 +38,8 @@ std::shared_ptr<const Vocabulary> make_wobert_vocabulary(const std::string& name
   const auto* wordpiece = dynamic_cast<const WordPieceVocabulary*>(&pieces);
   require(wordpiece != nullptr, "[vocabulary] ", name, ": expected BERT's vocab.txt for the tokenizer wobert, got a ",
           "vocabulary of kind ", pieces.kind());
-  std::string words = read_file(dictionary);
-  const JiebaSegmenter check(dictionary.string(), words);  // errors name the dictionary
   return std::make_shared<WobertVocabulary>(
-      name, wobert_bundle(wordpiece->lines(), wordpiece->lower_case(), std::move(words)));
+      name, wobert_bundle(wordpiece->lines(), wordpiece->lower_case(), read_file(dictionary)), dictionary.string());
 }
 
 std::string lower_without_accents(std::string_view text) {

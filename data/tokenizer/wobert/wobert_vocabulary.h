@@ -1,11 +1,12 @@
 // WordPiece on the words of Chinese text, as in WoBERT and RoFormer (https://github.com/ZhuiyiTechnology/WoBERT). An
 // uncased vocabulary first converts the whole text to lower case and removes accents. Then jieba_segmenter.h cuts it
 // into words. A word that is a piece of the vocabulary keeps its id; BERT's rules (wordpiece_vocabulary.h) split any
-// other word. The ids equal those of bert4keras with pre_tokenize=lambda s: jieba.cut(s, HMM=False), except that
-// WordPieceVocabulary follows Hugging Face in a few points and recognizes special pieces written in the text.
+// other word. This is the order of bert4keras with pre_tokenize=lambda s: jieba.cut(s, HMM=False). The tests compare
+// the words with jieba and the pieces of other words with Hugging Face's BertTokenizer, not with bert4keras itself.
 // wobert_training.h trains such vocabularies.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,10 @@ namespace gyre {
 
 class WobertVocabulary final : public WordPieceVocabulary {
  public:
-  // bundle: a vocab.txt, jieba's dictionary and the choice between cased and uncased, as wobert_bundle makes it.
-  WobertVocabulary(const std::string& name, const VocabularyBundle& bundle);
+  // bundle: a vocab.txt, jieba's dictionary and the choice between cased and uncased, as wobert_bundle makes it. Errors
+  // of the dictionary name `dictionary_name`.
+  WobertVocabulary(const std::string& name, const VocabularyBundle& bundle, const std::string& dictionary_name);
+  WobertVocabulary(const std::string& name, const VocabularyBundle& bundle) : WobertVocabulary(name, bundle, name) {}
   std::string_view kind() const override { return "wobert"; }
 
  private:

@@ -30,10 +30,10 @@ struct Written {
 
 }  // namespace
 
-TEST_CASE("triplets: JSON lines with and without labels, CRLF, a byte order mark, escapes, other keys") {
+TEST_CASE("triplets: JSON lines with labels, CRLF, a byte order mark, escapes, other keys") {
   const Written file(
       "\xEF\xBB\xBF{\"A\": \"a\\n1\", \"B\": \"b\", \"C\": \"c\", \"label\": \"C\"}\r\n"
-      "  {\"id\": 7, \"C\": \"\\u00e9\", \"B\": \"\xC3\xA9\\t\", \"A\": \"x\"}\r\n"
+      "  {\"id\": 7, \"label\": \"B\", \"C\": \"\\u00e9\", \"B\": \"\xC3\xA9\\t\", \"A\": \"x\"}\r\n"
       "{\"A\": \"1\", \"B\": \"2\", \"C\": \"3\", \"label\": \"B\"}");
   const TripletText text = file.read();
   REQUIRE(text.triplets().size() == 3);
@@ -83,6 +83,10 @@ TEST_CASE("triplets: errors name the file and the line") {
   CHECK(Written(good + "{\"A\": \"a\", \"B\": \"b\"}\n").fails_at(2, "expected a text \"C\", got none"));
   CHECK(Written(good + "{\"A\": 1, \"B\": \"b\", \"C\": \"c\"}\n").fails_at(2, "expected a text \"A\", got 1"));
   CHECK(Written(good + "{\"A\": \"a\"\n").fails_at(2, "the line is not valid JSON"));
+  CHECK(Written(good + "{\"A\": \"a\", \"B\": \"b\", \"C\": \"c\", \"label\": \"C\"}\n")
+            .fails_at(2, "expected no \"label\", as in the first object"));
+  CHECK(Written("{\"A\": \"a\", \"B\": \"b\", \"C\": \"c\", \"label\": \"C\"}\n" + good)
+            .fails_at(2, "expected a \"label\", as in the first object"));
   CHECK(Written(good + "[1]\n").fails_at(2, "expected a JSON object, got [1]"));
   CHECK(Written(good + "{\"A\": \"\xFF\", \"B\": \"b\", \"C\": \"c\"}\n").fails_at(2, "byte 8 (0xFF)"));
   const Written twice(good + good + "{\"A\": \"a\", \"A\": \"a\", \"B\": \"b\", \"C\": \"c\"}\n{}\n");

@@ -171,7 +171,8 @@ TEST_CASE("jieba: dictionaries") {
   CHECK(contains(fails(""), "words.txt: expected words with frequencies above 0, found none"));
   CHECK(contains(fails("中国 0\n"), "expected words with frequencies above 0"));
   CHECK(contains(fails("中 18446744073709551615\n国 1\n"), "expected frequencies with a sum below 2^64"));
-  CHECK(contains(error_of([&] { cut("中国 5\n", "中\xE4\xB8"); }), "expected valid UTF-8"));
+  for (const char* text : {"中\xE4\xB8", "\xF0\x9F\x98"})  // the second has the bytes of U+FFFD's length
+    CHECK(contains(error_of([&] { cut("中国 5\n", text); }), "expected valid UTF-8"));
 }
 
 TEST_CASE("WoBERT: a vocab.txt and a dictionary become one file") {

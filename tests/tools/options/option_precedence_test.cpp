@@ -332,10 +332,8 @@ TEST_CASE("names with a different meaning in Marian or fairseq cause one note ea
   CHECK(notes("nmt", "max-tokens = 3000\nupdate-freq = 2\n", {}).size() == 2);
   CHECK(notes("nmt", "max-tokens = 3000\n", {"--mini-batch-words", "3000"}).empty());
   CHECK(notes("nmt", "", {"--optimizer-delay", "2"}).size() == 1);
-  CHECK(notes("nmt", "", {"--optimizer-delay", "1"}).empty());
   CHECK(notes("nmt", "optimizer-delay = 2\n", {}).empty());  // as in train.toml
   CHECK(notes("nmt", "", {"--encoder-learned-pos"}).size() == 1);
-  CHECK(notes("lm", "", {"--encoder-learned-pos"}).empty());
   const std::string_view page = help_topic("configuration")->text;
   for (const ForeignMeaning& m : foreign_meanings()) {
     CAPTURE(m.name);

@@ -36,7 +36,7 @@ grep -q -- '--tokenizer wobert' import.log || fail "the note on words: $(cat imp
 "$GYRE" import --from hf hf/ --tokenizer wobert --dictionary dict.txt --output back/ 2> import.log
 check "the vocabulary after import" cmp run/vocab.txt back/vocab.txt
 
-# A run needs neither the vocabulary nor the dictionary.
+# Commands that read a trained model need neither the vocabulary nor the dictionary.
 mkdir away
 mv vocab.txt dict.txt away/
 same "the vocabulary of a run" "$(echo 研究生命 | encode --vocab run/vocab.txt)" "研究 生命"

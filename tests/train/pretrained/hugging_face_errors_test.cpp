@@ -176,7 +176,7 @@ TEST_CASE("hugging face: its vocabularies are WordPiece") {
   const HuggingFaceModel read = read_hugging_face(hugging_face_golden("bert"));
   const ByteVocabulary bytes;
   CHECK(contains(error_of([&] { write_hugging_face(directory / "out", *std::get<0>(read.model), &bytes, false); }),
-                 "vocabulary: expected kind wordpiece (vocab.txt), got bytes"));
+                 "vocabulary: expected kind wordpiece or wobert (vocab.txt), got bytes"));
   CHECK(!fs::exists(directory / "out"));
 }
 

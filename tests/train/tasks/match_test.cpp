@@ -97,13 +97,17 @@ TEST_CASE("a matcher learns, and its run directory describes the task") {
 }
 
 TEST_CASE("scores of a matcher: ties are errors, and large numbers do not overflow") {
-  const Predictions predictions{{2, 1, 0.5, 0.5, -1, 3, 800, -800}, 1};
+  const Predictions predictions{{2, 1, 0.5, 0.5, -1, 3, -800, 800}, 1};
   const MatchObjective objective{"margin-loss", 1.5};
-  CHECK(match_score("accuracy", predictions, objective) == 0.5);
-  CHECK(match_score("margin-loss", predictions, objective) == doctest::Approx((0.5 + 1.5 + 5.5 + 0) / 4));
+  CHECK(match_score("accuracy", predictions, objective) == 0.25);
+  CHECK(match_score("margin-loss", predictions, objective) == doctest::Approx((0.5 + 1.5 + 5.5 + 1601.5) / 4));
   const auto log1p_exp = [](double x) { return std::log1p(std::exp(x)); };
   const double pairs = log1p_exp(-2) + log1p_exp(1) + log1p_exp(-0.5) + log1p_exp(0.5) + log1p_exp(1) + log1p_exp(3);
-  CHECK(match_score("cross-entropy", predictions, objective) == doctest::Approx(pairs / 8));
+  CHECK(match_score("cross-entropy", predictions, objective) == doctest::Approx((pairs + 1600) / 8));
+  const Predictions broken{{std::nan(""), 0}, 1};
+  CHECK(match_score("accuracy", broken, objective) == 0);
+  CHECK(std::isnan(match_score("margin-loss", broken, objective)));
+  CHECK(std::isnan(match_score("cross-entropy", broken, objective)));
   CHECK_THROWS_WITH_AS(match_score("f1", predictions, objective),
                        "[matching] expected accuracy, cross-entropy or margin-loss, got f1", UsageError);
 }

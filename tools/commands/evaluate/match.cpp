@@ -31,7 +31,7 @@ struct EvaluateMatchArgs {
 };
 
 // One object for each triplet: {"line": 3, "B": 1.25, "C": -0.5, "nearer": "B"}. B and C have the model's numbers for
-// the pairs of A with these texts. `nearer` is null if they are equal.
+// the pairs of A with these texts. `nearer` is null if they are equal or NaN.
 nlohmann::ordered_json predictions_json(const TripletText& text, const Predictions& predictions) {
   auto list = nlohmann::ordered_json::array();
   for (size_t i = 0; i < text.triplets().size(); ++i) {
@@ -39,7 +39,8 @@ nlohmann::ordered_json predictions_json(const TripletText& text, const Predictio
     const double b = predictions.outputs[2 * i + size_t(triplet.c_is_nearer)];
     const double c = predictions.outputs[2 * i + size_t(!triplet.c_is_nearer)];
     nlohmann::ordered_json nearer;
-    if (b != c) nearer = b > c ? "B" : "C";
+    if (b > c) nearer = "B";
+    if (c > b) nearer = "C";
     list.push_back({{"line", triplet.line}, {"B", b}, {"C", c}, {"nearer", nearer}});
   }
   return list;

@@ -34,7 +34,9 @@ void check_fine_tuning_options(const OptionTable& table, FineTuningOptions& opti
   if (!table.given("learn-rate")) options.optimizer.schedule.learning_rate = options.default_learning_rate();
   reject_unused_train_options(table, options);
   for (const char* name : {"tokenizer", "dictionary"})
-    table.reject_unused(name, options.pretrained_model.empty(), "--pretrained-model has its own vocabulary");
+    table.reject_unused(
+        name, options.pretrained_model.empty(),
+        "--pretrained-model has its own vocabulary; gyre import takes this option for a model of Hugging Face");
   table.reject_unused("valid-mini-batch", !options.data.valid_sets.empty(), "there is no validation data");
   for (const char* group : {"Model", "Attention", "Position encoding"}) {
     if (!options.pretrained_model.empty()) table.reject_group(group, "--pretrained-model defines the encoder");

@@ -33,7 +33,10 @@ double match_score(std::string_view metric, const Predictions& predictions, cons
     return mean_of(predictions, [](double a, double b) { return (softplus(-a) + softplus(b)) / 2; });
   }
   if (metric == "margin-loss") {
-    return mean_of(predictions, [&](double a, double b) { return std::max(0.0, objective.margin - a + b); });
+    return mean_of(predictions, [&](double nearer, double farther) {
+      const double loss = objective.margin - nearer + farther;
+      return loss <= 0 ? 0.0 : loss;  // NaN stays NaN
+    });
   }
   throw UsageError("[matching] expected accuracy, cross-entropy or margin-loss, got ", metric);
 }

@@ -4,6 +4,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/train/pretrained/trained_model.h"
 
 namespace gyre {
@@ -16,7 +17,11 @@ MatchTask read_match_task(const Path& run) {
   const nlohmann::ordered_json json = read_json(task_path(run));
   try {
     require(json.at("task") == "match", "the task is another one");
-    return {{json.at("loss"), json.at("margin")}, json.at("max_length")};
+    MatchTask task{{json.at("loss"), json.at("margin")}, json.at("max_length")};
+    expect_one_of({"cross-entropy", "margin-loss"}, "loss", task.objective.loss);
+    expect_finite_at_least(0, "margin", task.objective.margin);
+    expect_at_least(4, "max_length", task.max_length);
+    return task;
   } catch (const std::exception& error) {
     throw Error(task_path(run).string(), ": expected a task as gyre train match writes it: ", json_reason(error));
   }
