@@ -1,5 +1,5 @@
-// What `gyre translate` and `gyre score` share: the models, how they run, and the windows of lines that they read
-// ahead.
+// Execution options of `gyre translate` and `gyre score`, the loading of their models, and their loop over the input,
+// which reads windows of lines ahead to sort them by length.
 #pragma once
 
 #include <cstdint>

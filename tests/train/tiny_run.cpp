@@ -1,7 +1,5 @@
 #include "tests/train/tiny_run.h"
 
-#include <nlohmann/json.hpp>
-
 #include "gyre/train/log/metrics_log.h"
 
 namespace gyre::test {
@@ -29,10 +27,17 @@ std::string last_bits(const Path& run) {
 
 TrainState last_state(const Path& run) { return read_train_state(checkpoints_path(run) / "last"); }
 
+std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {
+  std::vector<nlohmann::ordered_json> found;
+  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
+    if (entry["event"] == name) found.push_back(entry);
+  }
+  return found;
+}
+
 std::string loss_curve(const Path& run) {
   std::string text;
-  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
-    if (entry["event"].get<std::string>() != "train") continue;
+  for (const auto& entry : events(run, "train")) {
     for (const char* key : {"updates", "cross-entropy"})
       text.append(entry.value(key, nlohmann::ordered_json()).dump()).append(" ");
     text += '\n';

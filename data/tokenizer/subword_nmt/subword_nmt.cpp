@@ -6,6 +6,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/text/strip.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -14,12 +15,6 @@ namespace {
 
 constexpr std::string_view kWordEnd = "</w>", kLineSpace = "\r\n ";
 constexpr int32_t kNoSymbol = -1;
-
-std::string_view strip(std::string_view text, std::string_view characters) {
-  const size_t begin = text.find_first_not_of(characters);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(characters) - begin + 1);
-}
 
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;

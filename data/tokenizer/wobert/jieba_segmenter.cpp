@@ -8,6 +8,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
 #include "gyre/data/text/code_points.h"
+#include "gyre/data/text/strip.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -29,15 +30,8 @@ bool is_joined(char32_t c) {
          std::u32string_view(U"+#&._%-").find(c) != std::u32string_view::npos;
 }
 
-std::string_view strip(std::string_view line) {
-  constexpr std::string_view kSpace = " \t\n\r\v\f";
-  const size_t begin = line.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return line.substr(begin, line.find_last_not_of(kSpace) + 1 - begin);
-}
-
 Entry read_entry(const std::string& name, size_t line_number, std::string_view line) {
-  const std::string_view fields = strip(line);
+  const std::string_view fields = strip(line, " \t\n\r\v\f");
   const size_t space = fields.find(' ');
   const std::string_view word = fields.substr(0, space);
   const auto require_entry = [&](bool ok) {

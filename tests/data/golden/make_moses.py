@@ -8,6 +8,7 @@ Without the texts of ../shared it keeps their hashes."""
 import json
 from pathlib import Path
 
+from golden_lines import Random, hash_lines
 from sacremoses import MosesDetokenizer, MosesPunctNormalizer, MosesTokenizer
 
 HERE = Path(__file__).parent
@@ -47,17 +48,6 @@ FILES = {"newstest/newstest2013": 3000, "newstest/newstest2015": 2169, "newstest
          "multi30k/val": 1014, "multi30k/test_2016_flickr": 1000, "tatoeba/tatoeba": 9818}  # and their first lines
 
 
-class Random:
-    """Knuth's MMIX generator, which the test has too."""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def below(self, n):
-        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
-        return (self.state >> 33) % n
-
-
 def random_line(random):
     parts = []
     for _ in range(1 + random.below(12)):
@@ -82,15 +72,8 @@ def operations(language):
     }
 
 
-def fnv1a(lines):
-    value = 0xCBF29CE484222325
-    for byte in "".join(line + "\n" for line in lines).encode():
-        value = (value ^ byte) * 0x100000001B3 % 2**64
-    return f"{value:016x}"
-
-
 def hashes(language, lines):
-    return {name: fnv1a(map(apply, lines)) for name, apply in operations(language).items()}
+    return {name: hash_lines(map(apply, lines)) for name, apply in operations(language).items()}
 
 
 def examples(language):

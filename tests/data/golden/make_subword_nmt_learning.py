@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+from golden_lines import fnv1a
 from subword_nmt.learn_bpe import learn_bpe
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,13 +22,6 @@ def codes_of(lines, merges, min_frequency):
     out = io.StringIO()
     learn_bpe([f"{word} {count}" for word, count in words.items()], out, merges, min_frequency, is_dict=True)
     return out.getvalue()
-
-
-def fnv(text):
-    value = 0xCBF29CE484222325
-    for byte in text.encode():
-        value = (value ^ byte) * 0x100000001B3 % 2**64
-    return value
 
 
 def random_text(seed, letters, weights, lines):
@@ -50,6 +44,6 @@ shared = []
 for files, merges, frequency in ((["subword_nmt_tests/corpus.en"], 1000, 2), (MULTI30K, 10000, 2), (TATOEBA, 15000, 2)):
     lines = [line for file in files for line in (SHARED / file).read_bytes().decode().split("\n")]
     codes = codes_of(lines, merges, frequency)
-    shared.append({"files": files, "merges": merges, "min_frequency": frequency, "hash": fnv(codes)})
+    shared.append({"files": files, "merges": merges, "min_frequency": frequency, "hash": fnv1a(codes)})
 Path(__file__).with_name("subword_nmt_learning.json").write_text(
     json.dumps({"cases": cases, "shared": shared}, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import jieba
+from golden_lines import Random, hash_lines
 from transformers import BertTokenizer
 
 HERE = Path(__file__).parent
@@ -103,17 +104,6 @@ ab A AB c++ C++ c# T恤 t 恤 卡拉OK 1 12 1号 . , + # & _ % - a.b ， 。 “
 RANDOM_LINES = 5000
 
 
-class Random:
-    """Knuth's MMIX generator, which the test has too."""
-
-    def __init__(self, seed):
-        self.state = seed
-
-    def below(self, n):
-        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
-        return (self.state >> 33) % n
-
-
 def random_line(random):
     return "".join(FRAGMENTS[random.below(len(FRAGMENTS))] for _ in range(1 + random.below(20)))
 
@@ -175,24 +165,15 @@ def shared_pieces(dictionary):
     return list(pieces)
 
 
-def hashed(lines):
-    """FNV-1a of the lines with their ends."""
-    value = 0xCBF29CE484222325
-    for line in lines:
-        for byte in (line + "\n").encode("utf-8"):
-            value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    return f"{value:016x}"
-
-
 def hashes(reference, lines):
     def text(numbers):
         return " ".join(map(str, numbers))
 
     return {
-        "cut": hashed("|".join(reference.cut(line)) for line in lines),
-        "wobert": hashed(text(reference.wobert(line)) for line in lines),
-        "wobert cased": hashed(text(reference.wobert(line, False)) for line in lines),
-        "bert": hashed(text(reference.bert(line)) for line in lines),
+        "cut": hash_lines("|".join(reference.cut(line)) for line in lines),
+        "wobert": hash_lines(text(reference.wobert(line)) for line in lines),
+        "wobert cased": hash_lines(text(reference.wobert(line, False)) for line in lines),
+        "bert": hash_lines(text(reference.bert(line)) for line in lines),
     }
 
 

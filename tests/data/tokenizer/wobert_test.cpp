@@ -2,7 +2,6 @@
 // (golden/make_wobert.py).
 #include <doctest/doctest.h>
 
-#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -14,6 +13,7 @@
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
+#include "tests/data/golden_lines.h"
 #include "tests/data/text_files.h"
 #include "tests/shared_data.h"
 
@@ -51,26 +51,15 @@ std::map<std::string, std::shared_ptr<const Vocabulary>> vocabularies(const std:
           {"bert", std::make_shared<WordPieceVocabulary>("vocab", pieces)}};
 }
 
-// FNV-1a of the results with line ends.
-std::string hash(const Lines& lines, const std::function<std::string(const std::string&)>& operation) {
-  uint64_t value = 0xCBF29CE484222325;
-  for (const std::string& line : lines) {
-    for (const char c : operation(line) + "\n") value = (value ^ uint8_t(c)) * 0x100000001B3;
-  }
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 void check_hashes(const Lines& lines, const std::string& pieces, const std::string& dictionary,
                   const nlohmann::json& expected) {
   const JiebaSegmenter segmenter("dictionary", dictionary);
-  CHECK(hash(lines, [&](const std::string& line) { return join(segmenter.cut(line), "|"); }) ==
+  CHECK(hash_lines(lines, [&](const std::string& line) { return join(segmenter.cut(line), "|"); }) ==
         expected["cut"].get<std::string>());
   for (const auto& [name, vocabulary] : vocabularies(pieces, dictionary)) {
     CAPTURE(name);
     const auto& encoder = *vocabulary;
-    CHECK(hash(lines, [&](const std::string& line) { return join(encoder.encode(line), " "); }) ==
+    CHECK(hash_lines(lines, [&](const std::string& line) { return join(encoder.encode(line), " "); }) ==
           expected[name].get<std::string>());
   }
 }
@@ -78,14 +67,10 @@ void check_hashes(const Lines& lines, const std::string& pieces, const std::stri
 // Joins random fragments, as make_wobert.py does.
 Lines random_lines(const nlohmann::json& expected) {
   const auto fragments = expected["fragments"].get<Lines>();
-  uint64_t state = 1;
-  const auto below = [&state](uint64_t n) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (state >> 33) % n;
-  };
+  GoldenRandom random;
   Lines lines(expected["random_lines"].get<size_t>());
   for (std::string& line : lines) {
-    for (uint64_t parts = 1 + below(20); parts > 0; --parts) line += fragments[below(fragments.size())];
+    for (uint64_t parts = 1 + random.below(20); parts > 0; --parts) line += fragments[random.below(fragments.size())];
   }
   return lines;
 }

@@ -62,14 +62,6 @@ std::string error_of_training(const ClassifyOptions& options) {
   });
 }
 
-std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {
-  std::vector<nlohmann::ordered_json> found;
-  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
-    if (entry["event"] == name) found.push_back(entry);
-  }
-  return found;
-}
-
 void validate_every(ClassifyOptions& options, const Path& file, const char* period) {
   options.data.valid_sets = {file};
   options.validation.every = Period::parse(period);

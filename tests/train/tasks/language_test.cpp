@@ -54,14 +54,6 @@ void validate_every(LanguageOptions& options, const char* period) {
   options.validation.every = Period::parse(period);
 }
 
-std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {
-  std::vector<nlohmann::ordered_json> found;
-  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
-    if (entry["event"] == name) found.push_back(entry);
-  }
-  return found;
-}
-
 TEST_CASE("a masked language model learns, and its run can be read") {
   const LanguageRuns runs;
   MaskedOptions options = runs.options("run", "60e", 2);

@@ -52,14 +52,6 @@ std::string error_of_training(const MatchOptions& options) {
   return error_of([&] { train(options); });
 }
 
-std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {
-  std::vector<nlohmann::ordered_json> found;
-  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
-    if (entry["event"] == name) found.push_back(entry);
-  }
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("a matcher learns, and its run directory describes the task") {

@@ -52,14 +52,6 @@ std::string error_of_training(const NmtOptions& options, const EncoderDecoderCon
   return error_of([&] { train(options, config); });
 }
 
-std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {
-  std::vector<nlohmann::ordered_json> found;
-  for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
-    if (entry["event"] == name) found.push_back(entry);
-  }
-  return found;
-}
-
 TEST_CASE("a run learns, and writes the files for decoding and plotting") {
   const TinyTask task;
   NmtOptions options = task.with_validation("run", "4e", "1e");

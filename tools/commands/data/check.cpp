@@ -58,12 +58,13 @@ std::vector<std::vector<Path>> tests_of(const std::vector<Path>& files) {
   return tests;
 }
 
-void validate(const CheckArgs& args) {
+// Returns the test sets.
+std::vector<std::vector<Path>> validate(const CheckArgs& args) {
   expect_set("--train-sets", args.train.data.train_sets);
   if (!args.train.data.valid_sets.empty()) expect_set("--valid-sets", args.train.data.valid_sets);
   expect_at_least(2, "--max-length", args.train.data.max_length);
   expect_between(1, kMostRanks, "--ranks", args.ranks);
-  const std::vector<std::vector<Path>> tests = tests_of(args.tests);
+  std::vector<std::vector<Path>> tests = tests_of(args.tests);
   const bool has_store = args.train.data.train_sets.size() == 1 || args.train.data.valid_sets.size() == 1 ||
                          std::any_of(tests.begin(), tests.end(), [](const auto& files) { return files.size() == 1; });
   args.table->reject_unused("sample-lines", !has_store, "a token store is measured whole");
@@ -73,10 +74,11 @@ void validate(const CheckArgs& args) {
   if (planned_gpu(options.device.name) != nullptr) options.device.name = "cuda";
   options.validate_update();
   options.validate_task();
+  return tests;
 }
 
 int check(CheckArgs& args) {
-  validate(args);
+  std::vector<std::vector<Path>> tests = validate(args);
   for (const std::string& note : foreign_notes(*args.table)) std::cerr << note << '\n';
   if (args.train.device.threads > 0) set_threads(args.train.device.threads);
   const auto vocabulary = load_vocabulary(args.train.data.vocabulary, args.train.tokenizer);
@@ -87,7 +89,7 @@ int check(CheckArgs& args) {
   require_positions(train.data.max_length, EncoderDecoder(args.model.config).longest());
   const DataCheckOptions options{.train = train.data.train_sets,
                                  .valid = train.data.valid_sets,
-                                 .tests = tests_of(args.tests),
+                                 .tests = std::move(tests),
                                  .batch = {.budget = {BatchBudget::parse_unit(train.batch.unit), train.batch.size},
                                            .maxi_batch = train.batch.maxi_batch,
                                            .shuffle = train.batch.shuffle == "data",

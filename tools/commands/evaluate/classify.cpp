@@ -4,18 +4,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/option_checks.h"
 #include "gyre/data/text/text_tasks.h"
-#include "gyre/models/sequence_classifier.h"
-#include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/pretrained/trained_task.h"
 #include "gyre/train/tasks/classification/classify_options.h"
 #include "gyre/train/tasks/classification/scores.h"
+#include "tools/commands/evaluate/classifier_evaluation.h"
 #include "tools/lines.h"
-#include "tools/options/cpu_threads.h"
-#include "tools/options/device_choice.h"
-#include "tools/options/model_choice.h"
-#include "tools/options/precision_choice.h"
 #include "tools/options/tasks/column_options.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
@@ -24,16 +18,11 @@ namespace gyre {
 
 namespace {
 
-struct EvaluateClassifyArgs {
-  Path model, input, output;
-  std::string checkpoint, preset, on_bad_line = "default";
-  PrecisionChoice precision;
+struct EvaluateClassifyArgs : ClassifierEvaluation {
+  Path output;
+  std::string preset;
   ColumnOptions columns;
-  int max_length = 0;
   std::vector<std::string> metrics;
-  uint64_t mini_batch = 64;
-  DeviceChoice device;
-  CpuThreads threads;
   bool json = false;
 };
 
@@ -66,18 +55,12 @@ TrainedTask task_of(const EvaluateClassifyArgs& args, const ClassifierConfig& co
 }
 
 int evaluate(const EvaluateClassifyArgs& args) {
-  expect_at_least(1, "--mini-batch", args.mini_batch);
-  args.threads.use();
-  Kernels& kernels = args.device.kernels();
-  print_model_choice(args.model, args.checkpoint);
-  const auto trained = load_trained_model<SequenceClassifier>(args.model, args.checkpoint, {}, kernels.device());
+  const auto trained = args.load();
   const TrainedTask task = task_of(args, trained.model->config());
   const LabeledText text(args.input, task.format, parse_on_bad_line(args.on_bad_line));
   std::fprintf(stderr, "%s\n", text.describe().c_str());
   const LabeledIds rows(text, *trained.vocabulary, task.max_length);
-  SelfCommunicator self;
-  const Predictions predictions =
-      predict(*trained.model, rows, args.mini_batch, args.precision.on(kernels), kernels, self);
+  const Predictions predictions = args.predictions(*trained.model, rows);
   nlohmann::ordered_json result{{"rows", rows.size()}};
   for (const std::string& metric : task.metrics) result[metric] = score(metric, predictions, rows);
   if (!args.output.empty()) write_predictions(args.output, predictions, task.format.classes);
@@ -91,24 +74,15 @@ void add_evaluate_classify_command(Program& program) {
   auto args = std::make_shared<EvaluateClassifyArgs>();
   OptionTable& table = program.command("evaluate classify", "metrics of a trained classifier or regression model",
                                        [args] { return evaluate(*args); });
-  add_model_rows(table, args->model, args->checkpoint);
-  table.add("--input,-i", args->input, "FILE", "labeled rows, tab-separated, with the columns of the training data");
-  for (const char* name : {"model", "input"}) table.required(name);
+  args->add_input_rows(table, "labeled rows, tab-separated, with the columns of the training data");
   table.add("--preset", args->preset, "NAME", "GLUE task (glue-sst2) to use instead of the trained task");
   args->columns.add_rows(table, true);
-  table.add("--max-length", args->max_length, "TOKENS",
-            "maximum tokens per row; longer rows are truncated; 0: as in training");
-  table.add_choice("--on-bad-line", args->on_bad_line, {"default", "error", "skip"},
-                   "handling of bad rows; default: skip for an empty text, else error");
+  args->add_reading_rows(table, "row", "rows");
   table.add("--metrics", args->metrics, "NAME...",
             "metrics to compute; default: the validation metrics of the run; the loss is always included");
   table.add("--output,-o", args->output, "FILE", "file for the predicted label of each row");
   table.add_flag("--json", args->json, "print one JSON object");
-  table.group("Execution");
-  table.add("--mini-batch,--batch-size", args->mini_batch, "SENTENCES", "rows per batch");
-  args->device.add_row(table);
-  args->precision.add_row(table);
-  args->threads.add_row(table);
+  args->add_execution_rows(table, "rows");
 }
 
 }  // namespace gyre

@@ -9,7 +9,7 @@ void add_match_options(OptionTable& table, MatchOptions& options) {
   table.add_choice(
       "--loss", options.objective.loss, {"cross-entropy", "margin-loss"},
       "cross-entropy: classify each pair as near (1) or far (0); margin-loss: max(0, margin - near + far), "
-      "with the model's numbers for the two pairs of a triplet");
+      "with the model's scores of the two pairs of a triplet");
   table.add("--margin", options.objective.margin, "NUMBER", "margin of the margin loss");
   table.add("--swap-texts", options.swap, "PROBABILITY",
             "probability that the texts of a triplet's pairs trade places in training, drawn for each epoch");

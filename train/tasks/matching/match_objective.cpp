@@ -23,8 +23,8 @@ double mean_of(const Predictions& predictions, F&& f) {
 }  // namespace
 
 LossResult MatchObjective::operator()(Tape& tape, const SequenceClassifier& model, const LabeledInput& pairs) const {
-  const Var numbers = model.outputs(tape, pairs);
-  return is_margin_loss() ? margin_loss(numbers, margin) : binary_cross_entropy(numbers, pairs.labels);
+  const Var scores = model.outputs(tape, pairs);
+  return is_margin_loss() ? margin_loss(scores, margin) : binary_cross_entropy(scores, pairs.labels);
 }
 
 double match_score(std::string_view metric, const Predictions& predictions, const MatchObjective& objective) {

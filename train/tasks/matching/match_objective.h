@@ -1,4 +1,4 @@
-// The losses and the scores of text matching. A model gives each pair of texts a number; the larger it is, the nearer
+// The losses and the scores of text matching. A model gives each pair of texts a score; the larger it is, the nearer
 // are the texts. The rows are those of LabeledIds: row 2i has the pair with the nearer candidate of triplet i, and row
 // 2i + 1 the pair with the farther one.
 #pragma once
@@ -12,7 +12,7 @@
 namespace gyre {
 
 struct MatchObjective {
-  // cross-entropy: the binary cross-entropy of sigmoid(number), with pairs as examples of class 1 (nearer) and 0.
+  // cross-entropy: the binary cross-entropy of sigmoid(score), with pairs as examples of class 1 (nearer) and 0.
   // margin-loss: max(0, margin - nearer + farther) of each triplet.
   std::string loss = "cross-entropy";
   double margin = 1;
@@ -24,7 +24,7 @@ struct MatchObjective {
   LossResult operator()(Tape& tape, const SequenceClassifier& model, const LabeledInput& pairs) const;
 };
 
-// Computes a metric: accuracy, the share of triplets in which the nearer pair has the larger number, with ties as
+// Computes a metric: accuracy, the share of triplets in which the nearer pair has the larger score, with ties as
 // errors; or one of the losses, per term. Throws a UsageError for any other name.
 double match_score(std::string_view metric, const Predictions& predictions, const MatchObjective& objective);
 

@@ -85,9 +85,8 @@ std::vector<Hypothesis> score_targets(const Ensemble& ensemble, Kernels& kernels
     auto next = tokens.begin();
     for (const size_t i : batch) {
       const auto end = next + int64_t(targets[i].size()) + 1;
-      require(std::all_of(next, end, [](float x) { return std::isfinite(x); }), "[score] pair ", i,
-              ": expected finite log-probabilities, got ",
-              *std::find_if_not(next, end, [](float x) { return std::isfinite(x); }));
+      for (auto token = next; token != end; ++token)
+        require(std::isfinite(*token), "[score] pair ", i, ": expected finite log-probabilities, got ", *token);
       results[i] = make_hypothesis(targets[i], {next, end}, options);
       next = end;
     }

@@ -1,7 +1,6 @@
 // Compares the Moses tokenizer, detokenizer and punctuation normalizer with sacremoses (golden/moses.json).
 #include <doctest/doctest.h>
 
-#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -11,6 +10,7 @@
 #include "gyre/data/text/moses/moses_tokenizer.h"
 #include "gyre/data/text/moses/punctuation.h"
 #include "gyre/data/text/utf8.h"
+#include "tests/data/golden_lines.h"
 #include "tests/data/text_files.h"
 #include "tests/fuzz.h"
 #include "tests/shared_data.h"
@@ -39,38 +39,23 @@ std::map<std::string, Operation> operations(const std::string& language) {
       {"perl", [=](const std::string& line) { return perl.normalize(line); }}};
 }
 
-// FNV-1a of the lines with their ends.
-std::string hash(const Operation& operation, const Lines& lines) {
-  uint64_t value = 0xCBF29CE484222325;
-  for (const std::string& line : lines) {
-    for (const char c : operation(line) + "\n") value = (value ^ uint8_t(c)) * 0x100000001B3;
-  }
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
 void check_hashes(const std::string& language, const Lines& lines, const nlohmann::json& expected) {
   auto all = operations(language);
   for (const auto& [name, value] : expected.items()) {
     CAPTURE(name);
-    CHECK(hash(all.at(name), lines) == value.get<std::string>());
+    CHECK(hash_lines(lines, all.at(name)) == value.get<std::string>());
   }
 }
 
 // Joins random fragments, as make_moses.py does.
 Lines random_lines(const nlohmann::json& expected) {
   const auto fragments = expected["fragments"].get<Lines>();
-  uint64_t state = 1;
-  const auto below = [&state](uint64_t n) {
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (state >> 33) % n;
-  };
+  GoldenRandom random;
   Lines lines(expected["random_lines"].get<size_t>());
   for (std::string& line : lines) {
-    for (uint64_t parts = 1 + below(12); parts > 0; --parts) {
-      line += fragments[below(fragments.size())];
-      line.append(below(2), ' ');
+    for (uint64_t parts = 1 + random.below(12); parts > 0; --parts) {
+      line += fragments[random.below(fragments.size())];
+      line.append(random.below(2), ' ');
     }
   }
   return lines;
