@@ -129,7 +129,7 @@ struct EncoderOnlyConfig : ModelConfig {
   void validate() const;
   nlohmann::ordered_json to_json() const;
   static EncoderOnlyConfig from_json(const nlohmann::ordered_json& json);
-  // mlm-small, lm-tiny, bert-{mini,small,base}, roformer-{mini,small,base}; the caller sets vocab_size.
+  // mlm-small, lm-tiny, {bert,wobert,nezha,roformer}-{mini,small,base}; the caller sets vocab_size.
   static EncoderOnlyConfig preset(const std::string& name);
   static std::vector<std::string> preset_names();
 };

@@ -1,4 +1,4 @@
-// The presets of models: named sizes, and the options of BERT, RoFormer and causal language models.
+// The presets of models: named sizes, and the options of BERT, its relatives and causal language models.
 #include <span>
 
 #include "gyre/models/config/config.h"
@@ -20,11 +20,23 @@ constexpr Preset kEncoderDecoders[] = {{"transformer-tiny", 4, 128, 256, 4, 0.1}
 constexpr Preset kEncodersOnly[] = {
     {"mlm-small", 4, 256, 1024, 4, 0.1},      {"lm-tiny", 4, 256, 1024, 4, 0.1},
     {"bert-mini", 4, 256, 1024, 4, 0.1},      {"bert-small", 4, 512, 2048, 8, 0.1},
-    {"bert-base", 12, 768, 3072, 12, 0.1},    {"roformer-mini", 4, 256, 1024, 4, 0.1},
+    {"bert-base", 12, 768, 3072, 12, 0.1},    {"wobert-mini", 4, 256, 1024, 4, 0.1},
+    {"wobert-small", 4, 512, 2048, 8, 0.1},   {"wobert-base", 12, 768, 3072, 12, 0.1},
+    {"nezha-mini", 4, 256, 1024, 4, 0.1},     {"nezha-small", 4, 512, 2048, 8, 0.1},
+    {"nezha-base", 12, 768, 3072, 12, 0.1},   {"roformer-mini", 4, 256, 1024, 4, 0.1},
     {"roformer-small", 4, 512, 2048, 8, 0.1}, {"roformer-base", 12, 768, 3072, 12, 0.1}};
 
-// Sets the options that BERT and RoFormer share apart from their sizes (Hugging Face's defaults). Their position
-// encodings differ.
+// BERT and the models that share all of its options except the position encoding. max_positions: of the published base
+// model. A WoBERT is a BERT with a vocabulary of Chinese words (Su 2020).
+struct BertFamily {
+  std::string_view prefix;
+  const char* encoding;
+  int64_t max_positions;
+};
+constexpr BertFamily kBertFamilies[] = {
+    {"bert-", "learned", 512}, {"wobert-", "learned", 512}, {"nezha-", "nezha", 512}, {"roformer-", "rope", 1536}};
+
+// Sets the options that these models share apart from their sizes (Hugging Face's defaults).
 void make_bert(EncoderOnlyConfig& c) {
   c.norm = NormPlacement::post;
   c.attention_dropout = 0.1;
@@ -81,10 +93,11 @@ std::vector<std::string> EncoderDecoderConfig::preset_names() { return names_of(
 EncoderOnlyConfig EncoderOnlyConfig::preset(const std::string& name) {
   EncoderOnlyConfig config;
   config.layers = apply(kEncodersOnly, name, config);
-  const bool bert = name.starts_with("bert-"), roformer = name.starts_with("roformer-");
-  if (bert || roformer) make_bert(config);
-  if (bert) config.position = position_config("learned", 512);
-  if (roformer) config.position = position_config("rope", 1536);
+  for (const BertFamily& family : kBertFamilies) {
+    if (!name.starts_with(family.prefix)) continue;
+    make_bert(config);
+    config.position = position_config(family.encoding, family.max_positions);
+  }
   if (name.starts_with("lm-")) make_causal(config);
   return config;
 }

@@ -5,6 +5,7 @@
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/sizes.h"
 #include "gyre/models/config/config_json.h"
+#include "gyre/models/position/nezha.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/position/rope.h"
 
@@ -29,11 +30,14 @@ constexpr auto kSharedKeys = [](auto& field, auto& c) {
   field("layer_norm_eps", c.layer_norm_epsilon);
 };
 
+constexpr const char* kClip = "max_relative_position";  // of NEZHA
+
 // Keys for which Gyre supports a single value.
 Json fixed_keys(HuggingFaceFamily family, bool is_classifier) {
   Json keys{{"is_decoder", false}, {"add_cross_attention", false}};
   if (!is_classifier) keys["tie_word_embeddings"] = true;
   if (family == HuggingFaceFamily::bert) keys["position_embedding_type"] = "absolute";
+  if (family == HuggingFaceFamily::nezha) keys["use_relative_position"] = true;
   if (family == HuggingFaceFamily::roformer) keys["rotary_value"] = false;
   return keys;
 }
@@ -48,17 +52,23 @@ constexpr Architecture kArchitectures[] = {
     {"BertForMaskedLM", HuggingFaceFamily::bert, false},
     {"BertForPreTraining", HuggingFaceFamily::bert, false},
     {"BertForSequenceClassification", HuggingFaceFamily::bert, true},
+    {"NezhaForMaskedLM", HuggingFaceFamily::nezha, false},
+    {"NeZhaForMaskedLM", HuggingFaceFamily::nezha, false},  // as in the published nezha-cn-base
+    {"NezhaForPreTraining", HuggingFaceFamily::nezha, false},
+    {"NezhaForSequenceClassification", HuggingFaceFamily::nezha, true},
     {"RoFormerForMaskedLM", HuggingFaceFamily::roformer, false},
     {"RoFormerForSequenceClassification", HuggingFaceFamily::roformer, true},
 };
 
-const Architecture& architecture_of(const Json& json, const std::string& context) {
+Architecture architecture_of(const Json& json, const std::string& context) {
   std::string names;
-  for (const Architecture& a : kArchitectures) {
+  for (Architecture a : kArchitectures) {
     if (json.contains("architectures") && json["architectures"] == Json::array({a.name})) {
       const Json type = json.value("model_type", Json(family_name(a.family)));
       require(type == family_name(a.family), context, "model_type: expected \"", family_name(a.family), "\" as the ",
               "architecture is ", a.name, ", got ", cut_for_message(type.dump()));
+      const bool relative = json.value("use_relative_position", Json()) == true;
+      if (relative && a.family == HuggingFaceFamily::bert) a.family = HuggingFaceFamily::nezha;
       return a;
     }
     names += (names.empty() ? "" : ", ") + std::string(a.name);
@@ -71,6 +81,7 @@ void require_fixed(const Json& json, const Architecture& architecture, const std
   Json keys = fixed_keys(architecture.family, architecture.is_classifier);
   if (architecture.family == HuggingFaceFamily::roformer) {
     keys["embedding_size"] = json.value("hidden_size", Json(EncoderOnlyConfig::preset("roformer-base").dim));
+    keys.update({{"norm_type", "layer_norm"}, {"use_bias", true}});  // RoFormerV2 differs
   }
   for (const auto& [key, expected] : keys.items()) {
     const auto got = json.find(key);
@@ -89,9 +100,8 @@ constexpr auto kBound = [](const char* key, const auto& value) {
 
 // The defaults of transformers.
 EncoderOnlyConfig default_config(HuggingFaceFamily family) {
-  const bool bert = family == HuggingFaceFamily::bert;
-  EncoderOnlyConfig config = EncoderOnlyConfig::preset(bert ? "bert-base" : "roformer-base");
-  config.vocab_size = bert ? 30522 : 50000;
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset(concat(family_name(family), "-base"));
+  config.vocab_size = family == HuggingFaceFamily::bert ? 30522 : family == HuggingFaceFamily::nezha ? 21128 : 50000;
   return config;
 }
 
@@ -131,14 +141,18 @@ std::string unsupported_fields(const EncoderOnlyConfig& c) {
   const std::string& encoding = c.position.encoding;
   if (encoding == "rope") {
     lines += differences_from_roformer(c.position.get<RopeOptions>(), c.dim / c.heads);
-  } else if (encoding != "learned") {
-    lines += "\n  position: expected rope (RoFormer) or learned (BERT), got " + encoding;
+  } else if (encoding != "learned" && encoding != "nezha") {
+    lines += "\n  position: expected learned (BERT), nezha (NEZHA) or rope (RoFormer), got " + encoding;
   }
   return lines;
 }
 
 void require_supported(const std::string& lines) {
-  require(lines.empty(), "[hugging face] this model is neither a BERT nor a RoFormer:", lines);
+  require(lines.empty(), "[hugging face] this model is neither a BERT nor a NEZHA nor a RoFormer:", lines);
+}
+
+ClassifierHead head_of(HuggingFaceFamily family) {
+  return family == HuggingFaceFamily::roformer ? ClassifierHead::roformer : ClassifierHead::bert;
 }
 
 // The keys that language models and classifiers share.
@@ -151,6 +165,7 @@ Json shared_json(const EncoderOnlyConfig& encoder, bool is_classifier, int pad) 
   writer.json["architectures"] = {architecture->name};
   writer.json["model_type"] = family_name(family);
   kSharedKeys(writer, encoder);
+  if (family == HuggingFaceFamily::nezha) writer(kClip, encoder.position.get<NezhaOptions>().clip);
   if (family == HuggingFaceFamily::roformer) writer.json["embedding_size"] = encoder.dim;
   writer.json.update(fixed_keys(family, is_classifier));
   writer.json["pad_token_id"] = pad < 0 ? Json() : Json(pad);
@@ -163,8 +178,9 @@ ClassifierConfig classifier_config(const Json& json, const EncoderOnlyConfig& en
   const HuggingFaceFamily family = family_of(encoder);
   ClassifierConfig config;
   config.encoder = encoder;
-  config.head = family == HuggingFaceFamily::bert ? ClassifierHead::bert : ClassifierHead::roformer;
-  config.dropout = encoder.dropout;
+  config.head = head_of(family);
+  const bool own_default = family == HuggingFaceFamily::nezha && !json.contains("classifier_dropout");
+  if (!own_default) config.dropout = encoder.dropout;
   const Json names = json.value("id2label", Json());
   if (names.is_object()) config.classes = int64_t(names.size());
   ConfigReader reader(json, "config");
@@ -178,11 +194,20 @@ ClassifierConfig classifier_config(const Json& json, const EncoderOnlyConfig& en
 }  // namespace
 
 std::string_view family_name(HuggingFaceFamily family) {
-  return family == HuggingFaceFamily::bert ? "bert" : "roformer";
+  switch (family) {
+    case HuggingFaceFamily::bert:
+      return "bert";
+    case HuggingFaceFamily::nezha:
+      return "nezha";
+    case HuggingFaceFamily::roformer:
+      break;
+  }
+  return "roformer";
 }
 
 HuggingFaceFamily family_of(const EncoderOnlyConfig& encoder) {
-  return encoder.position.encoding == "rope" ? HuggingFaceFamily::roformer : HuggingFaceFamily::bert;
+  if (encoder.position.encoding == "rope") return HuggingFaceFamily::roformer;
+  return encoder.position.encoding == "nezha" ? HuggingFaceFamily::nezha : HuggingFaceFamily::bert;
 }
 
 HuggingFaceConfig read_hugging_face_config(const Path& file) {
@@ -190,13 +215,18 @@ HuggingFaceConfig read_hugging_face_config(const Path& file) {
   const std::string context = concat("[hugging face] ", file.string(), ": ");
   const Json json = parse_strict_json(read_file(file), kDeepest, context, "the configuration");
   require(json.is_object(), context, "expected a JSON object");
-  const Architecture& architecture = architecture_of(json, context);
+  const Architecture architecture = architecture_of(json, context);
   require_fixed(json, architecture, context);
   EncoderOnlyConfig encoder = default_config(architecture.family);
   try {
     ConfigReader reader(json, "config");
     kSharedKeys(reader, encoder);
     kSharedKeys(kBound, encoder);
+    if (architecture.family == HuggingFaceFamily::nezha) {
+      int64_t& clip = encoder.position.get<NezhaOptions>().clip;
+      reader(kClip, clip);
+      kBound(kClip, clip);
+    }
     encoder.validate();
     if (architecture.is_classifier) return classifier_config(json, encoder);
   } catch (const Error& error) {
@@ -212,8 +242,9 @@ Json hugging_face_config(const EncoderOnlyConfig& config, int pad) {
 }
 
 Json hugging_face_config(const ClassifierConfig& config, int pad) {
-  require_supported(unsupported_fields(config.encoder) +
-                    differences(config.to_json(), {{"classifier_head", family_name(family_of(config.encoder))}}));
+  require_supported(
+      unsupported_fields(config.encoder) +
+      differences(config.to_json(), {{"classifier_head", enum_name(head_of(family_of(config.encoder)))}}));
   Json json = shared_json(config.encoder, true, pad);
   if (config.head == ClassifierHead::bert) json["classifier_dropout"] = config.dropout;
   for (int64_t i = 0; i < config.classes; ++i) {

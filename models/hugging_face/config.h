@@ -1,5 +1,5 @@
-// Converts Gyre's model configurations to and from the config.json of Hugging Face's BERT and RoFormer (transformers'
-// BertConfig and RoFormerConfig).
+// Converts Gyre's model configurations to and from the config.json of Hugging Face's BERT, NEZHA and RoFormer
+// (transformers' BertConfig, NezhaConfig and RoFormerConfig).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,19 +11,20 @@
 
 namespace gyre {
 
-enum class HuggingFaceFamily : uint8_t { bert, roformer };
+enum class HuggingFaceFamily : uint8_t { bert, nezha, roformer };
 
-// "bert" or "roformer": the prefix of tensor names, and "model_type" in config.json.
+// "bert", "nezha" or "roformer": the prefix of tensor names, and "model_type" in config.json.
 std::string_view family_name(HuggingFaceFamily family);
-// The family of a config, by its position encoding: rope is RoFormer, any other is BERT.
+// The family of a config, by its position encoding: rope is RoFormer, nezha is NEZHA, any other is BERT.
 HuggingFaceFamily family_of(const EncoderOnlyConfig& encoder);
 
 // The config of a masked language model or of a text classifier.
 using HuggingFaceConfig = std::variant<EncoderOnlyConfig, ClassifierConfig>;
 
-// Reads the config.json of BertForMaskedLM, BertForPreTraining, BertForSequenceClassification, RoFormerForMaskedLM or
-// RoFormerForSequenceClassification. Absent keys have transformers' defaults. Throws an Error with the file and the key
-// for any other architecture, and for invalid or unsupported values.
+// Reads the config.json of the classes ForMaskedLM, ForPreTraining (BERT, NEZHA) and ForSequenceClassification. Absent
+// keys have transformers' defaults. A BERT with "use_relative_position" is a NEZHA, which implementations before that
+// of transformers write so. Throws an Error with the file and the key for any other architecture, and for invalid or
+// unsupported values.
 HuggingFaceConfig read_hugging_face_config(const Path& file);
 
 // The config.json of a model. Throws an Error that lists every field that Hugging Face's model cannot represent, with

@@ -10,7 +10,22 @@
 namespace gyre {
 namespace {
 
-// Names of modules; each module has .weight, .bias or both. '@' stands for the family, '#' for the number of a layer,
+// The names of tensors in files: those of a family, with the prefix of the encoder.
+struct Naming {
+  HuggingFaceFamily family;
+  std::string_view prefix;
+
+  explicit Naming(HuggingFaceFamily of) : family(of), prefix(family_name(of)) {}
+  // The prefix is the family's, except in files that store a NEZHA as a BERT.
+  Naming(HuggingFaceFamily of, std::span<const SafetensorsFile> files) : Naming(of) {
+    const auto is_bert = [](const SafetensorsFile& file) {
+      return file.find("bert.embeddings.word_embeddings.weight") != nullptr;
+    };
+    if (family == HuggingFaceFamily::nezha && std::any_of(files.begin(), files.end(), is_bert)) prefix = "bert";
+  }
+};
+
+// Names of modules; each module has .weight, .bias or both. '@' stands for the prefix, '#' for the number of a layer,
 // and '*' for query, key and value. An empty name for RoFormer means that it is the same as BERT's.
 struct ModuleNames {
   std::string_view ours, bert, roformer = {};
@@ -32,7 +47,7 @@ constexpr ModuleNames kModules[] = {
     {"lm_head.dense", "cls.predictions.transform.dense"},
     {"lm_head.layer_norm", "cls.predictions.transform.LayerNorm"},
     {"lm_head", "cls.predictions"},
-    {"classification_head.dense", "bert.pooler.dense", "classifier.dense"},
+    {"classification_head.dense", "@.pooler.dense", "classifier.dense"},
     {"classification_head.out_proj", "classifier", "classifier.out_proj"},
 };
 
@@ -44,11 +59,11 @@ constexpr TiedNames kTied[] = {{"embed_tokens.weight", "cls.predictions.decoder.
                                {"lm_head.bias", "cls.predictions.decoder.bias"}};
 
 // Name prefixes of other heads that a file may contain in addition to the model's head.
-std::vector<std::string> other_heads(const Parameters& parameters, HuggingFaceFamily family) {
+std::vector<std::string> other_heads(const Parameters& parameters, const Naming& naming) {
   const bool is_classifier = std::any_of(parameters.begin(), parameters.end(),
                                          [](const Parameter& p) { return p.name.starts_with(kClassificationHead); });
   if (is_classifier) return {"cls."};
-  return {concat(family_name(family), ".pooler."), "cls.seq_relationship."};
+  return {concat(naming.prefix, ".pooler."), "cls.seq_relationship."};
 }
 
 std::string replaced(std::string_view text, char mark, std::string_view value) {
@@ -66,22 +81,27 @@ std::string_view layer_number(std::string_view name) {
 }
 
 // Hugging Face's name of a parameter, or the three names of query, key and value. Throws if there is none.
-std::vector<std::string> their_names(const std::string& ours, HuggingFaceFamily family) {
+std::vector<std::string> their_names(const std::string& ours, const Naming& naming) {
   const size_t dot = ours.rfind('.');
   const std::string_view module = std::string_view(ours).substr(0, dot), kind = std::string_view(ours).substr(dot);
   const std::string_view layer = layer_number(ours);
   for (const ModuleNames& names : kModules) {
     if (replaced(names.ours, '#', layer) != module) continue;
     const std::string name =
-        replaced(replaced(names.theirs(family), '@', family_name(family)), '#', layer) + std::string(kind);
+        replaced(replaced(names.theirs(naming.family), '@', naming.prefix), '#', layer) + std::string(kind);
     if (name.find('*') == name.npos) return {name};
     return {replaced(name, '*', "query"), replaced(name, '*', "key"), replaced(name, '*', "value")};
   }
   throw Error("[hugging face] ", ours, " has no counterpart in Hugging Face's models");
 }
 
-std::string positions_name(HuggingFaceFamily family) {
-  return concat(family_name(family), ".encoder.embed_positions.weight");
+constexpr const char* kRotation = "roformer.encoder.embed_positions.weight";
+constexpr std::string_view kRelativeVectors = ".relative_positions_encoding.positions_encoding";  // in each NEZHA layer
+
+// The name of a constant table of positions.
+bool is_positions(const std::string& name, HuggingFaceFamily family) {
+  return family == HuggingFaceFamily::roformer ? name == kRotation
+                                               : family == HuggingFaceFamily::nezha && name.ends_with(kRelativeVectors);
 }
 
 Tensor rotation_table(const EncoderOnlyConfig& config) {
@@ -98,6 +118,23 @@ Tensor rotation_table(const EncoderOnlyConfig& config) {
     }
   }
   return table;
+}
+
+// NEZHA's vectors of the distances n - m, (positions m, positions n, head width).
+Tensor relative_vectors(const EncoderOnlyConfig& config) {
+  const int64_t positions = config.position.get<PositionTableOptions>().max_positions,
+                width = config.dim / config.heads;
+  Parameters none;
+  const auto encoding = make_position_encoding(
+      {.config = config.position, .dim = config.dim, .heads = config.heads, .parameters = none, .name = "positions"});
+  Tape tape(cpu_kernels(), {.record = false});
+  const PositionTerms terms = encoding->terms(tape, {.longest = positions});
+  Tensor vectors = Tensor::empty({positions, positions, width});
+  const float* rows = terms.query_table.value().data<float>();
+  float* out = vectors.data<float>();
+  for (int64_t m = 0; m < positions; ++m)  // the rows of the following keys follow that of key 0
+    out = std::copy_n(rows + (terms.zero_offset - m) * width, positions * width, out);
+  return vectors;
 }
 
 struct Entry {
@@ -127,17 +164,40 @@ void require_repeats(std::span<const SafetensorsFile> files, const std::string& 
   }
 }
 
+constexpr double kHalfPrecision = 1e-2;  // tolerance for tables of 16-bit numbers; a wrong table differs by 1
+
+// Throws if a constant table of positions in the files is not that of the config.
+void require_positions(std::span<const SafetensorsFile> files, const EncoderOnlyConfig& config) {
+  if (family_of(config) == HuggingFaceFamily::roformer) {
+    require_repeats(files, kRotation, rotation_table(config), kHalfPrecision,
+                    "rows [sin(m theta_j) | cos(m theta_j)] of base 10000");
+    return;
+  }
+  const int64_t positions = config.position.get<PositionTableOptions>().max_positions;
+  const Shape shape{positions, positions, config.dim / config.heads};
+  Tensor vectors;  // of all layers; large, so computed only for files that have them
+  for (const SafetensorsFile& file : files) {
+    for (const auto& entry : file.entries()) {
+      if (!is_positions(entry.name, family_of(config))) continue;
+      require(SafetensorsFile::same_shape(entry, shape), "[hugging face] ", file.path().string(), ": tensor ",
+              entry.name, ": expected the shape ", shape.text(), " (max_position_embeddings twice, width of a head)");
+      if (!vectors) vectors = relative_vectors(config);
+      require_repeats(files, entry.name, vectors, kHalfPrecision, "the sinusoids of clipped distances");
+    }
+  }
+}
+
 // Maps the name of a tensor in the files to the name of the view that it is read into; empty: the tensor is ignored.
 class TargetNames {
  public:
-  TargetNames(std::span<const SafetensorsFile> files, HuggingFaceFamily family, std::vector<std::string> other_heads)
-      : files_(files), family_(family), other_heads_(std::move(other_heads)) {}
+  TargetNames(std::span<const SafetensorsFile> files, const Naming& naming, std::vector<std::string> other_heads)
+      : files_(files), naming_(naming), other_heads_(std::move(other_heads)) {}
 
   std::string operator()(const std::string& name) const {
-    if (name == positions_name(family_) || name.ends_with(".position_ids") || of_other_head(name)) return "";
+    if (is_positions(name, naming_.family) || name.ends_with(".position_ids") || of_other_head(name)) return "";
     for (const auto& [ours, theirs] : kTied) {
       if (name != theirs) continue;
-      const std::string partner = their_names(ours, family_).front();
+      const std::string partner = their_names(ours, naming_).front();
       return find_entry(files_, partner) ? "" : partner;
     }
     if (name.ends_with(".LayerNorm.gamma")) return name.substr(0, name.size() - 5) + "weight";
@@ -152,16 +212,16 @@ class TargetNames {
 
  private:
   std::span<const SafetensorsFile> files_;
-  HuggingFaceFamily family_;
+  Naming naming_;
   std::vector<std::string> other_heads_;
 };
 
-}  // namespace
-
-std::vector<NamedTensor> hugging_face_views(const Parameters& parameters, HuggingFaceFamily family) {
+// Views of the parameters' values under Hugging Face's names. Gyre stores the projections of queries, keys and values
+// as one matrix; each of their views is a third of it.
+std::vector<NamedTensor> views_of(const Parameters& parameters, const Naming& naming) {
   std::vector<NamedTensor> views;
   for (const Parameter& p : parameters) {
-    const std::vector<std::string> names = their_names(p.name, family);
+    const std::vector<std::string> names = their_names(p.name, naming);
     const int64_t rows = p.shape[0] / int64_t(names.size());
     for (size_t i = 0; i < names.size(); ++i)
       views.push_back({names[i], p.value.slice(int64_t(i) * rows, int64_t(i + 1) * rows)});
@@ -169,29 +229,25 @@ std::vector<NamedTensor> hugging_face_views(const Parameters& parameters, Huggin
   return views;
 }
 
+}  // namespace
+
 std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, const EncoderOnlyConfig& config) {
   const HuggingFaceFamily family = family_of(config);
-  std::vector<NamedTensor> tensors = hugging_face_views(parameters, family);
-  if (family == HuggingFaceFamily::roformer) {
-    tensors.push_back({positions_name(family), rotation_table(config)});
-  }
+  std::vector<NamedTensor> tensors = views_of(parameters, Naming(family));
+  if (family == HuggingFaceFamily::roformer) tensors.push_back({kRotation, rotation_table(config)});
   return tensors;
 }
 
 TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
                                        const EncoderOnlyConfig& config) {
-  const HuggingFaceFamily family = family_of(config);
-  const TargetNames target_names(files, family, other_heads(parameters, family));
-  read_safetensors(files, hugging_face_views(parameters, family), target_names);
+  const Naming naming(family_of(config), files);
+  const TargetNames target_names(files, naming, other_heads(parameters, naming));
+  read_safetensors(files, views_of(parameters, naming), target_names);
   for (const auto& [ours, theirs] : kTied) {
     if (target_names.of_other_head(theirs)) continue;
-    require_repeats(files, theirs, parameters.find(ours)->value, 0, "the same as " + their_names(ours, family).front());
+    require_repeats(files, theirs, parameters.find(ours)->value, 0, "the same as " + their_names(ours, naming).front());
   }
-  if (family == HuggingFaceFamily::roformer) {
-    constexpr double kHalfPrecision = 1e-2;  // tolerance for files of 16-bit numbers; a wrong table differs by 1
-    require_repeats(files, positions_name(family), rotation_table(config), kHalfPrecision,
-                    "rows [sin(m theta_j) | cos(m theta_j)] of base 10000");
-  }
+  require_positions(files, config);
   TensorReport report;
   for (const SafetensorsFile& file : files) {
     for (const auto& entry : file.entries()) {

@@ -1,5 +1,5 @@
-// Converts Gyre's parameters to and from the tensors of Hugging Face's BERT and RoFormer (names as in transformers'
-// modeling_bert.py and modeling_roformer.py).
+// Converts Gyre's parameters to and from the tensors of Hugging Face's BERT, NEZHA and RoFormer (names as in
+// transformers' modeling_bert.py, modeling_nezha.py and modeling_roformer.py).
 #pragma once
 
 #include <span>
@@ -12,12 +12,9 @@
 
 namespace gyre {
 
-// Views of the parameters' values under Hugging Face's names. Gyre stores the projections of queries, keys and values
-// as one matrix; each of their views is a third of it.
-std::vector<NamedTensor> hugging_face_views(const Parameters& parameters, HuggingFaceFamily family);
-
-// The tensors of an exported file: the views and, for RoFormer, the constant table "embed_positions" of its rotation,
-// (positions, head width). Row m of the table is [sin(m theta_j), j = 0 .. | cos(m theta_j), j = 0 ..].
+// The tensors of an exported file: views of the parameters' values and, for RoFormer, the constant table
+// "embed_positions" of its rotation, (positions, head width). Row m of the table is [sin(m theta_j), j = 0 .. | cos(m
+// theta_j), j = 0 ..].
 std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, const EncoderOnlyConfig& config);
 
 // The number of tensors that an import read, and the names of those that it ignored.
@@ -28,9 +25,9 @@ struct TensorReport {
 };
 
 // Reads the parameters of a model with this config. Accepts older names (LayerNorm.gamma, .beta). Redundant tensors
-// (the output's table, RoFormer's positions) may be absent; if present, they must agree with the others. Ignores the
-// heads that the model does not have. Throws an Error that names the files and every tensor that is missing, unexpected
-// or of a wrong shape.
+// (the output's table, the constant positions of RoFormer and NEZHA) may be absent; if present, they must agree with
+// the others. A NEZHA's names may begin with "bert". Ignores the heads that the model does not have. Throws an Error
+// that names the files and every tensor that is missing, unexpected or of a wrong shape.
 TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
                                        const EncoderOnlyConfig& config);
 

@@ -12,6 +12,7 @@ namespace gyre {
   encoding(learned)                       \
   encoding(rope)                          \
   encoding(shaw)                          \
+  encoding(nezha)                         \
   encoding(xl)                            \
   encoding(t5)                            \
   encoding(tupe)                          \

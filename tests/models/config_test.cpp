@@ -38,8 +38,8 @@ TEST_CASE("config: errors give the field, the expectation and the actual value")
         "[rope] rotary dims must be between 2 and the width of a head, 4, got 6");
   CHECK(error_of([](Config& c) { c.dim = 6; }) == "[rope] rotary dims must be even, got 3");
   CHECK(error_of([](Config& c) { c.position.encoding = "ropes"; }) ==
-        "[position] expected one of none, sinusoidal, learned, rope, shaw, xl, t5, tupe, deberta, alibi, wavelet, got "
-        "\"ropes\"");
+        "[position] expected one of none, sinusoidal, learned, rope, shaw, nezha, xl, t5, tupe, deberta, alibi, "
+        "wavelet, got \"ropes\"");
   CHECK(error_of([](Config& c) {
           c.position.encoding = "learned";
           c.position.get<PositionTableOptions>().max_positions = 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "gyre/models/position/nezha.h"
 #include "gyre/models/position/position_table.h"
 #include "tests/models/tiny_encoder.h"
 
@@ -143,13 +144,18 @@ TEST_CASE("encoder-only: a causal model can predict all rows") {
 
 TEST_CASE("encoder-only: presets equal the defaults of Hugging Face") {
   const EncoderOnlyConfig bert = EncoderOnlyConfig::preset("bert-base"),
+                          nezha = EncoderOnlyConfig::preset("nezha-base"),
                           roformer = EncoderOnlyConfig::preset("roformer-base");
   CHECK(bert.position.encoding == "learned");
   CHECK(bert.position.get<PositionTableOptions>().max_positions == 512);
   CHECK(roformer.position.encoding == "rope");
   CHECK(roformer.position.get<PositionTableOptions>().max_positions == 1536);
-  // Parameter counts of BertForMaskedLM and RoFormerForMaskedLM.
-  for (auto [config, count] : {std::pair(bert, 109'514'298), std::pair(roformer, 109'121'082)}) {
+  CHECK(nezha.position.encoding == "nezha");
+  CHECK(nezha.position.get<NezhaOptions>().clip == 64);
+  CHECK(EncoderOnlyConfig::preset("wobert-base").to_json() == bert.to_json());
+  // Parameter counts of BertForMaskedLM, NezhaForMaskedLM and RoFormerForMaskedLM.
+  for (auto [config, count] :
+       {std::pair(bert, 109'514'298), std::pair(nezha, 109'121'082), std::pair(roformer, 109'121'082)}) {
     config.vocab_size = 30522;
     CHECK(EncoderOnly(config).parameters().elements() == count);
   }
@@ -185,7 +191,8 @@ TEST_CASE("encoder-only: parameters, config and invalid batches") {
   CHECK(EncoderOnlyConfig::from_json(config.to_json()).to_json() == config.to_json());
   CHECK_THROWS_WITH_AS(EncoderOnlyConfig::preset("mlm-tiny"),
                        "[preset] expected one of mlm-small, lm-tiny, bert-mini, bert-small, bert-base, "
-                       "roformer-mini, roformer-small, roformer-base, got \"mlm-tiny\"",
+                       "wobert-mini, wobert-small, wobert-base, nezha-mini, nezha-small, nezha-base, roformer-mini, "
+                       "roformer-small, roformer-base, got \"mlm-tiny\"",
                        Error);
   CHECK_THROWS_WITH_AS(EncoderOnlyConfig::from_json({{"decoder_layers", 1}}), "[config] unknown key \"decoder_layers\"",
                        Error);

@@ -11,9 +11,12 @@
 namespace gyre::test {
 
 PositionConfig tiny_position(const std::string& encoding) {
-  return position_config(
-      encoding,
-      {{"max_positions", 40}, {"shaw_clip", 2}, {"bias_buckets", 8}, {"bias_max_distance", 6}, {"deberta_clip", 2}});
+  return position_config(encoding, {{"max_positions", 40},
+                                    {"shaw_clip", 2},
+                                    {"nezha_clip", 3},
+                                    {"bias_buckets", 8},
+                                    {"bias_max_distance", 6},
+                                    {"deberta_clip", 2}});
 }
 
 EncoderDecoderConfig tiny_config(const std::string& position, NormPlacement norm) {

@@ -72,7 +72,7 @@ picture "RoPE's decay" decay.svg
 same "the bound at distance 0" "$(grep -oE '"bound":\[[0-9.]+' decay.json | paste -sd' ')" '"bound":[32.5 "bound":[32.5'
 rejects 2 '--dims: expected an even number of at least 2, got 7' build/gyre plot decay --dims 7
 
-for position in rope sinusoidal learned shaw xl t5 tupe deberta alibi wavelet; do
+for position in rope sinusoidal learned shaw nezha xl t5 tupe deberta alibi wavelet; do
   build/gyre plot position --position $position --dim-emb 32 --transformer-heads 4 --distance 20 --output $position.svg --data $position.json
   picture "the contribution of $position" $position.svg
 done

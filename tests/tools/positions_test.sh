@@ -26,7 +26,7 @@ same_bits() { # NAME OPTIONS
     cmp "$name-1/checkpoints/last/model.safetensors" "$name-2/checkpoints/last/model.safetensors"
 }
 
-for position in none sinusoidal learned shaw xl t5 tupe deberta alibi wavelet; do
+for position in none sinusoidal learned shaw nezha xl t5 tupe deberta alibi wavelet; do
   same_bits "$position" --position "$position"
 done
 same_bits rope --position rope --rope-learnable --rope-step 0.5

@@ -26,6 +26,7 @@ none --position none
 sinusoidal --position sinusoidal --max-positions 8192 --scale-embedding
 learned --position learned --max-positions $length
 shaw --position shaw
+nezha --position nezha
 xl --position xl
 t5 --position t5
 tupe --position tupe --max-positions $length

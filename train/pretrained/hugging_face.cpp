@@ -21,12 +21,30 @@ namespace fs = std::filesystem;
 
 Path weights_file(const Path& directory) {
   if (const auto file = find_safetensors(directory)) return *file;
-  const bool has_pickle =
-      fs::exists(directory / "pytorch_model.bin") || fs::exists(directory / "pytorch_model.bin.index.json");
+  // save_file refuses tensors that share memory, such as tied ones, so they are copied.
+  constexpr const char* kConvert =
+      "pytorch_model.bin only; PyTorch converts it: python3 -c 'import torch, safetensors.torch as s; "
+      "t = torch.load(\"pytorch_model.bin\", weights_only=True); "
+      "s.save_file({k: v.contiguous().clone() for k, v in t.items()}, \"model.safetensors\")'";
+  constexpr const char* kConvertShards =
+      "shards of pytorch_model.bin only; transformers converts them: "
+      "AutoModelForMaskedLM.from_pretrained(DIR).save_pretrained(DIR)";
+  const auto holds = [&](const char* name) { return fs::exists(directory / name); };
   throw Error("[hugging face] ", directory.string(), ": expected ", kModelFile, " or ", kShardIndex, ", found ",
-              has_pickle ? "pytorch_model.bin only; transformers converts it: "
-                           "AutoModelForMaskedLM.from_pretrained(DIR).save_pretrained(DIR)"
-                         : "neither");
+              holds("pytorch_model.bin")              ? kConvert
+              : holds("pytorch_model.bin.index.json") ? kConvertShards
+                                                      : "neither");
+}
+
+// True if WordPiece splits at least a tenth of the pieces, as in a vocabulary of Chinese words.
+bool has_words_that_wordpiece_splits(const Vocabulary& vocabulary) {
+  constexpr int kShare = 10;
+  int split = 0;
+  for (int id = 0; id < vocabulary.size(); ++id) {
+    const std::string piece = vocabulary.piece(id);
+    if (!piece.starts_with("##") && vocabulary.encode(piece).size() > 1) ++split;
+  }
+  return split * kShare >= vocabulary.size();
 }
 
 std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, const TokenizerChoice& tokenizer,
@@ -38,10 +56,13 @@ std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, cons
   }
   require(vocabulary->size() == size, "[hugging face] ", directory.string(), ": expected as many vocabulary ",
           "pieces as vocab_size in config.json, ", size, ", got ", vocabulary->size());
-  if (has_roformer_tokenizer(directory) && vocabulary->kind() != "wobert") {
-    notes.push_back(
-        "its RoFormerTokenizer finds Chinese words first, and WordPiece splits Chinese into characters; "
-        "--tokenizer wobert --dictionary FILE finds words");
+  if (vocabulary->kind() == "wobert") return vocabulary;
+  constexpr const char* kAdvice =
+      ", and WordPiece splits Chinese into characters; --tokenizer wobert --dictionary FILE finds words";
+  if (has_roformer_tokenizer(directory)) {
+    notes.push_back(concat("its RoFormerTokenizer finds Chinese words first", kAdvice));
+  } else if (has_words_that_wordpiece_splits(*vocabulary)) {
+    notes.push_back(concat("its vocabulary has words", kAdvice));
   }
   return vocabulary;
 }

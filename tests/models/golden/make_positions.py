@@ -131,6 +131,22 @@ class Shaw(Encoding):
         return v + self.row("values", m, n) if self.c.get("shaw_values", True) else v
 
 
+class Nezha(Encoding):
+    """Wei et al. 2019, 3.2."""
+
+    def row(self, m, n):
+        clip = self.c["nezha_clip"]
+        place = max(-clip, min(clip, n - m)) + clip
+        return torch.tensor([(math.sin, math.cos)[i % 2](place / 10000 ** (2 * (i // 2) / W)) for i in range(W)],
+                            dtype=torch.float64)
+
+    def score(self, q, k, m, n, h):
+        return q @ (k + self.row(m, n)) * self.scale
+
+    def value(self, v, m, n):
+        return v + self.row(m, n)
+
+
 class TransformerXl(Encoding):
     """Dai et al. 2019, 3.3, where u is the bias of the queries and v is u plus the learned difference."""
 
@@ -295,6 +311,7 @@ ENCODINGS = {
     "learned": (Learned, [{"max_positions": 9}]),
     "rope": (Rope, ROPE),
     "shaw": (Shaw, [{"shaw_clip": 2}, {"shaw_clip": 9, "shaw_values": False}]),
+    "nezha": (Nezha, [{"nezha_clip": 2}, {"nezha_clip": 64}]),
     "xl": (TransformerXl, [{}]),
     "t5": (T5, [BUCKETS]),
     "tupe": (Tupe, [{"max_positions": 7, **BUCKETS}, {"max_positions": 9, "tupe_bias": False}]),

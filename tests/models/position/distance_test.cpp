@@ -189,6 +189,25 @@ TEST_CASE("shaw and deberta: distances beyond the clip share the row of the furt
   CHECK(row_of(d, d.key_table, -2) != row_of(d, d.key_table, -3));
 }
 
+TEST_CASE("nezha: keys and values share the sinusoids of the clipped distance, and nothing is learned") {
+  for (const int64_t clip : {1, 3, 64}) {
+    const Fixture nezha("nezha", {{"nezha_clip", clip}});
+    CHECK(nezha.parameters.count() == 0);
+    Tape tape(cpu_kernels(), {});
+    const PositionTerms terms = nezha.terms(tape, 80, false);
+    for (int64_t t = -79; t < 80; ++t) {
+      const std::vector<double> row = row_of(terms, terms.query_table, t);
+      CHECK(row == row_of(terms, terms.value_table, t));
+      REQUIRE(row.size() == kWidth);
+      const auto place = double(std::min(std::max(t, -clip), clip) + clip);
+      for (size_t i = 0; i < row.size(); ++i) {
+        const double angle = place / std::pow(10000.0, double(i - i % 2) / double(kWidth));
+        CHECK(row[i] == doctest::Approx(i % 2 == 0 ? std::sin(angle) : std::cos(angle)).epsilon(1e-12));
+      }
+    }
+  }
+}
+
 TEST_CASE("encodings refuse what they have no meaning for") {
   const auto refusal = [](const std::string& name, const Json& options, int64_t dim = kDim) {
     const PositionConfig config = test::position_config(name, options);
@@ -201,6 +220,8 @@ TEST_CASE("encodings refuse what they have no meaning for") {
         "[wavelet] scales x shifts must fill the head's width, 8, got 2 scales x 3 shifts");
   CHECK(refusal("wavelet", {{"wavelet_scales", {1, 0}}}) == "[wavelet] scales must be positive, got 0");
   CHECK(refusal("shaw", {{"shaw_clip", 0}}) == "[shaw] the clip must be at least 1, got 0");
+  CHECK(refusal("nezha", {{"nezha_clip", 0}}) == "[nezha] the clip must be at least 1, got 0");
+  CHECK(refusal("nezha", Json::object(), 7 * kHeads) == "[nezha] the width of a head must be even, got 7");
   CHECK(refusal("deberta", {{"deberta_clip", 0}}) == "[deberta] the clip must be at least 1, got 0");
   CHECK(refusal("t5", {{"bias_buckets", 5}}) == "[t5] the buckets must be even and at least 4, got 5");
   CHECK(refusal("tupe", {{"bias_max_distance", 16}}) ==

@@ -17,12 +17,16 @@
 inline gyre::Path hugging_face_golden(const std::string& name) {
   return source_dir() / "tests/train/golden/hugging_face" / name;
 }
+// Models in the layouts of published Chinese checkpoints (golden/make_chinese.py).
+inline gyre::Path chinese_golden(const std::string& name) { return source_dir() / "tests/train/golden/chinese" / name; }
 
 // A copy of a golden directory that a test may change.
 class HuggingFaceCopy {
  public:
-  explicit HuggingFaceCopy(const std::string& model) : path_(directory_ / model) {
-    std::filesystem::copy(hugging_face_golden(model), path_);
+  explicit HuggingFaceCopy(const std::string& model,
+                           gyre::Path (*golden)(const std::string& model) = hugging_face_golden)
+      : path_(directory_ / model) {
+    std::filesystem::copy(golden(model), path_);
   }
   const gyre::Path& path() const { return path_; }
   gyre::Path operator/(const std::string& name) const { return path_ / name; }

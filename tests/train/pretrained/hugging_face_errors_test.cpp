@@ -24,7 +24,8 @@ TEST_CASE("hugging face: errors of a config.json that Gyre does not support") {
        "architectures",
        {"GPT2LMHeadModel"},
        "architectures: expected one of BertForMaskedLM, BertForPreTraining, BertForSequenceClassification, "
-       "RoFormerForMaskedLM, RoFormerForSequenceClassification, got [\"GPT2LMHeadModel\"]"},
+       "NezhaForMaskedLM, NeZhaForMaskedLM, NezhaForPreTraining, NezhaForSequenceClassification, RoFormerForMaskedLM, "
+       "RoFormerForSequenceClassification, got [\"GPT2LMHeadModel\"]"},
       {"bert-classifier", "classifier_dropout", "much", "[config.classifier_dropout] expected a number, got \"much\""},
       {"bert", "architectures", nullptr, "got null"},
       {"bert", "model_type", "roformer", "model_type: expected \"bert\" as the architecture is BertForMaskedLM"},
@@ -38,6 +39,8 @@ TEST_CASE("hugging face: errors of a config.json that Gyre does not support") {
       {"bert", "num_attention_heads", 3, "[heads] must divide dim = 8, got 3"},
       {"roformer", "rotary_value", true, "rotary_value: expected false"},
       {"roformer", "embedding_size", 4, "embedding_size: expected 8"},
+      {"roformer", "norm_type", "rms_norm", "norm_type: expected \"layer_norm\", the only supported value"},
+      {"roformer", "use_bias", false, "use_bias: expected true, the only supported value, got false"},
   };
   for (const auto& c : cases) {
     CAPTURE(c.key);
@@ -120,8 +123,10 @@ TEST_CASE("hugging face: missing files and files that do not fit") {
   write_file(copy / "vocab.txt", "the\ncat\n");
   CHECK(contains(copy.error(), (copy / "vocab.txt").string()));
   fs::rename(copy / "model.safetensors", copy / "pytorch_model.bin");
-  CHECK(contains(copy.error(), "found pytorch_model.bin only; transformers converts it"));
-  fs::remove(copy / "pytorch_model.bin");
+  CHECK(contains(copy.error(), "found pytorch_model.bin only; PyTorch converts it: python3 -c 'import torch, "));
+  fs::rename(copy / "pytorch_model.bin", copy / "pytorch_model.bin.index.json");
+  CHECK(contains(copy.error(), "found shards of pytorch_model.bin only; transformers converts them"));
+  fs::remove(copy / "pytorch_model.bin.index.json");
   CHECK(contains(copy.error(), "expected model.safetensors or model.safetensors.index.json, found neither"));
 }
 
@@ -154,7 +159,7 @@ TEST_CASE("hugging face: the error for a model without an equivalent in transfor
       {[](auto& c) { c.head_transform = false; }, "head_transform: expected true, got false"},
       {[](auto& c) { c.output_bias = false; }, "output_bias: expected true, got false"},
       {[](auto& c) { c.position.encoding = "sinusoidal"; },
-       "position: expected rope (RoFormer) or learned (BERT), got sinusoidal"},
+       "position: expected learned (BERT), nezha (NEZHA) or rope (RoFormer), got sinusoidal"},
       {[](auto& c) { rope(c).base = 500; }, "rope_base: expected 10000.0, got 500.0"},
       {[](auto& c) { rope(c).pairs = RotaryPairs::half_split; },
        "rope_pairs: expected \"interleaved\", got \"half-split\""},
@@ -163,7 +168,7 @@ TEST_CASE("hugging face: the error for a model without an equivalent in transfor
       {[](auto& c) { rope(c).step = 0.5; }, "rope_step: expected 1.0, got 0.5"},
       {[](auto& c) { rope(c).scaling = RopeScaling::linear; }, "rope_scaling: expected \"none\", got \"linear\""},
       {[](auto& c) { c.position.encoding = "deberta"; },
-       "position: expected rope (RoFormer) or learned (BERT), got deberta"}};
+       "position: expected learned (BERT), nezha (NEZHA) or rope (RoFormer), got deberta"}};
   for (const auto& c : cases) {
     const std::string error = error_of_export(c.change);
     CAPTURE(error);

@@ -35,10 +35,17 @@ void check_reads(const HuggingFaceCopy& copy) {
 }  // namespace
 
 TEST_CASE("hugging face: any config.json gives a model or an Error") {
-  const HuggingFaceCopy copies[] = {HuggingFaceCopy("bert"), HuggingFaceCopy("roformer"),
-                                    HuggingFaceCopy("bert-classifier"), HuggingFaceCopy("roformer-classifier")};
-  const std::vector<std::string> own{"gelu",        "relu",       "bert",      "roformer", "BertForMaskedLM",
-                                     "hidden_size", "num_labels", "vocab_size"};
+  const HuggingFaceCopy copies[] = {HuggingFaceCopy("bert"),
+                                    HuggingFaceCopy("roformer"),
+                                    HuggingFaceCopy("bert-classifier"),
+                                    HuggingFaceCopy("roformer-classifier"),
+                                    HuggingFaceCopy("nezha-cn-base", chinese_golden),
+                                    HuggingFaceCopy("nezha-chinese-base", chinese_golden)};
+  const std::vector<std::string> own{"gelu",        "relu",
+                                     "bert",        "nezha",
+                                     "roformer",    "BertForMaskedLM",
+                                     "hidden_size", "num_labels",
+                                     "vocab_size",  "use_relative_position"};
   std::vector<std::string> whole;
   for (const auto& copy : copies) whole.push_back(read_file(copy / "config.json"));
   fuzz(2000, [&](Fuzz& fuzz) {

@@ -10,6 +10,7 @@
 #include "gyre/train/pretrained/pretrained.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
+#include "tests/train/pretrained/hugging_face_logits.h"
 
 using namespace gyre;
 
@@ -20,44 +21,10 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kModels[] = {"bert", "roformer", "bert-classifier", "roformer-classifier"};
 
-template <class T>
-Tensor flat(const std::vector<T>& values) {
-  return Tensor::from({int64_t(values.size())}, values);
-}
-
-// The logits of one sequence, row by row.
-std::vector<float> logits_of(const EncoderOnly& model, Tape& tape, const Tensor& ids, const Tensor& types) {
-  return model.logits(model.encode(tape, ids, Segments::from_lengths({int32_t(ids.size())}), types))
-      .value()
-      .to_vector<float>();
-}
-std::vector<float> logits_of(const SequenceClassifier& model, Tape& tape, const Tensor& ids, const Tensor& types) {
-  return model.outputs(tape, {ids, Segments::from_lengths({int32_t(ids.size())}), {}, types})
-      .value()
-      .to_vector<float>();
-}
-
-void append(std::vector<double>& numbers, const Json& json) {
-  if (json.is_number()) return numbers.push_back(json.get<double>());
-  for (const Json& part : json) append(numbers, part);
-}
-
 // The maximum difference from the logits of transformers. `kind`: "logits", or "logits_in_bf16" for weights rounded to
 // bf16.
 double distance(const HuggingFaceModel& read, const std::string& name, const char* kind = "logits") {
-  const Json all = read_json(hugging_face_golden("logits.json"));
-  double worst = 0;
-  for (size_t i = 0; i < all["ids"].size(); ++i) {
-    std::vector<double> expected;
-    append(expected, all[kind][name][i]);
-    Tape tape(cpu_kernels(), {.record = false});
-    const Tensor ids = flat(all["ids"][i].get<std::vector<int32_t>>());
-    const Tensor types = flat(all["token_types"][i].get<std::vector<int32_t>>());
-    const auto got = std::visit([&](const auto& m) { return logits_of(*m, tape, ids, types); }, read.model);
-    REQUIRE(got.size() == expected.size());
-    for (size_t j = 0; j < got.size(); ++j) worst = std::max(worst, std::abs(double(got[j]) - expected[j]));
-  }
-  return worst;
+  return hugging_face_logits::distance(read, read_json(hugging_face_golden("logits.json")), name, kind).worst;
 }
 
 std::vector<float> weights(const HuggingFaceModel& read) { return read.parameters().values().to_vector<float>(); }
