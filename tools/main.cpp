@@ -72,8 +72,10 @@ int main(int argc, char** argv) {
     add_inspect_profile_command(program);
     add_inspect_step_command(program);
     add_inspect_anomaly_command(program);
+    add_inspect_batches_command(program);
     add_inspect_rope_command(program);
     add_inspect_receptive_field_command(program);
+    add_inspect_stages_command(program);
     add_gradcheck_command(program);
     add_plot_command(program);
     add_plot_attention_command(program);

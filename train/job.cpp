@@ -70,10 +70,16 @@ void log_job(const std::vector<std::string>& notes, const BatchingOptions& batch
                precision_name(context.precision));
   spdlog::info("model: {}, vocabulary of {}, {:.2f} M parameters", parts.model->describe(),
                parts.vocabulary.vocabulary->size(), double(parts.model->parameters().elements()) / 1e6);
+  const std::string parts_of_batch =
+      concat(counted(context.micro_batches, "micro-batch"), deterministic ? ", deterministic" : "");
+  if (!parts.stages.empty()) {
+    spdlog::info("stages: {}, {} in all; batches in {}", parts.stages.size(),
+                 counted(parts.stages.back().end(), "update"), parts_of_batch);
+    return;
+  }
   spdlog::info("data: {}, {} per epoch", parts.data->describe(), counted(parts.data->batches(), "update"));
   const std::string unit = batch.unit == "sentences" ? parts.data->item() : batch.unit + " token";
-  spdlog::info("batch: {} in {}{}", counted(batch.size, unit), counted(context.micro_batches, "micro-batch"),
-               deterministic ? ", deterministic" : "");
+  spdlog::info("batch: {} in {}", counted(batch.size, unit), parts_of_batch);
 }
 
 // Removes the directory of a new run if the start of the run fails.
@@ -129,7 +135,8 @@ void write_run_files(const RunDirectory& run, const std::string& toml, const Tas
 ReplayResult replay_from_checkpoint(const ReplayOptions& options, const Reload& reload, const TaskParts& parts,
                                     Optimizer& optimizer, TrainStep& step, const TrainState& state) {
   require_same_run(options.checkpoint, read_train_state(options.checkpoint), state);
-  const TrainState saved = load_checkpoint(options.checkpoint, parts.model->parameters(), optimizer, reload.optimizer);
+  TrainState saved = load_checkpoint(options.checkpoint, parts.model->parameters(), optimizer, reload.optimizer);
+  end_epoch_at_stage(saved.progress, parts.stages);
   const uint64_t updates = saved.progress.updates;
   spdlog::info("repeating updates {} to {}", updates + 1, updates + options.updates);
   return replay(step, *parts.data, saved.progress, options.updates);
@@ -169,17 +176,20 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   if (!trains) return replay_from_checkpoint(options.replay, options.start.reload, parts, optimizer, step, state);
   const std::string deciding_metric = options.validates() ? options.validation.metrics.front() : "";
   if (resume(run, ranks, *parts.model, optimizer, state, options.start.reload, deciding_metric)) {
+    if (end_epoch_at_stage(state.progress, parts.stages)) state.validation_due = true;  // each stage ends with one
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);
   }
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
   if (run != nullptr) write_run_files(*run, options.record.toml, parts);
   new_run.done();
-  Reporter reporter(
-      run, options.log, options.stop, deciding_metric, state,
-      {.batches_per_epoch = parts.data->batches(), .item = parts.data->item(), .loss_name = parts.model->loss_name()});
-  Trainer trainer({options.stop, options.validation, options.checkpoint, options.log.every, run, ranks, *parts.data,
-                   parameters, optimizer, step, validation.get(), reporter},
+  Reporter reporter(run, options.log, options.stop, deciding_metric, state,
+                    {.batches_per_epoch = parts.data->batches(),
+                     .item = parts.data->item(),
+                     .loss_name = parts.model->loss_name(),
+                     .stages = parts.stages});
+  Trainer trainer({options.stop, options.validation, options.checkpoint, options.log.every, parts.stages, run, ranks,
+                   *parts.data, parameters, optimizer, step, validation.get(), reporter},
                   std::move(state));
   trainer.run();
   return std::nullopt;

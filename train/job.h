@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/train/job_context.h"
@@ -29,6 +30,7 @@ struct TaskParts {
   std::unique_ptr<TrainingData> data;
   std::unique_ptr<TrainingModel> model;  // with initial weights, on the device of the job
   RunOptions options;                    // the task's options that influence the result of the run
+  std::vector<RunStage> stages;          // in order, from update 0 to the end of the run; empty: no stages
   nlohmann::ordered_json task;           // content of task.json; null: no such file
   // Called if the options enable validation, after the weights have been initialized or restored.
   std::function<std::unique_ptr<Validation>()> make_validation;

@@ -11,6 +11,7 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/train/checkpoint/checkpoint_options.h"
+#include "gyre/train/checkpoint/progress.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/parallel/parallel_options.h"
 #include "gyre/train/period.h"
@@ -31,6 +32,28 @@ struct BatchingOptions {
   uint64_t maxi_batch = 100;     // number of batches sorted by length together
   std::string shuffle = "data";  // data, none
 };
+
+// A part of a run with samples, batches and data of its own (staged pretraining). The weights, the optimizer's state
+// and all counters carry on from stage to stage.
+struct RunStage {
+  uint64_t begin = 0, updates = 0;  // the number of updates before it, and its own
+  int max_length = 0;               // of a sample, in tokens
+  BatchingOptions batch;
+
+  uint64_t end() const { return begin + updates; }
+};
+
+// Ends the current epoch if a stage ends here. It has ended already unless the stage was made shorter, after the
+// updates until here. Returns whether it had not.
+inline bool end_epoch_at_stage(Progress& progress, const std::vector<RunStage>& stages) {
+  for (const RunStage& stage : stages) {
+    if (stage.end() != progress.updates || progress.batch == 0) continue;
+    ++progress.epoch;
+    progress.batch = 0;
+    return true;
+  }
+  return false;
+}
 
 struct DeviceOptions {
   std::string name = "cpu";        // cpu, cuda (the GPU whose number is the rank's local rank) or cuda:N

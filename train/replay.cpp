@@ -17,7 +17,7 @@ ReplayResult replay(TrainStep& step, TrainingData& data, Progress progress, uint
   while (progress.updates < result.last) {
     RankBatch batch;
     const auto take = [&]() -> const RankBatch& {
-      data.start_epoch(progress.epoch);
+      data.start_epoch(progress.epoch, progress.updates - progress.batch);
       batch = data.batch(progress.batch, step.own_micro_batches());
       return batch;
     };

@@ -49,6 +49,10 @@ Reporter::Reporter(const RunDirectory* run, const LoggingOptions& log, const Sto
                 {"deterministic", state.deterministic}});
   events_.emplace(run->path());
   if (continues) events_->session_start(int64_t(state.progress.updates));
+  // The lengths of finished stages may have changed since the last job.
+  for (size_t i = 0; i < task_.stages.size() && task_.stages[i].end() <= state.progress.updates; ++i)
+    append_stage(state, i);
+  report_stage(state);
   if (!log.quiet) line_.emplace(goal_);
 }
 
@@ -186,6 +190,32 @@ void Reporter::ended(const TrainState& state, const std::string& reason, const s
   spdlog::info("Ended after {}, {} ({}): {:.0f} tokens/s", counted(state.progress.updates, "update"),
                format_duration(state.seconds), reason, rate);
   for (size_t rank = 0; rank < ranks.size(); ++rank) spdlog::info("time of rank {}: {}", rank, shares(ranks[rank]));
+}
+
+void Reporter::report_stage(const TrainState& state) {
+  if (!writes_) return;
+  const std::vector<RunStage>& stages = task_.stages;
+  const uint64_t updates = state.progress.updates;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const RunStage& stage = stages[i];
+    if (updates < stage.begin || updates >= stage.end()) continue;
+    append_stage(state, i);
+    spdlog::info("[stage] {} of {} : {} : {}s of up to {} tokens : {} {} per update", i + 1, stages.size(),
+                 counted(stage.updates, "update"), task_.item, stage.max_length, stage.batch.size,
+                 stage.batch.unit == "sentences" ? task_.item + "s" : "tokens");
+  }
+}
+
+void Reporter::append_stage(const TrainState& state, size_t number) {
+  const RunStage& stage = task_.stages[number];
+  append_entry("stage", state,
+               {{"stage", number + 1},
+                {"stages", task_.stages.size()},
+                {"begin", stage.begin},
+                {"stage_updates", stage.updates},
+                {"max_length", stage.max_length},
+                {"batch", stage.batch.size},
+                {"batch_unit", stage.batch.unit}});
 }
 
 void Reporter::clear_line() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/run_directory.h"
@@ -28,6 +29,7 @@ class Reporter {
     uint64_t batches_per_epoch = 1;
     std::string item;       // of TrainingData
     std::string loss_name;  // of TrainingModel
+    std::vector<RunStage> stages{};
   };
   // `run`: the run directory on rank 0, nullptr on other ranks. `deciding_metric` selects the best checkpoint and stops
   // the run early; empty without validation.
@@ -43,6 +45,8 @@ class Reporter {
   void validated(const TrainState& state, const ValidationResult& result, bool improved);
   // `ranks`: the time of each rank by activity.
   void ended(const TrainState& state, const std::string& reason, const std::vector<StepSeconds>& ranks);
+  // Reports the stage of the next update, if the run has stages and has not ended.
+  void report_stage(const TrainState& state);
   void clear_line();
   // The sums since the last entry of metrics.jsonl, for TrainState.
   std::array<double, 4> unreported() const {
@@ -59,6 +63,7 @@ class Reporter {
   int64_t position(const Progress& progress) const;  // progress in the unit of the goal
   // Appends an entry with the common fields to metrics.jsonl.
   void append_entry(const std::string& event, const TrainState& state, const nlohmann::ordered_json& values);
+  void append_stage(const TrainState& state, size_t number);
   void log_progress(const TrainState& state);
   void write_metrics(const TrainState& state);
   std::string describe_improvement(const TrainState& state, bool improved) const;

@@ -2,9 +2,11 @@
 
 #include <spdlog/spdlog.h>
 
+#include <charconv>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
@@ -15,6 +17,22 @@ namespace gyre {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr std::string_view kStagePrefix = "stage from update ";
+
+// Removes the options of stages that begin after the finished updates.
+RunOptions without_later_stages(RunOptions options, uint64_t finished) {
+  std::erase_if(options, [&](const auto& option) {
+    std::string_view name = option.first;
+    if (name.starts_with('=')) name.remove_prefix(1);
+    if (!name.starts_with(kStagePrefix)) return false;
+    name.remove_prefix(kStagePrefix.size());
+    uint64_t begin = 0;
+    std::from_chars(name.data(), name.data() + name.size(), begin);
+    return begin > 0 && begin >= finished;
+  });
+  return options;
+}
 
 // "seed 1 -> 2; ..." for the options whose values differ.
 std::string differences(const RunOptions& saved, const RunOptions& now, bool essential) {
@@ -101,15 +119,19 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
   return options;
 }
 
+std::string stage_option_name(uint64_t begin) { return concat(kStagePrefix, begin); }
+
 void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now) {
-  const std::string essential = differences(saved.options, now.options, true);
+  const uint64_t finished = saved.progress.updates;
+  RunOptions before = without_later_stages(saved.options, finished);
+  const RunOptions current = without_later_stages(now.options, finished);
+  const std::string essential = differences(before, current, true);
   require(essential.empty(), "[resume] ", checkpoint.string(), " belongs to a run with other options (", essential,
           "): use the same options, another --model, or --overwrite");
-  RunOptions before = saved.options;
   // Checkpoints of earlier versions stored "auto", which may have selected any precision.
   if (const auto p = before.find("precision"); p != before.end() && p->second == "auto")
     p->second = now.options.at("precision");
-  const std::string others = differences(before, now.options, false);
+  const std::string others = differences(before, current, false);
   if (!others.empty()) spdlog::warn("the run continues with other options, so its bits may differ: {}", others);
 }
 

@@ -25,7 +25,11 @@ struct DataIdentity {
 RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, const OptimizerOptions& optimizer,
                        Precision precision, const TrainState& state);
 
-// Throws an Error that names every changed option that must not change. Logs a warning about the others.
+// The name of options that hold from this update on. Text may follow it.
+std::string stage_option_name(uint64_t begin);
+
+// Throws an Error that names every changed option that must not change. Logs a warning about the others. Options of
+// stages that had not begun at the checkpoint may change.
 void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now);
 
 // Collective. Loads the newest valid checkpoint, if any, into model, optimizer and state, except the parts that

@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -53,12 +54,16 @@ void Trainer::run() {
     state_.seconds = trained_seconds();
     writer_.poll();
     state_.validation_due = validation_is_due();
-    const bool saves = state_.validation_due || due(parts_.checkpoint.every) || !end_reason().empty();
-    if (saves || due(parts_.display_every) || !parts_.step.figures_are_late()) finish_started(Wait::separately);
-    parts_.reporter.progress(state_, due(parts_.display_every));
+    const bool saving_is_due = due(parts_.checkpoint.every) || ends_stage() || !end_reason().empty();
+    const bool reports = due(parts_.display_every) || ends_stage();
+    if (saving_is_due || state_.validation_due || reports || !parts_.step.figures_are_late())
+      finish_started(Wait::separately);
+    parts_.reporter.progress(state_, reports);
     // A signal may leave little time: the job that resumes the run starts with the validation.
     if (state_.validation_due && stop_ != StopRequest::signal) validate();
-    if (improved_ || due(parts_.checkpoint.every) || !end_reason().empty()) save();
+    // A validation can end the run, by early stopping.
+    if (improved_ || saving_is_due || !end_reason().empty()) save();
+    if (ends_stage()) parts_.reporter.report_stage(state_);
   }
   writer_.finish();
   parts_.ranks.enter(Phase::end, state_.progress.updates);
@@ -112,7 +117,7 @@ void Trainer::take_batch() {
   const TrainingData& data = parts_.data;
   const MicroBatchRange own = parts_.step.own_micro_batches();
   const size_t now = state_.progress.batch;
-  parts_.data.start_epoch(state_.progress.epoch);
+  parts_.data.start_epoch(state_.progress.epoch, state_.progress.updates - now);
   batch_ = next_batch_.valid() ? next_batch_.get() : data.batch(now, own);
   if (now + 1 < data.batches()) {
     next_batch_ = std::async(std::launch::async, [&data, own, next = now + 1] { return data.batch(next, own); });
@@ -196,12 +201,18 @@ std::string Trainer::end_reason() const {
 
 bool Trainer::due(const Period& period) const { return passed(period, state_.progress) > passed(period, before_); }
 
-// Also due at the end of the run. A stop by a signal is not the end of the run.
+bool Trainer::ends_stage() const {
+  const uint64_t updates = state_.progress.updates;
+  return updates > before_.updates && std::any_of(parts_.stages.begin(), parts_.stages.end(),
+                                                  [&](const RunStage& stage) { return stage.end() == updates; });
+}
+
+// Also due at the end of a stage and of the run. A stop by a signal is not the end of the run.
 bool Trainer::validation_is_due() const {
   if (parts_.validation == nullptr) return false;
   const bool ends =
       stop_ == StopRequest::signal ? parts_.stop.after.is_reached(state_.progress) : !end_reason().empty();
-  return ends || due(parts_.validation_options.every);
+  return ends || ends_stage() || due(parts_.validation_options.every);
 }
 
 void Trainer::validate() {

@@ -23,7 +23,8 @@ struct TrainerParts {
   const ValidationOptions& validation_options;
   const CheckpointOptions& checkpoint;
   const Period& display_every;
-  const RunDirectory* run;  // nullptr on ranks other than 0
+  const std::vector<RunStage>& stages;  // empty: no stages
+  const RunDirectory* run;              // nullptr on ranks other than 0
   Communicator& ranks;
   TrainingData& data;
   Parameters& parameters;
@@ -62,6 +63,7 @@ class Trainer {
   bool is_out_of_time(double seconds) const;  // `seconds`: training time over all jobs
   std::string end_reason() const;             // empty if the run is not finished
   bool due(const Period& period) const;
+  bool ends_stage() const;  // the last update was the last one of a stage
   bool validation_is_due() const;
   void validate();
   bool record_metrics(const ValidationResult& result);

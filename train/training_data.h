@@ -63,8 +63,9 @@ class TrainingData {
   virtual std::string item() const = 0;      // the element of a batch, in the singular: "pair", "sample", "row"
   virtual uint64_t checksum() const = 0;     // of all data that must not change before the run is resumed
 
-  // Plans an epoch, numbered from 0. Does nothing if it is the current one.
-  virtual void start_epoch(uint64_t epoch) = 0;
+  // Plans an epoch, numbered from 0. Does nothing if it is the current one. `first_update`: the number of updates of
+  // the run before the epoch.
+  virtual void start_epoch(uint64_t epoch, uint64_t first_update) = 0;
   virtual size_t batches() const = 0;  // number of batches of the epoch, at least 1
   // Returns global batch i: its counts, and the micro-batches `own` of this rank. Called from another thread during
   // updates.

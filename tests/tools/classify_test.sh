@@ -110,6 +110,13 @@ rejects 2 '--valid-metrics. expected one of .*, got .pearson' tune classify --pr
 rejects 2 '--lr-warmup: expected a number, got .x' tune classify --preset glue-sst2 --lr-warmup x% --train-sets train.tsv
 rejects 2 'metrics. classification: expected accuracy, f1, macro-f1 or matthews, got pearson' build/gyre evaluate classify --model sst2/ --input dev.tsv --metrics pearson
 
+# A plan knows the outputs of a task and the updates of an epoch: 3 epochs of 3 updates.
+for recipe in sst2:classify stsb:regress mnli:pair; do
+  build/gyre plan "${recipe#*:}" --config "tools/recipes/glue-${recipe%:*}.toml" --pretrained-model run/ --max-length 16 --epoch-items 70 \
+    --ranks 1 --gflops 10 --memory-gb 5 --json > plan.json
+  check "the plan of ${recipe%:*}" grep -q '"run":{"updates":9,' plan.json
+done
+
 for recipe in mrpc:pair sst2:classify stsb:regress qnli:pair qqp:pair mnli:pair; do
   rejects 1 'missing.tsv' tune "${recipe#*:}" --config "tools/recipes/glue-${recipe%:*}.toml" --train-sets missing.tsv
 done

@@ -26,7 +26,7 @@ rejects 2 '--max-length would have no effect' \
 printf 'seed = 1\nlern-rate = 1\n' > wrong.toml
 rejects 2 '^gyre: wrong.toml:2: unknown option lern-rate; did you mean learn-rate\?$' small_train --model bad --config wrong.toml
 printf 'seed = 1\n[model]\ndim-emb = 8\n' > table.toml
-rejects 2 '^gyre: table.toml:2: expected plain `name = value` lines, got the table \[model\]$' small_train --model bad --config table.toml
+rejects 2 '^gyre: table.toml:2: expected `name = value` lines or an array of tables such as \[\[stage\]\], got the table \[model\]$' small_train --model bad --config table.toml
 printf 'seed = 1\n\nlr = 1\nseed = 2\n' > twice.toml
 rejects 2 '^gyre: twice.toml:4: seed is given twice, first in line 1$' small_train --model bad --config twice.toml
 printf '\033[31m\001\374 = 1\n' > binary.toml

@@ -5,10 +5,9 @@ mkdir -p build && ln -s "$GYRE" build/gyre
 ln -s "$ROOT/tools" tools
 mpirun() { tools/scripts/mpirun.sh "$@"; }
 
-# A blank line after every tenth sentence ends a document.
 build/gyre data generate --output . --train 400 --val 40 --test 20
-awk '{ print } NR % 10 == 0 { print "" }' train.en > books.txt
-awk '{ print } NR % 10 == 0 { print "" }' val.en > valid.txt
+as_documents train.en > books.txt
+as_documents val.en > valid.txt
 small="--layers 1 --dim-emb 32 --transformer-dim-ffn 32 --max-length 32 --quiet"
 final() { sed -n 's/.*"event":"valid".*"loss":\([0-9.]*\).*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
 
@@ -30,8 +29,16 @@ build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model one/ --thr
 mpirun -n 2 build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model two/ --threads 1 $exact
 check "the weights of one and two ranks" cmp one/checkpoints/last/model.safetensors two/checkpoints/last/model.safetensors
 same "the validation loss of one and two ranks" "$(final one)" "$(final two)"
-for position in learned sinusoidal none shaw xl t5 tupe deberta alibi wavelet; do
+for position in learned sinusoidal none shaw nezha xl t5 tupe deberta alibi wavelet; do
   build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model $position/ --position $position $small --after 2u
+done
+
+# A run of any preset and position resumes by its directory alone: its train.toml has the values of the preset.
+tiny="--layers 1 --dim-emb 16 --transformer-heads 2 --transformer-dim-ffn 16 --max-length 16 --mini-batch 2 --quiet"
+for model in bert wobert nezha roformer "bert --position alibi" "nezha --position rope"; do
+  read -r family position <<< "$model"
+  build/gyre train mlm --preset "$family-mini" $position --train-sets books.tok --vocab vocab.txt --model "preset-$family/" --overwrite $tiny --after 1u
+  build/gyre train mlm --model "preset-$family/" --after 2u --quiet || fail "resuming $model"
 done
 
 build/gyre vocab --input books.txt --type bpe --size 300 --output vocab.model

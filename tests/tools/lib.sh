@@ -52,6 +52,17 @@ small_corpus() {
   "$GYRE" vocab --input train.en train.de --type bpe --size 300 --output vocab.model 2> vocab.log
 }
 
+# Prints the lines of a file as documents: a blank line after every tenth sentence ends a document.
+as_documents() { awk '{ print } NR % 10 == 0 { print "" }' "$1"; }
+
+# Creates a few documents, their vocabulary and their token store in the working directory.
+small_books() {
+  "$GYRE" data generate --output . --train 200 --val 20 --test 20
+  as_documents train.en > books.txt
+  "$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
+  "$GYRE" data build --vocab vocab.txt --source books.txt --documents blank-line --output books.tok 2> build.log
+}
+
 # Trains a model on $sets in seconds. Takes further options.
 sets="train.en train.de"
 small_train() {

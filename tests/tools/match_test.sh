@@ -32,6 +32,17 @@ small="--dim-emb 16 --layers 2 --transformer-heads 2 --transformer-dim-ffn 32"
 build/gyre train mlm --preset roformer-mini $small --train-sets documents.txt --vocab vocab.txt --max-length 16 \
   --fill segment --mini-batch 8 --after 20u --model run/ --quiet || fail "pretraining"
 
+# A plan takes the encoder from the pretrained model or from the options. A triplet is two pairs of --max-length tokens.
+plan() { build/gyre plan match --config tools/recipes/scm-match.toml --ranks 1 --gflops 10 --memory-gb 5 --json "$@"; }
+plan --pretrained-model run/ --max-length 32 --epoch-items 50 > plan.json
+check "the tokens of a planned update" grep -q '"tokens_per_step":256' plan.json
+check "epochs as updates of 4 triplets" grep -q '"run":{"updates":260,' plan.json
+check "the vocabulary of the pretrained model" grep -q "\"vocabulary\":$(wc -l < vocab.txt)," plan.json
+plan --architecture roformer-mini $small --vocab-size 100 --max-length 32 > plan.json
+check "without the size of an epoch there is no total" test "$(grep -c '"run"' plan.json)" = 0
+rejects 2 '--epoch-items would have no effect: with --weak' plan --architecture roformer-mini --epoch-items 50 --weak
+rejects 2 '--epoch-items would have no effect: --after is not a number of epochs' plan --architecture roformer-mini --epoch-items 50 --after 10
+
 # The commands of the manual.
 build/gyre train match --config tools/recipes/scm-match.toml --pretrained-model run/ --train-sets train.tsv \
   --valid-sets dev.jsonl --model scm/ --after 2e 2> train.log || { cat train.log >&2; fail "training"; }

@@ -34,7 +34,7 @@ class OneRow final : public TrainingData {
   std::string describe() const override { return "one row"; }
   std::string item() const override { return "row"; }
   uint64_t checksum() const override { return 0; }
-  void start_epoch(uint64_t) override {}
+  void start_epoch(uint64_t, uint64_t) override {}
   size_t batches() const override { return 1; }
   RankBatch batch(size_t, MicroBatchRange) const override {
     const auto loss = [this](Tape& tape) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gyre/core/error.h"
+#include "gyre/data/text/line_ends.h"
 
 namespace gyre {
 
@@ -30,15 +31,41 @@ class Reader {
  public:
   Reader(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
 
-  std::vector<ConfigEntry> entries() {
-    std::vector<ConfigEntry> all;
-    for (skip_blank_lines(); !at_end(); skip_blank_lines()) all.push_back(entry());
-    return all;
+  ConfigFile all() {
+    ConfigFile file{.entries = entries(), .tables = {}};
+    while (!at_end()) {
+      file.tables.push_back(table_header());
+      file.tables.back().entries = entries();
+    }
+    return file;
   }
 
  private:
+  // The lines up to the next table.
+  std::vector<ConfigEntry> entries() {
+    line_of_.clear();
+    std::vector<ConfigEntry> all;
+    for (skip_blank_lines(); !at_end() && peek() != '['; skip_blank_lines()) all.push_back(entry());
+    return all;
+  }
+
+  ConfigTable table_header() {
+    ConfigTable table{.name = {}, .file = file_, .line = line_, .entries = {}};
+    if (!text_.substr(at_).starts_with("[["))
+      fail("expected `name = value` lines or an array of tables such as [[stage]], got the table ", line_text());
+    at_ += 2;
+    skip_blanks();
+    if (at_end() || peek() == '\n') fail("expected a name and ]] after [[");
+    table.name = item();
+    skip_blanks();
+    if (!text_.substr(at_).starts_with("]]")) fail("expected ]] after the name, got ", line_text());
+    at_ += 2;
+    skip_blanks();
+    if (!at_line_end()) fail("expected the end of the line after ]], got ", line_text());
+    return table;
+  }
+
   ConfigEntry entry() {
-    if (peek() == '[') fail("expected plain `name = value` lines, got the table ", line_text());
     ConfigEntry e{.name = item(), .values = {}, .line = line_};
     const auto [first, is_new] = line_of_.emplace(e.name, line_);
     if (!is_new) fail(e.name, " is given twice, first in line ", first->second);
@@ -165,17 +192,18 @@ class Reader {
 
   std::string file_;
   std::string_view text_;
-  std::map<std::string, int> line_of_;  // line of each name read so far
+  std::map<std::string, int> line_of_;  // line of each name of the current table
   size_t at_ = 0;
   int line_ = 1;
 };
 
 }  // namespace
 
-std::vector<ConfigEntry> read_config_file(const Path& file) {
+ConfigFile read_config_file(const Path& file) {
   if (!std::filesystem::is_regular_file(file)) throw UsageError(file.string(), ": no such configuration file");
   const std::string text = read_file(file);
-  return Reader(file.string(), text).entries();
+  const size_t mark = byte_order_mark_bytes(text);
+  return Reader(file.string(), std::string_view(text).substr(mark)).all();
 }
 
 std::string toml_string(const std::string& text) {

@@ -1,4 +1,5 @@
-// Reads configuration files: the subset of TOML that options need, `name = value` lines without tables.
+// Reads configuration files: the subset of TOML that options need. It has `name = value` lines and, after them, arrays
+// of tables ([[name]]) of such lines.
 #pragma once
 
 #include <string>
@@ -14,9 +15,23 @@ struct ConfigEntry {
   int line = 0;                     // line number of the name, from 1
 };
 
+// A table of an array: the lines after [[name]].
+struct ConfigTable {
+  std::string name;
+  Path file;
+  int line = 0;  // of [[name]]
+  std::vector<ConfigEntry> entries;
+};
+
+struct ConfigFile {
+  std::vector<ConfigEntry> entries;
+  std::vector<ConfigTable> tables;
+};
+
 // Values are strings in single or double quotes, bare words, and lists of both. Lists may span lines, and their
-// brackets are optional. Throws UsageError with a message that begins with "FILE:LINE: ".
-std::vector<ConfigEntry> read_config_file(const Path& file);
+// brackets are optional. A byte order mark at the beginning is ignored. Throws UsageError with a message that begins
+// with "FILE:LINE: ".
+ConfigFile read_config_file(const Path& file);
 
 // The text as a quoted TOML string.
 std::string toml_string(const std::string& text);

@@ -38,6 +38,10 @@ OptionDescription describe(const CLI::Option& option) {
   return d;
 }
 
+OptionTable::OptionTable(CLI::App& app) : app_(app) {}
+OptionTable::OptionTable() : own_app_(std::make_unique<CLI::App>()), app_(*own_app_) {}
+OptionTable::~OptionTable() = default;
+
 OptionTable::Row& OptionTable::add_row(const std::string& names, int fewest, int most, const std::string& unit,
                                        const std::string& help) {
   Row row;
@@ -107,6 +111,11 @@ void OptionTable::add_choice(const std::string& names, std::string& field, const
   set_completions(choices);
 }
 
+void OptionTable::not_saved_if(const std::string& name, std::function<bool()> omitted) {
+  Row& row = *find(name);
+  row.write = [write = row.write, omitted = std::move(omitted)] { return omitted() ? std::string() : write(); };
+}
+
 void OptionTable::required(const std::string& name, bool is_required) { find(name)->required = is_required; }
 
 void OptionTable::describe_again(const std::string& name, const std::string& help) {
@@ -133,8 +142,26 @@ void OptionTable::take_command_line(size_t source) {
   }
 }
 
+void OptionTable::add_tables(const std::string& name, ReadTables read, std::function<std::string()> write) {
+  tables_ = Tables{name, std::move(read), std::move(write), {}};
+}
+
 void OptionTable::take_file(size_t source, const Path& file) {
-  const std::vector<ConfigEntry> entries = read_config_file(file);
+  const ConfigFile config = read_config_file(file);
+  take_entries(source, file, config.entries);
+  take_tables(file, config.tables);
+}
+
+void OptionTable::take_tables(const Path& file, const std::vector<ConfigTable>& tables) {
+  for (const ConfigTable& table : tables) {
+    if (tables_ && table.name == tables_->name) continue;
+    const std::string known = tables_ ? concat("; expected [[", tables_->name, "]]") : std::string();
+    throw UsageError(file.string(), ":", table.line, ": unknown table [[", table.name, "]]", known);
+  }
+  if (!tables.empty()) tables_->given = tables;
+}
+
+void OptionTable::take_entries(size_t source, const Path& file, const std::vector<ConfigEntry>& entries) {
   for (size_t i = 0; i < entries.size(); ++i) {
     const auto& [name, values, line] = entries[i];
     const std::string where = concat(file.string(), ":", line, ": ");
@@ -211,7 +238,32 @@ void OptionTable::resolve() {
   take_command_line(files.size() + 1);
   if (!run_file_.empty()) take_run_file();
   require_given();
+  assign_given();
+  if (tables_ && !tables_->given.empty()) tables_->read(tables_->given);
+}
+
+void OptionTable::resolve(const ConfigTable& table) {
+  take_entries(0, table.file, table.entries);
+  try {
+    require_given();
+    assign_given();
+  } catch (const UsageError& error) {
+    throw UsageError(table.file.string(), ":", table.line, ": [[", table.name, "]]: ", error.what());
+  }
+}
+
+// The values of a preset are defaults of the other options: a run's own file, which has the values of all options,
+// gives them again.
+void OptionTable::use_values_as_defaults() {
+  for (Row& row : rows_)
+    if (row.write && !row.applies_first) row.default_toml = row.write();
+}
+
+void OptionTable::assign_given() {
+  bool is_preset = true;
   for (const Row* row : in_order()) {
+    if (is_preset && !row->applies_first) use_values_as_defaults();
+    is_preset = row->applies_first;
     try {
       row->assign(row->given->values);
     } catch (const Error& error) {
@@ -258,6 +310,7 @@ std::string OptionTable::toml() const {
     const std::string value = row.write && !row.not_saved ? row.write() : "";
     if (!value.empty()) text += row.name + " = " + value + "\n";
   }
+  if (tables_) text += tables_->write();
   return text;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -25,8 +26,11 @@ OptionDescription describe(const CLI::Option& option);
 
 class OptionTable {
  public:
-  explicit OptionTable(CLI::App& app) : app_(app) {}
+  explicit OptionTable(CLI::App& app);
+  // Options of no command: those of one table of a configuration file.
+  OptionTable();
   OptionTable(const OptionTable&) = delete;
+  ~OptionTable();
 
   // names: "--learn-rate,--lr,-l"; the first is the name in configuration files. unit: "UPDATES", "FILE", ... for the
   // help. The current value of the field is the default.
@@ -64,6 +68,9 @@ class OptionTable {
   // Excludes the row added last from toml(), because it concerns this call and not the run.
   void not_saved() { rows_.back().not_saved = true; }
 
+  // Likewise for the row `name`, while `omitted` returns true.
+  void not_saved_if(const std::string& name, std::function<bool()> omitted);
+
   // Names that the row added last had in earlier versions. They are still read, but help and completion omit them.
   void set_former_names(std::vector<std::string> names) { rows_.back().former_names = std::move(names); }
 
@@ -98,6 +105,12 @@ class OptionTable {
   // file overrides an earlier one.
   void accept_config_files();
 
+  // Adds the tables [[name]] of configuration files, which the command line cannot give. The last file that has any
+  // gives all of them. If there are any, resolve() calls `read` once all other options are set. `write` returns the
+  // TOML text of the tables, after that of the other options.
+  using ReadTables = std::function<void(const std::vector<ConfigTable>& tables)>;
+  void add_tables(const std::string& name, ReadTables read, std::function<std::string()> write);
+
   // If the call gives --model, no --config and none of the other required options, resolve() reads the options from the
   // file of this name in the directory --model, if it exists. The command line overrides them.
   void resume_from(const std::string& file_name) { run_file_ = file_name; }
@@ -124,7 +137,10 @@ class OptionTable {
   // Likewise for all rows under a heading, none of which is read.
   void reject_group(const std::string& title, const std::string& reason) const;
 
-  // All rows as lines `name = value`.
+  // Sets the fields from one table of a configuration file. Throws UsageError.
+  void resolve(const ConfigTable& table);
+
+  // All rows as lines `name = value`, and the tables.
   std::string toml() const;
   std::vector<std::string> names() const;  // all long spellings, with dashes
   std::vector<OptionDescription> describe() const;
@@ -147,7 +163,7 @@ class OptionTable {
     CLI::Option* option = nullptr;
     Assign assign;
     std::function<std::string()> write;
-    std::string default_toml;
+    std::string default_toml;  // of the default, or of the preset's value
     std::vector<std::string> choices;
     std::vector<std::string> former_names;  // without dashes
     std::string shorthand_of;               // a row's name, or empty
@@ -165,20 +181,33 @@ class OptionTable {
   template <class T>
   static std::string with_choices(const std::string& help);
 
+  struct Tables {
+    std::string name;
+    ReadTables read;
+    std::function<std::string()> write;
+    std::vector<ConfigTable> given;
+  };
+
   static bool is_former(const Row& row, const std::string& name);
   Row& add_row(const std::string& names, int fewest, int most, const std::string& unit, const std::string& help);
   Row* find(const std::string& name);
   const Row* find(const std::string& name) const { return const_cast<OptionTable*>(this)->find(name); }
   void take_command_line(size_t source);
   void take_file(size_t source, const Path& file);
+  void take_entries(size_t source, const Path& file, const std::vector<ConfigEntry>& entries);
+  void take_tables(const Path& file, const std::vector<ConfigTable>& tables);
+  void assign_given();
+  void use_values_as_defaults();
   void take_run_file();
   Path run_file() const;
   std::vector<const Row*> missing() const;  // required rows that are not given
   void require_given() const;
   std::vector<const Row*> in_order() const;  // the given rows in the order of application
 
+  std::unique_ptr<CLI::App> own_app_;  // nullptr if a command owns it
   CLI::App& app_;
   std::vector<Row> rows_;
+  std::optional<Tables> tables_;
   std::vector<std::string> words_;
   std::vector<std::string> common_;
   std::string run_file_;  // name of the run's own file in the directory --model; empty: none

@@ -4,6 +4,7 @@
 
 #include "gyre/train/pretrained/hugging_face.h"
 #include "gyre/train/pretrained/trained_model.h"
+#include "tools/model_card.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
 
@@ -14,6 +15,7 @@ namespace {
 struct ExportArgs {
   Path model, output;
   std::string to, checkpoint;
+  CardOptions card;
   bool overwrite = false;
 };
 
@@ -23,11 +25,22 @@ void export_as(const ExportArgs& args, const Path& run) {
   print_model_choice(args.model, args.checkpoint);
   std::shared_ptr<const Vocabulary> vocabulary;
   if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));
+  const Path card = args.output / "README.md";
+  require(args.overwrite || !std::filesystem::exists(card), "[", args.output.string(),
+          "] holds a README.md already: use --overwrite or another --output");
   const std::string made = write_hugging_face(args.output, *model, vocabulary.get(), args.overwrite);
+  write_file(card, model_card({.path = args.model,
+                               .checkpoint = args.checkpoint,
+                               .config = args.output / "config.json",
+                               .description = encoder_of(model->config()).describe(),
+                               .parameters = model->parameters().elements(),
+                               .vocabulary = vocabulary.get()},
+                              args.card));
   std::cerr << "made " << made << '\n';
 }
 
 int export_model(const ExportArgs& args) {
+  args.card.validate();
   const Path run = find_run(args.model);
   if (model_kind(run) == ClassifierConfig::kModel) {
     export_as<SequenceClassifier>(args, run);
@@ -46,10 +59,15 @@ void add_export_command(Program& program) {
   table.add_choice("--to", args->to, {"hf"}, "format");
   table.required("to");
   add_model_rows(table, args->model, args->checkpoint);
-  table.add("--output,-o", args->output, "DIRECTORY",
-            "directory for config.json, model.safetensors, vocab.txt and tokenizer_config.json");
+  table.add(
+      "--output,-o", args->output, "DIRECTORY",
+      "directory for config.json, model.safetensors, vocab.txt, tokenizer_config.json and README.md, the model card");
   table.required("output");
-  table.add_flag("--overwrite", args->overwrite, "replace the model in the directory");
+  table.add("--title", args->card.title, "TEXT", "heading of the model card; default: the name of the run");
+  table.add("--language", args->card.language, "CODE",
+            "language in the model card, such as en; default: none is named");
+  table.add("--license", args->card.license, "NAME", "license in the model card, such as mit; default: none is named");
+  table.add_flag("--overwrite", args->overwrite, "replace the model and the model card in the directory");
 }
 
 }  // namespace gyre

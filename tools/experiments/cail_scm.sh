@@ -2,15 +2,23 @@
 # Compares encoders on CAIL2019-SCM, whose task is to tell which of two cases is nearer to a third one (Su et al. 2021,
 # table 5): pretrains an encoder per arm, fine-tunes it on five folds, and scores it with pairs cut at several lengths.
 #   tools/experiments/cail_scm.sh TRIPLETS TEXT OUTPUT [OPTIONS OF gyre train match]...
-# TRIPLETS: JSON lines with the texts A, B, C. TEXT: what the encoders are pretrained on, a text per line. OUTPUT gets
-# all runs, scores.tsv and table.txt. Environment: DICTIONARY=FILE (jieba's, for the arms of words),
-# ARMS="roformer-words bert-words bert-characters", CUTS="512 1024" (bert: 512 at most), FOLDS=5, SIZE=mini (of the encoders), PIECES=8000 (of the vocabularies), SEED=1, RANKS=2,
-# PRETRAIN="--after 2Ku" (options of gyre train mlm). Existing results are kept, so the script resumes.
+# TRIPLETS: JSON lines with the texts A, B, C. TEXT: the text that the encoders are pretrained on. OUTPUT gets all runs,
+# scores.tsv and table.txt. Environment:
+#   ARMS="roformer wobert nezha bert"   encoders of table 3, with their tokens: words, words, characters, characters;
+#                                       roformer-characters and the like have other tokens: words, pieces, characters
+#   DICTIONARY=FILE                     jieba's, for the arms of words
+#   CUTS="512 1024"                     longest pairs; wobert and bert have 512 learned positions and no more
+#   FOLDS=5, SIZE=mini, PIECES=8000     folds; size of the encoders; size of the vocabularies
+#   SEED=1, RANKS=2
+#   PRETRAIN="--max-length 512 --mini-batch 16 --learn-rate 3e-4 --after 2Ku"
+#                                       options of gyre train mlm; a line is a document unless they say otherwise
+#   PRETRAIN_ROFORMER=$PRETRAIN         those of roformer, for example --config FILE with stages
+# Existing results are kept, so the script resumes.
 set -euo pipefail
 shopt -s inherit_errexit
 here=$(dirname "$0")
 if [ $# -lt 3 ]; then
-  sed -n '4,9s/^# *//p' "$0" >&2
+  sed -n '4,17s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 triplets=$1
@@ -18,45 +26,49 @@ text=$2
 output=$3
 shift 3
 gyre=${GYRE:-build/gyre}
-arms=${ARMS:-roformer-words bert-words bert-characters}
+arms=${ARMS:-roformer wobert nezha bert}
 cuts=${CUTS:-512 1024}
 folds=${FOLDS:-5}
 size=${SIZE:-mini}
 pieces=${PIECES:-8000}
 seed=${SEED:-1}
 launch=("$here/../scripts/mpirun.sh" -n "${RANKS:-2}" "$gyre")
-read -r -a pretrain <<< "${PRETRAIN:---after 2Ku}"
+read -r -a pretrain <<< "${PRETRAIN:---max-length 512 --mini-batch 16 --learn-rate 3e-4 --after 2Ku}"
+read -r -a pretrain_roformer <<< "${PRETRAIN_ROFORMER:-${pretrain[*]}}"
 
-# The vocabulary, the preset and the longest pair of each arm: words as in WoBERT, pieces of SentencePiece, or BERT's,
-# in which every Chinese character is a token. bert-words is WoBERT. BERT has 512 learned positions, and no more.
-vocabulary_of() {
+# Words as in WoBERT, pieces of SentencePiece, or characters as in BERT.
+tokens_of() {
   case $1 in
-    *-words) echo "--type wobert --size $pieces --dictionary ${DICTIONARY-}" ;;
-    *-pieces) echo "--type unigram --size $pieces --user-symbols [MASK]" ;;
-    *-characters) echo "--type wordpiece --size $pieces" ;;
+    *-*) echo "${1#*-}" ;;
+    roformer | wobert) echo words ;;
+    nezha | bert) echo characters ;;
   esac
 }
-preset_of() {
+vocabulary_of() { # TOKENS
   case $1 in
-    roformer-*) echo "roformer-$size" ;;
-    bert-*) echo "bert-$size" ;;
+    words) echo "--type wobert --size $pieces --dictionary ${DICTIONARY-}" ;;
+    pieces) echo "--type unigram --size $pieces --user-symbols [MASK]" ;;
+    characters) echo "--type wordpiece --size $pieces --limit-alphabet $pieces" ;;
   esac
 }
 longest_of() {
   case $1 in
-    roformer-*) echo 1000000 ;;
-    bert-*) echo 512 ;;
+    roformer | roformer-* | nezha | nezha-*) echo 1000000 ;;
+    wobert | wobert-* | bert | bert-*) echo 512 ;;
   esac
 }
 for arm in $arms; do
-  if [ -z "$(vocabulary_of "$arm")" ] || [ -z "$(preset_of "$arm")" ]; then
-    echo "ARMS: expected roformer- or bert- with words, pieces or characters, got $arm" >&2
+  if [ -z "$(longest_of "$arm")" ] || [ -z "$(vocabulary_of "$(tokens_of "$arm")")" ]; then
+    echo "ARMS: expected roformer, wobert, nezha or bert, also with -words, -pieces or -characters, got $arm" >&2
     exit 2
   fi
 done
-case $arms in
-  *-words*) [ -r "${DICTIONARY-}" ] || { echo "DICTIONARY: expected jieba's dictionary for the arms of words, got '${DICTIONARY-}'" >&2 && exit 2; } ;;
-esac
+for arm in $arms; do
+  if [ "$(tokens_of "$arm")" = words ] && [ ! -r "${DICTIONARY-}" ]; then
+    echo "DICTIONARY: expected jieba's dictionary for the arms of words, got '${DICTIONARY-}'" >&2
+    exit 2
+  fi
+done
 [ "$folds" -ge 3 ] || { echo "FOLDS: expected at least 3, got $folds" >&2; exit 2; }
 
 # Fold k has every triplet whose number is k modulo the number of folds. It is the test set of run k, fold k + 1 is its
@@ -72,16 +84,22 @@ accuracy() { # accuracy RUN TEST: prints that of the best checkpoint
   "$gyre" evaluate match --model "$1" --input "$2" --json 2> "$1/test.log" | sed -n 's/.*"accuracy":\([0-9.e-]*\).*/\1/p'
 }
 
+# Makes the vocabulary of an arm and pretrains its encoder, unless that has been done.
+pretrain_arm() { # ARM
+  local tokens vocabulary name family=${1%%-*} options=("${pretrain[@]}")
+  tokens=$(tokens_of "$1")
+  read -r -a vocabulary <<< "$(vocabulary_of "$tokens")"
+  name=$output/vocab-$tokens
+  [ "$tokens" = characters ] && name+=.txt || name+=.model
+  if [ ! -e "$name" ]; then "$gyre" vocab --input "$text" "${vocabulary[@]}" --output "$name"; fi
+  if [ "$family" = roformer ]; then options=("${pretrain_roformer[@]}"); fi
+  "${launch[@]}" train mlm --documents line "${options[@]}" --preset "$family-$size" --train-sets "$text" --vocab "$name" \
+    --model "$output/$1" --seed "$seed" --quiet
+}
+
 # One row per run: arm, cut, fold, accuracy on the validation and on the test set.
 for arm in $arms; do
-  read -r -a vocabulary <<< "$(vocabulary_of "$arm")"
-  name=vocab-${arm#*-}
-  [ "${vocabulary[1]}" = wordpiece ] && name+=.txt || name+=.model
-  if [ ! -e "$output/$name" ]; then
-    "$gyre" vocab --input "$text" "${vocabulary[@]}" --output "$output/$name" >&2
-  fi
-  "${launch[@]}" train mlm --preset "$(preset_of "$arm")" --train-sets "$text" --documents line --vocab "$output/$name" \
-    --max-length 512 --mini-batch 16 --learn-rate 3e-4 --model "$output/$arm" --seed "$seed" --quiet "${pretrain[@]}" >&2
+  pretrain_arm "$arm" >&2
   for cut in $cuts; do
     if [ "$cut" -gt "$(longest_of "$arm")" ]; then continue; fi
     for ((fold = 0; fold < folds; fold++)); do

@@ -16,18 +16,13 @@ shift 2
 gyre=${GYRE:-build/gyre}
 ranks=${RANKS:-2}
 
-mkdir -p "$output"
-if [ ! -e "$output/vocab.txt" ]; then
-  "$gyre" vocab --input "$text" --type wordpiece --size 8000 --output "$output/vocab.txt"
-fi
-if [ ! -e "$output/text.tok" ]; then
-  "$gyre" data build --vocab "$output/vocab.txt" --source "$text" --documents blank-line --output "$output/text.tok"
-fi
+"$here/books_data.sh" "$text" "$output"
 runs=()
 for seed in ${SEEDS:-1 2}; do
   for position in rope learned sinusoidal; do
     run=$output/$position-$seed
-    "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train mlm --config "$here/../recipes/mlm-small-$position.toml" \
+    "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train mlm \
+      --config "$here/../recipes/mlm-small-$position.toml" "$here/../recipes/mlm-small-long.toml" \
       --train-sets "$output/text.tok" --vocab "$output/vocab.txt" --model "$run" --seed "$seed" "$@"
     runs+=("$run")
   done

@@ -234,6 +234,33 @@ Two jobs cannot use the same run directory at the same time.
   tensorboard --logdir run
 )"},
 
+                         HelpTopic{"stages", "pretraining in stages",
+                                   R"(gyre train mlm and lm can change the length of samples, the batch, the learning
+rate and the data at given updates. A configuration file has a table for each
+stage, after all other options, which hold where a stage gives nothing else:
+
+  learn-rate = 1e-4
+
+  [[stage]]
+  updates = "200K"         # required
+  max-length = 512
+  mini-batch = 256         # or mini-batch-words and batch-unit
+
+  [[stage]]
+  updates = 12500
+  max-length = 1536
+  learn-rate = 5e-5        # the peak: the schedule of the run goes on
+
+lr-schedule or lr-warmup begin a schedule for one stage alone; train-sets are
+the stage's data. The stages end the run. Each one begins with a new epoch and
+ends with a validation (of --max-length) and a checkpoint. Weights, optimizer
+state and counters carry on. Before a run is resumed, stages that have not
+begun may be changed, added or removed.
+
+  gyre plan mlm --config stages.toml --vocab-size 50000 --device h200
+  gyre inspect stages --model run
+)"},
+
                          HelpTopic{"text", "text files, bad lines, token stores",
                                    R"(Text is UTF-8 with one sentence per line. Translation reads two files with
 corresponding lines. For language models a blank line ends a document. With

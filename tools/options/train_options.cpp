@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <tuple>
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/optim/schedule.h"
@@ -102,18 +103,12 @@ void add_optimizer_rows(OptionTable& table, TrainOptions& o) {
   table.add("--seed", o.seed, "NUMBER", "random seed of the initial weights, the data order and dropout");
 }
 
-// Accepts a number of updates or a share of all updates: "4000", "10%".
 void add_warmup_row(OptionTable& table, ScheduleOptions& a) {
   table.add_custom(
       "--lr-warmup,--warmup-updates", 1, 1, "UPDATES",
       "linear warm-up to the peak learning rate; 10%: share of all updates",
-      [&a](const Values& values) {
-        const std::string& text = values.back();
-        const bool is_share = text.ends_with('%');
-        a.warmup_percent = is_share ? parsed<double>(text.substr(0, text.size() - 1)) : 0;
-        a.warmup = is_share ? 0 : parsed<uint64_t>(text);
-      },
-      [&a] { return a.warmup_percent > 0 ? toml_string(toml_value(a.warmup_percent) + "%") : toml_value(a.warmup); });
+      [&a](const Values& values) { std::tie(a.warmup, a.warmup_percent) = parse_warmup(values.back()); },
+      [&a] { return warmup_toml(a.warmup, a.warmup_percent); });
 }
 
 void add_schedule_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choices) {
@@ -239,6 +234,16 @@ void add_parallel_rows(OptionTable& table, TrainOptions& o) {
 }
 
 }  // namespace
+
+std::pair<uint64_t, double> parse_warmup(const std::string& text) {
+  const bool is_share = text.ends_with('%');
+  if (is_share) return {0, parsed<double>(text.substr(0, text.size() - 1))};
+  return {parsed<uint64_t>(text), 0};
+}
+
+std::string warmup_toml(uint64_t updates, double percent) {
+  return percent > 0 ? toml_string(toml_value(percent) + "%") : toml_value(updates);
+}
 
 void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoices& choices) {
   add_data_rows(table, options);

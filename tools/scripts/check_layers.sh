@@ -57,7 +57,7 @@ train/optim                       : train/parallel
 train/checkpoint                  : train/optim train/parallel
 train/pretrained                  : train/checkpoint
 train/tasks                       : train train/checkpoint train/parallel train/pretrained
-train/tasks/*                     : train train/checkpoint train/log train/metrics train/parallel train/pretrained train/tasks
+train/tasks/*                     : train train/checkpoint train/log train/metrics train/optim train/parallel train/pretrained train/tasks
 train/analysis                    : train/tasks train/log
 tools                             : tools/command_line tools/help tools/options
 tools/command_line                : tools/plots
@@ -73,7 +73,8 @@ tools/inspect/tape                : tools/inspect tools/plots
 tools/commands                    : tools tools/bench tools/command_line tools/help tools/inspect tools/options tools/options/tasks tools/workload tools/workload/gpu
 tools/commands/data               : tools tools/command_line tools/options tools/options/tasks tools/workload tools/workload/gpu
 tools/commands/evaluate           : tools tools/command_line tools/options tools/options/tasks
-tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/plots tools/workload tools/workload/gpu
+tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/options/tasks tools/plots tools/workload tools/workload/gpu
+tools/commands/plan               : tools tools/command_line tools/options tools/options/tasks tools/workload tools/workload/gpu
 tools/commands/plot               : tools tools/command_line tools/options tools/plots
 tools/commands/train              : tools tools/command_line tools/options tools/options/tasks
 tools/examples/char_lm            :

@@ -3,6 +3,8 @@
 //   resume  a run continues from a checkpoint
 //   train   means since the last train event: loss (nats per prediction; absent without predictions),
 //           tokens_per_second; learning_rate, gradient_norm
+//   stage   a stage of the run begins; after a resume, one entry for each stage that has begun: stage (from 1), stages;
+//           begin: the number of updates before it; stage_updates, max_length, batch, batch_unit
 //   valid   loss, perplexity, bleu, ...; validation_seconds: duration of the validation
 //   end     a job ends: reason, tokens_per_second, best
 // and the fields

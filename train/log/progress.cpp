@@ -16,12 +16,6 @@ namespace {
 constexpr double kSecondsBetween = 0.1;
 constexpr double kSecondsToSecondLine = 2;
 
-std::string with_commas(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = int64_t(digits.size()) - 3; at > 0; at -= 3) digits.insert(size_t(at), ",");
-  return digits;
-}
-
 std::string text_of(const std::optional<double>& seconds_left) {
   return seconds_left ? fmt::format(" : {} left", format_duration(*seconds_left)) : "";
 }
@@ -34,6 +28,12 @@ std::string format_progress(const TrainProgress& p) {
       p.updates, with_commas(p.count), p.item, p.count == 1 ? "" : "s",
       p.cost ? fmt::format("{:.4f}", *p.cost) : "none", p.seconds, p.tokens_per_second, p.gradient_norm,
       p.learning_rate, text_of(p.seconds_left));
+}
+
+std::string with_commas(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = int64_t(digits.size()) - 3; at > 0; at -= 3) digits.insert(size_t(at), ",");
+  return digits;
 }
 
 std::string format_duration(double seconds) {

@@ -29,6 +29,9 @@ struct TrainProgress {
 //  : 12m 05s left"
 std::string format_progress(const TrainProgress& progress);
 
+// "79,760".
+std::string with_commas(int64_t number);
+
 // "45s", "12m 05s", "3h 07m", "2d 04h".
 std::string format_duration(double seconds);
 

@@ -52,7 +52,7 @@ void Optimizer::start_update(double normalizer) {
       verdict_, squares_,
       {.normalizer = normalizer, .clip_norm = options_.clip_norm, .largest = rule_->largest_norm(values.dtype())});
   verdict_copy_ = HostCopy(verdict_);
-  started_rate_ = learning_rate(options_.schedule, step_);
+  started_rate_ = learning_rate(options_, step_);
   RuleTensors tensors{.weights = values, .gradients = gradients, .state = {}};
   for (const StateArena& slot : slots_) tensors.state.push_back(slot.owned_values());
   rule_->update(kernels_, tensors, ranges_, verdict_,
@@ -83,7 +83,7 @@ UpdateInfo Optimizer::finish_update() {
 
 UpdateInfo Optimizer::skip() {
   copy_frozen_to_average();
-  return {.gradient_norm = 0, .learning_rate = learning_rate(options_.schedule, step_)};
+  return {.gradient_norm = 0, .learning_rate = learning_rate(options_, step_)};
 }
 
 // Frozen parameters are not averaged: redrawn random vectors have no meaningful average.

@@ -27,6 +27,7 @@ void ScheduleOptions::validate() const {
 void OptimizerOptions::validate() const {
   make_update_rule(*this);  // checks the options of the rule
   schedule.validate();
+  for (const RateStage& stage : rate_stages) stage.schedule.validate();
   expect_finite_at_least(0, "--weight-decay", weight_decay);
   expect_finite_at_least(0, "--clip-norm", clip_norm);
   expect_fraction("--ema", ema);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace gyre {
 
@@ -20,6 +21,13 @@ struct ScheduleOptions {
   void validate() const;  // throws UsageError
 };
 
+// The learning rates from an update of the optimizer on. Like every schedule, it does not count skipped updates.
+struct RateStage {
+  uint64_t begin = 0;   // the number of updates before it
+  uint64_t origin = 0;  // the number of updates before the one at which its schedule counts from 0
+  ScheduleOptions schedule;
+};
+
 struct OptimizerOptions {
   std::string kind = "adam";  // one of update_rule_names()
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
@@ -27,6 +35,7 @@ struct OptimizerOptions {
   double clip_norm = 0;  // 0: no clipping
   double ema = 0;        // decay of the moving average of the weights; 0: no average
   ScheduleOptions schedule;
+  std::vector<RateStage> rate_stages;  // in order; before the first one, `schedule` holds
 
   void validate() const;  // throws UsageError
 };

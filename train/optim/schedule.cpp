@@ -40,7 +40,7 @@ ScheduleOptions resolve_schedule(ScheduleOptions o, uint64_t run_updates) {
     o.warmup_percent = 0;
   }
   if (find_schedule(o.kind).needs_total_updates && o.warmup >= o.total_updates) {
-    throw UsageError("[--lr-warmup] expected fewer than the ", o.total_updates, " updates of the run, got ", o.warmup);
+    throw UsageError("[--lr-warmup] expected fewer than all ", o.total_updates, " updates, got ", o.warmup);
   }
   return o;
 }
@@ -51,6 +51,14 @@ double learning_rate(const ScheduleOptions& options, uint64_t n) {
     return options.warmup_initial + done * ((options.learning_rate - options.warmup_initial) / warmup);
   }
   return std::max(find_schedule(options.kind).rate(options, done, warmup), options.minimum_rate);
+}
+
+double learning_rate(const OptimizerOptions& options, uint64_t n) {
+  const auto& stages = options.rate_stages;
+  const auto next = std::find_if(stages.begin(), stages.end(), [&](const RateStage& stage) { return stage.begin > n; });
+  if (next == stages.begin()) return learning_rate(options.schedule, n);
+  const RateStage& stage = *std::prev(next);
+  return learning_rate(stage.schedule, n - stage.origin);
 }
 
 }  // namespace gyre

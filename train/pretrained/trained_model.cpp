@@ -5,7 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
-#include "gyre/train/checkpoint/manifest.h"
+#include "gyre/train/pretrained/train_state.h"
 
 namespace gyre {
 
@@ -56,16 +56,10 @@ Path find_vocabulary(const Path& run) {
 }
 
 std::optional<std::string> trained_option(const Path& model, const std::string& which, const std::string& name) {
-  std::vector<Path> checkpoints = list_checkpoints(find_run(model));
-  checkpoints.push_back(find_model_file(model, which).parent_path());
-  for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {
-    if (!std::filesystem::exists(state_path(*checkpoint))) continue;
-    const nlohmann::ordered_json state = read_manifest(*checkpoint);
-    if (!state.contains("options")) continue;  // weights only: an average or an imported model
-    const auto found = state["options"].find("=" + name);
-    return found == state["options"].end() ? std::nullopt : std::optional<std::string>(*found);
-  }
-  return std::nullopt;
+  const std::optional<TrainState> state = find_train_state(model, which);
+  if (!state) return std::nullopt;
+  const auto found = state->options.find("=" + name);
+  return found == state->options.end() ? std::nullopt : std::optional<std::string>(found->second);
 }
 
 int trained_length(const Path& model, const std::string& which) {

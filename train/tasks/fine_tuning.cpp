@@ -35,17 +35,6 @@ class ClassifierModel final : public TrainingModel {
   RandomVectorRedraw redraw_;
 };
 
-ClassifierConfig classifier_config(const FineTuningOptions& options, const EncoderOnlyConfig& encoder,
-                                   int64_t outputs) {
-  ClassifierConfig config;
-  config.encoder = encoder;
-  const std::string own = encoder.position.encoding == "rope" ? "roformer" : "bert";
-  config.head = parse_enum<ClassifierHead>("--head", options.head == "auto" ? own : options.head);
-  config.classes = outputs;
-  config.dropout = options.classifier_dropout;
-  return config;
-}
-
 // The learning rates of BERT for fine-tuning, 5e-5 and below, barely change random weights: the model keeps predicting
 // the majority class.
 void warn_of_small_rate(const FineTuningOptions& options) {
@@ -58,6 +47,17 @@ void warn_of_small_rate(const FineTuningOptions& options) {
 }
 
 }  // namespace
+
+ClassifierConfig classifier_config(const FineTuningOptions& options, const EncoderOnlyConfig& encoder,
+                                   int64_t outputs) {
+  ClassifierConfig config;
+  config.encoder = encoder;
+  const std::string own = encoder.position.encoding == "rope" ? "roformer" : "bert";
+  config.head = parse_enum<ClassifierHead>("--head", options.head == "auto" ? own : options.head);
+  config.classes = outputs;
+  config.dropout = options.classifier_dropout;
+  return config;
+}
 
 InitialEncoder initial_encoder(const FineTuningOptions& options, const EncoderOnlyConfig& encoder) {
   if (options.pretrained_model.empty()) return {encoder, {}};

@@ -23,6 +23,9 @@ struct InitialEncoder {
 // `encoder`: the configuration of a new model; with a pretrained model only its dropout is used.
 InitialEncoder initial_encoder(const FineTuningOptions& options, const EncoderOnlyConfig& encoder);
 
+// The configuration of the classifier: the encoder with the head that the options choose. `outputs`: of the head.
+ClassifierConfig classifier_config(const FineTuningOptions& options, const EncoderOnlyConfig& encoder, int64_t outputs);
+
 // Fills in the vocabulary and the model of the run, and frees the pretrained model. Sets initial.config.vocab_size.
 // `outputs`: number of outputs of the head. `loss_name`: see TrainingModel. Returns the network, which `parts` owns.
 // Throws a UsageError if --max-length exceeds the positions of the encoder.

@@ -21,7 +21,7 @@ struct TemporaryFile {
 
 std::vector<ConfigEntry> entries(const std::string& text) {
   const TemporaryFile file(text);
-  return read_config_file(file.path);
+  return read_config_file(file.path).entries;
 }
 
 // The error message without the file name.
@@ -59,8 +59,36 @@ TEST_CASE("configuration files: values and line numbers") {
   CHECK(entries("\n # nothing").empty());
 }
 
+TEST_CASE("configuration files: a byte order mark is no part of the first name") {
+  const auto all = entries("\xEF\xBB\xBFseed = 2\n");
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].name == "seed");
+  CHECK(error("\xEF\xBB\xBF[stage]\n").starts_with(":1: expected `name = value` lines"));
+}
+
+TEST_CASE("configuration files: arrays of tables") {
+  const TemporaryFile file("a = 1\n\n[[stage]]  # the first\na = 2\n\nb = [3,\n4]\n[[ \"stage\" ]]\n[[other]]\na = 5");
+  const ConfigFile config = read_config_file(file.path);
+  REQUIRE(config.entries.size() == 1);
+  REQUIRE(config.tables.size() == 3);
+  CHECK(config.tables[0].name == "stage");
+  CHECK(config.tables[0].line == 3);
+  REQUIRE(config.tables[0].entries.size() == 2);
+  CHECK(config.tables[0].entries[1].values == Values{"3", "4"});
+  CHECK(config.tables[1].name == "stage");
+  CHECK(config.tables[1].entries.empty());
+  CHECK(config.tables[2].name == "other");
+  CHECK(config.tables[2].entries[0].line == 10);
+}
+
 TEST_CASE("configuration files: errors name the line") {
-  CHECK(error("a = 1\n\n[table]\n") == ":3: expected plain `name = value` lines, got the table [table]");
+  CHECK(error("a = 1\n\n[table]\n") ==
+        ":3: expected `name = value` lines or an array of tables such as [[stage]], got the table [table]");
+  CHECK(error("[[stage]]\na = 1\na = 2\n") == ":3: a is given twice, first in line 2");
+  CHECK(error("[[]]\n") == ":1: expected a name or a value, got [[]]");
+  CHECK(error("[[") == ":1: expected a name and ]] after [[");
+  CHECK(error("a = 1\n[[stage]\n") == ":2: expected ]] after the name, got [[stage]");
+  CHECK(error("[[stage]] a = 1\n") == ":1: expected the end of the line after ]], got [[stage]] a = 1");
   CHECK(error("a = 1\nb = 2\na = 3\n") == ":3: a is given twice, first in line 1");
   CHECK(error("a = [1,\n2]\na = 3\n") == ":3: a is given twice, first in line 1");
   CHECK(error("a = \"open\nb = 1\n") == ":1: a string has no closing \"");

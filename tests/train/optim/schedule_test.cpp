@@ -60,8 +60,8 @@ TEST_CASE("without --total-updates a schedule ends with the run; the warm-up may
   CHECK(resolve_schedule(o, 6000).total_updates == 6000);
   CHECK(resolve_schedule(o, 5000).total_updates == 5000);
   CHECK(resolve_schedule(o, 6000).warmup == 4000);
-  CHECK_THROWS_WITH_AS(resolve_schedule(o, 4000),
-                       "[--lr-warmup] expected fewer than the 4000 updates of the run, got 4000", UsageError);
+  CHECK_THROWS_WITH_AS(resolve_schedule(o, 4000), "[--lr-warmup] expected fewer than all 4000 updates, got 4000",
+                       UsageError);
   o.warmup_percent = 10;
   CHECK(resolve_schedule(o, 6000).warmup == 600);
   o.total_updates = 14'000;

@@ -49,7 +49,7 @@ Counts counts_of_epoch(const NmtOptions& options, uint64_t epoch, int ranks) {
   constexpr int kMicroBatches = 4;
   const auto vocabulary = load_vocabulary(options.data.vocabulary);
   NmtData data(options, *vocabulary, nullptr, kMicroBatches);
-  data.start_epoch(epoch);
+  data.start_epoch(epoch, 0);
   Counts all;
   for (size_t i = 0; i < data.batches(); ++i) {
     uint64_t predictions = 0;

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "tools/options/tasks/stage_options.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/options/train_options.h"
 
@@ -60,6 +61,7 @@ void add_run_rows(OptionTable& table, LanguageOptions& o) {
                      .valid_metrics = {"cross-entropy", "perplexity", "accuracy"}});
   table.add("--valid-mini-batch,--batch-size-valid", o.validation.mini_batch, "SAMPLES",
             "samples per validation batch");
+  add_stage_tables(table, o);
 }
 
 }  // namespace

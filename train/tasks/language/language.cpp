@@ -7,6 +7,7 @@
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/job.h"
 #include "gyre/train/tasks/language/language_data.h"
+#include "gyre/train/tasks/language/language_stages.h"
 #include "gyre/train/tasks/language/language_validation.h"
 #include "gyre/train/tasks/require_positions.h"
 
@@ -49,6 +50,10 @@ std::unique_ptr<LanguageModel> make_model(const LanguageOptions& options, const 
                                           Device device) {
   auto model = std::make_unique<LanguageModel>(config);
   require_positions(options.data.max_length, model->network().longest());
+  for (size_t i = 0; i < options.stages.size(); ++i) {
+    const int longest = options_of_stage(options, options.stages[i]).data.max_length;
+    require_positions(longest, model->network().longest(), concat("stage ", i + 1, ": max-length"));
+  }
   model->parameters().allocate(options.seed, DType::f32, device);
   return model;
 }
@@ -60,17 +65,24 @@ TaskParts make_parts(const LanguageOptions& options, EncoderOnlyConfig config, c
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
   config.vocab_size = vocabulary.size();
   auto model = make_model(options, config, context.kernels.device());
-  SharedSamples samples = open_training_samples(options, objective.task, vocabulary);
+  const SharedStore store = open_store(options, options.data.train_sets, vocabulary);
   const EncoderOnly& network = model->network();
-  parts.make_validation = [&options, &objective, &network, context, samples, &vocabulary] {
-    return std::make_unique<LanguageValidation>(open_validation_samples(options, samples, vocabulary),
+  parts.make_validation = [&options, &objective, &network, context, store, &vocabulary] {
+    return std::make_unique<LanguageValidation>(open_validation_samples(options, objective.task, store, vocabulary),
                                                 objective.input_maker(vocabulary, kValidationSeed), options, network,
                                                 context);
   };
-  const auto loss = [&network](Tape& tape, const MaskedInput& input) { return network.loss(tape, input); };
-  parts.data = std::make_unique<LanguageData>(std::move(samples), objective.input_maker(vocabulary, options.seed), loss,
-                                              options, context.micro_batches);
+  const MakeStageData make_data = [&objective, &network, &vocabulary, micro_batches = context.micro_batches](
+                                      const LanguageOptions& o, const SharedStore& documents) {
+    const auto loss = [&network](Tape& tape, const MaskedInput& input) { return network.loss(tape, input); };
+    return std::make_unique<LanguageData>(training_samples(documents, o, objective.task),
+                                          objective.input_maker(vocabulary, o.seed), loss, o, micro_batches);
+  };
   parts.options = run_options_of(options);
+  const std::vector<SharedStore> stores = open_stage_stores(options, store, vocabulary);
+  parts.data = make_training_data(options, stores, make_data);
+  parts.stages = run_stages(options);
+  parts.options.merge(stage_run_options(options, stores));
   parts.options.insert(objective.options.begin(), objective.options.end());
   parts.model = std::move(model);
   return parts;
@@ -87,9 +99,7 @@ std::optional<ReplayResult> train(const LanguageOptions& options, const EncoderO
 std::optional<ReplayResult> train_masked_language(const Resolved<MaskedOptions>& options,
                                                   const EncoderOnlyConfig& config, Communicator& ranks) {
   require(!config.causal, "[mlm] expected a bidirectional model, got a causal one");
-  const MaskingOptions masking{.share = options->mask_share,
-                               .draw = MaskingOptions::parse_draw(options->mask_draw),
-                               .whole_words = options->whole_words};
+  const MaskingOptions masking = options->masking();
   const LanguageObjective objective{SampleOptions::Task::masked,
                                     [masking](const Vocabulary& vocabulary, uint64_t seed) {
                                       return masked_inputs(Masking(MaskingVocabulary::of(vocabulary), masking, seed));

@@ -11,17 +11,6 @@
 namespace gyre {
 namespace {
 
-using SharedStore = std::shared_ptr<const TokenStore>;
-
-SharedStore open_store(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary) {
-  Documents documents = open_documents(vocabulary, files, parse_document_end(options.documents),
-                                       parse_on_bad_line(options.data.on_bad_line));
-  if (documents.report) {
-    for (const LineReport& file : documents.report->files) spdlog::info("{}", file.describe());
-  }
-  return std::make_shared<TokenStore>(std::move(documents.store));
-}
-
 SharedSamples cut(const SharedStore& store, const SampleOptions& options, Part part) {
   struct Owner {
     SharedStore store;
@@ -33,17 +22,23 @@ SharedSamples cut(const SharedStore& store, const SampleOptions& options, Part p
 
 }  // namespace
 
-SharedSamples open_training_samples(const LanguageOptions& options, SampleOptions::Task task,
-                                    const Vocabulary& vocabulary) {
-  return cut(open_store(options, options.data.train_sets, vocabulary), options.samples(task), Part::training);
+SharedStore open_store(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary) {
+  Documents documents = open_documents(vocabulary, files, parse_document_end(options.documents),
+                                       parse_on_bad_line(options.data.on_bad_line));
+  if (documents.report) {
+    for (const LineReport& file : documents.report->files) spdlog::info("{}", file.describe());
+  }
+  return std::make_shared<TokenStore>(std::move(documents.store));
 }
 
-SharedSamples open_validation_samples(const LanguageOptions& options, const SharedSamples& training,
-                                      const Vocabulary& vocabulary) {
-  if (options.data.valid_sets.empty()) {
-    return cut(SharedStore(training, &training->store()), training->options(), Part::validation);
-  }
-  return cut(open_store(options, options.data.valid_sets, vocabulary), training->options(), Part::training);
+SharedSamples training_samples(const SharedStore& store, const LanguageOptions& options, SampleOptions::Task task) {
+  return cut(store, options.samples(task), Part::training);
+}
+
+SharedSamples open_validation_samples(const LanguageOptions& options, SampleOptions::Task task,
+                                      const SharedStore& training, const Vocabulary& vocabulary) {
+  if (options.data.valid_sets.empty()) return cut(training, options.samples(task), Part::validation);
+  return training_samples(open_store(options, options.data.valid_sets, vocabulary), options, task);
 }
 
 MakeInput masked_inputs(Masking masking) {

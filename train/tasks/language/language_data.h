@@ -16,15 +16,17 @@
 
 namespace gyre {
 
+using SharedStore = std::shared_ptr<const TokenStore>;
 // Samples that also keep their store alive.
 using SharedSamples = std::shared_ptr<const DocumentSamples>;
 
 // Opens a token store, or reads text and logs how many lines were skipped.
-SharedSamples open_training_samples(const LanguageOptions& options, SampleOptions::Task task,
-                                    const Vocabulary& vocabulary);
+SharedStore open_store(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary);
+// Cuts the training documents of a store into samples.
+SharedSamples training_samples(const SharedStore& store, const LanguageOptions& options, SampleOptions::Task task);
 // Opens valid_sets, or takes the held-out documents of the training store.
-SharedSamples open_validation_samples(const LanguageOptions& options, const SharedSamples& training,
-                                      const Vocabulary& vocabulary);
+SharedSamples open_validation_samples(const LanguageOptions& options, SampleOptions::Task task,
+                                      const SharedStore& training, const Vocabulary& vocabulary);
 
 // Packs the samples at `indices` and chooses the tokens to predict in this epoch: the targets of the input.
 using MakeInput =
@@ -40,7 +42,7 @@ class LanguageData final : public TrainingData {
   std::string describe() const override;
   std::string item() const override { return "sample"; }
   uint64_t checksum() const override { return samples_->store().checksum(); }
-  void start_epoch(uint64_t epoch) override { batches_.start(epoch); }
+  void start_epoch(uint64_t epoch, uint64_t) override { batches_.start(epoch); }
   size_t batches() const override { return batches_.plan().size(); }
   RankBatch batch(size_t i, MicroBatchRange own) const override;
 

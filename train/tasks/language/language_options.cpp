@@ -1,6 +1,9 @@
 #include "gyre/train/tasks/language/language_options.h"
 
+#include <utility>
+
 #include "gyre/core/option_checks.h"
+#include "gyre/train/optim/schedule.h"
 
 namespace gyre {
 
@@ -10,6 +13,55 @@ SampleOptions LanguageOptions::samples(SampleOptions::Task task) const {
           .across_documents = across_documents,
           .max_length = data.max_length,
           .validation_share = validation_share};
+}
+
+namespace {
+
+// The learning rates of a stage. `run`: the schedule of the run, with the numbers of updates.
+RateStage rates_of(const LanguageStage& stage, uint64_t begin, const ScheduleOptions& run) {
+  RateStage rates{.begin = begin, .origin = 0, .schedule = run};
+  ScheduleOptions& schedule = rates.schedule;
+  schedule.learning_rate = stage.learning_rate.value_or(run.learning_rate);
+  if (!stage.restarts_schedule()) return rates;
+  rates.origin = begin;
+  schedule.kind = stage.schedule.value_or(run.kind);
+  schedule.warmup = stage.warmup.value_or(0);
+  schedule.warmup_percent = stage.warmup_percent;
+  schedule.total_updates = 0;
+  schedule.validate();
+  rates.schedule = resolve_schedule(schedule, stage.updates);
+  return rates;
+}
+
+void check_stage(const LanguageStage& stage) {
+  expect_at_least(uint64_t{1}, "updates", stage.updates);
+  if (stage.max_length) expect_at_least(3, "max-length", *stage.max_length);
+  if (stage.batch_size) expect_at_least(uint64_t{1}, "mini-batch-words", *stage.batch_size);
+  if (stage.batch_unit) expect_one_of({"total", "sentences"}, "batch-unit", *stage.batch_unit);
+}
+
+}  // namespace
+
+void LanguageOptions::set_stages(std::vector<LanguageStage> all) {
+  uint64_t end = 0;
+  for (const LanguageStage& stage : all) end += stage.updates;
+  expect(stop.after.amount == 0 || (stop.after.unit == Period::Unit::updates && stop.after.amount == end), "--after",
+         concat("nothing, or the ", end, " updates of all stages"), stop.after.text());
+  stop.after = {end, Period::Unit::updates};
+  optimizer.rate_stages.clear();
+  const ScheduleOptions run = resolve_schedule(optimizer.schedule, end);
+  uint64_t begin = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    try {
+      check_stage(all[i]);
+      optimizer.rate_stages.push_back(rates_of(all[i], begin, run));
+      optimizer.rate_stages.back().schedule.validate();
+    } catch (const UsageError& error) {
+      throw UsageError("[stage ", i + 1, "] ", error.what());
+    }
+    begin += all[i].updates;
+  }
+  stages = std::move(all);
 }
 
 void LanguageOptions::validate() const {
@@ -24,8 +76,15 @@ void LanguageOptions::validate() const {
   expect(!across_documents || fill != "segment", "--across-documents", "off with --fill segment", "on");
   expect_fraction("--valid-share", validation_share);
   expect(validation_share == 0 || data.valid_sets.empty(), "--valid-share", "0 with --valid-sets", validation_share);
+  for (const LanguageStage& stage : stages)
+    expect(validation_share == 0 || stage.train_sets.empty(), "--valid-share",
+           "0, and --valid-sets, if a stage has train-sets of its own", validation_share);
   for (const std::string& metric : validation.metrics)
     expect_one_of({"cross-entropy", "perplexity", "accuracy"}, "--valid-metrics", metric);
+}
+
+MaskingOptions MaskedOptions::masking() const {
+  return {.share = mask_share, .draw = MaskingOptions::parse_draw(mask_draw), .whole_words = whole_words};
 }
 
 void MaskedOptions::validate() const {

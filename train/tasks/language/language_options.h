@@ -1,11 +1,33 @@
 // The training options of language models on documents.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "gyre/data/batch/document_plan.h"
+#include "gyre/data/batch/masking.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/train/options.h"
 
 namespace gyre {
+
+// The options of a stage. Those without a value are those of the run.
+struct LanguageStage {
+  uint64_t updates = 0;
+  std::optional<int> max_length{};       // tokens of a sample
+  std::optional<uint64_t> batch_size{};  // of a global batch, in the unit
+  std::optional<std::string> batch_unit{};
+  std::vector<Path> train_sets{};  // empty: those of the run
+  std::optional<double> learning_rate{};
+  // With one of these, the stage has a schedule of its own, from its first update to its last. Otherwise the schedule
+  // of the run goes on, with the stage's learning rate as its peak.
+  std::optional<std::string> schedule{};
+  std::optional<uint64_t> warmup{};
+  double warmup_percent = 0;  // above 0: replaces `warmup` by this percentage of the stage's updates
+
+  bool restarts_schedule() const { return schedule || warmup || warmup_percent > 0; }
+};
 
 // data.train_sets and data.valid_sets: text files, or one token store of documents. data.max_length: maximum number of
 // rows of a sample. batch.unit: total tokens or sentences (samples). validation.metrics: cross-entropy, perplexity,
@@ -21,7 +43,13 @@ struct LanguageOptions : TrainOptions {
   bool across_documents = false;         // samples continue into the next document
   double validation_share = 0;           // held-out fraction of train_sets' documents, or of a single document
   uint64_t validation_samples = 0;       // number of evenly spaced samples for validation; 0: all
+  // Set by set_stages(); empty: the run has the options above from its beginning to its end. Validation has samples of
+  // data.max_length in every stage.
+  std::vector<LanguageStage> stages;
 
+  // Sets the stages, the end of the run and the learning rates. Call it when all other options are set. Throws a
+  // UsageError that names the stage if one is invalid or if stop.after is another end.
+  void set_stages(std::vector<LanguageStage> all);
   bool has_validation_data() const override { return validation_share > 0 || !data.valid_sets.empty(); }
   SampleOptions samples(SampleOptions::Task task) const;
   void validate() const;  // throws a UsageError if an option is invalid
@@ -32,6 +60,7 @@ struct MaskedOptions : LanguageOptions {
   double mask_share = 0.15;         // fraction of the tokens to predict
   std::string mask_draw = "exact";  // exact, independent (MaskingOptions::Draw)
   bool whole_words = false;
+  MaskingOptions masking() const;
   void validate() const;
 };
 

@@ -24,7 +24,7 @@ class MatchData final : public TrainingData {
   std::string describe() const override;
   std::string item() const override { return "triplet"; }
   uint64_t checksum() const override { return pairs_.checksum(); }
-  void start_epoch(uint64_t epoch) override { batches_.start(epoch); }
+  void start_epoch(uint64_t epoch, uint64_t) override { batches_.start(epoch); }
   size_t batches() const override { return batches_.plan().size(); }
   RankBatch batch(size_t i, MicroBatchRange own) const override;
 

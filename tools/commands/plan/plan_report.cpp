@@ -1,4 +1,4 @@
-#include "tools/commands/plan_report.h"
+#include "tools/commands/plan/plan_report.h"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>

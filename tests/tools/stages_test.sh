@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Staged pretraining from outside: [[stage]] tables, a run that is killed ten times, the plan, the table.
+. "$(dirname "$0")/lib.sh"
+
+"$GYRE" data generate --output . --train 400 --val 40 --test 20
+as_documents train.en > books.txt
+"$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
+cat > plain.toml <<'END'
+layers = 1
+dim-emb = 32
+transformer-dim-ffn = 32
+max-length = 24
+mini-batch = 4
+valid-share = 0.1
+cpu-threads = 1
+quiet = true
+disp-freq = 1
+valid-freq = 7
+save-freq = 3
+END
+cat > stages.toml <<'END'
+# Options after a table belong to it.
+[[stage]]
+updates = 30
+[[stage]]
+updates = "30u"
+max-length = 40       # longer samples
+mini-batch-words = 90
+batch-unit = "total"
+learn-rate = 1e-4
+
+[[stage]]
+updates = 40
+lr-warmup = "20%"
+END
+cat plain.toml stages.toml > run.toml
+train() { "$GYRE" train mlm --config run.toml --train-sets books.txt --vocab vocab.txt "$@"; }
+
+train --model straight/
+tail -n 1 straight/metrics.jsonl | contains '"event":"end","updates":100' || fail "the stages end the run"
+same "the stages in the log" "$(grep -c '\[stage\] [123] of 3' straight/train.log)" 3
+tables='\[\[stage\]\]'
+same "the stages in train.toml" "$(grep -c "^$tables" straight/train.toml)" 3
+check "a stage of train.toml has what was given" contains '^learn-rate = 1e-04|^learn-rate = 0.0001' < <(sed -n "/^$tables/,\$p" straight/train.toml)
+
+# Killed ten times, at random phases of random updates and while it saves at the ends of two stages, it ends with the same
+# bits.
+phases=(data forward backward reduction optimizer)
+kill_at() { # kill_at UPDATE POINT
+  local status=0
+  (export GYRE_FAULT="0 $1 $2 kill" && train --model killed/) > killed.log 2>&1 || status=$?
+  same "the status of a run that is killed in $2 of update $1" "$status" 137
+}
+for decade in 0 1 2 3 4 5 6 7 8 9; do
+  update=$((10 * decade + RANDOM % 10 + 1))
+  case $decade in
+    2) kill_at 30 renamed ;;
+    6) kill_at 60 written ;;
+    *) kill_at "$update" "${phases[RANDOM % ${#phases[@]}]}" ;;
+  esac
+done
+"$GYRE" train mlm --model killed/
+for file in model optimizer; do
+  check "the $file after ten kills" cmp {straight,killed}/checkpoints/last/$file.safetensors
+done
+table() { "$GYRE" inspect stages --model "$1"; }
+same "the table of stages after ten kills" "$(table killed/)" "$(table straight/)"
+table straight/ | contains '^\| 2 \| 40 \| 90 tokens \| 30 \| .* \| [0-9.]+ \| [0-9.]+ % \|$' || fail "the row of a stage: $(table straight/)"
+"$GYRE" inspect stages --model straight/ --json | contains '"stage":3,"begin":60,"updates":40,"of_updates":40,"max_length":24,' || fail "the table as JSON"
+
+# A stage can be added to a finished run.
+cp -r straight longer
+printf '\n[[stage]]\nupdates = 2\nmax-length = 8\n' >> longer/train.toml
+"$GYRE" train mlm --model longer/
+tail -n 1 longer/metrics.jsonl | contains '"event":"end","updates":102' || fail "the stage that was added"
+
+# The plan adds the stages up.
+plan() { "$GYRE" plan mlm --config run.toml --vocab vocab.txt --ranks 1,2 --gflops 10 --memory-gb 5 "$@"; }
+plan --json > plan.json
+check "the plan has the updates of all stages" contains '"run":\{"updates":100,' < plan.json
+same "the stages of the plan" "$(grep -o '"stage":"[123] of 3"' plan.json | wc -l)" 3
+plan | contains '^the whole run: 100 updates' || fail "the plan as text"
+"$GYRE" plan mlm --config "$ROOT/tools/recipes/roformer-chinese-base.toml" --vocab-size 50000 --device h200 --gpus 8 --json > gpu.json
+check "the plan of the paper's stages" contains '"run":\{"updates":452500,"rows":\[\{"ranks":8,' < gpu.json
+
+printf 'seed = 1\n[[stage]]\nmax-length = 9\n' > bad.toml
+bad() { "$GYRE" train mlm --config bad.toml --train-sets books.txt --vocab vocab.txt --model bad/ "$@"; }
+rejects 2 '^gyre: bad.toml:2: \[\[stage\]\]: --updates is missing' bad
+printf '[[stage]]\nupdates = 5\nmax-lenth = 9\n' > bad.toml
+rejects 2 '^gyre: bad.toml:3: unknown option max-lenth; did you mean max-length' bad
+printf '[[stage]]\nupdates = 5e\n' > bad.toml
+rejects 2 '^gyre: bad.toml:1: \[\[stage\]\]: --updates: expected a number of updates, got 5e' bad
+printf '[[steps]]\nupdates = 5\n' > bad.toml
+rejects 2 '^gyre: bad.toml:1: unknown table \[\[steps\]\]; expected \[\[stage\]\]' bad
+rejects 2 '^gyre: bad.toml:1: unknown table \[\[steps\]\]$' "$GYRE" train nmt --config bad.toml --train-sets a b --vocab vocab.txt --model bad/
+printf '[[stage]]\nupdates = 5\n' > bad.toml
+rejects 2 '\[--after\] expected nothing, or the 5 updates of all stages, got 7u' bad --after 7
+rejects 1 '\[stages\] plain/metrics.jsonl: expected a run with stages' sh -c '
+  "$1" train mlm --config plain.toml --train-sets books.txt --vocab vocab.txt --model plain/ --after 1 && "$1" inspect stages --model plain/' sh "$GYRE"

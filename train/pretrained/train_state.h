@@ -1,0 +1,15 @@
+// Finds the state of the run that trained a model.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gyre/train/checkpoint/checkpoint.h"
+
+namespace gyre {
+
+// Returns the state in the checkpoint selected by `model` and `which` (train/checkpoint/model_file.h), or for an
+// average of checkpoints that of the run's newest checkpoint. nullopt if there is none, as for an imported model.
+std::optional<TrainState> find_train_state(const Path& model, const std::string& which);
+
+}  // namespace gyre

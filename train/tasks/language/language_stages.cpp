@@ -1,0 +1,86 @@
+#include "gyre/train/tasks/language/language_stages.h"
+
+#include <map>
+#include <utility>
+
+#include "gyre/core/error.h"
+#include "gyre/core/hexadecimal.h"
+#include "gyre/train/tasks/staged_data.h"
+
+namespace gyre {
+namespace {
+
+std::string rates_text(const RateStage& stage) {
+  const ScheduleOptions& s = stage.schedule;
+  std::string text = concat(s.kind, " with a peak of ", s.learning_rate);
+  if (stage.origin > 0 || stage.begin == 0) text += concat(", warm-up of ", s.warmup, " updates");
+  if (s.needs_total_updates()) text += concat(", ", s.total_updates, " updates in all");
+  return text + concat(", counted from update ", stage.origin);
+}
+
+}  // namespace
+
+LanguageOptions options_of_stage(const LanguageOptions& run, const LanguageStage& stage) {
+  LanguageOptions options = run;
+  options.stages.clear();
+  options.data.max_length = stage.max_length.value_or(run.data.max_length);
+  options.batch.size = stage.batch_size.value_or(run.batch.size);
+  options.batch.unit = stage.batch_unit.value_or(run.batch.unit);
+  if (!stage.train_sets.empty()) options.data.train_sets = stage.train_sets;
+  return options;
+}
+
+std::vector<RunStage> run_stages(const LanguageOptions& run) {
+  std::vector<RunStage> stages;
+  for (const LanguageStage& stage : run.stages) {
+    const LanguageOptions options = options_of_stage(run, stage);
+    stages.push_back({.begin = stages.empty() ? 0 : stages.back().end(),
+                      .updates = stage.updates,
+                      .max_length = options.data.max_length,
+                      .batch = options.batch});
+  }
+  return stages;
+}
+
+std::vector<SharedStore> open_stage_stores(const LanguageOptions& run, const SharedStore& first,
+                                           const Vocabulary& vocabulary) {
+  if (run.stages.empty()) return {first};
+  std::map<std::vector<Path>, SharedStore> opened{{run.data.train_sets, first}};
+  std::vector<SharedStore> stores;
+  for (const LanguageStage& stage : run.stages) {
+    const LanguageOptions options = options_of_stage(run, stage);
+    SharedStore& store = opened[options.data.train_sets];
+    if (store == nullptr) store = open_store(options, options.data.train_sets, vocabulary);
+    stores.push_back(store);
+  }
+  return stores;
+}
+
+std::unique_ptr<TrainingData> make_training_data(const LanguageOptions& run, const std::vector<SharedStore>& stores,
+                                                 const MakeStageData& make) {
+  if (run.stages.empty()) return make(run, stores.front());
+  const std::vector<RunStage> ranges = run_stages(run);
+  std::vector<StagedData::Stage> stages;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    stages.push_back({ranges[i], [make, store = stores[i], stage = options_of_stage(run, run.stages[i])] {
+                        return make(stage, store);
+                      }});
+  }
+  return std::make_unique<StagedData>(std::move(stages));
+}
+
+RunOptions stage_run_options(const LanguageOptions& run, const std::vector<SharedStore>& stores) {
+  const std::vector<RunStage> stages = run_stages(run);
+  RunOptions options;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const RunStage& stage = stages[i];
+    const std::string name = stage_option_name(stage.begin);
+    options["=" + name] = concat("--max-length ", stage.max_length, ", --mini-batch-words ", stage.batch.size,
+                                 ", --batch-unit ", stage.batch.unit);
+    options["=" + name + ", training data"] = hexadecimal(stores[i]->checksum());
+    options[name + ", learning rate"] = rates_text(run.optimizer.rate_stages[i]);
+  }
+  return options;
+}
+
+}  // namespace gyre

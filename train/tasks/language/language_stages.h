@@ -1,0 +1,39 @@
+// The stages of a language model's pretraining, such as those of RoFormer (Su et al. 2021, table 4), which changes the
+// length of the samples and the size of the batches.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/train/resume.h"
+#include "gyre/train/tasks/language/language_data.h"
+#include "gyre/train/tasks/language/language_options.h"
+
+namespace gyre {
+
+// The options of one stage: those of the run, with what the stage changes.
+LanguageOptions options_of_stage(const LanguageOptions& run, const LanguageStage& stage);
+
+// The ranges of the stages in the run.
+std::vector<RunStage> run_stages(const LanguageOptions& run);
+
+// The stores of the stages, in order; without stages, that of the run. Stages with the same files share one; those with
+// the files of the run share `first`. Throws an Error if a file cannot be read or is no store of documents.
+std::vector<SharedStore> open_stage_stores(const LanguageOptions& run, const SharedStore& first,
+                                           const Vocabulary& vocabulary);
+
+// Makes the data of a stage, or of a run without stages, from its options and its store.
+using MakeStageData =
+    std::function<std::unique_ptr<TrainingData>(const LanguageOptions& options, const SharedStore& store)>;
+
+// The data of the run. `stores`: those of open_stage_stores().
+std::unique_ptr<TrainingData> make_training_data(const LanguageOptions& run, const std::vector<SharedStore>& stores,
+                                                 const MakeStageData& make);
+
+// Two entries per stage that must not change, and one for its learning rates. Entries of stages that have not begun may
+// change when a run is resumed (train/resume.h).
+RunOptions stage_run_options(const LanguageOptions& run, const std::vector<SharedStore>& stores);
+
+}  // namespace gyre
