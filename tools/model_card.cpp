@@ -13,8 +13,10 @@
 #include "gyre/core/version.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/train/log/progress.h"
+#include "gyre/train/period.h"
 #include "gyre/train/pretrained/train_state.h"
 #include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/resume.h"
 #include "tools/command_line/config_file.h"
 #include "tools/printable.h"
 
@@ -60,6 +62,17 @@ struct Records {
   }
 };
 
+// Removes the stages that begin after the finished updates.
+void remove_later_stages(std::vector<ConfigTable>& stages, uint64_t finished) {
+  uint64_t begin = 0;
+  size_t begun = 0;
+  while (begun < stages.size() && (begun == 0 || begin < finished)) {
+    const std::vector<std::string> updates = Records::values_in(stages[begun++].entries, "updates");
+    if (updates.size() == 1) begin += Period::parse(updates.front()).amount;
+  }
+  stages.resize(begun);
+}
+
 Records read_records(const CardModel& model) {
   Records records;
   records.run = find_run(model.path);
@@ -67,6 +80,7 @@ Records read_records(const CardModel& model) {
   const Path toml = records.run / "train.toml", task = task_path(records.run);
   const Path checkpoint = find_model_file(model.path, model.checkpoint).parent_path();
   if (std::filesystem::exists(toml)) records.options = read_config_file(toml);
+  if (records.state) remove_later_stages(records.options.tables, records.state->progress.updates);
   if (std::filesystem::exists(task)) records.task = read_json(task);
   if (std::filesystem::exists(state_path(checkpoint))) records.checkpoint = read_manifest(checkpoint);
   records.exported = read_json(model.config);
@@ -183,7 +197,7 @@ std::string data_section(const Records& records) {
 
 std::string option_rows(const Records& records) {
   std::string text = "| option | value |\n|---|---|\n";
-  for (const auto& [key, value] : records.state->options) {
+  for (const auto& [key, value] : without_later_stages(records.state->options, records.state->progress.updates)) {
     const std::string name = key.starts_with('=') ? key.substr(1) : key;
     if (name.ends_with("training data") || name == "vocabulary" || value.empty()) continue;  // checksums
     text += concat("| ", name == "shards" ? "micro-batches" : name, " | ",
@@ -246,6 +260,7 @@ std::string use_section(const Records& records, const CardModel& model) {
         "))\n```\n\n");
   }
   if (model.vocabulary->kind() == "wobert") text += "The tokenizer needs the package rjieba.\n\n";
+  if (records.exported.at("model_type") == "nezha") text += "Versions of transformers after 4.40 may lack NEZHA.\n\n";
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
 #include "gyre/train/fault_injector.h"
 #include "gyre/train/log/logger.h"
@@ -132,6 +133,24 @@ void write_run_files(const RunDirectory& run, const std::string& toml, const Tas
   if (!parts.task.is_null()) write_file(run.task(), parts.task.dump(2) + "\n");
 }
 
+void require_within_stages(const Progress& progress, const std::vector<RunStage>& stages) {
+  if (stages.empty()) return;
+  expect(progress.updates <= stages.back().end(), "stages",
+         concat("at least the ", progress.updates, " updates of the run so far"), stages.back().end());
+}
+
+// Ends the current epoch if a stage ends here. It has ended already unless the stage was made shorter, after the
+// updates until here. Returns whether it had not.
+bool end_epoch_at_stage(Progress& progress, const std::vector<RunStage>& stages) {
+  for (const RunStage& stage : stages) {
+    if (stage.end() != progress.updates || progress.batch == 0) continue;
+    ++progress.epoch;
+    progress.batch = 0;
+    return true;
+  }
+  return false;
+}
+
 ReplayResult replay_from_checkpoint(const ReplayOptions& options, const Reload& reload, const TaskParts& parts,
                                     Optimizer& optimizer, TrainStep& step, const TrainState& state) {
   require_same_run(options.checkpoint, read_train_state(options.checkpoint), state);
@@ -176,6 +195,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   if (!trains) return replay_from_checkpoint(options.replay, options.start.reload, parts, optimizer, step, state);
   const std::string deciding_metric = options.validates() ? options.validation.metrics.front() : "";
   if (resume(run, ranks, *parts.model, optimizer, state, options.start.reload, deciding_metric)) {
+    require_within_stages(state.progress, parts.stages);
     if (end_epoch_at_stage(state.progress, parts.stages)) state.validation_due = true;  // each stage ends with one
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);

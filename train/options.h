@@ -11,7 +11,6 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/train/checkpoint/checkpoint_options.h"
-#include "gyre/train/checkpoint/progress.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/parallel/parallel_options.h"
 #include "gyre/train/period.h"
@@ -42,18 +41,6 @@ struct RunStage {
 
   uint64_t end() const { return begin + updates; }
 };
-
-// Ends the current epoch if a stage ends here. It has ended already unless the stage was made shorter, after the
-// updates until here. Returns whether it had not.
-inline bool end_epoch_at_stage(Progress& progress, const std::vector<RunStage>& stages) {
-  for (const RunStage& stage : stages) {
-    if (stage.end() != progress.updates || progress.batch == 0) continue;
-    ++progress.epoch;
-    progress.batch = 0;
-    return true;
-  }
-  return false;
-}
 
 struct DeviceOptions {
   std::string name = "cpu";        // cpu, cuda (the GPU whose number is the rank's local rank) or cuda:N

@@ -18,20 +18,22 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::string_view kStagePrefix = "stage from update ";
+constexpr std::string_view kStagePrefix = "stage from update ", kStageEnd = ", end";
 
-// Removes the options of stages that begin after the finished updates.
-RunOptions without_later_stages(RunOptions options, uint64_t finished) {
-  std::erase_if(options, [&](const auto& option) {
-    std::string_view name = option.first;
-    if (name.starts_with('=')) name.remove_prefix(1);
-    if (!name.starts_with(kStagePrefix)) return false;
-    name.remove_prefix(kStagePrefix.size());
-    uint64_t begin = 0;
-    std::from_chars(name.data(), name.data() + name.size(), begin);
-    return begin > 0 && begin >= finished;
-  });
-  return options;
+uint64_t number_at(std::string_view text) {
+  uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Removes the ends of stages that had not ended when the options were saved.
+void remove_open_ends(RunOptions& saved, RunOptions& now, uint64_t finished) {
+  const auto is_open = [&](const auto& option) {
+    return option.first.ends_with(kStageEnd) && number_at(option.second) > finished;
+  };
+  std::erase_if(saved, is_open);
+  std::erase_if(now,
+                [&](const auto& option) { return option.first.ends_with(kStageEnd) && !saved.contains(option.first); });
 }
 
 // "seed 1 -> 2; ..." for the options whose values differ.
@@ -120,11 +122,24 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
 }
 
 std::string stage_option_name(uint64_t begin) { return concat(kStagePrefix, begin); }
+std::string stage_end_option_name(uint64_t begin) { return concat("=", stage_option_name(begin), kStageEnd); }
+
+RunOptions without_later_stages(RunOptions options, uint64_t finished) {
+  std::erase_if(options, [&](const auto& option) {
+    std::string_view name = option.first;
+    if (name.starts_with('=')) name.remove_prefix(1);
+    if (!name.starts_with(kStagePrefix)) return false;
+    const uint64_t begin = number_at(name.substr(kStagePrefix.size()));
+    return begin > 0 && begin >= finished;
+  });
+  return options;
+}
 
 void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now) {
   const uint64_t finished = saved.progress.updates;
   RunOptions before = without_later_stages(saved.options, finished);
-  const RunOptions current = without_later_stages(now.options, finished);
+  RunOptions current = without_later_stages(now.options, finished);
+  remove_open_ends(before, current, finished);
   const std::string essential = differences(before, current, true);
   require(essential.empty(), "[resume] ", checkpoint.string(), " belongs to a run with other options (", essential,
           "): use the same options, another --model, or --overwrite");

@@ -28,6 +28,13 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
 // The name of options that hold from this update on. Text may follow it.
 std::string stage_option_name(uint64_t begin);
 
+// The name of the option that holds the last update of the stage that begins here. It must not change once the stage
+// has ended.
+std::string stage_end_option_name(uint64_t begin);
+
+// Removes the options of stages that begin after the finished updates.
+RunOptions without_later_stages(RunOptions options, uint64_t finished);
+
 // Throws an Error that names every changed option that must not change. Logs a warning about the others. Options of
 // stages that had not begun at the checkpoint may change.
 void require_same_run(const Path& checkpoint, const TrainState& saved, const TrainState& now);

@@ -21,7 +21,7 @@ std::string header_of(const std::vector<PlannedTensor>& plan, const SafetensorsM
     std::vector<int64_t> dims;
     for (int axis = 0; axis < shape.rank(); ++axis) dims.push_back(shape[axis]);
     const uint64_t bytes = uint64_t(shape.elements()) * dtype_bytes(dtype);
-    // Appended, because header[name] would search all names.
+    // The entry is appended, because header[name] would search all names.
     header.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(
         name, nlohmann::ordered_json{
                   {"dtype", safetensors_dtype(dtype)}, {"shape", dims}, {"data_offsets", {offset, offset + bytes}}});

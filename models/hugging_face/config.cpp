@@ -151,10 +151,6 @@ void require_supported(const std::string& lines) {
   require(lines.empty(), "[hugging face] this model is neither a BERT nor a NEZHA nor a RoFormer:", lines);
 }
 
-ClassifierHead head_of(HuggingFaceFamily family) {
-  return family == HuggingFaceFamily::roformer ? ClassifierHead::roformer : ClassifierHead::bert;
-}
-
 // The keys that language models and classifiers share.
 Json shared_json(const EncoderOnlyConfig& encoder, bool is_classifier, int pad) {
   const HuggingFaceFamily family = family_of(encoder);
@@ -178,7 +174,7 @@ ClassifierConfig classifier_config(const Json& json, const EncoderOnlyConfig& en
   const HuggingFaceFamily family = family_of(encoder);
   ClassifierConfig config;
   config.encoder = encoder;
-  config.head = head_of(family);
+  config.head = head_of(encoder);
   const bool own_default = family == HuggingFaceFamily::nezha && !json.contains("classifier_dropout");
   if (!own_default) config.dropout = encoder.dropout;
   const Json names = json.value("id2label", Json());
@@ -208,6 +204,10 @@ std::string_view family_name(HuggingFaceFamily family) {
 HuggingFaceFamily family_of(const EncoderOnlyConfig& encoder) {
   if (encoder.position.encoding == "rope") return HuggingFaceFamily::roformer;
   return encoder.position.encoding == "nezha" ? HuggingFaceFamily::nezha : HuggingFaceFamily::bert;
+}
+
+ClassifierHead head_of(const EncoderOnlyConfig& encoder) {
+  return family_of(encoder) == HuggingFaceFamily::roformer ? ClassifierHead::roformer : ClassifierHead::bert;
 }
 
 HuggingFaceConfig read_hugging_face_config(const Path& file) {
@@ -242,9 +242,8 @@ Json hugging_face_config(const EncoderOnlyConfig& config, int pad) {
 }
 
 Json hugging_face_config(const ClassifierConfig& config, int pad) {
-  require_supported(
-      unsupported_fields(config.encoder) +
-      differences(config.to_json(), {{"classifier_head", enum_name(head_of(family_of(config.encoder)))}}));
+  require_supported(unsupported_fields(config.encoder) +
+                    differences(config.to_json(), {{"classifier_head", enum_name(head_of(config.encoder))}}));
   Json json = shared_json(config.encoder, true, pad);
   if (config.head == ClassifierHead::bert) json["classifier_dropout"] = config.dropout;
   for (int64_t i = 0; i < config.classes; ++i) {

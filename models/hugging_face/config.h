@@ -17,6 +17,8 @@ enum class HuggingFaceFamily : uint8_t { bert, nezha, roformer };
 std::string_view family_name(HuggingFaceFamily family);
 // The family of a config, by its position encoding: rope is RoFormer, nezha is NEZHA, any other is BERT.
 HuggingFaceFamily family_of(const EncoderOnlyConfig& encoder);
+// The head of the family's sequence classifiers: NEZHA has that of BERT.
+ClassifierHead head_of(const EncoderOnlyConfig& encoder);
 
 // The config of a masked language model or of a text classifier.
 using HuggingFaceConfig = std::variant<EncoderOnlyConfig, ClassifierConfig>;

@@ -16,8 +16,8 @@ run() { # ARMS
 rejects 2 '^Existing results are kept' "$scm" triplets.jsonl text.txt
 ARMS="roformer lstm-words" rejects 2 'ARMS: expected roformer, wobert, nezha or bert, also with -words, -pieces or -characters, got lstm-words' "$scm" triplets.jsonl text.txt out
 rejects 2 "DICTIONARY: expected jieba's dictionary for the arms of words, got ''" "$scm" triplets.jsonl text.txt out
-printf 'the 9 x\nof 5\n' > dict.txt
-export DICTIONARY=dict.txt
+printf 'the 9 x\nof 5\n' > "my dict.txt"
+export DICTIONARY="my dict.txt"
 FOLDS=2 rejects 2 'FOLDS: expected at least 3, got 2' "$scm" triplets.jsonl text.txt out
 [ ! -e out ] || fail "a wrong call started"
 

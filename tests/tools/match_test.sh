@@ -40,6 +40,9 @@ check "epochs as updates of 4 triplets" grep -q '"run":{"updates":260,' plan.jso
 check "the vocabulary of the pretrained model" grep -q "\"vocabulary\":$(wc -l < vocab.txt)," plan.json
 plan --architecture roformer-mini $small --vocab-size 100 --max-length 32 > plan.json
 check "without the size of an epoch there is no total" test "$(grep -c '"run"' plan.json)" = 0
+rejects 2 '--dim-emb would have no effect: --pretrained-model defines the encoder' plan --pretrained-model run/ --dim-emb 64
+rejects 2 '--vocab would have no effect: --pretrained-model has its own' plan --pretrained-model run/ --vocab vocab.txt
+rejects 2 'max-length\] expected at most 30, the number of positions' plan --architecture bert-mini --max-positions 30
 rejects 2 '--epoch-items would have no effect: with --weak' plan --architecture roformer-mini --epoch-items 50 --weak
 rejects 2 '--epoch-items would have no effect: --after is not a number of epochs' plan --architecture roformer-mini --epoch-items 50 --after 10
 

@@ -68,6 +68,22 @@ same "the table of stages after ten kills" "$(table killed/)" "$(table straight/
 table straight/ | contains '^\| 2 \| 40 \| 90 tokens \| 30 \| .* \| [0-9.]+ \| [0-9.]+ % \|$' || fail "the row of a stage: $(table straight/)"
 "$GYRE" inspect stages --model straight/ --json | contains '"stage":3,"begin":60,"updates":40,"of_updates":40,"max_length":24,' || fail "the table as JSON"
 
+# A stage that has ended cannot be made longer, and none can end before the updates of the run.
+change() { # UPDATES OF EACH STAGE: changes the run changed/, a copy of the finished one
+  rm -rf changed && cp -r straight changed
+  awk -v updates="$*" 'BEGIN { split(updates, of) } /^\[\[stage/ { n++ } n && /^updates/ { $0 = "updates = " of[n] } { print }' \
+    straight/train.toml > changed/train.toml
+}
+change 40 30 40
+rejects 1 'stage from update 0, end 30 -> 40' "$GYRE" train mlm --model changed/
+change 30 30 50
+rejects 1 'stage from update 60, end 100 -> 110' "$GYRE" train mlm --model changed/
+change 30 30 20
+rejects 1 'stage from update 60, end 100 -> 80' "$GYRE" train mlm --model changed/
+(export GYRE_FAULT="0 75 forward kill" && train --model changed/ --overwrite --save-freq 5) > killed.log 2>&1 || true
+sed -i 's/^updates = 40/updates = 2/' changed/train.toml
+rejects 2 'stages\] expected at least the (65|70) updates of the run so far, got 62' "$GYRE" train mlm --model changed/
+
 # A stage can be added to a finished run.
 cp -r straight longer
 printf '\n[[stage]]\nupdates = 2\nmax-length = 8\n' >> longer/train.toml
@@ -77,6 +93,8 @@ tail -n 1 longer/metrics.jsonl | contains '"event":"end","updates":102' || fail 
 # The plan adds the stages up.
 plan() { "$GYRE" plan mlm --config run.toml --vocab vocab.txt --ranks 1,2 --gflops 10 --memory-gb 5 "$@"; }
 plan --json > plan.json
+rejects 2 'stage 2: max-length\] expected at most 30, the number of positions of the model' \
+  plan --position learned --max-positions 30
 check "the plan has the updates of all stages" contains '"run":\{"updates":100,' < plan.json
 same "the stages of the plan" "$(grep -o '"stage":"[123] of 3"' plan.json | wc -l)" 3
 plan | contains '^the whole run: 100 updates' || fail "the plan as text"

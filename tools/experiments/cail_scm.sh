@@ -11,14 +11,14 @@
 #   FOLDS=5, SIZE=mini, PIECES=8000     folds; size of the encoders; size of the vocabularies
 #   SEED=1, RANKS=2
 #   PRETRAIN="--max-length 512 --mini-batch 16 --learn-rate 3e-4 --after 2Ku"
-#                                       options of gyre train mlm; a line is a document unless they say otherwise
+#                                       options of gyre train mlm; a line is a document unless they contain --documents
 #   PRETRAIN_ROFORMER=$PRETRAIN         those of roformer, for example --config FILE with stages
 # Existing results are kept, so the script resumes.
 set -euo pipefail
 shopt -s inherit_errexit
 here=$(dirname "$0")
 if [ $# -lt 3 ]; then
-  sed -n '4,17s/^# \{0,1\}//p' "$0" >&2
+  sed -n '4,16s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 triplets=$1
@@ -44,11 +44,13 @@ tokens_of() {
     nezha | bert) echo characters ;;
   esac
 }
-vocabulary_of() { # TOKENS
+# Sets $vocabulary to the options of gyre vocab. Fails for tokens of another name.
+set_vocabulary() { # TOKENS
   case $1 in
-    words) echo "--type wobert --size $pieces --dictionary ${DICTIONARY-}" ;;
-    pieces) echo "--type unigram --size $pieces --user-symbols [MASK]" ;;
-    characters) echo "--type wordpiece --size $pieces --limit-alphabet $pieces" ;;
+    words) vocabulary=(--type wobert --size "$pieces" --dictionary "${DICTIONARY-}") ;;
+    pieces) vocabulary=(--type unigram --size "$pieces" --user-symbols "[MASK]") ;;
+    characters) vocabulary=(--type wordpiece --size "$pieces" --limit-alphabet "$pieces") ;;
+    *) return 1 ;;
   esac
 }
 longest_of() {
@@ -58,7 +60,7 @@ longest_of() {
   esac
 }
 for arm in $arms; do
-  if [ -z "$(longest_of "$arm")" ] || [ -z "$(vocabulary_of "$(tokens_of "$arm")")" ]; then
+  if [ -z "$(longest_of "$arm")" ] || ! set_vocabulary "$(tokens_of "$arm")"; then
     echo "ARMS: expected roformer, wobert, nezha or bert, also with -words, -pieces or -characters, got $arm" >&2
     exit 2
   fi
@@ -88,7 +90,7 @@ accuracy() { # accuracy RUN TEST: prints that of the best checkpoint
 pretrain_arm() { # ARM
   local tokens vocabulary name family=${1%%-*} options=("${pretrain[@]}")
   tokens=$(tokens_of "$1")
-  read -r -a vocabulary <<< "$(vocabulary_of "$tokens")"
+  set_vocabulary "$tokens"
   name=$output/vocab-$tokens
   [ "$tokens" = characters ] && name+=.txt || name+=.model
   if [ ! -e "$name" ]; then "$gyre" vocab --input "$text" "${vocabulary[@]}" --output "$name"; fi

@@ -3,7 +3,7 @@
 # learned and sinusoidal (Su et al. 2021, figure 2, left).
 #   tools/experiments/mlm_convergence.sh TEXT OUTPUT [OPTIONS OF gyre train mlm]...
 # TEXT: documents separated by blank lines. OUTPUT gets runs <position>-<seed>/, curves.png and losses.tsv. Environment:
-# SEEDS="1 2", RANKS=2. Existing results are kept, so the script resumes an interrupted experiment.
+# POSITIONS="rope learned sinusoidal", SEEDS="1 2", RANKS=2. Existing results are kept, so the script resumes.
 set -euo pipefail
 here=$(dirname "$0")
 if [ $# -lt 2 ]; then
@@ -19,10 +19,10 @@ ranks=${RANKS:-2}
 "$here/books_data.sh" "$text" "$output"
 runs=()
 for seed in ${SEEDS:-1 2}; do
-  for position in rope learned sinusoidal; do
+  for position in ${POSITIONS:-rope learned sinusoidal}; do
     run=$output/$position-$seed
     "$here/../scripts/mpirun.sh" -n "$ranks" "$gyre" train mlm \
-      --config "$here/../recipes/mlm-small-$position.toml" "$here/../recipes/mlm-small-long.toml" \
+      --config "$here/../recipes/mlm-small-$position.toml" "$here/mlm_long.toml" \
       --train-sets "$output/text.tok" --vocab "$output/vocab.txt" --model "$run" --seed "$seed" "$@"
     runs+=("$run")
   done

@@ -1,8 +1,9 @@
 // metrics.jsonl: the machine-readable metrics of a run, one JSON object per line. Every object has an "event":
 //   start   a run begins
 //   resume  a run continues from a checkpoint
-//   train   means since the last train event: loss (nats per prediction; absent without predictions),
-//           tokens_per_second; learning_rate, gradient_norm
+//   train   means since the last train event: loss (nats per prediction; absent without predictions), its parts such as
+//           cross-entropy, and with a cross-entropy accuracy; tokens_per_second; learning_rate, gradient_norm;
+//           target_tokens: the sum since the beginning of the run
 //   stage   a stage of the run begins; after a resume, one entry for each stage that has begun: stage (from 1), stages;
 //           begin: the number of updates before it; stage_updates, max_length, batch, batch_unit
 //   valid   loss, perplexity, bleu, ...; validation_seconds: duration of the validation

@@ -23,7 +23,8 @@ Path weights_file(const Path& directory) {
   if (const auto file = find_safetensors(directory)) return *file;
   // save_file refuses tensors that share memory, such as tied ones, so they are copied.
   constexpr const char* kConvert =
-      "pytorch_model.bin only; PyTorch converts it: python3 -c 'import torch, safetensors.torch as s; "
+      "pytorch_model.bin only; PyTorch converts it, in that directory: python3 -c 'import torch, safetensors.torch as "
+      "s; "
       "t = torch.load(\"pytorch_model.bin\", weights_only=True); "
       "s.save_file({k: v.contiguous().clone() for k, v in t.items()}, \"model.safetensors\")'";
   constexpr const char* kConvertShards =

@@ -8,8 +8,10 @@
 
 namespace gyre {
 
-// Returns the state in the checkpoint selected by `model` and `which` (train/checkpoint/model_file.h), or for an
-// average of checkpoints that of the run's newest checkpoint. nullopt if there is none, as for an imported model.
+// Returns the state in the checkpoint selected by `model` and `which` (train/checkpoint/model_file.h). For an average
+// of checkpoints, that of the newest of them which still exists. nullopt if there is none, as for an imported model.
 std::optional<TrainState> find_train_state(const Path& model, const std::string& which);
+// Likewise, or else the state in the newest checkpoint of the run, for what all its checkpoints have in common.
+std::optional<TrainState> find_run_state(const Path& model, const std::string& which);
 
 }  // namespace gyre

@@ -56,7 +56,7 @@ Path find_vocabulary(const Path& run) {
 }
 
 std::optional<std::string> trained_option(const Path& model, const std::string& which, const std::string& name) {
-  const std::optional<TrainState> state = find_train_state(model, which);
+  const std::optional<TrainState> state = find_run_state(model, which);
   if (!state) return std::nullopt;
   const auto found = state->options.find("=" + name);
   return found == state->options.end() ? std::nullopt : std::optional<std::string>(found->second);

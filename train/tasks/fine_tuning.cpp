@@ -6,6 +6,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/models/hugging_face/config.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/tasks/require_positions.h"
@@ -52,8 +53,7 @@ ClassifierConfig classifier_config(const FineTuningOptions& options, const Encod
                                    int64_t outputs) {
   ClassifierConfig config;
   config.encoder = encoder;
-  const std::string own = encoder.position.encoding == "rope" ? "roformer" : "bert";
-  config.head = parse_enum<ClassifierHead>("--head", options.head == "auto" ? own : options.head);
+  config.head = options.head == "auto" ? head_of(encoder) : parse_enum<ClassifierHead>("--head", options.head);
   config.classes = outputs;
   config.dropout = options.classifier_dropout;
   return config;

@@ -48,10 +48,6 @@ class Encoding:
         return v
 
 
-class NoPosition(Encoding):
-    pass
-
-
 class Sinusoidal(Encoding):
     def embedding(self, p):
         half = D // 2
@@ -306,7 +302,7 @@ BUCKETED = [{"buckets": buckets, "max_distance": largest, "causal": causal, "fir
             for buckets, largest in ((32, 128), (6, 20)) for causal in (False, True)]
 # The class of each encoding and the options of its variants. Each variant is written causal and non-causal.
 ENCODINGS = {
-    "none": (NoPosition, [{}]),
+    "none": (Encoding, [{}]),
     "sinusoidal": (Sinusoidal, [{"max_positions": 16}, {"max_positions": 16, "sinusoid_layout": "interleaved"}]),
     "learned": (Learned, [{"max_positions": 9}]),
     "rope": (Rope, ROPE),

@@ -48,6 +48,9 @@ has changed '^- training: `books\.tok`$'
 export_to --model little --checkpoint average --output mean
 has mean 'The weights are the mean of 2 checkpoints; '
 has mean 'the mean of several checkpoints, which was not validated'
+"$GYRE" checkpoint average --model little --checkpoints step-00000004 step-00000008 > average.txt
+export_to --model little --checkpoint average --output chosen
+has chosen '^8 updates on [0-9]+ samples '
 
 { printf 'sentence\tlabel\n'; for i in 1 2 3 4; do printf 'a man sleeps\tgood\na dog runs\tbad\n'; done; } > train.tsv
 "$GYRE" train classify --pretrained-model "$work/little" --train-sets "$work/train.tsv" --valid-sets train.tsv --text-column sentence \
@@ -67,12 +70,25 @@ has again ', imported into Gyre from `bert`\. Exported'
 for heading in 'Training data' Training Validation; do has_not again "^## $heading"; done
 has_not again "$ROOT"
 
-# The card of a staged run names the files that its stages read, and the longest samples.
+# Without its checkpoints, an average says nothing about the training.
+rm -r little/checkpoints/step-0000000[48]
+export_to --model little --checkpoint average --output pruned
+has_not pruned '^## Training$'
+
+# The card of a staged run names the files that its stages read, and the longest samples, up to the exported checkpoint.
 cp books.txt other.txt
-printf '[[stage]]\nupdates = 1\ntrain-sets = ["%s/other.txt"]\n[[stage]]\nupdates = 1\nmax-length = 40\ntrain-sets = ["%s/other.txt"]\n' "$work" "$work" > stages.toml
+cp books.txt last.txt
+stage() { printf '[[stage]]\nupdates = 1\ntrain-sets = ["%s/%s.txt"]\n' "$work" "$1"; }
+{ stage other; stage other; echo 'max-length = 40'; stage last; } > stages.toml
 "$GYRE" train mlm --config stages.toml --train-sets books.txt --vocab vocab.txt --model staged --max-length 16 --mini-batch 4 $small
-export_to --model staged --output staged-hf
+export_to --model staged --checkpoint step-00000002 --output staged-hf
 has staged-hf '^- training: `other\.txt`$'
 has_not staged-hf 'books\.txt'
 has staged-hf 'Samples of the training had at most 40 tokens'
 has_not staged-hf '[0-9a-f]{12}'
+has_not staged-hf 'last\.txt'
+has_not staged-hf 'stage from update 2'
+has staged-hf 'stage from update 1'
+export_to --model staged --checkpoint step-00000001 --output first-hf
+has first-hf 'Samples of the training had at most 16 tokens'
+has_not first-hf 'stage from update 1'

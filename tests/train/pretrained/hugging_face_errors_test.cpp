@@ -123,7 +123,8 @@ TEST_CASE("hugging face: missing files and files that do not fit") {
   write_file(copy / "vocab.txt", "the\ncat\n");
   CHECK(contains(copy.error(), (copy / "vocab.txt").string()));
   fs::rename(copy / "model.safetensors", copy / "pytorch_model.bin");
-  CHECK(contains(copy.error(), "found pytorch_model.bin only; PyTorch converts it: python3 -c 'import torch, "));
+  CHECK(contains(copy.error(),
+                 "found pytorch_model.bin only; PyTorch converts it, in that directory: python3 -c 'import torch, "));
   fs::rename(copy / "pytorch_model.bin", copy / "pytorch_model.bin.index.json");
   CHECK(contains(copy.error(), "found shards of pytorch_model.bin only; transformers converts them"));
   fs::remove(copy / "pytorch_model.bin.index.json");

@@ -83,7 +83,6 @@ TEST_CASE("a staged run changes its samples, batches, data and learning rates") 
   CHECK(epoch(16) == 3);
   CHECK(epoch(17) == 4);
   const auto tokens = [&](size_t update) { return updates[update - 1]["target_tokens"].get<int>(); };
-  CHECK(tokens(17) - tokens(16) <= 40);
   // The sentences of other.txt have 8, 6 and 7 rows: one batch per epoch.
   CHECK(tokens(17) - tokens(16) == 21);
   CHECK(epoch(25) == 12);

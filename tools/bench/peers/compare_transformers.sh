@@ -2,13 +2,14 @@
 # Trains the same masked language model in Gyre and in Hugging Face transformers, with the same initial weights, batches,
 # masks and schedule, in fp32 on one thread each, one after the other. Compares the losses of all updates.
 #   tools/bench/peers/compare_transformers.sh TEXT OUTPUT [OPTIONS OF gyre train mlm]...
-# TEXT: documents separated by blank lines. OUTPUT gets the runs gyre/ and transformers/, losses.svg, losses.txt and
-# table.md. Environment: POSITION=learned (rope: RoFormerForMaskedLM), UPDATES=500, PIECES=8000, GYRE=build/gyre,
-# PYTHON=python3, which must have torch and transformers. Existing results are kept, so the script resumes.
+# TEXT: documents separated by blank lines. OUTPUT gets the runs gyre/ and transformers-UPDATES/, what they start from
+# (vocab.txt, text.tok, start/, initial/, batches-UPDATES.safetensors), losses.svg, losses.txt and table.md. Environment:
+# POSITION=learned (rope: RoFormerForMaskedLM), UPDATES=500, PIECES=8000, GYRE=build/gyre, PYTHON=python3, which must
+# have torch and transformers. Needs gnuplot. Existing results are kept, so the script resumes.
 set -euo pipefail
 here=$(dirname "$0")
 if [ $# -lt 2 ]; then
-  sed -n '4,7s/^# *//p' "$0" >&2
+  sed -n '4,8s/^# *//p' "$0" >&2
   exit 2
 fi
 text=$1
@@ -22,6 +23,9 @@ updates=${UPDATES:-500}
   echo "compare_transformers: $python has no torch or no transformers; install them with pip, or set PYTHON" >&2
   exit 1
 }
+command -v gnuplot > /dev/null || { echo "compare_transformers: gnuplot is not installed" >&2; exit 1; }
+batches=$output/batches-$updates.safetensors
+peer=$output/transformers-$updates
 
 "$here/../../experiments/books_data.sh" "$text" "$output" "${PIECES:-8000}"
 # Lets OpenBLAS and oneDNN choose their kernels for this CPU.
@@ -34,17 +38,17 @@ if [ ! -e "$output/initial/config.json" ]; then
   run "$gyre" train mlm "${options[@]}" --model "$output/start" --lr-warmup-start-rate 0 --after 1u --quiet
   "$gyre" export --to hf --model "$output/start" --checkpoint last --output "$output/initial"
 fi
-if [ ! -e "$output/batches.safetensors" ]; then
-  "$gyre" inspect batches "${options[@]}" --updates "$updates" --output "$output/batches.safetensors"
+if [ ! -e "$batches" ]; then
+  "$gyre" inspect batches "${options[@]}" --updates "$updates" --output "$batches"
 fi
 run "$gyre" train mlm "${options[@]}" --model "$output/gyre" --after "${updates}u" --disp-freq 1u --disp-seconds 0
-if [ ! -e "$output/transformers/metrics.jsonl" ]; then
-  run "$python" "$here/transformers_mlm.py" --weights "$output/initial" --batches "$output/batches.safetensors" \
-    --options "$output/gyre/train.toml" --updates "$updates" --output "$output/transformers"
+if [ ! -e "$peer/metrics.jsonl" ]; then
+  run "$python" "$here/transformers_mlm.py" --weights "$output/initial" --batches "$batches" \
+    --options "$output/gyre/train.toml" --updates "$updates" --output "$peer"
 fi
 # One row per update: its number, the losses of both programs, their difference.
 losses() { sed -n 's/.*"event": *"train", *"updates": *\([0-9]*\),.*"loss": *\([0-9.e-]*\).*/\1 \2/p' "$1/metrics.jsonl"; }
-join <(losses "$output/gyre" | sort -k 1b,1) <(losses "$output/transformers" | sort -k 1b,1) | sort -n |
+join <(losses "$output/gyre" | sort -k 1b,1) <(losses "$peer" | sort -k 1b,1) | sort -n |
   awk '{ d = $3 - $2; print $1, $2, $3, d < 0 ? -d : d }' > "$output/losses.txt"
 
 # Rows of 100 updates: the mean loss in both programs, the largest and the mean difference.

@@ -8,6 +8,7 @@
 #include "gyre/train/log/logger.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/language/language_batches.h"
+#include "gyre/train/tasks/language/language_stages.h"
 #include "tools/options/tasks/encoder_options.h"
 #include "tools/options/tasks/language_options.h"
 #include "tools/program.h"
@@ -36,7 +37,13 @@ int inspect(InspectBatchesArgs& args) {
   // Options that training requires and that do not determine the batches.
   options.stop.after = {args.updates, Period::Unit::updates};
   if (options.start.directory.empty()) options.start.directory = args.output.parent_path() / ".";
+  if (!options.stages.empty())
+    expect(args.updates <= run_stages(options).back().end(), "--updates",
+           concat("at most the ", run_stages(options).back().end(), " updates of all stages"), args.updates);
   const bool causal = is_causal(args);
+  if (args.table->given_as("model") && !args.table->resumes_run())
+    throw UsageError("--model would have no effect beside other options: --config ",
+                     (options.start.directory / "train.toml").string(), " has those of the run");
   args.table->reject_unused("causal", !args.table->resumes_run(), "--model says which kind of model it is");
   reject_unused_language_options(*args.table, options);
   if (causal) args.table->reject_group("Masking", "a causal model predicts the next token");

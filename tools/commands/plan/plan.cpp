@@ -8,14 +8,17 @@
 #include <type_traits>
 
 #include "gyre/core/option_checks.h"
+#include "gyre/models/encoder_only.h"
 #include "gyre/train/tasks/fine_tuning.h"
 #include "gyre/train/tasks/language/language_stages.h"
+#include "gyre/train/tasks/require_positions.h"
 #include "tools/command_line/foreign_options.h"
 #include "tools/commands/plan/plan_steps.h"
 #include "tools/commands/plan/plan_totals.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/classify_options.h"
 #include "tools/options/tasks/encoder_options.h"
+#include "tools/options/tasks/fine_tuning_options.h"
 #include "tools/options/tasks/language_options.h"
 #include "tools/options/tasks/match_options.h"
 #include "tools/options/tasks/nmt_options.h"
@@ -37,11 +40,15 @@ void print_assumptions(const std::vector<std::string>& assumptions) {
 
 const char* rank_word(const std::string& device) { return planned_gpu(device) != nullptr ? "GPUs" : "ranks"; }
 
-// Checks the options that only the sum over a run reads, and prints the notes about options of other programs.
-void start_report(const PlanArgs& args, const TrainOptions& options) {
+// Only the sum over a run reads --epoch-items.
+void check_epoch_items(const PlanArgs& args, const TrainOptions& options) {
   args.table->reject_unused("epoch-items", options.stop.after.unit == Period::Unit::epochs,
                             "--after is not a number of epochs");
   args.table->reject_unused("epoch-items", !args.weak, "with --weak, the updates of an epoch depend on the ranks");
+}
+
+// Call it once the options have been checked: an error is the only line that a call prints.
+void print_foreign_notes(const PlanArgs& args) {
   for (const std::string& note : foreign_notes(*args.table)) std::cerr << note << '\n';
 }
 
@@ -50,9 +57,12 @@ uint64_t updates_of_run(const PlanArgs& args, const TrainOptions& options, doubl
   return options.stop.after.in_updates(uint64_t(std::ceil(double(args.epoch_items) / items_per_step)));
 }
 
-// Shows the plan of a run without stages.
-int report(const PlanArgs& args, const TrainOptions& options, PlannedSteps planned) {
-  start_report(args, options);
+// Plans a run without stages. plan(): its steps.
+template <class Plan>
+int report(const PlanArgs& args, const TrainOptions& options, Plan&& plan) {
+  check_epoch_items(args, options);
+  PlannedSteps planned = plan();
+  print_foreign_notes(args);
   PlanTotals totals;
   const uint64_t updates = updates_of_run(args, options, planned.items_per_step);
   const bool has_end = updates > 0;
@@ -69,13 +79,14 @@ int report(const PlanArgs& args, const TrainOptions& options, PlannedSteps plann
 // Plans a run stage by stage, and adds the stages up. plan_stage(options of the stage): its steps.
 template <class PlanStage>
 int report_stages(const PlanArgs& args, const LanguageOptions& options, PlanStage&& plan_stage) {
-  start_report(args, options);
+  check_epoch_items(args, options);
   const std::vector<RunStage> stages = run_stages(options);
   PlanTotals totals;
   ordered_json summary{{"stages", ordered_json::array()}};
   std::vector<std::string> assumptions;
   for (size_t i = 0; i < stages.size(); ++i) {
     PlannedSteps planned = plan_stage(options_of_stage(options, options.stages[i]));
+    if (i == 0) print_foreign_notes(args);
     totals.add(planned.rows, stages[i].updates);
     assumptions = planned.assumptions;
     ordered_json head{{"stage", concat(i + 1, " of ", stages.size())},
@@ -148,7 +159,9 @@ void add_nmt(Program& program) {
     const auto make = [&](int items, Device device) {
       return translation_workload(args->model.config, items, args->sentence_length, {device}, args->train.r_drop);
     };
-    return report(*args, args->train, plan_steps(*args, args->train, args->model.config.vocab_size, {pair, 2, make}));
+    return report(*args, args->train, [&] {
+      return plan_steps(*args, args->train, args->model.config.vocab_size, {pair, 2, make});
+    });
   });
   table.accept_config_files();
   add_model_options(table, args->model);
@@ -167,6 +180,7 @@ struct PlanLanguage : PlanArgs {
     model.config.causal = model.config.causal || causal;
     model.config.vocab_size = pieces(train.data.vocabulary);
     as_usage_error([&] { model.config.validate(); });
+    require_positions(train, EncoderOnly(model.config).longest());
     const auto plan_for = [&](const LanguageOptions& options) {
       const int length = options.data.max_length;
       const auto make = [&, length](int items, Device device) {
@@ -174,7 +188,8 @@ struct PlanLanguage : PlanArgs {
       };
       return plan_steps(*this, options, model.config.vocab_size, {double(length), 1, make});
     };
-    return train.stages.empty() ? report(*this, train, plan_for(train)) : report_stages(*this, train, plan_for);
+    if (!train.stages.empty()) return report_stages(*this, train, plan_for);
+    return report(*this, train, [&] { return plan_for(train); });
   }
 };
 
@@ -200,16 +215,21 @@ struct PlanFineTuning : PlanArgs {
 
   // outputs: of the head. rows: of an item of a batch.
   int run(const FineTuningOptions& train, int64_t outputs, int rows) {
+    reject_pretrained_options(*table, train);
+    table->reject_unused("vocab", train.pretrained_model.empty(), "--pretrained-model has its own vocabulary");
     EncoderOnlyConfig encoder = initial_encoder(train, model.config).config;
     if (train.pretrained_model.empty() || table->given("vocab-size"))
       encoder.vocab_size = pieces(train.data.vocabulary);
     const ClassifierConfig config = classifier_config(train, encoder, outputs);
     as_usage_error([&] { config.validate(); });
     const int length = train.data.max_length;
+    require_positions(length, EncoderOnly(encoder).longest());
     const auto make = [&](int items, Device device) {
       return classification_workload(config, items * rows, length, {device});
     };
-    return report(*this, train, plan_steps(*this, train, encoder.vocab_size, {double(length) * rows, 1, make}));
+    return report(*this, train, [&] {
+      return plan_steps(*this, train, encoder.vocab_size, {double(length) * rows, 1, make});
+    });
   }
 };
 

@@ -32,7 +32,7 @@ struct TrainLanguage {
 
 void add_masked(Program& program) {
   auto args = std::make_shared<TrainLanguage<MaskedOptions>>("roformer-mini");
-  OptionTable& table = add_train_command(program, "mlm", "train a masked language model (BERT, RoFormer)",
+  OptionTable& table = add_train_command(program, "mlm", "train a masked language model (BERT, NEZHA, RoFormer)",
                                          [args] { return args->run(train_masked_language); });
   args->table = &table;
   add_encoder_options(table, args->model, kPresetNames, encoder_presets());

@@ -33,14 +33,18 @@ void add_fine_tuning_options(OptionTable& table, FineTuningOptions& options, con
 void check_fine_tuning_options(const OptionTable& table, FineTuningOptions& options) {
   if (!table.given("learn-rate")) options.optimizer.schedule.learning_rate = options.default_learning_rate();
   reject_unused_train_options(table, options);
+  table.reject_unused("valid-mini-batch", !options.data.valid_sets.empty(), "there is no validation data");
+  reject_pretrained_options(table, options);
+}
+
+void reject_pretrained_options(const OptionTable& table, const FineTuningOptions& options) {
+  if (options.pretrained_model.empty()) return;
   for (const char* name : {"tokenizer", "dictionary"})
     table.reject_unused(
-        name, options.pretrained_model.empty(),
+        name, false,
         "--pretrained-model has its own vocabulary; gyre import takes this option for a model of Hugging Face");
-  table.reject_unused("valid-mini-batch", !options.data.valid_sets.empty(), "there is no validation data");
-  for (const char* group : {"Model", "Attention", "Position encoding"}) {
-    if (!options.pretrained_model.empty()) table.reject_group(group, "--pretrained-model defines the encoder");
-  }
+  for (const char* group : {"Model", "Attention", "Position encoding"})
+    table.reject_group(group, "--pretrained-model defines the encoder");
 }
 
 }  // namespace gyre

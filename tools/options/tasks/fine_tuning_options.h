@@ -18,4 +18,7 @@ void add_fine_tuning_options(OptionTable& table, FineTuningOptions& options, con
 // run.
 void check_fine_tuning_options(const OptionTable& table, FineTuningOptions& options);
 
+// Throws UsageError for options of the encoder and of its vocabulary beside --pretrained-model, which has its own.
+void reject_pretrained_options(const OptionTable& table, const FineTuningOptions& options);
+
 }  // namespace gyre

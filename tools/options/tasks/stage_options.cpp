@@ -20,7 +20,7 @@ uint64_t updates_in(const std::string& text) {
 void add_batch_rows(OptionTable& table, LanguageStage& stage) {
   table.add("--max-length,--tokens-per-sample", stage.max_length, "TOKENS", "tokens per sample");
   table.add("--mini-batch-words,--max-tokens", stage.batch_size, "TOKENS",
-            "size of the global batch, in the unit of --batch-unit");
+            "size of the global batch, in the unit of --batch-unit, the run's unless the stage gives one");
   table.add_custom(
       "--batch-unit", 1, 1, "WORD", "unit of --mini-batch-words: total or sentences (samples)",
       [&stage](const Values& values) {

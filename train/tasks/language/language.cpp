@@ -9,7 +9,6 @@
 #include "gyre/train/tasks/language/language_data.h"
 #include "gyre/train/tasks/language/language_stages.h"
 #include "gyre/train/tasks/language/language_validation.h"
-#include "gyre/train/tasks/require_positions.h"
 
 namespace gyre {
 namespace {
@@ -49,11 +48,7 @@ RunOptions run_options_of(const LanguageOptions& o) {
 std::unique_ptr<LanguageModel> make_model(const LanguageOptions& options, const EncoderOnlyConfig& config,
                                           Device device) {
   auto model = std::make_unique<LanguageModel>(config);
-  require_positions(options.data.max_length, model->network().longest());
-  for (size_t i = 0; i < options.stages.size(); ++i) {
-    const int longest = options_of_stage(options, options.stages[i]).data.max_length;
-    require_positions(longest, model->network().longest(), concat("stage ", i + 1, ": max-length"));
-  }
+  require_positions(options, model->network().longest());
   model->parameters().allocate(options.seed, DType::f32, device);
   return model;
 }

@@ -5,6 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
+#include "gyre/train/tasks/require_positions.h"
 #include "gyre/train/tasks/staged_data.h"
 
 namespace gyre {
@@ -28,6 +29,14 @@ LanguageOptions options_of_stage(const LanguageOptions& run, const LanguageStage
   options.batch.unit = stage.batch_unit.value_or(run.batch.unit);
   if (!stage.train_sets.empty()) options.data.train_sets = stage.train_sets;
   return options;
+}
+
+void require_positions(const LanguageOptions& run, int64_t positions) {
+  require_positions(run.data.max_length, positions);
+  for (size_t i = 0; i < run.stages.size(); ++i) {
+    const int longest = options_of_stage(run, run.stages[i]).data.max_length;
+    require_positions(longest, positions, concat("stage ", i + 1, ": max-length"));
+  }
 }
 
 std::vector<RunStage> run_stages(const LanguageOptions& run) {
@@ -77,6 +86,7 @@ RunOptions stage_run_options(const LanguageOptions& run, const std::vector<Share
     const std::string name = stage_option_name(stage.begin);
     options["=" + name] = concat("--max-length ", stage.max_length, ", --mini-batch-words ", stage.batch.size,
                                  ", --batch-unit ", stage.batch.unit);
+    options[stage_end_option_name(stage.begin)] = std::to_string(stage.end());
     options["=" + name + ", training data"] = hexadecimal(stores[i]->checksum());
     options[name + ", learning rate"] = rates_text(run.optimizer.rate_stages[i]);
   }

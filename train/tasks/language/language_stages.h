@@ -16,6 +16,9 @@ namespace gyre {
 // The options of one stage: those of the run, with what the stage changes.
 LanguageOptions options_of_stage(const LanguageOptions& run, const LanguageStage& stage);
 
+// Throws a UsageError if samples of the run or of a stage are longer than the positions of the model.
+void require_positions(const LanguageOptions& run, int64_t positions);
+
 // The ranges of the stages in the run.
 std::vector<RunStage> run_stages(const LanguageOptions& run);
 
@@ -32,8 +35,8 @@ using MakeStageData =
 std::unique_ptr<TrainingData> make_training_data(const LanguageOptions& run, const std::vector<SharedStore>& stores,
                                                  const MakeStageData& make);
 
-// Two entries per stage that must not change, and one for its learning rates. Entries of stages that have not begun may
-// change when a run is resumed (train/resume.h).
+// Two entries per stage that must not change, its end, and its learning rates. Entries of stages that have not begun,
+// and the ends of those that have not ended, may change when a run is resumed (train/resume.h).
 RunOptions stage_run_options(const LanguageOptions& run, const std::vector<SharedStore>& stores);
 
 }  // namespace gyre

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Tests tools/experiments/glue_small.sh on a few rows of each task.
+. "$(dirname "$0")/../lib.sh"
+glue=$ROOT/tools/experiments/glue_small.sh
+small_books
+small="--layers 1 --dim-emb 16 --transformer-heads 2 --transformer-dim-ffn 16 --cpu-threads 1 --quiet"
+# shellcheck disable=SC2086 # several options
+"$GYRE" train mlm $small --train-sets books.tok --vocab vocab.txt --max-length 32 --mini-batch 4 --after 2u --model run
+
+mkdir -p glue/SST-2 glue/MRPC glue/STS-B glue/QNLI
+rows() { # HEADER FORMAT [LABEL LABEL]: 12 rows with the first sentences of the training text and alternating labels
+  printf '%b\n' "$1"
+  head -n 12 train.en | awk -v format="$2" -v even="${3-0}" -v odd="${4-1}" '{ printf format "\n", $0, NR % 2 ? odd : even }'
+}
+for set in train dev; do
+  rows 'sentence\tlabel' '%s\t%s' > "glue/SST-2/$set.tsv"
+  rows 'sentence1\tsentence2\tscore' 'a b\t%s\t%s' > "glue/STS-B/$set.tsv"
+  rows 'index\tquestion\tsentence\tlabel' '7\ta b?\t%s\t%s' entailment not_entailment > "glue/QNLI/$set.tsv"
+done
+for set in train test; do
+  head -n 12 train.en | awk '{ printf "%d\t1\t2\ta b\t%s\n", NR % 2, $0 }' > "glue/MRPC/msr_paraphrase_$set.txt"
+done
+
+rejects 2 '^Existing results are kept' "$glue" run
+export SEEDS=1 RATES="1e-3 1e-2"
+run() { "$glue" run glue out --after 1e --cpu-threads 1 --precision fp32 > log.out 2> log.err || { cat log.err >&2; fail "${TASKS-all}"; }; }
+WEIGHTS=pretrained run
+same "the runs" "$(cut -f 1-4 out/scores.tsv | tr '\t\n' ' ,')" \
+  "sst2 pretrained 1e-3 1,sst2 pretrained 1e-2 1,mrpc pretrained 1e-3 1,mrpc pretrained 1e-2 1,stsb pretrained 1e-3 1,stsb pretrained 1e-2 1,qnli pretrained 1e-3 1,qnli pretrained 1e-2 1,"
+same "runs without a score" "$(awk -F '\t' '$5 !~ /^-?[0-9]/' out/scores.tsv)" ""
+cp out/scores.tsv first.tsv
+TASKS="mrpc qnli" run
+same "existing results" "$(grep 'mrpc.pretrained\|qnli.pretrained' out/scores.tsv)" "$(grep 'mrpc\|qnli' first.tsv)"
+same "one line per task and kind of weights" "$(sed -n 's/: [0-9.]* at 1e-[23]$//p' log.out | paste -sd,)" \
+  "mrpc pretrained,mrpc scratch,qnli pretrained,qnli scratch"
