@@ -101,8 +101,8 @@ TEST_CASE("R-Drop: every kind of dropout makes the passes differ, and without dr
 // backward. Each has a relative error of at most 2^-8. The errors are independent, so the total grows with the square
 // root of their number: sqrt(60) is about 8. This holds for smooth functions, so the test uses gelu: the slope of relu
 // can jump. Layer norm magnifies the errors of a row with little variance, which a tiny model has for some initial
-// weights: the measured errors are 0.007 to 0.033 and the bound is 0.031. So it holds for the median of three, and twice
-// of it for the worst.
+// weights: the measured errors are 0.007 to 0.033 and the bound is 0.031. So it holds for the median of three, and
+// twice of it for the worst.
 TEST_CASE("bf16: losses and gradients of the whole model equal those of fp32 up to rounding") {
   constexpr double kRounding = 0x1p-8, kOfAllRoundings = 8 * kRounding;
   const EmulatedBf16 emulated = bf16_on_any_cpu();
