@@ -133,6 +133,7 @@ void write_run_files(const RunDirectory& run, const std::string& toml, const Tas
   if (!parts.task.is_null()) write_file(run.task(), parts.task.dump(2) + "\n");
 }
 
+// A run cannot end before the updates that its checkpoint has.
 void require_within_stages(const Progress& progress, const std::vector<RunStage>& stages) {
   if (stages.empty()) return;
   expect(progress.updates <= stages.back().end(), "stages",

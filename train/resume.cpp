@@ -20,6 +20,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kStagePrefix = "stage from update ", kStageEnd = ", end";
 
+// The number at the beginning of a text, 0 if there is none.
 uint64_t number_at(std::string_view text) {
   uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -122,7 +123,7 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
 }
 
 std::string stage_option_name(uint64_t begin) { return concat(kStagePrefix, begin); }
-std::string stage_end_option_name(uint64_t begin) { return concat("=", stage_option_name(begin), kStageEnd); }
+std::string stage_end_option_name(uint64_t begin) { return stage_option_name(begin) + std::string(kStageEnd); }
 
 RunOptions without_later_stages(RunOptions options, uint64_t finished) {
   std::erase_if(options, [&](const auto& option) {

@@ -86,7 +86,7 @@ RunOptions stage_run_options(const LanguageOptions& run, const std::vector<Share
     const std::string name = stage_option_name(stage.begin);
     options["=" + name] = concat("--max-length ", stage.max_length, ", --mini-batch-words ", stage.batch.size,
                                  ", --batch-unit ", stage.batch.unit);
-    options[stage_end_option_name(stage.begin)] = std::to_string(stage.end());
+    options["=" + stage_end_option_name(stage.begin)] = std::to_string(stage.end());
     options["=" + name + ", training data"] = hexadecimal(stores[i]->checksum());
     options[name + ", learning rate"] = rates_text(run.optimizer.rate_stages[i]);
   }
