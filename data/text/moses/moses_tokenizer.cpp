@@ -172,9 +172,9 @@ MosesTokenizer::MosesTokenizer(std::string_view language, const MosesOptions& op
 
 std::string MosesTokenizer::tokenize(std::string_view line) const {
   std::u32string text = separate_symbols(decode(line), options_.aggressive_hyphens);
-  apply(kCommas, text);
+  substitute(kCommas, text);
   separate_final_comma(text);
-  apply(language_ == MosesLanguage::english ? std::span<const Substitution>(kEnglishApostrophes) : kGermanApostrophes,
+  substitute(language_ == MosesLanguage::english ? std::span<const Substitution>(kEnglishApostrophes) : kGermanApostrophes,
         text);
   text = separate_periods(language_, text);
   replace_placeholders(text);

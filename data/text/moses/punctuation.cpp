@@ -11,7 +11,7 @@ namespace gyre {
 
 namespace {
 
-using moses::apply, moses::Substitution;
+using moses::substitute, moses::Substitution;
 
 bool is_digit(char32_t c) { return u_isdigit(UChar32(c)); }
 bool is_ascii_letter(char32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -94,24 +94,24 @@ PunctuationNormalizer::PunctuationNormalizer(std::string_view language, const Pu
 std::string PunctuationNormalizer::normalize(std::string_view line) const {
   const bool is_perl = options_.perl_quotes;
   std::u32string text = code_points(line);
-  apply(kParentheses, text);
+  substitute(kParentheses, text);
   merge_spaces(text);
-  apply(kSpaces, text);
-  apply(kQuotesAndDashes, text);
+  substitute(kSpaces, text);
+  substitute(kQuotesAndDashes, text);
   merge_spaces(text);
-  apply(kApostrophes, text);
-  apply(is_perl ? kPerlRightQuote : kRightQuote, text);
-  apply(kTwoQuotesAndDots, text);
-  apply(is_perl ? kPerlFrenchQuotes : kFrenchQuotes, text);
-  apply(kNoBreakSpaces, text);
+  substitute(kApostrophes, text);
+  substitute(is_perl ? kPerlRightQuote : kRightQuote, text);
+  substitute(kTwoQuotesAndDots, text);
+  substitute(is_perl ? kPerlFrenchQuotes : kFrenchQuotes, text);
+  substitute(kNoBreakSpaces, text);
   merge_spaces(text);
   if (language_ == MosesLanguage::english) {
     put_english_quotes_after_commas(text);
-    apply(kEnglishNumbers, text);
+    substitute(kEnglishNumbers, text);
   } else {
-    apply(kGermanCommas, text);
+    substitute(kGermanCommas, text);
     put_german_quotes_before_periods(text);
-    apply(kGermanNumbers, text);
+    substitute(kGermanNumbers, text);
   }
   return to_utf8(strip(text));
 }

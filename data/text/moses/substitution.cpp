@@ -4,7 +4,7 @@ namespace gyre::moses {
 
 namespace {
 
-void apply(const Substitution& substitution, std::u32string& text) {
+void substitute(const Substitution& substitution, std::u32string& text) {
   const auto& [from, to, before, after] = substitution;
   std::u32string result;
   size_t end = 0;  // of the last match
@@ -23,8 +23,8 @@ void apply(const Substitution& substitution, std::u32string& text) {
 
 }  // namespace
 
-void apply(std::span<const Substitution> substitutions, std::u32string& text) {
-  for (const Substitution& substitution : substitutions) apply(substitution, text);
+void substitute(std::span<const Substitution> substitutions, std::u32string& text) {
+  for (const Substitution& substitution : substitutions) substitute(substitution, text);
 }
 
 }  // namespace gyre::moses

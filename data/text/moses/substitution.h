@@ -17,6 +17,6 @@ struct Substitution {
 };
 
 // Applies the substitutions to the text, one after another.
-void apply(std::span<const Substitution> substitutions, std::u32string& text);
+void substitute(std::span<const Substitution> substitutions, std::u32string& text);
 
 }  // namespace gyre::moses
