@@ -12,6 +12,7 @@
 #include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/file.h"
 #include "gyre/models/config/config.h"
+#include "gyre/train/optim/schedule.h"
 
 namespace gyre {
 namespace {
@@ -117,6 +118,10 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
                      {"total-updates", std::to_string(schedule.total_updates)},
                      {"precision", precision_name(precision)},
                      {"kernels", state.kernels}};
+  // Checkpoints of earlier versions lack these.
+  if (schedule.minimum_rate > 0) options["lr-minimum"] = concat(schedule.minimum_rate);
+  if (schedule.kind == "polynomial") options["lr-power"] = concat(schedule.power);
+  if (const std::string cooldown = cooldown_text(schedule); !cooldown.empty()) options["lr-cooldown"] = cooldown;
   // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
   options[state.deterministic ? "=shards" : "shards"] = std::to_string(state.micro_batches);
   return options;

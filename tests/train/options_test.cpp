@@ -121,11 +121,14 @@ TEST_CASE("train options: invalid optimizer options") {
   check_rejected("[--weight-decay] expected 0 with --optimizer adam", optimizer([](auto& o) { o.weight_decay = 0.1; }));
   check_rejected("[--clip-norm]", optimizer([](auto& o) { o.clip_norm = -1; }));
   check_rejected("[--ema]", optimizer([](auto& o) { o.ema = 1; }));
-  check_rejected("[--lr-schedule]", optimizer([](auto& o) { o.schedule.kind = "cosine"; }));
+  check_rejected("[--lr-schedule]", optimizer([](auto& o) { o.schedule.kind = "step"; }));
   check_rejected("[--lr-warmup-start-rate]", optimizer([](auto& o) { o.schedule.warmup_initial = -1; }));
   check_rejected("[--lr-minimum]", optimizer([](auto& o) { o.schedule.minimum_rate = 1; }));
   check_rejected("[--lr-warmup] expected a percentage of at least 0% and below 100%, got 100%",
                  optimizer([](auto& o) { o.schedule.warmup_percent = 100; }));
+  check_rejected("[--lr-power]", optimizer([](auto& o) { o.schedule.power = 0; }));
+  check_rejected("[--lr-cooldown] expected a percentage from 0% to 100%, got 101%",
+                 optimizer([](auto& o) { o.schedule.cooldown_percent = 101; }));
   check_rejected("[--total-updates] expected more than the 4000 updates", optimizer([](auto& o) {
                    o.schedule.kind = "linear";
                    o.schedule.total_updates = 4000;

@@ -107,22 +107,32 @@ void add_warmup_row(OptionTable& table, ScheduleOptions& a) {
   table.add_custom(
       "--lr-warmup,--warmup-updates", 1, 1, "UPDATES",
       "linear warm-up to the peak learning rate; 10%: share of all updates",
-      [&a](const Values& values) { std::tie(a.warmup, a.warmup_percent) = parse_warmup(values.back()); },
-      [&a] { return warmup_toml(a.warmup, a.warmup_percent); });
+      [&a](const Values& values) { std::tie(a.warmup, a.warmup_percent) = parse_updates_or_share(values.back()); },
+      [&a] { return updates_or_share_toml(a.warmup, a.warmup_percent); });
 }
 
 void add_schedule_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choices) {
   ScheduleOptions& a = o.optimizer.schedule;
   table.group("Learning rate");
   table.add("--learn-rate,-l,--lr", a.learning_rate, "RATE", choices.learning_rate_help);
-  table.add_choice("--lr-schedule,--lr-scheduler", a.kind, schedule_names(),
-                   "learning rate schedule after the warm-up; linear reaches 0 at --total-updates");
+  table.add_choice(
+      "--lr-schedule,--lr-scheduler", a.kind, schedule_names(),
+      "learning rate schedule after the warm-up; linear, cosine, polynomial and wsd (warm-up, stable, decay) "
+      "end at --total-updates");
   add_warmup_row(table, a);
   table.add("--lr-warmup-start-rate,--warmup-init-lr", a.warmup_initial, "RATE",
             "initial learning rate of the warm-up");
-  table.add("--lr-minimum,--stop-min-lr,--min-lr", a.minimum_rate, "RATE", "minimum learning rate");
+  table.add("--lr-minimum,--stop-min-lr,--min-lr", a.minimum_rate, "RATE",
+            "minimum learning rate, at which cosine, polynomial and wsd end");
   table.add("--total-updates,--total-num-update", a.total_updates, "UPDATES",
-            "update at which --lr-schedule linear reaches 0; 0: the end of the run (--after)");
+            "update at which --lr-schedule ends; 0: the end of the run (--after)");
+  table.add("--lr-power,--power", a.power, "NUMBER", "exponent of --lr-schedule polynomial; 1: linear");
+  table.add_custom(
+      "--lr-cooldown", 1, 1, "UPDATES",
+      "last updates of --lr-schedule wsd, in which the rate falls; 20%: share of all updates",
+      [&a](const Values& values) { std::tie(a.cooldown, a.cooldown_percent) = parse_updates_or_share(values.back()); },
+      [&a] { return updates_or_share_toml(a.cooldown, a.cooldown_percent); });
+  table.add_enum("--lr-cooldown-form", a.cooldown_form, "form of the fall, from 1 to 0 over the cooldown");
 }
 
 // Accepts minutes, or a number with a unit: "2.5", "150s", "2.5m", "2h".
@@ -235,13 +245,13 @@ void add_parallel_rows(OptionTable& table, TrainOptions& o) {
 
 }  // namespace
 
-std::pair<uint64_t, double> parse_warmup(const std::string& text) {
+std::pair<uint64_t, double> parse_updates_or_share(const std::string& text) {
   const bool is_share = text.ends_with('%');
   if (is_share) return {0, parsed<double>(text.substr(0, text.size() - 1))};
   return {parsed<uint64_t>(text), 0};
 }
 
-std::string warmup_toml(uint64_t updates, double percent) {
+std::string updates_or_share_toml(uint64_t updates, double percent) {
   return percent > 0 ? toml_string(toml_value(percent) + "%") : toml_value(updates);
 }
 
@@ -272,7 +282,11 @@ void record_train_options(const OptionTable& table, TrainOptions& options) {
 void reject_unused_train_options(const OptionTable& table, const TrainOptions& options) {
   const bool validates = options.has_validation_data();
   const ScheduleOptions& schedule = options.optimizer.schedule;
-  table.reject_unused("total-updates", schedule.needs_total_updates(), "--lr-schedule is not linear");
+  table.reject_unused("total-updates", schedule.needs_total_updates(),
+                      concat("--lr-schedule ", schedule.kind, " does not end"));
+  table.reject_unused("lr-power", schedule.kind == "polynomial", "--lr-schedule is not polynomial");
+  for (const char* name : {"lr-cooldown", "lr-cooldown-form"})
+    table.reject_unused(name, schedule.kind == "wsd", "--lr-schedule is not wsd");
   const bool warms_up = schedule.warmup > 0 || schedule.warmup_percent > 0;
   table.reject_unused("lr-warmup-start-rate", warms_up, "--lr-warmup is 0");
   for (const char* name : {"valid-freq", "valid-metrics", "patience"})

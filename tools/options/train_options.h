@@ -19,10 +19,10 @@ struct TaskChoices {
   std::string learning_rate_help = "peak learning rate";
 };
 
-// Reads the value of --lr-warmup, "4000" or "10%": the number of updates, and the percentage of all updates or 0.
-// Throws a UsageError for any other text. warmup_toml() writes it.
-std::pair<uint64_t, double> parse_warmup(const std::string& text);
-std::string warmup_toml(uint64_t updates, double percent);
+// Reads the value of --lr-warmup or --lr-cooldown, "4000" or "10%": the number of updates, and the percentage of all
+// updates or 0. Throws a UsageError for any other text. updates_or_share_toml() writes it.
+std::pair<uint64_t, double> parse_updates_or_share(const std::string& text);
+std::string updates_or_share_toml(uint64_t updates, double percent);
 
 // Adds all rows except those for the data and the vocabulary. `options` must outlive the table.
 void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoices& choices);

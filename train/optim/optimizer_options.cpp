@@ -19,6 +19,9 @@ void ScheduleOptions::validate() const {
          concat("a number from 0 to --learn-rate ", learning_rate), minimum_rate);
   expect(warmup_percent >= 0 && warmup_percent < 100, "--lr-warmup", "a percentage of at least 0% and below 100%",
          concat(warmup_percent, "%"));
+  expect(std::isfinite(power) && power > 0, "--lr-power", "a positive number", power);
+  expect(cooldown_percent >= 0 && cooldown_percent <= 100, "--lr-cooldown", "a percentage from 0% to 100%",
+         concat(cooldown_percent, "%"));
   expect(!needs_total_updates() || total_updates == 0 || warmup_percent > 0 || total_updates > warmup,
          "--total-updates", concat("more than the ", warmup, " updates of --lr-warmup with --lr-schedule ", kind),
          total_updates);

@@ -3,9 +3,19 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "gyre/core/enum_names.h"
+
 namespace gyre {
+
+// How the learning rate falls in the cooldown of --lr-schedule wsd.
+enum class CooldownForm : uint8_t { sqrt, linear, cosine };
+template <>
+inline constexpr std::pair<CooldownForm, std::string_view> kEnumNames<CooldownForm>[] = {
+    {CooldownForm::sqrt, "1-sqrt"}, {CooldownForm::linear, "linear"}, {CooldownForm::cosine, "cosine"}};
 
 struct ScheduleOptions {
   std::string kind = "inverse-sqrt";  // one of schedule_names()
@@ -13,7 +23,11 @@ struct ScheduleOptions {
   uint64_t warmup = 4000;             // updates
   double warmup_percent = 0;          // above 0: replaces `warmup` by this percentage of all updates
   double warmup_initial = 1e-7;       // the rate of the first update of the warm-up
-  double minimum_rate = 0;
+  double minimum_rate = 0;            // cosine, polynomial and wsd end at it; the others do not fall below it
+  double power = 1;                   // of polynomial
+  double cooldown_percent = 20;       // of wsd: a percentage of all updates; 0: `cooldown` is given
+  uint64_t cooldown = 0;              // of wsd: updates
+  CooldownForm cooldown_form = CooldownForm::sqrt;
   uint64_t total_updates = 0;  // 0: the end of the run
 
   // True if the rates depend on the number of updates of the run.

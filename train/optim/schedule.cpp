@@ -32,17 +32,34 @@ const Schedule& find_schedule(const std::string& name) {
       ->schedule;
 }
 
+static uint64_t share_of(uint64_t updates, double percent) {
+  return uint64_t(std::llround(percent / 100 * double(updates)));
+}
+
 ScheduleOptions resolve_schedule(ScheduleOptions o, uint64_t run_updates) {
   if (!o.needs_total_updates()) return o;
   if (o.total_updates == 0) o.total_updates = run_updates;
   if (o.warmup_percent > 0) {
-    o.warmup = uint64_t(std::llround(o.warmup_percent / 100 * double(o.total_updates)));
+    o.warmup = share_of(o.total_updates, o.warmup_percent);
     o.warmup_percent = 0;
   }
   if (find_schedule(o.kind).needs_total_updates && o.warmup >= o.total_updates) {
     throw UsageError("[--lr-warmup] expected fewer than all ", o.total_updates, " updates, got ", o.warmup);
   }
+  if (find_schedule(o.kind).has_cooldown) {
+    if (o.cooldown_percent > 0) o.cooldown = share_of(o.total_updates, o.cooldown_percent);
+    o.cooldown_percent = 0;
+    if (o.cooldown > o.total_updates - o.warmup) {
+      throw UsageError("[--lr-cooldown] expected at most the ", o.total_updates - o.warmup,
+                       " updates after --lr-warmup, got ", o.cooldown);
+    }
+  }
   return o;
+}
+
+std::string cooldown_text(const ScheduleOptions& o) {
+  if (!find_schedule(o.kind).has_cooldown) return "";
+  return concat(o.cooldown, " updates, ", enum_name(o.cooldown_form));
 }
 
 double learning_rate(const ScheduleOptions& options, uint64_t n) {

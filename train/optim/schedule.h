@@ -14,6 +14,7 @@ struct Schedule {
   // The learning rate of the update after n finished updates, n >= warmup.
   double (*rate)(const ScheduleOptions& options, double n, double warmup);
   bool needs_total_updates = false;  // of the run
+  bool has_cooldown = false;         // reads the options of the cooldown
 };
 
 // The choices of --lr-schedule.
@@ -28,8 +29,11 @@ double learning_rate(const ScheduleOptions& options, uint64_t n);
 // Likewise, by the schedule of the stage that the update belongs to.
 double learning_rate(const OptimizerOptions& options, uint64_t n);
 
-// The options with the total and the warm-up as numbers of updates, for a run of `run_updates` updates; 0: the number
-// is unknown. Throws UsageError if the warm-up would take all updates.
+// The options with the total, the warm-up and the cooldown as numbers of updates, for a run of `run_updates` updates;
+// 0: the number is unknown. Throws UsageError if the warm-up would take all updates, or more than the cooldown leaves.
 ScheduleOptions resolve_schedule(ScheduleOptions options, uint64_t run_updates);
+
+// The cooldown of resolved options, such as "2000 updates, 1-sqrt"; empty if the schedule has none.
+std::string cooldown_text(const ScheduleOptions& options);
 
 }  // namespace gyre

@@ -174,8 +174,9 @@ std::string MosesTokenizer::tokenize(std::string_view line) const {
   std::u32string text = separate_symbols(decode(line), options_.aggressive_hyphens);
   substitute(kCommas, text);
   separate_final_comma(text);
-  substitute(language_ == MosesLanguage::english ? std::span<const Substitution>(kEnglishApostrophes) : kGermanApostrophes,
-        text);
+  substitute(
+      language_ == MosesLanguage::english ? std::span<const Substitution>(kEnglishApostrophes) : kGermanApostrophes,
+      text);
   text = separate_periods(language_, text);
   replace_placeholders(text);
   return encode(text, options_.escape);

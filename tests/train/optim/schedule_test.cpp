@@ -87,4 +87,75 @@ TEST_CASE("the minimum applies only after the warm-up") {
   CHECK(learning_rate(o, 1'000'000) == 1e-4);
 }
 
-TEST_CASE("an unknown schedule is an error") { CHECK_THROWS_AS(learning_rate(options("cosine"), 5000), Error); }
+// Values calculated by hand; t is the share of the updates after the warm-up.
+TEST_CASE("cosine: half a cosine from the peak to the minimum") {
+  ScheduleOptions o = options("cosine");
+  o.total_updates = 16'000;
+  o.minimum_rate = 1e-4;
+  check_close(learning_rate(o, 2000), 2.5005e-4);
+  check_close(learning_rate(o, 4000), 5e-4);
+  check_close(learning_rate(o, 8000), 4e-4);    // t = 1/3: cos = 1/2
+  check_close(learning_rate(o, 10'000), 3e-4);  // t = 1/2: cos = 0
+  check_close(learning_rate(o, 12'000), 2e-4);  // t = 2/3: cos = -1/2
+  check_close(learning_rate(o, 16'000), 1e-4);
+  check_close(learning_rate(o, 1'000'000), 1e-4);
+}
+
+// polynomial_decay of fairseq: (lr - end) * (1 - (n - W) / (total - W)) ** power + end
+TEST_CASE("polynomial: the same values as fairseq") {
+  ScheduleOptions o = options("polynomial");
+  o.total_updates = 14'000;
+  o.minimum_rate = 1e-4;
+  check_close(learning_rate(o, 4000), 5e-4);
+  check_close(learning_rate(o, 9000), 3e-4);
+  o.power = 2;
+  check_close(learning_rate(o, 9000), 2e-4);
+  o.power = 0.5;
+  check_close(learning_rate(o, 11'500), 3e-4);
+  check_close(learning_rate(o, 14'000), 1e-4);
+  check_close(learning_rate(o, 20'000), 1e-4);
+}
+
+TEST_CASE("polynomial of power 1 without a minimum is linear") {
+  ScheduleOptions o = options("polynomial"), linear = options("linear");
+  o.total_updates = linear.total_updates = 14'000;
+  for (const uint64_t n : {0, 100, 4000, 4001, 9000, 13'999, 14'000, 15'000})
+    check_close(learning_rate(o, n), learning_rate(linear, n));
+}
+
+TEST_CASE("wsd: the peak until the cooldown, then a fall to the minimum") {
+  ScheduleOptions o = options("wsd");
+  o.total_updates = 20'000;
+  o.minimum_rate = 1e-4;
+  o = resolve_schedule(o, 0);
+  CHECK(o.cooldown == 4000);  // 20 %
+  CHECK(cooldown_text(o) == "4000 updates, 1-sqrt");
+  check_close(learning_rate(o, 2000), 2.5005e-4);
+  CHECK(learning_rate(o, 4000) == 5e-4);
+  CHECK(learning_rate(o, 16'000) == 5e-4);
+  check_close(learning_rate(o, 16'040), 4.6e-4);  // x = 1/100: 1 - 1/10
+  check_close(learning_rate(o, 17'000), 3e-4);    // x = 1/4: 1 - 1/2
+  check_close(learning_rate(o, 19'240), 1.4e-4);  // x = 81/100: 1 - 9/10
+  check_close(learning_rate(o, 20'000), 1e-4);
+  check_close(learning_rate(o, 30'000), 1e-4);
+  o.cooldown_form = CooldownForm::linear;
+  check_close(learning_rate(o, 17'000), 4e-4);
+  o.cooldown_form = CooldownForm::cosine;
+  check_close(learning_rate(o, 18'000), 3e-4);
+}
+
+TEST_CASE("wsd: the cooldown fits after the warm-up") {
+  ScheduleOptions o = options("wsd");
+  o.cooldown_percent = 0;
+  o.cooldown = 6000;
+  CHECK(resolve_schedule(o, 10'000).cooldown == 6000);
+  CHECK_THROWS_WITH_AS(resolve_schedule(o, 9999),
+                       "[--lr-cooldown] expected at most the 5999 updates after --lr-warmup, got 6000", UsageError);
+  o.cooldown = 0;  // constant to the end
+  o = resolve_schedule(o, 10'000);
+  CHECK(learning_rate(o, 9999) == 5e-4);
+  CHECK(learning_rate(o, 10'000) == 0);
+  CHECK(cooldown_text(options("cosine")) == "");
+}
+
+TEST_CASE("an unknown schedule is an error") { CHECK_THROWS_AS(learning_rate(options("step"), 5000), Error); }

@@ -47,10 +47,10 @@ void add_rate_rows(OptionTable& table, LanguageStage& stage) {
       "warm-up from the beginning of this stage, which starts the schedule anew; 10%: share of its updates",
       [&stage](const Values& values) {
         uint64_t updates = 0;
-        std::tie(updates, stage.warmup_percent) = parse_warmup(values.back());
+        std::tie(updates, stage.warmup_percent) = parse_updates_or_share(values.back());
         stage.warmup = updates;
       },
-      [&stage] { return stage.warmup ? warmup_toml(*stage.warmup, stage.warmup_percent) : std::string(); });
+      [&stage] { return stage.warmup ? updates_or_share_toml(*stage.warmup, stage.warmup_percent) : std::string(); });
 }
 
 // The options of one stage.

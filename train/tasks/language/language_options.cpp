@@ -17,8 +17,9 @@ SampleOptions LanguageOptions::samples(SampleOptions::Task task) const {
 
 namespace {
 
-// The learning rates of a stage. `run`: the schedule of the run, with the numbers of updates.
-RateStage rates_of(const LanguageStage& stage, uint64_t begin, const ScheduleOptions& run) {
+// The learning rates of a stage. `given`: the schedule of the run; `run`: the same with the numbers of updates.
+RateStage rates_of(const LanguageStage& stage, uint64_t begin, const ScheduleOptions& given,
+                   const ScheduleOptions& run) {
   RateStage rates{.begin = begin, .origin = 0, .schedule = run};
   ScheduleOptions& schedule = rates.schedule;
   schedule.learning_rate = stage.learning_rate.value_or(run.learning_rate);
@@ -27,6 +28,8 @@ RateStage rates_of(const LanguageStage& stage, uint64_t begin, const ScheduleOpt
   schedule.kind = stage.schedule.value_or(run.kind);
   schedule.warmup = stage.warmup.value_or(0);
   schedule.warmup_percent = stage.warmup_percent;
+  schedule.cooldown = given.cooldown;
+  schedule.cooldown_percent = given.cooldown_percent;
   schedule.total_updates = 0;
   schedule.validate();
   rates.schedule = resolve_schedule(schedule, stage.updates);
@@ -54,7 +57,7 @@ void LanguageOptions::set_stages(std::vector<LanguageStage> all) {
   for (size_t i = 0; i < all.size(); ++i) {
     try {
       check_stage(all[i]);
-      optimizer.rate_stages.push_back(rates_of(all[i], begin, run));
+      optimizer.rate_stages.push_back(rates_of(all[i], begin, optimizer.schedule, run));
       optimizer.rate_stages.back().schedule.validate();
     } catch (const UsageError& error) {
       throw UsageError("[stage ", i + 1, "] ", error.what());

@@ -5,6 +5,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
+#include "gyre/train/optim/schedule.h"
 #include "gyre/train/tasks/require_positions.h"
 #include "gyre/train/tasks/staged_data.h"
 
@@ -16,6 +17,7 @@ std::string rates_text(const RateStage& stage) {
   std::string text = concat(s.kind, " with a peak of ", s.learning_rate);
   if (stage.origin > 0 || stage.begin == 0) text += concat(", warm-up of ", s.warmup, " updates");
   if (s.needs_total_updates()) text += concat(", ", s.total_updates, " updates in all");
+  if (const std::string cooldown = cooldown_text(s); !cooldown.empty()) text += ", cooldown of " + cooldown;
   return text + concat(", counted from update ", stage.origin);
 }
 

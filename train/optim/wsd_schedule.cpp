@@ -1,0 +1,38 @@
+// Warm-up, stable, decay: the peak rate until a cooldown of the last C updates, which falls to the minimum rate (Hu et
+// al. 2024, MiniCPM; the form 1 - sqrt: Haegele et al. 2024, arXiv 2405.18392):
+//   n < total - C:   lr
+//   otherwise:       min + (lr - min) form(x), with x = (n - (total - C)) / C
+//   form(x):         1 - sqrt(x), 1 - x, or (1 + cos(pi x)) / 2
+#include <cmath>
+#include <numbers>
+
+#include "gyre/train/optim/schedule.h"
+
+namespace gyre {
+namespace {
+
+double form(CooldownForm form, double x) {
+  switch (form) {
+    case CooldownForm::sqrt:
+      return 1 - std::sqrt(x);
+    case CooldownForm::linear:
+      return 1 - x;
+    case CooldownForm::cosine:
+      return (1 + std::cos(std::numbers::pi * x)) / 2;
+  }
+  return 0;
+}
+
+double rate(const ScheduleOptions& o, double n, double /*warmup*/) {
+  const auto total = static_cast<double>(o.total_updates), cooldown = static_cast<double>(o.cooldown);
+  if (n >= total) return o.minimum_rate;
+  const double x = n - (total - cooldown);
+  return x <= 0 ? o.learning_rate
+                : o.minimum_rate + (o.learning_rate - o.minimum_rate) * form(o.cooldown_form, x / cooldown);
+}
+
+}  // namespace
+
+Schedule wsd_schedule() { return {.rate = rate, .needs_total_updates = true, .has_cooldown = true}; }
+
+}  // namespace gyre
