@@ -29,6 +29,12 @@ LabeledIds::LabeledIds(const TripletText& text, const Vocabulary& vocabulary, in
   }
 }
 
+LabeledIds::LabeledIds(std::span<const LabeledRow> rows, bool is_pair, const Vocabulary& vocabulary, int max_length)
+    : is_pair_(is_pair), is_regression_(false), offsets_{0} {
+  const size_t room = room_of(vocabulary, max_length);
+  for (const LabeledRow& row : rows) add(row, vocabulary, room);
+}
+
 size_t LabeledIds::room_of(const Vocabulary& vocabulary, int max_length) const {
   const int special = is_pair_ ? 3 : 2;
   if (max_length <= special) {

@@ -68,6 +68,25 @@ same "predicted numbers" "$(grep -cE '^-?[0-9.]+(e-[0-9]+)?$' numbers.txt)" 20
 build/gyre train pair --no-header --text-column 0 --second-text-column 0 --label-column 1 --labels 0 1 $fresh --head roformer \
   --train-sets train.rows --model columns/ || fail "columns by flag"
 
+# gyre predict reads lines without labels. Its labels and numbers are those of the evaluation.
+cut -f 1 dev.rows > dev.txt
+predict() { build/gyre predict "$@" 2> report.txt; }
+check "labels of lines" cmp <(predict --model learned/ < dev.txt | cut -f 1) labels.txt
+same "a report of the lines" "$(cat report.txt | tail -n 1)" "standard input: 20 lines, 0 truncated to 128 tokens"
+check "numbers of lines" cmp <(predict --model numbers/ --input dev.txt) numbers.txt
+check "labels do not depend on the batch" cmp <(predict --model learned/ --mini-batch 1 < dev.txt | cut -f 1) labels.txt
+predict --model learned/ --labels 2 --output both.tsv < dev.txt
+same "all labels, the most probable first" "$(awk -F '\t' 'NF != 4 || $2 < $4 || $2 + $4 < 0.999998 || $2 + $4 > 1.000002' both.tsv)" ""
+check "the labels in JSON" cmp <(predict --model learned/ --json < dev.txt | sed 's/^{"label":"\([01]\)","probabilities":{"0":[0-9.e-]*,"1":[0-9.e-]*}}$/\1/') labels.txt
+same "an empty line has an empty result" "$(printf 'a b\n\nf g' | predict --model learned/ | cut -f 1 | tr '\n' ,)" "1,,0,"
+same "an empty line in JSON" "$(printf '\n' | predict --model numbers/ --json)" "null"
+same "pairs" "$(printf 'a b\tc d\nf g\tf h\n' | predict --model qnli/ | grep -cE '^(not_)?entailment'$'\t''0\.[0-9]{6}$')" 2
+printf 'a b\tc\na b\n' > pairs.txt
+rejects 1 'pairs.txt:2: expected two texts separated by a tab, got 1' build/gyre predict --model qnli/ --input pairs.txt
+rejects 1 'pairs.txt:1: expected one text without tabs, got 2' build/gyre predict --model learned/ --input pairs.txt
+rejects 2 '--labels. expected a number from 1 to 2, got 3' build/gyre predict --model learned/ --labels 3 --input dev.txt
+rejects 1 'expected labels for the 2 outputs of the model, got 3' build/gyre predict --model learned/ --preset glue-mnli --input dev.txt
+
 # The default learning rate depends on the initial weights. A given rate overrides it, and a rate that is too small to
 # train random weights causes a warning.
 fast="--after 1u --mini-batch 8 --train-sets train.tsv"

@@ -127,8 +127,7 @@ const std::map<std::string, std::string, std::less<>>& subcommand_equivalents() 
                                                                    {"fine-tune", "train classify"},
                                                                    {"pretrain", "train mlm"},
                                                                    {"convert", "import"},
-                                                                   {"benchmark", "bench"},
-                                                                   {"predict", "evaluate classify"}};
+                                                                   {"benchmark", "bench"}};
   return all;
 }
 

@@ -1,6 +1,10 @@
 #include "tools/commands/evaluate/classifier_evaluation.h"
 
+#include <algorithm>
+
 #include "gyre/core/option_checks.h"
+#include "gyre/data/text/text_tasks.h"
+#include "gyre/train/tasks/classification/classify_options.h"
 #include "tools/options/model_choice.h"
 
 namespace gyre {
@@ -38,6 +42,18 @@ Predictions ClassifierEvaluation::predictions(const SequenceClassifier& classifi
   Kernels& kernels = device.kernels();
   SelfCommunicator self;
   return predict(classifier, items, mini_batch, precision.on(kernels), kernels, self);
+}
+
+TrainedTask classification_task(const Path& model, const std::string& preset) {
+  if (preset.empty()) return read_task(find_run(model));
+  const TextTask& task = text_task(preset);
+  return {task.format, task.metrics, ClassifyOptions().data.max_length};
+}
+
+void require_outputs(const Path& model, const ClassifierConfig& config, const TrainedTask& task) {
+  const size_t outputs = std::max<size_t>(task.format.classes.size(), 1);  // 1: regression
+  require(outputs == size_t(config.classes), "[task] ", model.string(), ": expected labels for the ", config.classes,
+          " outputs of the model, got ", outputs);
 }
 
 }  // namespace gyre

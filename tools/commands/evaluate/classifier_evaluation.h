@@ -7,6 +7,7 @@
 
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/pretrained/trained_task.h"
 #include "gyre/train/tasks/predictions.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
@@ -33,5 +34,10 @@ struct ClassifierEvaluation {
   TrainedModel<SequenceClassifier> load() const;
   Predictions predictions(const SequenceClassifier& classifier, const LabeledIds& items) const;
 };
+
+// The task of a GLUE preset, or without one (an empty name) that of the run.
+TrainedTask classification_task(const Path& model, const std::string& preset);
+// Throws an Error that names the model unless it has an output for each class, or one for a regression.
+void require_outputs(const Path& model, const ClassifierConfig& config, const TrainedTask& task);
 
 }  // namespace gyre

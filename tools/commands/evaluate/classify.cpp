@@ -1,12 +1,8 @@
 // gyre evaluate classify: computes the metrics of a trained classifier or regression model on labeled texts.
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gyre/data/text/text_tasks.h"
-#include "gyre/train/pretrained/trained_task.h"
-#include "gyre/train/tasks/classification/classify_options.h"
 #include "gyre/train/tasks/classification/scores.h"
 #include "tools/commands/evaluate/classifier_evaluation.h"
 #include "tools/lines.h"
@@ -38,19 +34,12 @@ void write_predictions(const Path& file, const Predictions& predictions, const s
 
 // The task of the preset or of the run, with the options that were given.
 TrainedTask task_of(const EvaluateClassifyArgs& args, const ClassifierConfig& config) {
-  TrainedTask task;
-  if (args.preset.empty()) {
-    task = read_task(find_run(args.model));
-  } else {
-    task = {text_task(args.preset).format, text_task(args.preset).metrics, ClassifyOptions().data.max_length};
-  }
+  TrainedTask task = classification_task(args.model, args.preset);
   args.columns.apply(task.format);
   if (args.max_length > 0) task.max_length = args.max_length;
   if (!args.metrics.empty()) task.metrics = args.metrics;
   task.metrics.push_back(loss_name(config));
-  const size_t classes = std::max<size_t>(task.format.classes.size(), 1);  // 1: regression
-  require(classes == size_t(config.classes), "[task] ", args.model.string(), ": expected labels for the ",
-          config.classes, " outputs of the model, got ", classes);
+  require_outputs(args.model, config, task);
   return task;
 }
 

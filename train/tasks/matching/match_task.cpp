@@ -1,5 +1,6 @@
 #include "gyre/train/tasks/matching/match_task.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
@@ -11,6 +12,12 @@ namespace gyre {
 
 nlohmann::ordered_json MatchTask::to_json() const {
   return {{"task", "match"}, {"loss", objective.loss}, {"margin", objective.margin}, {"max_length", max_length}};
+}
+
+bool is_match_task(const Path& run) {
+  if (!std::filesystem::exists(task_path(run))) return false;
+  const nlohmann::ordered_json json = read_json(task_path(run));
+  return json.is_object() && json.contains("task") && json["task"] == "match";
 }
 
 MatchTask read_match_task(const Path& run) {

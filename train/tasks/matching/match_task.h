@@ -16,6 +16,9 @@ struct MatchTask {
   nlohmann::ordered_json to_json() const;
 };
 
+// True if run/task.json exists and is that of text matching.
+bool is_match_task(const Path& run);
+
 // Reads run/task.json. Throws an Error that names the file if it is invalid or belongs to another task.
 MatchTask read_match_task(const Path& run);
 
