@@ -1,5 +1,4 @@
-// Execution options of `gyre translate` and `gyre score`, the loading of their models, and their loop over the input,
-// which reads windows of lines ahead to sort them by length.
+// Execution options of `gyre translate` and `gyre score`, and the loading of their models.
 #pragma once
 
 #include <cstdint>
@@ -44,22 +43,5 @@ struct LoadedDecoder {
   LoadedEnsemble trained;
   DecodeOptions options;
 };
-
-// Reads items with next(item), which returns false at the end, and passes at most `window` of them at a time to
-// process(items, first), where `first` counts the items before them. Flushes the output before it reads on. Returns the
-// number of items.
-template <class Item, class Next, class Process>
-uint64_t for_each_window(size_t window, OutputLines& output, const Next& next, const Process& process) {
-  uint64_t count = 0;
-  std::vector<Item> items;
-  do {
-    items.clear();
-    for (Item item; items.size() < window && next(item);) items.push_back(std::move(item));
-    process(items, count);
-    count += items.size();
-    output.flush();
-  } while (items.size() == window);
-  return count;
-}
 
 }  // namespace gyre

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gyre/core/io/file.h"
@@ -42,5 +43,22 @@ class OutputLines {
  private:
   std::unique_ptr<AtomicFile> file_;
 };
+
+// Reads items with next(item), which returns false at the end, and passes at most `window` of them at a time to
+// process(items, first), where `first` counts the items before them. Flushes the output before it reads on. Returns the
+// number of items.
+template <class Item, class Next, class Process>
+uint64_t for_each_window(size_t window, OutputLines& output, const Next& next, const Process& process) {
+  uint64_t count = 0;
+  std::vector<Item> items;
+  do {
+    items.clear();
+    for (Item item; items.size() < window && next(item);) items.push_back(std::move(item));
+    process(items, count);
+    count += items.size();
+    output.flush();
+  } while (items.size() == window);
+  return count;
+}
 
 }  // namespace gyre

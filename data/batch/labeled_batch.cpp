@@ -15,9 +15,8 @@ std::pair<size_t, size_t> truncate_longest_first(size_t first, size_t second, si
 }
 
 LabeledIds::LabeledIds(const LabeledText& text, const Vocabulary& vocabulary, int max_length)
-    : is_pair_(text.format().second_text), is_regression_(text.format().is_regression()), offsets_{0} {
-  const size_t room = room_of(vocabulary, max_length);
-  for (const LabeledRow& row : text.rows()) add(row, vocabulary, room);
+    : LabeledIds(text.rows(), text.format().second_text.has_value(), vocabulary, max_length) {
+  is_regression_ = text.format().is_regression();
 }
 
 LabeledIds::LabeledIds(const TripletText& text, const Vocabulary& vocabulary, int max_length)

@@ -38,7 +38,8 @@ class LabeledIds {
   // Two rows for each triplet: row 2i is the pair of A and the nearer candidate, with label 1, and row 2i + 1 is the
   // pair of A and the farther one, with label 0.
   LabeledIds(const TripletText& text, const Vocabulary& vocabulary, int max_length);
-  // Rows without labels, for prediction. Their second texts are read only if `is_pair`.
+  // Rows without labels, for prediction: is_regression() is false, whatever the model. The second texts are read only
+  // if `is_pair`.
   LabeledIds(std::span<const LabeledRow> rows, bool is_pair, const Vocabulary& vocabulary, int max_length);
 
   size_t size() const { return labels_.size(); }

@@ -68,24 +68,50 @@ same "predicted numbers" "$(grep -cE '^-?[0-9.]+(e-[0-9]+)?$' numbers.txt)" 20
 build/gyre train pair --no-header --text-column 0 --second-text-column 0 --label-column 1 --labels 0 1 $fresh --head roformer \
   --train-sets train.rows --model columns/ || fail "columns by flag"
 
-# gyre predict reads lines without labels. Its labels and numbers are those of the evaluation.
+# gyre predict reads lines without labels. Its labels and scores are those of the evaluation.
 cut -f 1 dev.rows > dev.txt
 predict() { build/gyre predict "$@" 2> report.txt; }
 check "labels of lines" cmp <(predict --model learned/ < dev.txt | cut -f 1) labels.txt
-same "a report of the lines" "$(cat report.txt | tail -n 1)" "standard input: 20 lines, 0 truncated to 128 tokens"
-check "numbers of lines" cmp <(predict --model numbers/ --input dev.txt) numbers.txt
-check "labels do not depend on the batch" cmp <(predict --model learned/ --mini-batch 1 < dev.txt | cut -f 1) labels.txt
-predict --model learned/ --labels 2 --output both.tsv < dev.txt
-same "all labels, the most probable first" "$(awk -F '\t' 'NF != 4 || $2 < $4 || $2 + $4 < 0.999998 || $2 + $4 > 1.000002' both.tsv)" ""
+predict --model learned/ --input dev.txt --output predicted.tsv --max-length 5
+same "a report of the lines" "$(tail -n 1 report.txt)" "dev.txt: 20 lines, $(awk 'NF > 3' dev.txt | wc -l) truncated to 5 tokens"
+check "scores of lines" cmp <(predict --model numbers/ --input dev.txt) numbers.txt
+for batch in "--mini-batch 1 --maxi-batch 1" "--mini-batch 3 --maxi-batch 2" "--mini-batch 2000000000"; do
+  # shellcheck disable=SC2086 # several options
+  check "labels with $batch" cmp <(predict --model learned/ $batch < dev.txt | cut -f 1) labels.txt
+done
+predict --model learned/ --top-k 2 --output both.tsv < dev.txt
+same "all labels, the most probable first" "$(awk -F '\t' 'NF == 4 && $2 >= $4 && ($2 + $4 - 1) ^ 2 < 1e-11' both.tsv | wc -l)" 20
 check "the labels in JSON" cmp <(predict --model learned/ --json < dev.txt | sed 's/^{"label":"\([01]\)","probabilities":{"0":[0-9.e-]*,"1":[0-9.e-]*}}$/\1/') labels.txt
-same "an empty line has an empty result" "$(printf 'a b\n\nf g' | predict --model learned/ | cut -f 1 | tr '\n' ,)" "1,,0,"
-same "an empty line in JSON" "$(printf '\n' | predict --model numbers/ --json)" "null"
+same "a blank line has an empty result" "$(printf 'a b\n\n  \nf g' | predict --model learned/ | cut -f 1 | tr '\n' ,)" "1,,,0,"
+same "a blank line in JSON" "$(printf '\n' | predict --model numbers/ --json)" "null"
+same "a score in JSON" "$(printf 'a b\n' | predict --model numbers/ --json | grep -cE '^\{"score":-?[0-9.e-]+\}$')" 1
+same "no lines" "$(predict --model numbers/ < /dev/null)" ""
+{ echo a b; sleep 5; } | predict --model learned/ --mini-batch 1 --maxi-batch 1 > slow.txt &
+for _ in $(seq 40); do if [ -s slow.txt ]; then break; fi; sleep 0.1; done
+check "an answer before the end of the input" test -s slow.txt
+wait
 same "pairs" "$(printf 'a b\tc d\nf g\tf h\n' | predict --model qnli/ | grep -cE '^(not_)?entailment'$'\t''0\.[0-9]{6}$')" 2
 printf 'a b\tc\na b\n' > pairs.txt
+printf 'a b\t \n' > half.txt
 rejects 1 'pairs.txt:2: expected two texts separated by a tab, got 1' build/gyre predict --model qnli/ --input pairs.txt
+rejects 1 'half.txt:1: expected two texts, got one' build/gyre predict --model qnli/ --input half.txt
 rejects 1 'pairs.txt:1: expected one text without tabs, got 2' build/gyre predict --model learned/ --input pairs.txt
-rejects 2 '--labels. expected a number from 1 to 2, got 3' build/gyre predict --model learned/ --labels 3 --input dev.txt
+rejects 2 '--top-k. expected a number from 1 to 2, got 3' build/gyre predict --model learned/ --top-k 3 --input dev.txt
+rejects 2 '--top-k would have no effect: --json has' build/gyre predict --model learned/ --top-k 2 --json --input dev.txt
+rejects 2 '--top-k would have no effect: the model predicts a score' build/gyre predict --model numbers/ --top-k 2 --input dev.txt
+rejects 2 '--max-length. expected at least 0, got -1' build/gyre predict --model learned/ --max-length -1 --input dev.txt
+rejects 2 '--max-length. expected at most 512, the number of positions of the model, got 513' build/gyre predict --model qnli/ --max-length 513 --input pairs.txt
+rejects 2 '--labels would have no effect: the task of the model' build/gyre predict --model learned/ --labels a b --input dev.txt
 rejects 1 'expected labels for the 2 outputs of the model, got 3' build/gyre predict --model learned/ --preset glue-mnli --input dev.txt
+rejects 1 'expected a model of kind classifier' build/gyre predict --model run/ --input dev.txt
+
+# An imported model has no task: its labels are given, or numbered.
+build/gyre export --to hf --model learned/ --output hf 2> export.log && build/gyre import --from hf hf --output imported 2> import.log || fail "import"
+check "labels of an imported model" cmp <(predict --model imported/ --labels 0 1 < dev.txt | cut -f 1) labels.txt
+check "numbered labels" cmp <(predict --model imported/ < dev.txt | cut -f 1) <(sed 's/^/LABEL_/' labels.txt)
+check "the labels of a preset" cmp <(predict --model imported/ --preset glue-sst2 < dev.txt | cut -f 1) labels.txt
+same "pairs for an imported model" "$(printf 'a\tb\n' | predict --model imported/ --pairs | grep -c '^LABEL_[01]')" 1
+rejects 2 '--labels. expected the names of the 2 classes of the model, got x' build/gyre predict --model imported/ --labels x --input dev.txt
 
 # The default learning rate depends on the initial weights. A given rate overrides it, and a rate that is too small to
 # train random weights causes a warning.
@@ -121,6 +147,8 @@ same "bad rows can be skipped" "$(build/gyre evaluate classify --model sst2/ --i
 rejects 1 'run/config.json: .config. expected a model of kind classifier, got encoder-only' build/gyre evaluate classify --model run/ --input dev.tsv
 rejects 2 '--preset: expected one of .*, got glue-mrpc, which is for gyre train pair$' tune classify --preset glue-mrpc --train-sets train.tsv
 rejects 2 '--preset: .*got glue-sst; did you mean glue-sst2\?' tune classify --preset glue-sst --train-sets train.tsv
+rejects 2 "--labels. expected different names, got 'x' twice" tune classify --labels x x --text-column 0 --label-column 1 --train-sets train.tsv
+rejects 2 '--labels. expected names without tabs' tune classify --labels $'x\ty' x --text-column 0 --label-column 1 --train-sets train.tsv
 rejects 2 '--labels is missing' tune classify --train-sets train.tsv
 rejects 2 '--text-column: expected a number because there is no header line' tune classify --no-header --text-column text --labels 0 1 --train-sets train.tsv
 rejects 2 '--dim-emb would have no effect: --pretrained-model defines the encoder' tune classify --preset glue-sst2 --dim-emb 8 --train-sets train.tsv

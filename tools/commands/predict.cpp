@@ -1,16 +1,24 @@
-// gyre predict: writes the labels that a trained classifier gives to lines of text, or the numbers of a regression.
+// gyre predict: writes the labels that a trained classifier gives to lines of text, or the scores of a regression.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/data/batch/labeled_batch.h"
+#include "gyre/data/text/line_report.h"
 #include "gyre/train/tasks/matching/match_task.h"
-#include "tools/commands/evaluate/classifier_evaluation.h"
-#include "tools/decoding_run.h"
+#include "tools/classifier_run.h"
 #include "tools/lines.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
@@ -19,41 +27,109 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kWindowBatches = 16;  // read ahead and sorted by length
-
-struct PredictArgs : ClassifierEvaluation {
-  Path output;
+struct PredictArgs : ClassifierRun {
+  Path input, output;
   std::string preset;
-  int labels = 1;
+  std::vector<std::string> labels;
+  bool pairs = false;
+  uint64_t maxi_batch = 16;
+  int top_k = 1;
   bool json = false;
+  const OptionTable* table = nullptr;
 };
 
 struct PredictedTask {
   bool is_pair = false;
-  std::vector<std::string> classes;  // none: the model predicts a number
+  std::vector<std::string> classes;  // none: the model predicts a score
   int max_length = 0;
 };
 
-PredictedTask task_of(const PredictArgs& args, const ClassifierConfig& config) {
-  PredictedTask predicted;
-  if (args.preset.empty() && is_match_task(find_run(args.model))) {
-    predicted = {true, {}, read_match_task(find_run(args.model)).max_length};
-  } else {
-    const TrainedTask task = classification_task(args.model, args.preset);
-    require_outputs(args.model, config, task);
-    predicted = {task.format.second_text.has_value(), task.format.classes, task.max_length};
-  }
-  if (args.max_length > 0) predicted.max_length = args.max_length;
-  return predicted;
+// The task of an imported model, which has no task.json: the labels that were given, or the names that transformers
+// gives to classes without names.
+PredictedTask imported_task(const PredictArgs& args, const ClassifierConfig& config) {
+  constexpr int kLongest = 128;
+  PredictedTask task{args.pairs, args.labels, kLongest};
+  if (!task.classes.empty() || config.is_regression()) return task;
+  for (int64_t i = 0; i < config.classes; ++i) task.classes.push_back("LABEL_" + std::to_string(i));
+  return task;
 }
 
-std::vector<double> softmax(std::vector<double> logits) {
-  const double largest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (double& x : logits) sum += x = std::exp(x - largest);
-  for (double& x : logits) x /= sum;
-  return logits;
+PredictedTask task_of(const PredictArgs& args, const ClassifierConfig& config) {
+  const Path run = find_run(args.model);
+  const bool is_imported = args.preset.empty() && !std::filesystem::exists(task_path(run));
+  for (const char* name : {"pairs", "labels"})
+    args.table->reject_unused(name, is_imported, "the task of the model defines it");
+  if (is_imported) {
+    const PredictedTask task = imported_task(args, config);
+    expect(task.classes.size() == size_t(config.is_regression() ? 0 : config.classes), "--labels",
+           concat("the names of the ", config.classes, " classes of the model"), joined(task.classes));
+    return task;
+  }
+  if (args.preset.empty() && is_match_task(run)) return {true, {}, read_match_task(run).max_length};
+  const TrainedTask task = classification_task(args.model, args.preset);
+  require_outputs(args.model, config, task);
+  return {task.format.second_text.has_value(), task.format.classes, task.max_length};
 }
+
+// Splits a line into its text, or its two texts. Returns nullopt for a blank line. Throws an Error that begins with
+// `place` for another number of texts, and for a blank one.
+std::optional<LabeledRow> row_of(std::string_view line, bool is_pair, const std::string& place) {
+  if (is_blank(line)) return std::nullopt;
+  const auto texts = std::count(line.begin(), line.end(), '\t') + 1;
+  require(texts == (is_pair ? 2 : 1), place, ": expected ",
+          is_pair ? "two texts separated by a tab" : "one text without tabs", ", got ", texts);
+  LabeledRow row;
+  row.text[0] = line.substr(0, line.find('\t'));
+  if (is_pair) row.text[1] = line.substr(row.text[0].size() + 1);
+  require(!is_blank(row.text[0]) && (!is_pair || !is_blank(row.text[1])), place, ": expected two texts, got one");
+  return row;
+}
+
+// Writes the result of a row of outputs: a logit for each class, or a score.
+class ResultFormat {
+ public:
+  ResultFormat(std::vector<std::string> classes, size_t labels, bool json)
+      : classes_(std::move(classes)), labels_(labels), json_(json) {}
+
+  // Of a blank line.
+  std::string empty() const { return json_ ? "null" : ""; }
+
+  std::string operator()(const Predictions& predictions, size_t row) const {
+    if (classes_.empty()) {
+      const Json score = predictions.outputs[row];
+      return json_ ? Json{{"score", score}}.dump() : score.dump();
+    }
+    const std::vector<double> probabilities = predictions.probabilities(row);
+    std::vector<size_t> order(probabilities.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return probabilities[a] > probabilities[b]; });
+    return json_ ? object(probabilities, order.front()) : columns(probabilities, order);
+  }
+
+ private:
+  using Json = nlohmann::ordered_json;
+
+  std::string object(const std::vector<double>& probabilities, size_t best) const {
+    Json all;
+    for (size_t i = 0; i < probabilities.size(); ++i) all[classes_[i]] = probabilities[i];
+    return Json{{"label", classes_[best]}, {"probabilities", all}}.dump();
+  }
+
+  std::string columns(const std::vector<double>& probabilities, const std::vector<size_t>& order) const {
+    std::string text;
+    for (size_t i = 0; i < labels_; ++i) {
+      char probability[32];
+      std::snprintf(probability, sizeof probability, "\t%.6f", probabilities[order[i]]);
+      text += (i > 0 ? "\t" : "") + classes_[order[i]] + probability;
+    }
+    return text;
+  }
+
+  std::vector<std::string> classes_;
+  size_t labels_;
+  bool json_;
+};
 
 class Predictor {
  public:
@@ -61,91 +137,67 @@ class Predictor {
       : args_(args),
         trained_(args.load()),
         task_(task_of(args, trained_.model->config())),
+        max_length_(args.length(*trained_.model, task_.max_length)),
+        format_(task_.classes, size_t(args.top_k), args.json),
         input_(args.input),
         output_(args.output) {
-    expect_between(1, std::max(1, int(task_.classes.size())), "--labels", args.labels);
+    args.table->reject_unused("top-k", !task_.classes.empty(), "the model predicts a score");
+    if (!task_.classes.empty()) expect_between(1, int(task_.classes.size()), "--top-k", args.top_k);
   }
 
   void run() {
     const auto next = [&](std::string& line) { return input_.next(line); };
     const uint64_t count = for_each_window<std::string>(
-        size_t(args_.mini_batch) * kWindowBatches, output_, next,
+        size_t(args_.maxi_batch * args_.mini_batch), output_, next,
         [&](const std::vector<std::string>& lines, uint64_t first) { predict_lines(lines, first); });
     output_.commit();
-    std::fprintf(stderr, "%s: %llu lines, %llu truncated to %d tokens\n", input_.name().c_str(),
-                 static_cast<unsigned long long>(count), static_cast<unsigned long long>(truncated_), task_.max_length);
+    std::fprintf(stderr, "%s: %llu %s, %llu truncated to %d tokens\n", input_.name().c_str(),
+                 static_cast<unsigned long long>(count), count == 1 ? "line" : "lines",
+                 static_cast<unsigned long long>(truncated_), max_length_);
   }
 
  private:
-  // Writes one result for each line; `first` is the number of lines before them. An empty line has an empty result.
+  std::string place(uint64_t line) const { return concat(input_.name(), ":", line); }
+
+  // Writes one result for each line; `first` is the number of lines before them.
   void predict_lines(const std::vector<std::string>& lines, uint64_t first) {
     std::vector<LabeledRow> rows;
-    for (size_t i = 0; i < lines.size(); ++i)
-      if (!lines[i].empty()) rows.push_back(row_of(lines[i], first + i + 1));
-    const LabeledIds ids(rows, task_.is_pair, *trained_.vocabulary, task_.max_length);
+    std::vector<uint64_t> numbers;  // of the lines that are not blank
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const auto row = row_of(lines[i], task_.is_pair, place(first + i + 1));
+      if (!row) continue;
+      rows.push_back(*row);
+      numbers.push_back(first + i + 1);
+    }
+    const LabeledIds ids(rows, task_.is_pair, *trained_.vocabulary, max_length_);
     truncated_ += ids.truncated();
     const Predictions predictions = args_.predictions(*trained_.model, ids);
-    auto outputs = predictions.outputs.begin();
-    for (const std::string& line : lines) {
-      if (line.empty()) {
-        output_.write(args_.json ? "null" : "");
+    size_t row = 0;
+    for (uint64_t line = first + 1; line <= first + lines.size(); ++line) {
+      if (row == numbers.size() || numbers[row] != line) {
+        output_.write(format_.empty());
         continue;
       }
-      output_.write(result({outputs, outputs + ptrdiff_t(predictions.columns)}));
-      outputs += ptrdiff_t(predictions.columns);
+      require(predictions.is_finite(row), place(line), ": the outputs of the model are not finite numbers");
+      output_.write(format_(predictions, row++));
     }
-  }
-
-  LabeledRow row_of(std::string_view line, uint64_t number) const {
-    LabeledRow row;
-    row.line = number;
-    const auto tabs = std::count(line.begin(), line.end(), '\t');
-    require(tabs == (task_.is_pair ? 1 : 0), input_.name(), ":", number, ": expected ",
-            task_.is_pair ? "two texts separated by a tab" : "one text without tabs", ", got ", tabs + 1);
-    const size_t end = std::min(line.find('\t'), line.size());
-    row.text[0] = line.substr(0, end);
-    if (task_.is_pair) row.text[1] = line.substr(end + 1);
-    return row;
-  }
-
-  std::string result(const std::vector<double>& outputs) const {
-    if (task_.classes.empty()) {
-      const nlohmann::ordered_json number = outputs.front();
-      return args_.json ? nlohmann::ordered_json{{"number", number}}.dump() : number.dump();
-    }
-    const std::vector<double> probabilities = softmax(outputs);
-    std::vector<size_t> order(outputs.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return outputs[a] > outputs[b]; });
-    return args_.json ? json_of(probabilities, order.front()) : text_of(probabilities, order);
-  }
-
-  std::string json_of(const std::vector<double>& probabilities, size_t best) const {
-    nlohmann::ordered_json all;
-    for (size_t i = 0; i < probabilities.size(); ++i) all[task_.classes[i]] = probabilities[i];
-    return nlohmann::ordered_json{{"label", task_.classes[best]}, {"probabilities", all}}.dump();
-  }
-
-  std::string text_of(const std::vector<double>& probabilities, const std::vector<size_t>& order) const {
-    std::string text;
-    for (int i = 0; i < args_.labels; ++i) {
-      char probability[32];
-      std::snprintf(probability, sizeof probability, "\t%.6f", probabilities[order[size_t(i)]]);
-      text += (i > 0 ? "\t" : "") + task_.classes[order[size_t(i)]] + probability;
-    }
-    return text;
   }
 
   const PredictArgs& args_;
   TrainedModel<SequenceClassifier> trained_;
   PredictedTask task_;
+  int max_length_;
+  ResultFormat format_;
   InputLines input_;
   OutputLines output_;
   uint64_t truncated_ = 0;
 };
 
-int run(const PredictArgs& args) {
+int run(PredictArgs& args) {
   require_no_input(args.output, {args.input});
+  expect_between<uint64_t>(1, 1 << 20, "--maxi-batch", args.maxi_batch);
+  args.table->reject_unused("top-k", !args.json, "--json has the probabilities of all labels");
+  if (!args.table->given("mini-batch") && is_match_task(find_run(args.model))) args.mini_batch = 16;  // long pairs
   Predictor(args).run();
   return 0;
 }
@@ -156,18 +208,23 @@ void add_predict_command(Program& program) {
   auto args = std::make_shared<PredictArgs>();
   OptionTable& table = program.command("predict", "labels and probabilities of texts, with a trained classifier",
                                        [args] { return run(*args); });
+  args->table = &table;
   add_model_rows(table, args->model, args->checkpoint);
   table.add("--input,-i", args->input, "FILE",
             "one text per line, or two separated by a tab if the model takes pairs; default: standard input");
   table.add("--output,-o", args->output, "FILE",
-            "label and probability of each line, separated by a tab; of a regression or text matcher its number; "
-            "default: standard output");
+            "file for a line of results per line of input: the label and its probability, separated by a tab, or the "
+            "score of a regression or a text matcher; default: standard output");
   table.add("--preset", args->preset, "NAME", "GLUE task (glue-sst2) to use instead of the trained task");
-  table.add("--labels,-n", args->labels, "LABELS", "labels per line, the most probable first");
+  table.add("--labels", args->labels, "LABEL...",
+            "names of the classes of an imported model; default: LABEL_0, LABEL_1 and so on");
+  table.add_flag("--pairs", args->pairs, "read two texts per line for an imported model");
+  table.add("--top-k,-k", args->top_k, "LABELS", "labels per line, the most probable first");
   table.add_flag("--json", args->json, "write a JSON object per line, with the probabilities of all labels");
-  table.add("--max-length", args->max_length, "TOKENS",
-            "maximum tokens per line; longer texts are truncated; 0: as in training");
+  args->add_length_row(table, "line");
   args->add_execution_rows(table, "lines");
+  table.add("--maxi-batch", args->maxi_batch, "BATCHES",
+            "batches of lines that are read ahead and sorted by length; 1, with --mini-batch 1, answers at once");
 }
 
 }  // namespace gyre

@@ -1,6 +1,7 @@
 #include "gyre/train/tasks/predictions.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <span>
 
@@ -24,6 +25,21 @@ std::vector<int32_t> Predictions::classes() const {
   for (auto row = outputs.begin(); row != outputs.end(); row += ptrdiff_t(columns))
     best.push_back(int32_t(std::max_element(row, row + ptrdiff_t(columns)) - row));
   return best;
+}
+
+std::vector<double> Predictions::probabilities(size_t row) const {
+  const auto begin = outputs.begin() + ptrdiff_t(row * columns);
+  std::vector<double> shares(begin, begin + ptrdiff_t(columns));
+  const double most = *std::max_element(shares.begin(), shares.end());
+  for (double& x : shares) x = std::exp(x - most);
+  const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& x : shares) x /= sum;
+  return shares;
+}
+
+bool Predictions::is_finite(size_t row) const {
+  const auto begin = outputs.begin() + ptrdiff_t(row * columns);
+  return std::all_of(begin, begin + ptrdiff_t(columns), [](double x) { return std::isfinite(x); });
 }
 
 Predictions predict(const SequenceClassifier& model, const LabeledIds& rows, size_t mini_batch, Precision precision,

@@ -17,7 +17,9 @@ struct Predictions {
   size_t columns = 0;
 
   size_t rows() const { return outputs.size() / columns; }
-  std::vector<int32_t> classes() const;  // the class with the largest logit of each row
+  std::vector<int32_t> classes() const;                 // the class with the largest logit of each row
+  std::vector<double> probabilities(size_t row) const;  // softmax of the logits of a row
+  bool is_finite(size_t row) const;                     // whether all outputs of a row are
 };
 
 // Collective. The ranks divide the rows, `mini_batch` at a time. All ranks get the same bits, for any number of ranks.

@@ -2,7 +2,10 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "gyre/data/text/labeled_text.h"
 #include "gyre/train/tasks/classification/scores.h"
 #include "tools/commands/evaluate/classifier_evaluation.h"
 #include "tools/lines.h"
@@ -36,7 +39,6 @@ void write_predictions(const Path& file, const Predictions& predictions, const s
 TrainedTask task_of(const EvaluateClassifyArgs& args, const ClassifierConfig& config) {
   TrainedTask task = classification_task(args.model, args.preset);
   args.columns.apply(task.format);
-  if (args.max_length > 0) task.max_length = args.max_length;
   if (!args.metrics.empty()) task.metrics = args.metrics;
   task.metrics.push_back(loss_name(config));
   require_outputs(args.model, config, task);
@@ -48,7 +50,7 @@ int evaluate(const EvaluateClassifyArgs& args) {
   const TrainedTask task = task_of(args, trained.model->config());
   const LabeledText text(args.input, task.format, parse_on_bad_line(args.on_bad_line));
   std::fprintf(stderr, "%s\n", text.describe().c_str());
-  const LabeledIds rows(text, *trained.vocabulary, task.max_length);
+  const LabeledIds rows(text, *trained.vocabulary, args.length(*trained.model, task.max_length));
   const Predictions predictions = args.predictions(*trained.model, rows);
   nlohmann::ordered_json result{{"rows", rows.size()}};
   for (const std::string& metric : task.metrics) result[metric] = score(metric, predictions, rows);

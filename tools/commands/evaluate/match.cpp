@@ -35,13 +35,13 @@ nlohmann::ordered_json predictions_json(const TripletText& text, const Predictio
 }
 
 int evaluate(const EvaluateMatchArgs& args) {
-  MatchTask task = read_match_task(find_run(args.model));
-  if (args.max_length > 0) task.max_length = args.max_length;
+  const MatchTask task = read_match_task(find_run(args.model));
   const auto trained = args.load();
+  const int max_length = args.length(*trained.model, task.max_length);
   const TripletText text(args.input, parse_on_bad_line(args.on_bad_line));
-  const LabeledIds pairs(text, *trained.vocabulary, task.max_length);
+  const LabeledIds pairs(text, *trained.vocabulary, max_length);
   std::fprintf(stderr, "%s; %llu of %zu pairs truncated to %d tokens\n", text.describe().c_str(),
-               static_cast<unsigned long long>(pairs.truncated()), pairs.size(), task.max_length);
+               static_cast<unsigned long long>(pairs.truncated()), pairs.size(), max_length);
   const Predictions predictions = args.predictions(*trained.model, pairs);
   nlohmann::ordered_json result{{"triplets", text.triplets().size()}};
   for (const std::string& metric : {std::string("accuracy"), task.objective.loss})

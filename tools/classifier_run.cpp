@@ -1,0 +1,60 @@
+#include "tools/classifier_run.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "gyre/core/option_checks.h"
+#include "gyre/data/text/text_tasks.h"
+#include "gyre/train/tasks/classification/classify_options.h"
+#include "tools/options/model_choice.h"
+
+namespace gyre {
+
+void ClassifierRun::add_length_row(OptionTable& table, const std::string& item) {
+  table.add("--max-length", max_length, "TOKENS",
+            concat("maximum tokens per ", item, "; longer ", item, "s are truncated; 0: as in training"));
+}
+
+void ClassifierRun::add_execution_rows(OptionTable& table, const std::string& items) {
+  table.group("Execution");
+  table.add("--mini-batch,--batch-size", mini_batch, "SENTENCES", items + " per batch");
+  device.add_row(table);
+  precision.add_row(table);
+  threads.add_row(table);
+}
+
+TrainedModel<SequenceClassifier> ClassifierRun::load() const {
+  expect_between<uint64_t>(1, std::numeric_limits<int32_t>::max(), "--mini-batch", mini_batch);
+  expect_at_least(0, "--max-length", max_length);
+  threads.use();
+  const Device chosen = device.kernels().device();
+  print_model_choice(model, checkpoint);
+  return load_trained_model<SequenceClassifier>(model, checkpoint, {}, chosen);
+}
+
+int ClassifierRun::length(const SequenceClassifier& classifier, int trained) const {
+  const int64_t longest = classifier.longest();
+  expect(max_length <= longest, "--max-length", concat("at most ", longest, ", the number of positions of the model"),
+         max_length);
+  return int(std::min<int64_t>(max_length > 0 ? max_length : trained, longest));
+}
+
+Predictions ClassifierRun::predictions(const SequenceClassifier& classifier, const LabeledIds& items) const {
+  Kernels& kernels = device.kernels();
+  SelfCommunicator self;
+  return predict(classifier, items, mini_batch, precision.on(kernels), kernels, self);
+}
+
+TrainedTask classification_task(const Path& model, const std::string& preset) {
+  if (preset.empty()) return read_task(find_run(model));
+  const TextTask& task = text_task(preset);
+  return {task.format, task.metrics, ClassifyOptions().data.max_length};
+}
+
+void require_outputs(const Path& model, const ClassifierConfig& config, const TrainedTask& task) {
+  const size_t outputs = std::max<size_t>(task.format.classes.size(), 1);  // 1: regression
+  require(outputs == size_t(config.classes), "[task] ", model.string(), ": expected labels for the ", config.classes,
+          " outputs of the model, got ", outputs);
+}
+
+}  // namespace gyre

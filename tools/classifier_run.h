@@ -1,0 +1,46 @@
+// Execution options of the commands that apply an encoder with a classification head, the loading of the model, and its
+// predictions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "gyre/models/sequence_classifier.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/pretrained/trained_task.h"
+#include "gyre/train/tasks/predictions.h"
+#include "tools/options/cpu_threads.h"
+#include "tools/options/device_choice.h"
+#include "tools/options/precision_choice.h"
+#include "tools/program.h"
+
+namespace gyre {
+
+struct ClassifierRun {
+  Path model;
+  std::string checkpoint;
+  int max_length = 0;  // 0: as in training
+  uint64_t mini_batch = 64;
+  DeviceChoice device;
+  PrecisionChoice precision;
+  CpuThreads threads;
+
+  // `item` is what is truncated, such as "pair".
+  void add_length_row(OptionTable& table, const std::string& item);
+  // `items` are what a batch counts, such as "pairs".
+  void add_execution_rows(OptionTable& table, const std::string& items);
+
+  // Checks the options, applies --cpu-threads, prints the model to standard error and loads it.
+  TrainedModel<SequenceClassifier> load() const;
+  // The number of ids to which texts are truncated: --max-length, or without it `trained`, but at most the positions of
+  // the model. Throws UsageError if --max-length exceeds them.
+  int length(const SequenceClassifier& classifier, int trained) const;
+  Predictions predictions(const SequenceClassifier& classifier, const LabeledIds& items) const;
+};
+
+// The task of a GLUE preset, or without one (an empty name) that of the run.
+TrainedTask classification_task(const Path& model, const std::string& preset);
+// Throws an Error that names the model unless it has an output for each class, or one for a regression.
+void require_outputs(const Path& model, const ClassifierConfig& config, const TrainedTask& task);
+
+}  // namespace gyre
