@@ -203,8 +203,8 @@ std::string option_rows(const Records& records) {
     text += concat("| ", name == "shards" ? "micro-batches" : name, " | ",
                    value.find('/') == std::string::npos ? value : file_name(value), " |\n");
   }
-  for (const char* name : {"lr-warmup-start-rate", "lr-minimum", "transformer-dropout", "transformer-dropout-attention",
-                           "transformer-dropout-ffn"}) {
+  for (const char* name :
+       {"lr-warmup-start-rate", "transformer-dropout", "transformer-dropout-attention", "transformer-dropout-ffn"}) {
     const std::string value = records.option(name);
     if (!value.empty()) text += concat("| ", name, " | ", value, " |\n");
   }

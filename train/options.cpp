@@ -3,6 +3,7 @@
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/sizes.h"
+#include "gyre/train/optim/schedule.h"
 
 namespace gyre {
 namespace {
@@ -68,6 +69,10 @@ void TrainOptions::validate() const {
   expect(!optimizer.schedule.needs_total_updates() || optimizer.schedule.total_updates > 0 || has_total,
          "--total-updates", "the number of updates, since --after does not give it in updates or epochs",
          optimizer.schedule.total_updates);
+  // The job resolves the schedule again, when it knows the updates of an epoch.
+  const bool knows_updates = stop.after.amount > 0 && stop.after.unit == Period::Unit::updates;
+  if (optimizer.schedule.total_updates > 0 || knows_updates)
+    resolve_schedule(optimizer.schedule, knows_updates ? stop.after.amount : 0);
 }
 
 }  // namespace gyre

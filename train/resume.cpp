@@ -115,11 +115,10 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
                      {"ema", concat(optimizer.ema)},
                      {"lr-schedule", schedule.kind},
                      {"lr-warmup", std::to_string(schedule.warmup)},
+                     {"lr-minimum", concat(schedule.minimum_rate)},
                      {"total-updates", std::to_string(schedule.total_updates)},
                      {"precision", precision_name(precision)},
                      {"kernels", state.kernels}};
-  // Checkpoints of earlier versions lack these.
-  if (schedule.minimum_rate > 0) options["lr-minimum"] = concat(schedule.minimum_rate);
   if (schedule.kind == "polynomial") options["lr-power"] = concat(schedule.power);
   if (const std::string cooldown = cooldown_text(schedule); !cooldown.empty()) options["lr-cooldown"] = cooldown;
   // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
@@ -149,6 +148,7 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
   const std::string essential = differences(before, current, true);
   require(essential.empty(), "[resume] ", checkpoint.string(), " belongs to a run with other options (", essential,
           "): use the same options, another --model, or --overwrite");
+  if (!before.contains("lr-minimum")) current.erase("lr-minimum");  // earlier versions did not store it
   // Checkpoints of earlier versions stored "auto", which may have selected any precision.
   if (const auto p = before.find("precision"); p != before.end() && p->second == "auto")
     p->second = now.options.at("precision");

@@ -133,6 +133,12 @@ TEST_CASE("train options: invalid optimizer options") {
                    o.schedule.kind = "linear";
                    o.schedule.total_updates = 4000;
                  }));
+  check_rejected("[--lr-cooldown] expected at most the 1000 updates after --lr-warmup, got 1200", [](auto& o) {
+    o.optimizer.schedule.kind = "wsd";
+    o.optimizer.schedule.warmup = 5000;
+    o.optimizer.schedule.cooldown_percent = 20;
+    o.stop.after = Period::parse("6Ku");
+  });
   check_rejected("[--total-updates] expected the number of updates, since --after does not give it", [](auto& o) {
     o.optimizer.schedule.kind = "linear";
     o.stop.after = Period::parse("1Mt");

@@ -251,7 +251,8 @@ stage, after all other options, which hold where a stage gives nothing else:
   max-length = 1536
   learn-rate = 5e-5        # the peak: the schedule of the run goes on
 
-lr-schedule or lr-warmup begin a schedule for one stage alone; train-sets are
+lr-schedule or lr-warmup begin a schedule for one stage alone, to which its
+lr-cooldown, lr-cooldown-form and lr-power belong; train-sets are
 the stage's data. The stages end the run. Each one begins with a new epoch and
 ends with a validation (of --max-length) and a checkpoint. Weights, optimizer
 state and counters carry on. Before a run is resumed, stages that have not

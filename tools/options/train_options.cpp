@@ -122,17 +122,17 @@ void add_schedule_rows(OptionTable& table, TrainOptions& o, const TaskChoices& c
   add_warmup_row(table, a);
   table.add("--lr-warmup-start-rate,--warmup-init-lr", a.warmup_initial, "RATE",
             "initial learning rate of the warm-up");
-  table.add("--lr-minimum,--stop-min-lr,--min-lr", a.minimum_rate, "RATE",
+  table.add("--lr-minimum,--stop-min-lr,--min-lr,--end-learning-rate", a.minimum_rate, "RATE",
             "minimum learning rate, at which cosine, polynomial and wsd end");
   table.add("--total-updates,--total-num-update", a.total_updates, "UPDATES",
             "update at which --lr-schedule ends; 0: the end of the run (--after)");
   table.add("--lr-power,--power", a.power, "NUMBER", "exponent of --lr-schedule polynomial; 1: linear");
   table.add_custom(
       "--lr-cooldown", 1, 1, "UPDATES",
-      "last updates of --lr-schedule wsd, in which the rate falls; 20%: share of all updates",
-      [&a](const Values& values) { std::tie(a.cooldown, a.cooldown_percent) = parse_updates_or_share(values.back()); },
-      [&a] { return updates_or_share_toml(a.cooldown, a.cooldown_percent); });
-  table.add_enum("--lr-cooldown-form", a.cooldown_form, "form of the fall, from 1 to 0 over the cooldown");
+      "updates of the decay at the end of --lr-schedule wsd; 20%: share of all updates",
+      [&a](const Values& values) { std::tie(a.cooldown, a.cooldown_percent) = parse_cooldown(values.back()); },
+      [&a] { return cooldown_toml(a.cooldown, a.cooldown_percent); });
+  table.add_enum("--lr-cooldown-form", a.cooldown_form, "shape of the decay during the cooldown");
 }
 
 // Accepts minutes, or a number with a unit: "2.5", "150s", "2.5m", "2h".
@@ -253,6 +253,16 @@ std::pair<uint64_t, double> parse_updates_or_share(const std::string& text) {
 
 std::string updates_or_share_toml(uint64_t updates, double percent) {
   return percent > 0 ? toml_string(toml_value(percent) + "%") : toml_value(updates);
+}
+
+std::pair<std::optional<uint64_t>, double> parse_cooldown(const std::string& text) {
+  const auto [updates, percent] = parse_updates_or_share(text);
+  if (percent != 0) return {std::nullopt, percent};
+  return {updates, 0};
+}
+
+std::string cooldown_toml(std::optional<uint64_t> updates, double percent) {
+  return updates_or_share_toml(updates.value_or(0), updates ? 0 : percent);
 }
 
 void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoices& choices) {

@@ -2,6 +2,8 @@
 // fields of TrainOptions. Each task adds its own options (tools/options/tasks/nmt_options.h).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +25,9 @@ struct TaskChoices {
 // updates or 0. Throws a UsageError for any other text. updates_or_share_toml() writes it.
 std::pair<uint64_t, double> parse_updates_or_share(const std::string& text);
 std::string updates_or_share_toml(uint64_t updates, double percent);
+// Likewise for --lr-cooldown: the number of updates, or none and the percentage.
+std::pair<std::optional<uint64_t>, double> parse_cooldown(const std::string& text);
+std::string cooldown_toml(std::optional<uint64_t> updates, double percent);
 
 // Adds all rows except those for the data and the vocabulary. `options` must outlive the table.
 void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoices& choices);

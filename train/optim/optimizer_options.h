@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,7 +12,7 @@
 
 namespace gyre {
 
-// How the learning rate falls in the cooldown of --lr-schedule wsd.
+// Shape of the decay during the cooldown of --lr-schedule wsd.
 enum class CooldownForm : uint8_t { sqrt, linear, cosine };
 template <>
 inline constexpr std::pair<CooldownForm, std::string_view> kEnumNames<CooldownForm>[] = {
@@ -23,10 +24,10 @@ struct ScheduleOptions {
   uint64_t warmup = 4000;             // updates
   double warmup_percent = 0;          // above 0: replaces `warmup` by this percentage of all updates
   double warmup_initial = 1e-7;       // the rate of the first update of the warm-up
-  double minimum_rate = 0;            // cosine, polynomial and wsd end at it; the others do not fall below it
-  double power = 1;                   // of polynomial
-  double cooldown_percent = 20;       // of wsd: a percentage of all updates; 0: `cooldown` is given
-  uint64_t cooldown = 0;              // of wsd: updates
+  double minimum_rate = 0;            // lower bound after the warm-up; cosine, polynomial and wsd end at it
+  double power = 1;                   // exponent of polynomial
+  std::optional<uint64_t> cooldown;   // updates of the cooldown of wsd; empty: cooldown_percent of all updates
+  double cooldown_percent = 20;
   CooldownForm cooldown_form = CooldownForm::sqrt;
   uint64_t total_updates = 0;  // 0: the end of the run
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "gyre/core/option_checks.h"
 
@@ -46,20 +47,21 @@ ScheduleOptions resolve_schedule(ScheduleOptions o, uint64_t run_updates) {
   if (find_schedule(o.kind).needs_total_updates && o.warmup >= o.total_updates) {
     throw UsageError("[--lr-warmup] expected fewer than all ", o.total_updates, " updates, got ", o.warmup);
   }
-  if (find_schedule(o.kind).has_cooldown) {
-    if (o.cooldown_percent > 0) o.cooldown = share_of(o.total_updates, o.cooldown_percent);
-    o.cooldown_percent = 0;
-    if (o.cooldown > o.total_updates - o.warmup) {
-      throw UsageError("[--lr-cooldown] expected at most the ", o.total_updates - o.warmup,
-                       " updates after --lr-warmup, got ", o.cooldown);
-    }
+  const uint64_t after_warmup = o.total_updates - o.warmup;
+  if (find_schedule(o.kind).has_cooldown && cooldown_updates(o) > after_warmup) {
+    throw UsageError("[--lr-cooldown] expected at most the ", after_warmup, " updates after --lr-warmup, got ",
+                     cooldown_updates(o));
   }
   return o;
 }
 
+uint64_t cooldown_updates(const ScheduleOptions& o) {
+  return o.cooldown ? *o.cooldown : share_of(o.total_updates, o.cooldown_percent);
+}
+
 std::string cooldown_text(const ScheduleOptions& o) {
   if (!find_schedule(o.kind).has_cooldown) return "";
-  return concat(o.cooldown, " updates, ", enum_name(o.cooldown_form));
+  return concat(cooldown_updates(o), " updates (", enum_name(o.cooldown_form), ")");
 }
 
 double learning_rate(const ScheduleOptions& options, uint64_t n) {

@@ -29,11 +29,13 @@ double learning_rate(const ScheduleOptions& options, uint64_t n);
 // Likewise, by the schedule of the stage that the update belongs to.
 double learning_rate(const OptimizerOptions& options, uint64_t n);
 
-// The options with the total, the warm-up and the cooldown as numbers of updates, for a run of `run_updates` updates;
-// 0: the number is unknown. Throws UsageError if the warm-up would take all updates, or more than the cooldown leaves.
+// The options with the total and the warm-up as numbers of updates, for a run of `run_updates` updates; 0: the number
+// is unknown. Throws UsageError if the warm-up takes all updates, or if warm-up and cooldown together exceed the total.
 ScheduleOptions resolve_schedule(ScheduleOptions options, uint64_t run_updates);
 
-// The cooldown of resolved options, such as "2000 updates, 1-sqrt"; empty if the schedule has none.
+// Updates of the cooldown of wsd, for options with the total.
+uint64_t cooldown_updates(const ScheduleOptions& options);
+// The cooldown of such options, "2000 updates (1-sqrt)"; empty if the schedule has none.
 std::string cooldown_text(const ScheduleOptions& options);
 
 }  // namespace gyre

@@ -1,8 +1,9 @@
 // Warm-up, stable, decay: the peak rate until a cooldown of the last C updates, which falls to the minimum rate (Hu et
 // al. 2024, MiniCPM; the form 1 - sqrt: Haegele et al. 2024, arXiv 2405.18392):
 //   n < total - C:   lr
-//   otherwise:       min + (lr - min) form(x), with x = (n - (total - C)) / C
-//   form(x):         1 - sqrt(x), 1 - x, or (1 + cos(pi x)) / 2
+//   otherwise:       min + (lr - min) decay(x), with x = (n - (total - C)) / C
+//   decay(x):        1 - sqrt(x), 1 - x, or (1 + cos(pi x)) / 2
+// Without a cooldown, C = 0, the rate stays at its peak.
 #include <cmath>
 #include <numbers>
 
@@ -11,7 +12,7 @@
 namespace gyre {
 namespace {
 
-double form(CooldownForm form, double x) {
+double decay(CooldownForm form, double x) {
   switch (form) {
     case CooldownForm::sqrt:
       return 1 - std::sqrt(x);
@@ -24,11 +25,11 @@ double form(CooldownForm form, double x) {
 }
 
 double rate(const ScheduleOptions& o, double n, double /*warmup*/) {
-  const auto total = static_cast<double>(o.total_updates), cooldown = static_cast<double>(o.cooldown);
+  const auto total = static_cast<double>(o.total_updates), cooldown = static_cast<double>(cooldown_updates(o));
+  const double begin = total - cooldown;
+  if (n <= begin || cooldown == 0) return o.learning_rate;
   if (n >= total) return o.minimum_rate;
-  const double x = n - (total - cooldown);
-  return x <= 0 ? o.learning_rate
-                : o.minimum_rate + (o.learning_rate - o.minimum_rate) * form(o.cooldown_form, x / cooldown);
+  return o.minimum_rate + (o.learning_rate - o.minimum_rate) * decay(o.cooldown_form, (n - begin) / cooldown);
 }
 
 }  // namespace

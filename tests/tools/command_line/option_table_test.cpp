@@ -155,6 +155,20 @@ TEST_CASE("the warm-up is a number of updates or a share of all of them") {
         }) == "--lr-warmup: expected a non-negative integer, got '7.5'");
 }
 
+TEST_CASE("the cooldown is a number of updates or a share of all of them") {
+  const TrainCall updates({"--lr-schedule", "wsd", "--lr-cooldown", "70", "--lr-cooldown-form", "linear"});
+  const TrainCall share({"--lr-cooldown", "7%"}), none({"--lr-cooldown", "0"}), standard({});
+  CHECK(updates.train.optimizer.schedule.cooldown == 70);
+  CHECK(updates.train.optimizer.schedule.cooldown_form == CooldownForm::linear);
+  CHECK(contains(updates.table.toml(), "lr-cooldown = 70\nlr-cooldown-form = \"linear\"\n"));
+  CHECK_FALSE(share.train.optimizer.schedule.cooldown);
+  CHECK(share.train.optimizer.schedule.cooldown_percent == 7);
+  CHECK(contains(share.table.toml(), "lr-cooldown = \"7%\"\n"));
+  CHECK(none.train.optimizer.schedule.cooldown == 0);
+  CHECK(contains(none.table.toml(), "lr-cooldown = 0\n"));
+  CHECK(contains(standard.table.toml(), "lr-cooldown = \"20%\"\n"));
+}
+
 TEST_CASE("the time limit of a run: minutes, or a number with a unit") {
   const auto minutes = [](const std::string& text) {
     return *TrainCall({"--stop-after-minutes", text}).train.stop.minutes;

@@ -22,6 +22,7 @@ has hf '^- validation: a share of 0\.2 of it, held out$'
 has hf '^[0-9]+ updates on [0-9]+ samples with [0-9,]+ tokens, in '
 has hf '^\| learn-rate \| 0\.001 \|$'
 has hf '^\| micro-batches \| 1 \|$'
+same "each option once" "$(sed -n '/^| option /,/^$/p' hf/README.md | cut -d '|' -f 2 | sort | uniq -d)" ""
 has hf '^\| mask-share \| 0\.15 \|$'
 has hf '^\| transformer-dropout \| 0 \|$'
 has hf '^\| accuracy \| [01]\.[0-9]{4} \| (4|8|12) \|$'

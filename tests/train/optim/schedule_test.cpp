@@ -128,8 +128,8 @@ TEST_CASE("wsd: the peak until the cooldown, then a fall to the minimum") {
   o.total_updates = 20'000;
   o.minimum_rate = 1e-4;
   o = resolve_schedule(o, 0);
-  CHECK(o.cooldown == 4000);  // 20 %
-  CHECK(cooldown_text(o) == "4000 updates, 1-sqrt");
+  CHECK(cooldown_updates(o) == 4000);  // 20 %
+  CHECK(cooldown_text(o) == "4000 updates (1-sqrt)");
   check_close(learning_rate(o, 2000), 2.5005e-4);
   CHECK(learning_rate(o, 4000) == 5e-4);
   CHECK(learning_rate(o, 16'000) == 5e-4);
@@ -141,20 +141,19 @@ TEST_CASE("wsd: the peak until the cooldown, then a fall to the minimum") {
   o.cooldown_form = CooldownForm::linear;
   check_close(learning_rate(o, 17'000), 4e-4);
   o.cooldown_form = CooldownForm::cosine;
+  check_close(learning_rate(o, 17'000), 4.414213562373095e-4);  // cos(pi / 4) = sqrt(1/2)
   check_close(learning_rate(o, 18'000), 3e-4);
 }
 
 TEST_CASE("wsd: the cooldown fits after the warm-up") {
   ScheduleOptions o = options("wsd");
-  o.cooldown_percent = 0;
   o.cooldown = 6000;
   CHECK(resolve_schedule(o, 10'000).cooldown == 6000);
   CHECK_THROWS_WITH_AS(resolve_schedule(o, 9999),
                        "[--lr-cooldown] expected at most the 5999 updates after --lr-warmup, got 6000", UsageError);
-  o.cooldown = 0;  // constant to the end
+  o.cooldown = 0;  // constant, also after the end
   o = resolve_schedule(o, 10'000);
-  CHECK(learning_rate(o, 9999) == 5e-4);
-  CHECK(learning_rate(o, 10'000) == 0);
+  for (const uint64_t n : {4000, 9999, 10'000, 20'000}) CHECK(learning_rate(o, n) == 5e-4);
   CHECK(cooldown_text(options("cosine")) == "");
 }
 

@@ -100,6 +100,41 @@ TEST_CASE("a staged run changes its samples, batches, data and learning rates") 
   CHECK(last_state(run).progress.updates == 25);
 }
 
+TEST_CASE("a stage with a schedule of its own has its own cooldown") {
+  const StagedRuns runs;
+  MaskedOptions o = runs.options("run");
+  o.optimizer.schedule.kind = "wsd";
+  o.optimizer.schedule.warmup = 0;
+  o.optimizer.schedule.cooldown = 16;
+  o.stop.after = {};
+  LanguageStage first, second, third;
+  first.updates = 60;
+  second.updates = 10;
+  second.warmup = 2;
+  third.updates = 20;
+  third.schedule = "wsd";
+  third.cooldown = 4;
+  third.cooldown_percent = 0;
+  third.cooldown_form = CooldownForm::linear;
+  o.set_stages({first, second, third});
+  const auto rate = [&](uint64_t n) { return learning_rate(o.optimizer, n) / o.optimizer.schedule.learning_rate; };
+  CHECK(rate(59) == 1);  // the cooldown of the run would begin after 74 of its 90 updates
+  CHECK(rate(62) == 1);
+  CHECK(rate(68) == 1);  // 20 % of the second stage's 10 updates
+  CHECK(rate(69) == doctest::Approx(1 - std::sqrt(0.5)));
+  CHECK(rate(86) == 1);
+  CHECK(rate(87) == doctest::Approx(0.75));
+  CHECK(rate(89) == doctest::Approx(0.25));
+  first.power = 2;
+  o.stop.after = {};
+  CHECK(contains(error_of([&] { o.set_stages({first}); }),
+                 "[stage 1] [lr-power] expected lr-schedule polynomial in the stage, got the schedule of the run"));
+  third.schedule = "cosine";
+  o.stop.after = {};
+  CHECK(contains(error_of([&] { o.set_stages({third}); }),
+                 "[stage 1] [lr-cooldown] expected lr-schedule wsd in the stage, got cosine"));
+}
+
 TEST_CASE("the table of a run's stages") {
   const StagedRuns runs;
   MaskedOptions options = runs.staged("run");

@@ -1,6 +1,10 @@
 #include "tools/options/tasks/stage_options.h"
 
+#include <cstdint>
+#include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/period.h"
@@ -35,6 +39,28 @@ void add_batch_rows(OptionTable& table, LanguageStage& stage) {
   table.shorthand_of("mini-batch-words");
 }
 
+// The options of a schedule of the stage's own.
+void add_shape_rows(OptionTable& table, LanguageStage& stage) {
+  table.add_custom(
+      "--lr-cooldown", 1, 1, "UPDATES",
+      "updates of the decay at the end of lr-schedule wsd; 20%: share of the stage's updates",
+      [&stage](const Values& values) {
+        std::tie(stage.cooldown, stage.cooldown_percent) = parse_cooldown(values.back());
+      },
+      [&stage] {
+        return stage.cooldown_percent ? cooldown_toml(stage.cooldown, *stage.cooldown_percent) : std::string();
+      });
+  table.add_custom(
+      "--lr-cooldown-form", 1, 1, "WORD", concat("shape of this decay (", enum_choices<CooldownForm>(), ")"),
+      [&stage](const Values& values) {
+        stage.cooldown_form = parse_enum<CooldownForm>("lr-cooldown-form", values.back());
+      },
+      [&stage] {
+        return stage.cooldown_form ? toml_value(std::string(enum_name(*stage.cooldown_form))) : std::string();
+      });
+  table.add("--lr-power,--power", stage.power, "NUMBER", "exponent of lr-schedule polynomial");
+}
+
 void add_rate_rows(OptionTable& table, LanguageStage& stage) {
   table.add("--learn-rate,--lr", stage.learning_rate, "RATE",
             "peak learning rate; the schedule of the run goes on with it unless the stage has one of its own");
@@ -51,6 +77,7 @@ void add_rate_rows(OptionTable& table, LanguageStage& stage) {
         stage.warmup = updates;
       },
       [&stage] { return stage.warmup ? updates_or_share_toml(*stage.warmup, stage.warmup_percent) : std::string(); });
+  add_shape_rows(table, stage);
 }
 
 // The options of one stage.

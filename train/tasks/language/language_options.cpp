@@ -17,23 +17,37 @@ SampleOptions LanguageOptions::samples(SampleOptions::Task task) const {
 
 namespace {
 
-// The learning rates of a stage. `given`: the schedule of the run; `run`: the same with the numbers of updates.
-RateStage rates_of(const LanguageStage& stage, uint64_t begin, const ScheduleOptions& given,
-                   const ScheduleOptions& run) {
+// The schedule that a stage has for itself.
+ScheduleOptions own_schedule(const LanguageStage& stage, const ScheduleOptions& run) {
+  ScheduleOptions own;
+  own.kind = stage.schedule.value_or(run.kind);
+  own.learning_rate = stage.learning_rate.value_or(run.learning_rate);
+  own.warmup = stage.warmup.value_or(0);
+  own.warmup_percent = stage.warmup_percent;
+  own.warmup_initial = run.warmup_initial;
+  own.minimum_rate = run.minimum_rate;
+  own.cooldown = stage.cooldown;
+  own.cooldown_percent = stage.cooldown_percent.value_or(own.cooldown_percent);
+  own.cooldown_form = stage.cooldown_form.value_or(own.cooldown_form);
+  own.power = stage.power.value_or(own.power);
+  own.validate();
+  return resolve_schedule(own, stage.updates);
+}
+
+// The learning rates of a stage. `run`: the schedule of the run, with the numbers of updates.
+RateStage rates_of(const LanguageStage& stage, uint64_t begin, const ScheduleOptions& run) {
+  if (stage.restarts_schedule()) return {.begin = begin, .origin = begin, .schedule = own_schedule(stage, run)};
   RateStage rates{.begin = begin, .origin = 0, .schedule = run};
-  ScheduleOptions& schedule = rates.schedule;
-  schedule.learning_rate = stage.learning_rate.value_or(run.learning_rate);
-  if (!stage.restarts_schedule()) return rates;
-  rates.origin = begin;
-  schedule.kind = stage.schedule.value_or(run.kind);
-  schedule.warmup = stage.warmup.value_or(0);
-  schedule.warmup_percent = stage.warmup_percent;
-  schedule.cooldown = given.cooldown;
-  schedule.cooldown_percent = given.cooldown_percent;
-  schedule.total_updates = 0;
-  schedule.validate();
-  rates.schedule = resolve_schedule(schedule, stage.updates);
+  rates.schedule.learning_rate = stage.learning_rate.value_or(run.learning_rate);
   return rates;
+}
+
+// Rejects options of a schedule that the stage does not have.
+void check_schedule_options(const LanguageStage& stage, const std::string& run_kind) {
+  const std::string kind = stage.restarts_schedule() ? stage.schedule.value_or(run_kind) : "the schedule of the run";
+  const bool has_cooldown = stage.cooldown || stage.cooldown_percent || stage.cooldown_form;
+  expect(!has_cooldown || kind == "wsd", "lr-cooldown", "lr-schedule wsd in the stage", kind);
+  expect(!stage.power || kind == "polynomial", "lr-power", "lr-schedule polynomial in the stage", kind);
 }
 
 void check_stage(const LanguageStage& stage) {
@@ -57,7 +71,8 @@ void LanguageOptions::set_stages(std::vector<LanguageStage> all) {
   for (size_t i = 0; i < all.size(); ++i) {
     try {
       check_stage(all[i]);
-      optimizer.rate_stages.push_back(rates_of(all[i], begin, optimizer.schedule, run));
+      check_schedule_options(all[i], optimizer.schedule.kind);
+      optimizer.rate_stages.push_back(rates_of(all[i], begin, run));
       optimizer.rate_stages.back().schedule.validate();
     } catch (const UsageError& error) {
       throw UsageError("[stage ", i + 1, "] ", error.what());

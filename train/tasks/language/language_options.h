@@ -25,6 +25,11 @@ struct LanguageStage {
   std::optional<std::string> schedule{};
   std::optional<uint64_t> warmup{};
   double warmup_percent = 0;  // above 0: replaces `warmup` by this percentage of the stage's updates
+  // Only for a schedule of its own. Without a value they are the defaults, not those of the run.
+  std::optional<uint64_t> cooldown{};  // updates
+  std::optional<double> cooldown_percent{};
+  std::optional<CooldownForm> cooldown_form{};
+  std::optional<double> power{};
 
   bool restarts_schedule() const { return schedule || warmup || warmup_percent > 0; }
 };
