@@ -3,11 +3,12 @@
 # learned and sinusoidal (Su et al. 2021, figure 2, left).
 #   tools/experiments/mlm_convergence.sh TEXT OUTPUT [OPTIONS OF gyre train mlm]...
 # TEXT: documents separated by blank lines. OUTPUT gets runs <position>-<seed>/, curves.png and losses.tsv. Environment:
-# POSITIONS="rope learned sinusoidal", SEEDS="1 2", RANKS=2. Existing results are kept, so the script resumes.
+# POSITIONS="rope learned sinusoidal", SEEDS="1 2", RANKS=2, PIECES=8000 (of the vocabulary). Existing results are kept,
+# so the script resumes.
 set -euo pipefail
 here=$(dirname "$0")
 if [ $# -lt 2 ]; then
-  sed -n '4,6s/^# *//p' "$0" >&2
+  sed -n '4,7s/^# *//p' "$0" >&2
   exit 2
 fi
 text=$1
@@ -16,7 +17,7 @@ shift 2
 gyre=${GYRE:-build/gyre}
 ranks=${RANKS:-2}
 
-"$here/books_data.sh" "$text" "$output"
+"$here/books_data.sh" "$text" "$output" "${PIECES:-8000}"
 runs=()
 for seed in ${SEEDS:-1 2}; do
   for position in ${POSITIONS:-rope learned sinusoidal}; do
