@@ -60,7 +60,7 @@ PredictedTask task_of(const PredictArgs& args, const ClassifierConfig& config) {
   for (const char* name : {"pairs", "labels"})
     args.table->reject_unused(name, is_imported, "the task of the model defines it");
   if (is_imported) {
-    const PredictedTask task = imported_task(args, config);
+    PredictedTask task = imported_task(args, config);
     expect(task.classes.size() == size_t(config.is_regression() ? 0 : config.classes), "--labels",
            concat("the names of the ", config.classes, " classes of the model"), joined(task.classes));
     return task;
