@@ -119,7 +119,7 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
                      {"total-updates", std::to_string(schedule.total_updates)},
                      {"precision", precision_name(precision)},
                      {"kernels", state.kernels}};
-  if (schedule.kind == "polynomial") options["lr-power"] = concat(schedule.power);
+  if (find_schedule(schedule.kind).has_power) options["lr-power"] = concat(schedule.power);
   if (const std::string cooldown = cooldown_text(schedule); !cooldown.empty()) options["lr-cooldown"] = cooldown;
   // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
   options[state.deterministic ? "=shards" : "shards"] = std::to_string(state.micro_batches);

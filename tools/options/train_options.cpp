@@ -294,9 +294,9 @@ void reject_unused_train_options(const OptionTable& table, const TrainOptions& o
   const ScheduleOptions& schedule = options.optimizer.schedule;
   table.reject_unused("total-updates", schedule.needs_total_updates(),
                       concat("--lr-schedule ", schedule.kind, " does not end"));
-  table.reject_unused("lr-power", schedule.kind == "polynomial", "--lr-schedule is not polynomial");
+  table.reject_unused("lr-power", find_schedule(schedule.kind).has_power, "--lr-schedule is not polynomial");
   for (const char* name : {"lr-cooldown", "lr-cooldown-form"})
-    table.reject_unused(name, schedule.kind == "wsd", "--lr-schedule is not wsd");
+    table.reject_unused(name, find_schedule(schedule.kind).has_cooldown, "--lr-schedule is not wsd");
   const bool warms_up = schedule.warmup > 0 || schedule.warmup_percent > 0;
   table.reject_unused("lr-warmup-start-rate", warms_up, "--lr-warmup is 0");
   for (const char* name : {"valid-freq", "valid-metrics", "patience"})

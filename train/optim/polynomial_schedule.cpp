@@ -8,13 +8,11 @@ namespace {
 
 double rate(const ScheduleOptions& o, double n, double warmup) {
   const auto total = static_cast<double>(o.total_updates);
-  if (n >= total) return o.minimum_rate;
-  const double remaining = (total - n) / (total - warmup);
-  return o.minimum_rate + (o.learning_rate - o.minimum_rate) * std::pow(remaining, o.power);
+  return n >= total ? o.minimum_rate : rate_at(o, std::pow((total - n) / (total - warmup), o.power));
 }
 
 }  // namespace
 
-Schedule polynomial_schedule() { return {.rate = rate, .needs_total_updates = true}; }
+Schedule polynomial_schedule() { return {.rate = rate, .needs_total_updates = true, .has_power = true}; }
 
 }  // namespace gyre

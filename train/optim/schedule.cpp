@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numbers>
 
 #include "gyre/core/option_checks.h"
 
@@ -54,6 +55,12 @@ ScheduleOptions resolve_schedule(ScheduleOptions o, uint64_t run_updates) {
   }
   return o;
 }
+
+double rate_at(const ScheduleOptions& o, double share) {
+  return o.minimum_rate + (o.learning_rate - o.minimum_rate) * share;
+}
+
+double half_cosine(double t) { return (1 + std::cos(std::numbers::pi * t)) / 2; }
 
 uint64_t cooldown_updates(const ScheduleOptions& o) {
   return o.cooldown ? *o.cooldown : share_of(o.total_updates, o.cooldown_percent);

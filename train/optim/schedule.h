@@ -12,9 +12,10 @@ namespace gyre {
 
 struct Schedule {
   // The learning rate of the update after n finished updates, n >= warmup.
-  double (*rate)(const ScheduleOptions& options, double n, double warmup);
+  double (*rate)(const ScheduleOptions& options, double n, double warmup) = nullptr;
   bool needs_total_updates = false;  // of the run
   bool has_cooldown = false;         // reads the options of the cooldown
+  bool has_power = false;            // reads `power`
 };
 
 // The choices of --lr-schedule.
@@ -32,6 +33,11 @@ double learning_rate(const OptimizerOptions& options, uint64_t n);
 // The options with the total and the warm-up as numbers of updates, for a run of `run_updates` updates; 0: the number
 // is unknown. Throws UsageError if the warm-up takes all updates, or if warm-up and cooldown together exceed the total.
 ScheduleOptions resolve_schedule(ScheduleOptions options, uint64_t run_updates);
+
+// The rate at a share of the way from the minimum (0) to the peak (1).
+double rate_at(const ScheduleOptions& options, double share);
+// Half a period of a cosine, (1 + cos(pi t)) / 2: from 1 at t = 0 to 0 at t = 1.
+double half_cosine(double t);
 
 // Updates of the cooldown of wsd, for options with the total.
 uint64_t cooldown_updates(const ScheduleOptions& options);

@@ -5,7 +5,6 @@
 //   decay(x):        1 - sqrt(x), 1 - x, or (1 + cos(pi x)) / 2
 // Without a cooldown, C = 0, the rate stays at its peak.
 #include <cmath>
-#include <numbers>
 
 #include "gyre/train/optim/schedule.h"
 
@@ -19,7 +18,7 @@ double decay(CooldownForm form, double x) {
     case CooldownForm::linear:
       return 1 - x;
     case CooldownForm::cosine:
-      return (1 + std::cos(std::numbers::pi * x)) / 2;
+      return half_cosine(x);
   }
   return 0;
 }
@@ -29,7 +28,7 @@ double rate(const ScheduleOptions& o, double n, double /*warmup*/) {
   const double begin = total - cooldown;
   if (n <= begin || cooldown == 0) return o.learning_rate;
   if (n >= total) return o.minimum_rate;
-  return o.minimum_rate + (o.learning_rate - o.minimum_rate) * decay(o.cooldown_form, (n - begin) / cooldown);
+  return rate_at(o, decay(o.cooldown_form, (n - begin) / cooldown));
 }
 
 }  // namespace

@@ -44,10 +44,12 @@ RateStage rates_of(const LanguageStage& stage, uint64_t begin, const ScheduleOpt
 
 // Rejects options of a schedule that the stage does not have.
 void check_schedule_options(const LanguageStage& stage, const std::string& run_kind) {
-  const std::string kind = stage.restarts_schedule() ? stage.schedule.value_or(run_kind) : "the schedule of the run";
-  const bool has_cooldown = stage.cooldown || stage.cooldown_percent || stage.cooldown_form;
-  expect(!has_cooldown || kind == "wsd", "lr-cooldown", "lr-schedule wsd in the stage", kind);
-  expect(!stage.power || kind == "polynomial", "lr-power", "lr-schedule polynomial in the stage", kind);
+  const bool has_own = stage.restarts_schedule();
+  const std::string kind = stage.schedule.value_or(run_kind), got = has_own ? kind : "the schedule of the run";
+  const Schedule own = has_own ? find_schedule(kind) : Schedule{};
+  const bool gives_cooldown = stage.cooldown || stage.cooldown_percent || stage.cooldown_form;
+  expect(!gives_cooldown || own.has_cooldown, "lr-cooldown", "lr-schedule wsd in the stage", got);
+  expect(!stage.power || own.has_power, "lr-power", "lr-schedule polynomial in the stage", got);
 }
 
 void check_stage(const LanguageStage& stage) {

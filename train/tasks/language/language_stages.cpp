@@ -18,7 +18,7 @@ std::string rates_text(const RateStage& stage) {
   if (stage.origin > 0 || stage.begin == 0) text += concat(", warm-up of ", s.warmup, " updates");
   if (s.needs_total_updates()) text += concat(", ", s.total_updates, " updates in all");
   if (const std::string cooldown = cooldown_text(s); !cooldown.empty()) text += ", cooldown of " + cooldown;
-  if (s.kind == "polynomial") text += concat(", power ", s.power);
+  if (find_schedule(s.kind).has_power) text += concat(", power ", s.power);
   return text + concat(", counted from update ", stage.origin);
 }
 
