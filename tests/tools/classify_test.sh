@@ -111,6 +111,7 @@ check "labels of an imported model" cmp <(predict --model imported/ --labels 0 1
 check "numbered labels" cmp <(predict --model imported/ < dev.txt | cut -f 1) <(sed 's/^/LABEL_/' labels.txt)
 check "the labels of a preset" cmp <(predict --model imported/ --preset glue-sst2 < dev.txt | cut -f 1) labels.txt
 same "pairs for an imported model" "$(printf 'a\tb\n' | predict --model imported/ --pairs | grep -c '^LABEL_[01]')" 1
+rejects 2 "--labels. expected different names, got 'x' twice" build/gyre predict --model imported/ --labels x x --input dev.txt
 rejects 2 '--labels. expected the names of the 2 classes of the model, got x' build/gyre predict --model imported/ --labels x --input dev.txt
 
 # The default learning rate depends on the initial weights. A given rate overrides it, and a rate that is too small to

@@ -1,6 +1,5 @@
 // gyre predict: writes the labels that a trained classifier gives to lines of text, or the scores of a regression.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -11,12 +10,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/batch/labeled_batch.h"
 #include "gyre/data/text/line_report.h"
+#include "gyre/train/tasks/classification/classify_options.h"
 #include "gyre/train/tasks/matching/match_task.h"
 #include "tools/classifier_run.h"
 #include "tools/lines.h"
@@ -35,6 +36,7 @@ struct PredictArgs : ClassifierRun {
   uint64_t maxi_batch = 16;
   int top_k = 1;
   bool json = false;
+  bool is_match = false;  // whether the model is a text matcher
   const OptionTable* table = nullptr;
 };
 
@@ -47,8 +49,7 @@ struct PredictedTask {
 // The task of an imported model, which has no task.json: the labels that were given, or the names that transformers
 // gives to classes without names.
 PredictedTask imported_task(const PredictArgs& args, const ClassifierConfig& config) {
-  constexpr int kLongest = 128;
-  PredictedTask task{args.pairs, args.labels, kLongest};
+  PredictedTask task{args.pairs, args.labels, ClassifyOptions().data.max_length};
   if (!task.classes.empty() || config.is_regression()) return task;
   for (int64_t i = 0; i < config.classes; ++i) task.classes.push_back("LABEL_" + std::to_string(i));
   return task;
@@ -65,7 +66,7 @@ PredictedTask task_of(const PredictArgs& args, const ClassifierConfig& config) {
            concat("the names of the ", config.classes, " classes of the model"), joined(task.classes));
     return task;
   }
-  if (args.preset.empty() && is_match_task(run)) return {true, {}, read_match_task(run).max_length};
+  if (args.preset.empty() && args.is_match) return {true, {}, read_match_task(run).max_length};
   const TrainedTask task = classification_task(args.model, args.preset);
   require_outputs(args.model, config, task);
   return {task.format.second_text.has_value(), task.format.classes, task.max_length};
@@ -91,7 +92,7 @@ class ResultFormat {
   ResultFormat(std::vector<std::string> classes, size_t labels, bool json)
       : classes_(std::move(classes)), labels_(labels), json_(json) {}
 
-  // Of a blank line.
+  // The result of a blank line.
   std::string empty() const { return json_ ? "null" : ""; }
 
   std::string operator()(const Predictions& predictions, size_t row) const {
@@ -197,7 +198,9 @@ int run(PredictArgs& args) {
   require_no_input(args.output, {args.input});
   expect_between<uint64_t>(1, 1 << 20, "--maxi-batch", args.maxi_batch);
   args.table->reject_unused("top-k", !args.json, "--json has the probabilities of all labels");
-  if (!args.table->given("mini-batch") && is_match_task(find_run(args.model))) args.mini_batch = 16;  // long pairs
+  check_labels(args.labels);
+  args.is_match = is_match_task(find_run(args.model));
+  if (args.is_match && !args.table->given("mini-batch")) args.mini_batch = 16;  // its pairs are long
   Predictor(args).run();
   return 0;
 }

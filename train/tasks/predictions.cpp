@@ -22,14 +22,13 @@ std::vector<uint32_t> by_length(const LabeledIds& rows) {
 
 std::vector<int32_t> Predictions::classes() const {
   std::vector<int32_t> best;
-  for (auto row = outputs.begin(); row != outputs.end(); row += ptrdiff_t(columns))
-    best.push_back(int32_t(std::max_element(row, row + ptrdiff_t(columns)) - row));
+  for (size_t i = 0; i < rows(); ++i) best.push_back(int32_t(std::ranges::max_element(row(i)) - row(i).begin()));
   return best;
 }
 
-std::vector<double> Predictions::probabilities(size_t row) const {
-  const auto begin = outputs.begin() + ptrdiff_t(row * columns);
-  std::vector<double> shares(begin, begin + ptrdiff_t(columns));
+std::vector<double> Predictions::probabilities(size_t i) const {
+  const std::span<const double> logits = row(i);
+  std::vector<double> shares(logits.begin(), logits.end());
   const double most = *std::max_element(shares.begin(), shares.end());
   for (double& x : shares) x = std::exp(x - most);
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -37,9 +36,8 @@ std::vector<double> Predictions::probabilities(size_t row) const {
   return shares;
 }
 
-bool Predictions::is_finite(size_t row) const {
-  const auto begin = outputs.begin() + ptrdiff_t(row * columns);
-  return std::all_of(begin, begin + ptrdiff_t(columns), [](double x) { return std::isfinite(x); });
+bool Predictions::is_finite(size_t i) const {
+  return std::ranges::all_of(row(i), [](double x) { return std::isfinite(x); });
 }
 
 Predictions predict(const SequenceClassifier& model, const LabeledIds& rows, size_t mini_batch, Precision precision,

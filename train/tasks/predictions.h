@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "gyre/core/kernels/kernels.h"
@@ -17,9 +18,10 @@ struct Predictions {
   size_t columns = 0;
 
   size_t rows() const { return outputs.size() / columns; }
-  std::vector<int32_t> classes() const;                 // the class with the largest logit of each row
-  std::vector<double> probabilities(size_t row) const;  // softmax of the logits of a row
-  bool is_finite(size_t row) const;                     // whether all outputs of a row are
+  std::span<const double> row(size_t i) const { return std::span(outputs).subspan(i * columns, columns); }
+  std::vector<int32_t> classes() const;               // the class with the largest logit of each row
+  std::vector<double> probabilities(size_t i) const;  // softmax of the logits of row i
+  bool is_finite(size_t i) const;                     // whether all outputs of row i are finite
 };
 
 // Collective. The ranks divide the rows, `mini_batch` at a time. All ranks get the same bits, for any number of ranks.

@@ -7,10 +7,9 @@
 
 namespace gyre {
 
-// Labels are cells of tab-separated files, and keys of the predictions.
-static void check_classes(const std::vector<std::string>& classes) {
+void check_labels(const std::vector<std::string>& labels) {
   std::set<std::string_view> seen;
-  for (const std::string& name : classes) {
+  for (const std::string& name : labels) {
     expect(seen.insert(name).second, "--labels", "different names", concat("'", name, "' twice"));
     expect(name.find_first_of("\t\r\n") == std::string::npos, "--labels", "names without tabs and line ends",
            "one with");
@@ -34,7 +33,7 @@ void ClassifyOptions::validate() const {
   expect(format.label.has_value(), "--label-column", "a column", "none");
   expect(format.is_regression() || format.classes.size() >= 2, "--labels", "at least two classes",
          format.classes.size());
-  check_classes(format.classes);
+  check_labels(format.classes);
   for (const std::string& metric : validation.metrics) {
     if (format.is_regression()) {
       expect_one_of({"mean-squared-error", "pearson", "spearman"}, "--valid-metrics", metric);

@@ -1,6 +1,9 @@
 // The training options of text classifiers and regressions.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "gyre/data/text/text_tasks.h"
 #include "gyre/train/tasks/fine_tuning_options.h"
 
@@ -15,5 +18,9 @@ struct ClassifyOptions : FineTuningOptions {
 
   void validate() const;  // throws a UsageError if an option is invalid
 };
+
+// Throws a UsageError unless the labels differ and have no tabs and line ends: they are cells of tab-separated files,
+// and keys of predictions.
+void check_labels(const std::vector<std::string>& labels);
 
 }  // namespace gyre

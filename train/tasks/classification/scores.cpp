@@ -13,7 +13,7 @@ namespace {
 double cross_entropy_of(const Predictions& predictions, std::span<const int32_t> labels) {
   double sum = 0;
   for (size_t row = 0; row < labels.size(); ++row) {
-    const std::span<const double> logits(predictions.outputs.data() + row * predictions.columns, predictions.columns);
+    const std::span<const double> logits = predictions.row(row);
     const double most = *std::max_element(logits.begin(), logits.end());
     double total = 0;
     for (const double x : logits) total += std::exp(x - most);
