@@ -75,10 +75,11 @@ test: ## build and run all tests; list skipped parts with reasons
 	@tools/scripts/run_tests.sh $(BUILD)
 
 CHECK_BUILD ?= build-check
-check: check-tools check-layers check-format ## checks other than the tests: layers, format, warnings, clang-tidy
-	@$(call CONFIGURE,$(CHECK_BUILD),Release,-DGYRE_DEVELOPER=ON -DGYRE_PRECOMPILED_HEADERS=OFF)
+CHECK_FLAGS ?= -DGYRE_DEVELOPER=ON
+check: check-tools check-layers check-format ## checks other than the tests: layers, format, warnings, includes, clang-tidy
+	@$(call CONFIGURE,$(CHECK_BUILD),Release,$(CHECK_FLAGS))
 	@$(call BUILD_QUIETLY,$(CHECK_BUILD))
-	@$(MAKE) --no-print-directory tidy
+	@$(MAKE) --no-print-directory check-includes tidy
 
 check-tools:
 	@tools/scripts/setup.sh clang-format clang-tidy
@@ -91,14 +92,24 @@ check-format: check-tools
 
 # Clang 14 cannot parse GCC's vector types, its CPU names, and lambdas in the tests that capture structured bindings.
 NOT_FOR_CLANG = core/cpu/% core/kernels/cpu_kernels.cpp tools/build_info.cpp tests/%
-# With TIDY_BASE=COMMIT only the files that changed since that commit.
-TIDY_BASE ?=
-TIDY_SOURCES = $(filter-out $(NOT_FOR_CLANG),$(filter %.cpp,$(if $(TIDY_BASE), \
-  $(shell git diff --name-only --diff-filter=d $(TIDY_BASE) -- '*.cpp'),$(SOURCES))))
+# With BASE=COMMIT only the files that changed since that commit.
+BASE ?=
+CHANGED_SOURCES = $(filter %.cpp,$(if $(BASE),$(shell git diff --name-only --diff-filter=d $(BASE) -- '*.cpp'),$(SOURCES)))
+TIDY_SOURCES = $(filter-out $(NOT_FOR_CLANG),$(CHANGED_SOURCES))
 
-tidy: # needs the compile commands of `make check`
+# The compile commands of `make check` without precompiled headers, which hide a missing include, and which clang-tidy
+# cannot read.
+$(CHECK_BUILD)/plain/compile_commands.json: $(CHECK_BUILD)/compile_commands.json
+	@mkdir -p $(@D)
+	@sed -E 's/ -Winvalid-pch//; s/ -include [^ ]*cmake_pch\.hxx//' $< > $@
+
+check-includes: $(CHECK_BUILD)/plain/compile_commands.json # every file must include what it uses
+	@printf '%s\n' $(CHANGED_SOURCES) | tools/scripts/quiet.sh "includes" $(CHECK_BUILD)/includes.log \
+	  tools/scripts/check_includes.sh $< $(JOBS)
+
+tidy: $(CHECK_BUILD)/plain/compile_commands.json
 	@printf '%s\n' $(TIDY_SOURCES) | tools/scripts/quiet.sh "clang-tidy" $(CHECK_BUILD)/tidy.log \
-	  xargs -r -P $(JOBS) -n 4 clang-tidy -p $(CHECK_BUILD) --quiet --extra-arg=-Wno-unknown-warning-option
+	  xargs -r -P $(JOBS) -n 4 clang-tidy -p $(CHECK_BUILD)/plain --quiet --extra-arg=-Wno-unknown-warning-option
 
 format: ## format the sources
 	@clang-format -i $(SOURCES)
