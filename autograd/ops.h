@@ -14,7 +14,8 @@ Var linear(const Var& x, const Var& w, const Var& bias = {});
 // linear() with rows first .. first + count - 1 of w and bias, which hold several projections.
 Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t count);
 
-// (n,o) = dropout(act(x(n,d) w(o,d)^T + bias(o))), in one pass: the first half of a feed-forward block.
+// (n,o) = dropout(act(x(n,d) w(o,d)^T + bias(o))), in one pass: the first half of a feed-forward block. The bias may be
+// an empty Var.
 Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation kind, double dropout = 0);
 
 // a + b; both have the same shape.
@@ -26,14 +27,20 @@ Var scale(const Var& x, double factor);
 Var activation(const Var& x, Activation kind);
 inline Var relu(const Var& x) { return activation(x, Activation::relu); }
 inline Var gelu(const Var& x) { return activation(x, Activation::gelu); }
+// (n,f) = act(gate) * value, the gated linear unit (Shazeer 2020), x(n, 2 * f) = [gate | value]. SwiGLU with silu,
+// GEGLU with gelu.
+Var gated_activation(const Var& x, Activation kind);
 
 // Inverted dropout (Srivastava et al. 2014): the identity unless the tape is in training mode and rate > 0.
 Var dropout(const Var& x, double rate);
 // residual + dropout(x), in one pass.
 Var residual_dropout(const Var& residual, const Var& x, double rate);
 
-// Layer normalization over the last axis (Ba et al. 2016); gamma(d), beta(d).
+// Layer normalization over the last axis (Ba et al. 2016); gamma(d), beta(d). beta may be an empty Var.
 Var layer_norm(const Var& x, const Var& gamma, const Var& beta, double epsilon = 1e-5);
+// RMS norm (Zhang & Sennrich 2019): gamma * x / sqrt(mean(x^2) + epsilon) over groups of as many columns as
+// gamma(width) has, which divide the last axis. The groups are the whole row, or the heads of queries or keys.
+Var rms_norm(const Var& x, const Var& gamma, double epsilon = 1e-5);
 // layer_norm(residual + dropout(x)), in one pass.
 Var residual_layer_norm(const Var& residual, const Var& x, double rate, const Var& gamma, const Var& beta,
                         double epsilon = 1e-5);
@@ -106,6 +113,7 @@ struct PositionTerms {
 
 struct AttentionOptions {
   int heads = 1;
+  int kv_heads = 0;  // heads of keys and values, shared by groups of heads (AttentionShape); 0: as many as `heads`
   bool causal = false;
   int64_t window = AttentionShape::kUnlimited;      // keys with |distance| <= window are visible
   double dropout = 0;                               // rate on the attention weights, in training mode
@@ -113,11 +121,15 @@ struct AttentionOptions {
   Tensor query_positions = {}, key_positions = {};  // of each row, i32: for the rotation
   PositionTerms terms = {};
 };
-// Scaled dot-product attention (Vaswani et al. 2017, 3.2.1) over packed segments, d = heads * width features:
-// q(nq, d), kv(nk, 2 * d) = [keys | values] -> (nq, d). The queries of segment i attend to the keys of segment i.
+// Scaled dot-product attention (Vaswani et al. 2017, 3.2.1) over packed segments, with d = heads * width columns of
+// queries and kd = kv_heads * width columns of keys and of values:
+// q(nq, d), kv(nk, 2 * kd) = [keys | values] -> (nq, d). The queries of segment i attend to the keys of segment i.
 Var attention(const Var& q, const Var& kv, const Segments& queries, const Segments& keys,
               const AttentionOptions& options);
-// Attention of qkv(n, 3 * d) = [queries | keys | values] -> (n, d). The query_positions serve as key_positions.
+// The same with k(nk, kd) and v(nk, kd) in separate tensors.
+Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries, const Segments& keys,
+              const AttentionOptions& options);
+// Attention of qkv(n, d + 2 * kd) = [queries | keys | values] -> (n, d). The query_positions serve as key_positions.
 Var self_attention(const Var& qkv, const Segments& segments, const AttentionOptions& options);
 
 // The attention weights of one segment at a recorded node of attention() or self_attention(), recomputed without

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <utility>
 
 #include "gyre/autograd/reference_parts.h"
@@ -235,6 +236,16 @@ Value activation(const Value& x, Activation kind) {
         x, [](double v) { return std::max(v, 0.0) + kReluPlusOffset; }, [](double v) { return v > 0 ? 1.0 : 0.0; });
   }
   if (kind == Activation::bounded_exp) return exp(x);  // test inputs are within the bound
+  if (kind == Activation::silu) {
+    return x * map(
+                   x, [](double v) { return 1 / (1 + std::exp(-v)); },
+                   [](double v) { return 1 / (2 + std::exp(v) + std::exp(-v)); });
+  }
+  if (kind == Activation::gelu_tanh) {
+    const Value cubic = scale(x * x * x, kGeluTanhCubic);
+    const Value t = activation(scale(x + cubic, std::sqrt(2 / std::numbers::pi)), Activation::tanh);
+    return scale(x + x * t, 0.5);
+  }
   // x Phi(x), Phi(x) = (1 + erf(x / sqrt 2)) / 2
   const Value phi = map(
       x, [](double v) { return 0.5 * (1 + std::erf(v / std::numbers::sqrt2)); },
@@ -257,7 +268,24 @@ Value layer_norm(const Value& x, const Value& gamma, const Value& beta, double e
   const Value centered = x + scale(row_means(x), -1);
   const Value variance = row_means(centered * centered);
   const Value normal = centered * reciprocal_root(variance + filled(x, n, d, epsilon));
-  return normal * repeat_row(gamma, n) + repeat_row(beta, n);
+  const Value y = normal * repeat_row(gamma, n);
+  return beta ? y + repeat_row(beta, n) : y;
+}
+
+Value gated_activation(const Value& x, Activation kind) {
+  const int64_t f = x.cols() / 2;
+  return activation(columns(x, 0, f), kind) * columns(x, f, f);
+}
+
+// The groups of columns become rows, and rows again: the elements keep their order.
+Value rms_norm(const Value& x, const Value& gamma, double epsilon) {
+  const int64_t d = gamma.cols(), n = d > 0 ? x.value().size() / d : 0;
+  std::vector<int64_t> order(size_t(x.value().size()));
+  std::iota(order.begin(), order.end(), 0);
+  const Value groups = gather(x, n, d, order);
+  const Value mean_square = repeat_column(scale(sum_columns(groups * groups), 1 / double(d)), d);
+  const Value y = groups * reciprocal_root(mean_square + filled(x, n, d, epsilon)) * repeat_row(gamma, n);
+  return gather(y, x.rows(), x.cols(), order);
 }
 
 Value embedding(const Value& table, const std::vector<int32_t>& ids, double factor) {

@@ -91,7 +91,10 @@ Value linear(const Value& x, const Value& w, const Value& bias);
 Value scale(const Value& x, double factor);
 Value activation(const Value& x, Activation kind);
 Value dropout(const Value& x, const DropoutMask& mask);
+Value gated_activation(const Value& x, Activation kind);
+// beta may be empty.
 Value layer_norm(const Value& x, const Value& gamma, const Value& beta, double epsilon);
+Value rms_norm(const Value& x, const Value& gamma, double epsilon);
 Value embedding(const Value& table, const std::vector<int32_t>& ids, double factor);
 Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>& positions, const Rotary& rotary);
 // dropout(head, query of its segment, key row): the factor of one attention weight, 0 or 1 / (1 - rate).

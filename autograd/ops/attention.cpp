@@ -30,11 +30,19 @@ int64_t visible_pairs(const Segments& queries, const Segments& keys, const Atten
   return pairs;
 }
 
-// Queries, keys and values of d features each, as columns of two tensors, q and [k | v], or of one, [q | k | v].
+// The inputs that hold queries, keys and values: [q | k | v]; q and [k | v]; or q, k and v.
+enum class Layout : uint8_t { together, keys_with_values, apart };
+
+// Queries of d columns, and keys and values of kd columns each, in one to three tensors.
 struct Projections {
   HeadColumns q, k, v;
-  Projections(const Tensor& q, const Tensor& kv, int64_t d) : q{q}, k{kv}, v{kv, d} {}
-  Projections(const Tensor& qkv, int64_t d) : q{qkv}, k{qkv, d}, v{qkv, 2 * d} {}
+  Projections(Layout layout, const Tensor& x, const Tensor& memory, const Tensor& values, int64_t d, int64_t kd) {
+    q = {x};
+    k = layout == Layout::together ? HeadColumns{x, d} : HeadColumns{memory};
+    v = layout == Layout::together           ? HeadColumns{x, d + kd}
+        : layout == Layout::keys_with_values ? HeadColumns{memory, kd}
+                                             : HeadColumns{values};
+  }
 };
 
 // The rows of segment s; undefined if `rows` is.
@@ -59,28 +67,29 @@ void store_columns(const Tensor& weights, const Tensor& out, int64_t first) {
                   weights.data<float>() + (h * queries + i) * keys + first);
 }
 
-// Inputs: q and [k | v], or [q | k | v] and an empty Var; the rotation's frequencies; the position terms, whose formula
-// is at AttentionPositionTerms.
+// Inputs: two of the layout, of which the second is empty if they are together; the rotation's frequencies; the
+// position terms, whose formula is at AttentionPositionTerms; the values of the layout `apart`.
 struct Attention final : Op {
   std::string_view formula() const override {
     return R"(
-      per segment and head, with q and k rotated:
+      per segment and head, with q and k rotated, and k and v shared by the heads of a group:
       out = P v,  P = dropout(softmax(S)),  S = scale q k^T over the visible keys
         dv = P^T dout;  dP = dropout(dout v^T);  dS = P * (dP - rowsum(P * dP))
-        dq = scale dS k;  dk = scale dS^T q
+        dq = scale dS k;  dk = scale dS^T q;  dk and dv are summed over the group
     )"_formula;
   }
-  bool self = false;
+  Layout layout = Layout::together;
   Tensor lse;  // saved: (heads, queries), the log-sum-exp of each row of S
   Segments queries, keys;
   AttentionShape shape;
   AttentionRotation rotation;
   int64_t zero_offset = 0;  // of the position terms
-  int64_t d = 0;
+  int64_t d = 0;            // columns of the queries
   std::string_view name() const override { return "attention"; }
   double flops() const override { return 4 * double(visible_pairs(queries, keys, shape)) * double(d); }
   void describe(OpMetadata& metadata) const override {
     metadata.attribute("heads", shape.heads);
+    if (shape.group() > 1) metadata.attribute("key/value heads", shape.key_heads());
     if (shape.causal) metadata.attribute("causal", "yes");
     if (shape.window < AttentionShape::kUnlimited) metadata.attribute("window", shape.window);
     if (shape.dropout.rate > 0) metadata.attribute("dropout", shape.dropout.rate);
@@ -89,12 +98,12 @@ struct Attention final : Op {
     metadata.save("lse", lse);
     metadata.save("angles", rotation.angles);
     metadata.save("positions", rotation.query_positions);
-    metadata.save("key positions", self ? Tensor() : rotation.key_positions);
+    metadata.save("key positions", layout == Layout::together ? Tensor() : rotation.key_positions);
   }
   // P of segment s without dropout, (heads, queries, keys): the output of attention if the values are the columns of
   // the identity matrix.
   Tensor weights(Kernels& kernels, const std::vector<Tensor>& in, int s) const {
-    const Projections all = self ? Projections(in[0], d) : Projections(in[0], in[1], d);
+    const Projections all = projections([&](int i) { return in[size_t(i)]; });
     const HeadColumns q{rows_of(all.q.rows, queries, s), all.q.first}, k{rows_of(all.k.rows, keys, s), all.k.first};
     AttentionPositionTerms terms = terms_of([&](int i) { return in[size_t(i)]; });
     terms.value_table = {};
@@ -108,15 +117,16 @@ struct Attention final : Op {
     Tensor weights = Tensor::empty({shape.heads, one_q.tokens(), one_k.tokens()});
     const Tensor out = Tensor::empty({one_q.tokens(), d}, q.rows.dtype(), q.rows.device());
     for (int64_t first = 0; first < one_k.tokens(); first += width) {
-      const Tensor v = identity_columns(one_k.tokens(), first, shape.heads, width).to(out.dtype()).to(out.device());
+      const Tensor columns = identity_columns(one_k.tokens(), first, shape.key_heads(), width);
+      const Tensor v = columns.to(out.dtype()).to(out.device());
       kernels.attention(out, {}, q, k, {v}, one_q, one_k, plain, turned, terms);
       store_columns(weights, out.to_cpu().to(DType::f32), first);
     }
     return weights;
   }
   void backward(Backward& b) override {
-    const Projections in = self ? Projections(b.input(0), d) : Projections(b.input(0), b.input(1), d);
-    const Projections din = self ? Projections(b.dinput(0), d) : Projections(b.dinput(0), b.dinput(1), d);
+    const Projections in = projections([&](int i) { return b.input(i); });
+    const Projections din = projections([&](int i) { return b.dinput(i); });
     const AttentionPositionTerms terms = terms_of([&](int i) { return b.input(i); });
     const AttentionPositionTerms dterms = terms_of([&](int i) { return b.dinput(i); });
     b.kernels().attention_backward(din.q, din.k, din.v, b.dparameter(2), dterms, b.doutput(), b.output(), in.q, in.k,
@@ -124,6 +134,12 @@ struct Attention final : Op {
   }
 
  private:
+  template <class Input>
+  Projections projections(const Input& input) const {
+    const bool together = layout == Layout::together;
+    return {layout, input(0),         together ? Tensor() : input(1), layout == Layout::apart ? input(9) : Tensor(),
+            d,      d / shape.group()};
+  }
   template <class Input>
   AttentionPositionTerms terms_of(const Input& input) const {
     return {input(3), input(4), input(5), input(6), input(7), input(8), zero_offset};
@@ -162,10 +178,18 @@ void check_terms(const PositionTerms& terms, int64_t heads, int64_t width, const
           " positions of ", heads, " heads, got ", q.text(), " for pos_queries and ", k.text(), " for pos_keys");
 }
 
+// Throws unless the heads are divisible into groups.
+void check_heads(const AttentionOptions& options) {
+  const int heads = options.heads, kv_heads = options.kv_heads;
+  require(heads > 0, "[attention] expected at least one head, got ", heads);
+  require(kv_heads >= 0 && (kv_heads == 0 || heads % kv_heads == 0), "[attention] the ", heads,
+          " heads must be a multiple of the key/value heads, got ", kv_heads);
+}
+
 void check(int64_t d, int64_t query_rows, int64_t key_rows, const Segments& queries, const Segments& keys,
            const AttentionOptions& options) {
   const int heads = options.heads;
-  require(heads > 0 && d % heads == 0, "[attention] the width ", d, " must be a multiple of the ", heads, " heads");
+  require(d % heads == 0, "[attention] the width ", d, " must be a multiple of the ", heads, " heads");
   require(queries.count() == keys.count(), "[attention] expected as many segments of keys as of queries, ",
           queries.count(), ", got ", keys.count());
   require(queries.tokens() == query_rows && keys.tokens() == key_rows, "[attention] the segments cover ",
@@ -176,19 +200,20 @@ void check(int64_t d, int64_t query_rows, int64_t key_rows, const Segments& quer
   options.rotation.check(heads, d / heads, options.key_positions, key_rows);
 }
 
-// For self-attention, x is [q | k | v] and kv is empty.
-Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& queries, const Segments& keys,
-                     const AttentionOptions& options) {
+// x, memory and values: as in the inputs of the op.
+Var record_attention(const Var& x, const Var& memory, const Var& values, int64_t d, const Segments& queries,
+                     const Segments& keys, const AttentionOptions& options) {
   Tape& tape = x.tape();
   const Rotation& rotation = options.rotation;
   auto op = std::make_unique<Attention>();
-  op->self = !kv;
+  op->layout = !memory ? Layout::together : values ? Layout::apart : Layout::keys_with_values;
   op->queries = queries;
   op->keys = keys;
   op->d = d;
   const PositionTerms& terms = options.terms;
   op->zero_offset = terms.zero_offset;
   op->shape = {.heads = options.heads,
+               .kv_heads = options.kv_heads,
                .scale = terms.score_scale(d / options.heads),
                .causal = options.causal,
                .window = options.window,
@@ -198,12 +223,12 @@ Var record_attention(const Var& x, const Var& kv, int64_t d, const Segments& que
   const Tensor& in = x.value();
   const Tensor out = Tensor::empty({in.dim(0), d}, in.dtype(), in.device());
   op->lse = Tensor::empty({options.heads, in.dim(0)}, statistics_dtype(in.dtype()), in.device());
-  const Projections columns = kv ? Projections(in, kv.value(), d) : Projections(in, d);
+  const Projections columns(op->layout, in, memory.value(), values.value(), d, d / op->shape.group());
   x.kernels().attention(out, op->lse, columns.q, columns.k, columns.v, queries, keys, op->shape, op->rotation,
                         terms.values());
   return tape.record(std::move(op), out,
-                     {x, kv, rotation.frequencies, terms.bias, terms.query_table, terms.key_table, terms.value_table,
-                      terms.pos_queries, terms.pos_keys});
+                     {x, memory, rotation.frequencies, terms.bias, terms.query_table, terms.key_table,
+                      terms.value_table, terms.pos_queries, terms.pos_keys, values});
 }
 
 }  // namespace
@@ -224,20 +249,38 @@ Tensor attention_weights(const Tape& tape, int node, int segment) {
 
 Var attention(const Var& q, const Var& kv, const Segments& queries, const Segments& keys,
               const AttentionOptions& options) {
-  require(q.shape().rank() == 2 && kv.shape().rank() == 2 && kv.shape()[1] == 2 * q.shape()[1],
-          "[attention] expected q(nq,d) and kv(nk,2d), got ", q.shape().text(), " and ", kv.shape().text());
+  check_heads(options);
+  const int64_t groups = options.kv_heads > 0 ? options.heads / options.kv_heads : 1;
+  require(q.shape().rank() == 2 && kv.shape().rank() == 2 && kv.shape()[1] * groups == 2 * q.shape()[1],
+          "[attention] expected q(nq, heads * width) and kv(nk, 2 * key/value heads * width), got ", q.shape().text(),
+          " and ", kv.shape().text());
   check(q.shape()[1], q.shape()[0], kv.shape()[0], queries, keys, options);
-  return record_attention(q, kv, q.shape()[1], queries, keys, options);
+  return record_attention(q, kv, {}, q.shape()[1], queries, keys, options);
+}
+
+Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries, const Segments& keys,
+              const AttentionOptions& options) {
+  check_heads(options);
+  const int64_t groups = options.kv_heads > 0 ? options.heads / options.kv_heads : 1;
+  require(
+      q.shape().rank() == 2 && k.shape().rank() == 2 && k.shape() == v.shape() && k.shape()[1] * groups == q.shape()[1],
+      "[attention] expected q(nq, heads * width), k and v(nk, key/value heads * width), got ", q.shape().text(), ", ",
+      k.shape().text(), " and ", v.shape().text());
+  check(q.shape()[1], q.shape()[0], k.shape()[0], queries, keys, options);
+  return record_attention(q, k, v, q.shape()[1], queries, keys, options);
 }
 
 Var self_attention(const Var& qkv, const Segments& segments, const AttentionOptions& options) {
-  require(qkv.shape().rank() == 2 && qkv.shape()[1] % 3 == 0, "[attention] expected qkv(n,3d), got ",
-          qkv.shape().text());
-  const int64_t d = qkv.shape()[1] / 3;
+  check_heads(options);
+  const int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : options.heads;
+  const int64_t heads = options.heads + 2 * kv_heads;
+  require(qkv.shape().rank() == 2 && qkv.shape()[1] % heads == 0, "[attention] expected qkv(n, ", heads,
+          " * width), got ", qkv.shape().text());
+  const int64_t d = qkv.shape()[1] / heads * options.heads;
   AttentionOptions both = options;
   both.key_positions = options.query_positions;
   check(d, qkv.shape()[0], qkv.shape()[0], segments, segments, both);
-  return record_attention(qkv, {}, d, segments, segments, both);
+  return record_attention(qkv, {}, {}, d, segments, segments, both);
 }
 
 }  // namespace gyre

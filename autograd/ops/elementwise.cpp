@@ -1,4 +1,4 @@
-// Ops on each element: add, scale, activations.
+// Ops on each element: add, scale, activations, gated activations.
 #include "gyre/autograd/ops.h"
 #include "gyre/autograd/ops/formula.h"
 
@@ -39,6 +39,9 @@ struct ActivationOp final : Op {
         "y = max(x, 0)\n  dx = dy [x > 0]",
         "y = x Phi(x), Phi the CDF of the normal distribution\n  dx = dy (Phi(x) + x phi(x)), phi its density",
         "y = tanh(x)\n  dx = dy (1 - y^2)",
+        "y = x s,  s = 1 / (1 + exp(-x))\n  dx = dy s (1 + x (1 - s))",
+        "y = x / 2 (1 + t),  t = tanh(u),  u = sqrt(2/pi) (x + 0.044715 x^3)\n"
+        "  dx = dy ((1 + t) / 2 + x / 2 (1 - t^2) sqrt(2/pi) (1 + 3 * 0.044715 x^2))",
         "y = x + 1 for x > 0, else exp(x)\n  dx = dy for x > 0, else dy exp(x)",
         "y = max(x, 0) + 0.001\n  dx = dy [x > 0]",
         "y = exp(min(x, 60))\n  dx = dy y [x < 60]"};
@@ -47,6 +50,21 @@ struct ActivationOp final : Op {
   Activation kind = Activation::relu;
   std::string_view name() const override { return activation_name(kind); }
   void backward(Backward& b) override { b.kernels().activation_backward(b.dinput(0), b.doutput(), b.input(0), kind); }
+};
+
+struct GatedActivation final : Op {
+  std::string_view formula() const override {
+    return R"(
+      y = act(gate) * value,  x = [gate | value]
+        dgate = dy * value * act'(gate);  dvalue = dy * act(gate)
+    )"_formula;
+  }
+  Activation kind = Activation::silu;
+  std::string_view name() const override { return "gated_activation"; }
+  void describe(OpMetadata& metadata) const override { metadata.attribute("act", activation_name(kind)); }
+  void backward(Backward& b) override {
+    b.kernels().gated_activation_backward(b.dinput(0), b.doutput(), b.input(0), kind);
+  }
 };
 
 }  // namespace
@@ -71,6 +89,16 @@ Var activation(const Var& x, Activation kind) {
   op->kind = kind;
   const Tensor y = x.value().like();
   x.kernels().activation(y, x.value(), kind);
+  return x.tape().record(std::move(op), y, {x});
+}
+
+Var gated_activation(const Var& x, Activation kind) {
+  require(x.shape().rank() == 2 && x.shape()[1] % 2 == 0, "[gated_activation] expected x(n, 2 * f), got ",
+          x.shape().text());
+  auto op = std::make_unique<GatedActivation>();
+  op->kind = kind;
+  const Tensor y = Tensor::empty({x.shape()[0], x.shape()[1] / 2}, x.value().dtype(), x.value().device());
+  x.kernels().gated_activation(y, x.value(), kind);
   return x.tape().record(std::move(op), y, {x});
 }
 

@@ -4,6 +4,9 @@
 namespace gyre {
 namespace {
 
+// By activation, those that a feed-forward block or a head may have.
+constexpr std::string_view kNames[] = {"linear_relu", "linear_gelu", "linear_tanh", "linear_silu", "linear_gelu_tanh"};
+
 struct LinearActivation final : Op {
   std::string_view formula() const override {
     return R"(
@@ -15,9 +18,7 @@ struct LinearActivation final : Op {
   DropoutMask mask;
   Tensor pre;  // saved, except for relu, whose keep act'(pre) follows from y
   double multiply_adds = 0;
-  std::string_view name() const override {
-    return kind == Activation::relu ? "linear_relu" : kind == Activation::gelu ? "linear_gelu" : "linear_tanh";
-  }
+  std::string_view name() const override { return kNames[size_t(kind)]; }
   double flops() const override { return 2 * multiply_adds; }
   void describe(OpMetadata& metadata) const override {
     if (mask.rate > 0) metadata.attribute("dropout", mask.rate);
@@ -37,10 +38,10 @@ struct LinearActivation final : Op {
 Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation kind, double rate) {
   require(x.shape().rank() == 2 && w.shape().rank() == 2 && x.shape()[1] == w.shape()[1],
           "[linear_activation] expected x(n,d) and w(o,d), got ", x.shape().text(), " and ", w.shape().text());
-  require(bias.shape() == Shape{w.shape()[0]}, "[linear_activation] the bias must be (", w.shape()[0], "), got ",
-          bias.shape().text());
-  require(kind == Activation::relu || kind == Activation::gelu || kind == Activation::tanh,
-          "[linear_activation] expected relu, gelu or tanh, got ", activation_name(kind));
+  require(!bias || bias.shape() == Shape{w.shape()[0]}, "[linear_activation] the bias must be (", w.shape()[0],
+          "), got ", bias ? bias.shape().text() : "");
+  require(size_t(kind) < std::size(kNames), "[linear_activation] expected relu, gelu, tanh, silu or gelu_tanh, got ",
+          activation_name(kind));
   auto op = std::make_unique<LinearActivation>();
   op->kind = kind;
   op->mask = x.tape().next_dropout("linear_activation", rate);

@@ -45,6 +45,48 @@ struct Tanh {
   }
 };
 
+// x sigmoid(x). Below -87 the result is 0 up to 1e-35, and exp(-x) would overflow.
+struct Silu {
+  static constexpr Activation kind = Activation::silu;
+  template <class T>
+  static T clamped(T x) {
+    return x < T(-87) ? T(-87) : x;
+  }
+  template <class T>
+  static T sigmoid(T z) {
+    return 1 / (1 + exponential(-z));
+  }
+  template <class T>
+  static T value(T x) {
+    const T z = clamped(x);
+    return z * sigmoid(z);
+  }
+  template <class T>
+  static T derivative(T x) {
+    const T z = clamped(x), s = sigmoid(z);
+    return s * (1 + z * (1 - s));
+  }
+};
+
+// The tanh approximation of gelu. Beyond +-10 the tanh is +-1, and x is clamped so that no power of it overflows.
+struct GeluTanh {
+  static constexpr Activation kind = Activation::gelu_tanh;
+  static constexpr double kSlope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2/pi)
+  template <class T>
+  static T tanh_term(T z) {
+    return hyperbolic_tangent(T(kSlope) * z * (1 + T(kGeluTanhCubic) * z * z));
+  }
+  template <class T>
+  static T value(T x) {
+    return T(0.5) * (x < T(-10) ? T(-10) : x) * (1 + tanh_term(clamp_magnitude(x, T(10))));
+  }
+  template <class T>
+  static T derivative(T x) {
+    const T z = clamp_magnitude(x, T(10)), t = tanh_term(z);
+    return T(0.5) * ((1 + t) + z * (1 - t) * (1 + t) * T(kSlope) * (1 + T(3 * kGeluTanhCubic) * z * z));
+  }
+};
+
 struct EluPlusOne {
   static constexpr Activation kind = Activation::elu_plus_one;
   template <class T>
@@ -92,6 +134,10 @@ void with_activation(Activation kind, F&& f) {
       return f(Gelu{});
     case Activation::tanh:
       return f(Tanh{});
+    case Activation::silu:
+      return f(Silu{});
+    case Activation::gelu_tanh:
+      return f(GeluTanh{});
     case Activation::elu_plus_one:
       return f(EluPlusOne{});
     case Activation::relu_plus:

@@ -1,4 +1,4 @@
-// out = a + b;  out = a * factor;  rounding to bf16;  activations and their derivatives.
+// out = a + b;  out = a * factor;  rounding to bf16;  activations, gated activations and their derivatives.
 #include "gyre/core/cpu/activations.h"
 #include "gyre/core/cpu/cpu_kernels.h"
 #include "gyre/core/cpu/parallel.h"
@@ -57,6 +57,47 @@ void CpuKernels::activation_backward(const Tensor& dx, const Tensor& dy, const T
     const T *g = dy.data<T>(), *in = x.data<T>();
     with_activation(kind, [&]<class A>(A) {
       for_each_element(x.size(), [=](int64_t i) { out[i] = g[i] * A::derivative(Compute<T>(in[i])); });
+    });
+  });
+}
+
+void CpuKernels::gated_activation(const Tensor& y, const Tensor& x, Activation kind) {
+  dispatch_data_type(x, [&]<class T>(T) {
+    const int64_t f = y.cols();
+    T* out = y.data<T>();
+    const T* in = x.data<T>();
+    with_activation(kind, [&]<class A>(A) {
+      parallel_ranges(y.rows(), f, [=](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          T* to = out + row * f;
+          const T *gate = in + row * 2 * f, *value = gate + f;
+#pragma omp simd
+          for (int64_t j = 0; j < f; ++j) to[j] = A::value(Compute<T>(gate[j])) * value[j];
+        }
+      });
+    });
+  });
+}
+
+void CpuKernels::gated_activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x, Activation kind) {
+  dispatch_data_type(x, [&]<class T>(T) {
+    using C = Compute<T>;
+    const int64_t f = dy.cols();
+    T* out = dx.data<T>();
+    const T *slopes = dy.data<T>(), *in = x.data<T>();
+    with_activation(kind, [&]<class A>(A) {
+      parallel_ranges(dy.rows(), f, [=](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const T *g = slopes + row * f, *gate = in + row * 2 * f, *value = gate + f;
+          T *dgate = out + row * 2 * f, *dvalue = dgate + f;
+#pragma omp simd
+          for (int64_t j = 0; j < f; ++j) {
+            const C at = gate[j], slope = g[j];
+            dgate[j] = slope * value[j] * A::derivative(at);
+            dvalue[j] = slope * A::value(at);
+          }
+        }
+      });
     });
   });
 }

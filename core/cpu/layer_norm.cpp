@@ -1,4 +1,4 @@
-// y = gamma * xhat + beta, xhat = (x - mean) * rstd, over the last axis.
+// y = gamma * xhat + beta, xhat = (x - mean) * rstd, over the last axis. In RMS norm, the mean counts as 0.
 //   g  = gamma * dy
 //   dx = rstd * (g - mean(g) - xhat * mean(g * xhat));  dgamma += sum_rows(dy * xhat);  dbeta += sum_rows(dy)
 // With a residual connection, the normalized row is sum = residual + keep * x, with keep the dropout factors:
@@ -17,8 +17,8 @@ namespace {
 // Parameters, and the statistics of all rows.
 template <class C>
 struct Norm {
-  const C *gamma, *beta;
-  C *mean, *rstd;
+  const C *gamma, *beta;  // beta may be null
+  C *mean, *rstd;         // mean is null for RMS norm
   C epsilon;
 };
 
@@ -26,17 +26,23 @@ struct Norm {
 template <class T, class C>
 void normalize(T* y, const T* x, const Norm<C>& norm, int64_t row, int64_t d) {
   const C *gamma = norm.gamma, *beta = norm.beta;
-  C sum = 0, squares = 0;
+  C mean = 0, squares = 0;
+  if (norm.mean) {
+    C sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < d; ++j) sum += x[j];
-  const C mean = sum / C(d);
+    for (int64_t j = 0; j < d; ++j) sum += x[j];
+    norm.mean[row] = mean = sum / C(d);
+  }
 #pragma omp simd reduction(+ : squares)
   for (int64_t j = 0; j < d; ++j) squares += (x[j] - mean) * (x[j] - mean);
-  const C rstd = C(1) / std::sqrt(squares / C(d) + norm.epsilon);
+  const C rstd = norm.rstd[row] = C(1) / std::sqrt(squares / C(d) + norm.epsilon);
+  if (beta) {
 #pragma omp simd
-  for (int64_t j = 0; j < d; ++j) y[j] = gamma[j] * (x[j] - mean) * rstd + beta[j];
-  norm.mean[row] = mean;
-  norm.rstd[row] = rstd;
+    for (int64_t j = 0; j < d; ++j) y[j] = gamma[j] * (x[j] - mean) * rstd + beta[j];
+  } else {
+#pragma omp simd
+    for (int64_t j = 0; j < d; ++j) y[j] = gamma[j] * (x[j] - mean) * rstd;
+  }
 }
 
 template <class T, class C = Compute<T>>
@@ -54,6 +60,7 @@ struct BackwardRow {
   const T *dy, *sum;
   const C* gamma;
   C mean, rstd;
+  bool centered;  // false for RMS norm
 };
 
 // to = before + f, with f rounded first: a strip of f is stored, so that the compiler does not fuse its last
@@ -86,7 +93,7 @@ void backward_row(C* dgamma, C* dbeta, C* dbias, const BackwardRow<T, C>& r, int
     dgamma[j] += slope * xhat;
     dbeta[j] += slope;
   }
-  const C mean_g = sum / C(d), mean_gx = dot / C(d);
+  const C mean_g = r.centered ? sum / C(d) : C(0), mean_gx = dot / C(d);
   const auto dsum = [=](int64_t j) { return rstd * (gamma[j] * dy[j] - mean_g - (x[j] - mean) * rstd * mean_gx); };
   if (r.dresidual && r.before) {
     add_in_strips(r.dresidual, r.before, d, dsum);
@@ -125,9 +132,9 @@ void norm_backward(const NormGradients& to, const Tensor& dy, const Tensor& sum,
         for (int64_t b = 0; b < blocks.count; ++b) {
           C *pg = partial.data() + b * sums * d, *pb = pg + d, *pbias = to.dbias ? pb + d : nullptr;
           for (int64_t i = blocks.begin(b); i < blocks.end(b); ++i) {
-            const BackwardRow<T> row{row_of(to.dx, i),  row_of(to.dresidual, i), row_of(to.before, i),
-                                     row_of(dy, i),     row_of(sum, i),          gamma.data<C>(),
-                                     mean.data<C>()[i], rstd.data<C>()[i]};
+            const BackwardRow<T> row{
+                row_of(to.dx, i), row_of(to.dresidual, i),         row_of(to.before, i), row_of(dy, i), row_of(sum, i),
+                gamma.data<C>(),  mean ? mean.data<C>()[i] : C(0), rstd.data<C>()[i],    mean.defined()};
             backward_row(pg, pb, pbias, row, i, d, mask);
           }
         }
@@ -149,7 +156,7 @@ void CpuKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& r
   dispatch_data_type(
       x, [&]<class T, class C = Compute<T>>(T) {
         const int64_t d = x.cols();
-        const Norm<C> norm{gamma.data<C>(), beta.data<C>(), mean.data<C>(), rstd.data<C>(), C(epsilon)};
+        const Norm<C> norm{gamma.data<C>(), data_or_null<C>(beta), data_or_null<C>(mean), rstd.data<C>(), C(epsilon)};
         T* out = y.data<T>();
         const T* in = x.data<T>();
         parallel_ranges(x.rows(), 4 * d, [=](int64_t begin, int64_t end) {

@@ -56,6 +56,53 @@ struct Tanh {
   }
 };
 
+// x sigmoid(x). Below -87 the result is 0 up to 1e-35; x is clamped so that -infinity gives no NaN.
+struct Silu {
+  static constexpr Activation kind = Activation::silu;
+  template <class C>
+  static __device__ C clamped(C x) {
+    return x < C(-87) ? C(-87) : x;
+  }
+  template <class C>
+  static __device__ C sigmoid(C z) {
+    return 1 / (1 + std::exp(-z));
+  }
+  template <class C>
+  static __device__ C value(C x) {
+    const C z = clamped(x);
+    return z * sigmoid(z);
+  }
+  template <class C>
+  static __device__ C derivative(C x) {
+    const C z = clamped(x), s = sigmoid(z);
+    return s * (1 + z * (1 - s));
+  }
+};
+
+// The tanh approximation of gelu. Beyond +-10 the tanh is +-1, and x is clamped so that no power of it overflows.
+struct GeluTanh {
+  static constexpr Activation kind = Activation::gelu_tanh;
+  static constexpr double kSlope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2/pi)
+  template <class C>
+  static __device__ C clamped(C x) {
+    const C above = x < C(-10) ? C(-10) : x;
+    return above > C(10) ? C(10) : above;
+  }
+  template <class C>
+  static __device__ C tanh_term(C z) {
+    return std::tanh(C(kSlope) * z * (1 + C(kGeluTanhCubic) * z * z));
+  }
+  template <class C>
+  static __device__ C value(C x) {
+    return C(0.5) * (x < C(-10) ? C(-10) : x) * (1 + tanh_term(clamped(x)));
+  }
+  template <class C>
+  static __device__ C derivative(C x) {
+    const C z = clamped(x), t = tanh_term(z);
+    return C(0.5) * ((1 + t) + z * (1 - t) * (1 + t) * C(kSlope) * (1 + C(3 * kGeluTanhCubic) * z * z));
+  }
+};
+
 struct EluPlusOne {
   static constexpr Activation kind = Activation::elu_plus_one;
   template <class C>
@@ -102,6 +149,10 @@ void with_activation(Activation kind, F&& f) {
       return f(Gelu{});
     case Activation::tanh:
       return f(Tanh{});
+    case Activation::silu:
+      return f(Silu{});
+    case Activation::gelu_tanh:
+      return f(GeluTanh{});
     case Activation::elu_plus_one:
       return f(EluPlusOne{});
     case Activation::relu_plus:

@@ -1,5 +1,5 @@
-// y = gamma * xhat + beta, xhat = (x - mean) * rstd, over the last axis. With a residual connection, the normalized row
-// is sum = residual + keep * x, with keep the dropout factors.
+// y = gamma * xhat + beta, xhat = (x - mean) * rstd, over the last axis. In RMS norm, the mean counts as 0. With a
+// residual connection, the normalized row is sum = residual + keep * x, with keep the dropout factors.
 #include "gyre/core/cuda/cuda_kernels.h"
 #include "gyre/core/cuda/row_teams.h"
 
@@ -8,10 +8,10 @@ namespace {
 
 template <class T, class C = Compute<T>>
 struct Forward {
-  T *y, *sum;             // sum may be null
-  const T *x, *residual;  // residual may be null
-  const C *gamma, *beta;
-  C *mean, *rstd, epsilon;
+  T *y, *sum;               // sum may be null
+  const T *x, *residual;    // residual may be null
+  const C *gamma, *beta;    // beta may be null
+  C *mean, *rstd, epsilon;  // mean is null for RMS norm
   Dropout mask;
 };
 
@@ -25,18 +25,21 @@ __device__ Pack<T> add_branch(const Pack<T>& residual, const Pack<T>& x, const D
   return rounded<T>(numbers);
 }
 
-// Computes mean and rstd of the team's row. x: the parts of the row that this thread holds.
+// Computes mean and rstd of the team's row; the mean is 0 unless `centered`. x: the parts of the row that this thread
+// holds.
 template <class Team, class T, int parts, class C = Compute<T>>
 __device__ void row_statistics(C& mean, C& rstd, const Pack<T> (&x)[parts], const int (&counts)[parts], int d,
-                               C epsilon) {
+                               C epsilon, bool centered) {
   __shared__ C scratch[1][kWarp];
   C sum[1] = {0}, squares[1] = {0};
+  if (centered) {
 #pragma unroll
-  for (int p = 0; p < parts; ++p) {
+    for (int p = 0; p < parts; ++p) {
 #pragma unroll
-    for (int i = 0; i < kPackSize<T>; ++i) sum[0] += x[p][i];
+      for (int i = 0; i < kPackSize<T>; ++i) sum[0] += x[p][i];
+    }
+    team_sums<Team>(sum, scratch);
   }
-  team_sums<Team>(sum, scratch);
   mean = sum[0] / C(d);
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
@@ -55,9 +58,9 @@ template <class T, class C = Compute<T>>
 __device__ Pack<T> normalized(const Pack<T>& x, C mean, C rstd, const Forward<T>& a, int column, int count,
                               bool aligned) {
   constexpr int N = kPackSize<T>;
-  C gamma[N], beta[N];
+  C gamma[N], beta[N] = {};
   load_numbers(gamma, a.gamma + column, count, aligned);
-  load_numbers(beta, a.beta + column, count, aligned);
+  if (a.beta) load_numbers(beta, a.beta + column, count, aligned);
 #pragma unroll
   for (int i = 0; i < N; ++i) gamma[i] = gamma[i] * (x[i] - mean) * rstd + beta[i];
   return rounded<T>(gamma);
@@ -87,7 +90,7 @@ __global__ void __launch_bounds__(Team::kBlock) forward_kernel(Forward<T> a, Row
     }
   }
   Compute<T> mean, rstd;
-  row_statistics<Team>(mean, rstd, x, counts, rows.d, a.epsilon);
+  row_statistics<Team>(mean, rstd, x, counts, rows.d, a.epsilon, a.mean != nullptr);
 #pragma unroll
   for (int p = 0; p < parts; ++p) {
     other[p] = normalized(x[p], mean, rstd, a, Team::template column<T>(p), counts[p], rows.aligned);
@@ -97,7 +100,7 @@ __global__ void __launch_bounds__(Team::kBlock) forward_kernel(Forward<T> a, Row
     store_pack(a.y + start + Team::template column<T>(p), other[p], counts[p], rows.aligned);
   }
   if (row < rows.n && Team::thread() == 0) {
-    a.mean[row] = mean;
+    if (a.mean) a.mean[row] = mean;
     a.rstd[row] = rstd;
   }
 }
@@ -116,8 +119,9 @@ void CudaKernels::layer_norm(const Tensor& y, const Tensor& mean, const Tensor& 
                              const Tensor& gamma, const Tensor& beta, double epsilon) {
   dispatch_data_type(
       x, [&]<class T, class C = Compute<T>>(T) {
-        const Forward<T> arguments{y.data<T>(),    nullptr,        x.data<T>(),    nullptr,    gamma.data<C>(),
-                                   beta.data<C>(), mean.data<C>(), rstd.data<C>(), C(epsilon), {}};
+        const Forward<T> arguments{
+            y.data<T>(),           nullptr,        x.data<T>(), nullptr, gamma.data<C>(), data_or_null<C>(beta),
+            data_or_null<C>(mean), rstd.data<C>(), C(epsilon),  {}};
         forward(context_, arguments, rows_with<T>(x, y, gamma, beta));
       });
 }

@@ -18,8 +18,8 @@ struct Backward {
   T *dx, *dresidual;  // each may be null
   const T* before;    // added to dresidual; null if dx is requested
   const T *dy, *sum;
-  const C *gamma, *mean, *rstd;
-  C* partial;  // (blocks, 2 or 3, d): partial sums of dgamma, dbeta and dbias; may be null
+  const C *gamma, *mean, *rstd;  // mean is null for RMS norm, whose terms of the mean are 0
+  C* partial;                    // (blocks, 2 or 3, d): partial sums of dgamma, dbeta and dbias; may be null
   Dropout mask;
 };
 
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
   for (; row - Team::index() < rows.n; row += int64_t(gridDim.x) * Team::kTeams) {
     const int64_t start = row * rows.d;
     const int width = row < rows.n ? rows.d : 0;  // a team without a row takes part with zeros
-    const C mean = width ? a.mean[row] : C(0), rstd = width ? a.rstd[row] : C(0);
+    const C mean = width && a.mean ? a.mean[row] : C(0), rstd = width ? a.rstd[row] : C(0);
     Pack<T> dy[parts], x[parts];
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(Team::kBlock, Team::kBlock <= 256 ? 2 : 1)
       }
     }
     team_sums<Team>(dots, scratch);
-    const C mean_g = dots[0] / C(rows.d), mean_gx = dots[1] / C(rows.d);
+    const C mean_g = a.mean ? dots[0] / C(rows.d) : C(0), mean_gx = dots[1] / C(rows.d);
 #pragma unroll
     for (int p = 0; p < parts; ++p) {
       const int column = Team::template column<T>(p);
@@ -160,7 +160,7 @@ void norm_backward(Context& context, const NormGradients& to, const Tensor& dy, 
                                       dy.data<T>(),
                                       sum.data<T>(),
                                       gamma.data<C>(),
-                                      mean.data<C>(),
+                                      data_or_null<C>(mean),
                                       rstd.data<C>(),
                                       data_or_null<C>(partial),
                                       dropout_of(mask)};

@@ -39,13 +39,18 @@ struct AttentionRotation {
 struct AttentionShape {
   static constexpr int64_t kUnlimited = int64_t{1} << 40;
 
-  int heads = 1;
+  int heads = 1;                // of the queries
+  int kv_heads = 0;             // heads of keys and values: a divisor of `heads`; 0: as many as `heads`
   double scale = 1;             // factor of the scores, 1/sqrt(head width); positive
   bool causal = false;          // only keys with t <= 0 are visible
   int64_t window = kUnlimited;  // only keys with |t| <= window are visible
   // Dropout of the attention weights. The weight of (head, query in its segment, key row) is element
   // (head * key rows + key row) * (longest query segment, rounded up to 16) + query.
   DropoutMask dropout;
+
+  // Grouped-query attention (Ainslie et al. 2023): each group of consecutive heads shares one head of keys and values.
+  int key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
+  int group() const { return heads / key_heads(); }
 };
 
 // Relative-position terms of attention. All fields are optional and have the dtype of parameters. In a table of

@@ -7,13 +7,17 @@
 
 namespace gyre {
 
-// gelu is the exact form x * Phi(x), with erf. The last three are positive feature maps of linear attention:
+// gelu is the exact form x * Phi(x), with erf; gelu_tanh is its approximation in GPT-2 (Hendrycks & Gimpel 2016, 2):
+//   x / 2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3)))
+// silu: x / (1 + exp(-x)). The last three are positive feature maps of linear attention:
 //   elu_plus_one: x + 1 for x > 0, else exp(x)    relu_plus: max(x, 0) + 0.001    bounded_exp: exp(min(x, 60))
-enum class Activation : uint8_t { relu, gelu, tanh, elu_plus_one, relu_plus, bounded_exp };
+enum class Activation : uint8_t { relu, gelu, tanh, silu, gelu_tanh, elu_plus_one, relu_plus, bounded_exp };
 constexpr std::string_view activation_name(Activation kind) {
-  constexpr std::string_view names[] = {"relu", "gelu", "tanh", "elu_plus_one", "relu_plus", "bounded_exp"};
+  constexpr std::string_view names[] = {"relu",      "gelu",         "tanh",      "silu",
+                                        "gelu_tanh", "elu_plus_one", "relu_plus", "bounded_exp"};
   return names[size_t(kind)];
 }
+constexpr double kGeluTanhCubic = 0.044715;
 constexpr double kReluPlusOffset = 1e-3;  // the constant of performer-pytorch
 constexpr double kMaxExponent = 60;       // keeps sums of exponentials finite in fp32
 constexpr double kFavorEpsilon = 1e-4;    // added to the exponentials of FAVOR+

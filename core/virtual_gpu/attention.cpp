@@ -1,5 +1,6 @@
 // Softmax attention: core/cuda/attention.
 #include <algorithm>
+#include <utility>
 
 #include "gyre/core/kernels/attention_blocks.h"
 #include "gyre/core/virtual_gpu/report.h"
@@ -128,8 +129,8 @@ std::vector<Tensor> rotated_copies(const Call& call, const AttentionRotation& ro
                                    const HeadColumns& k) {
   std::vector<Tensor> copies;
   if (!rotation.angles || !call.runs_on_tensor_cores() || call.longest() <= kTileRows) return copies;
-  for (const Tensor& rows : {q.rows, k.rows}) {
-    copies.push_back(temporary({rows.rows(), call.shape.heads * call.width}, call.dtype));
+  for (const auto& [rows, heads] : {std::pair(q.rows, call.shape.heads), std::pair(k.rows, call.shape.key_heads())}) {
+    copies.push_back(temporary({rows.rows(), heads * call.width}, call.dtype));
     report_pass("rotation", {copies.back(), copies.back()});
   }
   return copies;
@@ -150,8 +151,8 @@ void VirtualKernels::attention(const Tensor& out, const Tensor& lse, const HeadC
                                const AttentionPositionTerms& terms) {
   const Call call{queries, keys, shape, out.cols() / shape.heads, q.rows.dtype(), bool(terms)};
   const auto element = double(dtype_bytes(call.dtype));
-  const double bytes =
-      double(2 * queries.tokens() + 2 * keys.tokens()) * double(out.cols()) * element + bytes_of({lse});
+  const double columns = double(2 * queries.tokens()) + double(2 * keys.tokens()) / shape.group();
+  const double bytes = columns * double(out.cols()) * element + bytes_of({lse});
   if (!call.runs_on_tensor_cores()) return report_plain("attention without tensor cores", call, 1, 2, bytes);
   const std::vector<Tensor> rotated = rotated_copies(call, rotation, q, k);
   const AllTiles all(call);
@@ -173,7 +174,9 @@ void VirtualKernels::attention_backward(const HeadColumns& /*dq*/, const HeadCol
   const DType exact = statistics_dtype(dout.dtype());
   const Tensor sums = temporary({shape.heads, dout.rows()}, exact);
   const Tensor exact_dq = dfrequencies ? temporary({q.rows.rows(), d}, exact) : Tensor();
-  const Tensor exact_dk = dfrequencies ? temporary({k.rows.rows(), d}, exact) : Tensor();
+  const bool grouped = shape.group() > 1;
+  const Tensor exact_dk = dfrequencies || (grouped && dk.rows) ? temporary({k.rows.rows(), d}, exact) : Tensor();
+  const Tensor exact_dv = grouped && dv.rows ? temporary({k.rows.rows(), d}, exact) : Tensor();
   const double row_bytes = double(d) * double(dtype_bytes(call.dtype)), nq = queries.tokens(), nk = keys.tokens();
   const bool key_side = dk.rows || dv.rows;
   const std::vector<Tensor> rotated = rotated_copies(call, rotation, q, k);
@@ -198,6 +201,10 @@ void VirtualKernels::attention_backward(const HeadColumns& /*dq*/, const HeadCol
     if (const int64_t launches = term_gradients(dterms))
       report_plain("gradients of position terms", call, int(launches), 2, (2 * nq + 2 * nk) * row_bytes);
   }
+  if (grouped && key_side)
+    report({.name = "sums of groups of heads",
+            .launches = int(dk.rows.defined()) + int(dv.rows.defined()),
+            .bytes = bytes_of({exact_dk, exact_dv}) * (1 + 1.0 / shape.group())});
   if (dfrequencies) report({.name = "frequency gradient", .launches = 2, .bytes = bytes_of({exact_dq, exact_dk})});
 }
 

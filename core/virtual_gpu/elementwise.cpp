@@ -21,6 +21,15 @@ void VirtualKernels::activation_backward(const Tensor& dx, const Tensor& dy, con
   report_pass("elementwise activation gradient", {dx, dy, x});
 }
 
+void VirtualKernels::gated_activation(const Tensor& y, const Tensor& x, Activation /*kind*/) {
+  report_pass("gated activation", {y, x});
+}
+
+void VirtualKernels::gated_activation_backward(const Tensor& dx, const Tensor& dy, const Tensor& x,
+                                               Activation /*kind*/) {
+  report_pass("gated activation gradient", {dx, dy, x});
+}
+
 void VirtualKernels::dropout(const Tensor& y, const Tensor& x, const Tensor& residual, const DropoutMask& mask) {
   report_pass("dropout", {y, x, residual}, mask);
 }

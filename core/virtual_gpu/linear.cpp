@@ -60,7 +60,7 @@ void VirtualKernels::linear_backward(const Tensor& dx, const Tensor& dw, const T
 
 void VirtualKernels::linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w,
                                        const Tensor& bias, Activation kind, const DropoutMask& mask) {
-  const bool fused = kind == Activation::relu && !pre;
+  const bool fused = kind == Activation::relu && !pre && bias;
   linear(pre ? pre : y, x, w, bias);
   if (!fused || mask.rate > 0) report_pass(fused ? "dropout" : "activation", {y, pre ? pre : y}, mask);
 }

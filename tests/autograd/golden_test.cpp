@@ -47,7 +47,9 @@ Var run_rope(const Vars& in, const json& a) {
 
 Var run_attention(const Vars& in, const json& a) {
   const auto segments = [](const json& lengths) { return Segments::from_lengths(lengths.get<std::vector<int32_t>>()); };
-  const AttentionOptions options{.heads = a["heads"], .causal = a["causal"]};
+  const AttentionOptions options{.heads = a["heads"], .kv_heads = a.value("kv_heads", 0), .causal = a["causal"]};
+  if (in.size() == 3)
+    return attention(in[0], in[1], in[2], segments(a["query_lengths"]), segments(a["key_lengths"]), options);
   if (in.size() == 1) return self_attention(in[0], segments(a["query_lengths"]), options);
   return attention(in[0], in[1], segments(a["query_lengths"]), segments(a["key_lengths"]), options);
 }
@@ -76,6 +78,19 @@ const std::map<std::string, GoldenOp> kOps{
     {"relu", [](const Vars& in, const json&) { return relu(in[0]); }},
     {"gelu", [](const Vars& in, const json&) { return gelu(in[0]); }},
     {"tanh", [](const Vars& in, const json&) { return activation(in[0], Activation::tanh); }},
+    {"silu", [](const Vars& in, const json&) { return activation(in[0], Activation::silu); }},
+    {"gelu_tanh", [](const Vars& in, const json&) { return activation(in[0], Activation::gelu_tanh); }},
+    {"swiglu", [](const Vars& in, const json&) { return gated_activation(in[0], Activation::silu); }},
+    {"geglu", [](const Vars& in, const json&) { return gated_activation(in[0], Activation::gelu); }},
+    {"rms_norm", [](const Vars& in, const json& a) { return rms_norm(in[0], in[1], a["epsilon"]); }},
+    {"linear_silu",
+     [](const Vars& in, const json&) {
+       return linear_activation(in[0], in[1], in.size() > 2 ? in[2] : Var(), Activation::silu);
+     }},
+    {"linear_gelu_tanh",
+     [](const Vars& in, const json&) {
+       return linear_activation(in[0], in[1], in.size() > 2 ? in[2] : Var(), Activation::gelu_tanh);
+     }},
     {"linear_relu",
      [](const Vars& in, const json&) { return linear_activation(in[0], in[1], in[2], Activation::relu); }},
     {"linear_gelu",

@@ -42,9 +42,16 @@ TEST_CASE_FIXTURE(Fixture, "dropout rates") {
            "[linear_activation] the rate must be at least 0 and below 1, got 1");
 }
 
-TEST_CASE_FIXTURE(Fixture, "linear_activation has three activations") {
+TEST_CASE_FIXTURE(Fixture, "linear_activation rejects feature maps") {
   CHECK_EQ(error_of([&] { linear_activation(matrix(1, 1), matrix(1, 1), vector(1), Activation::elu_plus_one, 0); }),
-           "[linear_activation] expected relu, gelu or tanh, got elu_plus_one");
+           "[linear_activation] expected relu, gelu, tanh, silu or gelu_tanh, got elu_plus_one");
+}
+
+TEST_CASE_FIXTURE(Fixture, "rms_norm and gated_activation") {
+  CHECK_EQ(error_of([&] { rms_norm(matrix(3, 4), vector(3)); }),
+           "[rms_norm] the size of gamma must divide the 4 columns, got (3)");
+  CHECK_EQ(error_of([&] { gated_activation(matrix(3, 5), Activation::silu); }),
+           "[gated_activation] expected x(n, 2 * f), got (3, 5)");
 }
 
 TEST_CASE_FIXTURE(Fixture, "layer_norm") {
@@ -99,12 +106,20 @@ TEST_CASE_FIXTURE(Fixture, "attention") {
   CHECK_EQ(error_of([&] { attention(matrix(3, 4), matrix(3, 8), three, three, {.heads = 3}); }),
            "[attention] the width 4 must be a multiple of the 3 heads");
   CHECK_EQ(error_of([&] { attention(matrix(3, 4), matrix(3, 6), three, three, {}); }),
-           "[attention] expected q(nq,d) and kv(nk,2d), got (3, 4) and (3, 6)");
+           "[attention] expected q(nq, heads * width) and kv(nk, 2 * key/value heads * width), got (3, 4) and (3, 6)");
   CHECK_EQ(error_of([&] { attention(matrix(3, 4), matrix(2, 8), three, two, {}); }),
            "[attention] expected as many segments of keys as of queries, 2, got 1");
   CHECK_EQ(error_of([&] { attention(matrix(3, 4), matrix(4, 8), three, three, {}); }),
            "[attention] the segments cover 3 queries and 3 keys, got 3 and 4");
-  CHECK_EQ(error_of([&] { self_attention(matrix(3, 8), three, {}); }), "[attention] expected qkv(n,3d), got (3, 8)");
+  CHECK_EQ(error_of([&] { self_attention(matrix(3, 8), three, {}); }),
+           "[attention] expected qkv(n, 3 * width), got (3, 8)");
+  CHECK_EQ(error_of([&] { self_attention(matrix(3, 8), three, {.heads = 3, .kv_heads = 2}); }),
+           "[attention] the 3 heads must be a multiple of the key/value heads, got 2");
+  CHECK_EQ(error_of([&] { self_attention(matrix(3, 12), three, {.heads = 4, .kv_heads = 2}); }),
+           "[attention] expected qkv(n, 8 * width), got (3, 12)");
+  CHECK_EQ(error_of([&] { attention(matrix(3, 4), matrix(3, 2), matrix(3, 4), three, three, {}); }),
+           "[attention] expected q(nq, heads * width), k and v(nk, key/value heads * width), got (3, 4), (3, 2) and "
+           "(3, 4)");
   AttentionOptions options{.heads = 2, .rotation = make_rotation(vector(1), 2, {.dims = 2})};
   CHECK_EQ(error_of([&] { self_attention(matrix(3, 12), three, options); }),
            "[rope] expected a rotation of 2 heads, got 1");

@@ -13,8 +13,9 @@ using namespace gyre;
 
 namespace {
 
-constexpr Activation kActivations[] = {Activation::relu,         Activation::gelu,      Activation::tanh,
-                                       Activation::elu_plus_one, Activation::relu_plus, Activation::bounded_exp};
+constexpr Activation kActivations[] = {Activation::relu,      Activation::gelu,       Activation::tanh,
+                                       Activation::silu,      Activation::gelu_tanh,  Activation::elu_plus_one,
+                                       Activation::relu_plus, Activation::bounded_exp};
 constexpr DType kTypes[] = {DType::f32, DType::f64, DType::bf16};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 

@@ -20,8 +20,11 @@ struct AttentionCase {
   int64_t window = AttentionShape::kUnlimited;
   std::string terms = {};      // subset of "bqkvp": bias, query_table, key_table, value_table, pos_queries and pos_keys
   bool shared_tables = false;  // whether all heads share the tables
+  int kv_heads = 0;            // 0: as many as heads
+  bool apart = false;          // whether keys and values are separate inputs
 
   bool self() const { return keys.empty(); }
+  int group() const { return kv_heads > 0 ? heads / kv_heads : 1; }
 };
 
 // Dropout of attention weights, as defined at AttentionShape::dropout: each weight (head, query, key) uses one number
@@ -79,21 +82,39 @@ Terms terms_from(const std::vector<X>& inputs, const std::string& names, int64_t
   return terms;
 }
 
+// Each head of x(n, heads * width) `group` times.
+Value repeat_heads(const Value& x, int group, int64_t width) {
+  const int64_t columns = x.cols() * group;
+  std::vector<int64_t> index;
+  for (int64_t row = 0; row < x.rows(); ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      index.push_back(row * x.cols() + column / width / group * width + column % width);
+  return reference::gather(x, x.rows(), columns, index);
+}
+
+std::vector<Input> attention_inputs(const AttentionCase& c, int64_t nq, int64_t nk) {
+  const int64_t d = c.heads * c.width, kd = d / c.group();
+  if (c.apart) return {{"q", {nq, d}}, {"k", {nk, kd}}, {"v", {nk, kd}}};
+  if (c.self()) return {{"qkv", {nq, d + 2 * kd}}};
+  return {{"q", {nq, d}}, {"kv", {nk, 2 * kd}}};
+}
+
+Var run_attention(const AttentionCase& c, const Vars& in, const Segments& queries, const Segments& keys,
+                  const AttentionOptions& options) {
+  if (c.apart) return attention(in[0], in[1], in[2], queries, keys, options);
+  return c.self() ? self_attention(in[0], queries, options) : attention(in[0], in[1], queries, keys, options);
+}
+
 OpCase attention_case(AttentionCase c) {
   const Ints key_lengths = c.self() ? c.queries : c.keys;
   const Segments queries = Segments::from_lengths(c.queries), keys = Segments::from_lengths(key_lengths);
-  const int64_t nq = queries.tokens(), nk = keys.tokens(), d = c.heads * c.width;
+  const int64_t nq = queries.tokens(), nk = keys.tokens(), d = c.heads * c.width, kd = d / c.group();
   const Ints query_positions = positions_in(c.queries, 0), key_positions = positions_in(key_lengths, c.self() ? 0 : 3);
   c.rotary.heads = c.heads;
   reference::WeightFactor factor;
   if (c.dropout > 0) factor = weight_factor(first_mask(c.dropout), nk, queries.longest());
 
-  std::vector<Input> inputs;
-  if (c.self()) {
-    inputs.push_back({"qkv", {nq, 3 * d}});
-  } else {
-    inputs = {{"q", {nq, d}}, {"kv", {nk, 2 * d}}};
-  }
+  std::vector<Input> inputs = attention_inputs(c, nq, nk);
   const size_t frequencies = inputs.size();
   if (c.rotary.dims > 0) inputs.push_back(parameter("frequencies", {c.rotary.dims / 2}, 0.3, 0.5));
   const int64_t longest = std::max(queries.longest(), keys.longest()), zero_offset = longest + 1;
@@ -101,24 +122,29 @@ OpCase attention_case(AttentionCase c) {
   return make_case(
       "attention/" + c.variant, inputs,
       [=](Tape&, const Vars& in) {
-        AttentionOptions options{.heads = c.heads, .causal = c.causal, .window = c.window, .dropout = c.dropout};
+        AttentionOptions options{
+            .heads = c.heads, .kv_heads = c.kv_heads, .causal = c.causal, .window = c.window, .dropout = c.dropout};
         options.terms = terms_from<PositionTerms>(in, c.terms, zero_offset);
         if (c.rotary.dims > 0) {
           options.rotation = make_rotation(in[frequencies], 3 + longest, c.rotary);
           options.query_positions = ids_tensor(query_positions);
           options.key_positions = ids_tensor(key_positions);
         }
-        return c.self() ? self_attention(in[0], queries, options) : attention(in[0], in[1], queries, keys, options);
+        return run_attention(c, in, queries, keys, options);
       },
       [=](const Values& in) {
         const auto turned = [&](const Value& x, const Ints& positions) {
           return c.rotary.dims > 0 ? reference::rope(x, in[frequencies], positions, c.rotary) : x;
         };
-        const int64_t first_key = c.self() ? d : 0;
-        const Value &x = in[0], &memory = c.self() ? in[0] : in[1];
-        const Value q = turned(reference::columns(x, 0, d), query_positions);
-        const Value k = turned(reference::columns(memory, first_key, d), key_positions);
-        const Value v = reference::columns(memory, first_key + d, d);
+        const auto heads_of = [&](const Value& x, int64_t first) {
+          return repeat_heads(reference::columns(x, first, kd), c.group(), c.width);
+        };
+        const bool together = c.self() && !c.apart;
+        const int64_t first_key = together ? d : 0;
+        const Value& memory = together ? in[0] : in[1];
+        const Value q = turned(reference::columns(in[0], 0, d), query_positions);
+        const Value k = turned(heads_of(memory, first_key), key_positions);
+        const Value v = c.apart ? heads_of(in[2], 0) : heads_of(memory, first_key + kd);
         return reference::attention(q, k, v, queries, keys,
                                     {c.heads, c.causal, c.window, 1 / std::sqrt(double(c.width)), factor},
                                     terms_from<reference::AttentionPositionTerms>(in, c.terms, zero_offset));
@@ -191,6 +217,62 @@ void add_attention(std::vector<OpCase>& rows) {
            {.variant = "blind-queries", .queries = {4, 2, 35}, .keys = {2, 0, 1}, .width = 3, .causal = true},
            {.variant = "empty-segments", .queries = {0, 2, 0, 3}, .keys = {3, 0, 0, 2}, .heads = 2, .width = 3},
            {.variant = "one-feature", .queries = {5}, .heads = 3},
+           // Heads that share keys and values.
+           {.variant = "grouped", .queries = lengths, .heads = 6, .width = 5, .causal = true, .kv_heads = 2},
+           {.variant = "grouped-one-head", .queries = {1, 34}, .heads = 3, .width = 16, .causal = true, .kv_heads = 1},
+           {.variant = "grouped-cross",
+           .queries = {3, 0, 40},
+           .keys = {5, 33, 2},
+           .heads = 4,
+           .width = 9,
+           .dropout = 0.2,
+           .kv_heads = 2},
+           {.variant = "grouped-rotated",
+           .queries = {1, 9, 34},
+           .heads = 4,
+           .width = 6,
+           .causal = true,
+           .rotary = {.dims = 4, .pairs = half_split},
+           .kv_heads = 2},
+           {.variant = "grouped-apart",
+           .queries = {7, 1, 35},
+           .heads = 4,
+           .width = 8,
+           .causal = true,
+           .rotary = {.dims = 8},
+           .window = 9,
+           .kv_heads = 2,
+           .apart = true},
+           {.variant = "grouped-terms",
+           .queries = {4, 19},
+           .heads = 4,
+           .width = 5,
+           .causal = true,
+           .terms = "bqkvp",
+           .kv_heads = 2},
+           {.variant = "apart", .queries = {5, 18}, .heads = 2, .width = 7, .dropout = 0.3, .apart = true},
+           {.variant = "tiles-grouped",
+           .queries = {1, 65, 130, 17},
+           .heads = 4,
+           .width = 32,
+           .causal = true,
+           .kv_heads = 2},
+           {.variant = "tiles-grouped-rotated",
+           .queries = {70, 9},
+           .heads = 4,
+           .width = 64,
+           .causal = true,
+           .dropout = 0.2,
+           .rotary = {.dims = 64, .pairs = half_split},
+           .kv_heads = 1},
+           {.variant = "packed-grouped-rotated",
+           .queries = {5, 16, 17, 33, 1},
+           .heads = 4,
+           .width = 64,
+           .causal = true,
+           .rotary = {.dims = 64},
+           .kv_heads = 2,
+           .apart = true},
            {.variant = "wide", .queries = {3}, .keys = {4}, .width = 129},
            {.variant = "rotated", .queries = {1, 9, 34}, .heads = 2, .width = 6, .rotary = {.dims = 6}},
            {.variant = "rotated-half-split",

@@ -7,7 +7,8 @@
 namespace gyre::op_rows {
 namespace {
 
-constexpr Activation kActivations[] = {Activation::relu, Activation::gelu, Activation::tanh};
+constexpr Activation kActivations[] = {Activation::relu, Activation::gelu, Activation::tanh, Activation::silu,
+                                       Activation::gelu_tanh};
 constexpr Activation kFeatureMaps[] = {Activation::elu_plus_one, Activation::relu_plus, Activation::bounded_exp};
 
 OpCase linear_case(const std::string& variant, int64_t n, int64_t d, int64_t o, bool bias) {
@@ -20,21 +21,28 @@ OpCase linear_case(const std::string& variant, int64_t n, int64_t d, int64_t o, 
       });
 }
 
-OpCase linear_activation_case(const std::string& variant, int64_t n, int64_t d, int64_t o, Activation kind,
-                              double rate) {
+OpCase linear_activation_case(const std::string& variant, int64_t n, int64_t d, int64_t o, Activation kind, double rate,
+                              bool bias = true) {
+  std::vector<Input> inputs{{"x", {n, d}}, parameter("w", {o, d}, 1 / std::sqrt(double(d)))};
+  if (bias) inputs.push_back(parameter("bias", {o}));
   OpCase row = make_case(
-      concat("linear_", activation_name(kind), "/", variant),
-      {{"x", {n, d}}, parameter("w", {o, d}, 1 / std::sqrt(double(d))), parameter("bias", {o})},
-      [=](Tape&, const Vars& in) { return linear_activation(in[0], in[1], in[2], kind, rate); },
+      concat("linear_", activation_name(kind), "/", variant), inputs,
+      [=](Tape&, const Vars& in) { return linear_activation(in[0], in[1], bias ? in[2] : Var(), kind, rate); },
       [=](const Values& in) {
-        const Value y = reference::activation(reference::linear(in[0], in[1], in[2]), kind);
+        const Value sums = bias ? reference::linear(in[0], in[1], in[2]) : reference::linear(in[0], in[1]);
+        const Value y = reference::activation(sums, kind);
         return rate > 0 ? reference::dropout(y, first_mask(rate)) : y;
       });
   // A difference across relu's kink is not a derivative. With these rounded values, every element before the activation
-  // is an odd multiple of 1/32, so none is near the kink.
+  // is an odd multiple of 1/32, or without a bias of 1/64 if d is odd, so none is near the kink.
   for (NamedInput& input : row.inputs) {
-    const bool bias = input.name == "bias";
-    for (double& v : input.value.span<double>()) v = bias ? std::floor(16 * v) / 16 + 1.0 / 32 : std::round(4 * v) / 4;
+    for (double& v : input.value.span<double>()) {
+      if (input.name == "bias") {
+        v = std::floor(16 * v) / 16 + 1.0 / 32;
+      } else {
+        v = bias ? std::round(4 * v) / 4 : std::floor(4 * v) / 4 + 1.0 / 8;
+      }
+    }
   }
   return row;
 }
@@ -56,6 +64,7 @@ void add_linear(std::vector<OpCase>& rows) {
     rows.push_back(linear_activation_case("dropout", 37, 5, 301, kind, 0.3));
     rows.push_back(linear_activation_case("one-number", 1, 1, 1, kind, 0));
     rows.push_back(linear_activation_case("no-rows", 0, 5, 3, kind, 0.1));
+    rows.push_back(linear_activation_case("no-bias", 9, 7, 131, kind, 0.2, false));
   }
   rows.push_back(make_case(
       "linear/by-itself", {{"x", {7, 5}}}, [](Tape&, const Vars& in) { return linear(in[0], in[0]); },
@@ -70,6 +79,13 @@ OpCase activation_case(Activation kind) {
   // A difference across relu's kink is not a derivative: keep the elements away from 0.
   for (double& x : row.inputs[0].value.span<double>()) x += std::copysign(1e-3, x);
   return row;
+}
+
+OpCase gated_activation_case(const std::string& variant, int64_t n, int64_t f, Activation kind) {
+  return make_case(
+      concat("gated_activation/", variant, "-", activation_name(kind)), {{"x", {n, 2 * f}, 2}},
+      [=](Tape&, const Vars& in) { return gated_activation(in[0], kind); },
+      [=](const Values& in) { return reference::gated_activation(in[0], kind); });
 }
 
 void add_elementwise(std::vector<OpCase>& rows) {
@@ -93,6 +109,11 @@ void add_elementwise(std::vector<OpCase>& rows) {
       [](const Values& in) { return reference::scale(in[0], -1.75); }));
   for (const Activation kind : kActivations) rows.push_back(activation_case(kind));
   for (const Activation kind : kFeatureMaps) rows.push_back(activation_case(kind));
+  for (const Activation kind : {Activation::silu, Activation::gelu, Activation::gelu_tanh})
+    rows.push_back(gated_activation_case("odd-sizes", 35, 131, kind));
+  rows.push_back(gated_activation_case("whole-vectors", 70, 64, Activation::silu));
+  rows.push_back(gated_activation_case("one-number", 1, 1, Activation::silu));
+  rows.push_back(gated_activation_case("no-rows", 0, 3, Activation::silu));
 }
 
 void add_dropout(std::vector<OpCase>& rows) {

@@ -18,6 +18,30 @@ void add_layer_norm(std::vector<OpCase>& rows) {
       [](const Values& in) { return reference::layer_norm(in[0], in[1], in[2], 0.25); }));
 }
 
+void add_layer_norm_without_beta(std::vector<OpCase>& rows) {
+  rows.push_back(make_case(
+      "layer_norm/no-beta", {{"x", {37, 33}, 2, 0.5}, parameter("gamma", {33}, 0.5, 1)},
+      [](Tape&, const Vars& in) { return layer_norm(in[0], in[1], {}); },
+      [](const Values& in) { return reference::layer_norm(in[0], in[1], {}, 1e-5); }));
+}
+
+void add_rms_norm(std::vector<OpCase>& rows) {
+  const auto row = [&](const std::string& variant, int64_t n, int64_t groups, int64_t d, double epsilon) {
+    rows.push_back(make_case(
+        "rms_norm/" + variant, {{"x", {n, groups * d}, 2, 0.5}, parameter("gamma", {d}, 0.5, 1)},
+        [=](Tape&, const Vars& in) { return rms_norm(in[0], in[1], epsilon); },
+        [=](const Values& in) { return reference::rms_norm(in[0], in[1], epsilon); }));
+  };
+  row("one-feature", 3, 1, 1, 0.25);  // the gradient of x is zero up to epsilon
+  row("two-features", 5, 1, 2, 1e-5);
+  row("one-row", 1, 1, 65, 1e-6);
+  row("odd-sizes", 131, 1, 129, 1e-5);
+  row("several-warps", 3, 1, 579, 1e-5);
+  row("heads", 35, 3, 7, 1e-6);
+  row("wide-heads", 70, 2, 64, 1e-5);
+  row("no-rows", 0, 2, 5, 1e-5);
+}
+
 void add_residual_layer_norm(std::vector<OpCase>& rows) {
   const auto row = [&](const std::string& variant, int64_t n, int64_t d, double rate, double epsilon) {
     const DropoutMask mask = first_mask(rate);
@@ -95,6 +119,8 @@ OpCase shared_projection_case() {
 
 void add_norms(std::vector<OpCase>& rows) {
   add_layer_norm(rows);
+  add_layer_norm_without_beta(rows);
+  add_rms_norm(rows);
   add_residual_layer_norm(rows);
   rows.push_back(projected_case("few-features", 33, 7, 0.3));
   rows.push_back(projected_case("no-dropout", 1100, 33, 0));

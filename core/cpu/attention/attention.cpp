@@ -81,8 +81,8 @@ template <class D, class T>
 void forward_in_place(const Forward<D>& a, const Head& h, const ForwardTiles<T>& t) {
   for (int64_t i = 0; i < h.queries; ++i) {
     const int64_t row = h.first_query + i, first = h.first_key + h.seen_from(i), seen = h.seen_to(i) - h.seen_from(i);
-    const auto key = [&](int64_t j) { return a.k.at(first + j, h.feature()); };
-    const auto value = [&](int64_t j) { return a.v.at(first + j, h.feature()); };
+    const auto key = [&](int64_t j) { return a.k.at(first + j, h.key_feature()); };
+    const auto value = [&](int64_t j) { return a.v.at(first + j, h.key_feature()); };
     const T lse = attend_in_place<D>(a.out.at(row, h.feature()), a.q.at(row, h.feature()), h.width, seen, a.scale, key,
                                      value, {t.q.data, t.scores.data});
     if (a.lse) a.lse[h.index * a.query_rows + row] = lse;
@@ -95,8 +95,8 @@ void forward_head(const Forward<D>& a, const Head& h, const ForwardTiles<T>& t) 
   if (h.queries <= kFewQueries && plain) return forward_in_place(a, h, t);
   const HeadTerms<T> terms(a.terms, t.terms, h, a.scale);
   terms.load();
-  a.turned_keys.pack(t.k, a.k, h.first_key, h.feature(), h.keys, h.width);
-  copy_rows<T>(t.v, a.v.from(h.first_key, h.feature()), h.keys, 0, h.width);
+  a.turned_keys.pack(t.k, a.k, h.first_key, h.key_feature(), h.keys, h.width);
+  copy_rows<T>(t.v, a.v.from(h.first_key, h.key_feature()), h.keys, 0, h.width);
   for_each_query_block<T>(h, [&](const QueryBlock<T>& block) { forward_block(a, h, block, t, terms); });
 }
 
@@ -120,7 +120,7 @@ void CpuKernels::attention(const Tensor& out, const Tensor& lse, const HeadColum
                        RowRotation<T>(rotation, rotation.key_positions),
                        TermTables<T>(terms, shape.heads)};
     for_each_head<ForwardTiles<T>>(
-        queries, keys, out.cols() / shape.heads, shape, a.terms,
+        queries, keys, out.cols() / shape.heads, shape, 1, a.terms,
         [&](const Head& h, const ForwardTiles<T>& tiles, int64_t) { forward_head(a, h, tiles); });
   });
 }

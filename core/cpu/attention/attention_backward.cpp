@@ -21,6 +21,7 @@ struct BackwardPass {
   Rows<D> dout, q, k, v;
   const T* lse;
   int64_t query_rows;  // number of query rows in the batch
+  int64_t group;       // consecutive heads with the same keys and values
   T scale;
   WeightDropout dropout;
   RowRotation<T> turned_queries, turned_keys;
@@ -57,7 +58,8 @@ struct BackwardTiles {
         term_gradients(memory, tables, longest) {}
 };
 
-// Backward of one head of one segment (a job).
+// Backward of one head of one segment (a job). The heads of a group run one after another in the same tiles: the first
+// one loads their keys and values, all add to dk and dv, and the last one stores these.
 template <class D>
 struct HeadBackward {
   using T = Compute<D>;
@@ -77,6 +79,9 @@ struct HeadBackward {
         dfrequencies(a.dfrequencies ? a.dfrequencies + job * a.turned_queries.rotator.pairs() : nullptr),
         terms(a.terms, t.terms, h, a.scale),
         term_gradients{terms, a.term_gradients, t.term_gradients} {}
+
+  bool first_of_group() const { return h.index % a.group == 0; }
+  bool last_of_group() const { return (h.index + 1) % a.group == 0; }
 
   // dtheta = dy2 y1 - dy1 y2
   void add_angle_gradients(const RowRotation<T>& rotation, Tile<T> dy, Tile<T> y, int64_t first_row, int64_t n) const {
@@ -112,7 +117,7 @@ struct HeadBackward {
 
   void run_block(const QueryBlock<T>& block) const {
     const int64_t features = chunks_of<T>(h.width), n = block.count, keys = block.keys;
-    const bool add = block.begin > 0;  // the first block writes dk and dv, later blocks add to them
+    const bool add = block.begin > 0 || !first_of_group();  // the first block writes dk and dv, later blocks add
     const Tile<T> k = rows_from(t.k, block.first), v = rows_from(t.v, block.first);
     load_block(block);
     multiply<false>(t.weights, k, t.q_transposed, keys, block.chunks(), h.width, false);
@@ -145,18 +150,22 @@ struct HeadBackward {
 
   void store_keys() const {
     if (dfrequencies) add_angle_gradients(a.turned_keys, t.dk, t.k, h.first_key, h.keys);
-    if (a.dk) a.turned_keys.unpack(a.dk, h.first_key, h.feature(), t.dk, h.keys, h.width);
-    if (a.dv) copy_rows<T>(a.dv.from(h.first_key, h.feature()), t.dv, h.keys, 0, h.width);
+    if (a.dk) a.turned_keys.unpack(a.dk, h.first_key, h.key_feature(), t.dk, h.keys, h.width);
+    if (a.dv) copy_rows<T>(a.dv.from(h.first_key, h.key_feature()), t.dv, h.keys, 0, h.width);
+  }
+
+  void load_keys() const {
+    a.turned_keys.pack(t.k, a.k, h.first_key, h.key_feature(), h.keys, h.width);
+    copy_rows<T>(t.v, a.v.from(h.first_key, h.key_feature()), h.keys, 0, h.width);
+    if (h.queries == 0) clear_keys(0, h.keys);
   }
 
   void run() const {
-    a.turned_keys.pack(t.k, a.k, h.first_key, h.feature(), h.keys, h.width);
-    copy_rows<T>(t.v, a.v.from(h.first_key, h.feature()), h.keys, 0, h.width);
-    if (h.queries == 0) clear_keys(0, h.keys);
+    if (first_of_group()) load_keys();
     terms.load();
     term_gradients.clear();
     for_each_query_block<T>(h, [&](const QueryBlock<T>& block) { run_block(block); });
-    store_keys();
+    if (last_of_group()) store_keys();
     term_gradients.store(job);
   }
 };
@@ -184,6 +193,7 @@ void CpuKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk
                             rows_of<D>(v),
                             lse.data<T>(),
                             dout.rows(),
+                            shape.group(),
                             T(shape.scale),
                             WeightDropout(shape.dropout, k.rows.rows(), queries.longest()),
                             RowRotation<T>(rotation, rotation.query_positions),
@@ -191,7 +201,7 @@ void CpuKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk
                             tables,
                             TermGradients<T>(dterms, tables, queries, keys, width, shape)};
     for_each_head<BackwardTiles<T>>(
-        queries, keys, width, shape, tables,
+        queries, keys, width, shape, a.group, tables,
         [&](const Head& h, const BackwardTiles<T>& tiles, int64_t job) { HeadBackward<D>(a, h, tiles, job).run(); });
     a.term_gradients.reduce();
     for (int64_t pair = 0; pair < (dfrequencies ? pairs : 0); ++pair) {

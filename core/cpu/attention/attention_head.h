@@ -22,12 +22,14 @@ constexpr int64_t kQueryBlock = 2 * kLanes<T>;
 
 // One head of one segment: its rows and columns, and its mask.
 struct Head {
-  int64_t index, width;          // head, features per head
+  int64_t index, key_head;       // head of the queries, and of the keys and values
+  int64_t width;                 // features per head
   int64_t first_query, queries;  // rows
   int64_t first_key, keys;
   int64_t back, ahead;  // largest visible distances to earlier and later keys
 
   int64_t feature() const { return index * width; }                         // first column of the head
+  int64_t key_feature() const { return key_head * width; }                  // of its keys and values
   int64_t position(int64_t query) const { return query + keys - queries; }  // position of a query among the keys
   // Query `query` of the segment attends to the keys [seen_from, seen_to).
   int64_t seen_from(int64_t query) const { return std::clamp<int64_t>(position(query) - back, 0, keys); }
@@ -36,8 +38,15 @@ struct Head {
 
 inline Head head_of(const Segments& queries, const Segments& keys, int s, int64_t index, int64_t width,
                     const AttentionShape& shape) {
-  return {index,         width,          queries.begin(s), queries.length(s),
-          keys.begin(s), keys.length(s), shape.window,     shape.causal ? 0 : shape.window};
+  return {index,
+          index / shape.group(),
+          width,
+          queries.begin(s),
+          queries.length(s),
+          keys.begin(s),
+          keys.length(s),
+          shape.window,
+          shape.causal ? 0 : shape.window};
 }
 
 // A block of queries of a head, and the range of keys that it needs. Row j of a tile of scores is key `first` + j.
@@ -152,11 +161,12 @@ class WeightDropout {
   int64_t key_rows_, run_;
 };
 
-// Calls f(head, tiles, job) for each head of each segment, in parallel. Tiles is the workspace of a thread, constructed
-// from (memory, a head of the maximum size, size_inputs), where `size_inputs` are further inputs to the sizes.
+// Calls f(head, tiles, job) for each head of each segment, in parallel; one thread runs `together` consecutive heads of
+// a segment in their order. Tiles is the workspace of a thread, constructed from (memory, a head of the maximum size,
+// size_inputs), where `size_inputs` are further inputs to the sizes.
 template <class Tiles, class SizeInputs, class F>
 void for_each_head(const Segments& queries, const Segments& keys, int64_t width, const AttentionShape& shape,
-                   const SizeInputs& size_inputs, F&& f) {
+                   int64_t together, const SizeInputs& size_inputs, F&& f) {
   using T = typename Tiles::Element;
   const int64_t heads = shape.heads, jobs = int64_t(queries.count()) * heads;
   const int64_t longest_queries = queries.longest(), longest_keys = keys.longest();
@@ -167,12 +177,13 @@ void for_each_head(const Segments& queries, const Segments& keys, int64_t width,
 #pragma omp parallel if (jobs * work > 262144)
   {
     static thread_local TileMemory<T> memory;
-    const Head longest{0, width, 0, longest_queries, 0, longest_keys, shape.window, shape.window};
+    const Head longest{0, 0, width, 0, longest_queries, 0, longest_keys, shape.window, shape.window};
     std::optional<Tiles> tiles;
     failure.guard([&] { tiles.emplace(memory.template lay_out<Tiles>(longest, size_inputs)); });
 #pragma omp for schedule(dynamic, chunk)
-    for (int64_t job = 0; job < jobs; ++job) {
-      if (tiles) f(head_of(queries, keys, int(job / heads), job % heads, width, shape), std::as_const(*tiles), job);
+    for (int64_t first = 0; first < jobs; first += together) {
+      for (int64_t job = first; tiles && job < first + together; ++job)
+        f(head_of(queries, keys, int(job / heads), job % heads, width, shape), std::as_const(*tiles), job);
     }
   }
   failure.rethrow();

@@ -35,14 +35,14 @@ void CpuKernels::linear_activation(const Tensor& y, const Tensor& pre, const Ten
   dispatch_data_type(x, [&]<class T>(T) {
     using S = Compute<T>;
     const ProductShape shape{x.rows(), w.dim(0), x.cols()};
-    const S* b = bias.data<S>();
+    const S* b = data_or_null<S>(bias);
     T* kept_pre = data_or_null<T>(pre);
     with_activation(kind, [&]<class A>(A) {
       product_rows<T>(y, shape, rows(x), rows(w), [&](T* to, const S* sums, int64_t row, int64_t column, int64_t n) {
         T* before = kept_pre ? kept_pre + row * shape.n + column : to;  // without pre, `to` holds it temporarily
         for_each_strip<S>(n, row * shape.n + column, mask, [=](int64_t begin, int64_t end, auto keep) {
 #pragma omp simd
-          for (int64_t j = begin; j < end; ++j) before[j] = sums[j] + b[column + j];
+          for (int64_t j = begin; j < end; ++j) before[j] = b ? sums[j] + b[column + j] : sums[j];
 #pragma omp simd
           for (int64_t j = begin; j < end; ++j) to[j] = A::value(S(before[j])) * keep(j);
         });

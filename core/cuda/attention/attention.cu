@@ -7,10 +7,11 @@
 namespace gyre::cuda {
 
 HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions,
-                         const AttentionRotation& rotation, int64_t width) {
-  const Shape shape{x.rows.rows(), rotation.rotary.heads * width};
-  const HeadColumns copy{Tensor::empty(shape, x.rows.dtype(), x.rows.device())};
-  kernels.rope(copy, x, positions, rotation.angles, rotation.rotary, width, false);
+                         const AttentionRotation& rotation, int heads, int64_t width) {
+  const HeadColumns copy{Tensor::empty({x.rows.rows(), heads * width}, x.rows.dtype(), x.rows.device())};
+  Rotary rotary = rotation.rotary;
+  rotary.heads = heads;
+  kernels.rope(copy, x, positions, rotation.angles, rotary, width, false);
   return copy;
 }
 
@@ -25,10 +26,11 @@ void CudaKernels::attention(const Tensor& out, const Tensor& lse, const HeadColu
     using T = Compute<D>;
     const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
     const bool first = rotates_first<D>(rotation, width, device_terms, queries, keys);
-    const auto rotated = [&](const HeadColumns& x, const Tensor& positions) {
-      return first ? rotated_copy(*this, x, positions, rotation, width) : x;
+    const auto rotated = [&](const HeadColumns& x, const Tensor& positions, int heads) {
+      return first ? rotated_copy(*this, x, positions, rotation, heads, width) : x;
     };
-    const HeadColumns rotated_q = rotated(q, rotation.query_positions), rotated_k = rotated(k, rotation.key_positions);
+    const HeadColumns rotated_q = rotated(q, rotation.query_positions, shape.heads);
+    const HeadColumns rotated_k = rotated(k, rotation.key_positions, shape.key_heads());
     const AttentionRotation left = first ? AttentionRotation() : rotation;
     const AttentionForward<D> a{rows_of<D>({out}),
                                 data_or_null<T>(lse),

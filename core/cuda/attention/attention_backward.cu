@@ -10,24 +10,25 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// dfrequencies[pair] += sum over rows and heads of position * position_scale * (dy2 y1 - dy1 y2), y the rotated x. One
-// block per pair. `rounded`: rounds y as the tensor-core kernels do. The sums of queries and of keys largely cancel,
-// and they cancel best if y has the same rounding as in the products that dy was computed from.
+// dfrequencies[pair] += sum over rows and heads of position * position_scale * (dy2 y1 - dy1 y2), y the rotated x. Each
+// `group` of heads shares one head of x. One block per pair. `rounded`: rounds y as the tensor-core kernels do. The
+// sums of queries and of keys largely cancel, and they cancel best if y has the same rounding as in the products that
+// dy was computed from.
 template <class D>
 __global__ __launch_bounds__(kThreads) void add_frequency_gradients(Compute<D>* dfrequencies, Rows<Compute<D>> dy,
                                                                     Rows<D> x, RowRotation<Compute<D>> row_rotation,
                                                                     double position_scale, bool rounded, int64_t rows,
-                                                                    int heads, int width) {
+                                                                    int heads, int group, int width) {
   __shared__ double scratch[kWarp];
   const int pair = int(blockIdx.x), one = row_rotation.interleaved ? 2 * pair : pair, other = row_rotation.partner(one);
   double sum = 0;
   for (int64_t i = threadIdx.x; i < rows * heads; i += kThreads) {
-    const int64_t row = i / heads, feature = i % heads * width;
+    const int64_t row = i / heads, head = i % heads;
     const auto y = [&](int f) {
-      const Compute<D> rotated = row_rotation.rotated(x.data + row * x.stride + feature, row, f);
+      const Compute<D> rotated = row_rotation.rotated(x.data + row * x.stride + head / group * width, row, f);
       return double(rounded ? Compute<D>(D(rotated)) : rotated);
     };
-    const Compute<D>* g = dy.data + row * dy.stride + feature;
+    const Compute<D>* g = dy.data + row * dy.stride + head * width;
     sum += double(row_rotation.positions[row]) * (double(g[other]) * y(one) - double(g[one]) * y(other));
   }
   sum = block_sum(sum, scratch);
@@ -46,23 +47,28 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
   require(width <= kWidestHead, "[cuda attention] expected heads of at most ", kWidestHead, " features, got ", width);
   const DType exact = statistics_dtype(dout.dtype());
   const Tensor sums = context_.empty({shape.heads, dout.rows()}, exact);
-  // Unrounded dq and dk, only for the gradient of frequencies.
-  const auto exact_rows = [&](const HeadColumns& x) {
-    return HeadColumns{dfrequencies ? context_.empty({x.rows.rows(), dout.cols()}, exact) : Tensor()};
+  // Unrounded gradients: for those of the frequencies, and of each head for the sums over groups.
+  const auto exact_rows = [&](const HeadColumns& x, bool needed) {
+    return HeadColumns{needed ? context_.empty({x.rows.rows(), dout.cols()}, exact) : Tensor()};
   };
-  const HeadColumns exact_dq = exact_rows(q), exact_dk = exact_rows(k);
+  const bool grouped = shape.group() > 1;
+  const HeadColumns exact_dq = exact_rows(q, dfrequencies.defined());
+  const HeadColumns exact_dk = exact_rows(k, dfrequencies || (grouped && dk.rows));
+  const HeadColumns exact_dv = exact_rows(v, grouped && dv.rows);
   dispatch_data_type(dout, [&](auto type) {
     using D = decltype(type);
     using T = Compute<D>;
     const DevicePositionTerms<T> device_terms(terms, shape, width, std::max(queries.longest(), keys.longest()));
     const bool first = rotates_first<D>(rotation, width, device_terms, queries, keys);
-    const auto rotated = [&](const HeadColumns& x, const Tensor& positions) {
-      return first ? rotated_copy(*this, x, positions, rotation, width) : HeadColumns();
+    const auto rotated = [&](const HeadColumns& x, const Tensor& positions, int heads) {
+      return first ? rotated_copy(*this, x, positions, rotation, heads, width) : HeadColumns();
     };
-    const HeadColumns rotated_q = rotated(q, rotation.query_positions), rotated_k = rotated(k, rotation.key_positions);
+    const HeadColumns rotated_q = rotated(q, rotation.query_positions, shape.heads);
+    const HeadColumns rotated_k = rotated(k, rotation.key_positions, shape.key_heads());
+    const auto ungrouped = [&](const HeadColumns& x) { return grouped ? Rows<D>() : rows_of<D>(x); };
     const AttentionBackward<D> a{{rows_of<D>(dq), rows_of<T>(exact_dq)},
-                                 {rows_of<D>(dk), rows_of<T>(exact_dk)},
-                                 {rows_of<D>(dv), {}},
+                                 {ungrouped(dk), rows_of<T>(exact_dk)},
+                                 {ungrouped(dv), rows_of<T>(exact_dv)},
                                  rows_of<D>({dout}),
                                  rows_of<D>({out}),
                                  rows_of<D>(q),
@@ -78,15 +84,18 @@ void CudaKernels::attention_backward(const HeadColumns& dq, const HeadColumns& d
                                  Scoring<T>(shape, width, k.rows.rows(), queries.longest())};
     run_attention(context_, a, device_terms, queries, keys);
     add_term_gradients(context_, dterms, a, device_terms, queries, keys);
+    if (grouped && dk.rows) add_groups<D>(context_, dk, exact_dk.rows, a.key_rotation, shape);
+    if (grouped && dv.rows) add_groups<D>(context_, dv, exact_dv.rows, {}, shape);
     if (!dfrequencies) return;
     const bool rounded = runs_on_tensor_cores<D>(width, device_terms);
-    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RowRotation<T>& row_rotation, int64_t rows) {
+    const auto add = [&](const Rows<T>& dy, const Rows<D>& x, const RowRotation<T>& row_rotation, int64_t rows,
+                         int group) {
       launch(add_frequency_gradients<D>, dim3(unsigned(dfrequencies.size())), dim3(kThreads), 0, context_.stream(),
              dfrequencies.data<T>(), dy, x, row_rotation, rotation.rotary.position_scale, rounded, rows, shape.heads,
-             int(width));
+             group, int(width));
     };
-    add(a.dq.exact, a.q, a.query_rotation, queries.tokens());
-    add(a.dk.exact, a.k, a.key_rotation, keys.tokens());
+    add(a.dq.exact, a.q, a.query_rotation, queries.tokens(), 1);
+    add(a.dk.exact, a.k, a.key_rotation, keys.tokens(), shape.group());
   });
 }
 

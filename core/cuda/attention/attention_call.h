@@ -110,6 +110,7 @@ RowRotation<T> make_row_rotation(Context& context, const AttentionRotation& rota
 template <class T>
 struct Scoring {
   int heads, width;
+  int group;  // consecutive heads with the same keys and values
   bool causal;
   T scale, scale_log2;  // scale_log2 = scale * log2(e), because 2^x is cheaper than e^x
   Dropout dropout;
@@ -119,6 +120,7 @@ struct Scoring {
   Scoring(const AttentionShape& shape, int64_t width, int64_t key_rows, int longest_queries)
       : heads(shape.heads),
         width(int(width)),
+        group(shape.group()),
         causal(shape.causal),
         scale(T(shape.scale)),
         scale_log2(T(shape.scale * std::numbers::log2e)),
@@ -127,6 +129,8 @@ struct Scoring {
         key_rows(key_rows),
         run(divide_up(longest_queries, 16) * 16) {}
 
+  // First column of the keys and values of a head.
+  __device__ int64_t key_feature(int head) const { return int64_t(head / group) * width; }
   __device__ uint64_t element(int head, int64_t key_row, int query) const {
     return uint64_t((head * key_rows + key_row) * run + query);
   }
@@ -151,7 +155,7 @@ struct AttentionForward {
 };
 
 // Destinations of a gradient; each may be null. `exact` is neither rotated back nor rounded, for the gradient of
-// frequencies.
+// frequencies and for sums over groups of heads. It has the columns of all heads, also for keys and values.
 template <class D>
 struct GradientRows {
   Rows<D> rows;
@@ -213,9 +217,15 @@ bool rotates_first(const AttentionRotation& rotation, int64_t width,
   return rotation.angles && runs_on_tensor_cores<D>(width, device_terms) &&
          std::max(queries.longest(), keys.longest()) > kTileRows;
 }
-// A rotated copy of queries or keys.
+// A rotated copy of queries or keys, which have `heads` heads of this width.
 HeadColumns rotated_copy(Kernels& kernels, const HeadColumns& x, const Tensor& positions,
-                         const AttentionRotation& rotation, int64_t width);
+                         const AttentionRotation& rotation, int heads, int64_t width);
+
+// dx, the gradient of keys or values: the sums of the exact gradients (rows, heads * width) over the heads of each
+// group, rotated back.
+template <class D>
+void add_groups(Context& context, const HeadColumns& dx, const Tensor& exact, const RowRotation<Compute<D>>& rotation,
+                const AttentionShape& shape);
 
 // Runs the tensor-core kernels if they support the call, otherwise the plain kernels.
 template <template <class> class Call, class D>

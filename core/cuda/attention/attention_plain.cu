@@ -50,8 +50,8 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_for
     pair.key = j0;
     const int keys = min(tile, seen - j0);
     __syncthreads();  // the previous keys have been read
-    load_plain(k, a.k, feature, int64_t(w.first_other) + j0, keys, s.width, a.key_rotation);
-    load_plain(v, a.v, feature, int64_t(w.first_other) + j0, keys, s.width, RowRotation<T>{});
+    load_plain(k, a.k, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, a.key_rotation);
+    load_plain(v, a.v, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, RowRotation<T>{});
     __syncthreads();
     T weights[kOwnRows<T>];
     plain_scores(weights, q, k);

@@ -50,8 +50,8 @@ __global__ __launch_bounds__(kPlainThreads,
       tiles.key = j0;
       const int keys = min(tile, seen - j0);
       __syncthreads();  // the previous keys have been read
-      load_plain(k, a.k, feature, int64_t(w.first_other) + j0, keys, s.width, a.key_rotation);
-      load_plain(v, a.v, feature, int64_t(w.first_other) + j0, keys, s.width, RowRotation<T>{});
+      load_plain(k, a.k, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, a.key_rotation);
+      load_plain(v, a.v, s.key_feature(head), int64_t(w.first_other) + j0, keys, s.width, RowRotation<T>{});
       __syncthreads();
       T scores[kOwnRows<T>], dweights[kOwnRows<T>];
       plain_scores(scores, q, k);
@@ -92,8 +92,8 @@ __global__ __launch_bounds__(kPlainThreads, kPlainBlocks<Chunks>) void plain_bac
   const int warp = int(threadIdx.x) / kWarp, lane = int(threadIdx.x) % kWarp;
   const auto k = plain_tile<T>(0, s.width), v = plain_tile<T>(1, s.width);
   const auto q = plain_tile<T>(2, s.width), dout = plain_tile<T>(3, s.width);
-  load_plain(k, a.k, feature, first, count, s.width, a.key_rotation);
-  load_plain(v, a.v, feature, first, count, s.width, RowRotation<T>{});
+  load_plain(k, a.k, s.key_feature(head), first, count, s.width, a.key_rotation);
+  load_plain(v, a.v, s.key_feature(head), first, count, s.width, RowRotation<T>{});
   T dk[kOwnRows<T>][Chunks] = {}, dv[kOwnRows<T>][Chunks] = {};
   TilePair<T> tiles{plain_tile<T>(4, s.width).data, head, s.width, w.count_other, w.count, 0, w.begin};
   const int end = terms.end_query(tiles, w.begin + count - 1);

@@ -102,9 +102,9 @@ __global__ __launch_bounds__(kTileThreads,
   Tile<Width> q{shared_memory<bfloat16>() + w.begin * Tile<Width>::kStride};
   const Tile<Width> k{q.data + q.kElements}, v{k.data + k.kElements};
   load_strip(q, queries, strip);
-  load_strip(k, HeadSlice{a.k, feature, w.first_other, w.count_other}, strip);
+  load_strip(k, HeadSlice{a.k, s.key_feature(head), w.first_other, w.count_other}, strip);
   commit_copies();
-  copy_strip(v, HeadSlice{a.v, feature, w.first_other, w.count_other}, strip);
+  copy_strip(v, HeadSlice{a.v, s.key_feature(head), w.first_other, w.count_other}, strip);
   commit_copies();
   wait_copies<1>();
   __syncthreads();
@@ -136,8 +136,8 @@ __global__ __launch_bounds__(kTileThreads, long_forward_blocks(Width)) void long
   const auto load = [&](int pair, int j0) {
     const int64_t row = int64_t(w.first_other) + j0;
     const int keys = min(kTileRows, w.count_other - j0);
-    copy_strip(tiles.first(pair), HeadSlice{a.k, feature, row, keys}, strip);
-    copy_strip(tiles.second(pair), HeadSlice{a.v, feature, row, keys}, strip);
+    copy_strip(tiles.first(pair), HeadSlice{a.k, s.key_feature(head), row, keys}, strip);
+    copy_strip(tiles.second(pair), HeadSlice{a.v, s.key_feature(head), row, keys}, strip);
   };
   // The queries use the place of the second keys until they are in registers.
   copy_strip(tiles.first(1), HeadSlice{a.q, feature, first, count}, strip);

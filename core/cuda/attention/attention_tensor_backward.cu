@@ -48,9 +48,9 @@ __global__ __launch_bounds__(kTileThreads,
   const int queries = w.count, keys = w.count_other;
   const PackedTiles<Width> t(w.begin);
   load_strip(t.q, HeadSlice{a.q, feature, w.first, queries}, strip);
-  load_strip(t.k, HeadSlice{a.k, feature, w.first_other, keys}, strip);
+  load_strip(t.k, HeadSlice{a.k, s.key_feature(head), w.first_other, keys}, strip);
   copy_strip(t.dout, HeadSlice{a.dout, feature, w.first, queries}, strip);
-  copy_strip(t.v, HeadSlice{a.v, feature, w.first_other, keys}, strip);
+  copy_strip(t.v, HeadSlice{a.v, s.key_feature(head), w.first_other, keys}, strip);
   commit_copies();
   wait_copies<0>();
   __syncthreads();

@@ -32,8 +32,8 @@ __global__ __launch_bounds__(kTileThreads,
   const auto load = [&](int pair, int j0) {
     const int64_t row = int64_t(w.first_other) + j0;
     const int keys = min(kTileRows, w.count_other - j0);
-    copy_strip(tiles.first(pair), HeadSlice{a.k, feature, row, keys}, strip);
-    copy_strip(tiles.second(pair), HeadSlice{a.v, feature, row, keys}, strip);
+    copy_strip(tiles.first(pair), HeadSlice{a.k, s.key_feature(head), row, keys}, strip);
+    copy_strip(tiles.second(pair), HeadSlice{a.v, s.key_feature(head), row, keys}, strip);
   };
   // The own rows use the second pair until they are in registers.
   copy_strip(tiles.first(1), HeadSlice{a.q, feature, first, count}, strip);
@@ -113,8 +113,8 @@ __global__ __launch_bounds__(kTileThreads,
     next = QuerySums::load(a, saved + i0, queries);
   };
   // In registers, the own rows use the second pair until they are there.
-  copy_strip(own.first(1), HeadSlice{a.k, feature, first, count}, strip);
-  copy_strip(own.second(1), HeadSlice{a.v, feature, first, count}, strip);
+  copy_strip(own.first(1), HeadSlice{a.k, s.key_feature(head), first, count}, strip);
+  copy_strip(own.second(1), HeadSlice{a.v, s.key_feature(head), first, count}, strip);
   commit_copies();
   const int begin = s.first_query(w.begin, w.count_other, w.count) / kTileRows * kTileRows;
   if (begin < w.count_other) load(0, begin);

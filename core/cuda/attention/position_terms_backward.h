@@ -96,10 +96,11 @@ struct Block {
     const int begin = axis == PairAxis::query ? at.query : at.key,
               count = axis == PairAxis::query ? w.count : w.count_other;
     const int64_t row_of_batch = axis == PairAxis::query ? w.first : w.first_other;
+    const int64_t feature = axis == PairAxis::query ? int64_t(head) * a.scoring.width : a.scoring.key_feature(head);
     fill_part(part, kAxisRows<T, own, axis>, first, a.scoring.width, [&](int i, int f) {
       if (begin + i < 0 || begin + i >= count) return T(0);
       const int64_t row = row_of_batch + begin + i;
-      return row_rotation.rotated(from.data + row * from.stride + int64_t(head) * a.scoring.width, row, f);
+      return row_rotation.rotated(from.data + row * from.stride + feature, row, f);
     });
   }
   __device__ void load_queries(T* part, int first) const {

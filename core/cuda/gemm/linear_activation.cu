@@ -58,13 +58,13 @@ struct Derivatives {
 
 }  // namespace
 
-// relu is fused into the product if pre is not needed.
+// relu is fused into the product if there is a bias and pre is not needed.
 void CudaKernels::linear_activation(const Tensor& y, const Tensor& pre, const Tensor& x, const Tensor& w,
                                     const Tensor& bias, Activation kind, const DropoutMask& mask) {
-  const bool relu = kind == Activation::relu && !pre;
+  const bool relu = kind == Activation::relu && !pre && bias;
   const Tensor& sums = pre ? pre : y;
   product(context_, sums, rows(x), rows(in_type(context_, w, x.dtype())),
-          {.tf32 = tf32_, .bias = in_type(context_, bias, y.dtype()), .relu = relu});
+          {.tf32 = tf32_, .bias = bias ? in_type(context_, bias, y.dtype()) : bias, .relu = relu});
   if (relu) return mask.rate > 0 ? dropout(y, y, {}, mask) : void();
   dispatch_data_type(y, [&]<class T>(T) {
     with_activation(kind, [&]<class A>(A) {

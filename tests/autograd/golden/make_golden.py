@@ -54,12 +54,14 @@ def rope(x, frequencies, positions, heads, dims, half_split, magnitude):
     return torch.cat([turned, tail], dim=-1).reshape(n, d)
 
 
-def attention(q, k, v, query_lengths, key_lengths, heads, causal):
+def attention(q, k, v, query_lengths, key_lengths, heads, causal, kv_heads=0):
     """PyTorch's scaled_dot_product_attention, one segment at a time."""
     outputs = []
     for qs, ks, vs in zip(q.split(query_lengths), k.split(key_lengths), v.split(key_lengths)):
-        split = lambda t: t.unflatten(-1, (heads, -1)).transpose(0, 1)
-        out = F.scaled_dot_product_attention(split(qs)[None], split(ks)[None], split(vs)[None], is_causal=causal)[0]
+        split = lambda t, heads=kv_heads or heads: t.unflatten(-1, (heads, -1)).transpose(0, 1)
+        out = F.scaled_dot_product_attention(
+            split(qs, heads)[None], split(ks)[None], split(vs)[None], is_causal=causal, enable_gqa=kv_heads > 0
+        )[0]
         outputs.append(out.transpose(0, 1).flatten(-2))
     return torch.cat(outputs)
 
@@ -98,6 +100,24 @@ def attention_case(name, query_lengths, key_lengths, heads, width, causal):
         return case("attention", name, {"qkv": torch.cat([q, k, v], dim=-1)}, function, **attributes)
     function = lambda q, kv: attention(q, *kv.split(d, dim=-1), **attributes)
     return case("attention", name, {"q": q, "kv": torch.cat([k, v], dim=-1)}, function, **attributes)
+
+
+def grouped_attention_case(name, query_lengths, key_lengths, heads, kv_heads, width, causal):
+    nq, nk = sum(query_lengths), sum(key_lengths)
+    inputs = {"q": numbers(nq, heads * width), "k": numbers(nk, kv_heads * width), "v": numbers(nk, kv_heads * width)}
+    attributes = dict(query_lengths=query_lengths, key_lengths=key_lengths, heads=heads, causal=causal, kv_heads=kv_heads)
+    return case("attention", name, inputs, lambda q, k, v: attention(q, k, v, **attributes), **attributes)
+
+
+def rms_norm_case(name, rows, groups, d, epsilon):
+    inputs = {"x": numbers(rows, groups * d, scale=2), "gamma": numbers(d)}
+    norm = lambda x, g: F.rms_norm(x.unflatten(-1, (groups, d)), (d,), g, epsilon).flatten(-2)
+    return case("rms_norm", name, inputs, norm, epsilon=epsilon)
+
+
+def glu_case(op, name, rows, width, act):
+    function = lambda x: act(x[:, :width]) * x[:, width:]
+    return case(op, name, {"x": numbers(rows, 2 * width, scale=2)}, function)
 
 
 def cross_entropy_case(name, rows, classes, smoothing, ignore):
@@ -288,6 +308,21 @@ def cases():
     yield binary_cross_entropy_case("confident", 5, 40)
     yield margin_loss_case("plain", 7, 1.0)
     yield margin_loss_case("small margin", 5, 0.25)
+    gelu_tanh = lambda x: F.gelu(x, approximate="tanh")
+    yield case("silu", "", {"x": numbers(5, 17, scale=2)}, F.silu)
+    yield case("gelu_tanh", "", {"x": numbers(5, 17, scale=2)}, gelu_tanh)
+    yield glu_case("swiglu", "", 5, 17, F.silu)
+    yield glu_case("geglu", "one row", 1, 9, F.gelu)
+    for op, act in ("linear_silu", F.silu), ("linear_gelu_tanh", gelu_tanh):
+        inputs = {"x": numbers(3, 9, scale=0.5), "w": numbers(7, 9, scale=0.5), "bias": numbers(7)}
+        yield case(op, "", inputs, lambda x, w, b: act(F.linear(x, w, b)))
+        no_bias = {"x": numbers(4, 5), "w": numbers(3, 5, scale=0.5)}
+        yield case(op, "no bias", no_bias, lambda x, w: act(F.linear(x, w)))
+    yield rms_norm_case("width 9", 7, 1, 9, 1e-5)
+    yield rms_norm_case("heads", 5, 3, 7, 1e-6)
+    yield rms_norm_case("large epsilon", 1, 1, 4, 0.1)
+    yield grouped_attention_case("two groups", [1, 6, 2], [1, 6, 2], 4, 2, 3, True)
+    yield grouped_attention_case("one head of keys, cross", [2, 1, 4], [3, 5, 1], 3, 1, 5, False)
 
 
 # Known-answer tests from Random123, the reference implementation of Philox.
