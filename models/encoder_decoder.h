@@ -79,7 +79,7 @@ class EncoderDecoder {
   std::unique_ptr<PositionEncoding> encoder_positions_, decoder_positions_;
   std::vector<EncoderLayer> encoder_;
   std::vector<DecoderLayer> decoder_;
-  std::optional<LayerNormLayer> encoder_norm_, decoder_norm_;
+  std::optional<NormLayer> encoder_norm_, decoder_norm_;
 };
 
 }  // namespace gyre

@@ -14,9 +14,11 @@ EncoderOnlyConfig validated(const EncoderOnlyConfig& config) {
 EncoderOnly::EncoderOnly(const EncoderOnlyConfig& config) : config_(validated(config)), stack_(parameters_, config_) {
   const int64_t dim = config_.dim;
   if (config_.head_transform) {
-    head_dense_.emplace(parameters_, "lm_head.dense", dim, dim, config_.initial_weight(dim, dim));
-    head_norm_.emplace(parameters_, "lm_head.layer_norm", dim, config_.layer_norm_epsilon);
+    head_dense_.emplace(parameters_, "lm_head.dense", dim, dim, config_.initial_weight(dim, dim), config_.has_biases());
+    head_norm_.emplace(parameters_, "lm_head.layer_norm", config_);
   }
+  if (!config_.tied_output)
+    output_weight_ = &parameters_.add("lm_head.weight", {config_.vocab_size, dim}, Init::normal(0.02));
   if (config_.output_bias)
     output_bias_ = &parameters_.add("lm_head.bias", {config_.vocab_size}, Init::constant(0), /*decay=*/false);
 }
@@ -43,7 +45,7 @@ Var EncoderOnly::head(const Var& states) const {
 Var EncoderOnly::logits(const Var& states) const {
   Tape& tape = states.tape();
   const Tape::Scope scope(tape, "lm_head");
-  return linear(head(states), tape.parameter(stack_.table()), output_bias_ ? tape.parameter(*output_bias_) : Var());
+  return linear(head(states), tape.parameter(output_weight()), output_bias_ ? tape.parameter(*output_bias_) : Var());
 }
 
 LossResult EncoderOnly::loss(Tape& tape, const MaskedInput& batch) const {
@@ -57,7 +59,7 @@ LossResult EncoderOnly::loss(Tape& tape, const MaskedInput& batch) const {
 LossResult EncoderOnly::loss(const Var& states, const Tensor& targets) const {
   Tape& tape = states.tape();
   const Tape::Scope scope(tape, "lm_head");
-  return linear_cross_entropy(head(states), tape.parameter(stack_.table()),
+  return linear_cross_entropy(head(states), tape.parameter(output_weight()),
                               output_bias_ ? tape.parameter(*output_bias_) : Var(), targets, 0);
 }
 

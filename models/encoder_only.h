@@ -1,5 +1,6 @@
 // Language models with a single stack of layers: BERT (Devlin et al. 2019, 3.1), RoFormer (Su et al. 2021) and causal
-// (decoder-only) models. The logits of the predicted rows are head(states) times the transposed embedding table, with
+// (decoder-only) models. The logits of the predicted rows are head(states) times the transposed embedding table, or a
+// weight of their own, with
 //   head(x) = norm(activation(dense(x))), or x
 // Parameter names of the head are those of fairseq: lm_head.dense.weight.
 #pragma once
@@ -55,13 +56,14 @@ class EncoderOnly {
 
  private:
   Var head(const Var& states) const;
+  Parameter& output_weight() const { return output_weight_ ? *output_weight_ : stack_.table(); }
 
   EncoderOnlyConfig config_;
   Parameters parameters_;
   EncoderStack stack_;
   std::optional<LinearLayer> head_dense_;
-  std::optional<LayerNormLayer> head_norm_;
-  Parameter* output_bias_ = nullptr;
+  std::optional<NormLayer> head_norm_;
+  Parameter *output_weight_ = nullptr, *output_bias_ = nullptr;  // lm_head.weight, if not the table, and lm_head.bias
 };
 
 }  // namespace gyre

@@ -15,8 +15,10 @@ EncoderStack::EncoderStack(Parameters& parameters, const EncoderOnlyConfig& c)
     type_table_ = &parameters.add("embed_token_types.weight", {c.token_types, c.dim}, Init::normal(0.02));
   positions_ = make_position_encoding({c.position, c.dim, c.heads, parameters, "encoder.embed_positions",
                                        c.initial_deviation, c.layers, c.attention.rotated_width(c.dim / c.heads)});
-  if (c.embedding_norm) embedding_norm_.emplace(parameters, "encoder.layernorm_embedding", c.dim, c.layer_norm_epsilon);
-  for (int i = 0; i < c.layers; ++i) layers_.emplace_back(parameters, "encoder", i, c);
+  if (c.embedding_norm) embedding_norm_.emplace(parameters, "encoder.layernorm_embedding", c);
+  LayerConfig layer = c;
+  if (c.scaled_residual_init) layer.residual_gain = 1 / std::sqrt(2.0 * double(c.layers));
+  for (int i = 0; i < c.layers; ++i) layers_.emplace_back(parameters, "encoder", i, layer);
   final_norm_ = make_final_norm(parameters, "encoder", c);
 }
 

@@ -39,9 +39,9 @@ class EncoderStack {
   bool causal_;
   Parameter *table_, *type_table_ = nullptr;
   std::unique_ptr<PositionEncoding> positions_;
-  std::optional<LayerNormLayer> embedding_norm_;
+  std::optional<NormLayer> embedding_norm_;
   std::vector<EncoderLayer> layers_;
-  std::optional<LayerNormLayer> final_norm_;
+  std::optional<NormLayer> final_norm_;
 };
 
 }  // namespace gyre

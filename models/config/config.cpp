@@ -39,8 +39,18 @@ constexpr auto kEncoderDecoderFields = [](auto& field, auto& c) {
   field("scale_embedding", c.scale_embedding);
 };
 
+constexpr auto kLayerVariantFields = [](auto& field, auto& c) {
+  field("kv_heads", c.kv_heads);
+  field("qk_norm", c.qk_norm);
+  field("gated_ffn", c.gated_ffn);
+  field("norm_type", c.norm_type);
+  field("residual_form", c.residual_form);
+  field("biases", c.biases);
+};
+
 constexpr auto kEncoderOnlyFields = [](auto& field, auto& c) {
   kSharedFields(field, c);
+  kLayerVariantFields(field, c);
   field("layers", c.layers);
   field("causal", c.causal);
   field("token_types", c.token_types);
@@ -48,6 +58,8 @@ constexpr auto kEncoderOnlyFields = [](auto& field, auto& c) {
   field("scale_embedding", c.scale_embedding);
   field("head_transform", c.head_transform);
   field("output_bias", c.output_bias);
+  field("tied_output", c.tied_output);
+  field("scaled_residual_init", c.scaled_residual_init);
 };
 
 constexpr auto kClassifierFields = [](auto& field, auto& c) {
@@ -141,8 +153,16 @@ Init LayerConfig::initial_weight(int64_t in, int64_t out, double gain) const {
   return init;
 }
 
+Init LayerConfig::initial_residual_weight(int64_t in, int64_t out) const {
+  Init init = initial_weight(in, out);
+  init.value *= residual_gain;
+  return init;
+}
+
 std::string ModelConfig::describe_shape(const std::string& layers) const {
-  std::string text = concat(layers, " x ", dim, ", ", counted(heads, "head"), ", FFN ", ffn, ", ");
+  const std::string groups = key_heads() < heads ? concat(" in ", counted(key_heads(), "group")) : "";
+  std::string text = concat(layers, " x ", dim, ", ", counted(heads, "head"), groups, ", ",
+                            gated_ffn ? "gated FFN " : "FFN ", ffn, ", ");
   text += position.encoding == "none" ? "no positions" : position.encoding + " positions";
   if (attention.kind != AttentionKind::softmax) text += concat(", ", enum_name(attention.kind), " attention");
   return text;
@@ -208,7 +228,18 @@ void EncoderOnlyConfig::validate() const {
   require_layers("layers", layers);
   require_bounds(kEncoderOnlyFields, *this);
   validate_shared();
+  validate_variants();
   require(token_types >= 0, "[token_types] must not be negative, got ", token_types);
+}
+
+void EncoderOnlyConfig::validate_variants() const {
+  require(kv_heads >= 0 && (kv_heads == 0 || heads % kv_heads == 0), "[kv_heads] must divide heads = ", heads, ", got ",
+          kv_heads);
+  require(attention.kind != AttentionKind::linear || (key_heads() == heads && !qk_norm),
+          "[attention] linear supports neither kv_heads below heads = ", heads,
+          " nor qk_norm, got kv_heads = ", key_heads(), " and qk_norm = ", qk_norm);
+  require(residual_form == ResidualForm::sequential || norm == NormPlacement::pre, "[residual_form] ",
+          enum_name(residual_form), " is a form of pre-norm layers: expected norm = pre, got post");
 }
 
 Json EncoderOnlyConfig::to_json() const { return write(kEncoderOnlyFields, *this); }

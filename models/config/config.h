@@ -14,12 +14,35 @@ namespace gyre {
 // post: norm(x + dropout(f(x))), Vaswani et al. 2017. pre: x + dropout(f(norm(x))), with a norm on top of each stack.
 enum class NormPlacement : uint8_t { pre, post };
 
+// layer: layer norm (Ba et al. 2016). rms: RMS norm (Zhang & Sennrich 2019), without a bias.
+enum class NormType : uint8_t { layer, rms };
+// Blocks of a pre-norm layer. sequential: h = x + attention(norm1(x)), h + ffn(norm2(h)). parallel: x +
+// attention(norm1(x)) + ffn(norm2(x)), as in GPT-NeoX. shared_norm: parallel with norm1 = norm2, as in GPT-J and PaLM.
+enum class ResidualForm : uint8_t { sequential, parallel, shared_norm };
+// Which linear layers have a bias. qkv: the projections of queries, keys and values only, as in Qwen2. With `none`,
+// layer norms have no bias either.
+enum class Biases : uint8_t { all, qkv, none };
+
 template <>
 inline constexpr std::pair<NormPlacement, std::string_view> kEnumNames<NormPlacement>[] = {
     {NormPlacement::pre, "pre"}, {NormPlacement::post, "post"}};
 template <>
-inline constexpr std::pair<Activation, std::string_view> kEnumNames<Activation>[] = {{Activation::relu, "relu"},
-                                                                                     {Activation::gelu, "gelu"}};
+inline constexpr std::pair<NormType, std::string_view> kEnumNames<NormType>[] = {{NormType::layer, "layer"},
+                                                                                 {NormType::rms, "rms"}};
+template <>
+inline constexpr std::pair<ResidualForm, std::string_view> kEnumNames<ResidualForm>[] = {
+    {ResidualForm::sequential, "sequential"},
+    {ResidualForm::parallel, "parallel"},
+    {ResidualForm::shared_norm, "shared-norm"}};
+template <>
+inline constexpr std::pair<Biases, std::string_view> kEnumNames<Biases>[] = {
+    {Biases::all, "all"}, {Biases::qkv, "qkv"}, {Biases::none, "none"}};
+template <>
+inline constexpr std::pair<Activation, std::string_view> kEnumNames<Activation>[] = {
+    {Activation::relu, "relu"},
+    {Activation::gelu, "gelu"},
+    {Activation::gelu_tanh, "gelu-tanh"},
+    {Activation::silu, "silu"}};
 
 enum class AttentionKind : uint8_t { softmax, window, linear };
 // Feature map of linear attention. elu: elu(x) + 1 (Katharopoulos et al. 2020). relu: max(x, 0) + 0.001. softmax:
@@ -72,8 +95,24 @@ struct LayerConfig {
   double initial_deviation = 0;  // standard deviation of initial linear weights; 0: Glorot uniform instead of normal
   AttentionConfig attention;     // of self-attention
 
+  // Variants of single-stack models. An encoder-decoder has the defaults.
+  int64_t kv_heads = 0;    // heads of keys and values, each shared by a group of heads; 0: as many as `heads`
+  bool qk_norm = false;    // RMS norm of each head of queries and keys, before the rotation
+  bool gated_ffn = false;  // fc2(activation(gate(x)) * up(x)), a gated linear unit (Shazeer 2020): fc1 = [gate | up]
+  NormType norm_type = NormType::layer;
+  ResidualForm residual_form = ResidualForm::sequential;
+  Biases biases = Biases::all;
+  double residual_gain = 1;  // factor on the initial weights of out_proj and fc2, set by the model; not in the JSON
+
+  int64_t head_width() const { return dim / heads; }
+  int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
+  int64_t key_dim() const { return key_heads() * head_width(); }  // columns of all keys
+  bool has_biases() const { return biases == Biases::all; }       // in linear layers other than the one of the qkv
+
   // The initial values of a weight (out, in). `gain` multiplies the bound of Glorot's distribution.
   Init initial_weight(int64_t in, int64_t out, double gain = 1) const;
+  // Those of a projection (out, in) whose output is added to the residual stream.
+  Init initial_residual_weight(int64_t in, int64_t out) const;
 };
 
 // Options of every model.
@@ -123,15 +162,22 @@ struct EncoderOnlyConfig : ModelConfig {
   bool scale_embedding = false;  // embeddings times sqrt(dim), so that sinusoidal positions do not dominate them
   bool head_transform = true;    // norm(activation(dense(x))) before the product with the table
   bool output_bias = false;      // a bias for each piece of the vocabulary, added to the logits
+  bool tied_output = true;       // the output projection is the embedding table
+  // Initial weights of out_proj and fc2 are divided by sqrt(2 * layers) (Radford et al. 2019, GPT-2).
+  bool scaled_residual_init = false;
 
   // These functions work as those of EncoderDecoderConfig. A causal model is described as decoder-only, the usual name.
   std::string describe() const;
   void validate() const;
   nlohmann::ordered_json to_json() const;
   static EncoderOnlyConfig from_json(const nlohmann::ordered_json& json);
-  // mlm-small, lm-tiny, {bert,wobert,nezha,roformer}-{mini,small,base}; the caller sets vocab_size.
+  // mlm-small, {bert,wobert,nezha,roformer}-{mini,small,base}, and the causal lm-tiny, gpt2-small,
+  // llama-{tiny,160m,1b} and neox-160m; the caller sets vocab_size.
   static EncoderOnlyConfig preset(const std::string& name);
   static std::vector<std::string> preset_names();
+
+ private:
+  void validate_variants() const;
 };
 
 // The classifier's head, which ends with linear(classes). Dropout precedes each linear layer except BERT's first.

@@ -14,6 +14,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Activations that Hugging Face calls differently. Of several names, an export writes the first.
+struct ActivationNames {
+  const char *ours, *theirs;
+};
+constexpr ActivationNames kActivations[] = {
+    {"gelu-tanh", "gelu_new"}, {"gelu-tanh", "gelu_pytorch_tanh"}, {"silu", "silu"}, {"silu", "swish"}};
+constexpr const char* kActivation = "hidden_act";
+
 // The fields that Gyre and Hugging Face share, by Hugging Face's names.
 constexpr auto kSharedKeys = [](auto& field, auto& c) {
   field("vocab_size", c.vocab_size);
@@ -21,7 +29,7 @@ constexpr auto kSharedKeys = [](auto& field, auto& c) {
   field("num_hidden_layers", c.layers);
   field("num_attention_heads", c.heads);
   field("intermediate_size", c.ffn);
-  field("hidden_act", c.activation);
+  field(kActivation, c.activation);
   field("hidden_dropout_prob", c.dropout);
   field("attention_probs_dropout_prob", c.attention_dropout);
   field("max_position_embeddings", c.position.template get<PositionTableOptions>().max_positions);
@@ -133,8 +141,15 @@ std::string differences_from_roformer(RopeOptions options, int64_t head_width) {
 
 // Such lines for the fields of an encoder that Hugging Face's models cannot represent.
 std::string unsupported_fields(const EncoderOnlyConfig& c) {
-  std::string lines = differences(
-      c.to_json(), {{"norm", "post"}, {"causal", false}, {"embedding_norm", true}, {"scale_embedding", false}});
+  std::string lines = differences(c.to_json(), {{"norm", "post"},
+                                                {"causal", false},
+                                                {"embedding_norm", true},
+                                                {"scale_embedding", false},
+                                                {"kv_heads", 0},
+                                                {"qk_norm", false},
+                                                {"gated_ffn", false},
+                                                {"norm_type", "layer"},
+                                                {"biases", "all"}});
   if (c.token_types == 0) lines += "\n  token_types: expected at least 1, got 0";
   if (c.attention.kind != AttentionKind::softmax)
     lines += concat("\n  attention: expected softmax, got ", enum_name(c.attention.kind));
@@ -163,6 +178,11 @@ Json shared_json(const EncoderOnlyConfig& encoder, bool is_classifier, int pad) 
   kSharedKeys(writer, encoder);
   if (family == HuggingFaceFamily::nezha) writer(kClip, encoder.position.get<NezhaOptions>().clip);
   if (family == HuggingFaceFamily::roformer) writer.json["embedding_size"] = encoder.dim;
+  for (const ActivationNames& names : kActivations) {
+    if (writer.json[kActivation] != names.ours) continue;
+    writer.json[kActivation] = names.theirs;
+    break;
+  }
   writer.json.update(fixed_keys(family, is_classifier));
   writer.json["pad_token_id"] = pad < 0 ? Json() : Json(pad);
   writer.json["dtype"] = "float32";
@@ -213,8 +233,11 @@ ClassifierHead head_of(const EncoderOnlyConfig& encoder) {
 HuggingFaceConfig read_hugging_face_config(const Path& file) {
   constexpr int kDeepest = 20;
   const std::string context = concat("[hugging face] ", file.string(), ": ");
-  const Json json = parse_strict_json(read_file(file), kDeepest, context, "the configuration");
+  Json json = parse_strict_json(read_file(file), kDeepest, context, "the configuration");
   require(json.is_object(), context, "expected a JSON object");
+  for (const ActivationNames& names : kActivations) {
+    if (json.value(kActivation, Json()) == names.theirs) json[kActivation] = names.ours;
+  }
   const Architecture architecture = architecture_of(json, context);
   require_fixed(json, architecture, context);
   EncoderOnlyConfig encoder = default_config(architecture.family);
@@ -236,8 +259,9 @@ HuggingFaceConfig read_hugging_face_config(const Path& file) {
 }
 
 Json hugging_face_config(const EncoderOnlyConfig& config, int pad) {
-  require_supported(unsupported_fields(config) +
-                    differences(config.to_json(), {{"head_transform", true}, {"output_bias", true}}));
+  require_supported(
+      unsupported_fields(config) +
+      differences(config.to_json(), {{"head_transform", true}, {"output_bias", true}, {"tied_output", true}}));
   return shared_json(config, false, pad);
 }
 

@@ -9,7 +9,7 @@ namespace gyre {
 namespace {
 
 AttentionOptions attention_options(const LayerConfig& c) {
-  return {.heads = int(c.heads), .dropout = c.attention_dropout};
+  return {.heads = int(c.heads), .kv_heads = int(c.key_heads()), .dropout = c.attention_dropout};
 }
 
 // The largest distance between a row and the keys that it attends to.
@@ -39,10 +39,21 @@ SelfAttention::SelfAttention(Parameters& parameters, const std::string& parent, 
                              const LayerConfig& c)
     : name_(name),
       layer_(layer),
-      qkv_proj_(parameters, parent + "." + name + ".qkv_proj", c.dim, 3 * c.dim, c.initial_weight(c.dim, 3 * c.dim)),
-      out_proj_(parameters, parent + "." + name + ".out_proj", c.dim, c.dim, c.initial_weight(c.dim, c.dim)),
+      dim_(c.dim),
+      key_dim_(c.key_dim()),
+      qkv_proj_(parameters, parent + "." + name + ".qkv_proj", c.dim, dim_ + 2 * key_dim_,
+                c.initial_weight(c.dim, dim_ + 2 * key_dim_), c.biases != Biases::none),
+      out_proj_(parameters, parent + "." + name + ".out_proj", c.dim, c.dim, c.initial_residual_weight(c.dim, c.dim),
+                c.has_biases()),
       options_(attention_options(c)),
       attention_(c.attention) {
+  const auto head_norm = [&](const char* of) {
+    return NormLayer(parameters, parent + "." + name + of, c.head_width(), NormType::rms, false, c.layer_norm_epsilon);
+  };
+  if (c.qk_norm) {
+    q_norm_ = head_norm(".q_norm");
+    k_norm_ = head_norm(".k_norm");
+  }
   if (attention_.uses_favor())
     random_vectors_ = &add_random_vectors(parameters, parent + "." + name, attention_, c.dim / c.heads);
 }
@@ -57,12 +68,22 @@ Var SelfAttention::operator()(const Var& x, const Segments& segments, const RowP
   options.query_positions = positions.positions;
   options.window = window_of(attention_, causal);
   options.terms = terms_of(x, positions, layer_, causal);
-  return out_proj_(self_attention(qkv_proj_(x), segments, options));
+  if (!q_norm_) return out_proj_(self_attention(qkv_proj_(x), segments, options));
+  options.key_positions = positions.positions;
+  const auto [q, k, v] = project(x);
+  return out_proj_(attention(q, k, v, segments, segments, options));
+}
+
+SelfAttention::Projections SelfAttention::project(const Var& x) const {
+  Projections all{qkv_proj_.columns(x, 0, dim_), qkv_proj_.columns(x, dim_, key_dim_),
+                  qkv_proj_.columns(x, dim_ + key_dim_, key_dim_)};
+  if (q_norm_) all.q = (*q_norm_)(all.q);
+  if (k_norm_) all.k = (*k_norm_)(all.k);
+  return all;
 }
 
 Var SelfAttention::attend_linearly(const Var& x, const Segments& segments, const RowPositions& positions,
                                    bool causal) const {
-  const int64_t dim = x.shape()[1];
   const LinearAttentionOptions options{.heads = options_.heads,
                                        .causal = causal,
                                        .map = attention_.linear_map,
@@ -70,8 +91,8 @@ Var SelfAttention::attend_linearly(const Var& x, const Segments& segments, const
                                        .rotation = positions.rotation,
                                        .positions = positions.positions};
   const Var vectors = random_vectors_ ? x.tape().parameter(*random_vectors_) : Var();
-  return linear_attention(qkv_proj_.columns(x, 0, dim), qkv_proj_.columns(x, dim, dim),
-                          qkv_proj_.columns(x, 2 * dim, dim), vectors, segments, options);
+  const auto [q, k, v] = project(x);
+  return linear_attention(q, k, v, vectors, segments, options);
 }
 
 Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCache& cache) const {
@@ -90,11 +111,14 @@ Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCac
 
 Var SelfAttention::stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const {
   const Tape::Scope scope(x.tape(), name_);
-  const Tensor rows = window.extend(layer_, qkv_proj_(x).value());
-  const int64_t dim = x.shape()[1], count = x.shape()[0], keys = rows.dim(0), before = keys - count;
+  const auto [q, k, v] = project(x);
+  const Tensor all_keys = window.extend(layer_, KeyValueWindow::Side::keys, k.value());
+  const Tensor all_values = window.extend(layer_, KeyValueWindow::Side::values, v.value());
+  const int64_t count = x.shape()[0], keys = all_keys.dim(0), before = keys - count;
   const PositionTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
   const AttentionShape shape{.heads = options_.heads,
-                             .scale = terms.score_scale(dim / options_.heads),
+                             .kv_heads = options_.kv_heads,
+                             .scale = terms.score_scale(dim_ / options_.heads),
                              .causal = true,
                              .window = std::min(window_of(attention_, true), window.size()),
                              .dropout = {}};
@@ -103,11 +127,10 @@ Var SelfAttention::stream(const Var& x, const RowPositions& positions, KeyValueW
     rotation = {positions.rotation.rotary, positions.rotation.angles, positions.positions.slice(before, keys),
                 positions.positions};
   }
-  const Tensor out = Tensor::empty({count, dim}, rows.dtype(), rows.device());
-  x.kernels().attention(out, {}, {rows.slice(before, keys)}, {rows, dim}, {rows, 2 * dim},
-                        Segments::from_lengths({int32_t(count)}), Segments::from_lengths({int32_t(keys)}), shape,
-                        rotation, terms.values());
-  x.tape().count_flops(4 * double(count) * double(std::min(keys, shape.window + 1)) * double(dim));
+  const Tensor out = q.value().like();
+  x.kernels().attention(out, {}, {q.value()}, {all_keys}, {all_values}, Segments::from_lengths({int32_t(count)}),
+                        Segments::from_lengths({int32_t(keys)}), shape, rotation, terms.values());
+  x.tape().count_flops(4 * double(count) * double(std::min(keys, shape.window + 1)) * double(dim_));
   return out_proj_(x.tape().constant(out));
 }
 

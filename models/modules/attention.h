@@ -2,6 +2,7 @@
 // one matrix product.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "gyre/models/config/config.h"
@@ -11,11 +12,13 @@
 
 namespace gyre {
 
-// Self-attention: queries, keys and values are projections of the same rows.
+// Self-attention: queries, keys and values are projections of the same rows. With grouped queries, there are fewer
+// heads of keys and values (AttentionShape).
 class SelfAttention {
  public:
-  // Registers parent.name.{qkv,out}_proj and, with FAVOR+, parent.name.random_vectors. The output of qkv_proj is
-  // [queries | keys | values]. `layer` is the index of the layer in its stack.
+  // Registers parent.name.{qkv,out}_proj, with qk_norm parent.name.{q,k}_norm, and with FAVOR+
+  // parent.name.random_vectors. The output of qkv_proj is [queries | keys | values]. `layer` is the index of the layer
+  // in its stack.
   SelfAttention(Parameters& parameters, const std::string& parent, const std::string& name, int layer,
                 const LayerConfig& config);
 
@@ -31,11 +34,18 @@ class SelfAttention {
   Var stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const;
 
  private:
+  // Queries, keys and values of x in separate tensors, the first two normalized if the model does that.
+  struct Projections {
+    Var q, k, v;
+  };
+  Projections project(const Var& x) const;
   Var attend_linearly(const Var& x, const Segments& segments, const RowPositions& positions, bool causal) const;
 
   std::string name_;
   int layer_;
+  int64_t dim_, key_dim_;  // columns of the queries, and of the keys
   LinearLayer qkv_proj_, out_proj_;
+  std::optional<NormLayer> q_norm_, k_norm_;
   AttentionOptions options_;
   AttentionConfig attention_;
   Parameter* random_vectors_ = nullptr;  // (features, head width), for FAVOR+: random, not trained

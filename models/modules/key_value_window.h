@@ -3,6 +3,7 @@
 // first row kept, so the model's position encoding must be relative.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "gyre/core/tensor.h"
@@ -18,13 +19,14 @@ class KeyValueWindow {
   // Number of rows kept before the next chunk, in the first layer.
   int64_t length() const { return kept_.front() ? kept_.front().dim(0) : 0; }
 
-  // qkv(n, 3 * dim), the [queries | keys | values] of the next chunk -> the rows kept, followed by the chunk. Keeps the
-  // last size() of these rows.
-  Tensor extend(int layer, const Tensor& qkv);
+  // The keys or values of the next chunk -> the rows kept, followed by those of the chunk. Keeps the last size() of
+  // these rows.
+  enum class Side : uint8_t { keys, values };
+  Tensor extend(int layer, Side side, const Tensor& chunk);
 
  private:
   int64_t window_;
-  std::vector<Tensor> kept_;  // by layer
+  std::vector<Tensor> kept_;  // by layer: keys, values
 };
 
 }  // namespace gyre

@@ -3,16 +3,19 @@
 namespace gyre {
 
 ResidualBranch::ResidualBranch(Parameters& parameters, const std::string& norm_name, const LayerConfig& c)
-    : norm_(parameters, norm_name, c.dim, c.layer_norm_epsilon), placement_(c.norm), dropout_(c.dropout) {}
+    : norm_(parameters, norm_name, c), placement_(c.norm), dropout_(c.dropout) {}
 
 FeedForward::FeedForward(Parameters& parameters, const std::string& parent, const LayerConfig& c)
-    : fc1_(parameters, parent + ".fc1", c.dim, c.ffn, c.initial_weight(c.dim, c.ffn)),
-      fc2_(parameters, parent + ".fc2", c.ffn, c.dim, c.initial_weight(c.ffn, c.dim)),
+    : gated_(c.gated_ffn),
+      fc1_(parameters, parent + ".fc1", c.dim, gated_ ? 2 * c.ffn : c.ffn, c.initial_weight(c.dim, c.ffn),
+           c.has_biases()),
+      fc2_(parameters, parent + ".fc2", c.ffn, c.dim, c.initial_residual_weight(c.ffn, c.dim), c.has_biases()),
       activation_(c.activation),
       dropout_(c.activation_dropout) {}
 
 Var FeedForward::operator()(const Var& x) const {
   const Tape::Scope scope(x.tape(), "ffn");
+  if (gated_) return fc2_(dropout(gated_activation(fc1_(x), activation_), dropout_));
   return fc2_(fc1_.activated(x, activation_, dropout_));
 }
 
@@ -23,23 +26,32 @@ EncoderLayer::EncoderLayer(Parameters& parameters, const std::string& stack, int
       self_attention_(parameters, stack + "." + name_, "self_attn", index, c),
       self_branch_(parameters, stack + "." + name_ + ".self_attn_layer_norm", c),
       feed_forward_(parameters, stack + "." + name_, c),
-      feed_forward_branch_(parameters, stack + "." + name_ + ".final_layer_norm", c) {}
+      parallel_(c.residual_form != ResidualForm::sequential) {
+  if (c.residual_form != ResidualForm::shared_norm)
+    feed_forward_branch_.emplace(parameters, stack + "." + name_ + ".final_layer_norm", c);
+}
+
+// attend(h): the self-attention of h.
+template <class Attend>
+Var EncoderLayer::run(const Var& x, const Attend& attend) const {
+  const Tape::Scope scope(x.tape(), name_);
+  if (!parallel_) return (*feed_forward_branch_)(self_branch_(x, attend), feed_forward_);
+  const Var normalized = self_branch_.norm(x);
+  const Var attended = self_branch_.add(x, attend(normalized));
+  return self_branch_.add(attended, feed_forward_(feed_forward_branch_ ? feed_forward_branch_->norm(x) : normalized));
+}
 
 Var EncoderLayer::operator()(const Var& x, const Segments& source, const RowPositions& positions, bool causal) const {
-  const Tape::Scope scope(x.tape(), name_);
-  const Var attended = self_branch_(x, [&](const Var& h) { return self_attention_(h, source, positions, causal); });
-  return feed_forward_branch_(attended, feed_forward_);
+  return run(x, [&](const Var& h) { return self_attention_(h, source, positions, causal); });
 }
 
 Var EncoderLayer::stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const {
-  const Tape::Scope scope(x.tape(), name_);
-  const Var attended = self_branch_(x, [&](const Var& h) { return self_attention_.stream(h, positions, window); });
-  return feed_forward_branch_(attended, feed_forward_);
+  return run(x, [&](const Var& h) { return self_attention_.stream(h, positions, window); });
 }
 
-std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std::string& stack, const ModelConfig& c) {
+std::optional<NormLayer> make_final_norm(Parameters& parameters, const std::string& stack, const ModelConfig& c) {
   if (c.norm != NormPlacement::pre || !c.final_norm) return {};
-  return LayerNormLayer(parameters, stack + ".layer_norm", c.dim, c.layer_norm_epsilon);
+  return NormLayer(parameters, stack + ".layer_norm", c);
 }
 
 DecoderLayer::DecoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& c)

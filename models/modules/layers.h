@@ -8,7 +8,7 @@
 
 namespace gyre {
 
-// A residual branch with layer norm. post: norm(x + dropout(f(x))); pre: x + dropout(f(norm(x))).
+// A residual branch with a norm. post: norm(x + dropout(f(x))); pre: x + dropout(f(norm(x))).
 class ResidualBranch {
  public:
   ResidualBranch(Parameters& parameters, const std::string& norm_name, const LayerConfig& config);
@@ -18,20 +18,25 @@ class ResidualBranch {
     if (placement_ == NormPlacement::pre) return residual_dropout(x, f(norm_(x)), dropout_);
     return norm_.after_residual(x, f(x), dropout_);
   }
+  // The parts of a pre-norm branch, for branches in parallel.
+  Var norm(const Var& x) const { return norm_(x); }
+  Var add(const Var& x, const Var& branch) const { return residual_dropout(x, branch, dropout_); }
 
  private:
-  LayerNormLayer norm_;
+  NormLayer norm_;
   NormPlacement placement_;
   double dropout_;
 };
 
-// The feed-forward block: fc2(dropout(activation(fc1(x)))).
+// The feed-forward block: fc2(dropout(activation(fc1(x)))); gated: fc2(dropout(activation(gate(x)) * up(x))), where the
+// output of fc1 is [gate | up].
 class FeedForward {
  public:
   FeedForward(Parameters& parameters, const std::string& parent, const LayerConfig& config);
   Var operator()(const Var& x) const;
 
  private:
+  bool gated_;
   LinearLayer fc1_, fc2_;
   Activation activation_;
   double dropout_;
@@ -46,16 +51,19 @@ class EncoderLayer {
   Var stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const;
 
  private:
+  template <class Attend>
+  Var run(const Var& x, const Attend& attend) const;
+
   std::string name_;
   SelfAttention self_attention_;
   ResidualBranch self_branch_;
   FeedForward feed_forward_;
-  ResidualBranch feed_forward_branch_;
+  bool parallel_;
+  std::optional<ResidualBranch> feed_forward_branch_;  // none with a shared norm
 };
 
 // The final norm of a pre-norm stack, stack.layer_norm; none if the config has no final norm.
-std::optional<LayerNormLayer> make_final_norm(Parameters& parameters, const std::string& stack,
-                                              const ModelConfig& config);
+std::optional<NormLayer> make_final_norm(Parameters& parameters, const std::string& stack, const ModelConfig& config);
 
 // Rows of a batch and their positions, shared by all layers of a decoder.
 struct DecoderRows {

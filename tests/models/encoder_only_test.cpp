@@ -189,11 +189,12 @@ TEST_CASE("encoder-only: parameters, config and invalid batches") {
   config.vocab_size = 8192;
   config.output_bias = true;
   CHECK(EncoderOnlyConfig::from_json(config.to_json()).to_json() == config.to_json());
-  CHECK_THROWS_WITH_AS(EncoderOnlyConfig::preset("mlm-tiny"),
-                       "[preset] expected one of mlm-small, lm-tiny, bert-mini, bert-small, bert-base, "
-                       "wobert-mini, wobert-small, wobert-base, nezha-mini, nezha-small, nezha-base, roformer-mini, "
-                       "roformer-small, roformer-base, got \"mlm-tiny\"",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      EncoderOnlyConfig::preset("mlm-tiny"),
+      "[preset] expected one of mlm-small, bert-mini, bert-small, bert-base, wobert-mini, wobert-small, "
+      "wobert-base, nezha-mini, nezha-small, nezha-base, roformer-mini, roformer-small, "
+      "roformer-base, lm-tiny, gpt2-small, llama-tiny, llama-160m, llama-1b, neox-160m, got \"mlm-tiny\"",
+      Error);
   CHECK_THROWS_WITH_AS(EncoderOnlyConfig::from_json({{"decoder_layers", 1}}), "[config] unknown key \"decoder_layers\"",
                        Error);
 

@@ -10,9 +10,21 @@ void add_shape_rows(OptionTable& table, EncoderOnlyConfig& c) {
   table.add("--dim-emb,--encoder-embed-dim", c.dim, "NUMBER", "width of the model");
   table.add("--layers,--enc-depth,--encoder-layers", c.layers, "LAYERS", "number of layers");
   table.add("--transformer-heads,--encoder-attention-heads", c.heads, "HEADS", "number of attention heads");
+  table.add("--kv-heads", c.kv_heads, "HEADS",
+            "heads of keys and values, each shared by a group of heads (grouped-query attention); 0: as many as heads");
   table.add("--transformer-dim-ffn,--encoder-ffn-embed-dim", c.ffn, "NUMBER", "inner width of the feed-forward blocks");
   table.add_enum("--transformer-ffn-activation,--activation-fn", c.activation,
                  "activation function of the feed-forward blocks");
+}
+
+void add_variant_rows(OptionTable& table, EncoderOnlyConfig& c) {
+  table.add_enum("--norm-type", c.norm_type, "layer norm, or RMS norm as in LLaMA");
+  table.add_flag("--gated-ffn,!--no-gated-ffn", c.gated_ffn,
+                 "gated feed-forward blocks, act(gate) x up: SwiGLU with silu, GEGLU with gelu");
+  table.add_enum("--biases", c.biases, "linear layers that have biases: all, those of queries, keys and values, none");
+  table.add_flag("--qk-norm,!--no-qk-norm", c.qk_norm, "RMS norm of each head of queries and keys");
+  table.add_enum("--residual-form", c.residual_form,
+                 "attention before feed-forward, both in parallel (GPT-NeoX), or in parallel with one norm (GPT-J)");
 }
 
 void add_input_output_rows(OptionTable& table, EncoderOnlyConfig& c) {
@@ -25,8 +37,12 @@ void add_input_output_rows(OptionTable& table, EncoderOnlyConfig& c) {
                  "dense layer, GELU and layer norm before the tied output projection");
   table.add_flag("--output-bias,!--no-output-bias", c.output_bias,
                  "bias of the output projection, one number per token of the vocabulary");
+  table.add_flag("--tied-output,--share-decoder-input-output-embed,!--no-tied-output", c.tied_output,
+                 "use the token embeddings as the output projection");
   table.add("--initial-deviation", c.initial_deviation, "NUMBER",
             "standard deviation of the normal initial weights (BERT: 0.02); 0: Glorot uniform");
+  table.add_flag("--scaled-residual-init,!--no-scaled-residual-init", c.scaled_residual_init,
+                 "divide the initial weights that end residual branches by sqrt(2 x layers), as in GPT-2");
 }
 
 }  // namespace
@@ -49,6 +65,7 @@ void add_encoder_options(OptionTable& table, EncoderArgs& args, const std::strin
   table.set_completions(presets);
   table.applies_first();
   add_shape_rows(table, args.config);
+  add_variant_rows(table, args.config);
   add_input_output_rows(table, args.config);
   add_layer_options(table, args.config);
 }
