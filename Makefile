@@ -10,7 +10,7 @@ BUILD_QUIETLY = tools/scripts/quiet.sh "building in $(1)/" $(1)/build.log cmake 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.cu' '*.cuh')
 
 .DEFAULT_GOAL := build/gyre
-.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations gpu-check bundle package help setup demo test check check-tools check-layers check-format tidy format asan ubsan tsan fuzz clean
+.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations gpu-check bundle package help setup demo test check check-tools check-layers check-format check-includes tidy format asan ubsan tsan fuzz clean
 
 build/gyre: ## build the program (the default)
 	@$(call CONFIGURE,$(BUILD),Release)
@@ -103,7 +103,7 @@ $(CHECK_BUILD)/plain/compile_commands.json: $(CHECK_BUILD)/compile_commands.json
 	@mkdir -p $(@D)
 	@sed -E 's/ -Winvalid-pch//; s/ -include [^ ]*cmake_pch\.hxx//' $< > $@
 
-check-includes: $(CHECK_BUILD)/plain/compile_commands.json # every file must include what it uses
+check-includes: $(CHECK_BUILD)/plain/compile_commands.json # changed files must compile without precompiled headers
 	@printf '%s\n' $(CHANGED_SOURCES) | tools/scripts/quiet.sh "includes" $(CHECK_BUILD)/includes.log \
 	  tools/scripts/check_includes.sh $< $(JOBS)
 

@@ -1,5 +1,6 @@
 // Packed batches without padding: sequences of varying length, one after another along the rows of a tensor. Segments
-// holds their offsets (cu_seqlens in other libraries). Immutable and cheap to copy.
+// holds their offsets (cu_seqlens in other libraries). Immutable and cheap to copy. The rows of attention's keys may
+// also have gaps between the sequences, such as the free places of a cache.
 #pragma once
 
 #include <algorithm>
@@ -33,18 +34,40 @@ class Segments {
     return Segments(std::move(offsets));
   }
 
+  // Segment i consists of lengths[i] rows from begins[i] on, of a tensor with `rows` rows. Only attention accepts such
+  // segments, and only as keys. Throws Error unless each segment ends before the next one begins.
+  static Segments with_gaps(std::vector<int32_t> begins, std::vector<int32_t> lengths, int32_t rows) {
+    require(begins.size() == lengths.size(), "[segments] expected as many lengths as begins");
+    begins.push_back(rows);
+    Data data;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      require(lengths[i] >= 0 && begins[i] >= 0 && begins[i] + lengths[i] <= begins[i + 1],
+              "[segments] each must end before the next one begins");
+      data.longest = std::max(data.longest, lengths[i]);
+    }
+    data.offsets = std::move(begins);
+    data.lengths = std::move(lengths);
+    Segments segments;
+    segments.data_ = std::make_shared<const Data>(std::move(data));
+    return segments;
+  }
+
   int count() const { return int(data_->offsets.size()) - 1; }
   int begin(int i) const { return data_->offsets[size_t(i)]; }
-  int end(int i) const { return data_->offsets[size_t(i) + 1]; }
-  int length(int i) const { return end(i) - begin(i); }
-  int tokens() const { return data_->offsets.back(); }  // total number of rows
+  int end(int i) const { return begin(i) + length(i); }
+  int length(int i) const {
+    const auto& d = *data_;
+    return d.lengths.empty() ? d.offsets[size_t(i) + 1] - d.offsets[size_t(i)] : d.lengths[size_t(i)];
+  }
+  int tokens() const { return data_->offsets.back(); }  // total number of rows, with those of gaps
   int longest() const { return data_->longest; }
-  // All count() + 1 offsets. The pointer shares ownership of them.
+  // All count() + 1 offsets; with gaps, they are where the segments begin. The pointer shares ownership of them.
   std::shared_ptr<const std::vector<int32_t>> offsets() const { return {data_, &data_->offsets}; }
 
  private:
   struct Data {
     std::vector<int32_t> offsets;
+    std::vector<int32_t> lengths;  // only with gaps
     int longest = 0;
   };
 

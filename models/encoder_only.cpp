@@ -38,6 +38,17 @@ Var EncoderOnly::stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) c
   return stack_.stream(tape, ids, window);
 }
 
+std::string EncoderOnly::continuing_obstacle() const {
+  if (!config_.causal) return "the model is bidirectional";
+  return config_.attention.kind == AttentionKind::linear ? "linear attention stores no keys" : "";
+}
+
+Var EncoderOnly::advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const {
+  const std::string reason = continuing_obstacle();
+  require(reason.empty(), "[advance] expected a model that can continue texts: ", reason);
+  return stack_.advance(tape, ids, chunk, cache);
+}
+
 Var EncoderOnly::head(const Var& states) const {
   return head_dense_ ? (*head_norm_)(head_dense_->activated(states, config_.activation)) : states;
 }

@@ -42,6 +42,12 @@ class EncoderOnly {
   // Reason why the model cannot read a text in chunks; empty if it can.
   std::string streaming_obstacle() const;
 
+  // Output (n, dim) for the next tokens of texts (EncoderStack::advance). Throws if continuing_obstacle() gives a
+  // reason.
+  Var advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const;
+  // Reason why the model cannot continue texts token by token; empty if it can.
+  std::string continuing_obstacle() const;
+
   // Logits (n, vocab) of states (n, dim).
   Var logits(const Var& states) const;
 

@@ -60,4 +60,17 @@ Var EncoderStack::stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) 
   return final_norm_ ? (*final_norm_)(x) : x;
 }
 
+Var EncoderStack::advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const {
+  require(!tape.recording() && causal_, "[encoder] expected a causal model and a tape that does not record");
+  require(ids.size() == chunk.tokens(), "[encoder] expected ", chunk.tokens(), " ids, got ", ids.size());
+  const Tape::Scope scope(tape, "encoder");
+  cache.begin_chunk(chunk);
+  const int64_t longest = cache.rows().longest();
+  const RowPositions positions{cache.positions(), positions_->rotation(tape, table_->value.dtype(), longest),
+                               positions_.get(), longest};
+  Var x = embed(tape, ids, {}, positions.positions);
+  for (const EncoderLayer& layer : layers_) x = layer.advance(x, positions, cache);
+  return final_norm_ ? (*final_norm_)(x) : x;
+}
+
 }  // namespace gyre

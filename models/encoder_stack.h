@@ -25,6 +25,11 @@ class EncoderStack {
   // if the tape records.
   Var stream(Tape& tape, const Tensor& ids, KeyValueWindow& window) const;
 
+  // Output (n, dim) of a causal stack for the next tokens of texts, ids (n), whose segments are `chunk`, one for each
+  // text of the cache. A row attends to itself and to all rows before it in its text. Records nothing; throws if the
+  // tape records.
+  Var advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const;
+
   Parameter& table() const { return *table_; }  // token embeddings: (vocab, dim)
 
   const PositionEncoding& positions() const { return *positions_; }

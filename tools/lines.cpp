@@ -38,6 +38,12 @@ void OutputLines::write(const std::string& line) {
   }
 }
 
+void OutputLines::write_part(const std::string& text) {
+  if (file_) return file_->write(text);
+  std::cout << text;
+  flush();
+}
+
 void OutputLines::flush() {
   if (file_) return file_->flush();
   require(bool(std::cout.flush()), "standard output: writing failed");

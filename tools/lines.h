@@ -37,7 +37,8 @@ class OutputLines {
  public:
   explicit OutputLines(const Path& path);
   void write(const std::string& line);
-  void flush();  // passes the written lines on to the reader
+  void write_part(const std::string& text);  // passes a part of a line on to the reader
+  void flush();                              // passes the written lines on to the reader
   void commit();
 
  private:

@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
     add_translate_command(program);
     add_score_command(program);
     add_predict_command(program);
+    add_generate_command(program);
     program.describe_group("evaluate", "evaluate translations and models");
     add_evaluate_bleu_command(program);
     add_evaluate_chrf_command(program);

@@ -56,6 +56,13 @@ struct Records {
   }
   std::string architecture() const { return exported.at("architectures").at(0); }
   bool is_classifier() const { return exported.contains("id2label"); }
+  bool is_causal() const { return !is_classifier() && architecture().find("MaskedLM") == std::string::npos; }
+  // The positions of the model; nothing for decoders with RoPE, which have no table of positions.
+  std::optional<int64_t> longest() const {
+    if (exported.contains("n_positions")) return exported["n_positions"].get<int64_t>();
+    if (is_causal()) return std::nullopt;
+    return exported.at("max_position_embeddings").get<int64_t>();
+  }
   bool is_match() const { return task.is_object() && task.contains("task"); }
   bool reads_pairs() const {
     return is_match() || (task.is_object() && task.contains("second_text") && !task["second_text"].is_null());
@@ -122,11 +129,14 @@ std::string metadata(const Records& records, const CardOptions& options) {
   if (!options.language.empty()) text += "language: " + yaml(options.language) + "\n";
   if (!options.license.empty()) text += "license: " + yaml(options.license) + "\n";
   return text + "library_name: transformers\npipeline_tag: " +
-         (records.is_classifier() ? "text-classification" : "fill-mask") + "\ntags:\n- " +
-         records.exported.at("model_type").get<std::string>() + "\n- gyre\n---\n\n";
+         (records.is_classifier() ? "text-classification"
+          : records.is_causal()   ? "text-generation"
+                                  : "fill-mask") +
+         "\ntags:\n- " + records.exported.at("model_type").get<std::string>() + "\n- gyre\n---\n\n";
 }
 
 std::string purpose(const Records& records) {
+  if (records.is_causal()) return "a causal language model";
   if (!records.is_classifier()) return "a masked language model";
   const char* const input = records.reads_pairs() ? "pairs of texts" : "texts";
   const bool scores = records.exported["id2label"].size() == 1;
@@ -147,13 +157,19 @@ std::string introduction(const Records& records, const CardOptions& options) {
   return text;
 }
 
+// Whether the files of the vocabulary are written: transformers read those of WordPiece.
+bool is_exported(const Vocabulary& vocabulary) {
+  return vocabulary.kind() == "wordpiece" || vocabulary.kind() == "wobert";
+}
+
 std::string architecture_section(const Records& records, const CardModel& model) {
-  std::string text = concat("## Model\n\n- ", model.description, "\n- ", with_commas(model.parameters),
-                            " parameters, fp32\n- at most ", records.exported.at("max_position_embeddings").dump(),
-                            " tokens of input\n");
+  std::string text =
+      concat("## Model\n\n- ", model.description, "\n- ", with_commas(model.parameters), " parameters, fp32\n");
+  if (const auto longest = records.longest()) text += concat("- at most ", *longest, " tokens of input\n");
   if (model.vocabulary == nullptr) return text + "- no vocabulary: the model reads ids of tokens\n";
   return text + concat("- a vocabulary of ", with_commas(model.vocabulary->size()), " pieces (",
-                       model.vocabulary->kind(), ")\n");
+                       model.vocabulary->kind(),
+                       is_exported(*model.vocabulary) ? ")\n" : "), which is not part of this export\n");
 }
 
 // "1,000 documents, 20,000 tokens": of a token store if it still is the one of the run. Empty otherwise.
@@ -243,13 +259,17 @@ std::string validation_section(const Records& records) {
 
 std::string use_section(const Records& records, const CardModel& model) {
   std::string text = "## Use\n\nIn the directory of this file:\n\n```python\n";
-  if (model.vocabulary == nullptr) {
-    const char* const loader = records.is_classifier() ? "AutoModelForSequenceClassification" : "AutoModelForMaskedLM";
+  if (model.vocabulary == nullptr || !is_exported(*model.vocabulary)) {
+    const char* const loader = records.is_classifier() ? "AutoModelForSequenceClassification"
+                               : records.is_causal()   ? "AutoModelForCausalLM"
+                                                       : "AutoModelForMaskedLM";
     return concat(text, "from transformers import ", loader, "\n\nmodel = ", loader,
                   ".from_pretrained(\".\")\n```\n\n");
   }
   text += "from transformers import pipeline\n\n";
-  if (!records.is_classifier()) {
+  if (records.is_causal()) {
+    text += "generate = pipeline(\"text-generation\", model=\".\")\nprint(generate(\"A text\"))\n```\n\n";
+  } else if (!records.is_classifier()) {
     text += "fill = pipeline(\"fill-mask\", model=\".\")\nprint(fill(\"A text with one [MASK].\"))\n```\n\n";
   } else {
     const bool scores = records.exported["id2label"].size() == 1;

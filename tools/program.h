@@ -68,6 +68,7 @@ void add_train_commands(Program& program);
 void add_translate_command(Program& program);
 void add_score_command(Program& program);
 void add_predict_command(Program& program);
+void add_generate_command(Program& program);
 void add_evaluate_bleu_command(Program& program);
 void add_evaluate_chrf_command(Program& program);
 void add_evaluate_ter_command(Program& program);

@@ -40,8 +40,7 @@ struct ActivationOp final : Op {
         "y = x Phi(x), Phi the CDF of the normal distribution\n  dx = dy (Phi(x) + x phi(x)), phi its density",
         "y = tanh(x)\n  dx = dy (1 - y^2)",
         "y = x s,  s = 1 / (1 + exp(-x))\n  dx = dy s (1 + x (1 - s))",
-        "y = x / 2 (1 + t),  t = tanh(u),  u = sqrt(2/pi) (x + 0.044715 x^3)\n"
-        "  dx = dy ((1 + t) / 2 + x / 2 (1 - t^2) sqrt(2/pi) (1 + 3 * 0.044715 x^2))",
+        "y = x / 2 (1 + t),  t = tanh(sqrt(2/pi) (x + 0.044715 x^3))\n  dx = dy y', y' by the product rule",
         "y = x + 1 for x > 0, else exp(x)\n  dx = dy for x > 0, else dy exp(x)",
         "y = max(x, 0) + 0.001\n  dx = dy [x > 0]",
         "y = exp(min(x, 60))\n  dx = dy y [x < 60]"};

@@ -32,7 +32,7 @@ struct PackOfThread {
 };
 
 template <class A, class T>
-__global__ void forward_kernel(T* y, const T* x, GatedRows all) {
+__global__ void gated_forward(T* y, const T* x, GatedRows all) {
   const PackOfThread<T> own(all);
   if (own.count == 0) return;
   const T* from = x + own.row * 2 * all.columns + own.column;
@@ -45,7 +45,7 @@ __global__ void forward_kernel(T* y, const T* x, GatedRows all) {
 }
 
 template <class A, class T>
-__global__ void backward_kernel(T* dx, const T* dy, const T* x, GatedRows all) {
+__global__ void gated_backward(T* dx, const T* dy, const T* x, GatedRows all) {
   constexpr int N = kPackSize<T>;
   const PackOfThread<T> own(all);
   if (own.count == 0) return;
@@ -79,7 +79,7 @@ void CudaKernels::gated_activation(const Tensor& y, const Tensor& x, Activation 
   dispatch_data_type(x, [&]<class T>(T) {
     const GatedRows all = rows_of_units<T>(y, x);
     with_activation(kind, [&]<class A>(A) {
-      launch(forward_kernel<A, T>, blocks_of<T>(all), dim3(kMapThreads), 0, context_.stream(), y.data<T>(), x.data<T>(),
+      launch(gated_forward<A, T>, blocks_of<T>(all), dim3(kMapThreads), 0, context_.stream(), y.data<T>(), x.data<T>(),
              all);
     });
   });
@@ -89,7 +89,7 @@ void CudaKernels::gated_activation_backward(const Tensor& dx, const Tensor& dy, 
   dispatch_data_type(x, [&]<class T>(T) {
     const GatedRows all = rows_of_units<T>(dy, dx, x);
     with_activation(kind, [&]<class A>(A) {
-      launch(backward_kernel<A, T>, blocks_of<T>(all), dim3(kMapThreads), 0, context_.stream(), dx.data<T>(),
+      launch(gated_backward<A, T>, blocks_of<T>(all), dim3(kMapThreads), 0, context_.stream(), dx.data<T>(),
              dy.data<T>(), x.data<T>(), all);
     });
   });

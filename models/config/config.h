@@ -106,8 +106,8 @@ struct LayerConfig {
 
   int64_t head_width() const { return dim / heads; }
   int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
-  int64_t key_dim() const { return key_heads() * head_width(); }  // columns of all keys
-  bool has_biases() const { return biases == Biases::all; }       // in linear layers other than the one of the qkv
+  int64_t key_dim() const { return key_heads() * head_width(); }  // width of the keys of all heads
+  bool has_biases() const { return biases == Biases::all; }       // in all linear layers except qkv_proj
 
   // The initial values of a weight (out, in). `gain` multiplies the bound of Glorot's distribution.
   Init initial_weight(int64_t in, int64_t out, double gain = 1) const;

@@ -27,11 +27,11 @@ constexpr Preset kEncodersOnly[] = {{"mlm-small", 4, 256, 1024, 4, 0.1},      {"
                                     {"roformer-mini", 4, 256, 1024, 4, 0.1},  {"roformer-small", 4, 512, 2048, 8, 0.1},
                                     {"roformer-base", 12, 768, 3072, 12, 0.1}};
 
-// Causal models. lm-tiny and gpt2-small have the blocks of GPT-2, llama-* those of LLaMA (Touvron et al. 2023), with
-// fewer heads of keys in the larger ones, and neox-160m those of GPT-NeoX (Black et al. 2022), with the sizes of
-// Pythia-160m (Biderman et al. 2023). gpt2-small: Radford et al. 2019. llama-1b: the sizes of Llama 3.2 1B.
+// Causal models. lm-tiny and gpt2-small have the blocks of GPT-2, llama-* those of LLaMA (Touvron et al. 2023), and
+// neox-160m those of GPT-NeoX (Black et al. 2022). Sizes: gpt2-small as in Radford et al. 2019, llama-160m as in Miao
+// et al. 2023 (SpecInfer), llama-1b as Llama 3.2 1B, neox-160m as Pythia-160m (Biderman et al. 2023).
 constexpr Preset kDecodersOnly[] = {{"lm-tiny", 4, 256, 1024, 4, 0.1},   {"gpt2-small", 12, 768, 3072, 12, 0.1},
-                                    {"llama-tiny", 6, 384, 1024, 6, 0},  {"llama-160m", 12, 768, 2048, 12, 0},
+                                    {"llama-tiny", 6, 384, 1024, 6, 0},  {"llama-160m", 12, 768, 3072, 12, 0},
                                     {"llama-1b", 16, 2048, 8192, 32, 0}, {"neox-160m", 12, 768, 3072, 12, 0}};
 
 // BERT and the models that share all of its options except the position encoding. max_positions: of the published base
@@ -83,14 +83,14 @@ void make_gpt2(EncoderOnlyConfig& c) {
   c.position = position_config("learned", 1024);
 }
 
-void make_llama(EncoderOnlyConfig& c, int64_t kv_heads, double base) {
+void make_llama(EncoderOnlyConfig& c, int64_t kv_heads, double base, bool tied_output) {
   c.norm_type = NormType::rms;
   c.activation = Activation::silu;
   c.gated_ffn = true;
   c.biases = Biases::none;
   c.kv_heads = kv_heads;
   c.initial_deviation = 0.02;
-  c.tied_output = false;
+  c.tied_output = tied_output;
   c.position = rope_config(base, 0);
 }
 
@@ -105,9 +105,9 @@ void make_neox(EncoderOnlyConfig& c) {
 void make_decoder(const std::string& name, EncoderOnlyConfig& c) {
   make_causal(c);
   if (name == "gpt2-small") make_gpt2(c);
-  if (name == "llama-tiny") make_llama(c, 2, 10000);
-  if (name == "llama-160m") make_llama(c, 0, 10000);
-  if (name == "llama-1b") make_llama(c, 8, 500000);
+  if (name == "llama-tiny") make_llama(c, 2, 10000, true);
+  if (name == "llama-160m") make_llama(c, 0, 10000, false);
+  if (name == "llama-1b") make_llama(c, 8, 500000, true);
   if (name == "neox-160m") make_neox(c);
 }
 

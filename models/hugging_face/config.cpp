@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "gyre/core/io/strict_json.h"
-#include "gyre/core/sizes.h"
 #include "gyre/models/config/config_json.h"
+#include "gyre/models/hugging_face/decoder_config.h"
+#include "gyre/models/hugging_face/json_fields.h"
 #include "gyre/models/position/nezha.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/position/rope.h"
@@ -14,12 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Activations that Hugging Face calls differently. Of several names, an export writes the first.
-struct ActivationNames {
-  const char *ours, *theirs;
-};
-constexpr ActivationNames kActivations[] = {
-    {"gelu-tanh", "gelu_new"}, {"gelu-tanh", "gelu_pytorch_tanh"}, {"silu", "silu"}, {"silu", "swish"}};
 constexpr const char* kActivation = "hidden_act";
 
 // The fields that Gyre and Hugging Face share, by Hugging Face's names.
@@ -81,52 +76,25 @@ Architecture architecture_of(const Json& json, const std::string& context) {
     }
     names += (names.empty() ? "" : ", ") + std::string(a.name);
   }
+  for (const std::string& name : decoder_architectures()) names += ", " + name;
   throw Error(context, "architectures: expected one of ", names, ", got ",
               cut_for_message(json.value("architectures", Json()).dump()));
 }
 
-void require_fixed(const Json& json, const Architecture& architecture, const std::string& context) {
+void require_supported_values(const Json& json, const Architecture& architecture, const std::string& context) {
   Json keys = fixed_keys(architecture.family, architecture.is_classifier);
   if (architecture.family == HuggingFaceFamily::roformer) {
     keys["embedding_size"] = json.value("hidden_size", Json(EncoderOnlyConfig::preset("roformer-base").dim));
     keys.update({{"norm_type", "layer_norm"}, {"use_bias", true}});  // RoFormerV2 differs
   }
-  for (const auto& [key, expected] : keys.items()) {
-    const auto got = json.find(key);
-    require(got == json.end() || got->is_null() || *got == expected, context, key, ": expected ", expected.dump(),
-            ", the only supported value, got ", got == json.end() ? "" : cut_for_message(got->dump()));
-  }
+  require_fixed(json, keys, context);
 }
-
-// Rejects sizes so large that their products could overflow.
-constexpr auto kBound = [](const char* key, const auto& value) {
-  using T = std::decay_t<decltype(value)>;
-  if constexpr (std::is_same_v<T, int64_t>) {
-    require(value <= kMaxDimension, "[config.", key, "] expected at most ", kMaxDimension, ", got ", value);
-  }
-};
 
 // The defaults of transformers.
 EncoderOnlyConfig default_config(HuggingFaceFamily family) {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset(concat(family_name(family), "-base"));
   config.vocab_size = family == HuggingFaceFamily::bert ? 30522 : family == HuggingFaceFamily::nezha ? 21128 : 50000;
   return config;
-}
-
-// Lines "field: expected .., got .." for the fields that differ from `needed`.
-std::string differences(const Json& config, const Json& needed) {
-  std::string lines;
-  for (const auto& [key, value] : needed.items()) {
-    if (config.at(key) == value) continue;
-    lines += concat("\n  ", key, ": expected ", value.dump(), ", got ", config.at(key).dump());
-  }
-  return lines;
-}
-
-Json json_of(RopeOptions options) {
-  ConfigWriter writer;
-  visit_options(writer, options.describe());
-  return writer.json;
 }
 
 // RoFormer's options of RoPE are the defaults. Those that an encoder does not read, or only with scaling, may differ.
@@ -141,15 +109,10 @@ std::string differences_from_roformer(RopeOptions options, int64_t head_width) {
 
 // Such lines for the fields of an encoder that Hugging Face's models cannot represent.
 std::string unsupported_fields(const EncoderOnlyConfig& c) {
-  std::string lines = differences(c.to_json(), {{"norm", "post"},
-                                                {"causal", false},
-                                                {"embedding_norm", true},
-                                                {"scale_embedding", false},
-                                                {"kv_heads", 0},
-                                                {"qk_norm", false},
-                                                {"gated_ffn", false},
-                                                {"norm_type", "layer"},
-                                                {"biases", "all"}});
+  Json needed{{"norm", "post"},   {"causal", false},    {"embedding_norm", true}, {"scale_embedding", false},
+              {"qk_norm", false}, {"gated_ffn", false}, {"norm_type", "layer"},   {"biases", "all"}};
+  if (c.key_heads() != c.heads) needed["kv_heads"] = 0;
+  std::string lines = differences(c.to_json(), needed);
   if (c.token_types == 0) lines += "\n  token_types: expected at least 1, got 0";
   if (c.attention.kind != AttentionKind::softmax)
     lines += concat("\n  attention: expected softmax, got ", enum_name(c.attention.kind));
@@ -178,11 +141,7 @@ Json shared_json(const EncoderOnlyConfig& encoder, bool is_classifier, int pad) 
   kSharedKeys(writer, encoder);
   if (family == HuggingFaceFamily::nezha) writer(kClip, encoder.position.get<NezhaOptions>().clip);
   if (family == HuggingFaceFamily::roformer) writer.json["embedding_size"] = encoder.dim;
-  for (const ActivationNames& names : kActivations) {
-    if (writer.json[kActivation] != names.ours) continue;
-    writer.json[kActivation] = names.theirs;
-    break;
-  }
+  rename_activation_to_theirs(writer.json, kActivation);
   writer.json.update(fixed_keys(family, is_classifier));
   writer.json["pad_token_id"] = pad < 0 ? Json() : Json(pad);
   writer.json["dtype"] = "float32";
@@ -235,11 +194,10 @@ HuggingFaceConfig read_hugging_face_config(const Path& file) {
   const std::string context = concat("[hugging face] ", file.string(), ": ");
   Json json = parse_strict_json(read_file(file), kDeepest, context, "the configuration");
   require(json.is_object(), context, "expected a JSON object");
-  for (const ActivationNames& names : kActivations) {
-    if (json.value(kActivation, Json()) == names.theirs) json[kActivation] = names.ours;
-  }
+  if (const auto family = decoder_family_of(json)) return read_decoder_config(json, *family, context);
+  rename_activation_from_theirs(json, kActivation);
   const Architecture architecture = architecture_of(json, context);
-  require_fixed(json, architecture, context);
+  require_supported_values(json, architecture, context);
   EncoderOnlyConfig encoder = default_config(architecture.family);
   try {
     ConfigReader reader(json, "config");
@@ -259,6 +217,7 @@ HuggingFaceConfig read_hugging_face_config(const Path& file) {
 }
 
 Json hugging_face_config(const EncoderOnlyConfig& config, int pad) {
+  if (config.causal) return decoder_config(config);
   require_supported(
       unsupported_fields(config) +
       differences(config.to_json(), {{"head_transform", true}, {"output_bias", true}, {"tied_output", true}}));

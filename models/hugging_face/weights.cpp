@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "gyre/models/hugging_face/decoder_weights.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/sequence_classifier.h"
 
@@ -232,6 +233,7 @@ std::vector<NamedTensor> views_of(const Parameters& parameters, const Naming& na
 }  // namespace
 
 std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, const EncoderOnlyConfig& config) {
+  if (config.causal) return decoder_tensors(parameters, config);
   const HuggingFaceFamily family = family_of(config);
   std::vector<NamedTensor> tensors = views_of(parameters, Naming(family));
   if (family == HuggingFaceFamily::roformer) tensors.push_back({kRotation, rotation_table(config)});
@@ -240,6 +242,7 @@ std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, cons
 
 TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
                                        const EncoderOnlyConfig& config) {
+  if (config.causal) return read_decoder_weights(files, parameters, config);
   const Naming naming(family_of(config), files);
   const TargetNames target_names(files, naming, other_heads(parameters, naming));
   read_safetensors(files, views_of(parameters, naming), target_names);

@@ -134,6 +134,27 @@ Var SelfAttention::stream(const Var& x, const RowPositions& positions, KeyValueW
   return out_proj_(x.tape().constant(out));
 }
 
+Var SelfAttention::advance(const Var& x, const RowPositions& positions, TokenCache& cache) const {
+  const Tape::Scope scope(x.tape(), name_);
+  const auto [q, k, v] = project(x);
+  const int64_t width = dim_ / options_.heads;
+  rotate_heads(q, positions, options_.heads, width);
+  rotate_heads(k, positions, options_.kv_heads, width);
+  const auto& [keys, values] = cache.extend(layer_, k.value(), v.value());
+  const PositionTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
+  const AttentionShape shape{.heads = options_.heads,
+                             .kv_heads = options_.kv_heads,
+                             .scale = terms.score_scale(width),
+                             .causal = true,
+                             .window = window_of(attention_, true),
+                             .dropout = {}};
+  const Tensor out = q.value().like();
+  x.kernels().attention(out, {}, {q.value()}, {keys}, {values}, cache.chunk(), cache.rows(), shape, {}, terms.values());
+  for (int text = 0; text < cache.texts(); ++text)
+    x.tape().count_flops(4 * double(cache.chunk().length(text)) * double(cache.length(text)) * double(dim_));
+  return out_proj_(x.tape().constant(out));
+}
+
 // The gains are those of fairseq, which initializes queries, keys and values like one matrix (3 dim, dim).
 CrossAttention::CrossAttention(Parameters& parameters, const std::string& parent, const std::string& name,
                                const LayerConfig& c)

@@ -9,6 +9,7 @@
 #include "gyre/models/modules/key_value_cache.h"
 #include "gyre/models/modules/key_value_window.h"
 #include "gyre/models/modules/linear.h"
+#include "gyre/models/modules/token_cache.h"
 
 namespace gyre {
 
@@ -32,6 +33,10 @@ class SelfAttention {
   // Reading a text in chunks: each row of the next chunk, x(n, dim), attends to itself and to at most window.size()
   // rows before it. `positions` covers the rows kept in the window, followed by those of the chunk. Records nothing.
   Var stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const;
+
+  // Continuing texts: each row of the current chunk of the cache, x(n, dim), attends to itself and to the rows before
+  // it in its text. Stores its key and value in the cache. Records nothing.
+  Var advance(const Var& x, const RowPositions& positions, TokenCache& cache) const;
 
  private:
   // Queries, keys and values of x in separate tensors, the first two normalized if the model does that.

@@ -49,6 +49,10 @@ Var EncoderLayer::stream(const Var& x, const RowPositions& positions, KeyValueWi
   return run(x, [&](const Var& h) { return self_attention_.stream(h, positions, window); });
 }
 
+Var EncoderLayer::advance(const Var& x, const RowPositions& positions, TokenCache& cache) const {
+  return run(x, [&](const Var& h) { return self_attention_.advance(h, positions, cache); });
+}
+
 std::optional<NormLayer> make_final_norm(Parameters& parameters, const std::string& stack, const ModelConfig& c) {
   if (c.norm != NormPlacement::pre || !c.final_norm) return {};
   return NormLayer(parameters, stack + ".layer_norm", c);

@@ -49,6 +49,8 @@ class EncoderLayer {
   Var operator()(const Var& x, const Segments& source, const RowPositions& positions, bool causal = false) const;
   // Reads the next chunk of a text (SelfAttention::stream).
   Var stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const;
+  // Reads the next tokens of texts (SelfAttention::advance).
+  Var advance(const Var& x, const RowPositions& positions, TokenCache& cache) const;
 
  private:
   template <class Attend>

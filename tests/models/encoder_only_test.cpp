@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "gyre/models/position/nezha.h"
 #include "gyre/models/position/position_table.h"
@@ -37,6 +38,7 @@ std::vector<EncoderOnlyConfig> variants() {
   bert.token_types = 2;
   bert.embedding_norm = true;
   all.push_back(bert);
+  for (const EncoderOnlyConfig& decoder : test::tiny_decoders()) all.push_back(decoder);
   return all;
 }
 
@@ -157,6 +159,15 @@ TEST_CASE("encoder-only: presets equal the defaults of Hugging Face") {
   for (auto [config, count] :
        {std::pair(bert, 109'514'298), std::pair(nezha, 109'121'082), std::pair(roformer, 109'121'082)}) {
     config.vocab_size = 30522;
+    CHECK(EncoderOnly(config).parameters().elements() == count);
+  }
+  // Those of GPT2LMHeadModel, LlamaForCausalLM and GPTNeoXForCausalLM.
+  for (const auto& [name, vocab_size, count] :
+       {std::tuple("gpt2-small", 50257, 124'439'808), std::tuple("llama-160m", 32000, 162'417'408),
+        std::tuple("llama-1b", 128256, 1'235'814'400), std::tuple("neox-160m", 50304, 162'322'944)}) {
+    CAPTURE(name);
+    EncoderOnlyConfig config = EncoderOnlyConfig::preset(name);
+    config.vocab_size = vocab_size;
     CHECK(EncoderOnly(config).parameters().elements() == count);
   }
   EncoderOnly none(tiny_encoder());

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "tests/models/tiny_encoder.h"
 
@@ -66,6 +67,16 @@ TEST_CASE("stream: with an unlimited window, the result equals a causal forward 
       const std::vector<double> wanted = states_at_once(model);
       for (const size_t chunk : {1, 4, 5, 23}) check_close(states_in_chunks(model, kRows, chunk), wanted);
     }
+  }
+}
+
+TEST_CASE("stream: variants of layers") {
+  for (const EncoderOnlyConfig& config : test::tiny_decoders()) {
+    CAPTURE(config.to_json().dump());
+    EncoderOnly model(config);
+    test::allocate_nonzero(model.parameters(), 5, DType::f64);
+    const std::vector<double> wanted = states_at_once(model);
+    for (const size_t chunk : {1, 4, 23}) check_close(states_in_chunks(model, kRows, chunk), wanted);
   }
 }
 

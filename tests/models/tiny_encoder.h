@@ -19,6 +19,32 @@ inline EncoderOnlyConfig tiny_encoder(const std::string& position = "rope", Norm
   return c;
 }
 
+// Causal models with the blocks of LLaMA, Qwen, GPT-NeoX, GPT-J and GPT-2, and mixtures of them.
+inline std::vector<EncoderOnlyConfig> tiny_decoders() {
+  EncoderOnlyConfig plain = tiny_encoder("rope", NormPlacement::pre);
+  plain.causal = true;
+  plain.head_transform = false;
+  std::vector<EncoderOnlyConfig> all(6, plain);
+  EncoderOnlyConfig &llama = all[0], &qwen = all[1], &neox = all[2], &gpt_j = all[3], &gpt2 = all[4], &mixed = all[5];
+  llama.norm_type = qwen.norm_type = mixed.norm_type = NormType::rms;
+  llama.gated_ffn = qwen.gated_ffn = mixed.gated_ffn = true;
+  llama.activation = qwen.activation = Activation::silu;
+  llama.biases = Biases::none;
+  llama.kv_heads = qwen.kv_heads = mixed.kv_heads = 1;
+  llama.tied_output = neox.tied_output = false;
+  qwen.biases = Biases::qkv;
+  qwen.qk_norm = true;
+  neox.residual_form = ResidualForm::parallel;
+  gpt_j.residual_form = ResidualForm::shared_norm;
+  gpt_j.biases = Biases::none;  // layer norms without biases
+  gpt2.activation = Activation::gelu_tanh;
+  gpt2.scaled_residual_init = true;
+  mixed.position = tiny_position("alibi");
+  mixed.norm = NormPlacement::post;
+  mixed.attention = {.kind = AttentionKind::window, .window = 3};
+  return all;
+}
+
 inline Tensor ids_of(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
 
 // A batch of the sentences in which rows 5, 0 and 3 are predicted.

@@ -22,6 +22,26 @@ std::unique_ptr<Workload> lm_small(const StepVariant& variant, Device device) {
   return language_workload(varied(config, variant), 8, 512, {device});
 }
 
+// Keeps the model's own options of RoPE.
+std::unique_ptr<Workload> causal(const std::string& model, int64_t vocab_size, int segments, int length,
+                                 const StepVariant& variant, Device device) {
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset(model);
+  config.vocab_size = vocab_size;
+  config.attention = variant.attention;
+  if (variant.position.encoding != config.position.encoding) config.position = variant.position;
+  return language_workload(config, segments, length, {device});
+}
+
+std::unique_ptr<Workload> llama_tiny(const StepVariant& variant, Device device) {
+  return causal("llama-tiny", 8192, 8, 512, variant, device);
+}
+std::unique_ptr<Workload> llama_160m(const StepVariant& variant, Device device) {
+  return causal("llama-160m", 32000, 2, 512, variant, device);
+}
+std::unique_ptr<Workload> neox_160m(const StepVariant& variant, Device device) {
+  return causal("neox-160m", 50304, 2, 512, variant, device);
+}
+
 std::unique_ptr<Workload> mlm_base_32k(const StepVariant& variant, Device device) {
   EncoderOnlyConfig config;
   config.layers = 12;
@@ -70,7 +90,8 @@ constexpr struct {
   std::unique_ptr<Workload> (*make)(const StepVariant& variant, Device device);
 } kPresets[] = {{"mlm-small", mlm_small},         {"lm-small", lm_small},         {"nmt-base", nmt_base},
                 {"multi30k-tiny", multi30k_tiny}, {"nmt-base-25k", nmt_base_25k}, {"nmt-big-25k", nmt_big_25k},
-                {"mlm-base-32k", mlm_base_32k}};
+                {"mlm-base-32k", mlm_base_32k},   {"llama-tiny", llama_tiny},     {"llama-160m", llama_160m},
+                {"neox-160m", neox_160m}};
 
 }  // namespace
 

@@ -3,6 +3,9 @@
 //   mlm-small      encoder-only, d 256, 4 heads, ffn 1024, 4 layers, vocabulary 8192; 16 segments of 256 tokens
 //   nmt-base       transformer-base, post-norm, vocabulary 32768; 16 pairs of 32 + 32 tokens
 //   lm-small       the size of mlm-small, causal, every token predicted; 8 segments of 512 tokens
+//   llama-tiny     the preset of gyre train lm, vocabulary 8192; 8 segments of 512 tokens
+//   llama-160m     the preset, vocabulary 32000; 2 segments of 512 tokens
+//   neox-160m      the preset, vocabulary 50304; 2 segments of 512 tokens
 //   multi30k-tiny  as in tools/recipes/multi30k-tiny.toml, vocabulary 10000; token batches with lengths of a real text
 //
 // Batches that fill a GPU:
@@ -12,7 +15,7 @@
 //   mlm-base-32k   size of BERT base, vocabulary 30522; 64 segments of 512 tokens
 //
 // The default position encoding is RoPE. Masked language models mask 15 % of the tokens.
-// tools/bench/peers/torch_models.py implements the same workloads in PyTorch.
+// tools/bench/peers/torch_models.py implements the same workloads in PyTorch, except those of LLaMA and GPT-NeoX.
 #pragma once
 
 #include <memory>

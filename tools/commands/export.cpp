@@ -54,14 +54,14 @@ int export_model(const ExportArgs& args) {
 
 void add_export_command(Program& program) {
   auto args = std::make_shared<ExportArgs>();
-  OptionTable& table = program.command("export", "export a trained BERT or RoFormer to Hugging Face's transformers",
+  OptionTable& table = program.command("export", "export a trained model to Hugging Face's transformers",
                                        [args] { return export_model(*args); });
   table.add_choice("--to", args->to, {"hf"}, "format");
   table.required("to");
   add_model_rows(table, args->model, args->checkpoint);
-  table.add(
-      "--output,-o", args->output, "DIRECTORY",
-      "directory for config.json, model.safetensors, vocab.txt, tokenizer_config.json and README.md, the model card");
+  table.add("--output,-o", args->output, "DIRECTORY",
+            "directory for config.json, model.safetensors and README.md (the model card); with a WordPiece vocabulary "
+            "also vocab.txt and tokenizer_config.json");
   table.required("output");
   table.add("--title", args->card.title, "TEXT", "heading of the model card; default: the name of the run");
   table.add("--language", args->card.language, "CODE",

@@ -40,7 +40,8 @@ void add_import_command(Program& program) {
                                        [args] { return import_model(*args); });
   table.add_custom("--from", 2, 2, "hf DIRECTORY",
                    "format and directory with config.json, safetensors and vocab.txt of BertForMaskedLM, "
-                   "NezhaForMaskedLM, RoFormerForMaskedLM or their sequence classification variants",
+                   "NezhaForMaskedLM, RoFormerForMaskedLM or their sequence classification variants, or of a decoder: "
+                   "Llama, Mistral, Qwen2, Qwen3, GPT-NeoX, GPT-2",
                    [args](const std::vector<std::string>& values) {
                      OptionTable::chosen_word(values.front(), {"hf"});
                      args->from = values.back();

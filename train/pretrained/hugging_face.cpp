@@ -49,7 +49,13 @@ bool has_words_that_wordpiece_splits(const Vocabulary& vocabulary) {
 }
 
 std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, const TokenizerChoice& tokenizer,
-                                                     int64_t size, std::vector<std::string>& notes) {
+                                                     const EncoderOnlyConfig& encoder,
+                                                     std::vector<std::string>& notes) {
+  const int64_t size = encoder.vocab_size;
+  if (encoder.causal) {
+    notes.emplace_back("the tokenizers of causal models are not imported: the model has no vocabulary");
+    return nullptr;
+  }
   auto vocabulary = read_hugging_face_vocabulary(directory, tokenizer);
   if (!vocabulary) {
     notes.push_back(concat("no vocab.txt or tokenizer.json in ", directory.string(), ": the model has no vocabulary"));
@@ -122,9 +128,15 @@ std::string dictionary_note(const Vocabulary* vocabulary) {
 template <class Model>
 std::string write_model(const Path& directory, const Model& model, const Vocabulary* vocabulary, bool overwrite) {
   const EncoderOnlyConfig& encoder = encoder_of(model.config());
-  const auto json = hugging_face_config(model.config(), vocabulary == nullptr ? 0 : vocabulary->pad());
+  auto json = hugging_face_config(model.config(), vocabulary == nullptr ? 0 : vocabulary->pad());
+  if (encoder.causal) {
+    using Json = nlohmann::ordered_json;
+    json["bos_token_id"] = vocabulary == nullptr ? Json() : Json(vocabulary->bos());
+    json["eos_token_id"] = vocabulary == nullptr ? Json() : Json(vocabulary->eos());
+  }
   const auto* wordpiece = dynamic_cast<const WordPieceVocabulary*>(vocabulary);
-  require(vocabulary == nullptr || wordpiece != nullptr, "[hugging face] this model cannot be exported:\n  ",
+  require(vocabulary == nullptr || wordpiece != nullptr || encoder.causal,
+          "[hugging face] this model cannot be exported:\n  ",
           "vocabulary: expected kind wordpiece or wobert (vocab.txt), got ",
           vocabulary == nullptr ? "" : vocabulary->kind());
   require_free(directory, overwrite,
@@ -137,7 +149,7 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
   write_file(directory / "config.json", json.dump(2) + "\n");
   return concat(directory.string(), ": ", json.at("architectures").at(0).template get<std::string>(), " of ",
                 model.parameters().elements(), " parameters in ", tensors.size(), " tensors, ",
-                describe_vocabulary(vocabulary), dictionary_note(vocabulary));
+                describe_vocabulary(wordpiece), dictionary_note(vocabulary));
 }
 
 }  // namespace
@@ -166,7 +178,7 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
         require_proportion(model->parameters(), files, directory);
         model->parameters().allocate(0);  // the initial values are overwritten
         read.tensors = read_hugging_face_weights(files, model->parameters(), encoder_of(c));
-        read.vocabulary = fitting_vocabulary(directory, tokenizer, encoder_of(c).vocab_size, read.notes);
+        read.vocabulary = fitting_vocabulary(directory, tokenizer, encoder_of(c), read.notes);
         read.model = std::move(model);
       },
       config);

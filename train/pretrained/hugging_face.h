@@ -37,8 +37,9 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
 // Returns a description of the result.
 std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& run, bool overwrite);
 
-// Writes config.json, model.safetensors and, if there is a vocabulary, its files. Throws an Error if transformers has
-// no equivalent of the model, or if there is a model already, unless `overwrite`. Returns a description of the result.
+// Writes config.json, model.safetensors and, of a WordPiece vocabulary, its files. Other vocabularies can belong to
+// causal models only, and are not written. Throws an Error if transformers has no equivalent of the model, or if there
+// is a model already, unless `overwrite`. Returns a description of the result.
 std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
                                bool overwrite);
 std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,

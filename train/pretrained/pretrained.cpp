@@ -18,12 +18,15 @@ PretrainedEncoder load_run(const Path& model) {
 
 PretrainedEncoder load_hugging_face(const Path& directory) {
   HuggingFaceModel read = read_hugging_face(directory);
+  const auto* model = std::get_if<std::unique_ptr<EncoderOnly>>(&read.model);
+  require(model == nullptr || !(*model)->config().causal, "[pretrained] ", directory.string(),
+          ": expected a bidirectional encoder, got a decoder");
   require(read.vocabulary != nullptr, "[pretrained] ", directory.string(),
           ": expected vocab.txt or tokenizer.json, found neither");
   return std::visit(
-      [&](auto& model) {
-        using Model = typename std::decay_t<decltype(model)>::element_type;
-        const std::shared_ptr<Model> network = std::move(model);
+      [&](auto& pretrained) {
+        using Model = typename std::decay_t<decltype(pretrained)>::element_type;
+        const std::shared_ptr<Model> network = std::move(pretrained);
         return PretrainedEncoder{encoder_of(network->config()), read.vocabulary, directory / "vocab.txt",
                                  std::shared_ptr<Parameters>(network, &network->parameters())};
       },

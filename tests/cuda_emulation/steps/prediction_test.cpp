@@ -37,8 +37,8 @@ struct Step {
   int64_t dim, heads;
   std::string positions;
   int shortest, step;
-  bool linear_attention = false;
-  double r_drop = 0;  // for an encoder-decoder
+  enum class Model : uint8_t { translation, linear_attention, llama } model = Model::translation;
+  double r_drop = 0;  // for translation
 
   std::vector<std::vector<int32_t>> sentences() const {
     std::vector<std::vector<int32_t>> all;
@@ -79,14 +79,25 @@ void train(Kernels& kernels, Model& model, Precision precision, const std::funct
   around(run);
 }
 
-template <class Around>
-void run_steps(Kernels& kernels, const Step& step, const Around& around) {
-  if (step.linear_attention) {
-    auto config = narrow<EncoderOnlyConfig>(step, "mlm-small");
-    config.layers = 1;
+EncoderOnlyConfig single_stack(const Step& step) {
+  const bool llama = step.model == Step::Model::llama;
+  auto config = narrow<EncoderOnlyConfig>(step, llama ? "llama-tiny" : "mlm-small");
+  config.layers = 1;
+  if (llama) {
+    config.kv_heads = 1;
+    config.dropout = 0.1;
+    config.qk_norm = true;
+  } else {
     config.attention.kind = AttentionKind::linear;
     config.attention.linear_map = FeatureMap::softmax;
-    EncoderOnly model(config);
+  }
+  return config;
+}
+
+template <class Around>
+void run_steps(Kernels& kernels, const Step& step, const Around& around) {
+  if (step.model != Step::Model::translation) {
+    EncoderOnly model(single_stack(step));
     MaskedInput batch = masked_batch(step.sentences());
     batch.masked_rows = {};  // all rows are predicted
     batch.targets = batch.ids;
@@ -146,6 +157,8 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"dropout", {"dropout_kernel"}},
       {"elementwise activation", {"map_kernel"}},
       {"elementwise activation gradient", {"map_kernel"}},
+      {"gated activation", {"gated_forward"}},
+      {"gated activation gradient", {"gated_backward"}},
       {"gradient norm", {"squares_kernel"}},
       {"lookup", {"gather"}},
       {"norm", {"forward_kernel"}},
@@ -159,6 +172,7 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"softmax of heads", {"softmax_kernel"}},
       {"sum", {"map_kernel"}},
       {"sums by id", {"add_pieces", "add_slots"}},
+      {"sums of groups of heads", {"add_groups_kernel", "add_groups_kernel"}},
       {"verdict", {"judge_kernel"}},
   };
   const auto found = kernels.find(work);
@@ -192,14 +206,17 @@ std::string listing(const StepWork& work) {
 
 TEST_CASE("the virtual GPU reports the launches and the bytes of the CUDA kernels") {
   // Attention on tensor cores, of short and of long segments and with heads of 32, 64 and 128 features, attention
-  // without tensor cores, and linear attention.
+  // without tensor cores, linear attention, and a LLaMA with one head of keys.
+  using enum Step::Model;
   const std::vector<Step> steps{{"plain attention", Precision::fp32, 64, 2, "sinusoidal", 20, 2},
                                 {"short segments", Precision::bf16, 64, 2, "sinusoidal", 20, 2},
                                 {"short segments, rotated", Precision::bf16, 64, 1, "rope", 20, 2},
                                 {"long segments, rotated", Precision::bf16, 64, 1, "rope", 70, 20},
                                 {"short and long segments of wide heads", Precision::bf16, 128, 1, "rope", 50, 10},
-                                {"linear attention", Precision::bf16, 64, 2, "rope", 20, 2, true},
-                                {"R-Drop", Precision::bf16, 64, 2, "sinusoidal", 20, 2, false, 5}};
+                                {"linear attention", Precision::bf16, 64, 2, "rope", 20, 2, linear_attention},
+                                {"LLaMA, short segments", Precision::bf16, 64, 2, "rope", 20, 2, llama},
+                                {"LLaMA, long segments", Precision::bf16, 128, 2, "rope", 70, 20, llama},
+                                {"R-Drop", Precision::bf16, 64, 2, "sinusoidal", 20, 2, translation, 5}};
   for (const Step& step : steps) {
     CAPTURE(step.name);
     const StepWork cuda = emulated(step), reported = predicted(step);

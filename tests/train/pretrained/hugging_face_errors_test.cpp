@@ -22,10 +22,11 @@ TEST_CASE("hugging face: errors of a config.json that Gyre does not support") {
   } cases[] = {
       {"bert",
        "architectures",
-       {"GPT2LMHeadModel"},
+       {"GPTJForCausalLM"},
        "architectures: expected one of BertForMaskedLM, BertForPreTraining, BertForSequenceClassification, "
        "NezhaForMaskedLM, NeZhaForMaskedLM, NezhaForPreTraining, NezhaForSequenceClassification, RoFormerForMaskedLM, "
-       "RoFormerForSequenceClassification, got [\"GPT2LMHeadModel\"]"},
+       "RoFormerForSequenceClassification, LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, "
+       "GPTNeoXForCausalLM, GPT2LMHeadModel, got [\"GPTJForCausalLM\"]"},
       {"bert-classifier", "classifier_dropout", "much", "[config.classifier_dropout] expected a number, got \"much\""},
       {"bert", "architectures", nullptr, "got null"},
       {"bert", "model_type", "roformer", "model_type: expected \"bert\" as the architecture is BertForMaskedLM"},
@@ -33,7 +34,7 @@ TEST_CASE("hugging face: errors of a config.json that Gyre does not support") {
       {"bert", "is_decoder", true, "is_decoder: expected false, the only supported value, got true"},
       {"bert", "add_cross_attention", true, "add_cross_attention: expected false"},
       {"bert", "tie_word_embeddings", false, "tie_word_embeddings: expected true"},
-      {"bert", "hidden_act", "gelu_new", "[config.hidden_act] expected one of relu, gelu, got \"gelu_new\""},
+      {"bert", "hidden_act", "mish", "[config.hidden_act] expected one of relu, gelu, gelu-tanh, silu, got \"mish\""},
       {"bert", "hidden_size", "8", "[config.hidden_size] expected an integer, got \"8\""},
       {"bert", "vocab_size", 10000001, "[config.vocab_size] expected at most 10000000, got 10000001"},
       {"bert", "num_attention_heads", 3, "[heads] must divide dim = 8, got 3"},
@@ -148,12 +149,19 @@ TEST_CASE("hugging face: the error for a model without an equivalent in transfor
   static const auto rope = [](EncoderOnlyConfig& c) -> RopeOptions& { return c.position.get<RopeOptions>(); };
   CHECK(error_of_export([](auto&) {}) == "no error");
   CHECK(error_of_export([](auto& c) { rope(c).rotary_dims = 4; }) == "no error");
+  CHECK(error_of_export([](auto& c) { c.kv_heads = 2; }) == "no error");
+  CHECK(error_of_export([](auto& c) { c.activation = Activation::gelu_tanh; }) == "no error");
   const struct {
     std::function<void(EncoderOnlyConfig&)> change;
     const char* expected;
   } cases[] = {
       {[](auto& c) { c.norm = NormPlacement::pre; }, "norm: expected \"post\", got \"pre\""},
-      {[](auto& c) { c.causal = true; }, "causal: expected false, got true"},
+      {[](auto& c) { c.causal = true; }, "this model is not a GPTNeoXForCausalLM"},
+      {[](auto& c) { c.kv_heads = 1; }, "kv_heads: expected 0, got 1"},
+      {[](auto& c) { c.gated_ffn = true; }, "gated_ffn: expected false, got true"},
+      {[](auto& c) { c.norm_type = NormType::rms; }, "norm_type: expected \"layer\", got \"rms\""},
+      {[](auto& c) { c.biases = Biases::none; }, "biases: expected \"all\", got \"none\""},
+      {[](auto& c) { c.tied_output = false; }, "tied_output: expected true, got false"},
       {[](auto& c) { c.token_types = 0; }, "token_types: expected at least 1, got 0"},
       {[](auto& c) { c.scale_embedding = true; }, "scale_embedding: expected false, got true"},
       {[](auto& c) { c.embedding_norm = false; }, "embedding_norm: expected true, got false"},

@@ -21,7 +21,10 @@ gyre::Tensor flat(const std::vector<T>& values) {
 // The logits of one sequence, row by row.
 inline std::vector<float> logits_of(const gyre::EncoderOnly& model, gyre::Tape& tape, const gyre::Tensor& ids,
                                     const gyre::Tensor& types) {
-  return model.logits(model.encode(tape, ids, gyre::Segments::from_lengths({int32_t(ids.size())}), types))
+  const bool has_types = model.config().token_types > 0;
+  return model
+      .logits(model.encode(tape, ids, gyre::Segments::from_lengths({int32_t(ids.size())}),
+                           has_types ? types : gyre::Tensor()))
       .value()
       .to_vector<float>();
 }

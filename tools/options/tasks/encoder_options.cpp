@@ -21,10 +21,12 @@ void add_variant_rows(OptionTable& table, EncoderOnlyConfig& c) {
   table.add_enum("--norm-type", c.norm_type, "layer norm, or RMS norm as in LLaMA");
   table.add_flag("--gated-ffn,!--no-gated-ffn", c.gated_ffn,
                  "gated feed-forward blocks, act(gate) x up: SwiGLU with silu, GEGLU with gelu");
-  table.add_enum("--biases", c.biases, "linear layers that have biases: all, those of queries, keys and values, none");
+  table.add_enum("--biases", c.biases,
+                 "biases: all; qkv: those of queries, keys and values only; none: also none in layer norms");
   table.add_flag("--qk-norm,!--no-qk-norm", c.qk_norm, "RMS norm of each head of queries and keys");
   table.add_enum("--residual-form", c.residual_form,
-                 "attention before feed-forward, both in parallel (GPT-NeoX), or in parallel with one norm (GPT-J)");
+                 "sequential: attention, then feed-forward; parallel: both at once (GPT-NeoX); shared-norm: with one "
+                 "norm (GPT-J)");
 }
 
 void add_input_output_rows(OptionTable& table, EncoderOnlyConfig& c) {

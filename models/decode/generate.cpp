@@ -1,0 +1,151 @@
+#include "gyre/models/decode/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "gyre/core/option_checks.h"
+#include "gyre/models/decode/token_sampler.h"
+
+namespace gyre {
+
+void GenerationOptions::validate() const {
+  expect(temperature == 0 || (temperature >= 0.001 && temperature <= 1000), "--temperature",
+         "0 or a number between 0.001 and 1000", temperature);
+  expect_at_least(0, "--top-k", top_k);
+  expect(top_p > 0 && top_p <= 1, "--top-p", "a number above 0 and at most 1", top_p);
+  expect(min_p >= 0 && min_p <= 1, "--min-p", "a number between 0 and 1", min_p);
+  expect(repetition_penalty > 0 && std::isfinite(repetition_penalty), "--repetition-penalty", "a positive number",
+         repetition_penalty);
+}
+
+namespace {
+
+// The logits with those of earlier tokens divided by the penalty, or multiplied if they are negative, and without the
+// suppressed tokens.
+std::vector<float> penalized(std::span<const float> logits, std::span<const int32_t> text,
+                             const GenerationOptions& options) {
+  std::vector<float> result(logits.begin(), logits.end());
+  if (options.repetition_penalty != 1) {
+    const auto penalty = float(options.repetition_penalty);
+    for (const int32_t id : text) {
+      const float logit = logits[size_t(id)];
+      result[size_t(id)] = logit > 0 ? logit / penalty : logit * penalty;
+    }
+  }
+  for (const int32_t id : options.suppressed) result[size_t(id)] = -std::numeric_limits<float>::infinity();
+  return result;
+}
+
+std::vector<float> softmax(std::span<const float> logits, double temperature) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  std::vector<float> probabilities(logits.size());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp((double(logit) - largest) / temperature);
+  for (size_t i = 0; i < logits.size(); ++i)
+    probabilities[i] = float(std::exp((double(logits[i]) - largest) / temperature) / sum);
+  return probabilities;
+}
+
+double log_probability(std::span<const float> logits, int32_t id) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(double(logit) - largest);
+  return double(logits[size_t(id)]) - largest - std::log(sum);
+}
+
+// The largest number of tokens of each text: its prompt and continuation, but no more than the model has positions.
+std::vector<int32_t> capacities_of(const EncoderOnly& model, const std::vector<Prompt>& prompts) {
+  std::vector<int32_t> capacities;
+  for (const Prompt& prompt : prompts) {
+    const auto length = int64_t(prompt.ids.size());
+    require(length >= 1 && prompt.max_tokens >= 1,
+            "[generate] expected a prompt of at least one token and a continuation of at least one, got ", length,
+            " and ", prompt.max_tokens);
+    require(length <= model.longest(), "[generate] expected a prompt of at most ", model.longest(),
+            " tokens, the positions of the model, got ", length);
+    // The last token of the continuation is not read.
+    capacities.push_back(int32_t(std::min<int64_t>(length + prompt.max_tokens - 1, model.longest())));
+  }
+  return capacities;
+}
+
+}  // namespace
+
+int32_t choose_token(std::span<const float> logits, std::span<const int32_t> text, const GenerationOptions& options,
+                     uint64_t stream, uint32_t step) {
+  require(std::none_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); }),
+          "[generate] expected logits, got NaN after ", step, " tokens");
+  const std::vector<float> changed = penalized(logits, text, options);
+  if (options.temperature == 0) return int32_t(std::max_element(changed.begin(), changed.end()) - changed.begin());
+  const std::vector<float> probabilities = softmax(changed, options.temperature);
+  std::vector<int32_t> tokens = tokens_to_draw(probabilities, options.top_k, options.top_p);
+  if (options.min_p > 0) {
+    const auto least = options.min_p * double(*std::max_element(probabilities.begin(), probabilities.end()));
+    std::erase_if(tokens, [&](int32_t id) { return double(probabilities[size_t(id)]) < least; });
+  }
+  return draw_token(probabilities, tokens, options.seed, stream, step);
+}
+
+Generation::Generation(const EncoderOnly& model, Kernels& kernels, std::vector<Prompt> prompts,
+                       const GenerationOptions& options)
+    : model_(model),
+      prompts_(std::move(prompts)),
+      options_(options),
+      texts_(prompts_.size()),
+      cache_(int(model.config().layers), capacities_of(model, prompts_)),
+      tape_(kernels, {.record = false, .precision = options.precision, .parameters = &model.parameters()}) {
+  options_.validate();
+  const std::string reason = model.continuing_obstacle();
+  require(reason.empty(), "[generate] this model cannot continue texts: ", reason);
+}
+
+bool Generation::done() const {
+  return std::none_of(texts_.begin(), texts_.end(), [](const Text& text) { return text.end == End::live; });
+}
+
+// The logits of the next token of each live text, f32 on the CPU. Reads the prompts at first, then the last token.
+Tensor Generation::next_logits() {
+  std::vector<int32_t> ids, lengths, last_rows;
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    const size_t before = ids.size();
+    if (texts_[i].end == End::live && texts_[i].ids.empty()) {
+      ids.insert(ids.end(), prompts_[i].ids.begin(), prompts_[i].ids.end());
+    } else if (texts_[i].end == End::live) {
+      ids.push_back(texts_[i].ids.back());
+    }
+    lengths.push_back(int32_t(ids.size() - before));
+    if (texts_[i].end == End::live) last_rows.push_back(int32_t(ids.size()) - 1);
+  }
+  const Tensor all = Tensor::from({int64_t(ids.size())}, ids);
+  const Var states = model_.advance(tape_, all, Segments::from_lengths(lengths), cache_);
+  const Var last = gather_rows(states, Tensor::from({int64_t(last_rows.size())}, last_rows));
+  return model_.logits(last).value().to_cpu().to(DType::f32);
+}
+
+void Generation::step() {
+  const Tensor logits = next_logits();
+  const auto vocab = size_t(logits.cols());
+  size_t row = 0;
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    Text& text = texts_[i];
+    if (text.end != End::live) continue;
+    const auto own = logits.span<float>().subspan(row++ * vocab, vocab);
+    std::vector<int32_t> all = prompts_[i].ids;
+    all.insert(all.end(), text.ids.begin(), text.ids.end());
+    const int32_t id = choose_token(own, all, options_, prompts_[i].stream, uint32_t(text.ids.size()));
+    if (id == options_.eos) {
+      text.end = End::eos;
+      continue;
+    }
+    text.ids.push_back(id);
+    text.log_probs.push_back(float(log_probability(own, id)));
+    const bool no_position = int64_t(all.size()) >= model_.longest();
+    if (int(text.ids.size()) >= prompts_[i].max_tokens || no_position) text.end = End::length;
+  }
+}
+
+void Generation::stop(size_t text) { texts_[text].end = End::stopped; }
+
+}  // namespace gyre

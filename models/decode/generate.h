@@ -1,0 +1,75 @@
+// Continuations of prompts by a causal model: greedy, or drawn at random.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gyre/models/encoder_only.h"
+
+namespace gyre {
+
+struct GenerationOptions {
+  double temperature = 1;         // tokens are drawn from p^(1 / temperature), normalized; 0: greedy
+  int top_k = 0;                  // draw from the k most probable tokens only; 0: from all
+  double top_p = 1;               // draw from the most probable tokens that hold this share of the probability
+  double min_p = 0;               // draw from the tokens that have this share of the largest probability or more
+  double repetition_penalty = 1;  // of the logits of tokens that the text has already (Keskar et al. 2019, 4.1)
+  uint64_t seed = 1;
+  int32_t eos = 2;                       // ends a text
+  std::vector<int32_t> suppressed = {};  // ids that are never chosen
+  Precision precision = Precision::fp32;
+
+  // Throws a UsageError with the name of the option of `gyre generate`.
+  void validate() const;
+};
+
+// The options except the precision, for one row of logits: the id of the next token of a text. `text`: the ids of the
+// prompt and the tokens so far. `stream` selects the random numbers, and `step` is the number of tokens so far.
+int32_t choose_token(std::span<const float> logits, std::span<const int32_t> text, const GenerationOptions& options,
+                     uint64_t stream, uint32_t step);
+
+// A prompt to be continued.
+struct Prompt {
+  std::vector<int32_t> ids;  // not empty
+  uint64_t stream = 0;       // of its random numbers
+  int max_tokens = 0;        // of the continuation, at least 1
+};
+
+// Continues a batch of prompts, one token of every text at a time. The tokens of a text are a function of its prompt,
+// its stream, the options and the model's logits, which may differ in the last bits between batches of other sizes.
+class Generation {
+ public:
+  // Why a text ended. `live`: it has not.
+  enum class End : uint8_t { live, eos, length, stopped };
+  struct Text {
+    std::vector<int32_t> ids;      // of the continuation, without EOS
+    std::vector<float> log_probs;  // of these tokens, by the model's own distribution
+    End end = End::live;
+  };
+
+  // Throws for a model that cannot continue texts, invalid options, an empty prompt, and for a prompt that has no
+  // position left.
+  Generation(const EncoderOnly& model, Kernels& kernels, std::vector<Prompt> prompts, const GenerationOptions& options);
+
+  bool done() const;
+  // Chooses the next token of every live text. Must not be called after the end.
+  void step();
+  void stop(size_t text);  // ends a text
+
+  const std::vector<Text>& texts() const { return texts_; }
+  double flops() const { return tape_.flops(); }
+
+ private:
+  Tensor next_logits();
+
+  const EncoderOnly& model_;
+  std::vector<Prompt> prompts_;
+  GenerationOptions options_;
+  std::vector<Text> texts_;
+  TokenCache cache_;
+  Tape tape_;
+};
+
+}  // namespace gyre

@@ -1,0 +1,349 @@
+#include "gyre/models/hugging_face/decoder_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/io/strict_json.h"
+#include "gyre/models/config/config_json.h"
+#include "gyre/models/hugging_face/json_fields.h"
+#include "gyre/models/position/position_table.h"
+
+namespace gyre {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The fields that Gyre and Hugging Face share, by Hugging Face's names.
+constexpr auto kLlamaKeys = [](auto& field, auto& c) {
+  field("vocab_size", c.vocab_size);
+  field("hidden_size", c.dim);
+  field("num_hidden_layers", c.layers);
+  field("num_attention_heads", c.heads);
+  field("num_key_value_heads", c.kv_heads);
+  field("intermediate_size", c.ffn);
+  field("hidden_act", c.activation);
+  field("attention_dropout", c.attention_dropout);
+  field("max_position_embeddings", c.position.template get<PositionTableOptions>().max_positions);
+  field("initializer_range", c.initial_deviation);
+  field("rms_norm_eps", c.layer_norm_epsilon);
+  field("tie_word_embeddings", c.tied_output);
+};
+
+constexpr auto kGptNeoxKeys = [](auto& field, auto& c) {
+  field("vocab_size", c.vocab_size);
+  field("hidden_size", c.dim);
+  field("num_hidden_layers", c.layers);
+  field("num_attention_heads", c.heads);
+  field("intermediate_size", c.ffn);
+  field("hidden_act", c.activation);
+  field("hidden_dropout", c.dropout);
+  field("attention_dropout", c.attention_dropout);
+  field("max_position_embeddings", c.position.template get<PositionTableOptions>().max_positions);
+  field("initializer_range", c.initial_deviation);
+  field("layer_norm_eps", c.layer_norm_epsilon);
+  field("tie_word_embeddings", c.tied_output);
+};
+
+constexpr auto kGpt2Keys = [](auto& field, auto& c) {
+  field("vocab_size", c.vocab_size);
+  field("n_embd", c.dim);
+  field("n_layer", c.layers);
+  field("n_head", c.heads);
+  field("n_inner", c.ffn);
+  field("activation_function", c.activation);
+  field("resid_pdrop", c.dropout);
+  field("attn_pdrop", c.attention_dropout);
+  field("n_positions", c.position.template get<PositionTableOptions>().max_positions);
+  field("initializer_range", c.initial_deviation);
+  field("layer_norm_epsilon", c.layer_norm_epsilon);
+};
+
+template <class Visitor, class Config>
+void visit_keys(DecoderFamily family, Visitor& visitor, Config& config) {
+  if (family == DecoderFamily::gpt2) return kGpt2Keys(visitor, config);
+  if (family == DecoderFamily::gpt_neox) return kGptNeoxKeys(visitor, config);
+  kLlamaKeys(visitor, config);
+}
+
+constexpr const char* activation_key(DecoderFamily family) {
+  return family == DecoderFamily::gpt2 ? "activation_function" : "hidden_act";
+}
+
+struct Architecture {
+  DecoderFamily family;
+  const char *name, *model_type;
+};
+constexpr Architecture kArchitectures[] = {{DecoderFamily::llama, "LlamaForCausalLM", "llama"},
+                                           {DecoderFamily::mistral, "MistralForCausalLM", "mistral"},
+                                           {DecoderFamily::qwen2, "Qwen2ForCausalLM", "qwen2"},
+                                           {DecoderFamily::qwen3, "Qwen3ForCausalLM", "qwen3"},
+                                           {DecoderFamily::gpt_neox, "GPTNeoXForCausalLM", "gpt_neox"},
+                                           {DecoderFamily::gpt2, "GPT2LMHeadModel", "gpt2"}};
+
+const Architecture& architecture_of(DecoderFamily family) {
+  return *std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
+                       [&](const Architecture& a) { return a.family == family; });
+}
+
+// Keys for which Gyre supports a single value.
+Json fixed_keys(DecoderFamily family) {
+  switch (family) {
+    case DecoderFamily::llama:
+      return {{"attention_bias", false}, {"mlp_bias", false}};
+    case DecoderFamily::mistral:
+      return Json::object();
+    case DecoderFamily::qwen2:
+      return {{"use_sliding_window", false}};
+    case DecoderFamily::qwen3:
+      return {{"attention_bias", false}, {"use_sliding_window", false}};
+    case DecoderFamily::gpt_neox:
+      return {{"attention_bias", true}};
+    case DecoderFamily::gpt2:
+      break;
+  }
+  return {{"scale_attn_weights", true},
+          {"scale_attn_by_inverse_layer_idx", false},
+          {"add_cross_attention", false},
+          {"tie_word_embeddings", true}};
+}
+
+// The defaults of transformers.
+struct Sizes {
+  int64_t vocab_size, dim, layers, heads, kv_heads, ffn, max_positions;
+};
+Sizes default_sizes(DecoderFamily family) {
+  switch (family) {
+    case DecoderFamily::llama:
+      return {32000, 4096, 32, 32, 0, 11008, 2048};
+    case DecoderFamily::mistral:
+      return {32000, 4096, 32, 32, 8, 14336, 131072};
+    case DecoderFamily::qwen2:
+    case DecoderFamily::qwen3:
+      return {151936, 4096, 32, 32, 32, 22016, 32768};
+    case DecoderFamily::gpt_neox:
+      return {50432, 6144, 44, 64, 0, 24576, 2048};
+    case DecoderFamily::gpt2:
+      break;
+  }
+  return {50257, 768, 12, 12, 0, 3072, 1024};
+}
+
+EncoderOnlyConfig default_config(DecoderFamily family) {
+  const bool gpt2 = family == DecoderFamily::gpt2, neox = family == DecoderFamily::gpt_neox;
+  EncoderOnlyConfig c = EncoderOnlyConfig::preset(gpt2 ? "gpt2-small" : neox ? "neox-160m" : "llama-160m");
+  const Sizes sizes = default_sizes(family);
+  c.vocab_size = sizes.vocab_size;
+  c.dim = sizes.dim;
+  c.layers = sizes.layers;
+  c.heads = sizes.heads;
+  c.kv_heads = sizes.kv_heads;
+  c.ffn = sizes.ffn;
+  c.position.get<PositionTableOptions>().max_positions = sizes.max_positions;
+  if (!gpt2 && !neox) c.layer_norm_epsilon = 1e-6;
+  if (family == DecoderFamily::qwen2) c.biases = Biases::qkv;
+  c.qk_norm = family == DecoderFamily::qwen3;
+  return c;
+}
+
+// GPT-2 widens its feed-forward blocks four times by default, and Qwen3 has a default width of heads.
+void check_widths(const Json& json, DecoderFamily family, EncoderOnlyConfig& c, const std::string& context) {
+  if (family == DecoderFamily::gpt2 && !json.contains("n_inner")) c.ffn = 4 * c.dim;
+  constexpr int64_t kQwen3Width = 128;
+  const Json width = json.value("head_dim", family == DecoderFamily::qwen3 ? Json(kQwen3Width) : Json());
+  require(width.is_null() || width == c.head_width(), context, "head_dim: expected ", c.head_width(),
+          ", hidden_size / num_attention_heads, got ", cut_for_message(width.dump()));
+}
+
+void read_window(const Json& json, EncoderOnlyConfig& c) {
+  constexpr int64_t kDefault = 4096;
+  const auto given = json.find("sliding_window");
+  if (given != json.end() && given->is_null()) return;
+  c.attention.kind = AttentionKind::window;
+  c.attention.window = kDefault;
+  ConfigReader(json, "config")("sliding_window", c.attention.window);
+  kBound("sliding_window", c.attention.window);
+}
+
+// Reads "rope_parameters", or the older "rope_scaling" with "rope_theta".
+void read_rope(const Json& json, DecoderFamily family, EncoderOnlyConfig& c, const std::string& context) {
+  RopeOptions& options = c.position.get<RopeOptions>();
+  const Json scaling = json.value("rope_parameters", json.value("rope_scaling", Json()));
+  double rotated = family == DecoderFamily::gpt_neox ? 0.25 : 1;
+  std::string type = "default";
+  options.original_length = c.position.get<PositionTableOptions>().max_positions;
+  ConfigReader(json, "config")(json.contains("rope_theta") ? "rope_theta" : "rotary_emb_base", options.base);
+  ConfigReader(json, "config")("rotary_pct", rotated);
+  if (scaling.is_object()) {
+    ConfigReader reader(scaling, "config.rope_scaling");
+    reader("rope_theta", options.base);
+    reader("partial_rotary_factor", rotated);
+    reader(scaling.contains("rope_type") ? "rope_type" : "type", type);
+    reader("factor", options.scaling_factor);
+    reader("original_max_position_embeddings", options.original_length);
+    require_fixed(scaling,
+                  {{"beta_fast", 32.0},
+                   {"beta_slow", 1.0},
+                   {"truncate", true},
+                   {"attention_factor", nullptr},
+                   {"mscale", nullptr},
+                   {"mscale_all_dim", nullptr}},
+                  context + "rope_scaling.");
+  }
+  require(type == "default" || type == "linear" || type == "yarn", context,
+          "rope_scaling: expected the type default, linear or yarn, got ", cut_for_message(Json(type).dump()));
+  if (type == "linear") options.scaling = RopeScaling::linear;
+  if (type == "yarn") options.scaling = RopeScaling::yarn;
+  const auto dims = int64_t(double(c.head_width()) * rotated);
+  require(dims >= 2, context, "rotary_pct: expected at least 2 rotated features of the ", c.head_width(),
+          " of a head, got ", rotated);
+  options.rotary_dims = dims == c.head_width() ? 0 : dims;
+}
+
+void write_rope(const EncoderOnlyConfig& c, DecoderFamily family, Json& json) {
+  const auto& options = c.position.get<RopeOptions>();
+  const int64_t dims = options.rotary_dims > 0 ? options.rotary_dims : c.head_width();
+  json["rope_theta"] = options.base;
+  if (family == DecoderFamily::gpt_neox) {
+    json["rotary_emb_base"] = options.base;  // GPT-NeoX's own name
+    double share = double(dims) / double(c.head_width());
+    while (int64_t(double(c.head_width()) * share) < dims) share = std::nextafter(share, 1.0);  // readers truncate
+    json["rotary_pct"] = share;
+  }
+  if (options.scaling == RopeScaling::none) return;
+  json["rope_scaling"] = {{"rope_type", enum_name(options.scaling)}, {"factor", options.scaling_factor}};
+  if (options.scaling == RopeScaling::yarn)
+    json["rope_scaling"]["original_max_position_embeddings"] = options.original_length;
+}
+
+// Lines for the options of RoPE that no family has.
+std::string rope_differences(const EncoderOnlyConfig& c, DecoderFamily family) {
+  const auto& options = c.position.get<RopeOptions>();
+  RopeOptions needed = options;
+  needed.learnable = false;
+  needed.step = 1;
+  if (options.scaling == RopeScaling::ntk) needed.scaling = RopeScaling::none;
+  if (family != DecoderFamily::gpt_neox && options.rotary_dims != c.head_width()) needed.rotary_dims = 0;
+  return differences(json_of(options), json_of(needed));
+}
+
+// Lines for the fields that the family cannot represent.
+std::string unsupported_fields(const EncoderOnlyConfig& c, DecoderFamily family) {
+  Json needed{{"norm", "pre"},           {"final_norm", true},       {"token_types", 0},
+              {"embedding_norm", false}, {"scale_embedding", false}, {"head_transform", false},
+              {"output_bias", false}};
+  const bool gpt2 = family == DecoderFamily::gpt2, neox = family == DecoderFamily::gpt_neox;
+  if (gpt2 || neox) {
+    needed.update({{"norm_type", "layer"}, {"gated_ffn", false}, {"biases", "all"}, {"qk_norm", false}});
+    if (c.key_heads() != c.heads) needed["kv_heads"] = 0;
+  } else {
+    needed.update({{"norm_type", "rms"}, {"gated_ffn", true}});
+    if (c.biases == Biases::all) needed["biases"] = "none";
+    if (c.biases == Biases::qkv) needed["qk_norm"] = false;
+  }
+  if (gpt2) needed["tied_output"] = true;
+  if (!neox || c.residual_form == ResidualForm::shared_norm) needed["residual_form"] = neox ? "parallel" : "sequential";
+  std::string lines = differences(c.to_json(), needed);
+  const bool window = c.attention.kind == AttentionKind::window && family == DecoderFamily::mistral;
+  if (c.attention.kind != AttentionKind::softmax && !window)
+    lines += concat("\n  attention: expected softmax, got ", enum_name(c.attention.kind));
+  if (!gpt2 && c.position.encoding != "rope")
+    lines += "\n  position: expected rope, or learned for a GPT-2, got " + c.position.encoding;
+  if (c.position.encoding == "rope") lines += rope_differences(c, family);
+  return lines;
+}
+
+DecoderFamily most_similar_family(const EncoderOnlyConfig& c) {
+  if (c.position.encoding == "learned") return DecoderFamily::gpt2;
+  if (c.norm_type == NormType::layer) return DecoderFamily::gpt_neox;
+  if (c.biases == Biases::qkv) return DecoderFamily::qwen2;
+  if (c.qk_norm) return DecoderFamily::qwen3;
+  return c.attention.kind == AttentionKind::window ? DecoderFamily::mistral : DecoderFamily::llama;
+}
+
+}  // namespace
+
+std::vector<std::string> decoder_architectures() {
+  std::vector<std::string> names;
+  for (const Architecture& a : kArchitectures) names.emplace_back(a.name);
+  return names;
+}
+
+std::optional<DecoderFamily> decoder_family_of(const Json& json) {
+  for (const Architecture& a : kArchitectures) {
+    if (json.value("architectures", Json()) == Json::array({a.name})) return a.family;
+  }
+  return std::nullopt;
+}
+
+DecoderFamily decoder_family_of(const EncoderOnlyConfig& config) {
+  const DecoderFamily family = most_similar_family(config);
+  const std::string lines = unsupported_fields(config, family);
+  require(lines.empty(), "[hugging face] this model is not a ", architecture_of(family).name, ":", lines);
+  return family;
+}
+
+EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, const std::string& context) {
+  const Architecture& architecture = architecture_of(family);
+  const Json type = json.value("model_type", Json(architecture.model_type));
+  require(type == architecture.model_type, context, "model_type: expected \"", architecture.model_type, "\" as the ",
+          "architecture is ", architecture.name, ", got ", cut_for_message(type.dump()));
+  require_fixed(json, fixed_keys(family), context);
+  Json given = json;  // without nulls, which stand for defaults
+  for (auto key = given.begin(); key != given.end();) {
+    if (key->is_null()) {
+      key = given.erase(key);
+    } else {
+      ++key;
+    }
+  }
+  rename_activation_from_theirs(given, activation_key(family));
+  EncoderOnlyConfig config = default_config(family);
+  try {
+    ConfigReader reader(given, "config");
+    visit_keys(family, reader, config);
+    visit_keys(family, kBound, config);
+    const bool has_groups = !json.value("num_key_value_heads", Json(0)).is_null();  // null: as many as heads
+    config.kv_heads = has_groups && config.kv_heads != config.heads ? config.kv_heads : 0;
+    require(config.heads > 0 && config.dim % config.heads == 0, "[config] the number of heads, ", config.heads,
+            ", must divide the width, ", config.dim);
+    check_widths(given, family, config, context);
+    if (family == DecoderFamily::mistral) read_window(json, config);
+    if (family != DecoderFamily::gpt2) read_rope(given, family, config, context);
+    if (family == DecoderFamily::gpt_neox) {
+      bool parallel = true;
+      reader("use_parallel_residual", parallel);
+      config.residual_form = parallel ? ResidualForm::parallel : ResidualForm::sequential;
+    }
+    config.validate();
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    throw Error(what.starts_with(context) ? what : context + what);
+  }
+  return config;
+}
+
+Json decoder_config(const EncoderOnlyConfig& config) {
+  const DecoderFamily family = decoder_family_of(config);
+  const Architecture& architecture = architecture_of(family);
+  EncoderOnlyConfig complete = config;
+  complete.kv_heads = config.key_heads();
+  ConfigWriter writer;
+  Json& json = writer.json;
+  json["architectures"] = {architecture.name};
+  json["model_type"] = architecture.model_type;
+  visit_keys(family, writer, complete);
+  rename_activation_to_theirs(json, activation_key(family));
+  json.update(fixed_keys(family));
+  if (family == DecoderFamily::gpt2) json["embd_pdrop"] = config.dropout;
+  const bool has_width =
+      family == DecoderFamily::llama || family == DecoderFamily::mistral || family == DecoderFamily::qwen3;
+  if (has_width) json["head_dim"] = config.head_width();
+  if (family == DecoderFamily::gpt_neox) json["use_parallel_residual"] = config.residual_form == ResidualForm::parallel;
+  if (family == DecoderFamily::mistral) json["sliding_window"] = config.attention.window;
+  if (family != DecoderFamily::gpt2) write_rope(config, family, json);
+  json["dtype"] = "float32";
+  return json;
+}
+
+}  // namespace gyre

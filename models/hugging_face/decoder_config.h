@@ -1,0 +1,33 @@
+// Converts configurations of causal models to and from the config.json of Hugging Face's LlamaForCausalLM,
+// MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GPTNeoXForCausalLM and GPT2LMHeadModel.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gyre/models/config/config.h"
+
+namespace gyre {
+
+// mistral: a LLaMA with a window. qwen2: one with biases of queries, keys and values. qwen3: one with norms of queries
+// and keys.
+enum class DecoderFamily : uint8_t { llama, mistral, qwen2, qwen3, gpt_neox, gpt2 };
+
+// The names of the classes.
+std::vector<std::string> decoder_architectures();
+// The family whose class is named by "architectures"; nothing if it is another class.
+std::optional<DecoderFamily> decoder_family_of(const nlohmann::ordered_json& json);
+// The family of a causal model. Throws an Error that lists every field that the most similar family cannot represent.
+DecoderFamily decoder_family_of(const EncoderOnlyConfig& config);
+
+// Reads a config.json; `context` begins the errors. Absent keys have transformers' defaults. Throws an Error for
+// invalid and unsupported values.
+EncoderOnlyConfig read_decoder_config(const nlohmann::ordered_json& json, DecoderFamily family,
+                                      const std::string& context);
+
+// The config.json of a causal model. Throws as decoder_family_of().
+nlohmann::ordered_json decoder_config(const EncoderOnlyConfig& config);
+
+}  // namespace gyre

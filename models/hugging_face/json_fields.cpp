@@ -1,0 +1,60 @@
+#include "gyre/models/hugging_face/json_fields.h"
+
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/io/strict_json.h"
+#include "gyre/models/config/config_json.h"
+
+namespace gyre {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Activations that Hugging Face calls differently. Of several names, an export writes the first.
+struct ActivationNames {
+  const char *ours, *theirs;
+};
+constexpr ActivationNames kActivations[] = {
+    {"gelu-tanh", "gelu_new"}, {"gelu-tanh", "gelu_pytorch_tanh"}, {"silu", "silu"}, {"silu", "swish"}};
+
+}  // namespace
+
+void rename_activation_from_theirs(Json& json, const char* key) {
+  for (const ActivationNames& names : kActivations) {
+    if (json.value(key, Json()) == names.theirs) json[key] = names.ours;
+  }
+}
+
+void rename_activation_to_theirs(Json& json, const char* key) {
+  for (const ActivationNames& names : kActivations) {
+    if (json[key] != names.ours) continue;
+    json[key] = names.theirs;
+    return;
+  }
+}
+
+void require_fixed(const Json& json, const Json& fixed, const std::string& context) {
+  for (const auto& [key, expected] : fixed.items()) {
+    const auto got = json.find(key);
+    require(got == json.end() || got->is_null() || *got == expected, context, key, ": expected ", expected.dump(),
+            ", the only supported value, got ", got == json.end() ? "" : cut_for_message(got->dump()));
+  }
+}
+
+std::string differences(const Json& config, const Json& needed) {
+  std::string lines;
+  for (const auto& [key, value] : needed.items()) {
+    if (config.at(key) == value) continue;
+    lines += concat("\n  ", key, ": expected ", value.dump(), ", got ", config.at(key).dump());
+  }
+  return lines;
+}
+
+Json json_of(RopeOptions options) {
+  ConfigWriter writer;
+  visit_options(writer, options.describe());
+  return writer.json;
+}
+
+}  // namespace gyre

@@ -1,0 +1,34 @@
+// Shared by the configurations of encoders and decoders in the format of Hugging Face.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "gyre/core/error.h"
+#include "gyre/core/sizes.h"
+#include "gyre/models/position/rope.h"
+
+namespace gyre {
+
+// Rejects sizes so large that their products could overflow. A visitor of fields.
+inline constexpr auto kBound = [](const char* key, const auto& value) {
+  using T = std::decay_t<decltype(value)>;
+  if constexpr (std::is_same_v<T, int64_t>) {
+    require(value <= kMaxDimension, "[config.", key, "] expected at most ", kMaxDimension, ", got ", value);
+  }
+};
+
+// Renames the activation under `key`, if there is one, from Hugging Face's name to Gyre's, or back.
+void rename_activation_from_theirs(nlohmann::ordered_json& json, const char* key);
+void rename_activation_to_theirs(nlohmann::ordered_json& json, const char* key);
+
+// Throws unless the keys of `fixed` are absent from `json`, null or equal: Gyre supports no other values.
+void require_fixed(const nlohmann::ordered_json& json, const nlohmann::ordered_json& fixed, const std::string& context);
+
+// Lines "field: expected .., got .." for the fields that differ from `needed`.
+std::string differences(const nlohmann::ordered_json& config, const nlohmann::ordered_json& needed);
+
+// The options of RoPE under their names in Gyre's config.json.
+nlohmann::ordered_json json_of(RopeOptions options);
+
+}  // namespace gyre

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Tests gyre generate from outside: prompts, ends, streams, samples and errors, with small language models.
+. "$(dirname "$0")/lib.sh"
+mkdir -p build && ln -s "$GYRE" build/gyre
+generate() { build/gyre generate "$@" 2> report.txt; }
+
+build/gyre data generate --output . --train 300 --val 20 --test 10
+as_documents train.en > books.txt
+build/gyre vocab --input books.txt --type bpe --size 200 --output vocab.model 2> vocab.log
+small="--dim-emb 48 --transformer-heads 6 --layers 2 --transformer-dim-ffn 48 --max-length 32 --mini-batch 8 --quiet"
+build/gyre train lm --preset llama-tiny $small --train-sets books.txt --vocab vocab.model --model lm/ --after 150u --learn-rate 0.003
+greedy="--model lm/ --temperature 0 --max-tokens 12"
+
+generate $greedy --prompt 'the' > one.txt
+contains '^the' < one.txt || fail "the prompt comes first: $(cat one.txt)"
+contains '^prompts: 2 tokens in [0-9.]+ s, [0-9.]+ tokens/s$' < report.txt || fail "the speed of the prompt: $(cat report.txt)"
+contains '^continuations: [0-9]+ tokens in' < report.txt || fail "the speed of the continuation"
+check "a greedy continuation is always the same" cmp one.txt <(generate $greedy --prompt 'the')
+same "without the prompt" "the$(generate $greedy --prompt the --no-echo)" "$(cat one.txt)"
+check "from standard input" cmp one.txt <(echo the | generate $greedy)
+head -n 5 val.en | cut -d ' ' -f 1-3 > prompts.txt
+generate $greedy --input prompts.txt --output together.txt
+for batch in 1 2; do
+  check "batches of $batch" cmp together.txt <(generate $greedy --input prompts.txt --mini-batch $batch)
+done
+same "a line for each prompt" "$(wc -l < together.txt)" 5
+same "an empty prompt" "$(generate $greedy --prompt '' | wc -l)" 1
+
+# Random continuations depend on the seed, and not on the batch or the threads.
+random="--model lm/ --max-tokens 10 --samples 3 --top-k 50 --top-p 0.95 --min-p 0.001 --repetition-penalty 1.1"
+generate $random --input prompts.txt --seed 5 > five.txt
+same "samples" "$(wc -l < five.txt)" 15
+check "other batches" cmp five.txt <(generate $random --input prompts.txt --seed 5 --mini-batch 1 --threads 2)
+if cmp -s five.txt <(generate $random --input prompts.txt --seed 6); then fail "the seed changes nothing"; fi
+
+# JSON: text, ids and log-probabilities.
+generate $greedy --prompt 'the' --json > one.json
+contains '^\{"prompt":"the","text":".*","end":"(eos|length)","ids":\[[0-9,]+\],"log_probs":\[-[0-9.e,-]+\]\}$' < one.json || fail "JSON: $(cat one.json)"
+same "the text in JSON" "the$(sed 's/.*"text":"\([^"]*\)".*/\1/' one.json)" "$(cat one.txt)"
+
+# A string of the continuation ends it before the string.
+whole=$(generate $greedy --prompt the --no-echo)
+stop=${whole:4:3}
+generate $greedy --prompt the --stop "no such text" "$stop" --json > stopped.json
+contains '"end":"stop"' < stopped.json || fail "a stop string: $(cat stopped.json)"
+before=${whole%%"$stop"*}
+same "a text ends before a stop string" "$(generate $greedy --prompt the --no-echo --stop "$stop")" "$before"
+
+# A text appears while it is generated: it has a beginning while the program still runs.
+{ build/gyre generate --model lm/ --max-tokens 20000 --stop 'no such text' --prompt 'the' 2> /dev/null; echo ended; } > slow.txt &
+writer=$!
+for _ in $(seq 200); do [ "$(wc -c < slow.txt)" -gt 10 ] && break; sleep 0.02; done
+appeared=$(cat slow.txt)
+pkill -P "$writer" 2> /dev/null || true
+wait "$writer" 2> /dev/null || true
+if [ "${appeared%ended}" != "$appeared" ]; then
+  skipped "a text that appears as it is generated" "the text of this model ended early"
+else
+  check "the beginning of a long text" [ "${#appeared}" -gt 10 ]
+fi
+
+# Other models: GPT-2 with its table of positions, bytes, a window, one that was imported and has no vocabulary.
+build/gyre train lm --preset gpt2-small $small --max-positions 32 --train-sets books.txt --vocab vocab.model --model gpt2/ --after 2u
+generate --model gpt2/ --prompt 'the' --temperature 0 --max-tokens 100 --json > limited.json
+same "a text ends where the positions end" "$(sed 's/.*"ids":\[\([^]]*\).*/\1/' limited.json | tr ',' '\n' | wc -l)" 31
+build/gyre vocab --type bytes --output bytes.model
+build/gyre train lm --preset neox-160m $small --documents whole --attention window --attention-window 8 --rotary-dims 4 \
+  --train-sets books.txt --vocab bytes.model --model bytes/ --after 2u
+generate --model bytes/ --prompt 'the' --max-tokens 60 --json | contains '"end":"' || fail "bytes"
+build/gyre export --to hf --model lm/ --output hf/ > export.txt
+check "the model card of a decoder" contains '^pipeline_tag: text-generation$' < hf/README.md
+contains 'AutoModelForCausalLM' < hf/README.md || fail "the use in the model card"
+build/gyre export --to hf --model gpt2/ --output hf-gpt2/ > export.txt
+check "the positions of a GPT-2 in its card" contains '^- at most 32 tokens of input$' < hf-gpt2/README.md
+build/gyre import --from hf hf/ --output again/ > import.txt
+check "a model that was exported and imported" cmp one.txt <(generate --vocab vocab.model --model again/ --temperature 0 --max-tokens 12 --prompt the)
+
+rejects 2 '--temperature. expected 0 or a number between 0.001 and 1000, got -1' build/gyre generate --model lm/ --prompt a --temperature -1
+rejects 2 '--top-p. expected a number above 0 and at most 1, got 0' build/gyre generate --model lm/ --prompt a --top-p 0
+rejects 2 '--top-k would have no effect: --temperature is 0' build/gyre generate --model lm/ --prompt a --temperature 0 --top-k 3
+rejects 2 '--input would have no effect: there is a --prompt' build/gyre generate --model lm/ --prompt a --input prompts.txt
+rejects 2 '--stop. expected text, got an empty text' build/gyre generate --model lm/ --prompt a --stop ''
+rejects 2 '--max-tokens. expected a number from 1' build/gyre generate --model lm/ --prompt a --max-tokens 0
+rejects 1 'expected a prompt of at most 32 tokens' build/gyre generate --model gpt2/ --prompt "$(head -c 400 books.txt | tr '\n' ' ')"
+build/gyre vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
+build/gyre train mlm --preset bert-mini --layers 1 --dim-emb 16 --transformer-heads 2 --max-length 16 --mini-batch 4 --quiet \
+  --train-sets books.txt --vocab vocab.txt --model mlm/ --after 1u
+rejects 1 'cannot continue texts: the model is bidirectional' build/gyre generate --model mlm/ --prompt a
+
+# A decoder with WordPiece is exported with its tokenizer.
+build/gyre train lm --preset llama-tiny $small --train-sets books.txt --vocab vocab.txt --model pieces/ --after 1u
+build/gyre export --to hf --model pieces/ --output hf-pieces/ 2> export.txt
+check "the vocabulary of a decoder" cmp vocab.txt hf-pieces/vocab.txt
+contains 'pipeline\("text-generation"' < hf-pieces/README.md || fail "the use of a decoder with a tokenizer"
+rejects 1 'expected a bidirectional encoder, got a decoder' build/gyre train classify --preset glue-sst2 --pretrained-model hf-pieces/ \
+  --train-sets books.txt --model none/ --after 1u

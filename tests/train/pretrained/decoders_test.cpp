@@ -1,0 +1,218 @@
+// Import and export of causal models in the format of Hugging Face transformers.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "gyre/models/position/rope.h"
+#include "gyre/train/pretrained/pretrained.h"
+#include "tests/train/pretrained/hugging_face_copy.h"
+#include "tests/train/pretrained/hugging_face_logits.h"
+
+using namespace gyre;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Path decoder_golden(const std::string& name) { return source_dir() / "tests/train/golden/decoders" / name; }
+
+constexpr const char* kModels[] = {"llama",         "llama-tied", "llama-linear", "mistral",
+                                   "qwen2",         "qwen3",      "gpt-neox",     "gpt-neox-sequential",
+                                   "gpt-neox-tied", "gpt2",       "gpt2-narrow",  "gpt2-relu"};
+
+const EncoderOnly& model_of(const HuggingFaceModel& read) {
+  return *std::get<std::unique_ptr<EncoderOnly>>(read.model);
+}
+
+// The largest difference from the logits of transformers, as a share of the largest logit.
+double distance(const HuggingFaceModel& read, const std::string& name) {
+  const auto result = hugging_face_logits::distance(read, read_json(decoder_golden("logits.json")), name);
+  return result.worst / result.largest;
+}
+
+std::vector<float> weights(const HuggingFaceModel& read) { return read.parameters().values().to_vector<float>(); }
+
+std::unique_ptr<EncoderOnly> allocated(const EncoderOnlyConfig& config) {
+  auto model = std::make_unique<EncoderOnly>(config);
+  model->parameters().allocate(7);
+  return model;
+}
+
+EncoderOnlyConfig small(const std::string& preset) {
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset(preset);
+  config.vocab_size = 19;
+  config.dim = 24;
+  config.heads = 6;
+  config.kv_heads = config.kv_heads > 0 ? 2 : 0;
+  config.ffn = 20;
+  config.layers = 2;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("decoders: the logits equal those of transformers") {
+  for (const char* name : kModels) {
+    CAPTURE(name);
+    const HuggingFaceModel read = read_hugging_face(decoder_golden(name));
+    CHECK(distance(read, name) < 1e-5);
+    CHECK(model_of(read).config().causal);
+    CHECK(read.notes ==
+          std::vector<std::string>{"the tokenizers of causal models are not imported: the model has no vocabulary"});
+  }
+}
+
+TEST_CASE("decoders: an exported model has the tensors and the configuration of the imported one") {
+  for (const char* name : kModels) {
+    CAPTURE(name);
+    const TemporaryDirectory directory;
+    const HuggingFaceModel read = read_hugging_face(decoder_golden(name));
+    write_hugging_face(directory / "out", model_of(read), nullptr, false);
+    const SafetensorsFile before(decoder_golden(name) / "model.safetensors"),
+        after(directory / "out/model.safetensors");
+    CHECK(after.entries().size() == before.entries().size());
+    for (const auto& entry : before.entries()) {
+      CAPTURE(entry.name);
+      REQUIRE(after.find(entry.name) != nullptr);
+      CHECK(after.read(*after.find(entry.name)).to_vector<float>() == before.read(entry).to_vector<float>());
+    }
+    const Json config = read_json(decoder_golden(name) / "config.json");
+    const Json written = read_json(directory / "out/config.json");
+    for (const auto& [key, value] : written.items()) {
+      CAPTURE(key);
+      const bool of_vocabulary = key == "bos_token_id" || key == "eos_token_id";
+      if (config.contains(key) && !config[key].is_null())
+        CHECK(nlohmann::json(value) == nlohmann::json(of_vocabulary ? Json() : config[key]));  // in any order
+    }
+    // Keys that change nothing here: defaults, and those that an export replaces.
+    const std::set<std::string> absent{"classifier_dropout",
+                                       "layer_types",
+                                       "max_window_layers",
+                                       "pretraining_tp",
+                                       "reorder_and_upcast_attn",
+                                       "rope_scaling",
+                                       "sliding_window",
+                                       "summary_activation",
+                                       "summary_first_dropout",
+                                       "summary_proj_to_labels",
+                                       "summary_type",
+                                       "summary_use_proj",
+                                       "transformers_version",
+                                       "use_cache",
+                                       "partial_rotary_factor"};
+    for (const auto& [key, value] : config.items()) {
+      CAPTURE(key);
+      CHECK((written.contains(key) || absent.contains(key)));
+    }
+    const HuggingFaceModel again = read_hugging_face(directory / "out");
+    CHECK(weights(again) == weights(read));
+    CHECK(model_of(again).config().to_json() == model_of(read).config().to_json());
+  }
+}
+
+TEST_CASE("decoders: interleaved pairs of features are written in halves") {
+  for (const char* preset : {"llama-tiny", "neox-160m"}) {
+    CAPTURE(preset);
+    const TemporaryDirectory directory;
+    EncoderOnlyConfig config = small(preset);
+    auto& rope = config.position.get<RopeOptions>();
+    rope.pairs = RotaryPairs::interleaved;
+    rope.rotary_dims = config.norm_type == NormType::layer ? 2 : 0;
+    config.qk_norm = config.norm_type == NormType::rms;
+    const auto model = allocated(config);
+    for (Parameter& p : model->parameters()) {
+      if (p.shape.rank() == 1)  // norms and biases, whose order matters too
+        for (float& x : p.value.span<float>()) x += 0.01F * float(&x - p.value.data<float>());
+    }
+    write_hugging_face(directory / "out", *model, nullptr, false);
+    const HuggingFaceModel read = read_hugging_face(directory / "out");
+    const auto logits = [](const EncoderOnly& m) {
+      Tape tape(cpu_kernels(), {.record = false});
+      return hugging_face_logits::logits_of(m, tape, hugging_face_logits::flat(std::vector<int32_t>{4, 7, 3, 9, 2, 11}),
+                                            {});
+    };
+    const auto expected = logits(*model), got = logits(model_of(read));
+    for (size_t i = 0; i < expected.size(); ++i) CHECK(got[i] == doctest::Approx(expected[i]).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("decoders: names and layouts of other files") {
+  SUBCASE("GPT-2 without a prefix, with masks and the repeated table") {
+    const HuggingFaceCopy copy("gpt2", decoder_golden);
+    copy.change([](std::vector<NamedTensor>& tensors) {
+      for (NamedTensor& t : tensors) t.name = t.name.substr(std::string("transformer.").size());
+      tensors.push_back({"h.0.attn.bias", Tensor::zeros({1, 1, 40, 40})});
+      tensors.push_back({"lm_head.weight", tensor_named(tensors, "wte.weight").clone()});
+    });
+    const HuggingFaceModel read = read_hugging_face(copy.path());
+    CHECK(weights(read) == weights(read_hugging_face(decoder_golden("gpt2"))));
+    CHECK(std::set<std::string>(read.tensors.repeats.begin(), read.tensors.repeats.end()) ==
+          std::set<std::string>{"h.0.attn.bias", "lm_head.weight"});
+  }
+  SUBCASE("an output projection that is not the table") {
+    const HuggingFaceCopy copy("gpt2", decoder_golden);
+    copy.change([](std::vector<NamedTensor>& tensors) {
+      tensors.push_back({"lm_head.weight", Tensor::zeros({19, 24})});
+    });
+    CHECK(copy.error().find("tensor lm_head.weight: expected the same as the embeddings") != std::string::npos);
+  }
+  SUBCASE("rope_parameters of later versions") {
+    const HuggingFaceCopy copy("llama", decoder_golden);
+    copy.set("rope_theta", nullptr);
+    copy.set("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 500000.0}});
+    CHECK(distance(read_hugging_face(copy.path()), "llama") < 1e-5);
+  }
+}
+
+TEST_CASE("decoders: unsupported configurations are errors") {
+  const auto error_after = [](const char* model, const std::string& key, const Json& value) {
+    const HuggingFaceCopy copy(model, decoder_golden);
+    copy.set(key, value);
+    return copy.error();
+  };
+  const auto contains = [](const std::string& text, const char* part) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  contains(error_after("llama", "attention_bias", true),
+           "attention_bias: expected false, the only supported value, got true");
+  contains(error_after("llama", "head_dim", 5), "head_dim: expected 4, hidden_size / num_attention_heads, got 5");
+  contains(error_after("llama", "num_key_value_heads", 4), "[kv_heads] must divide heads = 6, got 4");
+  contains(error_after("llama", "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}),
+           "rope_scaling: expected the type default, linear or yarn, got \"llama3\"");
+  contains(error_after("llama", "model_type", "qwen2"), "model_type: expected \"llama\"");
+  contains(error_after("gpt2", "activation_function", "mish"),
+           "[config.activation_function] expected one of relu, gelu, gelu-tanh, silu");
+  contains(error_after("gpt2", "scale_attn_by_inverse_layer_idx", true), "the only supported value, got true");
+  contains(error_after("gpt2", "architectures", {"GPTJForCausalLM"}), "LlamaForCausalLM");
+}
+
+TEST_CASE("decoders: models that transformers does not have cannot be exported") {
+  const auto error = [](const EncoderOnlyConfig& config) {
+    const TemporaryDirectory directory;
+    const auto model = allocated(config);
+    return error_of([&] { write_hugging_face(directory / "out", *model, nullptr, false); });
+  };
+  EncoderOnlyConfig config = small("llama-tiny");
+  config.residual_form = ResidualForm::parallel;
+  CHECK(error(config) ==
+        "[hugging face] this model is not a LlamaForCausalLM:\n  residual_form: expected \"sequential\", got "
+        "\"parallel\"");
+  config = small("gpt2-small");
+  config.tied_output = false;
+  CHECK(error(config) ==
+        "[hugging face] this model is not a GPT2LMHeadModel:\n  tied_output: expected true, got false");
+  config = small("neox-160m");
+  config.position.get<RopeOptions>().rotary_dims = 2;
+  config.residual_form = ResidualForm::shared_norm;
+  CHECK(error(config) ==
+        "[hugging face] this model is not a GPTNeoXForCausalLM:\n  residual_form: expected "
+        "\"parallel\", got \"shared-norm\"");
+  config = small("llama-tiny");
+  config.position = PositionConfig("alibi");
+  CHECK(error(config) ==
+        "[hugging face] this model is not a LlamaForCausalLM:\n  position: expected rope, or learned "
+        "for a GPT-2, got alibi");
+}

@@ -1,0 +1,34 @@
+// The text of a continuation of a prompt while its tokens arrive, up to a stop string.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gyre/data/tokenizer/vocabulary.h"
+
+namespace gyre {
+
+class Continuation {
+ public:
+  // `prompt`: its ids. The strings of `stops` are not empty. The vocabulary and `stops` must outlive the object.
+  Continuation(const Vocabulary& vocabulary, std::span<const int32_t> prompt, const std::vector<std::string>& stops);
+
+  // Sets the tokens so far. Returns true if their text contains a stop string: the text then ends before it.
+  bool set(std::span<const int32_t> ids);
+  const std::string& text() const { return text_; }
+  // The first bytes of the text that further tokens cannot change: whole characters, and not the beginning of a stop
+  // string.
+  size_t settled() const;
+
+ private:
+  const Vocabulary& vocabulary_;
+  std::vector<int32_t> ids_;  // of the prompt, then also of the continuation
+  size_t prompt_ids_;
+  std::string prompt_;  // its decoded text
+  const std::vector<std::string>& stops_;
+  std::string text_;
+};
+
+}  // namespace gyre
