@@ -23,11 +23,11 @@ bool passes(const char* name, const F& f, const std::vector<NamedInput>& inputs)
 }
 
 int main(int argc, char** argv) {
-  leave_out_a_term = argc > 1 && std::string_view(argv[1]) == "--wrong";
+  example::leave_out_a_term = argc > 1 && std::string_view(argv[1]) == "--wrong";
   const Tensor x = normal_tensor({5, 16}, DType::f64, 1, 0), y = normal_tensor({5, 16}, DType::f64, 1, 1);
   const Tensor gamma = normal_tensor({16}, DType::f64, 1, 2);
-  const auto norm = [](Tape&, const std::vector<Var>& inputs) { return rms_norm(inputs[0], inputs[1]); };
-  const auto gate = [](Tape&, const std::vector<Var>& inputs) { return swiglu(inputs[0], inputs[1]); };
+  const auto norm = [](Tape&, const std::vector<Var>& inputs) { return example::rms_norm(inputs[0], inputs[1]); };
+  const auto gate = [](Tape&, const std::vector<Var>& inputs) { return example::swiglu(inputs[0], inputs[1]); };
   const bool norm_passes = passes("rms_norm", norm, {{"x", x}, {"gamma", gamma}});
   const bool gate_passes = passes("swiglu", gate, {{"a", x}, {"b", y}});
   return norm_passes && gate_passes ? 0 : 1;

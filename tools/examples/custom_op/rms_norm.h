@@ -1,4 +1,4 @@
-// A custom op with a hand-written backward pass: RMS norm (Zhang & Sennrich 2019).
+// A custom op with a hand-written backward pass: RMS norm (Zhang & Sennrich 2019). Gyre's own is gyre::rms_norm().
 #pragma once
 
 #include <gyre/autograd/tape.h>
@@ -6,6 +6,8 @@
 #include <gyre/core/matrix_span.h>
 
 #include <cmath>
+
+namespace example {
 
 // Set to demonstrate that a gradient check detects an error.
 inline bool leave_out_a_term = false;
@@ -58,3 +60,5 @@ inline gyre::Var rms_norm(const gyre::Var& x, const gyre::Var& gamma, double eps
   });
   return x.tape().record(std::move(op), y, {x, gamma});
 }
+
+}  // namespace example

@@ -1,10 +1,13 @@
-// A custom op with two inputs: SwiGLU (Shazeer 2020), the gate of Llama's feed-forward block.
+// A custom op with two inputs: SwiGLU (Shazeer 2020), the gate of Llama's feed-forward block. Gyre's own op for it is
+// gyre::gated_activation().
 #pragma once
 
 #include <gyre/autograd/tape.h>
 #include <gyre/core/dispatch.h>
 
 #include <cmath>
+
+namespace example {
 
 // y = a * s * b,  s = 1 / (1 + exp(-a))
 //   da = dy * b * s * (1 + a * (1 - s));  db = dy * a * s
@@ -35,3 +38,5 @@ inline gyre::Var swiglu(const gyre::Var& a, const gyre::Var& b) {
   });
   return a.tape().record(std::make_unique<Swiglu>(), y, {a, b});
 }
+
+}  // namespace example

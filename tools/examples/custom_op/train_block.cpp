@@ -24,8 +24,8 @@ class GatedBlock {
         ffn_(ffn) {}
 
   Var operator()(const Var& x) const {
-    const Var n = rms_norm(x, x.tape().parameter(*gamma_));
-    return add(x, down_(swiglu(gate_up_.columns(n, 0, ffn_), gate_up_.columns(n, ffn_, ffn_))));
+    const Var n = example::rms_norm(x, x.tape().parameter(*gamma_));
+    return add(x, down_(example::swiglu(gate_up_.columns(n, 0, ffn_), gate_up_.columns(n, ffn_, ffn_))));
   }
 
  private:
