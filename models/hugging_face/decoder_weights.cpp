@@ -170,7 +170,8 @@ class Parts {
 
 // Their tensor, copied from the parameter.
 Tensor converted(const Part& part) {
-  const Tensor value = part.parameter->value.to_cpu(), tensor = Tensor::empty(part.shape());
+  const Tensor value = part.parameter->value.to_cpu();
+  Tensor tensor = Tensor::empty(part.shape());
   const auto from = value.span<float>(), to = tensor.span<float>();
   part.for_each_element([&](int64_t theirs, int64_t ours) { to[size_t(theirs)] = from[size_t(ours)]; });
   return tensor;

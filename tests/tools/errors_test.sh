@@ -92,8 +92,8 @@ done
 # Hugging Face models and sequences of ids.
 theirs=$ROOT/tests/train/golden/hugging_face/bert
 cp -r "$theirs" gpt
-sed -i 's/BertForMaskedLM/GPT2LMHeadModel/' gpt/config.json
-rejects 1 'gpt/config.json: architectures: expected one of BertForMaskedLM, .*got \["GPT2LMHeadModel"\]' "$GYRE" import --from hf gpt --output new
+sed -i 's/BertForMaskedLM/GPTJForCausalLM/' gpt/config.json
+rejects 1 'gpt/config.json: architectures: expected one of BertForMaskedLM, .*got \["GPTJForCausalLM"\]' "$GYRE" import --from hf gpt --output new
 rejects 1 'nowhere: expected a directory with config.json' "$GYRE" import --from hf nowhere --output new
 rejects 2 "--from: .*hf.*got 'onnx'" "$GYRE" import --from onnx gpt --output new
 rejects 2 "--to: .*hf.*got 'onnx'" "$GYRE" export --to onnx --model run --output new
