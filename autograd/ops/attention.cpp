@@ -178,12 +178,13 @@ void check_terms(const PositionTerms& terms, int64_t heads, int64_t width, const
           " positions of ", heads, " heads, got ", q.text(), " for pos_queries and ", k.text(), " for pos_keys");
 }
 
-// Throws unless the heads are divisible into groups.
-void check_heads(const AttentionOptions& options) {
+// The number of heads of keys and values. Throws unless the heads are divisible into groups.
+int64_t checked_key_heads(const AttentionOptions& options) {
   const int heads = options.heads, kv_heads = options.kv_heads;
   require(heads > 0, "[attention] expected at least one head, got ", heads);
   require(kv_heads >= 0 && (kv_heads == 0 || heads % kv_heads == 0), "[attention] the ", heads,
           " heads must be a multiple of the key/value heads, got ", kv_heads);
+  return AttentionShape{.heads = heads, .kv_heads = kv_heads, .dropout = {}}.key_heads();
 }
 
 void check(int64_t d, int64_t query_rows, int64_t key_rows, const Segments& queries, const Segments& keys,
@@ -249,9 +250,8 @@ Tensor attention_weights(const Tape& tape, int node, int segment) {
 
 Var attention(const Var& q, const Var& kv, const Segments& queries, const Segments& keys,
               const AttentionOptions& options) {
-  check_heads(options);
-  const int64_t groups = options.kv_heads > 0 ? options.heads / options.kv_heads : 1;
-  require(q.shape().rank() == 2 && kv.shape().rank() == 2 && kv.shape()[1] * groups == 2 * q.shape()[1],
+  const int64_t group = options.heads / checked_key_heads(options);
+  require(q.shape().rank() == 2 && kv.shape().rank() == 2 && kv.shape()[1] * group == 2 * q.shape()[1],
           "[attention] expected q(nq, heads * width) and kv(nk, 2 * key/value heads * width), got ", q.shape().text(),
           " and ", kv.shape().text());
   check(q.shape()[1], q.shape()[0], kv.shape()[0], queries, keys, options);
@@ -260,10 +260,9 @@ Var attention(const Var& q, const Var& kv, const Segments& queries, const Segmen
 
 Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries, const Segments& keys,
               const AttentionOptions& options) {
-  check_heads(options);
-  const int64_t groups = options.kv_heads > 0 ? options.heads / options.kv_heads : 1;
+  const int64_t group = options.heads / checked_key_heads(options);
   require(
-      q.shape().rank() == 2 && k.shape().rank() == 2 && k.shape() == v.shape() && k.shape()[1] * groups == q.shape()[1],
+      q.shape().rank() == 2 && k.shape().rank() == 2 && k.shape() == v.shape() && k.shape()[1] * group == q.shape()[1],
       "[attention] expected q(nq, heads * width), k and v(nk, key/value heads * width), got ", q.shape().text(), ", ",
       k.shape().text(), " and ", v.shape().text());
   check(q.shape()[1], q.shape()[0], k.shape()[0], queries, keys, options);
@@ -271,9 +270,7 @@ Var attention(const Var& q, const Var& k, const Var& v, const Segments& queries,
 }
 
 Var self_attention(const Var& qkv, const Segments& segments, const AttentionOptions& options) {
-  check_heads(options);
-  const int64_t kv_heads = options.kv_heads > 0 ? options.kv_heads : options.heads;
-  const int64_t heads = options.heads + 2 * kv_heads;
+  const int64_t heads = options.heads + 2 * checked_key_heads(options);
   require(qkv.shape().rank() == 2 && qkv.shape()[1] % heads == 0, "[attention] expected qkv(n, ", heads,
           " * width), got ", qkv.shape().text());
   const int64_t d = qkv.shape()[1] / heads * options.heads;

@@ -15,34 +15,29 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The fields that Gyre and Hugging Face share, by Hugging Face's names.
-constexpr auto kLlamaKeys = [](auto& field, auto& c) {
+constexpr auto kKeysOfRopeModels = [](auto& field, auto& c) {
   field("vocab_size", c.vocab_size);
   field("hidden_size", c.dim);
   field("num_hidden_layers", c.layers);
   field("num_attention_heads", c.heads);
-  field("num_key_value_heads", c.kv_heads);
   field("intermediate_size", c.ffn);
   field("hidden_act", c.activation);
   field("attention_dropout", c.attention_dropout);
   field("max_position_embeddings", c.position.template get<PositionTableOptions>().max_positions);
   field("initializer_range", c.initial_deviation);
-  field("rms_norm_eps", c.layer_norm_epsilon);
   field("tie_word_embeddings", c.tied_output);
 };
 
+constexpr auto kLlamaKeys = [](auto& field, auto& c) {
+  kKeysOfRopeModels(field, c);
+  field("num_key_value_heads", c.kv_heads);
+  field("rms_norm_eps", c.layer_norm_epsilon);
+};
+
 constexpr auto kGptNeoxKeys = [](auto& field, auto& c) {
-  field("vocab_size", c.vocab_size);
-  field("hidden_size", c.dim);
-  field("num_hidden_layers", c.layers);
-  field("num_attention_heads", c.heads);
-  field("intermediate_size", c.ffn);
-  field("hidden_act", c.activation);
+  kKeysOfRopeModels(field, c);
   field("hidden_dropout", c.dropout);
-  field("attention_dropout", c.attention_dropout);
-  field("max_position_embeddings", c.position.template get<PositionTableOptions>().max_positions);
-  field("initializer_range", c.initial_deviation);
   field("layer_norm_eps", c.layer_norm_epsilon);
-  field("tie_word_embeddings", c.tied_output);
 };
 
 constexpr auto kGpt2Keys = [](auto& field, auto& c) {

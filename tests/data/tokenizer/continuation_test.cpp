@@ -1,4 +1,4 @@
-#include "tools/continuation.h"
+#include "gyre/data/tokenizer/continuation.h"
 
 #include <doctest/doctest.h>
 
