@@ -178,7 +178,8 @@ void check_dropout(const json& golden, Kernels& kernels, DType dtype, double tol
 std::set<std::string> op_classes() {
   std::set<std::string> names;
   const std::regex definition("struct (\\w+) final : Op ");
-  for (const auto& file : std::filesystem::directory_iterator(source_dir() / "autograd/ops")) {
+  for (const auto& file : std::filesystem::recursive_directory_iterator(source_dir() / "autograd/ops")) {
+    if (!file.is_regular_file()) continue;
     const std::string text = read_file(file.path());
     for (std::sregex_iterator match(text.begin(), text.end(), definition), end; match != end; ++match)
       names.insert((*match)[1]);

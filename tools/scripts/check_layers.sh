@@ -26,6 +26,7 @@ core/cuda/runtime                 : core core/hardware core/kernels
 core/virtual_gpu                  : core core/kernels
 autograd                          :
 autograd/ops                      : autograd
+autograd/ops/linear_attention     : autograd autograd/ops
 autograd/inspect                  : autograd
 autograd/gradcheck                : autograd autograd/gradcheck/op_cases
 autograd/gradcheck/op_cases       : autograd autograd/gradcheck
