@@ -143,12 +143,14 @@ struct LossResult {
   int64_t predictions = 0;  // CrossEntropySums::tokens, known without waiting for a GPU
   CrossEntropySums sums() const { return sums_from(totals.to_cpu()); }  // waits for a GPU
 };
-// Label-smoothed cross-entropy of logits(n,v) with targets, i32 (n). Rows with a negative target are ignored.
-LossResult cross_entropy(const Var& logits, const Tensor& targets, double smoothing);
+// Cross-entropy of logits(n,v) with targets, i32 (n), with label smoothing and z-loss (Kernels::cross_entropy). Rows
+// with a negative target are ignored.
+LossResult cross_entropy(const Var& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
 
 // cross_entropy() of logits = x(n,d) w(v,d)^T + bias(v), computed in chunks of rows, so that the logits of the whole
 // batch are never in memory at once. The bias may be an empty Var.
-LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets, double smoothing);
+LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets,
+                                const CrossEntropyOptions& options = {});
 
 // The loss of R-Drop (Liang et al. 2021) of logits = x(2n,d) w(v,d)^T + bias(v), also computed in chunks: rows i and
 // n + i of x belong to the same token in two passes with different dropout masks, which has target i of targets(n).

@@ -42,8 +42,11 @@ struct Parameter {
   bool trainable = true;
   bool is_table = false;  // an embedding table: any use other than a lookup (tied output) comes last in forward
   bool decay = true;      // apply weight decay; false for norms and biases
-  int index = 0;          // position in its Parameters
-  int64_t offset = 0;     // first element in the arenas
+  // Of the weight of a linear layer inside the model: the rows of each matrix that it stacks, such as those of queries,
+  // keys and values. Empty for all other parameters. Muon updates these matrices as wholes.
+  std::vector<int64_t> matrix_rows;
+  int index = 0;       // position in its Parameters
+  int64_t offset = 0;  // first element in the arenas
   Tensor value, gradient;
   // If set, lookups recorded from then on store their gradients here and do not add to `gradient`, which is final
   // before the backward of the lookups.

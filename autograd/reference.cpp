@@ -332,8 +332,17 @@ static Value log_softmax(const Value& x) {
   return shifted + scale(repeat_column(log(sum_columns(exp(shifted))), x.cols()), -1);
 }
 
+// z_loss times the sum of lse^2 over the rows that are not ignored.
+static Value z_loss(const Value& logits, const std::vector<int32_t>& targets, double factor) {
+  Matrix counted(logits.rows(), 1);
+  for (int64_t i = 0; i < counted.rows; ++i) counted(i, 0) = targets[size_t(i)] < 0 ? 0 : factor;
+  const Value lse = log(sum_columns(exp(logits)));
+  return sum_all(lse * lse * logits.graph->input(std::move(counted)));
+}
+
 // - sum over rows and classes of p * log_softmax(x), where p = smoothing / v, plus 1 - smoothing at the target.
-Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing) {
+Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, const CrossEntropyOptions& options) {
+  const double smoothing = options.smoothing;
   const int64_t n = logits.rows(), v = logits.cols();
   Matrix p(n, v);
   for (int64_t i = 0; i < n; ++i) {
@@ -341,7 +350,8 @@ Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, do
     for (int64_t j = 0; j < v; ++j) p(i, j) = smoothing / double(v);
     p(i, targets[size_t(i)]) += 1 - smoothing;
   }
-  return scale(sum_all(log_softmax(logits) * logits.graph->input(std::move(p))), -1);
+  const Value loss = scale(sum_all(log_softmax(logits) * logits.graph->input(std::move(p))), -1);
+  return options.z_loss > 0 ? loss + z_loss(logits, targets, options.z_loss) : loss;
 }
 
 // KL(p || q) + KL(q || p) = sum of (p - q) (log p - log q)
@@ -354,7 +364,7 @@ Value r_drop(const Value& first, const Value& second, const std::vector<int32_t>
   const Value log_p = log_softmax(first), log_q = log_softmax(second);
   const Value divergences =
       (exp(log_p) + scale(exp(log_q), -1)) * (log_p + scale(log_q, -1)) * first.graph->input(std::move(counted));
-  const Value losses = cross_entropy(first, targets, smoothing) + cross_entropy(second, targets, smoothing);
+  const Value losses = cross_entropy(first, targets, {smoothing}) + cross_entropy(second, targets, {smoothing});
   return scale(losses, 0.5) + scale(sum_all(divergences), alpha / 4);
 }
 

@@ -121,7 +121,7 @@ Value head_divide(const Value& a, const Value& b, double epsilon);
 Value head_softmax(const Value& x, int heads);
 Value head_matmul(const Value& x, const Value& w, int heads);
 Value favor_features(const Value& products, const Value& x, int heads, bool queries);
-Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, double smoothing);
+Value cross_entropy(const Value& logits, const std::vector<int32_t>& targets, const CrossEntropyOptions& options);
 // Row i of `first` and row i of `second`: the logits of one token in two passes.
 Value r_drop(const Value& first, const Value& second, const std::vector<int32_t>& targets, double smoothing,
              double alpha);

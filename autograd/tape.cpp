@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gyre/autograd/checkpoint.h"
+
 namespace gyre {
 namespace {
 
@@ -17,8 +19,10 @@ bool Var::requires_gradient() const { return node_ >= 0 && tape_->nodes_[size_t(
 
 Tape::Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {
   set_product_precision();
-  // CPU products round weights while they pack them, at no cost.
-  if (options.parameters == nullptr || options.precision != Precision::bf16 || kernels.device() == Device{}) return;
+  // CPU products round weights while they pack them, at no cost. Those of few rows, which decoding has, do not pack:
+  // they take half the time if they read half the bytes.
+  const bool packs = kernels.device() == Device{} && options.record;
+  if (options.parameters == nullptr || options.precision != Precision::bf16 || packs) return;
   const Tensor values = options.parameters->values();
   rounded_ = Tensor::empty(values.shape(), DType::bf16, values.device());
   kernels.round_to_bf16(rounded_, values);
@@ -50,6 +54,10 @@ Var Tape::parameter(Parameter& p) {
   }
   require(nodes_[size_t(number)].parameter == &p, "[parameter] ", p.name, " and ",
           nodes_[size_t(number)].parameter->name, " come from different stores: expected parameters of one store");
+  if (checkpoint_inputs_ != nullptr) {
+    use_in_checkpoint(number);
+    return constant(p.value);
+  }
   return {this, number, p.value};
 }
 
@@ -59,8 +67,9 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
   for (const Var& v : inputs) {
     require(!v || v.tape_ == this, "[", op->name(), "] every input must come from this tape");
     wanted |= v.requires_gradient();
+    if (checkpoint_inputs_ != nullptr && v.requires_gradient()) use_in_checkpoint(v.node());
   }
-  if (!options_.record || !wanted) return constant(std::move(value));
+  if (!recording() || !wanted) return constant(std::move(value));
   Node node;
   for (const Var& v : inputs) {
     node.inputs.push_back(v.requires_gradient() ? v.node() : -1);
@@ -117,15 +126,21 @@ void Tape::backward(const Var& output, Tensor cotangent) {
   set_product_precision();  // another tape may have changed it since the forward pass
   accumulate(output.node(), cotangent, true);
   notify_unused_parameters();
-  for (int i = int(nodes_.size()) - 1; i >= 0; --i) {
-    Node& node = nodes_[size_t(i)];
+  run_backward(0);
+}
+
+// Runs backward of the nodes from the last one to `first`.
+void Tape::run_backward(size_t first) {
+  for (size_t i = nodes_.size(); i-- > first;) {
+    if (dynamic_cast<const Checkpoint*>(nodes_[i].op.get()) != nullptr) run_checkpoint_backward(i);
+    Node& node = nodes_[i];
     if (!node.op) continue;
     if (node.gradient) {
-      for (TapeObserver* o : observers_) o->before_backward(*this, i);
+      for (TapeObserver* o : observers_) o->before_backward(*this, int(i));
       Backward b(*this, node);
       node.op->backward(b);
       for (auto& [target, gradient] : b.pending_) accumulate(target, gradient, false);
-      for (TapeObserver* o : observers_) o->after_backward(*this, i);
+      for (TapeObserver* o : observers_) o->after_backward(*this, int(i));
     }
     if (!node.op->has_sparse_gradient()) release_inputs(node);
     node.input_values.clear();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "gyre/autograd/op_metadata.h"
 #include "gyre/autograd/parameters.h"
+#include "gyre/autograd/recompute.h"
 #include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
@@ -84,7 +86,8 @@ struct Node {
 };
 
 // Callbacks during recording and backward, independent of the ops. The profiler, the tracer, the NaN finder and the
-// data-parallel reducer implement them.
+// data-parallel reducer implement them. A checkpoint is recorded as one node, and the nodes that its backward records
+// again (Tape::recomputing) have backward callbacks instead of it.
 class TapeObserver {
  public:
   virtual ~TapeObserver() = default;
@@ -100,8 +103,9 @@ class Tape {
   // precision: with bf16, parameters and their gradients stay f32.
   // loss_seeded: the caller promises to run backward from the loss with cotangent 1. Ops may then add to a parameter's
   // gradient during the forward pass (fused_gradient).
-  // parameters: those of the model, which must not change during the tape's life. On a GPU, a tape for bf16 rounds all
-  // of them at once, so that products need not round each weight in both passes.
+  // parameters: those of the model, which must not change during the tape's life. A tape for bf16 rounds all of them at
+  // once, so that products need not round each weight again; on the CPU, only if it does not record.
+  // recompute: the parts of a model that checkpoint() computes again in backward.
   struct Options {
     bool record = true;
     bool training = false;
@@ -109,6 +113,7 @@ class Tape {
     Precision precision = Precision::fp32;
     bool loss_seeded = false;
     const Parameters* parameters = nullptr;
+    Recompute recompute = Recompute::none;
   };
   Tape(Kernels& kernels, Options options);
   Tape(const Tape&) = delete;
@@ -116,7 +121,7 @@ class Tape {
 
   Kernels& kernels() const { return kernels_; }
   bool training() const { return options_.training; }
-  bool recording() const { return options_.record; }
+  bool recording() const { return options_.record && checkpoint_inputs_ == nullptr; }
   // Dtype of the data that an op computes from a parameter alone (embedding). Other ops use the dtype of their input.
   DType data_dtype(const Tensor& parameter) const {
     return options_.precision == Precision::bf16 ? DType::bf16 : parameter.dtype();
@@ -141,6 +146,14 @@ class Tape {
   // Called by ops: appends a node with this output value. Returns a constant, and keeps nothing, if the tape does not
   // record or no input requires a gradient. Absent inputs are empty. Throws if an input is from another tape.
   Var record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var> inputs);
+
+  // Returns compute(). If the options select `part`, the tape keeps nothing of it but the values from outside that it
+  // uses: compute() is a copy of the function, which backward calls a second time, and records then. It must be a pure
+  // function of the Vars that it captures, of parameters and of the tape's dropout masks, and must contain no loss.
+  // Gradients and their order are those without a checkpoint. Checkpoints may be nested.
+  Var checkpoint(Recompute part, std::function<Var()> compute);
+  // True while backward records the ops of a checkpoint.
+  bool recomputing() const { return recomputing_; }
 
   // The mask of the next dropout. Each dropout of a forward pass has its own stream of random numbers, numbered in
   // creation order. The mask has rate 0 if the tape is not in training mode. Throws, with the op's name,
@@ -176,7 +189,12 @@ class Tape {
  private:
   friend class Backward;
   friend class Var;
+  struct Checkpoint;
   void set_product_precision() { kernels_.set_tf32(options_.precision == Precision::tf32); }
+  void use_in_checkpoint(int node);
+  Var recorded_again(const Checkpoint& checkpoint);
+  void run_backward(size_t first);
+  void run_checkpoint_backward(size_t number);
   void accumulate(int node, const Tensor& gradient, bool shared);
   void release_inputs(Node& node);
   void notify_parameter_ready(Parameter& parameter);
@@ -192,6 +210,8 @@ class Tape {
   uint64_t dropouts_ = 0;
   double flops_ = 0;
   bool backward_done_ = false;
+  bool recomputing_ = false;
+  std::vector<int>* checkpoint_inputs_ = nullptr;  // during the forward pass of a checkpoint: the nodes used so far
 };
 
 // The arguments of an op's backward: the node's inputs, output and gradients.

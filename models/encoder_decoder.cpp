@@ -93,8 +93,7 @@ std::vector<AttentionMemory> EncoderDecoder::project_sources(const Var& encoded,
   const RowPositions positions = cross_positions(
       {segment_positions(source), decoder_positions_->rotation(tape, parameter_dtype(), source.longest())});
   std::vector<AttentionMemory> memories;
-  for (const DecoderLayer& layer : decoder_)
-    memories.push_back(layer.project_source(encoded, source, positions, /*decoding=*/true));
+  for (const DecoderLayer& layer : decoder_) memories.push_back(layer.project_source(encoded, source, positions));
   return memories;
 }
 
@@ -112,8 +111,7 @@ Var EncoderDecoder::decode(Tape& tape, const Var& encoded, const Segments& sourc
   const RowPositions source_positions = cross_positions({segment_positions(source), positions.rotation});
   const DecoderRows rows{target, target, positions, cross_positions(positions)};
   Var x = embed(tape, *target_table_, *decoder_positions_, positions.positions, target_inputs);
-  for (const DecoderLayer& layer : decoder_)
-    x = layer(x, rows, layer.project_source(encoded, source, source_positions, /*decoding=*/false), nullptr);
+  for (const DecoderLayer& layer : decoder_) x = layer(x, rows, encoded, source, source_positions);
   return decoder_norm_ ? (*decoder_norm_)(x) : x;
 }
 
@@ -130,7 +128,7 @@ Var EncoderDecoder::decode_step(Tape& tape, const Tensor& ids, const Segments& b
   const DecoderRows rows{single, by_sentence, positions, cross_positions(positions)};
   cache.begin_step();
   Var x = embed(tape, *target_table_, *decoder_positions_, positions.positions, ids);
-  for (size_t i = 0; i < decoder_.size(); ++i) x = decoder_[i](x, rows, sources[i], &cache);
+  for (size_t i = 0; i < decoder_.size(); ++i) x = decoder_[i].step(x, rows, sources[i], cache);
   return decoder_norm_ ? (*decoder_norm_)(x) : x;
 }
 
@@ -149,7 +147,8 @@ LossResult EncoderDecoder::loss(Tape& tape, const PairInput& batch, double label
   const Var encoded = encode(tape, batch.source_ids, batch.source);
   const Var states = decode(tape, encoded, batch.source, batch.target_inputs, batch.target);
   const Tape::Scope scope(tape, "output");
-  return linear_cross_entropy(states, tape.parameter(*output_table_), {}, batch.target_outputs, label_smoothing);
+  return linear_cross_entropy(states, tape.parameter(*output_table_), {}, batch.target_outputs,
+                              {.smoothing = label_smoothing});
 }
 
 LossResult EncoderDecoder::r_drop_loss(Tape& tape, const PairInput& batch, double label_smoothing, double alpha) const {

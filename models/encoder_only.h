@@ -52,9 +52,9 @@ class EncoderOnly {
   Var logits(const Var& states) const;
 
   // Cross-entropy, summed over the predicted rows. The head computes no other rows.
-  LossResult loss(Tape& tape, const MaskedInput& batch) const;
+  LossResult loss(Tape& tape, const MaskedInput& batch, const CrossEntropyOptions& options = {}) const;
   // Cross-entropy of states (n, dim), all of whose rows are predicted; targets (n).
-  LossResult loss(const Var& states, const Tensor& targets) const;
+  LossResult loss(const Var& states, const Tensor& targets, const CrossEntropyOptions& options = {}) const;
 
   const PositionEncoding& positions() const { return stack_.positions(); }
   // The maximum length of a segment that the position encoding supports.

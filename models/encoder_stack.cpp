@@ -10,12 +10,20 @@ EncoderStack::EncoderStack(Parameters& parameters, const EncoderOnlyConfig& c)
     : scale_(c.scale_embedding ? std::sqrt(double(c.dim)) : 1),
       dropout_(c.dropout),
       causal_(c.causal),
-      table_(&parameters.add_table("embed_tokens.weight", {c.vocab_size, c.dim}, Init::normal(0.02))) {
+      table_(&parameters.add_table("embed_tokens.weight", {c.vocab_size, c.embedding_width()}, Init::normal(0.02))) {
+  const int64_t width = c.embedding_width();
   if (c.token_types > 0)
-    type_table_ = &parameters.add("embed_token_types.weight", {c.token_types, c.dim}, Init::normal(0.02));
+    type_table_ = &parameters.add("embed_token_types.weight", {c.token_types, width}, Init::normal(0.02));
   positions_ = make_position_encoding({c.position, c.dim, c.heads, parameters, "encoder.embed_positions",
-                                       c.initial_deviation, c.layers, c.attention.rotated_width(c.dim / c.heads)});
-  if (c.embedding_norm) embedding_norm_.emplace(parameters, "encoder.layernorm_embedding", c);
+                                       c.initial_deviation, c.layers, c.attention.rotated_width(c.head_width())});
+  if (c.embedding_norm) {
+    embedding_norm_.emplace(parameters, "encoder.layernorm_embedding", width, c.norm_type, c.biases != Biases::none,
+                            c.layer_norm_epsilon);
+  }
+  if (width != c.dim) {
+    embedding_projection_.emplace(parameters, "encoder.embeddings_project", width, c.dim,
+                                  c.initial_weight(width, c.dim), c.has_biases());
+  }
   LayerConfig layer = c;
   if (c.scaled_residual_init) layer.residual_gain = 1 / std::sqrt(2.0 * double(c.layers));
   for (int i = 0; i < c.layers; ++i) layers_.emplace_back(parameters, "encoder", i, layer);
@@ -32,7 +40,8 @@ Var EncoderStack::embed(Tape& tape, const Tensor& ids, const Tensor& token_types
     require(!token_types, "[token types] expected none: this model has no token types");
   }
   x = positions_->add_to_embeddings(x, positions);
-  return dropout(embedding_norm_ ? (*embedding_norm_)(x) : x, dropout_);
+  x = dropout(embedding_norm_ ? (*embedding_norm_)(x) : x, dropout_);
+  return embedding_projection_ ? (*embedding_projection_)(x) : x;
 }
 
 RowPositions EncoderStack::positions_of(Tape& tape, const Segments& segments, int64_t max_distance) const {
@@ -65,9 +74,8 @@ Var EncoderStack::advance(Tape& tape, const Tensor& ids, const Segments& chunk, 
   require(ids.size() == chunk.tokens(), "[encoder] expected ", chunk.tokens(), " ids, got ", ids.size());
   const Tape::Scope scope(tape, "encoder");
   cache.begin_chunk(chunk);
-  const int64_t longest = cache.rows().longest();
-  const RowPositions positions{cache.positions(), positions_->rotation(tape, table_->value.dtype(), longest),
-                               positions_.get(), longest};
+  const RowPositions positions{cache.positions(), positions_->rotation(tape, table_->value.dtype(), cache.longest()),
+                               positions_.get(), cache.rows().longest()};
   Var x = embed(tape, ids, {}, positions.positions);
   for (const EncoderLayer& layer : layers_) x = layer.advance(x, positions, cache);
   return final_norm_ ? (*final_norm_)(x) : x;

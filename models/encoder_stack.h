@@ -30,7 +30,7 @@ class EncoderStack {
   // tape records.
   Var advance(Tape& tape, const Tensor& ids, const Segments& chunk, TokenCache& cache) const;
 
-  Parameter& table() const { return *table_; }  // token embeddings: (vocab, dim)
+  Parameter& table() const { return *table_; }  // token embeddings: (vocab, embedding width)
 
   const PositionEncoding& positions() const { return *positions_; }
 
@@ -45,6 +45,7 @@ class EncoderStack {
   Parameter *table_, *type_table_ = nullptr;
   std::unique_ptr<PositionEncoding> positions_;
   std::optional<NormLayer> embedding_norm_;
+  std::optional<LinearLayer> embedding_projection_;  // if embeddings have another width than the layers
   std::vector<EncoderLayer> layers_;
   std::optional<NormLayer> final_norm_;
 };

@@ -29,7 +29,9 @@ SequenceClassifier::SequenceClassifier(const ClassifierConfig& config)
       dense_(config_.head == ClassifierHead::mean
                  ? std::nullopt
                  : std::optional(head_layer(parameters_, "dense", config_.encoder, config_.encoder.dim))),
-      output_(head_layer(parameters_, "out_proj", config_.encoder, config_.classes)) {}
+      output_(head_layer(parameters_, "out_proj", config_.encoder, config_.classes)) {
+  output_.set_matrices({});  // not inside the model
+}
 
 Var SequenceClassifier::outputs(Tape& tape, const LabeledInput& batch) const {
   const Var states = stack_.encode(tape, batch.ids, batch.texts, batch.token_types);
@@ -47,7 +49,7 @@ Var SequenceClassifier::pooled(const Var& states, const Segments& texts) const {
 
 LossResult SequenceClassifier::loss(Tape& tape, const LabeledInput& batch) const {
   const Var predicted = outputs(tape, batch);
-  return config_.is_regression() ? squared_error(predicted, batch.labels) : cross_entropy(predicted, batch.labels, 0);
+  return config_.is_regression() ? squared_error(predicted, batch.labels) : cross_entropy(predicted, batch.labels);
 }
 
 }  // namespace gyre

@@ -157,9 +157,9 @@ std::string introduction(const Records& records, const CardOptions& options) {
   return text;
 }
 
-// Whether the files of the vocabulary are written: transformers read those of WordPiece.
+// Whether the files of the vocabulary are written: transformers read those of WordPiece and byte-level BPE.
 bool is_exported(const Vocabulary& vocabulary) {
-  return vocabulary.kind() == "wordpiece" || vocabulary.kind() == "wobert";
+  return vocabulary.kind() == "wordpiece" || vocabulary.kind() == "wobert" || vocabulary.kind() == "byte-bpe";
 }
 
 std::string architecture_section(const Records& records, const CardModel& model) {

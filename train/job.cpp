@@ -10,7 +10,10 @@
 #include "gyre/core/version.h"
 #include "gyre/train/fault_injector.h"
 #include "gyre/train/log/logger.h"
+#include "gyre/train/optim/parameter_groups.h"
 #include "gyre/train/optim/schedule.h"
+#include "gyre/train/optim/update_plan.h"
+#include "gyre/train/optim/update_rule.h"
 #include "gyre/train/parallel/health/stop_signal.h"
 #include "gyre/train/replay.h"
 #include "gyre/train/trainer.h"
@@ -33,12 +36,15 @@ JobContext open_job_context(const DeviceOptions& device, Communicator& ranks, in
   return {ranks, kernels, parse_precision(device.precision, kernels), micro_batches};
 }
 
-ReducerOptions reducer_options(const ParallelOptions& options, Device device, int micro_batches) {
-  return {.bucket_mb = options.bucket_mb_on(device),
-          .micro_batches = micro_batches,
-          .deterministic = options.deterministic,
-          .comm_dtype = parse_comm_dtype(options.gradient_dtype),
-          .sharded = options.zero == 1};
+ReducerOptions reducer_options(const TrainOptions& options, const JobContext& context, const Parameters& parameters) {
+  const ParallelOptions& parallel = options.parallel;
+  const bool sharded = parallel.zero == 1, whole = make_update_rule(options.optimizer)->updates_matrices();
+  return {.bucket_mb = parallel.bucket_mb_on(context.kernels.device()),
+          .micro_batches = context.micro_batches,
+          .deterministic = parallel.deterministic,
+          .comm_dtype = parse_comm_dtype(parallel.gradient_dtype),
+          .sharded = sharded,
+          .runs = sharded && whole ? runs_of_matrices(parameters, context.ranks.size()) : std::vector<ArenaRun>()};
 }
 
 OptimizerOptions resolve_rates(OptimizerOptions options, const Period& after, uint64_t updates_per_epoch) {
@@ -62,6 +68,13 @@ TrainState fresh_state(const TrainOptions& options, const OptimizerOptions& rate
   return state;
 }
 
+// Says how many parameters are trained if some are not.
+std::string trained_text(const Parameters& parameters) {
+  int64_t trained = 0;
+  for (const Parameter& p : parameters) trained += p.trainable ? p.shape.elements() : 0;
+  return trained == parameters.elements() ? "" : fmt::format(", of which {:.2f} M are trained", double(trained) / 1e6);
+}
+
 void log_job(const std::vector<std::string>& notes, const BatchingOptions& batch, bool deterministic,
              const JobContext& context, const TaskParts& parts) {
   const Kernels& kernels = context.kernels;
@@ -69,8 +82,9 @@ void log_job(const std::vector<std::string>& notes, const BatchingOptions& batch
   spdlog::info("gyre {} : {} : {} per rank : {} kernels on {} : {}", kVersion, context.ranks.name(),
                counted(threads(), "thread"), kernels.name(), kernels.device().text(),
                precision_name(context.precision));
-  spdlog::info("model: {}, vocabulary of {}, {:.2f} M parameters", parts.model->describe(),
-               parts.vocabulary.vocabulary->size(), double(parts.model->parameters().elements()) / 1e6);
+  const Parameters& parameters = parts.model->parameters();
+  spdlog::info("model: {}, vocabulary of {}, {:.2f} M parameters{}", parts.model->describe(),
+               parts.vocabulary.vocabulary->size(), double(parameters.elements()) / 1e6, trained_text(parameters));
   const std::string parts_of_batch =
       concat(counted(context.micro_batches, "micro-batch"), deterministic ? ", deterministic" : "");
   if (!parts.stages.empty()) {
@@ -185,14 +199,17 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   Parameters& parameters = parts.model->parameters();
   faults.set_parameters(parameters);
   const OptimizerOptions rates = resolve_rates(options.optimizer, options.stop.after, parts.data->batches());
-  GradientReducer reducer(ranks, context.kernels, parameters,
-                          reducer_options(options.parallel, context.kernels.device(), micro_batches));
+  freeze(parameters, options.optimizer.frozen);
+  GradientReducer reducer(ranks, context.kernels, parameters, reducer_options(options, context, parameters));
   Optimizer optimizer(parameters, context.kernels, rates, &reducer);
   log_job(options.record.notes, options.batch, options.parallel.deterministic, context, parts);
 
   TrainState state = fresh_state(options, rates, context, parts);
   TrainStep step(*parts.model, optimizer, reducer, context.kernels, ranks,
-                 {.seed = options.seed, .micro_batches = micro_batches, .precision = context.precision});
+                 {.seed = options.seed,
+                  .micro_batches = micro_batches,
+                  .precision = context.precision,
+                  .recompute = options.device.recompute});
   if (!trains) return replay_from_checkpoint(options.replay, options.start.reload, parts, optimizer, step, state);
   const std::string deciding_metric = options.validates() ? options.validation.metrics.front() : "";
   if (resume(run, ranks, *parts.model, optimizer, state, options.start.reload, deciding_metric)) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/autograd/recompute.h"
 #include "gyre/core/io/file.h"
 #include "gyre/train/checkpoint/checkpoint_options.h"
 #include "gyre/train/optim/optimizer_options.h"
@@ -43,9 +44,10 @@ struct RunStage {
 };
 
 struct DeviceOptions {
-  std::string name = "cpu";        // cpu, cuda (the GPU whose number is the rank's local rank) or cuda:N
-  int threads = 0;                 // per rank; 0: the rank's cores
-  std::string precision = "fp32";  // of activations and matrix products: fp32, tf32, bf16, auto
+  std::string name = "cpu";               // cpu, cuda (the GPU whose number is the rank's local rank) or cuda:N
+  int threads = 0;                        // per rank; 0: the rank's cores
+  std::string precision = "fp32";         // of activations and matrix products: fp32, tf32, bf16, auto
+  Recompute recompute = Recompute::none;  // activations that backward computes again
 };
 
 // Conditions that end a run.

@@ -13,6 +13,7 @@
 #include "gyre/core/io/file.h"
 #include "gyre/models/config/config.h"
 #include "gyre/train/optim/schedule.h"
+#include "gyre/train/optim/update_rule.h"
 
 namespace gyre {
 namespace {
@@ -67,14 +68,7 @@ std::string differences(const RunOptions& saved, const RunOptions& now, bool ess
 void compare_config(const RunDirectory& run, const ordered_json& now) {
   const ordered_json read = ordered_json::parse(read_file(run.config()), nullptr, false);
   require(!read.is_discarded(), "[resume] ", run.config().string(), " is not JSON");
-  const ordered_json saved = with_defaults(read);
-  std::string fields;
-  for (const auto& change : ordered_json::diff(saved, now)) {
-    const std::string path = change.at("path");
-    const ordered_json::json_pointer at(path);
-    fields += concat(fields.empty() ? "" : "; ", path.substr(1), " ", saved.contains(at) ? saved[at].dump() : "(none)",
-                     " -> ", now.contains(at) ? now[at].dump() : "(none)");
-  }
+  const std::string fields = config_differences(with_defaults(read), now);
   require(fields.empty(), "[resume] ", run.path().string(), " holds a run of another model (", fields,
           "): use the same model options, another --model, or --overwrite");
 }
@@ -91,6 +85,24 @@ void restore_best(const RunDirectory* run, Communicator& ranks, const std::strin
   int64_t exists = run != nullptr && repair_best_link(*run, state) ? 1 : 0;
   ranks.broadcast(std::span<int64_t>(&exists, 1), 0);
   if (exists == 0) best.reset();
+}
+
+std::string text_of(const std::vector<PatternValue>& values) {
+  std::string text;
+  for (const PatternValue& of : values)
+    text += concat(text.empty() ? "" : " ", of.pattern, "=", nlohmann::json(of.value).dump());  // all digits
+  return text;
+}
+
+// Options that older runs do not have are left out at their defaults.
+void add_group_options(RunOptions& options, const OptimizerOptions& optimizer) {
+  if (make_update_rule(optimizer)->updates_matrices()) options["momentum"] = concat(optimizer.momentum);
+  if (!optimizer.decays.empty()) options["decay-for"] = text_of(optimizer.decays);
+  if (!optimizer.rate_factors.empty()) options["rate-for"] = text_of(optimizer.rate_factors);
+  if (optimizer.layer_decay != 1) options["layer-decay"] = concat(optimizer.layer_decay);
+  std::string frozen;
+  for (const std::string& pattern : optimizer.frozen) frozen += concat(frozen.empty() ? "" : " ", pattern);
+  if (!frozen.empty()) options["freeze"] = frozen;
 }
 
 }  // namespace
@@ -119,11 +131,24 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
                      {"total-updates", std::to_string(schedule.total_updates)},
                      {"precision", precision_name(precision)},
                      {"kernels", state.kernels}};
+  add_group_options(options, optimizer);
   if (find_schedule(schedule.kind).has_power) options["lr-power"] = concat(schedule.power);
   if (const std::string cooldown = cooldown_text(schedule); !cooldown.empty()) options["lr-cooldown"] = cooldown;
   // In deterministic mode the result depends on the tree over the micro-batches, but not on the number of ranks.
   options[state.deterministic ? "=shards" : "shards"] = std::to_string(state.micro_batches);
   return options;
+}
+
+std::string config_differences(const ordered_json& before, const ordered_json& now) {
+  std::string fields;
+  for (const auto& change : ordered_json::diff(before, now)) {
+    const std::string path = change.at("path");
+    const ordered_json::json_pointer at(path);
+    fields +=
+        concat(fields.empty() ? "" : "; ", path.substr(1), " ", before.contains(at) ? before[at].dump() : "(none)",
+               " -> ", now.contains(at) ? now[at].dump() : "(none)");
+  }
+  return fields;
 }
 
 std::string stage_option_name(uint64_t begin) { return concat(kStagePrefix, begin); }

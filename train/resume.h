@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "gyre/core/kernels/kernels.h"
@@ -34,6 +35,9 @@ std::string stage_end_option_name(uint64_t begin);
 
 // Removes the options of stages that begin after the finished updates.
 RunOptions without_later_stages(RunOptions options, uint64_t finished);
+
+// "layers 4 -> 6; ..." for the values of config.json that differ.
+std::string config_differences(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now);
 
 // Throws an Error that names every changed option that must not change. Logs a warning about the others. Options of
 // stages that had not begun at the checkpoint may change.

@@ -145,7 +145,8 @@ Tape TrainStep::make_tape(uint64_t update, int micro_batch) {
            .seed = mix(mix(options_.seed, update), uint64_t(micro_batch)),
            .precision = options_.precision,
            .loss_seeded = true,
-           .parameters = &model_.parameters()}};
+           .parameters = &model_.parameters(),
+           .recompute = options_.recompute}};
 }
 
 void TrainStep::run_micro_batch(uint64_t update, int number, const MicroBatch& micro_batch, TapeObserver* observer,

@@ -34,6 +34,7 @@ struct StepOptions {
   uint64_t seed = 1;
   int micro_batches = 1;  // per global batch, over all ranks
   Precision precision = Precision::fp32;
+  Recompute recompute = Recompute::none;
 };
 
 class TrainStep {

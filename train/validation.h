@@ -12,9 +12,11 @@ struct ValidationResult {
   double seconds = 0;
 };
 
-inline bool higher_is_better(const std::string& metric) {
-  return metric != "cross-entropy" && metric != "perplexity" && metric != "mean-squared-error" &&
-         metric != "margin-loss";
+// "cross-entropy/SET" is the cross-entropy of one of several validation sets.
+inline bool higher_is_better(const std::string& metric_of_set) {
+  const std::string metric = metric_of_set.substr(0, metric_of_set.find('/'));
+  return metric != "cross-entropy" && metric != "perplexity" && metric != "bits-per-byte" &&
+         metric != "mean-squared-error" && metric != "margin-loss";
 }
 
 class Validation {

@@ -22,11 +22,16 @@ std::string describe_inputs(const Node& node) {
 
 void NanFinder::on_record(const Tape& tape, int number) {
   const Node& node = tape.nodes()[size_t(number)];
-  if (!report_.empty() || all_finite(node.value)) return;
+  // Backward records checkpoints again from last to first, so the last one with a non-finite value was the first.
+  const bool is_inside = tape.recomputing() && of_checkpoint_ && !found_inside_;
+  if ((!report_.empty() && !is_inside) || all_finite(node.value)) return;
+  of_checkpoint_ = of_checkpoint_ || node.name() == "checkpoint";
+  found_inside_ = tape.recomputing();
   report_ = concat("forward: ", place(node), " gives ", describe_stats(node.value), describe_inputs(node));
 }
 
 void NanFinder::after_backward(const Tape& tape, int number) {
+  found_inside_ = false;
   if (!report_.empty()) return;
   const Node& node = tape.nodes()[size_t(number)];
   for (size_t i = 0; i < node.inputs.size(); ++i) {

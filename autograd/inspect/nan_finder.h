@@ -20,6 +20,8 @@ class NanFinder final : public TapeObserver {
 
  private:
   std::string report_;
+  bool of_checkpoint_ = false;  // the report is about a checkpoint, or about an op inside one
+  bool found_inside_ = false;   // the report is about the checkpoint that backward records now
 };
 
 }  // namespace gyre

@@ -16,6 +16,11 @@ void add(ProfileRow& row, const Span& span) {
       row.forward_seconds += span.seconds();
       row.kept_bytes += double(span.after) - double(span.before);
       break;
+    case Span::Kind::recompute:
+      ++row.calls;
+      row.flops += span.flops;
+      row.backward_seconds += span.seconds();
+      break;
     case Span::Kind::backward:
       row.backward_seconds += span.seconds();
       break;

@@ -12,6 +12,7 @@ namespace gyre {
 struct ProfileRow {
   std::string name;
   int64_t calls = 0;  // forward calls of an op, or spans outside ops
+  // An op in a checkpoint is part of the op "checkpoint" in forward. Backward includes its recomputation.
   double forward_seconds = 0, backward_seconds = 0;
   double outside_seconds = 0;  // time of spans outside ops
   double flops = 0;            // of the forward pass (Op::flops)

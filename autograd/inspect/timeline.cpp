@@ -21,7 +21,9 @@ void Timeline::restart() {
 
 void Timeline::mark(std::string_view name) { add({.name = name, .module = {}}); }
 
-void Timeline::on_record(const Tape& tape, int node) { add(span_of(tape, node, Span::Kind::forward)); }
+void Timeline::on_record(const Tape& tape, int node) {
+  add(span_of(tape, node, tape.recomputing() ? Span::Kind::recompute : Span::Kind::forward));
+}
 
 void Timeline::before_backward(const Tape&, int) { mark(kOther); }
 

@@ -16,9 +16,9 @@
 namespace gyre {
 
 struct Span {
-  enum class Kind : uint8_t { forward, backward, outside };
-  std::string_view name;  // name of the op, or the argument of mark()
-  std::string module;     // module path of the op
+  enum class Kind : uint8_t { forward, backward, outside, recompute };  // recompute: of a checkpoint, during backward
+  std::string_view name;                                                // name of the op, or the argument of mark()
+  std::string module;                                                   // module path of the op
   Kind kind = Kind::outside;
   int node = -1;  // node of the op on the tape of its step; -1: no op
   double begin = 0, end = 0;

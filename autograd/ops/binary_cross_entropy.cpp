@@ -8,7 +8,7 @@ LossResult binary_cross_entropy(const Var& logits, const Tensor& labels) {
           logits.shape().text());
   const Tensor& x = logits.value();
   const Tensor columns = Tensor::from({2, 1}, std::vector<float>{0, 1}).to(statistics_dtype(x.dtype())).to(x.device());
-  return linear_cross_entropy(logits, logits.tape().constant(columns), {}, labels, 0);
+  return linear_cross_entropy(logits, logits.tape().constant(columns), {}, labels);
 }
 
 }  // namespace gyre

@@ -25,23 +25,37 @@ double sum_of_squares(const T* x, int64_t n) {
   return sum;
 }
 
-// Calls f(begin, state, n, decays) for parts of the ranges, in parallel: the first element in the arenas of values and
-// in those of the state, the number of elements, and whether weight decay applies.
+// A part of a range: its first element in the arenas of values and in those of the state, its number of elements, and
+// its group's factor of the learning rate and weight decay.
+struct RangePart {
+  int64_t begin, state, n;
+  double rate_factor, weight_decay;
+};
+
+// Calls f(part) for parts of the ranges, in parallel.
 template <class F>
 void for_each_range(const UpdateRanges& ranges, F&& f) {
   using Row = std::array<int32_t, UpdateRanges::kColumns>;
   const auto* const rows = reinterpret_cast<const Row*>(ranges.table.data<int32_t>());
   const Row* const past = rows + ranges.table.dim(0);
+  const auto* const groups = ranges.groups.data<double>();
   parallel_ranges(ranges.units, 4 * kUpdateUnit, [&](int64_t begin, int64_t end) {
     const auto starts_later = [](int64_t unit, const Row& row) { return unit < row[UpdateRanges::kFirst]; };
     for (const Row* row = std::upper_bound(rows, past, begin, starts_later) - 1; begin < end; ++row) {
       const int64_t next = row + 1 == past ? ranges.units : row[1][UpdateRanges::kFirst];
       const int64_t skipped = begin - (*row)[UpdateRanges::kFirst], units = std::min(next, end) - begin;
-      f(((*row)[UpdateRanges::kBegin] + skipped) * kUpdateUnit, ((*row)[UpdateRanges::kState] + skipped) * kUpdateUnit,
-        units * kUpdateUnit, (*row)[UpdateRanges::kDecays] != 0);
+      const double* const group = groups + (*row)[UpdateRanges::kGroup] * UpdateRanges::kGroupColumns;
+      f(RangePart{((*row)[UpdateRanges::kBegin] + skipped) * kUpdateUnit,
+                  ((*row)[UpdateRanges::kState] + skipped) * kUpdateUnit, units * kUpdateUnit,
+                  group[UpdateRanges::kRateFactor], group[UpdateRanges::kWeightDecay]});
       begin += units;
     }
   });
+}
+
+template <class T>
+void zero_ranges(T* gradients, const UpdateRanges& ranges) {
+  for_each_range(ranges, [=](const RangePart& part) { std::fill_n(gradients + part.begin, part.n, T(0)); });
 }
 
 }  // namespace
@@ -71,30 +85,50 @@ void CpuKernels::judge_gradient(const Tensor& verdict, const Tensor& squares, co
 }
 
 // m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value = keep value - lr * (m / bias1) / (sqrt(v / bias2) + eps),
-// keep = 1 - lr * weight_decay;  g = 0.
+// keep = 1 - lr * weight_decay;  g = 0;  lr includes the group's factor.
 void CpuKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
                       const UpdateRanges& ranges, const Tensor& verdict, const AdamStep& step) {
   dispatch_float(value, [&]<class T>(T) {
     T *w = value.data<T>(), *mean = m.data<T>(), *square = v.data<T>(), *gradients = gradient.data<T>();
-    if (verdict.data<double>()[kAccepted] == 0) {
-      return for_each_range(ranges,
-                            [=](int64_t begin, int64_t, int64_t n, bool) { std::fill_n(gradients + begin, n, T(0)); });
-    }
+    if (verdict.data<double>()[kAccepted] == 0) return zero_ranges(gradients, ranges);
     const T b1 = T(step.beta1), b2 = T(step.beta2), rest1 = T(1 - step.beta1), rest2 = T(1 - step.beta2);
-    const T rate = T(step.learning_rate / step.bias1), root = T(1 / std::sqrt(step.bias2)), epsilon = T(step.epsilon);
-    const T decayed = T(1 - step.learning_rate * step.weight_decay),
-            factor = T(verdict.data<double>()[kGradientFactor]);
-    for_each_range(ranges, [=](int64_t begin, int64_t state, int64_t n, bool decays) {
-      T *value = w + begin, *gradient = gradients + begin, *m = mean + state, *v = square + state;
-      const T keep = decays ? decayed : T(1);
+    const T root = T(1 / std::sqrt(step.bias2)), epsilon = T(step.epsilon);
+    const T factor = T(verdict.data<double>()[kGradientFactor]);
+    for_each_range(ranges, [=](const RangePart& part) {
+      T *value = w + part.begin, *gradient = gradients + part.begin, *m = mean + part.state, *v = square + part.state;
+      const double lr = step.learning_rate * part.rate_factor;
+      const T rate = T(lr / step.bias1), keep = T(1 - lr * part.weight_decay);
 #pragma omp simd
-      for (int64_t i = 0; i < n; ++i) {
+      for (int64_t i = 0; i < part.n; ++i) {
         const T g = gradient[i] * factor;
         gradient[i] = 0;
         const T first = b1 * m[i] + rest1 * g, second = b2 * v[i] + rest2 * g * g;
         m[i] = first;
         v[i] = second;
         value[i] = keep * value[i] - rate * first / (std::sqrt(second) * root + epsilon);
+      }
+    });
+  });
+}
+
+// value = keep value - lr * sign(b1 m + (1 - b1) g);  m = b2 m + (1 - b2) g;  g = 0;  keep and lr as for Adam.
+void CpuKernels::lion(const Tensor& value, const Tensor& m, const Tensor& gradient, const UpdateRanges& ranges,
+                      const Tensor& verdict, const LionStep& step) {
+  dispatch_float(value, [&]<class T>(T) {
+    T *w = value.data<T>(), *momentum = m.data<T>(), *gradients = gradient.data<T>();
+    if (verdict.data<double>()[kAccepted] == 0) return zero_ranges(gradients, ranges);
+    const T b1 = T(step.beta1), b2 = T(step.beta2), rest1 = T(1 - step.beta1), rest2 = T(1 - step.beta2);
+    const T factor = T(verdict.data<double>()[kGradientFactor]);
+    for_each_range(ranges, [=](const RangePart& part) {
+      T *value = w + part.begin, *gradient = gradients + part.begin, *m = momentum + part.state;
+      const double lr = step.learning_rate * part.rate_factor;
+      const T rate = T(lr), keep = T(1 - lr * part.weight_decay);
+#pragma omp simd
+      for (int64_t i = 0; i < part.n; ++i) {
+        const T g = gradient[i] * factor, direction = b1 * m[i] + rest1 * g;
+        gradient[i] = 0;
+        m[i] = b2 * m[i] + rest2 * g;
+        value[i] = keep * value[i] - (direction > 0 ? rate : direction < 0 ? -rate : T(0));
       }
     });
   });

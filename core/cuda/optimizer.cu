@@ -1,6 +1,8 @@
-// Optimizer passes over flat parameter buffers. Adam, with keep = 1 - lr * weight_decay:
+// Optimizer passes over flat parameter buffers. Adam, with keep = 1 - lr * weight_decay, lr including the group's
+// factor:
 //   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  value = keep value - lr * (m / bias1) / (sqrt(v / bias2) + eps)
 //   g = 0
+// Lion: value = keep value - lr * sign(b1 m + (1 - b1) g);  m = b2 m + (1 - b2) g;  g = 0
 #include <cmath>
 
 #include "gyre/core/cuda/cuda_kernels.h"
@@ -46,33 +48,65 @@ __global__ void judge_kernel(double* verdict, const double* squares, int64_t n, 
   verdict[kAccepted] = std::isfinite(norm) && clip * norm <= limits.largest ? 1 : 0;
 }
 
+// The factors of an update that depend on the group of an element.
+template <class T>
+struct GroupFactors {
+  T rate, keep;
+};
+template <class T>
+__device__ inline GroupFactors<T> group_factors(const double* group, double learning_rate, double bias) {
+  const double rate = learning_rate * group[UpdateRanges::kRateFactor];
+  return {T(rate / bias), T(1 - rate * group[UpdateRanges::kWeightDecay])};
+}
+
 template <class T>
 struct Adam {
-  T b1, b2, rest1, rest2;
-  T rate, root, epsilon;  // rate and root include the bias corrections
-  T decayed;              // factor of values with weight decay
+  T b1, b2, rest1, rest2, root, epsilon;  // root includes the bias correction
+  double learning_rate, bias1;
 
   explicit Adam(const AdamStep& step)
       : b1(T(step.beta1)),
         b2(T(step.beta2)),
         rest1(T(1 - step.beta1)),
         rest2(T(1 - step.beta2)),
-        rate(T(step.learning_rate / step.bias1)),
         root(T(1 / std::sqrt(step.bias2))),
         epsilon(T(step.epsilon)),
-        decayed(T(1 - step.learning_rate * step.weight_decay)) {}
+        learning_rate(step.learning_rate),
+        bias1(step.bias1) {}
 
-  __device__ void update(T& value, T& m, T& v, T g, T keep) const {
+  __device__ GroupFactors<T> factors(const double* group) const {
+    return group_factors<T>(group, learning_rate, bias1);
+  }
+  __device__ void update(T& value, T& m, T& v, T g, const GroupFactors<T>& group) const {
     m = b1 * m + rest1 * g;
     v = b2 * v + rest2 * g * g;
-    value = keep * value - rate * m / (sqrt(v) * root + epsilon);
+    value = group.keep * value - group.rate * m / (sqrt(v) * root + epsilon);
   }
 };
 
-// The place of a pack of elements in the arenas.
+template <class T>
+struct Lion {
+  T b1, b2, rest1, rest2;
+  double learning_rate;
+
+  explicit Lion(const LionStep& step)
+      : b1(T(step.beta1)),
+        b2(T(step.beta2)),
+        rest1(T(1 - step.beta1)),
+        rest2(T(1 - step.beta2)),
+        learning_rate(step.learning_rate) {}
+
+  __device__ GroupFactors<T> factors(const double* group) const { return group_factors<T>(group, learning_rate, 1); }
+  __device__ void update(T& value, T& m, T g, const GroupFactors<T>& group) const {
+    const T direction = b1 * m + rest1 * g;
+    m = b2 * m + rest2 * g;
+    value = group.keep * value - (direction > 0 ? group.rate : direction < 0 ? -group.rate : T(0));
+  }
+};
+
+// The place of a pack of elements in the arenas, and its group.
 struct Place {
-  int64_t value, state;
-  bool decays;
+  int64_t value, state, group;
 };
 // `element` counts the elements of all ranges. The threads of a block search from the same element, so that they read
 // the same rows; a few of them then go on to later rows.
@@ -88,30 +122,71 @@ __device__ inline Place find_place(const int32_t* table, int ranges, int64_t fir
   const int32_t* at = table + row * kColumns;
   const int64_t skipped = element - first(row);
   return {at[UpdateRanges::kBegin] * kUpdateUnit + skipped, at[UpdateRanges::kState] * kUpdateUnit + skipped,
-          at[UpdateRanges::kDecays] != 0};
+          at[UpdateRanges::kGroup]};
 }
 
-// Packs lie within units, so they are always complete.
+// UpdateRanges in GPU memory.
+struct DeviceRanges {
+  const int32_t* table;
+  const double* groups;
+  int count;
+  int64_t elements;
+
+  DeviceRanges(const UpdateRanges& ranges, Context& context)
+      : table(context.ids(ranges.table)),
+        groups(ranges.groups.data<double>()),
+        count(int(ranges.table.dim(0))),
+        elements(ranges.units * kUpdateUnit) {}
+
+  // The place of this thread's pack of T. Packs lie within units, so they are always complete.
+  template <class T>
+  __device__ Place place_of_thread() const {
+    static_assert(kUpdateUnit % kPackSize<T> == 0);
+    return find_place(table, count, int64_t(blockIdx.x) * kMapThreads * kPackSize<T>, first_of_thread<T>());
+  }
+  __device__ const double* group(int64_t row) const { return groups + row * UpdateRanges::kGroupColumns; }
+};
+
 template <class T>
-__global__ void adam_kernel(T* value, T* m, T* v, T* gradient, const int32_t* table, int ranges, int64_t n,
-                            bool aligned, const double* verdict, Adam<T> adam) {
+__global__ void adam_kernel(T* value, T* m, T* v, T* gradient, DeviceRanges ranges, bool aligned, const double* verdict,
+                            Adam<T> adam) {
   constexpr int N = kPackSize<T>;
-  static_assert(kUpdateUnit % N == 0);
-  const int64_t element = first_of_thread<T>();
-  if (element >= n) return;
-  const Place at = find_place(table, ranges, int64_t(blockIdx.x) * kMapThreads * N, element);
+  if (first_of_thread<T>() >= ranges.elements) return;
+  const Place at = ranges.place_of_thread<T>();
   if (verdict[kAccepted] != 0) {
-    const T factor = T(verdict[kGradientFactor]), keep = at.decays ? adam.decayed : T(1);
+    const T factor = T(verdict[kGradientFactor]);
+    const GroupFactors<T> group = adam.factors(ranges.group(at.group));
     T values[N], means[N], squares[N], gradients[N];
     load_numbers(values, value + at.value, N, aligned);
     load_numbers(means, m + at.state, N, aligned);
     load_numbers(squares, v + at.state, N, aligned);
     load_numbers(gradients, gradient + at.value, N, aligned);
 #pragma unroll
-    for (int i = 0; i < N; ++i) adam.update(values[i], means[i], squares[i], gradients[i] * factor, keep);
+    for (int i = 0; i < N; ++i) adam.update(values[i], means[i], squares[i], gradients[i] * factor, group);
     store_numbers(value + at.value, values, N, aligned);
     store_numbers(m + at.state, means, N, aligned);
     store_numbers(v + at.state, squares, N, aligned);
+  }
+  store_pack(gradient + at.value, Pack<T>{}, N, aligned);
+}
+
+template <class T>
+__global__ void lion_kernel(T* value, T* m, T* gradient, DeviceRanges ranges, bool aligned, const double* verdict,
+                            Lion<T> lion) {
+  constexpr int N = kPackSize<T>;
+  if (first_of_thread<T>() >= ranges.elements) return;
+  const Place at = ranges.place_of_thread<T>();
+  if (verdict[kAccepted] != 0) {
+    const T factor = T(verdict[kGradientFactor]);
+    const GroupFactors<T> group = lion.factors(ranges.group(at.group));
+    T values[N], means[N], gradients[N];
+    load_numbers(values, value + at.value, N, aligned);
+    load_numbers(means, m + at.state, N, aligned);
+    load_numbers(gradients, gradient + at.value, N, aligned);
+#pragma unroll
+    for (int i = 0; i < N; ++i) lion.update(values[i], means[i], gradients[i] * factor, group);
+    store_numbers(value + at.value, values, N, aligned);
+    store_numbers(m + at.state, means, N, aligned);
   }
   store_pack(gradient + at.value, Pack<T>{}, N, aligned);
 }
@@ -142,10 +217,20 @@ void CudaKernels::judge_gradient(const Tensor& verdict, const Tensor& squares, c
 void CudaKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, const Tensor& gradient,
                        const UpdateRanges& ranges, const Tensor& verdict, const AdamStep& step) {
   dispatch_float(value, [&]<class T>(T) {
-    const int64_t n = ranges.units * kUpdateUnit;
-    launch(adam_kernel<T>, dim3(map_blocks<T>(n)), dim3(kMapThreads), 0, context_.stream(), value.data<T>(),
-           m.data<T>(), v.data<T>(), gradient.data<T>(), context_.ids(ranges.table), int(ranges.table.dim(0)), n,
-           all_aligned(value, m, v, gradient), verdict.data<double>(), Adam<T>(step));
+    const DeviceRanges on_device(ranges, context_);
+    launch(adam_kernel<T>, dim3(map_blocks<T>(on_device.elements)), dim3(kMapThreads), 0, context_.stream(),
+           value.data<T>(), m.data<T>(), v.data<T>(), gradient.data<T>(), on_device, all_aligned(value, m, v, gradient),
+           verdict.data<double>(), Adam<T>(step));
+  });
+}
+
+void CudaKernels::lion(const Tensor& value, const Tensor& m, const Tensor& gradient, const UpdateRanges& ranges,
+                       const Tensor& verdict, const LionStep& step) {
+  dispatch_float(value, [&]<class T>(T) {
+    const DeviceRanges on_device(ranges, context_);
+    launch(lion_kernel<T>, dim3(map_blocks<T>(on_device.elements)), dim3(kMapThreads), 0, context_.stream(),
+           value.data<T>(), m.data<T>(), gradient.data<T>(), on_device, all_aligned(value, m, gradient),
+           verdict.data<double>(), Lion<T>(step));
   });
 }
 

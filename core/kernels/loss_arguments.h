@@ -7,11 +7,17 @@
 
 namespace gyre {
 
+// Terms of the cross-entropy of a row beside -log p[target].
+struct CrossEntropyOptions {
+  double smoothing = 0;  // label smoothing: the share of the uniform distribution over the classes
+  double z_loss = 0;     // factor of lse^2, which keeps the logits near a normalized distribution (PaLM: 1e-4)
+};
+
 // Sums of a loss over the rows of a batch. Cross-entropy ignores rows with target < 0. Squared error sets nll = loss
 // and correct = 0.
 struct CrossEntropySums {
-  double loss = 0;      // with label smoothing
-  double nll = 0;       // without label smoothing
+  double loss = 0;      // with label smoothing and z-loss
+  double nll = 0;       // without them
   int64_t tokens = 0;   // rows that are not ignored
   int64_t correct = 0;  // rows in which the target has the largest logit
 };

@@ -31,21 +31,36 @@ enum Verdict : uint8_t {
 constexpr int64_t kUpdateUnit = 16;
 struct UpdateRanges {
   enum Column : uint8_t {
-    kFirst,   // number of units in the ranges before this one
-    kBegin,   // first unit in the arenas of values and gradients
-    kState,   // first unit in the arenas of the rule's state
-    kDecays,  // 1 if weight decay applies, otherwise 0
+    kFirst,  // number of units in the ranges before this one
+    kBegin,  // first unit in the arenas of values and gradients
+    kState,  // first unit in the arenas of the rule's state
+    kGroup,  // row of `groups`
     kColumns,
   };
-  Tensor table;  // (ranges, kColumns), i32, on the CPU
+  enum GroupColumn : uint8_t {
+    kRateFactor,   // of the learning rate
+    kWeightDecay,  // decoupled (AdamW): value -= learning_rate * factor * weight_decay * value
+    kGroupColumns,
+  };
+  Tensor table;   // (ranges, kColumns), i32, on the CPU
+  Tensor groups;  // (groups, kGroupColumns), f64, on the device of the kernels
   int64_t units = 0;
 };
 
 // Hyperparameters of one Adam step.
 struct AdamStep {
   double learning_rate, beta1, beta2, epsilon;
-  double weight_decay = 0;  // decoupled (AdamW): value -= learning_rate * weight_decay * value
-  double bias1, bias2;      // bias corrections: 1 - beta1^t, 1 - beta2^t
+  double bias1, bias2;  // bias corrections: 1 - beta1^t, 1 - beta2^t
+};
+
+// Hyperparameters of one Lion step.
+struct LionStep {
+  double learning_rate, beta1, beta2;
+};
+
+// The coefficients of an iteration of Newton and Schulz: X is replaced by (a + b X X^T + c (X X^T)^2) X.
+struct NewtonSchulzCoefficients {
+  double a, b, c;
 };
 
 }  // namespace gyre

@@ -7,26 +7,27 @@ namespace gyre::virtual_gpu {
 constexpr size_t kKeptBytes = 96 << 10;  // as in cross_entropy.cu
 
 void VirtualKernels::cross_entropy(const Tensor& /*sums*/, const Tensor& lse, const Tensor& logits,
-                                   const Tensor& /*targets*/, int64_t /*v*/, double /*smoothing*/) {
+                                   const Tensor& /*targets*/, int64_t /*v*/, const CrossEntropyOptions& /*options*/) {
   if (logits.size() == 0) return;
   const Tensor terms = temporary({logits.rows(), 4}, DType::f64);
   report({.name = "cross-entropy", .launches = 2, .bytes = bytes_of({logits, lse, terms, terms})});
 }
 
 void VirtualKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& /*targets*/,
-                                            const Tensor& lse, int64_t /*v*/, double /*smoothing*/, double /*dloss*/) {
+                                            const Tensor& lse, int64_t /*v*/, const CrossEntropyOptions& /*options*/,
+                                            double /*dloss*/) {
   report_pass("cross-entropy gradient", {dlogits, logits, lse});
 }
 
 // One pass while a row fits into the shared memory of a block.
 void VirtualKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logits, const Tensor& targets, int64_t v,
-                                            double smoothing) {
+                                            const CrossEntropyOptions& options) {
   if (logits.size() == 0) return;
   const size_t element = dtype_bytes(logits.dtype());
   if (size_t(v) * element > kKeptBytes || size_t(logits.cols()) * element % 16 != 0) {
     const Tensor lse = temporary({logits.rows()}, statistics_dtype(logits.dtype()));
-    cross_entropy(sums, lse, logits, targets, v, smoothing);
-    return cross_entropy_backward(logits, logits, targets, lse, v, smoothing, 1);
+    cross_entropy(sums, lse, logits, targets, v, options);
+    return cross_entropy_backward(logits, logits, targets, lse, v, options, 1);
   }
   const Tensor terms = temporary({logits.rows(), 4}, DType::f64);
   report({.name = "cross-entropy and gradient", .launches = 2, .bytes = bytes_of({logits, logits, terms, terms})});

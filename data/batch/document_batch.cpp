@@ -8,15 +8,14 @@ namespace {
 
 // Appends the samples to `ids` one by one. Calls `then` after each with its number and its first row in `ids`.
 template <class Then>
-Segments append_samples(const DocumentSamples& samples, SampleOptions::Task task, std::span<const uint32_t> indices,
+Segments append_samples(const SampleSource& samples, SampleOptions::Task task, std::span<const uint32_t> indices,
                         std::vector<int32_t>& ids, Then then) {
-  require(samples.options().task == task, "[documents] ", samples.store().name(),
-          ": the samples were cut for another task");
+  require(samples.options().task == task, "[documents] ", samples.name(), ": the samples were cut for another task");
   std::vector<int32_t> offsets{0};
   for (const uint32_t sample : indices) {
-    samples.append(sample, ids);
-    then(sample, size_t(offsets.back()));
-    offsets.push_back(int32_t(ids.size()));
+    const size_t begin = ids.size();
+    samples.append(sample, ids, offsets);
+    then(sample, begin);
   }
   return Segments(std::move(offsets));
 }
@@ -28,7 +27,7 @@ void append_next_token_inputs(std::vector<int32_t>& inputs, int32_t bos, std::sp
   inputs.insert(inputs.end(), targets.begin(), targets.end() - 1);
 }
 
-MaskedBatch make_masked_batch(const DocumentSamples& samples, const Masking& masking, uint64_t epoch,
+MaskedBatch make_masked_batch(const SampleSource& samples, const Masking& masking, uint64_t epoch,
                               std::span<const uint32_t> indices) {
   MaskedBatch batch;
   const auto mask = [&](uint32_t sample, size_t begin) {
@@ -41,12 +40,14 @@ MaskedBatch make_masked_batch(const DocumentSamples& samples, const Masking& mas
   return batch;
 }
 
-NextTokenBatch make_next_token_batch(const DocumentSamples& samples, std::span<const uint32_t> indices) {
+NextTokenBatch make_next_token_batch(const SampleSource& samples, std::span<const uint32_t> indices) {
   NextTokenBatch batch;
-  const auto shift = [&](uint32_t, size_t begin) {
-    append_next_token_inputs(batch.inputs, samples.store().bos(), std::span(batch.targets).subspan(begin));
-  };
-  batch.segments = append_samples(samples, SampleOptions::Task::next, indices, batch.targets, shift);
+  batch.segments = append_samples(samples, SampleOptions::Task::next, indices, batch.targets, [](uint32_t, size_t) {});
+  for (int i = 0; i < batch.segments.count(); ++i) {
+    const auto targets =
+        std::span(batch.targets).subspan(size_t(batch.segments.begin(i)), size_t(batch.segments.length(i)));
+    append_next_token_inputs(batch.inputs, samples.bos(), targets);
+  }
   return batch;
 }
 

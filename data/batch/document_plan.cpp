@@ -13,34 +13,29 @@ using Task = SampleOptions::Task;
 
 }  // namespace
 
-Fill SampleOptions::parse_fill(std::string_view text) {
-  if (text == "full") return Fill::full;
-  if (text == "sentences") return Fill::sentences;
-  if (text == "segment") return Fill::segment;
-  throw UsageError("[documents] expected full, sentences or segment, got ", text);
-}
-
 // Cuts the sentences of a part, given one by one, into samples of at most max_length rows. A sample has one row for
 // each token and one for the </s> of each document that ends in it. Task::masked adds a <s> row and, if the sample ends
-// inside a document, a </s> row. Task::next adds no rows, because <s> replaces the last target among the inputs.
+// inside a document, a </s> row, and documents apart a <s> row for each further document. Task::next adds no rows,
+// because <s> replaces the last target among the inputs.
 class DocumentSamples::Sampler {
  public:
   explicit Sampler(DocumentSamples& samples)
       : samples_(samples), options_(samples.options_), extra_rows_(options_.task == Task::masked ? 1 : 0) {}
 
-  // ends: whether </s> must follow this sentence.
-  void add(uint64_t begin, uint64_t end, bool ends) {
+  // starts: whether the sentence is the first of its document. ends: whether </s> must follow it.
+  void add(uint64_t begin, uint64_t end, bool starts, bool ends) {
     while (begin < end) {
-      const int64_t left = int64_t(end - begin), room = options_.max_length - rows();
+      const int64_t bos = starts && is_open() && options_.documents_apart ? extra_rows_ : 0;
+      const int64_t left = int64_t(end - begin), room = options_.max_length - rows() - bos;
       if (left + (ends ? 1 : extra_rows_) <= room) {
-        take(begin, left + ends);
+        take(begin, bos + left + ends);
         ends_with_eos_ = ends;
         return;
       }
       // Leave at least one token for the next sample, so that </s> never begins a sample.
       const int64_t part = is_open() && options_.fill == Fill::sentences ? 0 : std::min(room - extra_rows_, left - 1);
       if (part > 0) {
-        take(begin, part);
+        take(begin, bos + part);
         ends_with_eos_ = false;
         begin += uint64_t(part);
       }
@@ -89,7 +84,8 @@ DocumentSamples::DocumentSamples(const TokenStore& store, const SampleOptions& o
     is_first = false;
     const TokenRange own = part_.clip({begin, end});
     if (!is_ours || own.empty()) continue;
-    sampler.add(own.begin, own.end, own.end == end && (is_last || options.fill == Fill::segment));
+    sampler.add(own.begin, own.end, own.begin == document_begins_.back(),
+                own.end == end && (is_last || options.fill == Fill::segment));
     if (options.fill == Fill::segment || (is_last && !options.across_documents)) sampler.close();
     tokens_ += own.end - own.begin;
     end_ = own.end;
@@ -100,7 +96,7 @@ DocumentSamples::DocumentSamples(const TokenStore& store, const SampleOptions& o
           options.validation_share);
 }
 
-void DocumentSamples::append(size_t sample, std::vector<int32_t>& ids) const {
+void DocumentSamples::append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const {
   require(sample < size(), "[documents] ", store().name(), ": expected a sample below ", size(), ", got ", sample);
   const size_t first_id = ids.size();
   if (options_.task == Task::masked) ids.push_back(store().bos());
@@ -110,16 +106,22 @@ void DocumentSamples::append(size_t sample, std::vector<int32_t>& ids) const {
   for (size_t document = size_t(after - document_begins_.begin()) - 1;
        document < document_begins_.size() && document_begins_[document] < end; ++document) {
     if (!part_.has(document)) continue;
-    if (!is_first) ids.push_back(store().eos());
+    if (!is_first) {
+      ids.push_back(store().eos());
+      if (options_.documents_apart) begin_document(ids, ends);
+    }
     is_first = false;
     const uint64_t next = document + 1 < document_begins_.size() ? document_begins_[document + 1] : end;
     store().append_tokens(std::max(begin, document_begins_[document]), std::min(end, next), ids);
   }
   if (ids.size() - first_id < size_t(rows(sample))) ids.push_back(store().eos());
+  ends.push_back(int32_t(ids.size()));
 }
 
-BatchItems DocumentSamples::items() const {
-  return BatchItems(store().name(), size(), 1, [this](size_t sample, int) { return uint64_t(rows(sample)); });
+// Ends the segment of the document before.
+void DocumentSamples::begin_document(std::vector<int32_t>& ids, std::vector<int32_t>& ends) const {
+  ends.push_back(int32_t(ids.size()));
+  if (options_.task == Task::masked) ids.push_back(store().bos());
 }
 
 }  // namespace gyre

@@ -7,57 +7,31 @@
 #include <string_view>
 #include <vector>
 
-#include "gyre/data/batch/batch_plan.h"
+#include "gyre/data/batch/sample_source.h"
 #include "gyre/data/store/store_part.h"
 
 namespace gyre {
 
-struct SampleOptions {
-  // Modes of filling samples with sentences. All three cut a sentence that is longer than a sample.
-  //   full: cuts sentences so that every sample except the last of a document is full. One row stays free if a
-  //     document's last token would otherwise be separated from its </s>.
-  //   sentences: as many whole sentences of a document as fit.
-  //   segment: one sentence per sample.
-  enum class Fill : uint8_t { full, sentences, segment };
-  // masked: <s> x </s>, like BERT's [CLS] x [SEP].
-  // next: the targets are x, and the inputs are <s> and x without its last id. x has a final </s> only if it ends a
-  //   document (with Fill::segment: a sentence).
-  enum class Task : uint8_t { masked, next };
-
-  Task task = Task::masked;
-  Fill fill = Fill::full;
-  bool across_documents = false;  // a sample may continue into the next document, with </s> between the two
-  int max_length = 512;           // maximum rows of a sample, including <s> and </s>
-  // Share of the documents held out for validation. A random draw that depends only on the number of a document selects
-  // it, so both parts have the same mix and no seed changes them. (The last documents would all come from the last
-  // source.) If there is a single document, this share of its tokens is held out at its end.
-  double validation_share = 0;
-
-  static Fill parse_fill(std::string_view text);  // "full", "sentences" or "segment"; else UsageError
-};
-
-class DocumentSamples {
+class DocumentSamples final : public SampleSource {
  public:
   // Cuts the documents of one part. The store must have one side and outlive this object. Throws an Error if the part
   // is empty or max_length is below 3.
   DocumentSamples(const TokenStore& store, const SampleOptions& options, Part part);
 
-  size_t size() const { return begins_.size(); }
+  std::string_view name() const override { return store().name(); }
+  const SampleOptions& options() const override { return options_; }
+  int bos() const override { return store().bos(); }
+  size_t size() const override { return begins_.size(); }
+  int rows(size_t sample) const override { return rows_[sample]; }
+  void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const override;
+
   uint64_t documents() const { return documents_; }  // number of documents in the part
   uint64_t tokens() const { return tokens_; }        // number of tokens in these documents, without <s> and </s>
-  int rows(size_t sample) const { return rows_[sample]; }
-  const SampleOptions& options() const { return options_; }
   const TokenStore& store() const { return part_.store(); }
-
-  // Appends rows(sample) ids: <s> x </s> for Task::masked, the targets x or x </s> for Task::next.
-  void append(size_t sample, std::vector<int32_t>& ids) const;
-
-  // The samples as items for plan_epoch and split_into_micro_batches, with one side. The length of a sample is its
-  // number of rows.
-  BatchItems items() const;
 
  private:
   class Sampler;
+  void begin_document(std::vector<int32_t>& ids, std::vector<int32_t>& ends) const;
 
   StorePart part_;
   SampleOptions options_;

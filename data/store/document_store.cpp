@@ -163,6 +163,11 @@ Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& 
 
 TextSize size_of_part(const Documents& documents, const StorePart& part, const Vocabulary& vocabulary) {
   const TokenStore& store = documents.store;
+  const auto decoded_size = [&](uint64_t begin, uint64_t end) {
+    std::vector<int32_t> ids;
+    store.append_tokens(begin, end, ids);
+    return TextSize::of(vocabulary.decode(ids));
+  };
   TextSize size;
   uint64_t document = 0;
   for (size_t i = 0; i < store.size(); ++i) {
@@ -173,11 +178,8 @@ TextSize size_of_part(const Documents& documents, const StorePart& part, const V
     }
     const TokenRange own = part.clip({begin, end});
     if (!part.has(document) || own.empty()) continue;
-    size += documents.sizes[i];
-    if (own.begin == begin) continue;
-    std::vector<int32_t> before;
-    store.append_tokens(begin, own.begin, before);
-    size -= TextSize::of(vocabulary.decode(before));
+    size += documents.sizes.empty() ? decoded_size(begin, end) : documents.sizes[i];
+    if (own.begin > begin) size -= decoded_size(begin, own.begin);
   }
   return size;
 }

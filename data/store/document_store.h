@@ -53,8 +53,8 @@ struct Documents {
 Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
                          OnBadLine policy, bool with_sizes = false);
 
-// Returns the size of the text of one part. Requires Documents::sizes. If the part begins inside a sentence, decodes
-// the tokens before its beginning and subtracts their size.
+// Returns the size of the text of one part: from Documents::sizes or, if there are none, of the decoded sentences. If
+// the part begins inside a sentence, decodes the tokens before its beginning and subtracts their size.
 TextSize size_of_part(const Documents& documents, const StorePart& part, const Vocabulary& vocabulary);
 
 // Returns the number of documents in the store: 0 for a store of pairs or of sentences without documents.

@@ -26,11 +26,12 @@ size_t incomplete_bytes(std::string_view text) {
 }  // namespace
 
 Continuation::Continuation(const Vocabulary& vocabulary, std::span<const int32_t> prompt,
-                           const std::vector<std::string>& stops)
+                           const std::vector<std::string>& stops, std::string_view prompt_text)
     : vocabulary_(vocabulary),
       ids_(prompt.begin(), prompt.end()),
       prompt_ids_(ids_.size()),
       prompt_(vocabulary.decode(ids_)),
+      drops_space_(prompt_text.ends_with(' ') && !prompt_.ends_with(' ')),
       stops_(stops) {}
 
 // The pieces are decoded together with those of the prompt, because a piece can begin with a space or without one. A
@@ -40,6 +41,7 @@ bool Continuation::set(std::span<const int32_t> ids) {
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   const std::string all = vocabulary_.decode(ids_);
   text_ = all.starts_with(prompt_) ? all.substr(prompt_.size()) : vocabulary_.decode(ids);
+  if (drops_space_ && text_.starts_with(' ')) text_.erase(0, 1);
   size_t end = std::string::npos;
   for (const std::string& stop : stops_) end = std::min(end, text_.find(stop));
   if (end == std::string::npos) return false;

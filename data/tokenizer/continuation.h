@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gyre/data/tokenizer/vocabulary.h"
@@ -13,7 +14,10 @@ namespace gyre {
 class Continuation {
  public:
   // `prompt`: its ids. The strings of `stops` are not empty. The vocabulary and `stops` must outlive the object.
-  Continuation(const Vocabulary& vocabulary, std::span<const int32_t> prompt, const std::vector<std::string>& stops);
+  // prompt_text: the text that was encoded. If the vocabulary drops a space at its end, the continuation drops the
+  // space that it begins with, so that their concatenation has one space.
+  Continuation(const Vocabulary& vocabulary, std::span<const int32_t> prompt, const std::vector<std::string>& stops,
+               std::string_view prompt_text = {});
 
   // Sets the tokens so far. Returns true if their text contains a stop string: the text then ends before it.
   bool set(std::span<const int32_t> ids);
@@ -27,6 +31,7 @@ class Continuation {
   std::vector<int32_t> ids_;  // of the prompt, then also of the continuation
   size_t prompt_ids_;
   std::string prompt_;  // its decoded text
+  bool drops_space_;    // at the beginning of the continuation
   const std::vector<std::string>& stops_;
   std::string text_;
 };

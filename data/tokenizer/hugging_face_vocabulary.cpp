@@ -5,8 +5,8 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
 #include "gyre/data/text/utf8.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
-#include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
 
 namespace gyre {
 
@@ -67,6 +67,14 @@ std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& direc
   return make_wobert_vocabulary(file.string(), *vocabulary, tokenizer.dictionary);
 }
 
+std::shared_ptr<const Vocabulary> read_hugging_face_byte_bpe(const Path& directory, int64_t size) {
+  const Path file = directory / "tokenizer.json";
+  if (!std::filesystem::exists(file)) return nullptr;
+  ByteBpeSettings settings = find_byte_bpe_settings(directory);
+  settings.size = int(size);
+  return std::make_shared<ByteBpeVocabulary>(file.string(), read_file(file), settings);
+}
+
 // Names BertTokenizer for a RoFormer with WordPiece too, because RoFormerTokenizer splits Chinese text into words first
 // and would give different ids than Gyre.
 void write_hugging_face_vocabulary(const Path& directory, const WordPieceVocabulary& vocabulary, int64_t longest) {
@@ -80,6 +88,15 @@ void write_hugging_face_vocabulary(const Path& directory, const WordPieceVocabul
   }
   write_tokenizer_config(directory, finds_words ? "RoFormerTokenizer" : "BertTokenizer", vocabulary.lower_case(),
                          longest);
+}
+
+void write_hugging_face_vocabulary(const Path& directory, const ByteBpeVocabulary& vocabulary) {
+  write_file(directory / "tokenizer.json", vocabulary.tokenizer());
+  const nlohmann::ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                      {"bos_token", vocabulary.piece(vocabulary.bos())},
+                                      {"eos_token", vocabulary.piece(vocabulary.eos())},
+                                      {"clean_up_tokenization_spaces", false}};
+  write_file(directory / "tokenizer_config.json", config.dump(2) + "\n");
 }
 
 }  // namespace gyre

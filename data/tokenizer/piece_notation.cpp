@@ -79,7 +79,10 @@ std::vector<int32_t> PieceNotation::read(std::string_view line) const {
 
 std::string write_ids(std::span<const int32_t> ids) {
   std::string line;
-  for (const int32_t id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
+  for (const int32_t id : ids) {
+    if (!line.empty()) line += ' ';
+    line += std::to_string(id);
+  }
   return line;
 }
 

@@ -4,12 +4,13 @@
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/random.h"
 #include "gyre/data/tokenizer/bpe_dropout.h"
+#include "gyre/data/tokenizer/byte_bpe/byte_bpe_vocabulary.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
-#include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 
 namespace gyre {
@@ -45,15 +46,19 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
     if (bundle.kind == "subword-nmt") return std::make_shared<SubwordNmtVocabulary>(name, bundle);
     if (bundle.kind == "wordpiece") return std::make_shared<WordPieceVocabulary>(name, bundle);
     if (bundle.kind == "wobert") return std::make_shared<WobertVocabulary>(name, bundle);
-    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt, wordpiece or wobert, got ",
+    if (bundle.kind == "byte-bpe") return std::make_shared<ByteBpeVocabulary>(name, bundle);
+    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt, wordpiece, wobert or byte-bpe, got ",
                 cut_for_message(bundle.kind));
+  }
+  if (ByteBpeVocabulary::recognizes(content)) {
+    return std::make_shared<ByteBpeVocabulary>(name, std::move(content), find_byte_bpe_settings(path.parent_path()));
   }
   if (WordPieceVocabulary::recognizes(content)) {
     return make_wordpiece_vocabulary(name, std::move(content),
                                      find_lower_case_setting(path.parent_path()).value_or(true));
   }
   throw Error("[vocabulary] ", name,
-              ": expected a SentencePiece model, a file written by gyre vocab, or BERT's vocab.txt");
+              ": expected a SentencePiece model, a file written by gyre vocab, BERT's vocab.txt, or a tokenizer.json");
 }
 
 }  // namespace gyre

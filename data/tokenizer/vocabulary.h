@@ -1,6 +1,7 @@
 // The interface of vocabularies, which encode text to ids and decode ids to text. Both languages of a pair share one.
 // Kinds: SentencePiece (sentencepiece_vocabulary.h), subword-nmt BPE codes and whole words (dictionary_vocabulary.h),
-// BERT's WordPiece (wordpiece_vocabulary.h), also on Chinese words (wobert_vocabulary.h), bytes (byte_vocabulary.h).
+// BERT's WordPiece (wordpiece_vocabulary.h), also on Chinese words (wobert_vocabulary.h), bytes (byte_vocabulary.h),
+// byte-level BPE (byte_bpe_vocabulary.h).
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,11 @@
 namespace gyre {
 
 // Ids of special pieces. Every vocabulary that Gyre creates has <unk> = 0, <s> = 1, </s> = 2 and no padding piece,
-// because batches contain no padding. A vocabulary from elsewhere keeps its ids; if it has no <s>, bos is its </s>.
+// because batches contain no padding; only byte-level BPE, which is in the format of Hugging Face, has others. A
+// vocabulary from elsewhere keeps its ids; if it has no <s>, bos is its </s>.
 struct SpecialIds {
-  int unk = 0, bos = 1, eos = 2;
+  int unk = 0;  // -1: none, because no text is unknown
+  int bos = 1, eos = 2;
   int pad = -1;  // -1: none
 };
 

@@ -41,6 +41,7 @@ constexpr auto kEncoderDecoderFields = [](auto& field, auto& c) {
 
 constexpr auto kLayerVariantFields = [](auto& field, auto& c) {
   field("kv_heads", c.kv_heads);
+  field("head_dim", c.head_dim);
   field("qk_norm", c.qk_norm);
   field("gated_ffn", c.gated_ffn);
   field("norm_type", c.norm_type);
@@ -54,6 +55,7 @@ constexpr auto kEncoderOnlyFields = [](auto& field, auto& c) {
   field("layers", c.layers);
   field("causal", c.causal);
   field("token_types", c.token_types);
+  field("embedding_dim", c.embedding_dim);
   field("embedding_norm", c.embedding_norm);
   field("scale_embedding", c.scale_embedding);
   field("head_transform", c.head_transform);
@@ -181,7 +183,7 @@ void ModelConfig::validate_shared() const {
   require_positive("dim", dim);
   require_positive("ffn", ffn);
   require_positive("heads", heads);
-  require(dim % heads == 0, "[heads] must divide dim = ", dim, ", got ", heads);
+  require(head_dim > 0 || dim % heads == 0, "[heads] must divide dim = ", dim, ", got ", heads);
   require_rate("dropout", dropout);
   require_rate("attention_dropout", attention_dropout);
   require_rate("activation_dropout", activation_dropout);
@@ -194,7 +196,7 @@ void ModelConfig::validate_shared() const {
                           .heads = heads,
                           .parameters = scratch,
                           .name = "positions",
-                          .rotated_width = attention.rotated_width(dim / heads)});
+                          .rotated_width = attention.rotated_width(head_width())});
 }
 
 void ModelConfig::validate_attention() const {
@@ -235,9 +237,17 @@ void EncoderOnlyConfig::validate() const {
 void EncoderOnlyConfig::validate_variants() const {
   require(kv_heads >= 0 && (kv_heads == 0 || heads % kv_heads == 0), "[kv_heads] must divide heads = ", heads, ", got ",
           kv_heads);
+  require(head_dim >= 0, "[head_dim] must not be negative, got ", head_dim);
+  require(query_dim() == dim || !position_encoding_type(position.encoding).adds_to_scores, "[head_dim] with ",
+          position.encoding, " positions, expected heads of ", dim, " features in all, got ", heads, " x ", head_dim);
   require(attention.kind != AttentionKind::linear || (key_heads() == heads && !qk_norm),
           "[attention] linear supports neither kv_heads below heads = ", heads,
           " nor qk_norm, got kv_heads = ", key_heads(), " and qk_norm = ", qk_norm);
+  const bool has_table = position.encoding != "rope" && position.encoding != "none";
+  require(embedding_dim >= 0, "[embedding_dim] must not be negative, got ", embedding_dim);
+  require(embedding_width() == dim || (head_transform && !has_table), "[embedding_dim] other than dim = ", dim,
+          " expects head_transform and position rope or none, got head_transform = ", head_transform, " and position ",
+          position.encoding);
   require(residual_form == ResidualForm::sequential || norm == NormPlacement::pre, "[residual_form] ",
           enum_name(residual_form), " is a form of pre-norm layers: expected norm = pre, got post");
 }

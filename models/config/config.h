@@ -97,6 +97,7 @@ struct LayerConfig {
 
   // Variants of single-stack models. An encoder-decoder has the defaults.
   int64_t kv_heads = 0;    // heads of keys and values, each shared by a group of heads; 0: as many as `heads`
+  int64_t head_dim = 0;    // width of a head, which may make the queries wider than the model; 0: dim / heads
   bool qk_norm = false;    // RMS norm of each head of queries and keys, before the rotation
   bool gated_ffn = false;  // fc2(activation(gate(x)) * up(x)), a gated linear unit (Shazeer 2020): fc1 = [gate | up]
   NormType norm_type = NormType::layer;
@@ -104,7 +105,8 @@ struct LayerConfig {
   Biases biases = Biases::all;
   double residual_gain = 1;  // factor on the initial weights of out_proj and fc2, set by the model; not in the JSON
 
-  int64_t head_width() const { return dim / heads; }
+  int64_t head_width() const { return head_dim > 0 ? head_dim : dim / heads; }
+  int64_t query_dim() const { return heads * head_width(); }  // width of the queries of all heads
   int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   int64_t key_dim() const { return key_heads() * head_width(); }  // width of the keys of all heads
   bool has_biases() const { return biases == Biases::all; }       // in all linear layers except qkv_proj
@@ -158,6 +160,7 @@ struct EncoderOnlyConfig : ModelConfig {
   int64_t layers = 12;
   bool causal = false;           // a token attends to itself and to earlier tokens only
   int64_t token_types = 0;       // kinds of segments within a sequence, each with an embedding; 0: none
+  int64_t embedding_dim = 0;     // width of the token embeddings and the head, projected to dim; 0: dim
   bool embedding_norm = false;   // a norm on the sum of all embeddings
   bool scale_embedding = false;  // embeddings times sqrt(dim), so that sinusoidal positions do not dominate them
   bool head_transform = true;    // norm(activation(dense(x))) before the product with the table
@@ -165,6 +168,8 @@ struct EncoderOnlyConfig : ModelConfig {
   bool tied_output = true;       // the output projection is the embedding table
   // Initial weights of out_proj and fc2 are divided by sqrt(2 * layers) (Radford et al. 2019, GPT-2).
   bool scaled_residual_init = false;
+
+  int64_t embedding_width() const { return embedding_dim > 0 ? embedding_dim : dim; }
 
   // These functions work as those of EncoderDecoderConfig. A causal model is described as decoder-only, the usual name.
   std::string describe() const;

@@ -16,17 +16,21 @@ namespace gyre {
 //   fairseq: log P / |Y|^a;   gnmt (Wu et al. 2016, eq. 14): log P / ((5 + |Y|) / 6)^a
 enum class LengthPenaltyForm : uint8_t { fairseq, gnmt };
 
-// Rule that stops the search of a sentence. Both stop at the length limit, and as soon as no live hypothesis can
-// improve the n_best.
+// Rule that stops the search of a sentence. All stop at the length limit. The first two stop as soon as no live
+// hypothesis can improve the n_best.
 // beam_finished (fairseq): also stop once beam_size hypotheses have finished. exact: no further rule.
-enum class StopRule : uint8_t { beam_finished, exact };
+// present_length (Hugging Face's early_stopping=False): stop once beam_size hypotheses have finished and the best live
+// one, scored as if it ended now, is no better than the worst of the best beam_size.
+enum class StopRule : uint8_t { beam_finished, exact, present_length };
 
 template <>
 inline constexpr std::pair<LengthPenaltyForm, std::string_view> kEnumNames<LengthPenaltyForm>[] = {
     {LengthPenaltyForm::fairseq, "fairseq"}, {LengthPenaltyForm::gnmt, "gnmt"}};
 template <>
 inline constexpr std::pair<StopRule, std::string_view> kEnumNames<StopRule>[] = {
-    {StopRule::beam_finished, "beam-finished"}, {StopRule::exact, "exact"}};
+    {StopRule::beam_finished, "beam-finished"},
+    {StopRule::exact, "exact"},
+    {StopRule::present_length, "present-length"}};
 
 struct DecodeOptions {
   int beam_size = 4;
@@ -38,6 +42,8 @@ struct DecodeOptions {
   double max_length_factor = 1;
   int max_length_extra = 50;
   int n_best = 1;
+  // At the length limit, hypotheses get an EOS (of a translation), or they end without one (as a continuation does).
+  bool forces_eos = true;
   Precision precision = Precision::fp32;  // of activations and products; scores are fp32
   int32_t bos = 1, eos = 2;
   // Ids that are never produced (unknown, padding). BOS is never produced either, unless it is also the EOS.
@@ -56,7 +62,7 @@ struct Hypothesis {
   std::vector<int32_t> ids;            // without EOS
   double score = 0;                    // log-probability with the length penalty
   double log_probability = 0;          // of ids and EOS
-  std::vector<float> token_log_probs;  // of ids and EOS: one element more than ids
+  std::vector<float> token_log_probs;  // of ids and EOS: one element more than ids, if there is an EOS
 };
 
 // The divisor of log P in the score; `tokens` includes EOS.

@@ -16,8 +16,7 @@ void GenerationOptions::validate() const {
   expect_at_least(0, "--top-k", top_k);
   expect(top_p > 0 && top_p <= 1, "--top-p", "a number above 0 and at most 1", top_p);
   expect(min_p >= 0 && min_p <= 1, "--min-p", "a number between 0 and 1", min_p);
-  expect(repetition_penalty > 0 && std::isfinite(repetition_penalty), "--repetition-penalty", "a positive number",
-         repetition_penalty);
+  expect_between(0.001, 1000.0, "--repetition-penalty", repetition_penalty);
 }
 
 namespace {
@@ -55,9 +54,12 @@ double log_probability(std::span<const float> logits, int32_t id) {
   return double(logits[size_t(id)]) - largest - std::log(sum);
 }
 
-// The largest number of tokens of each text: its prompt and continuation, but no more than the model has positions.
-std::vector<int32_t> capacities_of(const EncoderOnly& model, const std::vector<Prompt>& prompts) {
-  std::vector<int32_t> capacities;
+}  // namespace
+
+TokenCache token_cache_for(const EncoderOnly& model, const std::vector<Prompt>& prompts) {
+  const std::string reason = model.continuing_obstacle();
+  require(reason.empty(), "[generate] this model cannot continue texts: ", reason);
+  std::vector<TokenCache::Place> places;
   for (const Prompt& prompt : prompts) {
     const auto length = int64_t(prompt.ids.size());
     require(length >= 1 && prompt.max_tokens >= 1,
@@ -66,12 +68,12 @@ std::vector<int32_t> capacities_of(const EncoderOnly& model, const std::vector<P
     require(length <= model.longest(), "[generate] expected a prompt of at most ", model.longest(),
             " tokens, the positions of the model, got ", length);
     // The last token of the continuation is not read.
-    capacities.push_back(int32_t(std::min<int64_t>(length + prompt.max_tokens - 1, model.longest())));
+    const int64_t tokens = std::min<int64_t>(length + prompt.max_tokens - 1, model.longest());
+    places.push_back({int32_t(tokens), int32_t(length)});
   }
-  return capacities;
+  const AttentionConfig& attention = model.config().attention;
+  return {int(model.config().layers), places, attention.kind == AttentionKind::window ? attention.window : 0};
 }
-
-}  // namespace
 
 int32_t choose_token(std::span<const float> logits, std::span<const int32_t> text, const GenerationOptions& options,
                      uint64_t stream, uint32_t step) {
@@ -94,11 +96,9 @@ Generation::Generation(const EncoderOnly& model, Kernels& kernels, std::vector<P
       prompts_(std::move(prompts)),
       options_(options),
       texts_(prompts_.size()),
-      cache_(int(model.config().layers), capacities_of(model, prompts_)),
+      cache_(token_cache_for(model, prompts_)),
       tape_(kernels, {.record = false, .precision = options.precision, .parameters = &model.parameters()}) {
   options_.validate();
-  const std::string reason = model.continuing_obstacle();
-  require(reason.empty(), "[generate] this model cannot continue texts: ", reason);
 }
 
 bool Generation::done() const {
@@ -135,7 +135,7 @@ void Generation::step() {
     std::vector<int32_t> all = prompts_[i].ids;
     all.insert(all.end(), text.ids.begin(), text.ids.end());
     const int32_t id = choose_token(own, all, options_, prompts_[i].stream, uint32_t(text.ids.size()));
-    if (id == options_.eos) {
+    if (id == options_.eos || std::ranges::count(options_.ends, id) > 0) {
       text.end = End::eos;
       continue;
     }
@@ -144,6 +144,13 @@ void Generation::step() {
     const bool no_position = int64_t(all.size()) >= model_.longest();
     if (int(text.ids.size()) >= prompts_[i].max_tokens || no_position) text.end = End::length;
   }
+}
+
+double Generation::weight_bytes() const {
+  const EncoderOnlyConfig& c = model_.config();
+  const int64_t looked_up = c.tied_output ? 0 : c.vocab_size * c.embedding_width();
+  const auto bytes = int64_t(options_.precision == Precision::bf16 ? 2 : sizeof(float));
+  return double((model_.parameters().elements() - looked_up) * bytes);
 }
 
 void Generation::stop(size_t text) { texts_[text].end = End::stopped; }

@@ -18,6 +18,7 @@ struct GenerationOptions {
   double repetition_penalty = 1;  // of the logits of tokens that the text has already (Keskar et al. 2019, 4.1)
   uint64_t seed = 1;
   int32_t eos = 2;                       // ends a text
+  std::vector<int32_t> ends = {};        // other ids that end a text
   std::vector<int32_t> suppressed = {};  // ids that are never chosen
   Precision precision = Precision::fp32;
 
@@ -37,6 +38,11 @@ struct Prompt {
   int max_tokens = 0;        // of the continuation, at least 1
 };
 
+// A cache with a place for each prompt and its continuation. With window attention, its size does not depend on the
+// length of the continuations. Throws for a model that cannot continue texts, an empty prompt, and for a prompt that
+// has no position left.
+TokenCache token_cache_for(const EncoderOnly& model, const std::vector<Prompt>& prompts);
+
 // Continues a batch of prompts, one token of every text at a time. The tokens of a text are a function of its prompt,
 // its stream, the options and the model's logits, which may differ in the last bits between batches of other sizes.
 class Generation {
@@ -45,12 +51,11 @@ class Generation {
   enum class End : uint8_t { live, eos, length, stopped };
   struct Text {
     std::vector<int32_t> ids;      // of the continuation, without EOS
-    std::vector<float> log_probs;  // of these tokens, by the model's own distribution
+    std::vector<float> log_probs;  // of these tokens, by the model's own distribution over the whole vocabulary
     End end = End::live;
   };
 
-  // Throws for a model that cannot continue texts, invalid options, an empty prompt, and for a prompt that has no
-  // position left.
+  // Throws for invalid options, and as token_cache_for() does.
   Generation(const EncoderOnly& model, Kernels& kernels, std::vector<Prompt> prompts, const GenerationOptions& options);
 
   bool done() const;
@@ -60,6 +65,8 @@ class Generation {
 
   const std::vector<Text>& texts() const { return texts_; }
   double flops() const { return tape_.flops(); }
+  // Bytes of the weights that a step reads: all except the rows of a table that is not the output projection.
+  double weight_bytes() const;
 
  private:
   Tensor next_logits();

@@ -33,6 +33,12 @@ constexpr auto kSharedKeys = [](auto& field, auto& c) {
   field("layer_norm_eps", c.layer_norm_epsilon);
 };
 
+// Those of RoFormer.
+constexpr auto kRoformerKeys = [](auto& field, auto& c) {
+  field("embedding_size", c.embedding_dim);
+  field("rotary_value", c.position.template get<RopeOptions>().rotate_values);
+};
+
 constexpr const char* kClip = "max_relative_position";  // of NEZHA
 
 // Keys for which Gyre supports a single value.
@@ -41,7 +47,6 @@ Json fixed_keys(HuggingFaceFamily family, bool is_classifier) {
   if (!is_classifier) keys["tie_word_embeddings"] = true;
   if (family == HuggingFaceFamily::bert) keys["position_embedding_type"] = "absolute";
   if (family == HuggingFaceFamily::nezha) keys["use_relative_position"] = true;
-  if (family == HuggingFaceFamily::roformer) keys["rotary_value"] = false;
   return keys;
 }
 
@@ -84,7 +89,6 @@ Architecture architecture_of(const Json& json, const std::string& context) {
 void require_supported_values(const Json& json, const Architecture& architecture, const std::string& context) {
   Json keys = fixed_keys(architecture.family, architecture.is_classifier);
   if (architecture.family == HuggingFaceFamily::roformer) {
-    keys["embedding_size"] = json.value("hidden_size", Json(EncoderOnlyConfig::preset("roformer-base").dim));
     keys.update({{"norm_type", "layer_norm"}, {"use_bias", true}});  // RoFormerV2 differs
   }
   require_fixed(json, keys, context);
@@ -102,6 +106,7 @@ std::string differences_from_roformer(RopeOptions options, int64_t head_width) {
   const RopeOptions needed;
   if (options.rotary_dims == head_width) options.rotary_dims = needed.rotary_dims;
   options.rotate_cross = needed.rotate_cross;
+  options.rotate_values = needed.rotate_values;
   options.scaling_factor = needed.scaling_factor;
   options.original_length = needed.original_length;
   return differences(json_of(options), json_of(needed));
@@ -112,6 +117,8 @@ std::string unsupported_fields(const EncoderOnlyConfig& c) {
   Json needed{{"norm", "post"},   {"causal", false},    {"embedding_norm", true}, {"scale_embedding", false},
               {"qk_norm", false}, {"gated_ffn", false}, {"norm_type", "layer"},   {"biases", "all"}};
   if (c.key_heads() != c.heads) needed["kv_heads"] = 0;
+  if (c.query_dim() != c.dim) needed["head_dim"] = 0;
+  if (c.position.encoding != "rope" && c.embedding_width() != c.dim) needed["embedding_dim"] = 0;
   std::string lines = differences(c.to_json(), needed);
   if (c.token_types == 0) lines += "\n  token_types: expected at least 1, got 0";
   if (c.attention.kind != AttentionKind::softmax)
@@ -140,7 +147,11 @@ Json shared_json(const EncoderOnlyConfig& encoder, bool is_classifier, int pad) 
   writer.json["model_type"] = family_name(family);
   kSharedKeys(writer, encoder);
   if (family == HuggingFaceFamily::nezha) writer(kClip, encoder.position.get<NezhaOptions>().clip);
-  if (family == HuggingFaceFamily::roformer) writer.json["embedding_size"] = encoder.dim;
+  if (family == HuggingFaceFamily::roformer) {
+    EncoderOnlyConfig complete = encoder;
+    complete.embedding_dim = encoder.embedding_width();
+    kRoformerKeys(writer, complete);
+  }
   rename_activation_to_theirs(writer.json, kActivation);
   writer.json.update(fixed_keys(family, is_classifier));
   writer.json["pad_token_id"] = pad < 0 ? Json() : Json(pad);
@@ -207,6 +218,13 @@ HuggingFaceConfig read_hugging_face_config(const Path& file) {
       int64_t& clip = encoder.position.get<NezhaOptions>().clip;
       reader(kClip, clip);
       kBound(kClip, clip);
+    }
+    if (architecture.family == HuggingFaceFamily::roformer) {
+      const Json given = without_nulls(json);
+      ConfigReader roformer(given, "config");
+      kRoformerKeys(roformer, encoder);
+      kRoformerKeys(kBound, encoder);
+      if (encoder.embedding_dim == encoder.dim) encoder.embedding_dim = 0;
     }
     encoder.validate();
     if (architecture.is_classifier) return classifier_config(json, encoder);

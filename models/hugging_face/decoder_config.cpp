@@ -1,11 +1,11 @@
 #include "gyre/models/hugging_face/decoder_config.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/strict_json.h"
 #include "gyre/models/config/config_json.h"
+#include "gyre/models/hugging_face/decoder_rope.h"
 #include "gyre/models/hugging_face/json_fields.h"
 #include "gyre/models/position/position_table.h"
 
@@ -141,13 +141,15 @@ EncoderOnlyConfig default_config(DecoderFamily family) {
   return c;
 }
 
+bool has_head_dim(DecoderFamily family) { return family != DecoderFamily::gpt_neox && family != DecoderFamily::gpt2; }
+
 // GPT-2 widens its feed-forward blocks four times by default, and Qwen3 has a default width of heads.
-void check_widths(const Json& json, DecoderFamily family, EncoderOnlyConfig& c, const std::string& context) {
+void read_widths(const Json& json, DecoderFamily family, EncoderOnlyConfig& c) {
   if (family == DecoderFamily::gpt2 && !json.contains("n_inner")) c.ffn = 4 * c.dim;
-  constexpr int64_t kQwen3Width = 128;
-  const Json width = json.value("head_dim", family == DecoderFamily::qwen3 ? Json(kQwen3Width) : Json());
-  require(width.is_null() || width == c.head_width(), context, "head_dim: expected ", c.head_width(),
-          ", hidden_size / num_attention_heads, got ", cut_for_message(width.dump()));
+  if (family == DecoderFamily::qwen3) c.head_dim = 128;
+  if (has_head_dim(family)) ConfigReader(json, "config")("head_dim", c.head_dim);
+  kBound("head_dim", c.head_dim);
+  if (c.heads > 0 && c.head_dim * c.heads == c.dim) c.head_dim = 0;
 }
 
 void read_window(const Json& json, EncoderOnlyConfig& c) {
@@ -160,77 +162,26 @@ void read_window(const Json& json, EncoderOnlyConfig& c) {
   kBound("sliding_window", c.attention.window);
 }
 
-// Reads "rope_parameters", or the older "rope_scaling" with "rope_theta".
-void read_rope(const Json& json, DecoderFamily family, EncoderOnlyConfig& c, const std::string& context) {
-  RopeOptions& options = c.position.get<RopeOptions>();
-  const Json scaling = json.value("rope_parameters", json.value("rope_scaling", Json()));
-  double rotated = family == DecoderFamily::gpt_neox ? 0.25 : 1;
-  std::string type = "default";
-  options.original_length = c.position.get<PositionTableOptions>().max_positions;
-  ConfigReader(json, "config")(json.contains("rope_theta") ? "rope_theta" : "rotary_emb_base", options.base);
-  ConfigReader(json, "config")("rotary_pct", rotated);
-  if (scaling.is_object()) {
-    ConfigReader reader(scaling, "config.rope_scaling");
-    reader("rope_theta", options.base);
-    reader("partial_rotary_factor", rotated);
-    reader(scaling.contains("rope_type") ? "rope_type" : "type", type);
-    reader("factor", options.scaling_factor);
-    reader("original_max_position_embeddings", options.original_length);
-    require_fixed(scaling,
-                  {{"beta_fast", 32.0},
-                   {"beta_slow", 1.0},
-                   {"truncate", true},
-                   {"attention_factor", nullptr},
-                   {"mscale", nullptr},
-                   {"mscale_all_dim", nullptr}},
-                  context + "rope_scaling.");
-  }
-  require(type == "default" || type == "linear" || type == "yarn", context,
-          "rope_scaling: expected the type default, linear or yarn, got ", cut_for_message(Json(type).dump()));
-  if (type == "linear") options.scaling = RopeScaling::linear;
-  if (type == "yarn") options.scaling = RopeScaling::yarn;
-  const auto dims = int64_t(double(c.head_width()) * rotated);
-  require(dims >= 2, context, "rotary_pct: expected at least 2 rotated features of the ", c.head_width(),
-          " of a head, got ", rotated);
-  options.rotary_dims = dims == c.head_width() ? 0 : dims;
-}
-
-void write_rope(const EncoderOnlyConfig& c, DecoderFamily family, Json& json) {
-  const auto& options = c.position.get<RopeOptions>();
-  const int64_t dims = options.rotary_dims > 0 ? options.rotary_dims : c.head_width();
-  json["rope_theta"] = options.base;
-  if (family == DecoderFamily::gpt_neox) {
-    json["rotary_emb_base"] = options.base;  // GPT-NeoX's own name
-    double share = double(dims) / double(c.head_width());
-    while (int64_t(double(c.head_width()) * share) < dims) share = std::nextafter(share, 1.0);  // readers truncate
-    json["rotary_pct"] = share;
-  }
-  if (options.scaling == RopeScaling::none) return;
-  json["rope_scaling"] = {{"rope_type", enum_name(options.scaling)}, {"factor", options.scaling_factor}};
-  if (options.scaling == RopeScaling::yarn)
-    json["rope_scaling"]["original_max_position_embeddings"] = options.original_length;
-}
-
-// Lines for the options of RoPE that no family has.
-std::string rope_differences(const EncoderOnlyConfig& c, DecoderFamily family) {
-  const auto& options = c.position.get<RopeOptions>();
-  RopeOptions needed = options;
-  needed.learnable = false;
-  needed.step = 1;
-  if (options.scaling == RopeScaling::ntk) needed.scaling = RopeScaling::none;
-  if (family != DecoderFamily::gpt_neox && options.rotary_dims != c.head_width()) needed.rotary_dims = 0;
-  return differences(json_of(options), json_of(needed));
+// All layers have the same attention here.
+void check_layer_types(const Json& json, const EncoderOnlyConfig& c, const std::string& context) {
+  const auto types = json.find("layer_types");
+  if (types == json.end()) return;
+  const char* expected = c.attention.kind == AttentionKind::window ? "sliding_attention" : "full_attention";
+  const bool alike = types->is_array() &&
+                     std::all_of(types->begin(), types->end(), [&](const Json& type) { return type == expected; });
+  require(alike, context, "layer_types: expected \"", expected, "\" for every layer, got ",
+          cut_for_message(types->dump()));
 }
 
 // Lines for the fields that the family cannot represent.
 std::string unsupported_fields(const EncoderOnlyConfig& c, DecoderFamily family) {
-  Json needed{{"norm", "pre"},           {"final_norm", true},       {"token_types", 0},
-              {"embedding_norm", false}, {"scale_embedding", false}, {"head_transform", false},
-              {"output_bias", false}};
+  Json needed{{"norm", "pre"},      {"final_norm", true},       {"token_types", 0},        {"embedding_norm", false},
+              {"embedding_dim", 0}, {"scale_embedding", false}, {"head_transform", false}, {"output_bias", false}};
   const bool gpt2 = family == DecoderFamily::gpt2, neox = family == DecoderFamily::gpt_neox;
   if (gpt2 || neox) {
     needed.update({{"norm_type", "layer"}, {"gated_ffn", false}, {"biases", "all"}, {"qk_norm", false}});
     if (c.key_heads() != c.heads) needed["kv_heads"] = 0;
+    if (c.query_dim() != c.dim) needed["head_dim"] = 0;
   } else {
     needed.update({{"norm_type", "rms"}, {"gated_ffn", true}});
     if (c.biases == Biases::all) needed["biases"] = "none";
@@ -244,7 +195,7 @@ std::string unsupported_fields(const EncoderOnlyConfig& c, DecoderFamily family)
     lines += concat("\n  attention: expected softmax, got ", enum_name(c.attention.kind));
   if (!gpt2 && c.position.encoding != "rope")
     lines += "\n  position: expected rope, or learned for a GPT-2, got " + c.position.encoding;
-  if (c.position.encoding == "rope") lines += rope_differences(c, family);
+  if (c.position.encoding == "rope") lines += decoder_rope_differences(c, family);
   return lines;
 }
 
@@ -284,14 +235,7 @@ EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, co
   require(type == architecture.model_type, context, "model_type: expected \"", architecture.model_type, "\" as the ",
           "architecture is ", architecture.name, ", got ", cut_for_message(type.dump()));
   require_fixed(json, fixed_keys(family), context);
-  Json given = json;  // without nulls, which stand for defaults
-  for (auto key = given.begin(); key != given.end();) {
-    if (key->is_null()) {
-      key = given.erase(key);
-    } else {
-      ++key;
-    }
-  }
+  Json given = without_nulls(json);
   rename_activation_from_theirs(given, activation_key(family));
   EncoderOnlyConfig config = default_config(family);
   try {
@@ -300,11 +244,15 @@ EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, co
     visit_keys(family, kBound, config);
     const bool has_groups = !json.value("num_key_value_heads", Json(0)).is_null();  // null: as many as heads
     config.kv_heads = has_groups && config.kv_heads != config.heads ? config.kv_heads : 0;
-    require(config.heads > 0 && config.dim % config.heads == 0, "[config] the number of heads, ", config.heads,
-            ", must divide the width, ", config.dim);
-    check_widths(given, family, config, context);
+    read_widths(given, family, config);
+    require(config.heads > 0 && (config.head_dim > 0 || config.dim % config.heads == 0),
+            "[config] the number of heads, ", config.heads, ", must divide the width, ", config.dim);
+    const int64_t positions = config.position.get<PositionTableOptions>().max_positions;
+    require(positions >= 1, context, family == DecoderFamily::gpt2 ? "n_positions" : "max_position_embeddings",
+            ": expected at least 1, got ", positions);
     if (family == DecoderFamily::mistral) read_window(json, config);
-    if (family != DecoderFamily::gpt2) read_rope(given, family, config, context);
+    check_layer_types(given, config, context);
+    if (family != DecoderFamily::gpt2) read_decoder_rope(given, family, config, context);
     if (family == DecoderFamily::gpt_neox) {
       bool parallel = true;
       reader("use_parallel_residual", parallel);
@@ -331,12 +279,11 @@ Json decoder_config(const EncoderOnlyConfig& config) {
   rename_activation_to_theirs(json, activation_key(family));
   json.update(fixed_keys(family));
   if (family == DecoderFamily::gpt2) json["embd_pdrop"] = config.dropout;
-  const bool has_width =
-      family == DecoderFamily::llama || family == DecoderFamily::mistral || family == DecoderFamily::qwen3;
-  if (has_width) json["head_dim"] = config.head_width();
+  if (has_head_dim(family) && (family != DecoderFamily::qwen2 || config.head_dim > 0))
+    json["head_dim"] = config.head_width();
   if (family == DecoderFamily::gpt_neox) json["use_parallel_residual"] = config.residual_form == ResidualForm::parallel;
   if (family == DecoderFamily::mistral) json["sliding_window"] = config.attention.window;
-  if (family != DecoderFamily::gpt2) write_rope(config, family, json);
+  if (family != DecoderFamily::gpt2) write_decoder_rope(config, family, json);
   json["dtype"] = "float32";
   return json;
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "gyre/models/hugging_face/decoder_config.h"
+#include "gyre/models/hugging_face/finite_weights.h"
 #include "gyre/models/position/rope.h"
 
 namespace gyre {
@@ -135,11 +136,11 @@ class Parts {
   }
 
   std::vector<std::pair<std::string, Rows>> split_projections(const std::vector<std::string>& names) const {
-    const int64_t width = config_.head_width(), d = config_.dim, kd = config_.key_dim();
+    const int64_t width = config_.head_width(), qd = config_.query_dim(), kd = config_.key_dim();
     Rows parts[3];  // queries, keys, values
     for (int64_t head = 0; head < config_.heads; ++head) append(parts[0], rotated_order(head * width));
-    for (int64_t head = 0; head < config_.key_heads(); ++head) append(parts[1], rotated_order(d + head * width));
-    parts[2] = range(d + kd, kd);
+    for (int64_t head = 0; head < config_.key_heads(); ++head) append(parts[1], rotated_order(qd + head * width));
+    parts[2] = range(qd + kd, kd);
     if (names.size() == 3) return {{names[0], parts[0]}, {names[1], parts[1]}, {names[2], parts[2]}};
     Rows together;
     if (family_ == DecoderFamily::gpt_neox) {
@@ -233,6 +234,7 @@ TensorReport read_decoder_weights(std::span<const SafetensorsFile> files, Parame
                         }});
   }
   load_tensors(files, requests, target_name);
+  require_finite(files, target_name);
   if (config.tied_output) require_tied(files, parameters);
   TensorReport report;
   for (const SafetensorsFile& file : files) {

@@ -22,7 +22,11 @@ inline constexpr auto kBound = [](const char* key, const auto& value) {
 void rename_activation_from_theirs(nlohmann::ordered_json& json, const char* key);
 void rename_activation_to_theirs(nlohmann::ordered_json& json, const char* key);
 
-// Throws unless the keys of `fixed` are absent from `json`, null or equal: Gyre supports no other values.
+// The configuration without nulls. As in transformers, a null switch is false; other nulls stand for the default.
+nlohmann::ordered_json without_nulls(const nlohmann::ordered_json& json);
+
+// Throws unless the keys of `fixed` are absent from `json` or equal: Gyre supports no other values. Null is accepted
+// too, except in place of true, because transformers takes it for false.
 void require_fixed(const nlohmann::ordered_json& json, const nlohmann::ordered_json& fixed, const std::string& context);
 
 // Lines "field: expected .., got .." for the fields that differ from `needed`.

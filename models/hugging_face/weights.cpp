@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gyre/models/hugging_face/decoder_weights.h"
+#include "gyre/models/hugging_face/finite_weights.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/sequence_classifier.h"
 
@@ -39,6 +40,7 @@ constexpr ModuleNames kModules[] = {
     {"embed_token_types", "@.embeddings.token_type_embeddings"},
     {"encoder.embed_positions", "@.embeddings.position_embeddings"},
     {"encoder.layernorm_embedding", "@.embeddings.LayerNorm"},
+    {"encoder.embeddings_project", "@.embeddings_project"},
     {"encoder.layers.#.self_attn.qkv_proj", "@.encoder.layer.#.attention.self.*"},
     {"encoder.layers.#.self_attn.out_proj", "@.encoder.layer.#.attention.output.dense"},
     {"encoder.layers.#.self_attn_layer_norm", "@.encoder.layer.#.attention.output.LayerNorm"},
@@ -246,6 +248,7 @@ TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, P
   const Naming naming(family_of(config), files);
   const TargetNames target_names(files, naming, other_heads(parameters, naming));
   read_safetensors(files, views_of(parameters, naming), target_names);
+  require_finite(files, target_names);
   for (const auto& [ours, theirs] : kTied) {
     if (target_names.of_other_head(theirs)) continue;
     require_repeats(files, theirs, parameters.find(ours)->value, 0, "the same as " + their_names(ours, naming).front());

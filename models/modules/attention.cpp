@@ -33,20 +33,33 @@ void rotate_heads(const Var& x, const RowPositions& positions, int64_t heads, in
   x.kernels().rope({x.value()}, {x.value()}, positions.positions, positions.rotation.angles, rotary, width, false);
 }
 
+bool rotates_values(const RowPositions& positions) {
+  return positions.rotation && positions.encoding != nullptr && positions.encoding->rotates_values();
+}
+
+// Values of `heads` heads, rotated if the encoding does that.
+Var turned_values(const Var& v, const RowPositions& positions, int heads) {
+  if (!rotates_values(positions)) return v;
+  Rotation rotation = positions.rotation;
+  rotation.rotary.heads = heads;
+  return rope(v, rotation, positions.positions);
+}
+
 }  // namespace
 
 SelfAttention::SelfAttention(Parameters& parameters, const std::string& parent, const std::string& name, int layer,
                              const LayerConfig& c)
     : name_(name),
       layer_(layer),
-      dim_(c.dim),
+      dim_(c.query_dim()),
       key_dim_(c.key_dim()),
       qkv_proj_(parameters, parent + "." + name + ".qkv_proj", c.dim, dim_ + 2 * key_dim_,
                 c.initial_weight(c.dim, dim_ + 2 * key_dim_), c.biases != Biases::none),
-      out_proj_(parameters, parent + "." + name + ".out_proj", c.dim, c.dim, c.initial_residual_weight(c.dim, c.dim),
+      out_proj_(parameters, parent + "." + name + ".out_proj", dim_, c.dim, c.initial_residual_weight(dim_, c.dim),
                 c.has_biases()),
       options_(attention_options(c)),
       attention_(c.attention) {
+  qkv_proj_.set_matrices({dim_, key_dim_, key_dim_});
   const auto head_norm = [&](const char* of) {
     return NormLayer(parameters, parent + "." + name + of, c.head_width(), NormType::rms, false, c.layer_norm_epsilon);
   };
@@ -55,23 +68,28 @@ SelfAttention::SelfAttention(Parameters& parameters, const std::string& parent, 
     k_norm_ = head_norm(".k_norm");
   }
   if (attention_.uses_favor())
-    random_vectors_ = &add_random_vectors(parameters, parent + "." + name, attention_, c.dim / c.heads);
+    random_vectors_ = &add_random_vectors(parameters, parent + "." + name, attention_, c.head_width());
 }
 
 Var SelfAttention::operator()(const Var& x, const Segments& segments, const RowPositions& positions,
                               bool causal) const {
   const Tape::Scope scope(x.tape(), name_);
-  if (attention_.kind == AttentionKind::linear) return out_proj_(attend_linearly(x, segments, positions, causal));
+  return out_proj_(
+      x.tape().checkpoint(Recompute::attention, [=, this] { return attend(x, segments, positions, causal); }));
+}
+
+Var SelfAttention::attend(const Var& x, const Segments& segments, const RowPositions& positions, bool causal) const {
+  if (attention_.kind == AttentionKind::linear) return attend_linearly(x, segments, positions, causal);
   AttentionOptions options = options_;
   options.causal = causal;
   options.rotation = positions.rotation;
   options.query_positions = positions.positions;
   options.window = window_of(attention_, causal);
   options.terms = terms_of(x, positions, layer_, causal);
-  if (!q_norm_) return out_proj_(self_attention(qkv_proj_(x), segments, options));
+  if (!q_norm_ && !rotates_values(positions)) return self_attention(qkv_proj_(x), segments, options);
   options.key_positions = positions.positions;
   const auto [q, k, v] = project(x);
-  return out_proj_(attention(q, k, v, segments, segments, options));
+  return attention(q, k, turned_values(v, positions, options_.kv_heads), segments, segments, options);
 }
 
 SelfAttention::Projections SelfAttention::project(const Var& x) const {
@@ -82,8 +100,8 @@ SelfAttention::Projections SelfAttention::project(const Var& x) const {
   return all;
 }
 
-Var SelfAttention::attend_linearly(const Var& x, const Segments& segments, const RowPositions& positions,
-                                   bool causal) const {
+Var SelfAttention::attend_linearly(const Var& x, const Segments& segments, const RowPositions& positions, bool causal,
+                                   TokenCache* cache) const {
   const LinearAttentionOptions options{.heads = options_.heads,
                                        .causal = causal,
                                        .map = attention_.linear_map,
@@ -91,15 +109,18 @@ Var SelfAttention::attend_linearly(const Var& x, const Segments& segments, const
                                        .rotation = positions.rotation,
                                        .positions = positions.positions};
   const Var vectors = random_vectors_ ? x.tape().parameter(*random_vectors_) : Var();
-  const auto [q, k, v] = project(x);
-  return linear_attention(q, k, v, vectors, segments, options);
+  const auto [q, k, raw_values] = project(x);
+  const Var v = turned_values(raw_values, positions, options_.kv_heads);
+  if (cache == nullptr) return linear_attention(q, k, v, vectors, segments, options);
+  return advance_linear_attention(q, k, v, vectors, segments, cache->linear_states(layer_), options);
 }
 
 Var SelfAttention::step(const Var& x, const RowPositions& positions, KeyValueCache& cache) const {
   const Tape::Scope scope(x.tape(), name_);
   const Var qkv = qkv_proj_(x);
   const int64_t dim = x.shape()[1];
-  rotate_heads(qkv, positions, 2 * options_.heads, dim / options_.heads);  // queries and keys
+  // Queries and keys, and values too if the encoding rotates them.
+  rotate_heads(qkv, positions, (rotates_values(positions) ? 3 : 2) * options_.heads, dim / options_.heads);
   x.tape().count_flops(4 * double(x.shape()[0]) * double(cache.length()) * double(dim));
   cache.set_terms(layer_, dim / options_.heads, [&](int64_t longest) {
     RowPositions later = positions;
@@ -136,10 +157,13 @@ Var SelfAttention::stream(const Var& x, const RowPositions& positions, KeyValueW
 
 Var SelfAttention::advance(const Var& x, const RowPositions& positions, TokenCache& cache) const {
   const Tape::Scope scope(x.tape(), name_);
+  if (attention_.kind == AttentionKind::linear)
+    return out_proj_(attend_linearly(x, cache.chunk(), positions, /*causal=*/true, &cache));
   const auto [q, k, v] = project(x);
   const int64_t width = dim_ / options_.heads;
   rotate_heads(q, positions, options_.heads, width);
   rotate_heads(k, positions, options_.kv_heads, width);
+  if (rotates_values(positions)) rotate_heads(v, positions, options_.kv_heads, width);
   const auto& [keys, values] = cache.extend(layer_, k.value(), v.value());
   const PositionTerms terms = terms_of(x, positions, layer_, /*causal=*/true);
   const AttentionShape shape{.heads = options_.heads,
@@ -151,7 +175,7 @@ Var SelfAttention::advance(const Var& x, const RowPositions& positions, TokenCac
   const Tensor out = q.value().like();
   x.kernels().attention(out, {}, {q.value()}, {keys}, {values}, cache.chunk(), cache.rows(), shape, {}, terms.values());
   for (int text = 0; text < cache.texts(); ++text)
-    x.tape().count_flops(4 * double(cache.chunk().length(text)) * double(cache.length(text)) * double(dim_));
+    x.tape().count_flops(4 * double(cache.chunk().length(text)) * double(cache.rows().length(text)) * double(dim_));
   return out_proj_(x.tape().constant(out));
 }
 
@@ -164,7 +188,9 @@ CrossAttention::CrossAttention(Parameters& parameters, const std::string& parent
       kv_proj_(parameters, parent + "." + name + ".kv_proj", c.dim, 2 * c.dim,
                c.initial_weight(c.dim, 2 * c.dim, std::sqrt(3.0 / 4))),
       out_proj_(parameters, parent + "." + name + ".out_proj", c.dim, c.dim, c.initial_weight(c.dim, c.dim)),
-      options_(attention_options(c)) {}
+      options_(attention_options(c)) {
+  kv_proj_.set_matrices({c.dim, c.dim});
+}
 
 AttentionMemory CrossAttention::project(const Var& x, const Segments& segments, const RowPositions& positions) const {
   const Tape::Scope scope(x.tape(), name_);
@@ -182,6 +208,12 @@ AttentionMemory CrossAttention::project_rotated(const Var& x, const Segments& se
 Var CrossAttention::operator()(const Var& x, const Segments& queries, const RowPositions& positions,
                                const AttentionMemory& memory) const {
   const Tape::Scope scope(x.tape(), name_);
+  return out_proj_(
+      x.tape().checkpoint(Recompute::attention, [=, this] { return attend(x, queries, positions, memory); }));
+}
+
+Var CrossAttention::attend(const Var& x, const Segments& queries, const RowPositions& positions,
+                           const AttentionMemory& memory) const {
   AttentionOptions options = options_;
   Var q = q_proj_(x);
   if (positions.rotation && memory.positions) {
@@ -191,7 +223,7 @@ Var CrossAttention::operator()(const Var& x, const Segments& queries, const RowP
   } else if (positions.rotation) {
     q = rope(q, positions.rotation, positions.positions);
   }
-  return out_proj_(attention(q, memory.keys_values, queries, memory.segments, options));
+  return attention(q, memory.keys_values, queries, memory.segments, options);
 }
 
 }  // namespace gyre

@@ -44,7 +44,11 @@ class SelfAttention {
     Var q, k, v;
   };
   Projections project(const Var& x) const;
-  Var attend_linearly(const Var& x, const Segments& segments, const RowPositions& positions, bool causal) const;
+  // The input of out_proj.
+  Var attend(const Var& x, const Segments& segments, const RowPositions& positions, bool causal) const;
+  // With a cache, the rows are the next ones of its texts.
+  Var attend_linearly(const Var& x, const Segments& segments, const RowPositions& positions, bool causal,
+                      TokenCache* cache = nullptr) const;
 
   std::string name_;
   int layer_;
@@ -78,6 +82,9 @@ class CrossAttention {
                  const AttentionMemory& memory) const;
 
  private:
+  // The input of out_proj.
+  Var attend(const Var& x, const Segments& queries, const RowPositions& positions, const AttentionMemory& memory) const;
+
   std::string name_;
   LinearLayer q_proj_, kv_proj_, out_proj_;
   AttentionOptions options_;

@@ -11,7 +11,9 @@ FeedForward::FeedForward(Parameters& parameters, const std::string& parent, cons
            c.has_biases()),
       fc2_(parameters, parent + ".fc2", c.ffn, c.dim, c.initial_residual_weight(c.ffn, c.dim), c.has_biases()),
       activation_(c.activation),
-      dropout_(c.activation_dropout) {}
+      dropout_(c.activation_dropout) {
+  if (gated_) fc1_.set_matrices({c.ffn, c.ffn});
+}
 
 Var FeedForward::operator()(const Var& x) const {
   const Tape::Scope scope(x.tape(), "ffn");
@@ -34,7 +36,6 @@ EncoderLayer::EncoderLayer(Parameters& parameters, const std::string& stack, int
 // attend(h): the self-attention of h.
 template <class Attend>
 Var EncoderLayer::run(const Var& x, const Attend& attend) const {
-  const Tape::Scope scope(x.tape(), name_);
   if (!parallel_) return (*feed_forward_branch_)(self_branch_(x, attend), feed_forward_);
   const Var normalized = self_branch_.norm(x);
   const Var attended = self_branch_.add(x, attend(normalized));
@@ -42,14 +43,19 @@ Var EncoderLayer::run(const Var& x, const Attend& attend) const {
 }
 
 Var EncoderLayer::operator()(const Var& x, const Segments& source, const RowPositions& positions, bool causal) const {
-  return run(x, [&](const Var& h) { return self_attention_(h, source, positions, causal); });
+  const Tape::Scope scope(x.tape(), name_);
+  return x.tape().checkpoint(Recompute::block, [=, this] {
+    return run(x, [&](const Var& h) { return self_attention_(h, source, positions, causal); });
+  });
 }
 
 Var EncoderLayer::stream(const Var& x, const RowPositions& positions, KeyValueWindow& window) const {
+  const Tape::Scope scope(x.tape(), name_);
   return run(x, [&](const Var& h) { return self_attention_.stream(h, positions, window); });
 }
 
 Var EncoderLayer::advance(const Var& x, const RowPositions& positions, TokenCache& cache) const {
+  const Tape::Scope scope(x.tape(), name_);
   return run(x, [&](const Var& h) { return self_attention_.advance(h, positions, cache); });
 }
 
@@ -67,23 +73,35 @@ DecoderLayer::DecoderLayer(Parameters& parameters, const std::string& stack, int
       feed_forward_(parameters, stack + "." + name_, c),
       feed_forward_branch_(parameters, stack + "." + name_ + ".final_layer_norm", c) {}
 
-AttentionMemory DecoderLayer::project_source(const Var& encoded, const Segments& source, const RowPositions& positions,
-                                             bool decoding) const {
-  const Tape::Scope scope(encoded.tape(), name_);
-  return decoding ? cross_attention_.project_rotated(encoded, source, positions)
-                  : cross_attention_.project(encoded, source, positions);
+// attend(h): the self-attention of h.
+template <class Attend>
+Var DecoderLayer::run(const Var& x, const DecoderRows& rows, const AttentionMemory& source,
+                      const Attend& attend) const {
+  const Var attended = cross_branch_(self_branch_(x, attend), [&](const Var& h) {
+    return cross_attention_(h, rows.by_sentence, rows.cross_positions, source);
+  });
+  return feed_forward_branch_(attended, feed_forward_);
 }
 
-Var DecoderLayer::operator()(const Var& x, const DecoderRows& rows, const AttentionMemory& source,
-                             KeyValueCache* cache) const {
+Var DecoderLayer::operator()(const Var& x, const DecoderRows& rows, const Var& encoded, const Segments& source,
+                             const RowPositions& source_positions) const {
   const Tape::Scope scope(x.tape(), name_);
-  const Var self_attended = self_branch_(x, [&](const Var& h) {
-    return cache ? self_attention_.step(h, rows.positions, *cache)
-                 : self_attention_(h, rows.segments, rows.positions, /*causal=*/true);
+  return x.tape().checkpoint(Recompute::block, [=, this] {
+    return run(x, rows, cross_attention_.project(encoded, source, source_positions),
+               [&](const Var& h) { return self_attention_(h, rows.segments, rows.positions, /*causal=*/true); });
   });
-  const Var attended = cross_branch_(
-      self_attended, [&](const Var& h) { return cross_attention_(h, rows.by_sentence, rows.cross_positions, source); });
-  return feed_forward_branch_(attended, feed_forward_);
+}
+
+AttentionMemory DecoderLayer::project_source(const Var& encoded, const Segments& source,
+                                             const RowPositions& positions) const {
+  const Tape::Scope scope(encoded.tape(), name_);
+  return cross_attention_.project_rotated(encoded, source, positions);
+}
+
+Var DecoderLayer::step(const Var& x, const DecoderRows& rows, const AttentionMemory& source,
+                       KeyValueCache& cache) const {
+  const Tape::Scope scope(x.tape(), name_);
+  return run(x, rows, source, [&](const Var& h) { return self_attention_.step(h, rows.positions, cache); });
 }
 
 }  // namespace gyre

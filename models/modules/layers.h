@@ -79,15 +79,21 @@ class DecoderLayer {
  public:
   DecoderLayer(Parameters& parameters, const std::string& stack, int index, const LayerConfig& config);
 
-  // Keys and values of the cross-attention. With `decoding`, rotates the keys once and records nothing.
-  AttentionMemory project_source(const Var& encoded, const Segments& source, const RowPositions& positions,
-                                 bool decoding) const;
+  // x(n, dim) -> (n, dim), with teacher forcing. The cross-attention attends to the output of the encoder, whose rows
+  // have source_positions.
+  Var operator()(const Var& x, const DecoderRows& rows, const Var& encoded, const Segments& source,
+                 const RowPositions& source_positions) const;
 
-  // x(n, dim) -> (n, dim). With a cache, each row is the next token of a hypothesis and attends to the hypothesis's
-  // tokens in the cache.
-  Var operator()(const Var& x, const DecoderRows& rows, const AttentionMemory& source, KeyValueCache* cache) const;
+  // Keys and values of the cross-attention for step(). Rotates the keys once and records nothing.
+  AttentionMemory project_source(const Var& encoded, const Segments& source, const RowPositions& positions) const;
+  // One step of decoding: each row of x(n, dim) is the next token of a hypothesis and attends to the hypothesis's
+  // tokens in the cache. Records nothing.
+  Var step(const Var& x, const DecoderRows& rows, const AttentionMemory& source, KeyValueCache& cache) const;
 
  private:
+  template <class Attend>
+  Var run(const Var& x, const DecoderRows& rows, const AttentionMemory& source, const Attend& attend) const;
+
   std::string name_;
   SelfAttention self_attention_;
   ResidualBranch self_branch_;

@@ -5,6 +5,7 @@ namespace gyre {
 LinearLayer::LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, const Init& weight,
                          bool has_bias)
     : weight_(&parameters.add(name + ".weight", {out, in}, weight)) {
+  weight_->matrix_rows = {out};
   if (has_bias) bias_ = &parameters.add(name + ".bias", {out}, Init::constant(0), /*decay=*/false);
 }
 

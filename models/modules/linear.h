@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gyre/models/config/config.h"
 
@@ -12,6 +14,9 @@ class LinearLayer {
  public:
   LinearLayer(Parameters& parameters, const std::string& name, int64_t in, int64_t out, const Init& weight,
               bool has_bias = true);
+  // Sets the rows of the matrices that the weight stacks (Parameter::matrix_rows), by default one matrix.
+  void set_matrices(std::vector<int64_t> rows) { weight_->matrix_rows = std::move(rows); }
+
   Var operator()(const Var& x) const;
   // Columns first .. first + count - 1 of y: one of several fused projections.
   Var columns(const Var& x, int64_t first, int64_t count) const;

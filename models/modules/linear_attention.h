@@ -5,7 +5,10 @@
 // before the feature maps instead, in both sums. If causal, n <= m.
 #pragma once
 
+#include <vector>
+
 #include "gyre/models/config/config.h"
+#include "gyre/models/modules/token_cache.h"
 
 namespace gyre {
 
@@ -21,6 +24,12 @@ struct LinearAttentionOptions {
 // q, k, v(n, dim) -> (n, dim). random_vectors(features, head width) is for FAVOR+; otherwise it is empty.
 Var linear_attention(const Var& q, const Var& k, const Var& v, const Var& random_vectors, const Segments& segments,
                      const LinearAttentionOptions& options);
+
+// linear_attention() for the next chunk of texts whose earlier rows are sums: row i of q, k and v is a row of `chunk`,
+// which has a segment for each state, and attends to itself and to all earlier rows of its text. Adds the rows to the
+// states. Records nothing.
+Var advance_linear_attention(const Var& q, const Var& k, const Var& v, const Var& random_vectors, const Segments& chunk,
+                             std::vector<LinearState>& states, const LinearAttentionOptions& options);
 
 // Registers the parameter parent.random_vectors(features, width), which is not trained.
 Parameter& add_random_vectors(Parameters& parameters, const std::string& parent, const AttentionConfig& config,

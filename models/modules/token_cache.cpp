@@ -1,21 +1,47 @@
 #include "gyre/models/modules/token_cache.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace gyre {
 
-TokenCache::TokenCache(int layers, const std::vector<int32_t>& capacities)
-    : lengths_(capacities.size()), layers_(size_t(layers)) {
+TokenCache::TokenCache(int layers, const std::vector<Place>& places, int64_t window)
+    : window_(window),
+      lengths_(places.size()),
+      stored_(places.size()),
+      dropped_(places.size()),
+      layers_(size_t(layers)),
+      states_(size_t(layers), std::vector<LinearState>(places.size())) {
   require(layers >= 1, "[token cache] expected at least 1 layer, got ", layers);
   int64_t all = 0;
-  for (const int32_t capacity : capacities) {
-    require(capacity >= 1, "[token cache] expected a capacity of at least 1 token, got ", capacity);
+  for (const Place& place : places) {
+    require(place.tokens >= 1, "[token cache] expected a capacity of at least 1 token, got ", place.tokens);
     begins_.push_back(int32_t(all));
-    all += capacity;
+    const int64_t most = std::max<int64_t>(place.first_chunk, window) + window;
+    all += window > 0 ? std::min<int64_t>(place.tokens, most) : place.tokens;
     require(all <= std::numeric_limits<int32_t>::max(),
             "[token cache] expected a capacity of all texts below 2^31 tokens, got ", all);
   }
   capacity_ = int32_t(all);
+}
+
+int64_t TokenCache::longest() const { return *std::max_element(lengths_.begin(), lengths_.end()); }
+
+int32_t TokenCache::capacity_of(int text) const {
+  const size_t i = size_t(text);
+  return (i + 1 < begins_.size() ? begins_[i + 1] : capacity_) - begins_[i];
+}
+
+// Removes rows that the next `count` rows do not see if there is no other room for them. Returns how many.
+int32_t TokenCache::make_room(int text, int32_t count) {
+  int32_t& stored = stored_[size_t(text)];
+  const int32_t most = capacity_of(text), seen = int32_t(std::min<int64_t>(stored, window_ - 1));
+  const bool moves = window_ > 0 && stored + count > most && seen + count <= most;
+  require(moves || stored + count <= most, "[token cache] text ", text, ": expected at most ", most, " tokens, got ",
+          stored + count);
+  const int32_t dropped = moves ? stored - seen : 0;
+  stored += count - dropped;
+  return dropped;
 }
 
 void TokenCache::begin_chunk(const Segments& chunk) {
@@ -26,12 +52,10 @@ void TokenCache::begin_chunk(const Segments& chunk) {
   int32_t* position = positions_.data<int32_t>();
   for (int text = 0; text < texts(); ++text) {
     const size_t i = size_t(text);
-    const int32_t most = (i + 1 < begins_.size() ? begins_[i + 1] : capacity_) - begins_[i];
-    require(lengths_[i] + chunk.length(text) <= most, "[token cache] text ", text, ": expected at most ", most,
-            " tokens, got ", lengths_[i] + chunk.length(text));
+    dropped_[i] = make_room(text, chunk.length(text));
     for (int n = chunk.length(text); n > 0; --n) *position++ = lengths_[i]++;
   }
-  rows_ = Segments::with_gaps(begins_, lengths_, capacity_);
+  rows_ = Segments::with_gaps(begins_, stored_, capacity_);
 }
 
 const TokenCache::Rows& TokenCache::extend(int layer, const Tensor& keys, const Tensor& values) {
@@ -41,12 +65,32 @@ const TokenCache::Rows& TokenCache::extend(int layer, const Tensor& keys, const 
     all.values = all.keys.like();
   }
   for (int text = 0; text < texts(); ++text) {
-    const int64_t count = chunk_.length(text), end = rows_.end(text);
+    const int64_t count = chunk_.length(text), begin = rows_.begin(text), end = rows_.end(text);
     if (count == 0) continue;
+    if (const int64_t dropped = dropped_[size_t(text)]; dropped > 0) {
+      for (const Tensor& rows : {all.keys, all.values})
+        rows.slice(begin, end - count).copy_from(rows.slice(begin + dropped, end - count + dropped).clone());
+    }
     all.keys.slice(end - count, end).copy_from(keys.slice(chunk_.begin(text), chunk_.end(text)));
     all.values.slice(end - count, end).copy_from(values.slice(chunk_.begin(text), chunk_.end(text)));
   }
   return all;
+}
+
+void TokenCache::copy(int from, int to) {
+  const int64_t count = stored_[size_t(from)], source = begins_[size_t(from)], target = begins_[size_t(to)];
+  require(count <= capacity_of(to), "[token cache] expected places of one size, got ", capacity_of(from), " and ",
+          capacity_of(to));
+  lengths_[size_t(to)] = lengths_[size_t(from)];
+  stored_[size_t(to)] = stored_[size_t(from)];
+  for (const Rows& layer : layers_) {
+    for (const Tensor& rows : {layer.keys, layer.values})
+      if (rows) rows.slice(target, target + count).copy_from(rows.slice(source, source + count));
+  }
+  for (std::vector<LinearState>& layer : states_) {
+    const LinearState& state = layer[size_t(from)];
+    if (state.keys) layer[size_t(to)] = {state.values.clone(), state.keys.clone()};
+  }
 }
 
 }  // namespace gyre

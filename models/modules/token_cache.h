@@ -1,5 +1,7 @@
 // Keys and values of a batch of texts that a causal model continues token by token. Each text has its own place, of a
-// fixed capacity, so that nothing that is stored ever moves. Keys are stored after their rotation.
+// fixed capacity. Keys are stored after their rotation. If rows attend to a window only, a place holds about two
+// windows however long the text: once it is full, the last window moves to its beginning, which costs a copied row per
+// token.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +12,28 @@
 
 namespace gyre {
 
+// What linear attention keeps of a text in a layer, whatever its length: sums over its rows. Empty at first.
+struct LinearState {
+  Tensor values;  // (heads * width, features): row j of a head is the sum of value j times the rotated key features
+  Tensor keys;    // (1, heads * features): the sum of the key features
+};
+
 class TokenCache {
  public:
-  // capacities: the largest number of tokens of each text. Throws unless there is a layer and every capacity is
-  // positive.
-  TokenCache(int layers, const std::vector<int32_t>& capacities);
+  // The text of a place.
+  struct Place {
+    int32_t tokens;           // the largest number of its tokens
+    int32_t first_chunk = 1;  // of its first chunk; later ones have one token at most, if there is a window
+  };
+  // window: a row attends to itself and to the window - 1 rows before it; 0: to all rows before it. Throws unless there
+  // is a layer and every text has a token.
+  TokenCache(int layers, const std::vector<Place>& places, int64_t window = 0);
 
   int texts() const { return int(lengths_.size()); }
-  int length(int text) const { return lengths_[size_t(text)]; }  // tokens stored, with those of the current chunk
+  int length(int text) const { return lengths_[size_t(text)]; }  // tokens read, with those of the current chunk
+  int64_t capacity() const { return capacity_; }                 // rows of all texts
+  // The largest number of tokens that a text has had.
+  int64_t longest() const;
 
   // Begins a chunk: segment i has the next tokens of text i, or none. Each layer then calls extend() once. Throws if a
   // text would exceed its capacity.
@@ -25,7 +41,8 @@ class TokenCache {
   // The rows of the current chunk, and the positions of these rows in their texts, i32 (n).
   const Segments& chunk() const { return chunk_; }
   const Tensor& positions() const { return positions_; }
-  // The rows of each text in the tensors of keys and values, with gaps where texts are shorter than their capacity.
+  // The rows of each text in the tensors of keys and values, with gaps where texts are shorter than their capacity: the
+  // last rows, if there is a window.
   const Segments& rows() const { return rows_; }
 
   // Stores the keys and values of the chunk in a layer, (n, columns) each.
@@ -34,12 +51,25 @@ class TokenCache {
   };
   const Rows& extend(int layer, const Tensor& keys, const Tensor& values);
 
+  // The states of linear attention in a layer, one for each text, which takes the place of extend().
+  std::vector<LinearState>& linear_states(int layer) { return states_[size_t(layer)]; }
+
+  // Makes text `to` a copy of text `from`, whose place is of the same size.
+  void copy(int from, int to);
+
  private:
+  int32_t capacity_of(int text) const;
+  int32_t make_room(int text, int32_t count);
+
+  int64_t window_;
   std::vector<int32_t> begins_, lengths_;
-  int32_t capacity_ = 0;  // of all texts
+  std::vector<int32_t> stored_;   // rows of each text, with those of the current chunk
+  std::vector<int32_t> dropped_;  // first rows of each text that this chunk removes
+  int32_t capacity_ = 0;          // of all texts
   Segments chunk_, rows_;
   Tensor positions_;
   std::vector<Rows> layers_;
+  std::vector<std::vector<LinearState>> states_;  // by layer
 };
 
 }  // namespace gyre

@@ -34,6 +34,8 @@ class PositionEncoding {
   // The rotation of queries and keys for positions below `positions`, in the dtype of the parameters. Undefined:
   // queries and keys are not rotated.
   virtual Rotation rotation(Tape& /*tape*/, DType /*dtype*/, int64_t /*positions*/) const { return {}; }
+  // True if the rotation applies to the values of self-attention too.
+  virtual bool rotates_values() const { return false; }
   // The position terms of a layer's self-attention for the distances -(longest - 1) .. 0 if causal, otherwise up to
   // longest - 1.
   virtual PositionTerms terms(Tape& /*tape*/, const PositionTermsRequest&) const { return {}; }

@@ -7,6 +7,8 @@
 //   yarn (Peng et al. 2023)     frequencies with more than 32 turns over the original length stay as they are, those
 //                               with less than one turn are divided by the factor, with a ramp in between; rotated
 //                               features are multiplied by 0.1 ln(factor) + 1
+//   llama3 (Llama 3.1, 2024)    likewise, with the ramp over the turns, from low_freq_factor to high_freq_factor, and
+//                               without a multiplier
 #include "gyre/models/position/rope.h"
 
 #include <algorithm>
@@ -21,9 +23,11 @@ namespace gyre {
 
 std::vector<PositionOption> RopeOptions::describe() {
   using Names = std::vector<std::string>;
-  const Names without_effect = scaling == RopeScaling::none   ? Names{"rope_scaling_factor", "rope_original_length"}
-                               : scaling == RopeScaling::yarn ? Names{}
-                                                              : Names{"rope_original_length"};
+  Names without_effect;
+  if (scaling == RopeScaling::none) without_effect = {"rope_scaling_factor"};
+  if (scaling != RopeScaling::yarn && scaling != RopeScaling::llama3) without_effect.push_back("rope_original_length");
+  if (scaling != RopeScaling::llama3)
+    without_effect.insert(without_effect.end(), {"rope_low_freq_factor", "rope_high_freq_factor"});
   return {{.name = "rope_base", .value = &base, .unit = "NUMBER", .help = "base of the frequencies"},
           {.name = "rope_pairs", .value = &pairs, .help = "features of a head that are rotated together"},
           {.name = "rotary_dims",
@@ -33,6 +37,10 @@ std::vector<PositionOption> RopeOptions::describe() {
           {.name = "rope_learnable",
            .value = &learnable,
            .help = "train the frequencies",
+           .scope = PositionOptionScope::training},
+          {.name = "rope_rotate_values",
+           .value = &rotate_values,
+           .help = "rotate the values of self-attention too (RoFormer's rotary_value)",
            .scope = PositionOptionScope::training},
           {.name = "rope_rotate_cross",
            .value = &rotate_cross,
@@ -50,7 +58,15 @@ std::vector<PositionOption> RopeOptions::describe() {
           {.name = "rope_original_length",
            .value = &original_length,
            .unit = "TOKENS",
-           .help = "length of training, for yarn"}};
+           .help = "length of training, for yarn and llama3"},
+          {.name = "rope_low_freq_factor",
+           .value = &low_freq_factor,
+           .unit = "TURNS",
+           .help = "llama3: frequencies with fewer turns over the length of training are divided by the factor"},
+          {.name = "rope_high_freq_factor",
+           .value = &high_freq_factor,
+           .unit = "TURNS",
+           .help = "llama3: frequencies with more turns over the length of training stay as they are"}};
 }
 
 namespace {
@@ -61,7 +77,7 @@ double pair_of_turns(double turns, const RopeOptions& o, int64_t dims) {
   return double(dims) * std::log(angle) / (2 * std::log(o.base));
 }
 
-// The share of each pair's frequency that YaRN divides by the factor: 0 to 1 along a ramp.
+// The shares of YaRN: 0 to 1 along a ramp over the pairs.
 std::vector<double> yarn_shares(const RopeOptions& o, int64_t dims) {
   constexpr double kFast = 32, kSlow = 1;  // turns
   const double first = std::max(std::floor(pair_of_turns(kFast, o, dims)), 0.0);
@@ -72,11 +88,28 @@ std::vector<double> yarn_shares(const RopeOptions& o, int64_t dims) {
   return shares;
 }
 
+// Those of Llama 3.1: 1 to 0 over the turns of the pair.
+std::vector<double> llama3_shares(const RopeOptions& o, int64_t dims) {
+  std::vector<double> shares;
+  for (int64_t j = 0; j < dims / 2; ++j) {
+    const double theta = std::pow(o.base, -2.0 * double(j) / double(dims));
+    const double turns = double(o.original_length) * theta / (2 * std::numbers::pi);
+    shares.push_back(1 - std::clamp((turns - o.low_freq_factor) / (o.high_freq_factor - o.low_freq_factor), 0.0, 1.0));
+  }
+  return shares;
+}
+
+// The share of each pair's frequency that is divided by the factor.
+std::vector<double> divided_shares(const RopeOptions& o, int64_t dims) {
+  if (o.scaling == RopeScaling::yarn) return yarn_shares(o, dims);
+  if (o.scaling == RopeScaling::llama3) return llama3_shares(o, dims);
+  return std::vector<double>(size_t(dims / 2));
+}
+
 Tensor frequencies_of(const RopeOptions& o, int64_t dims) {
   Tensor frequencies = Tensor::empty({dims / 2}, DType::f64);
-  const bool yarn = o.scaling == RopeScaling::yarn, ntk = o.scaling == RopeScaling::ntk;
-  const double grown = ntk ? std::pow(o.scaling_factor, double(dims) / double(dims - 2)) : 1;
-  const std::vector<double> shares = yarn ? yarn_shares(o, dims) : std::vector<double>(size_t(dims / 2));
+  const double grown = o.scaling == RopeScaling::ntk ? std::pow(o.scaling_factor, double(dims) / double(dims - 2)) : 1;
+  const std::vector<double> shares = divided_shares(o, dims);
   for (int64_t j = 0; j < dims / 2; ++j) {
     const double theta = std::pow(o.base * grown, -2.0 * double(j) / double(dims)), share = shares[size_t(j)];
     frequencies.data<double>()[j] = theta * (share / o.scaling_factor + 1 - share);
@@ -93,14 +126,19 @@ void check(const RopeOptions& o, int64_t dims, int64_t width) {
   require(o.scaling_factor >= 1 && std::isfinite(o.scaling_factor), "[rope] scaling factor must be at least 1, got ",
           o.scaling_factor);
   require(o.scaling != RopeScaling::ntk || dims >= 4, "[rope] ntk scaling needs rotary dims of at least 4, got ", dims);
-  if (o.scaling != RopeScaling::yarn) return;
-  require(o.base > 1, "[rope] yarn scaling needs a base above 1, got ", o.base);
-  require(o.original_length >= 1, "[rope] original length must be at least 1, got ", o.original_length);
+  const bool yarn = o.scaling == RopeScaling::yarn, llama3 = o.scaling == RopeScaling::llama3;
+  require(!yarn || o.base > 1, "[rope] yarn scaling needs a base above 1, got ", o.base);
+  require(!(yarn || llama3) || o.original_length >= 1, "[rope] original length must be at least 1, got ",
+          o.original_length);
+  require(
+      !llama3 || (o.low_freq_factor > 0 && o.low_freq_factor < o.high_freq_factor && std::isfinite(o.high_freq_factor)),
+      "[rope] llama3 scaling needs 0 < low_freq_factor < high_freq_factor, got ", o.low_freq_factor, " and ",
+      o.high_freq_factor);
 }
 
 class Rope final : public PositionEncoding {
  public:
-  Rope(const PositionContext& c, const RopeOptions& o) {
+  Rope(const PositionContext& c, const RopeOptions& o) : rotates_values_(o.rotate_values) {
     const int64_t width = c.rotated_width > 0 ? c.rotated_width : c.head_width();
     const int64_t dims = o.rotary_dims == 0 ? width : o.rotary_dims;
     check(o, dims, width);
@@ -129,7 +167,11 @@ class Rope final : public PositionEncoding {
     return {rotary_, angles_, {}};
   }
 
+  bool rotates_values() const override { return rotates_values_; }
+  bool is_relative() const override { return !rotates_values_; }  // the output is rotated by the key's position
+
  private:
+  bool rotates_values_;
   Rotary rotary_;
   ConstantTable frequencies_;
   Parameter* offsets_ = nullptr;

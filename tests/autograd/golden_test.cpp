@@ -113,10 +113,12 @@ const std::map<std::string, GoldenOp> kOps{
     {"rope", run_rope},
     {"attention", run_attention},
     {"cross_entropy",
-     [](const Vars& in, const json& a) { return cross_entropy(in[0], read_ids(a["targets"]), a["smoothing"]).loss; }},
+     [](const Vars& in, const json& a) {
+       return cross_entropy(in[0], read_ids(a["targets"]), {a["smoothing"], a["z_loss"]}).loss;
+     }},
     {"linear_cross_entropy",
      [](const Vars& in, const json& a) {
-       return linear_cross_entropy(in[0], in[1], {}, read_ids(a["targets"]), a["smoothing"]).loss;
+       return linear_cross_entropy(in[0], in[1], {}, read_ids(a["targets"]), {a["smoothing"], a["z_loss"]}).loss;
      }},
     {"linear_r_drop",
      [](const Vars& in, const json& a) {

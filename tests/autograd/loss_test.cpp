@@ -63,7 +63,7 @@ TEST_CASE("a loss-seeded tape computes the same table gradient, before backward"
   parameters.allocate(1, DType::f64);
   const auto record = [&](Tape& tape) {
     parameters.gradients().zero();
-    return linear_cross_entropy(tape.leaf(x), tape.parameter(w), {}, targets, 0.1).loss;
+    return linear_cross_entropy(tape.leaf(x), tape.parameter(w), {}, targets, {0.1}).loss;
   };
   Tape plain(cpu_kernels(), {}), promised(cpu_kernels(), {.loss_seeded = true});
   plain.backward(record(plain));
@@ -88,14 +88,14 @@ TEST_CASE("cross-entropy's sums: loss, nll, tokens, correct") {
       const Var vx = tape.leaf(x), vw = tape.leaf(w), logits = linear(vx, vw);
       const CrossEntropySums expected = direct_sums(logits.value(), targets, smoothing);
       CHECK_GT(expected.correct, 0);
-      const LossResult plain = cross_entropy(logits, targets, smoothing);
+      const LossResult plain = cross_entropy(logits, targets, {smoothing});
       check_sums(plain.sums(), expected, 1e-12);
       CHECK_EQ(*plain.loss.value().data<double>(), plain.sums().loss);
-      const LossResult fused = linear_cross_entropy(vx, vw, {}, targets, smoothing);
+      const LossResult fused = linear_cross_entropy(vx, vw, {}, targets, {smoothing});
       check_sums(fused.sums(), expected, 1e-12);
       CHECK_EQ(*fused.loss.value().data<double>(), fused.sums().loss);
       const LossResult narrow =
-          linear_cross_entropy(tape.leaf(x.to(DType::f32)), tape.leaf(w.to(DType::f32)), {}, targets, smoothing);
+          linear_cross_entropy(tape.leaf(x.to(DType::f32)), tape.leaf(w.to(DType::f32)), {}, targets, {smoothing});
       check_sums(narrow.sums(), expected, 1e-5);
     }
   }
@@ -106,7 +106,7 @@ TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
   const Tensor w = normal_tensor({kClasses, kWidth}, DType::f32, 31, 1), targets = some_targets();
   Tape training(cpu_kernels(), {}), evaluating(cpu_kernels(), {.record = false});
   const auto sums_on = [&](Tape& tape) {
-    return linear_cross_entropy(tape.leaf(x), tape.leaf(w), {}, targets, 0.1).sums();
+    return linear_cross_entropy(tape.leaf(x), tape.leaf(w), {}, targets, {0.1}).sums();
   };
   CHECK_EQ(sums_on(evaluating).loss, sums_on(training).loss);
 }
@@ -117,7 +117,7 @@ TEST_CASE("R-Drop without dropout is cross-entropy, and each pass has half of it
   for (Kernels* kernels : available_cpu_kernels()) {
     Tape once(*kernels, {}), twice(*kernels, {});
     const Var x1 = once.leaf(x), w1 = once.leaf(w), x2 = twice.leaf(both(x, x)), w2 = twice.leaf(w);
-    const LossResult plain = linear_cross_entropy(x1, w1, {}, targets, 0.1);
+    const LossResult plain = linear_cross_entropy(x1, w1, {}, targets, {0.1});
     const LossResult paired = linear_r_drop(x2, w2, {}, targets, 0.1, 5);
     CHECK_EQ(paired.predictions, plain.predictions);
     check_sums(paired.sums(), plain.sums(), 1e-14);
@@ -139,7 +139,7 @@ TEST_CASE("R-Drop's sums: nll is the mean of both passes, correct that of the fi
     return linear_r_drop(on.leaf(both(first, second)), on.leaf(w), {}, targets, 0.1, alpha).sums();
   };
   const auto plain = [&](const Tensor& x) {
-    return direct_sums(linear(tape.leaf(x), tape.leaf(w)).value(), targets, 0.1);
+    return direct_sums(linear(tape.leaf(x), tape.leaf(w)).value(), targets, {0.1});
   };
   const CrossEntropySums a = plain(first), b = plain(second), without = sums_of(tape, 0);
   check_sums(without, {(a.loss + b.loss) / 2, (a.nll + b.nll) / 2, a.tokens, a.correct}, 1e-12);
@@ -168,7 +168,7 @@ TEST_CASE("the loss stays finite for logits of any size") {
   const Tensor targets = Tensor::from<int32_t>({2}, std::vector<int32_t>{0, 0});
   Tape tape(cpu_kernels(), {});
   const Var x = tape.leaf(logits);
-  const LossResult result = cross_entropy(x, targets, 0);
+  const LossResult result = cross_entropy(x, targets);
   CHECK_EQ(result.sums().loss, doctest::Approx(std::log1p(std::exp(-1.0) + std::exp(-2.0))).epsilon(1e-4));
   tape.backward(result.loss);
   for (float g : tape.gradient(x).span<float>()) CHECK(std::isfinite(g));

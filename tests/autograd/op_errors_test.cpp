@@ -128,12 +128,12 @@ TEST_CASE_FIXTURE(Fixture, "attention") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "losses") {
-  CHECK_EQ(error_of([&] { cross_entropy(matrix(2, 3), ids({0}), 0); }), "[cross_entropy] expected 2 targets, got 1");
-  CHECK_EQ(error_of([&] { cross_entropy(matrix(1, 3), ids({3}), 0); }),
+  CHECK_EQ(error_of([&] { cross_entropy(matrix(2, 3), ids({0})); }), "[cross_entropy] expected 2 targets, got 1");
+  CHECK_EQ(error_of([&] { cross_entropy(matrix(1, 3), ids({3})); }),
            "[cross_entropy] targets must be below the vocabulary's size 3, got 3");
-  CHECK_EQ(error_of([&] { linear_cross_entropy(matrix(1, 3), matrix(5, 4), {}, ids({0}), 0); }),
+  CHECK_EQ(error_of([&] { linear_cross_entropy(matrix(1, 3), matrix(5, 4), {}, ids({0})); }),
            "[linear_cross_entropy] expected x(n,d) and w(v,d), got (1, 3) and (5, 4)");
-  CHECK_EQ(error_of([&] { linear_cross_entropy(matrix(2, 3), matrix(5, 3), {}, ids({0}), 0); }),
+  CHECK_EQ(error_of([&] { linear_cross_entropy(matrix(2, 3), matrix(5, 3), {}, ids({0})); }),
            "[linear_cross_entropy] expected 2 targets, got 1");
   CHECK_EQ(error_of([&] { linear_r_drop(matrix(3, 4), matrix(5, 4), {}, ids({0}), 0, 5); }),
            "[linear_r_drop] expected the rows of two passes, got 3 rows");

@@ -40,7 +40,7 @@ struct SmallModel {
     const Var x = dropout(embedding(tape.parameter(table), id_tensor), 0.1);
     const Var normal = layer_norm(x, tape.parameter(gamma), tape.parameter(beta));
     const Var hidden = residual_dropout(x, gelu(linear(normal, tape.parameter(w), tape.parameter(bias))), 0.1);
-    return linear_cross_entropy(hidden, tape.parameter(table), {}, id_tensor, 0.1).loss;
+    return linear_cross_entropy(hidden, tape.parameter(table), {}, id_tensor, {0.1}).loss;
   }
 };
 

@@ -219,8 +219,8 @@ TEST_CASE("the gradients of logits too wide for shared memory are the same as on
                targets = Tensor::from<int32_t>({n}, std::vector{7, -1, 24'639});
   cpu_kernels().scale(host, host, 1e-4);
   const Tensor logits = host.to(kGpu), sums = Tensor::zeros({4}, DType::f64), gpu_sums = sums.to(kGpu);
-  cuda_kernels(0).cross_entropy_in_place(gpu_sums, logits, targets, v, 0.1);
-  cpu_kernels().cross_entropy_in_place(sums, host, targets, v, 0.1);
+  cuda_kernels(0).cross_entropy_in_place(gpu_sums, logits, targets, v, {0.1});
+  cpu_kernels().cross_entropy_in_place(sums, host, targets, v, {0.1});
   const auto actual = logits.to_cpu().to_vector<float>(), expected = host.to_vector<float>();
   for (size_t i = 0; i < expected.size(); ++i) REQUIRE(std::abs(actual[i] - expected[i]) < 1e-6f);
   for (int i = 0; i < 4; ++i)

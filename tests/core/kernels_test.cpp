@@ -13,6 +13,7 @@
 #include "gyre/core/hardware/blas.h"
 #include "gyre/core/random.h"
 #include "tests/emulated_bf16.h"
+#include "tests/threads_in_scope.h"
 
 using namespace gyre;
 
@@ -22,6 +23,13 @@ Tensor random_tensor(const Shape& shape, uint64_t stream) {
   const Tensor t = Tensor::empty(shape);
   for (int64_t i = 0; i < t.size(); ++i) t.data<float>()[i] = float(random_normal(5, stream, uint64_t(i)));
   return t;
+}
+
+// One range of `units` units from the first element on, in a group with weight decay 0.1.
+UpdateRanges one_range(int64_t units) {
+  return {.table = Tensor::from<int32_t>({1, UpdateRanges::kColumns}, {0, 0, 0, 0}),
+          .groups = Tensor::from<double>({1, UpdateRanges::kGroupColumns}, {1, 0.1}),
+          .units = units};
 }
 
 }  // namespace
@@ -171,8 +179,7 @@ TEST_CASE("Adam sets the gradient to zero after its step") {
   for (Kernels* kernels : available_cpu_kernels()) {
     const Tensor value = random_tensor({1008}, 1), gradient = random_tensor({1008}, 2);
     const Tensor m = Tensor::zeros({1008}), v = Tensor::zeros({1008});
-    kernels->adam(value, m, v, gradient, {.table = Tensor::from<int32_t>({1, 4}, {0, 0, 0, 1}), .units = 63},
-                  Tensor::from<double>({kVerdictSize}, {1, 1, 1}),
+    kernels->adam(value, m, v, gradient, one_range(63), Tensor::from<double>({kVerdictSize}, {1, 1, 1}),
                   {.learning_rate = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .bias1 = 0.1, .bias2 = 0.01});
     for (float g : gradient.span<float>()) CHECK(g == 0);
     for (float mean : m.span<float>()) CHECK(mean != 0);
@@ -240,6 +247,37 @@ TEST_CASE("products have the same bits on every CPU with fused multiply-add") {
   for (const auto& outcome : outcomes) CHECK(outcome == outcomes.front());
 }
 
+// Products of up to four rows read the weight without packing it.
+TEST_CASE("products of few rows equal those of many, and have the same bits for any number of threads") {
+  for (const int64_t width : {5, 32, 77, 700}) {
+    const Tensor x = random_tensor({6, width}, 1), w = random_tensor({430, width}, 2), bias = random_tensor({430}, 3);
+    const Tensor many = Tensor::empty({6, 430});
+    cpu_kernels().linear(many, x, w, bias);
+    for (const int64_t rows : {1, 2, 3, 4}) {
+      const Tensor few = Tensor::empty({rows, 430}), one_thread = few.like(), of_first = Tensor::empty({1, 430});
+      cpu_kernels().linear(few, x.slice(0, rows), w, bias);
+      for (int64_t i = 0; i < few.size(); ++i)
+        CHECK(few.data<float>()[i] == doctest::Approx(many.data<float>()[i]).epsilon(1e-4));
+      {
+        const ThreadsInScope threads(1);
+        cpu_kernels().linear(one_thread, x.slice(0, rows), w, bias);
+      }
+      CHECK(std::memcmp(few.raw(), one_thread.raw(), few.bytes()) == 0);
+      cpu_kernels().linear(of_first, x.slice(0, 1), w, bias);
+      CHECK(std::memcmp(few.raw(), of_first.raw(), of_first.bytes()) == 0);
+    }
+  }
+}
+
+TEST_CASE("products of few rows of bf16 round the weights") {
+  const EmulatedBf16 emulated;
+  const Tensor x = random_tensor({2, 70}, 1).to(DType::bf16), w = random_tensor({33, 70}, 2);
+  const Tensor y = Tensor::empty({2, 33}), of_rounded = y.like();
+  cpu_kernels().linear(y, x, w, {});
+  cpu_kernels().linear(of_rounded, x, w.to(DType::bf16), {});
+  CHECK(std::memcmp(y.raw(), of_rounded.raw(), y.bytes()) == 0);
+}
+
 TEST_CASE("a product that adds to an earlier gradient has the same bits as a product and a sum") {
   const EmulatedBf16 emulated;
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16}) {
@@ -293,7 +331,7 @@ TEST_CASE("padding of logits is neither read nor written") {
     if (r_drop) {
       kernels.r_drop_in_place(sums, logits, targets.slice(0, n / 2), v, 0.1, 5);
     } else {
-      kernels.cross_entropy_in_place(sums, logits, targets, v, 0.1);
+      kernels.cross_entropy_in_place(sums, logits, targets, v, {0.1});
     }
     kernels.linear_backward(dx, dw, dbias, logits, x, w, {});
     for (int64_t i = 0; i < logits.size(); ++i) CHECK(std::isnan(logits.data<float>()[i]) == (i % columns >= v));

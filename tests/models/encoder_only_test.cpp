@@ -8,6 +8,7 @@
 
 #include "gyre/models/position/nezha.h"
 #include "gyre/models/position/position_table.h"
+#include "gyre/models/position/rope.h"
 #include "tests/models/tiny_encoder.h"
 
 namespace gyre {
@@ -38,6 +39,11 @@ std::vector<EncoderOnlyConfig> variants() {
   bert.token_types = 2;
   bert.embedding_norm = true;
   all.push_back(bert);
+  EncoderOnlyConfig roformer = tiny_encoder("rope", NormPlacement::post, true);
+  roformer.embedding_norm = true;
+  roformer.embedding_dim = 6;
+  roformer.position.get<RopeOptions>().rotate_values = roformer.position.get<RopeOptions>().learnable = true;
+  all.push_back(roformer);
   for (const EncoderOnlyConfig& decoder : test::tiny_decoders()) all.push_back(decoder);
   return all;
 }
@@ -69,6 +75,16 @@ double loss_of(const EncoderOnly& model, const MaskedInput& batch) {
 }
 
 }  // namespace
+
+TEST_CASE("the matrices of stacked weights are separate") {
+  EncoderOnlyConfig config = EncoderOnlyConfig::preset("llama-tiny");
+  config.vocab_size = 19;
+  EncoderOnly model(config);
+  const auto rows = [&](const char* name) { return model.parameters().find(name)->matrix_rows; };
+  CHECK(rows("encoder.layers.0.self_attn.qkv_proj.weight") == std::vector<int64_t>{384, 128, 128});
+  CHECK(rows("encoder.layers.0.fc1.weight") == std::vector<int64_t>{1024, 1024});
+  CHECK(rows("encoder.layers.0.fc2.weight") == std::vector<int64_t>{384});
+}
 
 TEST_CASE("encoder-only: a packed batch gives the same results as its sentences one by one") {
   for (const EncoderOnlyConfig& config : variants()) {

@@ -19,13 +19,14 @@ inline EncoderOnlyConfig tiny_encoder(const std::string& position = "rope", Norm
   return c;
 }
 
-// Causal models with the blocks of LLaMA, Qwen, GPT-NeoX, GPT-J and GPT-2, and mixtures of them.
+// Causal models with the blocks of LLaMA, Qwen, GPT-NeoX, GPT-J and GPT-2, mixtures of them, and wide heads.
 inline std::vector<EncoderOnlyConfig> tiny_decoders() {
   EncoderOnlyConfig plain = tiny_encoder("rope", NormPlacement::pre);
   plain.causal = true;
   plain.head_transform = false;
-  std::vector<EncoderOnlyConfig> all(6, plain);
-  EncoderOnlyConfig &llama = all[0], &qwen = all[1], &neox = all[2], &gpt_j = all[3], &gpt2 = all[4], &mixed = all[5];
+  std::vector<EncoderOnlyConfig> all(7, plain);
+  EncoderOnlyConfig &llama = all[0], &qwen = all[1], &neox = all[2], &gpt_j = all[3], &gpt2 = all[4], &mixed = all[5],
+                    &wide = all[6];
   llama.norm_type = qwen.norm_type = mixed.norm_type = NormType::rms;
   llama.gated_ffn = qwen.gated_ffn = mixed.gated_ffn = true;
   llama.activation = qwen.activation = Activation::silu;
@@ -41,6 +42,9 @@ inline std::vector<EncoderOnlyConfig> tiny_decoders() {
   gpt2.scaled_residual_init = true;
   mixed.position = tiny_position("alibi");
   mixed.norm = NormPlacement::post;
+  wide.head_dim = 6;
+  wide.kv_heads = 1;
+  wide.qk_norm = true;
   mixed.attention = {.kind = AttentionKind::window, .window = 3};
   return all;
 }

@@ -101,9 +101,9 @@ void allocate_nonzero(Parameters& parameters, uint64_t seed, DType dtype) {
   }
 }
 
-void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss) {
+void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss, Recompute recompute) {
   const auto run = [&](bool backward) {
-    Tape tape(cpu_kernels(), {.record = backward, .training = true, .seed = 3});
+    Tape tape(cpu_kernels(), {.record = backward, .training = true, .seed = 3, .recompute = recompute});
     const LossResult result = loss(tape);
     if (backward) tape.backward(result.loss);
     return result.sums().loss;

@@ -51,6 +51,7 @@ void allocate_nonzero(Parameters& parameters, uint64_t seed, DType dtype = DType
 
 // Compares sampled gradient entries of every trainable parameter (f64) with central differences of the loss. Dropout
 // has a fixed seed.
-void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss);
+void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss,
+                     Recompute recompute = Recompute::none);
 
 }  // namespace gyre::test

@@ -48,7 +48,7 @@ void backward(Parameters& parameters, int micro_batch, const std::function<void(
       tape.constant(Tensor::from({5, kWidths.back()}, std::vector<float>(5 * size_t(kWidths.back()), 1)));
   x = residual_layer_norm(residual, x, 0, tape.parameter(parameters[gamma]), tape.parameter(parameters[gamma + 1]));
   const Tensor targets = Tensor::from({5}, std::vector<int32_t>{0, 2, 1, 0, 2});
-  const Var loss = cross_entropy(x, targets, 0.1).loss;
+  const Var loss = cross_entropy(x, targets, {0.1}).loss;
   if (before_backward) before_backward(tape);
   tape.backward(loss);
 }
@@ -180,7 +180,7 @@ void backward_of_tables(Parameters& parameters, int micro_batch, GradientReducer
   Var x = add(embedding(table, ids, 2), embedding(tape.parameter(parameters[2]),
                                                   Tensor::from({4}, std::vector<int32_t>{micro_batch, 3, 3, 349})));
   x = add(linear(x, tape.parameter(parameters[1])), embedding(table, ids));
-  const Var loss = cross_entropy(linear(x, table), ids, 0.1).loss;
+  const Var loss = cross_entropy(linear(x, table), ids, {0.1}).loss;
   if (observer) tape.add_observer(*observer);
   tape.backward(loss);
 }

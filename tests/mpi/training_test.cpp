@@ -4,6 +4,7 @@
 
 #include <array>
 #include <sstream>
+#include <tuple>
 
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/train/tasks/classification/classify.h"
@@ -77,6 +78,26 @@ TEST_CASE("deterministic runs have the same bits on any number of ranks") {
   }
 }
 
+TEST_CASE("runs that compute activations again have the bits of a run that keeps them") {
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run, Recompute recompute, int zero) {
+    NmtOptions o = deterministic(directory.options(run, "8u"), 8);
+    o.parallel.bucket_mb = 0.02;
+    o.parallel.zero = zero;
+    o.device.recompute = recompute;
+    return o;
+  };
+  train_alone(options("kept", Recompute::none, 0), tiny_config());
+  for (const auto& [name, recompute, zero] :
+       {std::tuple("block", Recompute::block, 0), std::tuple("attention", Recompute::attention, 0),
+        std::tuple("sharded", Recompute::block, 1)}) {
+    CAPTURE(name);
+    train_nmt(options(name, recompute, zero), tiny_config(), ranks());
+    CHECK(last_bits(directory / name) == last_bits(directory / "kept"));
+    CHECK(loss_curve(directory / name) == loss_curve(directory / "kept"));
+  }
+}
+
 TEST_CASE("BPE dropout has the same bits on any number of ranks") {
   const SharedDirectory directory;
   const auto options = [&](const std::string& run) {
@@ -116,6 +137,26 @@ TEST_CASE("runs with sharded optimizer state have the bits of a run without, and
   CHECK(loss_curve(directory / "shared") == loss_curve(directory / "one"));
   CHECK(last_state(directory / "shared").best.at("cross-entropy").value ==
         last_state(directory / "one").best.at("cross-entropy").value);
+}
+
+TEST_CASE("Muon with sharded matrices has the bits of a run without, and each can resume from the other") {
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run, const std::string& after, int zero) {
+    NmtOptions o = deterministic(directory.options(run, after), 8);
+    o.parallel.zero = zero;
+    o.parallel.bucket_mb = 0.02;  // some matrices have several buckets
+    o.optimizer.kind = "normuon";
+    o.optimizer.weight_decay = 0.1;
+    o.optimizer.clip_norm = 0.5;
+    o.optimizer.ema = 0.9;
+    return o;
+  };
+  train_nmt(options("shared", "4u", 1), tiny_config(), ranks());
+  train_nmt(options("shared", "7u", 0), tiny_config(), ranks());
+  train_nmt(options("shared", "10u", 1), tiny_config(), ranks());
+  train_alone(options("one", "10u", 0), tiny_config());
+  CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
+  CHECK(loss_curve(directory / "shared") == loss_curve(directory / "one"));
 }
 
 TEST_CASE("a masked language model has the same bits on any number of ranks, and can change that number") {

@@ -174,7 +174,7 @@ bench() { # bench WORDS... : FIELD...
 bench step --preset multi30k-tiny --text train --steps 2 --profile : tokens_per_second step_ms peak_rss_mb forward_ms
 same "the batches of the bench" "$(grep -o 'lengths of train.en and .de' bench.json)" 'lengths of train.en and .de'
 for name in linear attention optimizer; do contains "\"name\":\"$name\"" < bench.json || fail "no $name in the profile"; done
-bench step --preset mlm-small --steps 1 --precision auto : tokens_per_second step_ms peak_rss_mb
+bench step --preset mlm-small --steps 1 --precision auto --recompute block : tokens_per_second step_ms peak_rss_mb activations_mb
 bench ops --preset multi30k-tiny --steps 1 : gbytes limit_gbytes memory_share forward_ms
 OMP_DYNAMIC=true bench gemm --preset multi30k-tiny --steps 1 --threads 2 : forward_gflops dinput_gflops dweight_gflops
 bench attention --kind linear,softmax --lengths 64,100 --steps 1 : us_per_token peak_mb

@@ -30,6 +30,9 @@ experiment --only alibi,rope > again.log 2>&1 || { cat again.log >&2; fail "the 
 check "existing runs are kept" diff -r runs out/runs
 experiment --grid haar --only haar-0-7,haar-0-1 > grid.log 2>&1 || { cat grid.log >&2; fail "the grid"; }
 contains '^wavelet-shifts = \[0, 1, 2, 3\]$' < out/runs/haar-0-1/train.toml || fail "the shifts that fill a head"
+rm out/results/alibi.json
+experiment --only alibi --protocols full > full.log 2>&1 || { cat full.log >&2; fail "the experiment with one protocol"; }
+same "the protocols of the report" "$(grep '^## ' out/report.md | cut -d: -f1 | paste -sd,)" "## full,## Training"
 rejects 2 'expected some of none sinusoidal .*, got ropes' experiment --only ropes
 
 evaluate() { # evaluate ENCODING LENGTHS OPTIONS...

@@ -14,7 +14,7 @@ greedy="--model lm/ --temperature 0 --max-tokens 12"
 generate $greedy --prompt 'the' > one.txt
 contains '^the' < one.txt || fail "the prompt comes first: $(cat one.txt)"
 contains '^prompts: 2 tokens in [0-9.]+ s, [0-9.]+ tokens/s$' < report.txt || fail "the speed of the prompt: $(cat report.txt)"
-contains '^continuations: [0-9]+ tokens in' < report.txt || fail "the speed of the continuation"
+contains '^continuations: [0-9]+ tokens in .*, [0-9.]+ GB/s of weights$' < report.txt || fail "the speed of the continuation"
 check "a greedy continuation is always the same" cmp one.txt <(generate $greedy --prompt 'the')
 same "without the prompt" "the$(generate $greedy --prompt the --no-echo)" "$(cat one.txt)"
 check "from standard input" cmp one.txt <(echo the | generate $greedy)
@@ -32,6 +32,30 @@ generate $random --input prompts.txt --seed 5 > five.txt
 same "samples" "$(wc -l < five.txt)" 15
 check "other batches" cmp five.txt <(generate $random --input prompts.txt --seed 5 --mini-batch 1 --threads 2)
 if cmp -s five.txt <(generate $random --input prompts.txt --seed 6); then fail "the seed changes nothing"; fi
+
+# Beam search: the best continuation first, and no worse than the greedy one. A prompt does not depend on its batch.
+beams="--model lm/ --beam-size 3 --max-tokens 8"
+generate $beams --n-best 3 --input prompts.txt > beams.txt
+same "the n best continuations" "$(wc -l < beams.txt)" 15
+check "the best one" cmp <(sed -n '1~3p' beams.txt) <(generate $beams --input prompts.txt --mini-batch 2)
+total() { sed -E 's/.*"log_probs":\[([^]]*)\].*/\1/' | tr ',' '\n' | awk '{ sum += $1 } END { print sum }'; }
+generate $greedy --max-tokens 8 --prompt the --json | total > greedy.total
+generate $beams --length-penalty 0 --prompt the --json | sed -E 's/.*"score":([-0-9.e]+).*/\1/' > beam.total
+check "a beam finds nothing worse than greedy search" awk 'NR == 1 { greedy = $1 } NR == 2 { exit !($1 >= greedy - 1e-4) }' greedy.total beam.total
+generate $beams --n-best 2 --prompt the --json > beams.json
+contains '"log_probs":\[[-0-9.e,]+\],"score":-[0-9.]+\}$' < beams.json || fail "JSON of a beam search: $(cat beams.json)"
+contains '^continuations: [0-9]+ tokens in' < report.txt || fail "the speed of the beam search"
+
+generate $beams --prompt the --repetition-penalty 3 --json > penalized.json
+if cmp -s penalized.json <(generate $beams --prompt the --json); then fail "the penalty changes nothing in a beam search"; fi
+text=$(generate $beams --prompt the --no-echo)
+stop=${text:4:3}
+generate $beams --prompt the --no-echo --stop "$stop" --n-best 3 --json > stopped.json
+contains '"end":"stop"' < stopped.json || fail "a stop string of a beam search: $(cat stopped.json)"
+same "no text of a beam search has the stop string" "$(grep -oE '"text":"[^"]*"' stopped.json | { grep -cF "$stop" || true; })" 0
+
+# A prompt that ends with a space has one space before its continuation.
+same "a space at the end of a prompt" "$(generate $greedy --prompt 'the ')" "$(cat one.txt)"
 
 # JSON: text, ids and log-probabilities.
 generate $greedy --prompt 'the' --json > one.json
@@ -72,7 +96,9 @@ check "the model card of a decoder" contains '^pipeline_tag: text-generation$' <
 contains 'AutoModelForCausalLM' < hf/README.md || fail "the use in the model card"
 build/gyre export --to hf --model gpt2/ --output hf-gpt2/ > export.txt
 check "the positions of a GPT-2 in its card" contains '^- at most 32 tokens of input$' < hf-gpt2/README.md
-build/gyre import --from hf hf/ --output again/ > import.txt
+build/gyre import --from hf hf/ --output again/ 2> import.txt
+contains '^made again/: decoder-only of ' < import.txt || fail "the kind of an imported decoder: $(cat import.txt)"
+contains '"max_position_embeddings": 32,' < hf/config.json || fail "the training length in config.json"
 check "a model that was exported and imported" cmp one.txt <(generate --vocab vocab.model --model again/ --temperature 0 --max-tokens 12 --prompt the)
 
 rejects 2 '--temperature. expected 0 or a number between 0.001 and 1000, got -1' build/gyre generate --model lm/ --prompt a --temperature -1
@@ -81,7 +107,18 @@ rejects 2 '--top-k would have no effect: --temperature is 0' build/gyre generate
 rejects 2 '--input would have no effect: there is a --prompt' build/gyre generate --model lm/ --prompt a --input prompts.txt
 rejects 2 '--stop. expected text, got an empty text' build/gyre generate --model lm/ --prompt a --stop ''
 rejects 2 '--max-tokens. expected a number from 1' build/gyre generate --model lm/ --prompt a --max-tokens 0
-rejects 1 'expected a prompt of at most 32 tokens' build/gyre generate --model gpt2/ --prompt "$(head -c 400 books.txt | tr '\n' ' ')"
+rejects 2 '--stop. expected UTF-8, got other bytes' build/gyre generate --model lm/ --prompt a --stop "$(printf '\xFF')"
+rejects 2 '--max-tokens: expected an integer from -2147483648 to 2147483647, got 99999999999' build/gyre generate --model lm/ --prompt a --max-tokens 99999999999
+rejects 2 '--repetition-penalty. expected a number from 0.001 to 1000, got 1e-38' build/gyre generate --model lm/ --prompt a --repetition-penalty 1e-38
+rejects 2 '--no-echo would have no effect: --json has the prompts' build/gyre generate --model lm/ --prompt a --json --no-echo
+rejects 2 '--length-penalty would have no effect: --beam-size is 1' build/gyre generate --model lm/ --prompt a --length-penalty 2
+rejects 2 '--temperature would have no effect: --beam-size is above 1' build/gyre generate --model lm/ --prompt a --beam-size 2 --temperature 0.5
+rejects 1 "lm/*: the run has no checkpoint 'best': no metric was validated" build/gyre generate --model lm/ --prompt a --checkpoint best
+long=$(head -c 400 books.txt | tr '\n' ' ')
+rejects 1 '^gyre: --prompt: expected a prompt of at most 32 tokens' build/gyre generate --model gpt2/ --prompt "$long"
+same "nothing is written before a prompt is checked" "$(cat stdout.txt)" ""
+printf 'a\nb\n%s\n' "$long" > long.txt
+rejects 1 '^gyre: long.txt:3: expected a prompt of at most 32 tokens, the positions of the model, got' build/gyre generate --model gpt2/ --input long.txt
 build/gyre vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
 build/gyre train mlm --preset bert-mini --layers 1 --dim-emb 16 --transformer-heads 2 --max-length 16 --mini-batch 4 --quiet \
   --train-sets books.txt --vocab vocab.txt --model mlm/ --after 1u

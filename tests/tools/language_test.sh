@@ -29,6 +29,16 @@ build/gyre train mlm --train-sets books.txt --vocab vocab.txt --model one/ --thr
 mpirun -n 2 build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model two/ --threads 1 $exact
 check "the weights of one and two ranks" cmp one/checkpoints/last/model.safetensors two/checkpoints/last/model.safetensors
 same "the validation loss of one and two ranks" "$(final one)" "$(final two)"
+build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model again/ --threads 1 $exact --recompute block
+check "the weights of a run that computes its layers again" cmp one/checkpoints/last/model.safetensors again/checkpoints/last/model.safetensors
+activations() {
+  build/gyre plan lm --preset llama-tiny --layers 12 --vocab-size 300 --max-length 256 --ranks 1 --json --recompute "$1" |
+    grep -o '"activations_mib":[0-9.]*' | cut -d: -f2
+}
+awk -v kept="$(activations none)" -v again="$(activations block)" 'BEGIN { exit !(again > 0 && again < 0.4 * kept) }' ||
+  fail "gyre plan: the memory of layers that are computed again"
+rejects 2 '--documents-attend would have no effect: without --across-documents' \
+  build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model bad/ $small --documents-attend apart
 for position in learned sinusoidal none shaw nezha xl t5 tupe deberta alibi wavelet; do
   build/gyre train mlm --train-sets books.tok --vocab vocab.txt --model $position/ --position $position $small --after 2u
 done
@@ -40,6 +50,12 @@ for model in bert wobert nezha roformer "bert --position alibi" "nezha --positio
   build/gyre train mlm --preset "$family-mini" $position --train-sets books.tok --vocab vocab.txt --model "preset-$family/" --overwrite $tiny --after 1u
   build/gyre train mlm --model "preset-$family/" --after 2u --quiet || fail "resuming $model"
 done
+rejects 2 '--preset: the run has bert-mini, got roformer-mini: use the same, another --model, or --overwrite' build/gyre train mlm --model preset-bert/ --preset roformer-mini --after 3u
+rejects 1 'holds a run of another model .*position/encoding "alibi" -> "rope"' build/gyre train mlm --model preset-bert/ --position rope --after 3u
+build/gyre train mlm --model preset-bert/ --preset bert-mini --after 3u --quiet || fail "resuming with the same preset"
+if grep '^quiet' preset-bert/train.toml; then fail "--quiet concerns a call, not the run"; fi
+build/gyre train lm --rope-base 500 --train-sets books.tok --vocab vocab.txt --model based/ $tiny --after 1u
+rejects 1 'holds a run of another model' build/gyre train lm --model based/ --position alibi --after 2u
 
 build/gyre vocab --input books.txt --type bpe --size 300 --output vocab.model
 build/gyre train lm --preset lm-tiny --position rope --train-sets books.txt --valid-sets valid.txt --vocab vocab.model \
@@ -52,6 +68,32 @@ awk -v a="$loss" -v b="$(final lm)" 'BEGIN { d = a / b - 1; exit !(d < 1e-5 && d
   || fail "evaluate perplexity and validation differ: $loss, $(final lm)"
 same "the training length of the model" "$(grep -o '"max_length":[0-9]*' perplexity.json)" '"max_length":64'
 build/gyre evaluate perplexity --model lm/ --input valid.txt --context-window 48 > context.txt
+
+# Several corpora in given shares, from text and a token store; bits per byte as evaluate perplexity computes them.
+build/gyre data build --vocab vocab.txt --source valid.txt --documents blank-line --output valid.tok 2> build.log
+mixed="$small --max-length 64 --deterministic --after 6u --valid-freq 6u --valid-metrics bits-per-byte cross-entropy"
+build/gyre train lm --train-sets books.txt valid.tok --train-weights 1 2 --valid-sets valid.txt books.txt --vocab vocab.txt --model mixed/ $mixed
+mpirun -n 2 build/gyre train lm --train-sets books.txt valid.tok --train-weights 1 2 --valid-sets valid.txt books.txt --vocab vocab.txt --model mixed2/ $mixed
+check "weighted corpora on one and two ranks" cmp mixed/checkpoints/last/model.safetensors mixed2/checkpoints/last/model.safetensors
+same "validation sets on one and two ranks" "$(grep -o '"bits-per-byte.*"validation' mixed/metrics.jsonl)" "$(grep -o '"bits-per-byte.*"validation' mixed2/metrics.jsonl)"
+of_set() { sed -n "/\"event\":\"valid\"/s/.*\"bits-per-byte.$1\":\([0-9]*\.[0-9]\{4\}\).*/\1/p" mixed/metrics.jsonl; }
+same "bits per byte of validation and of evaluate perplexity" "$(of_set valid.txt)" \
+  "$(build/gyre evaluate perplexity --model mixed/ --checkpoint last --input valid.txt --json | sed -n 's/.*"bits_per_byte":\([0-9]*\.[0-9]\{4\}\).*/\1/p')"
+check "train.toml has the weights" grep -q '^train-weights = \[1, 2\]' mixed/train.toml
+rejects 2 'a weight for each of the 2 files of --train-sets, got 1 weights' \
+  build/gyre train lm --train-sets books.txt valid.tok --train-weights 1 --vocab vocab.txt --model bad/ $small --after 1u
+rejects 2 'expected numbers above 0, got 0' build/gyre train lm --train-sets books.txt valid.tok --train-weights 1 0 --vocab vocab.txt --model bad/ $small --after 1u
+rejects 2 "bits-per-byte only for causal models" build/gyre train mlm --train-sets books.txt --vocab vocab.txt --valid-sets valid.txt --valid-metrics bits-per-byte --model bad/ $small --after 1u
+
+# A run that starts from the weights of another.
+build/gyre train lm --init-from lm/ --train-sets valid.txt --learn-rate 1e-20 --lr-schedule constant --lr-warmup 0 --after 1u --model tuned/ --quiet
+same "a run starts from other weights" "$(build/gyre evaluate perplexity --model lm/ --checkpoint last --input valid.txt)" \
+  "$(build/gyre evaluate perplexity --model tuned/ --checkpoint last --input valid.txt --max-length 64)"
+mv lm moved
+build/gyre train lm --model tuned/ --after 2u --quiet || fail "a run that has begun does not need the other one"
+mv moved lm
+rejects 2 'another architecture than lm/' build/gyre train lm --init-from lm/ --layers 2 --train-sets valid.txt --after 1u --model bad/
+rejects 2 'another run than --model' build/gyre train lm --init-from lm/ --train-sets valid.txt --after 1u --model lm/
 same "the context does not change the number of scored tokens" "$(sed -n 's/^tokens: //p' context.txt)" "$(grep -o '"tokens":[0-9]*' perplexity.json | cut -d: -f2)"
 build/gyre checkpoint average --model lm/ --last 2 > average.txt
 build/gyre evaluate perplexity --model lm/ --checkpoint average --input valid.txt --json | contains '"max_length":64,' || fail "the length of an average"

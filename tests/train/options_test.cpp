@@ -112,7 +112,8 @@ TEST_CASE("train options: the defaults are valid, and the error for an invalid v
 
 TEST_CASE("train options: invalid optimizer options") {
   const auto optimizer = [](auto change) { return [change](NmtOptions& o) { change(o.optimizer); }; };
-  check_rejected("[--optimizer] expected one of adam, adamw, got 'sgd'", optimizer([](auto& o) { o.kind = "sgd"; }));
+  check_rejected("[--optimizer] expected one of adam, adamw, lion, muon, normuon, got 'sgd'",
+                 optimizer([](auto& o) { o.kind = "sgd"; }));
   check_rejected("[--learn-rate]", optimizer([](auto& o) { o.schedule.learning_rate = 0; }));
   check_rejected("[--learn-rate]", optimizer([](auto& o) { o.schedule.learning_rate = std::nan(""); }));
   check_rejected("[--optimizer-params beta1]", optimizer([](auto& o) { o.beta1 = 1; }));

@@ -14,7 +14,7 @@ namespace {
 double time_sum(Communicator& ranks, AsyncAllReduce& sum, const Tensor& values) {
   ranks.barrier();
   const Stopwatch watch;
-  sum.start({values});
+  sum.start({values}, kSharedByRanks);
   sum.finish();
   std::vector<double> seconds(size_t(ranks.size()));
   seconds[size_t(ranks.rank())] = watch.seconds();

@@ -72,7 +72,9 @@ void Rows::add_products() {
   const Tensor targets = random_ids(s_.loss_rows, s_.vocabulary);
   add("linear_cross_entropy", concat(s_.loss_rows, " x ", d_, " x ", s_.vocabulary),
       {{{s_.loss_rows, d_}}, {{s_.vocabulary, d_}, true}},
-      [targets](Tape&, const Vars& v) { return linear_cross_entropy(v[0], v[1], {}, targets, 0.1).loss; })
+      [targets](Tape&, const Vars& v) {
+        return linear_cross_entropy(v[0], v[1], {}, targets, {.smoothing = 0.1}).loss;
+      })
       .loss = true;
 }
 
@@ -128,18 +130,27 @@ void Rows::add_lookups() {
 }
 
 void Rows::add_optimizer() {
-  // State that an update needs beside its arenas: one range, which is not decayed, and an accepting verdict.
-  const int64_t units = s_.parameters / kUpdateUnit;
-  const UpdateRanges ranges{.table = Tensor::from<int32_t>({1, UpdateRanges::kColumns}, {0, 0, 0, 0}), .units = units};
-  // The verdict is copied to a device once, before the clock starts: the copy makes the host wait.
-  const auto verdict = [copy = std::make_shared<Tensor>()](const Kernels& kernels) -> const Tensor& {
-    if (!copy->defined() || copy->device() != kernels.device())
-      *copy = Tensor::from<double>({kVerdictSize}, {1, 1, 1}).to(kernels.device());
-    return *copy;
+  // State that an update needs beside its arenas: one range, which is not decayed, and an accepting verdict. They are
+  // copied to a device once, before the clock starts: the copy makes the host wait.
+  const auto on_device = [](const Tensor& values) {
+    return [values, copy = std::make_shared<Tensor>()](const Kernels& kernels) -> const Tensor& {
+      if (!copy->defined() || copy->device() != kernels.device()) *copy = values.to(kernels.device());
+      return *copy;
+    };
+  };
+  const auto verdict = on_device(Tensor::from<double>({kVerdictSize}, {1, 1, 1}));
+  const auto groups = on_device(Tensor::from<double>({1, UpdateRanges::kGroupColumns}, {1, 0}));
+  const Tensor table = Tensor::from<int32_t>({1, UpdateRanges::kColumns}, {0, 0, 0, 0});
+  const auto ranges = [table, groups, units = s_.parameters / kUpdateUnit](const Kernels& kernels) {
+    return UpdateRanges{.table = table, .groups = groups(kernels), .units = units};
   };
   add_pass("adam", 4, 4 + 4, [ranges, verdict](Kernels& kernels, const std::vector<Tensor>& b) {
-    kernels.adam(b[0], b[1], b[2], b[3], ranges, verdict(kernels),
+    kernels.adam(b[0], b[1], b[2], b[3], ranges(kernels), verdict(kernels),
                  {.learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .bias1 = 1, .bias2 = 1});
+  });
+  add_pass("lion", 3, 3 + 3, [ranges, verdict](Kernels& kernels, const std::vector<Tensor>& b) {
+    kernels.lion(b[0], b[1], b[2], ranges(kernels), verdict(kernels),
+                 {.learning_rate = 1e-6, .beta1 = 0.9, .beta2 = 0.99});
   });
   add_pass("block_square_sums", 1, 1, [](Kernels& kernels, const std::vector<Tensor>& b) {
     kernels.block_square_sums(Tensor::empty({squares_blocks(b[0].size())}, DType::f64, kernels.device()), b[0]);

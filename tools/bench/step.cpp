@@ -51,6 +51,12 @@ Measured queue_all(StepRunner& runner, Device device, int steps) {
   return sum;
 }
 
+// The peak of tensor memory in the steps so far, without the tensors that stay between steps.
+double activations_mb(Device device) {
+  const MemoryStats memory = tensor_memory(device);
+  return double(memory.peak_bytes - memory.active_bytes) / kMebibyte;
+}
+
 }  // namespace
 
 StepReport run_step_bench(Kernels& kernels, const StepBench& bench) {
@@ -74,6 +80,7 @@ StepReport run_step_bench(Kernels& kernels, const StepBench& bench) {
   report.flops = measured.flops / measured.divisor;
   report.peak_rss_mb = peak_rss_mb();
   report.peak_gpu_mb = peak_gpu_mb(device);
+  report.activations_mb = activations_mb(device);
   report.parameters = work->parameters().elements();
   report.batches = work->batches();
   report.limit_flops = limit.value();
@@ -93,6 +100,7 @@ nlohmann::ordered_json to_json(const StepReport& report) {
                                  {"step_ms", rounded(1e3 * report.step_seconds)}};
   add_rate(summary, report.flops, report.limit_flops);
   add_memory(summary, report.peak_rss_mb, report.peak_gpu_mb);
+  summary["activations_mb"] = rounded(report.activations_mb);
   if (!report.predicted.kind.empty()) summary["predicted_as"] = report.predicted.kind;
   return summary;
 }

@@ -27,6 +27,7 @@ struct StepReport {
   double flops = 0;            // FLOP/s
   double limit_flops = 0;
   double peak_rss_mb = 0, peak_gpu_mb = 0;
+  double activations_mb = 0;  // peak memory of tensors, without those that stay between steps
   int64_t parameters = 0;
   std::string batches;
   std::vector<ProfileRow> profile{};  // of one step, if requested

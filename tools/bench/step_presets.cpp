@@ -102,8 +102,12 @@ std::vector<std::string> step_presets() {
 }
 
 std::unique_ptr<Workload> make_workload(const std::string& preset, const StepVariant& variant, Device device) {
-  for (const auto& known : kPresets)
-    if (preset == known.name) return known.make(variant, device);
+  for (const auto& known : kPresets) {
+    if (preset != known.name) continue;
+    std::unique_ptr<Workload> work = known.make(variant, device);
+    work->set_recompute(variant.recompute);
+    return work;
+  }
   throw Error("[bench] expected a known preset, got ", preset);
 }
 

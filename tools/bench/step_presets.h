@@ -32,6 +32,7 @@ struct StepVariant {
   Path text;  // multi30k-tiny takes its lengths from PREFIX.en and PREFIX.de
   PositionConfig position;
   AttentionConfig attention;
+  Recompute recompute = Recompute::none;
 };
 
 std::vector<std::string> step_presets();

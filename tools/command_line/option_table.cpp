@@ -118,6 +118,11 @@ void OptionTable::not_saved_if(const std::string& name, std::function<bool()> om
 
 void OptionTable::required(const std::string& name, bool is_required) { find(name)->required = is_required; }
 
+void OptionTable::required_unless_given(const std::string& name, const std::string& other) {
+  required(name);
+  find(name)->supplied_by = other;
+}
+
 void OptionTable::describe_again(const std::string& name, const std::string& help) {
   find(name)->option->description(help);
 }
@@ -183,8 +188,10 @@ void OptionTable::take_entries(size_t source, const Path& file, const std::vecto
 
 std::vector<const OptionTable::Row*> OptionTable::missing() const {
   std::vector<const Row*> rows;
-  for (const Row& row : rows_)
-    if (row.required && !(row.given && !row.given->values.empty())) rows.push_back(&row);
+  for (const Row& row : rows_) {
+    const bool is_supplied = !row.supplied_by.empty() && find(row.supplied_by)->given;
+    if (row.required && !is_supplied && !(row.given && !row.given->values.empty())) rows.push_back(&row);
+  }
   return rows;
 }
 
@@ -206,12 +213,23 @@ Path OptionTable::run_file() const { return Path(find("model")->given->values.ba
 
 // Reads the run's own options only if the call gives none of the required ones. If it gives some of them, a missing one
 // is a usage error.
+void OptionTable::require_same_presets() const {
+  const ConfigFile saved = read_config_file(run_file());
+  for (const ConfigEntry& entry : saved.entries) {
+    const Row* row = find(entry.name);
+    if (row == nullptr || !row->applies_first || !row->given || entry.values == row->given->values) continue;
+    throw UsageError("--", row->given->spelling, ": the run has ", joined(entry.values), ", got ",
+                     joined(row->given->values), ": use the same, another --model, or --overwrite");
+  }
+}
+
 void OptionTable::take_run_file() {
   const Row *model = find("model"), *overwrite = find("overwrite");
   const bool alone = !find("config")->given && model->given && !(overwrite != nullptr && overwrite->given);
   if (!alone || missing().empty() || !std::filesystem::is_regular_file(run_file())) return;
   for (auto& row : rows_)
     if (row.required && row.given && &row != model) return;
+  require_same_presets();
   take_file(0, run_file());
   for (auto& row : rows_)
     if (row.not_saved && row.given && !row.given->on_command_line) row.given.reset();
@@ -296,7 +314,8 @@ bool OptionTable::given(const std::string& name) const { return find(name)->give
 void OptionTable::reject_unused(const std::string& name, bool read, const std::string& reason) const {
   const Row& row = *find(name);
   if (read || !row.given || (row.write && row.write() == row.default_toml)) return;
-  throw UsageError("--", name, " would have no effect: ", reason);
+  if (resumes_run_ && row.given->place.source == 0) return;  // nobody gave it now: the run has other options
+  throw UsageError("--", row.flag ? row.given->spelling : name, " would have no effect: ", reason);
 }
 
 void OptionTable::reject_group(const std::string& title, const std::string& reason) const {

@@ -100,6 +100,8 @@ class OptionTable {
 
   // Requires the row to be given, on the command line or in a file.
   void required(const std::string& name, bool is_required = true);
+  // Likewise, unless the row `other` is given, which supplies the value.
+  void required_unless_given(const std::string& name, const std::string& other);
 
   // Adds --config FILE.... Files use the same names as the command line. The command line overrides files, and a later
   // file overrides an earlier one.
@@ -167,6 +169,7 @@ class OptionTable {
     std::vector<std::string> choices;
     std::vector<std::string> former_names;  // without dashes
     std::string shorthand_of;               // a row's name, or empty
+    std::string supplied_by;                // a row's name, or empty: this row is not required if that one is given
     bool flag = false;
     bool required = false;
     bool applies_first = false;
@@ -199,6 +202,8 @@ class OptionTable {
   void assign_given();
   void use_values_as_defaults();
   void take_run_file();
+  // A run's options override those of a preset, so another preset would change nothing.
+  void require_same_presets() const;
   Path run_file() const;
   std::vector<const Row*> missing() const;  // required rows that are not given
   void require_given() const;

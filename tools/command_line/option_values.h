@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <concepts>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,11 @@ void parse_value(const std::string& text, T& value) {
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);
   if (result.ec == std::errc() && result.ptr == end) return;
+  if constexpr (std::integral<T>) {
+    if (result.ec == std::errc::result_out_of_range && result.ptr == end)
+      throw UsageError("expected an integer from ", std::numeric_limits<T>::min(), " to ",
+                       std::numeric_limits<T>::max(), ", got ", text);
+  }
   const char* expected = std::floating_point<T>      ? "a number"
                          : std::unsigned_integral<T> ? "a non-negative integer"
                                                      : "an integer";

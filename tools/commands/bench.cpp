@@ -81,7 +81,7 @@ int step(StepArgs& args) {
   args.bench.steps = args.repetitions;
   args.bench.precision = args.precision.on(kernels);
   const StepReport report = run_step_bench(kernels, args.bench);
-  nlohmann::ordered_json summary{{"preset", args.bench.preset}};
+  nlohmann::ordered_json summary{{"preset", args.bench.preset}, {"recompute", enum_name(args.bench.variant.recompute)}};
   summary.update(setting(kernels, args.bench.precision));
   if (args.bench.profile) {
     print_report(summary, report, "profile", args.json);
@@ -102,6 +102,8 @@ void add_step(Program& program) {
   args->precision.add_row(table);
   table.add("--text", args->bench.variant.text, "PREFIX",
             "multi30k-tiny takes its lengths from PREFIX.en and PREFIX.de; default: from the synthetic corpus");
+  table.add_enum("--recompute", args->bench.variant.recompute,
+                 "activations that backward computes again, as in gyre train");
   table.add_flag("--profile", args->bench.profile, "print the time of each op");
   add_common_rows(table, *args, "measured steps, after two warm-up steps");
   add_attention_options(table, args->bench.variant.attention);

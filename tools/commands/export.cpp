@@ -2,6 +2,7 @@
 #include <iostream>
 #include <memory>
 
+#include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/train/pretrained/hugging_face.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/model_card.h"
@@ -19,6 +20,15 @@ struct ExportArgs {
   bool overwrite = false;
 };
 
+// The training length matters only for language models; imported models have none.
+std::string write_model(const ExportArgs& args, const EncoderOnly& model, const Vocabulary* vocabulary) {
+  const auto length = trained_option(args.model, args.checkpoint, "max-length");
+  return write_hugging_face(args.output, model, vocabulary, args.overwrite, length ? std::stoi(*length) : 0);
+}
+std::string write_model(const ExportArgs& args, const SequenceClassifier& model, const Vocabulary* vocabulary) {
+  return write_hugging_face(args.output, model, vocabulary, args.overwrite);
+}
+
 template <class Model>
 void export_as(const ExportArgs& args, const Path& run) {
   const auto model = load_model<Model>(args.model, args.checkpoint, {});
@@ -28,7 +38,9 @@ void export_as(const ExportArgs& args, const Path& run) {
   const Path card = args.output / "README.md";
   require(args.overwrite || !std::filesystem::exists(card), "[", args.output.string(),
           "] holds a README.md already: use --overwrite or another --output");
-  const std::string made = write_hugging_face(args.output, *model, vocabulary.get(), args.overwrite);
+  const std::string made = write_model(args, *model, vocabulary.get());
+  const Path generation = run / kGenerationConfigFile;  // an imported model keeps its own
+  if (std::filesystem::exists(generation)) write_file(args.output / kGenerationConfigFile, read_file(generation));
   write_file(card, model_card({.path = args.model,
                                .checkpoint = args.checkpoint,
                                .config = args.output / "config.json",
@@ -59,9 +71,11 @@ void add_export_command(Program& program) {
   table.add_choice("--to", args->to, {"hf"}, "format");
   table.required("to");
   add_model_rows(table, args->model, args->checkpoint);
-  table.add("--output,-o", args->output, "DIRECTORY",
-            "directory for config.json, model.safetensors and README.md (the model card); with a WordPiece vocabulary "
-            "also vocab.txt and tokenizer_config.json");
+  table.add(
+      "--output,-o", args->output, "DIRECTORY",
+      "directory for config.json, model.safetensors and README.md (the model card); with a WordPiece vocabulary "
+      "also vocab.txt and tokenizer_config.json, with byte-level BPE tokenizer.json and tokenizer_config.json; of "
+      "a decoder also generation_config.json");
   table.required("output");
   table.add("--title", args->card.title, "TEXT", "heading of the model card; default: the name of the run");
   table.add("--language", args->card.language, "CODE",

@@ -1,11 +1,12 @@
 // gyre generate: continues prompts with a causal language model.
 #include "gyre/models/decode/generate.h"
 
-#include <chrono>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,10 +16,13 @@
 #include "gyre/core/random.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/continuation.h"
+#include "gyre/models/decode/continuation_search.h"
+#include "gyre/train/log/stopwatch.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/lines.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
+#include "tools/options/generation_defaults.h"
 #include "tools/options/model_choice.h"
 #include "tools/options/precision_choice.h"
 #include "tools/program.h"
@@ -31,6 +35,7 @@ struct GenerateArgs {
   Path model, vocabulary, input, output;
   std::string checkpoint, prompt;
   GenerationOptions generation;
+  DecodeOptions beams{.beam_size = 1, .length_penalty = 1, .stop = StopRule::present_length};
   int max_tokens = 128, samples = 1;
   std::vector<std::string> stops;
   uint64_t mini_batch = 16;
@@ -48,14 +53,17 @@ TrainedModel<EncoderOnly> load(const GenerateArgs& args) {
   return load_trained_model<EncoderOnly>(args.model, args.checkpoint, args.vocabulary, args.device.kernels().device());
 }
 
-// Tokens and seconds of the reading of prompts, and of all other steps.
+// Tokens and seconds of the reading of prompts, and of all other steps. Every step reads all weights.
 struct Speed {
   uint64_t tokens = 0;
-  double seconds = 0;
+  double seconds = 0, weight_bytes = 0;
 
   void print(const char* what) const {
-    std::fprintf(stderr, "%s: %llu tokens in %.2f s, %.1f tokens/s\n", what, static_cast<unsigned long long>(tokens),
-                 seconds, seconds > 0 ? double(tokens) / seconds : 0);
+    const double rate = seconds > 0 ? 1 / seconds : 0;
+    std::fprintf(stderr, "%s: %llu tokens in %.2f s, %.1f tokens/s", what, static_cast<unsigned long long>(tokens),
+                 seconds, double(tokens) * rate);
+    if (weight_bytes > 0) std::fprintf(stderr, ", %.1f GB/s of weights", weight_bytes * rate / 1e9);
+    std::fputc('\n', stderr);
   }
 };
 
@@ -69,55 +77,104 @@ class Generator {
     const Vocabulary& vocabulary = *trained_.vocabulary;
     GenerationOptions& options = args.generation;
     options.eos = vocabulary.eos();
-    options.suppressed = {vocabulary.unk()};
-    if (vocabulary.bos() != vocabulary.eos()) options.suppressed.push_back(vocabulary.bos());
-    if (vocabulary.pad() >= 0) options.suppressed.push_back(vocabulary.pad());
+    for (const int32_t id : options.ends)
+      require(id < vocabulary.size(), "[generate] expected ids below ", vocabulary.size(), " that end a text, got ",
+              id);
+    const auto suppress = [&](int32_t id) {
+      if (id >= 0 && id != options.eos && std::ranges::count(options.ends, id) == 0) options.suppressed.push_back(id);
+    };
+    for (const int32_t id : {vocabulary.unk(), vocabulary.bos(), vocabulary.pad()}) suppress(id);
     for (int id = 0; id < vocabulary.size(); ++id)
-      if (vocabulary.piece(id) == "[MASK]") options.suppressed.push_back(id);
+      if (vocabulary.piece(id) == "[MASK]") suppress(id);
     options.precision = args.precision.on(args.device.kernels());
+    args.beams.bos = vocabulary.bos();
+    args.beams.eos = options.eos;
+    args.beams.suppressed = options.suppressed;
+    args.beams.precision = options.precision;
   }
 
   void run() {
     if (args_.table->given("prompt")) {
-      continue_prompts({args_.prompt}, 0);
+      continue_prompts({args_.prompt}, 0, "--prompt: ");
     } else {
       InputLines input(args_.input);
       for_each_window<std::string>(
           size_t(args_.mini_batch), output_, [&](std::string& line) { return input.next(line); },
-          [&](const std::vector<std::string>& lines, uint64_t first) { continue_prompts(lines, first); });
+          [&](const std::vector<std::string>& lines, uint64_t first) { continue_prompts(lines, first, input.name()); });
     }
     output_.commit();
-    prompts_.print("prompts");
+    if (args_.beams.beam_size == 1) prompts_.print("prompts");
     continuations_.print("continuations");
   }
 
  private:
-  // Writes the samples of each prompt; `first` is the number of prompts before them.
-  void continue_prompts(const std::vector<std::string>& texts, uint64_t first) {
+  // Writes the continuations of each prompt; `first` is the number of prompts before them.
+  void continue_prompts(const std::vector<std::string>& texts, uint64_t first, const std::string& source) {
     if (texts.empty()) return;
+    const bool searches = args_.beams.beam_size > 1;
+    const int samples = searches ? 1 : args_.samples;
     std::vector<Prompt> prompts;
     for (size_t i = 0; i < texts.size(); ++i) {
-      std::vector<int32_t> ids = trained_.vocabulary->encode(texts[i]);
-      ids.insert(ids.begin(), trained_.vocabulary->bos());
-      for (int sample = 0; sample < args_.samples; ++sample) {
+      const std::vector<int32_t> ids = encode(texts[i], first + i + 1, source);
+      for (int sample = 0; sample < samples; ++sample) {
         const uint64_t stream = mix(mix(hash_name("generate"), first + i), uint64_t(sample));
         prompts.push_back({ids, stream, args_.max_tokens});
       }
     }
+    if (searches) return search(texts, prompts);
     std::vector<Continuation> continuations;
-    for (const Prompt& prompt : prompts) continuations.emplace_back(*trained_.vocabulary, prompt.ids, args_.stops);
+    for (size_t i = 0; i < prompts.size(); ++i)
+      continuations.emplace_back(*trained_.vocabulary, prompts[i].ids, args_.stops, texts[i / size_t(samples)]);
     const bool stream = prompts.size() == 1 && !args_.json;
-    if (stream && args_.echo) output_.write_part(texts[0]);
-    const auto samples = size_t(args_.samples);
-    const std::vector<Generation::Text> generated = generate(prompts, continuations, stream);
-    for (size_t i = 0; !stream && i < prompts.size(); ++i)
-      output_.write(result(texts[i / samples], continuations[i].text(), generated[i]));
+    const std::vector<Generation::Text> generated = generate(prompts, continuations, stream ? &texts[0] : nullptr);
+    for (size_t i = 0; !stream && i < prompts.size(); ++i) {
+      const Generation::Text& text = generated[i];
+      write(texts[i / size_t(samples)], continuations[i].text(), end_name(text.end), text.ids, text.log_probs);
+    }
   }
 
-  // Continues the prompts, and writes the text of a single one as it comes.
+  // The ids of the prompt in a line, with BOS. Throws if the model has no positions for them.
+  std::vector<int32_t> encode(const std::string& text, uint64_t line, const std::string& source) const {
+    std::vector<int32_t> ids = trained_.vocabulary->encode(text);
+    ids.insert(ids.begin(), trained_.vocabulary->bos());
+    const std::string where = args_.table->given("prompt") ? source : concat(source, ":", line, ": ");
+    require(int64_t(ids.size()) <= trained_.model->longest(), where, "expected a prompt of at most ",
+            trained_.model->longest(), " tokens, the positions of the model, got ", ids.size());
+    return ids;
+  }
+
+  // Writes the n best continuations of each prompt.
+  void search(const std::vector<std::string>& texts, const std::vector<Prompt>& prompts) {
+    std::vector<Continuation> continuations;
+    for (size_t i = 0; i < prompts.size(); ++i)
+      continuations.emplace_back(*trained_.vocabulary, prompts[i].ids, args_.stops, texts[i]);
+    const auto is_end = [&](int32_t id) { return std::ranges::count(args_.generation.ends, id) > 0; };
+    ContinuationRules rules{.repetition_penalty = args_.generation.repetition_penalty};
+    rules.ends = [&](size_t i, std::span<const int32_t> ids) {
+      return is_end(ids.back()) || (!args_.stops.empty() && continuations[i].set(ids));
+    };
+    const Stopwatch clock;
+    const auto results = search_continuations(*trained_.model, args_.device.kernels(), prompts, args_.beams, rules);
+    continuations_.seconds += clock.seconds();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      for (const Hypothesis& best : results[i]) {
+        std::vector<int32_t> ids = best.ids;
+        if (!ids.empty() && is_end(ids.back())) ids.pop_back();
+        const bool has_eos = best.token_log_probs.size() > ids.size(), stopped = continuations[i].set(ids);
+        const auto end = has_eos ? Generation::End::eos : stopped ? Generation::End::stopped : Generation::End::length;
+        continuations_.tokens += ids.size();
+        std::vector<float> log_probs = best.token_log_probs;
+        log_probs.resize(ids.size());  // without that of EOS
+        write(texts[i], continuations[i].text(), end_name(end), ids, log_probs, &best.score);
+      }
+    }
+  }
+
+  // Continues the prompts. With the text of a single one, `stream`, writes it and its continuation as it comes.
   std::vector<Generation::Text> generate(const std::vector<Prompt>& prompts, std::vector<Continuation>& continuations,
-                                         bool stream) {
+                                         const std::string* stream) {
     Generation generation(*trained_.model, args_.device.kernels(), prompts, args_.generation);
+    if (stream != nullptr && args_.echo) output_.write_part(*stream);
     size_t written = 0;
     std::vector<bool> live(prompts.size(), true);
     for (bool is_first = true; !generation.done(); is_first = false) {
@@ -127,18 +184,17 @@ class Generator {
         if (live[i] && continuations[i].set(text.ids)) generation.stop(i);
         live[i] = text.end == Generation::End::live;
       }
-      if (!stream) continue;
+      if (stream == nullptr) continue;
       const size_t settled = generation.done() ? continuations[0].text().size() : continuations[0].settled();
       if (settled <= written) continue;
       output_.write_part(continuations[0].text().substr(written, settled - written));
       written = settled;
     }
-    if (stream) output_.write("");
+    if (stream != nullptr) output_.write("");
     return generation.texts();
   }
 
   void measured_step(Generation& generation, const std::vector<Prompt>& prompts, bool is_first) {
-    using Clock = std::chrono::steady_clock;
     Speed& speed = is_first ? prompts_ : continuations_;
     for (size_t i = 0; i < prompts.size(); ++i) {
       if (is_first)
@@ -146,20 +202,20 @@ class Generator {
       else
         speed.tokens += generation.texts()[i].end == Generation::End::live;
     }
-    const Clock::time_point begin = Clock::now();
+    const Stopwatch clock;
     generation.step();
-    speed.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    speed.seconds += clock.seconds();
+    if (!is_first) speed.weight_bytes += generation.weight_bytes();
   }
 
-  std::string result(const std::string& prompt, const std::string& text, const Generation::Text& generated) const {
-    if (!args_.json) return (args_.echo ? prompt : "") + text;
+  // Writes a continuation; `score`: that of a beam search.
+  void write(const std::string& prompt, const std::string& text, const char* end, const std::vector<int32_t>& ids,
+             const std::vector<float>& log_probs, const double* score = nullptr) {
+    if (!args_.json) return output_.write((args_.echo ? prompt : "") + text);
     using Json = nlohmann::ordered_json;
-    const Json json{{"prompt", prompt},
-                    {"text", text},
-                    {"end", end_name(generated.end)},
-                    {"ids", generated.ids},
-                    {"log_probs", generated.log_probs}};
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);  // bytes need not be whole characters
+    Json json{{"prompt", prompt}, {"text", text}, {"end", end}, {"ids", ids}, {"log_probs", log_probs}};
+    if (score != nullptr) json["score"] = *score;
+    output_.write(json.dump(-1, ' ', false, Json::error_handler_t::replace));  // bytes need not be whole characters
   }
 
   GenerateArgs& args_;
@@ -168,20 +224,39 @@ class Generator {
   Speed prompts_, continuations_;
 };
 
-int run(GenerateArgs& args) {
+// Rejects options that the choice of tokens does not read.
+void reject_unused_choices(const GenerateArgs& args) {
+  const OptionTable& table = *args.table;
+  const bool searches = args.beams.beam_size > 1, greedy = args.generation.temperature == 0;
+  for (const char* name : {"temperature", "top-k", "top-p", "min-p", "seed", "samples"})
+    table.reject_unused(name, !searches, "--beam-size is above 1");
+  for (const char* name : {"length-penalty", "length-penalty-form", "n-best", "stop-rule"})
+    table.reject_unused(name, searches, "--beam-size is 1");
+  for (const char* name : {"top-k", "top-p", "min-p", "seed", "samples"})
+    table.reject_unused(name, !greedy, "--temperature is 0");
+}
+
+void check(const GenerateArgs& args) {
   expect_between(1, 1 << 30, "--max-tokens", args.max_tokens);
   expect_between(1, 1000, "--samples", args.samples);
   expect_between<uint64_t>(1, 1 << 20, "--mini-batch", args.mini_batch);
-  for (const std::string& stop : args.stops) expect(!stop.empty(), "--stop", "text", "an empty text");
+  for (const std::string& stop : args.stops) {
+    expect(!stop.empty(), "--stop", "text", "an empty text");
+    expect(!first_invalid_utf8(stop), "--stop", "UTF-8", "other bytes");
+  }
   expect(!first_invalid_utf8(args.prompt), "--prompt", "UTF-8", "other bytes");
   args.generation.validate();
-  const bool greedy = args.generation.temperature == 0;
-  for (const char* name : {"top-k", "top-p", "min-p", "seed", "samples"})
-    args.table->reject_unused(name, !greedy, "--temperature is 0");
+  args.beams.validate_search();
+  reject_unused_choices(args);
   for (const char* name : {"input", "mini-batch"})
     args.table->reject_unused(name, !args.table->given("prompt"), "there is a --prompt");
   args.table->reject_unused("echo", !args.json, "--json has the prompts");
   require_no_input(args.output, {args.input});
+}
+
+int run(GenerateArgs& args) {
+  apply_generation_config(find_run(args.model), *args.table, args.generation, args.max_tokens);
+  check(args);
   args.threads.use();
   Generator(args).run();
   return 0;
@@ -195,8 +270,23 @@ void add_choice_rows(OptionTable& table, GenerationOptions& o) {
   table.add("--top-p", o.top_p, "SHARE", "draw from the most probable tokens that hold this share of the probability");
   table.add("--min-p", o.min_p, "SHARE", "draw from tokens with at least this share of the largest probability");
   table.add("--repetition-penalty", o.repetition_penalty, "NUMBER",
-            "lower the logits of tokens that are in the text already by this factor; 1: none");
+            "lower the logits of tokens that are in the text already by this factor, or the log-probabilities "
+            "in a beam search; 1: none");
   table.add("--seed", o.seed, "NUMBER", "random seed");
+}
+
+void add_beam_rows(OptionTable& table, DecodeOptions& o) {
+  table.group("Beam search");
+  table.add("--beam-size,-b,--beam,--num-beams", o.beam_size, "HYPOTHESES",
+            "search for the most probable continuations instead of drawing tokens; 1: no search");
+  table.add("--length-penalty,--normalize,--lenpen", o.length_penalty, "NUMBER",
+            "exponent a of the length penalty; 0: no penalty");
+  table.add_enum("--length-penalty-form", o.form, "score log P / |Y|^a, or log P / ((5 + |Y|) / 6)^a");
+  table.add("--n-best,--nbest", o.n_best, "CONTINUATIONS", "continuations of each prompt, best first");
+  table.add_enum(
+      "--stop-rule", o.stop,
+      "beam-finished: stop once --beam-size hypotheses have ended; exact: once no other can win; present-length: "
+      "once none would win if it ended now");
 }
 
 }  // namespace
@@ -220,9 +310,10 @@ void add_generate_command(Program& program) {
   table.add_flag("--echo,!--no-echo", args->echo, "write the prompt before its continuation");
   table.add_flag(
       "--json", args->json,
-      "write a JSON object per continuation: its text, which may have several lines, ids, log-probabilities, "
-      "and why it ended");
+      "write a JSON object per continuation: its text, which may have several lines, ids, their log-probabilities "
+      "before temperature and truncation, and why it ended");
   add_choice_rows(table, args->generation);
+  add_beam_rows(table, args->beams);
   table.group("Execution");
   table.add("--mini-batch,--batch-size", args->mini_batch, "PROMPTS", "prompts that are continued together");
   args->device.add_row(table);

@@ -145,7 +145,10 @@ void add_search_rows(OptionTable& table, DecodeOptions& o) {
             "maximum output length as a multiple of the source length");
   table.add("--max-length-extra,--max-len-b", o.max_length_extra, "TOKENS",
             "tokens added to the maximum output length");
-  table.add_enum("--stop-rule", o.stop, "stop when enough hypotheses are finished, or when no other can win");
+  table.add_enum(
+      "--stop-rule", o.stop,
+      "beam-finished: stop once --beam-size hypotheses have ended; exact: once no other can win; present-length: "
+      "once none would win if it ended now");
 }
 
 void add_sampling_rows(OptionTable& table, bool& sampling, SamplingOptions& o) {

@@ -1,10 +1,11 @@
-// gyre vocab: trains a SentencePiece, WordPiece, WoBERT or subword-nmt vocabulary, or converts existing files to a
-// vocabulary file.
+// gyre vocab: trains a SentencePiece, WordPiece, WoBERT, byte-level BPE or subword-nmt vocabulary, or converts existing
+// files to a vocabulary file.
 #include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "gyre/core/io/output_target.h"
+#include "gyre/data/tokenizer/byte_bpe/byte_bpe_training.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
@@ -28,6 +29,7 @@ struct VocabArgs {
   SubwordNmtTraining subword_nmt;
   WordPieceTraining wordpiece;  // its size is that of sentencepiece
   WobertTraining wobert;        // its other options are those of wordpiece
+  ByteBpeTraining byte_bpe;     // its other options are those of sentencepiece
   uint64_t min_frequency = 2;
   CpuThreads threads;
   const OptionTable* table = nullptr;
@@ -52,17 +54,20 @@ void reject_unused(const VocabArgs& args) {
   if (is_wobert && has_text == !args.vocabulary.empty())
     throw UsageError("--type wobert: expected either --input (text to train on) or --vocab (a vocab.txt)");
   const bool learns_merges = has_text && (is_wordpiece || is_subword_nmt || is_wobert);
-  const bool trains = is_sentencepiece || learns_merges;
+  const bool is_byte_bpe = type == "byte-bpe";
+  const bool trains = is_sentencepiece || is_byte_bpe || learns_merges;
   const std::string unused = is_wordpiece && !trains     ? "--dictionary is trained already"
                              : is_subword_nmt && !trains ? "--codes is learned already"
                              : is_wobert && !trains      ? "--vocab is trained already"
                                                          : reason;
   for (const char* name : {"input", "cpu-threads", "on-bad-line"}) args.table->reject_unused(name, trains, unused);
   args.table->reject_unused("size", trains && !is_subword_nmt, is_subword_nmt ? reason + ": use --merges" : unused);
-  for (const char* name : {"character-coverage", "normalization", "byte-fallback", "keep-whitespace", "user-symbols",
-                           "sample-lines", "seed", "max-sentence-bytes"})
+  for (const char* name : {"character-coverage", "normalization", "byte-fallback", "keep-whitespace", "sample-lines",
+                           "seed", "max-sentence-bytes"})
     args.table->reject_unused(name, is_sentencepiece, reason);
-  args.table->reject_unused("min-frequency", learns_merges, unused);
+  args.table->reject_unused("user-symbols", is_sentencepiece || is_byte_bpe, reason);
+  args.table->reject_unused("pre-tokenizer", is_byte_bpe, reason);
+  args.table->reject_unused("min-frequency", is_byte_bpe || learns_merges, unused);
   args.table->reject_unused("limit-alphabet", trains && (is_wordpiece || is_wobert), unused);
   for (const char* name : {"merges", "codes-output"}) args.table->reject_unused(name, is_subword_nmt && trains, unused);
   const bool reads_dictionary = is_wobert || (!trains && type != "bytes");
@@ -96,6 +101,14 @@ std::vector<LineReport> train(VocabArgs& args) {
     o.lower_case = args.wordpiece.lower_case;
     o.on_bad_line = on_bad_line;
     return train_wobert(args.input, args.dictionary, o, args.output);
+  }
+  if (args.sentencepiece.type == "byte-bpe") {
+    ByteBpeTraining& o = args.byte_bpe;
+    o.size = args.sentencepiece.size;
+    o.min_frequency = args.min_frequency;
+    o.user_symbols = args.sentencepiece.user_symbols;
+    o.on_bad_line = on_bad_line;
+    return train_byte_bpe(args.input, o, args.output);
   }
   if (args.sentencepiece.type == "subword-nmt") {
     args.subword_nmt.min_frequency = args.min_frequency;
@@ -135,14 +148,14 @@ int make_vocabulary(VocabArgs& args) {
 }
 
 void add_training_rows(OptionTable& table, VocabArgs& args) {
-  table.group("Training (unigram, bpe, char, word, wordpiece, wobert, subword-nmt)");
+  table.group("Training (unigram, bpe, char, word, byte-bpe, wordpiece, wobert, subword-nmt)");
   table.add("--input,-i,--train-sets", args.input, "FILE...",
             "text, one sentence per line; files of both languages for a joint vocabulary");
   table.add("--size,--vocab-size,--dim-vocabs", args.sentencepiece.size, "PIECES",
             "number of tokens, including special tokens (not for subword-nmt, which has --merges)");
   args.threads.add_row(table, ",--num-threads");
   table.add("--min-frequency", args.min_frequency, "COUNT",
-            "minimum frequency of a pair to merge (wordpiece, wobert, subword-nmt) or of a Chinese word");
+            "minimum frequency of a pair to merge (byte-bpe, wordpiece, wobert, subword-nmt) or of a Chinese word");
   table.add_choice("--on-bad-line", args.on_bad_line, {"default", "error", "skip"},
                    "handling of bad lines; default: error for invalid UTF-8, skip for empty and overlong lines");
 }
@@ -163,7 +176,8 @@ void add_sentencepiece_rows(OptionTable& table, VocabArgs& args) {
       "--keep-whitespace", o.keep_whitespace,
       "neither add nor remove whitespace; with --normalization identity --byte-fallback, decoding restores any text "
       "without U+2581");
-  table.add("--user-symbols,--user-defined-symbols", o.user_symbols, "PIECE...", "symbols that are never split");
+  table.add("--user-symbols,--user-defined-symbols", o.user_symbols, "PIECE...",
+            "symbols that are never split (also byte-bpe)");
   table.add("--sample-lines,--input-sentence-size", o.sample_lines, "LINES",
             "number of randomly sampled training lines; 0: all");
   table.add("--seed", o.seed, "NUMBER", "random seed of the sample");
@@ -182,6 +196,12 @@ void add_wordpiece_rows(OptionTable& table, VocabArgs& args) {
             "wobert, whose default is 6000");
 }
 
+void add_byte_bpe_rows(OptionTable& table, VocabArgs& args) {
+  table.group("Byte-level BPE (byte-bpe)");
+  table.add_choice("--pre-tokenizer", args.byte_bpe.pre_tokenizer, {"gpt2", "llama3"},
+                   "regular expression that splits text into words, and special tokens: those of GPT-2 or Llama 3");
+}
+
 void add_subword_nmt_rows(OptionTable& table, VocabArgs& args) {
   SubwordNmtTraining& o = args.subword_nmt;
   table.group("Learning subword-nmt merges");
@@ -198,12 +218,14 @@ void add_vocab_command(Program& program) {
   args->table = &table;
   table.add("--output,-o", args->output, "FILE", "vocabulary to write");
   table.required("output");
-  table.add_choice("--type,--model-type", args->sentencepiece.type,
-                   {"unigram", "bpe", "char", "word", "subword-nmt", "words", "wordpiece", "wobert", "bytes"},
-                   "kind of vocabulary: the first four are trained, words is converted, subword-nmt, wordpiece and "
-                   "wobert are either, bytes needs no input");
+  table.add_choice(
+      "--type,--model-type", args->sentencepiece.type,
+      {"unigram", "bpe", "char", "word", "byte-bpe", "subword-nmt", "words", "wordpiece", "wobert", "bytes"},
+      "kind of vocabulary: the first five are trained, words is converted, subword-nmt, wordpiece and "
+      "wobert are either, bytes needs no input");
   add_training_rows(table, *args);
   add_sentencepiece_rows(table, *args);
+  add_byte_bpe_rows(table, *args);
   add_wordpiece_rows(table, *args);
   add_subword_nmt_rows(table, *args);
   table.group("From files (subword-nmt, words, wordpiece, wobert)");

@@ -8,6 +8,7 @@
 #   --grid WAVELET   instead: ricker, gaussian, morlet or haar with each line of tools/recipes/wavelet-grid.txt
 #   --lengths L,..   lengths to evaluate; default 128,256,512,1012,1512,2512
 #   --tokens N       tokens to score at each length; default 20096
+#   --protocols P,.. some of cut, full and sliding, the slowest at lengths of thousands; default all
 #   --ranks N        ranks per training run; default 1
 #   --threads N      threads per rank; default 0, the cores divided among the ranks
 # OUTPUT gets runs/NAME and results/NAME.json (gyre evaluate extrapolation) of each model, and report.md, report.json,
@@ -16,7 +17,7 @@
 set -euo pipefail
 here=$(dirname "$0")
 usage() {
-  if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '4,15s/^# *//p' "$0" >&2; fi
+  if [ $# -gt 0 ]; then echo "$1" >&2; else sed -n '4,16s/^# *//p' "$0" >&2; fi
   exit 2
 }
 
@@ -72,7 +73,7 @@ text=$1
 output=$2
 shift 2
 gyre=${GYRE:-build/gyre}
-updates=900 only='' wavelet='' lengths=128,256,512,1012,1512,2512 tokens=20096 ranks=1 threads=0
+updates=900 only='' wavelet='' lengths=128,256,512,1012,1512,2512 tokens=20096 protocols=cut,full,sliding ranks=1 threads=0
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
   [ $# -ge 2 ] || usage "expected a value after $1, got none"
   case $1 in
@@ -81,6 +82,7 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
     --grid) wavelet=$2 ;;
     --lengths) lengths=$2 ;;
     --tokens) tokens=$2 ;;
+    --protocols) protocols=$2 ;;
     --ranks) ranks=$2 ;;
     --threads) threads=$2 ;;
     *) usage "unknown option $1" ;;
@@ -129,7 +131,7 @@ evaluate() { # NAME RUN OPTIONS
   shift 2
   if [ -e "$output/results/$name.json" ]; then return; fi
   "$gyre" evaluate extrapolation --model "$run" --input "$output/held-out.txt" --lengths "$lengths" --tokens "$tokens" \
-    --protocol cut,full,sliding --precision auto --cpu-threads "$threads" --json "$@" > "$output/results/$name.part"
+    --protocol "$protocols" --precision auto --cpu-threads "$threads" --json "$@" > "$output/results/$name.part"
   mv "$output/results/$name.part" "$output/results/$name.json"
 }
 
@@ -205,6 +207,7 @@ training() {
     "n/a: results/ has the reason."
   if [ -d "$output/runs/rope" ]; then echo "rope-linear, -ntk and -yarn are the run of rope with scaled frequencies."; fi
   for protocol in full cut sliding; do
+    [[ ,$protocols, == *,$protocol,* ]] || continue
     case $protocol in
       full) title="full: blocks of each length" ;;
       cut) title="cut: blocks of each length, cut into pieces of the training length" ;;

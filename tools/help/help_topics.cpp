@@ -291,6 +291,7 @@ sentence pairs about numbers, dates, times and prices.
                                    R"(gyre vocab --type KIND writes a vocabulary, which --vocab accepts everywhere.
 
 unigram, bpe, char, word   SentencePiece, trained on --input
+byte-bpe                   byte-level BPE of GPT-2 and Llama 3, trained
 wordpiece                  BERT's vocab.txt, trained on --input or read from
                            --dictionary
 wobert                     WordPiece on Chinese words: --dictionary of jieba,

@@ -67,7 +67,7 @@ class Events {
 };
 
 const char* category(Span::Kind kind) {
-  constexpr const char* kNames[] = {"forward", "backward", "outside"};
+  constexpr const char* kNames[] = {"forward", "backward", "outside", "recompute"};
   return kNames[size_t(kind)];
 }
 

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <tuple>
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/optim/schedule.h"
-#include "gyre/train/optim/update_rule.h"
 #include "tools/command_line/foreign_options.h"
+#include "tools/options/optimizer_rows.h"
 
 namespace gyre {
 
@@ -21,19 +20,6 @@ T parsed(const std::string& text) {
   T value{};
   parse_value(text, value);
   return value;
-}
-
-// Reads "(0.9, 0.98)" as in fairseq, or plain numbers.
-std::vector<double> numbers_in(const Values& values, size_t count) {
-  std::string text;
-  for (const auto& value : values) text += value + " ";
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '(' || c == ')' || c == ','; }, ' ');
-  std::vector<double> numbers;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) numbers.push_back(parsed<double>(word));
-  if (numbers.size() != count) throw UsageError("expected ", count, " numbers, got ", numbers.size());
-  return numbers;
 }
 
 void add_data_rows(OptionTable& table, TrainOptions& o) {
@@ -65,42 +51,6 @@ void add_batch_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choi
   table.set_former_names({"shards"});
   table.add_flag("--deterministic", o.parallel.deterministic,
                  "write bit-identical checkpoints for any number of ranks up to --micro-batches, with one thread each");
-}
-
-void add_optimizer_rows(OptionTable& table, TrainOptions& o) {
-  OptimizerOptions& a = o.optimizer;
-  table.group("Optimizer");
-  table.add_choice("--optimizer,-o", a.kind, update_rule_names(), "optimizer; adamw has decoupled weight decay");
-  table.add_custom(
-      "--optimizer-params", 3, 3, "BETA1 BETA2 EPSILON", "beta1, beta2 and epsilon of Adam",
-      [&a](const Values& values) {
-        const auto n = numbers_in(values, 3);
-        a.beta1 = n[0], a.beta2 = n[1], a.epsilon = n[2];
-      },
-      [&a] {
-        return toml_value(std::vector<double>{a.beta1, a.beta2, a.epsilon});
-      });
-  table.add_custom("--adam-betas", 1, 2, "BETA1 BETA2", "the first two values of --optimizer-params",
-                   [&a](const Values& values) {
-                     const auto n = numbers_in(values, 2);
-                     a.beta1 = n[0], a.beta2 = n[1];
-                   });
-  table.add_custom("--adam-eps", 1, 1, "NUMBER", "the third value of --optimizer-params",
-                   [&a](const Values& values) { a.epsilon = parsed<double>(values.back()); });
-  table.add("--weight-decay", a.weight_decay, "NUMBER", "decoupled weight decay, with --optimizer adamw; 0: none");
-  table.add("--clip-norm", a.clip_norm, "NORM",
-            "gradient clipping: maximum global norm of the gradient; 0: no clipping");
-  table.add("--ema,--ema-decay", a.ema, "NUMBER",
-            "decay of the exponential moving average of the weights; 0: no average");
-  table.add_custom("--exponential-smoothing", 1, 1, "NUMBER",
-                   "Marian's factor: 1 minus the decay of --ema; 0: no average", [&a](const Values& values) {
-                     const double factor = parsed<double>(values.back());
-                     if (factor < 0 || factor > 0.5)
-                       throw UsageError("expected Marian's small factor such as 1e-4, got ", factor,
-                                        "; for a decay such as 0.999 use --ema");
-                     a.ema = factor == 0 ? 0 : 1 - factor;
-                   });
-  table.add("--seed", o.seed, "NUMBER", "random seed of the initial weights, the data order and dropout");
 }
 
 void add_warmup_row(OptionTable& table, ScheduleOptions& a) {
@@ -227,6 +177,9 @@ void add_parallel_rows(OptionTable& table, TrainOptions& o) {
   table.add_choice("--precision", o.device.precision, precision_names(),
                    "precision of activations and matrix products; weights, statistics, losses and the optimizer state "
                    "stay fp32; auto: bf16 if the device supports it");
+  table.add_enum("--recompute", o.device.recompute,
+                 "activations that backward computes again instead of keeping them, with the same gradients: those of "
+                 "attention, or those of each layer except its input");
   table.add("--cpu-threads,--threads", o.device.threads, "THREADS",
             "threads per rank; 0: the cores of the machine divided among its ranks");
   table.add("--bucket-mb,--bucket-cap-mb", o.parallel.bucket_mb, "MIB",
@@ -241,6 +194,7 @@ void add_parallel_rows(OptionTable& table, TrainOptions& o) {
             "long for validation and checkpoints; 0: none");
   table.set_former_names({"hang-timeout"});
   table.add_flag("--quiet", o.log.quiet, "print only warnings and errors on the terminal");
+  table.not_saved();
 }
 
 }  // namespace
@@ -268,7 +222,8 @@ std::string cooldown_toml(std::optional<uint64_t> updates, double percent) {
 void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoices& choices) {
   add_data_rows(table, options);
   add_batch_rows(table, options, choices);
-  add_optimizer_rows(table, options);
+  add_optimizer_rows(table, options.optimizer);
+  table.add("--seed", options.seed, "NUMBER", "random seed of the initial weights, the data order and dropout");
   add_schedule_rows(table, options, choices);
   add_stop_rows(table, options, choices);
   add_run_rows(table, options);
@@ -289,7 +244,8 @@ void record_train_options(const OptionTable& table, TrainOptions& options) {
     options.record.notes.push_back("options: read from " + (options.start.directory / "train.toml").string());
 }
 
-void reject_unused_train_options(const OptionTable& table, const TrainOptions& options) {
+void check_train_options(const OptionTable& table, TrainOptions& options) {
+  check_optimizer_options(table, options.optimizer);
   const bool validates = options.has_validation_data();
   const ScheduleOptions& schedule = options.optimizer.schedule;
   table.reject_unused("total-updates", schedule.needs_total_updates(),

@@ -35,7 +35,8 @@ void add_train_options(OptionTable& table, TrainOptions& options, const TaskChoi
 // Call after resolve(). Stores the resolved options and the notes that the run writes and logs.
 void record_train_options(const OptionTable& table, TrainOptions& options);
 
-// Call after resolve(). Throws UsageError for options that were given but would have no effect in this run.
-void reject_unused_train_options(const OptionTable& table, const TrainOptions& options);
+// Call after resolve(). Sets the defaults that depend on other options, and throws UsageError for options that were
+// given but would have no effect in this run.
+void check_train_options(const OptionTable& table, TrainOptions& options);
 
 }  // namespace gyre

@@ -39,7 +39,8 @@ models/hugging_face               : models models/config models/modules models/p
 data/text                         :
 data/text/cleaning                : data/text
 data/text/moses                   : data/text
-data/tokenizer                    : data/text data/tokenizer/subword_nmt data/tokenizer/wordpiece data/tokenizer/wobert
+data/tokenizer                    : data/text data/tokenizer/byte_bpe data/tokenizer/subword_nmt data/tokenizer/wordpiece data/tokenizer/wobert
+data/tokenizer/byte_bpe           : data/text data/tokenizer
 data/tokenizer/subword_nmt        : data/text data/tokenizer
 data/tokenizer/wordpiece          : data/text data/tokenizer
 data/tokenizer/wobert             : data/text data/tokenizer data/tokenizer/wordpiece
@@ -55,6 +56,7 @@ train/parallel                    : train/parallel/health
 train/parallel/health             :
 train/parallel/mpi                : train/log train/parallel train/parallel/health
 train/optim                       : train/parallel
+train/optim/schedules             : train/optim
 train/checkpoint                  : train/optim train/parallel
 train/pretrained                  : train/checkpoint
 train/tasks                       : train train/checkpoint train/parallel train/pretrained

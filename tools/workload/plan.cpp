@@ -72,7 +72,7 @@ RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, const RankS
   RankCost cost;
   cost.compute = share.tokens() * load.flops_per_token / rates.flops;
   cost.hiding = kBackward * cost.compute / share.micro_batches;
-  cost.optimizer = double(load.parameters) * kOptimizerBytes / rates.memory;
+  cost.optimizer = double(load.parameters) * kOptimizerBytes / rates.memory + load.optimizer_flops / rates.flops;
   cost.activations = share.micro_batch_tokens * load.activations_per_token;
   return cost;
 }
@@ -84,7 +84,7 @@ PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& c
   PlanRow row{.ranks = ranks, .micro_batches = micro_batches};
   row.weights = elements * kElement;
   row.gradients = gradient_bytes(load, micro_batches);
-  row.state = own * kElement * load.state_arenas;
+  row.state = load.state_elements * kElement * own / elements;
   row.activations = cost.activations;
   row.reserved = cost.reserved;
   row.compute = cost.compute;

@@ -28,7 +28,8 @@ struct PlanLoad {
   int64_t parameters = 0;            // elements of the arenas
   int64_t last_parameters = 0;       // elements whose gradients are final only at the end of backward (first layer)
   std::vector<Table> tables;         // embedding tables, sent last as sparse rows (train/parallel/sparse_all_reduce.h)
-  int state_arenas = 2;              // of the optimizer: two moments, and 3 with a moving average
+  double state_elements = 0;         // of the optimizer: two moments of all parameters for Adam
+  double optimizer_flops = 0;        // of products of matrices in an update
   double flops_per_token = 0;        // of forward and backward
   double activations_per_token = 0;  // peak bytes
   double tokens = 0;                 // per global batch; with weak scaling, of each rank

@@ -25,7 +25,12 @@ class LastParameters final : public TapeObserver {
 
 // Runs forward and backward and returns the FLOPs of both.
 double run(const Workload& work, Kernels& kernels, Precision precision, TapeObserver* observer) {
-  Tape tape(kernels, {.record = true, .training = true, .seed = 1, .precision = precision, .loss_seeded = true});
+  Tape tape(kernels, {.record = true,
+                      .training = true,
+                      .seed = 1,
+                      .precision = precision,
+                      .loss_seeded = true,
+                      .recompute = work.recompute()});
   const LossResult result = work.loss(tape);
   if (observer != nullptr) tape.add_observer(*observer);
   tape.backward(result.loss);

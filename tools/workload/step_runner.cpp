@@ -60,7 +60,8 @@ double StepRunner::forward_and_backward(uint64_t seed, double& predictions) {
                        .seed = seed,
                        .precision = precision_,
                        .loss_seeded = true,
-                       .parameters = &work_.parameters()});
+                       .parameters = &work_.parameters(),
+                       .recompute = work_.recompute()});
   if (timeline_) tape.add_observer(*timeline_);
   const LossResult result = work_.loss(tape);
   predictions = double(result.predictions);

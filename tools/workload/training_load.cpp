@@ -1,7 +1,10 @@
 #include "tools/workload/training_load.h"
 
 #include <algorithm>
+#include <memory>
 
+#include "gyre/train/optim/newton_schulz.h"
+#include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
 #include "tools/workload/plan_load.h"
 
@@ -16,17 +19,34 @@ double batch_tokens(const TrainOptions& o, double tokens_of_item, double sides) 
   return double(o.batch.size) * (o.batch.unit == "total" ? 1 : sides);
 }
 
+void add_optimizer(PlanLoad& load, const Parameters& parameters, const OptimizerOptions& options) {
+  const std::unique_ptr<UpdateRule> rule = make_update_rule(options);
+  double whole = 0;  // elements
+  for (const Parameter& p : parameters) {
+    if (!rule->updates_matrices() || !is_updated_whole(p)) continue;
+    whole += double(p.shape.elements());
+    load.optimizer_flops += orthogonalization_flops(p);
+  }
+  const double all = double(load.parameters);
+  if (options.ema > 0) load.state_elements += all;
+  for (const Slot& slot : rule->slots()) {
+    if (slot.covers == Slot::Covers::elements) load.state_elements += all - whole;
+    if (slot.covers == Slot::Covers::matrices) load.state_elements += whole;  // those of rows are few
+  }
+}
+
 }  // namespace
 
 int measured_items(double item_tokens) { return std::max(1, int(double(kSampleTokens) / item_tokens)); }
 
 PlanLoad training_load(Workload& work, const TrainOptions& options, Kernels& kernels, Precision precision,
                        double item_tokens, double sides) {
+  work.set_recompute(options.device.recompute);
   const int64_t tokens = work.draw(0);
   PlanLoad load = measure_load(work, work.parameters(), kernels, precision, tokens, !options.parallel.deterministic);
   load.tokens = batch_tokens(options, item_tokens, sides);
   load.item_tokens = item_tokens;
-  load.state_arenas = int(make_update_rule(options.optimizer)->slots().size()) + (options.optimizer.ema > 0 ? 1 : 0);
+  add_optimizer(load, work.parameters(), options.optimizer);
   load.bucket_bytes = options.parallel.bucket_mb_on(kernels.device()) * kMebibyte;
   load.parallel = options.parallel;
   return load;

@@ -28,8 +28,15 @@ class Workload {
 
   const OptimizerOptions& optimizer() const { return optimizer_; }
 
+  // The activations that training steps compute again.
+  Recompute recompute() const { return recompute_; }
+  void set_recompute(Recompute recompute) { recompute_ = recompute; }
+
  protected:
   OptimizerOptions optimizer_;
+
+ private:
+  Recompute recompute_ = Recompute::none;
 };
 
 // Device and data type of the parameters. Gradient checks use f64.

@@ -1,6 +1,7 @@
 #include "gyre/train/analysis/language_score.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "gyre/core/error.h"
@@ -91,6 +92,8 @@ LanguageScore score_documents(const EncoderOnly& model, Kernels& kernels, const 
     begin = end;
   }
   LanguageScore score = scorer.finish();
+  require(std::isfinite(score.nll), "[perplexity] expected a finite loss, got ", score.nll,
+          ": the model's weights or activations are not finite");
   require(score.documents > 0, "[perplexity] ", store.name(), ": none of its ", documents,
           " documents is held out with a validation share of ", part.validation_share());
   return score;

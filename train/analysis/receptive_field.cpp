@@ -32,7 +32,7 @@ Var likeliest_next(const EncoderOnly& model, const Var& states) {
   const Var logits = model.logits(gather_rows(states, to_tensor(std::vector{int32_t(states.shape()[0] - 1)})));
   const std::vector<float> values = logits.value().to_cpu().to_vector<float>();
   const auto best = int32_t(std::max_element(values.begin(), values.end()) - values.begin());
-  return cross_entropy(logits, to_tensor(std::vector{best}), 0).loss;
+  return cross_entropy(logits, to_tensor(std::vector{best})).loss;
 }
 
 double row_norm(const float* row, int64_t width) {

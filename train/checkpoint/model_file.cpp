@@ -29,6 +29,9 @@ Path chosen_checkpoint(const Path& run, const std::string& which) {
   if (const auto target = linked_checkpoint(run, which)) return *target;
   Path named = checkpoints_path(run) / which;
   if (fs::is_directory(named)) return named;
+  const bool is_link = which == "best" || which == "last" || which == "average";
+  require(!is_link || fs::exists(which), "[model] ", run.string(), ": the run has no checkpoint '", which, "'",
+          which == "best" ? ": no metric was validated" : "");
   require(fs::exists(which), "[model] ", run.string(), ": expected best, last, average or the name or path of a ",
           "checkpoint, got '", which, "'");
   return which;

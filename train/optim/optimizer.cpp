@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "gyre/core/error.h"
@@ -16,6 +15,13 @@ namespace {
 double average_decay(double decay, uint64_t finished) {
   const auto n = static_cast<double>(finished);
   return std::min(decay, (1 + n) / (10 + n));
+}
+
+std::vector<ElementRange> runs_of(const Parameters& parameters, bool whole) {
+  if (!whole) return {{0, parameters.values().size()}};
+  std::vector<ElementRange> runs;
+  for (const ArenaRun& run : runs_of_matrices(parameters, 1)) runs.push_back(run.range);
+  return runs;
 }
 
 StateTensor state_tensor(std::string name, const StateArena& arena, const Parameter& p) {
@@ -33,13 +39,32 @@ Optimizer::Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOp
       whole_(parameters.values().size()),
       partition_(partition != nullptr ? *partition : whole_),
       rule_(make_update_rule(options)),
-      ranges_(owned_ranges()),
-      squares_(Tensor::zeros({squares_blocks(parameters.values().size())}, DType::f64, kernels.device())),
+      plan_(plan_update(parameters, parameter_groups(parameters, options), partition_, rule_->updates_matrices(),
+                        kernels.device())),
+      gradient_squares_(runs_of(parameters, rule_->updates_matrices()), partition_, kernels.device()),
       verdict_(Tensor::zeros({kVerdictSize}, DType::f64, kernels.device())) {
-  for (size_t i = 0; i < rule_->slots().size(); ++i) slots_.emplace_back(partition_, parameters.values());
+  make_state();
   if (options.ema > 0) {
     average_ = StateArena(partition_, parameters.values());
     reset_average();
+  }
+}
+
+void Optimizer::make_state() {
+  const Tensor values = parameters_.values();
+  const bool whole = rule_->updates_matrices();
+  for (const Slot& slot : rule_->slots()) {
+    StateArena arena;
+    Tensor rows;
+    if (slot.covers == Slot::Covers::rows) {
+      rows = Tensor::zeros({plan_.matrix_rows}, values.dtype(), values.device());
+    } else if (whole) {
+      arena = StateArena(partition_, values, ranges_of_whole(parameters_, slot.covers == Slot::Covers::matrices));
+    } else {
+      arena = StateArena(partition_, values);
+    }
+    arenas_.push_back(std::move(arena));
+    row_states_.push_back(std::move(rows));
   }
 }
 
@@ -47,16 +72,15 @@ void Optimizer::start_update(double normalizer) {
   require(std::isfinite(normalizer) && normalizer > 0, "[optimizer] expected a positive normalizer, got ", normalizer);
   require(!verdict_copy_.started(), "[optimizer] expected finish_update() before the next update");
   const Tensor values = parameters_.values(), gradients = parameters_.gradients();
-  sum_squares();
   kernels_.judge_gradient(
-      verdict_, squares_,
+      verdict_, gradient_squares_.compute(kernels_, gradients),
       {.normalizer = normalizer, .clip_norm = options_.clip_norm, .largest = rule_->largest_norm(values.dtype())});
   verdict_copy_ = HostCopy(verdict_);
   started_rate_ = learning_rate(options_, step_);
   RuleTensors tensors{.weights = values, .gradients = gradients, .state = {}};
-  for (const StateArena& slot : slots_) tensors.state.push_back(slot.owned_values());
-  rule_->update(kernels_, tensors, ranges_, verdict_,
-                {.learning_rate = started_rate_, .weight_decay = options_.weight_decay, .number = moments_step_ + 1});
+  for (size_t i = 0; i < arenas_.size(); ++i)
+    tensors.state.push_back(arenas_[i].defined() ? arenas_[i].owned_values() : row_states_[i]);
+  rule_->update(kernels_, tensors, plan_, verdict_, {.learning_rate = started_rate_, .number = moments_step_ + 1});
   if (has_average()) {
     for (const auto& [own, whole] : average_.matches({0, values.size()}, values))
       kernels_.moving_average(own, whole, verdict_, average_decay(options_.ema, step_));
@@ -94,25 +118,38 @@ void Optimizer::copy_frozen_to_average() const {
   }
 }
 
-// The blocks are the same for any ownership, and are added in the same order.
-void Optimizer::sum_squares() const {
-  const Tensor gradients = parameters_.gradients();
-  if (partition_.is_sharded()) squares_.zero();
-  for (const ElementRange& range : partition_.owned()) {
-    const int64_t first = range.begin / kSquaresBlock;
-    kernels_.block_square_sums(squares_.slice(first, first + squares_blocks(range.size())),
-                               gradients.slice(range.begin, range.end));
-  }
-  if (partition_.is_sharded()) partition_.sum(squares_);
-}
-
 std::vector<StateTensor> Optimizer::state() const {
   std::vector<StateTensor> tensors;
-  const std::vector<std::string> names = rule_->slots();
-  for (size_t i = 0; i < names.size(); ++i) {
-    for (const Parameter& p : parameters_) tensors.push_back(state_tensor(concat(names[i], ".", p.name), slots_[i], p));
+  const std::vector<Slot> slots = rule_->slots();
+  for (size_t i = 0; i < slots.size(); ++i) {
+    int64_t row = 0;
+    for (const Parameter& p : parameters_) {
+      const bool whole = rule_->updates_matrices() && is_updated_whole(p);
+      if (whole != (slots[i].covers != Slot::Covers::elements)) continue;
+      const std::string name = concat(slots[i].name, ".", p.name);
+      if (slots[i].covers == Slot::Covers::rows) {
+        tensors.push_back(rows_state(name, row_states_[i].slice(row, row + p.shape[0]), p));
+        row += p.shape[0];
+      } else {
+        tensors.push_back(state_tensor(name, arenas_[i], p));
+      }
+    }
   }
   return tensors;
+}
+
+// The rank that owns the parameter has the current values: the sum over the ranks is over this one.
+StateTensor Optimizer::rows_state(std::string name, const Tensor& values, const Parameter& p) const {
+  const bool own = !intersection({{p.offset, p.offset + p.shape.elements()}}, partition_.owned()).empty();
+  const auto read = [this, values, own] {
+    if (!partition_.is_sharded()) return values;
+    const Tensor current = Tensor::zeros(values.shape(), DType::f64);
+    if (own) current.copy_from(values.to_cpu().to(DType::f64));
+    const Tensor sum = current.to(values.device());
+    partition_.sum(sum);
+    return sum.to_cpu().to(values.dtype()).to(values.device());
+  };
+  return {std::move(name), values.shape(), read, [values](const Tensor& from) { values.copy_from(from); }};
 }
 
 StateTensor Optimizer::average(const Parameter& parameter) const {
@@ -121,47 +158,6 @@ StateTensor Optimizer::average(const Parameter& parameter) const {
 
 void Optimizer::reset_average() {
   if (has_average()) average_.copy_from(parameters_.values());
-}
-
-std::vector<Optimizer::Span> Optimizer::trainable_spans() const {
-  std::vector<Span> spans;
-  for (const Parameter& p : parameters_) {
-    if (!p.trainable) continue;
-    const int64_t end = p.offset + p.shape.elements();
-    // Neighbors with the same decay form one range. The gap between them is zero in all arenas and stays zero.
-    const bool neighbor = !spans.empty() && p.index > 0 && parameters_[static_cast<size_t>(p.index) - 1].trainable;
-    if (neighbor && spans.back().decay == p.decay) {
-      spans.back().range.end = end;
-    } else {
-      spans.push_back({{p.offset, end}, p.decay});
-    }
-  }
-  return spans;
-}
-
-UpdateRanges Optimizer::owned_ranges() const {
-  std::vector<int32_t> table;
-  const auto units = [](int64_t elements) { return (elements + kUpdateUnit - 1) / kUpdateUnit; };
-  // The table holds positions of 32 bits.
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() * kUpdateUnit;
-  require(parameters_.values().size() <= kMost, "[optimizer] expected a model of at most ", kMost, " parameters, got ",
-          parameters_.values().size());
-  const std::vector<ElementRange> owned = partition_.owned();
-  UpdateRanges ranges;
-  for (const Span& span : trainable_spans()) {
-    int64_t state = 0;
-    for (const ElementRange& own : owned) {
-      const int64_t begin = std::max(own.begin, span.range.begin), end = std::min(own.end, span.range.end);
-      if (begin < end) {
-        table.insert(table.end(), {int32_t(ranges.units), int32_t(units(begin)),
-                                   int32_t(units(state + begin - own.begin)), int32_t(span.decay)});
-        ranges.units += units(end - begin);
-      }
-      state += own.size();
-    }
-  }
-  ranges.table = Tensor::from({int64_t(table.size()) / UpdateRanges::kColumns, UpdateRanges::kColumns}, table);
-  return ranges;
 }
 
 AverageScope::AverageScope(const Optimizer& optimizer) : optimizer_(optimizer) {

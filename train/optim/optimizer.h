@@ -12,8 +12,10 @@
 #include "gyre/autograd/parameters.h"
 #include "gyre/core/host_copy.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/train/optim/gradient_squares.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/optim/state_arena.h"
+#include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
 #include "gyre/train/parallel/optimizer_partition.h"
 
@@ -77,15 +79,10 @@ class Optimizer {
 
  private:
   friend class AverageScope;
-  struct Span {  // a range of trainable elements with the same weight decay
-    ElementRange range;
-    bool decay;
-  };
 
-  void sum_squares() const;
+  void make_state();
   void copy_frozen_to_average() const;
-  std::vector<Span> trainable_spans() const;
-  UpdateRanges owned_ranges() const;
+  StateTensor rows_state(std::string name, const Tensor& values, const Parameter& p) const;
 
   Parameters& parameters_;
   Kernels& kernels_;
@@ -93,10 +90,12 @@ class Optimizer {
   FullPartition whole_;
   const OptimizerPartition& partition_;
   std::unique_ptr<UpdateRule> rule_;
-  UpdateRanges ranges_;            // the trainable elements that this rank owns
-  std::vector<StateArena> slots_;  // of the rule
+  UpdatePlan plan_;
+  // The state of the rule, by slot: an arena, or numbers per row of all matrices, of which this rank's own are current.
+  std::vector<StateArena> arenas_;
+  std::vector<Tensor> row_states_;
   StateArena average_;
-  Tensor squares_;             // by block of kSquaresBlock elements of the gradients
+  GradientSquares gradient_squares_;
   Tensor verdict_;             // of Kernels::judge_gradient, for the last update
   HostCopy verdict_copy_;      // between start_update() and finish_update()
   double started_rate_ = 0;    // learning rate of the started update

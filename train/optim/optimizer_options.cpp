@@ -32,6 +32,9 @@ void OptimizerOptions::validate() const {
   schedule.validate();
   for (const RateStage& stage : rate_stages) stage.schedule.validate();
   expect_finite_at_least(0, "--weight-decay", weight_decay);
+  for (const PatternValue& of : decays) expect_finite_at_least(0, concat("--decay-for ", of.pattern), of.value);
+  for (const PatternValue& of : rate_factors) expect_finite_at_least(0, concat("--rate-for ", of.pattern), of.value);
+  expect(layer_decay > 0 && layer_decay <= 1, "--layer-decay", "a number above 0, at most 1", layer_decay);
   expect_finite_at_least(0, "--clip-norm", clip_norm);
   expect_fraction("--ema", ema);
 }

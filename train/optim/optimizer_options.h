@@ -43,12 +43,23 @@ struct RateStage {
   ScheduleOptions schedule;
 };
 
+// A number for the parameters whose names match a pattern with the wildcards * and ? (fnmatch).
+struct PatternValue {
+  std::string pattern;
+  double value = 1;
+};
+
 struct OptimizerOptions {
-  std::string kind = "adam";  // one of update_rule_names()
-  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;
+  std::string kind = "adam";                         // one of update_rule_names()
+  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  // of Adam; lion uses the first two
+  double momentum = 0.95;                            // of Muon
   double weight_decay = 0;
-  double clip_norm = 0;  // 0: no clipping
-  double ema = 0;        // decay of the moving average of the weights; 0: no average
+  std::vector<PatternValue> decays;        // weight decay of parameters; the last pattern that matches counts
+  std::vector<PatternValue> rate_factors;  // factors of the learning rate of parameters, likewise
+  double layer_decay = 1;                  // factor of the learning rate from each layer to the one below it
+  std::vector<std::string> frozen;         // patterns of parameters that are not trained
+  double clip_norm = 0;                    // 0: no clipping
+  double ema = 0;                          // decay of the moving average of the weights; 0: no average
   ScheduleOptions schedule;
   std::vector<RateStage> rate_stages;  // in order; before the first one, `schedule` holds
 

@@ -11,25 +11,34 @@ ElementRange range_of(const Parameter& p) { return {p.offset, p.offset + p.shape
 
 }  // namespace
 
-StateArena::StateArena(const OptimizerPartition& partition, const Tensor& arena)
-    : partition_(&partition), owned_(partition.owned()) {
+StateArena::StateArena(const OptimizerPartition& partition, const Tensor& arena,
+                       const std::vector<ElementRange>& covered)
+    : partition_(&partition), owned_(intersection(partition.owned(), covered)) {
   int64_t elements = 0;
   for (const ElementRange& range : owned_) elements += range.size();
   values_ = Tensor::zeros({elements}, arena.dtype(), arena.device());
 }
 
-// `arena` may be a window of an arena whose first element is element `first`.
-std::vector<StateArena::Match> StateArena::matches(ElementRange range, const Tensor& arena, int64_t first) const {
-  std::vector<Match> found;
+// The values in `range`, by owned range.
+std::vector<StateArena::Piece> StateArena::pieces(ElementRange range) const {
+  std::vector<Piece> found;
   int64_t at = 0;
   for (const ElementRange& own : owned_) {
     const ElementRange both{std::max(own.begin, range.begin), std::min(own.end, range.end)};
     if (both.begin < both.end) {
       const int64_t place = at + both.begin - own.begin;
-      found.push_back({values_.slice(place, place + both.size()), arena.slice(both.begin - first, both.end - first)});
+      found.push_back({both, values_.slice(place, place + both.size())});
     }
     at += own.size();
   }
+  return found;
+}
+
+// `arena` may be a window of an arena whose first element is element `first`.
+std::vector<StateArena::Match> StateArena::matches(ElementRange range, const Tensor& arena, int64_t first) const {
+  std::vector<Match> found;
+  for (const Piece& piece : pieces(range))
+    found.push_back({piece.values, arena.slice(piece.range.begin - first, piece.range.end - first)});
   return found;
 }
 
@@ -44,7 +53,7 @@ void StateArena::copy_to(const Tensor& arena) const {
 
 Tensor StateArena::read(const Parameter& parameter) const {
   const ElementRange wanted = range_of(parameter);
-  if (!partition_->is_sharded()) return values_.slice(wanted.begin, wanted.end).reshape(parameter.shape);
+  if (!partition_->is_sharded()) return pieces(wanted).front().values.reshape(parameter.shape);
   const ElementRange range = partition_->all_gather_range(wanted);
   const Tensor window = Tensor::empty({range.size()}, values_.dtype(), values_.device());
   for (const Match& m : matches(range, window, range.begin)) m.full.copy_from(m.shard);

@@ -1,4 +1,4 @@
-// Optimizer state: one value for each element of the parameter arenas that this rank owns.
+// Optimizer state: one value for each element of the parameter arenas that this rank owns, or of ranges of them.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,11 @@ namespace gyre {
 class StateArena {
  public:
   StateArena() = default;
-  // Creates zeros with the dtype and device of `arena`. Keeps a reference to `partition`.
-  StateArena(const OptimizerPartition& partition, const Tensor& arena);
+  // Creates zeros with the dtype and device of `arena` for the owned elements within `covered`, which is in ascending
+  // order. Keeps a reference to `partition`.
+  StateArena(const OptimizerPartition& partition, const Tensor& arena, const std::vector<ElementRange>& covered);
+  StateArena(const OptimizerPartition& partition, const Tensor& arena)
+      : StateArena(partition, arena, {{0, arena.size()}}) {}
 
   bool defined() const { return partition_ != nullptr; }
   // Matches the owned values in `range` with the same elements of a complete arena.
@@ -20,10 +23,10 @@ class StateArena {
     Tensor shard, full;
   };
   std::vector<Match> matches(ElementRange range, const Tensor& arena) const { return matches(range, arena, 0); }
-  const Tensor& owned_values() const { return values_; }  // the concatenated owned ranges
+  const Tensor& owned_values() const { return values_; }  // of the ranges, one after another
 
-  // Copies the owned elements from and to a complete arena. copy_to() also gets the elements that other ranks own, and
-  // is then collective.
+  // Copies the elements from and to a complete arena. copy_to() also gets the elements that other ranks own, and is
+  // then collective.
   void copy_from(const Tensor& arena) const;
   void copy_to(const Tensor& arena) const;
 
@@ -32,6 +35,11 @@ class StateArena {
   void write(const Parameter& parameter, const Tensor& values) const;
 
  private:
+  struct Piece {
+    ElementRange range;
+    Tensor values;
+  };
+  std::vector<Piece> pieces(ElementRange range) const;
   std::vector<Match> matches(ElementRange range, const Tensor& arena, int64_t first) const;
 
   const OptimizerPartition* partition_ = nullptr;

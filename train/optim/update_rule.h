@@ -1,5 +1,5 @@
-// The update rule of an optimizer, such as Adam. A new rule is one file that makes an UpdateRule, and one line in
-// train/optim/update_rules.inc.
+// The update rule of an optimizer, such as Adam or Muon. A new rule is one file that makes an UpdateRule, and one line
+// in train/optim/update_rules.inc.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,44 @@
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/optim/optimizer_options.h"
+#include "gyre/train/optim/update_plan.h"
 
 namespace gyre {
 
 struct RuleStep {
   double learning_rate = 0;
-  double weight_decay = 0;  // of the ranges that are decayed
-  uint64_t number = 1;      // of this update since the state was zero, from 1
+  uint64_t number = 1;  // of this update since the state was zero, from 1
 };
 
 // The arenas of an update.
 struct RuleTensors {
   Tensor weights, gradients;
-  std::vector<Tensor> state;  // one tensor per slot: the owned elements of an arena
+  std::vector<Tensor> state;  // one tensor per slot: what it covers
+};
+
+// State that a rule keeps for parameters, zero at first. Checkpoints name it "<name>.<parameter>".
+struct Slot {
+  enum class Covers : uint8_t {
+    elements,  // a number per element of all parameters, apart from those with matrices
+    matrices,  // a number per element of parameters with matrices
+    rows,      // a number per row of parameters with matrices
+  };
+  std::string name;
+  Covers covers;
 };
 
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
 
-  // The tensors that the rule keeps for each parameter, zero at first, in the parameter's shape and type. Checkpoints
-  // name them "<slot>.<parameter>".
-  virtual std::vector<std::string> slots() const = 0;
+  virtual std::vector<Slot> slots() const = 0;
+  // Whether the rule updates matrices as wholes, apart from the elements of other parameters.
+  virtual bool updates_matrices() const { return false; }
   // The largest norm, after clipping, of a gradient that can be applied without making weights or state infinite.
   virtual double largest_norm(DType dtype) const = 0;
-  // Updates the ranges of the weights in place and sets their gradients to zero. Multiplies the gradients by the factor
+  // Updates the weights of the plan in place and sets their gradients to zero. Multiplies the gradients by the factor
   // of the verdict (Kernels::judge_gradient). If it rejects the update, weights and state do not change.
-  virtual void update(Kernels& kernels, const RuleTensors& tensors, const UpdateRanges& ranges, const Tensor& verdict,
+  virtual void update(Kernels& kernels, const RuleTensors& tensors, const UpdatePlan& plan, const Tensor& verdict,
                       const RuleStep& step) const = 0;
 };
 

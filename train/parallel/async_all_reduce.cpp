@@ -12,7 +12,7 @@ namespace {
 
 class NoAllReduce final : public AsyncAllReduce {
  public:
-  void start(const std::vector<Tensor>&) override {}
+  void start(const std::vector<Tensor>&, int) override {}
   void finish() override {}
 };
 
@@ -22,7 +22,7 @@ class MpiAllReduce final : public AsyncAllReduce {
   MpiAllReduce(Communicator& ranks, int gpu) : ranks_(ranks) {
     ranks.prepare_progress_thread([gpu] { cuda_bind_thread(gpu); });
   }
-  void start(const std::vector<Tensor>& parts) override {
+  void start(const std::vector<Tensor>& parts, int /*owner*/) override {
     const Tensor& values = parts.back();
     cuda_synchronize(values.device().index);  // MPI does not wait for CUDA streams
     ranks_.start_all_reduce({values.data<float>(), size_t(values.size())}, [] {});
@@ -38,7 +38,7 @@ class MpiAllReduce final : public AsyncAllReduce {
 class StagedAllReduce final : public AsyncAllReduce {
  public:
   explicit StagedAllReduce(Communicator& ranks) : ranks_(ranks) {}
-  void start(const std::vector<Tensor>& parts) override {
+  void start(const std::vector<Tensor>& parts, int /*owner*/) override {
     pending_.emplace_back(parts.back(), parts.back().to_cpu());
     ranks_.start_all_reduce(pending_.back().second.span<float>(), [] {});
   }

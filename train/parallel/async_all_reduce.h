@@ -13,6 +13,7 @@
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/tensor.h"
 #include "gyre/train/parallel/communicator.h"
+#include "gyre/train/parallel/optimizer_partition.h"
 
 namespace gyre {
 
@@ -20,9 +21,9 @@ class AsyncAllReduce {
  public:
   virtual ~AsyncAllReduce() = default;
   // Starts the sum of a range. `parts`: this rank's contributions, f32 tensors of the range's size; the last one
-  // receives the sum. The caller must not access them before finish() returns. Every rank makes the same calls in the
-  // same order.
-  virtual void start(const std::vector<Tensor>& parts) = 0;
+  // receives the sum. `owner`: the rank that keeps all of a sharded sum, or kSharedByRanks. The caller must not access
+  // the parts before finish() returns. Every rank makes the same calls in the same order.
+  virtual void start(const std::vector<Tensor>& parts, int owner) = 0;
   virtual void progress() {}  // advances the started sums
   virtual void finish() = 0;
 };

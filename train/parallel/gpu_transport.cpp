@@ -21,11 +21,11 @@ std::string nccl_obstacle(Communicator& ranks, int gpu) {
   return std::set(gpus.begin(), gpus.end()).size() < gpus.size() ? "ranks share a GPU" : "";
 }
 
-// The slices of a range, one per rank.
-std::vector<Tensor> slices_of(const Tensor& range, int ranks) {
+// The slices of a range, one per rank (shard_ends()).
+std::vector<Tensor> slices_of(const Tensor& range, int ranks, int owner) {
   std::vector<Tensor> slices;
   int64_t begin = 0;
-  for (const int64_t end : shard_ends(range.size(), ranks)) {
+  for (const int64_t end : shard_ends(range.size(), ranks, owner)) {
     slices.push_back(range.slice(begin, end));
     begin = end;
   }
@@ -35,7 +35,7 @@ std::vector<Tensor> slices_of(const Tensor& range, int ranks) {
 class GpuAllReduce final : public AsyncAllReduce {
  public:
   explicit GpuAllReduce(std::shared_ptr<GpuCollectives> gpus) : gpus_(std::move(gpus)) {}
-  void start(const std::vector<Tensor>& parts) override {
+  void start(const std::vector<Tensor>& parts, int /*owner*/) override {
     gpus_->begin();
     gpus_->all_reduce(parts.back());
   }
@@ -50,21 +50,22 @@ class GpuReduceScatter final : public AsyncAllReduce {
   GpuReduceScatter(std::shared_ptr<GpuCollectives> gpus, int rank, int ranks, const AllReduceOptions& options)
       : gpus_(std::move(gpus)), rank_(size_t(rank)), ranks_(ranks), options_(options) {}
 
-  void start(const std::vector<Tensor>& parts) override {
+  void start(const std::vector<Tensor>& parts, int owner_of_sharded) override {
+    const int owner = options_.sharded ? owner_of_sharded : kSharedByRanks;
     const Tensor& sum = parts.back();
     const bool rounds = options_.comm_dtype == DType::bf16;
-    const int64_t own = slices_of(sum, ranks_)[rank_].size(), received_elements = ranks_ * own;
+    const int64_t own = slices_of(sum, ranks_, owner)[rank_].size(), received_elements = ranks_ * own;
     const Tensor room = room_for(received_elements + (rounds ? sum.size() : 0), sum.device());
     const Tensor received = room.slice(0, received_elements).reshape({ranks_, own});
     const Tensor sent = rounds ? room.slice(received_elements, received_elements + sum.size()) : sum;
-    const std::vector<Tensor> slices = slices_of(sent, ranks_);
+    const std::vector<Tensor> slices = slices_of(sent, ranks_, owner);
     std::vector<Tensor> rows;
     for (int rank = 0; rank < ranks_; ++rank) rows.push_back(received.slice(rank, rank + 1).reshape({own}));
     gpus_->begin();
     if (rounds) gpus_->add_parts(sent, sum.reshape({1, sum.size()}));
     gpus_->all_to_all(slices, rows);
     if (options_.sharded) {
-      gpus_->add_parts(slices_of(sum, ranks_)[rank_], received);
+      gpus_->add_parts(slices_of(sum, ranks_, owner)[rank_], received);
     } else {
       gpus_->add_parts(slices[rank_], received);
       gpus_->all_gather(slices);
@@ -124,9 +125,9 @@ std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectiv
   return std::make_unique<GpuReduceScatter>(std::move(gpus), rank, ranks, options);
 }
 
-void all_gather_shards(GpuCollectives& gpus, int ranks, const std::vector<Tensor>& ranges) {
+void all_gather_shards(GpuCollectives& gpus, int ranks, const std::vector<ShardedRange>& ranges) {
   gpus.begin();
-  for (const Tensor& range : ranges) gpus.all_gather(slices_of(range, ranks));
+  for (const auto& [values, owner] : ranges) gpus.all_gather(slices_of(values, ranks, owner));
   gpus.finish();
 }
 

@@ -7,6 +7,7 @@
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/parallel/async_all_reduce.h"
 #include "gyre/train/parallel/communicator.h"
+#include "gyre/train/parallel/reduce_scatter.h"
 
 namespace gyre {
 
@@ -21,7 +22,7 @@ std::shared_ptr<GpuCollectives> connect_gpus(Communicator& ranks, Device device,
 std::unique_ptr<AsyncAllReduce> make_gpu_all_reduce(std::shared_ptr<GpuCollectives> gpus, int rank, int ranks,
                                                     const AllReduceOptions& options);
 
-// Collective. Every rank contributes its own slice of each f32 range and receives the slices of all other ranks.
-void all_gather_shards(GpuCollectives& gpus, int ranks, const std::vector<Tensor>& ranges);
+// Collective. Every rank contributes its own slice of each range and receives the slices of all other ranks.
+void all_gather_shards(GpuCollectives& gpus, int ranks, const std::vector<ShardedRange>& ranges);
 
 }  // namespace gyre

@@ -14,10 +14,22 @@ struct ElementRange {  // elements [begin, end) of an arena
   int64_t size() const { return end - begin; }
 };
 
+// A range of the arenas that one rank owns, or whose blocks are divided among the ranks.
+constexpr int kSharedByRanks = -1;
+struct ArenaRun {
+  ElementRange range;
+  int owner = kSharedByRanks;
+};
+
+inline bool overlap(ElementRange a, ElementRange b) { return a.begin < b.end && b.begin < a.end; }
+// The elements that are in ranges of both lists, which are in ascending order.
+std::vector<ElementRange> intersection(const std::vector<ElementRange>& a, const std::vector<ElementRange>& b);
+
 class OptimizerPartition {
  public:
   virtual ~OptimizerPartition() = default;
-  // The ranges of this rank in ascending order. Each ends at a multiple of kSquaresBlock or at the end of the arena.
+  // The ranges of this rank in ascending order. Each begins and ends at a multiple of kSquaresBlock from the begin of
+  // an ArenaRun, or at the end of one. Without such runs, the arena is one.
   virtual std::vector<ElementRange> owned() const = 0;
   // Whether other ranks own elements. If not, the methods below are never called.
   virtual bool is_sharded() const = 0;

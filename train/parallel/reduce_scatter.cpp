@@ -108,10 +108,10 @@ class ReduceScatter final : public AsyncAllReduce {
     for (Transfer& transfer : transfers_) idle_.push_back(&transfer);
   }
 
-  void start(const std::vector<Tensor>& parts) override {
-    std::vector<Tensor> on_cpu;
-    for (const Tensor& part : parts) on_cpu.push_back(part.to_cpu());
-    if (parts.back().device() != Device{}) received_.emplace_back(parts.back(), on_cpu.back());
+  void start(const std::vector<Tensor>& parts, int owner) override {
+    Waiting on_cpu{{}, options_.sharded ? owner : kSharedByRanks};
+    for (const Tensor& part : parts) on_cpu.parts.push_back(part.to_cpu());
+    if (parts.back().device() != Device{}) received_.emplace_back(parts.back(), on_cpu.parts.back());
     ranks_.with_callbacks_paused([&] {
       waiting_.push_back(std::move(on_cpu));
       if (!idle_.empty()) launch();
@@ -125,6 +125,10 @@ class ReduceScatter final : public AsyncAllReduce {
   }
 
  private:
+  struct Waiting {
+    std::vector<Tensor> parts;
+    int owner;
+  };
   struct Transfer {
     std::vector<Tensor> parts;
     std::vector<int64_t> ends;  // of the slices, in elements
@@ -139,9 +143,10 @@ class ReduceScatter final : public AsyncAllReduce {
   void launch() {
     Transfer* const transfer = idle_.back();
     idle_.pop_back();
-    transfer->parts = std::move(waiting_.front());
+    const auto [parts, owner] = std::move(waiting_.front());
     waiting_.pop_front();
-    transfer->ends = shard_ends(transfer->parts.back().size(), ranks_.size());
+    transfer->parts = parts;
+    transfer->ends = shard_ends(parts.back().size(), ranks_.size(), owner);
     const SplitBuffer<const std::byte> send = pack_parts(*transfer);
     const SplitBuffer<std::byte> receive = place_parts(*transfer);
     ranks_.start_all_to_all(send, receive, [this, transfer] { add_parts(*transfer); });
@@ -203,29 +208,33 @@ class ReduceScatter final : public AsyncAllReduce {
   // The transfers in progress; further ranges wait. Their number bounds the memory for buffers.
   std::array<Transfer, 4> transfers_;
   std::vector<Transfer*> idle_;
-  std::deque<std::vector<Tensor>> waiting_;
+  std::deque<Waiting> waiting_;
   std::vector<std::pair<Tensor, Tensor>> received_;  // tensor on the GPU, its copy on the CPU
 };
 
 }  // namespace
 
-std::vector<int64_t> shard_ends(int64_t n, int ranks) {
+std::vector<int64_t> shard_ends(int64_t n, int ranks, int owner) {
   const int64_t blocks = squares_blocks(n);
   std::vector<int64_t> ends;
+  if (owner != kSharedByRanks) {
+    for (int rank = 0; rank < ranks; ++rank) ends.push_back(rank < owner ? 0 : n);
+    return ends;
+  }
   for (int64_t rank = 1; rank <= ranks; ++rank) ends.push_back(std::min(n, blocks * rank / ranks * kSquaresBlock));
   return ends;
 }
 
-void all_gather_shards(Communicator& ranks, const std::vector<Tensor>& ranges) {
+void all_gather_shards(Communicator& ranks, const std::vector<ShardedRange>& ranges) {
   std::vector<Tensor> on_cpu;
-  for (const Tensor& range : ranges) {
-    on_cpu.push_back(range.to_cpu());
+  for (const auto& [values, owner] : ranges) {
+    on_cpu.push_back(values.to_cpu());
     auto* const bytes = reinterpret_cast<std::byte*>(on_cpu.back().data<float>());
-    ranks.start_all_gather({bytes, times(shard_ends(range.size(), ranks.size()), sizeof(float))}, [] {});
+    ranks.start_all_gather({bytes, times(shard_ends(values.size(), ranks.size(), owner), sizeof(float))}, [] {});
   }
   ranks.finish();
   for (size_t i = 0; i < ranges.size(); ++i) {
-    if (ranges[i].device() != Device{}) ranges[i].copy_from(on_cpu[i]);
+    if (ranges[i].values.device() != Device{}) ranges[i].values.copy_from(on_cpu[i]);
   }
 }
 

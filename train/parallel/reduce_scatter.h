@@ -13,8 +13,8 @@
 namespace gyre {
 
 // The ends of the slices of n elements, one slice per rank. Slices consist of whole blocks of kSquaresBlock elements,
-// except for the last block of all.
-std::vector<int64_t> shard_ends(int64_t n, int ranks);
+// except for the last block of all. `owner`: the rank whose slice is everything, or kSharedByRanks.
+std::vector<int64_t> shard_ends(int64_t n, int ranks, int owner);
 
 struct ReduceScatterOptions {
   int micro_batches = 1;          // leaves of the reduction tree (train/parallel/tree_reduction.h)
@@ -25,7 +25,13 @@ struct ReduceScatterOptions {
 // The parts given to start() are the sums of this rank's maximal subtrees.
 std::unique_ptr<AsyncAllReduce> make_reduce_scatter(Communicator& ranks, const ReduceScatterOptions& options);
 
-// Collective. Every rank contributes its own slice of each f32 range and receives the slices of all other ranks.
-void all_gather_shards(Communicator& ranks, const std::vector<Tensor>& ranges);
+// A range of f32 elements whose slices belong to ranks (shard_ends()).
+struct ShardedRange {
+  Tensor values;
+  int owner = kSharedByRanks;
+};
+
+// Collective. Every rank contributes its own slice of each range and receives the slices of all other ranks.
+void all_gather_shards(Communicator& ranks, const std::vector<ShardedRange>& ranges);
 
 }  // namespace gyre

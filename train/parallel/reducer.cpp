@@ -27,7 +27,19 @@ AllReduceOptions sums_of(const ReducerOptions& options) {
   return {options.deterministic ? options.micro_batches : 0, options.comm_dtype, options.sharded};
 }
 
-bool overlap(ElementRange a, ElementRange b) { return a.begin < b.end && b.begin < a.end; }
+// Joins neighbors.
+std::vector<ElementRange> joined(const std::vector<ElementRange>& ranges) {
+  std::vector<ElementRange> result;
+  for (const ElementRange& range : ranges) {
+    if (!result.empty() && result.back().end == range.begin) {
+      result.back().end = range.end;
+    } else {
+      result.push_back(range);
+    }
+  }
+  return result;
+}
+
 bool lies_in(const Parameter& p, ElementRange range) {
   return overlap({p.offset, p.offset + p.shape.elements()}, range);
 }
@@ -50,33 +62,43 @@ GradientReducer::GradientReducer(Communicator& ranks, Kernels& kernels, Paramete
       sum_for_all_ = make_async_all_reduce(ranks, kernels, {.comm_dtype = options.comm_dtype}, gpus_);
     rows_ = std::make_unique<SparseAllReduce>(ranks, kernels, parameters, sum_for_all_ ? *sum_for_all_ : *sum_);
   }
-  make_buckets(parameters.gradients().size());
+  make_buckets();
   restart();
 }
 
-void GradientReducer::make_buckets(int64_t size) {
-  const int64_t most = bucket_elements(options_.bucket_mb);
+void GradientReducer::make_buckets() {
+  std::vector<ArenaRun> runs = options_.runs;
+  if (runs.empty() || !is_sharded()) runs = {{{0, parameters_.gradients().size()}}};
   std::vector<Bucket> tables;
-  for (int64_t end = size, begin = 0; end > 0; end = begin) {
-    begin = std::max<int64_t>(0, blocks_up(end) - most);  // the arena may end within a block
-    const ElementRange table = next_table(end);
-    const bool within = table.end == end;
-    begin = std::max(begin, within ? table.begin : table.end);
-    (within ? tables : buckets_).push_back({{begin, end}});
-  }
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) divide_run(*run, tables);
   buckets_.insert(buckets_.begin(), tables.begin(), tables.end());
   for (const Parameter& p : parameters_) {
     for (Bucket& b : buckets_) b.waits_for += p.trainable && lies_in(p, b.range) ? 1 : 0;
   }
 }
 
-// The whole blocks of the last trainable table before `end` if sparse gradients are reduced separately. If there is
-// none, an empty range at 0.
-ElementRange GradientReducer::next_table(int64_t end) const {
-  ElementRange found;
+// Divides a run from its end to its begin. Adds the buckets of tables to `tables`.
+void GradientReducer::divide_run(const ArenaRun& run, std::vector<Bucket>& tables) {
+  const int64_t most = bucket_elements(options_.bucket_mb);
+  for (int64_t end = run.range.end, begin = 0; end > run.range.begin; end = begin) {
+    // The run may end within a block.
+    begin = run.range.begin + std::max<int64_t>(0, blocks_up(end - run.range.begin) - most);
+    const ElementRange table = next_table(end, run.range.begin);
+    const bool within = table.end == end;
+    begin = std::max(begin, within ? table.begin : table.end);
+    (within ? tables : buckets_).push_back({{begin, end}, run.owner});
+  }
+}
+
+// The whole blocks of the last trainable table in a run before `end` if sparse gradients are reduced separately. If
+// there is none, an empty range at the run's begin.
+ElementRange GradientReducer::next_table(int64_t end, int64_t run_begin) const {
+  ElementRange found{run_begin, run_begin};
   for (const Parameter& p : parameters_) {
-    const ElementRange blocks{blocks_up(p.offset), blocks_down(p.offset + p.shape.elements())};
-    if (rows_ && p.is_table && p.trainable && blocks.size() > 0 && blocks.begin < end && blocks.end > found.end)
+    if (!rows_ || !p.is_table || !p.trainable || p.offset < run_begin) continue;
+    const int64_t first = p.offset - run_begin;
+    const ElementRange blocks{run_begin + blocks_up(first), run_begin + blocks_down(first + p.shape.elements())};
+    if (blocks.size() > 0 && blocks.begin < end && blocks.end > found.end)
       found = {blocks.begin, std::min(blocks.end, end)};
   }
   return found;
@@ -113,12 +135,13 @@ void GradientReducer::on_parameter_ready(Parameter& p) {
 
 void GradientReducer::launch_next() {
   if (rows_ && next_ == 0) rows_->exchange_indices();
-  const auto [begin, end] = buckets_[next_++].range;
+  const Bucket& bucket = buckets_[next_++];
+  const auto [begin, end] = bucket.range;
   if (nodes_) {
     nodes_->add_siblings_of_last(begin, end);
-    sum_->start(nodes_->sums(begin, end));
+    sum_->start(nodes_->sums(begin, end), bucket.owner);
   } else {
-    sum_->start({parameters_.gradients().slice(begin, end)});
+    sum_->start({parameters_.gradients().slice(begin, end)}, bucket.owner);
   }
 }
 
@@ -147,12 +170,12 @@ std::vector<ElementRange> GradientReducer::owned() const {
   if (!is_sharded()) return {{0, parameters_.gradients().size()}};
   std::vector<ElementRange> ranges;
   for (const Bucket& b : buckets_) {
-    const SplitBuffer<std::byte> slices{nullptr, shard_ends(b.range.size(), ranks_.size())};
+    const SplitBuffer<std::byte> slices{nullptr, shard_ends(b.range.size(), ranks_.size(), b.owner)};
     const int64_t begin = b.range.begin + slices.begin(ranks_.rank()), n = slices.size(ranks_.rank());
     if (n > 0) ranges.push_back({begin, begin + n});
   }
   std::sort(ranges.begin(), ranges.end(), [](ElementRange a, ElementRange b) { return a.begin < b.begin; });
-  return ranges;
+  return joined(ranges);
 }
 
 ElementRange GradientReducer::all_gather_range(ElementRange range) const {
@@ -176,9 +199,10 @@ void GradientReducer::sum(const Tensor& values) const {
 }
 
 void GradientReducer::all_gather(const Tensor& window, ElementRange range) const {
-  std::vector<Tensor> parts;
+  std::vector<ShardedRange> parts;
   for (const Bucket& b : buckets_) {
-    if (overlap(b.range, range)) parts.push_back(window.slice(b.range.begin - range.begin, b.range.end - range.begin));
+    if (overlap(b.range, range))
+      parts.push_back({window.slice(b.range.begin - range.begin, b.range.end - range.begin), b.owner});
   }
   if (gpus_) return all_gather_shards(*gpus_, ranks_.size(), parts);
   all_gather_shards(ranks_, parts);

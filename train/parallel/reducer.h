@@ -33,6 +33,8 @@ struct ReducerOptions {
   bool deterministic = false;     // micro-batches are added in the order of train/parallel/tree_reduction.h
   DType comm_dtype = DType::f32;  // or bf16
   bool sharded = false;           // every rank gets only the sums of the elements that it owns
+  // If sharded: the runs of the arenas, in ascending order; each bucket lies in one. Empty: a single, shared run.
+  std::vector<ArenaRun> runs{};
 };
 
 class GradientReducer final : public OptimizerPartition, private TapeObserver {
@@ -56,11 +58,13 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
  private:
   struct Bucket {
     ElementRange range;
+    int owner = kSharedByRanks;
     int waits_for = 0;  // number of trainable parameters that overlap the range
   };
 
-  void make_buckets(int64_t size);
-  ElementRange next_table(int64_t end) const;
+  void make_buckets();
+  void divide_run(const ArenaRun& run, std::vector<Bucket>& tables);
+  ElementRange next_table(int64_t end, int64_t run_begin) const;
   void on_parameter_ready(Parameter& p) override;
   void after_backward(const Tape&, int) override { sum_->progress(); }
   void launch_next();

@@ -71,7 +71,7 @@ Tensor SparseAllReduce::sum_of_rows(const Table& table, const std::vector<int32_
   }
   const Tensor flat = own.reshape({own.size()});
   for (int64_t at = 0; at < flat.size(); at += Communicator::kMaxElementsPerCall)
-    sum_.start({flat.slice(at, std::min(flat.size(), at + Communicator::kMaxElementsPerCall))});
+    sum_.start({flat.slice(at, std::min(flat.size(), at + Communicator::kMaxElementsPerCall))}, kSharedByRanks);
   return own;
 }
 

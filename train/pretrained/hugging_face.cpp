@@ -6,8 +6,9 @@
 #include "gyre/core/io/safetensors_shards.h"
 #include "gyre/core/version.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
-#include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/models/hugging_face/config.h"
+#include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/models/hugging_face/weights.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/train/checkpoint/manifest.h"
@@ -48,14 +49,25 @@ bool has_words_that_wordpiece_splits(const Vocabulary& vocabulary) {
   return split * kShare >= vocabulary.size();
 }
 
+// Decoders have many kinds of tokenizers. A kind that Gyre does not have is a note, and no reason to refuse the model.
+std::shared_ptr<const Vocabulary> decoder_vocabulary(const Path& directory, int64_t size,
+                                                     std::vector<std::string>& notes) {
+  try {
+    auto vocabulary = read_hugging_face_byte_bpe(directory, size);
+    if (!vocabulary)
+      notes.push_back(concat("no tokenizer.json in ", directory.string(), ": the model has no vocabulary"));
+    return vocabulary;
+  } catch (const Error& error) {
+    notes.push_back(concat("the tokenizer is not imported, and the model has no vocabulary: ", error.what()));
+    return nullptr;
+  }
+}
+
 std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, const TokenizerChoice& tokenizer,
                                                      const EncoderOnlyConfig& encoder,
                                                      std::vector<std::string>& notes) {
   const int64_t size = encoder.vocab_size;
-  if (encoder.causal) {
-    notes.emplace_back("the tokenizers of causal models are not imported: the model has no vocabulary");
-    return nullptr;
-  }
+  if (encoder.causal) return decoder_vocabulary(directory, size, notes);
   auto vocabulary = read_hugging_face_vocabulary(directory, tokenizer);
   if (!vocabulary) {
     notes.push_back(concat("no vocab.txt or tokenizer.json in ", directory.string(), ": the model has no vocabulary"));
@@ -126,10 +138,13 @@ std::string dictionary_note(const Vocabulary* vocabulary) {
 }
 
 template <class Model>
-std::string write_model(const Path& directory, const Model& model, const Vocabulary* vocabulary, bool overwrite) {
+std::string write_model(const Path& directory, const Model& model, const Vocabulary* vocabulary, bool overwrite,
+                        int trained_length) {
   const EncoderOnlyConfig& encoder = encoder_of(model.config());
   auto json = hugging_face_config(model.config(), vocabulary == nullptr ? 0 : vocabulary->pad());
   if (encoder.causal) {
+    const bool is_unlimited = model.longest() == PositionEncoding::kUnlimited;
+    if (trained_length > 0 && is_unlimited) json["max_position_embeddings"] = trained_length;
     using Json = nlohmann::ordered_json;
     json["bos_token_id"] = vocabulary == nullptr ? Json() : Json(vocabulary->bos());
     json["eos_token_id"] = vocabulary == nullptr ? Json() : Json(vocabulary->eos());
@@ -140,8 +155,16 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
           "vocabulary: expected kind wordpiece or wobert (vocab.txt), got ",
           vocabulary == nullptr ? "" : vocabulary->kind());
   require_free(directory, overwrite,
-               {"config.json", kModelFile, kShardIndex, "vocab.txt", "tokenizer.json", "tokenizer_config.json"});
+               {"config.json", kModelFile, kShardIndex, "vocab.txt", "tokenizer.json", "tokenizer_config.json",
+                kGenerationConfigFile});
   fs::create_directories(directory);
+  fs::remove(directory / kGenerationConfigFile);  // of another model
+  if (encoder.causal && vocabulary != nullptr) {
+    const auto generation = generation_config_of(vocabulary->bos(), vocabulary->eos(), vocabulary->pad());
+    write_file(directory / kGenerationConfigFile, generation.dump(2) + "\n");
+  }
+  const auto* byte_bpe = dynamic_cast<const ByteBpeVocabulary*>(vocabulary);
+  if (byte_bpe != nullptr) write_hugging_face_vocabulary(directory, *byte_bpe);
   if (wordpiece != nullptr)
     write_hugging_face_vocabulary(directory, *wordpiece, encoder.position.get<PositionTableOptions>().max_positions);
   const std::vector<NamedTensor> tensors = hugging_face_tensors(model.parameters(), encoder);
@@ -149,7 +172,7 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
   write_file(directory / "config.json", json.dump(2) + "\n");
   return concat(directory.string(), ": ", json.at("architectures").at(0).template get<std::string>(), " of ",
                 model.parameters().elements(), " parameters in ", tensors.size(), " tensors, ",
-                describe_vocabulary(wordpiece), dictionary_note(vocabulary));
+                describe_vocabulary(byte_bpe != nullptr ? vocabulary : wordpiece), dictionary_note(vocabulary));
 }
 
 }  // namespace
@@ -180,15 +203,19 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
         read.tensors = read_hugging_face_weights(files, model->parameters(), encoder_of(c));
         read.vocabulary = fitting_vocabulary(directory, tokenizer, encoder_of(c), read.notes);
         read.model = std::move(model);
+        const Path generation = directory / kGenerationConfigFile;
+        if (encoder_of(c).causal && fs::exists(generation))
+          parse_generation_config(read_file(generation), generation.string() + ": ");  // checks it
       },
       config);
   return read;
 }
 
 std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& path, bool overwrite) {
-  constexpr const char* kVocabulary = "vocab.txt";
+  const bool is_json = imported.vocabulary != nullptr && imported.vocabulary->kind() == "byte-bpe";
+  const char* const vocabulary = is_json ? "vocab.json" : "vocab.txt";
   require_free(path, overwrite, {"config.json", "checkpoints"});
-  require_one_vocabulary(path, kVocabulary);
+  require_one_vocabulary(path, vocabulary);
   const RunDirectory run(path, overwrite);
   TensorFile weights{kModelFile, {}};
   for (const Parameter& p : imported.parameters()) weights.tensors.push_back(source_of({p.name, p.value}));
@@ -197,23 +224,27 @@ std::string write_imported_run(const HuggingFaceModel& imported, const Path& fro
     write_manifest(directory, {{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}},
                    {weights});
   });
-  if (imported.vocabulary) imported.vocabulary->save(path / kVocabulary);
+  if (imported.vocabulary) imported.vocabulary->save(path / vocabulary);
   const auto config = std::visit([](const auto& m) { return m->config().to_json(); }, imported.model);
+  const bool causal = std::visit([](const auto& m) { return encoder_of(m->config()).causal; }, imported.model);
   write_file(run.config(), config.dump(2) + "\n");
+  fs::remove(path / kGenerationConfigFile);  // of another model
+  if (causal && fs::exists(from / kGenerationConfigFile))
+    write_file(path / kGenerationConfigFile, read_file(from / kGenerationConfigFile));
   run.mark_last(checkpoint);
-  return concat(path.string(), ": ", config.at("model").get<std::string>(), " of ", imported.parameters().elements(),
-                " parameters in ", weights.tensors.size(), " tensors, none newly initialized, ",
-                describe_vocabulary(imported.vocabulary.get()));
+  return concat(path.string(), ": ", causal ? "decoder-only" : config.at("model").get<std::string>(), " of ",
+                imported.parameters().elements(), " parameters in ", weights.tensors.size(),
+                " tensors, none newly initialized, ", describe_vocabulary(imported.vocabulary.get()));
 }
 
 std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
-                               bool overwrite) {
-  return write_model(directory, model, vocabulary, overwrite);
+                               bool overwrite, int trained_length) {
+  return write_model(directory, model, vocabulary, overwrite, trained_length);
 }
 
 std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
                                bool overwrite) {
-  return write_model(directory, model, vocabulary, overwrite);
+  return write_model(directory, model, vocabulary, overwrite, 0);
 }
 
 }  // namespace gyre

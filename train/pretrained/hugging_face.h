@@ -1,7 +1,7 @@
 // Imports and exports models in the directory format of Hugging Face transformers:
 //
 //   DIR/  config.json  model.safetensors (or the index of its shards)  vocab.txt or tokenizer.json
-//         tokenizer_config.json
+//         tokenizer_config.json  generation_config.json (of decoders)
 #pragma once
 
 #include <memory>
@@ -33,15 +33,17 @@ bool is_hugging_face(const Path& directory);
 HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice& tokenizer = {});
 
 // Writes a run directory with the model as a checkpoint of step 0: checkpoints/step-00000000/ {model.safetensors,
-// state.json}. state.json records the source `from`. Throws an Error if there is a run already, unless `overwrite`.
-// Returns a description of the result.
+// state.json}. state.json records the source `from`, whose generation_config.json is copied. Throws an Error if there
+// is a run already, unless `overwrite`. Returns a description of the result.
 std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& run, bool overwrite);
 
-// Writes config.json, model.safetensors and, of a WordPiece vocabulary, its files. Other vocabularies can belong to
-// causal models only, and are not written. Throws an Error if transformers has no equivalent of the model, or if there
-// is a model already, unless `overwrite`. Returns a description of the result.
+// Writes config.json, model.safetensors, generation_config.json of a causal model with a vocabulary and, of WordPiece
+// or byte-level BPE, the files of the tokenizer. Other vocabularies can belong to causal models only, and are not
+// written. Throws an Error if transformers has no equivalent of the model, or if there is a model already, unless
+// `overwrite`. trained_length: the longest text of the training, which a causal model without a table of positions is
+// said to support; 0: unknown. Returns a description of the result.
 std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
-                               bool overwrite);
+                               bool overwrite, int trained_length = 0);
 std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
                                bool overwrite);
 

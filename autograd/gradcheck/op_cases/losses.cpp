@@ -10,7 +10,7 @@ namespace {
 struct LossCase {
   std::string variant;
   int64_t rows, classes;
-  double smoothing;
+  CrossEntropyOptions options;
   bool ignored = false;  // ignore every third row
   double deviation = 1;  // of the logits
 };
@@ -22,36 +22,40 @@ Ints loss_targets(const LossCase& c) {
 }
 
 void add_cross_entropy(std::vector<OpCase>& rows) {
-  for (const LossCase& c : std::vector<LossCase>{{"plain", 7, 5, 0},
-                                                 {"smoothing", 300, 65, 0.1},
-                                                 {"ignored", 7, 33, 0.1, true},
-                                                 {"all-ignored", 1, 3, 0.1, true},
-                                                 {"one-class", 3, 1, 0.1},
-                                                 {"confident", 5, 17, 0.2, false, 20}}) {
+  for (const LossCase& c : std::vector<LossCase>{{"plain", 7, 5, {}},
+                                                 {"smoothing", 300, 65, {0.1}},
+                                                 {"ignored", 7, 33, {0.1}, true},
+                                                 {"all-ignored", 1, 3, {0.1}, true},
+                                                 {"one-class", 3, 1, {0.1}},
+                                                 {"confident", 5, 17, {0.2}, false, 20},
+                                                 {"z-loss", 7, 19, {0.1, 0.02}, true, 3}}) {
     rows.push_back(make_case(
         "cross_entropy/" + c.variant, {{"logits", {c.rows, c.classes}, c.deviation}},
-        [=](Tape&, const Vars& in) { return cross_entropy(in[0], ids_tensor(loss_targets(c)), c.smoothing).loss; },
-        [=](const Values& in) { return reference::cross_entropy(in[0], loss_targets(c), c.smoothing); }));
+        [=](Tape&, const Vars& in) { return cross_entropy(in[0], ids_tensor(loss_targets(c)), c.options).loss; },
+        [=](const Values& in) { return reference::cross_entropy(in[0], loss_targets(c), c.options); }));
   }
   // 2100 rows need several chunks. 1003 classes are several packs per thread, and no multiple of a pack.
-  for (const LossCase& c : std::vector<LossCase>{
-           {"plain", 7, 5, 0}, {"smoothing", 65, 33, 0.1}, {"ignored", 2100, 5, 0.1, true}, {"wide", 3, 1003, 0.1}}) {
+  for (const LossCase& c : std::vector<LossCase>{{"plain", 7, 5, {}},
+                                                 {"smoothing", 65, 33, {0.1}},
+                                                 {"ignored", 2100, 5, {0.1}, true},
+                                                 {"wide", 3, 1003, {0.1}},
+                                                 {"z-loss", 9, 131, {0, 0.05}, true, 2}}) {
     rows.push_back(make_case(
         "linear_cross_entropy/" + c.variant, {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3})},
         [=](Tape&, const Vars& in) {
-          return linear_cross_entropy(in[0], in[1], {}, ids_tensor(loss_targets(c)), c.smoothing).loss;
+          return linear_cross_entropy(in[0], in[1], {}, ids_tensor(loss_targets(c)), c.options).loss;
         },
         [=](const Values& in) {
-          return reference::cross_entropy(reference::linear(in[0], in[1]), loss_targets(c), c.smoothing);
+          return reference::cross_entropy(reference::linear(in[0], in[1]), loss_targets(c), c.options);
         }));
     rows.push_back(make_case(
         "linear_cross_entropy/" + c.variant + "-bias",
         {{"x", {c.rows, 3}}, parameter("w", {c.classes, 3}), parameter("bias", {c.classes})},
         [=](Tape&, const Vars& in) {
-          return linear_cross_entropy(in[0], in[1], in[2], ids_tensor(loss_targets(c)), c.smoothing).loss;
+          return linear_cross_entropy(in[0], in[1], in[2], ids_tensor(loss_targets(c)), c.options).loss;
         },
         [=](const Values& in) {
-          return reference::cross_entropy(reference::linear(in[0], in[1], in[2]), loss_targets(c), c.smoothing);
+          return reference::cross_entropy(reference::linear(in[0], in[1], in[2]), loss_targets(c), c.options);
         }));
   }
 }
@@ -70,14 +74,14 @@ void add_r_drop(std::vector<OpCase>& rows) {
   struct RDropCase : LossCase {
     double alpha;
   };
-  for (const RDropCase& c : std::vector<RDropCase>{{{"plain", 7, 5, 0}, 2},
-                                                   {{"one-pair", 1, 3, 0.1}, 1},
-                                                   {{"smoothing", 65, 33, 0.1}, 2},
-                                                   {{"no-divergence", 9, 17, 0.1}, 0},
-                                                   {{"ignored", 1100, 5, 0.1, true}, 1},
-                                                   {{"all-ignored", 1, 3, 0.1, true}, 5},
-                                                   {{"one-class", 3, 1, 0.1}, 5},
-                                                   {{"wide", 3, 1003, 0.1}, 1}}) {
+  for (const RDropCase& c : std::vector<RDropCase>{{{"plain", 7, 5, {}}, 2},
+                                                   {{"one-pair", 1, 3, {0.1}}, 1},
+                                                   {{"smoothing", 65, 33, {0.1}}, 2},
+                                                   {{"no-divergence", 9, 17, {0.1}}, 0},
+                                                   {{"ignored", 1100, 5, {0.1}, true}, 1},
+                                                   {{"all-ignored", 1, 3, {0.1}, true}, 5},
+                                                   {{"one-class", 3, 1, {0.1}}, 5},
+                                                   {{"wide", 3, 1003, {0.1}}, 1}}) {
     for (const bool has_bias : {false, true}) {
       std::vector<Input> inputs{{"x", {2 * c.rows, 3}}, parameter("w", {c.classes, 3})};
       if (has_bias) inputs.push_back(parameter("bias", {c.classes}));
@@ -85,10 +89,10 @@ void add_r_drop(std::vector<OpCase>& rows) {
           concat("linear_r_drop/", c.variant, has_bias ? "-bias" : ""), inputs,
           [=](Tape&, const Vars& in) {
             const Var bias = has_bias ? in[2] : Var();
-            return linear_r_drop(in[0], in[1], bias, ids_tensor(loss_targets(c)), c.smoothing, c.alpha).loss;
+            return linear_r_drop(in[0], in[1], bias, ids_tensor(loss_targets(c)), c.options.smoothing, c.alpha).loss;
           },
           [=](const Values& in) {
-            return reference::r_drop(logits_of_pass(0, in), logits_of_pass(1, in), loss_targets(c), c.smoothing,
+            return reference::r_drop(logits_of_pass(0, in), logits_of_pass(1, in), loss_targets(c), c.options.smoothing,
                                      c.alpha);
           }));
     }
@@ -125,7 +129,7 @@ void add_binary_cross_entropy(std::vector<OpCase>& rows) {
           reference::Matrix second(2, 1);
           second(1, 0) = 1;
           const Value both = reference::product(in[0], in[0].graph->input(std::move(second)));
-          return reference::cross_entropy(both, labels, 0);
+          return reference::cross_entropy(both, labels, {});
         }));
   }
 }

@@ -7,6 +7,7 @@
 
 #include <omp.h>
 
+#include "gyre/core/cpu/gemm/few_rows.h"
 #include "gyre/core/cpu/gemm/gemm_tile.h"
 #include "gyre/core/memory.h"
 
@@ -208,6 +209,9 @@ class Product {
 template <class T>
 void gemm(const ProductShape& shape, const Operand& a, const Operand& b, const Sums<T>& sums, const Finish<T>& finish) {
   if (shape.m == 0 || shape.n == 0) return;
+  if constexpr (!std::is_same_v<T, double>) {
+    if (has_few_rows(shape, a, b, sums)) return few_rows_product<T>(shape, a, b, sums, finish);
+  }
   Product<T>(shape, a, b, sums, finish).run();
 }
 template void gemm(const ProductShape&, const Operand&, const Operand&, const Sums<float>&, const Finish<float>&);

@@ -1,5 +1,6 @@
-// Label-smoothed cross-entropy. For each row of logits x: lse = log sum_j exp(x_j),
-//   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)),   dx_j = dloss (exp(x_j - lse) - eps / v - (1 - eps) [j = t])
+// Label-smoothed cross-entropy with z-loss. For each row of logits x: lse = log sum_j exp(x_j),
+//   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)) + z lse^2,
+//   dx_j = dloss ((1 + 2 z lse) exp(x_j - lse) - eps / v - (1 - eps) [j = t])
 // R-Drop compares rows x and y of logits. With p_j = exp(x_j - lse(x)), q_j = exp(y_j - lse(y)), and the logarithms
 // l_j = log(p_j / q_j) = x_j - y_j - (lse(x) - lse(y)):
 //   KL(p || q) = sum_j p_j l_j,   KL(q || p) = - sum_j q_j l_j,
@@ -47,12 +48,14 @@ struct RowSums {
 };
 
 template <class T, class C>
-RowSums sums_of_row(const T* x, int64_t target, const LargestAndSum<C>& totals, C lse, int64_t v, double smoothing) {
+RowSums sums_of_row(const T* x, int64_t target, const LargestAndSum<C>& totals, C lse, int64_t v,
+                    const CrossEntropyOptions& options) {
   if (target < 0) return {};
   const C target_logit = x[target];
   const double nll = double(lse) - double(target_logit);
-  const double uniform = smoothing > 0 ? double(lse) - double(totals.sum) / double(v) : 0;
-  return {(1 - smoothing) * nll + smoothing * uniform, nll, true, target_logit == totals.largest};
+  const double uniform = options.smoothing > 0 ? double(lse) - double(totals.sum) / double(v) : 0;
+  const double z = options.z_loss * double(lse) * double(lse);
+  return {(1 - options.smoothing) * nll + options.smoothing * uniform + z, nll, true, target_logit == totals.largest};
 }
 
 void add_rows(const Tensor& sums, const std::vector<RowSums>& rows) {
@@ -132,7 +135,7 @@ void replace_pair(T* x, T* y, int64_t target, const RowPair<C>& pair, int64_t v,
 }  // namespace
 
 void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
-                               int64_t v, double smoothing) {
+                               int64_t v, const CrossEntropyOptions& options) {
   dispatch_data_type(logits, [&]<class T>(T) {
     using C = Compute<T>;
     const int64_t n = logits.rows();
@@ -144,7 +147,7 @@ void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tens
         const auto totals = largest_and_sum(x, v);
         const C l = log_sum_exp(x, v, totals.largest);
         if (lse) lse.data<C>()[i] = l;
-        rows[size_t(i)] = sums_of_row(x, target[i], totals, l, v, smoothing);
+        rows[size_t(i)] = sums_of_row(x, target[i], totals, l, v, options);
       }
     });
     add_rows(sums, rows);
@@ -152,27 +155,31 @@ void CpuKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tens
 }
 
 void CpuKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
-                                        const Tensor& lse, int64_t v, double smoothing, double dloss) {
+                                        const Tensor& lse, int64_t v, const CrossEntropyOptions& options,
+                                        double dloss) {
   dispatch_data_type(logits, [&]<class T>(T) {
     using C = Compute<T>;
+    const double smoothing = options.smoothing;
     const LogitGradient<C> gradient{C(dloss), C(dloss * smoothing / double(v)), C(dloss * (1 - smoothing))};
+    const C z = C(2 * options.z_loss);
     const int32_t* target = targets.data<int32_t>();
     const T* x = logits.data<T>();
     T* dx = dlogits.data<T>();
     const C* l = lse.data<C>();
     parallel_ranges(logits.rows(), v, [=, stride = logits.cols()](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        backward_row(dx + i * stride, x + i * stride, target[i], l[i], v, gradient);
+        const LogitGradient<C> of_row{gradient.scale * (1 + z * l[i]), gradient.uniform, gradient.target_term};
+        backward_row(dx + i * stride, x + i * stride, target[i], l[i], v, of_row);
       }
     });
   });
 }
 
 void CpuKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logits, const Tensor& targets, int64_t v,
-                                        double smoothing) {
+                                        const CrossEntropyOptions& options) {
   const Tensor lse = Tensor::empty({logits.rows()}, statistics_dtype(logits.dtype()));
-  cross_entropy(sums, lse, logits, targets, v, smoothing);
-  cross_entropy_backward(logits, logits, targets, lse, v, smoothing, 1);
+  cross_entropy(sums, lse, logits, targets, v, options);
+  cross_entropy_backward(logits, logits, targets, lse, v, options, 1);
 }
 
 void CpuKernels::r_drop_in_place(const Tensor& sums, const Tensor& logits, const Tensor& targets, int64_t v,
@@ -193,8 +200,8 @@ void CpuKernels::r_drop_in_place(const Tensor& sums, const Tensor& logits, const
         }
         const auto of_x = largest_and_sum(x, v), of_y = largest_and_sum(y, v);
         const RowPair<C> pair = compare_rows(x, y, v, of_x.largest, of_y.largest);
-        const RowSums first = sums_of_row(x, target[i], of_x, pair.lse_x, v, smoothing);
-        const RowSums second = sums_of_row(y, target[i], of_y, pair.lse_y, v, smoothing);
+        const RowSums first = sums_of_row(x, target[i], of_x, pair.lse_x, v, {.smoothing = smoothing});
+        const RowSums second = sums_of_row(y, target[i], of_y, pair.lse_y, v, {.smoothing = smoothing});
         const double divergence = double(pair.kl_pq) + double(pair.kl_qp);
         rows[size_t(i)] = {(first.loss + second.loss) / 2 + alpha / 4 * divergence, (first.nll + second.nll) / 2, true,
                            first.correct};

@@ -1,5 +1,6 @@
-// Label-smoothed cross-entropy. For each row of logits x: lse = log sum_j exp(x_j),
-//   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)),   dx_j = dloss (exp(x_j - lse) - eps / v - (1 - eps) [j = t])
+// Label-smoothed cross-entropy with z-loss. For each row of logits x: lse = log sum_j exp(x_j),
+//   loss = (1 - eps) (lse - x_t) + eps (lse - mean(x)) + z lse^2,
+//   dx_j = dloss ((1 + 2 z lse) exp(x_j - lse) - eps / v - (1 - eps) [j = t])
 // One block per row. For the gradient in place it keeps the row in shared memory.
 // R-Drop (formulas: core/cpu/loss/cross_entropy.cpp) has one block per pair of rows, x and y, and reads both twice.
 #include "gyre/core/cuda/cuda_kernels.h"
@@ -18,19 +19,22 @@ struct Terms {
 
 // The terms of a row, from its totals.
 template <class T, class C>
-__device__ Terms terms_of(const Totals<C>& totals, C lse, const T* x, int64_t target, int64_t v, double smoothing) {
+__device__ Terms terms_of(const Totals<C>& totals, C lse, const T* x, int64_t target, int64_t v,
+                          const CrossEntropyOptions& options) {
   if (target < 0) return {0, 0, 0, 0};
   const C target_logit = load(x + target);
   const double nll = double(lse) - double(target_logit);
-  const double uniform = smoothing > 0 ? double(lse) - double(totals.sum) / double(v) : 0;
-  return {(1 - smoothing) * nll + smoothing * uniform, nll, 1, target_logit == totals.largest ? 1.0 : 0.0};
+  const double uniform = options.smoothing > 0 ? double(lse) - double(totals.sum) / double(v) : 0;
+  const double z = options.z_loss * double(lse) * double(lse);
+  return {(1 - options.smoothing) * nll + options.smoothing * uniform + z, nll, 1,
+          target_logit == totals.largest ? 1.0 : 0.0};
 }
 
 // lse may be null. stride: from row to row.
 template <class T, class C = Compute<T>>
 __global__ void __launch_bounds__(kMaxRowThreads)
     forward_rows(Terms* terms, C* lse, const T* logits, const int32_t* targets, int64_t v, int64_t stride,
-                 double smoothing) {
+                 CrossEntropyOptions options) {
   __shared__ C scratch[kWarp];
   const int64_t row = blockIdx.x;
   const T* x = logits + row * stride;
@@ -40,7 +44,7 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   if (threadIdx.x != 0) return;
   const C l = totals.log_sum_exp();
   if (lse) lse[row] = l;
-  terms[row] = terms_of(totals, l, x, targets[row], v, smoothing);
+  terms[row] = terms_of(totals, l, x, targets[row], v, options);
 }
 
 // Runs as one block, so that the order of the sum is fixed.
@@ -61,14 +65,15 @@ __global__ void add_terms(double* sums, const Terms* terms, int64_t n) {
   sums[3] += correct;
 }
 
-// dx_j = scale * exp(x_j - lse) - uniform - target_term [j = target]
+// dx_j = scale (1 + z lse) * exp(x_j - lse) - uniform - target_term [j = target]
 template <class C>
 struct GradientTerms {
-  C scale, uniform, target_term;
+  C scale, uniform, target_term, z = 0;
 };
 template <class C>
-GradientTerms<C> gradient_terms(int64_t v, double smoothing, double dloss) {
-  return {C(dloss), C(dloss * smoothing / double(v)), C(dloss * (1 - smoothing))};
+GradientTerms<C> gradient_terms(int64_t v, const CrossEntropyOptions& options, double dloss) {
+  const double smoothing = options.smoothing;
+  return {C(dloss), C(dloss * smoothing / double(v)), C(dloss * (1 - smoothing)), C(2 * options.z_loss)};
 }
 
 // Computes dx, or zeros if target < 0. dx may be x, because each thread reads exactly the elements that it writes.
@@ -81,10 +86,11 @@ struct LogitGradient {
 
   template <int N>
   __device__ void operator()(int64_t first, const C (&x)[N]) const {
+    const C scale = terms.scale * (1 + terms.z * lse);
     C d[N];
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      const C gradient = terms.scale * std::exp(x[i] - lse) - terms.uniform;
+      const C gradient = scale * std::exp(x[i] - lse) - terms.uniform;
       d[i] = target < 0 ? C(0) : first + i == target ? gradient - terms.target_term : gradient;
     }
     store_visited(dx + first, d);
@@ -116,8 +122,8 @@ struct KeepTotals {
 // Rows start at multiples of 16 bytes.
 template <class T, class C = Compute<T>>
 __global__ void __launch_bounds__(kMaxRowThreads)
-    replace_rows(Terms* terms, T* logits, const int32_t* targets, int64_t v, int64_t stride, double smoothing,
-                 GradientTerms<C> gradient_terms) {
+    replace_rows(Terms* terms, T* logits, const int32_t* targets, int64_t v, int64_t stride,
+                 CrossEntropyOptions options, GradientTerms<C> gradient_terms) {
   __shared__ C scratch[kWarp];
   T* kept = shared_memory<T>();
   const int64_t row = blockIdx.x, target = targets[row];
@@ -127,7 +133,7 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   visit_row(x, v, keep);
   totals.add_over_block(scratch);
   const C lse = totals.log_sum_exp();
-  if (threadIdx.x == 0) terms[row] = terms_of(totals, lse, kept, target, v, smoothing);
+  if (threadIdx.x == 0) terms[row] = terms_of(totals, lse, kept, target, v, options);
   const LogitGradient<T> gradient{x, target, lse, gradient_terms};
   visit_row(kept, x, v, gradient);
 }
@@ -224,8 +230,8 @@ __global__ void __launch_bounds__(kMaxRowThreads)
   const C kl_pq = totals.weighted_x / totals.x.exponentials - shift;
   const C kl_qp = shift - totals.weighted_y / totals.y.exponentials;
   if (threadIdx.x == 0) {
-    const Terms first = terms_of(totals.x, lse_x, x, target, v, smoothing);
-    const Terms second = terms_of(totals.y, lse_y, y, target, v, smoothing);
+    const Terms first = terms_of(totals.x, lse_x, x, target, v, {smoothing});
+    const Terms second = terms_of(totals.y, lse_y, y, target, v, {smoothing});
     const double divergence = target < 0 ? 0 : double(kl_pq) + double(kl_qp);
     terms[row] = {(first.loss + second.loss) / 2 + alpha / 4 * divergence, (first.nll + second.nll) / 2, first.counted,
                   first.correct};
@@ -238,45 +244,46 @@ __global__ void __launch_bounds__(kMaxRowThreads)
 }  // namespace
 
 void CudaKernels::cross_entropy(const Tensor& sums, const Tensor& lse, const Tensor& logits, const Tensor& targets,
-                                int64_t v, double smoothing) {
+                                int64_t v, const CrossEntropyOptions& options) {
   const int64_t n = logits.rows();
   if (n == 0) return;
   const Tensor scratch = context_.empty({n, 4}, DType::f64);
   auto* terms = static_cast<Terms*>(scratch.raw());
   dispatch_data_type(logits, [&]<class T>(T) {
     launch(forward_rows<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), 0, context_.stream(), terms,
-           data_or_null<Compute<T>>(lse), logits.data<T>(), context_.ids(targets), v, logits.cols(), smoothing);
+           data_or_null<Compute<T>>(lse), logits.data<T>(), context_.ids(targets), v, logits.cols(), options);
   });
   launch(add_terms, dim3(1), dim3(256), 0, context_.stream(), sums.data<double>(), terms, n);
 }
 
 void CudaKernels::cross_entropy_backward(const Tensor& dlogits, const Tensor& logits, const Tensor& targets,
-                                         const Tensor& lse, int64_t v, double smoothing, double dloss) {
+                                         const Tensor& lse, int64_t v, const CrossEntropyOptions& options,
+                                         double dloss) {
   dispatch_data_type(logits, [&]<class T>(T) {
     using C = Compute<T>;
     launch(backward_rows<T>, dim3(unsigned(logits.rows())), dim3(threads_for<T>(v)), 0, context_.stream(),
            dlogits.data<T>(), logits.data<T>(), context_.ids(targets), lse.data<C>(), v, logits.cols(),
-           gradient_terms<C>(v, smoothing, dloss));
+           gradient_terms<C>(v, options, dloss));
   });
 }
 
 // Rows that do not fit into shared memory are read twice.
 void CudaKernels::cross_entropy_in_place(const Tensor& sums, const Tensor& logits, const Tensor& targets, int64_t v,
-                                         double smoothing) {
+                                         const CrossEntropyOptions& options) {
   const int64_t n = logits.rows();
   if (n == 0) return;
   const size_t row_bytes = size_t(v) * dtype_bytes(logits.dtype());
   if (row_bytes > kKeptBytes || size_t(logits.cols()) * dtype_bytes(logits.dtype()) % 16 != 0) {
     const Tensor lse = context_.empty({n}, statistics_dtype(logits.dtype()));
-    cross_entropy(sums, lse, logits, targets, v, smoothing);
-    return cross_entropy_backward(logits, logits, targets, lse, v, smoothing, 1);
+    cross_entropy(sums, lse, logits, targets, v, options);
+    return cross_entropy_backward(logits, logits, targets, lse, v, options, 1);
   }
   const Tensor scratch = context_.empty({n, 4}, DType::f64);
   auto* terms = static_cast<Terms*>(scratch.raw());
   dispatch_data_type(logits, [&]<class T>(T) {
     launch(replace_rows<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), row_bytes, context_.stream(), terms,
-           logits.data<T>(), context_.ids(targets), v, logits.cols(), smoothing,
-           gradient_terms<Compute<T>>(v, smoothing, 1));
+           logits.data<T>(), context_.ids(targets), v, logits.cols(), options,
+           gradient_terms<Compute<T>>(v, options, 1));
   });
   launch(add_terms, dim3(1), dim3(256), 0, context_.stream(), sums.data<double>(), terms, n);
 }
@@ -289,7 +296,8 @@ void CudaKernels::r_drop_in_place(const Tensor& sums, const Tensor& logits, cons
   auto* terms = static_cast<Terms*>(scratch.raw());
   dispatch_data_type(logits, [&]<class T>(T) {
     launch(replace_pairs<T>, dim3(unsigned(n)), dim3(threads_for<T>(v)), 0, context_.stream(), terms, logits.data<T>(),
-           context_.ids(targets), n, v, logits.cols(), smoothing, gradient_terms<Compute<T>>(v, smoothing, 0.5), alpha);
+           context_.ids(targets), n, v, logits.cols(), smoothing, gradient_terms<Compute<T>>(v, {smoothing}, 0.5),
+           alpha);
   });
   launch(add_terms, dim3(1), dim3(256), 0, context_.stream(), sums.data<double>(), terms, n);
 }

@@ -4,8 +4,8 @@
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/sizes.h"
 #include "gyre/data/text/utf8.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/word_counts.h"
-#include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 
 namespace gyre {

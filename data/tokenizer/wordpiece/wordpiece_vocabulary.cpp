@@ -6,7 +6,7 @@
 #include "gyre/core/io/strict_json.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
-#include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 
 namespace gyre {
 

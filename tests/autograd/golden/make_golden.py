@@ -120,22 +120,26 @@ def glu_case(op, name, rows, width, act):
     return case(op, name, {"x": numbers(rows, 2 * width, scale=2)}, function)
 
 
-def cross_entropy_case(name, rows, classes, smoothing, ignore):
+def cross_entropy(x, targets, smoothing, z_loss):
+    plain = F.cross_entropy(x, targets, ignore_index=-1, reduction="sum", label_smoothing=smoothing)
+    return (plain + z_loss * (torch.logsumexp(x[targets >= 0], dim=1) ** 2).sum()).view(1)
+
+
+def cross_entropy_case(name, rows, classes, smoothing, ignore, z_loss=0):
     targets = torch.randint(classes, (rows,))
     targets[: 2 * ignore : 2] = -1
-    loss = lambda x: F.cross_entropy(x, targets, ignore_index=-1, reduction="sum", label_smoothing=smoothing).view(1)
+    loss = lambda x: cross_entropy(x, targets, smoothing, z_loss)
     inputs = {"logits": numbers(rows, classes, scale=2)}
-    return case("cross_entropy", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing)
+    return case("cross_entropy", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing, z_loss=z_loss)
 
 
-def linear_cross_entropy_case(name, rows, width, classes, smoothing):
+def linear_cross_entropy_case(name, rows, width, classes, smoothing, z_loss=0):
     targets = torch.randint(classes, (rows,))
     targets[0] = -1
-    loss = lambda x, w: F.cross_entropy(
-        F.linear(x, w), targets, ignore_index=-1, reduction="sum", label_smoothing=smoothing
-    ).view(1)
+    loss = lambda x, w: cross_entropy(F.linear(x, w), targets, smoothing, z_loss)
     inputs = {"x": numbers(rows, width), "w": numbers(classes, width)}
-    return case("linear_cross_entropy", name, inputs, loss, targets=targets.tolist(), smoothing=smoothing)
+    attributes = {"targets": targets.tolist(), "smoothing": smoothing, "z_loss": z_loss}
+    return case("linear_cross_entropy", name, inputs, loss, **attributes)
 
 
 def r_drop(first, second, targets, smoothing, alpha):
@@ -323,6 +327,8 @@ def cases():
     yield rms_norm_case("large epsilon", 1, 1, 4, 0.1)
     yield grouped_attention_case("two groups", [1, 6, 2], [1, 6, 2], 4, 2, 3, True)
     yield grouped_attention_case("one head of keys, cross", [2, 1, 4], [3, 5, 1], 3, 1, 5, False)
+    yield cross_entropy_case("z-loss, smoothing, ignored rows", 7, 11, 0.1, 2, z_loss=0.03)
+    yield linear_cross_entropy_case("z-loss", 6, 5, 9, 0, z_loss=0.02)
 
 
 # Known-answer tests from Random123, the reference implementation of Philox.

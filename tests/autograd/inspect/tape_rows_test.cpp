@@ -56,7 +56,7 @@ struct TwoLayers {
       const Tape::Scope layer_scope(tape, "layers." + std::to_string(i));
       x = layer(x, segments, rotation, positions);
     }
-    return linear_cross_entropy(x, tape.parameter(table), {}, ids, 0.1).loss;
+    return linear_cross_entropy(x, tape.parameter(table), {}, ids, {0.1}).loss;
   }
 };
 

@@ -55,6 +55,15 @@ mutation "attention on tensor cores: lanes read the queries that others copy (no
   const StripInRegisters' \
   ops attention/tiles-c
 
+mutation "NorMuon: the moments of a row change while other threads read them" \
+  core/cuda/muon.cu core/cuda/muon.cu \
+  '  const T before = moments[blockIdx.x];
+  T sum = 0;' \
+  '  if (threadIdx.x == 0) moments[blockIdx.x] *= keep;
+  const T before = moments[blockIdx.x];
+  T sum = 0;' \
+  train 'optimizers compute*'
+
 # ---- Asynchronous copies ----
 mutation "attention on tensor cores: a wait for one group of copies too few" \
   core/cuda/attention/attention_tensor.cu core/cuda/attention/attention_tiles.h \
@@ -134,8 +143,13 @@ mutation "attention backward: the sums of the next queries replace those in use"
   ops attention/tiles-c
 mutation "Adam: a gradient that is not finite is not skipped" \
   core/cuda/optimizer.cu core/cuda/optimizer.cu \
-  'if (verdict[kAccepted] != 0) {' 'if (verdict[kAccepted] != 2) {' \
-  train 'the optimizer computes*'
+  'if (verdict[kAccepted] != 0) {
+    const T factor = T(verdict[kGradientFactor]);
+    const GroupFactors<T> group = adam' \
+  'if (verdict[kAccepted] != 2) {
+    const T factor = T(verdict[kGradientFactor]);
+    const GroupFactors<T> group = adam' \
+  train 'optimizers compute*'
 
 # ---- Streams, events and the reuse of memory ----
 mutation "uploads: kernels do not wait for the copy" \

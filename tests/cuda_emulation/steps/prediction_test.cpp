@@ -39,6 +39,7 @@ struct Step {
   int shortest, step;
   enum class Model : uint8_t { translation, linear_attention, llama } model = Model::translation;
   double r_drop = 0;  // for translation
+  std::string optimizer = "adam";
 
   std::vector<std::vector<int32_t>> sentences() const {
     std::vector<std::vector<int32_t>> all;
@@ -60,15 +61,17 @@ Config narrow(const Step& step, const std::string& preset) {
 
 // Runs the step twice and calls `around` with the second time.
 template <class Model, class Around>
-void train(Kernels& kernels, Model& model, Precision precision, const std::function<LossResult(Tape&)>& loss,
+void train(Kernels& kernels, Model& model, const Step& step, const std::function<LossResult(Tape&)>& loss,
            const Around& around) {
   model.parameters().allocate(1, DType::f32, kernels.device());
-  Optimizer optimizer(model.parameters(), kernels, {});
+  OptimizerOptions options;
+  options.kind = step.optimizer;
+  Optimizer optimizer(model.parameters(), kernels, options);
   const auto run = [&] {
     Tape tape(kernels, {.record = true,
                         .training = true,
                         .seed = 1,
-                        .precision = precision,
+                        .precision = step.precision,
                         .loss_seeded = true,
                         .parameters = &model.parameters()});
     const LossResult result = loss(tape);
@@ -102,7 +105,7 @@ void run_steps(Kernels& kernels, const Step& step, const Around& around) {
     batch.masked_rows = {};  // all rows are predicted
     batch.targets = batch.ids;
     return train(
-        kernels, model, step.precision, [&](Tape& tape) { return model.loss(tape, batch); }, around);
+        kernels, model, step, [&](Tape& tape) { return model.loss(tape, batch); }, around);
   }
   auto config = narrow<EncoderDecoderConfig>(step, "transformer-tiny");
   config.encoder_layers = config.decoder_layers = 1;
@@ -112,7 +115,7 @@ void run_steps(Kernels& kernels, const Step& step, const Around& around) {
     packer.add(source, std::vector<int32_t>(source.size() - 2, 6));
   const PairInput batch = pair_input(packer.finish());
   train(
-      kernels, model, step.precision,
+      kernels, model, step,
       [&](Tape& tape) {
         return step.r_drop > 0 ? model.r_drop_loss(tape, batch, 0.1, step.r_drop) : model.loss(tape, batch, 0.1);
       },
@@ -140,6 +143,8 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"activation gradient", {"partial_sums_kernel", "add_partials_kernel"}},
       {"activation", {"activate_kernel"}},
       {"adam", {"adam_kernel"}},
+      {"decay and step", {"map_kernel"}},
+      {"division by norm", {"inverse_norm_kernel", "map_kernel"}},
       {"attention", {"packed_forward"}},
       {"attention gradient", {"packed_backward"}},
       {"attention gradient of keys", {"backward_of_keys"}},
@@ -160,13 +165,17 @@ std::vector<std::string> kernels_of(std::string_view work) {
       {"gated activation", {"gated_forward"}},
       {"gated activation gradient", {"gated_backward"}},
       {"gradient norm", {"squares_kernel"}},
+      {"lion", {"lion_kernel"}},
       {"lookup", {"gather"}},
+      {"momentum", {"momentum_kernel"}},
+      {"Newton-Schulz polynomial", {"polynomial_kernel"}},
       {"norm", {"forward_kernel"}},
       {"norm gradient", {"backward_kernel", "add_partials_kernel"}},
       {"product", {"cublasLtMatmul"}},
       {"rotary angles", {"fill_angles"}},
       {"rotation", {"rotate_rows"}},
       {"rounding to bf16", {"round_kernel"}},
+      {"row normalization", {"normalize_kernel"}},
       {"scan", {"scan_kernel"}},
       {"softmax gradient of heads", {"backward_kernel"}},
       {"softmax of heads", {"softmax_kernel"}},
@@ -206,7 +215,7 @@ std::string listing(const StepWork& work) {
 
 TEST_CASE("the virtual GPU reports the launches and the bytes of the CUDA kernels") {
   // Attention on tensor cores, of short and of long segments and with heads of 32, 64 and 128 features, attention
-  // without tensor cores, linear attention, and a LLaMA with one head of keys.
+  // without tensor cores, linear attention, and a LLaMA with one head of keys; then other losses and optimizers.
   using enum Step::Model;
   const std::vector<Step> steps{{"plain attention", Precision::fp32, 64, 2, "sinusoidal", 20, 2},
                                 {"short segments", Precision::bf16, 64, 2, "sinusoidal", 20, 2},
@@ -216,7 +225,9 @@ TEST_CASE("the virtual GPU reports the launches and the bytes of the CUDA kernel
                                 {"linear attention", Precision::bf16, 64, 2, "rope", 20, 2, linear_attention},
                                 {"LLaMA, short segments", Precision::bf16, 64, 2, "rope", 20, 2, llama},
                                 {"LLaMA, long segments", Precision::bf16, 128, 2, "rope", 70, 20, llama},
-                                {"R-Drop", Precision::bf16, 64, 2, "sinusoidal", 20, 2, translation, 5}};
+                                {"R-Drop", Precision::bf16, 64, 2, "sinusoidal", 20, 2, translation, 5},
+                                {"Lion", Precision::bf16, 64, 2, "rope", 20, 2, llama, 0, "lion"},
+                                {"NorMuon", Precision::bf16, 64, 2, "rope", 20, 2, llama, 0, "normuon"}};
   for (const Step& step : steps) {
     CAPTURE(step.name);
     const StepWork cuda = emulated(step), reported = predicted(step);

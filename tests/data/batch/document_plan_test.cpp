@@ -7,6 +7,7 @@
 #include <set>
 
 #include "gyre/core/random.h"
+#include "gyre/data/batch/batch_plan.h"
 #include "gyre/data/batch/document_batch.h"
 #include "tests/data/text_files.h"
 
@@ -68,7 +69,8 @@ Documents random_documents(size_t count) {
 std::vector<Ids> all_samples(const DocumentSamples& samples) {
   std::vector<Ids> all(samples.size());
   for (size_t i = 0; i < samples.size(); ++i) {
-    samples.append(i, all[i]);
+    std::vector<int32_t> ends;
+    samples.append(i, all[i], ends);
     REQUIRE(all[i].size() == size_t(samples.rows(i)));
     REQUIRE(samples.rows(i) <= samples.options().max_length);
   }
@@ -143,6 +145,58 @@ TEST_CASE("samples: small examples for a causal language model; </s> only ends d
   options.fill = Fill::segment;
   CHECK(all_samples(documents, options) ==
         std::vector<Ids>{{10, 11, 12, 2}, {13, 14, 2}, {15, 2}, {16, 17, 18}, {19, 2}});
+}
+
+TEST_CASE("samples: small examples of documents apart, each with its own <s>") {
+  const Documents documents = documents_of({{3, 2}, {1}, {6}});  // 10 11 12, 13 14 | 15 | 16 .. 21
+  SampleOptions options{.task = Task::masked, .across_documents = true, .documents_apart = true, .max_length = 6};
+  CHECK(all_samples(documents, options) ==
+        std::vector<Ids>{{1, 10, 11, 12, 13, 2}, {1, 14, 2, 1, 15, 2}, {1, 16, 17, 18, 19, 2}, {1, 20, 21, 2}});
+  options.fill = Fill::sentences;
+  CHECK(all_samples(documents, options) ==
+        std::vector<Ids>{{1, 10, 11, 12, 2}, {1, 13, 14, 2}, {1, 15, 2}, {1, 16, 17, 18, 19, 2}, {1, 20, 21, 2}});
+  options = {.task = Task::next, .across_documents = true, .documents_apart = true, .max_length = 7};
+  CHECK(all_samples(documents, options) ==
+        std::vector<Ids>{{10, 11, 12, 13, 14, 2}, {15, 2, 16, 17, 18, 19, 20}, {21, 2}});
+  const TokenStore store = store_of(documents);
+  const NextTokenBatch batch =
+      make_next_token_batch(DocumentSamples(store, options, Part::training), std::vector<uint32_t>{1, 0});
+  CHECK(batch.targets == Ids{15, 2, 16, 17, 18, 19, 20, 10, 11, 12, 13, 14, 2});
+  CHECK(batch.inputs == Ids{1, 15, 1, 16, 17, 18, 19, 1, 10, 11, 12, 13, 14});
+  CHECK(*batch.segments.offsets() == std::vector<int32_t>{0, 2, 7, 13});
+}
+
+TEST_CASE("samples: a segment of documents apart is of one document, and every token is in one segment") {
+  const Documents documents = random_documents(400);
+  const TokenStore store = store_of(documents);
+  std::vector<size_t> document_of(store.total_tokens(0) + kFirst);
+  for (size_t d = 0; d < documents.size(); ++d)
+    for (const Ids& sentence : documents[d])
+      for (const int32_t id : sentence) document_of[size_t(id)] = d;
+  for (SampleOptions options : kAllOptions) {
+    if (!options.across_documents) continue;
+    options.documents_apart = true;
+    const DocumentSamples samples(store, options, Part::training);
+    Ids ids, ends;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      const size_t before = ids.size();
+      samples.append(i, ids, ends);
+      REQUIRE(ids.size() - before == size_t(samples.rows(i)));
+      REQUIRE(samples.rows(i) <= options.max_length);
+      REQUIRE(ends.back() == int32_t(ids.size()));
+    }
+    Ids expected(store.total_tokens(0));
+    std::iota(expected.begin(), expected.end(), kFirst);
+    CHECK(tokens_of({ids}) == expected);
+    size_t begin = 0;
+    for (const int32_t end : ends) {
+      if (options.task == Task::masked) REQUIRE(ids[begin] == kBos);
+      const Ids tokens = tokens_of({Ids(ids.begin() + int64_t(begin), ids.begin() + end)});
+      REQUIRE(document_of[size_t(tokens.front())] == document_of[size_t(tokens.back())]);
+      begin = size_t(end);
+    }
+    CHECK(ends.size() >= documents.size());
+  }
 }
 
 TEST_CASE("samples: contain every token exactly once, in order, within the length; Fill::full fills them") {
@@ -276,7 +330,9 @@ TEST_CASE("batches: an epoch contains every sample once, and micro-batches are m
   for (const Fill fill : {Fill::full, Fill::segment}) {
     const DocumentSamples samples(store, {.task = Task::masked, .fill = fill, .max_length = 32}, Part::training);
     const BatchOptions options{.budget = {BatchBudget::Unit::target_tokens, 512}};
-    const EpochPlan plan = plan_epoch(samples.items(), options, 1, 4);
+    const BatchItems items(samples.name(), samples.size(), 1,
+                           [&](size_t sample, int) { return uint64_t(samples.rows(sample)); });
+    const EpochPlan plan = plan_epoch(items, options, 1, 4);
     std::multiset<uint32_t> seen;
     for (size_t b = 0; b < plan.size(); ++b) {
       const auto indices = plan.batch(b);
@@ -298,7 +354,7 @@ TEST_CASE("batches: an epoch contains every sample once, and micro-batches are m
           }
         };
         gather(whole, expected);
-        for (const auto& micro_batch : split_into_micro_batches(samples.items(), indices, micro_batches)) {
+        for (const auto& micro_batch : split_into_micro_batches(items, indices, micro_batches)) {
           gather(make_masked_batch(samples, masking, 4, micro_batch), parts);
         }
         CHECK(parts == expected);

@@ -26,6 +26,20 @@ TEST_CASE("continuation: the text ends before the first stop string") {
   CHECK(text.text() == "begins, enough");
 }
 
+TEST_CASE("continuation: a space that the vocabulary drops from the prompt is not repeated") {
+  const ByteVocabulary vocabulary;
+  const auto continued = [&](const std::string& encoded, const std::string& text, const std::string& prompt_text) {
+    const std::vector<std::string> stops;
+    Continuation continuation(vocabulary, ids_of(vocabulary, encoded), stops, prompt_text);
+    continuation.set(ids_of(vocabulary, text));
+    return continuation.text();
+  };
+  CHECK(continued("He wants", " to", "He wants ") == "to");
+  CHECK(continued("He wants ", "to", "He wants ") == "to");
+  CHECK(continued("He wants ", " to", "He wants ") == " to");
+  CHECK(continued("He wants", " to", "He wants") == " to");
+}
+
 TEST_CASE("continuation: only whole characters are settled") {
   const ByteVocabulary vocabulary;
   const std::vector<std::string> stops;

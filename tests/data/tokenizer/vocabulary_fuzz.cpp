@@ -39,7 +39,8 @@ const Strings& texts() {
 void check_works(const Vocabulary& vocabulary) {
   REQUIRE(vocabulary.size() > 0);
   const auto is_id = [&](int id) { return id >= 0 && id < vocabulary.size(); };
-  CHECK((is_id(vocabulary.unk()) && is_id(vocabulary.bos()) && is_id(vocabulary.eos())));
+  CHECK((is_id(vocabulary.bos()) && is_id(vocabulary.eos())));
+  CHECK((vocabulary.unk() == -1 || is_id(vocabulary.unk())));
   CHECK((vocabulary.pad() == -1 || is_id(vocabulary.pad())));
   std::vector<int32_t> all;
   for (int id = 0; id < vocabulary.size(); ++id) {
@@ -83,7 +84,7 @@ void damage_part(Fuzz& fuzz, std::string& text, const Strings& strange) {
 std::string damaged_bundle(Fuzz& fuzz, const VocabularyBundle& bundle) {
   static const Strings words{"format",    "version", "kind",        "options",    "parts",      "codes",
                              "threshold", "words",   "subword-nmt", "wordpiece",  "dictionary", "separator",
-                             "bytes",     "@@",      "vocabulary",  "lower_case", "wobert"};
+                             "bytes",     "@@",      "vocabulary",  "lower_case", "wobert",     "byte-bpe"};
   std::string content = bundle.serialize();
   if (fuzz.one_in(3)) {
     const size_t end = content.find('\n');
@@ -210,6 +211,20 @@ TEST_CASE("vocabulary: damaged subword-nmt codes and dictionaries are read or re
     reader.read(damaged_bundle(fuzz, {"subword-nmt",
                                       {{"separator", fuzz.one_in(8) ? "e" : "@@"}, {"threshold", fuzz.below(3)}},
                                       {{"codes", codes}, {"dictionary", dictionary}}}));
+  });
+}
+
+TEST_CASE("vocabulary: damaged tokenizer.json files of byte-level BPE are read or rejected") {
+  static const Strings words{"model",  "merges", "added_tokens",  "ByteLevel", "Sequence", "Split", "pre_tokenizer",
+                             "Digits", "NFC",    "pretokenizers", "content",   "special",  "id",    "<|endoftext|>"};
+  const std::string tokenizer = read_file(golden("byte_bpe/gpt2.json"));
+  Reader reader;
+  fuzz(300, [&](Fuzz& fuzz) {
+    std::string damaged = tokenizer;
+    fuzz.one_in(3) ? fuzz.damage(damaged) : damage_json(fuzz, damaged, words);
+    if (fuzz.one_in(2)) return reader.read(damaged);
+    reader.read(damaged_bundle(
+        fuzz, {"byte-bpe", {{"bos", ""}, {"eos", ""}, {"size", fuzz.below(1000)}}, {{"tokenizer", damaged}}}));
   });
 }
 

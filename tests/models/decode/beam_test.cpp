@@ -35,6 +35,24 @@ TEST_CASE("length penalties equal values computed by hand") {
   CHECK(length_divisor(LengthPenaltyForm::fairseq, 0, 17) == 1);
 }
 
+TEST_CASE("beam: without a forced EOS, hypotheses end at the length limit as they are") {
+  const DecodeOptions options{
+      .beam_size = 2, .length_penalty = 1, .stop = StopRule::present_length, .n_best = 2, .forces_eos = false};
+  Beam beam(options, 2, 0);
+  beam.advance(next_of(row(-9, -0.5, -1)));
+  number_rows(beam);
+  beam.advance(next_of(rows({row(-0.25, -2, -9), row(-9, -9, -0.25)})));
+  REQUIRE(beam.live().empty());
+  const auto& finished = beam.finished();
+  REQUIRE(finished.size() == 2);
+  CHECK(finished[0].ids == std::vector<int32_t>{3});  // and EOS
+  CHECK(finished[0].score == doctest::Approx(-0.375));
+  CHECK(finished[0].token_log_probs.size() == 2);
+  CHECK(finished[1].ids == std::vector<int32_t>{4, 4});
+  CHECK(finished[1].score == doctest::Approx(-0.625));
+  CHECK(finished[1].token_log_probs.size() == 2);
+}
+
 TEST_CASE("beam: scores count the EOS, and the form of the length penalty decides the order") {
   DecodeOptions options{.beam_size = 2, .length_penalty = 1, .n_best = 2};
   const auto search = [&] {

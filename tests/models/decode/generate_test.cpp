@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "gyre/models/position/rope.h"
 #include "tests/errors.h"
 #include "tests/models/tiny_encoder.h"
 
@@ -24,6 +25,15 @@ EncoderOnlyConfig causal(const std::string& position) {
 std::vector<EncoderOnlyConfig> models() {
   std::vector<EncoderOnlyConfig> all = test::tiny_decoders();
   for (const std::string& position : position_encoding_names()) all.push_back(causal(position));
+  all.push_back(causal("rope"));
+  all.back().position.get<RopeOptions>().rotate_values = true;
+  all.back().embedding_dim = 6;
+  for (const FeatureMap map : {FeatureMap::elu, FeatureMap::relu, FeatureMap::softmax, FeatureMap::favor}) {
+    for (const LinearRope place : {LinearRope::post_map, LinearRope::pre_map}) {
+      all.push_back(causal("rope"));
+      all.back().attention = {.kind = AttentionKind::linear, .linear_map = map, .linear_rope = place};
+    }
+  }
   return all;
 }
 
@@ -59,7 +69,7 @@ TEST_CASE("generate: chunks of several texts give the states of whole texts") {
     const auto model = allocated(config, DType::f64);
     Tape tape(cpu_kernels(), {.record = false});
     const Var whole = model->encode(tape, ids_of({4, 7, 3, 9, 6, 5, 8, 3}), Segments::from_lengths({5, 3}));
-    TokenCache cache(int(config.layers), {7, 3});
+    TokenCache cache(int(config.layers), {{7}, {3}});
     std::vector<double> first, second;
     // The chunks of the first text have 2, 1, 0 and 2 tokens, those of the second 1, 0, 1 and 1.
     const auto advance = [&](const Ids& ids, int32_t of_first) {
@@ -149,6 +159,29 @@ TEST_CASE("generate: the choice of a token") {
     CHECK(counts[id] / 4000.0 == doctest::Approx(std::exp(double(logits[id]) / 2) / sum).epsilon(0.1));
 }
 
+// With a window, the cache drops the rows that no later row sees, and its size is that of the prompt and a window.
+TEST_CASE("generate: with a window, the cache does not grow, and the tokens are those of whole texts") {
+  for (const char* position : {"rope", "alibi", "t5", "sinusoidal"}) {
+    CAPTURE(position);
+    EncoderOnlyConfig config = causal(position);
+    config.attention = {.kind = AttentionKind::window, .window = 3};
+    const auto model = allocated(config);
+    const auto capacity = [&](int tokens) { return token_cache_for(*model, {{kLong, 0, tokens}}).capacity(); };
+    CHECK(capacity(2) == 6);
+    CHECK(capacity(100) == 8);
+    CHECK(capacity(1'000'000) == 8);
+    const auto texts = continued(*model, {{kLong, 0, 30}, {kShort, 1, 17}}, {.temperature = 0, .eos = -1});
+    for (size_t i = 0; i < texts.size(); ++i) {
+      Ids text = i == 0 ? kLong : kShort;
+      for (const int32_t id : texts[i].ids) {
+        const std::vector<float> logits = logits_after(*model, text);
+        CHECK(logits[size_t(id)] == doctest::Approx(*std::max_element(logits.begin(), logits.end())).epsilon(1e-4));
+        text.push_back(id);
+      }
+    }
+  }
+}
+
 TEST_CASE("generate: ends, limits and errors") {
   const auto model = allocated(causal("rope"));
   Generation generation(*model, cpu_kernels(), {{kLong, 0, 5}, {kShort, 1, 1}}, {.temperature = 0, .eos = -1});
@@ -173,12 +206,12 @@ TEST_CASE("generate: ends, limits and errors") {
   CHECK(error_of([&] {
           continued(*limited, {{{}, 0, 1}}, {});
         }) == "[generate] expected a prompt of at least one token and a continuation of at least one, got 0 and 1");
-  EncoderOnlyConfig linear = causal("rope");
-  linear.attention.kind = AttentionKind::linear;
-  const auto without_keys = allocated(linear);
+  EncoderOnlyConfig bidirectional = causal("rope");
+  bidirectional.causal = false;
+  const auto encoder = allocated(bidirectional);
   CHECK(error_of([&] {
-          continued(*without_keys, {{kLong, 0, 1}}, {});
-        }) == "[generate] this model cannot continue texts: linear attention stores no keys");
+          continued(*encoder, {{kLong, 0, 1}}, {});
+        }) == "[generate] this model cannot continue texts: the model is bidirectional");
 }
 
 TEST_CASE("generate: segments with gaps") {

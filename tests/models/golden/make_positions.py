@@ -268,7 +268,9 @@ def frequencies_of(options):
 
     width, factor, length = options["width"], options["factor"], options["original_length"]
     rope = {"rope_type": options["scaling"], "factor": factor, "rope_theta": 10000.0}
-    if options["scaling"] == "yarn":
+    if options["scaling"] == "llama3":
+        rope |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    if options["scaling"] != "linear":
         rope["original_max_position_embeddings"] = length
     config = LlamaConfig(hidden_size=4 * width, num_attention_heads=4, head_dim=width, rope_theta=10000.0,
                          max_position_embeddings=length, rope_scaling=rope)
@@ -297,7 +299,8 @@ ROPE = [{}, {"rope_pairs": "half-split", "rope_base": 100, "rope_step": 0.3, "ro
         {"rope_scaling": "ntk", "rope_scaling_factor": 8},
         {"rope_scaling": "yarn", "rope_scaling_factor": 4, "rope_base": 50, "rope_original_length": 64}]
 LONGER = [{"scaling": kind, "factor": 4.0, "original_length": length, "width": width}
-          for kind, length, width in (("linear", 512, 64), ("yarn", 512, 64), ("yarn", 4096, 128), ("yarn", 32, 16))]
+          for kind, length, width in (("linear", 512, 64), ("yarn", 512, 64), ("yarn", 4096, 128), ("yarn", 32, 16),
+                                      ("llama3", 8192, 128), ("llama3", 64, 16))]
 BUCKETED = [{"buckets": buckets, "max_distance": largest, "causal": causal, "first": -300}
             for buckets, largest in ((32, 128), (6, 20)) for causal in (False, True)]
 # The class of each encoding and the options of its variants. Each variant is written causal and non-causal.

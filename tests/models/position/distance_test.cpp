@@ -237,6 +237,8 @@ TEST_CASE("encodings refuse what they have no meaning for") {
         "[rope] yarn scaling needs a base above 1, got 1");
   CHECK(refusal("rope", {{"rope_scaling", "yarn"}, {"rope_original_length", 0}}) ==
         "[rope] original length must be at least 1, got 0");
+  CHECK(refusal("rope", {{"rope_scaling", "llama3"}, {"rope_low_freq_factor", 4}}) ==
+        "[rope] llama3 scaling needs 0 < low_freq_factor < high_freq_factor, got 4 and 4");
 }
 
 TEST_CASE("tupe refuses a sentence beyond its table") {

@@ -32,7 +32,7 @@ struct TrainCall {
   explicit TrainCall(std::vector<std::string> words) {
     table.accept_config_files();
     add_model_options(table, model);
-    add_nmt_options(table, train);
+    add_nmt_options(table, train, model.config);
     words.insert(words.begin(), {"--train-sets", "a.en", "a.de", "--vocab", "v.model", "--model", "run"});
     std::reverse(words.begin(), words.end());
     app.parse(words);
@@ -99,16 +99,19 @@ TEST_CASE("the resolved options read back to the same options") {
   const TrainCall args({"--lr", "0.00123456789", "--after", "20e", "--position", "sinusoidal", "--valid-sets", "v.en",
                         "v.de", "--no-tied-output", "--mini-batch", "64", "--adam-betas", "0.9", "0.997"});
   const TemporaryFile file(args.table.toml());
-  const TrainCall again({"--config", file.path.string()});
+  TrainCall again({"--config", file.path.string()});
   CHECK(again.table.toml() == args.table.toml());
   CHECK(again.train.batch.unit == "sentences");
   CHECK_FALSE(again.model.config.tied_output);
-  CHECK_NOTHROW(reject_unused_nmt_options(again.table, again.train));
+  CHECK_NOTHROW(check_nmt_training(again.table, again.train));
   CHECK_NOTHROW(check_model_options(again.table, again.model.config));
 }
 
 TEST_CASE("wrong values are named with their option") {
   CHECK(error_of([] { TrainCall({"--seed", "ten"}); }) == "--seed: expected a non-negative integer, got 'ten'");
+  CHECK(error_of([] {
+          TrainCall({"--max-length", "99999999999"});
+        }) == "--max-length: expected an integer from -2147483648 to 2147483647, got 99999999999");
   CHECK(error_of([] { TrainCall({"--seed", "-3"}); }) == "--seed: expected a non-negative integer, got '-3'");
   CHECK(error_of([] { TrainCall({"--lr", "1e-3x"}); }) == "--learn-rate: expected a number, got '1e-3x'");
   CHECK(error_of([] { TrainCall({"--position", "rop"}); }).find("did you mean rope?") != std::string::npos);
@@ -118,8 +121,8 @@ TEST_CASE("options without effect are rejected") {
   const TrainCall rope({"--position", "sinusoidal", "--rope-base", "500000"});
   CHECK(error_of([&] { check_model_options(rope.table, rope.model.config); }) ==
         "--rope-base would have no effect: --position is sinusoidal");
-  const TrainCall stop({"--patience", "3"});
-  CHECK(error_of([&] { reject_unused_nmt_options(stop.table, stop.train); }) ==
+  TrainCall stop({"--patience", "3"});
+  CHECK(error_of([&] { check_nmt_training(stop.table, stop.train); }) ==
         "--patience would have no effect: there is no validation data");
   const TrainCall heading({"--rope-learnable", "--seed", "2"});
   CHECK(error_of([&] { heading.table.reject_group("Position encoding", "no reader"); }) ==

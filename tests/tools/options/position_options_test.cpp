@@ -111,6 +111,9 @@ TEST_CASE("the value of an option can disable others") {
   CHECK(
       PositionCall({"--rope-scaling", "yarn", "--rope-scaling-factor", "4", "--rope-original-length", "64"}).error() ==
       "no error");
+  CHECK(PositionCall({"--rope-scaling", "yarn", "--rope-low-freq-factor", "2"}).error() ==
+        "--rope-low-freq-factor would have no effect: --rope-scaling is yarn");
+  CHECK(PositionCall({"--rope-scaling", "llama3", "--rope-low-freq-factor", "2"}).error() == "no error");
 }
 
 TEST_CASE("rows keep their options when a preset replaces the config") {

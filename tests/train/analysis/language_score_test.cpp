@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "gyre/data/tokenizer/byte_vocabulary.h"
+#include "tests/errors.h"
 #include "tests/train/tiny_run.h"
 
 namespace gyre::test {
@@ -60,6 +61,12 @@ class CausalModel {
     return c;
   }
 };
+
+TEST_CASE("perplexity: a loss that is not finite is an error") {
+  CausalModel model;
+  model.network.parameters().begin()->value.data<float>()[40] = NAN;
+  CHECK(error_of([&] { model.score({.max_length = 8}); }).find("[perplexity] expected a finite loss, got") == 0);
+}
 
 // The reference: scores one token at a time, after <s> and the earlier tokens of its window.
 double slow_nll(const CausalModel& model, size_t length, size_t context) {

@@ -82,7 +82,7 @@ TEST_CASE("model file: the error for a missing file names it") {
   make_run(run, 1);
   CHECK(contains(error_of([&] { find_model_file(directory / "no"); }), (directory / "no").string()));
   CHECK(contains(error_of([&] { find_model_file(directory.path()); }), "expected model.safetensors or checkpoints"));
-  CHECK(contains(error_of([&] { find_model_file(run, "average"); }), "got 'average'"));
+  CHECK(contains(error_of([&] { find_model_file(run, "average"); }), "no checkpoint 'average'"));
   CHECK(contains(error_of([&] { find_model_file(run, "step-7"); }), "got 'step-7'"));
   CHECK_THROWS_AS(find_model_file(checkpoint_path(run, 1), "best"), UsageError);
   fs::create_directories(directory / "empty" / "checkpoints");

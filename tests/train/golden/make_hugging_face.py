@@ -19,6 +19,8 @@ TYPES = [[0] * 9, [0, 0], [0] * 4 + [1] * 5]
 # By name: the model, and whether its tokenizer lowercases.
 MODELS = {"bert": (BertForMaskedLM(BertConfig(**SIZES)), True),
           "roformer": (RoFormerForMaskedLM(RoFormerConfig(**SIZES)), False),
+          "roformer-values":
+              (RoFormerForMaskedLM(RoFormerConfig(embedding_size=6, rotary_value=True, **SIZES)), True),
           "bert-classifier":
               (BertForSequenceClassification(BertConfig(num_labels=3, classifier_dropout=0.25, **SIZES)), True),
           "roformer-classifier":

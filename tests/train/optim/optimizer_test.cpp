@@ -4,95 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/file.h"
 #include "gyre/train/optim/schedule.h"
-#include "tests/source_dir.h"
+#include "tests/train/optim/waves.h"
 
 using namespace gyre;
+using test::fill;
+using test::set_gradients;
 
 namespace {
-
-using nlohmann::ordered_json;
-
-ordered_json golden() { return ordered_json::parse(read_file(source_dir() / "tests/train/golden/adam.json")); }
-
-// Sets every element i of an f32 or f64 tensor to f(i).
-void fill(const Tensor& t, const std::function<double(int64_t)>& f) {
-  for (int64_t i = 0; i < t.size(); ++i) {
-    if (t.dtype() == DType::f64) {
-      t.data<double>()[i] = f(i);
-    } else {
-      t.data<float>()[i] = static_cast<float>(f(i));
-    }
-  }
-}
-
-double at(const Tensor& t, int64_t i) { return t.dtype() == DType::f64 ? t.data<double>()[i] : t.data<float>()[i]; }
-
-void add_parameters(Parameters& parameters, const ordered_json& g, DType dtype) {
-  for (const auto& [name, dims] : g["shapes"].items()) {
-    const bool decay = std::find(g["no_decay"].begin(), g["no_decay"].end(), name) == g["no_decay"].end();
-    const auto shape = dims.get<std::vector<int64_t>>();
-    parameters.add(name, Shape(std::span<const int64_t>(shape)), Init::constant(0), decay);
-  }
-  parameters.allocate(1, dtype);
-  int k = 0;
-  for (Parameter& p : parameters) {
-    fill(p.value, [&](int64_t i) { return std::sin(0.7 * static_cast<double>(i) + k); });
-    ++k;
-  }
-}
-
-void set_gradients(Parameters& parameters, int step) {
-  int k = 0;
-  for (Parameter& p : parameters) {
-    fill(p.gradient,
-         [&](int64_t i) { return std::sin(0.7 * static_cast<double>(i) + 10 * step + 3 * k) * (step + 1); });
-    ++k;
-  }
-}
-
-OptimizerOptions golden_options(const ordered_json& g, const std::string& kind) {
-  OptimizerOptions o;
-  o.kind = kind;
-  o.schedule.learning_rate = g["learning_rate"];
-  o.schedule.warmup = g["warmup"];
-  o.schedule.warmup_initial = g["warmup_initial"];
-  o.clip_norm = g["clip"];
-  o.weight_decay = kind == "adamw" ? g["weight_decay"].get<double>() : 0.0;
-  return o;
-}
-
-void check_against_torch(const std::string& kind, DType dtype, double tolerance) {
-  const ordered_json g = golden();
-  Parameters parameters;
-  add_parameters(parameters, g, dtype);
-  Optimizer optimizer(parameters, cpu_kernels(), golden_options(g, kind));
-  for (int step = 0; step < g["steps"]; ++step) {
-    set_gradients(parameters, step);
-    const UpdateInfo info = optimizer.update(g["normalizer"]);
-    CHECK(info.accepted);
-    CHECK(std::abs(info.gradient_norm - g[kind]["norms"][static_cast<size_t>(step)].get<double>()) <= tolerance);
-  }
-  CHECK(optimizer.step() == g["steps"]);
-  for (const Parameter& p : parameters) {
-    const auto expected = g[kind]["weights"][p.name].get<std::vector<double>>();
-    double worst = 0;
-    for (int64_t i = 0; i < p.value.size(); ++i) {
-      worst = std::max(worst, std::abs(at(p.value, i) - expected[static_cast<size_t>(i)]));
-    }
-    INFO(kind, " ", p.name, ": ", worst);
-    CHECK(worst <= tolerance);
-  }
-}
 
 // Two matrices and a vector in f32, with an optimizer.
 struct Small {
@@ -120,13 +44,6 @@ OptimizerOptions plain() {
 }
 
 }  // namespace
-
-TEST_CASE("Adam and AdamW: the same values as PyTorch, with clipping, schedule and normalizer") {
-  for (const char* kind : {"adam", "adamw"}) {
-    check_against_torch(kind, DType::f64, 1e-12);
-    check_against_torch(kind, DType::f32, 1e-5);
-  }
-}
 
 TEST_CASE("update: a NaN or infinite gradient changes neither weights nor moments") {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {

@@ -7,6 +7,7 @@
 
 #include "gyre/models/position/rope.h"
 #include "gyre/train/pretrained/pretrained.h"
+#include "gyre/train/pretrained/trained_model.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
 #include "tests/train/pretrained/hugging_face_logits.h"
 
@@ -18,9 +19,9 @@ using Json = nlohmann::ordered_json;
 
 Path decoder_golden(const std::string& name) { return source_dir() / "tests/train/golden/decoders" / name; }
 
-constexpr const char* kModels[] = {"llama",         "llama-tied", "llama-linear", "mistral",
-                                   "qwen2",         "qwen3",      "gpt-neox",     "gpt-neox-sequential",
-                                   "gpt-neox-tied", "gpt2",       "gpt2-narrow",  "gpt2-relu"};
+constexpr const char* kModels[] = {
+    "llama",    "llama-tied",          "llama-linear",  "llama3", "mistral",     "qwen2",    "qwen3",
+    "gpt-neox", "gpt-neox-sequential", "gpt-neox-tied", "gpt2",   "gpt2-narrow", "gpt2-relu"};
 
 const EncoderOnly& model_of(const HuggingFaceModel& read) {
   return *std::get<std::unique_ptr<EncoderOnly>>(read.model);
@@ -59,8 +60,8 @@ TEST_CASE("decoders: the logits equal those of transformers") {
     const HuggingFaceModel read = read_hugging_face(decoder_golden(name));
     CHECK(distance(read, name) < 1e-5);
     CHECK(model_of(read).config().causal);
-    CHECK(read.notes ==
-          std::vector<std::string>{"the tokenizers of causal models are not imported: the model has no vocabulary"});
+    CHECK(read.notes == std::vector<std::string>{"no tokenizer.json in " + decoder_golden(name).string() +
+                                                 ": the model has no vocabulary"});
   }
 }
 
@@ -166,27 +167,130 @@ TEST_CASE("decoders: names and layouts of other files") {
   }
 }
 
+TEST_CASE("decoders: byte-level BPE is exported and imported") {
+  const TemporaryDirectory directory;
+  EncoderOnlyConfig config = small("gpt2-small");
+  config.vocab_size = 405;  // more than there are pieces
+  const auto model = allocated(config);
+  const Path golden = source_dir() / "tests/data/golden/byte_bpe/gpt2.json";
+  const auto vocabulary = load_vocabulary(golden);
+  write_hugging_face(directory / "out", *model, vocabulary.get(), false);
+  CHECK(read_file(directory / "out/tokenizer.json") == read_file(golden));
+  CHECK(read_json(directory / "out/tokenizer_config.json")["eos_token"] == "<|endoftext|>");
+  CHECK(read_json(directory / "out/config.json")["eos_token_id"] == vocabulary->eos());
+  const HuggingFaceModel read = read_hugging_face(directory / "out");
+  REQUIRE(read.vocabulary != nullptr);
+  CHECK(read.vocabulary->size() == 405);
+  write_imported_run(read, directory / "out", directory / "run", false);
+  const auto imported = load_run_vocabulary(directory / "run", {}, 405);
+  CHECK(imported->encode("the \u4e2d") == vocabulary->encode("the \u4e2d"));
+  CHECK(imported->eos() == vocabulary->eos());
+  write_file(directory / "out/tokenizer.json", R"({"model":{"type":"Unigram"}})");
+  const HuggingFaceModel other = read_hugging_face(directory / "out");
+  CHECK(other.vocabulary == nullptr);
+  REQUIRE(other.notes.size() == 1);
+  CHECK(other.notes[0].find("model.type: expected BPE, got \"Unigram\"") != std::string::npos);
+}
+
 TEST_CASE("decoders: unsupported configurations are errors") {
   const auto error_after = [](const char* model, const std::string& key, const Json& value) {
     const HuggingFaceCopy copy(model, decoder_golden);
     copy.set(key, value);
     return copy.error();
   };
-  const auto contains = [](const std::string& text, const char* part) {
+  const auto check_contains = [](const std::string& text, const char* part) {
     CAPTURE(text);
     CHECK(text.find(part) != std::string::npos);
   };
-  contains(error_after("llama", "attention_bias", true),
-           "attention_bias: expected false, the only supported value, got true");
-  contains(error_after("llama", "head_dim", 5), "head_dim: expected 4, hidden_size / num_attention_heads, got 5");
-  contains(error_after("llama", "num_key_value_heads", 4), "[kv_heads] must divide heads = 6, got 4");
-  contains(error_after("llama", "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}),
-           "rope_scaling: expected the type default, linear or yarn, got \"llama3\"");
-  contains(error_after("llama", "model_type", "qwen2"), "model_type: expected \"llama\"");
-  contains(error_after("gpt2", "activation_function", "mish"),
-           "[config.activation_function] expected one of relu, gelu, gelu-tanh, silu");
-  contains(error_after("gpt2", "scale_attn_by_inverse_layer_idx", true), "the only supported value, got true");
-  contains(error_after("gpt2", "architectures", {"GPTJForCausalLM"}), "LlamaForCausalLM");
+  check_contains(error_after("llama", "attention_bias", true),
+                 "attention_bias: expected false, the only supported value, got true");
+  check_contains(error_after("llama", "head_dim", 5), "[rope] rotary dims must be even, got 5");
+  check_contains(error_after("llama", "head_dim", 6),
+                 "wrong shape: model.layers.0.self_attn.q_proj.weight expected (36, 24)");
+  check_contains(error_after("llama", "num_key_value_heads", 4), "[kv_heads] must divide heads = 6, got 4");
+  check_contains(error_after("llama", "partial_rotary_factor", 0.5),
+                 "partial_rotary_factor: expected 1, the only supported value, got 0.5");
+  check_contains(error_after("llama", "max_position_embeddings", 0),
+                 "max_position_embeddings: expected at least 1, got 0");
+  check_contains(error_after("gpt2", "n_positions", -1), "n_positions: expected at least 1, got -1");
+  check_contains(error_after("mistral", "layer_types", {"sliding_attention", "full_attention"}),
+                 "layer_types: expected \"sliding_attention\" for every layer, got [\"sliding_attention\",\"full");
+  check_contains(error_after("qwen2", "layer_types", {"sliding_attention"}),
+                 "layer_types: expected \"full_attention\" for every layer");
+  check_contains(error_after("llama", "model_type", "qwen2"), "model_type: expected \"llama\"");
+  check_contains(error_after("gpt2", "activation_function", "mish"),
+                 "[config.activation_function] expected one of relu, gelu, gelu-tanh, silu");
+  check_contains(error_after("gpt2", "scale_attn_by_inverse_layer_idx", true), "the only supported value, got true");
+  check_contains(error_after("gpt2", "architectures", {"GPTJForCausalLM"}), "LlamaForCausalLM");
+}
+
+TEST_CASE("decoders: a scaling of RoPE has a type and all of its numbers") {
+  const std::pair<Json, const char*> cases[] = {
+      {"linear", "rope_scaling: expected an object, got \"linear\""},
+      {{{"rope_type", "linear"}}, "rope_scaling: expected a factor for the type linear, found none"},
+      {{{"type", "yarn"}, {"factor", nullptr}}, "rope_scaling: expected a factor for the type yarn, found none"},
+      {{{"factor", 2.0}}, "rope_scaling: expected the type default, linear, yarn or llama3, got null"},
+      {{{"rope_type", "dynamic"}, {"factor", 2.0}}, "default, linear, yarn or llama3, got \"dynamic\""},
+      {{{"rope_type", "llama3"}, {"factor", 8.0}, {"low_freq_factor", 1.0}},
+       "rope_scaling: expected a high_freq_factor for the type llama3, found none"},
+      {{{"rope_type", "yarn"}, {"factor", 2.0}, {"truncate", nullptr}},
+       "rope_scaling.truncate: expected true, the only supported value, got null"}};
+  for (const auto& [scaling, expected] : cases) {
+    const HuggingFaceCopy copy("llama", decoder_golden);
+    copy.set("rope_scaling", scaling);
+    CHECK(contains(copy.error(), expected));
+  }
+}
+
+// As transformers 4.57 reads them: null is false, and GPT-NeoX's own names of RoPE's options count.
+TEST_CASE("decoders: null switches, and keys that two names have") {
+  const auto read = [](const char* model, const std::string& key, const Json& value) {
+    const HuggingFaceCopy copy(model, decoder_golden);
+    copy.set(key, value);
+    return model_of(read_hugging_face(copy.path())).config();
+  };
+  CHECK(read("gpt-neox", "use_parallel_residual", nullptr).residual_form == ResidualForm::sequential);
+  CHECK(!read("llama", "tie_word_embeddings", nullptr).tied_output);
+  CHECK(read("llama", "attention_bias", nullptr).biases == Biases::none);
+  for (const auto& [model, key] : {std::pair("gpt-neox", "attention_bias"), std::pair("gpt2", "scale_attn_weights"),
+                                   std::pair("gpt2", "tie_word_embeddings")}) {
+    const HuggingFaceCopy copy(model, decoder_golden);
+    copy.set(key, nullptr);
+    CHECK(contains(copy.error(), concat(key, ": expected true, the only supported value, got null")));
+  }
+  CHECK(read("gpt-neox", "rope_theta", 77).position.get<RopeOptions>().base == 10000);
+  CHECK(read("gpt-neox", "rotary_emb_base", 77).position.get<RopeOptions>().base == 77);
+  CHECK(read("gpt-neox", "partial_rotary_factor", 1).position.get<RopeOptions>().rotary_dims == 2);
+  CHECK(read("llama", "rope_theta", 77).position.get<RopeOptions>().base == 77);
+}
+
+TEST_CASE("decoders: weights that are not finite are errors") {
+  const auto error_with = [](float value) {
+    const HuggingFaceCopy copy("llama", decoder_golden);
+    copy.change([&](std::vector<NamedTensor>& tensors) {
+      tensor_named(tensors, "model.layers.1.mlp.up_proj.weight").data<float>()[5] = value;
+    });
+    return copy.error();
+  };
+  CHECK(contains(error_with(INFINITY),
+                 "model.safetensors: tensor model.layers.1.mlp.up_proj.weight: expected finite "
+                 "numbers, got inf in element 5"));
+  CHECK(contains(error_with(NAN), "tensor model.layers.1.mlp.up_proj.weight: expected finite numbers, got "));
+  const HuggingFaceCopy encoder("bert");
+  encoder.change([&](std::vector<NamedTensor>& tensors) {
+    tensor_named(tensors, "bert.embeddings.LayerNorm.weight").data<float>()[0] = NAN;
+  });
+  CHECK(contains(encoder.error(), "tensor bert.embeddings.LayerNorm.weight: expected finite numbers"));
+}
+
+TEST_CASE("decoders: the training length is the number of positions of a model without a table") {
+  const auto positions = [](const char* preset, const char* key) {
+    const TemporaryDirectory directory;
+    write_hugging_face(directory / "out", *allocated(small(preset)), nullptr, false, 48);
+    return read_json(directory / "out/config.json")[key].get<int>();
+  };
+  CHECK(positions("llama-tiny", "max_position_embeddings") == 48);
+  CHECK(positions("gpt2-small", "n_positions") == 1024);
 }
 
 TEST_CASE("decoders: models that transformers does not have cannot be exported") {
@@ -210,6 +314,14 @@ TEST_CASE("decoders: models that transformers does not have cannot be exported")
   CHECK(error(config) ==
         "[hugging face] this model is not a GPTNeoXForCausalLM:\n  residual_form: expected "
         "\"parallel\", got \"shared-norm\"");
+  config = small("llama-tiny");
+  config.position.get<RopeOptions>().scaling = RopeScaling::ntk;
+  CHECK(error(config) ==
+        "[hugging face] this model is not a LlamaForCausalLM:\n  rope_scaling: expected none, linear, yarn or llama3, "
+        "got ntk");
+  config = small("gpt2-small");
+  config.head_dim = 6;
+  CHECK(contains(error(config), "this model is not a GPT2LMHeadModel:\n  head_dim: expected 0, got 6"));
   config = small("llama-tiny");
   config.position = PositionConfig("alibi");
   CHECK(error(config) ==

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kModels[] = {"bert", "roformer", "bert-classifier", "roformer-classifier"};
+constexpr const char* kModels[] = {"bert", "roformer", "roformer-values", "bert-classifier", "roformer-classifier"};
 
 // The maximum difference from the logits of transformers. `kind`: "logits", or "logits_in_bf16" for weights rounded to
 // bf16.

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-CPU_PRESETS = ["mlm-small", "nmt-base", "multi30k-tiny"]
+CPU_PRESETS = ["mlm-small", "nmt-base", "multi30k-tiny", "llama-tiny", "llama-160m"]
 GPU_PRESETS = ["nmt-base-25k", "nmt-big-25k", "mlm-base-32k"]
 
 
@@ -129,6 +129,54 @@ class Translation(Workload):
         return F.cross_entropy(logits, target[:, 1:].flatten(), label_smoothing=0.1, ignore_index=0)
 
 
+class LlamaLayer(nn.Module):
+    def __init__(self, dim, heads, kv_heads, ffn):
+        super().__init__()
+        self.width = dim // heads
+        self.attention_norm, self.ffn_norm = nn.RMSNorm(dim, eps=1e-6), nn.RMSNorm(dim, eps=1e-6)
+        self.q, self.out = nn.Linear(dim, dim, bias=False), nn.Linear(dim, dim, bias=False)
+        self.k, self.v = (nn.Linear(dim, kv_heads * self.width, bias=False) for _ in range(2))
+        self.gate, self.up = nn.Linear(dim, ffn, bias=False), nn.Linear(dim, ffn, bias=False)
+        self.down = nn.Linear(ffn, dim, bias=False)
+
+    def split(self, x):
+        return x.unflatten(-1, (-1, self.width)).transpose(1, 2)
+
+    def forward(self, x, angles):
+        y = self.attention_norm(x)
+        q, k, v = rotate(self.split(self.q(y)), angles), rotate(self.split(self.k(y)), angles), self.split(self.v(y))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=k.shape[1] != q.shape[1])
+        x = x + self.out(y.transpose(1, 2).flatten(2))
+        y = self.ffn_norm(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class CausalLanguage(Workload):
+    varies = False
+
+    def __init__(self, vocabulary, dim, heads, kv_heads, ffn, layers, tied, segments, length):
+        super().__init__(vocabulary, dim, heads, length)
+        self.shape = segments, length
+        self.layers = nn.ModuleList(LlamaLayer(dim, heads, kv_heads, ffn) for _ in range(layers))
+        self.norm, self.output = nn.RMSNorm(dim, eps=1e-6), nn.Linear(dim, vocabulary, bias=False)
+        if tied:
+            self.output.weight = self.table.weight
+
+    def optimizer(self, **how):
+        return torch.optim.AdamW(self.parameters(), lr=1e-4, betas=(0.9, 0.95), **how)
+
+    def batch(self, step):
+        segments, length = self.shape
+        ids = torch.randint(0, self.vocabulary, (segments, length + 1), device=self.device())
+        return (ids[:, :-1], ids[:, 1:].flatten()), segments * length
+
+    def loss(self, ids, targets):
+        x = self.table(ids)
+        for layer in self.layers:
+            x = layer(x, self.angles)
+        return F.cross_entropy(self.output(self.norm(x)).float().flatten(0, 1), targets)
+
+
 def mix(a, b):
     """Same as mix() in core/random.h."""
     z = (a + 0x9E3779B97F4A7C15 * (b + 1)) & (2**64 - 1)
@@ -160,6 +208,10 @@ def make_workload(preset, text=None):
         return MaskedLanguage(8192, 256, 4, 1024, 4, 16, 256)
     if preset == "mlm-base-32k":
         return MaskedLanguage(30522, 768, 12, 3072, 12, 64, 512)
+    if preset == "llama-tiny":
+        return CausalLanguage(8192, 384, 6, 2, 1024, 6, True, 8, 512)
+    if preset == "llama-160m":
+        return CausalLanguage(32000, 768, 12, 12, 3072, 12, False, 2, 512)
     if preset == "nmt-base":
         return Translation(32768, 512, 8, 2048, 6, 0.1, [[(32, 32)] * 16])
     if preset == "nmt-base-25k":

@@ -15,6 +15,7 @@
 #include "tools/commands/data/check_report.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
+#include "tools/options/tasks/pretrained_row.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
 #include "tools/workload/training_load.h"
@@ -59,7 +60,7 @@ std::vector<std::vector<Path>> tests_of(const std::vector<Path>& files) {
 }
 
 // Returns the test sets.
-std::vector<std::vector<Path>> validate(const CheckArgs& args) {
+std::vector<std::vector<Path>> validate(CheckArgs& args) {
   expect_set("--train-sets", args.train.data.train_sets);
   if (!args.train.data.valid_sets.empty()) expect_set("--valid-sets", args.train.data.valid_sets);
   expect_at_least(2, "--max-length", args.train.data.max_length);
@@ -78,6 +79,7 @@ std::vector<std::vector<Path>> validate(const CheckArgs& args) {
 }
 
 int check(CheckArgs& args) {
+  check_pretrained_model(args.train, args.model.config);
   std::vector<std::vector<Path>> tests = validate(args);
   for (const std::string& note : foreign_notes(*args.table)) std::cerr << note << '\n';
   if (args.train.device.threads > 0) set_threads(args.train.device.threads);
@@ -118,7 +120,7 @@ void add_data_check_command(Program& program) {
   args->table = &table;
   table.accept_config_files();
   add_model_options(table, args->model);
-  add_nmt_options(table, args->train);
+  add_nmt_options(table, args->train, args->model.config);
   table.required("model", false);
   table.group("Check");
   table.add("--test-sets", args->tests, "SOURCE TARGET",

@@ -11,6 +11,7 @@
 #include "gyre/train/tasks/language/language_stages.h"
 #include "tools/options/tasks/encoder_options.h"
 #include "tools/options/tasks/language_options.h"
+#include "tools/options/tasks/pretrained_row.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -40,12 +41,13 @@ int inspect(InspectBatchesArgs& args) {
   if (!options.stages.empty())
     expect(args.updates <= run_stages(options).back().end(), "--updates",
            concat("at most the ", run_stages(options).back().end(), " updates of all stages"), args.updates);
+  check_pretrained_model(options, args.model.config);
   const bool causal = is_causal(args);
   if (args.table->given_as("model") && !args.table->resumes_run())
     throw UsageError("--model would have no effect beside other options: --config ",
                      (options.start.directory / "train.toml").string(), " has those of the run");
   args.table->reject_unused("causal", !args.table->resumes_run(), "--model says which kind of model it is");
-  reject_unused_language_options(*args.table, options);
+  check_language_options(*args.table, options);
   if (causal) args.table->reject_group("Masking", "a causal model predicts the next token");
   std::vector<Path> inputs = options.data.train_sets;
   inputs.push_back(options.data.vocabulary);
@@ -75,7 +77,7 @@ void add_inspect_batches_command(Program& program) {
             ".rows to predict, .targets");
   table.add_flag("--causal", args->causal, "the batches of gyre train lm: predict the next token in every row");
   add_encoder_options(table, args->model, "--preset,--task,--arch", EncoderOnlyConfig::preset_names());
-  add_masked_options(table, args->train);
+  add_masked_options(table, args->train, args->model.config);
   table.required("model", false);
   table.describe_again("model", "write the batches of the run in this directory, by its own options");
   table.set_common({"config", "updates", "output", "causal", "model", "train-sets", "vocab", "documents", "max-length",

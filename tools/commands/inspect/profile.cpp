@@ -57,13 +57,19 @@ ordered_json summary_of(const ProfileReport& report, const Kernels& kernels, con
   return summary;
 }
 
+// Index of the line in draw_memory().
+size_t line_of(Span::Kind kind) {
+  if (kind == Span::Kind::outside) return 2;
+  return kind == Span::Kind::forward ? 0 : 1;
+}
+
 // Draws the memory over the last step in ms, with one line per pass.
 void draw_memory(const std::vector<Span>& spans, const std::string& batches, const Path& output) {
   PlotLine lines[] = {{"forward", {}, {}}, {"backward", {}, {}}, {"batch, optimizer", {}, {}}};
   PlotLine* pass = &lines[2];
   for (const Span& span : spans) {
     const bool between = span.name == Timeline::kOther;  // between the ops of backward
-    PlotLine* const now = between ? pass : span.kind == Span::Kind::outside ? &lines[2] : &lines[size_t(span.kind)];
+    PlotLine* const now = between ? pass : &lines[line_of(span.kind)];
     if (now != pass && !now->x.empty()) {  // the line continues after a gap
       now->x.push_back(now->x.back());
       now->y.push_back(NAN);

@@ -22,6 +22,7 @@
 #include "tools/options/tasks/language_options.h"
 #include "tools/options/tasks/match_options.h"
 #include "tools/options/tasks/nmt_options.h"
+#include "tools/options/tasks/pretrained_row.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
 #include "tools/workload/training_load.h"
@@ -152,6 +153,7 @@ struct PlanNmtArgs : PlanArgs {
 void add_nmt(Program& program) {
   auto args = std::make_shared<PlanNmtArgs>();
   OptionTable& table = program.command("plan nmt", "plan the training of a translation model", [args] {
+    check_pretrained_model(args->train, args->model.config);
     args->model.config.vocab_size = args->pieces(args->train.data.vocabulary);
     as_usage_error([&] { args->model.config.validate(); });
     expect_finite_at_least(0, "--r-drop", args->train.r_drop);
@@ -165,7 +167,7 @@ void add_nmt(Program& program) {
   });
   table.accept_config_files();
   add_model_options(table, args->model);
-  add_nmt_options(table, args->train);
+  add_nmt_options(table, args->train, args->model.config);
   add_plan_rows(table, *args);
   table.add("--sentence-length", args->sentence_length, "TOKENS", "average length of a sentence");
 }
@@ -178,6 +180,7 @@ struct PlanLanguage : PlanArgs {
 
   int run(bool causal) {
     model.config.causal = model.config.causal || causal;
+    check_pretrained_model(train, model.config);
     model.config.vocab_size = pieces(train.data.vocabulary);
     as_usage_error([&] { model.config.validate(); });
     require_positions(train, EncoderOnly(model.config).longest());
@@ -195,13 +198,14 @@ struct PlanLanguage : PlanArgs {
 
 template <class Options>
 void add_language(Program& program, const std::string& words, const std::string& help, const std::string& preset,
-                  const std::vector<std::string>& presets, void (*add_options)(OptionTable&, Options&)) {
+                  const std::vector<std::string>& presets,
+                  void (*add_options)(OptionTable&, Options&, EncoderOnlyConfig&)) {
   constexpr bool kCausal = std::is_same_v<Options, LanguageOptions>;
   auto args = std::make_shared<PlanLanguage<Options>>(preset);
   OptionTable& table = program.command(words, help, [args] { return args->run(kCausal); });
   table.accept_config_files();
   add_encoder_options(table, args->model, "--preset,--task,--arch", presets);
-  add_options(table, args->train);
+  add_options(table, args->train, args->model.config);
   add_plan_rows(table, *args);
 }
 

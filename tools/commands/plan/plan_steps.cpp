@@ -157,7 +157,12 @@ PlannedSteps plan_steps(const PlanArgs& args, const TrainOptions& options, int64
   const PlanLoad load = training_load(*work, options, kernels, precision, batches.item_tokens, batches.sides);
   if (gpu) {
     work.reset();  // plan_gpus() needs all memory of the virtual GPU
-    const GpuJob job{load, batches.make, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};
+    const auto make = [&](int items, Device device) {
+      std::unique_ptr<Workload> made = batches.make(items, device);
+      made->set_recompute(options.device.recompute);
+      return made;
+    };
+    const GpuJob job{load, make, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};
     return plan_gpu_ranks(args, job, with_options(*gpu, precision, args), pieces);
   }
   PlanRates rates = measure_rates(*work, work->parameters(), kernels, precision);

@@ -6,6 +6,7 @@
 #include "tools/commands/train/train_command.h"
 #include "tools/options/tasks/encoder_options.h"
 #include "tools/options/tasks/language_options.h"
+#include "tools/options/tasks/pretrained_row.h"
 
 namespace gyre {
 
@@ -22,7 +23,8 @@ struct TrainLanguage {
 
   template <class Train>
   int run(Train train_model) {
-    reject_unused_language_options(*table, train);
+    check_pretrained_model(train, model.config);
+    check_language_options(*table, train);
     check_encoder_options(*table, model.config);
     return run_training(*table, train, [&](const Resolved<Options>& options, Communicator& ranks) {
       return train_model(options, model.config, ranks);
@@ -36,19 +38,20 @@ void add_masked(Program& program) {
                                          [args] { return args->run(train_masked_language); });
   args->table = &table;
   add_encoder_options(table, args->model, kPresetNames, encoder_presets());
-  add_masked_options(table, args->train);
+  add_masked_options(table, args->train, args->model.config);
 }
 
 // Accepts every preset, because the causal mask makes any model causal.
 void add_causal(Program& program) {
   auto args = std::make_shared<TrainLanguage<LanguageOptions>>("lm-tiny");
+  args->train.optimizer = causal_optimizer();
   OptionTable& table = add_train_command(program, "lm", "train a causal language model", [args] {
     args->model.config.causal = true;
     return args->run(train_causal_language);
   });
   args->table = &table;
   add_encoder_options(table, args->model, kPresetNames, EncoderOnlyConfig::preset_names());
-  add_language_options(table, args->train);
+  add_language_options(table, args->train, args->model.config);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "tools/commands/train/train_command.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
+#include "tools/options/tasks/pretrained_row.h"
 
 namespace gyre {
 
@@ -18,6 +19,7 @@ struct TrainNmtArgs {
 };
 
 int train(TrainNmtArgs& args) {
+  check_pretrained_model(args.train, args.model.config);
   check_nmt_options(*args.table, args.train, args.model.config);
   return run_training(*args.table, args.train, [&](const Resolved<NmtOptions>& options, Communicator& ranks) {
     return train_nmt(options, args.model.config, ranks);
@@ -32,7 +34,7 @@ void add_train_nmt_command(Program& program) {
                                          [args] { return train(*args); });
   args->table = &table;
   add_model_options(table, args->model);
-  add_nmt_options(table, args->train);
+  add_nmt_options(table, args->train, args->model.config);
 }
 
 }  // namespace gyre

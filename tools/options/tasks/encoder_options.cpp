@@ -12,6 +12,7 @@ void add_shape_rows(OptionTable& table, EncoderOnlyConfig& c) {
   table.add("--transformer-heads,--encoder-attention-heads", c.heads, "HEADS", "number of attention heads");
   table.add("--kv-heads", c.kv_heads, "HEADS",
             "heads of keys and values, each shared by a group of heads (grouped-query attention); 0: as many as heads");
+  table.add("--head-dim", c.head_dim, "NUMBER", "width of a head; 0: width of the model / heads");
   table.add("--transformer-dim-ffn,--encoder-ffn-embed-dim", c.ffn, "NUMBER", "inner width of the feed-forward blocks");
   table.add_enum("--transformer-ffn-activation,--activation-fn", c.activation,
                  "activation function of the feed-forward blocks");
@@ -32,6 +33,8 @@ void add_variant_rows(OptionTable& table, EncoderOnlyConfig& c) {
 void add_input_output_rows(OptionTable& table, EncoderOnlyConfig& c) {
   table.add("--token-types", c.token_types, "NUMBER",
             "number of token types (segment embeddings); BERT has 2; 0: none");
+  table.add("--embedding-dim", c.embedding_dim, "NUMBER",
+            "width of the token embeddings, which are projected to the width of the model; 0: the same width");
   table.add_flag("--embedding-norm,!--no-embedding-norm", c.embedding_norm, "layer norm on the sum of the embeddings");
   table.add_flag("--scale-embedding,!--no-scale-embedding", c.scale_embedding,
                  "multiply embeddings by sqrt(width), as usual with sinusoidal positions");

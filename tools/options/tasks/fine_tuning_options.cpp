@@ -8,7 +8,7 @@ namespace gyre {
 void add_fine_tuning_options(OptionTable& table, FineTuningOptions& options, const std::string& item,
                              const std::string& valid_rows, const std::vector<std::string>& valid_metrics) {
   table.group("Initialization");
-  table.add("--pretrained-model", options.pretrained_model, "DIRECTORY",
+  table.add("--pretrained-model,--init-from", options.pretrained_model, "DIRECTORY",
             "pretrained encoder (architecture, vocabulary, weights): a run of gyre train mlm or a Hugging Face model");
   table.add_flag("--from-scratch", options.from_scratch,
                  "take only the architecture and vocabulary of --pretrained-model; the weights are random");
@@ -32,7 +32,7 @@ void add_fine_tuning_options(OptionTable& table, FineTuningOptions& options, con
 
 void check_fine_tuning_options(const OptionTable& table, FineTuningOptions& options) {
   if (!table.given("learn-rate")) options.optimizer.schedule.learning_rate = options.default_learning_rate();
-  reject_unused_train_options(table, options);
+  check_train_options(table, options);
   table.reject_unused("valid-mini-batch", !options.data.valid_sets.empty(), "there is no validation data");
   reject_pretrained_options(table, options);
 }

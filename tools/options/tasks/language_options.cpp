@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "tools/options/tasks/pretrained_row.h"
 #include "tools/options/tasks/stage_options.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/options/train_options.h"
@@ -34,7 +35,11 @@ void add_document_rows(OptionTable& table, LanguageOptions& o) {
   table.group("Data");
   table.add("--train-sets,-t", o.data.train_sets, "FILE...",
             "training data: text files, or one token store from gyre data build --documents");
-  table.add("--valid-sets", o.data.valid_sets, "FILE...", "validation data, in the same form");
+  table.add("--train-weights", o.train_weights, "WEIGHT...",
+            "shares of the samples from each of --train-sets, which are then text files or token stores; without it, "
+            "every sample occurs once per epoch");
+  table.add("--valid-sets", o.data.valid_sets, "FILE...",
+            "validation data: text files or token stores, each with a cross-entropy of its own beside that of all");
   table.add("--valid-share", o.validation_share, "SHARE",
             "share of --train-sets that is held out for validation instead of --valid-sets: of its documents, or the "
             "end of a single document; 0.2 is the paper's 8:2 split");
@@ -50,15 +55,23 @@ void add_document_rows(OptionTable& table, LanguageOptions& o) {
                    "content of a sample: as many tokens as fit, whole sentences, or one sentence");
   table.add_flag("--across-documents", o.across_documents,
                  "let samples continue into the next document, with </s> between documents");
+  table.add_choice("--documents-attend", o.documents_attend, {"across", "apart"},
+                   "attention within a sample of several documents: across their boundaries; or apart, as if each "
+                   "document were a sample, with positions that restart at 0");
   add_break_mode(table, o);
-  for (const char* name : {"train-sets", "vocab"}) table.required(name);
+  table.required("train-sets");
 }
 
-void add_run_rows(OptionTable& table, LanguageOptions& o) {
+void add_run_rows(OptionTable& table, LanguageOptions& o, std::vector<std::string> metrics) {
   add_train_options(table, o,
                     {.batch_units = {"total", "sentences"},
                      .batch_unit_help = "unit of --mini-batch-words: tokens or sentences (samples)",
-                     .valid_metrics = {"cross-entropy", "perplexity", "accuracy"}});
+                     .valid_metrics = std::move(metrics)});
+  table.group("Optimizer");
+  table.add("--z-loss", o.z_loss, "NUMBER",
+            "factor of the squared logarithm of the softmax's denominator in the loss, which keeps logits small (PaLM: "
+            "1e-4); 0: none");
+  table.group("Stopping, saving, validation");
   table.add("--valid-mini-batch,--batch-size-valid", o.validation.mini_batch, "SAMPLES",
             "samples per validation batch");
   add_stage_tables(table, o);
@@ -66,13 +79,15 @@ void add_run_rows(OptionTable& table, LanguageOptions& o) {
 
 }  // namespace
 
-void add_language_options(OptionTable& table, LanguageOptions& options) {
+void add_language_options(OptionTable& table, LanguageOptions& options, EncoderOnlyConfig& config) {
   add_document_rows(table, options);
-  add_run_rows(table, options);
+  add_pretrained_row(table, options, config);
+  add_run_rows(table, options, {"cross-entropy", "perplexity", "accuracy", "bits-per-byte"});
 }
 
-void add_masked_options(OptionTable& table, MaskedOptions& options) {
+void add_masked_options(OptionTable& table, MaskedOptions& options, EncoderOnlyConfig& config) {
   add_document_rows(table, options);
+  add_pretrained_row(table, options, config);
   table.group("Masking");
   table.add("--mask-share,--mask-prob", options.mask_share, "SHARE",
             "share of the tokens to predict: 80 % of them masked, 10 % replaced by random tokens, 10 % unchanged");
@@ -81,13 +96,15 @@ void add_masked_options(OptionTable& table, MaskedOptions& options) {
       "exact: this share of every sample, as in BERT; independent: each token independently, and a batch without masks "
       "updates nothing");
   table.add_flag("--whole-words,--mask-whole-words", options.whole_words, "mask all pieces of a word or none");
-  add_run_rows(table, options);
+  add_run_rows(table, options, {"cross-entropy", "perplexity", "accuracy"});
 }
 
-void reject_unused_language_options(const OptionTable& table, const LanguageOptions& options) {
-  reject_unused_train_options(table, options);
+void check_language_options(const OptionTable& table, LanguageOptions& options) {
+  check_train_options(table, options);
   for (const char* name : {"valid-samples", "valid-mini-batch"})
     table.reject_unused(name, options.has_validation_data(), "there is no validation data");
+  table.reject_unused("documents-attend", options.across_documents,
+                      "without --across-documents, a sample holds one document");
   table.reject_unused("on-bad-line", options.documents != "whole", "--documents is whole");
 }
 

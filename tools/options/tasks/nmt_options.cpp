@@ -3,18 +3,20 @@
 #include <algorithm>
 
 #include "tools/options/model_options.h"
+#include "tools/options/tasks/pretrained_row.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/options/train_options.h"
 
 namespace gyre {
 
-void add_nmt_options(OptionTable& table, NmtOptions& o) {
+void add_nmt_options(OptionTable& table, NmtOptions& o, EncoderDecoderConfig& config) {
   table.group("Data");
   table.add("--train-sets,-t", o.data.train_sets, "SOURCE TARGET", "training data: two text files or one token store");
   table.add("--valid-sets", o.data.valid_sets, "SOURCE TARGET", "validation data: two text files or one token store");
   table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE", "joint vocabulary of both sides, from gyre vocab");
   add_tokenizer_rows(table, o.tokenizer);
   table.add("--max-length", o.data.max_length, "TOKENS", "maximum length of training sentences, on either side");
+  add_pretrained_row(table, o, config);
   add_train_options(table, o,
                     {.batch_units = {"target", "source", "total", "sentences"},
                      .batch_unit_help = "unit of --mini-batch-words: tokens of one side, of both sides, or sentences",
@@ -32,11 +34,11 @@ void add_nmt_options(OptionTable& table, NmtOptions& o) {
             "length penalty in validation, in fairseq's form");
   table.add("--valid-mini-batch,--batch-size-valid", o.validation.mini_batch, "SENTENCES",
             "sentences per validation batch");
-  for (const char* name : {"train-sets", "vocab"}) table.required(name);
+  table.required("train-sets");
 }
 
-void reject_unused_nmt_options(const OptionTable& table, const NmtOptions& options) {
-  reject_unused_train_options(table, options);
+void check_nmt_training(const OptionTable& table, NmtOptions& options) {
+  check_train_options(table, options);
   table.reject_unused("bpe-dropout-side", options.bpe_dropout > 0, "--bpe-dropout is 0");
   const auto& metrics = options.validation.metrics;
   const bool translates = !options.data.valid_sets.empty() &&
@@ -46,8 +48,8 @@ void reject_unused_nmt_options(const OptionTable& table, const NmtOptions& optio
     table.reject_unused(name, translates, "no validation metric needs translations");
 }
 
-void check_nmt_options(const OptionTable& table, const NmtOptions& options, const EncoderDecoderConfig& config) {
-  reject_unused_nmt_options(table, options);
+void check_nmt_options(const OptionTable& table, NmtOptions& options, const EncoderDecoderConfig& config) {
+  check_nmt_training(table, options);
   check_model_options(table, config);
   const bool has_dropout = config.dropout > 0 || config.attention_dropout > 0 || config.activation_dropout > 0;
   table.reject_unused("r-drop", has_dropout, "without dropout both passes are the same");

@@ -93,6 +93,14 @@ void add_rows(OptionTable& table, LanguageStage& stage) {
       "--train-sets,-t", 1, OptionTable::kAnyNumber, "FILE...", "training data, in the form of the run's --train-sets",
       [&stage](const Values& values) { stage.train_sets.assign(values.begin(), values.end()); },
       [&stage] { return stage.train_sets.empty() ? std::string() : toml_value(stage.train_sets); });
+  table.add_custom(
+      "--train-weights", 1, OptionTable::kAnyNumber, "WEIGHT...",
+      "shares of the samples from each of the training files",
+      [&stage](const Values& values) {
+        stage.train_weights.emplace();
+        for (const std::string& value : values) parse_value(value, stage.train_weights->emplace_back());
+      },
+      [&stage] { return stage.train_weights ? toml_value(*stage.train_weights) : std::string(); });
 }
 
 std::string toml_of(LanguageStage stage) {

@@ -151,7 +151,8 @@ GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& opt
                                       .seed = step,
                                       .precision = precision,
                                       .loss_seeded = true,
-                                      .parameters = &work->parameters()});
+                                      .parameters = &work->parameters(),
+                                      .recompute = work->recompute()});
         tape.add_observer(timeline);
         tape.backward(work->loss(tape).loss);
         forecast.flops = kTrainingFlopsFactor * tape.flops();

@@ -6,6 +6,7 @@
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/job.h"
+#include "gyre/train/tasks/initial_weights.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "gyre/train/tasks/language/language_stages.h"
 #include "gyre/train/tasks/language/language_validation.h"
@@ -39,17 +40,21 @@ struct LanguageObjective {
 };
 
 RunOptions run_options_of(const LanguageOptions& o) {
-  return {{"=documents", o.documents},
-          {"=fill", o.fill},
-          {"=across-documents", o.across_documents ? "on" : "off"},
-          {"=valid-share", concat(o.validation_share)}};
+  RunOptions options{{"=documents", o.documents},
+                     {"=fill", o.fill},
+                     {"=across-documents", o.across_documents ? "on" : "off"},
+                     {"=valid-share", concat(o.validation_share)}};
+  if (!o.train_weights.empty()) options["=train-weights"] = weights_text(o.train_weights);
+  if (o.z_loss > 0) options["z-loss"] = concat(o.z_loss);                                 // older runs do not have it
+  if (o.documents_attend != "across") options["=documents-attend"] = o.documents_attend;  // earlier versions lack it
+  return options;
 }
 
 std::unique_ptr<LanguageModel> make_model(const LanguageOptions& options, const EncoderOnlyConfig& config,
-                                          Device device) {
+                                          const Vocabulary& vocabulary, const JobContext& context) {
   auto model = std::make_unique<LanguageModel>(config);
   require_positions(options, model->network().longest());
-  model->parameters().allocate(options.seed, DType::f32, device);
+  allocate_initial_weights(model->parameters(), options, options.pretrained_model, vocabulary, context);
   return model;
 }
 
@@ -59,26 +64,29 @@ TaskParts make_parts(const LanguageOptions& options, EncoderOnlyConfig config, c
   parts.vocabulary = {options.data.vocabulary, load_vocabulary(options.data.vocabulary, options.tokenizer)};
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
   config.vocab_size = vocabulary.size();
-  auto model = make_model(options, config, context.kernels.device());
-  const SharedStore store = open_store(options, options.data.train_sets, vocabulary);
+  auto model = make_model(options, config, vocabulary, context);
+  const Corpora corpora = open_corpora(options, vocabulary);
   const EncoderOnly& network = model->network();
-  parts.make_validation = [&options, &objective, &network, context, store, &vocabulary] {
-    return std::make_unique<LanguageValidation>(open_validation_samples(options, objective.task, store, vocabulary),
+  parts.make_validation = [&options, &objective, &network, context, corpora, &vocabulary] {
+    return std::make_unique<LanguageValidation>(open_validation_sets(options, objective.task, corpora, vocabulary),
                                                 objective.input_maker(vocabulary, kValidationSeed), options, network,
                                                 context);
   };
   const MakeStageData make_data = [&objective, &network, &vocabulary, micro_batches = context.micro_batches](
-                                      const LanguageOptions& o, const SharedStore& documents) {
-    const auto loss = [&network](Tape& tape, const MaskedInput& input) { return network.loss(tape, input); };
-    return std::make_unique<LanguageData>(training_samples(documents, o, objective.task),
-                                          objective.input_maker(vocabulary, o.seed), loss, o, micro_batches);
+                                      const LanguageOptions& o, const Corpora& of_stage) {
+    const auto loss = [&network, z_loss = o.z_loss](Tape& tape, const MaskedInput& input) {
+      return network.loss(tape, input, {.z_loss = z_loss});
+    };
+    return std::make_unique<LanguageData>(of_stage, objective.task, objective.input_maker(vocabulary, o.seed), loss, o,
+                                          micro_batches);
   };
   parts.options = run_options_of(options);
-  const std::vector<SharedStore> stores = open_stage_stores(options, store, vocabulary);
-  parts.data = make_training_data(options, stores, make_data);
+  const std::vector<Corpora> all_corpora = open_stage_corpora(options, corpora, vocabulary);
+  parts.data = make_training_data(options, all_corpora, make_data);
   parts.stages = run_stages(options);
-  parts.options.merge(stage_run_options(options, stores));
+  parts.options.merge(stage_run_options(options, all_corpora));
   parts.options.insert(objective.options.begin(), objective.options.end());
+  if (!options.pretrained_model.empty()) parts.options["pretrained-model"] = options.pretrained_model.string();
   parts.model = std::move(model);
   return parts;
 }

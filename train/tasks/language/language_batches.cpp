@@ -21,13 +21,13 @@ struct Batches {
   uint64_t updates = 0, samples = 0, rows = 0, predictions = 0;
 };
 
-void append(Batches& batches, const MaskedInput& input) {
+void append(Batches& batches, const MaskedInput& input, size_t samples) {
   const std::string update = fmt::format("update-{:08}.", ++batches.updates);
   batches.tensors.push_back({update + "ids", input.ids});
   batches.tensors.push_back({update + "offsets", to_tensor(*input.segments.offsets())});
   if (input.masked_rows.defined()) batches.tensors.push_back({update + "rows", input.masked_rows});
   batches.tensors.push_back({update + "targets", input.targets});
-  batches.samples += uint64_t(input.segments.count());
+  batches.samples += samples;
   batches.rows += uint64_t(input.segments.tokens());
   batches.predictions += uint64_t(input.targets.size());
 }
@@ -37,17 +37,16 @@ void append(Batches& batches, const MaskedInput& input) {
 Batches collect(const LanguageOptions& options, SampleOptions::Task task, const Vocabulary& vocabulary,
                 const MakeInput& make_input, uint64_t updates) {
   Batches batches;
-  const auto make_and_keep = [&](const DocumentSamples& all, std::span<const uint32_t> indices, uint64_t epoch) {
+  const auto make_and_keep = [&](const SampleSource& all, std::span<const uint32_t> indices, uint64_t epoch) {
     MaskedInput input = make_input(all, indices, epoch);
-    append(batches, input);
+    append(batches, input, indices.size());
     return input;
   };
-  const auto make_data = [&](const LanguageOptions& stage, const SharedStore& store) {
-    return std::make_unique<LanguageData>(training_samples(store, stage, task), make_and_keep, /*loss=*/nullptr, stage,
-                                          /*micro_batches=*/1);
+  const auto make_data = [&](const LanguageOptions& stage, const Corpora& corpora) {
+    return std::make_unique<LanguageData>(corpora, task, make_and_keep, /*loss=*/nullptr, stage, /*micro_batches=*/1);
   };
-  const SharedStore store = open_store(options, options.data.train_sets, vocabulary);
-  const auto data = make_training_data(options, open_stage_stores(options, store, vocabulary), make_data);
+  const Corpora corpora = open_corpora(options, vocabulary);
+  const auto data = make_training_data(options, open_stage_corpora(options, corpora, vocabulary), make_data);
   Progress progress;
   while (progress.updates < updates) {
     data->start_epoch(progress.epoch, progress.updates - progress.batch);

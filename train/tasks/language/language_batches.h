@@ -12,7 +12,8 @@ namespace gyre {
 // returns a description of it. All tensors are i32. The names begin with the number of the update, from 1, as
 // "update-00000001."; with T rows in S samples and P predictions:
 //   ids      (T)      the samples, one after another: after masking, or without their last token for a causal model
-//   offsets  (S + 1)  sample i consists of the rows from offsets[i] to offsets[i + 1] - 1
+//   offsets  (S + 1)  sample i consists of the rows from offsets[i] to offsets[i + 1] - 1; with documents that attend
+//                     apart, a sample counts once for each of its documents
 //   rows     (P)      the rows to predict, ascending; absent for a causal model, which predicts in every row
 //   targets  (P)      the id to predict in each of these rows
 // The loss of the update is the mean over its P predictions, for any number of ranks and micro-batches. All batches are

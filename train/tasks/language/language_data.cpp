@@ -2,8 +2,14 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/random.h"
 #include "gyre/data/batch/document_batch.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/train/tasks/to_tensor.h"
@@ -11,38 +17,96 @@
 namespace gyre {
 namespace {
 
-SharedSamples cut(const SharedStore& store, const SampleOptions& options, Part part) {
+constexpr std::string_view kBitsPerByte = "bits-per-byte";
+
+bool wants_bytes(const LanguageOptions& options) {
+  return std::ranges::find(options.validation.metrics, kBitsPerByte) != options.validation.metrics.end();
+}
+
+SharedDocuments open(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary) {
+  Documents documents = open_documents(vocabulary, files, parse_document_end(options.documents),
+                                       parse_on_bad_line(options.data.on_bad_line), wants_bytes(options));
+  if (documents.report) {
+    for (const LineReport& file : documents.report->files) spdlog::info("{}", file.describe());
+  }
+  return std::make_shared<Documents>(std::move(documents));
+}
+
+SharedSamples cut(const SharedDocuments& documents, const SampleOptions& options, Part part) {
   struct Owner {
-    SharedStore store;
+    SharedDocuments documents;
     DocumentSamples samples;
   };
-  auto owner = std::make_shared<Owner>(Owner{store, DocumentSamples(*store, options, part)});
+  auto owner = std::make_shared<Owner>(Owner{documents, DocumentSamples(documents->store, options, part)});
   return {owner, &owner->samples};
+}
+
+std::vector<SharedSamples> all_training_samples(const Corpora& corpora, const LanguageOptions& options,
+                                                SampleOptions::Task task) {
+  std::vector<SharedSamples> samples;
+  for (const SharedDocuments& corpus : corpora) samples.push_back(training_samples(corpus, options, task));
+  return samples;
+}
+
+std::vector<uint64_t> sizes_of(const CorpusSamples& samples) {
+  std::vector<uint64_t> sizes;
+  for (const SharedSamples& corpus : samples.corpora()) sizes.push_back(corpus->size());
+  return sizes;
+}
+
+// Replaces paths by the names of the files, if those differ.
+void shorten_names(std::vector<ValidationSet>& sets) {
+  const auto file_name = [](const ValidationSet& set) { return Path(set.name).filename().string(); };
+  std::set<std::string> names;
+  for (const ValidationSet& set : sets) names.insert(file_name(set));
+  if (names.size() < sets.size()) return;
+  for (ValidationSet& set : sets) set.name = file_name(set);
+}
+
+ValidationSet make_set(const SharedDocuments& documents, const LanguageOptions& options, SampleOptions::Task task,
+                       Part part, const Vocabulary& vocabulary) {
+  const SampleOptions samples = options.samples(task);
+  ValidationSet set{documents->store.name(), cut(documents, samples, part)};
+  if (wants_bytes(options))
+    set.bytes = size_of_part(*documents, StorePart(documents->store, samples.validation_share, part), vocabulary).bytes;
+  return set;
 }
 
 }  // namespace
 
-SharedStore open_store(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary) {
-  Documents documents = open_documents(vocabulary, files, parse_document_end(options.documents),
-                                       parse_on_bad_line(options.data.on_bad_line));
-  if (documents.report) {
-    for (const LineReport& file : documents.report->files) spdlog::info("{}", file.describe());
+Corpora open_corpora(const LanguageOptions& options, const Vocabulary& vocabulary) {
+  if (options.train_weights.empty()) return {open(options, options.data.train_sets, vocabulary)};
+  Corpora corpora;
+  for (const Path& file : options.data.train_sets) corpora.push_back(open(options, {file}, vocabulary));
+  return corpora;
+}
+
+uint64_t checksum_of(const Corpora& corpora) {
+  uint64_t checksum = corpora.front()->store.checksum();
+  for (size_t i = 1; i < corpora.size(); ++i) checksum = mix(checksum, corpora[i]->store.checksum());
+  return checksum;
+}
+
+SharedSamples training_samples(const SharedDocuments& corpus, const LanguageOptions& options,
+                               SampleOptions::Task task) {
+  return cut(corpus, options.samples(task), Part::training);
+}
+
+std::vector<ValidationSet> open_validation_sets(const LanguageOptions& options, SampleOptions::Task task,
+                                                const Corpora& corpora, const Vocabulary& vocabulary) {
+  std::vector<ValidationSet> sets;
+  for (const Path& file : options.data.valid_sets)
+    sets.push_back(make_set(open(options, {file}, vocabulary), options, task, Part::training, vocabulary));
+  if (sets.empty()) {
+    for (const SharedDocuments& corpus : corpora)
+      sets.push_back(make_set(corpus, options, task, Part::validation, vocabulary));
   }
-  return std::make_shared<TokenStore>(std::move(documents.store));
-}
-
-SharedSamples training_samples(const SharedStore& store, const LanguageOptions& options, SampleOptions::Task task) {
-  return cut(store, options.samples(task), Part::training);
-}
-
-SharedSamples open_validation_samples(const LanguageOptions& options, SampleOptions::Task task,
-                                      const SharedStore& training, const Vocabulary& vocabulary) {
-  if (options.data.valid_sets.empty()) return cut(training, options.samples(task), Part::validation);
-  return training_samples(open_store(options, options.data.valid_sets, vocabulary), options, task);
+  shorten_names(sets);
+  return sets;
 }
 
 MakeInput masked_inputs(Masking masking) {
-  return [masking = std::move(masking)](const DocumentSamples& samples, std::span<const uint32_t> indices,
+  return [masking = std::move(masking)](const SampleSource& samples, std::span<const uint32_t> indices,
                                         uint64_t epoch) -> MaskedInput {
     const MaskedBatch batch = make_masked_batch(samples, masking, epoch, indices);
     return {to_tensor(batch.ids), batch.segments, to_tensor(batch.rows), to_tensor(batch.targets)};
@@ -50,35 +114,53 @@ MakeInput masked_inputs(Masking masking) {
 }
 
 MakeInput next_token_inputs() {
-  return [](const DocumentSamples& samples, std::span<const uint32_t> indices, uint64_t) -> MaskedInput {
+  return [](const SampleSource& samples, std::span<const uint32_t> indices, uint64_t) -> MaskedInput {
     const NextTokenBatch batch = make_next_token_batch(samples, indices);
     return {to_tensor(batch.inputs), batch.segments, {}, to_tensor(batch.targets)};
   };
 }
 
-LanguageData::LanguageData(SharedSamples samples, MakeInput make_input, LossFunction<MaskedInput> loss,
-                           const LanguageOptions& options, int micro_batches)
-    : samples_(std::move(samples)),
+LanguageData::LanguageData(const Corpora& corpora, SampleOptions::Task task, MakeInput make_input,
+                           LossFunction<MaskedInput> loss, const LanguageOptions& options, int micro_batches)
+    : checksum_(checksum_of(corpora)),
+      samples_(all_training_samples(corpora, options, task)),
+      mix_(sizes_of(samples_), options.train_weights, options.seed),
+      drawn_(mix_.draw(0)),
       make_input_(std::move(make_input)),
       loss_(std::move(loss)),
-      batches_(samples_->items(), options.batch, options.seed, micro_batches) {}
+      batches_(BatchItems(samples_.name(), mix_.size(), 1,
+                          [this](size_t item, int) { return uint64_t(samples_.rows(drawn_[item])); }),
+               options.batch, options.seed, micro_batches) {}
 
 std::string LanguageData::describe() const {
-  return concat(counted(samples_->size(), "sample"), " of ", counted(samples_->documents(), "document"), ", ",
-                counted(samples_->tokens(), "token"));
+  std::string text = concat(counted(samples_.size(), "sample"), " of ", counted(samples_.documents(), "document"), ", ",
+                            counted(samples_.tokens(), "token"));
+  const std::vector<SharedSamples>& corpora = samples_.corpora();
+  for (size_t i = 0; corpora.size() > 1 && i < corpora.size(); ++i) {
+    text += concat(i == 0 ? "; per epoch " : ", ", mix_.shares()[i], " of the ", counted(corpora[i]->size(), "sample"),
+                   " of ", corpora[i]->name());
+  }
+  return text;
+}
+
+void LanguageData::start_epoch(uint64_t epoch, uint64_t /*first_update*/) {
+  if (epoch != batches_.epoch()) drawn_ = mix_.draw(epoch);
+  batches_.start(epoch);
 }
 
 // Every rank makes the inputs of all micro-batches, because they determine the number of predictions.
 // Making them is cheap compared with training on them.
 RankBatch LanguageData::batch(size_t i, MicroBatchRange own) const {
-  samples_->store().require_untruncated();
-  const std::span<const uint32_t> indices = batches_.plan().batch(i);
+  samples_.require_untruncated();
+  const std::span<const uint32_t> items = batches_.plan().batch(i);
   RankBatch batch;
-  batch.sentences = indices.size();
-  for (const uint32_t sample : indices) batch.target_tokens += uint64_t(samples_->rows(sample));
-  const std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(indices);
+  batch.sentences = items.size();
+  for (const uint32_t item : items) batch.target_tokens += uint64_t(samples_.rows(drawn_[item]));
+  std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(items);
   for (int s = 0; s < int(micro_batches.size()); ++s) {
-    MaskedInput input = make_input_(*samples_, micro_batches[size_t(s)], batches_.epoch());
+    std::vector<uint32_t>& indices = micro_batches[size_t(s)];
+    for (uint32_t& item : indices) item = drawn_[item];
+    MaskedInput input = make_input_(samples_, indices, batches_.epoch());
     const auto predictions = uint64_t(input.targets.size());
     batch.predictions += predictions;
     if (s >= own.begin && s < own.end)

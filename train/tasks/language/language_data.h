@@ -5,9 +5,13 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
-#include "gyre/data/batch/document_plan.h"
+#include "gyre/data/batch/corpus_samples.h"
 #include "gyre/data/batch/masking.h"
+#include "gyre/data/batch/sample_mix.h"
+#include "gyre/data/store/document_store.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/tasks/epoch_batches.h"
@@ -16,38 +20,52 @@
 
 namespace gyre {
 
-using SharedStore = std::shared_ptr<const TokenStore>;
-// Samples that also keep their store alive.
-using SharedSamples = std::shared_ptr<const DocumentSamples>;
+using SharedDocuments = std::shared_ptr<const Documents>;
+// The training data of a run or a stage: all files of train_sets as one corpus or, with train_weights, one for each.
+using Corpora = std::vector<SharedDocuments>;
 
-// Opens a token store, or reads text and logs how many lines were skipped.
-SharedStore open_store(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary);
-// Cuts the training documents of a store into samples.
-SharedSamples training_samples(const SharedStore& store, const LanguageOptions& options, SampleOptions::Task task);
-// Opens valid_sets, or takes the held-out documents of the training store.
-SharedSamples open_validation_samples(const LanguageOptions& options, SampleOptions::Task task,
-                                      const SharedStore& training, const Vocabulary& vocabulary);
+// Opens train_sets: token stores, or text, of which it logs how many lines were skipped.
+Corpora open_corpora(const LanguageOptions& options, const Vocabulary& vocabulary);
+// Checksum of the content, in this order. That of one corpus is that of its store.
+uint64_t checksum_of(const Corpora& corpora);
+// Cuts the training documents of a corpus into samples.
+SharedSamples training_samples(const SharedDocuments& corpus, const LanguageOptions& options, SampleOptions::Task task);
+
+struct ValidationSet {
+  std::string name;
+  SharedSamples samples;
+  // Bytes of the text that all samples together predict, if validation.metrics has bits-per-byte. Those of a token
+  // store are counted in its decoded sentences.
+  uint64_t bytes = 0;
+};
+// Opens each file of valid_sets, or takes the held-out documents of each corpus.
+std::vector<ValidationSet> open_validation_sets(const LanguageOptions& options, SampleOptions::Task task,
+                                                const Corpora& corpora, const Vocabulary& vocabulary);
 
 // Packs the samples at `indices` and chooses the tokens to predict in this epoch: the targets of the input.
 using MakeInput =
-    std::function<MaskedInput(const DocumentSamples& samples, std::span<const uint32_t> indices, uint64_t epoch)>;
+    std::function<MaskedInput(const SampleSource& samples, std::span<const uint32_t> indices, uint64_t epoch)>;
 MakeInput masked_inputs(Masking masking);
 MakeInput next_token_inputs();
 
 class LanguageData final : public TrainingData {
  public:
-  LanguageData(SharedSamples samples, MakeInput make_input, LossFunction<MaskedInput> loss,
+  LanguageData(const Corpora& corpora, SampleOptions::Task task, MakeInput make_input, LossFunction<MaskedInput> loss,
                const LanguageOptions& options, int micro_batches);
+  LanguageData(const LanguageData&) = delete;  // the batches refer to the drawn samples
 
   std::string describe() const override;
   std::string item() const override { return "sample"; }
-  uint64_t checksum() const override { return samples_->store().checksum(); }
-  void start_epoch(uint64_t epoch, uint64_t) override { batches_.start(epoch); }
+  uint64_t checksum() const override { return checksum_; }
+  void start_epoch(uint64_t epoch, uint64_t) override;
   size_t batches() const override { return batches_.plan().size(); }
   RankBatch batch(size_t i, MicroBatchRange own) const override;
 
  private:
-  SharedSamples samples_;
+  uint64_t checksum_;
+  CorpusSamples samples_;
+  SampleMix mix_;
+  std::vector<uint32_t> drawn_;  // the samples of the current epoch, whose items the batches consist of
   MakeInput make_input_;
   LossFunction<MaskedInput> loss_;
   EpochBatches batches_;

@@ -1,9 +1,11 @@
 #include "gyre/train/tasks/language/language_options.h"
 
+#include <cmath>
 #include <utility>
 
 #include "gyre/core/option_checks.h"
 #include "gyre/train/optim/schedule.h"
+#include "gyre/train/tasks/language/language_stages.h"
 
 namespace gyre {
 
@@ -11,6 +13,7 @@ SampleOptions LanguageOptions::samples(SampleOptions::Task task) const {
   return {.task = task,
           .fill = SampleOptions::parse_fill(fill),
           .across_documents = across_documents,
+          .documents_apart = documents_attend == "apart",
           .max_length = data.max_length,
           .validation_share = validation_share};
 }
@@ -50,6 +53,16 @@ void check_schedule_options(const LanguageStage& stage, const std::string& run_k
   const bool gives_cooldown = stage.cooldown || stage.cooldown_percent || stage.cooldown_form;
   expect(!gives_cooldown || own.has_cooldown, "lr-cooldown", "lr-schedule wsd in the stage", got);
   expect(!stage.power || own.has_power, "lr-power", "lr-schedule polynomial in the stage", got);
+}
+
+// One weight for each file, or none.
+void expect_weights(const std::vector<double>& weights, size_t files, const std::string& shuffle) {
+  if (weights.empty()) return;
+  expect(weights.size() == files, "--train-weights",
+         concat("a weight for each of the ", files, " files of --train-sets"), concat(weights.size(), " weights"));
+  for (const double weight : weights)
+    expect(std::isfinite(weight) && weight > 0, "--train-weights", "numbers above 0", weight);
+  expect(shuffle == "data", "--shuffle", "data with --train-weights, which draws samples at random", shuffle);
 }
 
 void check_stage(const LanguageStage& stage) {
@@ -94,13 +107,36 @@ void LanguageOptions::validate() const {
   expect_one_of({"full", "sentences", "segment"}, "--fill", fill);
   expect(documents != "whole" || fill == "full", "--fill", "full with --documents whole, which has no sentences", fill);
   expect(!across_documents || fill != "segment", "--across-documents", "off with --fill segment", "on");
+  expect_one_of({"across", "apart"}, "--documents-attend", documents_attend);
   expect_fraction("--valid-share", validation_share);
   expect(validation_share == 0 || data.valid_sets.empty(), "--valid-share", "0 with --valid-sets", validation_share);
+  expect_finite_at_least(0, "--z-loss", z_loss);
+  expect_weights(train_weights, data.train_sets.size(), batch.shuffle);
+  for (const LanguageStage& stage : stages) {
+    const LanguageOptions of_stage = options_of_stage(*this, stage);
+    expect_weights(of_stage.train_weights, of_stage.data.train_sets.size(), batch.shuffle);
+  }
   for (const LanguageStage& stage : stages)
     expect(validation_share == 0 || stage.train_sets.empty(), "--valid-share",
            "0, and --valid-sets, if a stage has train-sets of its own", validation_share);
   for (const std::string& metric : validation.metrics)
-    expect_one_of({"cross-entropy", "perplexity", "accuracy"}, "--valid-metrics", metric);
+    expect_one_of({"cross-entropy", "perplexity", "accuracy", "bits-per-byte"}, "--valid-metrics", metric);
+}
+
+std::string weights_text(const std::vector<double>& weights) {
+  std::string text;
+  for (const double weight : weights) text += concat(text.empty() ? "" : " ", weight);
+  return text;
+}
+
+OptimizerOptions causal_optimizer() {
+  OptimizerOptions options = LanguageOptions().optimizer;
+  options.kind = "adamw";
+  options.beta2 = 0.95;
+  options.epsilon = 1e-8;
+  options.weight_decay = 0.1;
+  options.clip_norm = 1;
+  return options;
 }
 
 MaskingOptions MaskedOptions::masking() const {
@@ -109,6 +145,8 @@ MaskingOptions MaskedOptions::masking() const {
 
 void MaskedOptions::validate() const {
   LanguageOptions::validate();
+  for (const std::string& metric : validation.metrics)
+    expect(metric != "bits-per-byte", "--valid-metrics", "bits-per-byte only for causal models", metric);
   expect(mask_share > 0 && mask_share <= 1, "--mask-share", "a number above 0 and up to 1", mask_share);
   expect_one_of({"exact", "independent"}, "--mask-draw", mask_draw);
 }

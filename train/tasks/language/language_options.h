@@ -19,6 +19,8 @@ struct LanguageStage {
   std::optional<uint64_t> batch_size{};  // of a global batch, in the unit
   std::optional<std::string> batch_unit{};
   std::vector<Path> train_sets{};  // empty: those of the run
+  // Without a value, those of the run, or none if the stage has train_sets of its own.
+  std::optional<std::vector<double>> train_weights{};
   std::optional<double> learning_rate{};
   // With one of these, the stage has a schedule of its own, from its first update to its last. Otherwise the schedule
   // of the run goes on, with the stage's learning rate as its peak.
@@ -34,20 +36,26 @@ struct LanguageStage {
   bool restarts_schedule() const { return schedule || warmup || warmup_percent > 0; }
 };
 
-// data.train_sets and data.valid_sets: text files, or one token store of documents. data.max_length: maximum number of
-// rows of a sample. batch.unit: total tokens or sentences (samples). validation.metrics: cross-entropy, perplexity,
-// accuracy.
+// data.train_sets: text files, or one token store of documents; with train_weights, any number of either.
+// data.valid_sets: text files or token stores, each validated apart. data.max_length: maximum number of rows of a
+// sample. batch.unit: total tokens or sentences (samples). validation.metrics: cross-entropy, perplexity, accuracy and,
+// of causal models, bits-per-byte.
 struct LanguageOptions : TrainOptions {
   LanguageOptions() {
     data.max_length = 512;
     optimizer.schedule.warmup = 500;
   }
-  TokenizerChoice tokenizer;             // how to read the vocabulary
-  std::string documents = "blank-line";  // end of a document in text: blank-line, line, whole
-  std::string fill = "full";             // how samples are filled: full, sentences, segment (SampleOptions::Fill)
-  bool across_documents = false;         // samples continue into the next document
-  double validation_share = 0;           // held-out fraction of train_sets' documents, or of a single document
-  uint64_t validation_samples = 0;       // number of evenly spaced samples for validation; 0: all
+  TokenizerChoice tokenizer;  // how to read the vocabulary
+  // Shares of the samples from each of the train_sets, of any sum (data/batch/sample_mix.h). Empty: every sample once.
+  std::vector<double> train_weights;
+  Path pretrained_model;                    // initial weights of a new run (train/tasks/initial_weights.h), or empty
+  std::string documents = "blank-line";     // end of a document in text: blank-line, line, whole
+  std::string fill = "full";                // how samples are filled: full, sentences, segment (SampleOptions::Fill)
+  bool across_documents = false;            // samples continue into the next document
+  std::string documents_attend = "across";  // attention between the documents of a sample: across, apart
+  double validation_share = 0;              // held-out fraction of train_sets' documents, or of a single document
+  double z_loss = 0;                        // CrossEntropyOptions::z_loss, in training
+  uint64_t validation_samples = 0;          // number of evenly spaced samples for validation; 0: all
   // Set by set_stages(); empty: the run has the options above from its beginning to its end. Validation has samples of
   // data.max_length in every stage.
   std::vector<LanguageStage> stages;
@@ -59,6 +67,12 @@ struct LanguageOptions : TrainOptions {
   SampleOptions samples(SampleOptions::Task task) const;
   void validate() const;  // throws a UsageError if an option is invalid
 };
+
+// "0.7 0.3"
+std::string weights_text(const std::vector<double>& weights);
+
+// The defaults of causal language models: AdamW as for GPT-3 and LLaMA.
+OptimizerOptions causal_optimizer();
 
 // The training options of masked language models.
 struct MaskedOptions : LanguageOptions {

@@ -30,7 +30,11 @@ LanguageOptions options_of_stage(const LanguageOptions& run, const LanguageStage
   options.data.max_length = stage.max_length.value_or(run.data.max_length);
   options.batch.size = stage.batch_size.value_or(run.batch.size);
   options.batch.unit = stage.batch_unit.value_or(run.batch.unit);
-  if (!stage.train_sets.empty()) options.data.train_sets = stage.train_sets;
+  if (!stage.train_sets.empty()) {
+    options.data.train_sets = stage.train_sets;
+    options.train_weights.clear();  // they are those of the run's files
+  }
+  if (stage.train_weights) options.train_weights = *stage.train_weights;
   return options;
 }
 
@@ -54,34 +58,36 @@ std::vector<RunStage> run_stages(const LanguageOptions& run) {
   return stages;
 }
 
-std::vector<SharedStore> open_stage_stores(const LanguageOptions& run, const SharedStore& first,
-                                           const Vocabulary& vocabulary) {
+std::vector<Corpora> open_stage_corpora(const LanguageOptions& run, const Corpora& first,
+                                        const Vocabulary& vocabulary) {
   if (run.stages.empty()) return {first};
-  std::map<std::vector<Path>, SharedStore> opened{{run.data.train_sets, first}};
-  std::vector<SharedStore> stores;
+  // Files with weights are corpora of their own.
+  const auto key = [](const LanguageOptions& o) { return std::pair(o.data.train_sets, o.train_weights.empty()); };
+  std::map<std::pair<std::vector<Path>, bool>, Corpora> opened{{key(run), first}};
+  std::vector<Corpora> corpora;
   for (const LanguageStage& stage : run.stages) {
     const LanguageOptions options = options_of_stage(run, stage);
-    SharedStore& store = opened[options.data.train_sets];
-    if (store == nullptr) store = open_store(options, options.data.train_sets, vocabulary);
-    stores.push_back(store);
+    Corpora& of_stage = opened[key(options)];
+    if (of_stage.empty()) of_stage = open_corpora(options, vocabulary);
+    corpora.push_back(of_stage);
   }
-  return stores;
+  return corpora;
 }
 
-std::unique_ptr<TrainingData> make_training_data(const LanguageOptions& run, const std::vector<SharedStore>& stores,
+std::unique_ptr<TrainingData> make_training_data(const LanguageOptions& run, const std::vector<Corpora>& corpora,
                                                  const MakeStageData& make) {
-  if (run.stages.empty()) return make(run, stores.front());
+  if (run.stages.empty()) return make(run, corpora.front());
   const std::vector<RunStage> ranges = run_stages(run);
   std::vector<StagedData::Stage> stages;
   for (size_t i = 0; i < ranges.size(); ++i) {
-    stages.push_back({ranges[i], [make, store = stores[i], stage = options_of_stage(run, run.stages[i])] {
-                        return make(stage, store);
+    stages.push_back({ranges[i], [make, of_stage = corpora[i], stage = options_of_stage(run, run.stages[i])] {
+                        return make(stage, of_stage);
                       }});
   }
   return std::make_unique<StagedData>(std::move(stages));
 }
 
-RunOptions stage_run_options(const LanguageOptions& run, const std::vector<SharedStore>& stores) {
+RunOptions stage_run_options(const LanguageOptions& run, const std::vector<Corpora>& corpora) {
   const std::vector<RunStage> stages = run_stages(run);
   RunOptions options;
   for (size_t i = 0; i < stages.size(); ++i) {
@@ -90,7 +96,9 @@ RunOptions stage_run_options(const LanguageOptions& run, const std::vector<Share
     options["=" + name] = concat("--max-length ", stage.max_length, ", --mini-batch-words ", stage.batch.size,
                                  ", --batch-unit ", stage.batch.unit);
     options["=" + stage_end_option_name(stage.begin)] = std::to_string(stage.end());
-    options["=" + name + ", training data"] = hexadecimal(stores[i]->checksum());
+    options["=" + name + ", training data"] = hexadecimal(checksum_of(corpora[i]));
+    if (const LanguageOptions of_stage = options_of_stage(run, run.stages[i]); !of_stage.train_weights.empty())
+      options["=" + name + ", weights"] = weights_text(of_stage.train_weights);
     options[name + ", learning rate"] = rates_text(run.optimizer.rate_stages[i]);
   }
   return options;

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <span>
+#include <utility>
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
@@ -13,60 +16,91 @@
 namespace gyre {
 namespace {
 
-// Chooses at most `most` evenly spaced samples (0: all), in chunks.
-std::vector<std::vector<uint32_t>> choose_chunks(const DocumentSamples& samples, uint64_t most, size_t chunk) {
-  const uint64_t count = most == 0 ? samples.size() : std::min<uint64_t>(most, samples.size());
-  std::vector<std::vector<uint32_t>> chunks;
-  for (uint64_t i = 0; i < count; ++i) {
-    if (i % chunk == 0) chunks.emplace_back();
-    chunks.back().push_back(uint32_t(i * samples.size() / count));
-  }
-  return chunks;
+// Bytes of the text that `predicted` of the set's tokens stand for.
+double bytes_of(const ValidationSet& set, double predicted) {
+  uint64_t rows = 0;  // a causal model predicts every row
+  for (size_t i = 0; i < set.samples->size(); ++i) rows += uint64_t(set.samples->rows(i));
+  return double(set.bytes) * predicted / double(rows);
 }
+
+double bits_per_byte(double nll, double bytes) { return nll / std::numbers::ln2 / bytes; }
 
 }  // namespace
 
-LanguageValidation::LanguageValidation(SharedSamples samples, MakeInput make_input, const LanguageOptions& options,
-                                       const EncoderOnly& model, const JobContext& context)
-    : samples_(std::move(samples)),
+LanguageValidation::LanguageValidation(std::vector<ValidationSet> sets, MakeInput make_input,
+                                       const LanguageOptions& options, const EncoderOnly& model,
+                                       const JobContext& context)
+    : sets_(std::move(sets)),
       make_input_(std::move(make_input)),
-      chunks_(choose_chunks(*samples_, options.validation_samples, options.validation.mini_batch)),
       model_(model),
       kernels_(context.kernels),
       precision_(context.precision),
       ranks_(context.ranks) {
-  spdlog::info("{}: {} of {} to validate on", samples_->store().name(), counted(samples_->size(), "sample"),
-               counted(samples_->documents(), "document"));
+  for (const ValidationSet& set : sets_) add_chunks(set, options);
+}
+
+// Chooses evenly spaced samples.
+void LanguageValidation::add_chunks(const ValidationSet& set, const LanguageOptions& options) {
+  const DocumentSamples& samples = *set.samples;
+  spdlog::info("{}: {} of {} to validate on", samples.store().name(), counted(samples.size(), "sample"),
+               counted(samples.documents(), "document"));
+  const uint64_t most = options.validation_samples;
+  const uint64_t count = most == 0 ? samples.size() : std::min<uint64_t>(most, samples.size());
+  const size_t first = chunks_.size();
+  for (uint64_t i = 0; i < count; ++i) {
+    if (i % options.validation.mini_batch == 0) chunks_.push_back({&samples, {}});
+    chunks_.back().indices.push_back(uint32_t(i * samples.size() / count));
+  }
+  ends_.push_back(chunks_.size());
   // The masks are the same in every validation.
-  const auto predicts = [&](const std::vector<uint32_t>& chunk) {
-    return make_input_(*samples_, chunk, 0).targets.size() > 0;
-  };
-  require(std::any_of(chunks_.begin(), chunks_.end(), predicts), "[validation] ", samples_->store().name(),
+  const auto predicts = [&](const Chunk& chunk) { return make_input_(samples, chunk.indices, 0).targets.size() > 0; };
+  require(std::any_of(chunks_.begin() + ptrdiff_t(first), chunks_.end(), predicts), "[validation] ",
+          samples.store().name(),
           ": expected tokens to predict, but no token is masked; use more validation data or a higher --mask-share");
+}
+
+// One value per chunk, added in a fixed order, gives the same sums on any number of ranks.
+LanguageValidation::Sums LanguageValidation::sums() const {
+  const size_t n = chunks_.size();
+  std::vector<double> all(3 * n);
+  for (size_t c = size_t(ranks_.rank()); c < n; c += size_t(ranks_.size())) {
+    const MaskedInput input = make_input_(*chunks_[c].samples, chunks_[c].indices, 0);
+    if (input.targets.size() == 0) continue;
+    Tape tape(kernels_, {.record = false, .precision = precision_});
+    const CrossEntropySums loss = model_.loss(tape, input).sums();
+    all[c] = loss.nll;
+    all[n + c] = double(loss.correct);
+    all[2 * n + c] = double(loss.tokens);
+  }
+  ranks_.all_reduce(std::span<double>(all));
+  const auto third = [&](size_t i) {
+    return std::vector<double>(all.begin() + ptrdiff_t(i * n), all.begin() + ptrdiff_t((i + 1) * n));
+  };
+  return {third(0), third(1), third(2)};
 }
 
 ValidationResult LanguageValidation::run() {
   const Stopwatch watch;
-  // One value per chunk, added in a fixed order, gives the same sums on any number of ranks.
-  const size_t n = chunks_.size();
-  std::vector<double> sums(3 * n);
-  const std::span<double> nll(sums.data(), n), correct(sums.data() + n, n), tokens(sums.data() + 2 * n, n);
-  for (size_t c = size_t(ranks_.rank()); c < n; c += size_t(ranks_.size())) {
-    const MaskedInput input = make_input_(*samples_, chunks_[c], 0);
-    if (input.targets.size() == 0) continue;
-    Tape tape(kernels_, {.record = false, .precision = precision_});
-    const CrossEntropySums loss = model_.loss(tape, input).sums();
-    nll[c] = loss.nll;
-    correct[c] = double(loss.correct);
-    tokens[c] = double(loss.tokens);
-  }
-  ranks_.all_reduce(std::span<double>(sums));
-  const double predicted = tree_sum(tokens);
+  const Sums all = sums();
+  const double nll = tree_sum(all.nll), predicted = tree_sum(all.tokens);
   ValidationResult result;
-  result.loss = tree_sum(nll) / predicted;
+  result.loss = nll / predicted;
   result.metrics = {{"cross-entropy", result.loss},
                     {"perplexity", std::exp(result.loss)},
-                    {"accuracy", tree_sum(correct) / predicted}};
+                    {"accuracy", tree_sum(all.correct) / predicted}};
+  double bytes = 0;
+  for (size_t i = 0, begin = 0; i < sets_.size(); begin = ends_[i++]) {
+    const auto sum_of_set = [&](const std::vector<double>& sums) {
+      return tree_sum(std::span(sums).subspan(begin, ends_[i] - begin));
+    };
+    const double nll_of_set = sum_of_set(all.nll), tokens = sum_of_set(all.tokens);
+    const double bytes_of_set = bytes_of(sets_[i], tokens);
+    bytes += bytes_of_set;
+    if (sets_.size() == 1) continue;
+    result.metrics["cross-entropy/" + sets_[i].name] = nll_of_set / tokens;
+    if (bytes_of_set > 0) result.metrics["bits-per-byte/" + sets_[i].name] = bits_per_byte(nll_of_set, bytes_of_set);
+  }
+  if (bytes > 0) result.metrics["bits-per-byte"] = bits_per_byte(nll, bytes);
   result.seconds = watch.seconds();
   return result;
 }

@@ -2,6 +2,9 @@
 //   "cross-entropy"  nats per predicted token
 //   "perplexity"     exponential of the cross-entropy
 //   "accuracy"       fraction of the predictions whose most likely token is correct, 0..1
+//   "bits-per-byte"  bits per byte of the text, if the options ask for it
+// With several sets, these are the metrics of all together, and "cross-entropy/SET" and "bits-per-byte/SET" are those
+// of one set.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +19,28 @@ namespace gyre {
 
 class LanguageValidation final : public Validation {
  public:
-  // Every validation predicts the same tokens.
-  LanguageValidation(SharedSamples samples, MakeInput make_input, const LanguageOptions& options,
+  // Every validation predicts the same tokens: of each set, at most options.validation_samples evenly spaced samples.
+  LanguageValidation(std::vector<ValidationSet> sets, MakeInput make_input, const LanguageOptions& options,
                      const EncoderOnly& model, const JobContext& context);
 
   ValidationResult run() override;
 
  private:
-  SharedSamples samples_;
+  struct Chunk {
+    const SampleSource* samples;
+    std::vector<uint32_t> indices;
+  };
+  struct Sums {
+    std::vector<double> nll, correct, tokens;  // of each chunk
+  };
+
+  void add_chunks(const ValidationSet& set, const LanguageOptions& options);
+  Sums sums() const;
+
+  std::vector<ValidationSet> sets_;
   MakeInput make_input_;
-  std::vector<std::vector<uint32_t>> chunks_;  // the samples of each batch
+  std::vector<Chunk> chunks_;  // the samples of each batch, set by set
+  std::vector<size_t> ends_;   // number of chunks up to the end of each set
   const EncoderOnly& model_;
   Kernels& kernels_;
   Precision precision_;

@@ -12,7 +12,7 @@ inline void set_vocabulary(DecodeOptions& options, const Vocabulary& vocabulary,
   options.bos = vocabulary.bos();
   options.eos = vocabulary.eos();
   options.suppressed.clear();
-  if (!allow_unknown) options.suppressed.push_back(vocabulary.unk());
+  if (!allow_unknown && vocabulary.unk() >= 0) options.suppressed.push_back(vocabulary.unk());
   if (vocabulary.pad() >= 0) options.suppressed.push_back(vocabulary.pad());
 }
 

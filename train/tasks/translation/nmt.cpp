@@ -5,6 +5,7 @@
 #include "gyre/core/error.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/train/job.h"
+#include "gyre/train/tasks/initial_weights.h"
 #include "gyre/train/tasks/require_positions.h"
 #include "gyre/train/tasks/translation/nmt_data.h"
 #include "gyre/train/tasks/translation/nmt_validation.h"
@@ -38,12 +39,13 @@ TaskParts make_parts(const NmtOptions& options, EncoderDecoderConfig config, con
                               : network.loss(tape, input, options.label_smoothing);
   };
   parts.data = std::make_unique<NmtData>(options, vocabulary, loss, context.micro_batches);
-  model->parameters().allocate(options.seed, DType::f32, context.kernels.device());
+  allocate_initial_weights(model->parameters(), options, options.pretrained_model, vocabulary, context);
   parts.options = {{"label-smoothing", concat(options.label_smoothing)}};
   if (options.bpe_dropout > 0) {
     parts.options["bpe-dropout"] = concat(options.bpe_dropout, " on ", options.bpe_dropout_side);
   }
   if (options.r_drop > 0) parts.options["r-drop"] = concat(options.r_drop);  // older runs lack the option
+  if (!options.pretrained_model.empty()) parts.options["pretrained-model"] = options.pretrained_model.string();
   parts.make_validation = [&options, context, &vocabulary, &network = model->network()] {
     return std::make_unique<NmtValidation>(read_validation_set(options, vocabulary, network.longest()), vocabulary,
                                            network, context, options);

@@ -14,6 +14,7 @@ struct NmtOptions : TrainOptions {
     validation.metrics = {"cross-entropy", "bleu"};
   }
   TokenizerChoice tokenizer;  // how to read the vocabulary
+  Path pretrained_model;      // initial weights of a new run (train/tasks/initial_weights.h), or empty
   double label_smoothing = 0.1;
   double bpe_dropout = 0;                // probability of leaving out a merge in training sentences
   std::string bpe_dropout_side{"both"};  // both, source, target

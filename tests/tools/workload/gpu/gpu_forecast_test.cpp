@@ -160,6 +160,27 @@ TEST_CASE("forecast: the memory of a step is that of the CPU") {
   CHECK(step.pool_bytes >= step.peak_bytes);
 }
 
+TEST_CASE("forecast: layers that are computed again keep little memory, for a third of the time") {
+  const auto forecast = [](Recompute recompute) {
+    const auto make = [recompute](Device device) {
+      EncoderOnlyConfig config = EncoderOnlyConfig::preset("llama-tiny");
+      config.layers = 12;
+      config.vocab_size = 1000;
+      std::unique_ptr<Workload> work = language_workload(config, 16, 512, {device});
+      work->set_recompute(recompute);
+      return work;
+    };
+    return forecast_step(make, {}, Precision::bf16, *find_gpu_model("h200"));
+  };
+  const GpuForecast kept = forecast(Recompute::none), again = forecast(Recompute::block);
+  CHECK(again.kept_bytes == kept.kept_bytes);
+  CHECK(again.peak_bytes - again.kept_bytes < 0.4 * (kept.peak_bytes - kept.kept_bytes));
+  CHECK(again.flops == kept.flops);
+  CHECK(again.busy_seconds > 1.15 * kept.busy_seconds);
+  CHECK(again.busy_seconds < 1.35 * kept.busy_seconds);
+  CHECK(again.forward_seconds == doctest::Approx(kept.forward_seconds).epsilon(0.02));
+}
+
 namespace {
 
 // A job with 1.6 million tokens per step.

@@ -14,6 +14,9 @@ namespace gyre {
 // settings that bert_words does not support.
 std::optional<bool> find_lower_case_setting(const Path& directory);
 
+// Returns the token that the file in this directory names under `key`, such as "eos_token"; empty if it names none.
+std::string find_token_setting(const Path& directory, const char* key);
+
 // Returns whether the file names RoFormerTokenizer, which splits Chinese text into words before it looks for pieces.
 // WordPiece does not.
 bool has_roformer_tokenizer(const Path& directory);

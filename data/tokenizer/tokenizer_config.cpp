@@ -1,4 +1,4 @@
-#include "gyre/data/tokenizer/wordpiece/tokenizer_config.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -41,6 +41,17 @@ std::optional<bool> find_lower_case_setting(const Path& directory) {
           "expected strip_accents to equal do_lower_case or to be null");
   require(flag("tokenize_chinese_chars", true), context, "expected tokenize_chinese_chars to be true");
   return lower_case;
+}
+
+std::string find_token_setting(const Path& directory, const char* key) {
+  const nlohmann::json config = read_config(directory);
+  const auto place = config.find(key);
+  if (place == config.end() || place->is_null()) return "";
+  // transformers writes some tokens as objects.
+  const nlohmann::json token = place->is_object() ? place->value("content", nlohmann::json()) : *place;
+  require(token.is_string(), context_of(directory), "expected ", key, " to be a token or null, got ",
+          cut_for_message(place->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  return token.get<std::string>();
 }
 
 bool has_roformer_tokenizer(const Path& directory) {

@@ -1,0 +1,27 @@
+// Trains byte-level BPE: counts the words of the text on all threads, then computes the merges.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gyre/core/io/file.h"
+#include "gyre/data/text/line_report.h"
+
+namespace gyre {
+
+struct ByteBpeTraining {
+  int size = 8000;                          // maximum pieces, including special tokens, symbols and the 256 bytes
+  uint64_t min_frequency = 2;               // rarer pairs are not merged
+  std::string pre_tokenizer{"gpt2"};        // gpt2 or llama3; also selects the special tokens
+  std::vector<std::string> user_symbols{};  // tokens that are never split
+  OnBadLine on_bad_line = OnBadLine::by_kind;
+};
+
+// Writes a tokenizer.json with the merges that BpeTrainer of Hugging Face's package tokenizers computes on the same
+// lines: the special tokens (<|endoftext|>, or <|begin_of_text|> and <|end_of_text|>) and symbols, the bytes, then a
+// piece per merge. Returns one report per file. The result does not depend on the number of threads. Throws a
+// UsageError for options out of range.
+std::vector<LineReport> train_byte_bpe(const std::vector<Path>& files, const ByteBpeTraining& options,
+                                       const Path& output);
+
+}  // namespace gyre

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Tests a decoder with byte-level BPE from end to end: vocabulary, training, generation, and the way to Hugging Face's
+# format and back with its defaults of generation.
+. "$(dirname "$0")/lib.sh"
+mkdir -p build && ln -s "$GYRE" build/gyre
+build/gyre data generate --output . --train 300 --val 20 --test 10
+as_documents train.en > text.txt
+build/gyre vocab --type byte-bpe --input text.txt --size 320 --output vocab.json 2> vocab.log
+
+# Any text keeps its bytes: characters that the training has not seen, spaces, tabs and a NUL.
+printf 'the  man\t\xe4\xb8\xad\xe6\x96\x87 \xf0\x9f\x98\x80 e\xcc\x81 \x01\x7f int main() { return 0; }\n' > odd.txt
+build/gyre encode --vocab vocab.json --ids < odd.txt > odd.ids
+check "odd characters" cmp odd.txt <(build/gyre decode --vocab vocab.json --ids < odd.ids)
+
+build/gyre train lm --preset llama-tiny --dim-emb 48 --transformer-heads 6 --layers 2 --transformer-dim-ffn 48 --max-length 32 \
+  --mini-batch 8 --quiet --train-sets text.txt --vocab vocab.json --model lm/ --after 150u --learn-rate 0.003
+generate() { build/gyre generate --prompt "$1" --max-tokens 16 --json "${@:2}" 2> report.txt; }
+generate the --model lm/ --temperature 0 > own.json
+build/gyre export --to hf --model lm/ --output hf 2> export.log
+contains '"eos_token_id": [0-9]+' < hf/generation_config.json || fail "the ids of an export: $(cat hf/generation_config.json)"
+build/gyre import --from hf hf --output imported 2> import.log
+check "the imported model continues as the exported one" cmp own.json <(generate the --model imported --temperature 0)
+check "also in a beam search" cmp <(generate the --model lm/ --beam-size 3) <(generate the --model imported --beam-size 3)
+
+# generation_config.json: defaults for what the user does not give, and all ids that end a text.
+id=$(sed -nE 's/.*"ids":\[[0-9]+,[0-9]+,([0-9]+),.*/\1/p' own.json)
+config() { echo "$1" > hf/generation_config.json && build/gyre import --from hf hf --output imported --overwrite 2> import.log; }
+config "{\"do_sample\": false, \"max_new_tokens\": 3, \"eos_token_id\": [$id, 2], \"top_k\": 0}"
+build/gyre generate --prompt the --json --model imported > ended.json 2> ended.txt
+contains '^generation_config.json: --temperature 0, --max-tokens 3$' < ended.txt || fail "the defaults: $(cat ended.txt)"
+contains '"end":"eos","ids":\[([0-9]+(,[0-9]+)?)?\],' < ended.json || fail "another id that ends a text: $(cat ended.json)"
+if generate the --model imported --beam-size 3 --n-best 3 | grep -E "\"ids\":\[[^]]*\b$id\b"; then fail "a beam goes on after its end"; fi
+config '{"do_sample": true, "temperature": 0.5, "top_k": 7, "top_p": 0.9, "repetition_penalty": 1.2}'
+generate the --model imported --top-k 3 > drawn.json
+contains '^generation_config.json: --temperature 0.5, --top-p 0.9, --repetition-penalty 1.2$' < report.txt || fail "what the user gives counts"
+check "the same by options" cmp drawn.json <(generate the --model lm/ --top-k 3 --temperature 0.5 --top-p 0.9 --repetition-penalty 1.2)
+build/gyre export --to hf --model imported --output again 2> export.log
+check "an imported model keeps its defaults" cmp hf/generation_config.json again/generation_config.json
+echo '{"top_p": "high"}' > hf/generation_config.json
+rejects 1 'generation_config.json: top_p: expected a number, got "high"' build/gyre import --from hf hf --output imported --overwrite
+rm hf/generation_config.json
+build/gyre import --from hf hf --output imported --overwrite 2> import.log
+check "no file is left of an earlier import" test ! -e imported/generation_config.json

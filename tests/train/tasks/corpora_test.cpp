@@ -1,0 +1,141 @@
+// Language models that train on several corpora, and validate on several sets.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/train/tasks/language/language.h"
+#include "gyre/train/tasks/language/language_data.h"
+#include "gyre/train/tasks/language/language_stages.h"
+#include "tests/errors.h"
+#include "tests/temporary_directory.h"
+#include "tests/train/tasks/tiny_language.h"
+
+namespace gyre::test {
+namespace {
+
+// Trains on train.txt and valid.txt of write_tiny_documents() in the given shares.
+MaskedOptions weighted(const TemporaryDirectory& directory, const std::string& run, std::vector<double> weights) {
+  MaskedOptions options = tiny_masked_options(directory.path(), directory / run);
+  options.data.train_sets = {directory / "train.txt", directory / "valid.txt"};
+  options.train_weights = std::move(weights);
+  options.stop.after = Period::parse("20u");
+  return options;
+}
+
+void train(const MaskedOptions& options) {
+  SelfCommunicator self;
+  train_masked_language(options, tiny_encoder_config(0.1), self);
+}
+
+TEST_CASE("corpora: samples come from each corpus in its share, and the batches name it") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  const MaskedOptions options = weighted(directory, "run", {1, 4});
+  const auto vocabulary = load_vocabulary(options.data.vocabulary, options.tokenizer);
+  const Corpora corpora = open_corpora(options, *vocabulary);
+  REQUIRE(corpora.size() == 2);
+  std::map<std::string, uint64_t> drawn;
+  const auto count = [&](const SampleSource& samples, std::span<const uint32_t> indices, uint64_t) {
+    for (const uint32_t index : indices) ++drawn[index < 50 ? "train" : "valid"];
+    CHECK(samples.size() == 70);
+    return MaskedInput{};
+  };
+  LanguageData data(corpora, SampleOptions::Task::masked, count, nullptr, options, 2);
+  CHECK(contains(data.describe(), "per epoch 14 of the 50 samples of"));
+  CHECK(contains(data.describe(), "56 of the 20 samples of"));
+  for (uint64_t epoch : {0, 1}) {
+    data.start_epoch(epoch, 0);
+    for (size_t i = 0; i < data.batches(); ++i) data.batch(i, {});
+  }
+  CHECK(drawn["train"] == 28);
+  CHECK(drawn["valid"] == 112);
+}
+
+TEST_CASE("corpora: a run has the same bits if it is cut, and refuses other weights") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  const MaskedOptions straight = weighted(directory, "straight", {0.75, 0.25});
+  train(straight);
+  MaskedOptions cut = straight;
+  cut.start.directory = directory / "cut";
+  cut.stop.after = Period::parse("13u");
+  train(cut);
+  cut.stop.after = straight.stop.after;
+  train(cut);
+  CHECK(last_bits(directory / "cut") == last_bits(directory / "straight"));
+  cut.train_weights = {0.5, 0.5};
+  cut.stop.after = Period::parse("21u");
+  CHECK(contains(error_of([&] { train(cut); }), "train-weights"));
+}
+
+TEST_CASE("corpora: a stage has its own weights") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  MaskedOptions options = weighted(directory, "run", {1, 1});
+  options.stop = {};
+  LanguageStage first{.updates = 5}, second{.updates = 5}, third{.updates = 5};
+  second.train_weights = std::vector<double>{1, 9};
+  third.train_sets = {directory / "train.txt"};
+  options.set_stages({first, second, third});
+  CHECK(options_of_stage(options, first).train_weights == std::vector<double>{1, 1});
+  CHECK(options_of_stage(options, second).train_weights == std::vector<double>{1, 9});
+  CHECK(options_of_stage(options, third).train_weights.empty());
+  train(options);
+  CHECK(last_state(directory / "run").progress.updates == 15);
+  second.train_weights = std::vector<double>{1, 2, 3};
+  MaskedOptions bad = weighted(directory, "bad", {1, 1});
+  bad.stop = {};
+  bad.set_stages({first, second});
+  CHECK(contains(error_of([&] { bad.validate(); }), "a weight for each of the 2 files"));
+}
+
+TEST_CASE("corpora: weights that are refused") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  CHECK(contains(error_of([&] { weighted(directory, "run", {1}).validate(); }), "got 1 weights"));
+  CHECK(contains(error_of([&] { weighted(directory, "run", {1, 0}).validate(); }), "expected numbers above 0"));
+  MaskedOptions in_order = weighted(directory, "run", {1, 1});
+  in_order.batch.shuffle = "none";
+  CHECK(contains(error_of([&] { in_order.validate(); }), "[--shuffle] expected data"));
+}
+
+TEST_CASE("corpora: each validation set has its own cross-entropy, and all together have the loss") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  LanguageOptions options = tiny_masked_options(directory.path(), directory / "run");
+  options.data.valid_sets = {directory / "train.txt", directory / "valid.txt"};
+  options.validation.every = Period::parse("5u");
+  options.validation.metrics = {"bits-per-byte", "cross-entropy"};
+  options.stop.after = Period::parse("5u");
+  EncoderOnlyConfig config = tiny_encoder_config(0.1);
+  config.causal = true;
+  SelfCommunicator self;
+  train_causal_language(options, config, self);
+  const nlohmann::ordered_json entry = events(directory / "run", "valid").back();
+  const auto value = [&](const char* name) { return entry.at(name).get<double>(); };
+  // Every sentence of the same number of letters has as many predictions.
+  const double mean = (50 * value("cross-entropy/train.txt") + 20 * value("cross-entropy/valid.txt")) / 70;
+  CHECK(value("loss") == doctest::Approx(mean).epsilon(0.02));
+  CHECK(value("bits-per-byte") > std::min(value("bits-per-byte/train.txt"), value("bits-per-byte/valid.txt")));
+  CHECK(value("bits-per-byte") < std::max(value("bits-per-byte/train.txt"), value("bits-per-byte/valid.txt")));
+  CHECK(last_state(directory / "run").best.at("bits-per-byte").value == value("bits-per-byte"));
+}
+
+TEST_CASE("corpora: held-out parts of weighted corpora are validation sets of their own") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  MaskedOptions options = weighted(directory, "run", {1, 1});
+  options.validation_share = 0.4;
+  options.validation.every = Period::parse("10u");
+  options.stop.after = Period::parse("10u");
+  train(options);
+  const nlohmann::ordered_json entry = events(directory / "run", "valid").back();
+  CHECK(entry.contains("cross-entropy/train.txt"));
+  CHECK(entry.contains("cross-entropy/valid.txt"));
+}
+
+}  // namespace
+}  // namespace gyre::test

@@ -1,0 +1,59 @@
+// --pretrained-model of the tasks that train all parts of a model: new runs that start from the weights of another run.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/option_checks.h"
+#include "gyre/train/checkpoint/run_directory.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/resume.h"
+#include "tools/command_line/option_table.h"
+
+namespace gyre {
+
+// Adds the row. Like a preset, it sets `config`, and other options override its values: check_pretrained_model()
+// accepts those that agree with the model. Options: has pretrained_model and data.vocabulary.
+template <class Options, class Config>
+void add_pretrained_row(OptionTable& table, Options& options, Config& config) {
+  table.group("Initialization");
+  table.add_custom(
+      "--pretrained-model,--init-from", 1, 1, "DIRECTORY",
+      "run whose weights, architecture and vocabulary to start from",
+      [&options, &config](const std::vector<std::string>& values) {
+        options.pretrained_model = values.back();
+        if (std::filesystem::exists(options.pretrained_model))
+          config = read_config<Config>(find_run(options.pretrained_model));
+      },
+      [&options] { return options.pretrained_model.empty() ? std::string() : toml_value(options.pretrained_model); });
+  table.applies_first();
+  table.required_unless_given("vocab", "pretrained-model");
+}
+
+// Call after resolve(). Takes the vocabulary of the pretrained model unless the options give one. Throws a UsageError
+// if the options give another architecture. A run that has begun does not need the pretrained model anymore.
+template <class Options, class Config>
+void check_pretrained_model(Options& options, const Config& config) {
+  const Path& model = options.pretrained_model;
+  if (model.empty()) return;
+  const bool has_begun = !options.start.overwrite && !list_checkpoints(options.start.directory).empty();
+  if (has_begun && !std::filesystem::exists(options.data.vocabulary))
+    options.data.vocabulary = find_vocabulary(options.start.directory);
+  if (has_begun && !std::filesystem::exists(model)) return;
+  const Path run = find_run(find_model_file(model));
+  std::error_code ignored;
+  expect(!std::filesystem::equivalent(run, options.start.directory, ignored), "--pretrained-model",
+         "another run than --model", model.string());
+  if (options.data.vocabulary.empty()) options.data.vocabulary = find_vocabulary(run);
+  Config pretrained = read_config<Config>(run);
+  pretrained.vocab_size = config.vocab_size;  // checked when the vocabulary is loaded
+  pretrained.dropout = config.dropout;
+  pretrained.attention_dropout = config.attention_dropout;
+  pretrained.activation_dropout = config.activation_dropout;
+  const std::string fields = config_differences(pretrained.to_json(), config.to_json());
+  if (!fields.empty())
+    throw UsageError("[--pretrained-model] the options give another architecture than ", model.string(), " has (",
+                     fields, "): leave them out");
+}
+
+}  // namespace gyre

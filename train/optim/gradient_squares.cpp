@@ -1,0 +1,27 @@
+#include "gyre/train/optim/gradient_squares.h"
+
+namespace gyre {
+
+GradientSquares::GradientSquares(const std::vector<ElementRange>& runs, const OptimizerPartition& partition,
+                                 Device device)
+    : partition_(partition) {
+  int64_t blocks = 0;
+  for (const ElementRange& run : runs) {
+    for (const ElementRange& range : intersection({run}, partition.owned()))
+      parts_.push_back({range, blocks + (range.begin - run.begin) / kSquaresBlock});
+    blocks += squares_blocks(run.size());
+  }
+  sums_ = Tensor::zeros({blocks}, DType::f64, device);
+}
+
+const Tensor& GradientSquares::compute(Kernels& kernels, const Tensor& gradients) const {
+  if (partition_.is_sharded()) sums_.zero();
+  for (const auto& [range, first] : parts_) {
+    kernels.block_square_sums(sums_.slice(first, first + squares_blocks(range.size())),
+                              gradients.slice(range.begin, range.end));
+  }
+  if (partition_.is_sharded()) partition_.sum(sums_);
+  return sums_;
+}
+
+}  // namespace gyre

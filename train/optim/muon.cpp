@@ -1,0 +1,77 @@
+// Muon (Jordan et al. 2024) for the weights of linear layers inside the model, AdamW for all other parameters. For each
+// matrix W(n, m) with gradient G, momentum mu and decoupled weight decay:
+//   M = mu M + (1 - mu) G;  O = orthogonalize(mu M + (1 - mu) G)
+//   W = (1 - lr decay) W - lr 0.2 sqrt(max(n, m)) O
+// The factor gives updates the root mean square of AdamW's, so that its learning rate and decay carry over (Liu et al.
+// 2025, Moonlight, arXiv 2502.16982, 2.2). NorMuon (Li et al. 2025, arXiv 2510.05491, algorithm 1) divides each row of
+// O by the root of a moving average of its mean square, v, and restores the norm:
+//   v_i = beta2 v_i + (1 - beta2) mean(O_i^2);  O_i = O_i / (sqrt(v_i) + eps);  W = .. - lr 0.2 sqrt(n m) O / |O|
+#include <algorithm>
+#include <cmath>
+
+#include "gyre/core/option_checks.h"
+#include "gyre/train/optim/adam.h"
+#include "gyre/train/optim/newton_schulz.h"
+#include "gyre/train/optim/update_rule.h"
+
+namespace gyre {
+namespace {
+
+constexpr double kRms = 0.2;  // of AdamW's updates
+constexpr double kRowBeta2 = 0.95;
+
+class Muon final : public UpdateRule {
+ public:
+  Muon(const OptimizerOptions& options, bool normalizes_rows)
+      : adam_(options), momentum_(options.momentum), normalizes_rows_(normalizes_rows) {
+    expect_fraction("--momentum", momentum_);
+  }
+
+  std::vector<Slot> slots() const override {
+    std::vector<Slot> slots = adam_.slots();
+    slots.push_back({"momentum", Slot::Covers::matrices});
+    if (normalizes_rows_) slots.push_back({"row_moments", Slot::Covers::rows});
+    return slots;
+  }
+  bool updates_matrices() const override { return true; }
+  double largest_norm(DType dtype) const override { return adam_.largest_norm(dtype); }
+
+  void update(Kernels& kernels, const RuleTensors& tensors, const UpdatePlan& plan, const Tensor& verdict,
+              const RuleStep& step) const override {
+    adam_.update(kernels, tensors, plan, verdict, step);
+    for (const UpdateMatrix& matrix : plan.matrices) update_matrix(kernels, tensors, matrix, verdict, step);
+  }
+
+ private:
+  void update_matrix(Kernels& kernels, const RuleTensors& tensors, const UpdateMatrix& matrix, const Tensor& verdict,
+                     const RuleStep& step) const {
+    const Tensor weight = matrix.in(tensors.weights, matrix.begin);
+    const Tensor momentum = matrix.in(tensors.state[2], matrix.state), direction = weight.like();
+    kernels.nesterov_momentum(direction, momentum, matrix.in(tensors.gradients, matrix.begin), verdict, momentum_);
+    const Tensor orthogonal = orthogonalize(kernels, direction);
+    double scale = kRms * std::sqrt(double(std::max(matrix.rows, matrix.cols)));
+    if (normalizes_rows_) {
+      const Tensor moments = tensors.state[3].slice(matrix.row_state, matrix.row_state + matrix.rows);
+      kernels.normalize_rows(orthogonal, moments, verdict, kRowBeta2);
+      normalize(kernels, orthogonal, orthogonal);
+      scale = kRms * std::sqrt(double(matrix.elements()));
+    }
+    const double rate = step.learning_rate * matrix.group.rate_factor;
+    kernels.decay_and_subtract(weight, orthogonal, verdict, 1 - rate * matrix.group.weight_decay, rate * scale);
+  }
+
+  Adam adam_;
+  double momentum_;
+  bool normalizes_rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> make_muon(const OptimizerOptions& options) {
+  return std::make_unique<Muon>(options, /*normalizes_rows=*/false);
+}
+std::unique_ptr<UpdateRule> make_normuon(const OptimizerOptions& options) {
+  return std::make_unique<Muon>(options, /*normalizes_rows=*/true);
+}
+
+}  // namespace gyre

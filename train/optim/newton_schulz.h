@@ -1,0 +1,20 @@
+// Orthogonalization of matrices by the iteration of Newton and Schulz, for Muon.
+#pragma once
+
+#include "gyre/autograd/parameters.h"
+#include "gyre/core/kernels/kernels.h"
+
+namespace gyre {
+
+// Returns an approximation of U V^T, where x(rows, cols) = U S V^T: singular values of the result are between about 0.7
+// and 1.2. Five iterations of X <- (a + b X X^T + c (X X^T)^2) X from X = x / |x|, with the coefficients of Jordan et
+// al. 2024 (https://kellerjordan.github.io/posts/muon). The products are of size min(rows, cols). x = 0 gives 0.
+Tensor orthogonalize(Kernels& kernels, const Tensor& x);
+
+// The floating-point operations for the matrices of a parameter.
+double orthogonalization_flops(const Parameter& parameter);
+
+// y = x / max(|x|_F, 1e-7); y may be x.
+void normalize(Kernels& kernels, const Tensor& y, const Tensor& x);
+
+}  // namespace gyre

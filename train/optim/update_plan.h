@@ -1,0 +1,52 @@
+// Plan of an optimizer update on this rank: ranges of elements, and whole matrices for rules such as Muon.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gyre/autograd/parameters.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/train/optim/parameter_groups.h"
+#include "gyre/train/parallel/optimizer_partition.h"
+
+namespace gyre {
+
+// A matrix within the weight of a linear layer (Parameter::matrix_rows).
+struct UpdateMatrix {
+  int64_t begin = 0;      // first element in the arenas of weights and gradients
+  int64_t state = 0;      // first element in state that covers the matrices of this rank
+  int64_t row_state = 0;  // first element in state that covers the rows of all matrices
+  int64_t rows = 0, cols = 0;
+  ParameterGroup group;
+
+  int64_t elements() const { return rows * cols; }
+  // The matrix within an arena, from its first element there.
+  Tensor in(const Tensor& arena, int64_t first) const {
+    return arena.slice(first, first + elements()).reshape({rows, cols});
+  }
+};
+
+struct UpdatePlan {
+  UpdateRanges elements;               // trainable, owned by this rank, and in none of the matrices of any rank
+  std::vector<UpdateMatrix> matrices;  // those of this rank
+  int64_t matrix_rows = 0;             // of all ranks
+};
+
+// The parameters that rules for whole matrices update as matrices: the weights of linear layers inside the model.
+inline bool is_updated_whole(const Parameter& p) { return p.trainable && !p.matrix_rows.empty(); }
+
+// Plans the updates of the elements that this rank owns. `whole`: update matrices as wholes; `partition` must then not
+// divide any. The groups are copied to `device`. Throws Error if the model has too many elements for 32-bit positions.
+UpdatePlan plan_update(const Parameters& parameters, const std::vector<ParameterGroup>& groups,
+                       const OptimizerPartition& partition, bool whole, Device device);
+
+// The ranges of the arenas that hold the parameters with is_updated_whole(), one each, or those without, with neighbors
+// in one range.
+std::vector<ElementRange> ranges_of_whole(const Parameters& parameters, bool whole);
+
+// Divides the arenas into runs such that each parameter with is_updated_whole() is a run of its own, owned by one of
+// the ranks. The parameter with the longest update comes first, and goes to the rank that has the least to do. An
+// update of n by m elements takes max(n, m) min(n, m)^2 operations.
+std::vector<ArenaRun> runs_of_matrices(const Parameters& parameters, int ranks);
+
+}  // namespace gyre
