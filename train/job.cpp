@@ -140,10 +140,12 @@ Path vocabulary_copy(const RunDirectory& run, const Path& original) {
 
 // Writes config.json, train.toml, a copy of the vocabulary and task.json, if any. Call it after resume(), when the
 // options are known to match the run.
-void write_run_files(const RunDirectory& run, const std::string& toml, const TaskParts& parts) {
+void write_run_files(const RunDirectory& run, const TrainOptions& options, const TaskParts& parts) {
   write_file(run.config(), parts.model->config().dump(2) + "\n");
-  write_file(run.options(), toml);
-  parts.vocabulary.vocabulary->save(vocabulary_copy(run, parts.vocabulary.path));
+  write_file(run.options(), options.record.toml);
+  const Path vocabulary = vocabulary_copy(run, parts.vocabulary.path);
+  parts.vocabulary.vocabulary->save(vocabulary);
+  if (options.start.overwrite) run.remove_other_vocabularies(vocabulary);
   if (!parts.task.is_null()) write_file(run.task(), parts.task.dump(2) + "\n");
 }
 
@@ -219,7 +221,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
                  state.progress.batch);
   }
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
-  if (run != nullptr) write_run_files(*run, options.record.toml, parts);
+  if (run != nullptr) write_run_files(*run, options, parts);
   new_run.done();
   Reporter reporter(run, options.log, options.stop, deciding_metric, state,
                     {.batches_per_epoch = parts.data->batches(),

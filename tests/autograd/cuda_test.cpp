@@ -32,9 +32,11 @@ OpCase with_new_inputs(OpCase row, uint64_t seed) {
   return row;
 }
 
-void check_alike(const OpRun& actual, const OpRun& expected, double tolerance) {
+// Gradients that are small because rounded numbers cancel, as biases under R-Drop, are compared on the scale of
+// `smallest_scale` of the largest gradient.
+void check_alike(const OpRun& actual, const OpRun& expected, double tolerance, double smallest_scale) {
   CHECK_LE(relative_error(actual.output, expected.output), tolerance);
-  const double floor = 0.1 * largest_magnitude(expected.gradients);
+  const double floor = smallest_scale * largest_magnitude(expected.gradients);
   for (size_t i = 0; i < expected.gradients.size(); ++i) {
     CAPTURE(i);
     CHECK_LE(relative_error(actual.gradients[i], expected.gradients[i], floor), tolerance);
@@ -63,7 +65,7 @@ void check_rows(Kernels& gpu, DType dtype, double tolerance) {
     CAPTURE(fixed.name);
     const OpCase row = with_new_inputs(fixed, seed);
     const OpRun actual = run_op(gpu, row, dtype);
-    check_alike(actual, run_op(cpu_kernels(), row, dtype), tolerance);
+    check_alike(actual, run_op(cpu_kernels(), row, dtype), tolerance, dtype == DType::bf16 ? 0.4 : 0.1);
     check_same_bits(run_op(gpu, row, dtype), actual);
   }
 }

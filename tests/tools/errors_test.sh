@@ -110,6 +110,12 @@ rejects 1 'ids.txt:2: expected at most 16 ids, got 17' forward
 printf '2 5 3\n2 3\n' > ids.txt
 printf '0 0 1\n0\n' > types.txt
 rejects 1 'types.txt:2: expected 2 token types as there are ids, got 1' forward --token-types types.txt
+cp -r "$theirs" huge
+weights=huge/model.safetensors
+begin=$((8 + $(od -An -tu8 -N8 $weights)))
+{ head -c $begin $weights; tail -c +$((begin + 1)) $weights | tr '\0-\377' '\177'; } > huge/new && mv huge/new $weights # all 3e38
+"$GYRE" import --from hf huge --output overflowing
+rejects 1 'ids.txt:1: the outputs of the model are not finite numbers' forward --model overflowing
 [ ! -e new ] || fail "new was left behind"
 
 # A vocabulary that does not fit.

@@ -38,6 +38,9 @@ std::unique_ptr<Workload> llama_tiny(const StepVariant& variant, Device device) 
 std::unique_ptr<Workload> llama_160m(const StepVariant& variant, Device device) {
   return causal("llama-160m", 32000, 2, 512, variant, device);
 }
+std::unique_ptr<Workload> llama_160m_32k(const StepVariant& variant, Device device) {
+  return causal("llama-160m", 32000, 32, 1024, variant, device);
+}
 std::unique_ptr<Workload> neox_160m(const StepVariant& variant, Device device) {
   return causal("neox-160m", 50304, 2, 512, variant, device);
 }
@@ -88,10 +91,10 @@ std::unique_ptr<Workload> multi30k_tiny(const StepVariant& variant, Device devic
 constexpr struct {
   const char* name;
   std::unique_ptr<Workload> (*make)(const StepVariant& variant, Device device);
-} kPresets[] = {{"mlm-small", mlm_small},         {"lm-small", lm_small},         {"nmt-base", nmt_base},
-                {"multi30k-tiny", multi30k_tiny}, {"nmt-base-25k", nmt_base_25k}, {"nmt-big-25k", nmt_big_25k},
-                {"mlm-base-32k", mlm_base_32k},   {"llama-tiny", llama_tiny},     {"llama-160m", llama_160m},
-                {"neox-160m", neox_160m}};
+} kPresets[] = {{"mlm-small", mlm_small},           {"lm-small", lm_small},         {"nmt-base", nmt_base},
+                {"multi30k-tiny", multi30k_tiny},   {"nmt-base-25k", nmt_base_25k}, {"nmt-big-25k", nmt_big_25k},
+                {"mlm-base-32k", mlm_base_32k},     {"llama-tiny", llama_tiny},     {"llama-160m", llama_160m},
+                {"llama-160m-32k", llama_160m_32k}, {"neox-160m", neox_160m}};
 
 }  // namespace
 

@@ -13,9 +13,10 @@
 //   nmt-base-25k   nmt-base; 833 pairs of 25 to 35 tokens per side, about 25,000 + 25,000 in total
 //   nmt-big-25k    transformer-big with the same batches
 //   mlm-base-32k   size of BERT base, vocabulary 30522; 64 segments of 512 tokens
+//   llama-160m-32k llama-160m; 32 segments of 1,024 tokens
 //
 // The default position encoding is RoPE. Masked language models mask 15 % of the tokens.
-// tools/bench/peers/torch_models.py implements the same workloads in PyTorch, except those of LLaMA and GPT-NeoX.
+// tools/bench/peers/torch_models.py implements the same workloads in PyTorch, except that of GPT-NeoX.
 #pragma once
 
 #include <memory>

@@ -2,6 +2,7 @@
 #include <memory>
 #include <sstream>
 
+#include "gyre/autograd/inspect/tensor_stats.h"
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/io/safetensors_writer.h"
 #include "gyre/core/option_checks.h"
@@ -129,7 +130,9 @@ void forward(const ForwardArgs& args, Kernels& kernels) {
             .to_cpu();
     for (int64_t row = 0; begin < end; ++begin) {
       const int64_t rows = plan[begin].shape[0];
-      output.write(logits.slice(row, row + rows));
+      const Tensor own = logits.slice(row, row + rows);
+      require(all_finite(own), args.ids.string(), ":", begin + 1, ": the outputs of the model are not finite numbers");
+      output.write(own);
       row += rows;
     }
   }

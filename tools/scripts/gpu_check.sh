@@ -172,6 +172,22 @@ masked_language() {
   say "300 updates twice: identical bits; loss${what#,}"
 }
 
+generation() { # trains a small LLaMA, and continues prompts greedily on the GPU and on the CPU
+  corpus
+  within "$gyre" train lm --preset llama-tiny --device "$device" --train-sets "$work/train.en" --vocab "$work/vocab.model" \
+    --model "$work/lm" --max-length 64 --mini-batch 64 --after 200u --optimizer muon --learn-rate 3e-3
+  cut -d ' ' -f 1-3 "$work/test.en" | head -n 20 > "$work/prompts"
+  local where
+  for where in "$device" cpu; do
+    within "$gyre" generate --model "$work/lm" --device "$where" --input "$work/prompts" --temperature 0 --max-tokens 32 \
+      > "$work/continued-$where"
+  done
+  local same
+  same=$(paste "$work/continued-$device" "$work/continued-cpu" | awk -F '\t' '$1 == $2' | wc -l)
+  say "$same of 20 greedy continuations of a LLaMA are those of the CPU (minimum 18: sums of fp32 differ in their order)"
+  [ "$same" -ge 18 ]
+}
+
 sanitize() { # sanitize TOOL: runs the op table under this tool of compute-sanitizer
   local rc=0 tool
   tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2> /dev/null) || cannot "compute-sanitizer is not installed"
@@ -298,9 +314,11 @@ part speed 40 gemm-bf16 table gemm --preset nmt-big-25k --precision bf16
 part speed 120 step-nmt-base-25k-bf16 step_against_torch nmt-base-25k bf16
 part speed 120 step-nmt-big-25k-bf16 step_against_torch nmt-big-25k bf16
 part speed 120 step-mlm-base-32k-bf16 step_against_torch mlm-base-32k bf16
+part speed 120 step-llama-160m-32k-bf16 step_against_torch llama-160m-32k bf16
 part correct 150 training training
 part speed 40 decode-bf16 decode bf16
 part correct 90 masked-language masked_language
+part correct 60 generation generation
 part speed 600 multi30k multi30k
 part speed 120 two-gpus two_gpus
 part speed 60 ops-bf16 table ops --preset nmt-base-25k --precision bf16

@@ -199,6 +199,15 @@ void RunDirectory::abandon() const {
   fs::remove(path_, ignored);  // fails, as intended, if another program has put a file into it
 }
 
+void RunDirectory::remove_other_vocabularies(const Path& kept) const {
+  guarded([&] {
+    for (const Path& path : entries_of(path_)) {
+      const Path name = path.filename();
+      if (name.string().starts_with("vocab.") && name != kept.filename()) fs::remove(path);
+    }
+  });
+}
+
 std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const {
   if (keep_last <= 0) return {};
   const std::vector<Path> all = list_checkpoints(path_);

@@ -76,6 +76,8 @@ class RunDirectory {
 
   void mark_best(const Path& checkpoint) const { point_link(path_, "best", checkpoint); }
   void mark_last(const Path& checkpoint) const { point_link(path_, "last", checkpoint); }
+  // Removes the vocab.* files of other names than `kept`, so that the run has a single vocabulary.
+  void remove_other_vocabularies(const Path& kept) const;
   // Removes old checkpoints and returns their paths. Keeps the newest `keep_last` (0: all), those at multiples of
   // `keep_every` updates (0: none), and the targets of `best` and `last`.
   std::vector<Path> prune(int keep_last, uint64_t keep_every) const;

@@ -186,6 +186,11 @@ TEST_CASE("overwrite: removes the old run, but neither the vocabulary nor files 
   for (const char* name : {"vocab.spm", "notes.txt", "checkpoints/precious.bin", "checkpoints/keep"}) {
     CHECK(fs::exists(path / name));
   }
+  write_file(path / "vocab.txt", "x");
+  run.remove_other_vocabularies(path / "vocab.txt");
+  CHECK(!fs::exists(path / "vocab.spm"));
+  CHECK(fs::exists(path / "vocab.txt"));
+  CHECK(fs::exists(path / "notes.txt"));
 }
 
 TEST_CASE("run directory: a directory with other contents is an error and stays unchanged") {

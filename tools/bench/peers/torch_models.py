@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 CPU_PRESETS = ["mlm-small", "nmt-base", "multi30k-tiny", "llama-tiny", "llama-160m"]
-GPU_PRESETS = ["nmt-base-25k", "nmt-big-25k", "mlm-base-32k"]
+GPU_PRESETS = ["nmt-base-25k", "nmt-big-25k", "mlm-base-32k", "llama-160m-32k"]
 
 
 class Attention(nn.Module):
@@ -212,6 +212,8 @@ def make_workload(preset, text=None):
         return CausalLanguage(8192, 384, 6, 2, 1024, 6, True, 8, 512)
     if preset == "llama-160m":
         return CausalLanguage(32000, 768, 12, 12, 3072, 12, False, 2, 512)
+    if preset == "llama-160m-32k":
+        return CausalLanguage(32000, 768, 12, 12, 3072, 12, False, 32, 1024)
     if preset == "nmt-base":
         return Translation(32768, 512, 8, 2048, 6, 0.1, [[(32, 32)] * 16])
     if preset == "nmt-base-25k":
