@@ -1,6 +1,8 @@
 #include "tools/bench/gemm.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -37,14 +39,24 @@ double median_seconds(Device device, int repetitions, const std::function<void()
   return median(seconds);
 }
 
+// Normal numbers that repeat, because making a billion of them takes a minute. The period divides no row.
+Tensor random_numbers(const Shape& shape, DType dtype, Device device) {
+  constexpr int64_t kPeriod = 1'000'003;
+  const Tensor period = normal_tensor({kPeriod}, DType::f32, 1, 0).to(dtype), numbers = Tensor::empty(shape, dtype);
+  const size_t width = dtype_bytes(dtype);
+  for (int64_t i = 0; i < numbers.size(); i += kPeriod) {
+    std::memcpy(static_cast<char*>(numbers.raw()) + size_t(i) * width, period.raw(),
+                size_t(std::min(kPeriod, numbers.size() - i)) * width);
+  }
+  return numbers.to(device);
+}
+
 GemmRow measure(Kernels& kernels, const std::string& preset, const Layer& layer, Precision precision, int repetitions) {
   const auto [name, n, d, o] = layer;
   const DType data = precision == Precision::bf16 ? DType::bf16 : DType::f32;
   const Device device = kernels.device();
-  const auto random = [device](const Shape& shape, DType dtype) {
-    return normal_tensor(shape, DType::f32, 1, 0).to(dtype).to(device);
-  };
-  const Tensor x = random({n, d}, data), y = random({n, o}, data), w = random({o, d}, DType::f32);
+  const Tensor x = random_numbers({n, d}, data, device), y = random_numbers({n, o}, data, device);
+  const Tensor w = random_numbers({o, d}, DType::f32, device);
   const Tensor dx = x.like(), dw = Tensor::zeros(w.shape(), w.dtype(), device);
   GemmRow row{preset, name, concat(n, " x ", d, " x ", o), 2.0 * double(n) * double(d) * double(o), 0, 0, 0};
   row.forward_seconds = median_seconds(device, repetitions, [&] { kernels.linear(y, x, w, {}); });

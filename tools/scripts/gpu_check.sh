@@ -247,7 +247,7 @@ step_against_torch() { # step_against_torch PRESET PRECISION
   done
   detail "| | tokens/s | ms per step | MiB | share of limit |"
   detail "|---|---|---|---|---|"
-  detail "| Gyre | $speed | $(field step_ms <<< "$ours") | $(field 'peak_[a-z_]*mb' <<< "$ours") | $share of $(field limit_gflops <<< "$ours") GFLOP/s |"
+  detail "| Gyre | $speed | $(field step_ms <<< "$ours") | $(field peak_gpu_mb <<< "$ours") | $share of $(field limit_gflops <<< "$ours") GFLOP/s |"
   [ -z "$eager" ] || detail "| PyTorch | $eager_speed | $(field step_ms <<< "$eager") | $(field peak_mb <<< "$eager") | matrix product: $(field matmul_tflops <<< "$eager") TFLOP/s |"
   [ -z "$compiled" ] || detail "| PyTorch, compiled | $compiled_speed | $(field step_ms <<< "$compiled") | $(field peak_mb <<< "$compiled") | |"
   [ -n "$eager" ] || detail "No comparison with PyTorch: $python has no torch with GPU support, or it failed or ran out of time (see the log)."
