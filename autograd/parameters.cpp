@@ -59,6 +59,11 @@ Tensor initial_values(const std::deque<Parameter>& items, int64_t elements, uint
 
 Init Init::xavier(int64_t fan_in, int64_t fan_out) { return uniform(std::sqrt(6.0 / double(fan_in + fan_out))); }
 
+const Tensor& Parameter::allocated_gradient() {
+  if (!gradient) gradient = Tensor::zeros(shape, value.dtype(), value.device());
+  return gradient;
+}
+
 Parameter& Parameters::add(std::string name, const Shape& shape, Init init, bool decay) {
   require(!values_, "[parameters] ", name, " is added after allocate");
   require(find(name) == nullptr, "[parameters] ", name, " is added twice");
@@ -102,6 +107,16 @@ void Parameters::allocate(uint64_t seed, DType dtype, Device device) {
     p.value = values_.slice(p.offset, end).reshape(p.shape);
     p.gradient = gradients_.slice(p.offset, end).reshape(p.shape);
   }
+}
+
+void Parameters::free_gradients() {
+  gradients_ = {};
+  for (Parameter& p : items_) p.gradient = {};
+}
+
+void Parameters::zero_gradients() {
+  if (gradients_) return gradients_.zero();
+  for (Parameter& p : items_) p.gradient = {};
 }
 
 Parameter* Parameters::find(std::string_view name) {

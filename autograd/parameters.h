@@ -1,5 +1,6 @@
 // Model parameters, stored in two flat arenas (values and gradients) in the order of registration. The optimizer, the
-// gradient reducer and checkpoints work on ranges of the arenas; layers use one named tensor per parameter.
+// gradient reducer and checkpoints work on ranges of the arenas; layers use one named tensor per parameter. The arena
+// of gradients can be replaced by a tensor per parameter that exists only while backward needs it.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ struct SparseGradient {
   double factor = 1;
 };
 
-// A named parameter: a view of the arenas of its Parameters.
+// A named parameter: a view of the arenas of its Parameters. Without an arena of gradients, `gradient` is undefined
+// while it is zero.
 struct Parameter {
   std::string name;
   Shape shape;
@@ -51,6 +53,9 @@ struct Parameter {
   // If set, lookups recorded from then on store their gradients here and do not add to `gradient`, which is final
   // before the backward of the lookups.
   std::vector<SparseGradient>* sparse_gradients = nullptr;
+
+  // The gradient, to which the caller adds. Allocates zeros if it is undefined.
+  const Tensor& allocated_gradient();
 };
 
 // Resets the parameter's value to the one that Parameters::allocate gives it with this seed.
@@ -76,8 +81,12 @@ class Parameters {
   Parameter* find(std::string_view name);  // nullptr if there is none
   int64_t elements() const;                // number of elements of all parameters, without alignment gaps
 
-  Tensor values() const { return values_; }  // flat; gaps between parameters (64-byte alignment in f32) stay zero
-  Tensor gradients() const { return gradients_; }
+  Tensor values() const { return values_; }        // flat; gaps between parameters (64-byte alignment in f32) stay zero
+  Tensor gradients() const { return gradients_; }  // likewise; undefined after free_gradients()
+  // Frees the arena of gradients, which must be zero. Afterward a parameter has a gradient from the first use of
+  // allocated_gradient() until its owner resets Parameter::gradient.
+  void free_gradients();
+  void zero_gradients();  // sets all gradients to zero
 
  private:
   std::deque<Parameter> items_;  // a deque keeps references valid

@@ -97,8 +97,8 @@ Tensor Tape::product_weight(const Tensor& weight, DType dtype) const {
 
 Tensor Tape::fused_gradient(const Var& v) const {
   if (!options_.loss_seeded || !v.requires_gradient()) return {};
-  const Parameter* parameter = nodes_[size_t(v.node())].parameter;
-  return parameter ? parameter->gradient : Tensor();
+  Parameter* const parameter = nodes_[size_t(v.node())].parameter;
+  return parameter ? parameter->allocated_gradient() : Tensor();
 }
 
 std::vector<SparseGradient>* Tape::sparse_gradients(const Var& v) const {
@@ -158,7 +158,8 @@ const Tensor& Tape::gradient(const Var& leaf) const {
 void Tape::accumulate(int number, const Tensor& gradient, bool shared) {
   Node& node = nodes_[size_t(number)];
   if (node.parameter) {
-    kernels_.add(node.parameter->gradient, node.parameter->gradient, gradient);
+    const Tensor& sum = node.parameter->allocated_gradient();
+    kernels_.add(sum, sum, gradient);
   } else if (!node.gradient) {
     node.gradient = gradient;
     node.gradient_shared = shared;
@@ -244,7 +245,7 @@ Tensor Backward::dparameter(int i) {
   const int number = input_node(i);
   if (number < 0) return {};
   Node& target = tape_.nodes_[size_t(number)];
-  if (target.parameter) return target.parameter->gradient;
+  if (target.parameter) return target.parameter->allocated_gradient();
   if (!target.gradient) {
     target.gradient = Tensor::zeros(input(i).shape(), input(i).dtype(), input(i).device());
     target.gradient_shared = false;

@@ -81,7 +81,7 @@ struct Node {
   int uses = 0;                    // consumers whose backward has not run yet and will add to the gradient
   std::string module;              // path of the module that recorded the node: "encoder.layers.0.self_attn"
   std::string_view name() const { return op ? op->name() : parameter ? "parameter" : "leaf"; }
-  // The gradient accumulated so far. A parameter accumulates its gradient in Parameter::gradient.
+  // The gradient accumulated so far, or undefined. A parameter accumulates its gradient in Parameter::gradient.
   const Tensor& accumulated_gradient() const { return parameter ? parameter->gradient : gradient; }
 };
 

@@ -66,12 +66,16 @@ void FaultInjector::reached(std::string_view point, uint64_t update) const {
   if (action == "nan" && parameters_ != nullptr) inject_nan();
 }
 
-// Changes the middle of the arena.
+// Changes the parameter in the middle of the arenas.
 void FaultInjector::inject_nan() const {
-  constexpr int64_t kNumbers = 64;  // more than the padding between two parameters
-  const Tensor arena = fault_->point == phase_name(Phase::forward) ? parameters_->values() : parameters_->gradients();
-  const int64_t middle = arena.size() / 2;
-  const Tensor some = arena.slice(middle, std::min(arena.size(), middle + kNumbers));
+  constexpr int64_t kNumbers = 64;
+  const int64_t middle = parameters_->values().size() / 2;
+  size_t index = parameters_->count() - 1;
+  while ((*parameters_)[index].offset > middle) --index;
+  Parameter& p = (*parameters_)[index];
+  const int64_t elements = p.shape.elements(), first = std::min(middle - p.offset, elements - 1);
+  const Tensor& values = fault_->point == phase_name(Phase::forward) ? p.value : p.allocated_gradient();
+  const Tensor some = values.reshape({elements}).slice(first, std::min(elements, first + kNumbers));
   some.copy_from(Tensor::from({some.size()}, std::vector<float>(size_t(some.size()), NAN)));
 }
 

@@ -33,7 +33,7 @@ class FaultInjector {
   FaultInjector& operator=(const FaultInjector&) = delete;
 
   // The tensors that the action nan changes.
-  void set_parameters(const Parameters& parameters) { parameters_ = &parameters; }
+  void set_parameters(Parameters& parameters) { parameters_ = &parameters; }
 
  private:
   struct Fault {
@@ -47,7 +47,7 @@ class FaultInjector {
   void inject_nan() const;
 
   Communicator& ranks_;
-  const Parameters* parameters_ = nullptr;
+  Parameters* parameters_ = nullptr;
   std::optional<Fault> fault_;  // of this rank
 };
 

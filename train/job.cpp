@@ -38,12 +38,13 @@ JobContext open_job_context(const DeviceOptions& device, Communicator& ranks, in
 
 ReducerOptions reducer_options(const TrainOptions& options, const JobContext& context, const Parameters& parameters) {
   const ParallelOptions& parallel = options.parallel;
-  const bool sharded = parallel.zero == 1, whole = make_update_rule(options.optimizer)->updates_matrices();
+  const bool sharded = parallel.zero >= 1, whole = make_update_rule(options.optimizer)->updates_matrices();
   return {.bucket_mb = parallel.bucket_mb_on(context.kernels.device()),
           .micro_batches = context.micro_batches,
           .deterministic = parallel.deterministic,
           .comm_dtype = parse_comm_dtype(parallel.gradient_dtype),
           .sharded = sharded,
+          .shards_gradients = parallel.zero == 2,
           .runs = sharded && whole ? runs_of_matrices(parameters, context.ranks.size()) : std::vector<ArenaRun>()};
 }
 

@@ -81,7 +81,7 @@ StopRequest TrainStep::start(uint64_t update, const std::function<const RankBatc
   });
   seconds.data += watch.lap();
   for (int i = 0; i < own_.count(); ++i) {
-    TapeObserver* const observer = i + 1 == own_.count() ? &reducer_.begin_last_micro_batch() : nullptr;
+    TapeObserver* const observer = reducer_.begin_micro_batch();
     error_guard.at(
         [&] { run_micro_batch(update, own_.begin + i, batch->micro_batches.at(size_t(i)), observer, started); });
     reducer_.end_micro_batch();
@@ -175,13 +175,13 @@ std::string TrainStep::find_non_finite(uint64_t update, const RankBatch& batch) 
     const MicroBatch& micro_batch = batch.micro_batches[size_t(i)];
     if (micro_batch.predictions == 0) continue;
     NanFinder finder;
-    model_.parameters().gradients().zero();
+    model_.parameters().zero_gradients();
     Tape tape = make_tape(update, own_.begin + i);
     tape.add_observer(finder);
     tape.backward(micro_batch.loss(tape).loss);
     found = finder.report();
   }
-  model_.parameters().gradients().zero();
+  model_.parameters().zero_gradients();
   const std::vector<std::string> reports = ranks_.gather(found, 0);
   for (size_t rank = 0; rank < reports.size(); ++rank) {
     if (!reports[rank].empty()) return concat("on rank ", rank, ": ", reports[rank]);

@@ -21,7 +21,9 @@ namespace gyre {
 
 struct StepSeconds {
   double data = 0, compute = 0;
-  double communication = 0;  // not overlapped with backward; communication between GPUs counts as compute
+  // After the last backward pass of a step. Waits of sharded gradients before that, and communication between GPUs,
+  // count as compute.
+  double communication = 0;
 };
 
 struct StepResult {

@@ -25,10 +25,10 @@ double sum_of_squares(const T* x, int64_t n) {
   return sum;
 }
 
-// A part of a range: its first element in the arenas of values and in those of the state, its number of elements, and
-// its group's factor of the learning rate and weight decay.
+// A part of a range: its first element in the arena of values, among the gradients and in the arenas of the state, its
+// number of elements, and its group's factor of the learning rate and weight decay.
 struct RangePart {
-  int64_t begin, state, n;
+  int64_t begin, gradient, state, n;
   double rate_factor, weight_decay;
 };
 
@@ -46,6 +46,7 @@ void for_each_range(const UpdateRanges& ranges, F&& f) {
       const int64_t skipped = begin - (*row)[UpdateRanges::kFirst], units = std::min(next, end) - begin;
       const double* const group = groups + (*row)[UpdateRanges::kGroup] * UpdateRanges::kGroupColumns;
       f(RangePart{((*row)[UpdateRanges::kBegin] + skipped) * kUpdateUnit,
+                  ((*row)[UpdateRanges::kGradient] + skipped) * kUpdateUnit,
                   ((*row)[UpdateRanges::kState] + skipped) * kUpdateUnit, units * kUpdateUnit,
                   group[UpdateRanges::kRateFactor], group[UpdateRanges::kWeightDecay]});
       begin += units;
@@ -55,7 +56,7 @@ void for_each_range(const UpdateRanges& ranges, F&& f) {
 
 template <class T>
 void zero_ranges(T* gradients, const UpdateRanges& ranges) {
-  for_each_range(ranges, [=](const RangePart& part) { std::fill_n(gradients + part.begin, part.n, T(0)); });
+  for_each_range(ranges, [=](const RangePart& part) { std::fill_n(gradients + part.gradient, part.n, T(0)); });
 }
 
 }  // namespace
@@ -95,7 +96,8 @@ void CpuKernels::adam(const Tensor& value, const Tensor& m, const Tensor& v, con
     const T root = T(1 / std::sqrt(step.bias2)), epsilon = T(step.epsilon);
     const T factor = T(verdict.data<double>()[kGradientFactor]);
     for_each_range(ranges, [=](const RangePart& part) {
-      T *value = w + part.begin, *gradient = gradients + part.begin, *m = mean + part.state, *v = square + part.state;
+      T *value = w + part.begin, *gradient = gradients + part.gradient;
+      T *m = mean + part.state, *v = square + part.state;
       const double lr = step.learning_rate * part.rate_factor;
       const T rate = T(lr / step.bias1), keep = T(1 - lr * part.weight_decay);
 #pragma omp simd
@@ -120,7 +122,7 @@ void CpuKernels::lion(const Tensor& value, const Tensor& m, const Tensor& gradie
     const T b1 = T(step.beta1), b2 = T(step.beta2), rest1 = T(1 - step.beta1), rest2 = T(1 - step.beta2);
     const T factor = T(verdict.data<double>()[kGradientFactor]);
     for_each_range(ranges, [=](const RangePart& part) {
-      T *value = w + part.begin, *gradient = gradients + part.begin, *m = momentum + part.state;
+      T *value = w + part.begin, *gradient = gradients + part.gradient, *m = momentum + part.state;
       const double lr = step.learning_rate * part.rate_factor;
       const T rate = T(lr), keep = T(1 - lr * part.weight_decay);
 #pragma omp simd

@@ -104,9 +104,9 @@ struct Lion {
   }
 };
 
-// The place of a pack of elements in the arenas, and its group.
+// The place of a pack of elements in the arenas and among the gradients, and its group.
 struct Place {
-  int64_t value, state, group;
+  int64_t value, gradient, state, group;
 };
 // `element` counts the elements of all ranges. The threads of a block search from the same element, so that they read
 // the same rows; a few of them then go on to later rows.
@@ -121,8 +121,8 @@ __device__ inline Place find_place(const int32_t* table, int ranges, int64_t fir
   while (row + 1 < ranges && first(row + 1) <= element) ++row;
   const int32_t* at = table + row * kColumns;
   const int64_t skipped = element - first(row);
-  return {at[UpdateRanges::kBegin] * kUpdateUnit + skipped, at[UpdateRanges::kState] * kUpdateUnit + skipped,
-          at[UpdateRanges::kGroup]};
+  return {at[UpdateRanges::kBegin] * kUpdateUnit + skipped, at[UpdateRanges::kGradient] * kUpdateUnit + skipped,
+          at[UpdateRanges::kState] * kUpdateUnit + skipped, at[UpdateRanges::kGroup]};
 }
 
 // UpdateRanges in GPU memory.
@@ -160,14 +160,14 @@ __global__ void adam_kernel(T* value, T* m, T* v, T* gradient, DeviceRanges rang
     load_numbers(values, value + at.value, N, aligned);
     load_numbers(means, m + at.state, N, aligned);
     load_numbers(squares, v + at.state, N, aligned);
-    load_numbers(gradients, gradient + at.value, N, aligned);
+    load_numbers(gradients, gradient + at.gradient, N, aligned);
 #pragma unroll
     for (int i = 0; i < N; ++i) adam.update(values[i], means[i], squares[i], gradients[i] * factor, group);
     store_numbers(value + at.value, values, N, aligned);
     store_numbers(m + at.state, means, N, aligned);
     store_numbers(v + at.state, squares, N, aligned);
   }
-  store_pack(gradient + at.value, Pack<T>{}, N, aligned);
+  store_pack(gradient + at.gradient, Pack<T>{}, N, aligned);
 }
 
 template <class T>
@@ -182,13 +182,13 @@ __global__ void lion_kernel(T* value, T* m, T* gradient, DeviceRanges ranges, bo
     T values[N], means[N], gradients[N];
     load_numbers(values, value + at.value, N, aligned);
     load_numbers(means, m + at.state, N, aligned);
-    load_numbers(gradients, gradient + at.value, N, aligned);
+    load_numbers(gradients, gradient + at.gradient, N, aligned);
 #pragma unroll
     for (int i = 0; i < N; ++i) lion.update(values[i], means[i], gradients[i] * factor, group);
     store_numbers(value + at.value, values, N, aligned);
     store_numbers(m + at.state, means, N, aligned);
   }
-  store_pack(gradient + at.value, Pack<T>{}, N, aligned);
+  store_pack(gradient + at.gradient, Pack<T>{}, N, aligned);
 }
 
 template <class T>

@@ -31,10 +31,11 @@ enum Verdict : uint8_t {
 constexpr int64_t kUpdateUnit = 16;
 struct UpdateRanges {
   enum Column : uint8_t {
-    kFirst,  // number of units in the ranges before this one
-    kBegin,  // first unit in the arenas of values and gradients
-    kState,  // first unit in the arenas of the rule's state
-    kGroup,  // row of `groups`
+    kFirst,     // number of units in the ranges before this one
+    kBegin,     // first unit in the arena of values
+    kGradient,  // first unit in the buffer of gradients
+    kState,     // first unit in the arenas of the rule's state
+    kGroup,     // row of `groups`
     kColumns,
   };
   enum GroupColumn : uint8_t {

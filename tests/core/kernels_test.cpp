@@ -27,7 +27,7 @@ Tensor random_tensor(const Shape& shape, uint64_t stream) {
 
 // One range of `units` units from the first element on, in a group with weight decay 0.1.
 UpdateRanges one_range(int64_t units) {
-  return {.table = Tensor::from<int32_t>({1, UpdateRanges::kColumns}, {0, 0, 0, 0}),
+  return {.table = Tensor::from<int32_t>({1, UpdateRanges::kColumns}, {0, 0, 0, 0, 0}),
           .groups = Tensor::from<double>({1, UpdateRanges::kGroupColumns}, {1, 0.1}),
           .units = units};
 }

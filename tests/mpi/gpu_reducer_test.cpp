@@ -16,24 +16,37 @@
 namespace gyre::test {
 namespace {
 
-// Parameters of several buckets, with gradients that differ between ranks.
-void make_gradients(Parameters& parameters, Device device) {
+// Parameters of several buckets.
+void add_parameters(Parameters& parameters, Device device) {
   for (const int64_t size : {30000, 7, 13001}) parameters.add("size" + std::to_string(size), {size}, Init::constant(1));
   parameters.allocate(1, DType::f32, device);
-  std::vector<float> numbers(size_t(parameters.gradients().size()));
-  RandomStream random(17, uint64_t(ranks().rank()));
-  for (float& x : numbers) x = float(random.normal());
-  parameters.gradients().copy_from(Tensor::from({int64_t(numbers.size())}, numbers).to(device));
 }
 
-// This rank's sums after a reduction without backward: those of the elements that it owns.
-std::vector<float> sums_on(Kernels& kernels, const ReducerOptions& options) {
-  Parameters parameters;
-  make_gradients(parameters, kernels.device());
-  GradientReducer reducer(ranks(), kernels, parameters, options);
-  reducer.begin_last_micro_batch();
+// Sets gradients that differ between ranks.
+void set_gradients(Parameters& parameters) {
+  RandomStream random(17, uint64_t(ranks().rank()));
+  for (Parameter& p : parameters) {
+    std::vector<float> numbers(size_t(p.shape.elements()));
+    for (float& x : numbers) x = float(random.normal());
+    p.allocated_gradient().copy_from(Tensor::from(p.shape, numbers).to(p.value.device()));
+  }
+}
+
+// A reduction without backward.
+void reduce(GradientReducer& reducer) {
+  reducer.begin_micro_batch();
   reducer.end_micro_batch();
   reducer.finish();
+}
+
+// This rank's sums after a reduction: those of the elements that it owns.
+std::vector<float> sums_on(Kernels& kernels, const ReducerOptions& options) {
+  Parameters parameters;
+  add_parameters(parameters, kernels.device());
+  GradientReducer reducer(ranks(), kernels, parameters, options);
+  set_gradients(parameters);
+  reduce(reducer);
+  if (const Tensor packed = reducer.packed_gradients()) return packed.to_cpu().to_vector<float>();
   std::vector<float> sums;
   for (const ElementRange& own : reducer.owned()) {
     const auto some = parameters.gradients().slice(own.begin, own.end).to_cpu().to_vector<float>();
@@ -103,12 +116,16 @@ TEST_CASE("ranks on GPUs add gradients to the bits of ranks on CPUs, for any com
   Kernels* const gpu = own_gpu();
   if (!gpu) return;
   for (const DType comm_dtype : {DType::f32, DType::bf16}) {
-    for (const bool sharded : {false, true}) {
+    for (const int zero : {0, 1, 2}) {
       for (const double bucket_mb : {0.02, 100.0}) {
         CAPTURE(dtype_name(comm_dtype));
-        CAPTURE(sharded);
-        const ReducerOptions options{
-            .bucket_mb = bucket_mb, .micro_batches = ranks().size(), .comm_dtype = comm_dtype, .sharded = sharded};
+        CAPTURE(zero);
+        const bool sharded = zero >= 1;
+        const ReducerOptions options{.bucket_mb = bucket_mb,
+                                     .micro_batches = ranks().size(),
+                                     .comm_dtype = comm_dtype,
+                                     .sharded = sharded,
+                                     .shards_gradients = zero == 2};
         const std::vector<float> sums = sums_on(*gpu, options), expected = sums_on(cpu_kernels(), options);
         REQUIRE(sums.size() == expected.size());
         const bool any_order = comm_dtype == DType::f32 && !sharded && ranks().size() > 2;
@@ -131,23 +148,18 @@ TEST_CASE("ranks on GPUs exchange gradients in memory for one bucket") {
   for (const DType comm_dtype : {DType::f32, DType::bf16}) {
     for (const bool sharded : {false, true}) {
       Parameters parameters;
-      make_gradients(parameters, device);
+      add_parameters(parameters, device);
       GradientReducer reducer(ranks(), *gpu, parameters,
                               {.bucket_mb = kBucket / (1 << 20),
                                .micro_batches = ranks().size(),
                                .comm_dtype = comm_dtype,
                                .sharded = sharded});
-      const auto reduce = [&] {
-        reducer.begin_last_micro_batch();
-        reducer.end_micro_batch();
-        reducer.finish();
-      };
-      reduce();
+      reduce(reducer);
       // Raises the memory in use to its peak, so that the peak then shows what a reduction takes.
       const MemoryStats stats = cuda_memory_stats(index);
       const Tensor filler = Tensor::empty({int64_t(stats.peak_bytes - stats.active_bytes) / 4 + 1}, DType::f32, device);
       const size_t before = cuda_memory_stats(index).peak_bytes;
-      reduce();
+      reduce(reducer);
       const auto taken = double(cuda_memory_stats(index).peak_bytes - before);
       CAPTURE(dtype_name(comm_dtype));
       CAPTURE(sharded);
@@ -162,7 +174,7 @@ TEST_CASE("ranks on GPUs gather the elements that each of them owns, and add num
   Kernels* const gpu = own_gpu();
   if (!gpu) return;
   Parameters parameters;
-  make_gradients(parameters, gpu->device());
+  add_parameters(parameters, gpu->device());
   const GradientReducer reducer(ranks(), *gpu, parameters,
                                 {.bucket_mb = 0.02, .micro_batches = ranks().size(), .sharded = true});
   const Tensor values = parameters.values();

@@ -71,6 +71,37 @@ float tree(const std::vector<std::vector<float>>& gradients, size_t element, int
   return tree(gradients, element, begin, middle) + tree(gradients, element, middle, end);
 }
 
+// Runs this rank's micro-batches through the reducer.
+void reduce(GradientReducer& reducer, Parameters& parameters, MicroBatchRange own) {
+  parameters.zero_gradients();
+  if (const Tensor packed = reducer.packed_gradients()) packed.zero();
+  for (int s = own.begin; s < own.end; ++s) {
+    TapeObserver* const observer = reducer.begin_micro_batch();
+    backward(parameters, s, [&](Tape& tape) {
+      if (observer) tape.add_observer(*observer);
+    });
+    reducer.end_micro_batch();
+  }
+  reducer.finish();
+}
+
+MicroBatchRange own_micro_batches(int micro_batches) {
+  return micro_batches_of_rank(micro_batches, ranks().size(), ranks().rank());
+}
+
+// The sums of all elements, gathered from the ranks that own them.
+std::vector<float> all_sums(const GradientReducer& reducer, const Parameters& parameters) {
+  const Tensor all = Tensor::zeros({parameters.values().size()}), packed = reducer.packed_gradients();
+  int64_t at = 0;
+  for (const ElementRange& own : reducer.owned()) {
+    all.slice(own.begin, own.end)
+        .copy_from(packed ? packed.slice(at, at + own.size()) : parameters.gradients().slice(own.begin, own.end));
+    at += own.size();
+  }
+  if (reducer.is_sharded()) reducer.all_gather(all, {0, all.size()});
+  return all.to_vector<float>();
+}
+
 TEST_CASE("the tree adds micro-batches in the same order for any number of ranks") {
   Parameters parameters;
   add_parameters(parameters);
@@ -80,39 +111,18 @@ TEST_CASE("the tree adds micro-batches in the same order for any number of ranks
     const auto expected = all_micro_batch_gradients(parameters, micro_batches);
     GradientReducer reducer(ranks(), cpu_kernels(), parameters,
                             {.bucket_mb = 0.02, .micro_batches = micro_batches, .deterministic = true});
-    const MicroBatchRange own = micro_batches_of_rank(micro_batches, ranks().size(), ranks().rank());
     for (int update = 0; update < 2; ++update) {  // a reducer is reused for every update
-      parameters.gradients().zero();
-      for (int s = own.begin; s < own.end; ++s) {
-        backward(parameters, s, [&](Tape& tape) {
-          if (s + 1 == own.end) tape.add_observer(reducer.begin_last_micro_batch());
-        });
-        reducer.end_micro_batch();
-      }
-      reducer.finish();
+      reduce(reducer, parameters, own_micro_batches(micro_batches));
       const std::vector<float> sum = parameters.gradients().to_vector<float>();
       for (size_t i = 0; i < sum.size(); ++i) REQUIRE(sum[i] == tree(expected, i, 0, micro_batches));
     }
   }
 }
 
-// Runs this rank's micro-batches through the reducer.
-void reduce(GradientReducer& reducer, Parameters& parameters, int per_rank) {
-  parameters.gradients().zero();
-  for (int i = 0; i < per_rank; ++i) {
-    backward(parameters, per_rank * ranks().rank() + i, [&](Tape& tape) {
-      if (i + 1 == per_rank) tape.add_observer(reducer.begin_last_micro_batch());
-    });
-    reducer.end_micro_batch();
-  }
-  reducer.finish();
-}
-
 TEST_CASE("buckets sum all micro-batches of all ranks, for any bucket size and communication dtype") {
   Parameters parameters;
   add_parameters(parameters);
-  constexpr int kPerRank = 2;
-  const int micro_batches = kPerRank * ranks().size();
+  const int micro_batches = 2 * ranks().size();
   const auto single = all_micro_batch_gradients(parameters, micro_batches);
   for (const DType comm_dtype : {DType::f32, DType::bf16}) {
     for (double bucket_mb : {0.0, 0.02, 0.05, 100.0}) {
@@ -121,7 +131,7 @@ TEST_CASE("buckets sum all micro-batches of all ranks, for any bucket size and c
                               {.bucket_mb = bucket_mb, .micro_batches = micro_batches, .comm_dtype = comm_dtype});
       const bool exact = comm_dtype == DType::f32 || ranks().size() == 1;
       for (int update = 0; update < 2; ++update) {
-        reduce(reducer, parameters, kPerRank);
+        reduce(reducer, parameters, own_micro_batches(micro_batches));
         const std::vector<float> sum = parameters.gradients().to_vector<float>();
         for (size_t i = 0; i < sum.size(); ++i) {
           double expected = 0, size = 0;
@@ -139,13 +149,13 @@ TEST_CASE("sharded sums: each rank gets the sums of its own elements, and all_ga
   add_parameters(parameters);
   const ReducerOptions options{.bucket_mb = 0.02, .micro_batches = ranks().size(), .deterministic = true};
   GradientReducer whole(ranks(), cpu_kernels(), parameters, options);
-  reduce(whole, parameters, 1);
+  reduce(whole, parameters, own_micro_batches(options.micro_batches));
   const std::vector<float> expected = parameters.gradients().to_vector<float>();
   ReducerOptions sharded = options;
   sharded.sharded = true;
   GradientReducer reducer(ranks(), cpu_kernels(), parameters, sharded);
   CHECK(reducer.is_sharded() == (ranks().size() > 1));
-  reduce(reducer, parameters, 1);
+  reduce(reducer, parameters, own_micro_batches(options.micro_batches));
   const Tensor gradients = parameters.gradients();
   std::vector<double> owners(expected.size());
   for (const ElementRange& range : reducer.owned()) {
@@ -158,6 +168,54 @@ TEST_CASE("sharded sums: each rank gets the sums of its own elements, and all_ga
   CHECK(std::all_of(owners.begin(), owners.end(), [](double n) { return n == 1; }));
   if (reducer.is_sharded()) reducer.all_gather(gradients, {0, gradients.size()});
   CHECK(gradients.to_vector<float>() == expected);
+}
+
+TEST_CASE("sharded gradients: the sums have the same bits as with sharded optimizer state only") {
+  const int size = ranks().size();
+  std::vector<ReducerOptions> cases;
+  for (const int micro_batches : {size, 2 * size + 1, 13})
+    cases.push_back({.bucket_mb = 0.02, .micro_batches = micro_batches, .deterministic = true});
+  for (const DType comm_dtype : {DType::f32, DType::bf16})
+    cases.push_back({.bucket_mb = 0.02, .micro_batches = size, .comm_dtype = comm_dtype});
+  for (ReducerOptions options : cases) {
+    CAPTURE(options.micro_batches);
+    options.sharded = true;
+    Parameters in_arena, packed;
+    add_parameters(in_arena);
+    add_parameters(packed);
+    GradientReducer state_only(ranks(), cpu_kernels(), in_arena, options);
+    options.shards_gradients = true;
+    GradientReducer reducer(ranks(), cpu_kernels(), packed, options);
+    CHECK(reducer.packed_gradients().defined() == (size > 1));
+    for (int update = 0; update < 2; ++update) {
+      reduce(state_only, in_arena, own_micro_batches(options.micro_batches));
+      reduce(reducer, packed, own_micro_batches(options.micro_batches));
+      CHECK(all_sums(reducer, packed) == all_sums(state_only, in_arena));
+      if (size == 1) continue;
+      CHECK_FALSE(packed.gradients().defined());
+      for (const Parameter& p : packed) CHECK_FALSE(p.gradient.defined());
+    }
+  }
+}
+
+TEST_CASE("sharded gradients: owners add up the micro-batches, of which ranks may have different numbers") {
+  Parameters whole, packed;
+  add_parameters(whole);
+  add_parameters(packed);
+  const int micro_batches = 2 * ranks().size() + 1;
+  const auto single = all_micro_batch_gradients(whole, micro_batches);
+  GradientReducer reducer(
+      ranks(), cpu_kernels(), packed,
+      {.bucket_mb = 0.02, .micro_batches = micro_batches, .sharded = true, .shards_gradients = true});
+  for (int update = 0; update < 2; ++update) {
+    reduce(reducer, packed, own_micro_batches(micro_batches));
+    const std::vector<float> sum = all_sums(reducer, packed);
+    for (size_t i = 0; i < sum.size(); ++i) {
+      double expected = 0, magnitude = 0;
+      for (const auto& gradient : single) expected += double(gradient[i]), magnitude += std::abs(double(gradient[i]));
+      REQUIRE(std::abs(double(sum[i]) - expected) <= 1e-5 * (1 + magnitude));
+    }
+  }
 }
 
 // Two tables around a layer; the first table is also the output layer. Every micro-batch looks up different rows, and
@@ -173,7 +231,7 @@ void add_tables(Parameters& parameters) {
 
 void backward_of_tables(Parameters& parameters, int micro_batch, GradientReducer* reducer = nullptr) {
   if (micro_batch == 1) return;
-  TapeObserver* const observer = reducer ? &reducer->begin_last_micro_batch() : nullptr;
+  TapeObserver* const observer = reducer ? reducer->begin_micro_batch() : nullptr;
   Tape tape(cpu_kernels(), {.record = true, .training = true, .seed = 1, .loss_seeded = true});
   const Tensor ids = Tensor::from({4}, std::vector<int32_t>{5, 17 * micro_batch, 5, int32_t(kRows) - 1 - micro_batch});
   const Var table = tape.parameter(parameters[0]);
@@ -189,28 +247,30 @@ TEST_CASE("tables: lookup gradients are reduced separately, and the sum is that 
   Parameters parameters;
   add_tables(parameters);
   const int rank = ranks().rank(), size = ranks().size();
-  parameters.gradients().zero();
   for (int micro_batch = 0; micro_batch < 2 * size; ++micro_batch) backward_of_tables(parameters, micro_batch);
   const std::vector<float> expected = parameters.gradients().to_vector<float>();
-  for (const bool sharded : {false, true}) {
+  for (const int zero : {0, 1, 2}) {
     for (const double bucket_mb : {0.0, 0.05, 100.0}) {
-      CAPTURE(sharded);
+      CAPTURE(zero);
       CAPTURE(bucket_mb);
-      GradientReducer reducer(ranks(), cpu_kernels(), parameters,
-                              {.bucket_mb = bucket_mb, .micro_batches = 2 * size, .sharded = sharded});
+      Parameters own;
+      add_tables(own);
+      GradientReducer reducer(
+          ranks(), cpu_kernels(), own,
+          {.bucket_mb = bucket_mb, .micro_batches = 2 * size, .sharded = zero >= 1, .shards_gradients = zero == 2});
       for (int update = 0; update < 2; ++update) {
-        parameters.gradients().zero();
+        own.zero_gradients();
+        if (const Tensor packed = reducer.packed_gradients()) packed.zero();
         for (const int micro_batch : {rank + size, rank}) {  // rank 1's last micro-batch is empty
-          backward_of_tables(parameters, micro_batch, micro_batch == rank ? &reducer : nullptr);
+          backward_of_tables(own, micro_batch, &reducer);
           reducer.end_micro_batch();
         }
         reducer.finish();
-        if (reducer.is_sharded()) reducer.all_gather(parameters.gradients(), {0, parameters.gradients().size()});
-        const std::vector<float> sum = parameters.gradients().to_vector<float>();
+        const std::vector<float> sum = all_sums(reducer, own);
         for (size_t i = 0; i < sum.size(); ++i) REQUIRE(sum[i] == doctest::Approx(expected[i]).epsilon(1e-4));
       }
+      CHECK(own[0].sparse_gradients == nullptr);
     }
-    CHECK(parameters[0].sparse_gradients == nullptr);
   }
 }
 
@@ -221,7 +281,7 @@ TEST_CASE("a rank without data still takes part, and all ranks end with the same
   GradientReducer reducer(ranks(), cpu_kernels(), parameters, {.bucket_mb = 0.02, .micro_batches = ranks().size()});
   parameters.gradients().zero();
   if (ranks().rank() != last || last == 0) {
-    backward(parameters, ranks().rank(), [&](Tape& tape) { tape.add_observer(reducer.begin_last_micro_batch()); });
+    backward(parameters, ranks().rank(), [&](Tape& tape) { tape.add_observer(*reducer.begin_micro_batch()); });
   }
   reducer.end_micro_batch();
   reducer.finish();

@@ -1,8 +1,6 @@
 // Complete training runs on several ranks, compared with the same run on one rank.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <array>
 #include <sstream>
 #include <tuple>
 
@@ -11,7 +9,7 @@
 #include "gyre/train/tasks/language/language.h"
 #include "gyre/train/tasks/matching/match.h"
 #include "gyre/train/tasks/translation/nmt.h"
-#include "tests/mpi/ranks.h"
+#include "tests/mpi/shared_directory.h"
 #include "tests/report.h"
 #include "tests/train/tasks/tiny_classify.h"
 #include "tests/train/tasks/tiny_language.h"
@@ -20,50 +18,6 @@
 
 namespace gyre::test {
 namespace {
-
-// A directory shared by all ranks that contains the tiny corpora.
-class SharedDirectory {
- public:
-  SharedDirectory() {
-    std::array<char, 256> name{};
-    if (ranks().rank() == 0) {
-      const Path path = std::filesystem::temp_directory_path() / ("gyre-mpi-" + std::to_string(getpid()));
-      write_tiny_corpus(path);
-      write_tiny_labeled(path);
-      write_tiny_triplets(path / "triplets");
-      path.string().copy(name.data(), name.size() - 1);
-    }
-    ranks().broadcast(std::span<char>(name), 0);
-    path_ = name.data();
-  }
-  ~SharedDirectory() {
-    ranks().barrier();
-    std::error_code ignored;
-    if (ranks().rank() == 0) std::filesystem::remove_all(path_, ignored);
-  }
-  NmtOptions options(const std::string& run, const std::string& after) const {
-    NmtOptions o = tiny_options(path_, path_ / run);
-    o.stop.after = Period::parse(after);
-    return o;
-  }
-  Path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  Path path_;
-};
-
-// Trains in one process; the other ranks wait.
-void train_alone(const NmtOptions& options, const EncoderDecoderConfig& config) {
-  SelfCommunicator self;
-  if (ranks().rank() == 0) train_nmt(options, config, self);
-  ranks().barrier();
-}
-
-NmtOptions deterministic(NmtOptions options, int micro_batches) {
-  options.parallel.deterministic = true;
-  options.parallel.micro_batches = micro_batches;
-  return options;
-}
 
 TEST_CASE("deterministic runs have the same bits on any number of ranks") {
   const SharedDirectory directory;
@@ -90,7 +44,7 @@ TEST_CASE("runs that compute activations again have the bits of a run that keeps
   train_alone(options("kept", Recompute::none, 0), tiny_config());
   for (const auto& [name, recompute, zero] :
        {std::tuple("block", Recompute::block, 0), std::tuple("attention", Recompute::attention, 0),
-        std::tuple("sharded", Recompute::block, 1)}) {
+        std::tuple("sharded", Recompute::block, 1), std::tuple("gradients", Recompute::attention, 2)}) {
     CAPTURE(name);
     train_nmt(options(name, recompute, zero), tiny_config(), ranks());
     CHECK(last_bits(directory / name) == last_bits(directory / "kept"));
@@ -112,51 +66,6 @@ TEST_CASE("BPE dropout has the same bits on any number of ranks") {
   train_alone(options("one"), tiny_config());
   CHECK(last_bits(directory / "many") == last_bits(directory / "one"));
   CHECK(loss_curve(directory / "many") == loss_curve(directory / "one"));
-}
-
-TEST_CASE("runs with sharded optimizer state have the bits of a run without, and each can resume from the other") {
-  const SharedDirectory directory;
-  const auto options = [&](const std::string& run, const std::string& after, int zero) {
-    NmtOptions o = deterministic(directory.options(run, after), 8);
-    o.parallel.zero = zero;
-    o.parallel.bucket_mb = 0.02;
-    o.optimizer.kind = "adamw";
-    o.optimizer.weight_decay = 0.1;
-    o.optimizer.clip_norm = 0.5;
-    o.optimizer.ema = 0.9;
-    o.checkpoint.saving.in_background = zero == 0;
-    o.data.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
-    o.validation.every = Period::parse("4u");
-    return o;
-  };
-  train_nmt(options("shared", "6u", 1), tiny_config(), ranks());
-  train_nmt(options("shared", "9u", 0), tiny_config(), ranks());
-  train_nmt(options("shared", "15u", 1), tiny_config(), ranks());
-  train_alone(options("one", "15u", 0), tiny_config());
-  CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
-  CHECK(loss_curve(directory / "shared") == loss_curve(directory / "one"));
-  CHECK(last_state(directory / "shared").best.at("cross-entropy").value ==
-        last_state(directory / "one").best.at("cross-entropy").value);
-}
-
-TEST_CASE("Muon with sharded matrices has the bits of a run without, and each can resume from the other") {
-  const SharedDirectory directory;
-  const auto options = [&](const std::string& run, const std::string& after, int zero) {
-    NmtOptions o = deterministic(directory.options(run, after), 8);
-    o.parallel.zero = zero;
-    o.parallel.bucket_mb = 0.02;  // some matrices have several buckets
-    o.optimizer.kind = "normuon";
-    o.optimizer.weight_decay = 0.1;
-    o.optimizer.clip_norm = 0.5;
-    o.optimizer.ema = 0.9;
-    return o;
-  };
-  train_nmt(options("shared", "4u", 1), tiny_config(), ranks());
-  train_nmt(options("shared", "7u", 0), tiny_config(), ranks());
-  train_nmt(options("shared", "10u", 1), tiny_config(), ranks());
-  train_alone(options("one", "10u", 0), tiny_config());
-  CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
-  CHECK(loss_curve(directory / "shared") == loss_curve(directory / "one"));
 }
 
 TEST_CASE("a masked language model has the same bits on any number of ranks, and can change that number") {
@@ -292,34 +201,23 @@ TEST_CASE("a deterministic run with R-Drop has the same bits on any number of ra
 TEST_CASE("fast runs on many ranks follow the loss of one process") {
   const SharedDirectory directory;
   const EncoderDecoderConfig config = tiny_config(0);  // no dropout: its masks depend on the micro-batches
-  NmtOptions options = directory.options("many", "30u");
-  options.parallel.accumulation = 2;
-  options.parallel.bucket_mb = 0.002;
-  train_nmt(options, config, ranks());
   train_alone(directory.options("one", "30u"), config);
-  std::istringstream many(loss_curve(directory / "many")), one(loss_curve(directory / "one"));
-  double update = 0, first = 0, last = 0, a = 0, b = 0;
-  for (int i = 0; i < 30; ++i) {
-    REQUIRE((many >> update >> a && one >> update >> b));
-    CHECK(a == doctest::Approx(b).epsilon(2e-4));
-    (i == 0 ? first : last) = a;
-  }
-  CHECK(last < 0.8 * first);
-}
-
-TEST_CASE("runs with bf16 gradients and sharded optimizer state follow the loss of one process") {
-  const SharedDirectory directory;
-  const EncoderDecoderConfig config = tiny_config(0);
-  NmtOptions options = directory.options("many", "20u");
-  options.parallel.gradient_dtype = "bf16";
-  options.parallel.zero = 1;
-  train_nmt(options, config, ranks());
-  train_alone(directory.options("one", "20u"), config);
-  std::istringstream many(loss_curve(directory / "many")), one(loss_curve(directory / "one"));
-  double update = 0, a = 0, b = 0;
-  for (int i = 0; i < 20; ++i) {
-    REQUIRE((many >> update >> a && one >> update >> b));
-    CHECK(a == doctest::Approx(b).epsilon(5e-3));
+  for (const int zero : {0, 2}) {
+    CAPTURE(zero);
+    const std::string run = "many" + std::to_string(zero);
+    NmtOptions options = directory.options(run, "30u");
+    options.parallel.accumulation = 2;
+    options.parallel.bucket_mb = 0.002;
+    options.parallel.zero = zero;
+    train_nmt(options, config, ranks());
+    std::istringstream many(loss_curve(directory / run)), one(loss_curve(directory / "one"));
+    double update = 0, first = 0, last = 0, a = 0, b = 0;
+    for (int i = 0; i < 30; ++i) {
+      REQUIRE((many >> update >> a && one >> update >> b));
+      CHECK(a == doctest::Approx(b).epsilon(2e-4));
+      (i == 0 ? first : last) = a;
+    }
+    CHECK(last < 0.8 * first);
   }
 }
 
@@ -360,7 +258,9 @@ TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones 
     return options;
   };
   train_nmt(on_gpus(directory.options("fast", length)), tiny_config(0), ranks());
-  train_nmt(on_gpus(deterministic(directory.options("many", length), 8)), tiny_config(), ranks());
+  NmtOptions many = on_gpus(deterministic(directory.options("many", length), 8));
+  many.parallel.zero = 2;
+  train_nmt(many, tiny_config(), ranks());
   train_alone(directory.options("one", length), tiny_config(0));
   train_alone(on_gpus(deterministic(directory.options("tree", length), 8)), tiny_config());
   CHECK(last_bits(directory / "many") == last_bits(directory / "tree"));
@@ -369,6 +269,11 @@ TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones 
   narrow.parallel.zero = 1;
   narrow.optimizer.ema = 0.9;
   train_nmt(narrow, tiny_config(0), ranks());
+  NmtOptions gradients = narrow;
+  gradients.start.directory = directory / "gradients";
+  gradients.parallel.zero = 2;
+  train_nmt(gradients, tiny_config(0), ranks());
+  CHECK(last_bits(directory / "gradients") == last_bits(directory / "narrow"));
   std::istringstream narrowed(loss_curve(directory / "narrow"));
   std::istringstream fast(loss_curve(directory / "fast")), one(loss_curve(directory / "one"));
   double update = 0, a = 0, b = 0;

@@ -20,6 +20,8 @@ for count in 2 4; do
 done
 run_on 4 zero $options --zero 1
 same_bits "four hosts with sharded optimizer state" zero alone
+run_on 4 gradients $options --zero 2
+same_bits "four hosts with sharded gradients" gradients alone
 
 # The seconds that rank 0 waited for gradients.
 exposed() { sed -nE 's/.*"rank_seconds":\[\{[^}]*"communication":([0-9.e+-]+).*/\1/p' "$1/metrics.jsonl" | tail -n 1; }

@@ -12,13 +12,15 @@ small="--train-sets books.txt --vocab vocab.txt --preset llama-tiny --layers 2 -
   --kv-heads 1 --transformer-dim-ffn 64 --max-length 24 --mini-batch 8 --quiet --precision fp32 --threads 1 --deterministic"
 weights() { cat "$1/checkpoints/last/model.safetensors" "$1/checkpoints/last/optimizer.safetensors"; }
 
-# A run that stops and continues, and one on two ranks with sharded state, have the bits of a run without a stop.
+# A run that stops and continues, and those on several ranks with sharded state and gradients, have the bits of a run
+# without a stop.
 for optimizer in lion muon normuon; do
   build/gyre train lm $small --optimizer $optimizer --model "$optimizer/" --after 8u
   build/gyre train lm $small --optimizer $optimizer --model "cut-$optimizer/" --after 3u
   build/gyre train lm --model "cut-$optimizer/" --after 8u --quiet
   mpirun -n 2 build/gyre train lm $small --optimizer $optimizer --zero 1 --bucket-mb 0.01 --model "two-$optimizer/" --after 8u
-  for other in cut two; do
+  mpirun -n 3 build/gyre train lm $small --optimizer $optimizer --zero 2 --bucket-mb 0.01 --model "three-$optimizer/" --after 8u
+  for other in cut two three; do
     check "$optimizer: the weights of $other" cmp <(weights "$optimizer") <(weights "$other-$optimizer")
   done
 done

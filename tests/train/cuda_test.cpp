@@ -10,6 +10,7 @@
 #include "gyre/train/tasks/translation/nmt.h"
 #include "tests/gpu.h"
 #include "tests/temporary_directory.h"
+#include "tests/train/optim/packed_part.h"
 #include "tests/train/tasks/tiny_nmt.h"
 
 namespace gyre::test {
@@ -105,7 +106,7 @@ TEST_CASE("a GPU skips the same updates as a CPU, and names the one that ends th
 
 // Parameters with and without weight decay, and a frozen one, and an optimizer on a device.
 struct SmallModel {
-  SmallModel(Kernels& kernels, const std::string& rule, double scale) {
+  SmallModel(Kernels& kernels, const std::string& rule, double scale, bool packed) {
     parameters.add("matrix", {70, 50}, Init::normal(1)).matrix_rows = {30, 40};
     parameters.add("wide", {6, 35}, Init::normal(1)).matrix_rows = {6};
     parameters.add("frozen", {31}, Init::normal(1));
@@ -118,16 +119,18 @@ struct SmallModel {
     options.weight_decay = 0.1;
     options.clip_norm = 0.5;
     options.ema = 0.9;
-    Optimizer optimizer(parameters, kernels, options);
+    const PackedPart part(parameters, parameters[1].offset);
+    Optimizer optimizer(parameters, kernels, options, packed ? &part : nullptr);
     for (const double factor : {1.0, scale, 1.0}) {
       for (const Parameter& p : parameters) {
         std::vector<float> numbers(size_t(p.value.size()));
         for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(std::sin(0.7 * double(i)) * factor);
-        p.gradient.copy_from(Tensor::from(p.shape, numbers).to(kernels.device()));
+        const Tensor gradient = packed ? part.gradient(p) : p.gradient;
+        if (gradient) gradient.copy_from(Tensor::from(p.shape, numbers).to(kernels.device()));
       }
       last = optimizer.update(3);
       accepted.push_back(last.accepted);
-      CHECK(largest(parameters.gradients()) == 0);
+      CHECK(largest(packed ? part.packed_gradients() : parameters.gradients()) == 0);
     }
     tensors = {parameters.values().to_cpu()};
     for (const Parameter& p : parameters) tensors.push_back(optimizer.average(p).read().to_cpu());
@@ -148,10 +151,11 @@ struct SmallModel {
 TEST_CASE("optimizers compute the same on a GPU as on a CPU, also if they skip an update") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
-  const auto check = [gpu](const std::string& rule, double scale) {
+  const auto check = [gpu](const std::string& rule, double scale, bool packed = false) {
     CAPTURE(rule);
     CAPTURE(scale);
-    const SmallModel here(cpu_kernels(), rule, scale), there(*gpu, rule, scale);
+    CAPTURE(packed);
+    const SmallModel here(cpu_kernels(), rule, scale, packed), there(*gpu, rule, scale, packed);
     CHECK(here.accepted == there.accepted);
     CHECK(here.accepted[1] == (scale != scale ? false : true));
     CHECK(there.last.gradient_norm == doctest::Approx(here.last.gradient_norm));
@@ -165,6 +169,7 @@ TEST_CASE("optimizers compute the same on a GPU as on a CPU, also if they skip a
   for (const char* rule : {"lion", "muon", "normuon"}) {
     for (const double scale : {2.0, double(NAN)}) check(rule, scale);
   }
+  for (const char* rule : {"adamw", "lion", "normuon"}) check(rule, 2, true);
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ void Rows::add_optimizer() {
   };
   const auto verdict = on_device(Tensor::from<double>({kVerdictSize}, {1, 1, 1}));
   const auto groups = on_device(Tensor::from<double>({1, UpdateRanges::kGroupColumns}, {1, 0}));
-  const Tensor table = Tensor::from<int32_t>({1, UpdateRanges::kColumns}, {0, 0, 0, 0});
+  const Tensor table = Tensor::from<int32_t>({1, UpdateRanges::kColumns}, {0, 0, 0, 0, 0});
   const auto ranges = [table, groups, units = s_.parameters / kUpdateUnit](const Kernels& kernels) {
     return UpdateRanges{.table = table, .groups = groups(kernels), .units = units};
   };

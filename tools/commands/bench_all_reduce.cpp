@@ -25,7 +25,7 @@ int measure(AllReduceArgs& args) {
   expect_at_least(1, "--steps", args.bench.repetitions);
   ParallelOptions{.zero = args.zero}.validate();
   return with_communicator([&](Communicator& ranks) {
-    args.bench.sum = {.comm_dtype = parse_comm_dtype(args.comm_dtype), .sharded = args.zero == 1};
+    args.bench.sum = {.comm_dtype = parse_comm_dtype(args.comm_dtype), .sharded = args.zero >= 1};
     const AllReduceReport report = run_all_reduce_bench(ranks, args.bench);
     if (ranks.rank() != 0) return 0;
     nlohmann::ordered_json summary{{"communicator", ranks.name()}};
@@ -45,7 +45,7 @@ void add_bench_all_reduce_command(Program& program) {
                                        [args] { return measure(*args); });
   table.add_list("--sizes", args->bench.megabytes, "MIB,...", "sizes of the fp32 gradients");
   table.add_choice("--gradient-dtype", args->comm_dtype, {"fp32", "bf16"}, "data type of gradients sent between ranks");
-  table.add("--zero", args->zero, "STAGE", "1: reduce-scatter, each rank gets the sums of its shard");
+  table.add("--zero", args->zero, "STAGE", "1 or 2: reduce-scatter, each rank gets the sums of its shard");
   table.add("--steps", args->bench.repetitions, "NUMBER",
             "runs of each size, after one warm-up run; the median is reported");
   table.add_flag("--json", args->json, "print one JSON object");

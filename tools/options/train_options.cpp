@@ -188,7 +188,7 @@ void add_parallel_rows(OptionTable& table, TrainOptions& o) {
   table.add_choice("--gradient-dtype", o.parallel.gradient_dtype, {"fp32", "bf16"},
                    "data type of gradients sent between ranks; sums are computed in fp32");
   table.add("--zero", o.parallel.zero, "STAGE",
-            "1: shard the optimizer state over the ranks (ZeRO stage 1); 0: no sharding");
+            "ZeRO stage; 1: shard the optimizer state over the ranks; 2: shard gradients too; 0: no sharding");
   table.add("--watchdog-timeout,--hang-timeout", o.parallel.watchdog_timeout, "SECONDS",
             "timeout of collective operations, after which the job aborts and names the missing ranks; ten times as "
             "long for validation and checkpoints; 0: none");

@@ -6,6 +6,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/train/parallel/async_all_reduce.h"
+#include "gyre/train/parallel/reducer.h"
 #include "gyre/train/parallel/tree_reduction.h"
 
 namespace gyre {
@@ -60,12 +61,15 @@ RankShare share_of_rank(const PlanLoad& load, int ranks, Scaling scaling) {
   return {int(std::ceil(filled / ranks)), tokens / filled};
 }
 
-double gradient_bytes(const PlanLoad& load, int micro_batches) {
+double gradient_bytes(const PlanLoad& load, int ranks, int micro_batches) {
   // The sums over the first n micro-batches of a tree, when the next one is added to them.
   int sums = 0;
   for (int n = 0; load.parallel.deterministic && n + 1 < micro_batches; ++n)
     sums = std::max(sums, std::popcount(unsigned(n)) + 1);
-  return kElement * double(load.parameters) * (1 + sums);
+  const double whole = kElement * double(load.parameters);
+  if (load.parallel.zero < 2 || ranks == 1) return whole * (1 + sums);
+  const double in_use = GradientReducer::kMostInFlight * load.bucket_bytes + kElement * double(load.largest_parameter);
+  return whole / ranks + (sums > 0 ? sums * whole : std::min(whole, in_use));
 }
 
 RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, const RankShare& share) {
@@ -79,11 +83,11 @@ RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, const RankS
 
 PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& cost, int ranks, double tokens,
                  int micro_batches) {
-  const bool zero = load.parallel.zero == 1;
+  const bool zero = load.parallel.zero >= 1;
   const double elements = double(load.parameters), own = zero ? elements / ranks : elements;
   PlanRow row{.ranks = ranks, .micro_batches = micro_batches};
   row.weights = elements * kElement;
-  row.gradients = gradient_bytes(load, micro_batches);
+  row.gradients = gradient_bytes(load, ranks, micro_batches);
   row.state = load.state_elements * kElement * own / elements;
   row.activations = cost.activations;
   row.reserved = cost.reserved;
@@ -101,14 +105,17 @@ PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& c
   // A reduce-scatter of gradients and, unless a rank keeps only its own sums, an all-gather.
   const auto sum = [&](double n) { return half(n, parts * sent) + (zero ? 0 : half(n, sent)); };
   const auto last = double(load.last_parameters);
-  const double rows = looked_up_elements(load.tables, tokens);
+  // With sharded gradients, every micro-batch is reduced.
+  const int reductions = load.parallel.zero == 2 && !load.parallel.deterministic ? micro_batches : 1;
+  const double rows = looked_up_elements(load.tables, tokens / reductions);
   const double rows_seconds = 2 * half(rows, sent), weights = zero ? half(elements, kElement) : 0;
   // The parts go to the CPU, and the sums and, with ZeRO, the weights come back.
   const double copied = (parts + (zero ? 3 : 1)) * elements * kElement;
   const double copies = rates.host_copy > 0 ? copied / rates.host_copy : 0;
-  row.exchange = sum(elements) + rows_seconds + weights + copies;
-  // The exchange overlaps only with backward of a rank's last micro-batch.
-  row.exposed = std::max(0.0, sum(elements - last) - cost.hiding) + sum(last) + rows_seconds + weights + copies;
+  row.exchange = reductions * (sum(elements) + rows_seconds) + weights + copies;
+  // The exchange overlaps only with backward of the micro-batch that is reduced, or of a rank's last one.
+  const double exposed = std::max(0.0, sum(elements - last) - cost.hiding) + sum(last) + rows_seconds;
+  row.exposed = reductions * exposed + weights + copies;
   return row;
 }
 

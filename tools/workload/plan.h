@@ -27,6 +27,7 @@ struct PlanLoad {
   };
   int64_t parameters = 0;            // elements of the arenas
   int64_t last_parameters = 0;       // elements whose gradients are final only at the end of backward (first layer)
+  int64_t largest_parameter = 0;     // elements
   std::vector<Table> tables;         // embedding tables, sent last as sparse rows (train/parallel/sparse_all_reduce.h)
   double state_elements = 0;         // of the optimizer: two moments of all parameters for Adam
   double optimizer_flops = 0;        // of products of matrices in an update
@@ -70,18 +71,20 @@ struct RankShare {
 double tokens_of_step(const PlanLoad& load, int ranks, Scaling scaling);
 // Throws a UsageError if there are fewer micro-batches than ranks, as training does.
 RankShare share_of_rank(const PlanLoad& load, int ranks, Scaling scaling);
-// Bytes of a rank's gradients and, with --deterministic, of its sums over several micro-batches
-// (train/parallel/tree_reduction.h).
-double gradient_bytes(const PlanLoad& load, int micro_batches);
+// The most bytes of a rank's gradients and, with --deterministic, of its sums over several micro-batches
+// (train/parallel/tree_reduction.h). Sharded gradients (ZeRO stage 2) are those that the rank owns, the buckets of
+// which the exchange is in progress, and a parameter that backward works on.
+double gradient_bytes(const PlanLoad& load, int ranks, int micro_batches);
 // The cost at the rates of `rates`; backward is two thirds of the computation.
 RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, const RankShare& share);
 
 // Model: each rank sends and receives 2 (R - 1) / R of the gradient, in 2 (R - 1) messages per bucket, or 2 log2(R)
 // with trees. Sharded optimizer state (ZeRO stage 1) sends the same amount in two halves, of which the all-gather of
-// the weights cannot be hidden. With --deterministic, the first half has a part for each subtree of a rank's
-// micro-batches. Backward hides the buckets that are sent before its end. The gradients of the last parameters and of
-// the looked-up rows are sent after it. The estimate assumes lookups of random tokens, which touch more rows than real
-// text. tokens: of all ranks. micro_batches: of the rank with the most of them.
+// the weights cannot be hidden. Sharded gradients (stage 2) send the first half for every micro-batch. With
+// --deterministic, they send it once, and for any stage it has a part for each subtree of a rank's micro-batches.
+// Backward hides the buckets that are sent before its end. The gradients of the last parameters and of the looked-up
+// rows are sent after it. The estimate assumes lookups of random tokens, which touch more rows than real text. tokens:
+// of all ranks. micro_batches: of the rank with the most of them.
 PlanRow plan_row(const PlanLoad& load, const PlanRates& rates, const RankCost& cost, int ranks, double tokens,
                  int micro_batches);
 

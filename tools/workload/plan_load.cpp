@@ -1,5 +1,7 @@
 #include "tools/workload/plan_load.h"
 
+#include <algorithm>
+
 #include "gyre/core/hardware/machine_limits.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/workload/bench_metrics.h"
@@ -54,6 +56,7 @@ PlanLoad measure_load(const Workload& work, Parameters& parameters, Kernels& ker
   load.activations_per_token = (double(tensor_memory(kernels.device()).peak_bytes) - before) / double(tokens);
   load.parameters = parameters.values().size();
   load.last_parameters = last.elements();
+  for (const Parameter& p : parameters) load.largest_parameter = std::max(load.largest_parameter, p.shape.elements());
   for (Parameter& p : parameters) p.sparse_gradients = nullptr;
   parameters.gradients().zero();
   return load;

@@ -54,7 +54,7 @@ void StepRunner::finish() {
 }
 
 double StepRunner::forward_and_backward(uint64_t seed, double& predictions) {
-  TapeObserver& reducer = reducer_.begin_last_micro_batch();
+  TapeObserver* const reducer = reducer_.begin_micro_batch();
   Tape tape(kernels_, {.record = true,
                        .training = true,
                        .seed = seed,
@@ -65,7 +65,7 @@ double StepRunner::forward_and_backward(uint64_t seed, double& predictions) {
   if (timeline_) tape.add_observer(*timeline_);
   const LossResult result = work_.loss(tape);
   predictions = double(result.predictions);
-  tape.add_observer(reducer);
+  if (reducer != nullptr) tape.add_observer(*reducer);
   tape.backward(result.loss);
   reducer_.end_micro_batch();
   return tape.flops();

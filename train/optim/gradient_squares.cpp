@@ -5,10 +5,14 @@ namespace gyre {
 GradientSquares::GradientSquares(const std::vector<ElementRange>& runs, const OptimizerPartition& partition,
                                  Device device)
     : partition_(partition) {
+  const std::vector<ElementRange> owned = partition.owned();
+  const GradientPositions gradients(partition);
   int64_t blocks = 0;
   for (const ElementRange& run : runs) {
-    for (const ElementRange& range : intersection({run}, partition.owned()))
-      parts_.push_back({range, blocks + (range.begin - run.begin) / kSquaresBlock});
+    for (const ElementRange& range : intersection({run}, owned)) {
+      const int64_t begin = gradients.position(range.begin);
+      parts_.push_back({{begin, begin + range.size()}, blocks + (range.begin - run.begin) / kSquaresBlock});
+    }
     blocks += squares_blocks(run.size());
   }
   sums_ = Tensor::zeros({blocks}, DType::f64, device);

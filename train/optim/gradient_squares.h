@@ -15,12 +15,13 @@ class GradientSquares {
   // `runs` cover the arena, in ascending order. Keeps a reference to `partition`.
   GradientSquares(const std::vector<ElementRange>& runs, const OptimizerPartition& partition, Device device);
 
-  // The sums of all blocks, f64. Collective if ranks own parts of the gradients.
+  // The sums of all blocks, f64, of an arena, or of OptimizerPartition::packed_gradients() if they are defined.
+  // Collective if ranks own parts of the gradients.
   const Tensor& compute(Kernels& kernels, const Tensor& gradients) const;
 
  private:
-  struct Part {  // an owned range within a run
-    ElementRange range;
+  struct Part {          // an owned range within a run
+    ElementRange range;  // in the tensor of gradients
     int64_t first_block;
   };
   std::vector<Part> parts_;

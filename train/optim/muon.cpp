@@ -47,7 +47,7 @@ class Muon final : public UpdateRule {
                      const RuleStep& step) const {
     const Tensor weight = matrix.in(tensors.weights, matrix.begin);
     const Tensor momentum = matrix.in(tensors.state[2], matrix.state), direction = weight.like();
-    kernels.nesterov_momentum(direction, momentum, matrix.in(tensors.gradients, matrix.begin), verdict, momentum_);
+    kernels.nesterov_momentum(direction, momentum, matrix.in(tensors.gradients, matrix.gradient), verdict, momentum_);
     const Tensor orthogonal = orthogonalize(kernels, direction);
     double scale = kRms * std::sqrt(double(std::max(matrix.rows, matrix.cols)));
     if (normalizes_rows_) {

@@ -68,10 +68,15 @@ void Optimizer::make_state() {
   }
 }
 
+Tensor Optimizer::gradients() const {
+  const Tensor packed = partition_.packed_gradients();
+  return packed ? packed : parameters_.gradients();
+}
+
 void Optimizer::start_update(double normalizer) {
   require(std::isfinite(normalizer) && normalizer > 0, "[optimizer] expected a positive normalizer, got ", normalizer);
   require(!verdict_copy_.started(), "[optimizer] expected finish_update() before the next update");
-  const Tensor values = parameters_.values(), gradients = parameters_.gradients();
+  const Tensor values = parameters_.values(), gradients = this->gradients();
   kernels_.judge_gradient(
       verdict_, gradient_squares_.compute(kernels_, gradients),
       {.normalizer = normalizer, .clip_norm = options_.clip_norm, .largest = rule_->largest_norm(values.dtype())});
@@ -85,13 +90,14 @@ void Optimizer::start_update(double normalizer) {
     for (const auto& [own, whole] : average_.matches({0, values.size()}, values))
       kernels_.moving_average(own, whole, verdict_, average_decay(options_.ema, step_));
   }
-  for (const Parameter& p : parameters_) {
-    if (!p.trainable) p.gradient.zero();
-  }
   copy_frozen_to_average();
   if (partition_.is_sharded()) {
     gradients.zero();
     partition_.all_gather(values, {0, values.size()});
+    return;
+  }
+  for (const Parameter& p : parameters_) {
+    if (!p.trainable) p.gradient.zero();
   }
 }
 

@@ -81,6 +81,7 @@ class Optimizer {
   friend class AverageScope;
 
   void make_state();
+  Tensor gradients() const;  // of at least the owned elements
   void copy_frozen_to_average() const;
   StateTensor rows_state(std::string name, const Tensor& values, const Parameter& p) const;
 

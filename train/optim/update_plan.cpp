@@ -34,16 +34,19 @@ std::vector<Span> element_spans(const Parameters& parameters, const std::vector<
 
 class RangeTable {
  public:
-  void add(const Span& span, const std::vector<ElementRange>& owned) {
+  explicit RangeTable(const GradientPositions& gradients) : gradients_(gradients) {}
+
+  // `covered`: the ranges that the state covers, one after another.
+  void add(const Span& span, const std::vector<ElementRange>& covered) {
     int64_t state = 0;
-    for (const ElementRange& own : owned) {
-      const int64_t begin = std::max(own.begin, span.range.begin), end = std::min(own.end, span.range.end);
+    for (const ElementRange& range : covered) {
+      const int64_t begin = std::max(range.begin, span.range.begin), end = std::min(range.end, span.range.end);
       if (begin < end) {
-        table_.insert(table_.end(), {int32_t(units_), int32_t(units(begin)), int32_t(units(state + begin - own.begin)),
-                                     row_of(span.group)});
+        table_.insert(table_.end(), {int32_t(units_), int32_t(units(begin)), int32_t(units(gradients_.position(begin))),
+                                     int32_t(units(state + begin - range.begin)), row_of(span.group)});
         units_ += units(end - begin);
       }
-      state += own.size();
+      state += range.size();
     }
   }
 
@@ -64,6 +67,7 @@ class RangeTable {
     return row;
   }
 
+  const GradientPositions& gradients_;
   std::vector<int32_t> table_;
   std::vector<ParameterGroup> groups_;
   int64_t units_ = 0;
@@ -79,10 +83,13 @@ bool owns(const std::vector<ElementRange>& owned, ElementRange range) {
   return all;
 }
 
-void add_matrices(UpdatePlan& plan, const Parameter& p, const ParameterGroup& group, bool own, int64_t& state) {
+// `gradients`: null if another rank owns the parameter. `state`: the next element of this rank's state, moved on.
+void add_matrices(UpdatePlan& plan, const Parameter& p, const ParameterGroup& group, const GradientPositions* gradients,
+                  int64_t& state) {
   int64_t begin = p.offset;
   for (const int64_t rows : p.matrix_rows) {
     const UpdateMatrix matrix{.begin = begin,
+                              .gradient = gradients ? gradients->position(begin) : 0,
                               .state = state,
                               .row_state = plan.matrix_rows,
                               .rows = rows,
@@ -90,7 +97,7 @@ void add_matrices(UpdatePlan& plan, const Parameter& p, const ParameterGroup& gr
                               .group = group};
     begin += matrix.elements();
     plan.matrix_rows += rows;
-    if (!own) continue;
+    if (!gradients) continue;
     state += matrix.elements();
     plan.matrices.push_back(matrix);
   }
@@ -153,14 +160,15 @@ UpdatePlan plan_update(const Parameters& parameters, const std::vector<Parameter
           parameters.values().size());
   const std::vector<ElementRange> owned = partition.owned();
   const std::vector<ElementRange> elements = whole ? intersection(owned, ranges_of_whole(parameters, false)) : owned;
-  RangeTable table;
+  const GradientPositions gradients(partition);
+  RangeTable table(gradients);
   for (const Span& span : element_spans(parameters, groups, whole)) table.add(span, elements);
   UpdatePlan plan{.elements = table.ranges(device), .matrices = {}};
   int64_t state = 0;
   for (const Parameter& p : parameters) {
     if (!whole || !is_updated_whole(p)) continue;
     const bool own = owns(owned, {p.offset, p.offset + p.shape.elements()});
-    add_matrices(plan, p, groups[size_t(p.index)], own, state);
+    add_matrices(plan, p, groups[size_t(p.index)], own ? &gradients : nullptr, state);
     if (own) state = (state + kUpdateUnit - 1) / kUpdateUnit * kUpdateUnit;  // as in the arenas
   }
   return plan;

@@ -13,7 +13,8 @@ namespace gyre {
 
 // A matrix within the weight of a linear layer (Parameter::matrix_rows).
 struct UpdateMatrix {
-  int64_t begin = 0;      // first element in the arenas of weights and gradients
+  int64_t begin = 0;      // first element in the arena of weights
+  int64_t gradient = 0;   // first element in the tensor of gradients
   int64_t state = 0;      // first element in state that covers the matrices of this rank
   int64_t row_state = 0;  // first element in state that covers the rows of all matrices
   int64_t rows = 0, cols = 0;

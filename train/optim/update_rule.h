@@ -18,9 +18,10 @@ struct RuleStep {
   uint64_t number = 1;  // of this update since the state was zero, from 1
 };
 
-// The arenas of an update.
+// The tensors of an update.
 struct RuleTensors {
-  Tensor weights, gradients;
+  Tensor weights;             // the arena
+  Tensor gradients;           // the arena, or OptimizerPartition::packed_gradients()
   std::vector<Tensor> state;  // one tensor per slot: what it covers
 };
 

@@ -1,6 +1,7 @@
 #include "gyre/train/parallel/optimizer_partition.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gyre {
 
@@ -12,6 +13,20 @@ std::vector<ElementRange> intersection(const std::vector<ElementRange>& a, const
     a[i].end < b[j].end ? ++i : ++j;
   }
   return both;
+}
+
+PackedRanges::PackedRanges(std::vector<ElementRange> ranges) : ranges_(std::move(ranges)) {
+  for (const ElementRange& range : ranges_) {
+    begins_.push_back(elements_);
+    elements_ += range.size();
+  }
+}
+
+int64_t PackedRanges::position(int64_t element) const {
+  const auto past = std::upper_bound(ranges_.begin(), ranges_.end(), element,
+                                     [](int64_t at, const ElementRange& range) { return at < range.begin; });
+  const auto index = size_t(past - ranges_.begin()) - 1;
+  return begins_[index] + element - ranges_[index].begin;
 }
 
 }  // namespace gyre

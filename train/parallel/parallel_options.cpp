@@ -25,7 +25,7 @@ void ParallelOptions::validate() const {
   expect_one_of({"fp32", "bf16"}, "--gradient-dtype", gradient_dtype);
   expect(!deterministic || gradient_dtype == "fp32", "--gradient-dtype",
          "fp32 with --deterministic (in bf16 the sums depend on the number of ranks)", gradient_dtype);
-  expect(zero == 0 || zero == 1, "--zero", "stage 0 or 1", zero);
+  expect(zero >= 0 && zero <= 2, "--zero", "stage 0, 1 or 2", zero);
   expect_finite_at_least(0, "--watchdog-timeout", watchdog_timeout);
 }
 

@@ -49,26 +49,30 @@ bool lies_in(const Parameter& p, ElementRange range) {
 GradientReducer::GradientReducer(Communicator& ranks, Kernels& kernels, Parameters& parameters,
                                  const ReducerOptions& options)
     : ranks_(ranks),
+      kernels_(kernels),
       parameters_(parameters),
       options_(options),
       gpus_(connect_gpus(ranks, kernels.device(), sums_of(options))),
       sum_(make_async_all_reduce(ranks, kernels, sums_of(options), gpus_)) {
+  require(options.sharded || !options.shards_gradients, "[reducer] expected sharded sums if gradients are sharded");
   const MicroBatchRange own = micro_batches_of_rank(options.micro_batches, ranks.size(), ranks.rank());
   own_micro_batches_ = own.count();
   if (options.deterministic) {
-    nodes_ = std::make_unique<SubtreeSums>(kernels, options.micro_batches, own, parameters.gradients());
+    nodes_ = std::make_unique<SubtreeSums>(kernels, options.micro_batches, own);
   } else if (ranks.size() > 1) {
     if (options.sharded)
       sum_for_all_ = make_async_all_reduce(ranks, kernels, {.comm_dtype = options.comm_dtype}, gpus_);
     rows_ = std::make_unique<SparseAllReduce>(ranks, kernels, parameters, sum_for_all_ ? *sum_for_all_ : *sum_);
   }
   make_buckets();
-  restart();
+  if (options.shards_gradients && is_sharded())
+    shards_ = std::make_unique<ShardedGradients>(kernels, parameters, owned());
+  expect_parameters();
 }
 
 void GradientReducer::make_buckets() {
   std::vector<ArenaRun> runs = options_.runs;
-  if (runs.empty() || !is_sharded()) runs = {{{0, parameters_.gradients().size()}}};
+  if (runs.empty() || !is_sharded()) runs = {{{0, parameters_.values().size()}}};
   std::vector<Bucket> tables;
   for (auto run = runs.rbegin(); run != runs.rend(); ++run) divide_run(*run, tables);
   buckets_.insert(buckets_.begin(), tables.begin(), tables.end());
@@ -104,24 +108,35 @@ ElementRange GradientReducer::next_table(int64_t end, int64_t run_begin) const {
   return found;
 }
 
-TapeObserver& GradientReducer::begin_last_micro_batch() {
+TapeObserver* GradientReducer::begin_micro_batch() {
+  if (!reduces_every_micro_batch() && ended_micro_batches_ + 1 < own_micro_batches_) return nullptr;
   if (rows_) rows_->begin();
-  return *this;
+  return this;
 }
 
 void GradientReducer::end_micro_batch() {
   ++ended_micro_batches_;
-  if (nodes_ && ended_micro_batches_ < own_micro_batches_) nodes_->end_micro_batch();
+  if (ended_micro_batches_ == own_micro_batches_) return;  // finish() reduces the rest
+  if (reduces_every_micro_batch()) return reduce_rest();
+  if (!nodes_) return;
+  std::vector<Tensor> gradients;
+  for (const Bucket& b : buckets_) {
+    gradients.push_back(shards_ ? shards_->take(b.range)
+                                : parameters_.gradients().slice(b.range.begin, b.range.end).clone());
+  }
+  parameters_.zero_gradients();
+  nodes_->end_micro_batch(std::move(gradients));
 }
 
 void GradientReducer::finish() {
   require(ended_micro_batches_ == own_micro_batches_, "[reducer] finish: expected ", own_micro_batches_,
           " micro-batches, got ", ended_micro_batches_);
-  if (next_ < buckets_.size()) warn_of_unused_parameters();
-  while (next_ < buckets_.size()) launch_next();
-  sum_->finish();
-  if (rows_) rows_->reduce();
-  restart();
+  // Rank 0 has the most micro-batches. The others take part in the reductions of all of them.
+  const int most = micro_batches_of_rank(options_.micro_batches, ranks_.size(), 0).count();
+  const int left = reduces_every_micro_batch() ? 1 + most - own_micro_batches_ : 1;
+  for (int i = 0; i < left; ++i) reduce_rest();
+  ended_micro_batches_ = 0;
+  if (nodes_) nodes_->restart();
 }
 
 void GradientReducer::on_parameter_ready(Parameter& p) {
@@ -135,20 +150,42 @@ void GradientReducer::on_parameter_ready(Parameter& p) {
 
 void GradientReducer::launch_next() {
   if (rows_ && next_ == 0) rows_->exchange_indices();
-  const Bucket& bucket = buckets_[next_++];
-  const auto [begin, end] = bucket.range;
-  if (nodes_) {
-    nodes_->add_siblings_of_last(begin, end);
-    sum_->start(nodes_->sums(begin, end), bucket.owner);
-  } else {
-    sum_->start({parameters_.gradients().slice(begin, end)}, bucket.owner);
-  }
+  if (in_flight_.size() == kMostInFlight) complete_sums();
+  const size_t index = next_++;
+  const auto& [range, owner, waits_for] = buckets_[index];
+  const Tensor gradients = shards_ ? shards_->take(range) : parameters_.gradients().slice(range.begin, range.end);
+  if (shards_) in_flight_.push_back({index, gradients});
+  sum_->start(nodes_ ? nodes_->take(index, gradients) : std::vector<Tensor>{gradients}, owner);
 }
 
-void GradientReducer::restart() {
+// Waits for the started sums. If gradients are sharded, keeps this rank's part of them.
+void GradientReducer::complete_sums() {
+  sum_->finish();
+  for (const auto& [index, gradients] : in_flight_) {
+    const ElementRange own = own_part(buckets_[index]);
+    const int64_t first = buckets_[index].range.begin;
+    if (own.size() > 0) shards_->add(own, gradients.slice(own.begin - first, own.end - first));
+  }
+  in_flight_.clear();
+}
+
+// Reduces the buckets that backward has left, and the gradients of lookups.
+void GradientReducer::reduce_rest() {
+  if (next_ < buckets_.size()) warn_of_unused_parameters();
+  while (next_ < buckets_.size()) launch_next();
+  complete_sums();
+  if (rows_) {
+    rows_->reduce([this](const Parameter& table, const std::vector<int32_t>& rows, const Tensor& sums) {
+      if (shards_) return shards_->add_rows(table, rows, sums);
+      kernels_.embedding_backward(table.gradient, sums, Tensor::from({int64_t(rows.size())}, rows), 1);
+    });
+  }
+  expect_parameters();
+}
+
+// Before a backward pass: no gradient is final, and no bucket is reduced.
+void GradientReducer::expect_parameters() {
   next_ = 0;
-  ended_micro_batches_ = 0;
-  if (nodes_) nodes_->restart();
   ready_.assign(parameters_.count(), false);
   missing_.clear();
   for (const Bucket& b : buckets_) missing_.push_back(b.waits_for);
@@ -166,13 +203,19 @@ void GradientReducer::warn_of_unused_parameters() {
   has_warned_ = true;
 }
 
+// The elements of a bucket that this rank owns.
+ElementRange GradientReducer::own_part(const Bucket& bucket) const {
+  const SplitBuffer<std::byte> slices{nullptr, shard_ends(bucket.range.size(), ranks_.size(), bucket.owner)};
+  const int64_t begin = bucket.range.begin + slices.begin(ranks_.rank());
+  return {begin, begin + slices.size(ranks_.rank())};
+}
+
 std::vector<ElementRange> GradientReducer::owned() const {
-  if (!is_sharded()) return {{0, parameters_.gradients().size()}};
+  if (!is_sharded()) return {{0, parameters_.values().size()}};
   std::vector<ElementRange> ranges;
   for (const Bucket& b : buckets_) {
-    const SplitBuffer<std::byte> slices{nullptr, shard_ends(b.range.size(), ranks_.size(), b.owner)};
-    const int64_t begin = b.range.begin + slices.begin(ranks_.rank()), n = slices.size(ranks_.rank());
-    if (n > 0) ranges.push_back({begin, begin + n});
+    const ElementRange own = own_part(b);
+    if (own.size() > 0) ranges.push_back(own);
   }
   std::sort(ranges.begin(), ranges.end(), [](ElementRange a, ElementRange b) { return a.begin < b.begin; });
   return joined(ranges);

@@ -1,10 +1,10 @@
-// Data parallelism: sums the gradient arena over all micro-batches of all ranks.
+// Data parallelism: sums the gradients over all micro-batches of all ranks.
 //
 //   set the gradients to zero
 //   for each micro-batch of this rank:
-//     if it is the last: observer = begin_last_micro_batch()
+//     observer = begin_micro_batch()
 //     forward
-//     backward (observed by `observer` if it is the last)
+//     backward (observed by `observer` unless it is null)
 //     end_micro_batch()
 //   finish()
 //
@@ -13,6 +13,10 @@
 // of their lookups are reduced separately (train/parallel/sparse_all_reduce.h; not in deterministic mode). The
 // reduction of a bucket starts while backward runs, as soon as the gradients of all its parameters are final on this
 // rank, and always in the same order. The reducer only sums: the optimizer divides by the global token count.
+//
+// The micro-batches of a rank add to the same gradients, which are reduced during the last backward pass. If gradients
+// are sharded, no rank has room for that: every micro-batch is reduced, and the owners add up the sums. In
+// deterministic mode a rank keeps the sums of its subtrees instead, because the order of additions is fixed.
 #pragma once
 
 #include <memory>
@@ -22,6 +26,7 @@
 #include "gyre/train/parallel/async_all_reduce.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/optimizer_partition.h"
+#include "gyre/train/parallel/sharded_gradients.h"
 #include "gyre/train/parallel/sparse_all_reduce.h"
 #include "gyre/train/parallel/tree_reduction.h"
 
@@ -32,25 +37,33 @@ struct ReducerOptions {
   int micro_batches = 1;          // per global batch, over all ranks
   bool deterministic = false;     // micro-batches are added in the order of train/parallel/tree_reduction.h
   DType comm_dtype = DType::f32;  // or bf16
-  bool sharded = false;           // every rank gets only the sums of the elements that it owns
+  bool sharded = false;           // every rank gets only the sums of the elements that it owns (ZeRO stage 1)
+  // If sharded: packed_gradients() holds these sums, and the arena of gradients is freed (ZeRO stage 2). A single rank
+  // ignores it.
+  bool shards_gradients = false;
   // If sharded: the runs of the arenas, in ascending order; each bucket lies in one. Empty: a single, shared run.
   std::vector<ArenaRun> runs{};
 };
 
 class GradientReducer final : public OptimizerPartition, private TapeObserver {
  public:
+  // With sharded gradients: the most buckets in memory for which the exchange is in progress.
+  static constexpr int kMostInFlight = 4;
+
   // Collective. Keeps references to its arguments.
   GradientReducer(Communicator& ranks, Kernels& kernels, Parameters& parameters, const ReducerOptions& options);
 
-  // Call it before the forward pass of the last micro-batch, and let the returned observer watch its backward pass.
-  TapeObserver& begin_last_micro_batch();
-  void end_micro_batch();
-  // Waits for all sums. Every rank then holds the same bits; with `sharded`, each holds the sums of the elements that
-  // it owns.
+  // Call it before the forward pass of a micro-batch, and let the returned observer watch the backward pass. Null: this
+  // micro-batch is not reduced by itself.
+  TapeObserver* begin_micro_batch();
+  void end_micro_batch();  // collective if gradients are sharded
+  // Collective. Waits for all sums. Every rank then holds the same bits; with `sharded`, each holds the sums of the
+  // elements that it owns.
   void finish();
 
   std::vector<ElementRange> owned() const override;
   bool is_sharded() const override { return options_.sharded && ranks_.size() > 1; }
+  Tensor packed_gradients() const override { return shards_ ? shards_->sums() : Tensor(); }
   ElementRange all_gather_range(ElementRange range) const override;
   void all_gather(const Tensor& window, ElementRange range) const override;
   void sum(const Tensor& values) const override;
@@ -62,16 +75,27 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
     int waits_for = 0;  // number of trainable parameters that overlap the range
   };
 
+  // A bucket whose exchange is in progress, if gradients are sharded.
+  struct InFlight {
+    size_t bucket;
+    Tensor gradients;
+  };
+
   void make_buckets();
   void divide_run(const ArenaRun& run, std::vector<Bucket>& tables);
   ElementRange next_table(int64_t end, int64_t run_begin) const;
+  ElementRange own_part(const Bucket& bucket) const;
+  bool reduces_every_micro_batch() const { return shards_ && !nodes_; }
   void on_parameter_ready(Parameter& p) override;
   void after_backward(const Tape&, int) override { sum_->progress(); }
   void launch_next();
-  void restart();
+  void complete_sums();
+  void reduce_rest();
+  void expect_parameters();
   void warn_of_unused_parameters();
 
   Communicator& ranks_;
+  Kernels& kernels_;
   Parameters& parameters_;
   ReducerOptions options_;
   std::shared_ptr<GpuCollectives> gpus_;  // null without NCCL
@@ -80,6 +104,8 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
   std::unique_ptr<SubtreeSums> nodes_;           // in deterministic mode only
   std::unique_ptr<SparseAllReduce> rows_;        // with several ranks, except in deterministic mode
   std::vector<Bucket> buckets_;                  // in the order in which they are reduced
+  std::unique_ptr<ShardedGradients> shards_;     // null if gradients are not sharded
+  std::vector<InFlight> in_flight_;
   int own_micro_batches_ = 0, ended_micro_batches_ = 0;
   std::vector<bool> ready_;   // by parameter: the gradient is final
   std::vector<int> missing_;  // by bucket: number of parameters that are not final yet

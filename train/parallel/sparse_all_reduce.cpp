@@ -1,7 +1,6 @@
 #include "gyre/train/parallel/sparse_all_reduce.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 namespace gyre {
@@ -35,23 +34,21 @@ void SparseAllReduce::exchange_indices() {
   ranks_.start_all_reduce(marks_, [] {});
 }
 
-void SparseAllReduce::reduce() {
+void SparseAllReduce::reduce(const AddRows& add) {
   ranks_.finish();
-  std::vector<std::pair<Tensor, Tensor>> sums;  // by table: row indices, sums of the rows
+  std::vector<std::pair<std::vector<int32_t>, Tensor>> sums;  // by table: row indices, sums of the rows
   for (const auto& table : tables_) {
     std::vector<int32_t> rows;
     for (int32_t row = 0; row < table->parameter.shape[0]; ++row) {
       if (marks_[table->first_mark + size_t(row)] > 0) rows.push_back(row);
     }
-    if (!rows.empty())
-      sums.emplace_back(Tensor::from({int64_t(rows.size())}, rows), sum_of_rows(*table, rows));
-    else
-      sums.emplace_back();
+    const Tensor sum = rows.empty() ? Tensor() : sum_of_rows(*table, rows);
+    sums.emplace_back(std::move(rows), sum);
   }
   sum_.finish();
   for (size_t i = 0; i < tables_.size(); ++i) {
     const auto& [rows, sum] = sums[i];
-    if (rows) kernels_.embedding_backward(tables_[i]->parameter.gradient, sum, rows, 1);
+    if (sum) add(tables_[i]->parameter, rows, sum);
     tables_[i]->own.clear();
     tables_[i]->parameter.sparse_gradients = nullptr;
   }
@@ -61,8 +58,8 @@ void SparseAllReduce::reduce() {
 Tensor SparseAllReduce::sum_of_rows(const Table& table, const std::vector<int32_t>& rows) const {
   std::vector<int32_t> place(size_t(table.parameter.shape[0]));
   for (size_t i = 0; i < rows.size(); ++i) place[size_t(rows[i])] = int32_t(i);
-  const Tensor& gradient = table.parameter.gradient;
-  Tensor own = Tensor::zeros({int64_t(rows.size()), table.parameter.shape[1]}, gradient.dtype(), gradient.device());
+  const Tensor& value = table.parameter.value;
+  Tensor own = Tensor::zeros({int64_t(rows.size()), table.parameter.shape[1]}, value.dtype(), value.device());
   for (const SparseGradient& g : table.own) {
     if (!g.gradient) continue;  // backward did not reach it
     std::vector<int32_t> places;

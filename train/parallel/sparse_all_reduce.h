@@ -6,6 +6,8 @@
 //   begin(); forward; exchange_indices(); start the dense sums; reduce()
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,7 +28,9 @@ class SparseAllReduce {
 
   void begin();             // collects the gradients of lookups that are recorded from now on
   void exchange_indices();  // collective: starts the exchange of the row indices
-  void reduce();            // collective: adds the sums to the gradients of the tables
+  // Adds to the gradient of a table: row i of sums (n, features) to row rows[i].
+  using AddRows = std::function<void(const Parameter& table, const std::vector<int32_t>& rows, const Tensor& sums)>;
+  void reduce(const AddRows& add);  // collective: adds the sums to the gradients of the tables
 
  private:
   struct Table {

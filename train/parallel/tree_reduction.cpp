@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "gyre/core/error.h"
 
@@ -43,12 +44,8 @@ std::vector<MicroBatchRange> maximal_subtrees(int micro_batches, MicroBatchRange
   return nodes;
 }
 
-SubtreeSums::SubtreeSums(Kernels& kernels, int micro_batches, MicroBatchRange own, Tensor accumulator)
-    : kernels_(kernels),
-      micro_batches_(micro_batches),
-      own_(own),
-      accumulator_(std::move(accumulator)),
-      next_(own.begin) {}
+SubtreeSums::SubtreeSums(Kernels& kernels, int micro_batches, MicroBatchRange own)
+    : kernels_(kernels), micro_batches_(micro_batches), own_(own), next_(own.begin) {}
 
 // Whether the two ranges are the children of one node.
 bool SubtreeSums::are_siblings(MicroBatchRange left, MicroBatchRange right) const {
@@ -60,34 +57,28 @@ bool SubtreeSums::are_siblings(MicroBatchRange left, MicroBatchRange right) cons
   return node == MicroBatchRange{left.begin, right.end} && tree_split(node.begin, node.end) == right.begin;
 }
 
-void SubtreeSums::end_micro_batch() {
-  Part now{{next_, next_ + 1}, accumulator_.clone()};
+void SubtreeSums::end_micro_batch(std::vector<Tensor> buckets) {
+  Part now{{next_, next_ + 1}, std::move(buckets)};
   ++next_;
-  accumulator_.zero();
   while (!parts_.empty() && are_siblings(parts_.back().node, now.node)) {
-    kernels_.add(now.sum, parts_.back().sum, now.sum);
-    now.node.begin = parts_.back().node.begin;
+    const Part& left = parts_.back();
+    for (size_t i = 0; i < now.sums.size(); ++i) kernels_.add(now.sums[i], left.sums[i], now.sums[i]);
+    now.node.begin = left.node.begin;
     parts_.pop_back();
   }
   parts_.push_back(std::move(now));
 }
 
-void SubtreeSums::add_siblings_of_last(int64_t begin, int64_t end) {
-  const Tensor sum = accumulator_.slice(begin, end);
-  MicroBatchRange node{own_.end - 1, own_.end};
-  for (auto part = parts_.rbegin(); part != parts_.rend() && are_siblings(part->node, node); ++part) {
-    kernels_.add(sum, part->sum.slice(begin, end), sum);
-    node.begin = part->node.begin;
-  }
-}
-
-std::vector<Tensor> SubtreeSums::sums(int64_t begin, int64_t end) const {
-  std::vector<Tensor> sums;
+std::vector<Tensor> SubtreeSums::take(size_t bucket, const Tensor& last) {
   MicroBatchRange node{own_.end - 1, own_.end};
   auto whole = parts_.rbegin();
-  for (; whole != parts_.rend() && are_siblings(whole->node, node); ++whole) node.begin = whole->node.begin;
-  for (auto part = parts_.begin(); part != whole.base(); ++part) sums.push_back(part->sum.slice(begin, end));
-  sums.push_back(accumulator_.slice(begin, end));
+  for (; whole != parts_.rend() && are_siblings(whole->node, node); ++whole) {
+    kernels_.add(last, std::exchange(whole->sums[bucket], {}), last);
+    node.begin = whole->node.begin;
+  }
+  std::vector<Tensor> sums;
+  for (auto part = parts_.begin(); part != whole.base(); ++part) sums.push_back(std::move(part->sums[bucket]));
+  sums.push_back(last);
   return sums;
 }
 

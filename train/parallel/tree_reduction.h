@@ -27,31 +27,27 @@ double tree_sum(std::span<const double> values);
 // The largest nodes within `own`, in order: no other node within `own` contains them.
 std::vector<MicroBatchRange> maximal_subtrees(int micro_batches, MicroBatchRange own);
 
-// Adds this rank's micro-batches into the sums of its maximal subtrees. For each micro-batch in order, add its
-// gradients to `accumulator`, which is zero, and call end_micro_batch(), except after the last. Then call
-// add_siblings_of_last() for each range of the accumulator; sums() returns the result.
+// Adds this rank's micro-batches into the sums of its maximal subtrees. Call end_micro_batch() for each micro-batch in
+// order, except for the last one. Then take() returns the sums of each bucket, once, and restart() begins anew.
 class SubtreeSums {
  public:
-  SubtreeSums(Kernels& kernels, int micro_batches, MicroBatchRange own, Tensor accumulator);
-  void end_micro_batch();
-  // Elements [begin, end) of the accumulator are final: adds the other parts of the subtree of the last micro-batch to
-  // them.
-  void add_siblings_of_last(int64_t begin, int64_t end);
-  // Elements [begin, end) of the sum of each maximal subtree. The last sum is a slice of the accumulator.
-  std::vector<Tensor> sums(int64_t begin, int64_t end) const;
+  SubtreeSums(Kernels& kernels, int micro_batches, MicroBatchRange own);
+  // `buckets`: the gradients of the micro-batch, by bucket. Changes them.
+  void end_micro_batch(std::vector<Tensor> buckets);
+  // The sum of each maximal subtree. `last`: the bucket's gradients of the last micro-batch, which become the last sum.
+  std::vector<Tensor> take(size_t bucket, const Tensor& last);
   void restart();
 
  private:
   struct Part {
     MicroBatchRange node;
-    Tensor sum;
+    std::vector<Tensor> sums;  // by bucket; undefined once they are taken
   };
   bool are_siblings(MicroBatchRange left, MicroBatchRange right) const;
 
   Kernels& kernels_;
   int micro_batches_;
   MicroBatchRange own_;
-  Tensor accumulator_;
   std::vector<Part> parts_;  // in micro-batch order
   int next_;                 // index of this rank's next micro-batch
 };

@@ -53,9 +53,29 @@ TEST_CASE("plan: the sums of several micro-batches take memory in deterministic 
   const PlanLoad tree = load_of({.deterministic = true});
   for (const auto& [micro_batches, arenas] : {std::pair{1, 1}, {2, 2}, {3, 3}, {4, 3}, {5, 4}, {8, 4}}) {
     CAPTURE(micro_batches);
-    CHECK(gradient_bytes(tree, micro_batches) == arenas * 4e6);
-    CHECK(gradient_bytes(load_of({}), micro_batches) == 4e6);
+    CHECK(gradient_bytes(tree, 2, micro_batches) == arenas * 4e6);
+    CHECK(gradient_bytes(load_of({}), 2, micro_batches) == 4e6);
   }
+}
+
+TEST_CASE("plan: sharded gradients take a share, the buckets in flight and a parameter, and are sent per micro-batch") {
+  PlanLoad load = load_of({.accumulation = 3, .zero = 2});
+  load.bucket_bytes = 1e5;
+  load.largest_parameter = 50'000;
+  CHECK(gradient_bytes(load, 1, 3) == 4e6);
+  CHECK(gradient_bytes(load, 4, 3) == 1e6 + 4e5 + 2e5);
+  load.bucket_bytes = 1e7;
+  CHECK(gradient_bytes(load, 4, 3) == 1e6 + 4e6);
+  load.parallel = {.deterministic = true, .zero = 2};
+  CHECK(gradient_bytes(load, 4, 2) == 1e6 + 4e6);  // the sums of two micro-batches
+  const PlanRates rates{.flops = 1e9, .memory = 1e12, .link = 1e9, .latency = 0};
+  const auto exchange = [&](const ParallelOptions& parallel) {
+    return plan_step(load_of(parallel), rates, 2, Scaling::strong).exchange;
+  };
+  const double half = 2e-3;  // a reduce-scatter or an all-gather
+  CHECK(exchange({.accumulation = 3, .zero = 1}) == doctest::Approx(2 * half));
+  CHECK(exchange({.accumulation = 3, .zero = 2}) == doctest::Approx(4 * half));
+  CHECK(exchange({.deterministic = true, .zero = 2}) == doctest::Approx(2 * half));
 }
 
 TEST_CASE("plan: each subtree of a rank is sent, and copies between GPU and CPU are not hidden") {

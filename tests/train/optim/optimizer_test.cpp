@@ -10,6 +10,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/train/optim/schedule.h"
+#include "tests/train/optim/packed_part.h"
 #include "tests/train/optim/waves.h"
 
 using namespace gyre;
@@ -123,6 +124,38 @@ TEST_CASE("update: the learning rate is that of the schedule at the number of fi
   for (uint64_t n = 0; n < 5; ++n) {
     set_gradients(s.parameters, 0);
     CHECK(s.optimizer.update(1).learning_rate == learning_rate(o.schedule, n));
+  }
+}
+
+TEST_CASE("update: packed gradients change the elements of a rank as an arena of gradients does") {
+  for (const char* kind : {"adamw", "lion", "normuon"}) {
+    CAPTURE(kind);
+    OptimizerOptions o = plain();
+    o.kind = kind;
+    o.weight_decay = 0.1;
+    o.clip_norm = 0;
+    Parameters whole, part;
+    for (Parameters* parameters : {&whole, &part}) {
+      parameters->add("other", {70, 50}, Init::normal(1)).matrix_rows = {30, 40};
+      parameters->add("matrix", {6, 35}, Init::normal(1)).matrix_rows = {2, 4};
+      parameters->add("bias", {50}, Init::normal(1), false);
+      parameters->allocate(7);
+    }
+    part.free_gradients();
+    const test::PackedPart packed(part, part[1].offset);
+    Optimizer of_whole(whole, cpu_kernels(), o), of_part(part, cpu_kernels(), o, &packed);
+    for (int step = 0; step < 2; ++step) {
+      for (const size_t i : {size_t{1}, size_t{2}}) {
+        const auto wave = [&](int64_t at) { return std::sin(double(at) + double(i) + step); };
+        fill(whole[i].gradient, wave);
+        fill(packed.gradient(part[i]), wave);
+      }
+      CHECK(of_part.update(3).gradient_norm == doctest::Approx(of_whole.update(3).gradient_norm));
+      for (const float g : packed.packed_gradients().span<float>()) CHECK(g == 0);
+    }
+    for (const size_t i : {size_t{1}, size_t{2}}) {
+      CHECK(part[i].value.to_vector<float>() == whole[i].value.to_vector<float>());
+    }
   }
 }
 

@@ -109,14 +109,14 @@ TEST_CASE("plan: matrices of a stack follow one another, and elements of others 
   const std::vector<ParameterGroup> groups{{1, 0.1}, {1, 0}, {2, 0.1}};
   const FullPartition all(parameters.values().size());
   const UpdatePlan plan = plan_update(parameters, groups, all, true, Device{});
-  CHECK(plan.elements.table.to_vector<int32_t>() == std::vector<int32_t>{0, 4, 0, 0});
+  CHECK(plan.elements.table.to_vector<int32_t>() == std::vector<int32_t>{0, 4, 4, 0, 0});
   CHECK(plan.elements.groups.to_vector<double>() == std::vector<double>{1, 0});
   REQUIRE(plan.matrices.size() == 4);
   const UpdateMatrix &values = plan.matrices[2], &out = plan.matrices[3];
-  CHECK(std::vector<int64_t>{values.begin, values.state, values.row_state, values.rows, values.cols} ==
-        std::vector<int64_t>{50, 50, 10, 2, 5});
-  CHECK(std::vector<int64_t>{out.begin, out.state, out.row_state, out.rows, out.cols} ==
-        std::vector<int64_t>{80, 64, 12, 3, 6});
+  CHECK(std::vector<int64_t>{values.begin, values.gradient, values.state, values.row_state, values.rows, values.cols} ==
+        std::vector<int64_t>{50, 50, 50, 10, 2, 5});
+  CHECK(std::vector<int64_t>{out.begin, out.gradient, out.state, out.row_state, out.rows, out.cols} ==
+        std::vector<int64_t>{80, 80, 64, 12, 3, 6});
   CHECK(out.group == groups[2]);
   CHECK(plan.matrix_rows == 15);
 

@@ -66,37 +66,35 @@ float tree(const std::vector<double>& values, int begin, int end) {
   return tree(values, begin, middle) + tree(values, middle, end);
 }
 
-TEST_CASE("one process adds its micro-batches in the order of the tree, range by range") {
+Tensor number(double x) { return Tensor::from<float>({1}, {float(x)}); }
+
+TEST_CASE("one process adds its micro-batches in the order of the tree, bucket by bucket") {
   for (int micro_batches = 1; micro_batches <= 9; ++micro_batches) {
-    const Tensor sum = Tensor::zeros({2});
-    SubtreeSums nodes(cpu_kernels(), micro_batches, {0, micro_batches}, sum);
+    SubtreeSums nodes(cpu_kernels(), micro_batches, {0, micro_batches});
     for (int update = 0; update < 2; ++update) {
-      sum.zero();
       std::vector<double> values;
       for (int s = 0; s < micro_batches; ++s) {
         values.push_back(s == 3 ? 1e8 : s);
-        for (float& x : sum.span<float>()) x += float(values.back());
-        if (s + 1 < micro_batches) nodes.end_micro_batch();
+        if (s + 1 < micro_batches) nodes.end_micro_batch({number(values[size_t(s)]), number(-values[size_t(s)])});
       }
-      nodes.add_siblings_of_last(1, 2);
-      nodes.add_siblings_of_last(0, 1);
-      REQUIRE(nodes.sums(0, 2).size() == 1);
-      CHECK(nodes.sums(0, 2)[0].raw() == sum.raw());
-      for (const float x : sum.span<float>()) CHECK(x == tree(values, 0, micro_batches));
+      for (const size_t bucket : {1, 0}) {
+        const double sign = bucket == 0 ? 1 : -1;
+        const Tensor last = number(sign * values.back());
+        const std::vector<Tensor> sums = nodes.take(bucket, last);
+        REQUIRE(sums.size() == 1);
+        CHECK(sums[0].raw() == last.raw());
+        CHECK(*last.data<float>() == float(sign) * tree(values, 0, micro_batches));
+      }
       nodes.restart();
     }
   }
 }
 
-TEST_CASE("sums() returns one sum per maximal subtree, the last in the accumulator") {
-  const Tensor sum = Tensor::zeros({1});
-  SubtreeSums nodes(cpu_kernels(), 8, {3, 6}, sum);  // [3, 4) and [4, 6)
-  for (const float x : {10.0F, 1.0F, 2.0F}) {
-    *sum.data<float>() += x;
-    if (x != 2) nodes.end_micro_batch();
-  }
-  nodes.add_siblings_of_last(0, 1);
-  const std::vector<Tensor> sums = nodes.sums(0, 1);
+TEST_CASE("take() returns one sum per maximal subtree, the last in the tensor of the last micro-batch") {
+  SubtreeSums nodes(cpu_kernels(), 8, {3, 6});  // [3, 4) and [4, 6)
+  nodes.end_micro_batch({number(10)});
+  nodes.end_micro_batch({number(1)});
+  const std::vector<Tensor> sums = nodes.take(0, number(2));
   REQUIRE(sums.size() == 2);
   CHECK(*sums[0].data<float>() == 10);
   CHECK(*sums[1].data<float>() == 3);

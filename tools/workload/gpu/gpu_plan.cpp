@@ -64,7 +64,7 @@ class Planner {
   double exchange_bytes() const {
     const ParallelOptions& o = job_.load.parallel;
     const bool in_place = o.gradient_dtype == "fp32" && o.zero == 0;
-    return in_place ? 0 : std::min(job_.load.bucket_bytes, gradient_bytes(job_.load, 1));
+    return in_place ? 0 : std::min(job_.load.bucket_bytes, gradient_bytes(job_.load, 1, 1));
   }
 
   // step: with all micro-batches.
@@ -86,7 +86,7 @@ class Planner {
       const RankCost smaller = cost(forecast(micro_batch), 1, row.ranks);
       row.activations = smaller.activations;
       row.reserved = smaller.reserved;
-      row.gradients = gradient_bytes(job_.load, count);
+      row.gradients = gradient_bytes(job_.load, row.ranks, count);
       if (row.memory() <= model_.memory) return count;
       if (items(micro_batch) == 1) return 0;
     }

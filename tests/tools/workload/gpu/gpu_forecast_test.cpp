@@ -289,6 +289,8 @@ TEST_CASE("a plan counts the memory of the exchange, and its way through the CPU
   CHECK(row({.gradient_dtype = "bf16"}, 8).reserved == doctest::Approx(fp32.reserved + job.load.bucket_bytes));
   CHECK(row({.zero = 1}, 8).reserved == doctest::Approx(fp32.reserved + job.load.bucket_bytes));
   CHECK(row({.zero = 1}, 1).reserved == row({}, 1).reserved);
+  CHECK(row({.zero = 2}, 8).reserved == row({.zero = 1}, 8).reserved);
+  CHECK(row({.zero = 2}, 1).gradients == fp32.gradients);
   const PlanRow fixed = row({.deterministic = true}, 8);
   CHECK(fixed.reserved == doctest::Approx(fp32.reserved - model.nccl_buffers));
   CHECK(fixed.exchange > 10 * fp32.exchange);

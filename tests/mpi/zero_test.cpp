@@ -1,0 +1,99 @@
+// Complete training runs of all ZeRO stages.
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+
+#include "tests/mpi/shared_directory.h"
+
+namespace gyre::test {
+namespace {
+
+TEST_CASE("runs of any ZeRO stage have the same bits, and each can resume from another") {
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run, const std::string& after, int zero) {
+    NmtOptions o = deterministic(directory.options(run, after), 8);
+    o.parallel.zero = zero;
+    o.parallel.bucket_mb = 0.02;
+    o.optimizer.kind = "adamw";
+    o.optimizer.weight_decay = 0.1;
+    o.optimizer.clip_norm = 0.5;
+    o.optimizer.ema = 0.9;
+    o.checkpoint.saving.in_background = zero == 0;
+    o.data.valid_sets = {directory / "valid.src", directory / "valid.tgt"};
+    o.validation.every = Period::parse("4u");
+    return o;
+  };
+  train_nmt(options("shared", "4u", 1), tiny_config(), ranks());
+  train_nmt(options("shared", "6u", 2), tiny_config(), ranks());
+  train_nmt(options("shared", "9u", 0), tiny_config(), ranks());
+  train_alone(options("shared", "11u", 2), tiny_config());
+  train_nmt(options("shared", "15u", 2), tiny_config(), ranks());
+  train_alone(options("one", "15u", 0), tiny_config());
+  CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
+  CHECK(loss_curve(directory / "shared") == loss_curve(directory / "one"));
+  CHECK(last_state(directory / "shared").best.at("cross-entropy").value ==
+        last_state(directory / "one").best.at("cross-entropy").value);
+}
+
+TEST_CASE("NorMuon and Lion have the same bits for any ZeRO stage, and each can resume from another") {
+  const SharedDirectory directory;
+  for (const std::string optimizer : {"normuon", "lion"}) {
+    CAPTURE(optimizer);
+    const auto options = [&](const std::string& run, const std::string& after, int zero) {
+      NmtOptions o = deterministic(directory.options(run + optimizer, after), 8);
+      o.parallel.zero = zero;
+      o.parallel.bucket_mb = 0.02;  // some matrices have several buckets
+      o.optimizer.kind = optimizer;
+      o.optimizer.weight_decay = 0.1;
+      o.optimizer.clip_norm = 0.5;
+      o.optimizer.ema = 0.9;
+      return o;
+    };
+    train_nmt(options("shared-", "3u", 1), tiny_config(), ranks());
+    train_nmt(options("shared-", "6u", 2), tiny_config(), ranks());
+    train_nmt(options("shared-", "8u", 0), tiny_config(), ranks());
+    train_nmt(options("shared-", "10u", 2), tiny_config(), ranks());
+    train_alone(options("one-", "10u", 0), tiny_config());
+    CHECK(last_bits(directory / ("shared-" + optimizer)) == last_bits(directory / ("one-" + optimizer)));
+    CHECK(loss_curve(directory / ("shared-" + optimizer)) == loss_curve(directory / ("one-" + optimizer)));
+  }
+}
+
+TEST_CASE("fast runs with sharded gradients have the same bits as with sharded optimizer state only") {
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run, const std::string& gradient_dtype, int zero) {
+    NmtOptions o = directory.options(run + gradient_dtype, "8u");
+    o.parallel.gradient_dtype = gradient_dtype;
+    o.parallel.zero = zero;
+    o.parallel.bucket_mb = 0.02;
+    o.optimizer.clip_norm = 0.5;
+    return o;
+  };
+  for (const std::string dtype : {"fp32", "bf16"}) {
+    CAPTURE(dtype);
+    train_nmt(options("state-", dtype, 1), tiny_config(), ranks());
+    train_nmt(options("gradients-", dtype, 2), tiny_config(), ranks());
+    CHECK(last_bits(directory / ("gradients-" + dtype)) == last_bits(directory / ("state-" + dtype)));
+    CHECK(loss_curve(directory / ("gradients-" + dtype)) == loss_curve(directory / ("state-" + dtype)));
+  }
+}
+
+TEST_CASE("runs with bf16 gradients and sharded optimizer state follow the loss of one process") {
+  const SharedDirectory directory;
+  const EncoderDecoderConfig config = tiny_config(0);
+  NmtOptions options = directory.options("many", "20u");
+  options.parallel.gradient_dtype = "bf16";
+  options.parallel.zero = 1;
+  train_nmt(options, config, ranks());
+  train_alone(directory.options("one", "20u"), config);
+  std::istringstream many(loss_curve(directory / "many")), one(loss_curve(directory / "one"));
+  double update = 0, a = 0, b = 0;
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE((many >> update >> a && one >> update >> b));
+    CHECK(a == doctest::Approx(b).epsilon(5e-3));
+  }
+}
+
+}  // namespace
+}  // namespace gyre::test
