@@ -48,8 +48,10 @@ ReducerOptions reducer_options(const TrainOptions& options, const JobContext& co
           .runs = sharded && whole ? runs_of_matrices(parameters, context.ranks.size()) : std::vector<ArenaRun>()};
 }
 
-OptimizerOptions resolve_rates(OptimizerOptions options, const Period& after, uint64_t updates_per_epoch) {
+OptimizerOptions resolve_optimizer(OptimizerOptions options, const Period& after, uint64_t updates_per_epoch,
+                                   Precision precision) {
   options.schedule = resolve_schedule(options.schedule, after.in_updates(updates_per_epoch));
+  options.precision = precision;
   return options;
 }
 
@@ -201,7 +203,8 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   TaskParts parts = make_parts(context);
   Parameters& parameters = parts.model->parameters();
   faults.set_parameters(parameters);
-  const OptimizerOptions rates = resolve_rates(options.optimizer, options.stop.after, parts.data->batches());
+  const OptimizerOptions rates =
+      resolve_optimizer(options.optimizer, options.stop.after, parts.data->batches(), context.precision);
   freeze(parameters, options.optimizer.frozen);
   GradientReducer reducer(ranks, context.kernels, parameters, reducer_options(options, context, parameters));
   Optimizer optimizer(parameters, context.kernels, rates, &reducer);

@@ -42,7 +42,8 @@ class Kernels {
   virtual std::string name() const = 0;
   virtual Device device() const = 0;
   virtual bool has_bf16() const = 0;  // if false, bf16 data throws an Error
-  // Allows later matrix products of f32 data to round their operands to tf32. Set by the tape.
+  // Allows later matrix products of f32 data to round their operands to tf32. Set by tapes, and by optimizers
+  // that multiply matrices.
   virtual void set_tf32(bool allowed) = 0;
 
 #define GYRE_KERNEL = 0

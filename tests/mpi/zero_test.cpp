@@ -4,6 +4,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/emulated_bf16.h"
 #include "tests/mpi/shared_directory.h"
 
 namespace gyre::test {
@@ -58,6 +59,23 @@ TEST_CASE("NorMuon and Lion have the same bits for any ZeRO stage, and each can 
     CHECK(last_bits(directory / ("shared-" + optimizer)) == last_bits(directory / ("one-" + optimizer)));
     CHECK(loss_curve(directory / ("shared-" + optimizer)) == loss_curve(directory / ("one-" + optimizer)));
   }
+}
+
+TEST_CASE("Muon with products in bf16 has the same bits for any ZeRO stage") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run, int zero) {
+    NmtOptions o = deterministic(directory.options(run, "3u"), 8);
+    o.parallel.zero = zero;
+    o.device.precision = "bf16";
+    o.optimizer.kind = "muon";
+    return o;
+  };
+  train_nmt(options("every", 0), tiny_config(), ranks());
+  train_nmt(options("shared", 2), tiny_config(), ranks());
+  train_alone(options("one", 0), tiny_config());
+  CHECK(last_bits(directory / "every") == last_bits(directory / "one"));
+  CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
 }
 
 TEST_CASE("fast runs with sharded gradients have the same bits as with sharded optimizer state only") {

@@ -12,6 +12,11 @@ ReducerOptions one_micro_batch_per_rank(ReducerOptions options, const Communicat
   return options;
 }
 
+OptimizerOptions in_precision(OptimizerOptions options, Precision precision) {
+  options.precision = precision;
+  return options;
+}
+
 }  // namespace
 
 StepRunner::StepRunner(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks,
@@ -21,7 +26,7 @@ StepRunner::StepRunner(Workload& work, Kernels& kernels, Precision precision, Co
       precision_(precision),
       ranks_(ranks),
       reducer_(ranks, kernels, work.parameters(), one_micro_batch_per_rank(options, ranks)),
-      optimizer_(work.parameters(), kernels, work.optimizer(), &reducer_) {}
+      optimizer_(work.parameters(), kernels, in_precision(work.optimizer(), precision), &reducer_) {}
 
 StepCost StepRunner::run(uint64_t number) {
   DeviceWatch watch(kernels_.device());

@@ -23,7 +23,7 @@ constexpr double kRowBeta2 = 0.95;
 class Muon final : public UpdateRule {
  public:
   Muon(const OptimizerOptions& options, bool normalizes_rows)
-      : adam_(options), momentum_(options.momentum), normalizes_rows_(normalizes_rows) {
+      : adam_(options), momentum_(options.momentum), precision_(options.precision), normalizes_rows_(normalizes_rows) {
     expect_fraction("--momentum", momentum_);
   }
 
@@ -48,7 +48,7 @@ class Muon final : public UpdateRule {
     const Tensor weight = matrix.in(tensors.weights, matrix.begin);
     const Tensor momentum = matrix.in(tensors.state[2], matrix.state), direction = weight.like();
     kernels.nesterov_momentum(direction, momentum, matrix.in(tensors.gradients, matrix.gradient), verdict, momentum_);
-    const Tensor orthogonal = orthogonalize(kernels, direction);
+    const Tensor orthogonal = orthogonalize(kernels, direction, precision_);
     double scale = kRms * std::sqrt(double(std::max(matrix.rows, matrix.cols)));
     if (normalizes_rows_) {
       const Tensor moments = tensors.state[3].slice(matrix.row_state, matrix.row_state + matrix.rows);
@@ -62,6 +62,7 @@ class Muon final : public UpdateRule {
 
   Adam adam_;
   double momentum_;
+  Precision precision_;
   bool normalizes_rows_;
 };
 

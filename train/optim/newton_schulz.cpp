@@ -9,6 +9,14 @@ namespace {
 constexpr int kIterations = 5;
 constexpr NewtonSchulzCoefficients kCoefficients{3.4445, -4.7750, 2.0315};
 
+// The tensor in the type of the operands of products: itself, or a copy rounded to bf16.
+Tensor operand(Kernels& kernels, const Tensor& t, DType type) {
+  if (t.dtype() == type) return t;
+  const Tensor rounded = Tensor::empty(t.shape(), type, t.device());
+  kernels.round_to_bf16(rounded, t);
+  return rounded;
+}
+
 // gram = X X^T, or X^T X if X has more rows than columns.
 void multiply_by_itself(Kernels& kernels, const Tensor& gram, const Tensor& x) {
   if (x.rows() <= x.cols()) return kernels.linear(gram, x, x, {});
@@ -40,16 +48,21 @@ double orthogonalization_flops(const Parameter& p) {
   return flops;
 }
 
-Tensor orthogonalize(Kernels& kernels, const Tensor& x) {
+Tensor orthogonalize(Kernels& kernels, const Tensor& x, Precision precision) {
+  const DType type = precision == Precision::bf16 && x.dtype() == DType::f32 ? DType::bf16 : x.dtype();
+  kernels.set_tf32(precision == Precision::tf32);
   const int64_t n = std::min(x.rows(), x.cols());
   const Tensor gram = Tensor::empty({n, n}, x.dtype(), x.device()), square = gram.like();
-  Tensor now = x.like(), next = x.like();
-  normalize(kernels, now, x);
+  const Tensor normalized = x.like();
+  normalize(kernels, normalized, x);
+  Tensor now = operand(kernels, normalized, type), next = now.like();
   for (int i = 0; i < kIterations; ++i) {
     multiply_by_itself(kernels, gram, now);
-    kernels.linear(square, gram, gram, {});  // the Gram matrix is symmetric
+    const Tensor factor = operand(kernels, gram, type);
+    kernels.linear(square, factor, factor, {});  // the Gram matrix is symmetric
     kernels.newton_schulz_polynomial(square, gram, square, kCoefficients);
-    multiply(kernels, next, square, now);
+    if (i + 1 == kIterations && type != x.dtype()) next = x.like();  // the result is not rounded
+    multiply(kernels, next, operand(kernels, square, type), now);
     std::swap(now, next);
   }
   return now;

@@ -66,6 +66,7 @@ void train(Kernels& kernels, Model& model, const Step& step, const std::function
   model.parameters().allocate(1, DType::f32, kernels.device());
   OptimizerOptions options;
   options.kind = step.optimizer;
+  options.precision = step.precision;
   Optimizer optimizer(model.parameters(), kernels, options);
   const auto run = [&] {
     Tape tape(kernels, {.record = true,

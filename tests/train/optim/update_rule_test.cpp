@@ -15,7 +15,9 @@
 #include "gyre/core/io/file.h"
 #include "gyre/train/optim/newton_schulz.h"
 #include "gyre/train/optim/optimizer.h"
+#include "tests/emulated_bf16.h"
 #include "tests/source_dir.h"
+#include "tests/threads_in_scope.h"
 #include "tests/train/optim/waves.h"
 
 namespace gyre::test {
@@ -99,7 +101,7 @@ TEST_CASE("orthogonalize: singular vectors stay, singular values become about 1"
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 2; ++j) x.data<double>()[place(i, j)] = s[0] * u[0][i] * v[0][j] + s[1] * u[1][i] * v[1][j];
     }
-    const Tensor y = orthogonalize(cpu_kernels(), x);
+    const Tensor y = orthogonalize(cpu_kernels(), x, Precision::fp32);
     for (int k = 0; k < 2; ++k) {
       for (int other = 0; other < 2; ++other) {
         double product = 0;  // u_k^T Y v_other
@@ -116,7 +118,44 @@ TEST_CASE("orthogonalize: singular vectors stay, singular values become about 1"
     }
   }
   const Tensor none = Tensor::zeros({3, 5});
-  for (const float zero : orthogonalize(cpu_kernels(), none).span<float>()) CHECK(zero == 0);
+  for (const float zero : orthogonalize(cpu_kernels(), none, Precision::fp32).span<float>()) CHECK(zero == 0);
+}
+
+TEST_CASE("orthogonalize: products in bf16 change the result by a few percent") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  for (const Shape& shape : {Shape{24, 40}, Shape{40, 24}, Shape{16, 16}, Shape{17, 9}}) {
+    CAPTURE(shape.text());
+    const Tensor x = Tensor::empty(shape), exact = Tensor::empty(shape, DType::f64);
+    for (const Tensor& t : {x, exact}) fill(t, [](int64_t i) { return std::sin(double(i) * double(i) + 1); });
+    const Tensor expected = orthogonalize(cpu_kernels(), exact, Precision::bf16);  // f64 is not rounded
+    const auto error = [&](Precision precision) {
+      const Tensor y = orthogonalize(cpu_kernels(), x, precision);
+      CHECK(y.dtype() == DType::f32);
+      double squares = 0, all = 0;
+      for (int64_t i = 0; i < y.size(); ++i) {
+        squares += std::pow(at(y, i) - at(expected, i), 2);
+        all += std::pow(at(expected, i), 2);
+      }
+      return std::sqrt(squares / all);
+    };
+    CHECK(error(Precision::fp32) < 1e-4);
+    CHECK(error(Precision::bf16) < 0.06);
+    CHECK(error(Precision::bf16) > 1e-3);
+  }
+  const Tensor none = Tensor::zeros({3, 5});
+  for (const float zero : orthogonalize(cpu_kernels(), none, Precision::bf16).span<float>()) CHECK(zero == 0);
+}
+
+TEST_CASE("orthogonalize: products in bf16 have the same bits for any number of threads") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  const Tensor x = Tensor::empty({96, 130});
+  fill(x, [](int64_t i) { return std::sin(double(i) * double(i) + 1); });
+  std::vector<std::vector<float>> results;
+  for (const int n : {1, 3}) {
+    const ThreadsInScope scope(n);
+    results.push_back(orthogonalize(cpu_kernels(), x, Precision::bf16).to_vector<float>());
+  }
+  CHECK(results[0] == results[1]);
 }
 
 TEST_CASE("update rules: a rejected update changes neither weights nor state, and zeroes the gradients") {
@@ -170,6 +209,26 @@ TEST_CASE("Muon: keeps momentum for matrices only, and moments for all other par
   for (const StateTensor& t : optimizer.state()) names.push_back(t.name + t.shape.text());
   CHECK(names == std::vector<std::string>{"m.norm(5)", "m.b(4)", "m.v(2, 3)", "m.tall(7, 3)", "v.norm(5)", "v.b(4)",
                                           "v.v(2, 3)", "v.tall(7, 3)", "momentum.w(3, 4)", "row_moments.w(3)"});
+}
+
+TEST_CASE("Muon: multiplies in the precision of the options") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  const auto trained = [](Precision precision) {
+    Parameters parameters;
+    parameters.add("w", {24, 40}, Init::constant(0)).matrix_rows = {24};
+    parameters.allocate(1);
+    OptimizerOptions options = golden_options("muon");
+    options.precision = precision;
+    Optimizer optimizer(parameters, cpu_kernels(), options);
+    fill(parameters[0].gradient, [](int64_t i) { return std::sin(double(i) * double(i) + 1); });
+    optimizer.update(1);
+    return parameters[0].value.to_vector<float>();
+  };
+  const auto exact = trained(Precision::fp32), rounded = trained(Precision::bf16);
+  double squares = 0, all = 0;
+  for (size_t i = 0; i < exact.size(); ++i) squares += std::pow(exact[i] - rounded[i], 2), all += std::pow(exact[i], 2);
+  CHECK(squares > 1e-6 * all);
+  CHECK(squares < 4e-3 * all);
 }
 
 TEST_CASE("Muon: rates and decays of groups apply to matrices") {
