@@ -14,6 +14,7 @@
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/optim/gradient_squares.h"
 #include "gyre/train/optim/optimizer_options.h"
+#include "gyre/train/optim/qk_clip.h"
 #include "gyre/train/optim/state_arena.h"
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
@@ -40,7 +41,7 @@ class Optimizer {
  public:
   // The parameters must be allocated, with their trainable flags set; frozen ones are never changed. Keeps references.
   // `partition`: nullptr if this process owns all elements. If is_sharded(), all methods that access tensors are
-  // collective.
+  // collective. With QK-clip, update() and start_update() are collective over all ranks of the partition.
   Optimizer(Parameters& parameters, Kernels& kernels, const OptimizerOptions& options,
             const OptimizerPartition* partition = nullptr);
   bool is_sharded() const { return partition_.is_sharded(); }
@@ -81,6 +82,7 @@ class Optimizer {
   friend class AverageScope;
 
   void make_state();
+  void clear_gradients(const Tensor& gradients) const;
   Tensor gradients() const;  // of at least the owned elements
   void copy_frozen_to_average() const;
   StateTensor rows_state(std::string name, const Tensor& values, const Parameter& p) const;
@@ -96,6 +98,7 @@ class Optimizer {
   std::vector<StateArena> arenas_;
   std::vector<Tensor> row_states_;
   StateArena average_;
+  std::unique_ptr<QkClip> clip_;  // null without QK-clip
   GradientSquares gradient_squares_;
   Tensor verdict_;             // of Kernels::judge_gradient, for the last update
   HostCopy verdict_copy_;      // between start_update() and finish_update()

@@ -47,7 +47,7 @@ class OptimizerPartition {
   // The ranges of this rank in ascending order. Each begins and ends at a multiple of kSquaresBlock from the begin of
   // an ArenaRun, or at the end of one. Without such runs, the arena is one.
   virtual std::vector<ElementRange> owned() const = 0;
-  // Whether other ranks own elements. If not, the collective methods below are never called.
+  // Whether other ranks own elements. If not, all_gather() is never called.
   virtual bool is_sharded() const = 0;
   // With gradient sharding: the sums of the gradients, f32, of the ranges of owned() one after another (PackedRanges).
   // Undefined if the arena of gradients holds them.
@@ -57,6 +57,9 @@ class OptimizerPartition {
   // Collective. `window` holds elements `range` of an arena: every rank receives the elements that other ranks own.
   virtual void all_gather(const Tensor& window, ElementRange range) const = 0;
   virtual void sum(const Tensor& values) const = 0;  // collective; sums f64 values over the ranks, in place
+  // The number of ranks that train together, whether or not they own parts, and the number of this one.
+  virtual int ranks() const { return 1; }
+  virtual int rank() const { return 0; }
 };
 
 // Positions of elements of this rank in the tensor of gradients: the arena, or OptimizerPartition::packed_gradients().
