@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "gyre/train/checkpoint/model_file.h"
-#include "gyre/train/optim/newton_schulz.h"
 #include "gyre/train/optim/optimizer.h"
 #include "gyre/train/tasks/translation/nmt.h"
 #include "tests/gpu.h"
@@ -171,26 +170,6 @@ TEST_CASE("optimizers compute the same on a GPU as on a CPU, also if they skip a
     for (const double scale : {2.0, double(NAN)}) check(rule, scale);
   }
   for (const char* rule : {"adamw", "lion", "normuon"}) check(rule, 2, true);
-}
-
-TEST_CASE("orthogonalization on a GPU has about the result of f64, in every precision of the products") {
-  Kernels* gpu = test_gpu();
-  if (!gpu) return;
-  for (const Shape& shape : {Shape{24, 40}, Shape{40, 24}, Shape{17, 9}}) {
-    CAPTURE(shape.text());
-    std::vector<double> numbers(size_t(shape.elements()));
-    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(double(i * i) + 1);
-    const Tensor x = Tensor::from(shape, numbers);
-    const auto exact = orthogonalize(cpu_kernels(), x, Precision::fp32).to_vector<double>();
-    for (const auto& [precision, tolerance] :
-         {std::pair(Precision::fp32, 1e-4), std::pair(Precision::tf32, 0.02), std::pair(Precision::bf16, 0.06)}) {
-      const Tensor y = orthogonalize(*gpu, x.to(DType::f32).to(gpu->device()), precision);
-      const auto found = y.to_cpu().to_vector<float>();
-      double squares = 0, all = 0;
-      for (size_t i = 0; i < exact.size(); ++i) squares += std::pow(found[i] - exact[i], 2), all += exact[i] * exact[i];
-      CHECK(std::sqrt(squares / all) < tolerance);
-    }
-  }
 }
 
 }  // namespace
