@@ -12,12 +12,11 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/file.h"
 #include "gyre/train/optim/newton_schulz.h"
 #include "gyre/train/optim/optimizer.h"
 #include "tests/emulated_bf16.h"
-#include "tests/source_dir.h"
 #include "tests/threads_in_scope.h"
+#include "tests/train/optim/golden.h"
 #include "tests/train/optim/waves.h"
 
 namespace gyre::test {
@@ -25,10 +24,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const ordered_json& golden() {
-  static const auto values = ordered_json::parse(read_file(source_dir() / "tests/train/golden/optimizers.json"));
-  return values;
-}
+const ordered_json& golden() { return optimizer_golden(); }
 
 struct GoldenModel {
   explicit GoldenModel(DType dtype) {
