@@ -199,7 +199,7 @@ ranks.
 --deterministic         the same bits for any number of ranks up to
                         --micro-batches (8), with one thread each
 --zero 1                shard the optimizer state over the ranks (ZeRO stage 1)
---zero 2                shard the optimizer state and the gradients (ZeRO stage 2)
+--zero 2                shard the gradients too (ZeRO stage 2)
 --gradient-dtype bf16   halve the size of gradient messages
 --watchdog-timeout S    abort the job and name the rank that does not respond
 
