@@ -56,7 +56,7 @@ for seed in "${seeds[@]:1}"; do
   run adamw "$rate" "$decay" "$seed" "$updates"
   run muon "$muon_rate" "$decay" "$seed" $((updates * 3 / 4))
 done
-column -t "$output/sweep.tsv"
+cat "$output/sweep.tsv"
 for seed in "${seeds[@]}"; do
   awk -F'\t' -v seed="$seed" -v rate="$rate" -v decay="$decay" -v muon_rate="$muon_rate" '
     $4 == seed && $3 == decay && $1 == "adamw" && $2 == rate { adamw = $6; of = $5 }
