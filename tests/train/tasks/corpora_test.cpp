@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/train/tasks/language/language.h"
@@ -30,6 +31,14 @@ void train(const MaskedOptions& options) {
   train_masked_language(options, tiny_encoder_config(0.1), self);
 }
 
+using Ids = std::vector<int32_t>;
+
+Ids ids_of(const SampleSource& samples, size_t sample) {
+  Ids ids, ends;
+  samples.append(sample, ids, ends);
+  return ids;
+}
+
 TEST_CASE("corpora: samples come from each corpus in its share, and the batches name it") {
   const TemporaryDirectory directory;
   write_tiny_documents(directory.path());
@@ -37,13 +46,20 @@ TEST_CASE("corpora: samples come from each corpus in its share, and the batches 
   const auto vocabulary = load_vocabulary(options.data.vocabulary, options.tokenizer);
   const Corpora corpora = open_corpora(options, *vocabulary);
   REQUIRE(corpora.size() == 2);
+  const auto task = SampleOptions::Task::masked;
+  const CorpusSamples all({training_samples(corpora[0], options, task), training_samples(corpora[1], options, task)});
+  const SampleMix mix({50, 20}, {1, 4}, options.seed);
   std::map<std::string, uint64_t> drawn;
-  const auto count = [&](const SampleSource& samples, std::span<const uint32_t> indices, uint64_t) {
-    for (const uint32_t index : indices) ++drawn[index < 50 ? "train" : "valid"];
+  const auto count = [&](const SampleSource& samples, std::span<const uint32_t> indices, uint64_t epoch) {
+    for (const uint32_t index : indices) {
+      const uint32_t expected = mix.draw(epoch)[index];
+      ++drawn[expected < 50 ? "train" : "valid"];
+      CHECK(ids_of(samples, index) == ids_of(all, expected));
+    }
     CHECK(samples.size() == 70);
     return MaskedInput{};
   };
-  LanguageData data(corpora, SampleOptions::Task::masked, count, nullptr, options, 2);
+  LanguageData data(corpora, task, count, nullptr, options, 2);
   CHECK(contains(data.describe(), "per epoch 14 of the 50 samples of"));
   CHECK(contains(data.describe(), "56 of the 20 samples of"));
   for (uint64_t epoch : {0, 1}) {
@@ -52,6 +68,24 @@ TEST_CASE("corpora: samples come from each corpus in its share, and the batches 
   }
   CHECK(drawn["train"] == 28);
   CHECK(drawn["valid"] == 112);
+}
+
+TEST_CASE("corpora: a sample that an epoch has several times is masked in several ways") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  const MaskedOptions options = weighted(directory, "run", {1, 4});
+  const auto vocabulary = load_vocabulary(options.data.vocabulary, options.tokenizer);
+  const auto task = SampleOptions::Task::masked;
+  std::vector<SharedSamples> corpora;
+  for (const SharedDocuments& corpus : open_corpora(options, *vocabulary))
+    corpora.push_back(training_samples(corpus, options, task));
+  const DrawnSamples samples(CorpusSamples(corpora), options.train_weights, 1);
+  const MakeInput make_input = masked_inputs(Masking(MaskingVocabulary::of(*vocabulary), options.masking(), 1));
+  std::map<Ids, std::set<Ids>> masked;
+  for (uint32_t i = 14; i < samples.size(); ++i)  // 56 draws from the 20 samples of the second corpus
+    masked[ids_of(samples, i)].insert(make_input(samples, std::span(&i, 1), 0).ids.to_vector<int32_t>());
+  CHECK(masked.size() > 10);
+  for (const auto& [sample, variants] : masked) CHECK(variants.size() >= 2);
 }
 
 TEST_CASE("corpora: a run has the same bits if it is cut, and refuses other weights") {

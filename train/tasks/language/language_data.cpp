@@ -48,12 +48,6 @@ std::vector<SharedSamples> all_training_samples(const Corpora& corpora, const La
   return samples;
 }
 
-std::vector<uint64_t> sizes_of(const CorpusSamples& samples) {
-  std::vector<uint64_t> sizes;
-  for (const SharedSamples& corpus : samples.corpora()) sizes.push_back(corpus->size());
-  return sizes;
-}
-
 // Replaces paths by the names of the files, if those differ.
 void shorten_names(std::vector<ValidationSet>& sets) {
   const auto file_name = [](const ValidationSet& set) { return Path(set.name).filename().string(); };
@@ -123,44 +117,41 @@ MakeInput next_token_inputs() {
 LanguageData::LanguageData(const Corpora& corpora, SampleOptions::Task task, MakeInput make_input,
                            LossFunction<MaskedInput> loss, const LanguageOptions& options, int micro_batches)
     : checksum_(checksum_of(corpora)),
-      samples_(all_training_samples(corpora, options, task)),
-      mix_(sizes_of(samples_), options.train_weights, options.seed),
-      drawn_(mix_.draw(0)),
+      samples_(CorpusSamples(all_training_samples(corpora, options, task)), options.train_weights, options.seed),
       make_input_(std::move(make_input)),
       loss_(std::move(loss)),
-      batches_(BatchItems(samples_.name(), mix_.size(), 1,
-                          [this](size_t item, int) { return uint64_t(samples_.rows(drawn_[item])); }),
+      batches_(BatchItems(samples_.name(), samples_.size(), 1,
+                          [this](size_t item, int) { return uint64_t(samples_.rows(item)); }),
                options.batch, options.seed, micro_batches) {}
 
 std::string LanguageData::describe() const {
-  std::string text = concat(counted(samples_.size(), "sample"), " of ", counted(samples_.documents(), "document"), ", ",
-                            counted(samples_.tokens(), "token"));
-  const std::vector<SharedSamples>& corpora = samples_.corpora();
+  const CorpusSamples& all = samples_.all();
+  std::string text = concat(counted(all.size(), "sample"), " of ", counted(all.documents(), "document"), ", ",
+                            counted(all.tokens(), "token"));
+  const std::vector<SharedSamples>& corpora = all.corpora();
   for (size_t i = 0; corpora.size() > 1 && i < corpora.size(); ++i) {
-    text += concat(i == 0 ? "; per epoch " : ", ", mix_.shares()[i], " of the ", counted(corpora[i]->size(), "sample"),
-                   " of ", corpora[i]->name());
+    text += concat(i == 0 ? "; per epoch " : ", ", samples_.mix().shares()[i], " of the ",
+                   counted(corpora[i]->size(), "sample"), " of ", corpora[i]->name());
   }
   return text;
 }
 
 void LanguageData::start_epoch(uint64_t epoch, uint64_t /*first_update*/) {
-  if (epoch != batches_.epoch()) drawn_ = mix_.draw(epoch);
+  if (epoch != batches_.epoch()) samples_.start_epoch(epoch);
   batches_.start(epoch);
 }
 
 // Every rank makes the inputs of all micro-batches, because they determine the number of predictions.
 // Making them is cheap compared with training on them.
 RankBatch LanguageData::batch(size_t i, MicroBatchRange own) const {
-  samples_.require_untruncated();
+  samples_.all().require_untruncated();
   const std::span<const uint32_t> items = batches_.plan().batch(i);
   RankBatch batch;
   batch.sentences = items.size();
-  for (const uint32_t item : items) batch.target_tokens += uint64_t(samples_.rows(drawn_[item]));
-  std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(items);
+  for (const uint32_t item : items) batch.target_tokens += uint64_t(samples_.rows(item));
+  const std::vector<std::vector<uint32_t>> micro_batches = batches_.micro_batches(items);
   for (int s = 0; s < int(micro_batches.size()); ++s) {
-    std::vector<uint32_t>& indices = micro_batches[size_t(s)];
-    for (uint32_t& item : indices) item = drawn_[item];
-    MaskedInput input = make_input_(samples_, indices, batches_.epoch());
+    MaskedInput input = make_input_(samples_, micro_batches[size_t(s)], batches_.epoch());
     const auto predictions = uint64_t(input.targets.size());
     batch.predictions += predictions;
     if (s >= own.begin && s < own.end)

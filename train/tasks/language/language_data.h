@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "gyre/data/batch/corpus_samples.h"
+#include "gyre/data/batch/drawn_samples.h"
 #include "gyre/data/batch/masking.h"
-#include "gyre/data/batch/sample_mix.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/encoder_only.h"
@@ -52,7 +51,7 @@ class LanguageData final : public TrainingData {
  public:
   LanguageData(const Corpora& corpora, SampleOptions::Task task, MakeInput make_input, LossFunction<MaskedInput> loss,
                const LanguageOptions& options, int micro_batches);
-  LanguageData(const LanguageData&) = delete;  // the batches refer to the drawn samples
+  LanguageData(const LanguageData&) = delete;  // the batches refer to the samples
 
   std::string describe() const override;
   std::string item() const override { return "sample"; }
@@ -63,9 +62,7 @@ class LanguageData final : public TrainingData {
 
  private:
   uint64_t checksum_;
-  CorpusSamples samples_;
-  SampleMix mix_;
-  std::vector<uint32_t> drawn_;  // the samples of the current epoch, whose items the batches consist of
+  DrawnSamples samples_;
   MakeInput make_input_;
   LossFunction<MaskedInput> loss_;
   EpochBatches batches_;
