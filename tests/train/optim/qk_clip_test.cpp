@@ -40,7 +40,8 @@ struct ClippedModel {
     model.parameters().allocate(3, DType::f64);
     for (const Parameter& p : model.parameters()) {
       if (p.name.ends_with("qkv_proj.bias"))
-        for (int64_t i = 0; i < p.value.size(); ++i) p.value.data<double>()[i] = std::sin(double(i));
+        // The same values for queries and keys, so that logits are positive.
+        for (int64_t i = 0; i < p.value.size(); ++i) p.value.data<double>()[i] = std::sin(double(i % config.dim));
     }
     optimizer = std::make_unique<Optimizer>(model.parameters(), cpu_kernels(), clip_options(limit));
   }
