@@ -50,7 +50,7 @@ generate $beams --prompt the --repetition-penalty 3 --json > penalized.json
 if cmp -s penalized.json <(generate $beams --prompt the --json); then fail "the penalty changes nothing in a beam search"; fi
 text=$(generate $beams --prompt the --no-echo)
 stop=${text:4:3}
-generate $beams --prompt the --no-echo --stop "$stop" --n-best 3 --json > stopped.json
+generate $beams --prompt the --stop "$stop" --n-best 3 --json > stopped.json
 contains '"end":"stop"' < stopped.json || fail "a stop string of a beam search: $(cat stopped.json)"
 same "no text of a beam search has the stop string" "$(grep -oE '"text":"[^"]*"' stopped.json | { grep -cF "$stop" || true; })" 0
 
@@ -99,6 +99,9 @@ check "the positions of a GPT-2 in its card" contains '^- at most 32 tokens of i
 build/gyre import --from hf hf/ --output again/ 2> import.txt
 contains '^made again/: decoder-only of ' < import.txt || fail "the kind of an imported decoder: $(cat import.txt)"
 contains '"max_position_embeddings": 32,' < hf/config.json || fail "the training length in config.json"
+rejects 1 'hf/config.json: expected the config.json of a run, found that of a model of Hugging Face: gyre import makes' build/gyre generate --model hf/ --prompt a
+rejects 2 'hf/config.json: expected the config.json of a run, found that of a model of Hugging Face' \
+  build/gyre train lm --init-from hf/ --train-sets books.txt --after 1u --model none/
 check "a model that was exported and imported" cmp one.txt <(generate --vocab vocab.model --model again/ --temperature 0 --max-tokens 12 --prompt the)
 
 rejects 2 '--temperature. expected 0 or a number between 0.001 and 1000, got -1' build/gyre generate --model lm/ --prompt a --temperature -1

@@ -26,9 +26,21 @@ nlohmann::ordered_json read_json(const Path& file) {
   return json;
 }
 
+namespace {
+
+// Throws an Error that names gyre import if the directory has a model of Hugging Face.
+nlohmann::ordered_json read_run_config(const Path& run) {
+  nlohmann::ordered_json json = read_json(config_path(run));
+  require(!json.is_object() || json.contains("model") || !json.contains("model_type"), config_path(run).string(),
+          ": expected the config.json of a run, found that of a model of Hugging Face: gyre import makes a run of it");
+  return json;
+}
+
+}  // namespace
+
 template <class Config>
 Config read_config(const Path& run) {
-  const nlohmann::ordered_json json = read_json(config_path(run));
+  const nlohmann::ordered_json json = read_run_config(run);
   try {
     return Config::from_json(json);
   } catch (const Error& error) {
@@ -40,7 +52,7 @@ template EncoderOnlyConfig read_config(const Path& run);
 template ClassifierConfig read_config(const Path& run);
 
 std::string model_kind(const Path& run) {
-  const nlohmann::ordered_json json = read_json(config_path(run));
+  const nlohmann::ordered_json json = read_run_config(run);
   require(json.is_object() && json.contains("model") && json["model"].is_string(), config_path(run).string(),
           ": expected a \"model\" that names its kind, found none");
   return json["model"];
