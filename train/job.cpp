@@ -120,9 +120,10 @@ class NewRunGuard {
 std::optional<RunDirectory> open_run(const StartOptions& options, bool writes, bool quiet, Communicator& ranks) {
   std::optional<RunDirectory> run;
   if (ranks.rank() == 0 && writes) {
-    run.emplace(options.directory, options.overwrite);
-    require(options.auto_resume || list_checkpoints(options.directory).empty(), "[--no-auto-resume] ",
-            options.directory.string(), " holds a run: expected none, another --model, or --overwrite");
+    run.emplace(options.directory);
+    require(options.auto_resume || options.overwrite || list_checkpoints(options.directory).empty(),
+            "[--no-auto-resume] ", options.directory.string(),
+            " holds a run: expected none, another --model, or --overwrite");
   }
   ranks.barrier();
   set_up_logging({.file = writes ? options.directory / "train.log" : Path(),
@@ -217,6 +218,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
                   .precision = context.precision,
                   .recompute = options.device.recompute});
   if (!trains) return replay_from_checkpoint(options.replay, options.start.reload, parts, optimizer, step, state);
+  if (run != nullptr && options.start.overwrite) run->remove_old_run();  // the options have been checked
   const std::string deciding_metric = options.validates() ? options.validation.metrics.front() : "";
   if (resume(run, ranks, *parts.model, optimizer, state, options.start.reload, deciding_metric)) {
     require_within_stages(state.progress, parts.stages);

@@ -48,6 +48,10 @@ build/gyre train nmt --model run/ --after 44u --seed 2 2> other.log && fail "ano
 check "and is checked" grep -q 'seed 1 -> 2' other.log
 mv run moved && build/gyre train nmt --model moved/ --overwrite 2> missing.log && fail "--overwrite took the options of the run"
 mv moved run
+build/gyre train nmt --config run/train.toml --overwrite --freeze 'no_such_*' 2> frozen.log && fail "a pattern of --freeze that matches nothing was taken"
+check "the message" grep -q 'freeze.*no_such_' frozen.log
+check "--overwrite deletes the run only when the new one can start" [ -e run/checkpoints/last/model.safetensors ]
+check "the log keeps its lines" grep -q 'update 30\|continuing after' run/train.log
 build/gyre train nmt --config run/train.toml --train-sets train.tok --model store/ --after 2u --precision auto 2> store.log || fail "training from a token store"
 check "a checkpoint records the precision that auto selected" grep -qE '"precision": ?"(fp32|bf16)"' store/checkpoints/last/state.json
 # A plan of a run uses its model and its vocabulary, or another vocabulary.
@@ -63,6 +67,8 @@ build/gyre train nmt --model regularized/ --after 3u --r-drop 4 2> regularized.l
 check "another weight of R-Drop is reported" grep -q 'r-drop 5 -> 4' regularized.log
 $plan --vocab bytes.model | contains '"vocabulary":259,' || fail "plan with another vocabulary"
 for option in --vocab-size --ranks --sentence-length --json; do build/gyre plan nmt --help | contains "^  $option " || fail "$option in the help of plan"; done
+$plan --freeze 'no_such_*' > frozen.txt 2>&1 && fail "a plan with a pattern of --freeze that matches nothing"
+check "the message of a plan" grep -q 'freeze.*no_such_' frozen.txt
 $plan --vocab-size 500 | contains '"vocabulary":500,' || fail "plan with a size"
 gpus="build/gyre plan nmt --config run/train.toml --device h200 --precision bf16"
 same "the parameters of the plan for GPUs" "$($gpus --json | grep -oE '"parameters":[0-9]+')" "\"parameters\":$parameters"

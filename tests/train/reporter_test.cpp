@@ -58,7 +58,7 @@ struct LoggedRun {
   test::LoggerGuard kept;
   TemporaryDirectory directory;
   TrainOptions options;
-  RunDirectory run{directory / "run", false};
+  RunDirectory run{directory / "run"};
   TrainState state;
   double now = 1000;
   std::optional<Reporter> reporter;

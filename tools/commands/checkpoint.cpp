@@ -92,7 +92,7 @@ struct PruneArgs {
 int prune(const PruneArgs& args) {
   expect_at_least(1, "--keep-last", args.keep_last);
   require(!list_checkpoints(args.run).empty(), "[checkpoint] ", args.run.string(), " holds no checkpoints");
-  const RunDirectory run(args.run, false);
+  const RunDirectory run(args.run);
   try {  // a killed job may have left an outdated link
     repair_best_link(run, read_train_state(list_checkpoints(args.run).back()));
   } catch (const Error&) {  // an imported model has no training state

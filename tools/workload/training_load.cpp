@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "gyre/train/optim/newton_schulz.h"
+#include "gyre/train/optim/parameter_groups.h"
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
 #include "tools/workload/plan_load.h"
@@ -41,6 +42,7 @@ int measured_items(double item_tokens) { return std::max(1, int(double(kSampleTo
 
 PlanLoad training_load(Workload& work, const TrainOptions& options, Kernels& kernels, Precision precision,
                        double item_tokens, double sides) {
+  freeze(work.parameters(), options.optimizer.frozen);
   work.set_recompute(options.device.recompute);
   const int64_t tokens = work.draw(0);
   PlanLoad load = measure_load(work, work.parameters(), kernels, precision, tokens, !options.parallel.deterministic);

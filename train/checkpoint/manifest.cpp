@@ -37,6 +37,7 @@ std::string text_checksum(const ordered_json& state) {
 
 void verify_file(const Path& path, const ordered_json& checksums) {
   const SafetensorsFile file(path);
+  require(checksums.is_object(), "[checkpoint] ", path.string(), ": expected checksums of tensors, found none");
   for (const auto& [name, expected] : checksums.items()) {
     require(file.find(name) != nullptr, "[checkpoint] ", path.string(), ": tensor ", name, " is missing");
   }
@@ -45,8 +46,17 @@ void verify_file(const Path& path, const ordered_json& checksums) {
     require(expected != checksums.end(), "[checkpoint] ", path.string(), ": unexpected tensor ", entry.name);
     const std::string got = tensor_checksum(entry.dtype, entry.shape_text(), file.bytes(entry));
     require(*expected == got, "[checkpoint] ", path.string(), ": tensor ", entry.name, ": expected checksum ",
-            expected->get<std::string>(), ", got ", got);
+            expected->dump(), ", got \"", got, '"');
   }
+}
+
+// Checksums by file and tensor.
+ordered_json checksums_of_files(const Path& directory) {
+  const ordered_json state = read_manifest(directory);
+  const auto files = state.find("tensors");
+  require(files != state.end() && files->is_object(), "[checkpoint] ", state_path(directory).string(),
+          ": not what Gyre writes: it has no tensors");
+  return *files;
 }
 
 // Returns the checksums of the tensors.
@@ -87,12 +97,16 @@ ordered_json read_manifest(const Path& directory) {
 }
 
 void verify_manifest(const Path& directory) {
-  const ordered_json state = read_manifest(directory);
-  try {
-    for (const auto& [name, checksums] : state.at("tensors").items()) verify_file(directory / name, checksums);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("[checkpoint] ", state_path(directory).string(), ": not what Gyre writes: ", json_reason(error));
-  }
+  const ordered_json files = checksums_of_files(directory);
+  for (const auto& [name, checksums] : files.items()) verify_file(directory / name, checksums);
+}
+
+void verify_tensors(const Path& file) {
+  const ordered_json checksums = checksums_of_files(file.parent_path());
+  const std::string name = file.filename().string();
+  require(checksums.contains(name), "[checkpoint] ", state_path(file.parent_path()).string(),
+          ": expected checksums of ", name, ", found none");
+  verify_file(file, checksums[name]);
 }
 
 }  // namespace gyre

@@ -24,5 +24,7 @@ nlohmann::ordered_json read_manifest(const Path& directory);
 
 // Reads every byte. Throws at the first file or tensor that is missing, is unexpected or fails its checksum.
 void verify_manifest(const Path& directory);
+// The same for one safetensors file of a checkpoint directory.
+void verify_tensors(const Path& file);
 
 }  // namespace gyre

@@ -121,9 +121,11 @@ Path find_run(const Path& model) {
 }
 
 void load_model_weights(const Path& model, Parameters& parameters, const std::string& which) {
+  const Path file = find_model_file(model, which), checkpoint = file.parent_path();
+  if (checkpoint.parent_path().filename() == "checkpoints" && fs::exists(state_path(checkpoint))) verify_tensors(file);
   std::vector<NamedTensor> targets;
   for (const Parameter& p : parameters) targets.push_back({p.name, p.value});
-  read_safetensors(open_safetensors(find_model_file(model, which)), targets);
+  read_safetensors(open_safetensors(file), targets);
 }
 
 void average_models(const std::vector<Path>& inputs, const Path& output) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <fstream>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -175,7 +176,7 @@ void point_link(const Path& run, const std::string& link, const Path& target) {
 
 const char* save_stage_name(SaveStage stage) { return kSaveStageNames.at(size_t(stage)); }
 
-RunDirectory::RunDirectory(Path path, bool overwrite)
+RunDirectory::RunDirectory(Path path)
     : path_(std::move(path)),
       is_new_(guarded([&] {
         require_own(path_);
@@ -184,8 +185,8 @@ RunDirectory::RunDirectory(Path path, bool overwrite)
       lock_(path_) {
   guarded([&] {
     remove_leftovers();
-    if (overwrite) remove_run();
     fs::create_directories(checkpoints_path(path_));
+    if (fs::exists(log())) old_log_ = fs::file_size(log());
   });
   flush_to_disk(path_);
 }
@@ -247,15 +248,26 @@ void RunDirectory::remove_leftovers() const {
   }
 }
 
-void RunDirectory::remove_run() const {
-  for (const Path& path : entries_of(checkpoints_path(path_))) {
-    const bool is_own = is_checkpoint_name(path.filename().string());
-    if (is_own && (fs::is_symlink(path) || fs::is_directory(path))) fs::remove_all(path);
-  }
-  for (const Path& path : {config(), options(), task(), metrics(), log()}) fs::remove(path);
-  for (const Path& path : entries_of(path_)) {
-    if (path.filename().string().starts_with("events.out.tfevents.")) fs::remove(path);
-  }
+void RunDirectory::remove_old_run() const {
+  guarded([&] {
+    for (const Path& path : entries_of(checkpoints_path(path_))) {
+      const bool is_own = is_checkpoint_name(path.filename().string());
+      if (is_own && (fs::is_symlink(path) || fs::is_directory(path))) fs::remove_all(path);
+    }
+    for (const Path& path : {config(), options(), task(), metrics()}) fs::remove(path);
+    for (const Path& path : entries_of(path_)) {
+      if (path.filename().string().starts_with("events.out.tfevents.")) fs::remove(path);
+    }
+    remove_old_log();
+  });
+}
+
+// The file stays, because a logger may have opened it.
+void RunDirectory::remove_old_log() const {
+  if (old_log_ == 0) return;
+  const std::string text = read_file(log());
+  fs::resize_file(log(), 0);
+  std::ofstream(log(), std::ios::app) << text.substr(std::min<size_t>(text.size(), old_log_));
 }
 
 }  // namespace gyre

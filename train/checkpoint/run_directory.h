@@ -54,10 +54,9 @@ using SaveObserver = std::function<void(SaveStage stage, uint64_t updates)>;
 
 class RunDirectory {
  public:
-  // Creates the directory if it is missing, locks it and removes leftovers of a crash. `overwrite`: also removes an
-  // existing run (checkpoints, config, options, task, metrics and logs, but neither the vocabulary nor files that Gyre
-  // did not create). Throws if the directory contains something other than a run.
-  RunDirectory(Path path, bool overwrite);
+  // Creates the directory if it is missing, locks it and removes leftovers of a crash. Throws if the directory contains
+  // something other than a run.
+  explicit RunDirectory(Path path);
   // For a run that failed before training: removes the directory if the constructor created it.
   void abandon() const;
 
@@ -74,6 +73,9 @@ class RunDirectory {
     if (save_observer_) save_observer_(stage, updates);
   }
 
+  // Removes the run that the directory held when it was opened: checkpoints, config, options, task, metrics and the
+  // lines of the log until then, but neither the vocabulary nor files that Gyre did not create.
+  void remove_old_run() const;
   void mark_best(const Path& checkpoint) const { point_link(path_, "best", checkpoint); }
   void mark_last(const Path& checkpoint) const { point_link(path_, "last", checkpoint); }
   // Removes the vocab.* files of other names than `kept`, so that the run has a single vocabulary.
@@ -84,10 +86,11 @@ class RunDirectory {
 
  private:
   void remove_leftovers() const;
-  void remove_run() const;
+  void remove_old_log() const;
 
   Path path_;
   bool is_new_;
+  uintmax_t old_log_ = 0;  // bytes of the log when the directory was opened
   RunLock lock_;
   SaveObserver save_observer_;
 };

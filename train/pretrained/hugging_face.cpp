@@ -216,7 +216,8 @@ std::string write_imported_run(const HuggingFaceModel& imported, const Path& fro
   const char* const vocabulary = is_json ? "vocab.json" : "vocab.txt";
   require_free(path, overwrite, {"config.json", "checkpoints"});
   require_one_vocabulary(path, vocabulary);
-  const RunDirectory run(path, overwrite);
+  const RunDirectory run(path);
+  if (overwrite) run.remove_old_run();
   TensorFile weights{kModelFile, {}};
   for (const Parameter& p : imported.parameters()) weights.tensors.push_back(source_of({p.name, p.value}));
   const Path checkpoint = checkpoint_path(path, 0);

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 TEST_CASE("checkpoint: a resumed run continues bit for bit, with and without a moving average") {
   for (const double ema : {0.0, 0.9}) {
     const TemporaryDirectory directory;
-    const RunDirectory run(directory / "run", false);
+    const RunDirectory run(directory / "run");
     SmallRun straight(ema);
     const Path saved = train_and_save(run, straight, 5);
     straight.train(7);
@@ -75,7 +75,7 @@ std::vector<float> weights_of(const Parameter& p) { return p.value.to_vector<flo
 
 TEST_CASE("checkpoint: reset moments restart the bias correction") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun before(0.9);
   const Path saved = train_and_save(run, before, 50);
 
@@ -102,7 +102,7 @@ TEST_CASE("checkpoint: reset moments restart the bias correction") {
 
 TEST_CASE("checkpoint: older files without moments_step and without a due validation can be read") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun straight;
   const Path saved = train_and_save(run, straight, 5);
   nlohmann::ordered_json facts = read_manifest(saved);
@@ -121,7 +121,7 @@ TEST_CASE("checkpoint: older files without moments_step and without a due valida
 
 TEST_CASE("checkpoint: the files, and the weights for decoding") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun small(0.9);
   const Path saved = train_and_save(run, small, 3);
   CHECK(saved == run.path() / "checkpoints/step-00000003");
@@ -138,7 +138,7 @@ TEST_CASE("checkpoint: the files, and the weights for decoding") {
 
 TEST_CASE("train state: every field is saved and restored") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun small;
   small.state.progress = {
       .updates = 7, .epoch = 2, .batch = 3, .target_tokens = uint64_t{1} << 40, .source_tokens = 5, .sentences = 6};
@@ -184,7 +184,7 @@ TEST_CASE("train state: every field is saved and restored") {
 
 TEST_CASE("train state: older checkpoints with \"cpu_kernels\" can be read") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun small;
   small.state.kernels = "cpu_v3";
   small.state.options = {{"kernels", "cpu_v3"}, {"=seed", "1"}};
@@ -202,7 +202,7 @@ TEST_CASE("train state: older checkpoints with \"cpu_kernels\" can be read") {
 
 TEST_CASE("load: the error for a checkpoint of another model names every tensor") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun small;
   const Path saved = train_and_save(run, small, 1);
   Parameters other;
@@ -218,7 +218,7 @@ TEST_CASE("load: the error for a checkpoint of another model names every tensor"
 
 TEST_CASE("load: a checkpoint with a moving average needs --ema, and vice versa") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun with(0.9), without;
   const Path saved = train_and_save(run, with, 1);
   CHECK_THROWS_WITH_AS(load_checkpoint(saved, without.parameters, without.optimizer),

@@ -34,7 +34,7 @@ void flip_bit(const Path& path, size_t bit) {
 
 TEST_CASE("resumable: none in an empty run, else the newest checkpoint") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   CHECK(!find_resumable(run.path()));
   SmallRun small;
   train_and_save(run, small, 1);
@@ -45,7 +45,7 @@ TEST_CASE("resumable: none in an empty run, else the newest checkpoint") {
 
 TEST_CASE("resumable: a broken newer checkpoint is named and skipped") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun small;
   const Path good = train_and_save(run, small, 1), broken = train_and_save(run, small, 1);
   std::string expected;
@@ -101,7 +101,7 @@ TEST_CASE("resumable: a broken newer checkpoint is named and skipped") {
 
 TEST_CASE("resumable: it is an error if all checkpoints are broken") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun small;
   for (int i = 0; i < 2; ++i) fs::remove(train_and_save(run, small, 1) / "state.json");
   const std::string message = error_of([&] { find_resumable(run.path()); });
@@ -112,7 +112,7 @@ TEST_CASE("resumable: it is an error if all checkpoints are broken") {
 
 TEST_CASE("verify: every flipped bit is detected, except in the white space of a header") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun small;
   const Path saved = train_and_save(run, small, 1);
   for (const char* name : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
@@ -133,7 +133,7 @@ TEST_CASE("verify: every flipped bit is detected, except in the white space of a
 
 TEST_CASE("save: NaN weights are rejected, and the last checkpoint is unchanged") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun small;
   const Path good = train_and_save(run, small, 1);
   small.parameters[2].value.data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
@@ -146,7 +146,7 @@ TEST_CASE("save: NaN weights are rejected, and the last checkpoint is unchanged"
 
 TEST_CASE("save: on a full disk the earlier checkpoint is unchanged, and no temporary directory is left") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   SmallRun small;
   const Path good = train_and_save(run, small, 1);
   small.train(1);
@@ -169,7 +169,7 @@ TEST_CASE("save: killed at any time, a valid checkpoint remains, and none is inc
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      const RunDirectory run(path, false);
+      const RunDirectory run(path);
       SmallRun small;
       // No updates: their threads do not exist after a fork.
       for (uint64_t n = 1; n < 1000; ++n) {

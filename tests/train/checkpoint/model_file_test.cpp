@@ -8,6 +8,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/safetensors.h"
+#include "tests/errors.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/small_run.h"
 
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 
 // Creates a run with checkpoints 1 .. count, without `best`.
 std::vector<std::vector<float>> make_run(const Path& path, int count) {
-  const RunDirectory run(path, false);
+  const RunDirectory run(path);
   write_file(run.config(), "{}");
   SmallRun small;
   std::vector<std::vector<float>> weights;
@@ -52,6 +53,20 @@ TEST_CASE("model file: best is preferred to last; links, names and paths select 
   CHECK(loaded(run, checkpoint_path(run, 1).string()) == weights[0]);
   CHECK(loaded(checkpoint_path(run, 1)) == weights[0]);
   CHECK(loaded(checkpoint_path(run, 1) / "model.safetensors") == weights[0]);
+}
+
+TEST_CASE("model file: weights that were damaged are refused, unless the checkpoint is not a run's") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  make_run(run, 1);
+  const Path file = checkpoint_path(run, 1) / "model.safetensors";
+  std::string bytes = read_file(file);
+  bytes.back() = char(bytes.back() ^ 1);
+  write_file(file, bytes);
+  CHECK(contains(error_of([&] { loaded(run); }), "expected checksum"));
+  CHECK(contains(error_of([&] { loaded(file); }), "expected checksum"));
+  write_file(directory / "model.safetensors", bytes);
+  CHECK(loaded(directory / "model.safetensors").size() > 0);
 }
 
 TEST_CASE("model file: the description of the selected weights") {

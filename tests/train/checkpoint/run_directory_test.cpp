@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ std::vector<std::string> names(const std::vector<Path>& paths) {
 
 TEST_CASE("run directory: created with its checkpoints directory and lock") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "deep" / "run", false);
+  const RunDirectory run(directory / "deep" / "run");
   CHECK(fs::is_directory(run.path() / "checkpoints"));
   CHECK(fs::exists(run.path() / ".lock"));
   CHECK(checkpoint_path("r", 1000) == Path("r/checkpoints/step-00001000"));
@@ -41,20 +42,20 @@ TEST_CASE("run directory: created with its checkpoints directory and lock") {
 TEST_CASE("run directory: the error for a path that is a file names it") {
   const TemporaryDirectory directory;
   write_file(directory / "run", "a file");
-  CHECK(contains(error_of([&] { RunDirectory(directory / "run", false); }), (directory / "run").string()));
-  CHECK(contains(error_of([&] { RunDirectory(directory / "run" / "below", false); }), (directory / "run").string()));
+  CHECK(contains(error_of([&] { RunDirectory{directory / "run"}; }), (directory / "run").string()));
+  CHECK(contains(error_of([&] { RunDirectory{directory / "run" / "below"}; }), (directory / "run").string()));
 }
 
 TEST_CASE("lock: the error of a second job names the first; the lock is released when its process ends") {
   const TemporaryDirectory directory;
   const Path path = directory / "run";
   {
-    const RunDirectory first(path, false);
-    const std::string message = error_of([&] { RunDirectory(path, true); });
+    const RunDirectory first(path);
+    const std::string message = error_of([&] { RunDirectory{path}; });
     CHECK(contains(message, path.string() + ": another job uses this run directory"));
     CHECK(contains(message, "process " + std::to_string(getpid()) + " on "));
   }
-  CHECK_NOTHROW(RunDirectory(path, false));
+  CHECK_NOTHROW(RunDirectory{path});
 
   // A process that exits without any cleanup.
   const pid_t child = fork();
@@ -66,12 +67,12 @@ TEST_CASE("lock: the error of a second job names the first; the lock is released
   int status = 0;
   waitpid(child, &status, 0);
   REQUIRE(WEXITSTATUS(status) == 0);
-  CHECK_NOTHROW(RunDirectory(path, false));
+  CHECK_NOTHROW(RunDirectory{path});
 }
 
 TEST_CASE("list_checkpoints returns only checkpoints, ordered by number") {
   const TemporaryDirectory directory;
-  const RunDirectory run(directory / "run", false);
+  const RunDirectory run(directory / "run");
   for (const uint64_t n : {uint64_t{20}, uint64_t{1000}, uint64_t{3}, uint64_t{123456789}, uint64_t{99999999}}) {
     make_step(run.path(), n);
   }
@@ -105,7 +106,7 @@ TEST_CASE("links: relative, replaced atomically, ignored if they are dangling") 
   const TemporaryDirectory directory;
   const Path path = directory / "run";
   {
-    const RunDirectory run(path, false);
+    const RunDirectory run(path);
     make_step(path, 1);
     make_step(path, 2);
     CHECK(!linked_checkpoint(path, "best"));
@@ -125,7 +126,7 @@ TEST_CASE("prune: keeps the newest, the best and the last") {
   // A path that is not normalized, as a user may type it.
   const Path path = directory / "." / "x" / ".." / "run";
   fs::create_directory(directory / "x");
-  const RunDirectory run(path, false);
+  const RunDirectory run(path);
   for (uint64_t n = 1; n <= 6; ++n) make_step(path, n);
   run.mark_best(checkpoint_path(path, 2));
   run.mark_last(checkpoint_path(path, 6));
@@ -155,7 +156,7 @@ TEST_CASE("leftovers of a crash are removed at the next start, everything else i
   write_file(path / "config.json", "{}");
   write_file(path / ".hidden", "of the user");
   make_step(path, 5);
-  const RunDirectory run(path, false);
+  const RunDirectory run(path);
   CHECK(!fs::exists(path / "checkpoints" / ".step-00000010.tmp"));
   CHECK(!fs::is_symlink(path / "checkpoints" / ".last.tmp"));
   CHECK(!fs::exists(path / ".config.json.tmp-123-0"));
@@ -176,11 +177,15 @@ TEST_CASE("overwrite: removes the old run, but neither the vocabulary nor files 
                            "vocab.spm", "notes.txt"}) {
     write_file(path / name, "x");
   }
-  const RunDirectory run(path, true);
+  const RunDirectory run(path);
+  CHECK(fs::exists(path / "config.json"));
+  std::ofstream(run.log(), std::ios::app) << "new line\n";
+  run.remove_old_run();
+  CHECK(read_file(run.log()) == "new line\n");
   CHECK(list_checkpoints(path).empty());
   CHECK(!fs::exists(checkpoints_path(path) / "average-last-5"));
   CHECK(!fs::is_symlink(checkpoints_path(path) / "best"));
-  for (const char* name : {"config.json", "train.toml", "metrics.jsonl", "train.log", "events.out.tfevents.1.host"}) {
+  for (const char* name : {"config.json", "train.toml", "metrics.jsonl", "events.out.tfevents.1.host"}) {
     CHECK(!fs::exists(path / name));
   }
   for (const char* name : {"vocab.spm", "notes.txt", "checkpoints/precious.bin", "checkpoints/keep"}) {
@@ -196,12 +201,10 @@ TEST_CASE("overwrite: removes the old run, but neither the vocabulary nor files 
 TEST_CASE("run directory: a directory with other contents is an error and stays unchanged") {
   const TemporaryDirectory directory;
   const auto refused = [&](const Path& path, const char* name) {
-    for (const bool overwrite : {false, true}) {
-      const std::string message = error_of([&] { RunDirectory(path, overwrite); });
-      CHECK(contains(message, path.string() + ": expected a new or empty directory or a run of Gyre, found " + name));
-      CHECK(fs::exists(path / name));
-      CHECK(!fs::exists(path / ".lock"));
-    }
+    const std::string message = error_of([&] { RunDirectory{path}; });
+    CHECK(contains(message, path.string() + ": expected a new or empty directory or a run of Gyre, found " + name));
+    CHECK(fs::exists(path / name));
+    CHECK(!fs::exists(path / ".lock"));
   };
   fs::create_directory(directory / "papers");
   write_file(directory / "papers" / "thesis.txt", "mine");
@@ -218,22 +221,22 @@ TEST_CASE("run directory: a directory with other contents is an error and stays 
   for (const char* name : {"vocab.model", "slurm-17.out", "train.log", ".lock"}) {
     write_file(directory / "mine" / name, "x");
   }
-  CHECK_NOTHROW(RunDirectory(directory / "mine", true));
+  CHECK_NOTHROW(RunDirectory{directory / "mine"});
   write_file(directory / "mine" / "config.json", R"({"model": "encoder-only"})");
   write_file(directory / "mine" / "notes.txt", "x");
-  CHECK_NOTHROW(RunDirectory(directory / "mine", false));
+  CHECK_NOTHROW(RunDirectory{directory / "mine"});
 }
 
 TEST_CASE("run directory: abandon() removes a new run directory, but not an existing one") {
   const TemporaryDirectory directory;
   const Path path = directory / "run";
   {
-    const RunDirectory run(path, false);
+    const RunDirectory run(path);
     write_file(run.log(), "it went wrong");
     run.abandon();
     CHECK(!fs::exists(path));
   }
   fs::create_directory(path);
-  RunDirectory(path, false).abandon();
+  RunDirectory{path}.abandon();
   CHECK(fs::exists(path));
 }
