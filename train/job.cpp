@@ -3,11 +3,13 @@
 #include <spdlog/spdlog.h>
 
 #include <optional>
+#include <utility>
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
+#include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/fault_injector.h"
 #include "gyre/train/log/logger.h"
 #include "gyre/train/optim/parameter_groups.h"
@@ -51,8 +53,7 @@ ReducerOptions reducer_options(const TrainOptions& options, const JobContext& co
 OptimizerOptions resolve_optimizer(OptimizerOptions options, const Period& after, uint64_t updates_per_epoch,
                                    Precision precision) {
   options.schedule = resolve_schedule(options.schedule, after.in_updates(updates_per_epoch));
-  options.precision = precision;
-  return options;
+  return in_precision(std::move(options), precision);
 }
 
 TrainState fresh_state(const TrainOptions& options, const OptimizerOptions& rates, const JobContext& context,
@@ -174,6 +175,7 @@ bool end_epoch_at_stage(Progress& progress, const std::vector<RunStage>& stages)
 
 ReplayResult replay_from_checkpoint(const ReplayOptions& options, const Reload& reload, const TaskParts& parts,
                                     Optimizer& optimizer, TrainStep& step, const TrainState& state) {
+  verify_manifest(options.checkpoint);
   require_same_run(options.checkpoint, read_train_state(options.checkpoint), state);
   TrainState saved = load_checkpoint(options.checkpoint, parts.model->parameters(), optimizer, reload.optimizer);
   end_epoch_at_stage(saved.progress, parts.stages);
@@ -218,7 +220,9 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
                   .precision = context.precision,
                   .recompute = options.device.recompute});
   if (!trains) return replay_from_checkpoint(options.replay, options.start.reload, parts, optimizer, step, state);
-  if (run != nullptr && options.start.overwrite) run->remove_old_run();  // the options have been checked
+  const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
+  ranks.barrier();  // all ranks can start
+  if (run != nullptr && options.start.overwrite) run->remove_old_run();
   const std::string deciding_metric = options.validates() ? options.validation.metrics.front() : "";
   if (resume(run, ranks, *parts.model, optimizer, state, options.start.reload, deciding_metric)) {
     require_within_stages(state.progress, parts.stages);
@@ -226,7 +230,6 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
     spdlog::info("continuing after update {} (epoch {}, batch {})", state.progress.updates, state.progress.epoch + 1,
                  state.progress.batch);
   }
-  const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
   if (run != nullptr) write_run_files(*run, options, parts);
   new_run.done();
   Reporter reporter(run, options.log, options.stop, deciding_metric, state,

@@ -17,6 +17,12 @@ same "if all ranks fail alike, the error is printed once" "$(grep -c 'gyre:' std
 rejects 1 '\[rank 0 of 3\] \[--micro-batches\] expected at least one micro-batch for each of 3 ranks, got 2' \
   mpirun -n 3 $(rank_of run --after 9u --micro-batches 2)
 
+# --overwrite deletes a run only when all ranks can start.
+mpirun -n 2 $(rank_of kept --after 2u --quiet)
+rejects 1 'gyre: \[rank 1 of 2\] .*missing.de' \
+  mpirun -n 1 $(rank_of kept --after 3u --overwrite) : -n 1 $(rank_of kept --after 3u --overwrite --valid-sets val.en missing.de)
+check "the run of before is there" [ -e kept/checkpoints/last/model.safetensors ]
+
 start_two run --after 1Mu --overwrite
 wait_for_update run 3
 kill -9 "$(echo "$ranks" | tail -n 1)"

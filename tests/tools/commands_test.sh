@@ -50,6 +50,8 @@ mv run moved && build/gyre train nmt --model moved/ --overwrite 2> missing.log &
 mv moved run
 build/gyre train nmt --config run/train.toml --overwrite --freeze 'no_such_*' 2> frozen.log && fail "a pattern of --freeze that matches nothing was taken"
 check "the message" grep -q 'freeze.*no_such_' frozen.log
+build/gyre train nmt --config run/train.toml --overwrite --valid-sets val.en missing.de 2> valid.log && fail "a missing validation file was taken"
+check "the message names the validation file" grep -q 'missing.de' valid.log
 check "--overwrite deletes the run only when the new one can start" [ -e run/checkpoints/last/model.safetensors ]
 check "the log keeps its lines" grep -q 'update 30\|continuing after' run/train.log
 build/gyre train nmt --config run/train.toml --train-sets train.tok --model store/ --after 2u --precision auto 2> store.log || fail "training from a token store"

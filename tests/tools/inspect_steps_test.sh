@@ -63,4 +63,8 @@ check "replay from an earlier checkpoint finds the same update" cmp anomaly.txt 
 small_train --model calm --after 4u --save-freq 2u --quiet 2> train.log
 "$GYRE" inspect anomaly --model calm --checkpoint step-00000002 --updates 2 2> anomaly.log > calm.txt
 same "a run without an anomaly" "$(cat calm.txt)" "updates 3 to 4: all gradients are finite"
+cp -r calm damaged
+weights=damaged/checkpoints/step-00000002/model.safetensors
+printf '\377' | dd of="$weights" bs=1 seek=$(($(stat -c %s "$weights") - 1)) conv=notrunc 2> dd.txt
+rejects 1 'model.safetensors: tensor .*: expected checksum' "$GYRE" inspect anomaly --model damaged --checkpoint step-00000002
 rejects 1 "of a checkpoint, got 'nothing'" "$GYRE" inspect anomaly --model calm --checkpoint nothing

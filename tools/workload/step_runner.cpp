@@ -12,11 +12,6 @@ ReducerOptions one_micro_batch_per_rank(ReducerOptions options, const Communicat
   return options;
 }
 
-OptimizerOptions in_precision(OptimizerOptions options, Precision precision) {
-  options.precision = precision;
-  return options;
-}
-
 }  // namespace
 
 StepRunner::StepRunner(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks,

@@ -64,11 +64,16 @@ void require_alike(const SafetensorsFile& first, const SafetensorsFile& other) {
   }
 }
 
+// A checkpoint has checksums, also one that was copied out of its run.
+void verify_if_checkpoint(const Path& file) {
+  if (fs::exists(state_path(fs::absolute(file).parent_path()))) verify_tensors(fs::absolute(file));
+}
+
 Path average_checkpoints(const Path& run, const std::vector<Path>& checkpoints, const std::string& name) {
   std::vector<Path> files;
   for (const Path& checkpoint : checkpoints) {
-    if (fs::exists(state_path(checkpoint))) verify_manifest(checkpoint);
     files.push_back(find_model_file(checkpoint));
+    verify_if_checkpoint(files.back());
   }
   Path output = checkpoints_path(run) / name;
   require(!fs::exists(output) || fs::exists(state_path(output)), "[average] ", output.string(),
@@ -121,8 +126,8 @@ Path find_run(const Path& model) {
 }
 
 void load_model_weights(const Path& model, Parameters& parameters, const std::string& which) {
-  const Path file = find_model_file(model, which), checkpoint = file.parent_path();
-  if (checkpoint.parent_path().filename() == "checkpoints" && fs::exists(state_path(checkpoint))) verify_tensors(file);
+  const Path file = find_model_file(model, which);
+  verify_if_checkpoint(file);
   std::vector<NamedTensor> targets;
   for (const Parameter& p : parameters) targets.push_back({p.name, p.value});
   read_safetensors(open_safetensors(file), targets);

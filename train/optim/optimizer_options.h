@@ -69,4 +69,9 @@ struct OptimizerOptions {
   void validate() const;  // throws UsageError
 };
 
+inline OptimizerOptions in_precision(OptimizerOptions options, Precision precision) {
+  options.precision = precision;
+  return options;
+}
+
 }  // namespace gyre

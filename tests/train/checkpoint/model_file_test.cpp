@@ -55,7 +55,7 @@ TEST_CASE("model file: best is preferred to last; links, names and paths select 
   CHECK(loaded(checkpoint_path(run, 1) / "model.safetensors") == weights[0]);
 }
 
-TEST_CASE("model file: weights that were damaged are refused, unless the checkpoint is not a run's") {
+TEST_CASE("model file: weights that were damaged are refused, unless they have no checksums") {
   const TemporaryDirectory directory;
   const Path run = directory / "run";
   make_run(run, 1);
@@ -65,6 +65,9 @@ TEST_CASE("model file: weights that were damaged are refused, unless the checkpo
   write_file(file, bytes);
   CHECK(contains(error_of([&] { loaded(run); }), "expected checksum"));
   CHECK(contains(error_of([&] { loaded(file); }), "expected checksum"));
+  CHECK(contains(error_of([&] { loaded(run / "checkpoints" / "." / "last" / "." / "model.safetensors"); }),
+                 "expected checksum"));
+  CHECK(contains(error_of([&] { average_chosen(run, {file.string()}); }), "expected checksum"));
   write_file(directory / "model.safetensors", bytes);
   CHECK(loaded(directory / "model.safetensors").size() > 0);
 }

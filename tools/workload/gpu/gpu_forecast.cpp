@@ -138,9 +138,7 @@ GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& opt
   GpuForecast forecast;
   {
     const std::unique_ptr<Workload> work = make(kVirtualGpu);
-    OptimizerOptions in_precision = options;
-    in_precision.precision = precision;
-    Optimizer optimizer(work->parameters(), virtual_kernels(), in_precision);
+    Optimizer optimizer(work->parameters(), virtual_kernels(), in_precision(options, precision));
     forecast.kept_bytes = double(virtual_memory_stats().active_bytes);
     for (uint64_t step = 0; step < 2; ++step) {
       forecast.tokens = double(work->draw(step));
