@@ -72,6 +72,7 @@ refuse 'momentum.*--optimizer is adamw' --momentum 0.9
 refuse '\[--z-loss\]' --z-loss -1
 refuse '\[--qk-clip\] expected 0, or --optimizer muon or normuon, got 100 with adamw' --qk-clip 100
 refuse '\[--qk-clip\] expected a number of at least 0' --optimizer muon --qk-clip -1
-refuse '\[--qk-clip\] expected a model with softmax self-attention' --optimizer muon --qk-clip 100 --qk-norm
+refuse '\[--qk-clip\] expected a model that trains softmax self-attention' --optimizer muon --qk-clip 100 --qk-norm
+refuse '\[--qk-clip\] expected a model that trains softmax self-attention' --optimizer muon --qk-clip 100 --freeze '*qkv*'
 build/gyre train nmt --qk-clip 100 > refused.txt 2>&1 && fail "train nmt accepted --qk-clip"
 contains 'unknown option --qk-clip' < refused.txt || fail "--qk-clip of train nmt: $(cat refused.txt)"

@@ -8,9 +8,10 @@ QkClip::QkClip(Parameters& parameters, Kernels& kernels, double limit, const Opt
     : kernels_(kernels), limit_(limit), partition_(partition) {
   const int64_t ranks = partition.ranks(), rank = partition.rank();
   int64_t heads = 0;
-  for (const Parameter& p : parameters) heads += p.query_key_heads.queries;
+  for (const Parameter& p : parameters) heads += p.trainable ? p.query_key_heads.queries : 0;
   if (heads == 0)
-    throw UsageError("[--qk-clip] expected a model with softmax self-attention without norms of queries and keys");
+    throw UsageError(
+        "[--qk-clip] expected a model that trains softmax self-attention without norms of queries and keys");
   largest_ = Tensor::zeros({ranks * heads}, DType::f64, kernels.device());
   int64_t begin = 0;
   for (Parameter& p : parameters) {

@@ -163,7 +163,8 @@ TEST_CASE("QK-clip: models without such attention and other optimizers are error
     EncoderOnly model(config);
     model.parameters().allocate(1);
     CHECK_THROWS_WITH_AS(Optimizer(model.parameters(), cpu_kernels(), clip_options(100)),
-                         doctest::Contains("[--qk-clip] expected a model with softmax self-attention"), UsageError);
+                         doctest::Contains("[--qk-clip] expected a model that trains softmax self-attention"),
+                         UsageError);
   }
   OptimizerOptions options = clip_options(100);
   options.validate();
