@@ -39,7 +39,8 @@ double median_seconds(Device device, int repetitions, const std::function<void()
   return median(seconds);
 }
 
-// Normal numbers that repeat, because making a billion of them takes a minute. The period divides no row.
+// Normal numbers that repeat, because making a billion of them takes a minute. No row length is a multiple of the
+// period, so rows differ.
 Tensor random_numbers(const Shape& shape, DType dtype, Device device) {
   constexpr int64_t kPeriod = 1'000'003;
   const Tensor period = normal_tensor({kPeriod}, DType::f32, 1, 0).to(dtype), numbers = Tensor::empty(shape, dtype);

@@ -68,7 +68,9 @@ double gradient_bytes(const PlanLoad& load, int ranks, int micro_batches) {
     sums = std::max(sums, std::popcount(unsigned(n)) + 1);
   const double whole = kElement * double(load.parameters);
   if (load.parallel.zero < 2 || ranks == 1) return whole * (1 + sums);
-  const double in_use = GradientReducer::kMostInFlight * load.bucket_bytes + kElement * double(load.largest_parameter);
+  // The buckets that are exchanged, the parameters of the next one, and the parameter that backward works on.
+  const double in_use =
+      (GradientReducer::kMostInFlight + 1) * load.bucket_bytes + kElement * double(load.largest_parameter);
   return whole / ranks + (sums > 0 ? sums * whole : std::min(whole, in_use));
 }
 

@@ -73,7 +73,7 @@ double tokens_of_step(const PlanLoad& load, int ranks, Scaling scaling);
 RankShare share_of_rank(const PlanLoad& load, int ranks, Scaling scaling);
 // The most bytes of a rank's gradients and, with --deterministic, of its sums over several micro-batches
 // (train/parallel/tree_reduction.h). Sharded gradients (ZeRO stage 2) are those that the rank owns, the buckets of
-// which the exchange is in progress, and a parameter that backward works on.
+// which the exchange is in progress, the parameters of the next bucket, and one that backward works on.
 double gradient_bytes(const PlanLoad& load, int ranks, int micro_batches);
 // The cost at the rates of `rates`; backward is two thirds of the computation.
 RankCost cost_at_rates(const PlanLoad& load, const PlanRates& rates, const RankShare& share);

@@ -151,7 +151,7 @@ std::vector<StateTensor> Optimizer::state() const {
 
 // The rank that owns the parameter has the current values: the sum over the ranks is over this one.
 StateTensor Optimizer::rows_state(std::string name, const Tensor& values, const Parameter& p) const {
-  const bool own = !intersection({{p.offset, p.offset + p.shape.elements()}}, partition_.owned()).empty();
+  const bool own = !intersection({element_range(p)}, partition_.owned()).empty();
   const auto read = [this, values, own] {
     if (!partition_.is_sharded()) return values;
     const Tensor current = Tensor::zeros(values.shape(), DType::f64);

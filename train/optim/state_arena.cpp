@@ -5,31 +5,18 @@
 #include "gyre/core/error.h"
 
 namespace gyre {
-namespace {
-
-ElementRange range_of(const Parameter& p) { return {p.offset, p.offset + p.shape.elements()}; }
-
-}  // namespace
-
 StateArena::StateArena(const OptimizerPartition& partition, const Tensor& arena,
                        const std::vector<ElementRange>& covered)
-    : partition_(&partition), owned_(intersection(partition.owned(), covered)) {
-  int64_t elements = 0;
-  for (const ElementRange& range : owned_) elements += range.size();
-  values_ = Tensor::zeros({elements}, arena.dtype(), arena.device());
-}
+    : partition_(&partition),
+      owned_(intersection(partition.owned(), covered)),
+      values_(Tensor::zeros({owned_.elements()}, arena.dtype(), arena.device())) {}
 
 // The values in `range`, by owned range.
 std::vector<StateArena::Piece> StateArena::pieces(ElementRange range) const {
   std::vector<Piece> found;
-  int64_t at = 0;
-  for (const ElementRange& own : owned_) {
-    const ElementRange both{std::max(own.begin, range.begin), std::min(own.end, range.end)};
-    if (both.begin < both.end) {
-      const int64_t place = at + both.begin - own.begin;
-      found.push_back({both, values_.slice(place, place + both.size())});
-    }
-    at += own.size();
+  for (const ElementRange& both : intersection(owned_.ranges(), {range})) {
+    const int64_t place = owned_.position(both.begin);
+    found.push_back({both, values_.slice(place, place + both.size())});
   }
   return found;
 }
@@ -52,7 +39,7 @@ void StateArena::copy_to(const Tensor& arena) const {
 }
 
 Tensor StateArena::read(const Parameter& parameter) const {
-  const ElementRange wanted = range_of(parameter);
+  const ElementRange wanted = element_range(parameter);
   if (!partition_->is_sharded()) return pieces(wanted).front().values.reshape(parameter.shape);
   const ElementRange range = partition_->all_gather_range(wanted);
   const Tensor window = Tensor::empty({range.size()}, values_.dtype(), values_.device());
@@ -62,7 +49,7 @@ Tensor StateArena::read(const Parameter& parameter) const {
 }
 
 void StateArena::write(const Parameter& parameter, const Tensor& values) const {
-  const ElementRange range = range_of(parameter);
+  const ElementRange range = element_range(parameter);
   for (const Match& m : matches(range, values.reshape({range.size()}), range.begin)) m.shard.copy_from(m.full);
 }
 

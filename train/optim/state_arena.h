@@ -43,7 +43,7 @@ class StateArena {
   std::vector<Match> matches(ElementRange range, const Tensor& arena, int64_t first) const;
 
   const OptimizerPartition* partition_ = nullptr;
-  std::vector<ElementRange> owned_;
+  PackedRanges owned_;
   Tensor values_;
 };
 

@@ -167,7 +167,7 @@ UpdatePlan plan_update(const Parameters& parameters, const std::vector<Parameter
   int64_t state = 0;
   for (const Parameter& p : parameters) {
     if (!whole || !is_updated_whole(p)) continue;
-    const bool own = owns(owned, {p.offset, p.offset + p.shape.elements()});
+    const bool own = owns(owned, element_range(p));
     add_matrices(plan, p, groups[size_t(p.index)], own ? &gradients : nullptr, state);
     if (own) state = (state + kUpdateUnit - 1) / kUpdateUnit * kUpdateUnit;  // as in the arenas
   }

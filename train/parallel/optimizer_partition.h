@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "gyre/autograd/parameters.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {
@@ -14,6 +15,8 @@ struct ElementRange {  // elements [begin, end) of an arena
   int64_t begin = 0, end = 0;
   int64_t size() const { return end - begin; }
 };
+
+inline ElementRange element_range(const Parameter& p) { return {p.offset, p.offset + p.shape.elements()}; }
 
 // A range of the arenas that one rank owns, or whose blocks are divided among the ranks.
 constexpr int kSharedByRanks = -1;
@@ -29,6 +32,7 @@ std::vector<ElementRange> intersection(const std::vector<ElementRange>& a, const
 // Ranges of an arena, in ascending order, that are stored one after another in a smaller buffer.
 class PackedRanges {
  public:
+  PackedRanges() = default;
   explicit PackedRanges(std::vector<ElementRange> ranges);
   const std::vector<ElementRange>& ranges() const { return ranges_; }
   int64_t elements() const { return elements_; }

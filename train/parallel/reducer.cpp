@@ -40,9 +40,7 @@ std::vector<ElementRange> joined(const std::vector<ElementRange>& ranges) {
   return result;
 }
 
-bool lies_in(const Parameter& p, ElementRange range) {
-  return overlap({p.offset, p.offset + p.shape.elements()}, range);
-}
+bool lies_in(const Parameter& p, ElementRange range) { return overlap(element_range(p), range); }
 
 }  // namespace
 
@@ -67,7 +65,7 @@ GradientReducer::GradientReducer(Communicator& ranks, Kernels& kernels, Paramete
   make_buckets();
   if (options.shards_gradients && is_sharded())
     shards_ = std::make_unique<ShardedGradients>(kernels, parameters, owned());
-  expect_parameters();
+  begin_pass();
 }
 
 void GradientReducer::make_buckets() {
@@ -133,7 +131,7 @@ void GradientReducer::finish() {
           " micro-batches, got ", ended_micro_batches_);
   // Rank 0 has the most micro-batches. The others take part in the reductions of all of them.
   const int most = micro_batches_of_rank(options_.micro_batches, ranks_.size(), 0).count();
-  const int left = reduces_every_micro_batch() ? 1 + most - own_micro_batches_ : 1;
+  const int left = reduces_every_micro_batch() ? most - std::max(own_micro_batches_ - 1, 0) : 1;
   for (int i = 0; i < left; ++i) reduce_rest();
   ended_micro_batches_ = 0;
   if (nodes_) nodes_->restart();
@@ -149,11 +147,12 @@ void GradientReducer::on_parameter_ready(Parameter& p) {
 }
 
 void GradientReducer::launch_next() {
-  if (rows_ && next_ == 0) rows_->exchange_indices();
   if (in_flight_.size() == kMostInFlight) complete_sums();
-  const size_t index = next_++;
-  const auto& [range, owner, waits_for] = buckets_[index];
+  const auto& [range, owner, waits_for] = buckets_[next_];
+  // If there is no memory for them, reduce_rest() begins with this bucket, as other ranks do.
   const Tensor gradients = shards_ ? shards_->take(range) : parameters_.gradients().slice(range.begin, range.end);
+  if (rows_ && next_ == 0) rows_->exchange_indices();
+  const size_t index = next_++;
   if (shards_) in_flight_.push_back({index, gradients});
   sum_->start(nodes_ ? nodes_->take(index, gradients) : std::vector<Tensor>{gradients}, owner);
 }
@@ -180,11 +179,11 @@ void GradientReducer::reduce_rest() {
       kernels_.embedding_backward(table.gradient, sums, Tensor::from({int64_t(rows.size())}, rows), 1);
     });
   }
-  expect_parameters();
+  begin_pass();
 }
 
 // Before a backward pass: no gradient is final, and no bucket is reduced.
-void GradientReducer::expect_parameters() {
+void GradientReducer::begin_pass() {
   next_ = 0;
   ready_.assign(parameters_.count(), false);
   missing_.clear();
@@ -197,7 +196,7 @@ void GradientReducer::warn_of_unused_parameters() {
   for (const Parameter& p : parameters_) {
     if (p.trainable && !ready_[size_t(p.index)]) names += " " + p.name;
   }
-  // A rank whose last micro-batch is empty runs no backward pass: this is not an error in the model.
+  // A rank whose micro-batch is empty runs no backward pass: this is not an error in the model.
   if (std::find(ready_.begin(), ready_.end(), true) == ready_.end()) return;
   spdlog::warn("parameters without a gradient (communication cannot overlap past them):{}", names);
   has_warned_ = true;

@@ -47,14 +47,15 @@ struct ReducerOptions {
 
 class GradientReducer final : public OptimizerPartition, private TapeObserver {
  public:
-  // With sharded gradients: the most buckets in memory for which the exchange is in progress.
+  // With sharded gradients: the most buckets in memory for which the exchange is in progress. Before it starts that of
+  // another bucket, backward waits for all of them.
   static constexpr int kMostInFlight = 4;
 
   // Collective. Keeps references to its arguments.
   GradientReducer(Communicator& ranks, Kernels& kernels, Parameters& parameters, const ReducerOptions& options);
 
-  // Call it before the forward pass of a micro-batch, and let the returned observer watch the backward pass. Null: this
-  // micro-batch is not reduced by itself.
+  // Call it before the forward pass of a micro-batch, and let the returned observer watch the backward pass. Null: the
+  // gradients of this micro-batch are reduced together with those of later ones.
   TapeObserver* begin_micro_batch();
   void end_micro_batch();  // collective if gradients are sharded
   // Collective. Waits for all sums. Every rank then holds the same bits; with `sharded`, each holds the sums of the
@@ -93,7 +94,7 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
   void launch_next();
   void complete_sums();
   void reduce_rest();
-  void expect_parameters();
+  void begin_pass();
   void warn_of_unused_parameters();
 
   Communicator& ranks_;

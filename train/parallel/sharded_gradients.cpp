@@ -6,8 +6,6 @@
 namespace gyre {
 namespace {
 
-ElementRange range_of(const Parameter& p) { return {p.offset, p.offset + p.shape.elements()}; }
-
 // Part of a range, relative to the begin of another one.
 Tensor slice_of(const Tensor& values, ElementRange part, int64_t first) {
   return values.slice(part.begin - first, part.end - first);
@@ -26,7 +24,7 @@ Tensor ShardedGradients::take(ElementRange range) {
   const Tensor arena = parameters_.values();
   Tensor values = Tensor::zeros({range.size()}, arena.dtype(), arena.device());
   for (Parameter& p : parameters_) {
-    const ElementRange own = range_of(p);
+    const ElementRange own = element_range(p);
     const ElementRange both{std::max(own.begin, range.begin), std::min(own.end, range.end)};
     if (both.begin >= both.end) continue;
     if (p.gradient) {
@@ -50,7 +48,7 @@ void ShardedGradients::add(ElementRange range, const Tensor& sums) const {
 
 void ShardedGradients::add_rows(const Parameter& table, const std::vector<int32_t>& rows, const Tensor& sums) const {
   const int64_t width = table.shape[1];
-  for (const ElementRange& own : intersection(owned_.ranges(), {range_of(table)})) {
+  for (const ElementRange& own : intersection(owned_.ranges(), {element_range(table)})) {
     // The rows of which this rank owns elements.
     const auto first_row = int32_t((own.begin - table.offset) / width);
     const auto past_row = int32_t((own.end - table.offset + width - 1) / width);

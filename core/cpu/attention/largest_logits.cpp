@@ -11,7 +11,7 @@ template <class D>
 struct Logits {
   using T = Compute<D>;
   Rows<D> q, k;
-  RowRotation<T> turned_queries, turned_keys;
+  RowRotation<T> rotated_queries, rotated_keys;
 };
 
 template <class T>
@@ -65,10 +65,10 @@ T largest_of_head(const Logits<D>& a, const Head& h, const LogitTiles<T>& t) {
   T largest = -std::numeric_limits<T>::infinity();
   for (int64_t first = 0; first < h.keys; first += kKeyBlock) {
     const int64_t count = std::min(kKeyBlock, h.keys - first);
-    a.turned_keys.pack(t.k, a.k, h.first_key + first, h.key_feature(), count, h.width);
+    a.rotated_keys.pack(t.k, a.k, h.first_key + first, h.key_feature(), count, h.width);
     for_each_query_block<T>(h, [&](const QueryBlock<T>& block) {
       if (h.seen_to(block.begin + block.count - 1) <= first || h.seen_from(block.begin) >= first + count) return;
-      a.turned_queries.pack(t.q, a.q, h.first_query + block.begin, h.feature(), block.count, h.width);
+      a.rotated_queries.pack(t.q, a.q, h.first_query + block.begin, h.feature(), block.count, h.width);
       transpose_tile(t.q_transposed, t.q, block.count, h.width);
       multiply<false>(t.products, t.k, t.q_transposed, count, block.chunks(), h.width, false);
       largest = std::max(largest, largest_visible(block, first, count, t.products));

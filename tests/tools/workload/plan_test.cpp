@@ -63,7 +63,7 @@ TEST_CASE("plan: sharded gradients take a share, the buckets in flight and a par
   load.bucket_bytes = 1e5;
   load.largest_parameter = 50'000;
   CHECK(gradient_bytes(load, 1, 3) == 4e6);
-  CHECK(gradient_bytes(load, 4, 3) == 1e6 + 4e5 + 2e5);
+  CHECK(gradient_bytes(load, 4, 3) == 1e6 + 5e5 + 2e5);
   load.bucket_bytes = 1e7;
   CHECK(gradient_bytes(load, 4, 3) == 1e6 + 4e6);
   load.parallel = {.deterministic = true, .zero = 2};
