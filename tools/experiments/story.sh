@@ -23,10 +23,11 @@ minutes=${MINUTES:-60}
 slices=6  # of a run, with a sample after each
 mkdir -p "$output"
 
+# The learning rates of the LLaMA are the best of optimizer_sweep.sh.
 declare -A model=(
-  [llama]="--preset llama-tiny --learn-rate 2e-3"
+  [llama]="--preset llama-tiny --learn-rate 5e-4"
   [muon]="--preset llama-tiny --learn-rate 2e-3 --optimizer muon"
-  [gpt2]="--preset gpt2-small --layers 6 --dim-emb 384 --transformer-heads 6 --transformer-dim-ffn 1536 --learn-rate 1e-3"
+  [gpt2]="--preset gpt2-small --layers 6 --dim-emb 384 --transformer-heads 6 --transformer-dim-ffn 1536 --learn-rate 5e-4"
 )
 
 [ -e "$output/tokenizer.json" ] ||
