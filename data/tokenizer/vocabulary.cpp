@@ -7,7 +7,7 @@
 #include "gyre/data/tokenizer/byte_bpe/byte_bpe_vocabulary.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
-#include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"

@@ -8,7 +8,7 @@
 #include "gyre/data/tokenizer/byte_bpe/byte_bpe_training.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
-#include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/data/tokenizer/subword_nmt/subword_nmt_training.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/data/tokenizer/wobert/wobert_training.h"

@@ -39,8 +39,9 @@ models/hugging_face               : models models/config models/modules models/p
 data/text                         :
 data/text/cleaning                : data/text
 data/text/moses                   : data/text
-data/tokenizer                    : data/text data/tokenizer/byte_bpe data/tokenizer/subword_nmt data/tokenizer/wordpiece data/tokenizer/wobert
+data/tokenizer                    : data/text data/tokenizer/byte_bpe data/tokenizer/sentencepiece data/tokenizer/subword_nmt data/tokenizer/wordpiece data/tokenizer/wobert
 data/tokenizer/byte_bpe           : data/text data/tokenizer
+data/tokenizer/sentencepiece      : data/text data/tokenizer
 data/tokenizer/subword_nmt        : data/text data/tokenizer
 data/tokenizer/wordpiece          : data/text data/tokenizer
 data/tokenizer/wobert             : data/text data/tokenizer data/tokenizer/wordpiece

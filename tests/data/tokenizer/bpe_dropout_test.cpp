@@ -9,7 +9,7 @@
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
-#include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/data/tokenizer/subword_nmt/subword_nmt_training.h"
 #include "tests/data/text_files.h"
 

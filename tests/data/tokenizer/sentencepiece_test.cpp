@@ -3,7 +3,7 @@
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/synthetic/embedded_corpus.h"
 #include "gyre/data/text/core_limit.h"
-#include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "tests/data/text_files.h"
 #include "tests/threads_in_scope.h"
 

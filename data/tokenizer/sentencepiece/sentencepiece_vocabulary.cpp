@@ -1,4 +1,4 @@
-#include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 
 #include <sentencepiece_processor.h>
 

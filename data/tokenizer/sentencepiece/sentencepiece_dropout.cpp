@@ -7,7 +7,7 @@
 
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/bpe_dropout.h"
-#include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 
 namespace gyre {
 

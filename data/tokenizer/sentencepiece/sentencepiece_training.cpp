@@ -9,7 +9,7 @@
 #include "gyre/core/sizes.h"
 #include "gyre/data/text/core_limit.h"
 #include "gyre/data/text/parallel_text.h"
-#include "gyre/data/tokenizer/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 
 namespace gyre {
 
