@@ -66,7 +66,7 @@ void require_alike(const SafetensorsFile& first, const SafetensorsFile& other) {
 
 // A checkpoint has checksums, also one that was copied out of its run.
 void verify_if_checkpoint(const Path& file) {
-  if (fs::exists(state_path(fs::absolute(file).parent_path()))) verify_tensors(fs::absolute(file));
+  if (fs::exists(state_path(file.parent_path()))) verify_tensors(file);
 }
 
 Path average_checkpoints(const Path& run, const std::vector<Path>& checkpoints, const std::string& name) {

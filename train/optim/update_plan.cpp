@@ -36,17 +36,12 @@ class RangeTable {
  public:
   explicit RangeTable(const GradientPositions& gradients) : gradients_(gradients) {}
 
-  // `covered`: the ranges that the state covers, one after another.
-  void add(const Span& span, const std::vector<ElementRange>& covered) {
-    int64_t state = 0;
-    for (const ElementRange& range : covered) {
-      const int64_t begin = std::max(range.begin, span.range.begin), end = std::min(range.end, span.range.end);
-      if (begin < end) {
-        table_.insert(table_.end(), {int32_t(units_), int32_t(units(begin)), int32_t(units(gradients_.position(begin))),
-                                     int32_t(units(state + begin - range.begin)), row_of(span.group)});
-        units_ += units(end - begin);
-      }
-      state += range.size();
+  // `covered`: the ranges that the state covers.
+  void add(const Span& span, const PackedRanges& covered) {
+    for (const auto& [begin, end] : intersection(covered.ranges(), {span.range})) {
+      table_.insert(table_.end(), {int32_t(units_), int32_t(units(begin)), int32_t(units(gradients_.position(begin))),
+                                   int32_t(units(covered.position(begin))), row_of(span.group)});
+      units_ += units(end - begin);
     }
   }
 
@@ -159,7 +154,7 @@ UpdatePlan plan_update(const Parameters& parameters, const std::vector<Parameter
   require(parameters.values().size() <= kMost, "[optimizer] expected a model of at most ", kMost, " parameters, got ",
           parameters.values().size());
   const std::vector<ElementRange> owned = partition.owned();
-  const std::vector<ElementRange> elements = whole ? intersection(owned, ranges_of_whole(parameters, false)) : owned;
+  const PackedRanges elements(whole ? intersection(owned, ranges_of_whole(parameters, false)) : owned);
   const GradientPositions gradients(partition);
   RangeTable table(gradients);
   for (const Span& span : element_spans(parameters, groups, whole)) table.add(span, elements);

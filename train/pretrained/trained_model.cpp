@@ -18,16 +18,6 @@ std::vector<Path> vocabularies_of(const Path& run) {
   return found;
 }
 
-}  // namespace
-
-nlohmann::ordered_json read_json(const Path& file) {
-  auto json = nlohmann::ordered_json::parse(read_file(file), nullptr, false);
-  require(!json.is_discarded(), file.string(), ": expected JSON");
-  return json;
-}
-
-namespace {
-
 // Throws an Error that names gyre import if the directory has a model of Hugging Face.
 nlohmann::ordered_json read_run_config(const Path& run) {
   nlohmann::ordered_json json = read_json(config_path(run));
@@ -37,6 +27,12 @@ nlohmann::ordered_json read_run_config(const Path& run) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json read_json(const Path& file) {
+  auto json = nlohmann::ordered_json::parse(read_file(file), nullptr, false);
+  require(!json.is_discarded(), file.string(), ": expected JSON");
+  return json;
+}
 
 template <class Config>
 Config read_config(const Path& run) {
