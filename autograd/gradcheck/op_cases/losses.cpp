@@ -69,7 +69,8 @@ Value logits_of_pass(int pass, const Values& in) {
   return in.size() > 2 ? reference::linear(x, in[1], in[2]) : reference::linear(x, in[1]);
 }
 
-// 1100 pairs of rows need several chunks. The larger alpha, the more the rounding of bf16 logits changes the gradients.
+// 1100 pairs of rows need several chunks. The larger alpha and the logits, the more the rounding of bf16 logits changes
+// the gradients.
 void add_r_drop(std::vector<OpCase>& rows) {
   struct RDropCase : LossCase {
     double alpha;
@@ -83,7 +84,7 @@ void add_r_drop(std::vector<OpCase>& rows) {
                                                    {{"one-class", 3, 1, {0.1}}, 5},
                                                    {{"wide", 3, 1003, {0.1}}, 1}}) {
     for (const bool has_bias : {false, true}) {
-      std::vector<Input> inputs{{"x", {2 * c.rows, 3}}, parameter("w", {c.classes, 3})};
+      std::vector<Input> inputs{{"x", {2 * c.rows, 3}}, parameter("w", {c.classes, 3}, 0.5)};
       if (has_bias) inputs.push_back(parameter("bias", {c.classes}));
       rows.push_back(make_case(
           concat("linear_r_drop/", c.variant, has_bias ? "-bias" : ""), inputs,
