@@ -50,6 +50,8 @@ void VirtualKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, c
   report_product(y, w.rows(), x.cols(), x.dtype(), tf32_, {});
 }
 
+void VirtualKernels::symmetric_product(const Tensor& y, const Tensor& x, const Tensor& w) { linear(y, x, w, {}); }
+
 void VirtualKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
                                      const Tensor& x, const Tensor& w, const Tensor& dx_before) {
   product_backward(dx, dw, dy, x, w, dx_before, tf32_);

@@ -26,7 +26,7 @@ void add_optimizer(PlanLoad& load, const Parameters& parameters, const Optimizer
   for (const Parameter& p : parameters) {
     if (!rule->updates_matrices() || !is_updated_whole(p)) continue;
     whole += double(p.shape.elements());
-    load.optimizer_flops += orthogonalization_flops(p);
+    load.optimizer_flops += orthogonalization_flops(p, options.precision);
   }
   const double all = double(load.parameters);
   if (options.ema > 0) load.state_elements += all;

@@ -17,17 +17,68 @@ Tensor operand(Kernels& kernels, const Tensor& t, DType type) {
   return rounded;
 }
 
-// gram = X X^T, or X^T X if X has more rows than columns.
-void multiply_by_itself(Kernels& kernels, const Tensor& gram, const Tensor& x) {
-  if (x.rows() <= x.cols()) return kernels.linear(gram, x, x, {});
-  gram.zero();
-  kernels.linear_backward({}, gram, {}, x, x, /*w=*/gram, {});  // only w's shape counts
+// Whether it takes fewer operations to iterate on the Gram matrix than on the matrix.
+bool is_oblong(int64_t rows, int64_t columns) { return 2 * std::max(rows, columns) >= 3 * std::min(rows, columns); }
+
+// X X^T, or X^T X if X has more rows than columns, in the type of sums over X.
+Tensor gram_matrix(Kernels& kernels, const Tensor& x, DType type) {
+  const int64_t n = std::min(x.rows(), x.cols());
+  const Tensor gram = Tensor::empty({n, n}, type, x.device());
+  if (x.rows() <= x.cols()) {
+    kernels.symmetric_product(gram, x, x);
+  } else {
+    gram.zero();
+    kernels.linear_backward({}, gram, {}, x, x, /*w=*/gram, {});  // only w's shape counts
+  }
+  return gram;
+}
+
+// x y, for symmetric matrices that commute.
+Tensor product(Kernels& kernels, const Tensor& x, const Tensor& y) {
+  const Tensor xy = x.like();
+  kernels.symmetric_product(xy, x, y);
+  return xy;
+}
+
+// a I + b R + c R^2 of the Gram matrix R. `type`: of the operands of the square.
+Tensor polynomial(Kernels& kernels, const Tensor& gram, DType type) {
+  const Tensor result = gram.like(), factor = operand(kernels, gram, type);
+  kernels.symmetric_product(result, factor, factor);
+  kernels.newton_schulz_polynomial(result, gram, result, kCoefficients);
+  return result;
 }
 
 // y = p X, or X p if X has more rows than columns; p is symmetric.
 void multiply(Kernels& kernels, const Tensor& y, const Tensor& p, const Tensor& x) {
   if (x.rows() > x.cols()) return kernels.linear(y, x, p, {});
   kernels.linear_backward(y, {}, {}, p, x, x, {});
+}
+
+// Iterates on the matrix. Rounding of the operands of a product does not accumulate.
+Tensor iterate_on_matrix(Kernels& kernels, const Tensor& x, DType type) {
+  Tensor now = operand(kernels, x, type), next = now.like();
+  for (int i = 0; i < kIterations; ++i) {
+    const Tensor factor = polynomial(kernels, gram_matrix(kernels, now, x.dtype()), type);
+    if (i + 1 == kIterations) next = x.like();  // the result is not rounded
+    multiply(kernels, next, operand(kernels, factor, type), now);
+    std::swap(now, next);
+  }
+  return now;
+}
+
+// Iterates on the Gram matrix: P_k = a I + b R_k + c R_k^2, R_k+1 = P_k R_k P_k, and the result is P_5 .. P_1 X. All of
+// these are polynomials of R_1, so that they are symmetric and commute. Only two products have the size of X. Errors of
+// R grow by a^2 in each iteration, which takes at least fp32.
+Tensor iterate_on_gram_matrix(Kernels& kernels, const Tensor& x) {
+  Tensor gram = gram_matrix(kernels, x, x.dtype()), all;
+  for (int i = 0; i < kIterations; ++i) {
+    const Tensor factor = polynomial(kernels, gram, x.dtype());
+    all = all ? product(kernels, all, factor) : factor;
+    if (i + 1 < kIterations) gram = product(kernels, product(kernels, factor, gram), factor);
+  }
+  const Tensor result = x.like();
+  multiply(kernels, result, all, x);
+  return result;
 }
 
 }  // namespace
@@ -38,34 +89,23 @@ void normalize(Kernels& kernels, const Tensor& y, const Tensor& x) {
   kernels.divide_by_norm(y, x, squares);
 }
 
-// Per iteration, two products with the matrix, and the square of its Gram matrix.
-double orthogonalization_flops(const Parameter& p) {
+double orthogonalization_flops(const Parameter& p, Precision precision) {
   double flops = 0;
   for (const int64_t rows : p.matrix_rows) {
-    const auto [least, most] = std::minmax({double(rows), double(p.shape[1])});
-    flops += kIterations * 2 * (2 * least * least * most + least * least * least);
+    const auto [n, m] = std::minmax({double(rows), double(p.shape[1])});
+    const bool on_gram = precision == Precision::fp32 && is_oblong(rows, p.shape[1]);
+    flops += on_gram ? n * n * (3 * m + 17 * n) : kIterations * n * n * (3 * m + n);
   }
   return flops;
 }
 
 Tensor orthogonalize(Kernels& kernels, const Tensor& x, Precision precision) {
-  const DType type = precision == Precision::bf16 && x.dtype() == DType::f32 ? DType::bf16 : x.dtype();
   kernels.set_tf32(precision == Precision::tf32);
-  const int64_t n = std::min(x.rows(), x.cols());
-  const Tensor gram = Tensor::empty({n, n}, x.dtype(), x.device()), square = gram.like();
   const Tensor normalized = x.like();
   normalize(kernels, normalized, x);
-  Tensor now = operand(kernels, normalized, type), next = now.like();
-  for (int i = 0; i < kIterations; ++i) {
-    multiply_by_itself(kernels, gram, now);
-    const Tensor factor = operand(kernels, gram, type);
-    kernels.linear(square, factor, factor, {});  // the Gram matrix is symmetric
-    kernels.newton_schulz_polynomial(square, gram, square, kCoefficients);
-    if (i + 1 == kIterations && type != x.dtype()) next = x.like();  // the result is not rounded
-    multiply(kernels, next, operand(kernels, square, type), now);
-    std::swap(now, next);
-  }
-  return now;
+  const bool exact = precision == Precision::fp32 || x.dtype() == DType::f64;
+  if (exact && is_oblong(x.rows(), x.cols())) return iterate_on_gram_matrix(kernels, normalized);
+  return iterate_on_matrix(kernels, normalized, exact || precision == Precision::tf32 ? x.dtype() : DType::bf16);
 }
 
 }  // namespace gyre

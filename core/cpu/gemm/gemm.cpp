@@ -75,6 +75,7 @@ class Product {
  private:
   static constexpr int64_t kWorthThreads = 1 << 19;  // multiply-adds
   static constexpr int64_t kPackTogether = 4;        // panels
+  static constexpr int64_t kUnequalJobs = 4;         // least number per thread if their sizes differ
 
   struct Summed {
     int64_t begin, count;
@@ -109,7 +110,8 @@ class Product {
     const int64_t count = by_rows_ ? row_panels_ : column_panels_, width = by_rows_ ? kTileRows : kTileColumns<T>;
     const int64_t most = std::max<int64_t>(1, by_rows_ ? kJobElements / std::max<int64_t>(1, width * depth())
                                                        : kBlockElements / std::max<int64_t>(1, width * shape_.m));
-    const int64_t wanted = (count + most - 1) / most;
+    const int64_t least = sums_.lower_triangle ? kUnequalJobs * threads_ : 1;
+    const int64_t wanted = std::max(least, (count + most - 1) / most);
     const int64_t jobs = (wanted + threads_ - 1) / threads_ * threads_;
     jobs_ = std::min(jobs, count);
     panels_per_job_ = (count + jobs_ - 1) / jobs_;
@@ -153,6 +155,7 @@ class Product {
 
   void multiply(const Sums<T>& to, const Block& block, int64_t row_panel, int64_t column_panel, const Packed<T>* a,
                 const Packed<T>* b, const Summed& s) const {
+    if (sums_.lower_triangle && row_panel * kTileRows + rows_of(row_panel) <= column_panel * kTileColumns<T>) return;
     Compute<T>* c = to.c + (row_panel * kTileRows - block.row) * to.ldc + column_panel * kTileColumns<T> - block.column;
     multiply_panels<T>(c, to.ldc, rows_of(row_panel), columns_of(column_panel), a, b, packed(s.count), to.accumulate);
   }

@@ -36,6 +36,8 @@ struct Sums {
   Compute<T>* c = nullptr;
   int64_t ldc = 0;          // leading dimension of C
   bool accumulate = false;  // C += A B
+  // Above the diagonal, whole tiles are left out, and elements of other tiles are computed. Only with C.
+  bool lower_triangle = false;
 };
 
 // Epilogue: called once for each block of C, from any thread, when its sums are complete and still in the cache. Bias,

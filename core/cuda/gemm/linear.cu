@@ -30,6 +30,8 @@ void CudaKernels::linear(const Tensor& y, const Tensor& x, const Tensor& w, cons
           {.tf32 = tf32_, .bias = bias ? in_type(context_, bias, y.dtype()) : bias});
 }
 
+void CudaKernels::symmetric_product(const Tensor& y, const Tensor& x, const Tensor& w) { linear(y, x, w, {}); }
+
 void CudaKernels::linear_backward(const Tensor& dx, const Tensor& dw, const Tensor& dbias, const Tensor& dy,
                                   const Tensor& x, const Tensor& w, const Tensor& dx_before) {
   product_backward(context_, dx, dw, dy, x, w, dx_before, tf32_);

@@ -12,10 +12,8 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/train/optim/newton_schulz.h"
 #include "gyre/train/optim/optimizer.h"
 #include "tests/emulated_bf16.h"
-#include "tests/threads_in_scope.h"
 #include "tests/train/optim/golden.h"
 #include "tests/train/optim/waves.h"
 
@@ -86,72 +84,6 @@ TEST_CASE("update rules: the values of PyTorch and of the papers, with clipping,
     check_against_golden(kind, DType::f64, 1e-11);
     check_against_golden(kind, DType::f32, 1e-5);
   }
-}
-
-TEST_CASE("orthogonalize: singular vectors stay, singular values become about 1") {
-  // A matrix of rank 2 with known singular vectors: u1 = (1, 0, 0), u2 = (0, .6, .8), v1 = (.6, .8), v2 = (.8, -.6).
-  for (const bool tall : {true, false}) {
-    const Tensor x = Tensor::empty(tall ? Shape{3, 2} : Shape{2, 3}, DType::f64);
-    const double u[2][3] = {{1, 0, 0}, {0, 0.6, 0.8}}, v[2][2] = {{0.6, 0.8}, {0.8, -0.6}}, s[2] = {5, 2};
-    const auto place = [&](int i, int j) { return tall ? i * 2 + j : j * 3 + i; };
-    for (int i = 0; i < 3; ++i) {
-      for (int j = 0; j < 2; ++j) x.data<double>()[place(i, j)] = s[0] * u[0][i] * v[0][j] + s[1] * u[1][i] * v[1][j];
-    }
-    const Tensor y = orthogonalize(cpu_kernels(), x, Precision::fp32);
-    for (int k = 0; k < 2; ++k) {
-      for (int other = 0; other < 2; ++other) {
-        double product = 0;  // u_k^T Y v_other
-        for (int i = 0; i < 3; ++i) {
-          for (int j = 0; j < 2; ++j) product += u[k][i] * y.data<double>()[place(i, j)] * v[other][j];
-        }
-        if (k == other) {
-          CHECK(product > 0.67);
-          CHECK(product < 1.21);
-        } else {
-          CHECK(std::abs(product) < 1e-12);
-        }
-      }
-    }
-  }
-  const Tensor none = Tensor::zeros({3, 5});
-  for (const float zero : orthogonalize(cpu_kernels(), none, Precision::fp32).span<float>()) CHECK(zero == 0);
-}
-
-TEST_CASE("orthogonalize: products in bf16 change the result by a few percent") {
-  const EmulatedBf16 emulated = bf16_on_any_cpu();
-  for (const Shape& shape : {Shape{24, 40}, Shape{40, 24}, Shape{16, 16}, Shape{17, 9}}) {
-    CAPTURE(shape.text());
-    const Tensor x = Tensor::empty(shape), exact = Tensor::empty(shape, DType::f64);
-    for (const Tensor& t : {x, exact}) fill(t, [](int64_t i) { return std::sin(double(i) * double(i) + 1); });
-    const Tensor expected = orthogonalize(cpu_kernels(), exact, Precision::bf16);  // f64 is not rounded
-    const auto error = [&](Precision precision) {
-      const Tensor y = orthogonalize(cpu_kernels(), x, precision);
-      CHECK(y.dtype() == DType::f32);
-      double squares = 0, all = 0;
-      for (int64_t i = 0; i < y.size(); ++i) {
-        squares += std::pow(at(y, i) - at(expected, i), 2);
-        all += std::pow(at(expected, i), 2);
-      }
-      return std::sqrt(squares / all);
-    };
-    CHECK(error(Precision::fp32) < 1e-4);
-    CHECK(error(Precision::bf16) < 0.06);
-    CHECK(error(Precision::bf16) > 1e-3);
-  }
-  const Tensor none = Tensor::zeros({3, 5});
-  for (const float zero : orthogonalize(cpu_kernels(), none, Precision::bf16).span<float>()) CHECK(zero == 0);
-}
-
-TEST_CASE("orthogonalize: products in bf16 have the same bits for any number of threads") {
-  const EmulatedBf16 emulated = bf16_on_any_cpu();
-  const Tensor x = Tensor::empty({96, 130});
-  fill(x, [](int64_t i) { return std::sin(double(i) * double(i) + 1); });
-  std::vector<std::vector<float>> results;
-  for (const int n : {1, 3}) {
-    const ThreadsInScope scope(n);
-    results.push_back(orthogonalize(cpu_kernels(), x, Precision::bf16).to_vector<float>());
-  }
-  CHECK(results[0] == results[1]);
 }
 
 TEST_CASE("update rules: a rejected update changes neither weights nor state, and zeroes the gradients") {
