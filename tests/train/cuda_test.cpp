@@ -125,7 +125,7 @@ struct SmallModel {
     for (const double factor : {1.0, scale, 1.0}) {
       for (const Parameter& p : parameters) {
         std::vector<float> numbers(size_t(p.value.size()));
-        for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(std::sin(0.7 * double(i)) * factor);
+        for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(std::sin(double(i * i) + 1) * factor);
         const Tensor gradient = packed ? part.gradient(p) : p.gradient;
         if (gradient) gradient.copy_from(Tensor::from(p.shape, numbers).to(kernels.device()));
       }
