@@ -20,13 +20,13 @@ double batch_tokens(const TrainOptions& o, double tokens_of_item, double sides) 
   return double(o.batch.size) * (o.batch.unit == "total" ? 1 : sides);
 }
 
-void add_optimizer(PlanLoad& load, const Parameters& parameters, const OptimizerOptions& options) {
+void add_optimizer(PlanLoad& load, const Parameters& parameters, const OptimizerOptions& options, Device device) {
   const std::unique_ptr<UpdateRule> rule = make_update_rule(options);
   double whole = 0;  // elements
   for (const Parameter& p : parameters) {
     if (!rule->updates_matrices() || !is_updated_whole(p)) continue;
     whole += double(p.shape.elements());
-    load.optimizer_flops += orthogonalization_flops(p, options.precision);
+    load.optimizer_flops += orthogonalization_flops(p, options.precision, device);
   }
   const double all = double(load.parameters);
   if (options.ema > 0) load.state_elements += all;
@@ -48,7 +48,7 @@ PlanLoad training_load(Workload& work, const TrainOptions& options, Kernels& ker
   PlanLoad load = measure_load(work, work.parameters(), kernels, precision, tokens, !options.parallel.deterministic);
   load.tokens = batch_tokens(options, item_tokens, sides);
   load.item_tokens = item_tokens;
-  add_optimizer(load, work.parameters(), options.optimizer);
+  add_optimizer(load, work.parameters(), in_precision(options.optimizer, precision), kernels.device());
   load.bucket_bytes = options.parallel.bucket_mb_on(kernels.device()) * kMebibyte;
   load.parallel = options.parallel;
   return load;

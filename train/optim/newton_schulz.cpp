@@ -17,7 +17,8 @@ Tensor operand(Kernels& kernels, const Tensor& t, DType type) {
   return rounded;
 }
 
-// Whether it takes fewer operations to iterate on the Gram matrix than on the matrix.
+// Whether the iteration on the Gram matrix takes fewer operations, even on GPUs, which compute symmetric products
+// whole.
 bool is_oblong(int64_t rows, int64_t columns) { return 2 * std::max(rows, columns) >= 3 * std::min(rows, columns); }
 
 // X X^T, or X^T X if X has more rows than columns, in the type of sums over X.
@@ -54,12 +55,13 @@ void multiply(Kernels& kernels, const Tensor& y, const Tensor& p, const Tensor& 
   kernels.linear_backward(y, {}, {}, p, x, x, {});
 }
 
-// Iterates on the matrix. Rounding of the operands of a product does not accumulate.
+// Iterates on the matrix, and overwrites x if `type` is its type. Rounding errors of X grow by at most about a in each
+// iteration, and those of a Gram matrix by a^2, so that only this iteration is used below fp32.
 Tensor iterate_on_matrix(Kernels& kernels, const Tensor& x, DType type) {
   Tensor now = operand(kernels, x, type), next = now.like();
   for (int i = 0; i < kIterations; ++i) {
     const Tensor factor = polynomial(kernels, gram_matrix(kernels, now, x.dtype()), type);
-    if (i + 1 == kIterations) next = x.like();  // the result is not rounded
+    if (i + 1 == kIterations && type != x.dtype()) next = x.like();  // the result is not rounded
     multiply(kernels, next, operand(kernels, factor, type), now);
     std::swap(now, next);
   }
@@ -67,8 +69,7 @@ Tensor iterate_on_matrix(Kernels& kernels, const Tensor& x, DType type) {
 }
 
 // Iterates on the Gram matrix: P_k = a I + b R_k + c R_k^2, R_k+1 = P_k R_k P_k, and the result is P_5 .. P_1 X. All of
-// these are polynomials of R_1, so that they are symmetric and commute. Only two products have the size of X. Errors of
-// R grow by a^2 in each iteration, which takes at least fp32.
+// these are polynomials of R_1, so that they are symmetric and commute. Only two products have the size of X.
 Tensor iterate_on_gram_matrix(Kernels& kernels, const Tensor& x) {
   Tensor gram = gram_matrix(kernels, x, x.dtype()), all;
   for (int i = 0; i < kIterations; ++i) {
@@ -89,12 +90,14 @@ void normalize(Kernels& kernels, const Tensor& y, const Tensor& x) {
   kernels.divide_by_norm(y, x, squares);
 }
 
-double orthogonalization_flops(const Parameter& p, Precision precision) {
+double orthogonalization_flops(const Parameter& p, Precision precision, Device device) {
+  const double symmetric = device.kind == Device::Kind::cpu ? 1 : 2;  // per element of x and column of the product
   double flops = 0;
   for (const int64_t rows : p.matrix_rows) {
     const auto [n, m] = std::minmax({double(rows), double(p.shape[1])});
+    const double gram = (rows <= p.shape[1] ? symmetric : 2) * n * n * m, square = symmetric * n * n * n;
     const bool on_gram = precision == Precision::fp32 && is_oblong(rows, p.shape[1]);
-    flops += on_gram ? n * n * (3 * m + 17 * n) : kIterations * n * n * (3 * m + n);
+    flops += on_gram ? gram + 17 * square + 2 * n * n * m : kIterations * (gram + square + 2 * n * n * m);
   }
   return flops;
 }

@@ -75,7 +75,7 @@ class Product {
  private:
   static constexpr int64_t kWorthThreads = 1 << 19;  // multiply-adds
   static constexpr int64_t kPackTogether = 4;        // panels
-  static constexpr int64_t kUnequalJobs = 4;         // least number per thread if their sizes differ
+  static constexpr int64_t kUnequalJobs = 4;         // of a triangle, per thread
 
   struct Summed {
     int64_t begin, count;
@@ -110,7 +110,8 @@ class Product {
     const int64_t count = by_rows_ ? row_panels_ : column_panels_, width = by_rows_ ? kTileRows : kTileColumns<T>;
     const int64_t most = std::max<int64_t>(1, by_rows_ ? kJobElements / std::max<int64_t>(1, width * depth())
                                                        : kBlockElements / std::max<int64_t>(1, width * shape_.m));
-    const int64_t least = sums_.lower_triangle ? kUnequalJobs * threads_ : 1;
+    // Jobs of a triangle differ in size. They run in the order of their columns, the largest first.
+    const int64_t least = sums_.lower_triangle && threads_ > 1 ? kUnequalJobs * threads_ : 1;
     const int64_t wanted = std::max(least, (count + most - 1) / most);
     const int64_t jobs = (wanted + threads_ - 1) / threads_ * threads_;
     jobs_ = std::min(jobs, count);

@@ -36,7 +36,7 @@ struct Sums {
   Compute<T>* c = nullptr;
   int64_t ldc = 0;          // leading dimension of C
   bool accumulate = false;  // C += A B
-  // Above the diagonal, whole tiles are left out, and elements of other tiles are computed. Only with C.
+  // Computes C on and below the diagonal. Tiles above it may be left out. Only with C, and without `finish`.
   bool lower_triangle = false;
 };
 

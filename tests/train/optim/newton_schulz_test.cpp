@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "gyre/core/random.h"
 #include "tests/emulated_bf16.h"
 #include "tests/threads_in_scope.h"
 #include "tests/train/optim/waves.h"
@@ -18,6 +19,19 @@ double relative_difference(const Tensor& x, const Tensor& y) {
   double squares = 0, all = 0;
   for (size_t i = 0; i < b.size(); ++i) squares += std::pow(a[i] - b[i], 2), all += b[i] * b[i];
   return std::sqrt(squares / all);
+}
+
+// Sums of `rank` outer products of random vectors, whose sizes fall from 1 to 10^-(rank / 4).
+Tensor matrix_of_rank(const Shape& shape, int64_t rank) {
+  const Tensor x = Tensor::zeros(shape);
+  for (int64_t k = 0; k < rank; ++k) {
+    const double size = std::pow(10, -double(k) / 4);
+    fill(x, [&](int64_t i) {
+      const auto row = uint64_t(i / shape[1]), column = uint64_t(i % shape[1]);
+      return at(x, i) + size * random_normal(1, uint64_t(k), row) * random_normal(2, uint64_t(k), column);
+    });
+  }
+  return x;
 }
 
 }  // namespace
@@ -51,20 +65,13 @@ TEST_CASE("orthogonalize: singular vectors stay, singular values become about 1"
   for (const float zero : orthogonalize(cpu_kernels(), none, Precision::fp32).span<float>()) CHECK(zero == 0);
 }
 
-TEST_CASE(
-    "orthogonalize: matrices with small singular values, of rank 1, and close to square have about the result of f64") {
-  for (const Shape& shape : {Shape{24, 40}, Shape{40, 24}, Shape{30, 40}, Shape{1, 7}, Shape{7, 1}}) {
-    for (const int64_t rank : {1, 24}) {
+TEST_CASE("orthogonalize: low rank and small singular values have about the result of f64 in fp32") {
+  for (const Shape& shape :
+       {Shape{24, 40}, Shape{40, 24}, Shape{30, 40}, Shape{96, 300}, Shape{300, 96}, Shape{1, 7}, Shape{7, 1}}) {
+    for (const int64_t rank : {1, 2, 24}) {
       CAPTURE(shape.text());
       CAPTURE(rank);
-      const Tensor x = Tensor::zeros(shape);
-      for (int64_t k = 0; k < rank; ++k) {  // singular values of about 1 to 1e-6
-        for (int64_t i = 0; i < x.size(); ++i) {
-          const auto row = double(i / shape[1]), column = double(i % shape[1]);
-          x.data<float>()[i] += float(std::pow(10, -double(k) / 4) * std::sin(row * row + double(k) + 1) *
-                                      std::cos(column * column + 2 * double(k)));
-        }
-      }
+      const Tensor x = matrix_of_rank(shape, rank);
       const Tensor expected = orthogonalize(cpu_kernels(), x.to(DType::f64), Precision::fp32);
       CHECK(relative_difference(orthogonalize(cpu_kernels(), x, Precision::fp32), expected) < 2e-3);
     }
@@ -90,16 +97,41 @@ TEST_CASE("orthogonalize: products in bf16 change the result by a few percent") 
   for (const float zero : orthogonalize(cpu_kernels(), none, Precision::bf16).span<float>()) CHECK(zero == 0);
 }
 
-TEST_CASE("orthogonalize: products in bf16 have the same bits for any number of threads") {
+TEST_CASE("orthogonalize: the result has the same bits for any number of threads") {
   const EmulatedBf16 emulated = bf16_on_any_cpu();
-  const Tensor x = Tensor::empty({96, 130});
-  fill(x, [](int64_t i) { return std::sin(double(i) * double(i) + 1); });
-  std::vector<std::vector<float>> results;
-  for (const int n : {1, 3}) {
-    const ThreadsInScope scope(n);
-    results.push_back(orthogonalize(cpu_kernels(), x, Precision::bf16).to_vector<float>());
+  for (const Shape& shape : {Shape{96, 130}, Shape{96, 200}, Shape{200, 96}}) {
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      const Tensor x = Tensor::empty(shape);
+      fill(x, [](int64_t i) { return std::sin(double(i) * double(i) + 1); });
+      std::vector<std::vector<float>> results;
+      for (const int n : {1, 3}) {
+        const ThreadsInScope scope(n);
+        results.push_back(orthogonalize(cpu_kernels(), x, precision).to_vector<float>());
+      }
+      CHECK(results[0] == results[1]);
+    }
   }
-  CHECK(results[0] == results[1]);
+}
+
+TEST_CASE("the operations of orthogonalization are those of its products") {
+  const auto flops = [](int64_t rows, int64_t columns, Precision precision, Device::Kind kind) {
+    Parameters parameters;
+    Parameter& p = parameters.add("w", {rows, columns}, Init::constant(0));
+    p.matrix_rows = {rows};
+    return orthogonalization_flops(p, precision, {kind, 0});
+  };
+  using enum Device::Kind;
+  // 10 n^2 (2 m + n) on GPUs, and n^2 (4 m + 34 n) on the Gram matrix.
+  for (const auto& [rows, columns] : {std::pair(10, 40), std::pair(40, 10)}) {
+    CHECK(flops(rows, columns, Precision::bf16, cuda) == 10 * 100 * (80 + 10));
+    CHECK(flops(rows, columns, Precision::fp32, cuda) == 100 * (160 + 340));
+  }
+  CHECK(flops(10, 12, Precision::fp32, cuda) == 10 * 100 * (24 + 10));
+  // CPUs compute half of symmetric products, except the Gram matrix of columns.
+  CHECK(flops(10, 40, Precision::bf16, cpu) == 5 * (4000 + 1000 + 8000));
+  CHECK(flops(40, 10, Precision::bf16, cpu) == 5 * (8000 + 1000 + 8000));
+  CHECK(flops(10, 40, Precision::fp32, cpu) == 4000 + 17 * 1000 + 8000);
+  CHECK(flops(40, 10, Precision::fp32, cpu) == 8000 + 17 * 1000 + 8000);
 }
 
 }  // namespace gyre::test
