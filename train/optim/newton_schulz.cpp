@@ -12,7 +12,7 @@ constexpr NewtonSchulzCoefficients kCoefficients{3.4445, -4.7750, 2.0315};
 // The tensor in the type of the operands of products: itself, or a copy rounded to bf16.
 Tensor operand(Kernels& kernels, const Tensor& t, DType type) {
   if (t.dtype() == type) return t;
-  const Tensor rounded = Tensor::empty(t.shape(), type, t.device());
+  Tensor rounded = Tensor::empty(t.shape(), type, t.device());
   kernels.round_to_bf16(rounded, t);
   return rounded;
 }
@@ -24,7 +24,7 @@ bool is_oblong(int64_t rows, int64_t columns) { return 2 * std::max(rows, column
 // X X^T, or X^T X if X has more rows than columns, in the type of sums over X.
 Tensor gram_matrix(Kernels& kernels, const Tensor& x, DType type) {
   const int64_t n = std::min(x.rows(), x.cols());
-  const Tensor gram = Tensor::empty({n, n}, type, x.device());
+  Tensor gram = Tensor::empty({n, n}, type, x.device());
   if (x.rows() <= x.cols()) {
     kernels.symmetric_product(gram, x, x);
   } else {
@@ -36,14 +36,15 @@ Tensor gram_matrix(Kernels& kernels, const Tensor& x, DType type) {
 
 // x y, for symmetric matrices that commute.
 Tensor product(Kernels& kernels, const Tensor& x, const Tensor& y) {
-  const Tensor xy = x.like();
+  Tensor xy = x.like();
   kernels.symmetric_product(xy, x, y);
   return xy;
 }
 
 // a I + b R + c R^2 of the Gram matrix R. `type`: of the operands of the square.
 Tensor polynomial(Kernels& kernels, const Tensor& gram, DType type) {
-  const Tensor result = gram.like(), factor = operand(kernels, gram, type);
+  const Tensor factor = operand(kernels, gram, type);
+  Tensor result = gram.like();
   kernels.symmetric_product(result, factor, factor);
   kernels.newton_schulz_polynomial(result, gram, result, kCoefficients);
   return result;
@@ -77,7 +78,7 @@ Tensor iterate_on_gram_matrix(Kernels& kernels, const Tensor& x) {
     all = all ? product(kernels, all, factor) : factor;
     if (i + 1 < kIterations) gram = product(kernels, product(kernels, factor, gram), factor);
   }
-  const Tensor result = x.like();
+  Tensor result = x.like();
   multiply(kernels, result, all, x);
   return result;
 }

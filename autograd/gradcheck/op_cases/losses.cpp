@@ -157,8 +157,8 @@ void add_margin_loss(std::vector<OpCase>& rows) {
         std::tuple("many-pairs", Shape{2102, 1}, 1.0)}) {
     rows.push_back(make_case(
         concat("margin_loss/", variant), {{"scores", shape}},
-        [=](Tape&, const Vars& in) { return margin_loss(in[0], margin).loss; },
-        [=](const Values& in) { return reference_margin_loss(in[0], margin); }));
+        [margin = margin](Tape&, const Vars& in) { return margin_loss(in[0], margin).loss; },
+        [margin = margin](const Values& in) { return reference_margin_loss(in[0], margin); }));
   }
 }
 
