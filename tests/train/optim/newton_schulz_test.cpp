@@ -8,18 +8,11 @@
 #include "gyre/core/random.h"
 #include "tests/emulated_bf16.h"
 #include "tests/threads_in_scope.h"
+#include "tests/train/optim/relative_difference.h"
 #include "tests/train/optim/waves.h"
 
 namespace gyre::test {
 namespace {
-
-// |x - y| / |y|, in Frobenius norms.
-double relative_difference(const Tensor& x, const Tensor& y) {
-  const auto a = x.to(DType::f64).to_vector<double>(), b = y.to(DType::f64).to_vector<double>();
-  double squares = 0, all = 0;
-  for (size_t i = 0; i < b.size(); ++i) squares += std::pow(a[i] - b[i], 2), all += b[i] * b[i];
-  return std::sqrt(squares / all);
-}
 
 // Sums of `rank` outer products of random vectors, whose sizes fall from 1 to 10^-(rank / 4).
 Tensor matrix_of_rank(const Shape& shape, int64_t rank) {
@@ -86,9 +79,10 @@ TEST_CASE("orthogonalize: products in bf16 change the result by a few percent") 
     for (const Tensor& t : {x, exact}) fill(t, [](int64_t i) { return std::sin(double(i) * double(i) + 1); });
     const Tensor expected = orthogonalize(cpu_kernels(), exact, Precision::bf16);  // f64 is not rounded
     const auto error = [&](Precision precision) {
-      return relative_difference(orthogonalize(cpu_kernels(), x, precision), expected);
+      const Tensor y = orthogonalize(cpu_kernels(), x, precision);
+      CHECK(y.dtype() == DType::f32);
+      return relative_difference(y, expected);
     };
-    CHECK(orthogonalize(cpu_kernels(), x, Precision::bf16).dtype() == DType::f32);
     CHECK(error(Precision::fp32) < 1e-4);
     CHECK(error(Precision::bf16) < 0.06);
     CHECK(error(Precision::bf16) > 1e-3);
