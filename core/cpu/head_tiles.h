@@ -96,10 +96,10 @@ void transpose_tile(Tile<T> to, Tile<T> from, int64_t n, int64_t columns) {
   for (int64_t i = 0; i < n; i += lanes) {
     for (int64_t j = 0; j < columns; j += lanes) {
       typename Tile<T>::Vector block[lanes];
-#pragma GCC unroll 16
+      GYRE_UNROLL
       for (int64_t l = 0; l < lanes; ++l) block[l] = from.vector(i + l, j / lanes);
       transpose<T>(block);
-#pragma GCC unroll 16
+      GYRE_UNROLL
       for (int64_t l = 0; l < lanes; ++l) to.vector(j + l, i / lanes) = block[l];
     }
   }

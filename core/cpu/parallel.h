@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "gyre/core/cpu/vector_type.h"
 #include "gyre/core/dispatch.h"
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/kernels.h"
@@ -14,9 +15,7 @@
 namespace gyre::GYRE_CPU_NAMESPACE {
 
 // True if these kernels support bf16: it is emulated, or they are compiled for AVX-512 and the CPU has AVX512-BF16.
-inline bool runs_bf16() {
-  return emulates_bf16() || (__BIGGEST_ALIGNMENT__ == 64 && __builtin_cpu_supports("avx512bf16"));
-}
+inline bool runs_bf16() { return emulates_bf16() || (kVectorBytes == 64 && __builtin_cpu_supports("avx512bf16")); }
 
 // Calls f(begin, end) for ranges that cover [0, n), in parallel if there are enough elements.
 template <class F>

@@ -54,8 +54,7 @@ class Rotator {
 
   template <size_t... I>
   static Vector swap_partners(Vector x, std::index_sequence<I...>) {
-    using Indices = typename VectorOf<ShuffleIndex<T>>::type;
-    return __builtin_shuffle(x, Indices{ShuffleIndex<T>(I ^ 1)...});
+    return __builtin_shufflevector(x, x, (I ^ 1)...);
   }
 
   // Rotates one vector of features from f on, in which partners are neighbors.

@@ -8,18 +8,12 @@
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// The index type of shuffles: integers of the size of T.
-template <class T>
-using ShuffleIndex = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
-
 // Swaps the off-diagonal blocks of `size` lanes between rows a and b, which are `size` rows apart.
 template <class T, int64_t size, size_t... I>
 inline void swap_blocks(typename VectorOf<T>::type& a, typename VectorOf<T>::type& b, std::index_sequence<I...>) {
-  using Index = ShuffleIndex<T>;
-  using Indices = typename VectorOf<Index>::type;
   constexpr int64_t lanes = kLanes<T>;
-  const auto upper = __builtin_shuffle(a, b, Indices{Index(int64_t(I) & size ? lanes + int64_t(I) - size : I)...});
-  b = __builtin_shuffle(a, b, Indices{Index(int64_t(I) & size ? lanes + int64_t(I) : int64_t(I) + size)...});
+  const auto upper = __builtin_shufflevector(a, b, (int64_t(I) & size ? lanes + int64_t(I) - size : int64_t(I))...);
+  b = __builtin_shufflevector(a, b, (int64_t(I) & size ? lanes + int64_t(I) : int64_t(I) + size)...);
   a = upper;
 }
 
@@ -27,7 +21,7 @@ inline void swap_blocks(typename VectorOf<T>::type& a, typename VectorOf<T>::typ
 template <class T, int64_t size = kLanes<T> / 2>
 inline void transpose(typename VectorOf<T>::type (&rows)[kLanes<T>]) {
   constexpr int64_t lanes = kLanes<T>;
-#pragma GCC unroll 16
+  GYRE_UNROLL
   for (int64_t i = 0; i < lanes; ++i) {
     if (!(i & size)) swap_blocks<T, size>(rows[i], rows[i + size], std::make_index_sequence<size_t(lanes)>());
   }

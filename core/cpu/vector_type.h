@@ -1,11 +1,19 @@
-// Vector types of the register size of the instruction set: 64 bytes with AVX-512, 32 with AVX2, otherwise 16.
+// Vector types of the register size of the instruction set: 64 bytes with AVX-512, 32 with AVX, otherwise 16.
 #pragma once
 
 #include <cstdint>
 
+#include "gyre/core/kernels/unroll.h"
+
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-constexpr int64_t kVectorBytes = __BIGGEST_ALIGNMENT__;  // in GCC, the register size of -march
+#if defined(__AVX512F__)
+constexpr int64_t kVectorBytes = 64;
+#elif defined(__AVX__)
+constexpr int64_t kVectorBytes = 32;
+#else
+constexpr int64_t kVectorBytes = 16;
+#endif
 
 template <class T>
 constexpr int64_t kLanes = kVectorBytes / int64_t(sizeof(T));

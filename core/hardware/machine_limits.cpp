@@ -10,6 +10,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/blas.h"
+#include "gyre/core/kernels/unroll.h"
 
 namespace gyre {
 namespace {
@@ -64,12 +65,10 @@ constexpr int kSums = 16;
 
 // Runs one instruction rounds * kSums times. It is written in assembly, because the compiler would merge the equal sums
 // or remove them.
-#define GYRE_REPEAT_INSTRUCTION(Vector, instruction, rounds)              \
-  Vector sums[kSums] = {}, numbers = {};                                  \
-  for (int64_t round = 0; round < (rounds); ++round) {                    \
-    _Pragma("GCC unroll 16") for (Vector & sum : sums) {                  \
-      asm volatile(instruction " %1, %1, %0" : "+v"(sum) : "v"(numbers)); \
-    }                                                                     \
+#define GYRE_REPEAT_INSTRUCTION(Vector, instruction, rounds)                                                      \
+  Vector sums[kSums] = {}, numbers = {};                                                                          \
+  for (int64_t round = 0; round < (rounds); ++round) {                                                            \
+    GYRE_UNROLL for (Vector & sum : sums) { asm volatile(instruction " %1, %1, %0" : "+v"(sum) : "v"(numbers)); } \
   }
 
 [[gnu::target("avx512f,avx512bf16")]] void repeat_dot_products(int64_t rounds) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "gyre/core/kernels/unroll.h"
 #include "tests/report.h"
 #include "tests/threads_in_scope.h"
 
@@ -21,7 +22,7 @@ double measured_clock() {
     uint64_t number = 1;
     const auto start = std::chrono::steady_clock::now();
     for (int64_t round = 0; round < kRounds; ++round) {
-#pragma GCC unroll 32
+      GYRE_UNROLL
       for (int i = 0; i < 32; ++i) asm volatile("add %0, %0" : "+r"(number));
     }
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

@@ -13,7 +13,7 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 // Horizontal sums: lane l of the result is the sum of the lanes of v[l]. Exchanges halves as transpose() does.
 template <class T, int64_t size = kLanes<T> / 2>
 inline typename VectorOf<T>::type add_lanes(typename VectorOf<T>::type (&v)[kLanes<T>]) {
-#pragma GCC unroll 16
+  GYRE_UNROLL
   for (int64_t i = 0; i < size; ++i) {
     swap_blocks<T, size>(v[i], v[i + size], std::make_index_sequence<size_t(kLanes<T>)>());
     v[i] += v[i + size];
@@ -79,7 +79,7 @@ struct QueryInPlace {
     int64_t f = 0;
     for (; f + lanes <= width; f += lanes) {
       const Vector query = *reinterpret_cast<const Vector*>(memory.features + f);
-#pragma GCC unroll 16
+      GYRE_UNROLL
       for (int64_t l = 0; l < lanes; ++l) sums[l] += query * load_vector(token(l) + f);
     }
     Vector scores = add_lanes<T>(sums);
@@ -117,7 +117,7 @@ struct QueryInPlace {
     Vector sums[2][Vectors] = {};
     const auto add = [&](Vector(&to)[Vectors], int64_t j) {
       const D* from = value(j) + f;
-#pragma GCC unroll 4
+      GYRE_UNROLL
       for (int i = 0; i < Vectors; ++i) to[i] += memory.scores[j] * load_vector(from + i * lanes);
     };
     int64_t j = 0;
@@ -126,7 +126,7 @@ struct QueryInPlace {
       add(sums[1], j + 1);
     }
     if (j < tokens) add(sums[0], j);
-#pragma GCC unroll 4
+    GYRE_UNROLL
     for (int i = 0; i < Vectors; ++i) store_vector(out + f + i * lanes, inverse * (sums[0][i] + sums[1][i]));
   }
 };

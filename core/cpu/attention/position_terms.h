@@ -144,10 +144,10 @@ struct HeadTerms {
     for (int64_t chunk = 0; chunk < block.chunks(); ++chunk) {
       auto* rows = t.band.vectors(chunk);
       const int64_t first = (block.chunks() - 1 - chunk) * lanes;
-      std::fill(rows, rows + first, Vector{});
+      for (int64_t row = 0; row < first; ++row) rows[row] = Vector{};
       for (int64_t j = 0; j < block.keys; ++j)
         rows[first + j] = first_lanes<T>(scores.vector(j, chunk), block.count - chunk * lanes);
-      std::fill(rows + first + block.keys, rows + all, Vector{});
+      for (int64_t row = first + block.keys; row < all; ++row) rows[row] = Vector{};
       unshift_rows<T>(rows + first, block.keys);
     }
   }

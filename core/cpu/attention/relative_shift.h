@@ -3,6 +3,7 @@
 // powers of two, in log2(lanes) passes with one blend per vector.
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "gyre/core/cpu/gemm/small_gemm.h"
@@ -22,7 +23,7 @@ Tile<T> chunks_from(Tile<T> tile, int64_t chunk) {
 
 template <class T>
 struct LaneNumbers {
-  using Index = ShuffleIndex<T>;
+  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;  // integers of the size of T
   using Indices = typename VectorOf<Index>::type;
 
   static constexpr Indices all() { return make(std::make_index_sequence<size_t(kLanes<T>)>()); }
@@ -69,7 +70,12 @@ typename Tile<T>::Vector first_lanes(typename Tile<T>::Vector x, int64_t count) 
 // Lanes shift .. shift + lanes - 1 of the concatenation of two vectors; 0 <= shift <= lanes.
 template <class T>
 typename Tile<T>::Vector lanes_between(typename Tile<T>::Vector left, typename Tile<T>::Vector right, int64_t shift) {
+#ifdef __clang__  // lacks shuffles with variable indices
+  const typename Tile<T>::Vector both[2] = {left, right};
+  return *reinterpret_cast<const typename Tile<T>::Vector*>(reinterpret_cast<const T*>(both) + shift);
+#else
   return __builtin_shuffle(left, right, LaneNumbers<T>::all() + typename LaneNumbers<T>::Index(shift));
+#endif
 }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

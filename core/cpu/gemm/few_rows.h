@@ -44,11 +44,11 @@ inline void dot_products(float* c, int64_t ldc, const float* x, const Source* w,
   VectorOf<float>::type sums[Rows][kStepVectors] = {};
   int64_t p = 0;
   for (; p + kStep <= k; p += kStep) {
-#pragma GCC unroll 8
+    GYRE_UNROLL
     for (int j = 0; j < kStepVectors; ++j) {
       const int64_t at = p + j * kLanes<float>;
       const auto weights = load_weights<T>(w + at);
-#pragma GCC unroll 4
+      GYRE_UNROLL
       for (int i = 0; i < Rows; ++i) sums[i][j] += load_vector(x + i * k + at) * weights;
     }
   }

@@ -40,8 +40,8 @@ template <size_t... I>
 inline auto round_pairs(const float* from, std::index_sequence<I...>) {
   using V = typename VectorOf<uint32_t>::type;
   const V* bits = reinterpret_cast<const V*>(from);
-  const V even = __builtin_shuffle(bits[0], bits[1], V{uint32_t(2 * I)...});
-  const V odd = __builtin_shuffle(bits[0], bits[1], V{uint32_t(2 * I + 1)...});
+  const V even = __builtin_shufflevector(bits[0], bits[1], 2 * I...);
+  const V odd = __builtin_shufflevector(bits[0], bits[1], (2 * I + 1)...);
   return (round_to_upper_half(even) >> 16) | round_to_upper_half(odd);
 }
 
@@ -65,14 +65,14 @@ void pack_free_major(Packed<T>* to, const Source* from, int64_t stride, int64_t 
   for (; e + lanes <= elements; e += lanes) {
     for (int64_t first = 0; first < W; first += lanes) {
       typename VectorOf<P>::type rows[lanes];
-#pragma GCC unroll 16
+      GYRE_UNROLL
       for (int64_t i = 0; i < lanes; ++i) {
         const bool inside = first + i < free;
         rows[i] = inside ? load_packed<T>(from + (first + i) * stride + e * step) : typename VectorOf<P>::type{};
       }
       transpose<P>(rows);
       const size_t bytes = size_t(std::min<int64_t>(lanes, W - first)) * sizeof(P);
-#pragma GCC unroll 16
+      GYRE_UNROLL
       for (int64_t i = 0; i < lanes; ++i) std::memcpy(to + (e + i) * W + first, &rows[i], bytes);
     }
   }

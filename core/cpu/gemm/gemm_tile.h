@@ -3,7 +3,7 @@
 // CPU with fused multiply-add.
 #pragma once
 
-#if __BIGGEST_ALIGNMENT__ == 64
+#ifdef __AVX512F__
 #include <immintrin.h>
 #endif
 
@@ -23,7 +23,7 @@ using SumVector = typename VectorOf<Compute<T>>::type;
 // c = [c +] sums
 template <class T, int Rows>
 inline void store_tile(Compute<T>* c, int64_t ldc, const SumVector<T> (&sums)[Rows][2], bool accumulate) {
-#pragma GCC unroll 16
+  GYRE_UNROLL
   for (int i = 0; i < Rows; ++i) {
     auto* row = reinterpret_cast<SumVector<T>*>(c + i * ldc);
     row[0] = accumulate ? row[0] + sums[i][0] : sums[i][0];
@@ -38,7 +38,7 @@ void multiply_tile(Compute<T>* c, int64_t ldc, const T* a, const T* b, int64_t e
   for (int64_t p = 0; p < elements; ++p, a += kTileRows, b += kTileColumns<T>) {
     const SumVector<T> b0 = reinterpret_cast<const SumVector<T>*>(b)[0],
                        b1 = reinterpret_cast<const SumVector<T>*>(b)[1];
-#pragma GCC unroll 16
+    GYRE_UNROLL
     for (int i = 0; i < Rows; ++i) {
       sums[i][0] += a[i] * b0;
       sums[i][1] += a[i] * b1;
@@ -47,7 +47,7 @@ void multiply_tile(Compute<T>* c, int64_t ldc, const T* a, const T* b, int64_t e
   store_tile<T, Rows>(c, ldc, sums, accumulate);
 }
 
-#if __BIGGEST_ALIGNMENT__ == 64
+#ifdef __AVX512F__
 // The bf16 version: each step adds the products of two neighbors along the summed index. Requires AVX512-BF16.
 template <class T, int Rows>
 [[gnu::target("avx512bf16")]] void multiply_tile_by_dot_products(float* c, int64_t ldc, const uint32_t* a,
@@ -55,7 +55,7 @@ template <class T, int Rows>
   SumVector<T> sums[Rows][2] = {};
   for (int64_t p = 0; p < elements; ++p, a += kTileRows, b += kTileColumns<T>) {
     const auto b0 = (__m512bh)_mm512_loadu_si512(b), b1 = (__m512bh)_mm512_loadu_si512(b + 16);
-#pragma GCC unroll 16
+    GYRE_UNROLL
     for (int i = 0; i < Rows; ++i) {
       const auto left = (__m512bh)_mm512_set1_epi32(int(a[i]));
       sums[i][0] = _mm512_dpbf16_ps(sums[i][0], left, b0);
@@ -69,7 +69,7 @@ template <class T, int Rows>
 // Dispatches bf16 tiles to the instruction or its emulation.
 template <class T, int Rows>
 void multiply_tile(float* c, int64_t ldc, const uint32_t* a, const uint32_t* b, int64_t elements, bool accumulate) {
-#if __BIGGEST_ALIGNMENT__ == 64
+#ifdef __AVX512F__
   if (!emulates_bf16()) return multiply_tile_by_dot_products<T, Rows>(c, ldc, a, b, elements, accumulate);
 #endif
   SumVector<T> sums[Rows][2] = {};

@@ -27,11 +27,11 @@ void multiply_block(Chunks<T> c, Chunks<const T> a, Chunks<const T> b, int64_t k
   V sums[Rows][Vectors] = {};
   const auto add_products = [&](const T* left) {
     V right[Vectors];
-#pragma GCC unroll 2
+    GYRE_UNROLL
     for (int j = 0; j < Vectors; ++j) right[j] = *reinterpret_cast<const V*>(b.data + j * b.stride);
-#pragma GCC unroll 16
+    GYRE_UNROLL
     for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 2
+      GYRE_UNROLL
       for (int j = 0; j < Vectors; ++j) sums[i][j] += left[transposed ? i : i * lanes] * right[j];
     }
     b.data += lanes;
@@ -43,9 +43,9 @@ void multiply_block(Chunks<T> c, Chunks<const T> a, Chunks<const T> b, int64_t k
       for (int64_t p = 0; p < std::min(k, lanes); ++p) add_products(a.data + p);
     }
   }
-#pragma GCC unroll 16
+  GYRE_UNROLL
   for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 2
+    GYRE_UNROLL
     for (int j = 0; j < Vectors; ++j) {
       V& to = *reinterpret_cast<V*>(c.data + i * lanes + j * c.stride);
       to = accumulate ? to + sums[i][j] : sums[i][j];
