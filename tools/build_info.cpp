@@ -16,6 +16,12 @@ namespace gyre {
 
 namespace {
 
+#ifdef __clang__
+constexpr const char* kCompiler = __VERSION__;  // with the name
+#else
+constexpr const char* kCompiler = "g++ " __VERSION__;
+#endif
+
 const char* yes_or_no(bool has) { return has ? "yes" : "no"; }
 
 std::string kernel_names() {
@@ -37,7 +43,7 @@ std::string build_info() {
   };
   fact("version", kVersion);
   fact("build", GYRE_BUILD_TYPE);
-  fact("compiler", "g++ ", __VERSION__);
+  fact("compiler", kCompiler);
   fact("threads", threads());
   fact("CPU kernels", cpu_kernels().name());
   fact("CPU kernels available", kernel_names());

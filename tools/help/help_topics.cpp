@@ -124,6 +124,7 @@ the number of cores.
                      gyre train; --cpu-threads overrides it
 GOMP_SPINCOUNT       spinning of idle OpenMP threads; gyre sets 1000
                      unless this or OMP_WAIT_POLICY is set
+KMP_BLOCKTIME        the same for builds with Clang; gyre sets 20us
 OPENBLAS_CORETYPE    kernels of OpenBLAS, which gyre uses only as the
                      reference of gyre bench
 CUDA_VISIBLE_DEVICES the GPUs that --device cuda and cuda:N count

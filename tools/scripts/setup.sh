@@ -13,6 +13,9 @@ packages=(
   "$@"
 )
 
+# In Debian 13 the pkg-config file of SentencePiece names this package, on which that of SentencePiece does not depend.
+if grep -qx 'VERSION_ID="13"' /etc/os-release 2> /dev/null; then packages+=(libprotobuf-dev); fi
+
 if ! command -v dpkg-query > /dev/null; then
   echo "setup: expected a Debian system; the build needs the contents of these packages: ${packages[*]}" >&2
   exit 0

@@ -97,7 +97,7 @@ template <class T>
 void few_rows_product(const ProductShape& shape, const Operand& a, const Operand& b, const Sums<T>& sums,
                       const Finish<T>& finish) {
   constexpr int64_t kWorthThreads = 1 << 17;  // multiply-adds
-  const auto [m, n, k] = shape;
+  const int64_t m = shape.m, n = shape.n, k = shape.k;
   const auto place = allocate(size_t(m * (k + (sums.c ? 0 : n))) * sizeof(float));
   auto* x = static_cast<float*>(place.get());
   copy_rows_as_floats<T>(x, a, m, k);

@@ -20,9 +20,10 @@ constexpr int kTileColumns = int(2 * kLanes<Compute<T>>);
 template <class T>
 using SumVector = typename VectorOf<Compute<T>>::type;
 
-// c = [c +] sums
+// c = [c +] sums. Always inlined, so that the sums stay in registers.
 template <class T, int Rows>
-inline void store_tile(Compute<T>* c, int64_t ldc, const SumVector<T> (&sums)[Rows][2], bool accumulate) {
+[[gnu::always_inline]] inline void store_tile(Compute<T>* c, int64_t ldc, const SumVector<T> (&sums)[Rows][2],
+                                              bool accumulate) {
   GYRE_UNROLL
   for (int i = 0; i < Rows; ++i) {
     auto* row = reinterpret_cast<SumVector<T>*>(c + i * ldc);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gyre/core/cpu/cpu_kernels.h"
+#include "gyre/core/cpu/head_tiles.h"
 #include "gyre/core/cpu/parallel.h"
 #include "gyre/core/cpu/vector_math.h"
 
@@ -21,15 +22,25 @@ struct LargestAndSum {
   C largest, sum;
 };
 
-// Computes the maximum and the sum in one pass, because the row may have to be fetched from memory.
+// Computes the maximum and the sum in one pass, because the row may have to be fetched from memory. It names the
+// vectors because Clang does not vectorize a maximum.
 template <class T, class C = Compute<T>>
 LargestAndSum<C> largest_and_sum(const T* x, int64_t v) {
-  C largest = -std::numeric_limits<C>::infinity(), sum = 0;
-#pragma omp simd reduction(max : largest) reduction(+ : sum)
-  for (int64_t j = 0; j < v; ++j) {
-    largest = x[j] > largest ? C(x[j]) : largest;
-    sum += x[j];
+  constexpr int64_t lanes = kLanes<C>;
+  typename VectorOf<C>::type sums{}, most = sums - std::numeric_limits<C>::infinity();
+  int64_t j = 0;
+  for (; j + lanes <= v; j += lanes) {
+    const auto numbers = load_vector(x + j);
+    most = numbers > most ? numbers : most;
+    sums += numbers;
   }
+  C largest = -std::numeric_limits<C>::infinity(), sum = 0;
+  const auto add = [&](C maximum, C number) {
+    largest = maximum > largest ? maximum : largest;
+    sum += number;
+  };
+  for (int64_t lane = 0; lane < lanes; ++lane) add(most[lane], sums[lane]);
+  for (; j < v; ++j) add(C(x[j]), C(x[j]));
   return {largest, sum};
 }
 
