@@ -1,21 +1,28 @@
 // Scopes in which tests emulate bf16 products.
 #pragma once
 
+#include "gyre/core/kernels/amx.h"
 #include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
 
-// Until the end of the scope, CPU kernels emulate bf16 products instead of using AVX512-BF16, so that all of them
-// support bf16 on any CPU.
+// Until the end of the scope, CPU kernels emulate bf16 products instead of using AVX512-BF16 or AMX, so that all of
+// them support bf16 on any CPU.
 class EmulatedBf16 {
  public:
-  explicit EmulatedBf16(bool on = true) : before_(emulates_bf16()) { emulate_bf16(on || before_); }
-  ~EmulatedBf16() { emulate_bf16(before_); }
+  explicit EmulatedBf16(bool on = true) : before_(emulates_bf16()), amx_before_(uses_amx()) {
+    emulate_bf16(on || before_);
+    use_amx(amx_before_ && !on);
+  }
+  ~EmulatedBf16() {
+    emulate_bf16(before_);
+    use_amx(amx_before_);
+  }
   EmulatedBf16(const EmulatedBf16&) = delete;
   EmulatedBf16& operator=(const EmulatedBf16&) = delete;
 
  private:
-  bool before_;
+  bool before_, amx_before_;
 };
 
 // For bf16 tests that use only the best kernels: emulates bf16 products if the CPU lacks AVX512-BF16.

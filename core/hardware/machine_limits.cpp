@@ -10,6 +10,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/blas.h"
+#include "gyre/core/kernels/amx.h"
 #include "gyre/core/kernels/unroll.h"
 
 namespace gyre {
@@ -81,14 +82,29 @@ constexpr int kSums = 16;
   GYRE_REPEAT_INSTRUCTION(__m256, "vfmadd231ps", rounds)
 }
 #undef GYRE_REPEAT_INSTRUCTION
+[[gnu::target("amx-tile,amx-bf16")]] void repeat_tile_products(int64_t rounds) {
+  _tile_loadconfig(&kAmxTileShapes);
+  for (int64_t round = 0; round < rounds; ++round) {  // of kSums instructions on four tiles of sums
+    GYRE_UNROLL for (int i = 0; i < kSums / 4; ++i) {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_dpbf16ps(2, 5, 6);
+      _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_release();
+}
 
 struct MultiplyAdd {
   void (*repeat)(int64_t rounds);
   double flops;  // per instruction
+  // Of a few milliseconds, so that some runs are not disturbed by other processes.
+  int64_t rounds = 1 << 20;
 };
 
 MultiplyAdd widest_multiply_add(Precision precision) {
   if (precision == Precision::bf16) {
+    if (uses_amx()) return {repeat_tile_products, 2.0 * 16 * 16 * 32, 1 << 16};
     require(__builtin_cpu_supports("avx512bf16"), "[machine limits] this CPU lacks AVX512-BF16");
     return {repeat_dot_products, 2.0 * 32};
   }
@@ -106,13 +122,12 @@ double measure_products(Precision precision, int threads) {
 }
 
 double measure_multiply_adds(Precision precision, int threads) {
-  constexpr int64_t kRounds = 1 << 20;  // a few milliseconds, so that some runs are not disturbed by other processes
   constexpr int kRuns = 50;
   const MultiplyAdd instruction = widest_multiply_add(precision);
   const ThreadsOfBoth scope(threads);
-  return best_rate(double(threads) * kRounds * kSums * instruction.flops, kRuns, [&] {
+  return best_rate(double(threads) * double(instruction.rounds) * kSums * instruction.flops, kRuns, [&] {
 #pragma omp parallel num_threads(threads)
-    instruction.repeat(kRounds);
+    instruction.repeat(instruction.rounds);
   });
 }
 

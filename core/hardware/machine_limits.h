@@ -13,8 +13,8 @@ namespace gyre {
 double measure_products(Precision precision, int threads);
 
 // FLOP/s of the widest multiply-add instruction with all operands in registers. This measures the clock times the width
-// of the arithmetic units. fp32: fused multiply-add; bf16: the dot product of AVX512-BF16. Throws Error if the CPU has
-// no such instruction.
+// of the arithmetic units. fp32: fused multiply-add; bf16: the tile product of AMX or the dot product of AVX512-BF16.
+// Throws Error if the CPU has no such instruction.
 double measure_multiply_adds(Precision precision, int threads);
 
 // Bytes/s of a = b + s * c on arrays larger than the caches, counting three times eight bytes per element (the STREAM

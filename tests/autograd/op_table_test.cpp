@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tests/amx_in_scope.h"
 #include "tests/autograd/op_run.h"
 #include "tests/emulated_bf16.h"
 #include "tests/report.h"
@@ -180,6 +181,7 @@ TEST_CASE("bf16: results are bitwise independent of the number of threads") {
 
 TEST_CASE("bf16: the instruction and its emulation give the same bits") {
   if (!cpu_kernels().has_bf16()) return report_skipped("this CPU has no AVX512-BF16");
+  const AmxInScope without_amx(false);
   for (const OpCase& row : bf16_cases()) {
     CAPTURE(row.name);
     const OpRun by_instruction = run_op(cpu_kernels(), row, DType::bf16);
@@ -187,6 +189,15 @@ TEST_CASE("bf16: the instruction and its emulation give the same bits") {
     check_same_bits(by_instruction, run_op(cpu_kernels(), row, DType::bf16));
   }
   report_covered("bf16 (AVX512-BF16) " + cpu_kernels().name());
+}
+
+TEST_CASE("bf16: every op agrees with its reference with AMX") {
+  if (cpu_kernels().name() != "cpu_v4") return report_skipped("AMX: the CPU lacks AVX-512");
+  const EmulatedBf16 accepted = bf16_on_any_cpu();
+  const AmxInScope amx;
+  for (const OpCase& row : bf16_cases()) {
+    check_against_reference(cpu_kernels(), row, DType::bf16, bf16_tolerance(row.name));
+  }
 }
 
 TEST_CASE("bf16: kernels without support throw") {

@@ -8,6 +8,7 @@
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/random.h"
+#include "tests/amx_in_scope.h"
 #include "tests/emulated_bf16.h"
 
 using namespace gyre;
@@ -83,6 +84,7 @@ TEST_CASE("products of bf16 are bit-identical with the instruction and emulated,
       for (int64_t i = 0; i < y.size(); ++i) different += !same_number(y.data<float>()[i], expected.data<float>()[i]);
       CHECK(different == 0);
     };
+    const AmxInScope without_amx(false);
     if (cpu_kernels().has_bf16()) check(cpu_kernels());
     const EmulatedBf16 emulated;
     for (Kernels* kernels : available_cpu_kernels()) check(*kernels);

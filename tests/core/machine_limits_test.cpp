@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "gyre/core/kernels/unroll.h"
+#include "tests/amx_in_scope.h"
 #include "tests/report.h"
 #include "tests/threads_in_scope.h"
 
@@ -49,6 +50,7 @@ TEST_CASE("rates of multiply-adds agree with the clock and the width of the unit
   constexpr double kNoise = 1.2;
   const double widest = __builtin_cpu_supports("avx512f") ? 64 : 32;
   const bool has_bf16 = cpu_kernels().has_bf16();
+  const AmxInScope without_amx(false);
   double clock = 0, fp32 = 0, bf16 = 0;
   const auto is_between = [](double low, double x, double high) { return low / kNoise <= x && x <= high * kNoise; };
   const auto agree = [&] {

@@ -7,8 +7,10 @@
 
 #include <omp.h>
 
+#include "gyre/core/cpu/gemm/amx_tile.h"
 #include "gyre/core/cpu/gemm/few_rows.h"
 #include "gyre/core/cpu/gemm/gemm_tile.h"
+#include "gyre/core/kernels/amx.h"
 #include "gyre/core/memory.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
@@ -24,14 +26,16 @@ constexpr int64_t kBlockElements = int64_t{1} << 16;
 // a barrier between them.
 constexpr int64_t kSharedElements = int64_t{1} << 19;
 
-// One call of gemm(): packs the operands and loops over the blocks of C.
-template <class T>
+// One call of gemm(): packs the operands and loops over the blocks of C. Tile: RegisterTile or AmxTile.
+template <class Tile>
 class Product {
+  using T = typename Tile::Element;
+
  public:
   Product(const ProductShape& shape, const Operand& a, const Operand& b, const Sums<T>& sums, const Finish<T>& finish)
       : shape_(shape), a_(a), b_(b), sums_(sums), finish_(finish) {
-    row_panels_ = count_panels(shape.m, kTileRows);
-    column_panels_ = count_panels(shape.n, kTileColumns<T>);
+    row_panels_ = count_panels(shape.m, Tile::kRows);
+    column_panels_ = count_panels(shape.n, Tile::kColumns);
     threads_ = shape.m * shape.n * shape.k > kWorthThreads && !omp_in_parallel() ? omp_get_max_threads() : 1;
     // If the sides are similar, the columns are split: B holds the weights, which come from memory, and a job
     // prefetches its next panel of B while it multiplies.
@@ -41,7 +45,7 @@ class Product {
 
   void run() {
     const int64_t panels = by_rows_ ? column_panels_ : row_panels_;
-    const int64_t width = by_rows_ ? kTileColumns<T> : kTileRows, block = panels * width * depth();
+    const int64_t width = by_rows_ ? Tile::kColumns : Tile::kRows, block = panels * width * depth();
     const int64_t blocks = std::max<int64_t>(1, kSharedElements / std::max<int64_t>(1, block));  // per stage
     const int64_t stage = std::clamp<int64_t>(shape_.k, 1, blocks * kSummedBlock);
     const Memory shared((stage + kSummedBlock - 1) / kSummedBlock * block), own(threads_ * own_elements());
@@ -50,13 +54,14 @@ class Product {
     if (detour) sums_ = {static_cast<Compute<T>*>(place.get()), shape_.n, false};
 #pragma omp parallel num_threads(threads_)
     {
+      [[maybe_unused]] const typename Tile::Scope scope;
       Packed<T>* mine = own.data + omp_get_thread_num() * own_elements();
       for (int64_t begin = 0; begin == 0 || begin < shape_.k; begin += stage) {
         const int64_t end = std::min(shape_.k, begin + stage);
 #pragma omp for schedule(static)
         for (int64_t panel = 0; panel < panels; panel += kPackTogether) {
           for_each_block(begin, end, [&](int64_t index, const Summed& s) {
-            Packed<T>* to = shared.data + index * block + panel * width * packed(s.count);
+            Packed<T>* to = shared.data + index * block + panel * width * Tile::packed(s.count);
             const int64_t count = std::min(kPackTogether, panels - panel);
             by_rows_ ? pack_columns(to, panel, count, s) : pack_rows(to, panel, count, s);
           });
@@ -100,14 +105,13 @@ class Product {
   }
 
   static int64_t count_panels(int64_t n, int64_t width) { return (n + width - 1) / width; }
-  static int64_t packed(int64_t summed) { return (summed + kSummedPerElement<T> - 1) / kSummedPerElement<T>; }
 
   // Maximum number of packed elements of a panel along the summed index.
-  int64_t depth() const { return packed(std::min(shape_.k, kSummedBlock)); }
+  int64_t depth() const { return Tile::packed(std::min(shape_.k, kSummedBlock)); }
 
   // Splits the longer side into jobs of whole panels; their number is a multiple of the threads if possible.
   void plan_jobs() {
-    const int64_t count = by_rows_ ? row_panels_ : column_panels_, width = by_rows_ ? kTileRows : kTileColumns<T>;
+    const int64_t count = by_rows_ ? row_panels_ : column_panels_, width = by_rows_ ? Tile::kRows : Tile::kColumns;
     const int64_t most = std::max<int64_t>(1, by_rows_ ? kJobElements / std::max<int64_t>(1, width * depth())
                                                        : kBlockElements / std::max<int64_t>(1, width * shape_.m));
     // Jobs of a triangle differ in size. They run in the order of their columns, the largest first.
@@ -117,7 +121,7 @@ class Product {
     jobs_ = std::min(jobs, count);
     panels_per_job_ = (count + jobs_ - 1) / jobs_;
     panels_per_block_ =
-        std::max<int64_t>(1, kBlockElements / (kTileColumns<T> * std::max<int64_t>(1, panels_per_job_ * kTileRows)));
+        std::max<int64_t>(1, kBlockElements / (Tile::kColumns * std::max<int64_t>(1, panels_per_job_ * Tile::kRows)));
   }
 
   // First panel of a job. The sizes of jobs differ by at most one panel.
@@ -125,25 +129,25 @@ class Product {
 
   // Memory of one thread: the packed elements of its job, followed by a block of sums.
   int64_t panel_elements() const {
-    return round_up(by_rows_ ? panels_per_job_ * kTileRows * depth() : kTileColumns<T> * depth(), 64) +
+    return round_up(by_rows_ ? panels_per_job_ * Tile::kRows * depth() : Tile::kColumns * depth(), 64) +
            kLanes<Packed<T>>;
   }
   int64_t own_elements() const {
-    const int64_t block = by_rows_ ? panels_per_job_ * kTileRows * panels_per_block_ * kTileColumns<T>
-                                   : row_panels_ * kTileRows * panels_per_job_ * kTileColumns<T>;
+    const int64_t block = by_rows_ ? panels_per_job_ * Tile::kRows * panels_per_block_ * Tile::kColumns
+                                   : row_panels_ * Tile::kRows * panels_per_job_ * Tile::kColumns;
     return round_up(panel_elements() + (sums_.c ? 0 : block), 64);
   }
 
-  int64_t rows_of(int64_t panel) const { return std::min<int64_t>(kTileRows, shape_.m - panel * kTileRows); }
+  int64_t rows_of(int64_t panel) const { return std::min<int64_t>(Tile::kRows, shape_.m - panel * Tile::kRows); }
   int64_t columns_of(int64_t panel) const {
-    return std::min<int64_t>(kTileColumns<T>, shape_.n - panel * kTileColumns<T>);
+    return std::min<int64_t>(Tile::kColumns, shape_.n - panel * Tile::kColumns);
   }
 
   void pack_rows(Packed<T>* to, int64_t begin, int64_t count, const Summed& s) const {
-    pack_panels<T, kTileRows>(to, a_, shape_.m, begin, count, s.begin, s.count);
+    Tile::pack_rows(to, a_, shape_.m, begin, count, s.begin, s.count);
   }
   void pack_columns(Packed<T>* to, int64_t begin, int64_t count, const Summed& s) const {
-    pack_panels<T, kTileColumns<T>>(to, b_, shape_.n, begin, count, s.begin, s.count);
+    Tile::pack_columns(to, b_, shape_.n, begin, count, s.begin, s.count);
   }
 
   // Destination of the sums of a block: C, or scratch memory.
@@ -156,24 +160,25 @@ class Product {
 
   void multiply(const Sums<T>& to, const Block& block, int64_t row_panel, int64_t column_panel, const Packed<T>* a,
                 const Packed<T>* b, const Summed& s) const {
-    if (sums_.lower_triangle && row_panel * kTileRows + rows_of(row_panel) <= column_panel * kTileColumns<T>) return;
-    Compute<T>* c = to.c + (row_panel * kTileRows - block.row) * to.ldc + column_panel * kTileColumns<T> - block.column;
-    multiply_panels<T>(c, to.ldc, rows_of(row_panel), columns_of(column_panel), a, b, packed(s.count), to.accumulate);
+    if (sums_.lower_triangle && row_panel * Tile::kRows + rows_of(row_panel) <= column_panel * Tile::kColumns) return;
+    Compute<T>* c =
+        to.c + (row_panel * Tile::kRows - block.row) * to.ldc + column_panel * Tile::kColumns - block.column;
+    Tile::multiply(c, to.ldc, rows_of(row_panel), columns_of(column_panel), a, b, Tile::packed(s.count), to.accumulate);
   }
 
   // Multiplies the row panels of a job by all columns, one block of columns at a time.
   void run_rows(int64_t job, const Packed<T>* shared, Packed<T>* mine, const Summed& s) const {
     const int64_t begin = job_begin(job), end = job_begin(job + 1);
-    const int64_t depth = packed(s.count);
+    const int64_t depth = Tile::packed(s.count);
     pack_rows(mine, begin, end - begin, s);
-    const int64_t row = begin * kTileRows, rows = std::min(shape_.m, end * kTileRows) - row;
+    const int64_t row = begin * Tile::kRows, rows = std::min(shape_.m, end * Tile::kRows) - row;
     for (int64_t first = 0; first < column_panels_; first += panels_per_block_) {
-      const int64_t last = std::min(column_panels_, first + panels_per_block_), column = first * kTileColumns<T>;
-      const Block block{row, rows, column, std::min(shape_.n, last * kTileColumns<T>) - column};
+      const int64_t last = std::min(column_panels_, first + panels_per_block_), column = first * Tile::kColumns;
+      const Block block{row, rows, column, std::min(shape_.n, last * Tile::kColumns) - column};
       const Sums<T> to = sums_of(block, mine, s);
       for (int64_t c = first; c < last; ++c) {
         for (int64_t r = begin; r < end; ++r) {
-          multiply(to, block, r, c, mine + (r - begin) * kTileRows * depth, shared + c * kTileColumns<T> * depth, s);
+          multiply(to, block, r, c, mine + (r - begin) * Tile::kRows * depth, shared + c * Tile::kColumns * depth, s);
         }
       }
       if (finish_ && s.end() == shape_.k) finish_(to.c, to.ldc, block);
@@ -183,16 +188,16 @@ class Product {
   // Multiplies all rows by the column panels of a job.
   void run_columns(int64_t job, const Packed<T>* shared, Packed<T>* mine, const Summed& s) const {
     const int64_t begin = job_begin(job), end = job_begin(job + 1);
-    const int64_t column = begin * kTileColumns<T>, depth = packed(s.count);
-    const Block block{0, shape_.m, column, std::min(shape_.n, end * kTileColumns<T>) - column};
+    const int64_t column = begin * Tile::kColumns, depth = Tile::packed(s.count);
+    const Block block{0, shape_.m, column, std::min(shape_.n, end * Tile::kColumns) - column};
     const Sums<T> to = sums_of(block, mine, s);
     for (int64_t c = begin; c < end; ++c) {
       pack_columns(mine, c, 1, s);
       for (int64_t r = 0; r < row_panels_; ++r) {
         if (c + 1 < end) {
-          prefetch_share(b_, (c + 1) * kTileColumns<T>, columns_of(c + 1), s.begin, s.count, r, row_panels_);
+          prefetch_share(b_, (c + 1) * Tile::kColumns, columns_of(c + 1), s.begin, s.count, r, row_panels_);
         }
-        multiply(to, block, r, c, shared + r * kTileRows * depth, mine, s);
+        multiply(to, block, r, c, shared + r * Tile::kRows * depth, mine, s);
       }
     }
     if (finish_ && s.end() == shape_.k) finish_(to.c, to.ldc, block);
@@ -216,7 +221,12 @@ void gemm(const ProductShape& shape, const Operand& a, const Operand& b, const S
   if constexpr (!std::is_same_v<T, double>) {
     if (has_few_rows(shape, a, b, sums)) return few_rows_product<T>(shape, a, b, sums, finish);
   }
-  Product<T>(shape, a, b, sums, finish).run();
+#if __AVX512F__
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    if (uses_amx()) return Product<AmxTile>(shape, a, b, sums, finish).run();
+  }
+#endif
+  Product<RegisterTile<T>>(shape, a, b, sums, finish).run();
 }
 template void gemm(const ProductShape&, const Operand&, const Operand&, const Sums<float>&, const Finish<float>&);
 template void gemm(const ProductShape&, const Operand&, const Operand&, const Sums<double>&, const Finish<double>&);

@@ -108,12 +108,12 @@ void pack_summed_major(Packed<T>* to, const Source* from, int64_t stride, int64_
   }
 }
 
-// Packs `count` panels of an operand with `size` free indices, from panel `begin` on, into
-// to(count, ceil(summed / kSummedPerElement), W). Elements beyond the end of the operand are zero.
+// Packs `count` panels of an operand with `size` free indices, from panel number `begin` on. Each is a matrix
+// (ceil(summed / kSummedPerElement), W) of packed elements, and begins `panel` elements after the one before it.
+// Elements beyond the end of the operand are zero.
 template <class T, int W>
-void pack_panels(Packed<T>* to, const Operand& operand, int64_t size, int64_t begin, int64_t count,
+void pack_panels(Packed<T>* to, int64_t panel, const Operand& operand, int64_t size, int64_t begin, int64_t count,
                  int64_t summed_begin, int64_t summed) {
-  const int64_t panel = W * ((summed + kSummedPerElement<T> - 1) / kSummedPerElement<T>);
   // A summed-major operand is read in slices of rows, so that the cache lines of a row serve all panels.
   const int64_t slice = operand.summed_major ? 16 * kSummedPerElement<T> : summed;
   const auto pack = [&]<class Source>(Source) {

@@ -98,26 +98,48 @@ void multiply_edge(Compute<T>* c, int64_t ldc, int64_t rows, int64_t columns, co
   }
 }
 
-// C(rows, columns) = [C +] A B from packed panels; at most kTileRows x kTileColumns.
+// The parameters of gemm() for tiles in vector registers: the size of a tile, the packed panels, and the product.
 template <class T>
-void multiply_panels(Compute<T>* c, int64_t ldc, int64_t rows, int64_t columns, const Packed<T>* a, const Packed<T>* b,
-                     int64_t elements, bool accumulate) {
-  constexpr int third = kTileRows / 3;
-  if (accumulate) {
-    for (int64_t i = 0; i < rows; ++i) {
-      __builtin_prefetch(c + i * ldc, 1);
-      __builtin_prefetch(c + i * ldc + kLanes<Compute<T>>, 1);
+struct RegisterTile {
+  using Element = T;
+  static constexpr int kRows = kTileRows, kColumns = kTileColumns<T>;
+
+  // What a thread holds while it multiplies: nothing.
+  struct Scope {};
+
+  // Packed elements per free index.
+  static int64_t packed(int64_t summed) { return (summed + kSummedPerElement<T> - 1) / kSummedPerElement<T>; }
+
+  // Packs `count` panels of rows of A or columns of B.
+  static void pack_rows(Packed<T>* to, const Operand& a, int64_t size, int64_t begin, int64_t count,
+                        int64_t summed_begin, int64_t summed) {
+    pack_panels<T, kRows>(to, kRows * packed(summed), a, size, begin, count, summed_begin, summed);
+  }
+  static void pack_columns(Packed<T>* to, const Operand& b, int64_t size, int64_t begin, int64_t count,
+                           int64_t summed_begin, int64_t summed) {
+    pack_panels<T, kColumns>(to, kColumns * packed(summed), b, size, begin, count, summed_begin, summed);
+  }
+
+  // C(rows, columns) = [C +] A B from packed panels; at most kRows x kColumns.
+  static void multiply(Compute<T>* c, int64_t ldc, int64_t rows, int64_t columns, const Packed<T>* a,
+                       const Packed<T>* b, int64_t elements, bool accumulate) {
+    constexpr int third = kRows / 3;
+    if (accumulate) {
+      for (int64_t i = 0; i < rows; ++i) {
+        __builtin_prefetch(c + i * ldc, 1);
+        __builtin_prefetch(c + i * ldc + kLanes<Compute<T>>, 1);
+      }
+    }
+    if (rows == kRows && columns == kColumns) {
+      multiply_tile<T, kRows>(c, ldc, a, b, elements, accumulate);
+    } else if (rows <= third) {
+      multiply_edge<T, third>(c, ldc, rows, columns, a, b, elements, accumulate);
+    } else if (rows <= 2 * third) {
+      multiply_edge<T, 2 * third>(c, ldc, rows, columns, a, b, elements, accumulate);
+    } else {
+      multiply_edge<T, kRows>(c, ldc, rows, columns, a, b, elements, accumulate);
     }
   }
-  if (rows == kTileRows && columns == kTileColumns<T>) {
-    multiply_tile<T, kTileRows>(c, ldc, a, b, elements, accumulate);
-  } else if (rows <= third) {
-    multiply_edge<T, third>(c, ldc, rows, columns, a, b, elements, accumulate);
-  } else if (rows <= 2 * third) {
-    multiply_edge<T, 2 * third>(c, ldc, rows, columns, a, b, elements, accumulate);
-  } else {
-    multiply_edge<T, kTileRows>(c, ldc, rows, columns, a, b, elements, accumulate);
-  }
-}
+};
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE
