@@ -1,6 +1,8 @@
 // pre = x w^T + bias;  y = keep act(pre), with keep the dropout factors.
 //   dpre = keep act'(pre) dy;  dx = dx_before + dpre w;  dw += dpre^T x;  dbias += sum_rows(dpre)
 // For relu, keep act'(pre) is 1 / (1 - rate) if y > 0, otherwise 0, so that only y is saved.
+#include <bit>
+
 #include "gyre/core/cpu/activations.h"
 #include "gyre/core/cpu/cpu_kernels.h"
 #include "gyre/core/cpu/dropout_factors.h"
@@ -8,6 +10,34 @@
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 namespace {
+
+// x rounded to T, without a temporary of type bfloat16, which would keep a loop from being vectorized.
+template <class T, class S>
+S rounded(S x) {
+  if constexpr (std::is_same_v<T, S>) {
+    return x;
+  } else {
+    const auto bits = std::bit_cast<uint32_t>(x);
+    return std::bit_cast<S>((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000);
+  }
+}
+
+// y[j] = keep(j) act(pre(j)), with pre(j) rounded to T and stored in `kept` unless that is null. pre(j) stays in a
+// register: CPUs that store 64 bytes in two halves would wait for the memory to read it again.
+template <class A, class T, class Pre, class Keep>
+void activate(T* y, T* kept, int64_t begin, int64_t end, Pre pre, Keep keep) {
+  if (kept) {
+#pragma omp simd
+    for (int64_t j = begin; j < end; ++j) {
+      const auto x = rounded<T>(pre(j));
+      kept[j] = x;
+      y[j] = A::value(x) * keep(j);
+    }
+  } else {
+#pragma omp simd
+    for (int64_t j = begin; j < end; ++j) y[j] = A::value(rounded<T>(pre(j))) * keep(j);
+  }
+}
 
 // Computes one row of dpre, and adds it to the sums of dbias.
 template <class A, class T, class S = Compute<T>>
@@ -39,12 +69,15 @@ void CpuKernels::linear_activation(const Tensor& y, const Tensor& pre, const Ten
     T* kept_pre = data_or_null<T>(pre);
     with_activation(kind, [&]<class A>(A) {
       product_rows<T>(y, shape, rows(x), rows(w), [&](T* to, const S* sums, int64_t row, int64_t column, int64_t n) {
-        T* before = kept_pre ? kept_pre + row * shape.n + column : to;  // without pre, `to` holds it temporarily
+        T* kept = kept_pre ? kept_pre + row * shape.n + column : nullptr;
         for_each_strip<S>(n, row * shape.n + column, mask, [=](int64_t begin, int64_t end, auto keep) {
-#pragma omp simd
-          for (int64_t j = begin; j < end; ++j) before[j] = b ? sums[j] + b[column + j] : sums[j];
-#pragma omp simd
-          for (int64_t j = begin; j < end; ++j) to[j] = A::value(S(before[j])) * keep(j);
+          if (b) {
+            activate<A>(
+                to, kept, begin, end, [=](int64_t j) { return sums[j] + b[column + j]; }, keep);
+          } else {
+            activate<A>(
+                to, kept, begin, end, [=](int64_t j) { return sums[j]; }, keep);
+          }
         });
       });
     });
