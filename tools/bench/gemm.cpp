@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
 #include "tools/bench/preset_shapes.h"
@@ -15,16 +16,27 @@ namespace gyre {
 namespace {
 
 struct Layer {
-  const char* name;
+  std::string preset, name;
   int64_t n, d, o;
 };
 
 std::vector<Layer> layers_of(const PresetShape& s) {
-  return {{"qkv", s.rows(), s.dim, 3 * s.dim},
-          {"out", s.rows(), s.dim, s.dim},
-          {"fc1", s.rows(), s.dim, s.ffn},
-          {"fc2", s.rows(), s.ffn, s.dim},
-          {"output", s.loss_rows, s.dim, s.vocabulary}};
+  return {{s.preset, "qkv", s.rows(), s.dim, 3 * s.dim},
+          {s.preset, "out", s.rows(), s.dim, s.dim},
+          {s.preset, "fc1", s.rows(), s.dim, s.ffn},
+          {s.preset, "fc2", s.rows(), s.ffn, s.dim},
+          {s.preset, "output", s.loss_rows, s.dim, s.vocabulary}};
+}
+
+std::vector<Layer> layers_of(const GemmBench& bench) {
+  std::vector<Layer> all;
+  for (const int64_t n : bench.sizes) all.push_back({"square", std::to_string(n), n, n, n});
+  if (!bench.sizes.empty()) return all;
+  for (const PresetShape& shape : preset_shapes(bench.preset)) {
+    const std::vector<Layer> layers = layers_of(shape);
+    all.insert(all.end(), layers.begin(), layers.end());
+  }
+  return all;
 }
 
 double median_seconds(Device device, int repetitions, const std::function<void()>& run) {
@@ -52,8 +64,8 @@ Tensor random_numbers(const Shape& shape, DType dtype, Device device) {
   return numbers.to(device);
 }
 
-GemmRow measure(Kernels& kernels, const std::string& preset, const Layer& layer, Precision precision, int repetitions) {
-  const auto [name, n, d, o] = layer;
+GemmRow measure(Kernels& kernels, const Layer& layer, Precision precision, int repetitions) {
+  const auto [preset, name, n, d, o] = layer;
   const DType data = precision == Precision::bf16 ? DType::bf16 : DType::f32;
   const Device device = kernels.device();
   const Tensor x = random_numbers({n, d}, data, device), y = random_numbers({n, o}, data, device);
@@ -68,16 +80,15 @@ GemmRow measure(Kernels& kernels, const std::string& preset, const Layer& layer,
 
 }  // namespace
 
-GemmReport run_gemm_bench(Kernels& kernels, const std::string& preset, Precision precision, int repetitions) {
+GemmReport run_gemm_bench(Kernels& kernels, const GemmBench& bench) {
   GemmReport report;
-  const ProductLimit limit(kernels.device(), precision);
+  const ProductLimit limit(kernels.device(), bench.precision);
   double flops = 0, seconds = 0;
-  for (const PresetShape& shape : preset_shapes(preset))
-    for (const Layer& layer : layers_of(shape)) {
-      const GemmRow& row = report.rows.emplace_back(measure(kernels, shape.preset, layer, precision, repetitions));
-      flops += 3 * row.flops;
-      seconds += row.forward_seconds + row.dinput_seconds + row.dweight_seconds;
-    }
+  for (const Layer& layer : layers_of(bench)) {
+    const GemmRow& row = report.rows.emplace_back(measure(kernels, layer, bench.precision, bench.repetitions));
+    flops += 3 * row.flops;
+    seconds += row.forward_seconds + row.dinput_seconds + row.dweight_seconds;
+  }
   report.flops = flops / seconds;
   report.limit_flops = limit.value();
   return report;

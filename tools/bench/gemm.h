@@ -1,6 +1,7 @@
-// gyre bench gemm: measures the matrix products of the presets' layers.
+// gyre bench gemm: measures the matrix products of the presets' layers, or of square matrices.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@ namespace gyre {
 
 // Median times of a product y(n,o) = x(n,d) w(o,d)^T and its two gradients.
 struct GemmRow {
-  std::string preset, layer, shape;                         // shape: n x d x o
+  std::string preset, layer, shape;                         // shape: n x d x o; preset: square for square matrices
   double flops;                                             // of each of the three products
   double forward_seconds, dinput_seconds, dweight_seconds;  // y = x w^T;  dx = dy w;  dw += dy^T x
 };
@@ -22,8 +23,14 @@ struct GemmReport {
   double limit_flops = 0;
 };
 
-// preset: a name or "all". repetitions: runs of each product.
-GemmReport run_gemm_bench(Kernels& kernels, const std::string& preset, Precision precision, int repetitions);
+struct GemmBench {
+  std::string preset = "all";  // a name or "all"
+  std::vector<int64_t> sizes;  // if not empty, n = d = o of square matrices instead of the layers
+  Precision precision = Precision::fp32;
+  int repetitions = 10;  // of each product
+};
+
+GemmReport run_gemm_bench(Kernels& kernels, const GemmBench& bench);
 nlohmann::ordered_json to_json(const GemmReport& report);
 nlohmann::ordered_json rows_json(const GemmReport& report);
 void print_rows(const GemmReport& report);

@@ -18,6 +18,7 @@
 #include "tools/options/precision_choice.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
+#include "tools/workload/device.h"
 
 namespace gyre {
 
@@ -48,15 +49,13 @@ Kernels& prepare(const Bench& bench) {
   return kernels;
 }
 
-// The first entries of every report. On CPUs, OpenBLAS (if built in) gives the limit of fp32 matrix products.
+// The first entries of every report.
 nlohmann::ordered_json setting(const Kernels& kernels, Precision precision) {
-  nlohmann::ordered_json summary{{"device", kernels.device().text()},
-                                 {"precision", precision_name(precision)},
-                                 {"threads", threads()},
-                                 {"kernels", kernels.name()}};
-  const bool blas = has_blas() && kernels.device() == Device{} && precision == Precision::fp32;
-  if (blas) summary["limit_kernels"] = "OpenBLAS " + blas_kernels();
-  return summary;
+  return {{"device", kernels.device().text()},
+          {"precision", precision_name(precision)},
+          {"threads", threads()},
+          {"kernels", kernels.name()},
+          {"limit_source", ProductLimit::source(kernels.device(), precision)}};
 }
 
 // Prints the summary, then the rows.
@@ -110,26 +109,58 @@ void add_step(Program& program) {
   add_position_options(table, args->bench.variant.position);
 }
 
-// Options of ops and gemm: the shapes of one preset or of all.
-struct ShapesArgs : Bench {
+// Adds --preset of ops and gemm.
+void add_shapes_row(OptionTable& table, std::string& preset) {
+  std::vector<std::string> presets = step_presets();
+  presets.insert(presets.begin(), "all");
+  table.add_choice("--preset", preset, presets, "shapes to measure; all: those of the presets for CPUs");
+}
+
+struct OpsArgs : Bench {
   std::string preset = "all";
   PrecisionChoice precision;
 };
 
-template <class Report>
-void add_shapes(Program& program, const std::string& word, const std::string& help,
-                Report (*run)(Kernels& kernels, const std::string& preset, Precision precision, int repetitions)) {
-  auto args = std::make_shared<ShapesArgs>();
-  OptionTable& table = program.command("bench " + word, help, [args, run] {
+void add_ops(Program& program) {
+  auto args = std::make_shared<OpsArgs>();
+  OptionTable& table = program.command("bench ops", "forward and backward of every fused op", [args] {
     Kernels& kernels = prepare(*args);
     const Precision precision = args->precision.on(kernels);
-    print_report(setting(kernels, precision), run(kernels, args->preset, precision, args->repetitions), "rows",
+    print_report(setting(kernels, precision), run_op_bench(kernels, args->preset, precision, args->repetitions), "rows",
                  args->json);
     return 0;
   });
-  std::vector<std::string> presets = step_presets();
-  presets.insert(presets.begin(), "all");
-  table.add_choice("--preset", args->preset, presets, "shapes to measure; all: those of the presets for CPUs");
+  add_shapes_row(table, args->preset);
+  args->precision.add_row(table);
+  add_common_rows(table, *args, "runs of each, after one warm-up run; the median is reported");
+}
+
+struct GemmArgs : Bench {
+  GemmBench bench;
+  PrecisionChoice precision;
+  OptionTable* table = nullptr;
+};
+
+int gemm(GemmArgs& args) {
+  constexpr int64_t kLargest = 32768;  // matrices of 4 GiB
+  Kernels& kernels = prepare(args);
+  args.table->reject_unused("preset", args.bench.sizes.empty(), "--sizes is given");
+  for (const int64_t size : args.bench.sizes)
+    if (size < 1 || size > kLargest) throw UsageError("--sizes: expected 1 to ", kLargest, ", got ", size);
+  args.bench.repetitions = args.repetitions;
+  args.bench.precision = args.precision.on(kernels);
+  print_report(setting(kernels, args.bench.precision), run_gemm_bench(kernels, args.bench), "rows", args.json);
+  return 0;
+}
+
+void add_gemm(Program& program) {
+  auto args = std::make_shared<GemmArgs>();
+  OptionTable& table =
+      program.command("bench gemm", "matrix products of the layers, or by size", [args] { return gemm(*args); });
+  args->table = &table;
+  add_shapes_row(table, args->bench.preset);
+  table.add_list("--sizes", args->bench.sizes, "NUMBER,...",
+                 "multiply square matrices of these sizes instead, such as 128,512,2048");
   args->precision.add_row(table);
   add_common_rows(table, *args, "runs of each, after one warm-up run; the median is reported");
 }
@@ -214,8 +245,8 @@ void add_decode(Program& program) {
 void add_bench_commands(Program& program) {
   program.describe_group("bench", "measure speed and the share of the machine's limit");
   add_step(program);
-  add_shapes(program, "ops", "forward and backward of every fused op", run_op_bench);
-  add_shapes(program, "gemm", "matrix products of the layers", run_gemm_bench);
+  add_ops(program);
+  add_gemm(program);
   add_attention(program);
   add_decode(program);
   add_bench_all_reduce_command(program);

@@ -1,6 +1,8 @@
 // The clock, the memory and the measured limits of a benchmark's device.
 #pragma once
 
+#include <string>
+
 #include "gyre/autograd/inspect/timeline.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/memory.h"
@@ -42,6 +44,8 @@ class ProductLimit {
  public:
   ProductLimit(Device device, Precision precision);
   double value() const;
+  // What value() measures, such as "OpenBLAS sgemm (Haswell kernels), 2 threads".
+  static std::string source(Device device, Precision precision);
 
  private:
   double measure() const;
