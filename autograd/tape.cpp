@@ -19,10 +19,13 @@ bool Var::requires_gradient() const { return node_ >= 0 && tape_->nodes_[size_t(
 
 Tape::Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {
   set_product_precision();
+  require(options.packed == nullptr || !options.record, "[tape] expected no packed weights for a tape that records");
+  require(options.packed != nullptr || options.precision != Precision::int8, "[tape] int8 needs packed weights");
   // CPU products round weights while they pack them, at no cost. Those of few rows, which decoding has, do not pack:
   // they take half the time if they read half the bytes.
   const bool packs = kernels.device() == Device{} && options.record;
-  if (options.parameters == nullptr || options.precision != Precision::bf16 || packs) return;
+  if (options.parameters == nullptr || options.precision != Precision::bf16 || packs || options.packed != nullptr)
+    return;
   const Tensor values = options.parameters->values();
   rounded_ = Tensor::empty(values.shape(), DType::bf16, values.device());
   kernels.round_to_bf16(rounded_, values);
@@ -93,6 +96,18 @@ Tensor Tape::product_weight(const Tensor& weight, DType dtype) const {
   const int64_t first = weight.data<float>() - values.data<float>();
   if (first % kProductAlignment != 0) return weight;
   return rounded_.slice(first, first + weight.size()).reshape(weight.shape());
+}
+
+const PackedWeight* Tape::packed_weight(const Tensor& weight, DType dtype) const {
+  // Some data stays f32 on a tape for bf16, and all data is f64 in gradient checks.
+  const DType packed_for = options_.precision == Precision::bf16 ? DType::bf16 : DType::f32;
+  if (options_.packed == nullptr || weight.dtype() != DType::f32 || dtype != packed_for) return nullptr;
+  return &options_.packed->find(weight);
+}
+
+void Tape::multiply(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) const {
+  if (const PackedWeight* packed = packed_weight(w, x.dtype())) return kernels_.packed_linear(y, x, *packed, bias, {});
+  kernels_.linear(y, x, product_weight(w, x.dtype()), product_weight(bias, y.dtype()));
 }
 
 Tensor Tape::fused_gradient(const Var& v) const {

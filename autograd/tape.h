@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gyre/autograd/op_metadata.h"
+#include "gyre/autograd/packed_weights.h"
 #include "gyre/autograd/parameters.h"
 #include "gyre/autograd/recompute.h"
 #include "gyre/core/kernels/kernels.h"
@@ -106,6 +107,8 @@ class Tape {
   // parameters: those of the model, which must not change during the tape's life. A tape for bf16 rounds all of them at
   // once, so that products need not round each weight again; on the CPU, only if it does not record.
   // recompute: the parts of a model that checkpoint() computes again in backward.
+  // packed: for products of a tape that does not record, in its precision. int8 requires it; null: products pack their
+  // weights themselves.
   struct Options {
     bool record = true;
     bool training = false;
@@ -114,6 +117,7 @@ class Tape {
     bool loss_seeded = false;
     const Parameters* parameters = nullptr;
     Recompute recompute = Recompute::none;
+    PackedWeights* packed = nullptr;
   };
   Tape(Kernels& kernels, Options options);
   Tape(const Tape&) = delete;
@@ -134,6 +138,13 @@ class Tape {
   // Called by ops with a weight of a product, or some of its rows: returns its copy in this dtype if the tape has one,
   // else the weight itself.
   Tensor product_weight(const Tensor& weight, DType dtype) const;
+
+  // Called by ops: the packed form of this weight, or of some of its rows, for data of this dtype; null if the tape has
+  // none.
+  const PackedWeight* packed_weight(const Tensor& weight, DType dtype) const;
+  // Called by ops: y(n,o) = x(n,d) w(o,d)^T + bias(o), with the packed form or the copy of w that the tape has. The
+  // bias may be undefined.
+  void multiply(const Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias) const;
 
   // Called by ops in forward: the gradient tensor of parameter `v`, to which the op may add immediately. Undefined
   // without loss_seeded, and if `v` is not a trainable parameter.

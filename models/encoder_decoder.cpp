@@ -66,15 +66,20 @@ Var EncoderDecoder::embed(Tape& tape, Parameter& table, const PositionEncoding& 
                           const Tensor& ids) const {
   const Tape::Scope scope(tape, "embed");
   const Var x = embedding(tape.parameter(table), ids, config_.scale_embedding ? std::sqrt(double(config_.dim)) : 1.0);
+  const auto lock = encoding.lock();
   return dropout(encoding.add_to_embeddings(x, positions), config_.dropout);
+}
+
+Rotation EncoderDecoder::rotation(Tape& tape, const PositionEncoding& encoding, int64_t positions) const {
+  const auto lock = encoding.lock();
+  return encoding.rotation(tape, parameters_.values().dtype(), positions);
 }
 
 Var EncoderDecoder::encode(Tape& tape, const Tensor& source_ids, const Segments& source) const {
   require(source_ids.size() == source.tokens(), "[encoder] expected ", source.tokens(), " source ids, got ",
           source_ids.size());
   const Tape::Scope scope(tape, "encoder");
-  const RowPositions positions{segment_positions(source),
-                               encoder_positions_->rotation(tape, parameter_dtype(), source.longest()),
+  const RowPositions positions{segment_positions(source), rotation(tape, *encoder_positions_, source.longest()),
                                encoder_positions_.get(), source.longest()};
   Var x = embed(tape, *source_table_, *encoder_positions_, positions.positions, source_ids);
   for (const EncoderLayer& layer : encoder_) x = layer(x, source, positions);
@@ -90,8 +95,8 @@ RowPositions EncoderDecoder::cross_positions(const RowPositions& positions) cons
 std::vector<AttentionMemory> EncoderDecoder::project_sources(const Var& encoded, const Segments& source) const {
   Tape& tape = encoded.tape();
   const Tape::Scope scope(tape, "decoder");
-  const RowPositions positions = cross_positions(
-      {segment_positions(source), decoder_positions_->rotation(tape, parameter_dtype(), source.longest())});
+  const RowPositions positions =
+      cross_positions({segment_positions(source), rotation(tape, *decoder_positions_, source.longest())});
   std::vector<AttentionMemory> memories;
   for (const DecoderLayer& layer : decoder_) memories.push_back(layer.project_source(encoded, source, positions));
   return memories;
@@ -105,9 +110,8 @@ Var EncoderDecoder::decode(Tape& tape, const Var& encoded, const Segments& sourc
           target_inputs.size());
   const Tape::Scope scope(tape, "decoder");
   const int64_t longest = std::max(source.longest(), target.longest());
-  const RowPositions positions{segment_positions(target),
-                               decoder_positions_->rotation(tape, parameter_dtype(), longest), decoder_positions_.get(),
-                               target.longest()};
+  const RowPositions positions{segment_positions(target), rotation(tape, *decoder_positions_, longest),
+                               decoder_positions_.get(), target.longest()};
   const RowPositions source_positions = cross_positions({segment_positions(source), positions.rotation});
   const DecoderRows rows{target, target, positions, cross_positions(positions)};
   Var x = embed(tape, *target_table_, *decoder_positions_, positions.positions, target_inputs);
@@ -123,8 +127,8 @@ Var EncoderDecoder::decode_step(Tape& tape, const Tensor& ids, const Segments& b
   const Tape::Scope scope(tape, "decoder");
   const Segments single = Segments::from_lengths(std::vector<int32_t>(count, 1));
   const RowPositions positions{segment_positions(single, cache.length()),
-                               decoder_positions_->rotation(tape, parameter_dtype(), cache.length() + 1),
-                               decoder_positions_.get(), cache.length() + 1};
+                               rotation(tape, *decoder_positions_, cache.length() + 1), decoder_positions_.get(),
+                               cache.length() + 1};
   const DecoderRows rows{single, by_sentence, positions, cross_positions(positions)};
   cache.begin_step();
   Var x = embed(tape, *target_table_, *decoder_positions_, positions.positions, ids);
@@ -139,8 +143,19 @@ Var EncoderDecoder::logits(const Var& states) const {
 
 void EncoderDecoder::log_probabilities(const Tensor& log_probs, const Var& states) const {
   states.tape().count_flops(2.0 * double(log_probs.size()) * double(config_.dim));
-  states.kernels().linear(log_probs, states.value(), output_table_->value, {});
+  states.tape().multiply(log_probs, states.value(), output_table_->value, {});
   states.kernels().log_softmax(log_probs, log_probs);
+}
+
+void EncoderDecoder::best_tokens(const Tensor& log_probs, const Tensor& ids, const Var& states, int64_t also) const {
+  const PackedWeight* packed = states.tape().packed_weight(output_table_->value, states.value().dtype());
+  if (packed != nullptr) {
+    states.tape().count_flops(2.0 * double(states.value().size()) * double(config_.vocab_size));
+    return states.kernels().packed_best_tokens(log_probs, ids, states.value(), *packed, also);
+  }
+  const Tensor all = Tensor::empty({states.shape()[0], config_.vocab_size}, DType::f32, states.value().device());
+  log_probabilities(all, states);
+  states.kernels().topk(log_probs, ids, all, also);
 }
 
 LossResult EncoderDecoder::loss(Tape& tape, const PairInput& batch, double label_smoothing) const {

@@ -62,6 +62,10 @@ class EncoderDecoder {
   // Computes log P of the next tokens, log_probs(rows, vocab), from decoder states (rows, dim). Records nothing.
   void log_probabilities(const Tensor& log_probs, const Var& states) const;
 
+  // Computes the best next tokens, as Kernels::topk() of log_probabilities() does: ids (rows, k), their log P and that
+  // of token `also`, log_probs (rows, k + 1), on the CPU. Records nothing.
+  void best_tokens(const Tensor& log_probs, const Tensor& ids, const Var& states, int64_t also) const;
+
   // The maximum length of a source or target that the position encoding supports.
   int64_t longest() const;
 
@@ -70,7 +74,7 @@ class EncoderDecoder {
   void build_decoder();
   Var embed(Tape& tape, Parameter& table, const PositionEncoding& encoding, const Tensor& positions,
             const Tensor& ids) const;
-  DType parameter_dtype() const { return parameters_.values().dtype(); }
+  Rotation rotation(Tape& tape, const PositionEncoding& encoding, int64_t positions) const;
   RowPositions cross_positions(const RowPositions& positions) const;
 
   EncoderDecoderConfig config_;

@@ -13,7 +13,7 @@ void DecodingRun::add_execution_rows(OptionTable& table, const std::string& sent
   table.add("--mini-batch,--batch-size", batches.sentences, "SENTENCES", "maximum " + sentences + " per batch");
   table.add("--mini-batch-words,--max-tokens", batches.tokens, "TOKENS", "maximum " + tokens + " per batch");
   device.add_row(table);
-  precision.add_row(table);
+  precision.add_inference_row(table);
   table.add("--maxi-batch", maxi_batch, "BATCHES",
             "number of batches that are read ahead and sorted by length; 1 has the lowest latency");
   threads.add_row(table);
@@ -38,6 +38,7 @@ void DecodingRun::run(const std::function<uint64_t()>& work) const {
 LoadedDecoder::LoadedDecoder(const DecodingRun& run, DecodeOptions decode, bool allow_unknown)
     : kernels(run.device.kernels()), trained(run.ensemble.load(kernels.device())), options(std::move(decode)) {
   options.precision = run.precision.on(kernels);
+  options.packed = packed_weights_for(kernels, options.precision);
   set_vocabulary(options, *trained.vocabulary, allow_unknown);
 }
 

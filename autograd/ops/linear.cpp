@@ -46,8 +46,7 @@ Var linear(const Var& x, const Var& w, const Var& bias, int64_t first, int64_t c
   op->all_rows = count == w.shape()[0];
   op->multiply_adds = double(x.value().size()) * double(count);
   const Tensor y = Tensor::empty({x.shape()[0], count}, x.value().dtype(), x.value().device());
-  const auto operand = [&](const Var& v) { return x.tape().product_weight(op->rows(v.value()), y.dtype()); };
-  x.kernels().linear(y, x.value(), operand(w), operand(bias));
+  x.tape().multiply(y, x.value(), op->rows(w.value()), op->rows(bias.value()));
   return x.tape().record(std::move(op), y, {x, w, bias});
 }
 

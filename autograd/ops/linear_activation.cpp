@@ -48,8 +48,13 @@ Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation ki
   op->multiply_adds = double(x.value().size()) * double(w.shape()[0]);
   const Tensor y = Tensor::empty({x.shape()[0], w.shape()[0]}, x.value().dtype(), x.value().device());
   if (kind != Activation::relu && x.tape().recording()) op->pre = y.like();
-  const auto operand = [&](const Var& v) { return x.tape().product_weight(v.value(), y.dtype()); };
-  x.kernels().linear_activation(y, op->pre, x.value(), operand(w), operand(bias), kind, op->mask);
+  const PackedWeight* packed = op->mask.rate == 0 ? x.tape().packed_weight(w.value(), y.dtype()) : nullptr;
+  if (packed != nullptr) {
+    x.kernels().packed_linear(y, x.value(), *packed, bias.value(), kind);
+  } else {
+    const auto operand = [&](const Var& v) { return x.tape().product_weight(v.value(), y.dtype()); };
+    x.kernels().linear_activation(y, op->pre, x.value(), operand(w), operand(bias), kind, op->mask);
+  }
   return x.tape().record(std::move(op), y, {x, w, bias});
 }
 

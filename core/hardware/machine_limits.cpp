@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/blas.h"
@@ -75,6 +76,9 @@ constexpr int kSums = 16;
 [[gnu::target("avx512f,avx512bf16")]] void repeat_dot_products(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m512, "vdpbf16ps", rounds)
 }
+[[gnu::target("avx512f,avx512vnni")]] void repeat_int8_dot_products(int64_t rounds) {
+  GYRE_REPEAT_INSTRUCTION(__m512i, "vpdpbusd", rounds)
+}
 [[gnu::target("avx512f")]] void repeat_wide_multiply_adds(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m512, "vfmadd231ps", rounds)
 }
@@ -96,6 +100,7 @@ constexpr int kSums = 16;
 }
 
 struct MultiplyAdd {
+  const char* name;
   void (*repeat)(int64_t rounds);
   double flops;  // per instruction
   // Of a few milliseconds, so that some runs are not disturbed by other processes.
@@ -104,19 +109,31 @@ struct MultiplyAdd {
 
 MultiplyAdd widest_multiply_add(Precision precision) {
   if (precision == Precision::bf16) {
-    if (uses_amx()) return {repeat_tile_products, 2.0 * 16 * 16 * 32, 1 << 16};
+    if (uses_amx()) return {"TDPBF16PS", repeat_tile_products, 2.0 * 16 * 16 * 32, 1 << 16};
     require(__builtin_cpu_supports("avx512bf16"), "[machine limits] this CPU lacks AVX512-BF16");
-    return {repeat_dot_products, 2.0 * 32};
+    return {"VDPBF16PS", repeat_dot_products, 2.0 * 32};
   }
-  if (__builtin_cpu_supports("avx512f")) return {repeat_wide_multiply_adds, 2.0 * 16};
+  if (precision == Precision::int8 && __builtin_cpu_supports("avx512vnni"))
+    return {"VPDPBUSD", repeat_int8_dot_products, 2.0 * 64};
+  if (__builtin_cpu_supports("avx512f")) return {"VFMADD231PS on 512 bits", repeat_wide_multiply_adds, 2.0 * 16};
   require(__builtin_cpu_supports("fma"), "[machine limits] this CPU lacks a fused multiply-add");
-  return {repeat_multiply_adds, 2.0 * 8};
+  return {"VFMADD231PS on 256 bits", repeat_multiply_adds, 2.0 * 8};
+}
+
+// True if the limit of matrix products is the rate of an instruction, because OpenBLAS has no such product.
+bool is_limited_by_instruction(Precision precision) {
+  return precision == Precision::bf16 || precision == Precision::int8 || !has_blas();
 }
 
 }  // namespace
 
+std::string products_limit_source(Precision precision) {
+  if (is_limited_by_instruction(precision)) return std::string(widest_multiply_add(precision).name) + " in registers";
+  return "OpenBLAS sgemm, " + blas_kernels() + " kernels";
+}
+
 double measure_products(Precision precision, int threads) {
-  if (precision == Precision::bf16 || !has_blas()) return measure_multiply_adds(precision, threads);
+  if (is_limited_by_instruction(precision)) return measure_multiply_adds(precision, threads);
   const ThreadsOfBoth scope(threads);
   return std::max(sgemm_rate(2048, 2048, 2048), sgemm_rate(4096, 4096, 1024));
 }

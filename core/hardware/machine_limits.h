@@ -2,6 +2,8 @@
 // second and restores the number of threads.
 #pragma once
 
+#include <string>
+
 #include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
@@ -9,12 +11,15 @@ namespace gyre {
 // FLOP/s of matrix products.
 //   fp32  sgemm of OpenBLAS with its threads: the best of several runs at 2048 x 2048 x 2048 and 4096 x 4096 x 1024;
 //         measure_multiply_adds() in a build without OpenBLAS
-//   bf16  measure_multiply_adds(), an upper bound of any matrix product, because OpenBLAS has no bf16 product
+//   bf16, int8  measure_multiply_adds(), an upper bound of any matrix product, because OpenBLAS has none of them
 double measure_products(Precision precision, int threads);
 
+// What measure_products() measures, such as "OpenBLAS sgemm, Haswell kernels".
+std::string products_limit_source(Precision precision);
+
 // FLOP/s of the widest multiply-add instruction with all operands in registers. This measures the clock times the width
-// of the arithmetic units. fp32: fused multiply-add; bf16: the tile product of AMX or the dot product of AVX512-BF16.
-// Throws Error if the CPU has no such instruction.
+// of the arithmetic units. fp32: fused multiply-add; bf16: the tile product of AMX or the dot product of AVX512-BF16;
+// int8: that of AVX512-VNNI, or the one of fp32. Throws Error if the CPU has no such instruction.
 double measure_multiply_adds(Precision precision, int threads);
 
 // Bytes/s of a = b + s * c on arrays larger than the caches, counting three times eight bytes per element (the STREAM

@@ -1,6 +1,7 @@
 // Devices and precisions by their names, and the kernels of a device.
 #include "gyre/core/kernels/kernels.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "gyre/core/error.h"
@@ -28,16 +29,27 @@ Kernels& kernels_on(Device device) {
 
 std::vector<std::string> precision_names() { return {"fp32", "tf32", "bf16", "auto"}; }
 
-std::string precision_name(Precision precision) { return precision_names()[size_t(precision)]; }
+std::vector<std::string> inference_precision_names() { return {"fp32", "tf32", "bf16", "int8", "auto"}; }
 
-Precision parse_precision(const std::string& name, const Kernels& kernels) {
+std::string precision_name(Precision precision) { return inference_precision_names()[size_t(precision)]; }
+
+Precision parse_precision(const std::string& name, const Kernels& kernels, const std::vector<std::string>& names) {
+  if (std::ranges::count(names, name) == 0) {
+    std::string expected = names.front();
+    for (size_t i = 1; i < names.size(); ++i) expected += (i + 1 < names.size() ? ", " : " or ") + names[i];
+    throw UsageError("[--precision] expected ", expected, ", got '", name, "'");
+  }
   if (name == "fp32") return Precision::fp32;
   if (name == "auto") return kernels.has_bf16() ? Precision::bf16 : Precision::fp32;
+  const bool on_gpu = kernels.device().kind == Device::Kind::cuda;
   if (name == "tf32") {
-    if (kernels.device().kind == Device::Kind::cuda) return Precision::tf32;
+    if (on_gpu) return Precision::tf32;
     throw UsageError("[--precision] tf32 needs a GPU: use fp32, or --device cuda");
   }
-  if (name != "bf16") throw UsageError("[--precision] expected fp32, tf32, bf16 or auto, got '", name, "'");
+  if (name == "int8") {
+    if (!on_gpu) return Precision::int8;
+    throw UsageError("[--precision] int8 is for CPUs: use bf16, or --device cpu");
+  }
   if (!kernels.has_bf16()) {
     throw UsageError("[--precision] bf16 needs a CPU with AVX512-BF16, which this one lacks: use fp32 or auto");
   }

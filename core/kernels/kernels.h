@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,14 +25,12 @@
 #include "gyre/core/kernels/elementwise_arguments.h"
 #include "gyre/core/kernels/loss_arguments.h"
 #include "gyre/core/kernels/optimizer_arguments.h"
+#include "gyre/core/kernels/packed_weight.h"
+#include "gyre/core/kernels/precision.h"
 #include "gyre/core/segments.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {
-
-// Precision of activations and of matrix products. tf32 (GPUs only): activations are fp32, and matrix products round
-// their operands to tf32.
-enum class Precision : uint8_t { fp32, tf32, bf16 };
 
 // The dtype of parameters and saved statistics that accompany data of type `data`.
 inline DType statistics_dtype(DType data) { return data == DType::bf16 ? DType::f32 : data; }
@@ -65,11 +64,14 @@ Device parse_device(const std::string& name, int local_rank);
 // The kernels of a device. Throws UsageError if the device cannot be used.
 Kernels& kernels_on(Device device);
 
-// Precision names are fp32, tf32, bf16 and auto, which is bf16 if the kernels support it and fp32 otherwise.
-// parse_precision() throws UsageError for another name or a precision that the kernels do not support.
+// Precision names are fp32, tf32, bf16 and auto, which is bf16 if the kernels support it and fp32 otherwise. The names
+// for uses of a trained model also have int8. parse_precision() throws UsageError for a name that is not among `names`
+// or a precision that the kernels do not support.
 std::vector<std::string> precision_names();
+std::vector<std::string> inference_precision_names();
 std::string precision_name(Precision precision);
-Precision parse_precision(const std::string& name, const Kernels& kernels);
+Precision parse_precision(const std::string& name, const Kernels& kernels,
+                          const std::vector<std::string>& names = precision_names());
 
 // Number of OpenMP threads of the kernels. Throws UsageError unless 1 <= n <= kMaxThreads.
 void set_threads(int n);

@@ -76,7 +76,7 @@ class BatchSearch {
 
 BatchSearch::BatchSearch(const Ensemble& ensemble, Kernels& kernels, const std::vector<std::vector<int32_t>>& sources,
                          const DecodeOptions& options)
-    : options_(options), batch_(ensemble, kernels, sources, options.beam_size, options.precision) {
+    : options_(options), batch_(ensemble, kernels, sources, options.beam_size, options) {
   const int64_t never = int64_t(options.suppressed.size()) + 1;  // including BOS
   candidates_ = std::min(ensemble.vocab_size(), 2 * options.beam_size + never);
   for (size_t i = 0; i < sources.size(); ++i)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,8 @@ struct DecodeOptions {
   int32_t bos = 1, eos = 2;
   // Ids that are never produced (unknown, padding). BOS is never produced either, unless it is also the EOS.
   std::vector<int32_t> suppressed = {};
+  // The weights of the models for this precision, packed by earlier calls; null: a call packs what it needs.
+  std::shared_ptr<PackedWeights> packed = nullptr;
 
   // Checks the options that users set. Throws a UsageError with the option's name after `prefix`.
   void validate_search(std::string_view prefix = "--") const;

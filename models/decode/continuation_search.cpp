@@ -25,7 +25,11 @@ class ContinuationSearch {
         options_(options),
         rules_(rules),
         cache_(token_cache_for(model, places_of(prompts, options.beam_size))),
-        tape_(kernels, {.record = false, .precision = options.precision, .parameters = &model.parameters()}) {
+        packed_(packed_for_continuing(options.packed, kernels, options.precision)),
+        tape_(kernels, {.record = false,
+                        .precision = options.precision,
+                        .parameters = &model.parameters(),
+                        .packed = packed_.get()}) {
     const int64_t never = int64_t(options.suppressed.size()) + 1;  // including BOS
     candidates_ = std::min(model.config().vocab_size, 2 * options.beam_size + never);
     for (size_t i = 0; i < prompts.size(); ++i) {
@@ -128,6 +132,7 @@ class ContinuationSearch {
   DecodeOptions options_;
   const ContinuationRules& rules_;
   TokenCache cache_;
+  std::shared_ptr<PackedWeights> packed_;  // null unless the precision is int8
   Tape tape_;
   int64_t candidates_ = 0;  // best next tokens that each hypothesis offers
   std::vector<Beam> beams_;

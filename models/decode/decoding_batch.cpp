@@ -15,8 +15,12 @@ void take_logarithms(const Tensor& probabilities) {
 }  // namespace
 
 DecodingBatch::DecodingBatch(const Ensemble& ensemble, Kernels& kernels,
-                             const std::vector<std::vector<int32_t>>& sources, int most_rows, Precision precision)
-    : ensemble_(ensemble), tape_(kernels, {.record = false, .precision = precision}) {
+                             const std::vector<std::vector<int32_t>>& sources, int most_rows,
+                             const DecodeOptions& options)
+    : ensemble_(ensemble),
+      most_rows_(int64_t(sources.size()) * most_rows),
+      packed_(options.packed ? options.packed : packed_weights_for(kernels, options.precision)),
+      tape_(kernels, {.record = false, .precision = options.precision, .packed = packed_.get()}) {
   std::vector<int32_t> ids, lengths;
   for (size_t i = 0; i < sources.size(); ++i) {
     require(!sources[i].empty(), "[decoding] source ", i, " is empty, expected at least its EOS");
@@ -25,10 +29,6 @@ DecodingBatch::DecodingBatch(const Ensemble& ensemble, Kernels& kernels,
   }
   const Segments segments = Segments::from_lengths(lengths);
   const Tensor source_ids = Tensor::from({int64_t(ids.size())}, ids);
-  const Shape rows{int64_t(sources.size()) * most_rows, ensemble.vocab_size()};
-  for (Tensor* buffer : {&log_probs_, &term_, &sum_}) {
-    if (buffer == &log_probs_ || ensemble.size() > 1) *buffer = Tensor::empty(rows, DType::f32, kernels.device());
-  }
   for (size_t i = 0; i < ensemble.size(); ++i) {
     const EncoderDecoder& model = ensemble[i];
     const Var encoded = model.encode(tape_, source_ids, segments);
@@ -49,8 +49,12 @@ bool DecodingBatch::averages_probabilities() const {
 
 // The mean of the models' probabilities or log-probabilities, on the kernels' device; for one model, its
 // log-probabilities.
-Tensor DecodingBatch::mean() const {
+Tensor DecodingBatch::mean() {
   Kernels& kernels = tape_.kernels();
+  for (Tensor* buffer : {&log_probs_, &term_, &sum_}) {
+    if (!*buffer && (buffer == &log_probs_ || ensemble_.size() > 1))
+      *buffer = Tensor::empty({most_rows_, ensemble_.vocab_size()}, DType::f32, kernels.device());
+  }
   Tensor log_probs = log_probs_.slice(0, rows());
   if (members_.size() == 1) {
     members_.front().model.log_probabilities(log_probs, members_.front().states);
@@ -67,15 +71,18 @@ Tensor DecodingBatch::mean() const {
   return sum;
 }
 
-NextTokens DecodingBatch::best(int64_t k, int32_t eos) const {
-  const Tensor scores = mean();
+NextTokens DecodingBatch::best(int64_t k, int32_t eos) {
   NextTokens next{Tensor::empty({rows(), k + 1}), Tensor::empty({rows(), k}, DType::i32)};
-  tape_.kernels().topk(next.log_probs, next.ids, scores, eos);
+  if (members_.size() == 1) {
+    members_.front().model.best_tokens(next.log_probs, next.ids, members_.front().states, eos);
+    return next;
+  }
+  tape_.kernels().topk(next.log_probs, next.ids, mean(), eos);
   if (averages_probabilities()) take_logarithms(next.log_probs);
   return next;
 }
 
-Tensor DecodingBatch::log_probabilities() const {
+Tensor DecodingBatch::log_probabilities() {
   Tensor scores = mean().to_cpu();
   if (averages_probabilities()) take_logarithms(scores);
   return scores;

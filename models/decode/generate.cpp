@@ -56,6 +56,12 @@ double log_probability(std::span<const float> logits, int32_t id) {
 
 }  // namespace
 
+std::shared_ptr<PackedWeights> packed_for_continuing(const std::shared_ptr<PackedWeights>& packed, Kernels& kernels,
+                                                     Precision precision) {
+  if (precision != Precision::int8) return nullptr;
+  return packed ? packed : packed_weights_for(kernels, precision);
+}
+
 TokenCache token_cache_for(const EncoderOnly& model, const std::vector<Prompt>& prompts) {
   const std::string reason = model.continuing_obstacle();
   require(reason.empty(), "[generate] this model cannot continue texts: ", reason);
@@ -97,7 +103,11 @@ Generation::Generation(const EncoderOnly& model, Kernels& kernels, std::vector<P
       options_(options),
       texts_(prompts_.size()),
       cache_(token_cache_for(model, prompts_)),
-      tape_(kernels, {.record = false, .precision = options.precision, .parameters = &model.parameters()}) {
+      packed_(packed_for_continuing(options.packed, kernels, options.precision)),
+      tape_(kernels, {.record = false,
+                      .precision = options.precision,
+                      .parameters = &model.parameters(),
+                      .packed = packed_.get()}) {
   options_.validate();
 }
 
@@ -149,7 +159,8 @@ void Generation::step() {
 double Generation::weight_bytes() const {
   const EncoderOnlyConfig& c = model_.config();
   const int64_t looked_up = c.tied_output ? 0 : c.vocab_size * c.embedding_width();
-  const auto bytes = int64_t(options_.precision == Precision::bf16 ? 2 : sizeof(float));
+  const Precision precision = options_.precision;
+  const int64_t bytes = precision == Precision::int8 ? 1 : precision == Precision::bf16 ? 2 : 4;
   return double((model_.parameters().elements() - looked_up) * bytes);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,10 +22,17 @@ struct GenerationOptions {
   std::vector<int32_t> ends = {};        // other ids that end a text
   std::vector<int32_t> suppressed = {};  // ids that are never chosen
   Precision precision = Precision::fp32;
+  // The weights of the model, packed by earlier calls, for int8; null: a call packs what it needs.
+  std::shared_ptr<PackedWeights> packed = nullptr;
 
   // Throws a UsageError with the name of the option of `gyre generate`.
   void validate() const;
 };
+
+// The packed weights of a causal model that continues texts: `packed`, or new ones, if the precision is int8, otherwise
+// null. Products of few rows in other precisions read weights as they are, so that they are in memory once.
+std::shared_ptr<PackedWeights> packed_for_continuing(const std::shared_ptr<PackedWeights>& packed, Kernels& kernels,
+                                                     Precision precision);
 
 // The options except the precision, for one row of logits: the id of the next token of a text. `text`: the ids of the
 // prompt and the tokens so far. `stream` selects the random numbers, and `step` is the number of tokens so far.
@@ -76,6 +84,7 @@ class Generation {
   GenerationOptions options_;
   std::vector<Text> texts_;
   TokenCache cache_;
+  std::shared_ptr<PackedWeights> packed_;  // null unless the precision is int8
   Tape tape_;
 };
 

@@ -56,7 +56,7 @@ BatchSampling::BatchSampling(const Ensemble& ensemble, Kernels& kernels,
                              const DecodeOptions& options, const SamplingOptions& sampling)
     : options_(options),
       sampling_(sampling),
-      batch_(ensemble, kernels, sources, sampling.samples, options.precision),
+      batch_(ensemble, kernels, sources, sampling.samples, options),
       never_(options.suppressed) {
   if (options.bos != options.eos) never_.push_back(options.bos);
   std::vector<int> parents;

@@ -21,6 +21,7 @@ int64_t window_of(const AttentionConfig& c, bool causal) {
 PositionTerms terms_of(const Var& x, const RowPositions& positions, int layer, bool causal) {
   if (!positions.encoding) return {};
   const Tape::Scope scope(x.tape(), "position");
+  const auto lock = positions.encoding->lock();
   return positions.encoding->terms(x.tape(), {layer, positions.longest, causal, statistics_dtype(x.value().dtype())});
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -43,6 +44,13 @@ class PositionEncoding {
   virtual bool is_relative() const { return true; }
   // The length of the longest sentence that has positions. A longer one is an error.
   virtual int64_t longest() const { return kUnlimited; }
+
+  // The functions above keep tables from call to call. Threads that decode with the same model hold this lock
+  // meanwhile.
+  std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
+
+ private:
+  mutable std::mutex mutex_;
 };
 
 // The arguments of an encoding's constructor. Parameters are registered as `name`.something.

@@ -97,6 +97,10 @@ head -n 3 test.en | build/gyre translate --model run/ --checkpoint last --n-best
 same "n-best lines" "$(grep -cE '^[0-2] \|\|\| .* \|\|\| F0= -[0-9.]+ \|\|\| -[0-9.]+$' nbest.de)" 6
 build/gyre translate --model run/ --beam-size 1 --input test.en --output greedy.de --quiet
 same "greedy translations in a file" "$(wc -l < greedy.de)" 20
+build/gyre translate --model run/ --precision int8 --input test.en --output int8.de --quiet
+same "translations in int8" "$(wc -l < int8.de)" 20
+tac test.en | build/gyre translate --model run/ --precision int8 --mini-batch 3 --cpu-threads 1 --quiet | tac > reversed.de
+check "neither batches nor threads change translations in int8" cmp int8.de reversed.de
 
 # Attention of a translation model: every map has its own names of queries and keys.
 plot() { build/gyre plot attention --model run/ --text "A man is riding a horse." --output weights.svg --data weights.json "$@" 2> plot.log || { cat plot.log >&2; fail "plot attention"; }; }
@@ -188,6 +192,7 @@ OMP_DYNAMIC=true bench gemm --preset multi30k-tiny --steps 1 --threads 2 : forwa
 bench attention --kind linear,softmax --lengths 64,100 --steps 1 : us_per_token peak_mb
 bench decode --text train --sentences 20 --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
 bench decode --model run/ --input test.en --steps 1 : sentences_per_second tokens_per_second peak_rss_mb
+bench decode --model run/ --input test.en --steps 1 --precision int8 : sentences_per_second tokens_per_second
 OMP_THREAD_LIMIT=1 timeout 1200 build/gyre bench gemm --preset multi30k-tiny --steps 1 --threads 2 > bench.txt ||
   fail "bench gemm if OpenMP starts fewer threads than requested"
 check "a table and one metric per line" grep -q '^limit_gflops: [0-9]' bench.txt

@@ -33,6 +33,8 @@ printf '\033[31m\001\374 = 1\n' > binary.toml
 rejects 2 '^gyre: binary.toml:1: .*\\x1b\[31m\\x01\\xfc' small_train --model bad --config binary.toml
 rejects 2 'none.toml: no such configuration file' small_train --model bad --config none.toml
 rejects 2 '--precision: expected one of fp32, tf32, bf16, auto' "$GYRE" bench step --precision bf8
+rejects 2 '--precision: expected one of fp32, tf32, bf16, auto' small_train --model bad --after 1u --precision int8
+rejects 2 '--precision: expected one of fp32, tf32, bf16, int8, auto' "$GYRE" translate --model run --precision int4
 rejects 2 '--precision. tf32 needs a GPU' "$GYRE" bench step --precision tf32
 rejects 2 "--device. expected cpu, cuda or cuda:N, got 'gpu'" "$GYRE" bench gemm --device gpu
 rejects 2 "--device. expected cpu, cuda or cuda:N, got 'cuda:x'" small_train --model bad --after 1u --device cuda:x

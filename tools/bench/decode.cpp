@@ -79,6 +79,7 @@ DecodeReport run_decode_bench(Kernels& kernels, const DecodeBench& bench) {
   DecodeWorkload work = bench.model.empty() ? random_workload(bench, device) : trained_workload(bench, device);
   work.options.beam_size = bench.beam_size;
   work.options.precision = bench.precision;
+  work.options.packed = packed_weights_for(kernels, bench.precision);
   DecodeReport report{.workload = work.text, .sentences = work.sources.size()};
   std::vector<double> seconds;
   double flops = 0;

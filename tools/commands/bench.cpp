@@ -236,7 +236,7 @@ void add_decode(Program& program) {
             "random weights take their sentence lengths from PREFIX.en; default: from the synthetic corpus");
   table.add("--sentences", args->bench.sentences, "NUMBER", "number of sentences to decode, from the first");
   table.add("--beam-size,-b,--beam", args->bench.beam_size, "HYPOTHESES", "beam size");
-  args->precision.add_row(table);
+  args->precision.add_inference_row(table);
   add_common_rows(table, *args, "runs over all sentences, after one warm-up run; the median is reported");
 }
 

@@ -87,10 +87,12 @@ class Generator {
     for (int id = 0; id < vocabulary.size(); ++id)
       if (vocabulary.piece(id) == "[MASK]") suppress(id);
     options.precision = args.precision.on(args.device.kernels());
+    options.packed = packed_for_continuing(nullptr, args.device.kernels(), options.precision);
     args.beams.bos = vocabulary.bos();
     args.beams.eos = options.eos;
     args.beams.suppressed = options.suppressed;
     args.beams.precision = options.precision;
+    args.beams.packed = options.packed;
   }
 
   void run() {
@@ -317,7 +319,7 @@ void add_generate_command(Program& program) {
   table.group("Execution");
   table.add("--mini-batch,--batch-size", args->mini_batch, "PROMPTS", "prompts that are continued together");
   args->device.add_row(table);
-  args->precision.add_row(table);
+  args->precision.add_inference_row(table);
   args->threads.add_row(table);
 }
 

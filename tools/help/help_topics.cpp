@@ -167,7 +167,7 @@ sinusoidal. Translation models support only softmax. tools/docs/positions.md
 in the source tree has all formulas.
 )"},
 
-                         HelpTopic{"precision", "fp32, tf32 and bf16",
+                         HelpTopic{"precision", "fp32, tf32, bf16 and int8",
                                    R"(--precision selects the precision of activations and matrix products. Weights,
 statistics, softmax, losses, the optimizer state and checkpoints stay fp32.
 
@@ -175,6 +175,9 @@ fp32  the default, on all devices
 tf32  GPUs only: activations stay fp32, matrix products round their operands
 bf16  bf16 activations and operands of matrix products, fp32 sums. On CPUs
       it requires AVX512-BF16
+int8  CPUs only, for trained models (translate, score, generate, evaluate
+      perplexity, bench decode): products round activations and weights to int8
+      times a scale per row; everything else is fp32
 auto  bf16 if the device supports it, else fp32
 
   gyre --build-info | grep BF16

@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "gyre/core/error.h"
-#include "gyre/core/hardware/blas.h"
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/hardware/machine_limits.h"
-#include "gyre/core/kernels/amx.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 #include "tools/workload/bench_metrics.h"
 
@@ -42,10 +40,7 @@ double ProductLimit::measure() const {
 
 std::string ProductLimit::source(Device device, Precision precision) {
   if (device != Device{}) return "cuBLASLt, " + precision_name(precision) + ", 8192 x 8192 x 8192";
-  const std::string on_threads = concat(", ", threads(), threads() == 1 ? " thread" : " threads");
-  if (precision == Precision::bf16) return (uses_amx() ? "TDPBF16PS" : "VDPBF16PS") + (" in registers" + on_threads);
-  if (!has_blas()) return "fused multiply-add in registers" + on_threads;
-  return "OpenBLAS sgemm (" + blas_kernels() + " kernels)" + on_threads;
+  return concat(products_limit_source(precision), ", ", threads(), threads() == 1 ? " thread" : " threads");
 }
 
 double bandwidth_limit(Device device) {

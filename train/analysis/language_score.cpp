@@ -14,7 +14,11 @@ namespace {
 class Scorer {
  public:
   Scorer(const EncoderOnly& model, Kernels& kernels, const TokenStore& store, const ScoreOptions& options)
-      : model_(model), kernels_(kernels), store_(store), options_(options) {}
+      : model_(model),
+        kernels_(kernels),
+        store_(store),
+        options_(options),
+        packed_(options.precision == Precision::int8 ? packed_weights_for(kernels, options.precision) : nullptr) {}
 
   // Scores tokens of one document; `ends`: also its </s>.
   void add(TokenRange tokens, bool ends) {
@@ -51,7 +55,7 @@ class Scorer {
 
   void run() {
     if (inputs_.empty()) return;
-    Tape tape(kernels_, {.record = false, .precision = options_.precision});
+    Tape tape(kernels_, {.record = false, .precision = options_.precision, .packed = packed_.get()});
     const CrossEntropySums sums =
         model_.loss(tape, {to_tensor(inputs_), Segments::from_lengths(lengths_), to_tensor(rows_), to_tensor(targets_)})
             .sums();
@@ -65,6 +69,7 @@ class Scorer {
   Kernels& kernels_;
   const TokenStore& store_;
   ScoreOptions options_;
+  std::shared_ptr<PackedWeights> packed_;                   // null unless the precision is int8
   std::vector<int32_t> inputs_, lengths_, rows_, targets_;  // of the current batch
   LanguageScore score_;
 };

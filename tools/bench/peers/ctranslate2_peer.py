@@ -1,7 +1,7 @@
 """Runs a Gyre model in CTranslate2 to compare decoding: converts the weights, translates the same text, prints JSON.
 
 usage: ctranslate2_peer.py --model CHECKPOINT --config CONFIG --vocab SENTENCEPIECE --input TEXT [--beam-size N]
-       [--length-penalty A] [--threads N] [--batch SENTENCES] [--repetitions N] [--output FILE]
+       [--length-penalty A] [--threads N] [--batch SENTENCES] [--repetitions N] [--compute-type WORD] [--output FILE]
 The model must have sinusoidal positions (half-split) and tied embeddings, because CTranslate2's encoder-decoder has no
 rotary positions.
 """
@@ -83,6 +83,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--compute-type", default="float32")
     o = parser.parse_args()
     config = json.loads(o.config.read_text())
     if config["position"]["encoding"] != "sinusoidal":
@@ -94,7 +95,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         converter.spec.validate()
         converter.spec.save(directory)
-        translator = ctranslate2.Translator(directory, inter_threads=1, intra_threads=o.threads, compute_type="float32")
+        translator = ctranslate2.Translator(directory, inter_threads=1, intra_threads=o.threads,
+                                            compute_type=o.compute_type)
     call = dict(beam_size=o.beam_size, length_penalty=o.length_penalty, max_batch_size=o.batch, max_decoding_length=250,
                 return_scores=False)
     seconds = []
@@ -106,7 +108,8 @@ def main():
     if o.output:
         o.output.write_text("".join(vocabulary.decode_pieces(h) + "\n" for h in hypotheses))
     median = statistics.median(seconds[1:])
-    print(json.dumps({"ctranslate2": ctranslate2.__version__, "sentences_per_second": round(len(sources) / median, 1),
+    print(json.dumps({"ctranslate2": ctranslate2.__version__, "compute_type": translator.compute_type,
+                      "sentences_per_second": round(len(sources) / median, 1),
                       "tokens": sum(len(h) + 1 for h in hypotheses), "seconds": round(median, 3)}))
 
 

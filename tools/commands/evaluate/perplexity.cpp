@@ -86,7 +86,7 @@ void add_evaluate_perplexity_command(Program& program) {
   table.add("--context-window", args->score.context, "TOKENS",
             "context tokens before the scored tokens of every window except a document's first");
   table.add("--mini-batch-words,--max-tokens", args->score.batch_rows, "TOKENS", "tokens per batch");
-  args->precision.add_row(table);
+  args->precision.add_inference_row(table);
   args->device.add_row(table);
   args->threads.add_row(table);
   table.add_flag("--json", args->json, "print one JSON object");

@@ -11,8 +11,8 @@ namespace {
 
 // log P of the target outputs, (target tokens). Computes the logits in parts of at most 64 MiB.
 std::vector<float> log_probabilities(const EncoderDecoder& model, Kernels& kernels, const PairInput& pairs,
-                                     Precision precision) {
-  Tape tape(kernels, {.record = false, .precision = precision});
+                                     Precision precision, PackedWeights* packed) {
+  Tape tape(kernels, {.record = false, .precision = precision, .packed = packed});
   const Var encoded = model.encode(tape, pairs.source_ids, pairs.source);
   const Tensor states = model.decode(tape, encoded, pairs.source, pairs.target_inputs, pairs.target).value();
   const int64_t vocab = model.config().vocab_size, tokens = states.dim(0);
@@ -74,13 +74,14 @@ std::vector<Hypothesis> score_targets(const Ensemble& ensemble, Kernels& kernels
   for (size_t i = 0; i < sources.size(); ++i) lengths.push_back(int64_t(sources[i].size() + targets[i].size() + 2));
   std::vector<Hypothesis> results(sources.size());
   size_t done = 0;
+  const auto packed = options.packed ? options.packed : packed_weights_for(kernels, options.precision);
   for (const std::vector<size_t>& batch : batches_by_length(lengths, limits)) {
     PairPacker packer(options.bos, options.eos);
     for (const size_t i : batch) packer.add(sources[i], targets[i]);
     const PairInput pairs = pair_input(packer.finish());
     std::vector<std::vector<float>> by_model;
     for (size_t m = 0; m < ensemble.size(); ++m)
-      by_model.push_back(log_probabilities(ensemble[m], kernels, pairs, options.precision));
+      by_model.push_back(log_probabilities(ensemble[m], kernels, pairs, options.precision, packed.get()));
     const std::vector<float> tokens = mean(ensemble, by_model);
     auto next = tokens.begin();
     for (const size_t i : batch) {

@@ -1,0 +1,124 @@
+// The inner kernel of int8 products: one tile of sums in registers, by VPDPBUSD where the CPU has it. The sums are
+// exact integers, so every way to compute them gives the same bits.
+#pragma once
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "gyre/core/cpu/packed/int8_panels.h"
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+
+using Int8Sums = VectorOf<int32_t>::type;
+
+// c(Rows, width) = sums, times the scales of their rows and columns
+template <int Rows>
+inline void store_int8_tile(float* c, int64_t ldc, const Int8Sums (&sums)[Rows][2], const Int8Rows& a,
+                            const Int8Columns& b) {
+  using V = VectorOf<float>::type;
+  const auto* scales = reinterpret_cast<const V*>(b.scales);
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+    auto* row = reinterpret_cast<V*>(c + i * ldc);
+    row[0] = __builtin_convertvector(sums[i][0], V) * a.scales[i] * scales[0];
+    row[1] = __builtin_convertvector(sums[i][1], V) * a.scales[i] * scales[1];
+  }
+}
+
+#if defined(__AVX512F__)
+template <int Rows>
+[[gnu::target("avx512vnni")]] void multiply_int8_vnni(float* c, int64_t ldc, const Int8Rows& a, const Int8Columns& b,
+                                                      int64_t groups) {
+  const auto* offsets = reinterpret_cast<const Int8Sums*>(b.offsets);
+  Int8Sums sums[Rows][2];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) sums[i][0] = offsets[0], sums[i][1] = offsets[1];
+  const uint32_t *left = a.elements, *right = b.elements;
+  for (int64_t g = 0; g < groups; ++g, left += kTileRows, right += Int8Columns::width) {
+    const __m512i b0 = _mm512_loadu_si512(right), b1 = _mm512_loadu_si512(right + 16);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const __m512i element = _mm512_set1_epi32(int(left[i]));
+      sums[i][0] = (Int8Sums)_mm512_dpbusd_epi32((__m512i)sums[i][0], element, b0);
+      sums[i][1] = (Int8Sums)_mm512_dpbusd_epi32((__m512i)sums[i][1], element, b1);
+    }
+  }
+  store_int8_tile<Rows>(c, ldc, sums, a, b);
+}
+inline bool has_int8_instruction() { return __builtin_cpu_supports("avx512vnni"); }
+#elif defined(__AVX2__)
+template <int Rows>
+[[gnu::target("avxvnni")]] void multiply_int8_vnni(float* c, int64_t ldc, const Int8Rows& a, const Int8Columns& b,
+                                                   int64_t groups) {
+  const auto* offsets = reinterpret_cast<const Int8Sums*>(b.offsets);
+  Int8Sums sums[Rows][2];
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) sums[i][0] = offsets[0], sums[i][1] = offsets[1];
+  const uint32_t *left = a.elements, *right = b.elements;
+  for (int64_t g = 0; g < groups; ++g, left += kTileRows, right += Int8Columns::width) {
+    const auto *b0 = reinterpret_cast<const __m256i_u*>(right), *b1 = b0 + 1;
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const __m256i element = _mm256_set1_epi32(int(left[i]));
+      sums[i][0] = (Int8Sums)_mm256_dpbusd_avx_epi32((__m256i)sums[i][0], element, *b0);
+      sums[i][1] = (Int8Sums)_mm256_dpbusd_avx_epi32((__m256i)sums[i][1], element, *b1);
+    }
+  }
+  store_int8_tile<Rows>(c, ldc, sums, a, b);
+}
+inline bool has_int8_instruction() { return __builtin_cpu_supports("avxvnni"); }
+#endif
+
+// Without the instruction: products of bytes in lanes of 16 bits, which hold the sum of two, 2 * 127^2.
+template <int Rows>
+void multiply_int8_portably(float* c, int64_t ldc, const Int8Rows& a, const Int8Columns& b, int64_t groups) {
+  using Pairs = VectorOf<int16_t>::type;
+  const auto even = [](Int8Sums bytes) { return ((Pairs)bytes << 8) >> 8; };
+  const auto odd = [](Int8Sums bytes) { return (Pairs)bytes >> 8; };
+  Int8Sums sums[Rows][2] = {};
+  const uint32_t *left = a.elements, *right = b.elements;
+  for (int64_t g = 0; g < groups; ++g, left += kTileRows, right += Int8Columns::width) {
+    const auto* columns = reinterpret_cast<const Int8Sums*>(right);
+    const Pairs even_columns[2] = {even(columns[0]), even(columns[1])};
+    const Pairs odd_columns[2] = {odd(columns[0]), odd(columns[1])};
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+      const Int8Sums element = Int8Sums{} + int32_t(left[i] ^ kInt8Offset);
+      const Pairs even_row = even(element), odd_row = odd(element);
+#pragma GCC unroll 2
+      for (int j = 0; j < 2; ++j) {
+        const auto products = (Int8Sums)(even_row * even_columns[j] + odd_row * odd_columns[j]);
+        sums[i][j] += ((products << 16) >> 16) + (products >> 16);
+      }
+    }
+  }
+  store_int8_tile<Rows>(c, ldc, sums, a, b);
+}
+
+template <int Rows>
+void multiply_int8_tile(float* c, int64_t ldc, const Int8Rows& a, const Int8Columns& b, int64_t groups) {
+#if defined(__AVX2__)
+  if (has_int8_instruction()) return multiply_int8_vnni<Rows>(c, ldc, a, b, groups);
+#endif
+  multiply_int8_portably<Rows>(c, ldc, a, b, groups);
+}
+
+// The next smaller tile.
+constexpr int smaller_int8_tile(int rows) { return rows > 8 ? 8 : rows > 4 ? 4 : rows / 2; }
+
+// c(rows, columns) from packed panels; at most kTileRows x width.
+template <int Rows = kTileRows>
+void multiply_int8_panels(float* c, int64_t ldc, int64_t rows, int64_t columns, const Int8Rows& a, const Int8Columns& b,
+                          int64_t groups) {
+  if constexpr (Rows > 1) {
+    constexpr int smaller = smaller_int8_tile(Rows);
+    if (rows <= smaller) return multiply_int8_panels<smaller>(c, ldc, rows, columns, a, b, groups);
+  }
+  if (rows == Rows && columns == Int8Columns::width) return multiply_int8_tile<Rows>(c, ldc, a, b, groups);
+  alignas(kVectorBytes) float tile[Rows * Int8Columns::width];
+  multiply_int8_tile<Rows>(tile, Int8Columns::width, a, b, groups);
+  for (int64_t i = 0; i < rows; ++i) std::copy_n(tile + i * Int8Columns::width, columns, c + i * ldc);
+}
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE
