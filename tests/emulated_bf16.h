@@ -6,8 +6,8 @@
 
 namespace gyre {
 
-// Until the end of the scope, CPU kernels emulate bf16 products instead of using AVX512-BF16 or AMX, so that all of
-// them support bf16 on any CPU.
+// Until the end of the scope, CPU kernels emulate bf16 products instead of using AVX512-BF16, AMX or ARM's FEAT_BF16,
+// so that all of them support bf16 on any CPU.
 class EmulatedBf16 {
  public:
   explicit EmulatedBf16(bool on = true) : before_(emulates_bf16()), amx_before_(uses_amx()) {
@@ -25,7 +25,7 @@ class EmulatedBf16 {
   bool before_, amx_before_;
 };
 
-// For bf16 tests that use only the best kernels: emulates bf16 products if the CPU lacks AVX512-BF16.
+// For bf16 tests that use only the best kernels: emulates bf16 products if the CPU cannot multiply bf16.
 inline EmulatedBf16 bf16_on_any_cpu() { return EmulatedBf16(!cpu_kernels().has_bf16()); }
 
 }  // namespace gyre

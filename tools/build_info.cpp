@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "gyre/core/hardware/blas.h"
+#include "gyre/core/hardware/cpu.h"
 #include "gyre/core/hardware/cuda.h"
-#include "gyre/core/kernels/amx.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/version.h"
 #include "gyre/train/parallel/mpi_support.h"
@@ -48,8 +48,7 @@ std::string build_info() {
   fact("threads", threads());
   fact("CPU kernels", cpu_kernels().name());
   fact("CPU kernels available", kernel_names());
-  fact("CPU has AVX512-BF16", yes_or_no(__builtin_cpu_supports("avx512bf16")));
-  fact("CPU has AMX-BF16", yes_or_no(has_amx()));
+  for (const auto& [extension, present] : cpu_extensions()) fact("CPU has ", extension, yes_or_no(present));
   fact("BLAS kernels", blas_kernels());
   if (const std::string advice = blas_advice(); !advice.empty()) fact("BLAS advice", advice);
   fact("CUDA", cuda_description());

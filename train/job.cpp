@@ -7,6 +7,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/hardware/blas.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
 #include "gyre/train/checkpoint/manifest.h"
@@ -56,6 +57,12 @@ OptimizerOptions resolve_optimizer(OptimizerOptions options, const Period& after
   return in_precision(std::move(options), precision);
 }
 
+// The kernels that determine the bits of a run.
+std::string kernels_text(const Kernels& kernels) {
+  const bool by_blas = kernels.device().kind == Device::Kind::cpu && multiplies_by_blas();
+  return concat(kernels.name(), by_blas ? " with OpenBLAS " + blas_kernels() : "");
+}
+
 TrainState fresh_state(const TrainOptions& options, const OptimizerOptions& rates, const JobContext& context,
                        const TaskParts& parts) {
   TrainState state;
@@ -63,7 +70,7 @@ TrainState fresh_state(const TrainOptions& options, const OptimizerOptions& rate
   state.micro_batches = context.micro_batches;
   state.ranks = context.ranks.size();
   state.deterministic = options.parallel.deterministic;
-  state.kernels = context.kernels.name();
+  state.kernels = kernels_text(context.kernels);
   const DataIdentity data{.max_length = options.data.max_length,
                           .vocabulary = parts.vocabulary.vocabulary->fingerprint(),
                           .training_data = parts.data->checksum()};
@@ -84,7 +91,7 @@ void log_job(const std::vector<std::string>& notes, const BatchingOptions& batch
   const Kernels& kernels = context.kernels;
   for (const std::string& note : notes) spdlog::info("{}", note);
   spdlog::info("gyre {} : {} : {} per rank : {} kernels on {} : {}", kVersion, context.ranks.name(),
-               counted(threads(), "thread"), kernels.name(), kernels.device().text(),
+               counted(threads(), "thread"), kernels_text(kernels), kernels.device().text(),
                precision_name(context.precision));
   const Parameters& parameters = parts.model->parameters();
   spdlog::info("model: {}, vocabulary of {}, {:.2f} M parameters{}", parts.model->describe(),
@@ -195,6 +202,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   if (trains) signals.emplace();
   const int micro_batches = number_of_micro_batches(options.parallel, options.replay, ranks.size());
   const JobContext context = open_job_context(options.device, ranks, micro_batches);
+  allow_blas_products(!options.parallel.deterministic);
   ranks.set_watchdog_timeout(options.parallel.watchdog_timeout);
   FaultInjector::check_environment();  // before the run directory is made
   std::optional<RunDirectory> owned_run = open_run(options.start, trains, options.log.quiet, ranks);

@@ -9,13 +9,21 @@
 #include "gyre/core/cpu/vector_type.h"
 #include "gyre/core/dispatch.h"
 #include "gyre/core/error.h"
+#include "gyre/core/hardware/cpu.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// True if these kernels support bf16: it is emulated, or they are compiled for AVX-512 and the CPU has AVX512-BF16.
-inline bool runs_bf16() { return emulates_bf16() || (kVectorBytes == 64 && __builtin_cpu_supports("avx512bf16")); }
+// True if these kernels contain an instruction that multiplies bf16.
+#if defined(__AVX512F__) || defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+constexpr bool kMultipliesBf16 = true;
+#else
+constexpr bool kMultipliesBf16 = false;
+#endif
+
+// True if these kernels support bf16: it is emulated, or both they and the CPU have the instruction.
+inline bool runs_bf16() { return emulates_bf16() || (kMultipliesBf16 && cpu_has_bf16()); }
 
 // Calls f(begin, end) for ranges that cover [0, n), in parallel if there are enough elements.
 template <class F>
@@ -48,7 +56,7 @@ using Compute = std::conditional_t<std::is_same_v<T, bfloat16>, float, T>;
 template <class F>
 auto dispatch_data_type(const Tensor& data, F&& f) {
   if (data.dtype() != DType::bf16) return dispatch_float(data, f);
-  require(runs_bf16(), "[cpu kernels] bf16 needs a CPU with AVX512-BF16");
+  require(runs_bf16(), "[cpu kernels] bf16 needs a CPU with ", bf16_extension());
   return f(bfloat16{});
 }
 

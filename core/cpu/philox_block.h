@@ -1,7 +1,11 @@
 // Vectorized Philox: the same numbers as in core/random.h, for whole registers of counters at a time.
 #pragma once
 
+#ifdef __x86_64__
 #include <immintrin.h>
+#else
+#include <arm_neon.h>
+#endif
 
 #include <cstdint>
 #include <cstring>
@@ -21,6 +25,8 @@ inline PhiloxVector lower_product(PhiloxVector a, PhiloxVector b) {
   return PhiloxVector(_mm512_maskz_mul_epu32(0xFF, __m512i(a), __m512i(b)));  // GCC 12 warns of _mm512_mul_epu32
 #elif defined(__AVX__)
   return PhiloxVector(_mm256_mul_epu32(__m256i(a), __m256i(b)));
+#elif defined(__ARM_NEON)
+  return PhiloxVector(vmull_u32(vmovn_u64(uint64x2_t(a)), vmovn_u64(uint64x2_t(b))));
 #else
   return PhiloxVector(_mm_mul_epu32(__m128i(a), __m128i(b)));
 #endif

@@ -15,6 +15,12 @@ constexpr int64_t kVectorBytes = 32;
 constexpr int64_t kVectorBytes = 16;
 #endif
 
+#ifdef __ARM_NEON
+constexpr bool kHasNeon = true;
+#else
+constexpr bool kHasNeon = false;
+#endif
+
 template <class T>
 constexpr int64_t kLanes = kVectorBytes / int64_t(sizeof(T));
 

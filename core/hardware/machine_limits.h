@@ -18,8 +18,9 @@ double measure_products(Precision precision, int threads);
 std::string products_limit_source(Precision precision);
 
 // FLOP/s of the widest multiply-add instruction with all operands in registers. This measures the clock times the width
-// of the arithmetic units. fp32: fused multiply-add; bf16: the tile product of AMX or the dot product of AVX512-BF16;
-// int8: that of AVX512-VNNI, or the one of fp32. Throws Error if the CPU has no such instruction.
+// of the arithmetic units. fp32: fused multiply-add; bf16: the tile product of AMX, the dot product of AVX512-BF16, or
+// BFMMLA of ARM; int8: the dot product of AVX512-VNNI, or the one of fp32. Throws Error if the CPU has no such
+// instruction.
 double measure_multiply_adds(Precision precision, int threads);
 
 // Bytes/s of a = b + s * c on arrays larger than the caches, counting three times eight bytes per element (the STREAM

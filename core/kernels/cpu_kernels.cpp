@@ -1,4 +1,5 @@
-// Selects the CPU kernels at run time. Also sets the number of threads and the bf16 emulation.
+// Selects the CPU kernels at run time, from those that cpu_levels_x86_64.cpp or cpu_levels_aarch64.cpp lists. Also sets
+// the number of threads and the bf16 emulation.
 #include <omp.h>
 
 #include "gyre/core/error.h"
@@ -6,25 +7,6 @@
 #include "gyre/core/sizes.h"
 
 namespace gyre {
-
-namespace cpu_v2 {
-Kernels& kernels();
-}
-namespace cpu_v3 {
-Kernels& kernels();
-}
-namespace cpu_v4 {
-Kernels& kernels();
-}
-
-std::vector<Kernels*> available_cpu_kernels() {
-  std::vector<Kernels*> all;
-  if (__builtin_cpu_supports("x86-64-v2")) all.push_back(&cpu_v2::kernels());
-  if (__builtin_cpu_supports("x86-64-v3")) all.push_back(&cpu_v3::kernels());
-  if (__builtin_cpu_supports("x86-64-v4")) all.push_back(&cpu_v4::kernels());
-  require(!all.empty(), "[cpu kernels] this CPU lacks SSE4.2 (x86-64-v2)");
-  return all;
-}
 
 Kernels& cpu_kernels() {
   static Kernels& best = *available_cpu_kernels().back();

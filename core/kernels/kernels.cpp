@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "gyre/core/error.h"
+#include "gyre/core/hardware/cpu.h"
 #include "gyre/core/hardware/cuda.h"
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
 
@@ -51,7 +52,8 @@ Precision parse_precision(const std::string& name, const Kernels& kernels, const
     throw UsageError("[--precision] int8 is for CPUs: use bf16, or --device cpu");
   }
   if (!kernels.has_bf16()) {
-    throw UsageError("[--precision] bf16 needs a CPU with AVX512-BF16, which this one lacks: use fp32 or auto");
+    throw UsageError("[--precision] bf16 needs a CPU with ", bf16_extension(),
+                     ", which this one lacks: use fp32 or auto");
   }
   return Precision::bf16;
 }

@@ -54,8 +54,8 @@ class Kernels {
 Kernels& cpu_kernels();
 std::vector<Kernels*> available_cpu_kernels();
 
-// For tests. While on, the CPU kernels accept bf16 data on any CPU and multiply it without AVX512-BF16: the results
-// have the same bits, at about a hundredth of the speed. Must not be called while kernels run.
+// For tests. While on, the CPU kernels accept bf16 data on any CPU and multiply it without AVX512-BF16 or ARM's
+// FEAT_BF16: the results have the same bits, at about a hundredth of the speed. Must not be called while kernels run.
 void emulate_bf16(bool on);
 bool emulates_bf16();
 

@@ -1,10 +1,12 @@
 // Tests every row of the op table: comparison with the reference and with finite differences, frozen inputs,
 // accumulation, independence of the number of threads, and bf16. Covers all instruction sets that the CPU supports;
-// emulates bf16 if the CPU lacks AVX512-BF16.
+// emulates bf16 if the CPU cannot multiply it.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
+#include "gyre/core/error.h"
+#include "gyre/core/hardware/cpu.h"
 #include "tests/amx_in_scope.h"
 #include "tests/autograd/op_run.h"
 #include "tests/emulated_bf16.h"
@@ -66,10 +68,16 @@ std::vector<OpCase> bf16_cases() {
   return rows;
 }
 
+#ifdef __aarch64__
+constexpr const char* kLevels[] = {"cpu_armv8", "cpu_armv8_bf16"};
+#else
+constexpr const char* kLevels[] = {"cpu_v2", "cpu_v3", "cpu_v4"};
+#endif
+
 // Registers, for the report at the end of the tests, the kernels that ran and those that this CPU does not support.
 void report_kernels(const std::string& dtype, const std::vector<Kernels*>& covered) {
   std::string line = dtype;
-  for (const char* level : {"cpu_v2", "cpu_v3", "cpu_v4"}) {
+  for (const char* level : kLevels) {
     if (std::any_of(covered.begin(), covered.end(), [&](Kernels* k) { return k->name() == level; })) {
       line += std::string(" ") + level;
     } else {
@@ -180,7 +188,7 @@ TEST_CASE("bf16: results are bitwise independent of the number of threads") {
 }
 
 TEST_CASE("bf16: the instruction and its emulation give the same bits") {
-  if (!cpu_kernels().has_bf16()) return report_skipped("this CPU has no AVX512-BF16");
+  if (!cpu_kernels().has_bf16()) return report_skipped(concat("this CPU has no ", bf16_extension()));
   const AmxInScope without_amx(false);
   for (const OpCase& row : bf16_cases()) {
     CAPTURE(row.name);
@@ -188,7 +196,7 @@ TEST_CASE("bf16: the instruction and its emulation give the same bits") {
     const EmulatedBf16 emulated;
     check_same_bits(by_instruction, run_op(cpu_kernels(), row, DType::bf16));
   }
-  report_covered("bf16 (AVX512-BF16) " + cpu_kernels().name());
+  report_covered(concat("bf16 (", bf16_extension(), ") ", cpu_kernels().name()));
 }
 
 TEST_CASE("bf16: every op agrees with its reference with AMX") {
@@ -207,8 +215,8 @@ TEST_CASE("bf16: kernels without support throw") {
       const bool has_data = std::find(row.parameters.begin(), row.parameters.end(), false) != row.parameters.end();
       if (row.name == "dropout/none" || !has_data) continue;  // no kernel runs, or none with bf16 data
       CAPTURE(row.name);
-      CHECK_THROWS_WITH_AS(run_op(*kernels, row, DType::bf16), "[cpu kernels] bf16 needs a CPU with AVX512-BF16",
-                           Error);
+      const std::string message = concat("[cpu kernels] bf16 needs a CPU with ", bf16_extension());
+      CHECK_THROWS_WITH_AS(run_op(*kernels, row, DType::bf16), message.c_str(), Error);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "gyre/core/cpu/gemm/bf16_dot_arm.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/random.h"
 #include "tests/amx_in_scope.h"
@@ -35,6 +36,23 @@ constexpr DotProduct kOfTheInstruction[] = {
     {0x00800000, 0x9A200000, 0x19800000, 0x00000000},  // the least normal number - 1.25 x 2^-151
 };
 
+// Results of BFDOT in QEMU 7.2.
+constexpr DotProduct kOfArm[] = {
+    {0x3E08F0AF, 0x3D283EF6, 0xBE28BF19, 0xBE23FF51}, {0x40BB9643, 0x3FA14167, 0xBE353F97, 0x41B55F3D},
+    {0xBCDD855C, 0x3E0D3D17, 0xBEDAC08E, 0xBE7F3DAB}, {0xBBC96E48, 0x3DDBC12A, 0x41F1C0EE, 0x42A47A33},
+    {0x40386ADA, 0xC09BBFE6, 0x3E783E27, 0x3FB52B34}, {0xC0620444, 0x3D31C087, 0xC0C1BFFF, 0x409398CE},
+    {0x4B800000, 0x3F803F80, 0x3F803F80, 0x4B800001},  // 2^24 + (1 + 1): the products are added first
+    {0x4B800000, 0x3F800000, 0x3F800000, 0x4B800001},  // 2^24 + 1 is rounded to odd
+    {0x4B800000, 0x2F800000, 0x3F800000, 0x4B800001},  // 2^24 + 2^-32 too
+    {0x4B800000, 0xAF800000, 0x3F800000, 0x4B7FFFFF},  // and 2^24 - 2^-32
+    {0x7F000000, 0xFF003F80, 0x3F803F80, 0x73000000},  // 2^127 + odd(1 - 2^127)
+    {0x00000000, 0x7F7F0000, 0x7F7F0000, 0x7F800000},  // overflow
+    {0x3F800000, 0x00010000, 0x7F000000, 0x3F800000},  // subnormal operands are zero
+    {0x007FFFFF, 0x00000000, 0x00000000, 0x00000000},  // a subnormal sum is zero
+    {0x00000000, 0x1F800000, 0x20000000, 0x00000000},  // a subnormal result is zero
+    {0x00800000, 0x9A000000, 0x19800000, 0x00800000},  // a subnormal product is zero
+};
+
 // Random bit patterns, including subnormal numbers, infinities and NaN.
 Tensor any_bf16(const Shape& shape, uint64_t stream) {
   const Tensor t = Tensor::empty(shape, DType::bf16);
@@ -61,6 +79,19 @@ TEST_CASE("the emulated dot product of bf16 is bit-identical to the instruction"
   const float inf = std::bit_cast<float>(0x7F800000u);
   CHECK(std::isnan(cpu_test::add_bf16_products(0, 0x7F80FF80, 0x3F803F80)));  // inf - inf
   CHECK(std::isnan(cpu_test::add_bf16_products(inf, 0xFF800000, 0x3F800000)));
+}
+
+TEST_CASE("the emulated dot product of bf16 on ARM is bit-identical to the instruction") {
+  for (const DotProduct& row : kOfArm) {
+    CAPTURE(row.sum);
+    CAPTURE(row.a);
+    CAPTURE(row.b);
+    CHECK(std::bit_cast<uint32_t>(cpu_test::add_bf16_products_of_arm(std::bit_cast<float>(row.sum), row.a, row.b)) ==
+          row.result);
+  }
+  const float inf = std::bit_cast<float>(0x7F800000u);
+  CHECK(std::isnan(cpu_test::add_bf16_products_of_arm(0, 0x7F80FF80, 0x3F803F80)));  // inf - inf
+  CHECK(std::isnan(cpu_test::add_bf16_products_of_arm(inf, 0xFF800000, 0x3F800000)));
 }
 
 // All kernels must give the same results for the same operands, even for bit patterns that do not occur in training.

@@ -12,9 +12,9 @@ core                              : core/hardware core/virtual_gpu
 core/hardware                     : core core/kernels
 core/io                           : core
 core/kernels                      : core core/hardware core/virtual_gpu
-core/cpu                          : core core/kernels
+core/cpu                          : core core/hardware core/kernels
 core/cpu/attention                : core core/kernels core/cpu core/cpu/gemm
-core/cpu/gemm                     : core core/kernels core/cpu
+core/cpu/gemm                     : core core/hardware core/kernels core/cpu
 core/cpu/linear_attention         : core core/kernels core/cpu core/cpu/attention
 core/cpu/loss                     : core core/kernels core/cpu
 core/cpu/packed                   : core core/kernels core/cpu core/cpu/gemm

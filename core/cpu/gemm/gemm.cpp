@@ -8,6 +8,7 @@
 #include <omp.h>
 
 #include "gyre/core/cpu/gemm/amx_tile.h"
+#include "gyre/core/cpu/gemm/blas_product.h"
 #include "gyre/core/cpu/gemm/few_rows.h"
 #include "gyre/core/cpu/gemm/gemm_tile.h"
 #include "gyre/core/kernels/amx.h"
@@ -226,6 +227,9 @@ void gemm(const ProductShape& shape, const Operand& a, const Operand& b, const S
     if (uses_amx()) return Product<AmxTile>(shape, a, b, sums, finish).run();
   }
 #endif
+  if constexpr (!std::is_same_v<T, bfloat16>) {
+    if (multiplies_by_blas()) return blas_product<T>(shape, a, b, sums, finish);
+  }
   Product<RegisterTile<T>>(shape, a, b, sums, finish).run();
 }
 template void gemm(const ProductShape&, const Operand&, const Operand&, const Sums<float>&, const Finish<float>&);

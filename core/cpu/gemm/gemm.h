@@ -1,9 +1,10 @@
 // General matrix product (GEMM), used for all large products: C(m,n) = [C +] A(m,k) B(k,n), with operands of type T
 // (f32, f64, or bf16 with sums in fp32).
 //
-// Reasons not to call a BLAS: the result of OpenBLAS depends on its number of threads. Single-threaded calls on parts
-// of C pack the same operand repeatedly; with them, the products of a training step ran at 75-80 % of the rate of large
-// square products. When a call returns, C is no longer in the cache for a fused epilogue.
+// Reasons not to call a BLAS on x86-64: the result of OpenBLAS depends on its number of threads. Single-threaded calls
+// on parts of C pack the same operand repeatedly; with them, the products of a training step ran at 75-80 % of the rate
+// of large square products. When a call returns, C is no longer in the cache for a fused epilogue. On other CPUs, for
+// which the tile sizes are not tuned, f32 and f64 products do make such calls (blas_product.h).
 #pragma once
 
 #include <functional>

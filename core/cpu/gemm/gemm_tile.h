@@ -6,14 +6,19 @@
 #ifdef __AVX512F__
 #include <immintrin.h>
 #endif
+#ifdef __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
+#include <arm_neon.h>
+#endif
 
 #include "gyre/core/cpu/gemm/bf16_dot.h"
+#include "gyre/core/cpu/gemm/bf16_dot_arm.h"
 #include "gyre/core/cpu/gemm/gemm_pack.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Rows of a tile. With two vectors per row, the sums take 28 of the 32 registers of AVX-512, or 12 of 16 otherwise.
-constexpr int kTileRows = kVectorBytes == 64 ? 14 : 6;
+// Rows of a tile. With two vectors per row, the sums take 28 of the 32 registers of AVX-512, 24 of the 32 of NEON,
+// which holds the left factors in registers too, or 12 of 16 otherwise.
+constexpr int kTileRows = kVectorBytes == 64 ? 14 : kHasNeon ? 12 : 6;
 template <class T>
 constexpr int kTileColumns = int(2 * kLanes<Compute<T>>);
 
@@ -67,10 +72,67 @@ template <class T, int Rows>
 }
 #endif
 
+#ifdef __ARM_FEATURE_BF16_VECTOR_ARITHMETIC
+// Four neighbors along the summed index, of rows (or columns) 0 and 1 (`low`) and of 2 and 3 (`high`): operands of
+// BFMMLA.
+struct FourRows {
+  bfloat16x8_t low, high;
+};
+inline FourRows four_rows(uint32x4_t first, uint32x4_t second) {
+  return {vreinterpretq_bf16_u32(vzip1q_u32(first, second)), vreinterpretq_bf16_u32(vzip2q_u32(first, second))};
+}
+
+// squares[i][j] += the products of one packed element, or of two neighbors, of rows 2i, 2i + 1 and columns 2j, 2j + 1.
+template <class T, int Rows, bool two>
+inline void add_matrix_products(float32x4_t (&squares)[Rows / 2][4], const uint32_t* a, const uint32_t* b) {
+  static_assert(Rows % 4 == 0 && kTileColumns<T> == 8);
+  const auto load = [](const uint32_t* from, int64_t next) {
+    return four_rows(vld1q_u32(from), two ? vld1q_u32(from + next) : vdupq_n_u32(0));
+  };
+  const FourRows first = load(b, kTileColumns<T>), last = load(b + 4, kTileColumns<T>);
+  GYRE_UNROLL
+  for (int i = 0; i < Rows; i += 4) {
+    const FourRows rows = load(a + i, kTileRows);
+    GYRE_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      float32x4_t(&sums)[4] = squares[i / 2 + half];
+      const bfloat16x8_t left = half ? rows.high : rows.low;
+      sums[0] = vbfmmlaq_f32(sums[0], left, first.low);
+      sums[1] = vbfmmlaq_f32(sums[1], left, first.high);
+      sums[2] = vbfmmlaq_f32(sums[2], left, last.low);
+      sums[3] = vbfmmlaq_f32(sums[3], left, last.high);
+    }
+  }
+}
+
+// The bf16 version: BFMMLA multiplies 2 x 4 by 4 x 2 numbers, that is, it adds the products of two packed elements. The
+// sums have the bits of two dot products of pairs (BFDOT).
+template <class T, int Rows>
+void multiply_tile_by_dot_products(float* c, int64_t ldc, const uint32_t* a, const uint32_t* b, int64_t elements,
+                                   bool accumulate) {
+  float32x4_t squares[Rows / 2][4] = {};
+  for (; elements >= 2; elements -= 2, a += 2 * kTileRows, b += 2 * kTileColumns<T>) {
+    add_matrix_products<T, Rows, true>(squares, a, b);
+  }
+  if (elements > 0) add_matrix_products<T, Rows, false>(squares, a, b);
+  SumVector<T> sums[Rows][2];
+  GYRE_UNROLL
+  for (int i = 0; i < Rows; ++i) {
+    GYRE_UNROLL
+    for (int j = 0; j < 2; ++j) {
+      const auto left = vreinterpretq_f64_f32(squares[i / 2][2 * j]),
+                 right = vreinterpretq_f64_f32(squares[i / 2][2 * j + 1]);
+      sums[i][j] = SumVector<T>(i % 2 ? vzip2q_f64(left, right) : vzip1q_f64(left, right));
+    }
+  }
+  store_tile<T, Rows>(c, ldc, sums, accumulate);
+}
+#endif
+
 // Dispatches bf16 tiles to the instruction or its emulation.
 template <class T, int Rows>
 void multiply_tile(float* c, int64_t ldc, const uint32_t* a, const uint32_t* b, int64_t elements, bool accumulate) {
-#ifdef __AVX512F__
+#if defined(__AVX512F__) || defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
   if (!emulates_bf16()) return multiply_tile_by_dot_products<T, Rows>(c, ldc, a, b, elements, accumulate);
 #endif
   SumVector<T> sums[Rows][2] = {};
@@ -78,7 +140,7 @@ void multiply_tile(float* c, int64_t ldc, const uint32_t* a, const uint32_t* b, 
     for (int i = 0; i < Rows; ++i) {
       for (int j = 0; j < kTileColumns<T>; ++j) {
         float& sum = reinterpret_cast<float*>(sums[i])[j];
-        sum = add_bf16_products(sum, a[i], b[j]);
+        sum = kHasNeon ? add_bf16_products_of_arm(sum, a[i], b[j]) : add_bf16_products(sum, a[i], b[j]);
       }
     }
   }

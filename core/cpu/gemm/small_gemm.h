@@ -9,8 +9,9 @@
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Rows of a block. With two vectors per row, the sums take 28 of the 32 registers of AVX-512, or 12 of 16 otherwise.
-constexpr int64_t kBlockRows = kVectorBytes == 64 ? 14 : 6;
+// Rows of a block. With two vectors per row, the sums take 28 of the 32 registers of AVX-512, 24 of the 32 of NEON,
+// which holds the left factors in registers too, or 12 of 16 otherwise.
+constexpr int64_t kBlockRows = kVectorBytes == 64 ? 14 : kHasNeon ? 12 : 6;
 
 // The first element of an operand and the distance between its chunks.
 template <class T>
