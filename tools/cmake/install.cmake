@@ -31,7 +31,7 @@ install(DIRECTORY tools/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/gyre)
 # Completion scripts and the man page, which the program itself generates.
 function(install_output arguments destination file)
   set(path ${PROJECT_BINARY_DIR}/share/${file})
-  install(CODE "execute_process(COMMAND [[$<TARGET_FILE:gyre>]] ${arguments} OUTPUT_FILE [[${path}]]
+  install(CODE "execute_process(COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} [[$<TARGET_FILE:gyre>]] ${arguments} OUTPUT_FILE [[${path}]]
                                 COMMAND_ERROR_IS_FATAL ANY)")
   install(FILES ${path} DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination})
 endfunction()

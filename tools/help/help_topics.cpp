@@ -113,10 +113,10 @@ Checkpoints are interchangeable between CPUs and GPUs.
 Without the CUDA backend, --device cuda is an error; make cuda builds a
 program that has it.
 
-On CPUs the program selects AVX2 or AVX-512 kernels at run time. --cpu-threads
-is the number of threads per rank. The default 0 uses all cores; in training
-the ranks of a machine divide its cores. Ranks times threads should not exceed
-the number of cores.
+On CPUs the program selects kernels at run time: AVX2 or AVX-512 on x86-64, NEON
+on ARM. --cpu-threads is the number of threads per rank. The default 0 uses all
+cores; in training the ranks of a machine divide its cores. Ranks times threads
+should not exceed the number of cores.
 )"},
 
                          HelpTopic{"environment", "environment variables",
@@ -174,7 +174,7 @@ statistics, softmax, losses, the optimizer state and checkpoints stay fp32.
 fp32  the default, on all devices
 tf32  GPUs only: activations stay fp32, matrix products round their operands
 bf16  bf16 activations and operands of matrix products, fp32 sums. On CPUs
-      it requires AVX512-BF16
+      it requires AVX512-BF16, or FEAT_BF16 on ARM
 int8  CPUs only, for trained models (translate, score, generate, evaluate
       perplexity, bench decode): products round activations and weights to int8
       times a scale per row; everything else is fp32

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs a built program with its libraries for another x86-64 Linux. The glibc there must not be older than on this
-# machine. A CUDA build also requires the driver and CUDA 13 (the toolkit or PyTorch's wheels) there.
+# Packs a built program with its libraries for another Linux of the same architecture. The glibc there must not be older
+# than on this machine. A CUDA build also requires the driver and CUDA 13 (the toolkit or PyTorch's wheels) there.
 #   tools/scripts/bundle.sh [--tests] [BUILD] [OUT.tar.xz|OUT.tar.gz|OUT.tar.zst]
 # --tests includes the tests of the CUDA backend and their golden files. Defaults: build-cuda, gyre-bundle.tar.xz.
 # Unpacked, bin/gyre runs from any directory, and tools/scripts/gpu_check.sh uses it. mpirun is not included, so it is
