@@ -139,7 +139,7 @@ TEST_CASE("R-Drop's sums: nll is the mean of both passes, correct that of the fi
     return linear_r_drop(on.leaf(both(first, second)), on.leaf(w), {}, targets, 0.1, alpha).sums();
   };
   const auto plain = [&](const Tensor& x) {
-    return direct_sums(linear(tape.leaf(x), tape.leaf(w)).value(), targets, {0.1});
+    return direct_sums(linear(tape.leaf(x), tape.leaf(w)).value(), targets, 0.1);
   };
   const CrossEntropySums a = plain(first), b = plain(second), without = sums_of(tape, 0);
   check_sums(without, {(a.loss + b.loss) / 2, (a.nll + b.nll) / 2, a.tokens, a.correct}, 1e-12);
