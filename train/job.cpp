@@ -46,6 +46,7 @@ ReducerOptions reducer_options(const TrainOptions& options, const JobContext& co
           .micro_batches = context.micro_batches,
           .deterministic = parallel.deterministic,
           .comm_dtype = parse_comm_dtype(parallel.gradient_dtype),
+          .shared_memory = parallel.shared_memory,
           .sharded = sharded,
           .shards_gradients = parallel.zero == 2,
           .runs = sharded && whole ? runs_of_matrices(parameters, context.ranks.size()) : std::vector<ArenaRun>()};

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/hardware/machine_limits.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/workload/bench_metrics.h"
 
@@ -27,6 +28,14 @@ double bus_rate(const AllReduceReport& report, const AllReduceRow& row) {
   return row.megabytes * kMebibyte / row.seconds * 2 * (report.ranks - 1) / report.ranks;
 }
 
+// The sum over the ranks of the bytes/s at which they read and write memory at the same time.
+double memory_rate(Communicator& ranks) {
+  ranks.barrier();
+  double rate = measure_memory_bandwidth(1);
+  ranks.all_reduce(std::span<double>(&rate, 1));
+  return rate;
+}
+
 }  // namespace
 
 AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& bench) {
@@ -40,6 +49,10 @@ AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& 
     for (int i = 0; i < bench.repetitions; ++i) seconds.push_back(time_sum(ranks, *sum, values));
     report.rows.push_back({megabytes, median(seconds)});
   }
+  if (ranks.size() > 1 && ranks.machines().count() == 1) {
+    const double moved = 2.0 * ranks.size();  // bytes per byte of the gradients
+    report.limit_bus_rate = memory_rate(ranks) / moved * 2 * (ranks.size() - 1) / ranks.size();
+  }
   const auto by_size = [](const AllReduceRow& a, const AllReduceRow& b) { return a.megabytes < b.megabytes; };
   const auto [small, large] = std::minmax_element(report.rows.begin(), report.rows.end(), by_size);
   report.latency = small->seconds;
@@ -49,7 +62,10 @@ AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& 
 }
 
 nlohmann::ordered_json to_json(const AllReduceReport& report) {
-  return {{"ranks", report.ranks}, {"latency", rounded(report.latency)}, {"bytes_per_second", rounded(report.rate)}};
+  nlohmann::ordered_json summary{
+      {"ranks", report.ranks}, {"latency", rounded(report.latency)}, {"bytes_per_second", rounded(report.rate)}};
+  if (report.limit_bus_rate > 0) summary["limit_bus_gb_per_second"] = rounded(report.limit_bus_rate / 1e9);
+  return summary;
 }
 
 nlohmann::ordered_json rows_json(const AllReduceReport& report) {

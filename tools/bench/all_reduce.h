@@ -25,8 +25,12 @@ struct AllReduceReport {
   std::vector<AllReduceRow> rows;
   // Fit of seconds(bytes) = latency + bytes / rate through the smallest and the largest size.
   double latency = 0, rate = 0;
+  // If all ranks are on one machine: the bus rate at which the memory of the machine would be busy with reading and
+  // writing the gradients once on each rank, measured on all ranks at the same time; else 0.
+  double limit_bus_rate = 0;
 };
 
+// The bus rate is bytes / seconds x 2 (ranks - 1) / ranks: what each rank sends, and receives, in an all-reduce.
 // Collective. All ranks get the same report.
 AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& bench);
 nlohmann::ordered_json to_json(const AllReduceReport& report);

@@ -15,6 +15,7 @@ struct AllReduceArgs {
   AllReduceBench bench;
   std::string comm_dtype = "fp32";
   int zero = 0;
+  bool shared_memory = true;
   bool json = false;
 };
 
@@ -25,11 +26,14 @@ int measure(AllReduceArgs& args) {
   expect_at_least(1, "--steps", args.bench.repetitions);
   ParallelOptions{.zero = args.zero}.validate();
   return with_communicator([&](Communicator& ranks) {
-    args.bench.sum = {.comm_dtype = parse_comm_dtype(args.comm_dtype), .sharded = args.zero >= 1};
+    args.bench.sum = {.comm_dtype = parse_comm_dtype(args.comm_dtype),
+                      .sharded = args.zero >= 1,
+                      .shared_memory = args.shared_memory};
     const AllReduceReport report = run_all_reduce_bench(ranks, args.bench);
     if (ranks.rank() != 0) return 0;
     nlohmann::ordered_json summary{{"communicator", ranks.name()}};
     summary.update(to_json(report));
+    summary["exchange"] = args.bench.sum.shared_memory && ranks.shares_memory() ? "shared memory" : "messages";
     if (args.json) summary["rows"] = rows_json(report);
     print_summary(summary, args.json);
     if (!args.json) print_rows(report);
@@ -46,6 +50,8 @@ void add_bench_all_reduce_command(Program& program) {
   table.add_list("--sizes", args->bench.megabytes, "MIB,...", "sizes of the fp32 gradients");
   table.add_choice("--gradient-dtype", args->comm_dtype, {"fp32", "bf16"}, "data type of gradients sent between ranks");
   table.add("--zero", args->zero, "STAGE", "1 or 2: reduce-scatter, each rank gets the sums of its shard");
+  table.add_flag("--shared-memory,!--no-shared-memory", args->shared_memory,
+                 "ranks of one machine exchange gradients in shared memory, otherwise by messages");
   table.add("--steps", args->bench.repetitions, "NUMBER",
             "runs of each size, after one warm-up run; the median is reported");
   table.add_flag("--json", args->json, "print one JSON object");

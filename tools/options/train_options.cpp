@@ -187,6 +187,8 @@ void add_parallel_rows(OptionTable& table, TrainOptions& o) {
             "GPUs 32");
   table.add_choice("--gradient-dtype", o.parallel.gradient_dtype, {"fp32", "bf16"},
                    "data type of gradients sent between ranks; sums are computed in fp32");
+  table.add_flag("--shared-memory,!--no-shared-memory", o.parallel.shared_memory,
+                 "ranks of one machine exchange gradients in shared memory, otherwise by messages");
   table.add("--zero", o.parallel.zero, "STAGE",
             "ZeRO stage; 1: shard the optimizer state over the ranks; 2: shard gradients too; 0: no sharding");
   table.add("--watchdog-timeout,--hang-timeout", o.parallel.watchdog_timeout, "SECONDS",

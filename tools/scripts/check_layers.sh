@@ -54,9 +54,10 @@ train                             : train/checkpoint train/log train/optim train
 train/log                         :
 train/metrics                     :
 train/metrics/significance        : train/metrics
-train/parallel                    : train/parallel/health
+train/parallel                    : train/parallel/health train/parallel/shared_memory
 train/parallel/health             :
-train/parallel/mpi                : train/log train/parallel train/parallel/health
+train/parallel/mpi                : train/log train/parallel train/parallel/health train/parallel/shared_memory
+train/parallel/shared_memory      : train/parallel
 train/optim                       : train/parallel
 train/optim/schedules             : train/optim
 train/checkpoint                  : train/optim train/parallel

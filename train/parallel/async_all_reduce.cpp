@@ -60,12 +60,8 @@ std::unique_ptr<AsyncAllReduce> make_async_all_reduce(Communicator& ranks, Kerne
                                                       const AllReduceOptions& options,
                                                       const std::shared_ptr<GpuCollectives>& gpus) {
   if (ranks.size() == 1) return std::make_unique<NoAllReduce>();
-  const bool in_tree = options.tree_leaves > 0;
   if (gpus) return make_gpu_all_reduce(gpus, ranks.rank(), ranks.size(), options);
-  if (kernels.device() == Device{} || !options.is_all_reduce()) {
-    return make_reduce_scatter(ranks,
-                               {in_tree ? options.tree_leaves : ranks.size(), options.comm_dtype, options.sharded});
-  }
+  if (kernels.device() == Device{} || !options.is_all_reduce()) return make_reduce_scatter(ranks, options);
   if (mpi_adds_on_gpus(ranks, options)) return std::make_unique<MpiAllReduce>(ranks, kernels.device().index);
   return std::make_unique<StagedAllReduce>(ranks);
 }

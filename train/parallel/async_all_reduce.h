@@ -1,6 +1,7 @@
 // Asynchronous sums of gradient ranges over the ranks. Every rank gets the same bits. Gradients in CPU memory are
-// summed by a reduce-scatter and an all-gather (train/parallel/reduce_scatter.h), which keep both directions of every
-// link busy: MPI_Iallreduce of Open MPI takes up to three times as long (tools/docs/results.md). Gradients on GPUs are
+// summed by a reduce-scatter and an all-gather (train/parallel/reduce_scatter.h), in shared memory between the ranks of
+// a machine. They keep both directions of every link busy: MPI_Iallreduce of Open MPI takes up to three times as long
+// (tools/docs/results.md). Gradients on GPUs are
 // summed through NCCL, else by a GPU-aware MPI, else through a copy on the CPU. The reduce-scatter on the CPU is also
 // used for GPUs in deterministic mode, and, without NCCL, for bf16 gradients and sharded sums.
 #pragma once
@@ -34,6 +35,7 @@ struct AllReduceOptions {
   int tree_leaves = 0;
   DType comm_dtype = DType::f32;  // or bf16
   bool sharded = false;           // every rank keeps only the sum of its own slice: train/parallel/reduce_scatter.h
+  bool shared_memory = true;      // ranks of a machine use it instead of messages, if they can
   // Whether all ranks receive fp32 sums, added in any order. The all-reduce of a library gives just these.
   bool is_all_reduce() const { return tree_leaves == 0 && comm_dtype == DType::f32 && !sharded; }
 };

@@ -20,11 +20,6 @@ namespace {
 // the rank up to rank 10.
 unsigned patience(int rank) { return rank == 0 ? 0 : 1'000'000 + 100'000 * unsigned(std::min(rank, 10)); }
 
-bool launched_by_mpi() {
-  constexpr std::array launchers{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
-  return std::any_of(launchers.begin(), launchers.end(), [](const char* name) { return std::getenv(name) != nullptr; });
-}
-
 // `rank`: the rank that failed.
 void end_all(Communicator& ranks, int rank, const std::string& message, int status) {
   usleep(patience(ranks.rank()));
@@ -60,6 +55,15 @@ void SelfCommunicator::start_all_to_all(const SplitBuffer<const std::byte>& send
                                         Callback callback) {
   std::copy_n(send.data, send.size(0), receive.data);
   callback();
+}
+
+void SelfCommunicator::start_shared(Lane, std::unique_ptr<WindowTask>, Callback) {
+  throw Error("[communicator] start_shared: one process shares no memory");
+}
+
+bool launched_by_mpi() {
+  constexpr std::array launchers{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
+  return std::any_of(launchers.begin(), launchers.end(), [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
 std::unique_ptr<Communicator> make_communicator() {

@@ -16,6 +16,8 @@
 
 #include "gyre/core/error.h"
 #include "gyre/train/parallel/health/rank_status.h"
+#include "gyre/train/parallel/shared_memory/machines.h"
+#include "gyre/train/parallel/shared_memory/window_pipeline.h"
 
 namespace gyre {
 
@@ -50,6 +52,7 @@ class Communicator {
   virtual int local_rank() const = 0;         // index of this rank among those on this node
   virtual bool takes_gpu_memory() const = 0;  // whether start_all_reduce() accepts GPU memory
   virtual int cores() const = 0;              // cores for this rank: a core that n ranks may use counts 1/n
+  virtual Machines machines() const = 0;
   virtual std::string name() const = 0;
 
   // The phase that this rank is in, and since when. At most one observer is called on every change.
@@ -88,6 +91,15 @@ class Communicator {
                                 Callback callback) = 0;
   // Every rank receives piece r from rank r.
   virtual void start_all_gather(const SplitBuffer<std::byte>& pieces, Callback callback) = 0;
+  // Likewise for those pieces that `sends` selects. In the order of start_all_gather().
+  using Sends = std::function<bool(int from, int to)>;
+  virtual void start_partial_gather(const SplitBuffer<std::byte>& pieces, const Sends& sends, Callback callback) = 0;
+
+  // Whether the ranks of each machine share memory. The first call allocates it.
+  virtual bool shares_memory() = 0;
+  // Runs a task between the ranks of each machine. The tasks of the two lanes need no common order.
+  enum class Lane : uint8_t { sums, gathers };
+  virtual void start_shared(Lane lane, std::unique_ptr<WindowTask> task, Callback callback) = 0;
   // Calls `f` while no `callback` runs.
   virtual void with_callbacks_paused(const std::function<void()>& f) = 0;
   // Advances the started collectives. MpiCommunicator also has a progress thread that does so between calls.
@@ -111,6 +123,7 @@ class SelfCommunicator final : public Communicator {
   int local_rank() const override { return 0; }
   bool takes_gpu_memory() const override { return true; }
   int cores() const override { return int(allowed_cpus().size()); }
+  Machines machines() const override { return Machines({0}); }
   std::string name() const override { return "one process"; }
   void set_watchdog_timeout(double) override {}
   void barrier() override {}
@@ -123,12 +136,18 @@ class SelfCommunicator final : public Communicator {
   void start_all_to_all(const SplitBuffer<const std::byte>& send, const SplitBuffer<std::byte>& receive,
                         Callback callback) override;
   void start_all_gather(const SplitBuffer<std::byte>&, Callback callback) override { callback(); }
+  void start_partial_gather(const SplitBuffer<std::byte>&, const Sends&, Callback callback) override { callback(); }
+  bool shares_memory() override { return false; }
+  void start_shared(Lane, std::unique_ptr<WindowTask>, Callback) override;
   void with_callbacks_paused(const std::function<void()>& f) override { f(); }
   void progress() override {}
   void prepare_progress_thread(std::function<void()>) override {}
   void finish() override {}
   void abort(int) noexcept override {}
 };
+
+// Whether mpirun or srun launched this process.
+bool launched_by_mpi();
 
 // Returns an MpiCommunicator if mpirun or srun launched the process, else a SelfCommunicator.
 std::unique_ptr<Communicator> make_communicator();

@@ -14,6 +14,7 @@ struct ParallelOptions {
   bool deterministic = false;
   std::optional<double> bucket_mb = {};  // size of a gradient bucket in MiB; default: see bucket_mb_on()
   std::string gradient_dtype = "fp32";   // communication dtype of gradients: fp32, bf16
+  bool shared_memory = true;             // ranks of a machine exchange gradients in shared memory, if they can
   int zero = 0;                          // ZeRO stage: 1 shards the optimizer's state over the ranks, 2 also gradients
   double watchdog_timeout = 600;         // time limit of a collective in seconds; 0: none
 

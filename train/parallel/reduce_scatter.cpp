@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <deque>
 #include <memory>
 #include <numeric>
-#include <span>
 #include <utility>
+#include <vector>
 
-#include "gyre/core/bfloat16.h"
-#include "gyre/core/error.h"
-#include "gyre/train/parallel/tree_reduction.h"
+#include "gyre/train/parallel/gradient_dtype.h"
+#include "gyre/train/parallel/shared_memory/routes.h"
+#include "gyre/train/parallel/shared_memory/sum_order.h"
+#include "gyre/train/parallel/shared_memory/window_tasks.h"
 
 namespace gyre {
 namespace {
@@ -21,65 +21,6 @@ std::vector<int64_t> times(std::vector<int64_t> ends, int64_t factor) {
   for (int64_t& end : ends) end *= factor;
   return ends;
 }
-
-void pack(const float* from, int64_t n, DType comm_dtype, std::byte* to) {
-  if (comm_dtype == DType::f32) {
-    std::memcpy(to, from, size_t(n) * sizeof(float));
-  } else {
-    auto* const out = reinterpret_cast<bfloat16*>(to);
-    for (int64_t i = 0; i < n; ++i) out[i] = from[i];
-  }
-}
-
-void unpack(const std::byte* from, int64_t n, DType comm_dtype, float* to) {
-  if (comm_dtype == DType::f32) {
-    std::memcpy(to, from, size_t(n) * sizeof(float));
-  } else {
-    const auto* const in = reinterpret_cast<const bfloat16*>(from);
-    for (int64_t i = 0; i < n; ++i) to[i] = float(in[i]);
-  }
-}
-
-// Adds the slices of all ranks' maximal subtrees in the order of the tree, kChunk elements at a time, so that the data
-// stay in the cache.
-class TreeAdder {
- public:
-  static constexpr int64_t kChunk = 2048;
-
-  TreeAdder(int micro_batches, int ranks) : micro_batches_(micro_batches) {
-    for (int rank = 0; rank < ranks; ++rank) {
-      for (const MicroBatchRange node :
-           maximal_subtrees(micro_batches, micro_batches_of_rank(micro_batches, ranks, rank)))
-        nodes_.push_back(node);
-    }
-  }
-
-  // parts[i]: the n elements of node i.
-  void add(const std::vector<const std::byte*>& parts, int64_t n, DType comm_dtype, float* out) const {
-    const auto size = int64_t(dtype_bytes(comm_dtype));
-    std::vector<const std::byte*> at(parts);
-    for (int64_t done = 0; done < n; done += kChunk) {
-      const int64_t count = std::min(kChunk, n - done);
-      add_node({0, micro_batches_}, at, count, comm_dtype, out + done);
-      for (const std::byte*& part : at) part += count * size;
-    }
-  }
-
- private:
-  void add_node(MicroBatchRange node, const std::vector<const std::byte*>& at, int64_t n, DType comm_dtype,
-                float* out) const {
-    const auto found = std::find(nodes_.begin(), nodes_.end(), node);
-    if (found != nodes_.end()) return unpack(at[size_t(found - nodes_.begin())], n, comm_dtype, out);
-    const int middle = tree_split(node.begin, node.end);
-    std::array<float, kChunk> right;
-    add_node({node.begin, middle}, at, n, comm_dtype, out);
-    add_node({middle, node.end}, at, n, comm_dtype, right.data());
-    for (int64_t i = 0; i < n; ++i) out[i] += right[size_t(i)];
-  }
-
-  int micro_batches_;
-  std::vector<MicroBatchRange> nodes_;  // of all ranks, in micro-batch order
-};
 
 // A reusable buffer that grows on demand. Growing discards its contents.
 class Buffer {
@@ -97,14 +38,56 @@ class Buffer {
   int64_t bytes_ = 0;
 };
 
+Machines one_rank_each(int ranks) {
+  std::vector<int> own(static_cast<size_t>(ranks));
+  std::iota(own.begin(), own.end(), 0);
+  return Machines(std::move(own));
+}
+
+// Whether a window has room for the sums on every machine.
+bool sums_fit_window(const Machines& machines, int tree_leaves) {
+  const SumOrder order(machines, tree_leaves);
+  size_t most_ranks = 0, most_parts = 0;
+  for (int rank = 0; rank < machines.ranks(); ++rank) {
+    most_ranks = std::max(most_ranks, machines.ranks_of(machines.machine_of(rank)).size());
+    most_parts = std::max(most_parts, order.parts_of(rank).size());
+  }
+  return fits_window(int(most_ranks), int(most_parts));
+}
+
+// Collective. Without shared memory, every rank counts as a machine of its own.
+Routes make_routes(Communicator& ranks, const AllReduceOptions& options) {
+  const bool shared =
+      options.shared_memory && ranks.shares_memory() && sums_fit_window(ranks.machines(), options.tree_leaves);
+  return {shared ? ranks.machines() : one_rank_each(ranks.size()), ranks.rank()};
+}
+
+// Every rank receives the slices of which it is the agent from their ranks.
+void gather_slices(Communicator& ranks, const Routes& routes, const SplitBuffer<std::byte>& slices,
+                   Communicator::Callback callback) {
+  if (routes.one_rank_each()) return ranks.start_all_gather(slices, std::move(callback));
+  ranks.start_partial_gather(
+      slices, [&](int from, int to) { return routes.sends_total(from, to); }, std::move(callback));
+}
+
+// Every rank of a machine receives the slices from their agents.
+void spread_within_machine(Communicator& ranks, const Routes& routes, const Tensor& values,
+                           const std::vector<int64_t>& ends, Communicator::Callback callback) {
+  if (!routes.within_machine()) return callback();
+  ranks.start_shared(Communicator::Lane::gathers, make_window_gather(routes.member(), routes.shares(ends), values),
+                     std::move(callback));
+}
+
 class ReduceScatter final : public AsyncAllReduce {
  public:
-  ReduceScatter(Communicator& ranks, const ReduceScatterOptions& options)
-      : ranks_(ranks), options_(options), adder_(options.micro_batches, ranks.size()) {
-    for (int rank = 0; rank < ranks.size(); ++rank) {
-      const MicroBatchRange own = micro_batches_of_rank(options.micro_batches, ranks.size(), rank);
-      subtrees_of_.push_back(int64_t(maximal_subtrees(options.micro_batches, own).size()));
-    }
+  ReduceScatter(Communicator& ranks, const AllReduceOptions& options)
+      : ranks_(ranks),
+        options_(options),
+        routes_(make_routes(ranks, options)),
+        order_(routes_.machines(), options.tree_leaves),
+        within_(order_.within(routes_.machine())),
+        between_(order_.between()) {
+    for (const int rank : routes_.members()) parts_of_member_.push_back(int(order_.parts_of(rank).size()));
     for (Transfer& transfer : transfers_) idle_.push_back(&transfer);
   }
 
@@ -130,7 +113,7 @@ class ReduceScatter final : public AsyncAllReduce {
     int owner;
   };
   struct Transfer {
-    std::vector<Tensor> parts;
+    std::vector<Tensor> parts;  // of this rank, then the sums of its machine
     std::vector<int64_t> ends;  // of the slices, in elements
     Buffer sent, received;
     int64_t begin(int rank) const { return rank == 0 ? 0 : ends[size_t(rank) - 1]; }
@@ -147,51 +130,90 @@ class ReduceScatter final : public AsyncAllReduce {
     waiting_.pop_front();
     transfer->parts = parts;
     transfer->ends = shard_ends(parts.back().size(), ranks_.size(), owner);
-    const SplitBuffer<const std::byte> send = pack_parts(*transfer);
-    const SplitBuffer<std::byte> receive = place_parts(*transfer);
-    ranks_.start_all_to_all(send, receive, [this, transfer] { add_parts(*transfer); });
+    routes_.within_machine() ? add_within_machine(*transfer) : exchange(*transfer);
   }
 
-  // Orders the slices of this rank's parts by receiving rank. A single fp32 part already has this order.
+  // Replaces the parts by the sums of this machine.
+  void add_within_machine(Transfer& transfer) {
+    WindowSum sum{.rank = routes_.member(),
+                  .shares = routes_.shares(transfer.ends),
+                  .parts = transfer.parts,
+                  .parts_of = parts_of_member_,
+                  .adder = &within_,
+                  .outputs = order_.sums_of(routes_.machine()),
+                  // With several machines, bf16 rounds the parts of machines instead of those of ranks.
+                  .comm_dtype = routes_.between_machines() ? DType::f32 : options_.comm_dtype,
+                  .gathers = !routes_.between_machines() && !options_.sharded};
+    while (sum.sums.size() + 1 < sum.outputs.size()) sum.sums.push_back(Tensor::empty({transfer.size()}));
+    sum.sums.push_back(transfer.parts.back());
+    transfer.parts = sum.sums;
+    ranks_.start_shared(Communicator::Lane::sums, make_window_sum(std::move(sum)),
+                        [this, &transfer] { routes_.between_machines() ? exchange(transfer) : complete(transfer); });
+  }
+
+  void exchange(Transfer& transfer) {
+    const SplitBuffer<const std::byte> send = pack_parts(transfer);
+    const SplitBuffer<std::byte> receive = place_parts(transfer);
+    ranks_.start_all_to_all(send, receive, [this, &transfer] { add_parts(transfer); });
+  }
+
+  // Orders the slices of the parts by receiving rank. A single fp32 part that all ranks receive already has this order.
   SplitBuffer<const std::byte> pack_parts(Transfer& transfer) const {
     const auto parts = int64_t(transfer.parts.size());
-    if (parts == 1 && options_.comm_dtype == DType::f32)
+    if (parts == 1 && options_.comm_dtype == DType::f32 && routes_.one_rank_each())
       return {reinterpret_cast<const std::byte*>(transfer.sum()), times(transfer.ends, comm_dtype_bytes())};
     std::byte* const data = transfer.sent.room_for(transfer.size() * parts * comm_dtype_bytes());
     std::byte* to = data;
+    std::vector<int64_t> ends;
     for (int rank = 0; rank < ranks_.size(); ++rank) {
       for (const Tensor& part : transfer.parts) {
+        if (!routes_.sends_sums_to(rank)) continue;
         pack(part.data<float>() + transfer.begin(rank), transfer.size(rank), options_.comm_dtype, to);
         to += transfer.size(rank) * comm_dtype_bytes();
       }
+      ends.push_back(to - data);
     }
-    return {data, times(transfer.ends, parts * comm_dtype_bytes())};
+    return {data, std::move(ends)};
   }
 
-  // Reserves memory for this rank's slice of every rank's parts.
+  // Reserves memory for this rank's slice of every machine's sums.
   SplitBuffer<std::byte> place_parts(Transfer& transfer) const {
+    const Machines& machines = routes_.machines();
     const int64_t bytes = transfer.size(ranks_.rank()) * comm_dtype_bytes();
     std::vector<int64_t> ends;
-    for (const int64_t nodes : subtrees_of_) ends.push_back((ends.empty() ? 0 : ends.back()) + nodes * bytes);
-    std::byte* const data = transfer.received.room_for(ends.back());
+    int64_t end = 0;
+    for (int rank = 0; rank < ranks_.size(); ++rank) {
+      const int machine = machines.machine_of(rank);
+      if (routes_.sender_of(machine) == rank) end += int64_t(order_.sums_of(machine).size()) * bytes;
+      ends.push_back(end);
+    }
+    std::byte* const data = transfer.received.room_for(end);
     return {data, std::move(ends)};
   }
 
   void add_parts(Transfer& transfer) {
     const int64_t n = transfer.size(ranks_.rank()), begin = transfer.begin(ranks_.rank());
-    std::vector<const std::byte*> parts(size_t(std::accumulate(subtrees_of_.begin(), subtrees_of_.end(), int64_t{0})));
-    for (size_t i = 0; i < parts.size(); ++i)
-      parts[i] = transfer.received.room_for(0) + int64_t(i) * n * comm_dtype_bytes();
-    adder_.add(parts, n, options_.comm_dtype, transfer.sum() + begin);
-    if (options_.sharded) return complete(transfer);
+    const SplitBuffer<std::byte> received = place_parts(transfer);
+    std::vector<const std::byte*> parts;
+    for (int machine = 0; machine < routes_.machines().count(); ++machine) {
+      const std::byte* const first = received.data + received.begin(routes_.sender_of(machine));
+      for (size_t i = 0; i < order_.sums_of(machine).size(); ++i)
+        parts.push_back(first + int64_t(i) * n * comm_dtype_bytes());
+    }
+    between_.add(order_.total(), parts, n, options_.comm_dtype, transfer.sum() + begin);
+    options_.sharded ? complete(transfer) : gather(transfer);
+  }
+
+  void gather(Transfer& transfer) {
+    const int64_t n = transfer.size(ranks_.rank()), begin = transfer.begin(ranks_.rank());
     auto* gathered = reinterpret_cast<std::byte*>(transfer.sum());
     if (options_.comm_dtype != DType::f32) {  // the all-to-all has ended: its send buffer is free
       gathered = transfer.sent.room_for(transfer.size() * comm_dtype_bytes());
       pack(transfer.sum() + begin, n, options_.comm_dtype, gathered + begin * comm_dtype_bytes());
     }
-    ranks_.start_all_gather({gathered, times(transfer.ends, comm_dtype_bytes())}, [this, &transfer, gathered] {
+    gather_slices(ranks_, routes_, {gathered, times(transfer.ends, comm_dtype_bytes())}, [this, &transfer, gathered] {
       if (options_.comm_dtype != DType::f32) unpack(gathered, transfer.size(), options_.comm_dtype, transfer.sum());
-      complete(transfer);
+      spread_within_machine(ranks_, routes_, transfer.parts.back(), transfer.ends, [&] { complete(transfer); });
     });
   }
 
@@ -202,9 +224,11 @@ class ReduceScatter final : public AsyncAllReduce {
   }
 
   Communicator& ranks_;
-  ReduceScatterOptions options_;
-  TreeAdder adder_;
-  std::vector<int64_t> subtrees_of_;  // number of maximal subtrees, by rank
+  AllReduceOptions options_;
+  Routes routes_;
+  SumOrder order_;
+  TreeAdder within_, between_;
+  std::vector<int> parts_of_member_;
   // The transfers in progress; further ranges wait. Their number bounds the memory for buffers.
   std::array<Transfer, 4> transfers_;
   std::vector<Transfer*> idle_;
@@ -225,12 +249,20 @@ std::vector<int64_t> shard_ends(int64_t n, int ranks, int owner) {
   return ends;
 }
 
-void all_gather_shards(Communicator& ranks, const std::vector<ShardedRange>& ranges) {
+void all_gather_shards(Communicator& ranks, const std::vector<ShardedRange>& ranges, bool shared_memory) {
+  const Routes routes = make_routes(ranks, {.shared_memory = shared_memory});
   std::vector<Tensor> on_cpu;
   for (const auto& [values, owner] : ranges) {
     on_cpu.push_back(values.to_cpu());
-    auto* const bytes = reinterpret_cast<std::byte*>(on_cpu.back().data<float>());
-    ranks.start_all_gather({bytes, times(shard_ends(values.size(), ranks.size(), owner), sizeof(float))}, [] {});
+    const Tensor all = on_cpu.back();
+    const std::vector<int64_t> ends = shard_ends(values.size(), ranks.size(), owner);
+    const auto spread = [&ranks, &routes, all, ends] { spread_within_machine(ranks, routes, all, ends, [] {}); };
+    if (routes.between_machines()) {
+      gather_slices(ranks, routes, {reinterpret_cast<std::byte*>(all.data<float>()), times(ends, sizeof(float))},
+                    spread);
+    } else {
+      spread();
+    }
   }
   ranks.finish();
   for (size_t i = 0; i < ranges.size(); ++i) {
@@ -238,7 +270,7 @@ void all_gather_shards(Communicator& ranks, const std::vector<ShardedRange>& ran
   }
 }
 
-std::unique_ptr<AsyncAllReduce> make_reduce_scatter(Communicator& ranks, const ReduceScatterOptions& options) {
+std::unique_ptr<AsyncAllReduce> make_reduce_scatter(Communicator& ranks, const AllReduceOptions& options) {
   return std::make_unique<ReduceScatter>(ranks, options);
 }
 

@@ -1,7 +1,12 @@
-// All-reduce as a reduce-scatter and an all-gather: every rank receives its slice of a range from all other ranks and
-// adds the slices in a fixed order. It then sends the sum to all other ranks, or keeps it (ZeRO stage 1, Rajbhandari et
-// al. 2020). The communication dtype is fp32 or bf16. Additions are in fp32, so bf16 rounds twice, for any number of
-// ranks.
+// All-reduce as a reduce-scatter and an all-gather: every rank adds its slice of a range over all ranks in a fixed
+// order. It then sends the sum to all other ranks, or keeps it (ZeRO stage 1, Rajbhandari et al. 2020). The
+// communication dtype is fp32 or bf16. Additions are in fp32, so bf16 rounds twice, for any number of ranks.
+//
+// The ranks of one machine do this in shared memory (train/parallel/shared_memory/window_tasks.h). Between machines the
+// slices travel in MPI messages. With several ranks on each of several machines, the ranks of a machine first add up
+// their parts in shared memory. For each slice, one of them, the agent of the slice's rank, sends this sum to that
+// rank, receives its total, and hands it to the others in shared memory. A slice thus crosses the network once per
+// machine.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +21,9 @@ namespace gyre {
 // except for the last block of all. `owner`: the rank whose slice is everything, or kSharedByRanks.
 std::vector<int64_t> shard_ends(int64_t n, int ranks, int owner);
 
-struct ReduceScatterOptions {
-  int micro_batches = 1;          // leaves of the reduction tree (train/parallel/tree_reduction.h)
-  DType comm_dtype = DType::f32;  // or bf16
-  bool sharded = false;           // every rank keeps only the sum of its own slice; the other elements are undefined
-};
-
-// The parts given to start() are the sums of this rank's maximal subtrees.
-std::unique_ptr<AsyncAllReduce> make_reduce_scatter(Communicator& ranks, const ReduceScatterOptions& options);
+// The parts given to start() are the sums of this rank's maximal subtrees, or one part if the additions may have any
+// order. Collective.
+std::unique_ptr<AsyncAllReduce> make_reduce_scatter(Communicator& ranks, const AllReduceOptions& options);
 
 // A range of f32 elements whose slices belong to ranks (shard_ends()).
 struct ShardedRange {
@@ -32,6 +32,6 @@ struct ShardedRange {
 };
 
 // Collective. Every rank contributes its own slice of each range and receives the slices of all other ranks.
-void all_gather_shards(Communicator& ranks, const std::vector<ShardedRange>& ranges);
+void all_gather_shards(Communicator& ranks, const std::vector<ShardedRange>& ranges, bool shared_memory);
 
 }  // namespace gyre

@@ -24,7 +24,8 @@ int64_t blocks_up(int64_t element) { return squares_blocks(element) * kSquaresBl
 int64_t blocks_down(int64_t element) { return element / kSquaresBlock * kSquaresBlock; }
 
 AllReduceOptions sums_of(const ReducerOptions& options) {
-  return {options.deterministic ? options.micro_batches : 0, options.comm_dtype, options.sharded};
+  return {options.deterministic ? options.micro_batches : 0, options.comm_dtype, options.sharded,
+          options.shared_memory};
 }
 
 // Joins neighbors.
@@ -59,7 +60,8 @@ GradientReducer::GradientReducer(Communicator& ranks, Kernels& kernels, Paramete
     nodes_ = std::make_unique<SubtreeSums>(kernels, options.micro_batches, own);
   } else if (ranks.size() > 1) {
     if (options.sharded)
-      sum_for_all_ = make_async_all_reduce(ranks, kernels, {.comm_dtype = options.comm_dtype}, gpus_);
+      sum_for_all_ = make_async_all_reduce(
+          ranks, kernels, {.comm_dtype = options.comm_dtype, .shared_memory = options.shared_memory}, gpus_);
     rows_ = std::make_unique<SparseAllReduce>(ranks, kernels, parameters, sum_for_all_ ? *sum_for_all_ : *sum_);
   }
   make_buckets();
@@ -247,7 +249,7 @@ void GradientReducer::all_gather(const Tensor& window, ElementRange range) const
       parts.push_back({window.slice(b.range.begin - range.begin, b.range.end - range.begin), b.owner});
   }
   if (gpus_) return all_gather_shards(*gpus_, ranks_.size(), parts);
-  all_gather_shards(ranks_, parts);
+  all_gather_shards(ranks_, parts, options_.shared_memory);
 }
 
 }  // namespace gyre

@@ -37,6 +37,7 @@ struct ReducerOptions {
   int micro_batches = 1;          // per global batch, over all ranks
   bool deterministic = false;     // micro-batches are added in the order of train/parallel/tree_reduction.h
   DType comm_dtype = DType::f32;  // or bf16
+  bool shared_memory = true;      // as in AllReduceOptions
   bool sharded = false;           // every rank gets only the sums of the elements that it owns (ZeRO stage 1)
   // If sharded: packed_gradients() holds these sums, and the arena of gradients is freed (ZeRO stage 2). A single rank
   // ignores it.

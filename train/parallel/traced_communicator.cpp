@@ -64,6 +64,16 @@ void TracedCommunicator::start_all_gather(const SplitBuffer<std::byte>& pieces, 
   inner_.start_all_gather(pieces, timed("all-gather", size_t(pieces.ends.back()), std::move(callback)));
 }
 
+void TracedCommunicator::start_partial_gather(const SplitBuffer<std::byte>& pieces, const Sends& sends,
+                                              Callback callback) {
+  inner_.start_partial_gather(pieces, sends, timed("all-gather", size_t(pieces.ends.back()), std::move(callback)));
+}
+
+void TracedCommunicator::start_shared(Lane lane, std::unique_ptr<WindowTask> task, Callback callback) {
+  Callback traced = timed(task->name(), size_t(task->bytes()), std::move(callback));
+  inner_.start_shared(lane, std::move(task), std::move(traced));
+}
+
 void TracedCommunicator::finish() {
   wait("wait for gradients", 0, [&] { inner_.finish(); });
 }

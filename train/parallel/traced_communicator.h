@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -40,6 +41,7 @@ class TracedCommunicator final : public Communicator {
   int local_rank() const override { return inner_.local_rank(); }
   bool takes_gpu_memory() const override { return inner_.takes_gpu_memory(); }
   int cores() const override { return inner_.cores(); }
+  Machines machines() const override { return inner_.machines(); }
   std::string name() const override { return inner_.name(); }
   void set_watchdog_timeout(double seconds) override { inner_.set_watchdog_timeout(seconds); }
   void barrier() override;
@@ -52,6 +54,9 @@ class TracedCommunicator final : public Communicator {
   void start_all_to_all(const SplitBuffer<const std::byte>& send, const SplitBuffer<std::byte>& receive,
                         Callback callback) override;
   void start_all_gather(const SplitBuffer<std::byte>& pieces, Callback callback) override;
+  void start_partial_gather(const SplitBuffer<std::byte>& pieces, const Sends& sends, Callback callback) override;
+  bool shares_memory() override { return inner_.shares_memory(); }
+  void start_shared(Lane lane, std::unique_ptr<WindowTask> task, Callback callback) override;
   void with_callbacks_paused(const std::function<void()>& f) override { inner_.with_callbacks_paused(f); }
   void progress() override { inner_.progress(); }
   void prepare_progress_thread(std::function<void()> f) override { inner_.prepare_progress_thread(std::move(f)); }

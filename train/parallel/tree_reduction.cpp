@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gyre/core/error.h"
+#include "gyre/train/parallel/gradient_dtype.h"
 
 namespace gyre {
 namespace {
@@ -85,6 +86,40 @@ std::vector<Tensor> SubtreeSums::take(size_t bucket, const Tensor& last) {
 void SubtreeSums::restart() {
   parts_.clear();
   next_ = own_.begin;
+}
+
+void TreeAdder::add(MicroBatchRange node, const std::vector<const std::byte*>& parts, int64_t n, DType comm_dtype,
+                    float* out) const {
+  Operands at{parts, 0, comm_dtype};
+  for (int64_t done = 0; done < n; done += at.count) {
+    at.count = std::min(kChunk, n - done);
+    add_chunk(node, at, out + done);
+    for (const std::byte*& part : at.parts) part += at.count * int64_t(dtype_bytes(comm_dtype));
+  }
+}
+
+// Writes to `out` last, because it may be an operand.
+void TreeAdder::add_chunk(MicroBatchRange node, const Operands& at, float* out) const {
+  const auto input = std::find(inputs_.begin(), inputs_.end(), node);
+  if (input != inputs_.end()) {
+    const std::byte* const part = at.parts[size_t(input - inputs_.begin())];
+    if (part != reinterpret_cast<const std::byte*>(out)) unpack(part, at.count, at.comm_dtype, out);
+    return;
+  }
+  const int middle = tree_split(node.begin, node.end);
+  Chunk left_scratch, right_scratch;
+  const float* const left = values_of({node.begin, middle}, at, left_scratch);
+  const float* const right = values_of({middle, node.end}, at, right_scratch);
+  for (int64_t i = 0; i < at.count; ++i) out[i] = left[i] + right[i];
+}
+
+// Where the values of a node are: the input itself if it is fp32, else in `scratch`, which receives them.
+const float* TreeAdder::values_of(MicroBatchRange node, const Operands& at, Chunk& scratch) const {
+  const auto input = std::find(inputs_.begin(), inputs_.end(), node);
+  if (at.comm_dtype == DType::f32 && input != inputs_.end())
+    return reinterpret_cast<const float*>(at.parts[size_t(input - inputs_.begin())]);
+  add_chunk(node, at, scratch.data());
+  return scratch.data();
 }
 
 }  // namespace gyre

@@ -4,7 +4,11 @@
 // subtrees within it. The sums therefore have the same bits on 1 to S ranks.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "gyre/core/kernels/kernels.h"
@@ -50,6 +54,30 @@ class SubtreeSums {
   MicroBatchRange own_;
   std::vector<Part> parts_;  // in micro-batch order
   int next_;                 // index of this rank's next micro-batch
+};
+
+// Adds the sums of nodes of a tree in the tree's order, kChunk elements at a time, so that the data stay in the cache.
+class TreeAdder {
+ public:
+  // inputs: nodes of the tree that do not overlap.
+  explicit TreeAdder(std::vector<MicroBatchRange> inputs) : inputs_(std::move(inputs)) {}
+  // Computes the sum of a node that consists of inputs. parts[i]: the n elements of input i; `out` may be one of them.
+  void add(MicroBatchRange node, const std::vector<const std::byte*>& parts, int64_t n, DType comm_dtype,
+           float* out) const;
+
+ private:
+  static constexpr int64_t kChunk = 2048;
+  using Chunk = std::array<float, kChunk>;
+
+  struct Operands {
+    std::vector<const std::byte*> parts;
+    int64_t count;
+    DType comm_dtype;
+  };
+  void add_chunk(MicroBatchRange node, const Operands& at, float* out) const;
+  const float* values_of(MicroBatchRange node, const Operands& at, Chunk& scratch) const;
+
+  std::vector<MicroBatchRange> inputs_;
 };
 
 }  // namespace gyre

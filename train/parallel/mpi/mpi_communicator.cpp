@@ -23,11 +23,11 @@ using Lock = std::unique_lock<std::recursive_timed_mutex>;
 // MPI counts are ints: longer ranges are split into pieces.
 constexpr size_t kPiece = size_t{1} << 30;
 // Pauses of the progress thread between polls. With collectives in progress it pauses 1 / kPollsPerCompletion of the
-// time since the last one completed, within the bounds kBusyPause and kLongPause: rarely enough not to slow down
+// time since anything last moved, within the bounds kBusyPause and kLongPause: rarely enough not to slow down
 // computation, often enough for the next message. Otherwise it only answers heartbeat requests, and pauses kIdlePause.
 constexpr microseconds kBusyPause{100}, kLongPause{2'000}, kIdlePause{20'000};
 constexpr int kPollsPerCompletion = 8;
-constexpr int kSpinPolls = 500;              // polls of a waiting call before it pauses between polls
+constexpr double kSpinSeconds = 1e-3;        // without progress, before a waiting call pauses between polls
 constexpr double kHeartbeatSeconds = 2;      // time limit for the answers to a heartbeat request
 constexpr double kSignalGraceSeconds = 0.3;  // longer than the loop usually takes to notice a signal
 
@@ -65,6 +65,7 @@ MpiCommunicator::MpiCommunicator() {
   require(provided >= MPI_THREAD_SERIALIZED, "[mpi] expected thread level MPI_THREAD_SERIALIZED (",
           MPI_THREAD_SERIALIZED, "), this MPI library gives ", provided);
   query_node_topology();
+  find_machines();
   for (Channel& channel : channels_) GYRE_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &channel.ranks));
   watchdog_ = std::make_unique<MpiWatchdog>();
   progress_thread_ = std::thread([this] { run_progress_thread(); });
@@ -72,18 +73,25 @@ MpiCommunicator::MpiCommunicator() {
 
 // Launchers bind each rank to separate cores, or let all ranks use all cores. Counts the ranks that share a core.
 void MpiCommunicator::query_node_topology() {
-  MPI_Comm node = MPI_COMM_NULL;
-  GYRE_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node));
-  GYRE_MPI(MPI_Comm_size(node, &node_ranks_));
-  GYRE_MPI(MPI_Comm_rank(node, &local_rank_));
+  GYRE_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine_));
+  GYRE_MPI(MPI_Comm_set_errhandler(machine_, MPI_ERRORS_RETURN));
+  GYRE_MPI(MPI_Comm_size(machine_, &node_ranks_));
+  GYRE_MPI(MPI_Comm_rank(machine_, &local_rank_));
   const std::vector<int> own = allowed_cpus();
   std::vector<int> users(CPU_SETSIZE);
   for (int cpu : own) users[size_t(cpu)] = 1;
-  GYRE_MPI(MPI_Allreduce(MPI_IN_PLACE, users.data(), int(users.size()), MPI_INT, MPI_SUM, node));
+  GYRE_MPI(MPI_Allreduce(MPI_IN_PLACE, users.data(), int(users.size()), MPI_INT, MPI_SUM, machine_));
   double share = 0;
   for (int cpu : own) share += 1.0 / users[size_t(cpu)];
   cores_ = std::max(1, int(share + 1e-9));
-  GYRE_MPI(MPI_Comm_free(&node));
+}
+
+void MpiCommunicator::find_machines() {
+  int first = rank_;  // of this machine
+  GYRE_MPI(MPI_Bcast(&first, 1, MPI_INT, 0, machine_));
+  std::vector<int> machine_of(static_cast<size_t>(size_));
+  GYRE_MPI(MPI_Allgather(&first, 1, MPI_INT, machine_of.data(), 1, MPI_INT, MPI_COMM_WORLD));
+  machines_ = Machines(std::move(machine_of));
 }
 
 MpiCommunicator::~MpiCommunicator() {
@@ -94,6 +102,8 @@ MpiCommunicator::~MpiCommunicator() {
   wake_.notify_one();
   if (progress_thread_.joinable()) progress_thread_.join();
   watchdog_.reset();
+  shared_ = {};
+  MPI_Comm_free(&machine_);
   for (Channel& channel : channels_) {
     if (channel.ranks != MPI_COMM_NULL) MPI_Comm_free(&channel.ranks);
   }
@@ -182,6 +192,11 @@ void MpiCommunicator::start(Kind kind, Callback callback, Call&& call) {
     call(channels_[kind].ranks, &request);
     channels_[kind].started.push_back({request, std::move(callback)});
   }
+  wake();
+}
+
+// Wakes the progress thread.
+void MpiCommunicator::wake() {
   {
     const std::lock_guard lock(sleep_);
     has_work_ = true;
@@ -218,8 +233,60 @@ void MpiCommunicator::start_all_gather(const SplitBuffer<std::byte>& pieces, Cal
       });
 }
 
-// Tests the started collectives and calls their callbacks. Needs the lock. Returns whether any is still in progress.
+void MpiCommunicator::start_partial_gather(const SplitBuffer<std::byte>& pieces, const Sends& sends,
+                                           Callback callback) {
+  const auto counts = std::make_shared<std::pair<Counts, Counts>>(pieces, pieces);
+  auto& [out, in] = *counts;
+  for (int r = 0; r < size_; ++r) {
+    out.sizes[size_t(r)] = r != rank_ && sends(rank_, r) ? int(pieces.size(rank_)) : 0;
+    out.begins[size_t(r)] = int(pieces.begin(rank_)) - 1;  // from `sent`
+    if (r == rank_ || !sends(r, rank_)) in.sizes[size_t(r)] = 0;
+  }
+  start(
+      kGathers, [counts, callback = std::move(callback)] { callback(); },
+      [&](MPI_Comm ranks, MPI_Request* request) {
+        // Open MPI takes equal addresses for MPI_IN_PLACE, which would send what this rank receives.
+        const std::byte* const sent = pieces.data + 1;
+        GYRE_MPI(MPI_Ialltoallv(sent, out.sizes.data(), out.begins.data(), MPI_BYTE, pieces.data, in.sizes.data(),
+                                in.begins.data(), MPI_BYTE, ranks, request));
+      });
+}
+
+// The barrier makes sure that all ranks have arrived, because the allocation blocks inside MPI.
+bool MpiCommunicator::shares_memory() {
+  if (shared_.asked_for || machines_.count() == size_) return !shared_.lanes.empty();
+  barrier();
+  std::string obstacle;
+  {
+    const Lock lock(mpi_);
+    shared_.asked_for = true;
+    shared_.window = MpiWindow::allocate(machine_, kLanes * WindowPipeline::kSegmentBytes, obstacle);
+  }
+  int64_t failures = shared_.window ? 0 : 1;
+  all_reduce(std::span<int64_t>(&failures, 1));
+  if (!obstacle.empty() && local_rank_ == 0)
+    spdlog::warn("the ranks of a machine exchange gradients by messages, not in shared memory: {}", obstacle);
+  const Lock lock(mpi_);
+  if (failures > 0) {
+    shared_.window.reset();
+  } else {
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      shared_.lanes.emplace_back(shared_.window->segments(lane * WindowPipeline::kSegmentBytes));
+  }
+  return !shared_.lanes.empty();
+}
+
+void MpiCommunicator::start_shared(Lane lane, std::unique_ptr<WindowTask> task, Callback callback) {
+  {
+    const Lock lock(mpi_);
+    shared_.lanes.at(size_t(lane)).start(std::move(task), std::move(callback));
+  }
+  wake();
+}
+
+// Advances the started collectives and calls their callbacks. Needs the lock. Returns whether any is still in progress.
 bool MpiCommunicator::advance() {
+  for (WindowPipeline& lane : shared_.lanes) moves_ += lane.advance() ? 1 : 0;
   for (Channel& channel : channels_) {
     while (!channel.started.empty()) {
       int done = 0;
@@ -227,12 +294,14 @@ bool MpiCommunicator::advance() {
       if (done == 0) break;
       const Callback callback = std::move(channel.started.front().callback);
       channel.started.pop_front();
-      ++ended_;
+      ++moves_;
       callback();
     }
   }
   return std::any_of(channels_.begin(), channels_.end(),
-                     [](const Channel& channel) { return !channel.started.empty(); });
+                     [](const Channel& channel) { return !channel.started.empty(); }) ||
+         std::any_of(shared_.lanes.begin(), shared_.lanes.end(),
+                     [](const WindowPipeline& lane) { return !lane.idle(); });
 }
 
 void MpiCommunicator::with_callbacks_paused(const std::function<void()>& f) {
@@ -256,12 +325,13 @@ void MpiCommunicator::finish() {
 
 void MpiCommunicator::run_progress_thread() {
   bool busy = false;
-  uint64_t ended = 0;
-  Stopwatch since;  // time since a collective last ended
+  uint64_t moves = 0;
+  Stopwatch since;  // time since anything last moved
   for (;;) {
     {
-      const auto pause =
-          std::clamp(microseconds(int64_t(since.seconds() * 1e6 / kPollsPerCompletion)), kBusyPause, kLongPause);
+      // The main thread polls while it waits.
+      const auto since_move = microseconds(int64_t(since.seconds() * 1e6 / kPollsPerCompletion));
+      const auto pause = waiting_ ? kLongPause : std::clamp(since_move, kBusyPause, kLongPause);
       std::unique_lock sleep(sleep_);
       wake_.wait_for(sleep, busy ? pause : kIdlePause, [&] { return stopping_ || (has_work_ && !busy); });
       if (stopping_) return;
@@ -272,7 +342,7 @@ void MpiCommunicator::run_progress_thread() {
     try {
       if (const auto prepare = std::exchange(preparation_, {})) prepare();
       const bool was_busy = std::exchange(busy, advance());
-      if (!was_busy || std::exchange(ended, ended_) != ended_) since = Stopwatch();
+      if (!was_busy || std::exchange(moves, moves_) != moves_) since = Stopwatch();
       watchdog_->reply({waits_, waiting_, rank_status().now()});
       report_termination();
     } catch (...) {
@@ -299,13 +369,16 @@ void MpiCommunicator::wait(const char* what, const std::function<bool()>& is_don
   waiting_ = true;
   const Stopwatch watch;
   double patience = watchdog_timeout_;
-  for (int polls = 0;; ++polls) {
+  Stopwatch since;  // time since anything last moved
+  for (uint64_t moves = 0;;) {
     {
       const Lock lock(mpi_);
       if (failure_) std::rethrow_exception(failure_);
       if (is_done()) break;
+      if (std::exchange(moves, moves_) != moves_) since = Stopwatch();
     }
-    if (polls < kSpinPolls) {
+    // A pause must stay rare: while one rank pauses, the others run out of work and would pause as well.
+    if (since.seconds() < kSpinSeconds) {
       sched_yield();
     } else {
       std::this_thread::sleep_for(kBusyPause);

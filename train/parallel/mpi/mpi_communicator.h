@@ -11,11 +11,13 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "gyre/train/log/stopwatch.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/mpi/mpi.h"
 #include "gyre/train/parallel/mpi/mpi_watchdog.h"
+#include "gyre/train/parallel/mpi/mpi_window.h"
 
 namespace gyre {
 
@@ -31,6 +33,7 @@ class MpiCommunicator final : public Communicator {
   int local_rank() const override { return local_rank_; }
   bool takes_gpu_memory() const override;
   int cores() const override { return cores_; }
+  Machines machines() const override { return machines_; }
   std::string name() const override;
   void set_watchdog_timeout(double seconds) override { watchdog_timeout_ = seconds; }
   void barrier() override;
@@ -43,6 +46,9 @@ class MpiCommunicator final : public Communicator {
   void start_all_to_all(const SplitBuffer<const std::byte>& send, const SplitBuffer<std::byte>& receive,
                         Callback callback) override;
   void start_all_gather(const SplitBuffer<std::byte>& pieces, Callback callback) override;
+  void start_partial_gather(const SplitBuffer<std::byte>& pieces, const Sends& sends, Callback callback) override;
+  bool shares_memory() override;
+  void start_shared(Lane lane, std::unique_ptr<WindowTask> task, Callback callback) override;
   void with_callbacks_paused(const std::function<void()>& f) override;
   void progress() override;
   void prepare_progress_thread(std::function<void()> f) override;
@@ -62,7 +68,17 @@ class MpiCommunicator final : public Communicator {
   };
   enum Kind { kSums, kExchanges, kGathers, kKinds };
 
+  // The memory shared with the other ranks of this machine. Without a window there is none.
+  struct SharedMemory {
+    bool asked_for = false;
+    std::unique_ptr<MpiWindow> window;
+    std::deque<WindowPipeline> lanes;  // by Lane
+  };
+  static constexpr int64_t kLanes = 2;
+
   void query_node_topology();
+  void find_machines();
+  void wake();
   template <class Call>
   void start(Kind kind, Callback callback, Call&& call);  // call(communicator, request)
   template <class Call>
@@ -74,13 +90,16 @@ class MpiCommunicator final : public Communicator {
   void report_termination();
 
   int rank_ = 0, size_ = 1, node_ranks_ = 1, local_rank_ = 0, cores_ = 1;
+  MPI_Comm machine_ = MPI_COMM_NULL;  // the ranks of this machine
+  Machines machines_{{0}};
   double watchdog_timeout_ = 0;
   std::atomic<uint64_t> waits_{0};
   std::atomic<bool> waiting_{false};
 
-  std::recursive_timed_mutex mpi_;  // guards all MPI calls and the five members below
+  std::recursive_timed_mutex mpi_;  // guards all MPI calls and the six members below
   std::array<Channel, kKinds> channels_;
-  uint64_t ended_ = 0;  // number of completed collectives
+  SharedMemory shared_;
+  uint64_t moves_ = 0;  // how often advance() has found something to do
   std::unique_ptr<MpiWatchdog> watchdog_;
   std::exception_ptr failure_;         // exception of a callback or of MPI on the progress thread
   std::function<void()> preparation_;  // of the progress thread, which calls it once

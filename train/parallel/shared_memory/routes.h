@@ -1,0 +1,42 @@
+// Who exchanges what: the ranks of a machine in shared memory, and machines by messages. What concerns the slice of a
+// rank is exchanged with another machine by one rank of that machine, the agent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gyre/train/parallel/optimizer_partition.h"
+#include "gyre/train/parallel/shared_memory/machines.h"
+
+namespace gyre {
+
+class Routes {
+ public:
+  // `rank`: this rank.
+  Routes(Machines machines, int rank);
+
+  const Machines& machines() const { return machines_; }
+  int machine() const { return machine_; }                                          // of this rank
+  const std::vector<int>& members() const { return machines_.ranks_of(machine_); }  // the ranks of this machine
+  int member() const { return machines_.index_of(rank_); }                          // index of this rank among them
+  bool within_machine() const { return members().size() > 1; }                      // there are other members
+  bool between_machines() const { return machines_.count() > 1; }
+  bool one_rank_each() const { return machines_.count() == machines_.ranks(); }
+
+  // Whether this rank sends its machine's sums of the slice of `rank`.
+  bool sends_sums_to(int rank) const { return machines_.agent(machine_, rank) == rank_; }
+  // The rank of a machine that sends the sums of this rank's slice.
+  int sender_of(int machine) const { return machines_.agent(machine, rank_); }
+  // Whether `to` receives the total of the slice of `from` from that rank.
+  bool sends_total(int from, int to) const {
+    return from != to && machines_.agent(machines_.machine_of(to), from) == to;
+  }
+  // By member: the slices of which it is the agent. `ends`: of the slices of all ranks.
+  std::vector<std::vector<ElementRange>> shares(const std::vector<int64_t>& ends) const;
+
+ private:
+  Machines machines_;
+  int rank_, machine_;
+};
+
+}  // namespace gyre
