@@ -100,6 +100,7 @@ void add_forward_command(Program& program);
 void add_inspect_tape_command(Program& program);
 void add_bench_commands(Program& program);
 void add_bench_all_reduce_command(Program& program);
+void add_bench_ranks_command(Program& program);
 void add_plan_commands(Program& program);
 void add_completion_commands(Program& program);
 void add_man_command(Program& program);

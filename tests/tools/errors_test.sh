@@ -82,6 +82,8 @@ echo green >> plus.en
 rejects 1 'latin.de:401' "$GYRE" data build --vocab vocab.model --source plus.en --target latin.de --output new.tok
 rejects 1 'missing.model' "$GYRE" translate --model run --vocab missing.model
 rejects 1 'nowhere' "$GYRE" translate --model nowhere
+rejects 2 'starts mpirun itself' env PMI_RANK=0 "$GYRE" bench ranks
+rejects 2 'one core only' taskset -c "$(taskset -cp $$ | grep -oE '[0-9]+' | sed -n 2p)" "$GYRE" bench ranks
 rejects 1 'missing.en' "$GYRE" bench step --preset multi30k-tiny --text missing --steps 1
 rejects 1 'missing.de' "$GYRE" evaluate bleu --reference missing.de
 rejects 1 'lines' "$GYRE" evaluate bleu --reference short.de --input test.de

@@ -1,6 +1,9 @@
 #include "tools/bench/step.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
 
 #include "tools/bench/step_presets.h"
 #include "tools/workload/bench_metrics.h"
@@ -57,33 +60,51 @@ double activations_mb(Device device) {
   return double(memory.peak_bytes - memory.active_bytes) / kMebibyte;
 }
 
+// Collective. Adds up what the ranks have done, and takes the longest times and the most memory.
+void join(Communicator& ranks, Measured& measured, double& limit_flops, double& rss_mb) {
+  std::vector<double> sums{measured.flops, double(measured.tokens), limit_flops};
+  ranks.all_reduce(std::span<double>(sums));
+  measured.flops = sums[0];
+  measured.tokens = int64_t(sums[1]);
+  limit_flops = sums[2];
+  for (double* value : {&measured.step_seconds, &measured.divisor, &rss_mb}) {
+    std::vector<double> of_rank(static_cast<size_t>(ranks.size()));
+    of_rank[size_t(ranks.rank())] = *value;
+    ranks.all_reduce(std::span<double>(of_rank));
+    *value = *std::max_element(of_rank.begin(), of_rank.end());
+  }
+}
+
 }  // namespace
 
-StepReport run_step_bench(Kernels& kernels, const StepBench& bench) {
+StepReport run_step_bench(Kernels& kernels, Communicator& ranks, const StepBench& bench) {
   const Device device = kernels.device();
   const ProductLimit limit(device, bench.precision);
   reset_peak_rss();
   const std::unique_ptr<Workload> work = make_workload(bench.preset, bench.variant, device);
-  work->draw_ahead(uint64_t(bench.steps));
-  SelfCommunicator alone;
-  StepRunner runner(*work, kernels, bench.precision, alone);
+  work->draw_ahead(uint64_t(bench.steps) * uint64_t(ranks.size()));
+  StepRunner runner(*work, kernels, bench.precision, ranks);
   for (int i = 0; i < kWarmUp; ++i) runner.run(uint64_t(i % bench.steps));
 
   Timeline timeline(device_probe(device));
   if (bench.profile) runner.attach(&timeline);
-  const Measured measured = device == Device{} || bench.profile ? run_one_by_one(runner, bench.steps, work->varies())
-                                                                : queue_all(runner, device, bench.steps);
+  ranks.barrier();
+  Measured measured = device == Device{} || bench.profile ? run_one_by_one(runner, bench.steps, work->varies())
+                                                          : queue_all(runner, device, bench.steps);
+  double limit_flops = limit.value(), rss_mb = peak_rss_mb();
+  join(ranks, measured, limit_flops, rss_mb);
   StepReport report;
+  report.ranks = ranks.size();
   report.step_seconds = measured.step_seconds;
   report.tokens_per_step = double(measured.tokens) / bench.steps;
   report.tokens_per_second = double(measured.tokens) / measured.divisor;
   report.flops = measured.flops / measured.divisor;
-  report.peak_rss_mb = peak_rss_mb();
+  report.peak_rss_mb = rss_mb;
   report.peak_gpu_mb = peak_gpu_mb(device);
   report.activations_mb = activations_mb(device);
   report.parameters = work->parameters().elements();
   report.batches = work->batches();
-  report.limit_flops = limit.value();
+  report.limit_flops = limit_flops;
   if (bench.profile) {
     report.profile = per_step(rows_by_op(timeline.spans()), bench.steps);
     report.predicted = predict_step(kernels, bench.precision, report.limit_flops, work->optimizer(),

@@ -1,4 +1,4 @@
-// gyre bench step: measures whole training steps of a workload (forward, backward, optimizer) in one process.
+// gyre bench step: measures whole training steps of a workload: forward, backward, sums over the ranks, optimizer.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,6 +7,7 @@
 
 #include "gyre/autograd/inspect/profile.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/train/parallel/communicator.h"
 #include "tools/bench/step_presets.h"
 #include "tools/workload/gpu/gpu_forecast.h"
 
@@ -26,6 +27,7 @@ struct StepReport {
   double step_seconds = 0;     // median, or mean on a GPU
   double flops = 0;            // FLOP/s
   double limit_flops = 0;
+  int ranks = 1;  // whose tokens, FLOPs and limits are added up; the times are those of the slowest rank
   double peak_rss_mb = 0, peak_gpu_mb = 0;
   double activations_mb = 0;  // peak memory of tensors, without those that stay between steps
   int64_t parameters = 0;
@@ -37,7 +39,8 @@ struct StepReport {
 // Creates all batches and runs two warm-up steps before the clock starts. A GPU's steps are queued one after another
 // and timed together; with a profile, the clock waits for every op. Throughput is that of the median step, or of all
 // steps together if batches differ in size. FLOPs are those of the model: backward counts twice as much as forward.
-StepReport run_step_bench(Kernels& kernels, const StepBench& bench);
+// Collective; with several ranks, memory is the most of any rank.
+StepReport run_step_bench(Kernels& kernels, Communicator& ranks, const StepBench& bench);
 
 nlohmann::ordered_json to_json(const StepReport& report);
 // The time of a step by op, one row each.

@@ -5,6 +5,7 @@
 
 #include "gyre/core/hardware/blas.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/train/parallel/communicator.h"
 #include "tools/bench/attention.h"
 #include "tools/bench/decode.h"
 #include "tools/bench/gemm.h"
@@ -40,10 +41,10 @@ void add_common_rows(OptionTable& table, Bench& bench, const std::string& repeat
 }
 
 // Applies the common options and returns the kernels to measure.
-Kernels& prepare(const Bench& bench) {
-  bench.threads.use();
+Kernels& prepare(const Bench& bench, const Communicator& ranks) {
+  ranks.size() == 1 ? bench.threads.use() : bench.threads.use(ranks.cores());
   expect_at_least(1, "--steps", bench.repetitions);
-  Kernels& kernels = bench.device.kernels();
+  Kernels& kernels = bench.device.kernels(ranks.local_rank());
   const std::string advice = kernels.device() == Device{} ? blas_advice() : "";
   if (!advice.empty()) std::cerr << "the limit is low: " << advice << '\n';
   return kernels;
@@ -67,20 +68,22 @@ void print_report(nlohmann::ordered_json summary, const Report& report, const ch
   if (!json) print_rows(report);
 }
 
+Kernels& prepare(const Bench& bench) { return prepare(bench, SelfCommunicator()); }
+
 struct StepArgs : Bench {
   StepBench bench;
   PrecisionChoice precision;
   OptionTable* table = nullptr;
 };
 
-int step(StepArgs& args) {
-  Kernels& kernels = prepare(args);
-  reject_unused_attention_and_position_options(*args.table, args.bench.variant.attention, args.bench.variant.position);
-  args.table->reject_unused("text", args.bench.preset == "multi30k-tiny", "--preset is " + args.bench.preset);
+int step_of_rank(StepArgs& args, Communicator& ranks) {
+  Kernels& kernels = prepare(args, ranks);
   args.bench.steps = args.repetitions;
   args.bench.precision = args.precision.on(kernels);
-  const StepReport report = run_step_bench(kernels, args.bench);
+  const StepReport report = run_step_bench(kernels, ranks, args.bench);
+  if (ranks.rank() != 0) return 0;
   nlohmann::ordered_json summary{{"preset", args.bench.preset}, {"recompute", enum_name(args.bench.variant.recompute)}};
+  if (ranks.size() > 1) summary["ranks"] = ranks.size();
   summary.update(setting(kernels, args.bench.precision));
   if (args.bench.profile) {
     print_report(summary, report, "profile", args.json);
@@ -91,10 +94,16 @@ int step(StepArgs& args) {
   return 0;
 }
 
+int step(StepArgs& args) {
+  reject_unused_attention_and_position_options(*args.table, args.bench.variant.attention, args.bench.variant.position);
+  args.table->reject_unused("text", args.bench.preset == "multi30k-tiny", "--preset is " + args.bench.preset);
+  return with_communicator([&](Communicator& ranks) { return step_of_rank(args, ranks); });
+}
+
 void add_step(Program& program) {
   auto args = std::make_shared<StepArgs>();
-  OptionTable& table =
-      program.command("bench step", "training steps of a preset: tokens per second", [args] { return step(*args); });
+  OptionTable& table = program.command("bench step", "training steps of a preset: tokens per second, also under mpirun",
+                                       [args] { return step(*args); });
   args->table = &table;
   table.add_choice("--preset", args->bench.preset, step_presets(),
                    "model and batch size; presets with 25k + 25k or 32k tokens per batch are meant for GPUs");
@@ -250,6 +259,7 @@ void add_bench_commands(Program& program) {
   add_attention(program);
   add_decode(program);
   add_bench_all_reduce_command(program);
+  add_bench_ranks_command(program);
 }
 
 }  // namespace gyre
