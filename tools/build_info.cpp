@@ -38,7 +38,7 @@ std::string version_line() { return "gyre " + std::string(kVersion); }
 
 std::string build_info() {
   std::ostringstream text;
-  const auto fact = [&text](const char* name, const auto&... parts) {
+  const auto fact = [&text](const std::string& name, const auto&... parts) {
     text << name << ": ";
     (text << ... << parts) << '\n';
   };
@@ -48,7 +48,7 @@ std::string build_info() {
   fact("threads", threads());
   fact("CPU kernels", cpu_kernels().name());
   fact("CPU kernels available", kernel_names());
-  for (const auto& [extension, present] : cpu_extensions()) fact("CPU has ", extension, yes_or_no(present));
+  for (const auto& [extension, present] : cpu_extensions()) fact("CPU has " + extension, yes_or_no(present));
   fact("BLAS kernels", blas_kernels());
   if (const std::string advice = blas_advice(); !advice.empty()) fact("BLAS advice", advice);
   fact("CUDA", cuda_description());

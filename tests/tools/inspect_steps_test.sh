@@ -18,7 +18,7 @@ check "the memory over a step is drawn" grep -q '<svg' memory.svg
 check "a trace of one rank" grep -q '"name":"rank 0"' trace.json
 mpirun -n 2 "$GYRE" inspect profile $tiny --steps 1 --trace ranks.json > profile.txt
 check "the table names its columns" grep -qE '^by module +calls +forward ms +backward ms' profile.txt
-for name in '"rank 1"' '"all-to-all 1"' '"wait for gradients"'; do
+for name in '"rank 1"' '"sum in shared memory 1"' '"wait for gradients"'; do
   check "$name in the trace of two ranks" grep -q "\"name\":$name" ranks.json
 done
 rejects 2 '^gyre: \[--steps\] expected at least 1, got 0$' "$GYRE" inspect profile $tiny --steps 0
