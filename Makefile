@@ -50,6 +50,7 @@ aarch64: ## cross-build for 64-bit ARM, in build-aarch64; `make test` then runs 
 	@tools/scripts/aarch64_sysroot.sh
 	@$(call CONFIGURE,build-aarch64,Release,--preset aarch64)
 	@$(call BUILD_QUIETLY,build-aarch64,--target gyre test_core test_autograd)
+	@touch build-aarch64/built
 
 gpu-check: ## on a machine with a GPU: CUDA tests, training, speed compared with PyTorch; writes a report
 	@tools/scripts/gpu_check.sh

@@ -18,6 +18,8 @@ class PackedWeights {
   // fp32, bf16 or int8, for kernels of a CPU.
   PackedWeights(Kernels& kernels, Precision precision) : kernels_(kernels), precision_(precision) {}
 
+  Precision precision() const { return precision_; }
+
   // The packed form of a weight, f32 (o,d), which may be some rows of a parameter.
   const PackedWeight& find(const Tensor& weight);
 

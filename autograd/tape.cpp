@@ -20,6 +20,8 @@ bool Var::requires_gradient() const { return node_ >= 0 && tape_->nodes_[size_t(
 Tape::Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {
   set_product_precision();
   require(options.packed == nullptr || !options.record, "[tape] expected no packed weights for a tape that records");
+  require(options.packed == nullptr || options.packed->precision() == options.precision,
+          "[tape] expected packed weights in the tape's precision");
   require(options.packed != nullptr || options.precision != Precision::int8, "[tape] int8 needs packed weights");
   // CPU products round weights while they pack them, at no cost. Those of few rows, which decoding has, do not pack:
   // they take half the time if they read half the bytes.

@@ -21,6 +21,9 @@ namespace {
 [[gnu::target("avx512f,avx512vnni")]] void repeat_int8_dot_products(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m512i, "vpdpbusd", rounds)
 }
+[[gnu::target("avx2,avxvnni")]] void repeat_narrow_int8_dot_products(int64_t rounds) {
+  GYRE_REPEAT_INSTRUCTION(__m256i, "{vex} vpdpbusd", rounds)
+}
 [[gnu::target("avx512f")]] void repeat_wide_multiply_adds(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m512, "vfmadd231ps", rounds)
 }
@@ -51,7 +54,9 @@ MultiplyAdd widest_multiply_add(Precision precision) {
     return {"VDPBF16PS", repeat_dot_products, 2.0 * 32};
   }
   if (precision == Precision::int8 && __builtin_cpu_supports("avx512vnni"))
-    return {"VPDPBUSD", repeat_int8_dot_products, 2.0 * 64};
+    return {"VPDPBUSD on 512 bits", repeat_int8_dot_products, 2.0 * 64};
+  if (precision == Precision::int8 && __builtin_cpu_supports("avxvnni"))
+    return {"VPDPBUSD on 256 bits", repeat_narrow_int8_dot_products, 2.0 * 32};
   if (__builtin_cpu_supports("avx512f")) return {"VFMADD231PS on 512 bits", repeat_wide_multiply_adds, 2.0 * 16};
   require(__builtin_cpu_supports("fma"), "[machine limits] this CPU lacks a fused multiply-add");
   return {"VFMADD231PS on 256 bits", repeat_multiply_adds, 2.0 * 8};

@@ -45,8 +45,7 @@ class PositionEncoding {
   // The length of the longest sentence that has positions. A longer one is an error.
   virtual int64_t longest() const { return kUnlimited; }
 
-  // The functions above keep tables from call to call. Threads that decode with the same model hold this lock
-  // meanwhile.
+  // Some of the functions above cache tables. Threads that share a model must hold this lock while they call them.
   std::unique_lock<std::mutex> lock() const { return std::unique_lock(mutex_); }
 
  private:

@@ -113,13 +113,19 @@ TEST_CASE("int8 products are those of numpy") {
 TEST_CASE("the largest integers of int8 do not overflow") {
   for (Kernels* kernels : available_cpu_kernels()) {
     for (const float sign : {1.0F, -1.0F}) {
-      const Tensor x = Tensor::empty({3, 4000}), w = Tensor::empty({40, 4000});
+      constexpr int64_t kMost = 65536;  // columns
+      const Tensor x = Tensor::empty({3, kMost}), w = Tensor::empty({40, kMost});
       for (float& number : x.span<float>()) number = -127;
       for (float& number : w.span<float>()) number = 127 * sign;
       for (const float y : packed_product(*kernels, x, w, Precision::int8).to_vector<float>())
-        CHECK(y == -sign * 127 * 127 * 4000);
+        CHECK(y == -sign * 127 * 127 * kMost);
     }
   }
+}
+
+TEST_CASE("weights of too many columns for sums in 32 bits are rejected") {
+  CHECK_THROWS_WITH_AS(cpu_kernels().pack_weight(Tensor::zeros({1, 65537}), Precision::int8),
+                       "[packed weight] expected at most 65536 columns for int8, got 65537", Error);
 }
 
 TEST_CASE("packed products in fp32 and bf16 are those of f64, with bias and activation") {

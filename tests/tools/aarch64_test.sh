@@ -5,8 +5,8 @@
 build=${AARCH64_BUILD:-$ROOT/build-aarch64}
 sysroot=$(sed -n 's/^CMAKE_SYSROOT:PATH=//p' "$build/CMakeCache.txt" 2> /dev/null || true)
 command -v qemu-aarch64 > /dev/null || skip_test "qemu-aarch64 is not installed: make aarch64 installs it"
-[ -x "$build/gyre" ] && [ -x "$build/tests/test_autograd" ] || skip_test "there is no build for ARM: run make aarch64"
-newer=$(cd "$ROOT" && find core autograd models data train tools \( -name '*.cpp' -o -name '*.h' \) -newer "$build/gyre" -print -quit)
+[ -e "$build/built" ] || skip_test "there is no build for ARM: run make aarch64"
+newer=$(cd "$ROOT" && find core autograd models data train tools tests \( -name '*.cpp' -o -name '*.h' \) -newer "$build/built" -print -quit)
 [ -z "$newer" ] || skip_test "the build for ARM is older than $newer: run make aarch64"
 [ "$(uname -m)" != aarch64 ] || skip_test "this machine is an ARM machine, where every test runs natively"
 started=$SECONDS

@@ -63,18 +63,18 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-// The values of one of the files that sysfs has for each CPU, or 1 value if there are none.
-int distinct_values(const std::string& file) {
+// The number of different values that a file of sysfs has for the CPUs on which this process may run; `otherwise` if
+// there is no such file.
+int distinct_values(const std::string& file, int otherwise) {
   std::set<std::string> values;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/sys/devices/system/cpu", ignored)) {
+  for (const int cpu : allowed_cpus()) {
     char line[64] = "";
-    if (std::FILE* in = std::fopen((entry.path() / file).c_str(), "r")) {
+    if (std::FILE* in = std::fopen(concat("/sys/devices/system/cpu/cpu", cpu, "/topology/", file).c_str(), "r")) {
       if (std::fgets(line, sizeof line, in)) values.insert(line);
       std::fclose(in);
     }
   }
-  return values.empty() ? 1 : int(values.size());
+  return values.empty() ? otherwise : int(values.size());
 }
 
 void run(const RanksBench& bench, const std::string& program, RanksRow& row, std::vector<nlohmann::json>& reports) {
@@ -98,7 +98,9 @@ double median_of(const std::vector<nlohmann::json>& reports, const char* field) 
 MachineParts parts_of_machine() {
   int nodes = 0;
   while (std::filesystem::exists(concat("/sys/devices/system/node/node", nodes))) ++nodes;
-  return {int(allowed_cpus().size()), std::max(nodes, 1), distinct_values("topology/physical_package_id")};
+  // mpirun counts cores, not the hardware threads of a core.
+  const int cores = distinct_values("thread_siblings_list", int(allowed_cpus().size()));
+  return {cores, std::max(nodes, 1), distinct_values("physical_package_id", 1)};
 }
 
 std::vector<RanksRow> divisions(const MachineParts& machine) {

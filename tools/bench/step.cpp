@@ -91,7 +91,8 @@ StepReport run_step_bench(Kernels& kernels, Communicator& ranks, const StepBench
   ranks.barrier();
   Measured measured = device == Device{} || bench.profile ? run_one_by_one(runner, bench.steps, work->varies())
                                                           : queue_all(runner, device, bench.steps);
-  double limit_flops = limit.value(), rss_mb = peak_rss_mb();
+  const double own_limit = limit.value();
+  double limit_flops = own_limit, rss_mb = peak_rss_mb();
   join(ranks, measured, limit_flops, rss_mb);
   StepReport report;
   report.ranks = ranks.size();
@@ -105,9 +106,10 @@ StepReport run_step_bench(Kernels& kernels, Communicator& ranks, const StepBench
   report.parameters = work->parameters().elements();
   report.batches = work->batches();
   report.limit_flops = limit_flops;
+  report.own_limit_flops = own_limit;
   if (bench.profile) {
     report.profile = per_step(rows_by_op(timeline.spans()), bench.steps);
-    report.predicted = predict_step(kernels, bench.precision, report.limit_flops, work->optimizer(),
+    report.predicted = predict_step(kernels, bench.precision, own_limit, work->optimizer(),
                                     [&](Device on) { return make_workload(bench.preset, bench.variant, on); });
   }
   return report;
@@ -127,11 +129,11 @@ nlohmann::ordered_json to_json(const StepReport& report) {
 }
 
 nlohmann::ordered_json rows_json(const StepReport& report) {
-  return profile_json(report.profile, report.limit_flops, report.predicted.ops);
+  return profile_json(report.profile, report.own_limit_flops, report.predicted.ops);
 }
 
 void print_rows(const StepReport& report) {
-  print_profile("one step", report.profile, report.limit_flops, report.predicted.ops);
+  print_profile("one step", report.profile, report.own_limit_flops, report.predicted.ops);
 }
 
 }  // namespace gyre

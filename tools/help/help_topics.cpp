@@ -125,8 +125,8 @@ should not exceed the number of cores.
 GOMP_SPINCOUNT       spinning of idle OpenMP threads; gyre sets 1000
                      unless this or OMP_WAIT_POLICY is set
 KMP_BLOCKTIME        the same for builds with Clang; gyre sets 20us
-OPENBLAS_CORETYPE    kernels of OpenBLAS, which gyre uses only as the
-                     reference of gyre bench
+OPENBLAS_CORETYPE    kernels of OpenBLAS: on ARM of fp32 products, on x86-64
+                     only of the reference of gyre bench
 CUDA_VISIBLE_DEVICES the GPUs that --device cuda and cuda:N count
 OMPI_COMM_WORLD_SIZE, PMI_SIZE, PMI_RANK, PMIX_RANK
                      set by mpirun or srun: gyre is one of several ranks

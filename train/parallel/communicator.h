@@ -95,9 +95,10 @@ class Communicator {
   using Sends = std::function<bool(int from, int to)>;
   virtual void start_partial_gather(const SplitBuffer<std::byte>& pieces, const Sends& sends, Callback callback) = 0;
 
-  // Whether the ranks of each machine share memory. The first call allocates it.
+  // Whether the ranks of each machine share memory. The first call is collective: it allocates the memory.
   virtual bool shares_memory() = 0;
-  // Runs a task between the ranks of each machine. The tasks of the two lanes need no common order.
+  // Runs a task between the ranks of each machine, which start the tasks of a lane in the same order. Requires
+  // shares_memory().
   enum class Lane : uint8_t { sums, gathers };
   virtual void start_shared(Lane lane, std::unique_ptr<WindowTask> task, Callback callback) = 0;
   // Calls `f` while no `callback` runs.

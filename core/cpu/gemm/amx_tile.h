@@ -86,7 +86,7 @@ struct AmxTile {
     pack_panels<bfloat16, kRows>(by_pair, kChunk, a, size, panel, 1, summed_begin, summed);
     for (int64_t half = 0; half < kRows; half += 16) {
       VectorOf<uint32_t>::type pairs[kPairs];
-#pragma GCC unroll 16
+      GYRE_UNROLL
       for (int64_t p = 0; p < kPairs; ++p) std::memcpy(&pairs[p], by_pair + p * kRows + half, sizeof pairs[p]);
       transpose<uint32_t>(pairs);
       std::memcpy(to + half * kPairs, pairs, sizeof pairs);

@@ -22,8 +22,8 @@ struct LargestAndSum {
   C largest, sum;
 };
 
-// Computes the maximum and the sum in one pass, because the row may have to be fetched from memory. It names the
-// vectors because Clang does not vectorize a maximum.
+// Computes the maximum and the sum in one pass, because the row may have to be fetched from memory. It uses
+// vector types, because Clang does not vectorize a loop that computes a maximum.
 template <class T, class C = Compute<T>>
 LargestAndSum<C> largest_and_sum(const T* x, int64_t v) {
   constexpr int64_t lanes = kLanes<C>;

@@ -18,7 +18,7 @@ inline void store_int8_tile(float* c, int64_t ldc, const Int8Sums (&sums)[Rows][
                             const Int8Columns& b) {
   using V = VectorOf<float>::type;
   const auto* scales = reinterpret_cast<const V*>(b.scales);
-#pragma GCC unroll 16
+  GYRE_UNROLL
   for (int i = 0; i < Rows; ++i) {
     auto* row = reinterpret_cast<V*>(c + i * ldc);
     row[0] = __builtin_convertvector(sums[i][0], V) * a.scales[i] * scales[0];
@@ -32,12 +32,12 @@ template <int Rows>
                                                       int64_t groups) {
   const auto* offsets = reinterpret_cast<const Int8Sums*>(b.offsets);
   Int8Sums sums[Rows][2];
-#pragma GCC unroll 16
+  GYRE_UNROLL
   for (int i = 0; i < Rows; ++i) sums[i][0] = offsets[0], sums[i][1] = offsets[1];
   const uint32_t *left = a.elements, *right = b.elements;
   for (int64_t g = 0; g < groups; ++g, left += kTileRows, right += Int8Columns::width) {
     const __m512i b0 = _mm512_loadu_si512(right), b1 = _mm512_loadu_si512(right + 16);
-#pragma GCC unroll 16
+    GYRE_UNROLL
     for (int i = 0; i < Rows; ++i) {
       const __m512i element = _mm512_set1_epi32(int(left[i]));
       sums[i][0] = (Int8Sums)_mm512_dpbusd_epi32((__m512i)sums[i][0], element, b0);
@@ -53,12 +53,12 @@ template <int Rows>
                                                    int64_t groups) {
   const auto* offsets = reinterpret_cast<const Int8Sums*>(b.offsets);
   Int8Sums sums[Rows][2];
-#pragma GCC unroll 16
+  GYRE_UNROLL
   for (int i = 0; i < Rows; ++i) sums[i][0] = offsets[0], sums[i][1] = offsets[1];
   const uint32_t *left = a.elements, *right = b.elements;
   for (int64_t g = 0; g < groups; ++g, left += kTileRows, right += Int8Columns::width) {
     const auto *b0 = reinterpret_cast<const __m256i_u*>(right), *b1 = b0 + 1;
-#pragma GCC unroll 16
+    GYRE_UNROLL
     for (int i = 0; i < Rows; ++i) {
       const __m256i element = _mm256_set1_epi32(int(left[i]));
       sums[i][0] = (Int8Sums)_mm256_dpbusd_avx_epi32((__m256i)sums[i][0], element, *b0);
@@ -82,11 +82,11 @@ void multiply_int8_portably(float* c, int64_t ldc, const Int8Rows& a, const Int8
     const auto* columns = reinterpret_cast<const Int8Sums*>(right);
     const Pairs even_columns[2] = {even(columns[0]), even(columns[1])};
     const Pairs odd_columns[2] = {odd(columns[0]), odd(columns[1])};
-#pragma GCC unroll 16
+    GYRE_UNROLL
     for (int i = 0; i < Rows; ++i) {
       const Int8Sums element = Int8Sums{} + int32_t(left[i] ^ kInt8Offset);
       const Pairs even_row = even(element), odd_row = odd(element);
-#pragma GCC unroll 2
+      GYRE_UNROLL
       for (int j = 0; j < 2; ++j) {
         const auto products = (Int8Sums)(even_row * even_columns[j] + odd_row * odd_columns[j]);
         sums[i][j] += ((products << 16) >> 16) + (products >> 16);

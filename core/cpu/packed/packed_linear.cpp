@@ -1,5 +1,5 @@
 // y = act(x w^T + bias) with a packed weight. If there are many rows, each thread packs its own and multiplies them by
-// all columns, without a barrier. Otherwise all threads pack the rows, and each multiplies them by its columns.
+// all columns, without a barrier. Otherwise all threads pack the rows, then each multiplies them by its columns.
 #include <omp.h>
 
 #include "gyre/core/cpu/activations.h"
@@ -44,7 +44,7 @@ class PackedProduct {
  private:
   void run_rows() const {
     const int64_t panels = panels_.row_panels, most = std::max<int64_t>(1, kRowBytes / panels_.row_bytes);
-    // As many chunks for each thread, of nearly equal size.
+    // The same number of chunks for every thread, of nearly equal size.
     const int64_t wanted = (panels + threads_ * most - 1) / (threads_ * most) * threads_;
     const int64_t chunk = (panels + wanted - 1) / wanted, chunks = (panels + chunk - 1) / chunk;
     const auto place = allocate(size_t(threads_ * chunk * panels_.row_bytes + kVectorBytes));
@@ -61,10 +61,14 @@ class PackedProduct {
   void run_columns() const {
     const auto place = allocate(size_t(panels_.row_panels * panels_.row_bytes + kVectorBytes));
     auto* rows = static_cast<std::byte*>(place.get());
-    for (int64_t r = 0; r < panels_.row_panels; ++r) pack(rows + r * panels_.row_bytes, r);
-#pragma omp parallel for schedule(static) num_threads(threads_)
-    for (int64_t column = 0; column < panels_.column_panels; ++column)
-      for (int64_t r = 0; r < panels_.row_panels; ++r) tile(rows + r * panels_.row_bytes, r, column);
+#pragma omp parallel num_threads(threads_)
+    {
+#pragma omp for schedule(static)
+      for (int64_t r = 0; r < panels_.row_panels; ++r) pack(rows + r * panels_.row_bytes, r);
+#pragma omp for schedule(static)
+      for (int64_t column = 0; column < panels_.column_panels; ++column)
+        for (int64_t r = 0; r < panels_.row_panels; ++r) tile(rows + r * panels_.row_bytes, r, column);
+    }
   }
 
   void pack(std::byte* to, int64_t panel) const { PanelProduct<T>::pack_rows(to, x_, panel); }

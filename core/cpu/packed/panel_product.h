@@ -5,6 +5,7 @@
 
 #include "gyre/core/cpu/gemm/linear.h"
 #include "gyre/core/cpu/packed/int8_tile.h"
+#include "gyre/core/hardware/cpu.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
@@ -55,7 +56,7 @@ void dispatch_packed(const PackedWeight& w, const Tensor& x, F&& f) {
   require(x.cols() == w.columns, "[packed product] expected rows of ", w.columns, " numbers, got ", x.cols());
   if (w.precision == Precision::int8) return f(int8_t{});
   if (w.precision == Precision::fp32) return f(float{});
-  require(runs_bf16(), "[cpu kernels] bf16 needs a CPU with AVX512-BF16");
+  require(runs_bf16(), "[cpu kernels] bf16 needs a CPU with ", bf16_extension());
   f(bfloat16{});
 }
 

@@ -127,8 +127,6 @@ TEST_CASE("texts continue in int8 as a whole pass in int8 scores them") {
             doctest::Approx(log_probs.data<float>()[row * log_probs.cols() + text.ids[t]]).epsilon(0.02));
     }
   }
-  const auto found = search_continuations(*model, cpu_kernels(), prompts, in_precision(Precision::int8), {});
-  CHECK(found.size() == prompts.size());
 }
 
 TEST_CASE("tapes check their packed weights") {
@@ -138,6 +136,8 @@ TEST_CASE("tapes check their packed weights") {
                  "int8 needs packed weights"));
   CHECK(contains(error_of([&] { Tape(kernels, {.precision = Precision::int8, .packed = &packed}); }),
                  "no packed weights for a tape that records"));
+  CHECK(contains(error_of([&] { Tape(kernels, {.record = false, .packed = &packed}); }),
+                 "expected packed weights in the tape's precision"));
 }
 
 }  // namespace gyre

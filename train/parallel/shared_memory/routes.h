@@ -1,5 +1,6 @@
-// Who exchanges what: the ranks of a machine in shared memory, and machines by messages. What concerns the slice of a
-// rank is exchanged with another machine by one rank of that machine, the agent.
+// Who exchanges what: the ranks of a machine in shared memory, and machines by messages. Every rank r has one agent on
+// each machine: the rank there that sends and receives what belongs to the slice of r. On its own machine, r is its own
+// agent.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class Routes {
   bool sends_total(int from, int to) const {
     return from != to && machines_.agent(machines_.machine_of(to), from) == to;
   }
-  // By member: the slices of which it is the agent. `ends`: of the slices of all ranks.
+  // By member: the slices of which it is the agent. `ends`: of the slices of all ranks, in elements.
   std::vector<std::vector<ElementRange>> shares(const std::vector<int64_t>& ends) const;
 
  private:

@@ -46,7 +46,11 @@ bool WindowPipeline::step(Stage stage) {
 bool WindowPipeline::may_start(Stage stage) {
   const uint64_t done = cursors_[stage].done;
   const uint64_t reused = done < kSlots ? 0 : done - kSlots + 1;  // chunks whose slots this stage overwrites
-  if (stage == kPack) return all_have_done(kAdd, reused);
+  if (stage == kPack) {
+    // The chunk that had this slot may belong to another task, whose results lie elsewhere in the slot.
+    const bool same_task = cursors_[kPack].chunk >= kSlots;
+    return all_have_done(kAdd, reused) && (same_task || all_have_done(kTake, reused));
+  }
   if (stage == kAdd) return all_have_done(kPack, done + 1) && all_have_done(kTake, reused);
   return all_have_done(kAdd, done + 1);
 }

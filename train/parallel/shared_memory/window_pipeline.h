@@ -39,7 +39,7 @@ class WindowTask {
   virtual const char* name() const = 0;  // for traces
   virtual int64_t bytes() const = 0;     // of this rank's data, for traces
   virtual int64_t chunks() const = 0;    // at least 1, and the same number on all ranks
-  // pack() and add() write to different parts of the slot.
+  // pack() and add() write to different parts of the slot, the same ones for all chunks.
   virtual void pack(int64_t chunk, Slots slots) = 0;
   virtual void add(int64_t chunk, Slots slots) = 0;
   virtual void take(int64_t chunk, Slots slots) = 0;
