@@ -22,7 +22,7 @@ namespace {
   GYRE_REPEAT_INSTRUCTION(__m512i, "vpdpbusd", rounds)
 }
 [[gnu::target("avx2,avxvnni")]] void repeat_narrow_int8_dot_products(int64_t rounds) {
-  GYRE_REPEAT_INSTRUCTION(__m256i, "{vex} vpdpbusd", rounds)
+  GYRE_REPEAT_INSTRUCTION(__m256i, "%{vex%} vpdpbusd", rounds)
 }
 [[gnu::target("avx512f")]] void repeat_wide_multiply_adds(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m512, "vfmadd231ps", rounds)

@@ -84,7 +84,10 @@ void run(const RanksBench& bench, const std::string& program, RanksRow& row, std
        words_of(concat("bench step --json --preset ", bench.preset, " --precision ", bench.precision, " --steps ",
                        bench.steps, " --threads ", row.threads)))
     command.push_back(word);
-  reports.push_back(nlohmann::json::parse(output_of(command)));
+  const std::string output = output_of(command);
+  nlohmann::json report = nlohmann::json::parse(output, nullptr, false);
+  require(report.is_object(), "[bench ranks] ", command[0], " printed no report of gyre bench step: ", output);
+  reports.push_back(std::move(report));
 }
 
 double median_of(const std::vector<nlohmann::json>& reports, const char* field) {

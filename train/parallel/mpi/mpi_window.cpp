@@ -30,6 +30,14 @@ std::byte* aligned(void* data) {
   return static_cast<std::byte*>(data) + (kLine - reinterpret_cast<uintptr_t>(data) % kLine) % kLine;
 }
 
+// What the MPI library may ask of /dev/shm for a window: Open MPI 4.1 rounds segments to pages, adds its own state, and
+// wants 5 % of the size to remain free.
+int64_t needed_room(int64_t bytes, int ranks) {
+  constexpr int64_t kPage = 65536, kState = int64_t{1} << 20;
+  const int64_t segments = ranks * (bytes + kPage);
+  return segments + segments / 10 + kState;
+}
+
 bool on_all_ranks(MPI_Comm machine, bool success) {
   int all = success ? 1 : 0;
   GYRE_MPI(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, machine));
@@ -54,7 +62,7 @@ std::unique_ptr<MpiWindow> MpiWindow::allocate(MPI_Comm machine, int64_t bytes, 
   int rank = 0, ranks = 0;
   GYRE_MPI(MPI_Comm_rank(machine, &rank));
   GYRE_MPI(MPI_Comm_size(machine, &ranks));
-  obstacle = rank == 0 ? lack_of_room(bytes * ranks) : "";
+  obstacle = rank == 0 ? lack_of_room(needed_room(bytes, ranks)) : "";
   if (!on_all_ranks(machine, obstacle.empty())) return nullptr;
   MPI_Win window = MPI_WIN_NULL;
   const int code = allocate_window(machine, bytes + WindowPipeline::kCacheLine, window);
