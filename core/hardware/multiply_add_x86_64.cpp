@@ -1,3 +1,4 @@
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include "gyre/core/error.h"
@@ -45,6 +46,12 @@ namespace {
   _tile_release();
 }
 
+// Not all compilers know the name of this extension at run time. CPUID leaf 7.1, EAX bit 4 (Intel SDM volume 2).
+bool has_avx_vnni() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax >> 4 & 1) != 0;
+}
+
 }  // namespace
 
 MultiplyAdd widest_multiply_add(Precision precision) {
@@ -55,7 +62,7 @@ MultiplyAdd widest_multiply_add(Precision precision) {
   }
   if (precision == Precision::int8 && __builtin_cpu_supports("avx512vnni"))
     return {"VPDPBUSD on 512 bits", repeat_int8_dot_products, 2.0 * 64};
-  if (precision == Precision::int8 && __builtin_cpu_supports("avxvnni"))
+  if (precision == Precision::int8 && has_avx_vnni())
     return {"VPDPBUSD on 256 bits", repeat_narrow_int8_dot_products, 2.0 * 32};
   if (__builtin_cpu_supports("avx512f")) return {"VFMADD231PS on 512 bits", repeat_wide_multiply_adds, 2.0 * 16};
   require(__builtin_cpu_supports("fma"), "[machine limits] this CPU lacks a fused multiply-add");

@@ -244,7 +244,7 @@ void MpiCommunicator::start_partial_gather(const SplitBuffer<std::byte>& pieces,
   }
   start(
       kGathers, [counts, callback = std::move(callback)] { callback(); },
-      [&](MPI_Comm ranks, MPI_Request* request) {
+      [&, &out = out, &in = in](MPI_Comm ranks, MPI_Request* request) {
         // Open MPI takes equal addresses for MPI_IN_PLACE, which would send what this rank receives.
         const std::byte* const sent = pieces.data + 1;
         GYRE_MPI(MPI_Ialltoallv(sent, out.sizes.data(), out.begins.data(), MPI_BYTE, pieces.data, in.sizes.data(),
