@@ -33,8 +33,8 @@ BlasOperand<T> operand_from(const Operand& operand, int64_t first, bool is_left)
 template <class T>
 void blas_product(const ProductShape& shape, const Operand& a, const Operand& b, const Sums<T>& sums,
                   const Finish<T>& finish) {
-  constexpr int64_t kWorthThreads = 1 << 19;  // multiply-adds
-  const auto [m, n, k] = shape;
+  constexpr int64_t kWorthThreads = 1 << 19;            // multiply-adds
+  const int64_t m = shape.m, n = shape.n, k = shape.k;  // Clang cannot capture structured bindings in OpenMP regions
   const int64_t size = blas_block_size(m, n), rows = (m + size - 1) / size, columns = (n + size - 1) / size;
   const int threads = m * n * k > kWorthThreads && !omp_in_parallel() ? omp_get_max_threads() : 1;
   const auto place = sums.c ? nullptr : allocate(size_t(threads * size * size) * sizeof(T));
