@@ -17,7 +17,7 @@ core/cpu/attention                : core core/kernels core/cpu core/cpu/gemm
 core/cpu/gemm                     : core core/hardware core/kernels core/cpu
 core/cpu/linear_attention         : core core/kernels core/cpu core/cpu/attention
 core/cpu/loss                     : core core/kernels core/cpu
-core/cpu/packed                   : core core/kernels core/cpu core/cpu/gemm
+core/cpu/packed                   : core core/hardware core/kernels core/cpu core/cpu/gemm
 core/cuda                         : core core/hardware core/kernels core/cuda/runtime
 core/cuda/attention               : core core/kernels core/cuda core/cuda/runtime
 core/cuda/gemm                    : core core/hardware core/kernels core/cuda core/cuda/runtime
