@@ -74,6 +74,7 @@ void LinearLoss::run(const Var& x, const Var& w, const Var& bias, int passes, co
   const DType dtype = logits_dtype(x.value(), wants_gradient());
   const int64_t rows = std::min(n, chunk_rows(v, dtype, device));
   const Tensor all_logits = Tensor::empty({passes * rows, padded_columns(v, device)}, dtype, device);
+  const Tensor weights = x.tape().product_weight(w.value(), x.value().dtype());
   Kernels& kernels = x.kernels();
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = std::min(n, begin + rows), count = end - begin;
@@ -82,7 +83,6 @@ void LinearLoss::run(const Var& x, const Var& w, const Var& bias, int passes, co
     for (int p = 0; p < passes; ++p) x.tape().multiply(logits_of(p), rows_of(x.value(), p), w.value(), bias.value());
     loss(all_logits.slice(0, passes * count), begin, end);
     if (!wants_gradient()) continue;
-    const Tensor weights = x.tape().product_weight(w.value(), x.value().dtype());
     for (int p = 0; p < passes; ++p) {
       kernels.linear_backward(dx_ ? rows_of(dx_, p) : Tensor(), dw_.sum, dbias_.sum, logits_of(p),
                               rows_of(x.value(), p), weights, {});

@@ -1,4 +1,4 @@
-// What the kernels and the reports need to know of this machine's CPU. Each architecture implements it in one file:
+// Detects the features of this machine's CPU, for the kernels and reports. Each architecture implements it in one file:
 // cpu_x86_64.cpp or cpu_aarch64.cpp.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace gyre {
 //   bf16, int8  measure_multiply_adds(), an upper bound of any matrix product, because OpenBLAS has none of them
 double measure_products(Precision precision, int threads);
 
-// What measure_products() measures, such as "OpenBLAS sgemm, Haswell kernels".
+// Describes the limit that measure_products() returns, such as "OpenBLAS sgemm, Haswell kernels".
 std::string products_limit_source(Precision precision);
 
 // FLOP/s of the widest multiply-add instruction with all operands in registers. This measures the clock times the width

@@ -15,7 +15,7 @@ struct MultiplyAdd {
   const char* name;
   void (*repeat)(int64_t rounds);  // runs the instruction rounds * kSums times
   double flops;                    // per instruction
-  // Of a few milliseconds, so that some runs are not disturbed by other processes.
+  // These rounds take a few milliseconds, so that other processes do not disturb all runs.
   int64_t rounds = 1 << 20;
 };
 

@@ -44,7 +44,7 @@ class ProductLimit {
  public:
   ProductLimit(Device device, Precision precision);
   double value() const;
-  // What value() measures, such as "OpenBLAS sgemm, Haswell kernels, 2 threads".
+  // Describes the limit that value() returns, such as "OpenBLAS sgemm, Haswell kernels, 2 threads".
   static std::string source(Device device, Precision precision);
 
  private:

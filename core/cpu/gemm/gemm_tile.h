@@ -166,7 +166,7 @@ struct RegisterTile {
   using Element = T;
   static constexpr int kRows = kTileRows, kColumns = kTileColumns<T>;
 
-  // What a thread holds while it multiplies: nothing.
+  // A thread needs no setup before it multiplies.
   struct Scope {};
 
   // Packed elements per free index.

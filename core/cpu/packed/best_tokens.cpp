@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kBlockColumns = 512;
 constexpr int64_t kBlockPanels = kBlockColumns / kPanelColumns;
 
-// Of a row's logits in a block: their maximum, and the sum of exp(logit - maximum).
+// The maximum of a row's logits in a block, and the sum of exp(logit - maximum).
 struct Part {
   float largest, sum;
 };

@@ -26,48 +26,44 @@ inline void store_int8_tile(float* c, int64_t ldc, const Int8Sums (&sums)[Rows][
   }
 }
 
+// VPDPBUSD: adds the products of four unsigned bytes of `row` and four signed ones of `columns` to each sum.
 #if defined(__AVX512F__)
-template <int Rows>
-[[gnu::target("avx512vnni")]] void multiply_int8_vnni(float* c, int64_t ldc, const Int8Rows& a, const Int8Columns& b,
-                                                      int64_t groups) {
-  const auto* offsets = reinterpret_cast<const Int8Sums*>(b.offsets);
-  Int8Sums sums[Rows][2];
-  GYRE_UNROLL
-  for (int i = 0; i < Rows; ++i) sums[i][0] = offsets[0], sums[i][1] = offsets[1];
-  const uint32_t *left = a.elements, *right = b.elements;
-  for (int64_t g = 0; g < groups; ++g, left += kTileRows, right += Int8Columns::width) {
-    const __m512i b0 = _mm512_loadu_si512(right), b1 = _mm512_loadu_si512(right + 16);
-    GYRE_UNROLL
-    for (int i = 0; i < Rows; ++i) {
-      const __m512i element = _mm512_set1_epi32(int(left[i]));
-      sums[i][0] = (Int8Sums)_mm512_dpbusd_epi32((__m512i)sums[i][0], element, b0);
-      sums[i][1] = (Int8Sums)_mm512_dpbusd_epi32((__m512i)sums[i][1], element, b1);
-    }
-  }
-  store_int8_tile<Rows>(c, ldc, sums, a, b);
+#define GYRE_INT8_TARGET "avx512vnni"
+[[gnu::target(GYRE_INT8_TARGET), gnu::always_inline]] inline Int8Sums add_int8_products(Int8Sums sums, Int8Sums row,
+                                                                                        Int8Sums columns) {
+  return (Int8Sums)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)row, (__m512i)columns);
 }
-inline bool has_int8_instruction() { return __builtin_cpu_supports("avx512vnni"); }
 #elif defined(__AVX2__)
+#define GYRE_INT8_TARGET "avxvnni"
+[[gnu::target(GYRE_INT8_TARGET), gnu::always_inline]] inline Int8Sums add_int8_products(Int8Sums sums, Int8Sums row,
+                                                                                        Int8Sums columns) {
+  return (Int8Sums)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)row, (__m256i)columns);
+}
+#endif
+
+#ifdef GYRE_INT8_TARGET
+inline bool has_int8_instruction() { return __builtin_cpu_supports(GYRE_INT8_TARGET); }
+
 template <int Rows>
-[[gnu::target("avxvnni")]] void multiply_int8_vnni(float* c, int64_t ldc, const Int8Rows& a, const Int8Columns& b,
-                                                   int64_t groups) {
+[[gnu::target(GYRE_INT8_TARGET)]] void multiply_int8_vnni(float* c, int64_t ldc, const Int8Rows& a,
+                                                          const Int8Columns& b, int64_t groups) {
   const auto* offsets = reinterpret_cast<const Int8Sums*>(b.offsets);
   Int8Sums sums[Rows][2];
   GYRE_UNROLL
   for (int i = 0; i < Rows; ++i) sums[i][0] = offsets[0], sums[i][1] = offsets[1];
   const uint32_t *left = a.elements, *right = b.elements;
   for (int64_t g = 0; g < groups; ++g, left += kTileRows, right += Int8Columns::width) {
-    const auto *b0 = reinterpret_cast<const __m256i_u*>(right), *b1 = b0 + 1;
+    const auto* columns = reinterpret_cast<const Int8Sums*>(right);
+    const Int8Sums b0 = columns[0], b1 = columns[1];
     GYRE_UNROLL
     for (int i = 0; i < Rows; ++i) {
-      const __m256i element = _mm256_set1_epi32(int(left[i]));
-      sums[i][0] = (Int8Sums)_mm256_dpbusd_avx_epi32((__m256i)sums[i][0], element, *b0);
-      sums[i][1] = (Int8Sums)_mm256_dpbusd_avx_epi32((__m256i)sums[i][1], element, *b1);
+      const Int8Sums row = Int8Sums{} + int32_t(left[i]);
+      sums[i][0] = add_int8_products(sums[i][0], row, b0);
+      sums[i][1] = add_int8_products(sums[i][1], row, b1);
     }
   }
   store_int8_tile<Rows>(c, ldc, sums, a, b);
 }
-inline bool has_int8_instruction() { return __builtin_cpu_supports("avxvnni"); }
 #endif
 
 // Without the instruction: products of bytes in lanes of 16 bits, which hold the sum of two, 2 * 127^2.
@@ -98,7 +94,7 @@ void multiply_int8_portably(float* c, int64_t ldc, const Int8Rows& a, const Int8
 
 template <int Rows>
 void multiply_int8_tile(float* c, int64_t ldc, const Int8Rows& a, const Int8Columns& b, int64_t groups) {
-#if defined(__AVX2__)
+#ifdef GYRE_INT8_TARGET
   if (has_int8_instruction()) return multiply_int8_vnni<Rows>(c, ldc, a, b, groups);
 #endif
   multiply_int8_portably<Rows>(c, ldc, a, b, groups);

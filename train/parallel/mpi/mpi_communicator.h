@@ -1,7 +1,7 @@
 // The communicator over MPI_COMM_WORLD. Requires MPI_THREAD_SERIALIZED: in addition to the main thread, a progress
 // thread advances the started collectives (MPI does so only inside its functions) and reports the status of this rank
-// to other ranks. No call blocks inside MPI, except the first shares_memory(): waits poll,
-// so that they can time out.
+// to other ranks. No call blocks inside MPI, except the first shares_memory(): waits poll, so that they can
+// time out.
 #pragma once
 
 #include <array>

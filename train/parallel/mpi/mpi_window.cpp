@@ -30,8 +30,8 @@ std::byte* aligned(void* data) {
   return static_cast<std::byte*>(data) + (kLine - reinterpret_cast<uintptr_t>(data) % kLine) % kLine;
 }
 
-// What the MPI library may ask of /dev/shm for a window: Open MPI 4.1 rounds segments to pages, adds its own state, and
-// wants 5 % of the size to remain free.
+// The bytes of /dev/shm that the MPI library may need for a window: Open MPI 4.1 rounds segments to pages, adds its own
+// state, and wants 5 % of the size to remain free.
 int64_t needed_room(int64_t bytes, int ranks) {
   constexpr int64_t kPage = 65536, kState = int64_t{1} << 20;
   const int64_t segments = ranks * (bytes + kPage);

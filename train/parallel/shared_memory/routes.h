@@ -1,6 +1,6 @@
-// Who exchanges what: the ranks of a machine in shared memory, and machines by messages. Every rank r has one agent on
-// each machine: the rank there that sends and receives what belongs to the slice of r. On its own machine, r is its own
-// agent.
+// Routes of gradient exchange: ranks of a machine use shared memory, and machines use messages. Every rank r has one
+// agent on each machine: the rank there that sends and receives what belongs to the slice of r. On its own machine, r
+// is its own agent.
 #pragma once
 
 #include <cstdint>
