@@ -101,7 +101,7 @@ Value position_values(const Value& weights, const HeadPairs& pairs, const Attent
 Value attend(const Value& q, const Value& k, const Value& v, int64_t first_key, int64_t head, const AttentionRule& rule,
              const AttentionPositionTerms& terms) {
   const HeadPairs pairs{q.rows(), k.rows()};
-  Value scores = matmul(q, transpose(k)) + position_scores(q, k, pairs, terms, head, rule.heads);
+  Value scores = product(q, k) + position_scores(q, k, pairs, terms, head, rule.heads);
   scores = scale(scores, rule.scale);
   if (terms.bias) {
     scores = scores + pairs.gather_pairs(terms.bias, [&](int64_t i, int64_t j) {

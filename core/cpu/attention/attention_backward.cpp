@@ -6,6 +6,7 @@
 // dq and dk are rotated back, after the gradient of the angles is computed from them.
 #include <vector>
 
+#include "gyre/core/cpu/attention/factors.h"
 #include "gyre/core/cpu/attention/position_terms_backward.h"
 #include "gyre/core/cpu/attention/softmax_lanes.h"
 #include "gyre/core/cpu/cpu_kernels.h"
@@ -29,14 +30,17 @@ struct BackwardPass {
   TermGradients<T> term_gradients;
 };
 
-template <class T>
+template <class D>
 struct BackwardTiles {
+  using T = Compute<D>;
   using Element = T;
-  Tile<T> k, v, dk, dv;                   // (keys, width)
-  Tile<T> q, dout, dq;                    // (queries, width) of a block
-  Tile<T> q_transposed, dout_transposed;  // (width, queries)
-  Tile<T> weights, dweights, factors;     // (keys, queries)
-  Tile<T> lse;                            // (chunks of queries, lanes)
+  Tile<T> k, v, dk, dv;                // (keys, width)
+  Tile<T> q, dout, dq;                 // (queries, width) of a block
+  Tile<T> weights, dweights, dropout;  // (keys, queries)
+  Tile<T> lse;                         // (chunks of queries, lanes)
+  TransposedFactors<D> q_transposed, dout_transposed;
+  Factors<D> k_over_features, v_over_features, k_over_keys;
+  Factors<D> q_over_queries, dout_over_queries, weights_over_queries, dweights_over_queries, dweights_over_keys;
   TermTiles<T> terms;
   TermGradientTiles<T> term_gradients;
 
@@ -48,12 +52,20 @@ struct BackwardTiles {
         q(memory.take(kQueryBlock<T>, longest.width)),
         dout(memory.take(kQueryBlock<T>, longest.width)),
         dq(memory.take(kQueryBlock<T>, longest.width)),
-        q_transposed(memory.take(round_up(longest.width, kLanes<T>), kQueryBlock<T>)),
-        dout_transposed(memory.take(round_up(longest.width, kLanes<T>), kQueryBlock<T>)),
         weights(memory.take(longest.keys, kQueryBlock<T>)),
         dweights(memory.take(longest.keys, kQueryBlock<T>)),
-        factors(memory.take(longest.keys, kQueryBlock<T>)),
+        dropout(memory.take(longest.keys, kQueryBlock<T>)),
         lse(memory.take(2, kLanes<T>)),
+        q_transposed(memory, longest.width),
+        dout_transposed(memory, longest.width),
+        k_over_features(Factors<D>::for_sums_over_columns(memory, longest.keys, longest.width)),
+        v_over_features(Factors<D>::for_sums_over_columns(memory, longest.keys, longest.width)),
+        k_over_keys(Factors<D>::for_sums_over_rows(memory, longest.keys, longest.width)),
+        q_over_queries(Factors<D>::for_sums_over_rows(memory, kQueryBlock<T>, longest.width)),
+        dout_over_queries(Factors<D>::for_sums_over_rows(memory, kQueryBlock<T>, longest.width)),
+        weights_over_queries(Factors<D>::for_sums_over_columns(memory, longest.keys, kQueryBlock<T>)),
+        dweights_over_queries(Factors<D>::for_sums_over_columns(memory, longest.keys, kQueryBlock<T>)),
+        dweights_over_keys(Factors<D>::for_sums_over_rows(memory, longest.keys, kQueryBlock<T>)),
         terms(memory, tables, longest),
         term_gradients(memory, tables, longest) {}
 };
@@ -65,13 +77,13 @@ struct HeadBackward {
   using T = Compute<D>;
   const BackwardPass<D>& a;
   const Head& h;
-  const BackwardTiles<T>& t;
+  const BackwardTiles<D>& t;
   int64_t job;
   double* dfrequencies;  // (pairs) of this job; may be null
   HeadTerms<T> terms;
   HeadTermGradients<T> term_gradients;
 
-  HeadBackward(const BackwardPass<D>& a, const Head& h, const BackwardTiles<T>& t, int64_t job)
+  HeadBackward(const BackwardPass<D>& a, const Head& h, const BackwardTiles<D>& t, int64_t job)
       : a(a),
         h(h),
         t(t),
@@ -100,35 +112,51 @@ struct HeadBackward {
     const int64_t row = h.first_query + block.begin;
     a.turned_queries.pack(t.q, a.q, row, h.feature(), block.count, h.width);
     copy_rows<T>(t.dout, a.dout.from(row, h.feature()), block.count, 0, h.width);
-    transpose_tile(t.q_transposed, t.q, block.count, h.width);
-    transpose_tile(t.dout_transposed, t.dout, block.count, h.width);
+    t.q_transposed.load(t.q, block.count, h.width, a.terms.any());
+    t.dout_transposed.load(t.dout, block.count, h.width, a.terms.any());
     const T* lse = a.lse + h.index * a.query_rows + row;
     for (int64_t i = 0; i < block.count; ++i) t.lse.data[i] = lse[i];
   }
 
   void weigh(const QueryBlock<T>& block) const {
-    if (a.dropout.active()) a.dropout.fill(t.factors, h, block);
+    if (a.dropout.active()) a.dropout.fill(t.dropout, h, block);
     for (int64_t chunk = 0; chunk < block.chunks(); ++chunk) {
       softmax_lanes_backward<T>(t.weights.vectors(chunk), t.dweights.vectors(chunk),
-                                a.dropout.active() ? t.factors.vectors(chunk) : nullptr, block.keys_of(chunk), a.scale,
+                                a.dropout.active() ? t.dropout.vectors(chunk) : nullptr, block.keys_of(chunk), a.scale,
                                 t.lse.vector(chunk, 0));
     }
   }
 
-  void run_block(const QueryBlock<T>& block) const {
-    const int64_t features = chunks_of<T>(h.width), n = block.count, keys = block.keys;
-    const bool add = block.begin > 0 || !first_of_group();  // the first block writes dk and dv, later blocks add
-    const Tile<T> k = rows_from(t.k, block.first), v = rows_from(t.v, block.first);
-    load_block(block);
-    multiply<false>(t.weights, k, t.q_transposed, keys, block.chunks(), h.width, false);
-    multiply<false>(t.dweights, v, t.dout_transposed, keys, block.chunks(), h.width, false);
-    terms.add_scores(t.weights, t.q_transposed, t.k, block);
-    terms.add_value_scores(t.dweights, t.dout_transposed, block);
-    weigh(block);
-    multiply<false>(rows_from(t.dv, block.first), t.weights, t.dout, keys, features, n, add);
-    multiply<false>(rows_from(t.dk, block.first), t.dweights, t.q, keys, features, n, add);
+  // The scores, before their scale, in `weights`, and the gradients of the weights.
+  void score(const QueryBlock<T>& block) const {
+    const Tile<Packed<D>> k = rows_from(t.k_over_features.of(t.k), block.first),
+                          v = rows_from(t.v_over_features.of(t.v), block.first);
+    const int64_t summed = packed_elements<D>(h.width);
+    multiply<false>(t.weights, k, t.q_transposed.get(), block.keys, block.chunks(), summed, false);
+    multiply<false>(t.dweights, v, t.dout_transposed.get(), block.keys, block.chunks(), summed, false);
+    terms.add_scores(t.weights, t.q_transposed.exact(), t.k, block);
+    terms.add_value_scores(t.dweights, t.dout_transposed.exact(), block);
+  }
+
+  // Adds to dk and dv, or writes them.
+  void add_to_keys(const QueryBlock<T>& block, bool add) const {
+    const int64_t features = chunks_of<T>(h.width), n = block.count, keys = block.keys, summed = packed_elements<D>(n);
+    multiply<false>(rows_from(t.dv, block.first), t.weights_over_queries.over_columns(t.weights, keys, n),
+                    t.dout_over_queries.over_rows(t.dout, n, h.width), keys, features, summed, add);
+    multiply<false>(rows_from(t.dk, block.first), t.dweights_over_queries.over_columns(t.dweights, keys, n),
+                    t.q_over_queries.over_rows(t.q, n, h.width), keys, features, summed, add);
     if (!add) clear_keys_around(block);
-    multiply<true>(t.dq, t.dweights, k, n, features, keys, false);
+  }
+
+  void run_block(const QueryBlock<T>& block) const {
+    const int64_t n = block.count, keys = block.keys;
+    load_block(block);
+    score(block);
+    weigh(block);
+    add_to_keys(block, block.begin > 0 || !first_of_group());  // the first block writes dk and dv, later blocks add
+    multiply<true>(t.dq, t.dweights_over_keys.over_rows(t.dweights, keys, n),
+                   summed_from<D>(t.k_over_keys.of(t.k), block.first), n, chunks_of<T>(h.width),
+                   packed_elements<D>(keys), false);
     term_gradients.add({block, t.dweights, t.weights, t.q, t.dout, t.dq, t.k, t.dk});
     store_queries(block);
   }
@@ -157,6 +185,9 @@ struct HeadBackward {
   void load_keys() const {
     a.turned_keys.pack(t.k, a.k, h.first_key, h.key_feature(), h.keys, h.width);
     copy_rows<T>(t.v, a.v.from(h.first_key, h.key_feature()), h.keys, 0, h.width);
+    t.k_over_features.over_columns(t.k, h.keys, h.width);
+    t.v_over_features.over_columns(t.v, h.keys, h.width);
+    t.k_over_keys.over_rows(t.k, h.keys, h.width);
     if (h.queries == 0) clear_keys(0, h.keys);
   }
 
@@ -200,9 +231,9 @@ void CpuKernels::attention_backward(const HeadColumns& dq, const HeadColumns& dk
                             RowRotation<T>(rotation, rotation.key_positions),
                             tables,
                             TermGradients<T>(dterms, tables, queries, keys, width, shape)};
-    for_each_head<BackwardTiles<T>>(
+    for_each_head<BackwardTiles<D>>(
         queries, keys, width, shape, a.group, tables,
-        [&](const Head& h, const BackwardTiles<T>& tiles, int64_t job) { HeadBackward<D>(a, h, tiles, job).run(); });
+        [&](const Head& h, const BackwardTiles<D>& tiles, int64_t job) { HeadBackward<D>(a, h, tiles, job).run(); });
     a.term_gradients.reduce();
     for (int64_t pair = 0; pair < (dfrequencies ? pairs : 0); ++pair) {
       double sum = 0;

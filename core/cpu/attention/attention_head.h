@@ -107,11 +107,14 @@ class TileMemory {
     return lay_out<Tiles>(arguments...);
   }
 
-  Tile<T> take(int64_t rows, int64_t columns) {
+  // A tile of T, or of another type of the same size.
+  template <class Element = T>
+  Tile<Element> take(int64_t rows, int64_t columns) {
+    static_assert(sizeof(Element) == sizeof(T));
     // Avoids chunks whose size is a multiple of a page, because they would compete for the same cache sets.
     const int64_t even = round_up(rows, 2), padded = even % 32 == 0 ? even + 2 : even;
     const int64_t begin = std::exchange(used_, used_ + padded * chunks_of<T>(columns) * kLanes<T>);
-    return {used_ <= capacity_ ? static_cast<T*>(memory_.get()) + begin : nullptr, padded};
+    return {used_ <= capacity_ ? static_cast<Element*>(memory_.get()) + begin : nullptr, padded};
   }
 
  private:

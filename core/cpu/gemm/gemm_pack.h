@@ -6,18 +6,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gyre/core/cpu/bf16_pairs.h"
 #include "gyre/core/cpu/gemm/gemm.h"
 #include "gyre/core/cpu/transpose.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
-
-// The element type of a panel for operands of type T, and the number of summed indices per element.
-template <class T>
-using Packed = std::conditional_t<std::is_same_v<T, bfloat16>, uint32_t, T>;
-template <class T>
-constexpr int64_t kSummedPerElement = std::is_same_v<T, bfloat16> ? 2 : 1;
-
-inline uint32_t bf16_pair(bfloat16 low, bfloat16 high) { return uint32_t(low.bits) | uint32_t(high.bits) << 16; }
 
 // Packs two neighbors along the summed index into one element. For other types than bf16, `second` is ignored.
 template <class T, class Source>
@@ -29,29 +22,14 @@ Packed<T> packed_element(Source first, Source second) {
   }
 }
 
-// Rounds fp32 numbers to bf16 as core/bfloat16.h does. The result is in the upper halves.
-template <class V>
-inline V round_to_upper_half(V bits) {
-  return (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000;
-}
-
-// Pairs of bf16 from two vectors of consecutive fp32 numbers.
-template <size_t... I>
-inline auto round_pairs(const float* from, std::index_sequence<I...>) {
-  using V = typename VectorOf<uint32_t>::type;
-  const V* bits = reinterpret_cast<const V*>(from);
-  const V even = __builtin_shufflevector(bits[0], bits[1], 2 * I...);
-  const V odd = __builtin_shufflevector(bits[0], bits[1], (2 * I + 1)...);
-  return (round_to_upper_half(even) >> 16) | round_to_upper_half(odd);
-}
-
 // Loads one vector of packed elements from consecutive summed indices.
 template <class T, class Source>
 inline typename VectorOf<Packed<T>>::type load_packed(const Source* from) {
   if constexpr (std::is_same_v<T, Source>) {
     return *reinterpret_cast<const typename VectorOf<Packed<T>>::type*>(from);
   } else {
-    return round_pairs(from, std::make_index_sequence<size_t(kLanes<uint32_t>)>());
+    const auto* vectors = reinterpret_cast<const VectorOf<float>::type*>(from);
+    return round_neighbors(vectors[0], vectors[1]);
   }
 }
 

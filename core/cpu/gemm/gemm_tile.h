@@ -170,7 +170,7 @@ struct RegisterTile {
   struct Scope {};
 
   // Packed elements per free index.
-  static int64_t packed(int64_t summed) { return (summed + kSummedPerElement<T> - 1) / kSummedPerElement<T>; }
+  static int64_t packed(int64_t summed) { return packed_elements<T>(summed); }
 
   // Packs `count` panels of rows of A or columns of B.
   static void pack_rows(Packed<T>* to, const Operand& a, int64_t size, int64_t begin, int64_t count,

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "gyre/core/cpu/tile.h"
+#include "gyre/core/cpu/gemm/small_gemm_block.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
@@ -13,50 +13,9 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 // which holds the left factors in registers too, or 12 of 16 otherwise.
 constexpr int64_t kBlockRows = kVectorBytes == 64 ? 14 : kHasNeon ? 12 : 6;
 
-// The first element of an operand and the distance between its chunks.
-template <class T>
-struct Chunks {
-  T* data;
-  int64_t stride;
-};
-
-// C(Rows, Vectors) = [C +] A B with all sums in registers. If `transposed`, A is given as (k, Rows).
-template <class T, int Rows, int Vectors, bool transposed>
-void multiply_block(Chunks<T> c, Chunks<const T> a, Chunks<const T> b, int64_t k, bool accumulate) {
-  using V = typename VectorOf<T>::type;
-  constexpr int64_t lanes = kLanes<T>;
-  V sums[Rows][Vectors] = {};
-  const auto add_products = [&](const T* left) {
-    V right[Vectors];
-    GYRE_UNROLL
-    for (int j = 0; j < Vectors; ++j) right[j] = *reinterpret_cast<const V*>(b.data + j * b.stride);
-    GYRE_UNROLL
-    for (int i = 0; i < Rows; ++i) {
-      GYRE_UNROLL
-      for (int j = 0; j < Vectors; ++j) sums[i][j] += left[transposed ? i : i * lanes] * right[j];
-    }
-    b.data += lanes;
-  };
-  if constexpr (transposed) {
-    for (int64_t p = 0; p < k; ++p) add_products(a.data + p * lanes);
-  } else {
-    for (; k > 0; k -= lanes, a.data += a.stride) {
-      for (int64_t p = 0; p < std::min(k, lanes); ++p) add_products(a.data + p);
-    }
-  }
-  GYRE_UNROLL
-  for (int i = 0; i < Rows; ++i) {
-    GYRE_UNROLL
-    for (int j = 0; j < Vectors; ++j) {
-      V& to = *reinterpret_cast<V*>(c.data + i * lanes + j * c.stride);
-      to = accumulate ? to + sums[i][j] : sums[i][j];
-    }
-  }
-}
-
 // multiply_block() for up to Rows rows, with the smallest even block size that holds `rows`.
 template <class T, int Vectors, bool transposed, int Rows = int(kBlockRows)>
-void multiply_rows(int64_t rows, Chunks<T> c, Chunks<const T> a, Chunks<const T> b, int64_t k, bool accumulate) {
+void multiply_rows(int64_t rows, Chunks<SumOf<T>> c, Chunks<const T> a, Chunks<const T> b, int64_t k, bool accumulate) {
   if constexpr (Rows > 2) {
     if (rows <= Rows - 2) return multiply_rows<T, Vectors, transposed, Rows - 2>(rows, c, a, b, k, accumulate);
   }
@@ -72,14 +31,14 @@ void for_each_block(int64_t begin, int64_t rows, const F& f) {
 }
 
 // C(m,n) = [C +] A(m,k) B(k,n), or, if `transposed`, A(k,m)^T B(k,n). n is given in whole chunks. If m is odd, row m of
-// C may be overwritten.
+// C may be overwritten. The factors may be pairs of bf16, neighbors along the summed index: then k is their number.
 template <bool transposed, class T>
-void multiply(Tile<T> c, Tile<T> a, Tile<T> b, int64_t m, int64_t chunks, int64_t k, bool accumulate) {
+void multiply(Tile<SumOf<T>> c, Tile<T> a, Tile<T> b, int64_t m, int64_t chunks, int64_t k, bool accumulate) {
   constexpr int64_t lanes = kLanes<T>;
   for (int64_t chunk = 0; chunk < chunks; chunk += 2) {
     const Chunks<const T> right{b.at(0, chunk), b.chunk_elements()};
     const auto block = [&](int64_t i, int64_t rows) {
-      const Chunks<T> to{c.at(i, chunk), c.chunk_elements()};
+      const Chunks<SumOf<T>> to{c.at(i, chunk), c.chunk_elements()};
       const Chunks<const T> left{transposed ? a.at(0, i / lanes) + i % lanes : a.at(i, 0), a.chunk_elements()};
       if (chunk + 1 < chunks) {
         multiply_rows<T, 2, transposed>(rows, to, left, right, k, accumulate);

@@ -1,0 +1,53 @@
+// Pairs of bf16 in 32 bits, the operands of dot products of bf16: the first number is in the lower half. fp32 numbers
+// are rounded as core/bfloat16.h does.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "gyre/core/bfloat16.h"
+#include "gyre/core/cpu/vector_type.h"
+
+namespace gyre::GYRE_CPU_NAMESPACE {
+
+// The type that factors of type T are multiplied in, and the number of neighbors along the summed index that it holds.
+template <class T>
+using Packed = std::conditional_t<std::is_same_v<T, bfloat16>, uint32_t, T>;
+template <class T>
+constexpr int64_t kSummedPerElement = std::is_same_v<T, bfloat16> ? 2 : 1;
+
+// The number of packed elements that hold `summed` numbers.
+template <class T>
+constexpr int64_t packed_elements(int64_t summed) {
+  return (summed + kSummedPerElement<T> - 1) / kSummedPerElement<T>;
+}
+
+using PairVector = VectorOf<uint32_t>::type;
+
+inline uint32_t bf16_pair(bfloat16 low, bfloat16 high) { return uint32_t(low.bits) | uint32_t(high.bits) << 16; }
+
+// Rounds fp32 numbers to bf16. The result is in the upper halves.
+template <class V>
+inline V round_to_upper_half(V bits) {
+  return (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000;
+}
+
+// The pairs (low[i], high[i]) of two vectors of fp32 numbers.
+template <class V>
+inline PairVector round_pairs(V low, V high) {
+  return (round_to_upper_half((PairVector)low) >> 16) | round_to_upper_half((PairVector)high);
+}
+
+// The pairs of neighbors in two consecutive vectors of fp32 numbers.
+template <class V, size_t... I>
+inline PairVector round_neighbors(V first, V second, std::index_sequence<I...>) {
+  return round_pairs(__builtin_shufflevector(first, second, 2 * I...),
+                     __builtin_shufflevector(first, second, (2 * I + 1)...));
+}
+template <class V>
+inline PairVector round_neighbors(V first, V second) {
+  return round_neighbors(first, second, std::make_index_sequence<size_t(kLanes<uint32_t>)>());
+}
+
+}  // namespace gyre::GYRE_CPU_NAMESPACE
