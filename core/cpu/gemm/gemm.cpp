@@ -38,9 +38,7 @@ class Product {
     row_panels_ = count_panels(shape.m, Tile::kRows);
     column_panels_ = count_panels(shape.n, Tile::kColumns);
     threads_ = shape.m * shape.n * shape.k > kWorthThreads && !omp_in_parallel() ? omp_get_max_threads() : 1;
-    // If the sides are similar, the columns are split: B holds the weights, which come from memory, and a job
-    // prefetches its next panel of B while it multiplies.
-    by_rows_ = shape.m >= 2 * shape.n;
+    by_rows_ = double(shape.m) >= Tile::kRowsPerColumn * double(shape.n);
     plan_jobs();
   }
 

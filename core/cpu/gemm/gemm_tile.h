@@ -165,6 +165,10 @@ template <class T>
 struct RegisterTile {
   using Element = T;
   static constexpr int kRows = kTileRows, kColumns = kTileColumns<T>;
+  // C is split into jobs of rows if it has at least this many rows per column, else into jobs of columns. If the sides
+  // are similar, the columns are split: B holds the weights, which come from memory, and a job prefetches its next
+  // panel of B while it multiplies.
+  static constexpr double kRowsPerColumn = 2;
 
   // A thread needs no setup before it multiplies.
   struct Scope {};
