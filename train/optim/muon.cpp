@@ -8,8 +8,10 @@
 //   v_i = beta2 v_i + (1 - beta2) mean(O_i^2);  O_i = O_i / (sqrt(v_i) + eps);  W = .. - lr 0.2 sqrt(n m) O / |O|
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "gyre/core/option_checks.h"
+#include "gyre/core/parallel_for.h"
 #include "gyre/train/optim/adam.h"
 #include "gyre/train/optim/newton_schulz.h"
 #include "gyre/train/optim/update_rule.h"
@@ -19,6 +21,9 @@ namespace {
 
 constexpr double kRms = 0.2;  // of AdamW's updates
 constexpr double kRowBeta2 = 0.95;
+// Elements of a matrix whose products are too short for several threads. On CPUs, each thread updates such matrices by
+// itself.
+constexpr int64_t kSmallMatrix = int64_t{1} << 18;
 
 class Muon final : public UpdateRule {
  public:
@@ -39,7 +44,16 @@ class Muon final : public UpdateRule {
   void update(Kernels& kernels, const RuleTensors& tensors, const UpdatePlan& plan, const Tensor& verdict,
               const RuleStep& step) const override {
     adam_.update(kernels, tensors, plan, verdict, step);
-    for (const UpdateMatrix& matrix : plan.matrices) update_matrix(kernels, tensors, matrix, verdict, step);
+    const auto update_one = [&](const UpdateMatrix& matrix) { update_matrix(kernels, tensors, matrix, verdict, step); };
+    std::vector<const UpdateMatrix*> small;
+    for (const UpdateMatrix& matrix : plan.matrices) {
+      if (kernels.device() == Device{} && matrix.elements() <= kSmallMatrix) {
+        small.push_back(&matrix);
+      } else {
+        update_one(matrix);
+      }
+    }
+    parallel_for(small.size(), 1, [&](size_t i) { update_one(*small[i]); });
   }
 
  private:

@@ -14,6 +14,7 @@
 #include "gyre/core/error.h"
 #include "gyre/train/optim/optimizer.h"
 #include "tests/emulated_bf16.h"
+#include "tests/threads_in_scope.h"
 #include "tests/train/optim/golden.h"
 #include "tests/train/optim/waves.h"
 
@@ -157,6 +158,29 @@ TEST_CASE("Muon: multiplies in the precision of the options") {
   for (size_t i = 0; i < exact.size(); ++i) squares += std::pow(exact[i] - rounded[i], 2), all += std::pow(exact[i], 2);
   CHECK(squares > 1e-6 * all);
   CHECK(squares < 4e-3 * all);
+}
+
+TEST_CASE("Muon: small and large matrices have the same bits for any number of threads") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  const auto trained = [](const std::string& kind, Precision precision, int threads) {
+    const ThreadsInScope scope(threads);
+    Parameters parameters;
+    for (const int64_t rows : {40, 7, 64, 1, 33, 600}) {
+      const int64_t columns = rows > 100 ? 450 : 48;  // the last matrix is not small
+      parameters.add(std::to_string(rows), {rows, columns}, Init::constant(0)).matrix_rows = {rows};
+    }
+    parameters.allocate(1);
+    OptimizerOptions options = golden_options(kind);
+    options.precision = precision;
+    Optimizer optimizer(parameters, cpu_kernels(), options);
+    set_gradients(parameters, 0);
+    optimizer.update(1);
+    return parameters.values().to_vector<float>();
+  };
+  for (const std::string kind : {"muon", "normuon"}) {
+    CHECK(trained(kind, Precision::fp32, 1) == trained(kind, Precision::fp32, 3));
+  }
+  CHECK(trained("muon", Precision::bf16, 1) == trained("muon", Precision::bf16, 3));
 }
 
 TEST_CASE("Muon: rates and decays of groups apply to matrices") {
