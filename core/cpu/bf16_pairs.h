@@ -2,6 +2,7 @@
 // are rounded as core/bfloat16.h does.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -11,9 +12,10 @@
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// The type that factors of type T are multiplied in, and the number of neighbors along the summed index that it holds.
+// The type that factors of type T are packed in for a product.
 template <class T>
 using Packed = std::conditional_t<std::is_same_v<T, bfloat16>, uint32_t, T>;
+// The number of neighbors along the summed index in one packed element.
 template <class T>
 constexpr int64_t kSummedPerElement = std::is_same_v<T, bfloat16> ? 2 : 1;
 

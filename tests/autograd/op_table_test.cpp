@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cpu.h"
@@ -34,8 +35,9 @@ constexpr double kBf16Rounding = 0x1p-8;
 constexpr double kFp32Share = 1.01;  // allowance for the fp32 arithmetic between roundings
 
 // The reference rounds the operands of products as the kernels do, so the only remaining rounding is that of the
-// result. The ops listed here round twice: attention rounds its weights, backward reads a result that forward stored in
-// bf16, or, in the rows of several ops, a gradient is a rounded sum of rounded terms.
+// result. The ops listed here round twice: attention also rounds its weights, which the reference does not; backward
+// reads a result that forward stored in bf16; or, in the rows of several ops, a gradient is a rounded sum of rounded
+// terms.
 double bf16_tolerance(std::string_view name) {
   const std::string_view op = name.substr(0, name.find('/'));
   const bool twice = op == "rope" || op == "head_softmax" || op == "linear_cross_entropy" || op == "linear_r_drop" ||
@@ -205,6 +207,31 @@ TEST_CASE("bf16: every op agrees with its reference with AMX") {
   const AmxInScope amx;
   for (const OpCase& row : bf16_cases()) {
     check_against_reference(cpu_kernels(), row, DType::bf16, bf16_tolerance(row.name));
+  }
+}
+
+TEST_CASE("attention does not read what earlier calls left in its workspace") {
+  const EmulatedBf16 emulated = bf16_on_any_cpu();
+  const ThreadsInScope one_thread(1);
+  std::vector<OpCase> rows = op_cases();
+  std::erase_if(rows, [](const OpCase& row) { return !row.name.starts_with("attention/"); });
+  std::vector<OpCase> largest;  // with NaN in all inputs
+  for (const OpCase& row : rows) {
+    if (!row.name.starts_with("attention/tiles")) continue;
+    largest.push_back(row);
+    for (NamedInput& input : largest.back().inputs) {
+      input.value = input.value.clone();
+      for (double& x : input.value.span<double>()) x = std::numeric_limits<double>::quiet_NaN();
+    }
+  }
+  REQUIRE(largest.size() > 3);
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const OpCase& row : rows) {
+      CAPTURE(row.name);
+      const OpRun before = run_op(cpu_kernels(), row, dtype);
+      for (const OpCase& poison : largest) run_op(cpu_kernels(), poison, dtype);
+      check_same_bits(before, run_op(cpu_kernels(), row, dtype));
+    }
   }
 }
 

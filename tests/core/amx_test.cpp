@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/random.h"
@@ -112,15 +113,34 @@ TEST_CASE("bf16 products with AMX do not depend on the number of threads") {
   if (kernels == nullptr) return;
   const EmulatedBf16 accepted = bf16_on_any_cpu();
   const AmxInScope amx;
-  const Tensor x = normal_numbers({130, 70}, DType::bf16, 0);
-  const Tensor w = normal_numbers({100, 70}, DType::f32, 1);
-  const auto product = [&](int threads) {
+  // The first product is split by rows, the second by columns.
+  for (const auto& [n, o] : {std::pair<int64_t, int64_t>{130, 100}, {60, 300}}) {
+    const Tensor x = normal_numbers({n, 70}, DType::bf16, 0);
+    const Tensor w = normal_numbers({o, 70}, DType::f32, 1);
+    const auto product = [&](int threads) {
+      const ThreadsInScope scope(threads);
+      const Tensor y = Tensor::empty({n, o}, DType::bf16);
+      kernels->linear(y, x, w, {});
+      return y;
+    };
+    const Tensor one = product(1);
+    for (const int threads : {2, 5}) CHECK(std::memcmp(one.raw(), product(threads).raw(), one.bytes()) == 0);
+  }
+}
+
+TEST_CASE("symmetric bf16 products with AMX are those of linear layers") {
+  Kernels* const kernels = kernels_with_tiles();
+  if (kernels == nullptr) return;
+  const EmulatedBf16 accepted = bf16_on_any_cpu();
+  const AmxInScope amx;
+  const Tensor x = normal_numbers({200, 70}, DType::bf16, 0);
+  const Tensor whole = Tensor::empty({200, 200}, DType::f32);
+  kernels->linear(whole, x, x, {});
+  for (const int threads : {1, 2, 5}) {
     const ThreadsInScope scope(threads);
-    const Tensor y = Tensor::empty({130, 100}, DType::bf16);
-    kernels->linear(y, x, w, {});
-    return y;
-  };
-  const Tensor one = product(1);
-  for (const int threads : {2, 5}) CHECK(std::memcmp(one.raw(), product(threads).raw(), one.bytes()) == 0);
+    const Tensor symmetric = Tensor::empty({200, 200}, DType::f32);
+    kernels->symmetric_product(symmetric, x, x);
+    CHECK(std::memcmp(whole.raw(), symmetric.raw(), whole.bytes()) == 0);
+  }
 }
 #endif

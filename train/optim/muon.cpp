@@ -21,8 +21,8 @@ namespace {
 
 constexpr double kRms = 0.2;  // of AdamW's updates
 constexpr double kRowBeta2 = 0.95;
-// Elements of a matrix whose products are too short for several threads. On CPUs, each thread updates such matrices by
-// itself.
+// Largest number of elements of a matrix whose products gain little from several threads. On CPUs, each thread updates
+// such matrices by itself if there are enough of them.
 constexpr int64_t kSmallMatrix = int64_t{1} << 18;
 
 class Muon final : public UpdateRule {
@@ -53,7 +53,11 @@ class Muon final : public UpdateRule {
         update_one(matrix);
       }
     }
-    parallel_for(small.size(), 1, [&](size_t i) { update_one(*small[i]); });
+    if (small.size() >= size_t(threads())) {
+      parallel_for(small.size(), 1, [&](size_t i) { update_one(*small[i]); });
+    } else {
+      for (const UpdateMatrix* matrix : small) update_one(*matrix);
+    }
   }
 
  private:

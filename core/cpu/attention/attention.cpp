@@ -78,7 +78,7 @@ void forward_block(const Forward<D>& a, const Head& h, const QueryBlock<T>& bloc
                    const ForwardTiles<D>& t, const HeadTerms<T>& terms) {
   const int64_t row = h.first_query + block.begin;
   a.turned_queries.pack(t.q, a.q, row, h.feature(), block.count, h.width);
-  t.q_transposed.load(t.q, block.count, h.width, terms.tables.any());
+  t.q_transposed.load(t.q, block.count, h.width, bool(terms.tables.query));
   multiply<false>(t.scores, rows_from(factors.keys, block.first), t.q_transposed.get(), block.keys, block.chunks(),
                   packed_elements<D>(h.width), false);
   terms.add_scores(t.scores, t.q_transposed.exact(), t.k, block);

@@ -112,8 +112,8 @@ struct HeadBackward {
     const int64_t row = h.first_query + block.begin;
     a.turned_queries.pack(t.q, a.q, row, h.feature(), block.count, h.width);
     copy_rows<T>(t.dout, a.dout.from(row, h.feature()), block.count, 0, h.width);
-    t.q_transposed.load(t.q, block.count, h.width, a.terms.any());
-    t.dout_transposed.load(t.dout, block.count, h.width, a.terms.any());
+    t.q_transposed.load(t.q, block.count, h.width, bool(a.terms.query));
+    t.dout_transposed.load(t.dout, block.count, h.width, bool(a.terms.value));
     const T* lse = a.lse + h.index * a.query_rows + row;
     for (int64_t i = 0; i < block.count; ++i) t.lse.data[i] = lse[i];
   }
@@ -127,10 +127,10 @@ struct HeadBackward {
     }
   }
 
-  // The scores, before their scale, in `weights`, and the gradients of the weights.
+  // Computes the unscaled scores (into `weights`) and the gradients of the weights (into `dweights`).
   void score(const QueryBlock<T>& block) const {
-    const Tile<Packed<D>> k = rows_from(t.k_over_features.of(t.k), block.first),
-                          v = rows_from(t.v_over_features.of(t.v), block.first);
+    const Tile<Packed<D>> k = rows_from(t.k_over_features.latest(t.k), block.first),
+                          v = rows_from(t.v_over_features.latest(t.v), block.first);
     const int64_t summed = packed_elements<D>(h.width);
     multiply<false>(t.weights, k, t.q_transposed.get(), block.keys, block.chunks(), summed, false);
     multiply<false>(t.dweights, v, t.dout_transposed.get(), block.keys, block.chunks(), summed, false);
@@ -155,7 +155,7 @@ struct HeadBackward {
     weigh(block);
     add_to_keys(block, block.begin > 0 || !first_of_group());  // the first block writes dk and dv, later blocks add
     multiply<true>(t.dq, t.dweights_over_keys.over_rows(t.dweights, keys, n),
-                   summed_from<D>(t.k_over_keys.of(t.k), block.first), n, chunks_of<T>(h.width),
+                   summed_from<D>(t.k_over_keys.latest(t.k), block.first), n, chunks_of<T>(h.width),
                    packed_elements<D>(keys), false);
     term_gradients.add({block, t.dweights, t.weights, t.q, t.dout, t.dq, t.k, t.dk});
     store_queries(block);

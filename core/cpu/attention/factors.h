@@ -34,7 +34,7 @@ class Factors {
       }
       for (int64_t i = 0; columns % 2 == 1 && i < rows; ++i) pairs_.element(i, columns / 2) &= 0xFFFF;
     }
-    return of(x);
+    return latest(x);
   }
 
   // Computes and returns the factors of x(rows, columns) for sums over its rows: (packed_elements<D>(rows), columns).
@@ -47,11 +47,11 @@ class Factors {
         }
       }
     }
-    return of(x);
+    return latest(x);
   }
 
-  // The factors of x that were computed last.
-  Tile<Packed<D>> of(Tile<T> x) const {
+  // The factors that were computed last, which must be those of x.
+  Tile<Packed<D>> latest(Tile<T> x) const {
     if constexpr (kPairs) {
       return pairs_;
     } else {
@@ -81,7 +81,7 @@ class TransposedFactors {
     if constexpr (Factors<D>::kPairs) exact_ = memory.take(round_up(width, kLanes<T>), kQueryBlock<T>);
   }
 
-  // x(count, width). with_exact: exact() will be called.
+  // x(count, width). with_exact: whether the result of exact() will be read.
   void load(Tile<T> x, int64_t count, int64_t width, bool with_exact) const {
     transpose_tile(transposed_, factors_.over_columns(x, count, width), count, packed_elements<D>(width));
     if constexpr (Factors<D>::kPairs) {
@@ -100,10 +100,10 @@ class TransposedFactors {
  private:
   Factors<D> factors_;
   Tile<Packed<D>> transposed_;
-  Tile<T> exact_;  // used for pairs
+  Tile<T> exact_;  // only if the factors are pairs
 };
 
-// The factors of the keys or values from number `first`, a multiple of the lanes, on, where they are summed.
+// Factors of Factors::over_rows() from row `first` of their tile on. `first` must be even.
 template <class D>
 Tile<Packed<D>> summed_from(Tile<Packed<D>> factors, int64_t first) {
   return rows_from(factors, first / kSummedPerElement<D>);

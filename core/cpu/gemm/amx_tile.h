@@ -22,7 +22,7 @@ struct AmxTile {
   using Element = bfloat16;
   static constexpr int kRows = 32, kColumns = 32;
   // A job of rows multiplies each panel of B by all of its panels of A, which stay in the second-level cache. A job of
-  // columns would read all of A for each panel of B, which is too slow for this instruction.
+  // columns would read all of A for each panel of B, which cannot keep up with the instruction.
   static constexpr double kRowsPerColumn = 0.5;
   static constexpr int64_t kPairs = 16;              // per chunk, the summed range of one instruction
   static constexpr int64_t kHalf = 16 * kPairs;      // packed elements of one tile register

@@ -1,8 +1,8 @@
 // Matrix product by the algorithm of Goto & van de Geijn (2008, "Anatomy of high-performance matrix multiplication"):
 // both operands are packed into panels, and an inner kernel keeps one tile of C in registers.
 //
-// All threads together pack the operand of the shorter side of C, once. The longer side is split into jobs, and each
-// job packs its part of the other operand.
+// One side of C, usually the longer one (kRowsPerColumn of the tiles), is split into jobs, and each job packs its part
+// of the operand of that side. All threads together pack the other operand, once.
 #include "gyre/core/cpu/gemm/gemm.h"
 
 #include <omp.h>
@@ -38,7 +38,8 @@ class Product {
     row_panels_ = count_panels(shape.m, Tile::kRows);
     column_panels_ = count_panels(shape.n, Tile::kColumns);
     threads_ = shape.m * shape.n * shape.k > kWorthThreads && !omp_in_parallel() ? omp_get_max_threads() : 1;
-    by_rows_ = double(shape.m) >= Tile::kRowsPerColumn * double(shape.n);
+    const bool has_rows_for_all = row_panels_ >= std::min<int64_t>(threads_, column_panels_);
+    by_rows_ = double(shape.m) >= Tile::kRowsPerColumn * double(shape.n) && has_rows_for_all;
     plan_jobs();
   }
 
@@ -66,7 +67,8 @@ class Product {
           });
         }
 #pragma omp for schedule(dynamic)
-        for (int64_t job = 0; job < jobs_; ++job) {
+        for (int64_t i = 0; i < jobs_; ++i) {
+          const int64_t job = by_rows_ && sums_.lower_triangle ? jobs_ - 1 - i : i;  // the largest of a triangle first
           for_each_block(begin, end, [&](int64_t index, const Summed& s) {
             const Packed<T>* packed_panels = shared.data + index * block;
             by_rows_ ? run_rows(job, packed_panels, mine, s) : run_columns(job, packed_panels, mine, s);
@@ -108,12 +110,12 @@ class Product {
   // Maximum number of packed elements of a panel along the summed index.
   int64_t depth() const { return Tile::packed(std::min(shape_.k, kSummedBlock)); }
 
-  // Splits the longer side into jobs of whole panels; their number is a multiple of the threads if possible.
+  // Splits one side into jobs of whole panels; their number is a multiple of the threads if possible.
   void plan_jobs() {
     const int64_t count = by_rows_ ? row_panels_ : column_panels_, width = by_rows_ ? Tile::kRows : Tile::kColumns;
     const int64_t most = std::max<int64_t>(1, by_rows_ ? kJobElements / std::max<int64_t>(1, width * depth())
                                                        : kBlockElements / std::max<int64_t>(1, width * shape_.m));
-    // Jobs of a triangle differ in size. They run in the order of their columns, the largest first.
+    // Jobs of a triangle differ in size. The largest runs first.
     const int64_t least = sums_.lower_triangle && threads_ > 1 ? kUnequalJobs * threads_ : 1;
     const int64_t wanted = std::max(least, (count + most - 1) / most);
     const int64_t jobs = (wanted + threads_ - 1) / threads_ * threads_;

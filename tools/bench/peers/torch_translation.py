@@ -217,13 +217,14 @@ def learning_rate(options, finished):
 class Trainer:
     def __init__(self, model, options):
         self.model, self.options, self.loss = model, options, model.loss
-        matrices, others = [], []
+        matrices, tables, vectors = [], [], []
         for name, parameter in model.named_parameters():
             muon = options.optimizer == "muon" and name[-1].isdigit()
-            (matrices if muon else others).append(parameter)
-        self.optimizers = [torch.optim.Adam(others, betas=(0.9, 0.98), eps=1e-9, fused=True)]
+            (matrices if muon else vectors if parameter.dim() == 1 else tables).append(parameter)
+        groups = [{"params": tables, "weight_decay": options.weight_decay}, {"params": vectors, "weight_decay": 0}]
+        self.optimizers = [torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=1e-9, fused=True)]
         if matrices:
-            self.optimizers.append(torch.optim.Muon(matrices, weight_decay=0, momentum=0.95,
+            self.optimizers.append(torch.optim.Muon(matrices, weight_decay=options.weight_decay, momentum=0.95,
                                                     adjust_lr_fn="match_rms_adamw"))
 
     def backward(self, tensors):
@@ -288,6 +289,7 @@ def parse_options():
     parser.add_argument("--dropout", type=float, help="default: that of the run")
     parser.add_argument("--label-smoothing", type=float, default=0.1)
     parser.add_argument("--optimizer", choices=["adam", "muon"], default="adam")
+    parser.add_argument("--weight-decay", type=float, default=0, help="decoupled; not of norms and biases")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--compile", action="store_true", help="torch.compile the forward and backward pass")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
