@@ -70,7 +70,7 @@ Value logits_of_pass(int pass, const Values& in) {
 }
 
 // 1100 pairs of rows need several chunks. The larger alpha and the logits are, the more the rounding of bf16 logits
-// changes the gradients: small weights keep the rows comparable in bf16.
+// changes the gradients: small weights and biases keep the rows comparable in bf16.
 void add_r_drop(std::vector<OpCase>& rows) {
   struct RDropCase : LossCase {
     double alpha;
@@ -85,7 +85,7 @@ void add_r_drop(std::vector<OpCase>& rows) {
                                                    {{"wide", 3, 1003, {0.1}}, 1}}) {
     for (const bool has_bias : {false, true}) {
       std::vector<Input> inputs{{"x", {2 * c.rows, 3}}, parameter("w", {c.classes, 3}, 0.5)};
-      if (has_bias) inputs.push_back(parameter("bias", {c.classes}));
+      if (has_bias) inputs.push_back(parameter("bias", {c.classes}, 0.25));
       rows.push_back(make_case(
           concat("linear_r_drop/", c.variant, has_bias ? "-bias" : ""), inputs,
           [=](Tape&, const Vars& in) {
