@@ -238,11 +238,12 @@ class Trainer:
         start = time.perf_counter()
         self.loss = torch.compile(self.model.loss, dynamic=True)
         batches = [padded(batch)[0] for batch in batches]
-        # The compiler would take equal numbers of sentences, source tokens and target tokens for one size.
-        apart = [tensors for tensors in batches if len({*tensors[0].shape, *tensors[2].shape}) == 3]
+        # The compiler takes equal numbers of sentences, source tokens and target tokens for one size, and may compile
+        # small and large batches apart.
+        apart = [tensors for tensors in batches if len({*tensors[0].shape, *tensors[2].shape}) == 3] or batches
         try:
-            for tensors in (apart or batches)[:2]:
-                self.backward(tensors)
+            for choose in (min, max):
+                self.backward(choose(apart, key=lambda tensors: tensors[0].numel()))
         except Exception as error:  # whatever the compiler raises
             print(f"torch.compile failed, training goes on without it: {error}", file=sys.stderr, flush=True)
             self.loss = self.model.loss
