@@ -34,7 +34,7 @@ has_torch() { "$python" -c 'import torch, sentencepiece, safetensors' 2> /dev/nu
 
 # The schedule to each goal. It was tuned on BLEU of val.en.
 declare -A updates=([38]=1250 [41]=3250) dropout=([38]=0.1 [41]=0.2)
-novel_updates=600
+novel_updates=1000
 if [ -n "${UPDATES:-}" ]; then updates=([38]=$UPDATES [41]=$UPDATES) novel_updates=$UPDATES; fi
 words=3000 rate=1.2e-2 warmup=${WARMUP:-200} smoothing=0.1 loss=${LOSS:-4.6}
 
