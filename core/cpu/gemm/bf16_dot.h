@@ -9,6 +9,8 @@
 #include <cstdint>
 
 #include "gyre/core/bfloat16.h"
+#include "gyre/core/cpu/gemm/bf16_dot_arm.h"
+#include "gyre/core/cpu/vector_type.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
@@ -27,6 +29,11 @@ inline float add_bf16_products(float sum, uint32_t a, uint32_t b) {
   const auto lower = [](uint32_t pair) { return std::bit_cast<float>(pair << 16); };
   const auto upper = [](uint32_t pair) { return std::bit_cast<float>(pair & 0xFFFF0000); };
   return fused_multiply_add_bf16(fused_multiply_add_bf16(sum, upper(a), upper(b)), lower(a), lower(b));
+}
+
+// The emulation of the instruction that kernels for this architecture use.
+inline float add_emulated_dot_product(float sum, uint32_t a, uint32_t b) {
+  return kHasNeon ? add_bf16_products_of_arm(sum, a, b) : add_bf16_products(sum, a, b);
 }
 
 }  // namespace gyre::GYRE_CPU_NAMESPACE

@@ -11,7 +11,6 @@
 #endif
 
 #include "gyre/core/cpu/gemm/bf16_dot.h"
-#include "gyre/core/cpu/gemm/bf16_dot_arm.h"
 #include "gyre/core/cpu/gemm/gemm_pack.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
@@ -140,7 +139,7 @@ void multiply_tile(float* c, int64_t ldc, const uint32_t* a, const uint32_t* b, 
     for (int i = 0; i < Rows; ++i) {
       for (int j = 0; j < kTileColumns<T>; ++j) {
         float& sum = reinterpret_cast<float*>(sums[i])[j];
-        sum = kHasNeon ? add_bf16_products_of_arm(sum, a[i], b[j]) : add_bf16_products(sum, a[i], b[j]);
+        sum = add_emulated_dot_product(sum, a[i], b[j]);
       }
     }
   }

@@ -15,7 +15,6 @@
 
 #include "gyre/core/cpu/bf16_pairs.h"
 #include "gyre/core/cpu/gemm/bf16_dot.h"
-#include "gyre/core/cpu/gemm/bf16_dot_arm.h"
 #include "gyre/core/cpu/tile.h"
 #include "gyre/core/kernels/kernels.h"
 
@@ -124,9 +123,7 @@ void multiply_block(Chunks<float> c, Chunks<const uint32_t> a, Chunks<const uint
       for (int64_t column = 0; column < Vectors * lanes; ++column) {
         const int64_t j = column / lanes, lane = column % lanes;
         const uint32_t right = b.data[j * b.stride + p * lanes + lane], factor = left[transposed ? i : i * lanes];
-        const float sum = sums[i][j][lane];
-        sums[i][j][lane] =
-            kHasNeon ? add_bf16_products_of_arm(sum, factor, right) : add_bf16_products(sum, factor, right);
+        sums[i][j][lane] = add_emulated_dot_product(sums[i][j][lane], factor, right);
       }
     }
   }
