@@ -52,4 +52,38 @@ inline PairVector round_neighbors(V first, V second) {
   return round_neighbors(first, second, std::make_index_sequence<size_t(kLanes<uint32_t>)>());
 }
 
+// How fp32 operands of a product of bf16 are rounded. By integer operations, on any CPU:
+struct PortableRounding {
+  template <class V>
+  static PairVector neighbors(V first, V second) {
+    return round_neighbors(first, second);
+  }
+  template <class V>
+  static PairVector pairs(V low, V high) {
+    return round_pairs(low, high);
+  }
+};
+
+#ifdef __AVX512F__
+// By an instruction of AVX512-BF16. Other than the integer operations, it rounds all subnormal numbers to zeros, and
+// keeps NaN of every payload. In assembler, because an intrinsic could not be inlined into code that is compiled for
+// CPUs without the instruction.
+struct FastRounding {
+  using V = VectorOf<float>::type;
+  static PairVector neighbors(V first, V second) {
+    PairVector pairs;
+    asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(pairs) : "v"(first), "v"(second));
+    return pairs;
+  }
+  static PairVector pairs(V low, V high) {
+    using Halves = VectorOf<uint16_t>::type;
+    const auto halves = (Halves)neighbors(low, high);  // those of `low`, then those of `high`
+    return [&]<int... I>(std::integer_sequence<int, I...>) {
+      return (PairVector)__builtin_shufflevector(halves, halves, (I / 2 + I % 2 * 16)...);
+    }
+    (std::make_integer_sequence<int, 32>());
+  }
+};
+#endif
+
 }  // namespace gyre::GYRE_CPU_NAMESPACE

@@ -24,7 +24,7 @@ constexpr bool kHasNeon = false;
 template <class T>
 constexpr int64_t kLanes = kVectorBytes / int64_t(sizeof(T));
 
-inline int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+constexpr int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 template <class T>
 struct VectorOf {

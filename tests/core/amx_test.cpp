@@ -70,14 +70,15 @@ void check_product(const Tensor& c, float before, const View& a, const View& b) 
   CHECK(wrong == 0);
 }
 
-void check_linear_layer(Kernels& kernels, int64_t n, int64_t d, int64_t o, DType weights) {
+// `other`: the type of the weights and of dy.
+void check_linear_layer(Kernels& kernels, int64_t n, int64_t d, int64_t o, DType other) {
   CAPTURE(n);
   CAPTURE(d);
   CAPTURE(o);
-  CAPTURE(dtype_name(weights));
+  CAPTURE(dtype_name(other));
   const Tensor x = normal_numbers({n, d}, DType::bf16, 0);
-  const Tensor dy = normal_numbers({n, o}, DType::bf16, 1);
-  const Tensor w = normal_numbers({o, d}, weights, 2);
+  const Tensor dy = normal_numbers({n, o}, other, 1);
+  const Tensor w = normal_numbers({o, d}, other, 2);
   const Tensor y = Tensor::empty({n, o}, DType::f32), dx = Tensor::empty({n, d}, DType::f32);
   const Tensor dw = Tensor::from<float>({o, d}, std::vector<float>(size_t(o * d), 0.5f));
   kernels.linear(y, x, w, {});
@@ -103,7 +104,7 @@ TEST_CASE("bf16 products with AMX have the sums of TDPBF16PS") {
                                 {70, 1, 40},
                                 {9, 1100, 34},
                                 {1057, 40, 7}}) {
-    for (const DType weights : {DType::f32, DType::bf16}) check_linear_layer(*kernels, n, d, o, weights);
+    for (const DType other : {DType::f32, DType::bf16}) check_linear_layer(*kernels, n, d, o, other);
   }
   report_covered(has_amx() ? "AMX" : "AMX, emulated");
 }

@@ -17,6 +17,6 @@ parse() { # parse DATABASE FILE
   eval "$command -fsyntax-only $2"
 }
 export -f parse
-files=$(sed "s|^|$root/|")
+files=$(sed "/^$/d; s|^|$root/|") # an empty list arrives as one empty line
 xargs -r -P "$jobs" -I FILE bash -c 'parse "$1" "$2" "$3"' parse "$(realpath "$database")" FILE "$parsed" <<< "$files"
 [ -z "$files" ] || [ -s "$parsed" ] || { echo "error: no file has a command in $database" >&2; exit 1; }

@@ -4,13 +4,23 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "gyre/core/cpu/attention/softmax_lanes.h"
 #include "gyre/core/cpu/head_tiles.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Horizontal sums: lane l of the result is the sum of the lanes of v[l]. Exchanges halves as transpose() does.
+// Swaps blocks of `size` lanes: the odd ones of a with the even ones of b.
+template <class T, int64_t size, size_t... I>
+inline void swap_blocks(typename VectorOf<T>::type& a, typename VectorOf<T>::type& b, std::index_sequence<I...>) {
+  constexpr int64_t lanes = kLanes<T>;
+  const auto upper = __builtin_shufflevector(a, b, (int64_t(I) & size ? lanes + int64_t(I) - size : int64_t(I))...);
+  b = __builtin_shufflevector(a, b, (int64_t(I) & size ? lanes + int64_t(I) : int64_t(I) + size)...);
+  a = upper;
+}
+
+// Horizontal sums: lane l of the result is the sum of the lanes of v[l].
 template <class T, int64_t size = kLanes<T> / 2>
 inline typename VectorOf<T>::type add_lanes(typename VectorOf<T>::type (&v)[kLanes<T>]) {
   GYRE_UNROLL

@@ -82,10 +82,11 @@ struct AmxTile {
     const bool whole = summed == 2 * kPairs && size - panel * kRows >= kRows;
     if (!a.summed_major && whole) {
       const int64_t from = panel * kRows * a.stride + summed_begin;
-      return a.dtype == DType::f32 ? copy_rows(to, static_cast<const float*>(a.data) + from, a.stride)
-                                   : copy_rows(to, static_cast<const bfloat16*>(a.data) + from, a.stride);
+      return dispatch_source<bfloat16>(a.dtype, [&]<class Rounding, class Source>(Rounding, Source) {
+        copy_rows<Rounding>(to, static_cast<const Source*>(a.data) + from, a.stride);
+      });
     }
-    alignas(64) uint32_t by_pair[kChunk + kPairs] = {};
+    alignas(64) uint32_t by_pair[kChunk] = {};
     pack_panels<bfloat16, kRows>(by_pair, kChunk, a, size, panel, 1, summed_begin, summed);
     for (int64_t half = 0; half < kRows; half += 16) {
       VectorOf<uint32_t>::type pairs[kPairs];
@@ -97,15 +98,10 @@ struct AmxTile {
   }
 
   // The pairs of a row are contiguous in the source as well.
-  template <class Source>
+  template <class Rounding, class Source>
   static void copy_rows(uint32_t* to, const Source* from, int64_t stride) {
     for (int64_t i = 0; i < kRows; ++i) {
-      if constexpr (std::is_same_v<Source, bfloat16>) {
-        std::memcpy(to + i * kPairs, from + i * stride, kPairs * sizeof(uint32_t));
-      } else {
-        const auto pairs = load_packed<bfloat16>(from + i * stride);
-        std::memcpy(to + i * kPairs, &pairs, sizeof pairs);
-      }
+      store_first<uint32_t, kPairs>(to + i * kPairs, load_neighbors<bfloat16, Rounding>(from + i * stride));
     }
   }
 

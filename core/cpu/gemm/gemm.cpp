@@ -88,13 +88,12 @@ class Product {
     int64_t end() const { return begin + count; }
   };
 
-  // Memory for packed panels. Its padding allows the last vector to be written as a whole.
+  // Memory for packed panels.
   struct Memory {
     std::shared_ptr<void> owner;
     Packed<T>* data;
     explicit Memory(int64_t elements)
-        : owner(allocate(size_t(elements) * sizeof(Packed<T>) + kVectorBytes)),
-          data(static_cast<Packed<T>*>(owner.get())) {}
+        : owner(allocate(size_t(elements) * sizeof(Packed<T>))), data(static_cast<Packed<T>*>(owner.get())) {}
   };
 
   // Calls f(index, block) for the blocks of the summed range [begin, end). An empty range has one empty block.
@@ -130,8 +129,7 @@ class Product {
 
   // Memory of one thread: the packed elements of its job, followed by a block of sums.
   int64_t panel_elements() const {
-    return round_up(by_rows_ ? panels_per_job_ * Tile::kRows * depth() : Tile::kColumns * depth(), 64) +
-           kLanes<Packed<T>>;
+    return round_up(by_rows_ ? panels_per_job_ * Tile::kRows * depth() : Tile::kColumns * depth(), 64);
   }
   int64_t own_elements() const {
     const int64_t block = by_rows_ ? panels_per_job_ * Tile::kRows * panels_per_block_ * Tile::kColumns
@@ -156,7 +154,7 @@ class Product {
     if (sums_.c) {
       return {sums_.c + block.row * sums_.ldc + block.column, sums_.ldc, sums_.accumulate || s.begin > 0};
     }
-    return {reinterpret_cast<Compute<T>*>(mine + panel_elements() - kLanes<Packed<T>>), block.columns, false};
+    return {reinterpret_cast<Compute<T>*>(mine + panel_elements()), block.columns, false};
   }
 
   void multiply(const Sums<T>& to, const Block& block, int64_t row_panel, int64_t column_panel, const Packed<T>* a,
