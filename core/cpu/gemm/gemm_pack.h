@@ -32,7 +32,9 @@ Packed<T> packed_element(Source first, Source second) {
 template <class T, class Rounding, class Source>
 inline typename VectorOf<Packed<T>>::type load_neighbors(const Source* from) {
   if constexpr (std::is_same_v<T, Source>) {
-    return *reinterpret_cast<const typename VectorOf<Packed<T>>::type*>(from);
+    typename VectorOf<Packed<T>>::type elements;
+    std::memcpy(&elements, from, sizeof elements);  // a row of bf16 may begin at an odd multiple of 2 bytes
+    return elements;
   } else {
     const auto* vectors = reinterpret_cast<const VectorOf<float>::type*>(from);
     return Rounding::neighbors(vectors[0], vectors[1]);
@@ -128,9 +130,9 @@ template <class T, int W, class Rounding, class Source>
 void pack_summed_major(Packed<T>* to, const Source* from, int64_t stride, int64_t free, int64_t readable,
                        int64_t summed) {
   constexpr int64_t step = kSummedPerElement<T>, whole = round_up(W, kLanes<Packed<T>>);
-  static constexpr std::array<Source, whole> kZeros{};
+  const std::array<Source, whole> zeros{};
   for (int64_t p = 0; p < summed; p += step, to += W) {
-    const Source *first = from + p * stride, *second = p + step > summed ? kZeros.data() : first + (step - 1) * stride;
+    const Source *first = from + p * stride, *second = p + step > summed ? zeros.data() : first + (step - 1) * stride;
     if (free >= W && readable >= whole) {
       store_row<W>(to, [&](int64_t i) { return load_rows<T, Rounding>(first + i, second + i); });
     } else {
