@@ -57,7 +57,9 @@ inline void transpose_parts(typename VectorOf<T>::type* rows) {
     interleave_rows(T{}, 2, 3);
     interleave_rows(double{}, 0, 2);
     interleave_rows(double{}, 1, 3);
-    std::swap(rows[1], rows[2]);
+    const Vector middle = rows[1];
+    rows[1] = rows[2];
+    rows[2] = middle;
   }
 }
 
