@@ -49,18 +49,18 @@ std::vector<SharedSamples> all_training_samples(const Corpora& corpora, const La
 }
 
 // Replaces paths by the names of the files, if those differ.
-void shorten_names(std::vector<ValidationSet>& sets) {
-  const auto file_name = [](const ValidationSet& set) { return Path(set.name).filename().string(); };
+void shorten_names(std::vector<LanguageValidationSet>& sets) {
+  const auto file_name = [](const LanguageValidationSet& set) { return Path(set.name).filename().string(); };
   std::set<std::string> names;
-  for (const ValidationSet& set : sets) names.insert(file_name(set));
+  for (const LanguageValidationSet& set : sets) names.insert(file_name(set));
   if (names.size() < sets.size()) return;
-  for (ValidationSet& set : sets) set.name = file_name(set);
+  for (LanguageValidationSet& set : sets) set.name = file_name(set);
 }
 
-ValidationSet make_set(const SharedDocuments& documents, const LanguageOptions& options, SampleOptions::Task task,
-                       Part part, const Vocabulary& vocabulary) {
+LanguageValidationSet make_set(const SharedDocuments& documents, const LanguageOptions& options,
+                               SampleOptions::Task task, Part part, const Vocabulary& vocabulary) {
   const SampleOptions samples = options.samples(task);
-  ValidationSet set{documents->store.name(), cut(documents, samples, part)};
+  LanguageValidationSet set{documents->store.name(), cut(documents, samples, part)};
   if (wants_bytes(options))
     set.bytes = size_of_part(*documents, StorePart(documents->store, samples.validation_share, part), vocabulary).bytes;
   return set;
@@ -86,9 +86,9 @@ SharedSamples training_samples(const SharedDocuments& corpus, const LanguageOpti
   return cut(corpus, options.samples(task), Part::training);
 }
 
-std::vector<ValidationSet> open_validation_sets(const LanguageOptions& options, SampleOptions::Task task,
-                                                const Corpora& corpora, const Vocabulary& vocabulary) {
-  std::vector<ValidationSet> sets;
+std::vector<LanguageValidationSet> open_validation_sets(const LanguageOptions& options, SampleOptions::Task task,
+                                                        const Corpora& corpora, const Vocabulary& vocabulary) {
+  std::vector<LanguageValidationSet> sets;
   for (const Path& file : options.data.valid_sets)
     sets.push_back(make_set(open(options, {file}, vocabulary), options, task, Part::training, vocabulary));
   if (sets.empty()) {

@@ -30,7 +30,7 @@ uint64_t checksum_of(const Corpora& corpora);
 // Cuts the training documents of a corpus into samples.
 SharedSamples training_samples(const SharedDocuments& corpus, const LanguageOptions& options, SampleOptions::Task task);
 
-struct ValidationSet {
+struct LanguageValidationSet {
   std::string name;
   SharedSamples samples;
   // Bytes of the text that all samples together predict, if validation.metrics has bits-per-byte. Those of a token
@@ -38,8 +38,8 @@ struct ValidationSet {
   uint64_t bytes = 0;
 };
 // Opens each file of valid_sets, or takes the held-out documents of each corpus.
-std::vector<ValidationSet> open_validation_sets(const LanguageOptions& options, SampleOptions::Task task,
-                                                const Corpora& corpora, const Vocabulary& vocabulary);
+std::vector<LanguageValidationSet> open_validation_sets(const LanguageOptions& options, SampleOptions::Task task,
+                                                        const Corpora& corpora, const Vocabulary& vocabulary);
 
 // Packs the samples at `indices` and chooses the tokens to predict in this epoch: the targets of the input.
 using MakeInput =

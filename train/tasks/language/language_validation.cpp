@@ -17,7 +17,7 @@ namespace gyre {
 namespace {
 
 // Bytes of the text that `predicted` of the set's tokens stand for.
-double bytes_of(const ValidationSet& set, double predicted) {
+double bytes_of(const LanguageValidationSet& set, double predicted) {
   uint64_t rows = 0;  // a causal model predicts every row
   for (size_t i = 0; i < set.samples->size(); ++i) rows += uint64_t(set.samples->rows(i));
   return double(set.bytes) * predicted / double(rows);
@@ -27,7 +27,7 @@ double bits_per_byte(double nll, double bytes) { return nll / std::numbers::ln2 
 
 }  // namespace
 
-LanguageValidation::LanguageValidation(std::vector<ValidationSet> sets, MakeInput make_input,
+LanguageValidation::LanguageValidation(std::vector<LanguageValidationSet> sets, MakeInput make_input,
                                        const LanguageOptions& options, const EncoderOnly& model,
                                        const JobContext& context)
     : sets_(std::move(sets)),
@@ -36,11 +36,11 @@ LanguageValidation::LanguageValidation(std::vector<ValidationSet> sets, MakeInpu
       kernels_(context.kernels),
       precision_(context.precision),
       ranks_(context.ranks) {
-  for (const ValidationSet& set : sets_) add_chunks(set, options);
+  for (const LanguageValidationSet& set : sets_) add_chunks(set, options);
 }
 
 // Chooses evenly spaced samples.
-void LanguageValidation::add_chunks(const ValidationSet& set, const LanguageOptions& options) {
+void LanguageValidation::add_chunks(const LanguageValidationSet& set, const LanguageOptions& options) {
   const DocumentSamples& samples = *set.samples;
   spdlog::info("{}: {} of {} to validate on", samples.store().name(), counted(samples.size(), "sample"),
                counted(samples.documents(), "document"));

@@ -20,7 +20,7 @@ namespace gyre {
 class LanguageValidation final : public Validation {
  public:
   // Every validation predicts the same tokens: of each set, at most options.validation_samples evenly spaced samples.
-  LanguageValidation(std::vector<ValidationSet> sets, MakeInput make_input, const LanguageOptions& options,
+  LanguageValidation(std::vector<LanguageValidationSet> sets, MakeInput make_input, const LanguageOptions& options,
                      const EncoderOnly& model, const JobContext& context);
 
   ValidationResult run() override;
@@ -34,10 +34,10 @@ class LanguageValidation final : public Validation {
     std::vector<double> nll, correct, tokens;  // of each chunk
   };
 
-  void add_chunks(const ValidationSet& set, const LanguageOptions& options);
+  void add_chunks(const LanguageValidationSet& set, const LanguageOptions& options);
   Sums sums() const;
 
-  std::vector<ValidationSet> sets_;
+  std::vector<LanguageValidationSet> sets_;
   MakeInput make_input_;
   std::vector<Chunk> chunks_;  // the samples of each batch, set by set
   std::vector<size_t> ends_;   // number of chunks up to the end of each set

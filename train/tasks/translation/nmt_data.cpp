@@ -23,10 +23,10 @@ TokenStore open_training_data(const NmtOptions& options, const Vocabulary& vocab
   return std::move(corpus.store);
 }
 
-ValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+NmtValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
   const TokenStore store = open_corpus(vocabulary, options.data.valid_sets, {}).store;
   require(store.sides() == 2, "[data] ", store.name(), ": expected sentence pairs, got single sentences");
-  ValidationSet set;
+  NmtValidationSet set;
   for (size_t i = 0; i < store.size(); ++i) {
     if (int64_t(std::max(store.length(i, 0), store.length(i, 1))) >= longest) continue;  // no room for EOS
     set.sources.push_back(store.sentence(i, 0));
@@ -37,10 +37,10 @@ ValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabulary
   return set;
 }
 
-ValidationSet from_text(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+NmtValidationSet from_text(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
   const OnBadLine policy = parse_on_bad_line(options.data.on_bad_line);
   ParallelText text(options.data.valid_sets, policy);
-  ValidationSet set;
+  NmtValidationSet set;
   for (TextRow row; text.next(row);) {
     std::vector<int32_t> source = vocabulary.encode(row.text[0]), target = vocabulary.encode(row.text[1]);
     if (int64_t(std::max(source.size(), target.size())) >= longest) {
@@ -135,9 +135,9 @@ RankBatch NmtData::batch(size_t i, MicroBatchRange own) const {
   return batch;
 }
 
-ValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
+NmtValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
   const bool is_store = options.data.valid_sets.size() == 1;
-  ValidationSet set = is_store ? from_store(options, vocabulary, longest) : from_text(options, vocabulary, longest);
+  NmtValidationSet set = is_store ? from_store(options, vocabulary, longest) : from_text(options, vocabulary, longest);
   require(set.size() > 0, "[data] ", options.data.valid_sets.front().string(),
           ": no sentence pair is left to validate on");
   return set;

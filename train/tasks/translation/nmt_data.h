@@ -49,6 +49,6 @@ class NmtData final : public TrainingData {
 std::unique_ptr<BpeDropout> make_bpe_dropout(const NmtOptions& options, const Vocabulary& vocabulary);
 
 // Reads the validation pairs of `options`. Skips pairs with more than `longest` ids, including EOS, on either side.
-ValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest);
+NmtValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest);
 
 }  // namespace gyre

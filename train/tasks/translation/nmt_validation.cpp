@@ -18,7 +18,7 @@
 namespace gyre {
 namespace {
 
-std::vector<std::vector<size_t>> chunks_by_length(const ValidationSet& set, size_t sentences) {
+std::vector<std::vector<size_t>> chunks_by_length(const NmtValidationSet& set, size_t sentences) {
   std::vector<size_t> order(set.size());
   std::iota(order.begin(), order.end(), size_t{0});
   // The longest come first: the last chunks are cheap, so that the ranks finish together.
@@ -33,7 +33,7 @@ std::vector<std::vector<size_t>> chunks_by_length(const ValidationSet& set, size
 }
 
 // Packs the pairs at `indices` into an input of the model.
-PairInput pack(const ValidationSet& set, const std::vector<size_t>& indices, const Vocabulary& vocabulary) {
+PairInput pack(const NmtValidationSet& set, const std::vector<size_t>& indices, const Vocabulary& vocabulary) {
   PairPacker packer(vocabulary.bos(), vocabulary.eos());
   for (size_t i : indices) packer.add(set.sources[i], set.targets[i]);
   return pair_input(packer.finish());
@@ -41,7 +41,7 @@ PairInput pack(const ValidationSet& set, const std::vector<size_t>& indices, con
 
 }  // namespace
 
-NmtValidation::NmtValidation(ValidationSet set, const Vocabulary& vocabulary, const EncoderDecoder& model,
+NmtValidation::NmtValidation(NmtValidationSet set, const Vocabulary& vocabulary, const EncoderDecoder& model,
                              const JobContext& context, const NmtOptions& options)
     : set_(std::move(set)),
       chunks_(chunks_by_length(set_, options.validation.mini_batch)),

@@ -21,7 +21,7 @@
 namespace gyre {
 
 // Held-out sentence pairs. The ids contain no special ids; the references are plain text.
-struct ValidationSet {
+struct NmtValidationSet {
   std::vector<std::vector<int32_t>> sources, targets;
   Lines references;
   size_t size() const { return sources.size(); }
@@ -29,8 +29,8 @@ struct ValidationSet {
 
 class NmtValidation final : public Validation {
  public:
-  NmtValidation(ValidationSet set, const Vocabulary& vocabulary, const EncoderDecoder& model, const JobContext& context,
-                const NmtOptions& options);
+  NmtValidation(NmtValidationSet set, const Vocabulary& vocabulary, const EncoderDecoder& model,
+                const JobContext& context, const NmtOptions& options);
 
   ValidationResult run() override;
 
@@ -40,7 +40,7 @@ class NmtValidation final : public Validation {
   Lines translate();                               // returns all lines on rank 0, none on other ranks
   std::string translate_some(size_t chunk) const;  // returns the lines of one chunk, each with a line break
 
-  ValidationSet set_;
+  NmtValidationSet set_;
   std::vector<std::vector<size_t>> chunks_;  // indices into the set; sentences of similar length decoded together
   const Vocabulary& vocabulary_;
   const EncoderDecoder& model_;
