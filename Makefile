@@ -10,7 +10,7 @@ BUILD_QUIETLY = tools/scripts/quiet.sh "building in $(1)/" $(1)/build.log cmake 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.cu' '*.cuh')
 
 .DEFAULT_GOAL := build/gyre
-.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations aarch64 gpu-check clang bundle package help setup demo test check check-tools check-layers check-format check-includes check-clang tidy format asan ubsan tsan fuzz clean
+.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations aarch64 gpu-check clang bundle package help setup demo test check check-tools check-layers check-types check-format check-includes check-clang tidy format asan ubsan tsan fuzz clean
 
 build/gyre: ## build the program (the default)
 	@$(call CONFIGURE,$(BUILD),Release)
@@ -88,7 +88,7 @@ test: ## build and run all tests; list skipped parts with reasons
 
 CHECK_BUILD ?= build-check
 CHECK_FLAGS ?= -DGYRE_DEVELOPER=ON
-check: check-tools check-layers check-format ## checks other than the tests: layers, format, warnings, includes, clang-tidy
+check: check-tools check-layers check-types check-format ## checks other than the tests: layers, names of types, format, warnings, includes, clang-tidy
 	@$(call CONFIGURE,$(CHECK_BUILD),Release,$(CHECK_FLAGS))
 	@$(call BUILD_QUIETLY,$(CHECK_BUILD))
 	@$(MAKE) --no-print-directory check-includes tidy
@@ -98,6 +98,9 @@ check-tools:
 
 check-layers: ## check that includes follow the dependencies between folders
 	@tools/scripts/check_layers.sh
+
+check-types: ## check that no two types have the same name
+	@tools/scripts/check_types.sh
 
 check-format: check-tools
 	@clang-format --dry-run -Werror $(SOURCES)
