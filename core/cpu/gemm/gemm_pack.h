@@ -14,6 +14,7 @@
 
 #include "gyre/core/cpu/bf16_pairs.h"
 #include "gyre/core/cpu/gemm/gemm.h"
+#include "gyre/core/cpu/head_tiles.h"
 #include "gyre/core/cpu/transpose.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
@@ -45,16 +46,11 @@ inline typename VectorOf<Packed<T>>::type load_neighbors(const Source* from) {
 template <class T, class Rounding, class Source>
 inline typename VectorOf<Packed<T>>::type load_rows(const Source* first, const Source* second) {
   if constexpr (kSummedPerElement<T> == 1) {
-    return *reinterpret_cast<const typename VectorOf<T>::type*>(first);
+    return load_vector(first);
   } else if constexpr (std::is_same_v<Source, float>) {
-    const auto load = [](const float* from) { return *reinterpret_cast<const VectorOf<float>::type*>(from); };
-    return Rounding::pairs(load(first), load(second));
+    return Rounding::pairs(load_vector(first), load_vector(second));
   } else {
-    typedef uint16_t Halves __attribute__((vector_size(kVectorBytes / 2), aligned(2), may_alias));
-    const auto load = [](const bfloat16* from) {
-      return __builtin_convertvector(*reinterpret_cast<const Halves*>(from), PairVector);
-    };
-    return load(first) | load(second) << 16;
+    return (PairVector)load_vector(first) >> 16 | (PairVector)load_vector(second);  // bf16 is the upper half of fp32
   }
 }
 

@@ -51,7 +51,7 @@ class BestTokens {
         also_(also),
         threads_(panels_.threads()),
         blocks_((w.rows + kBlockColumns - 1) / kBlockColumns),
-        rows_(allocate(size_t(panels_.row_panels * panels_.row_bytes + kVectorBytes))),
+        rows_(allocate(size_t(panels_.row_panels * panels_.row_bytes))),
         parts_(size_t(panels_.m * blocks_)),
         also_values_(size_t(panels_.m)),
         values_(size_t(threads_ * panels_.m * k), -std::numeric_limits<float>::infinity()),

@@ -47,7 +47,7 @@ class PackedProduct {
     // The same number of chunks for every thread, of nearly equal size.
     const int64_t wanted = (panels + threads_ * most - 1) / (threads_ * most) * threads_;
     const int64_t chunk = (panels + wanted - 1) / wanted, chunks = (panels + chunk - 1) / chunk;
-    const auto place = allocate(size_t(threads_ * chunk * panels_.row_bytes + kVectorBytes));
+    const auto place = allocate(size_t(threads_ * chunk * panels_.row_bytes));
 #pragma omp parallel for schedule(static) num_threads(threads_)
     for (int64_t c = 0; c < chunks; ++c) {
       std::byte* mine = static_cast<std::byte*>(place.get()) + omp_get_thread_num() * chunk * panels_.row_bytes;
@@ -59,7 +59,7 @@ class PackedProduct {
   }
 
   void run_columns() const {
-    const auto place = allocate(size_t(panels_.row_panels * panels_.row_bytes + kVectorBytes));
+    const auto place = allocate(size_t(panels_.row_panels * panels_.row_bytes));
     auto* rows = static_cast<std::byte*>(place.get());
 #pragma omp parallel num_threads(threads_)
     {
@@ -101,7 +101,7 @@ template <class T>
 PackedWeight packed(const Tensor& w, Precision precision) {
   PackedWeight result{precision, w.dim(0), w.dim(1), nullptr};
   const ProductPanels<T> panels(0, result);
-  result.panels = allocate(size_t(panels.column_panels * panels.column_bytes + kVectorBytes));
+  result.panels = allocate(size_t(panels.column_panels * panels.column_bytes));
   auto* to = static_cast<std::byte*>(result.panels.get());
 #pragma omp parallel for schedule(static)
   for (int64_t panel = 0; panel < panels.column_panels; ++panel)
