@@ -1,5 +1,5 @@
 // Pairs of bf16 in 32 bits, the operands of dot products of bf16: the first number is in the lower half. fp32 numbers
-// are rounded as core/bfloat16.h does.
+// are rounded to nearest even as core/bfloat16.h does, but FastRounding treats subnormal numbers and NaN differently.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ inline PairVector round_neighbors(V first, V second) {
   return round_neighbors(first, second, std::make_index_sequence<size_t(kLanes<uint32_t>)>());
 }
 
-// How fp32 operands of a product of bf16 are rounded. By integer operations, on any CPU:
+// Rounds the fp32 operands of products of bf16 by integer operations, which any CPU has.
 struct PortableRounding {
   template <class V>
   static PairVector neighbors(V first, V second) {
@@ -65,9 +65,9 @@ struct PortableRounding {
 };
 
 #ifdef __AVX512F__
-// By an instruction of AVX512-BF16. Other than the integer operations, it rounds all subnormal numbers to zeros, and
-// keeps NaN of every payload. In assembler, because an intrinsic could not be inlined into code that is compiled for
-// CPUs without the instruction.
+// Rounds them by an instruction of AVX512-BF16. Unlike the integer operations, it rounds all subnormal numbers to zero,
+// and every NaN stays a NaN. The instruction is in assembler, because an intrinsic could not be inlined into code that
+// is compiled for CPUs without it.
 struct FastRounding {
   using V = VectorOf<float>::type;
   static PairVector neighbors(V first, V second) {

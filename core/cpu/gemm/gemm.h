@@ -14,8 +14,8 @@
 namespace gyre::GYRE_CPU_NAMESPACE {
 
 // A matrix operand. With i the free (row or column) index and p the summed index, element (i, p) is
-// data[i * stride + p], or data[p * stride + i] if summed_major. All `stride` elements of each row of memory may be
-// read.
+// data[i * stride + p], or data[p * stride + i] if summed_major. Each row in memory must have `stride` readable
+// elements.
 struct Operand {
   const void* data;
   DType dtype;

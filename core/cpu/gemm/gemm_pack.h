@@ -54,8 +54,8 @@ inline typename VectorOf<Packed<T>>::type load_rows(const Source* first, const S
   }
 }
 
-// Stores the first `count` elements of a vector: by one masked store with AVX-512, where storing parts one by one, or
-// whole vectors that overlap, takes nearly twice the time.
+// Stores the first `count` elements of a vector. AVX-512 stores elements of 4 bytes by one masked store: storing parts
+// one by one, or whole vectors that overlap, takes nearly twice the time.
 template <class P, int64_t count>
 inline void store_first(P* to, typename VectorOf<P>::type from) {
 #ifdef __AVX512F__

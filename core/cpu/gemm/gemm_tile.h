@@ -12,12 +12,10 @@
 
 #include "gyre/core/cpu/gemm/bf16_dot.h"
 #include "gyre/core/cpu/gemm/gemm_pack.h"
+#include "gyre/core/cpu/gemm/tile_rows.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Rows of a tile. With two vectors per row, the sums take 28 of the 32 registers of AVX-512, 24 of the 32 of NEON,
-// which holds the left factors in registers too, or 12 of 16 otherwise.
-constexpr int kTileRows = kVectorBytes == 64 ? 14 : kHasNeon ? 12 : 6;
 template <class T>
 constexpr int kTileColumns = int(2 * kLanes<Compute<T>>);
 

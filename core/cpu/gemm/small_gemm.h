@@ -6,15 +6,12 @@
 #include <cstdint>
 
 #include "gyre/core/cpu/gemm/small_gemm_block.h"
+#include "gyre/core/cpu/gemm/tile_rows.h"
 
 namespace gyre::GYRE_CPU_NAMESPACE {
 
-// Rows of a block. With two vectors per row, the sums take 28 of the 32 registers of AVX-512, 24 of the 32 of NEON,
-// which holds the left factors in registers too, or 12 of 16 otherwise.
-constexpr int64_t kBlockRows = kVectorBytes == 64 ? 14 : kHasNeon ? 12 : 6;
-
 // multiply_block() for up to Rows rows, with the smallest even block size that holds `rows`.
-template <class T, int Vectors, bool transposed, int Rows = int(kBlockRows)>
+template <class T, int Vectors, bool transposed, int Rows = kTileRows>
 void multiply_rows(int64_t rows, Chunks<SumOf<T>> c, Chunks<const T> a, Chunks<const T> b, int64_t k, bool accumulate) {
   if constexpr (Rows > 2) {
     if (rows <= Rows - 2) return multiply_rows<T, Vectors, transposed, Rows - 2>(rows, c, a, b, k, accumulate);
@@ -25,7 +22,7 @@ void multiply_rows(int64_t rows, Chunks<SumOf<T>> c, Chunks<const T> a, Chunks<c
 // Calls f(first, count) for `rows` rows from `begin` on, in blocks of nearly equal size.
 template <class F>
 void for_each_block(int64_t begin, int64_t rows, const F& f) {
-  const int64_t blocks = (rows + kBlockRows - 1) / kBlockRows;
+  const int64_t blocks = (rows + kTileRows - 1) / kTileRows;
   const int64_t size = blocks > 0 ? round_up((rows + blocks - 1) / blocks, 2) : 0;
   for (int64_t i = 0; i < rows; i += size) f(begin + i, std::min(size, rows - i));
 }
