@@ -58,6 +58,26 @@ std::vector<float> target_log_probs(const EncoderDecoder& model, const PairInput
   return log_probs.to_vector<float>();
 }
 
+// Checks the log-probabilities of the tokens that continue a prompt, and of EOS if there is one more, against a pass of
+// the whole text in int8.
+void check_log_probs(const EncoderOnly& model, PackedWeights& packed, const Prompt& prompt,
+                     std::vector<int32_t> continuation, const std::vector<float>& actual) {
+  if (actual.size() > continuation.size()) continuation.push_back(test::kEos);
+  REQUIRE_FALSE(continuation.empty());
+  REQUIRE(actual.size() == continuation.size());
+  std::vector<int32_t> ids = prompt.ids;
+  ids.insert(ids.end(), continuation.begin(), continuation.end());
+  Tape tape(cpu_kernels(), {.record = false, .precision = Precision::int8, .packed = &packed});
+  const Tensor all = Tensor::from({int64_t(ids.size())}, ids);
+  const Tensor log_probs = model.logits(model.encode(tape, all, Segments::from_lengths({int32_t(ids.size())}))).value();
+  cpu_kernels().log_softmax(log_probs, log_probs);
+  for (size_t t = 0; t < continuation.size(); ++t) {
+    const auto row = int64_t(prompt.ids.size() + t) - 1;
+    CHECK(actual[t] ==
+          doctest::Approx(log_probs.data<float>()[row * log_probs.cols() + continuation[t]]).epsilon(0.02));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("int8 rounds products, but not by much") {
@@ -114,19 +134,23 @@ TEST_CASE("texts continue in int8 as a whole pass in int8 scores them") {
   CHECK(4 * generation.weight_bytes() == wide.weight_bytes());
   for (size_t i = 0; i < prompts.size(); ++i) {
     const Generation::Text& text = generation.texts()[i];
-    std::vector<int32_t> ids = prompts[i].ids;
-    ids.insert(ids.end(), text.ids.begin(), text.ids.end());
-    Tape tape(cpu_kernels(), {.record = false, .precision = Precision::int8, .packed = options.packed.get()});
-    const Tensor all = Tensor::from({int64_t(ids.size())}, ids);
-    const Tensor log_probs =
-        model->logits(model->encode(tape, all, Segments::from_lengths({int32_t(ids.size())}))).value();
-    cpu_kernels().log_softmax(log_probs, log_probs);
-    for (size_t t = 0; t < text.ids.size(); ++t) {
-      const auto row = int64_t(prompts[i].ids.size() + t) - 1;
-      CHECK(text.log_probs[t] ==
-            doctest::Approx(log_probs.data<float>()[row * log_probs.cols() + text.ids[t]]).epsilon(0.02));
-    }
+    check_log_probs(*model, *options.packed, prompts[i], text.ids, text.log_probs);
   }
+}
+
+TEST_CASE("beam search continues texts in int8 as a whole pass in int8 scores them") {
+  const auto model = language_model();
+  const std::vector<Prompt> prompts{{{4, 7, 3}, 0, 6}, {{5}, 0, 9}};
+  DecodeOptions options = in_precision(Precision::int8);
+  options.packed = packed_weights_for(cpu_kernels(), Precision::int8);
+  const Results found = search_continuations(*model, cpu_kernels(), prompts, options);
+  REQUIRE(found.size() == prompts.size());
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    REQUIRE(found[i].size() == 2);
+    for (const Hypothesis& h : found[i]) check_log_probs(*model, *options.packed, prompts[i], h.ids, h.token_log_probs);
+  }
+  options.packed = nullptr;
+  CHECK(same(search_continuations(*model, cpu_kernels(), prompts, options), found));
 }
 
 TEST_CASE("tapes check their packed weights") {
