@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gyre/core/random.h"
@@ -33,14 +34,19 @@ OpCase with_new_inputs(OpCase row, uint64_t seed) {
   return row;
 }
 
+struct LargestError {
+  int gradient = -1;  // its number; -1: the output
+  double value = 0;
+};
+
 // The largest relative error of the output and the gradients. Gradients that are small because rounded numbers cancel,
 // as biases under R-Drop, are compared on the scale of `smallest_scale` of the largest gradient.
-double largest_error(const OpRun& actual, const OpRun& expected, double smallest_scale) {
-  double largest = relative_error(actual.output, expected.output);
+LargestError largest_error(const OpRun& actual, const OpRun& expected, double smallest_scale) {
+  LargestError largest{.value = relative_error(actual.output, expected.output)};
   const double floor = smallest_scale * largest_magnitude(expected.gradients);
   for (size_t i = 0; i < expected.gradients.size(); ++i) {
     const double error = relative_error(actual.gradients[i], expected.gradients[i], floor);
-    if (error > largest || std::isnan(error)) largest = error;
+    if (error > largest.value || std::isnan(error)) largest = {int(i), error};
   }
   return largest;
 }
@@ -59,28 +65,39 @@ std::vector<OpCase> chosen_rows() {
 }
 
 struct Comparison {
+  OpCase row;
   OpRun actual;
-  double error;
+  LargestError error;
 };
 
-Comparison compare(Kernels& gpu, const OpCase& row, DType dtype) {
+Comparison compare(Kernels& gpu, const OpCase& fixed, uint64_t seed, DType dtype) {
+  OpCase row = with_new_inputs(fixed, seed);
   OpRun actual = run_op(gpu, row, dtype);
   const OpRun expected = run_op(cpu_kernels(), row, dtype);
-  return {actual, largest_error(actual, expected, dtype == DType::bf16 ? 0.4 : 0.1)};
+  const LargestError error = largest_error(actual, expected, dtype == DType::bf16 ? 0.4 : 0.1);
+  return {std::move(row), std::move(actual), error};
 }
 
-// In bf16, rare inputs make large terms of a sum cancel, as those of the gradient of rotary frequencies, so that mostly
-// rounding errors remain. A wrong kernel differs for other inputs, too.
+// In the gradient of rotary frequencies, large terms cancel if attention sees few positions. In bf16, rare inputs leave
+// mostly their rounding errors.
+bool is_rounding_error(const Comparison& c, DType dtype, double tolerance) {
+  return dtype == DType::bf16 && c.error.gradient >= 0 &&
+         c.row.inputs[size_t(c.error.gradient)].name == "frequencies" && c.error.value > tolerance &&
+         c.error.value < 3 * tolerance;
+}
+
 void check_row(Kernels& gpu, const OpCase& fixed, uint64_t seed, DType dtype, double tolerance) {
-  CAPTURE(tolerance);
-  OpCase row = with_new_inputs(fixed, seed);
-  Comparison result = compare(gpu, row, dtype);
-  if (dtype == DType::bf16 && result.error > tolerance && result.error < 3 * tolerance) {
-    row = with_new_inputs(fixed, seed + 1);
-    result = compare(gpu, row, dtype);
+  constexpr uint64_t kDraws = 3;
+  CAPTURE(dtype_name(dtype));
+  Comparison result = compare(gpu, fixed, seed, dtype);
+  for (uint64_t draw = 1; draw < kDraws && is_rounding_error(result, dtype, tolerance); ++draw) {
+    MESSAGE(fixed.name, " is compared with other inputs: the gradient of its frequencies differs by ",
+            result.error.value);
+    result = compare(gpu, fixed, seed + draw, dtype);
   }
-  CHECK_LE(result.error, tolerance);
-  check_same_bits(run_op(gpu, row, dtype), result.actual);
+  CAPTURE(result.error.gradient);
+  CHECK_LE(result.error.value, tolerance);
+  check_same_bits(run_op(gpu, result.row, dtype), result.actual);
 }
 
 void check_rows(Kernels& gpu) {

@@ -240,7 +240,7 @@ void add_attention(std::vector<OpCase>& rows) {
            .width = 8,
            .causal = true,
            .rotary = {.dims = 8},
-           .window = 21,
+           .window = 9,
            .kv_heads = 2,
            .apart = true},
            {.variant = "grouped-terms",
