@@ -56,7 +56,7 @@ std::vector<Kernels*> available_cpu_kernels();
 
 // For tests. While on, the CPU kernels accept bf16 data on any CPU and multiply it without AVX512-BF16 or ARM's
 // FEAT_BF16: the results have the same bits, at about a hundredth of the speed, unless fp32 operands contain NaN or
-// subnormal numbers, which AVX512-BF16 rounds otherwise. Must not be called while kernels run.
+// subnormal numbers, which AVX512-BF16 rounds differently. Must not be called while kernels run.
 void emulate_bf16(bool on);
 bool emulates_bf16();
 

@@ -4,7 +4,7 @@
 # builds, such as the tests on the emulated GPU, have none.
 #   tools/scripts/check_includes.sh COMPILE_COMMANDS JOBS < FILES
 set -euo pipefail
-[ $# -eq 2 ] || { sed -n '4s/^# *//p' "$0" >&2; exit 2; }
+[ $# -eq 2 ] || { sed -n '5s/^# *//p' "$0" >&2; exit 2; }
 database=$1 jobs=$2 root=$(pwd -P)
 parsed=$(mktemp)
 trap 'rm -f "$parsed"' EXIT
