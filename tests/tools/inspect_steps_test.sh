@@ -47,6 +47,15 @@ same "a slice of two rows" "$(grep -cE '^     [01]:( +[-0-9.e]+){4} \.\.$' steps
 check "commands from a pipe have the same output" cmp <(grep -v '^>' steps.txt) piped.txt
 printf 'brake nan\n' | "$GYRE" inspect step $tiny | contains '^unknown command brake; did you mean break\?' || fail "an unknown command"
 
+"$GYRE" inspect step $tiny --json > steps.json
+same "JSON has every step" "$(grep -oE '"op":' steps.json | wc -l)" "$(sed -nE 's/^\[1\/([0-9]+)\] .*/\1/p' steps.txt | head -n 1)"
+same "JSON has the loss of the text" "$(grep -oE '"loss":[0-9.]+' steps.json | cut -d: -f2 | awk '{ printf "%.6g", $1 }')" \
+  "$(sed -nE 's/.*: loss ([0-9.e+-]+) over .*/\1/p' steps.txt)"
+same "JSON has the norm of the first gradient" \
+  "$(grep -oE '"gradient":\{[^}]*\}' steps.json | head -n 1 | grep -oE '"norm":[0-9.]+' | cut -d: -f2 | awk '{ printf "%.5g", $1 }')" \
+  "$(sed -nE 's/^    gradient to node .*, norm (.*)/\1/p' steps.txt | head -n 1)"
+rejects 2 '^gyre: --script would have no effect: --json is given$' "$GYRE" inspect step $tiny --json --script script.txt
+
 # Anomaly: replay a run that diverges from its checkpoint.
 small_corpus > corpus.log
 diverging="--after 40u --learn-rate 1e5 --lr-schedule constant --lr-warmup 0 --save-freq 1u --max-skipped 0 --seed 3 --quiet"

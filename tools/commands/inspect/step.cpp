@@ -4,12 +4,15 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "tools/inspect/inspect_target.h"
 #include "tools/inspect/tape/step_browser.h"
+#include "tools/inspect/tape/step_report.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/precision_choice.h"
+#include "tools/print_summary.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -21,6 +24,7 @@ struct InspectStepArgs {
   CpuThreads threads;
   PrecisionChoice precision;
   Path script;
+  bool json = false;
   OptionTable* table = nullptr;
 };
 
@@ -58,19 +62,30 @@ void follow_user(StepBrowser& browser) {
 }
 
 int step(InspectStepArgs& args) {
+  args.table->reject_unused("script", !args.json, "--json is given");
   args.threads.use();
   Kernels& kernels = args.device.kernels();
   const Precision precision = args.precision.on(kernels);
   const std::unique_ptr<Workload> work = make_target_workload(*args.table, args.target, {kernels.device()});
   BackwardTrace record;
+  CrossEntropySums sums;
   {
     Tape tape(kernels, {.record = true, .training = true, .seed = 1, .precision = precision});
     tape.add_observer(record);
     const LossResult result = work->loss(tape);
-    std::cout << work->batches() << ": loss " << result.sums().loss << " over " << result.sums().tokens
-              << " predictions\n";
+    sums = result.sums();
     tape.backward(result.loss);
   }
+  if (args.json) {
+    print_summary({{"batch", work->batches()},
+                   {"precision", precision_name(precision)},
+                   {"loss", sums.loss},
+                   {"predictions", sums.tokens},
+                   {"steps", steps_json(record.steps())}},
+                  true);
+    return 0;
+  }
+  std::cout << work->batches() << ": loss " << sums.loss << " over " << sums.tokens << " predictions\n";
   StepBrowser browser(record.steps(), std::cout);
   args.script.empty() ? follow_user(browser) : follow_script(browser, args.script);
   return 0;
@@ -85,6 +100,7 @@ void add_inspect_step_command(Program& program) {
   args->table = &table;
   table.add("--script", args->script, "FILE",
             "read commands from this file instead of the terminal; the command help lists them");
+  table.add_flag("--json", args->json, "print all steps as one JSON object instead, with the range of each tensor");
   args->device.add_row(table);
   args->threads.add_row(table);
   args->precision.add_row(table);

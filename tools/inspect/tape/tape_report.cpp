@@ -13,19 +13,14 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json to_json(const Shape& shape) {
-  ordered_json dims = ordered_json::array();
-  for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
-  return dims;
-}
-
 ordered_json to_json(const TapeRow& row) {
   ordered_json attributes = ordered_json::object(), inputs = ordered_json::array(), saved = ordered_json::array();
   for (const auto& [name, value] : row.attributes) attributes[name] = value;
-  for (const TapeInput& input : row.inputs) inputs.push_back({{"node", input.node}, {"shape", to_json(input.shape)}});
+  for (const TapeInput& input : row.inputs)
+    inputs.push_back({{"node", input.node}, {"shape", shape_json(input.shape)}});
   for (const SavedTensor& s : row.saved)
     saved.push_back({{"name", s.name},
-                     {"shape", to_json(s.shape)},
+                     {"shape", shape_json(s.shape)},
                      {"dtype", dtype_name(s.dtype)},
                      {"bytes", s.bytes},
                      {"holder", s.holder}});
@@ -33,7 +28,7 @@ ordered_json to_json(const TapeRow& row) {
   if (!row.parameter.empty()) summary["parameter"] = row.parameter;
   summary.update({{"attributes", attributes},
                   {"inputs", inputs},
-                  {"shape", to_json(row.shape)},
+                  {"shape", shape_json(row.shape)},
                   {"dtype", dtype_name(row.dtype)},
                   {"saved", saved},
                   {"output_bytes", row.output_bytes},
@@ -115,6 +110,12 @@ std::vector<ModuleTotals> totals_of(const std::vector<TapeRow>& rows, const std:
 }
 
 }  // namespace
+
+ordered_json shape_json(const Shape& shape) {
+  ordered_json dims = ordered_json::array();
+  for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
+  return dims;
+}
 
 ordered_json tape_json(const std::vector<TapeRow>& rows, const std::string& module) {
   ordered_json nodes = ordered_json::array(), modules = ordered_json::array();

@@ -10,6 +10,9 @@
 
 namespace gyre {
 
+// The dimensions as an array of numbers.
+nlohmann::ordered_json shape_json(const Shape& shape);
+
 // Returns an object with nodes, modules (one for every prefix of the module paths) and totals.
 nlohmann::ordered_json tape_json(const std::vector<TapeRow>& rows, const std::string& module);
 

@@ -1,0 +1,16 @@
+// A recorded backward pass as JSON (gyre inspect step --json).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "gyre/autograd/inspect/backward_trace.h"
+
+namespace gyre {
+
+// Returns an array with one object per step, in backward order: node, op, module, formula, attributes, saved tensors,
+// output, doutput and inputs. A tensor is an object with its shape, dtype, range, norm and numbers of NaN and infinite
+// elements; an absent one is null. The gradient of an input includes the contribution of the step.
+nlohmann::ordered_json steps_json(const std::vector<BackwardStep>& steps);
+
+}  // namespace gyre
