@@ -9,26 +9,27 @@
 namespace gyre {
 namespace {
 
-// Written in assembly, because the compiler would merge the equal sums or remove them.
+// Written in assembly, because the compiler would merge the equal sums or remove them. AddressSanitizer would keep them
+// in memory.
 #define GYRE_REPEAT_INSTRUCTION(Vector, instruction, rounds)                                                      \
   Vector sums[kSums] = {}, numbers = {};                                                                          \
   for (int64_t round = 0; round < (rounds); ++round) {                                                            \
     GYRE_UNROLL for (Vector & sum : sums) { asm volatile(instruction " %1, %1, %0" : "+v"(sum) : "v"(numbers)); } \
   }
 
-[[gnu::target("avx512f,avx512bf16")]] void repeat_dot_products(int64_t rounds) {
+[[gnu::target("avx512f,avx512bf16"), gnu::no_sanitize_address]] void repeat_dot_products(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m512, "vdpbf16ps", rounds)
 }
-[[gnu::target("avx512f,avx512vnni")]] void repeat_int8_dot_products(int64_t rounds) {
+[[gnu::target("avx512f,avx512vnni"), gnu::no_sanitize_address]] void repeat_int8_dot_products(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m512i, "vpdpbusd", rounds)
 }
-[[gnu::target("avx2,avxvnni")]] void repeat_narrow_int8_dot_products(int64_t rounds) {
+[[gnu::target("avx2,avxvnni"), gnu::no_sanitize_address]] void repeat_narrow_int8_dot_products(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m256i, "%{vex%} vpdpbusd", rounds)
 }
-[[gnu::target("avx512f")]] void repeat_wide_multiply_adds(int64_t rounds) {
+[[gnu::target("avx512f"), gnu::no_sanitize_address]] void repeat_wide_multiply_adds(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m512, "vfmadd231ps", rounds)
 }
-[[gnu::target("avx2,fma")]] void repeat_multiply_adds(int64_t rounds) {
+[[gnu::target("avx2,fma"), gnu::no_sanitize_address]] void repeat_multiply_adds(int64_t rounds) {
   GYRE_REPEAT_INSTRUCTION(__m256, "vfmadd231ps", rounds)
 }
 #undef GYRE_REPEAT_INSTRUCTION
