@@ -148,6 +148,8 @@ void Reporter::validated(const TrainState& state, const ValidationResult& result
     events_->scalar(tensorboard_tag(name), value, updates);
     text += fmt::format("{} {:.4f} : ", name, value);
   }
+  for (const auto& [source, reference, output] : result.samples)
+    entry["samples"].push_back({{"source", source}, {"reference", reference}, {"output", output}});
   entry["validation_seconds"] = result.seconds;
   append_entry("valid", state, entry);
   events_->flush();

@@ -3,13 +3,20 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace gyre {
+
+// What the model makes of one validation sample, as text.
+struct ValidationSample {
+  std::string source, reference, output;
+};
 
 struct ValidationResult {
   double loss = 0;  // per prediction, without label smoothing
   std::map<std::string, double> metrics;
   double seconds = 0;
+  std::vector<ValidationSample> samples{};  // the first few, on rank 0 only; none if the validation makes no text
 };
 
 // "cross-entropy/SET" is the cross-entropy of one of several validation sets.
@@ -22,7 +29,7 @@ inline bool higher_is_better(const std::string& metric_of_set) {
 class Validation {
  public:
   virtual ~Validation() = default;
-  // Collective. All ranks get the same result, which does not depend on the number of ranks.
+  // Collective. All ranks get the same loss and metrics. The result does not depend on the number of ranks.
   virtual ValidationResult run() = 0;
 };
 

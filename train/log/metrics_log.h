@@ -6,7 +6,8 @@
 //           target_tokens: the sum since the beginning of the run
 //   stage   a stage of the run begins; after a resume, one entry for each stage that has begun: stage (from 1), stages;
 //           begin: the number of updates before it; stage_updates, max_length, batch, batch_unit
-//   valid   loss, perplexity, bleu, ...; validation_seconds: duration of the validation
+//   valid   loss, perplexity, bleu, ...; validation_seconds: duration of the validation; samples: the source, the
+//           reference and the output of a few samples, if the validation makes text
 //   end     a job ends: reason, tokens_per_second, best
 // and the fields
 //   time     time of writing: UTC, ISO 8601

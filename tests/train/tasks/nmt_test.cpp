@@ -75,6 +75,13 @@ TEST_CASE("a run learns, and writes the files for decoding and plotting") {
   CHECK(validations[3]["perplexity"].get<double>() ==
         doctest::Approx(std::exp(validations[3]["cross-entropy"].get<double>())));
   CHECK(validations[3].contains("bleu"));
+  const std::string sources = read_file(task.run("valid.src"));
+  REQUIRE(validations[3]["samples"].size() == 4);
+  const auto& sample = validations[3]["samples"][0];
+  const std::string source = sample["source"];
+  CHECK(source == sources.substr(0, sources.find('\n')));
+  CHECK(sample["reference"] == std::string(source.rbegin(), source.rend()));
+  CHECK(sample["output"].is_string());
   REQUIRE(ends.size() == 1);
   CHECK(ends[0]["updates"] == 48);
   CHECK(ends[0]["tokens_per_second"].get<double>() > 0);

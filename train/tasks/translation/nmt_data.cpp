@@ -31,6 +31,7 @@ NmtValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabul
     if (int64_t(std::max(store.length(i, 0), store.length(i, 1))) >= longest) continue;  // no room for EOS
     set.sources.push_back(store.sentence(i, 0));
     set.targets.push_back(store.sentence(i, 1));
+    set.source_texts.push_back(vocabulary.decode(set.sources.back()));
     set.references.push_back(vocabulary.decode(set.targets.back()));
   }
   spdlog::info("{}: {} of {} to validate on", store.name(), set.size(), counted(store.size(), "pair"));
@@ -50,6 +51,7 @@ NmtValidationSet from_text(const NmtOptions& options, const Vocabulary& vocabula
     ++text.report().kept;
     set.sources.push_back(std::move(source));
     set.targets.push_back(std::move(target));
+    set.source_texts.emplace_back(row.text[0]);
     set.references.emplace_back(row.text[1]);
   }
   text.report().limit = concat(longest, " tokens");

@@ -18,6 +18,8 @@
 namespace gyre {
 namespace {
 
+constexpr size_t kSamples = 4;  // in each entry of metrics.jsonl
+
 std::vector<std::vector<size_t>> chunks_by_length(const NmtValidationSet& set, size_t sentences) {
   std::vector<size_t> order(set.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -73,6 +75,7 @@ ValidationResult NmtValidation::run() {
     if (ranks_.rank() == 0) {
       if (wants("bleu")) scores[0] = corpus_bleu(hypotheses, {set_.references}).score;
       if (wants("chrf")) scores[1] = corpus_chrf(hypotheses, {set_.references}).score;
+      result.samples = first_samples(hypotheses);
     }
     ranks_.broadcast(std::span<double>(scores), 0);
     if (wants("bleu")) result.metrics["bleu"] = scores[0];
@@ -80,6 +83,13 @@ ValidationResult NmtValidation::run() {
   }
   result.seconds = watch.seconds();
   return result;
+}
+
+std::vector<ValidationSample> NmtValidation::first_samples(const Lines& hypotheses) const {
+  std::vector<ValidationSample> samples;
+  for (size_t i = 0; i < std::min(kSamples, hypotheses.size()); ++i)
+    samples.push_back({.source = set_.source_texts[i], .reference = set_.references[i], .output = hypotheses[i]});
+  return samples;
 }
 
 double NmtValidation::cross_entropy() {

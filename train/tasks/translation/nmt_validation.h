@@ -20,10 +20,10 @@
 
 namespace gyre {
 
-// Held-out sentence pairs. The ids contain no special ids; the references are plain text.
+// Held-out sentence pairs. The ids contain no special ids; texts and references are plain text.
 struct NmtValidationSet {
   std::vector<std::vector<int32_t>> sources, targets;
-  Lines references;
+  Lines source_texts, references;
   size_t size() const { return sources.size(); }
 };
 
@@ -39,6 +39,7 @@ class NmtValidation final : public Validation {
   double cross_entropy();
   Lines translate();                               // returns all lines on rank 0, none on other ranks
   std::string translate_some(size_t chunk) const;  // returns the lines of one chunk, each with a line break
+  std::vector<ValidationSample> first_samples(const Lines& hypotheses) const;
 
   NmtValidationSet set_;
   std::vector<std::vector<size_t>> chunks_;  // indices into the set; sentences of similar length decoded together
