@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
     add_plot_decay_command(program);
     add_plot_position_command(program);
     add_plot_extrapolation_command(program);
+    add_report_command(program);
     add_bench_commands(program);
     add_plan_commands(program);
     add_completion_commands(program);

@@ -89,6 +89,7 @@ void add_plot_attention_command(Program& program);
 void add_plot_decay_command(Program& program);
 void add_plot_position_command(Program& program);
 void add_plot_extrapolation_command(Program& program);
+void add_report_command(Program& program);
 void add_inspect_rope_command(Program& program);
 void add_inspect_receptive_field_command(Program& program);
 void add_inspect_stages_command(Program& program);

@@ -236,6 +236,7 @@ A checkpoint is complete or absent: it gets its name after it is on disk.
 Two jobs cannot use the same run directory at the same time.
 
   gyre plot --model run --output curve.png
+  gyre report --model run --output report.html
   tensorboard --logdir run
 )"},
 

@@ -1,0 +1,36 @@
+// Pages from templates: everything that comes from files is escaped, and every asset can be placed.
+#include "tools/page/page.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/error.h"
+#include "tools/page/assets.h"
+
+using namespace gyre;
+
+TEST_CASE("text is escaped for HTML") {
+  CHECK(html_text("a<b> & \"c\"") == "a&lt;b&gt; &amp; &quot;c&quot;");
+  CHECK(html_text("plain äöü") == "plain äöü");
+}
+
+TEST_CASE("JSON in a script element cannot end it, and has the same values") {
+  const nlohmann::ordered_json json{{"</script>", "<!-- <img onerror=x> \\ \" \xff"}, {"number", 0.1}};
+  const std::string text = script_json(json);
+  CHECK(text.find('<') == std::string::npos);
+  const auto read = nlohmann::ordered_json::parse(text);
+  CHECK(read["</script>"] == "<!-- <img onerror=x> \\ \" \xEF\xBF\xBD");
+  CHECK(read["number"] == 0.1);
+}
+
+TEST_CASE("a template gets its title, its data and assets, each once") {
+  const nlohmann::ordered_json data{{"text", "{{title}}"}};
+  CHECK(make_page("<h1>{{title}}</h1>{{data}}!", "a & {{data}}", data) ==
+        "<h1>a &amp; {{data}}</h1>{\"text\":\"{{title}}\"}!");
+  const std::string page = make_page("{{numbers.js}}", "", data);
+  CHECK(page == page_asset("numbers.js"));
+  CHECK(page.find("function numberText") != std::string::npos);
+  CHECK_THROWS_WITH_AS(make_page("{{none.js}}", "", data), "[page] there is no asset none.js", Error);
+  CHECK_THROWS_WITH_AS(make_page("<p>{{title", "", data), doctest::Contains("expected }}"), Error);
+}

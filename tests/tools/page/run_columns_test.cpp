@@ -1,0 +1,66 @@
+// The columns of metrics and the histories of samples that a page shows.
+#include "tools/page/run_columns.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/page/run_samples.h"
+
+using namespace gyre;
+using nlohmann::ordered_json;
+
+namespace {
+
+ordered_json parse(const char* text) { return ordered_json::parse(text); }
+
+std::vector<ordered_json> entries_of(const std::vector<const char*>& lines) {
+  std::vector<ordered_json> entries;
+  for (const char* line : lines) entries.push_back(parse(line));
+  return entries;
+}
+
+}  // namespace
+
+TEST_CASE("figures become columns of equal length, with null for missing ones") {
+  const auto entries = entries_of({
+      R"({"time":"t","event":"start","updates":0,"seed":1})",
+      R"({"time":"t","event":"train","updates":10,"epoch":1,"loss":2.5,"target_tokens":1000,"seconds":1.5})",
+      R"({"event":"train","updates":20,"loss":null,"accuracy":0.5,"target_tokens":3000,"seconds":3.0})",
+      R"({"event":"valid","updates":15,"loss":2.25,"bleu":1.5,"samples":[],"validation_seconds":1.0,"seconds":2.0})",
+      R"({"event":"valid","updates":20,"loss":2.0,"bleu":2.5,"seconds":4.0})",
+      R"({"event":"valid","updates":25,"loss":1.0,"seconds":5.0})",
+  });
+  CHECK(metric_columns(entries, "train") ==
+        parse(R"({"entries":2,"updates":[10,20],"target_tokens":[1000,3000],"seconds":[1.5,3.0],
+                  "values":{"loss":[2.5,null],"accuracy":[null,0.5]}})"));
+  CHECK(metric_columns(entries, "valid") ==
+        parse(R"({"entries":3,"updates":[15,20,25],"target_tokens":[2000,3000,null],"seconds":[2.0,4.0,5.0],
+                  "values":{"loss":[2.25,2.0,1.0],"bleu":[1.5,2.5,null]}})"));
+  CHECK(metric_columns({}, "train")["values"] == ordered_json::object());
+}
+
+TEST_CASE("of very many entries, evenly spaced ones remain, with the last one") {
+  std::vector<ordered_json> entries;
+  for (size_t i = 1; i <= 3 * kMaxPageEntries; ++i)
+    entries.push_back({{"event", "train"}, {"updates", i}, {"loss", i}});
+  const ordered_json columns = metric_columns(entries, "train");
+  CHECK(columns["entries"] == 3 * kMaxPageEntries);
+  CHECK(columns["updates"].size() == kMaxPageEntries);
+  CHECK(columns["updates"][0] == 3);
+  CHECK(columns["values"]["loss"].back() == 3 * kMaxPageEntries);
+}
+
+TEST_CASE("consecutive validations with the same output are one") {
+  const auto entries = entries_of({
+      R"({"event":"valid","updates":5,"samples":[{"source":"a","reference":"b","output":""},
+          {"source":"c","reference":"d","output":"x"}]})",
+      R"({"event":"valid","updates":10,"samples":[{"source":"a","reference":"b","output":""},"not a sample"]})",
+      R"({"event":"valid","updates":15,"samples":[{"source":"a","reference":"b","output":"b"}]})",
+      R"({"event":"train","updates":20,"loss":1})",
+  });
+  CHECK(sample_histories(entries) == parse(R"([{"source":"a","reference":"b","outputs":[{"first":5,"last":10,"text":""},
+                   {"first":15,"last":15,"text":"b"}]},
+                  {"source":"c","reference":"d","outputs":[{"first":5,"last":5,"text":"x"}]}])"));
+  CHECK(sample_histories({}) == ordered_json::array());
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Tests the pages of gyre report: their figures, their samples, what they escape, the errors of wrong calls, and in a
+# browser, if there is one, that everything is drawn.
+. "$(dirname "$0")/lib.sh"
+
+small_corpus
+train() { # train DIRECTORY OPTIONS...
+  local run=$1
+  shift
+  small_train --model "$run" --valid-sets val.en val.de --disp-freq 2u --valid-freq 4u --after 12u --quiet "$@"
+}
+hostile='</script><img src=x onerror=alert(1)> & "quoted"'
+printf '%s\n' "$hostile" > sources && tail -n +2 val.en >> sources && mv sources val.en
+train run --deterministic --micro-batches 2
+train "other <b>&" --valid-metrics cross-entropy --learn-rate 0.01
+
+# The data of the page is one line of JSON.
+data_of() { sed -nE 's/^<script id="data" type="application\/json">(.*)<\/script>$/\1/p' "$1"; }
+# The list of a figure in a page, and in the metrics: `drawn PAGE train loss`, `measured RUN train loss`
+drawn() { data_of "$1" | grep -o "\"$2\":{\"entries\"[^}]*" | grep -oE "\"$3\":\[[^]]*" | cut -d '[' -f 2; }
+measured() {
+  grep "\"event\":\"$2\"" "$1/metrics.jsonl" | sed -E "s/.*[,{]\"$3\":([^,}]*)[,}].*/\1/" | paste -sd ,
+}
+
+"$GYRE" report --model run --output page.html
+for event in train valid; do
+  for figure in updates seconds loss cross-entropy; do
+    same "$figure, $event" "$(drawn page.html $event $figure)" "$(measured run $event $figure)"
+  done
+done
+for figure in target_tokens accuracy learning_rate gradient_norm tokens_per_second; do
+  same "$figure" "$(drawn page.html train $figure)" "$(measured run train $figure)"
+done
+same "bleu" "$(drawn page.html valid bleu)" "$(measured run valid bleu)"
+same "target tokens at validations" "$(drawn page.html valid target_tokens)" \
+  "$(drawn page.html train target_tokens | cut -d , -f 2,4,6)"
+same "checkpoints" "$(data_of page.html | grep -oE '"name":"step-[0-9]*","updates":12,"bytes":[0-9]+,"best":true,"last":true,"values":\{"loss":[0-9.]+,' | wc -l)" 1
+for text in '"train-sets":"train.en, train.de"' '"position.rope_base":"10000.0"' '"state":"reached --after 12u"' \
+  '"text":"train.en + train.de: 400 pairs"' '"ranks":1,' '"kernels":"' '"precision":"fp32"'; do
+  data_of page.html | grep -qF -- "$text" || fail "the page lacks $text"
+done
+echo "ok: options, architecture, progress, messages, environment"
+
+# Samples: four of each validation, cut where a run continues from an earlier checkpoint.
+samples() { data_of "$1" | grep -o '"samples":\[.*\],"checkpoints"'; }
+same "samples" "$(samples page.html | grep -o '"source":' | wc -l)" 4
+same "validations with samples" "$(grep -c '"samples":\[{"source":"</script>' run/metrics.jsonl)" 3
+samples page.html | grep -qF "\"reference\":\"$(sed -n 2p val.de)\"" || fail "the reference of the second sample"
+samples page.html | grep -q '"last":12' || fail "the last validation"
+cp -r run cut
+echo '{"event":"resume","updates":8}' >> cut/metrics.jsonl
+"$GYRE" report --model cut --output cut.html
+same "updates of the curves of a run that returned to update 8" "$(drawn cut.html train updates)" 2,4,6,8
+samples cut.html | grep -q '"last":12' && fail "a sample after update 8"
+data_of cut.html | grep -q '"state":"not ended' || fail "the run that returned to update 8 has not ended"
+sed -E 's/("event":"train","updates":4,.*"loss":)[0-9.]*/\1null/' run/metrics.jsonl > cut/metrics.jsonl
+"$GYRE" report --model cut --output gap.html
+same "a loss that was not finite" "$(drawn gap.html train loss | cut -d , -f 2)" null
+if grep -q '^MPI: none' <("$GYRE" --build-info); then
+  skipped "samples of two ranks" "Gyre was built without MPI"
+else
+  ln -s "$ROOT/tools" tools
+  tools/scripts/mpirun.sh -n 2 "$GYRE" train nmt --config run/train.toml --model two --quiet
+  "$GYRE" report --model two --output two.html
+  same "samples of two ranks" "$(samples two.html)" "$(samples page.html)"
+fi
+
+# Two runs.
+"$GYRE" report --model run "other <b>&" --output both.html
+same "curves of both runs" "$(drawn both.html train loss)" "$(measured run train loss)
+$(measured 'other <b>&' train loss)"
+same "the title" "$(grep -o '<title>.*' both.html)" '<title>Training runs run and other &lt;b&gt;&amp;</title>'
+same "a run without samples" "$(data_of both.html | grep -o '"samples":\[\]' | wc -l)" 1
+
+# Self-contained, escaped, the same at every call.
+for page in page.html both.html; do
+  sed 's/http:\/\/www\.w3\.org\/2000\/svg//' "$page" | grep -v '^<script id="data"' > static.html
+  grep -nE 'https?:|src=|url\(|@import|<link|<iframe' static.html && fail "$page refers to something outside"
+  same "elements in the data of $page" "$(data_of "$page" | tr -cd '<' | wc -c)" 0
+done
+echo "ok: pages without references to anything outside"
+"$GYRE" report --model run --output again.html
+check "the page is the same again" cmp page.html again.html
+
+# Runs of early versions.
+for old in "$ROOT"/tests/tools/old_runs/*/run; do
+  "$GYRE" report --model "$old" --output old.html
+done
+echo "ok: runs of early versions"
+
+rejects 2 '^gyre: --model: expected a run directory, got nothing$' "$GYRE" report --model nothing
+mkdir empty
+rejects 2 'expected the directory of a run, found no metrics.jsonl in empty' "$GYRE" report --model empty
+rejects 2 'expected two runs, got run/. twice' "$GYRE" report --model run/. run
+rejects 2 'expected one or two runs, got 3' "$GYRE" report --model run cut empty
+rejects 2 '--model' "$GYRE" report
+echo 'no JSON' > empty/metrics.jsonl
+rejects 1 'empty/metrics.jsonl:1: expected a JSON object' "$GYRE" report --model empty
+: > empty/metrics.jsonl
+"$GYRE" report --model empty --output empty.html
+rejects 1 'no/such/page.html' "$GYRE" report --model run --output no/such/page.html
+
+if ! command -v chromium > chromium.txt; then
+  skipped "gyre report in a browser" "chromium is not installed"
+  exit
+fi
+open() { # open PAGE: prints the document as the browser has drawn it
+  chromium --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --dump-dom "file://$work/$1" 2> browser.log
+}
+for page in page.html both.html cut.html gap.html old.html empty.html; do
+  open "$page" > drawn.html
+  grep -o 'data-errors="[^"]*"' drawn.html && fail "$page has errors in the browser"
+  echo "ok: $page opens without errors"
+  if [ "$page" = both.html ]; then curves=19; elif [ "$page" = page.html ]; then curves=10; else continue; fi
+  same "curves in $page" "$(grep -oE '<path class="line color-[0-9]" d="M[0-9.]+ [0-9.]+L[^"]*"' drawn.html | wc -l)" "$curves"
+  same "samples in $page" "$(grep -o '<h3>Sample ' drawn.html | wc -l)" 4
+  same "markup of a sample in $page" "$(grep -c '<img' drawn.html || true)" 0
+done
+
+# Use every control and the arrow keys: the second point is the first validation.
+sed 's|</body>|<script>"use strict";\
+  document.querySelectorAll("input").forEach((input) => input.click());\
+  document.querySelector("input").click();\
+  for (const plot of document.querySelectorAll(".plot")) for (const key of ["Home", "ArrowRight"])\
+    plot.dispatchEvent(new KeyboardEvent("keydown", {key}));\
+</script></body>|' page.html > used.html
+open used.html > drawn.html
+grep -o 'data-errors="[^"]*"' drawn.html && fail "errors after using the page"
+rounded() { measured run "$1" loss | cut -d , -f "$2" | awk '{ printf "%.6g", $1 }'; }
+same "the loss at the second point" "$(grep -oE 'aria-label="Loss: points"[^>]*aria-valuetext="[^"]*"' drawn.html | sed 's/.*valuetext=//')" \
+  "\"4 updates: training $(rounded train 2), validation $(rounded valid 1)\""

@@ -1,0 +1,66 @@
+#include "tools/page/page.h"
+
+#include <nlohmann/json.hpp>
+
+#include "gyre/core/error.h"
+#include "gyre/core/io/strict_json.h"
+#include "tools/page/assets.h"
+
+namespace gyre {
+
+std::string html_text(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string script_json(const nlohmann::ordered_json& json) {
+  std::string escaped;
+  for (const char c : json_text(json)) {
+    if (c == '<') {
+      escaped += "\\u003c";  // JSON has this character only inside strings
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data) {
+  std::string page;
+  while (true) {
+    const size_t begin = page_template.find("{{");
+    page += page_template.substr(0, begin);
+    if (begin == std::string_view::npos) return page;
+    const size_t end = page_template.find("}}", begin);
+    require(end != std::string_view::npos, "[page] expected }} after ", page_template.substr(begin, 20));
+    const std::string_view name = page_template.substr(begin + 2, end - begin - 2);
+    if (name == "title") {
+      page += html_text(title);
+    } else if (name == "data") {
+      page += script_json(data);
+    } else {
+      page += page_asset(name);
+    }
+    page_template.remove_prefix(end + 2);
+  }
+}
+
+}  // namespace gyre

@@ -1,0 +1,20 @@
+// Makes self-contained HTML pages: one file with its styles, scripts and data, which needs no network.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace gyre {
+
+// Fills in a template of tools/page/assets. {{title}} becomes the title, {{data}} the JSON, and {{NAME}} the asset of
+// that name. The template puts {{data}} into <script type="application/json">.
+std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data);
+
+// The text with the characters escaped that have a meaning in HTML.
+std::string html_text(std::string_view text);
+
+// The JSON without the character <, so that no string of it can end the script element or begin another one.
+std::string script_json(const nlohmann::ordered_json& json);
+
+}  // namespace gyre

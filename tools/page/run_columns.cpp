@@ -1,0 +1,99 @@
+#include "tools/page/run_columns.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tools/plots/run_curves.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Fields of entries that are no metrics. The others are, if they are numbers.
+constexpr std::array<std::string_view, 7> kNoMetrics{"time",          "event",   "updates",           "epoch",
+                                                     "target_tokens", "seconds", "validation_seconds"};
+
+bool is_metric(const std::string& name, const ordered_json& value) {
+  return (value.is_number() || value.is_null()) &&
+         std::find(kNoMetrics.begin(), kNoMetrics.end(), name) == kNoMetrics.end();
+}
+
+ordered_json number_or_null(const ordered_json& entry, const std::string& name) {
+  const auto found = entry.find(name);
+  return found != entry.end() && found->is_number() ? *found : ordered_json();
+}
+
+// The target tokens of a run by its updates, which training and the end of jobs report.
+class TokensOfUpdates {
+ public:
+  explicit TokensOfUpdates(const std::vector<ordered_json>& entries) {
+    for (const ordered_json& entry : entries) {
+      const ordered_json tokens = number_or_null(entry, "target_tokens");
+      if (!tokens.is_null() && entry.contains("updates"))
+        known_.push_back({entry["updates"].get<double>(), tokens.get<double>()});
+    }
+    std::stable_sort(known_.begin(), known_.end(),
+                     [](const Count& a, const Count& b) { return a.updates < b.updates; });
+  }
+
+  // Null beyond the last report.
+  ordered_json at(double updates) const {
+    const auto next = std::lower_bound(known_.begin(), known_.end(), updates,
+                                       [](const Count& count, double wanted) { return count.updates < wanted; });
+    if (next == known_.end()) return {};
+    const Count before = next == known_.begin() ? Count{} : *(next - 1);
+    if (next->updates == before.updates) return int64_t(next->tokens);
+    const double share = (updates - before.updates) / (next->updates - before.updates);
+    return int64_t(before.tokens + share * (next->tokens - before.tokens));
+  }
+
+ private:
+  struct Count {
+    double updates = 0, tokens = 0;
+  };
+  std::vector<Count> known_;
+};
+
+std::vector<const ordered_json*> entries_of(const std::vector<ordered_json>& entries, std::string_view event) {
+  std::vector<const ordered_json*> found;
+  for (const ordered_json& entry : entries)
+    if (entry["event"] == event && entry.contains("updates")) found.push_back(&entry);
+  return found;
+}
+
+// In the order in which they first occur.
+std::vector<std::string> metrics_of(const std::vector<const ordered_json*>& entries) {
+  std::vector<std::string> names;
+  for (const ordered_json* entry : entries)
+    for (const auto& [name, value] : entry->items())
+      if (is_metric(name, value) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+ordered_json metric_columns(const std::vector<ordered_json>& entries, std::string_view event) {
+  const std::vector<const ordered_json*> all = entries_of(entries, event);
+  const std::vector<const ordered_json*> shown = downsample(all, kMaxPageEntries);
+  const TokensOfUpdates tokens(entries);
+  ordered_json columns{{"entries", all.size()}};
+  for (const char* name : {"updates", "target_tokens", "seconds"}) columns[name] = ordered_json::array();
+  for (const ordered_json* entry : shown) {
+    const ordered_json own_tokens = number_or_null(*entry, "target_tokens");
+    columns["updates"].push_back((*entry)["updates"]);
+    columns["target_tokens"].push_back(own_tokens.is_null() ? tokens.at((*entry)["updates"].get<double>())
+                                                            : own_tokens);
+    columns["seconds"].push_back(number_or_null(*entry, "seconds"));
+  }
+  columns["values"] = ordered_json::object();
+  for (const std::string& name : metrics_of(all)) {
+    ordered_json& column = columns["values"][name] = ordered_json::array();
+    for (const ordered_json* entry : shown) column.push_back(number_or_null(*entry, name));
+  }
+  return columns;
+}
+
+}  // namespace gyre

@@ -1,0 +1,19 @@
+// The figures of a run's metrics.jsonl as columns, from which a page draws curves.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+#include <vector>
+
+namespace gyre {
+
+// More entries cannot be distinguished on a screen and would make a page large.
+inline constexpr size_t kMaxPageEntries = 2000;
+
+// The figures of all entries of one event, "train" or "valid", as {"entries", "updates", "target_tokens", "seconds",
+// "values"}. `values` has a list per metric. All lists are as long as `updates`; a figure that is missing or was not
+// finite is null. Entries of validations have no target tokens, so these are interpolated from those of training.
+// Of more than kMaxPageEntries entries, so many remain; `entries` is the number of all.
+nlohmann::ordered_json metric_columns(const std::vector<nlohmann::ordered_json>& entries, std::string_view event);
+
+}  // namespace gyre

@@ -1,0 +1,14 @@
+// The outputs of a model for a few validation samples in the course of its training, for a page.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+namespace gyre {
+
+// One object per sample, {"source", "reference", "outputs"}, from the valid entries of metrics.jsonl. An output,
+// {"first", "last", "text"}, names the updates of the first and the last of consecutive validations with this text. An
+// empty list if the run recorded no samples.
+nlohmann::ordered_json sample_histories(const std::vector<nlohmann::ordered_json>& entries);
+
+}  // namespace gyre

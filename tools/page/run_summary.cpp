@@ -1,0 +1,67 @@
+#include "tools/page/run_summary.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gyre/core/error.h"
+#include "gyre/train/checkpoint/checkpoint.h"
+#include "gyre/train/validation.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+bool begins_job(const ordered_json& entry) { return entry["event"] == "start" || entry["event"] == "resume"; }
+
+void keep_better(ordered_json& best, const ordered_json& entry) {
+  for (const auto& [name, value] : entry.items()) {
+    const bool is_metric = name != "loss" && name != "updates" && name != "seconds" && name != "validation_seconds";
+    if (!is_metric || !value.is_number()) continue;
+    const bool is_better =
+        !best.contains(name) || (higher_is_better(name) ? value > best[name]["value"] : value < best[name]["value"]);
+    if (is_better) best[name] = {{"value", value}, {"updates", entry.value("updates", ordered_json())}};
+  }
+}
+
+void add_checkpoint(ordered_json& environment, const Path& run) {
+  const auto last = linked_checkpoint(run, "last");
+  if (!last) return;
+  try {
+    const TrainState state = read_train_state(*last);
+    environment["gyre"] = state.version;
+    environment["kernels"] = state.kernels;
+    const auto precision = state.options.find("precision");
+    if (precision != state.options.end()) environment["precision"] = precision->second;
+  } catch (const Error& error) {
+    environment["checkpoint"] = error.what();
+  }
+}
+
+}  // namespace
+
+ordered_json run_progress(const std::vector<ordered_json>& entries) {
+  ordered_json progress{{"state", "not ended: it is training or was killed"}}, best = ordered_json::object();
+  for (const ordered_json& entry : entries) {
+    if (begins_job(entry)) progress["state"] = "not ended: it is training or was killed";
+    if (entry["event"] == "end") progress["state"] = entry.value("reason", ordered_json("ended"));
+    if (entry["event"] == "valid") keep_better(best, entry);
+    for (const char* name : {"updates", "target_tokens", "seconds", "tokens_per_second"})
+      if (entry.contains(name) && entry[name].is_number()) progress[name] = entry[name];
+  }
+  progress["best"] = best;
+  return progress;
+}
+
+ordered_json run_environment(const Path& run, const std::vector<ordered_json>& entries) {
+  ordered_json environment = ordered_json::object();
+  add_checkpoint(environment, run);
+  for (const ordered_json& entry : entries) {
+    if (!begins_job(entry)) continue;
+    for (const char* name : {"ranks", "shards", "seed", "deterministic"})
+      if (entry.contains(name)) environment[name] = entry[name];
+  }
+  return environment;
+}
+
+}  // namespace gyre
