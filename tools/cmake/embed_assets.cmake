@@ -1,14 +1,13 @@
-# Writes a C++ file with the content of all files of a folder, for tools/page/assets.h. Run as a script:
+# Writes a C++ file with the content of all files below a folder, for tools/page/assets.h. Run as a script:
 #   cmake -D FOLDER=tools/page/assets -D OUTPUT=assets.cpp -P tools/cmake/embed_assets.cmake
-file(GLOB assets ${FOLDER}/*)
+file(GLOB_RECURSE assets RELATIVE ${FOLDER} ${FOLDER}/*)
 list(SORT assets)
 set(rows "")
-foreach(asset IN LISTS assets)
-  get_filename_component(name ${asset} NAME)
-  file(READ ${asset} content)
+foreach(name IN LISTS assets)
+  file(READ ${FOLDER}/${name} content)
   string(FIND "${content}" ")asset\"" end_of_literal)
   if(NOT end_of_literal EQUAL -1)
-    message(FATAL_ERROR "${asset} contains )asset\", which ends the C++ literal")
+    message(FATAL_ERROR "${FOLDER}/${name} contains )asset\", which ends the C++ literal")
   endif()
   string(APPEND rows "    {\"${name}\", R\"asset(${content})asset\"},\n")
 endforeach()

@@ -5,7 +5,7 @@
 
 namespace gyre {
 
-// The content of the file of this name. Throws an Error if there is none.
+// The content of the file with this path below tools/page/assets. Throws an Error if there is none.
 std::string_view page_asset(std::string_view name);
 
 }  // namespace gyre
