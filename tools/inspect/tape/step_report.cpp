@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gyre/autograd/inspect/tensor_stats.h"
 #include "tools/inspect/tape/tape_report.h"
 
 namespace gyre {
@@ -10,18 +9,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// A tensor without finite elements has no range.
 ordered_json to_json(const Tensor& tensor) {
-  if (!tensor) return nullptr;
-  const TensorStats stats = compute_stats(tensor);
-  const bool has_range = stats.min <= stats.max;
-  return {{"shape", shape_json(tensor.shape())},
-          {"dtype", dtype_name(tensor.dtype())},
-          {"min", has_range ? ordered_json(stats.min) : ordered_json()},
-          {"max", has_range ? ordered_json(stats.max) : ordered_json()},
-          {"norm", stats.norm},
-          {"nan", stats.nan},
-          {"infinite", stats.infinite}};
+  return tensor ? tensor_json(tensor.shape(), tensor.dtype(), compute_stats(tensor)) : ordered_json();
 }
 
 ordered_json to_json(const BackwardStep::Input& input) {
@@ -48,6 +37,18 @@ ordered_json to_json(const BackwardStep& step) {
 }
 
 }  // namespace
+
+// A tensor without finite elements has no range.
+ordered_json tensor_json(const Shape& shape, DType dtype, const TensorStats& stats) {
+  const bool has_range = stats.min <= stats.max;
+  return {{"shape", shape_json(shape)},
+          {"dtype", dtype_name(dtype)},
+          {"min", has_range ? ordered_json(stats.min) : ordered_json()},
+          {"max", has_range ? ordered_json(stats.max) : ordered_json()},
+          {"norm", stats.norm},
+          {"nan", stats.nan},
+          {"infinite", stats.infinite}};
+}
 
 ordered_json steps_json(const std::vector<BackwardStep>& steps) {
   ordered_json all = ordered_json::array();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gyre/autograd/inspect/backward_trace.h"
+#include "gyre/autograd/inspect/tensor_stats.h"
 
 namespace gyre {
 
@@ -12,5 +13,8 @@ namespace gyre {
 // output, doutput and inputs. A tensor is an object with its shape, dtype, range, norm and numbers of NaN and infinite
 // elements; an absent one is null. The gradient of an input includes the contribution of the step.
 nlohmann::ordered_json steps_json(const std::vector<BackwardStep>& steps);
+
+// The object of a tensor with these statistics.
+nlohmann::ordered_json tensor_json(const Shape& shape, DType dtype, const TensorStats& stats);
 
 }  // namespace gyre
