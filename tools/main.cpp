@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
     add_inspect_tape_command(program);
     add_inspect_profile_command(program);
     add_inspect_step_command(program);
+    add_inspect_page_command(program);
     add_inspect_anomaly_command(program);
     add_inspect_batches_command(program);
     add_inspect_rope_command(program);

@@ -81,6 +81,7 @@ void add_evaluate_match_command(Program& program);
 void add_checkpoint_average_command(Program& program);
 void add_inspect_profile_command(Program& program);
 void add_inspect_step_command(Program& program);
+void add_inspect_page_command(Program& program);
 void add_inspect_anomaly_command(Program& program);
 void add_inspect_batches_command(Program& program);
 void add_gradcheck_command(Program& program);

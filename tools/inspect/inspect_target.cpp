@@ -97,6 +97,12 @@ void add_target_options(OptionTable& table, InspectTarget& target) {
   add_position_options(table, target.position);
 }
 
+void reject_preset_options(const OptionTable& table) {
+  const std::string reason = "--model defines the configuration";
+  for (const char* name : {"preset", "vocab-size"}) table.reject_unused(name, false, reason);
+  for (const char* group : {"Attention", "Position encoding"}) table.reject_group(group, reason);
+}
+
 std::unique_ptr<Workload> make_target_workload(const OptionTable& table, const InspectTarget& target,
                                                ParameterOptions parameter_options) {
   expect_at_least(1, "--segments", target.segments);
@@ -104,9 +110,7 @@ std::unique_ptr<Workload> make_target_workload(const OptionTable& table, const I
   const bool of_a_run = !target.model.empty();
   table.reject_unused("checkpoint", of_a_run, "there is no --model");
   if (of_a_run) {
-    const std::string reason = "--model defines the configuration";
-    for (const char* name : {"preset", "vocab-size"}) table.reject_unused(name, false, reason);
-    for (const char* group : {"Attention", "Position encoding"}) table.reject_group(group, reason);
+    reject_preset_options(table);
   } else {
     reject_unused_attention_and_position_options(table, target.attention, target.position);
   }

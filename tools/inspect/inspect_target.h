@@ -25,6 +25,9 @@ struct InspectTarget {
 // Adds rows for all fields. `target` must outlive the table.
 void add_target_options(OptionTable& table, InspectTarget& target);
 
+// Call after resolve() if --model is given. Throws UsageError for an option of presets, which would have no effect.
+void reject_preset_options(const OptionTable& table);
+
 // Call after resolve(). Returns the workload with its weights loaded and the first batch drawn. Throws UsageError for
 // an option that would have no effect.
 std::unique_ptr<Workload> make_target_workload(const OptionTable& table, const InspectTarget& target,

@@ -75,12 +75,13 @@ tools/workload/gpu                : tools tools/workload
 tools/bench                       : tools tools/options tools/workload tools/workload/gpu
 tools/plots                       :
 tools/page                        : tools/command_line tools/plots
+tools/page/tape                   : tools/inspect/tape tools/workload
 tools/inspect                     : tools tools/command_line tools/options tools/plots tools/workload
 tools/inspect/tape                : tools/inspect tools/plots
 tools/commands                    : tools tools/bench tools/command_line tools/help tools/inspect tools/options tools/options/tasks tools/page tools/workload tools/workload/gpu
 tools/commands/data               : tools tools/command_line tools/options tools/options/tasks tools/workload tools/workload/gpu
 tools/commands/evaluate           : tools tools/command_line tools/options tools/options/tasks
-tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/options/tasks tools/plots tools/workload tools/workload/gpu
+tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/options/tasks tools/page tools/page/tape tools/plots tools/workload tools/workload/gpu
 tools/commands/plan               : tools tools/command_line tools/options tools/options/tasks tools/workload tools/workload/gpu
 tools/commands/plot               : tools tools/command_line tools/options tools/plots
 tools/commands/train              : tools tools/command_line tools/options tools/options/tasks

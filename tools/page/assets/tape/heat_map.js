@@ -1,0 +1,140 @@
+// A tensor as heat maps of its blocks, with statistics, and the number under the pointer or the keys.
+'use strict';
+
+const BLUE = [33, 92, 173], WHITE = [247, 247, 247], RED = [178, 24, 43];
+
+// The color of x. The square root makes small numbers visible beside large ones.
+function heatColor(x, largest) {
+  if (!Number.isFinite(x)) return [230, 0, 230];
+  const t = largest > 0 ? Math.sqrt(Math.min(1, Math.abs(x) / largest)) : 0;
+  const end = x < 0 ? BLUE : RED;
+  return WHITE.map((white, i) => Math.round(white + t * (end[i] - white)));
+}
+
+// Long narrow blocks are drawn sideways: rows from left to right.
+function isSideways(block) {
+  return block.rows > 4 * block.columns;
+}
+
+function paint(canvas, block, largest) {
+  const sideways = isSideways(block);
+  canvas.width = Math.max(1, sideways ? block.rows : block.columns);
+  canvas.height = Math.max(1, sideways ? block.columns : block.rows);
+  const context = canvas.getContext('2d');
+  const image = context.createImageData(canvas.width, canvas.height);
+  block.values.forEach((x, i) => {
+    const row = Math.floor(i / block.columns), column = i % block.columns;
+    const pixel = sideways ? column * canvas.width + row : i;
+    image.data.set([...heatColor(x, largest), 255], 4 * pixel);
+  });
+  context.putImageData(image, 0, 0);
+}
+
+function cellSize(across, down) {
+  const width = Math.max(3, Math.min(14, Math.floor(420 / across)));
+  return {width, height: Math.max(width, Math.min(14, Math.max(5, Math.floor(120 / down))))};
+}
+
+// One block. select(row, column) is called for the chosen element.
+class HeatMap {
+  constructor(tensor, block, name, select) {
+    Object.assign(this, {block, select, sideways: isSideways(block), across: 0, down: 0});
+    this.canvas = element('canvas', {});
+    paint(this.canvas, block, tensor.largest);
+    this.cell = cellSize(this.canvas.width, this.canvas.height);
+    this.canvas.style.width = `${this.canvas.width * this.cell.width}px`;
+    this.canvas.style.height = `${this.canvas.height * this.cell.height}px`;
+    this.marker = element('div', {class: 'marker', hidden: ''});
+    this.view = element('div', {
+      class: 'heat',
+      tabindex: 0,
+      role: 'application',
+      'aria-label': `heat map of ${name}, ${this.extent()}; arrow keys choose an element`,
+    }, this.canvas, this.marker);
+    this.view.addEventListener('click', (event) => this.point(event));
+    this.view.addEventListener('keydown', (event) => this.key(event));
+    this.view.addEventListener('focus', () => this.choose(this.across, this.down));
+  }
+
+  extent() {
+    const range = (first, count, one, many) =>
+      count === 1 ? `${one} ${first}` : `${many} ${first} to ${first + count - 1}`;
+    const {row, column, rows, columns} = this.block;
+    const sideways = this.sideways && columns > 1 ? ', drawn sideways' : '';
+    return `${range(row, rows, 'row', 'rows')}, ${range(column, columns, 'column', 'columns')}${sideways}`;
+  }
+
+  point(event) {
+    const area = this.canvas.getBoundingClientRect();
+    this.choose(Math.floor((event.clientX - area.left) / this.cell.width),
+                Math.floor((event.clientY - area.top) / this.cell.height));
+  }
+
+  key(event) {
+    const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
+    const move = moves[event.key];
+    if (!move || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.choose(this.across + move[0], this.down + move[1]);
+  }
+
+  choose(across, down) {
+    this.across = Math.max(0, Math.min(this.canvas.width - 1, across));
+    this.down = Math.max(0, Math.min(this.canvas.height - 1, down));
+    this.mark();
+    const {block} = this;
+    this.select(block.row + (this.sideways ? this.across : this.down),
+                block.column + (this.sideways ? this.down : this.across));
+  }
+
+  mark() {
+    const {style} = this.marker;
+    this.marker.hidden = false;
+    style.left = `${this.across * this.cell.width}px`;
+    style.top = `${this.down * this.cell.height}px`;
+    style.width = `${this.cell.width}px`;
+    style.height = `${this.cell.height}px`;
+    this.view.scrollLeft = Math.max(this.view.scrollLeft, (this.across + 2) * this.cell.width - this.view.clientWidth);
+    this.view.scrollLeft = Math.min(this.view.scrollLeft, (this.across - 1) * this.cell.width);
+  }
+}
+
+function statisticsView(tensor) {
+  const rows = [['min', tensor.min], ['max', tensor.max], ['norm', tensor.norm], ['RMS', tensor.rootMeanSquare]];
+  for (const [name, count] of Object.entries(tensor.notFinite)) if (count > 0) rows.push([name, count]);
+  const views = rows.map(([name, x]) => element('div', {}, element('dt', {}, name), element('dd', {}, valueText(x))));
+  return element('dl', {class: 'statistics'}, ...views);
+}
+
+function scaleView(tensor) {
+  const largest = valueText(tensor.largest, 3);
+  return element('div', {class: 'scale', 'aria-hidden': 'true'}, element('span', {}, `−${largest}`),
+                 element('span', {class: 'colors'}), element('span', {}, largest));
+}
+
+function sampledParts(maps) {
+  return maps.flatMap((map, i) => [
+    element('p', {class: 'extent'}, `${i === 0 ? 'The page has only ' : 'and '}${map.extent()}:`),
+    map.view,
+  ]);
+}
+
+// title: text or elements. explain(row, column): an element about this element, or null.
+function tensorView(tensor, name, title, explain = () => null) {
+  const output = element('output', {}, 'choose an element with the pointer or the arrow keys');
+  const explanation = element('div', {class: 'explanation'});
+  const select = (row, column) => {
+    output.textContent = `row ${row}, column ${column}: ${valueText(tensor.at(row, column), 9)}`;
+    const explained = explain(row, column);
+    explanation.replaceChildren(...(explained ? [explained] : []));
+  };
+  const maps = tensor.blocks.filter((block) => block.rows * block.columns > 0)
+                   .map((block) => new HeatMap(tensor, block, name, select));
+  const parts = tensor.isWhole ? maps.map((map) => map.view) : sampledParts(maps);
+  return element('figure', {class: 'tensor'},
+                 element('figcaption', {}, element('h4', {}, title),
+                         element('span', {class: 'shape'}, `${shapeText(tensor.shape)} ${tensor.dtype}`)),
+                 statisticsView(tensor),
+                 ...parts, scaleView(tensor), output, explanation);
+}

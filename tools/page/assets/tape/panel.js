@@ -1,0 +1,128 @@
+// The current step: formula, operands, gradients, and what becomes final or free.
+'use strict';
+
+class Panel {
+  // go(node) walks to the op of a node.
+  constructor(section, step, go) {
+    Object.assign(this, {section, step, go});
+  }
+
+  show(position) {
+    const parts = position.pass === 'forward' ? this.forward(position.node) : this.backward(position);
+    this.section.replaceChildren(this.heading(position), this.costs(position),
+                                 formulaView(this.step, position.node, position.pass), ...parts);
+    this.section.scrollTop = 0;
+  }
+
+  heading({pass, node}) {
+    const {module = ''} = node;
+    return element('h2', {}, element('span', {class: `pass ${pass}`}, pass), ` ${node.op} `,
+                   element('small', {}, `node ${node.id}${module === '' ? '' : ` in ${module}`}`));
+  }
+
+  costs({pass, node}) {
+    const forward = pass === 'forward';
+    const facts = [timeText(forward ? node.forward_seconds : node.backward_seconds)];
+    if (node.flops > 0) facts.push(countText(forward ? node.flops : 2 * node.flops, 'FLOP'));
+    if (forward) facts.push(`keeps ${memoryText(node.saved_bytes)} for backward`);
+    facts.push(`tensors in memory: ${memoryText(Math.max(0, forward ? node.after_forward : node.after_backward))}`);
+    for (const [name, value] of Object.entries(node.attributes)) facts.push(`${name} ${value}`);
+    return element('ul', {class: 'facts'}, ...facts.map((fact) => element('li', {}, fact)));
+  }
+
+  link(id) {
+    const button = element('button', {type: 'button', class: 'link'}, this.step.name(id));
+    button.addEventListener('click', () => this.go(id));
+    return button;
+  }
+
+  // "x = linear (node 5)", with a link.
+  operandTitle(name, input) {
+    if (input.node === undefined) return [`${name}, a constant`];
+    return [element('span', {}, `${name} = `, this.link(input.node))];
+  }
+
+  card(tensor, name, title, of = null, node = null) {
+    if (!tensor) return null;
+    const explain = of ? explainer(this.step, node, of, tensor) : undefined;
+    return tensorView(tensor, name, element('span', {}, ...[title].flat()), explain);
+  }
+
+  group(title, ...cards) {
+    const present = cards.flat(Infinity).filter((card) => card !== null && card !== undefined);
+    if (present.length === 0) return element('div', {hidden: ''});
+    return element('section', {class: 'cards'}, element('h3', {}, title), element('div', {class: 'grid'}, ...present));
+  }
+
+  inputs(node) {
+    return operandsOf(this.step, node).map(
+        ({name, input, value}) => this.card(value, name, this.operandTitle(name, input)));
+  }
+
+  saved(node) {
+    const cards = node.saved.map(({name, value}) => this.card(this.step.tensor(value), name, name));
+    const title = 'P of the first segment, computed for this page: rows are heads × queries, columns keys';
+    return [...cards, this.card(this.step.tensor(node.attention), 'attention weights', title)];
+  }
+
+  usersView(node) {
+    const users = this.step.users[node.id];
+    if (users.length === 0) return element('p', {class: 'note'}, 'No later op uses the output: it is the loss.');
+    const links = users.flatMap((id, i) => [i === 0 ? 'used by ' : ', ', this.link(id)]);
+    return element('p', {class: 'note'}, ...links);
+  }
+
+  forward(node) {
+    const [name] = operandNames(node);
+    return [
+      this.group('Output', this.card(this.step.value(node), name, name, 'output', node)),
+      this.usersView(node),
+      this.group('Inputs', this.inputs(node)),
+      this.group('Saved for backward', this.saved(node)),
+    ];
+  }
+
+  backward({node, record}) {
+    const [name] = operandNames(node), operands = operandsOf(this.step, node);
+    return [
+      this.ends(node, record),
+      this.group('Incoming gradient', this.card(this.step.tensor(node.gradient), `d${name}`, `d${name}`)),
+      this.group('Outgoing gradients', operands.map((operand) => this.outgoing(node, record, operand))),
+      this.group('Output', this.card(this.step.value(node), name, name, 'output', node)),
+      this.group('Inputs', this.inputs(node)),
+      this.group('Saved by forward', this.saved(node)),
+    ];
+  }
+
+  // The gradient of an input: the contribution of this step and the sum so far, where several paths meet.
+  outgoing(node, record, {name, input, number}) {
+    if (input.node === undefined) return null;
+    const final = this.step.tensor(this.step.nodes[input.node].gradient);
+    const path = record.paths.find((candidate) => candidate.input === number);
+    const title = [element('span', {}, `d${name}, to `, this.link(input.node))];
+    if (name === 'bias' && record.bias_done) return this.biasDone(node, final);
+    if (!path) return this.card(final, `d${name}`, title, name, node);
+    const sum = this.step.tensor(path.sum) ?? final, added = this.step.tensor(path.added) ?? sum;
+    const of = this.step.users[input.node].length;
+    const where = `path ${path.number} of ${of}`;
+    const own = this.card(added, `d${name} of this step`, [...title, `, ${where}: what this step adds`], name, node);
+    if (path.number === 1) return own;
+    return [own, this.card(sum, `sum of d${name}`, `d${name}: the sum of ${path.number} of ${of} paths`)];
+  }
+
+  biasDone(node, final) {
+    const user = this.step.users[node.id][0];
+    return this.card(final, 'dbias', [element('span', {}, 'dbias, added by ', this.link(user),
+                                              ' in the same pass as its own gradients')], 'bias', node);
+  }
+
+  ends(node, record) {
+    const freed = node.after_backward - node.after_release;
+    const what = 'what the op saved, its output and its gradient';
+    const lines = [element('li', {}, freed > 0 ? `frees ${memoryText(freed)}: ${what}` : 'frees no memory')];
+    for (const id of record.final) {
+      lines.push(element('li', {}, `The gradient of ${this.step.nodes[id].parameter} is final.`));
+    }
+    return element('ul', {class: 'ends'}, ...lines);
+  }
+}

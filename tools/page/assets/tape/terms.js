@@ -1,0 +1,51 @@
+// Shows the sum that made an element, and compares it with the element.
+'use strict';
+
+const SHOWN_TERMS = 10;
+
+// The largest rounding error that precision and the number of terms explain, as a share of the sum of all magnitudes.
+function tolerance(precision) {
+  return precision === 'fp32' ? 1e-5 : 2e-2;
+}
+
+function termRow(term) {
+  return element('tr', {}, element('td', {}, term.text), element('td', {class: 'number'}, valueText(term.value)));
+}
+
+function termsTable(terms) {
+  const sorted = [...terms].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  const shown = sorted.slice(0, SHOWN_TERMS), others = sorted.slice(SHOWN_TERMS);
+  const rows = shown.map(termRow);
+  if (others.length > 0) rows.push(termRow({text: `${others.length} smaller terms`, value: sumOf(others)}));
+  rows.push(element('tr', {class: 'sum'}, element('th', {scope: 'row'}, `sum of ${terms.length} terms`),
+                    element('td', {class: 'number'}, valueText(sumOf(terms), 8))));
+  return element('table', {class: 'terms'}, element('caption', {}, 'largest terms first'),
+                 element('tbody', {}, ...rows));
+}
+
+// made: an explanation; stored: the element as the op computed it.
+function comparison(made, stored, precision) {
+  const value = made.value ?? sumOf(made.terms);
+  const size = made.terms.reduce((sum, term) => sum + Math.abs(term.value), Math.abs(stored));
+  const agrees = Math.abs(value - stored) <= tolerance(precision) * size;
+  const text = `here ${valueText(value, 8)}, by the op ${valueText(stored, 8)}: ` +
+      (agrees ? 'equal up to rounding' : `they differ by ${valueText(value - stored)}`);
+  return element('p', {class: agrees ? 'agrees' : 'disagrees'}, text);
+}
+
+function termsView(made, stored, precision) {
+  return element('div', {}, element('p', {class: 'result'}, made.result), termsTable(made.terms),
+                 comparison(made, stored, precision));
+}
+
+// The explanation of an element for tensorView, or of why there is none; null for tensors without arithmetic.
+function explainer(step, node, of, tensor) {
+  const explain = arithmeticOf(step, node, of);
+  if (!explain) return undefined;
+  return (row, column) => {
+    const made = explain(row, column);
+    if (made) return termsView(made, tensor.at(row, column), step.setting.precision);
+    const advice = 'try the first rows or columns';
+    return element('p', {class: 'note'}, `The page does not have all terms of this element: ${advice}.`);
+  };
+}

@@ -1,0 +1,68 @@
+#include "tools/page/tape/step_costs.h"
+
+#include "gyre/autograd/inspect/timeline.h"
+#include "tools/workload/bench_metrics.h"
+#include "tools/workload/device.h"
+
+namespace gyre {
+namespace {
+
+constexpr int kTimedSteps = 5;
+
+struct TimedStep {
+  std::vector<Span> spans;
+  size_t nodes = 0;
+};
+
+TimedStep time_step(const Workload& work, Kernels& kernels, Precision precision) {
+  Timeline timeline(device_probe(kernels.device()));
+  Tape tape(kernels, page_tape_options(precision));
+  tape.add_observer(timeline);
+  timeline.restart();
+  const LossResult result = work.loss(tape);
+  timeline.restart();
+  tape.backward(result.loss);
+  timeline.mark(Timeline::kOther);  // after the node visited last is freed
+  return {timeline.spans(), tape.nodes().size()};
+}
+
+std::vector<NodeCost> costs_of(const TimedStep& step) {
+  std::vector<NodeCost> costs(step.nodes);
+  const double start = step.spans.empty() ? 0 : double(step.spans.front().before);
+  NodeCost* last = nullptr;  // the node whose backward ended before the span
+  for (const Span& span : step.spans) {
+    const double after = double(span.after) - start;
+    if (span.node < 0) {
+      if (last) last->after_release = after;
+      last = nullptr;
+      continue;
+    }
+    NodeCost& cost = costs.at(size_t(span.node));
+    const bool backward = span.kind == Span::Kind::backward;
+    (backward ? cost.backward_seconds : cost.forward_seconds) += span.seconds();
+    (backward ? cost.after_backward : cost.after_forward) = after;
+    last = backward ? &cost : nullptr;
+  }
+  return costs;
+}
+
+}  // namespace
+
+std::vector<NodeCost> measure_nodes(const Workload& work, Kernels& kernels, Precision precision) {
+  time_step(work, kernels, precision);  // warm-up, which allocates the gradients of the parameters
+  std::vector<std::vector<NodeCost>> runs;
+  for (int i = 0; i < kTimedSteps; ++i) runs.push_back(costs_of(time_step(work, kernels, precision)));
+  std::vector<NodeCost> costs = runs.back();
+  for (size_t node = 0; node < costs.size(); ++node) {
+    std::vector<double> forward, backward;
+    for (const std::vector<NodeCost>& run : runs) {
+      forward.push_back(run[node].forward_seconds);
+      backward.push_back(run[node].backward_seconds);
+    }
+    costs[node].forward_seconds = median(forward);
+    costs[node].backward_seconds = median(backward);
+  }
+  return costs;
+}
+
+}  // namespace gyre

@@ -1,0 +1,27 @@
+// Times and memory of a training step without the optimizer, by node of its tape.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "gyre/core/kernels/kernels.h"
+#include "tools/workload/workload.h"
+
+namespace gyre {
+
+struct NodeCost {
+  double forward_seconds = 0, backward_seconds = 0;
+  // Memory of tensors beyond that before the step: after the op's forward, after its backward, and once its node is
+  // freed. 0 for leaves.
+  double after_forward = 0, after_backward = 0, after_release = 0;
+};
+
+// The options of the tape whose step is shown, timed and, with the same numbers, printed by gyre inspect step.
+inline Tape::Options page_tape_options(Precision precision) {
+  return {.record = true, .training = true, .seed = 1, .precision = precision};
+}
+
+// Runs the step several times: the median times, and the memory of the last run.
+std::vector<NodeCost> measure_nodes(const Workload& work, Kernels& kernels, Precision precision);
+
+}  // namespace gyre

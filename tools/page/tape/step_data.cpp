@@ -1,0 +1,151 @@
+#include "tools/page/tape/step_data.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "gyre/autograd/inspect/tape_rows.h"
+#include "gyre/autograd/module_path.h"
+#include "tools/page/tape/step_costs.h"
+#include "tools/page/tape/step_recorder.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Samples of larger models have fewer lines, so that the page stays near this size.
+constexpr double kSampledBytes = 2.5e6;
+constexpr double kBytesPerElement = 4 * 4.0 / 3;  // in base64
+constexpr double kTensorsPerNode = 2.5;           // value, gradient, and a part of the saved tensors and of the paths
+
+double sampled_bytes(const std::vector<TapeRow>& rows, const SampleLimits& limits) {
+  double elements = 0;
+  for (const TapeRow& row : rows)
+    for (const SampleBlock& block : sample_blocks(row.shape, limits)) elements += double(block.elements());
+  return kTensorsPerNode * kBytesPerElement * elements;
+}
+
+SampleLimits limits_for(const std::vector<TapeRow>& rows) {
+  SampleLimits limits;
+  while (limits.lines > 1 && sampled_bytes(rows, limits) > kSampledBytes) --limits.lines;
+  while (limits.whole > 64 && sampled_bytes(rows, limits) > kSampledBytes) {
+    limits.whole /= 2;
+    limits.longest = std::max<int64_t>(512, limits.longest / 2);
+  }
+  return limits;
+}
+
+void add(ordered_json& object, const char* name, const std::optional<TensorSample>& sample) {
+  if (sample) object[name] = sample_json(*sample);
+}
+
+ordered_json inputs_json(const RecordedNode& record) {
+  ordered_json inputs = ordered_json::array();
+  for (const RecordedNode::Input& input : record.inputs) {
+    ordered_json& object = inputs.emplace_back(ordered_json::object());
+    if (input.node >= 0) object["node"] = input.node;
+    add(object, "value", input.constant);
+  }
+  return inputs;
+}
+
+ordered_json node_json(const TapeRow& row, const RecordedNode& record, const NodeCost& cost) {
+  ordered_json object{{"id", row.id}, {"op", row.op}};
+  if (!row.module.empty()) object["module"] = row.module;
+  if (!row.parameter.empty()) object["parameter"] = row.parameter;
+  object["value"] = sample_json(record.value);
+  add(object, "gradient", record.gradient);
+  if (row.leaf) return object;
+  ordered_json attributes = ordered_json::object(), saved = ordered_json::array();
+  for (const auto& [name, value] : row.attributes) attributes[name] = value;
+  for (const auto& [name, sample] : record.saved) saved.push_back({{"name", name}, {"value", sample_json(sample)}});
+  object.update({{"attributes", attributes},
+                 {"inputs", inputs_json(record)},
+                 {"saved", saved},
+                 {"flops", row.flops},
+                 {"saved_bytes", row.saved_bytes},
+                 {"forward_seconds", cost.forward_seconds},
+                 {"backward_seconds", cost.backward_seconds},
+                 {"after_forward", cost.after_forward},
+                 {"after_backward", cost.after_backward},
+                 {"after_release", cost.after_release}});
+  add(object, "attention", record.attention);
+  return object;
+}
+
+ordered_json step_json(const RecordedStep& step) {
+  ordered_json paths = ordered_json::array();
+  for (const RecordedStep::Path& path : step.paths) {
+    ordered_json& object = paths.emplace_back(ordered_json{{"input", path.input}, {"number", path.number}});
+    add(object, "added", path.added);
+    add(object, "sum", path.sum);
+  }
+  ordered_json object{{"node", step.node}, {"paths", paths}, {"final", step.final_parameters}};
+  if (step.bias_done) object["bias_done"] = true;
+  return object;
+}
+
+ordered_json modules_json(const std::vector<TapeRow>& rows, const std::vector<NodeCost>& costs) {
+  ordered_json modules = ordered_json::array();
+  for (const ModuleTotals& totals : module_totals(rows)) {
+    double seconds = 0;
+    for (const TapeRow& row : rows)
+      if (in_module(row.module, totals.path))
+        seconds += costs[size_t(row.id)].forward_seconds + costs[size_t(row.id)].backward_seconds;
+    modules.push_back({{"path", totals.path},
+                       {"ops", totals.ops},
+                       {"parameters", totals.parameters},
+                       {"saved_bytes", totals.saved_bytes},
+                       {"flops", totals.flops},
+                       {"seconds", seconds}});
+  }
+  return modules;
+}
+
+ordered_json formulas_json(const std::vector<TapeRow>& rows) {
+  ordered_json formulas = ordered_json::object();
+  for (const TapeRow& row : rows)
+    if (!row.formula.empty()) formulas[row.op] = row.formula;
+  return formulas;
+}
+
+// What one run of the step leaves behind.
+struct RunOfStep {
+  std::vector<TapeRow> rows;
+  SampleLimits limits;
+  StepRecorder recorder;
+  CrossEntropySums sums;
+};
+
+RunOfStep run_step(const Workload& work, Kernels& kernels, Precision precision) {
+  Tape tape(kernels, page_tape_options(precision));
+  const LossResult result = work.loss(tape);
+  std::vector<TapeRow> rows = tape_rows(tape);
+  const SampleLimits limits = limits_for(rows);
+  RunOfStep run{std::move(rows), limits, StepRecorder(limits), result.sums()};
+  run.recorder.read_forward(tape);
+  tape.add_observer(run.recorder);
+  tape.backward(result.loss);
+  return run;
+}
+
+}  // namespace
+
+ordered_json step_page_data(const Workload& work, Kernels& kernels, Precision precision) {
+  const RunOfStep run = run_step(work, kernels, precision);  // before others add to the gradients of the parameters
+  const std::vector<NodeCost> costs = measure_nodes(work, kernels, precision);
+  ordered_json nodes = ordered_json::array(), steps = ordered_json::array();
+  for (const TapeRow& row : run.rows)
+    nodes.push_back(node_json(row, run.recorder.nodes()[size_t(row.id)], costs[size_t(row.id)]));
+  for (const RecordedStep& step : run.recorder.steps()) steps.push_back(step_json(step));
+  return {{"loss", run.sums.loss},
+          {"predictions", run.sums.tokens},
+          {"sampling", {{"whole", run.limits.whole}, {"lines", run.limits.lines}, {"longest", run.limits.longest}}},
+          {"formulas", formulas_json(run.rows)},
+          {"nodes", nodes},
+          {"steps", steps},
+          {"modules", modules_json(run.rows, costs)}};
+}
+
+}  // namespace gyre
