@@ -110,7 +110,7 @@ open() { # open PAGE: prints the document as the browser has drawn it
 for page in page.html both.html cut.html gap.html old.html empty.html; do
   open "$page" > drawn.html
   grep -o 'data-errors="[^"]*"' drawn.html && fail "$page has errors in the browser"
-  echo "ok: $page opens without errors"
+  check "$page opens without errors" grep -q '<h2' drawn.html
   if [ "$page" = both.html ]; then curves=19; elif [ "$page" = page.html ]; then curves=10; else continue; fi
   same "curves in $page" "$(grep -oE '<path class="line color-[0-9]" d="M[0-9.]+ [0-9.]+L[^"]*"' drawn.html | wc -l)" "$curves"
   same "samples in $page" "$(grep -o '<h3>Sample ' drawn.html | wc -l)" 4

@@ -12,14 +12,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Fields of entries that are no metrics. The others are, if they are numbers.
-constexpr std::array<std::string_view, 7> kNoMetrics{"time",          "event",   "updates",           "epoch",
-                                                     "target_tokens", "seconds", "validation_seconds"};
-
-bool is_metric(const std::string& name, const ordered_json& value) {
-  return (value.is_number() || value.is_null()) &&
-         std::find(kNoMetrics.begin(), kNoMetrics.end(), name) == kNoMetrics.end();
-}
+// Numbers in entries that are no metrics.
+constexpr std::array<std::string_view, 5> kNoMetrics{"updates", "epoch", "target_tokens", "seconds",
+                                                     "validation_seconds"};
 
 ordered_json number_or_null(const ordered_json& entry, const std::string& name) {
   const auto found = entry.find(name);
@@ -74,6 +69,11 @@ std::vector<std::string> metrics_of(const std::vector<const ordered_json*>& entr
 }
 
 }  // namespace
+
+bool is_metric(const std::string& name, const ordered_json& value) {
+  return (value.is_number() || value.is_null()) &&
+         std::find(kNoMetrics.begin(), kNoMetrics.end(), name) == kNoMetrics.end();
+}
 
 ordered_json metric_columns(const std::vector<ordered_json>& entries, std::string_view event) {
   const std::vector<const ordered_json*> all = entries_of(entries, event);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,6 +10,10 @@ namespace gyre {
 
 // More entries cannot be distinguished on a screen and would make a page large.
 inline constexpr size_t kMaxPageEntries = 2000;
+
+// Whether a field of an entry is a metric: a number, or null if it was not finite, that does not count time, updates or
+// tokens.
+bool is_metric(const std::string& name, const nlohmann::ordered_json& value);
 
 // The figures of all entries of one event, "train" or "valid", as {"entries", "updates", "target_tokens", "seconds",
 // "values"}. `values` has a list per metric. All lists are as long as `updates`; a figure that is missing or was not

@@ -9,6 +9,7 @@
 #include "gyre/data/text/line_ends.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "tools/command_line/config_file.h"
+#include "tools/page/run_columns.h"
 
 namespace gyre {
 namespace {
@@ -79,10 +80,8 @@ ordered_json figures_at(const std::vector<ordered_json>& entries, uint64_t updat
   for (const ordered_json& entry : entries) {
     if (entry["event"] != "valid" || !entry.contains("updates") || entry["updates"] != updates) continue;
     figures = ordered_json::object();
-    for (const auto& [name, value] : entry.items()) {
-      const bool is_figure = name != "updates" && name != "seconds" && name != "validation_seconds";
-      if (is_figure && (value.is_number() || value.is_null())) figures[name] = value;
-    }
+    for (const auto& [name, value] : entry.items())
+      if (is_metric(name, value)) figures[name] = value;
   }
   return figures;
 }
@@ -118,7 +117,8 @@ ordered_json opening_messages(const Path& run) {
   std::string_view rest = text, line;
   while (messages.size() < kMaxMessages && take_line(rest, line)) {
     ordered_json message = message_of(line);
-    if (message["text"].get_ref<const std::string&>().starts_with("Ep. ")) break;
+    const auto& text_of_message = message["text"].get_ref<const std::string&>();
+    if (text_of_message.starts_with("Ep. ") || text_of_message.starts_with("[valid] ")) break;
     messages.push_back(std::move(message));
   }
   return messages;

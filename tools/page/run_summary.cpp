@@ -6,6 +6,7 @@
 #include "gyre/core/error.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/validation.h"
+#include "tools/page/run_columns.h"
 
 namespace gyre {
 namespace {
@@ -16,8 +17,7 @@ bool begins_job(const ordered_json& entry) { return entry["event"] == "start" ||
 
 void keep_better(ordered_json& best, const ordered_json& entry) {
   for (const auto& [name, value] : entry.items()) {
-    const bool is_metric = name != "loss" && name != "updates" && name != "seconds" && name != "validation_seconds";
-    if (!is_metric || !value.is_number()) continue;
+    if (name == "loss" || !is_metric(name, value) || value.is_null()) continue;
     const bool is_better =
         !best.contains(name) || (higher_is_better(name) ? value > best[name]["value"] : value < best[name]["value"]);
     if (is_better) best[name] = {{"value", value}, {"updates", entry.value("updates", ordered_json())}};
@@ -41,9 +41,10 @@ void add_checkpoint(ordered_json& environment, const Path& run) {
 }  // namespace
 
 ordered_json run_progress(const std::vector<ordered_json>& entries) {
-  ordered_json progress{{"state", "not ended: it is training or was killed"}}, best = ordered_json::object();
+  constexpr const char* kNotEnded = "not ended: it is training or was killed";
+  ordered_json progress{{"state", kNotEnded}}, best = ordered_json::object();
   for (const ordered_json& entry : entries) {
-    if (begins_job(entry)) progress["state"] = "not ended: it is training or was killed";
+    if (begins_job(entry)) progress["state"] = kNotEnded;
     if (entry["event"] == "end") progress["state"] = entry.value("reason", ordered_json("ended"));
     if (entry["event"] == "valid") keep_better(best, entry);
     for (const char* name : {"updates", "target_tokens", "seconds", "tokens_per_second"})

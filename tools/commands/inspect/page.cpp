@@ -30,7 +30,7 @@ struct InspectPageArgs {
 
 // The text of the options, or random tokens.
 std::unique_ptr<Workload> make_page_workload(const InspectPageArgs& args, Device device) {
-  const bool given = !args.text.text.empty();
+  const bool given = args.table->given("text");
   args.table->reject_unused("target", given, "there is no --text");
   args.table->reject_unused("text", !args.target.model.empty(), "there is no --model");
   if (!given) return make_target_workload(*args.table, args.target, {device});

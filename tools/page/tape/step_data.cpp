@@ -141,7 +141,6 @@ ordered_json step_page_data(const Workload& work, Kernels& kernels, Precision pr
   for (const RecordedStep& step : run.recorder.steps()) steps.push_back(step_json(step));
   return {{"loss", run.sums.loss},
           {"predictions", run.sums.tokens},
-          {"sampling", {{"whole", run.limits.whole}, {"lines", run.limits.lines}, {"longest", run.limits.longest}}},
           {"formulas", formulas_json(run.rows)},
           {"nodes", nodes},
           {"steps", steps},

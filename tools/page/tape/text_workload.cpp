@@ -18,7 +18,8 @@ namespace {
 using Ids = std::vector<int32_t>;
 
 LossResult loss_of(const EncoderDecoder& model, Tape& tape, const PairInput& batch) {
-  return model.loss(tape, batch, 0.1);
+  constexpr double kLabelSmoothing = 0.1;
+  return model.loss(tape, batch, kLabelSmoothing);
 }
 
 LossResult loss_of(const EncoderOnly& model, Tape& tape, const MaskedInput& batch) { return model.loss(tape, batch); }
@@ -100,8 +101,9 @@ std::unique_ptr<Workload> language(const Path& path, const std::string& checkpoi
   Ids ids = encode(text.text, "--text", *vocabulary);
   ids.insert(ids.begin(), vocabulary->bos());
   ids.push_back(vocabulary->eos());
-  expect_length(ids.size(), model->longest(), "--text");
-  MaskedInput batch = model->config().causal ? causal_input(ids) : masked_input(ids, *vocabulary);
+  const bool causal = model->config().causal;
+  expect_length(ids.size() - (causal ? 1 : 0), model->longest(), "--text");
+  MaskedInput batch = causal ? causal_input(ids) : masked_input(ids, *vocabulary);
   return std::make_unique<TextWorkload<EncoderOnly, MaskedInput>>(std::move(model), std::move(batch),
                                                                   pieces_of(ids, *vocabulary), int64_t(ids.size()));
 }

@@ -16,8 +16,8 @@ struct StepText {
 };
 
 // Loads a run with its vocabulary. A causal model predicts each token of the text, a bidirectional one the tokens that
-// are masked as in training, a translation model the target. Throws UsageError for a classifier, and unless there is a
-// target exactly for translation models.
+// the defaults of MaskingOptions mask, a translation model the target with label smoothing of 0.1. Throws UsageError
+// for a classifier, and unless there is a target exactly for translation models.
 std::unique_ptr<Workload> text_workload(const Path& model, const std::string& checkpoint, const StepText& text,
                                         Device device);
 

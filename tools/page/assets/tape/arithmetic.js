@@ -61,16 +61,19 @@ const LINEAR = {
   },
   x(node, t, i, k) {
     const first = firstRow(node), dpre = node.op === 'linear' ? 'dy' : 'dpre';
-    return explanation(`dx[${i}, ${k}] = Σ ${dpre}[${i}, j] w[j, ${k}]`, range(t.y.columns).map((j) => product(
+    const row = first > 0 ? `${first} + j` : 'j';
+    return explanation(`dx[${i}, ${k}] = Σ ${dpre}[${i}, j] w[${row}, ${k}]`, range(t.y.columns).map((j) => product(
         [`${dpre}[${i}, ${j}]`, linearGradient(node, t, i, j)], [`w[${first + j}, ${k}]`, t.w.at(first + j, k)])));
   },
   w(node, t, row, k) {
     const j = row - firstRow(node), dpre = node.op === 'linear' ? 'dy' : 'dpre';
+    if (j < 0 || j >= t.y.columns) return explanation(`dw[${row}, ${k}]: the op does not use this row`, []);
     return explanation(`dw[${row}, ${k}] = Σ ${dpre}[i, ${j}] x[i, ${k}]`, range(t.x.rows).map((i) => product(
         [`${dpre}[${i}, ${j}]`, linearGradient(node, t, i, j)], [`x[${i}, ${k}]`, t.x.at(i, k)])));
   },
   bias(node, t, _, row) {
     const j = row - firstRow(node), dpre = node.op === 'linear' ? 'dy' : 'dpre';
+    if (j < 0 || j >= t.y.columns) return explanation(`dbias[${row}]: the op does not use this row`, []);
     return explanation(`dbias[${row}] = Σ ${dpre}[i, ${j}]`, range(t.x.rows).map(
         (i) => product([`${dpre}[${i}, ${j}]`, linearGradient(node, t, i, j)])));
   },
@@ -119,6 +122,7 @@ const EMBEDDING = {
         ['factor', Number(node.attributes.factor ?? 1)], [`table[${id}, ${j}]`, t.table.at(id, j)])]);
   },
   table(node, t, id, j) {
+    if (range(t.y.rows).some((i) => entry(t.ids, i) === undefined)) return null;
     const rows = range(t.y.rows).filter((i) => entry(t.ids, i) === id), factor = Number(node.attributes.factor ?? 1);
     return explanation(`dtable[${id}, ${j}] = Σ factor dy[i, ${j}] over the rows i with id ${id}`, rows.map(
         (i) => product(['factor', factor], [`dy[${i}, ${j}]`, t.dy?.at(i, j)])));

@@ -9,9 +9,11 @@ class Panel {
 
   show(position) {
     const parts = position.pass === 'forward' ? this.forward(position.node) : this.backward(position);
+    const hadFocus = this.section.contains(document.activeElement);
     this.section.replaceChildren(this.heading(position), this.costs(position),
                                  formulaView(this.step, position.node, position.pass), ...parts);
     this.section.scrollTop = 0;
+    if (hadFocus) this.section.focus({preventScroll: true});
   }
 
   heading({pass, node}) {
@@ -23,7 +25,8 @@ class Panel {
   costs({pass, node}) {
     const forward = pass === 'forward';
     const facts = [timeText(forward ? node.forward_seconds : node.backward_seconds)];
-    if (node.flops > 0) facts.push(countText(forward ? node.flops : 2 * node.flops, 'FLOP'));
+    const flops = forward ? countText(node.flops, 'FLOP') : `about ${countText(2 * node.flops, 'FLOP')}`;
+    if (node.flops > 0) facts.push(flops);
     if (forward) facts.push(`keeps ${memoryText(node.saved_bytes)} for backward`);
     facts.push(`tensors in memory: ${memoryText(Math.max(0, forward ? node.after_forward : node.after_backward))}`);
     for (const [name, value] of Object.entries(node.attributes)) facts.push(`${name} ${value}`);
@@ -42,9 +45,10 @@ class Panel {
     return [element('span', {}, `${name} = `, this.link(input.node))];
   }
 
-  card(tensor, name, title, of = null, node = null) {
+  // sum: of the gradient so far, if the tensor is what a step adds to it.
+  card(tensor, name, title, of = null, node = null, sum = null) {
     if (!tensor) return null;
-    const explain = of ? explainer(this.step, node, of, tensor) : undefined;
+    const explain = of ? explainer(this.step, node, of, tensor, sum) : undefined;
     return tensorView(tensor, name, element('span', {}, ...[title].flat()), explain);
   }
 
@@ -61,13 +65,14 @@ class Panel {
 
   saved(node) {
     const cards = node.saved.map(({name, value}) => this.card(this.step.tensor(value), name, name));
-    const title = 'P of the first segment, computed for this page: rows are heads × queries, columns keys';
+    const title = 'P of the first segment, computed for this page without dropout: ' +
+        'rows are heads × queries, columns keys';
     return [...cards, this.card(this.step.tensor(node.attention), 'attention weights', title)];
   }
 
   usersView(node) {
     const users = this.step.users[node.id];
-    if (users.length === 0) return element('p', {class: 'note'}, 'No later op uses the output: it is the loss.');
+    if (users.length === 0) return element('p', {class: 'note'}, 'No later op uses the output.');
     const links = users.flatMap((id, i) => [i === 0 ? 'used by ' : ', ', this.link(id)]);
     return element('p', {class: 'note'}, ...links);
   }
@@ -105,15 +110,19 @@ class Panel {
     const sum = this.step.tensor(path.sum) ?? final, added = this.step.tensor(path.added) ?? sum;
     const of = this.step.users[input.node].length;
     const where = `path ${path.number} of ${of}`;
-    const own = this.card(added, `d${name} of this step`, [...title, `, ${where}: what this step adds`], name, node);
-    if (path.number === 1) return own;
+    if (path.number === 1)
+      return this.card(added, `d${name} of this step`, [...title, `, ${where}: what this step adds`], name, node);
+    const rounded = `, ${where}: what this step adds, the difference of two rounded sums`;
+    const own = this.card(added, `d${name} of this step`, [...title, rounded], name, node, sum);
     return [own, this.card(sum, `sum of d${name}`, `d${name}: the sum of ${path.number} of ${of} paths`)];
   }
 
   biasDone(node, final) {
-    const user = this.step.users[node.id][0];
+    const user = this.step.users[node.id][0], bias = operandsOf(this.step, node).find(({name}) => name === 'bias');
+    const isShared = this.step.users[bias.input.node].length > 1;  // then its gradient has terms of other ops, too
     return this.card(final, 'dbias', [element('span', {}, 'dbias, added by ', this.link(user),
-                                              ' in the same pass as its own gradients')], 'bias', node);
+                                              ' in the same pass as its own gradients')],
+                     isShared ? null : 'bias', node);
   }
 
   ends(node, record) {

@@ -6,7 +6,7 @@ function valueText(x, digits = 5) {
   if (Number.isNaN(x)) return 'NaN';
   if (!Number.isFinite(x)) return x > 0 ? 'infinity' : '−infinity';
   const text = Number.isInteger(x) && Math.abs(x) < 1e9 ? String(x) : String(Number(x.toPrecision(digits)));
-  return text.replace('-', '−');
+  return text.replaceAll('-', '−');
 }
 
 function inUnits(x, factor, units) {
@@ -32,5 +32,5 @@ function shapeText(shape) {
 }
 
 function percentText(share) {
-  return `${valueText(100 * share, 2)} %`;
+  return `${valueText(100 * share, 2)}%`;
 }

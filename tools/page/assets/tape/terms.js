@@ -3,7 +3,7 @@
 
 const SHOWN_TERMS = 10;
 
-// The largest rounding error that precision and the number of terms explain, as a share of the sum of all magnitudes.
+// The largest rounding error that the precision explains, as a share of the sum of all magnitudes.
 function tolerance(precision) {
   return precision === 'fp32' ? 1e-5 : 2e-2;
 }
@@ -23,28 +23,29 @@ function termsTable(terms) {
                  element('tbody', {}, ...rows));
 }
 
-// made: an explanation; stored: the element as the op computed it.
-function comparison(made, stored, precision) {
+// made: an explanation; stored: the element as the op computed it; total: a sum from which `stored` is a difference.
+function comparison(made, stored, total, precision) {
   const value = made.value ?? sumOf(made.terms);
-  const size = made.terms.reduce((sum, term) => sum + Math.abs(term.value), Math.abs(stored));
+  const size = made.terms.reduce((sum, term) => sum + Math.abs(term.value), Math.abs(stored) + Math.abs(total));
   const agrees = Math.abs(value - stored) <= tolerance(precision) * size;
   const text = `here ${valueText(value, 8)}, by the op ${valueText(stored, 8)}: ` +
       (agrees ? 'equal up to rounding' : `they differ by ${valueText(value - stored)}`);
   return element('p', {class: agrees ? 'agrees' : 'disagrees'}, text);
 }
 
-function termsView(made, stored, precision) {
+function termsView(made, stored, total, precision) {
   return element('div', {}, element('p', {class: 'result'}, made.result), termsTable(made.terms),
-                 comparison(made, stored, precision));
+                 comparison(made, stored, total, precision));
 }
 
-// The explanation of an element for tensorView, or of why there is none; null for tensors without arithmetic.
-function explainer(step, node, of, tensor) {
+// The explanation of an element for tensorView, or of why there is none; undefined for tensors without arithmetic. sum:
+// the gradient so far, if the tensor is the difference of two of its values.
+function explainer(step, node, of, tensor, sum) {
   const explain = arithmeticOf(step, node, of);
   if (!explain) return undefined;
   return (row, column) => {
     const made = explain(row, column);
-    if (made) return termsView(made, tensor.at(row, column), step.setting.precision);
+    if (made) return termsView(made, tensor.at(row, column), sum?.at(row, column) ?? 0, step.setting.precision);
     const advice = 'try the first rows or columns';
     return element('p', {class: 'note'}, `The page does not have all terms of this element: ${advice}.`);
   };

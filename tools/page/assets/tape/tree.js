@@ -82,10 +82,23 @@ class Tree {
     this.open(item, !this.isOpen(item));
   }
 
-  focus(item) {
+  setTabStop(item) {
     this.focusable.row.tabIndex = -1;
     this.focusable = item;
     item.row.tabIndex = 0;
+  }
+
+  // Moves a tab stop that cannot be seen any more to the lit op or else to the first item, with the focus.
+  keepTabStop() {
+    const visible = this.visible();
+    if (visible.length === 0 || visible.includes(this.focusable)) return;
+    const hadFocus = this.list.contains(document.activeElement);
+    this.setTabStop(visible.includes(this.lit) ? this.lit : visible[0]);
+    if (hadFocus) this.focusable.row.focus({preventScroll: true});
+  }
+
+  focus(item) {
+    this.setTabStop(item);
     item.row.focus({preventScroll: true});
     item.line.scrollIntoView({block: 'nearest'});
   }
@@ -131,6 +144,7 @@ class Tree {
     }
     this.lit.row.setAttribute('aria-selected', 'true');
     this.lit.line.scrollIntoView({block: 'nearest'});
+    this.keepTabStop();
   }
 
   // Shows only the items whose names contain the text, what is in them, and the modules around them; all for an empty
@@ -139,6 +153,7 @@ class Tree {
     const wanted = text.trim().toLowerCase();
     const found = this.show(this.items[0], wanted, false);
     if (wanted === '' && this.lit) this.light(this.lit.node);
+    this.keepTabStop();
     return found;
   }
 

@@ -85,7 +85,8 @@ class Walk {
       byId('found').textContent = event.target.value.trim() === '' ? '' : `${found} found`;
     });
     byId('search').addEventListener('keydown', (event) => {
-      if (event.key === 'ArrowDown') this.tree.focus(this.tree.visible()[0]);
+      const [first] = this.tree.visible();
+      if (event.key === 'ArrowDown' && first) this.tree.focus(first);
     });
     document.addEventListener('keydown', (event) => this.key(event));
   }
@@ -108,8 +109,13 @@ class Walk {
   }
 }
 
-// Visits every position and chooses the second element of every heat map.
+// Visits every position and chooses the second element of every heat map. Searches for an op, and in vain.
 function walkAll(walk) {
+  for (const text of ['linear', 'no such op', '']) {
+    byId('search').value = text;
+    byId('search').dispatchEvent(new Event('input'));
+    byId('search').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}));
+  }
   const counts = {walked: 0, elements: 0, agreements: 0, disagreements: 0};
   walk.step.positions.forEach((_, at) => {
     walk.go(at);
@@ -129,8 +135,8 @@ function start() {
   const {setting} = step;
   byId('model').textContent = setting.model;
   byId('setting').textContent = `${setting.batch}, ${setting.precision} on ${setting.device}: ` +
-      `loss ${valueText(step.loss)} over ${step.predictions} predictions, ${timeText(step.whole.seconds)}, ` +
-      countText(step.whole.parameters, ' parameters');
+      `mean loss ${valueText(step.loss / step.predictions)} over ${step.predictions} predictions, ` +
+      `${timeText(step.whole.seconds)}, ${countText(step.whole.parameters, '')} parameters`;
   const walk = new Walk(step);
   window.addEventListener('hashchange', () => walk.follow(location.hash));
   walk.follow(location.hash);
