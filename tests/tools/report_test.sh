@@ -100,6 +100,19 @@ rejects 1 'empty/metrics.jsonl:1: expected a JSON object' "$GYRE" report --model
 "$GYRE" report --model empty --output empty.html
 rejects 1 'no/such/page.html' "$GYRE" report --model run --output no/such/page.html
 
+cp -r run odd
+mkdir odd/checkpoints/step-x odd/checkpoints/step-99999999999999999999999
+long_line() { head -c 100000 /dev/zero | tr '\0' x; echo; }
+{ long_line && cat run/train.log; } > odd/train.log
+"$GYRE" report --model odd --output odd.html
+same "odd names of checkpoints are no checkpoints" "$(data_of odd.html | grep -oE '"name":"step-[^"]*"' | grep -cvE 'step-[0-9]{8}"' || true)" 0
+check "a long line of the log is shortened" grep -qF 'xxx .. (100000 bytes)' odd.html
+for output in odd/metrics.jsonl odd/config.json; do
+  rejects 2 "--output: expected a new file or one that ends in .html, $output exists" "$GYRE" report --model run --output $output
+done
+{ printf '{"a":%.0s' {1..5000} && echo; } > odd/config.json
+rejects 1 '^gyre: odd/config.json: ' "$GYRE" report --model odd
+
 if ! command -v chromium > chromium.txt; then
   skipped "gyre report in a browser" "chromium is not installed"
   exit

@@ -1,6 +1,7 @@
 // gyre report: writes an HTML page of one training run, or of two side by side.
 #include <memory>
 
+#include "tools/page/page.h"
 #include "tools/page/run_report.h"
 #include "tools/program.h"
 
@@ -19,7 +20,7 @@ void add_report_command(Program& program) {
   auto args = std::make_shared<ReportArgs>();
   OptionTable& table =
       program.command("report", "write an HTML page of a training run, or of two runs side by side", [args] {
-        write_file(args->output, run_report(args->runs));
+        write_page(args->output, run_report(args->runs));
         return 0;
       });
   table.add("--model,-m", args->runs, "DIRECTORY...", "one run directory, or two to compare");

@@ -8,9 +8,17 @@
 
 namespace gyre {
 
+void write_page(const Path& output, std::string_view page) {
+  const Path file = std::filesystem::weakly_canonical(output);
+  if (std::filesystem::is_regular_file(file) && file.extension() != ".html")
+    throw UsageError("--output: expected a new file or one that ends in .html, ", output.string(), " exists");
+  write_file(output, page);
+}
+
 std::string html_text(std::string_view text) {
+  const auto valid = nlohmann::ordered_json::parse(json_text(std::string(text))).get<std::string>();
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : valid) {
     switch (c) {
       case '&':
         escaped += "&amp;";

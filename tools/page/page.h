@@ -5,13 +5,20 @@
 #include <string>
 #include <string_view>
 
+#include "gyre/core/io/file.h"
+
 namespace gyre {
 
 // Fills in a template of tools/page/assets. {{title}} becomes the title, {{data}} the JSON, and {{NAME}} the asset of
 // that name. The template puts {{data}} into <script type="application/json">.
 std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data);
 
-// The text with the characters escaped that have a meaning in HTML.
+// Writes a page to a file. Throws UsageError instead of overwriting a file whose name does not end in .html, such as
+// the metrics or the weights of a run.
+void write_page(const Path& output, std::string_view page);
+
+// The text with the characters escaped that have a meaning in HTML. Bytes that are not UTF-8
+// become U+FFFD.
 std::string html_text(std::string_view text);
 
 // The JSON without the character <, so that no string of it can end the script element or begin another one.

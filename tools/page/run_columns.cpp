@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
-
-#include "tools/plots/run_curves.h"
 
 namespace gyre {
 namespace {
@@ -59,6 +59,31 @@ std::vector<const ordered_json*> entries_of(const std::vector<ordered_json>& ent
   return found;
 }
 
+// The loss; infinite if it was not finite, so that such entries count as the largest.
+double loss_of(const ordered_json* entry) {
+  const auto found = entry->find("loss");
+  if (found == entry->end()) return 0;
+  return found->is_number() ? found->get<double>() : std::numeric_limits<double>::infinity();
+}
+
+// At most kMaxPageEntries entries: of each of equal parts the first, the last, and those of the smallest and the
+// largest loss.
+std::vector<const ordered_json*> thinned(const std::vector<const ordered_json*>& all) {
+  constexpr size_t kParts = kMaxPageEntries / 4;
+  if (all.size() <= kMaxPageEntries) return all;
+  const auto has_less = [](const ordered_json* a, const ordered_json* b) { return loss_of(a) < loss_of(b); };
+  std::vector<const ordered_json*> kept;
+  for (size_t part = 0; part < kParts; ++part) {
+    const auto begin = all.begin() + std::ptrdiff_t(part * all.size() / kParts);
+    const auto end = all.begin() + std::ptrdiff_t((part + 1) * all.size() / kParts);
+    const auto [least, most] = std::minmax_element(begin, end, has_less);
+    std::set<std::ptrdiff_t> places;  // in order, each once
+    for (const auto place : {begin, least, most, end - 1}) places.insert(place - begin);
+    for (const std::ptrdiff_t place : places) kept.push_back(begin[place]);
+  }
+  return kept;
+}
+
 // In the order in which they first occur.
 std::vector<std::string> metrics_of(const std::vector<const ordered_json*>& entries) {
   std::vector<std::string> names;
@@ -77,7 +102,7 @@ bool is_metric(const std::string& name, const ordered_json& value) {
 
 ordered_json metric_columns(const std::vector<ordered_json>& entries, std::string_view event) {
   const std::vector<const ordered_json*> all = entries_of(entries, event);
-  const std::vector<const ordered_json*> shown = downsample(all, kMaxPageEntries);
+  const std::vector<const ordered_json*> shown = thinned(all);
   const TokensOfUpdates tokens(entries);
   ordered_json columns{{"entries", all.size()}};
   for (const char* name : {"updates", "target_tokens", "seconds"}) columns[name] = ordered_json::array();

@@ -18,7 +18,8 @@ bool is_metric(const std::string& name, const nlohmann::ordered_json& value);
 // The figures of all entries of one event, "train" or "valid", as {"entries", "updates", "target_tokens", "seconds",
 // "values"}. `values` has a list per metric. All lists are as long as `updates`; a figure that is missing or was not
 // finite is null. Entries of validations have no target tokens, so these are interpolated from those of training.
-// Of more than kMaxPageEntries entries, so many remain; `entries` is the number of all.
+// Of more than kMaxPageEntries entries, at most so many remain, among them the smallest and the largest losses and
+// losses that were not finite; `entries` is the number of all.
 nlohmann::ordered_json metric_columns(const std::vector<nlohmann::ordered_json>& entries, std::string_view event);
 
 }  // namespace gyre

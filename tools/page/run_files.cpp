@@ -1,11 +1,13 @@
 #include "tools/page/run_files.h"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/strict_json.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "tools/command_line/config_file.h"
@@ -48,14 +50,21 @@ std::optional<std::string> take_bracket(std::string_view& line) {
   return inside;
 }
 
+// The beginning of a very long text.
+std::string shortened(std::string_view text) {
+  constexpr size_t kLongest = 2000;
+  if (text.size() <= kLongest) return std::string(text);
+  return concat(text.substr(0, kLongest), " .. (", text.size(), " bytes)");
+}
+
 // A line of train/log/logger.h. The rest of a message of several lines has neither time nor level.
 ordered_json message_of(std::string_view line) {
   const std::string_view whole = line;
   const auto time = take_bracket(line), level = take_bracket(line);
   if (!time || !level || time->find_first_not_of("0123456789-: ") != std::string::npos)
-    return {{"level", "info"}, {"text", whole}};
+    return {{"level", "info"}, {"text", shortened(whole)}};
   if (line.starts_with("[rank 0/")) take_bracket(line);
-  return {{"level", *level}, {"text", line}};
+  return {{"level", *level}, {"text", shortened(line)}};
 }
 
 // Zero for a file that was removed in the meantime, because the run may be training.
@@ -69,9 +78,13 @@ uintmax_t bytes_of(const Path& checkpoint) {
   return bytes;
 }
 
-uint64_t updates_of(const Path& checkpoint) {
+// From the name, step-00001000. None for a name that no checkpoint has.
+std::optional<uint64_t> updates_of(const Path& checkpoint) {
   const std::string name = checkpoint.filename().string();
-  return std::stoull(name.substr(name.find('-') + 1));
+  const char *first = name.data() + name.find('-') + 1, *last = name.data() + name.size();
+  uint64_t updates = 0;
+  const auto [end, error] = std::from_chars(first, last, updates);
+  return error == std::errc() && end == last ? std::optional(updates) : std::nullopt;
 }
 
 // Null without a validation at these updates.
@@ -103,7 +116,10 @@ ordered_json run_architecture(const Path& run) {
   ordered_json flat = ordered_json::object();
   const Path file = config_path(run);
   if (!std::filesystem::exists(file)) return flat;
-  const ordered_json config = ordered_json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  constexpr int kMaxDepth = 16;
+  const std::string text = read_file(file);
+  parse_strict_json(text, kMaxDepth, file.string() + ": ", "the configuration");
+  const ordered_json config = ordered_json::parse(text);  // keeps the order of the file
   require(config.is_object(), file.string(), ": expected a JSON object");
   add_flat(flat, "", config);
   return flat;
@@ -128,13 +144,14 @@ ordered_json run_checkpoints(const Path& run, const std::vector<ordered_json>& e
   const auto best = linked_checkpoint(run, "best"), last = linked_checkpoint(run, "last");
   ordered_json checkpoints = ordered_json::array();
   for (const Path& path : list_checkpoints(run)) {
-    const uint64_t updates = updates_of(path);
+    const std::optional<uint64_t> updates = updates_of(path);
+    if (!updates) continue;
     checkpoints.push_back({{"name", path.filename().string()},
-                           {"updates", updates},
+                           {"updates", *updates},
                            {"bytes", bytes_of(path)},
                            {"best", best == path},
                            {"last", last == path},
-                           {"values", figures_at(entries, updates)}});
+                           {"values", figures_at(entries, *updates)}});
   }
   return checkpoints;
 }

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 namespace gyre {
 namespace {
@@ -31,6 +32,15 @@ void add_output(ordered_json& outputs, const ordered_json& updates, const ordere
   }
 }
 
+// Keeps the first output and evenly spaced ones, with the last.
+void thin(ordered_json& outputs) {
+  if (outputs.size() <= kMaxPageOutputs) return;
+  ordered_json kept = ordered_json::array();
+  for (size_t i = 0; i < kMaxPageOutputs; ++i)
+    kept.push_back(outputs[i * (outputs.size() - 1) / (kMaxPageOutputs - 1)]);
+  outputs = std::move(kept);
+}
+
 }  // namespace
 
 ordered_json sample_histories(const std::vector<ordered_json>& entries) {
@@ -41,6 +51,10 @@ ordered_json sample_histories(const std::vector<ordered_json>& entries) {
       if (!is_sample(sample)) continue;
       add_output(history_of(histories, sample)["outputs"], entry["updates"], sample["output"]);
     }
+  }
+  for (ordered_json& history : histories) {
+    history["all"] = history["outputs"].size();
+    thin(history["outputs"]);
   }
   return histories;
 }

@@ -6,9 +6,11 @@
 
 namespace gyre {
 
-// One object per sample, {"source", "reference", "outputs"}, from the valid entries of metrics.jsonl. An output,
-// {"first", "last", "text"}, names the updates of the first and the last of consecutive validations with this text. An
-// empty list if the run recorded no samples.
+inline constexpr size_t kMaxPageOutputs = 200;  // of a sample
+
+// One object per sample, {"source", "reference", "outputs", "all"}, from the valid entries of metrics.jsonl. An output,
+// {"first", "last", "text"}, names the updates of the first and the last of consecutive validations with this text.
+// `all` is their number, of which at most kMaxPageOutputs remain. An empty list if the run recorded no samples.
 nlohmann::ordered_json sample_histories(const std::vector<nlohmann::ordered_json>& entries);
 
 }  // namespace gyre

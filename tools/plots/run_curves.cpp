@@ -73,4 +73,11 @@ Curve smooth(const Curve& curve, double share) {
   return result;
 }
 
+Curve downsample(const Curve& curve, size_t max_points) {
+  if (curve.size() <= max_points) return curve;
+  Curve result;
+  for (size_t i = 1; i <= max_points; ++i) result.push_back(curve[i * curve.size() / max_points - 1]);
+  return result;
+}
+
 }  // namespace gyre

@@ -31,12 +31,6 @@ RunCurves read_curves(const Path& run, double smoothing);
 Curve smooth(const Curve& curve, double share);
 
 // Returns at most `max_points` evenly spaced points, including the last one.
-template <class Point>
-std::vector<Point> downsample(const std::vector<Point>& points, size_t max_points) {
-  if (points.size() <= max_points) return points;
-  std::vector<Point> result;
-  for (size_t i = 1; i <= max_points; ++i) result.push_back(points[i * points.size() / max_points - 1]);
-  return result;
-}
+Curve downsample(const Curve& curve, size_t max_points);
 
 }  // namespace gyre

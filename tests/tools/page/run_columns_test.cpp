@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tools/page/run_samples.h"
@@ -40,15 +41,21 @@ TEST_CASE("figures become columns of equal length, with null for missing ones") 
   CHECK(metric_columns({}, "train")["values"] == ordered_json::object());
 }
 
-TEST_CASE("of very many entries, evenly spaced ones remain, with the last one") {
+TEST_CASE("of very many entries, the ends and the extreme losses remain, in order") {
   std::vector<ordered_json> entries;
   for (size_t i = 1; i <= 3 * kMaxPageEntries; ++i)
-    entries.push_back({{"event", "train"}, {"updates", i}, {"loss", i}});
+    entries.push_back({{"event", "train"}, {"updates", i}, {"loss", 1 + double(i % 7) / 10}});
+  entries[2001]["loss"] = 500;
+  entries[3003]["loss"] = nullptr;
+  entries[4004]["loss"] = 0.5;
   const ordered_json columns = metric_columns(entries, "train");
   CHECK(columns["entries"] == 3 * kMaxPageEntries);
-  CHECK(columns["updates"].size() == kMaxPageEntries);
-  CHECK(columns["updates"][0] == 3);
-  CHECK(columns["values"]["loss"].back() == 3 * kMaxPageEntries);
+  const auto updates = columns["updates"].get<std::vector<size_t>>();
+  CHECK(updates.size() <= kMaxPageEntries);
+  CHECK(updates.size() > kMaxPageEntries / 2);
+  CHECK(std::ranges::is_sorted(updates));
+  for (const size_t update : {size_t{1}, size_t{2002}, size_t{3004}, size_t{4005}, 3 * kMaxPageEntries})
+    CHECK(std::ranges::binary_search(updates, update));
 }
 
 TEST_CASE("consecutive validations with the same output are one") {
@@ -60,7 +67,20 @@ TEST_CASE("consecutive validations with the same output are one") {
       R"({"event":"train","updates":20,"loss":1})",
   });
   CHECK(sample_histories(entries) == parse(R"([{"source":"a","reference":"b","outputs":[{"first":5,"last":10,"text":""},
-                   {"first":15,"last":15,"text":"b"}]},
-                  {"source":"c","reference":"d","outputs":[{"first":5,"last":5,"text":"x"}]}])"));
+                   {"first":15,"last":15,"text":"b"}],"all":2},
+                  {"source":"c","reference":"d","outputs":[{"first":5,"last":5,"text":"x"}],"all":1}])"));
   CHECK(sample_histories({}) == ordered_json::array());
+}
+
+TEST_CASE("of very many outputs of a sample, the first, the last and some between remain") {
+  std::vector<ordered_json> entries;
+  for (size_t i = 1; i <= 3 * kMaxPageOutputs; ++i)
+    entries.push_back({{"event", "valid"},
+                       {"updates", i},
+                       {"samples", {{{"source", "a"}, {"reference", "b"}, {"output", std::to_string(i)}}}}});
+  const ordered_json history = sample_histories(entries)[0];
+  CHECK(history["all"] == 3 * kMaxPageOutputs);
+  CHECK(history["outputs"].size() == kMaxPageOutputs);
+  CHECK(history["outputs"].front()["first"] == 1);
+  CHECK(history["outputs"].back()["last"] == 3 * kMaxPageOutputs);
 }

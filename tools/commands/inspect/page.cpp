@@ -51,7 +51,7 @@ int page(InspectPageArgs& args) {
                      {"batch", work->batches()},
                      {"device", kernels.device().text()},
                      {"precision", precision_name(precision)}};
-  write_file(args.output, make_page(page_asset("tape/page.html"), model + ": a training step", data));
+  write_page(args.output, make_page(page_asset("tape/page.html"), model + ": a training step", data));
   return 0;
 }
 

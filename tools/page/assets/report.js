@@ -57,21 +57,25 @@ function groupedSamples(runs) {
   for (const run of runs) {
     for (const sample of run.samples) {
       const key = JSON.stringify([sample.source, sample.reference]);
-      if (!groups.has(key)) groups.set(key, {source: sample.source, reference: sample.reference, outputs: []});
-      for (const output of sample.outputs) groups.get(key).outputs.push({...output, run: run.name});
+      if (!groups.has(key)) groups.set(key, {source: sample.source, reference: sample.reference, outputs: [], all: 0});
+      const group = groups.get(key);
+      group.all += sample.all;
+      for (const output of sample.outputs) group.outputs.push({...output, run: run.name});
     }
   }
   return [...groups.values()];
 }
 
-function sampleArticle({source, reference, outputs}, number, runs) {
+function sampleArticle({source, reference, outputs, all}, number, runs) {
   const texts = element('dl', {}, element('dt', {}, 'Source'), element('dd', {dir: 'auto'}, source),
     element('dt', {}, 'Reference'), element('dd', {dir: 'auto'}, reference));
   const rows = outputs.map((output) => row(updatesText(output), [
     ...(runs.length > 1 ? [output.run] : []), element('span', {dir: 'auto'}, outputText(output.text))]));
   const headings = ['Updates', ...(runs.length > 1 ? ['Run'] : []), 'Output'];
+  const note = all > outputs.length
+    ? [element('p', {class: 'note'}, `${numberText(outputs.length)} of ${numberText(all)} different outputs.`)] : [];
   return element('article', {}, element('h3', {}, `Sample ${number}`), texts,
-    table(`Outputs for sample ${number}`, headings, rows));
+    table(`Outputs for sample ${number}`, headings, rows), ...note);
 }
 
 function showSamples(section, runs) {

@@ -67,7 +67,7 @@ function metricsOf(runs) {
 }
 
 function chartOf(metric, runs) {
-  const [title, unit] = METRIC_TITLES[metric] ?? [metric, ''];
+  const [title, unit] = Object.hasOwn(METRIC_TITLES, metric) ? METRIC_TITLES[metric] : [metric, ''];
   return {
     metric,
     chart: new Chart(title, unit, curvesOf(metric, runs), {fromZero: SPEED_AND_STEP.includes(metric)}),
@@ -103,12 +103,13 @@ function controlsOf(axes, settings, redraw) {
 
 // Says how many entries the curves show, if not all.
 function notesOf(runs) {
-  return runs
-    .filter((run) => run.train.entries > run.train.updates.length)
-    .map((run) => {
-      const [shown, all] = [run.train.updates.length, run.train.entries].map(numberText);
-      return element('p', {class: 'note'}, `${run.name}: the curves show ${shown} of ${all} entries of training.`);
-    });
+  const events = {train: 'training', valid: 'validation'};
+  return runs.flatMap((run) => Object.entries(events)
+    .filter(([event]) => run[event].entries > run[event].updates.length)
+    .map(([event, name]) => {
+      const [shown, all] = [run[event].updates.length, run[event].entries].map(numberText);
+      return element('p', {class: 'note'}, `${run.name}: the curves show ${shown} of ${all} entries of ${name}.`);
+    }));
 }
 
 function showCurves(section, runs) {

@@ -44,7 +44,7 @@ function firstRow(node) {
 function linearGradient(node, {y, dy}, i, j) {
   if (node.op === 'linear') return dy?.at(i, j);
   if (node.op !== 'linear_relu' || node.attributes.dropout) return undefined;
-  return y.at(i, j) > 0 ? dy?.at(i, j) : y.at(i, j) === undefined ? undefined : 0;
+  return y.at(i, j) > 0 ? dy?.at(i, j) : Number.isFinite(y.at(i, j)) ? 0 : undefined;
 }
 
 const LINEAR = {

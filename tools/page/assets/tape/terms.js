@@ -45,6 +45,7 @@ function explainer(step, node, of, tensor, sum) {
   if (!explain) return undefined;
   return (row, column) => {
     const made = explain(row, column);
+    if (!Number.isFinite(tensor.at(row, column))) return element('p', {class: 'note'}, 'The element is not finite.');
     if (made) return termsView(made, tensor.at(row, column), sum?.at(row, column) ?? 0, step.setting.precision);
     const advice = 'try the first rows or columns';
     return element('p', {class: 'note'}, `The page does not have all terms of this element: ${advice}.`);

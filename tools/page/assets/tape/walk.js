@@ -92,7 +92,9 @@ class Walk {
   }
 
   key(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey || ['INPUT', 'SELECT'].includes(event.target.tagName)) return;
+    const {tagName, type} = event.target, isSlider = type === 'range';
+    if (event.ctrlKey || event.altKey || event.metaKey || tagName === 'SELECT') return;
+    if (tagName === 'INPUT' && !(isSlider && event.key.length === 1)) return;
     const actions = {
       n: () => this.move(1),
       p: () => this.move(-1),
@@ -134,8 +136,9 @@ function start() {
   const step = new Step(JSON.parse(byId('data').textContent));
   const {setting} = step;
   byId('model').textContent = setting.model;
+  const mean = step.loss === null ? NaN : step.loss / step.predictions; // JSON has no NaN
   byId('setting').textContent = `${setting.batch}, ${setting.precision} on ${setting.device}: ` +
-      `mean loss ${valueText(step.loss / step.predictions)} over ${step.predictions} predictions, ` +
+      `mean loss ${valueText(mean)} over ${step.predictions} predictions, ` +
       `${timeText(step.whole.seconds)}, ${countText(step.whole.parameters, '')} parameters`;
   const walk = new Walk(step);
   window.addEventListener('hashchange', () => walk.follow(location.hash));
