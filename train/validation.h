@@ -7,7 +7,7 @@
 
 namespace gyre {
 
-// What the model makes of one validation sample, as text.
+// The output of the model for one validation sample, as text.
 struct ValidationSample {
   std::string source, reference, output;
 };

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Of a run that logs no update before it ends.
+// Limits the messages of a run whose log has no line of training.
 constexpr size_t kMaxMessages = 200;
 
 std::string joined(const std::vector<std::string>& values) {

@@ -1,4 +1,4 @@
-// What the files of a run directory say about the run, other than its metrics: options, architecture, log, checkpoints.
+// Reads the files of a run directory other than its metrics: options, architecture, log, checkpoints.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -8,13 +8,14 @@
 
 namespace gyre {
 
-// How far the run has come, by its entries of metrics.jsonl: {"state", "updates", "target_tokens", "seconds",
+// The progress of a run, from its entries of metrics.jsonl: {"state", "updates", "target_tokens", "seconds",
 // "tokens_per_second", "best"}. `state` is the reason why the last job ended, or that it has not ended. `best` has the
 // best value of every validation metric: {"value", "updates"}.
 nlohmann::ordered_json run_progress(const std::vector<nlohmann::ordered_json>& entries);
 
-// With what the run was trained, by its last start and its last checkpoint: {"gyre", "kernels", "precision", "ranks",
-// "shards", "seed", "deterministic"}, without those that are unknown. A damaged checkpoint is named as "checkpoint".
+// The program and the settings of a run, from its last start and its last checkpoint: {"gyre", "kernels", "precision",
+// "ranks", "shards", "seed", "deterministic"}, without those that are unknown. A damaged checkpoint is named as
+// "checkpoint".
 nlohmann::ordered_json run_environment(const Path& run, const std::vector<nlohmann::ordered_json>& entries);
 
 }  // namespace gyre

@@ -74,7 +74,7 @@ tools/workload                    : tools tools/workload/gpu
 tools/workload/gpu                : tools tools/workload
 tools/bench                       : tools tools/options tools/workload tools/workload/gpu
 tools/plots                       :
-tools/page                        : tools/command_line tools/plots
+tools/page                        : tools/command_line
 tools/page/tape                   : tools/inspect/tape tools/workload
 tools/inspect                     : tools tools/command_line tools/options tools/plots tools/workload
 tools/inspect/tape                : tools/inspect tools/plots

@@ -103,8 +103,7 @@ function controlsOf(axes, settings, redraw) {
 
 // Says how many entries the curves show, if not all.
 function notesOf(runs) {
-  const events = {train: 'training', valid: 'validation'};
-  return runs.flatMap((run) => Object.entries(events)
+  return runs.flatMap((run) => Object.entries(EVENT_NAMES)
     .filter(([event]) => run[event].entries > run[event].updates.length)
     .map(([event, name]) => {
       const [shown, all] = [run[event].updates.length, run[event].entries].map(numberText);

@@ -110,7 +110,7 @@ ordered_json formulas_json(const std::vector<TapeRow>& rows) {
   return formulas;
 }
 
-// What one run of the step leaves behind.
+// The results of one training step.
 struct RunOfStep {
   std::vector<TapeRow> rows;
   SampleLimits limits;
