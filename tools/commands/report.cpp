@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "tools/page/page.h"
-#include "tools/page/run_report.h"
+#include "tools/page/run/run_report.h"
 #include "tools/program.h"
 
 namespace gyre {

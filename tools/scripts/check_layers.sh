@@ -74,11 +74,12 @@ tools/workload                    : tools tools/workload/gpu
 tools/workload/gpu                : tools tools/workload
 tools/bench                       : tools tools/options tools/workload tools/workload/gpu
 tools/plots                       :
-tools/page                        : tools/command_line
+tools/page                        :
+tools/page/run                    : tools/command_line tools/page
 tools/page/tape                   : tools/inspect/tape tools/workload
 tools/inspect                     : tools tools/command_line tools/options tools/plots tools/workload
 tools/inspect/tape                : tools/inspect tools/plots
-tools/commands                    : tools tools/bench tools/command_line tools/help tools/inspect tools/options tools/options/tasks tools/page tools/workload tools/workload/gpu
+tools/commands                    : tools tools/bench tools/command_line tools/help tools/inspect tools/options tools/options/tasks tools/page tools/page/run tools/workload tools/workload/gpu
 tools/commands/data               : tools tools/command_line tools/options tools/options/tasks tools/workload tools/workload/gpu
 tools/commands/evaluate           : tools tools/command_line tools/options tools/options/tasks
 tools/commands/inspect            : tools tools/command_line tools/inspect tools/inspect/tape tools/options tools/options/tasks tools/page tools/page/tape tools/plots tools/workload tools/workload/gpu

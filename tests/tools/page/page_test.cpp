@@ -28,9 +28,9 @@ TEST_CASE("a template gets its title, its data and assets, each once") {
   const nlohmann::ordered_json data{{"text", "{{title}}"}};
   CHECK(make_page("<h1>{{title}}</h1>{{data}}!", "a & {{data}}", data) ==
         "<h1>a &amp; {{data}}</h1>{\"text\":\"{{title}}\"}!");
-  const std::string page = make_page("{{numbers.js}}", "", data);
-  CHECK(page == page_asset("numbers.js"));
-  CHECK(page.find("function numberText") != std::string::npos);
+  const std::string page = make_page("{{elements.js}}", "", data);
+  CHECK(page == page_asset("elements.js"));
+  CHECK(page.find("function svgElement") != std::string::npos);
   CHECK_THROWS_WITH_AS(make_page("{{none.js}}", "", data), "[page] there is no asset none.js", Error);
   CHECK_THROWS_WITH_AS(make_page("<p>{{title", "", data), doctest::Contains("expected }}"), Error);
 }

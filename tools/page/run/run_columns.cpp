@@ -1,4 +1,4 @@
-#include "tools/page/run_columns.h"
+#include "tools/page/run/run_columns.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "tools/page/run_samples.h"
+#include "tools/page/run/run_samples.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "tools/page/run_summary.h"
+#include "tools/page/run/run_summary.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -6,7 +6,7 @@
 #include "gyre/core/error.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/validation.h"
-#include "tools/page/run_columns.h"
+#include "tools/page/run/run_columns.h"
 
 namespace gyre {
 namespace {

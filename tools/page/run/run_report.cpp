@@ -1,4 +1,4 @@
-#include "tools/page/run_report.h"
+#include "tools/page/run/run_report.h"
 
 #include <nlohmann/json.hpp>
 
@@ -6,10 +6,10 @@
 #include "gyre/train/log/metrics_log.h"
 #include "tools/page/assets.h"
 #include "tools/page/page.h"
-#include "tools/page/run_columns.h"
-#include "tools/page/run_files.h"
-#include "tools/page/run_samples.h"
-#include "tools/page/run_summary.h"
+#include "tools/page/run/run_columns.h"
+#include "tools/page/run/run_files.h"
+#include "tools/page/run/run_samples.h"
+#include "tools/page/run/run_summary.h"
 
 namespace gyre {
 namespace {
@@ -69,7 +69,7 @@ std::string run_report(const std::vector<Path>& runs) {
     data["runs"].push_back(run_json(runs[i], names[i]));
     title += (i == 0 ? "" : " and ") + names[i];
   }
-  return make_page(page_asset("report.html"), title, data);
+  return make_page(page_asset("run/page.html"), title, data);
 }
 
 }  // namespace gyre

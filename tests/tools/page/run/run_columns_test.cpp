@@ -1,12 +1,12 @@
 // The columns of metrics and the histories of samples that a page shows.
-#include "tools/page/run_columns.h"
+#include "tools/page/run/run_columns.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "tools/page/run_samples.h"
+#include "tools/page/run/run_samples.h"
 
 using namespace gyre;
 using nlohmann::ordered_json;

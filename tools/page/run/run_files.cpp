@@ -1,4 +1,4 @@
-#include "tools/page/run_files.h"
+#include "tools/page/run/run_files.h"
 
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 #include "gyre/data/text/line_ends.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "tools/command_line/config_file.h"
-#include "tools/page/run_columns.h"
+#include "tools/page/run/run_columns.h"
 
 namespace gyre {
 namespace {
