@@ -10,7 +10,7 @@ BUILD_QUIETLY = tools/scripts/quiet.sh "building in $(1)/" $(1)/build.log cmake 
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.cu' '*.cuh')
 
 .DEFAULT_GOAL := build/gyre
-.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations aarch64 gpu-check clang bundle package help setup demo test check check-tools check-layers check-types check-format check-includes check-clang tidy format asan ubsan tsan fuzz clean
+.PHONY: build/gyre build-all cuda build-cuda-emulation cuda-emulation cuda-mutations aarch64 gpu-check clang bundle package help setup demo docs test check check-tools check-layers check-types check-format check-includes check-clang tidy format asan ubsan tsan fuzz clean
 
 build/gyre: ## build the program (the default)
 	@$(call CONFIGURE,$(BUILD),Release)
@@ -80,8 +80,15 @@ demo: ## train, translate and score on the synthetic corpus, in minutes
 	@$(MAKE) --no-print-directory build/gyre
 	@tools/scripts/demo.sh $(BUILD)/gyre demo
 
+docs: ## the documentation as HTML, in build/docs, with the lessons of autodiff.md as figures to walk through
+	@tools/scripts/setup.sh cmark-gfm
+	@$(call CONFIGURE,$(BUILD),Release)
+	@$(call BUILD_QUIETLY,$(BUILD),--target doc_page)
+	@tools/scripts/docs.sh $(BUILD)/doc_page $(BUILD)/docs
+	@echo "$(BUILD)/docs/index.html, $(BUILD)/docs/autodiff.html"
+
 test: ## build and run all tests; list skipped parts with reasons
-	@$(MAKE) --no-print-directory setup
+	@tools/scripts/setup.sh cmark-gfm
 	@$(MAKE) --no-print-directory cuda-emulation
 	@$(MAKE) --no-print-directory build-all
 	@tools/scripts/run_tests.sh $(BUILD)

@@ -16,9 +16,10 @@ namespace gyre::reference {
 
 // ---- The graph ----------------------------------------------------------------------------------------------------
 
-Value Graph::record(Matrix value, std::function<void(const Matrix& dy)> backward) {
+Value Graph::record(std::string_view op, std::vector<const Node*> inputs, Matrix value,
+                    std::function<void(const Matrix& dy)> backward) {
   const int64_t rows = value.rows, cols = value.cols;
-  nodes_.push_back({std::move(value), Matrix(rows, cols), std::move(backward)});
+  nodes_.push_back({op, std::move(inputs), std::move(value), Matrix(rows, cols), std::move(backward)});
   return {this, &nodes_.back()};
 }
 
@@ -68,21 +69,22 @@ Value matmul(const Value& a, const Value& b) {
   require(a.cols() == b.rows(), "[reference matmul] inner sizes must be equal, got ", a.cols(), " and ", b.rows());
   Matrix y(a.rows(), b.cols());
   add_product(y, a.value(), b.value());
-  return a.graph->record(std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
+  return a.graph->record("matmul", {a.node, b.node}, std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
     add_product(a->gradient, dy, transposed(b->value));
     add_product(b->gradient, transposed(a->value), dy);
   });
 }
 
 Value transpose(const Value& a) {
-  return a.graph->record(transposed(a.value()), [a = a.node](const Matrix& dy) { add(a->gradient, transposed(dy)); });
+  return a.graph->record("transpose", {a.node}, transposed(a.value()),
+                         [a = a.node](const Matrix& dy) { add(a->gradient, transposed(dy)); });
 }
 
 Value operator+(const Value& a, const Value& b) {
   require_same_shape("add", a, b);
   Matrix y = a.value();
   for (size_t i = 0; i < y.data.size(); ++i) y.data[i] += b.value().data[i];
-  return a.graph->record(std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
+  return a.graph->record("add", {a.node, b.node}, std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
     add(a->gradient, dy);
     add(b->gradient, dy);
   });
@@ -92,7 +94,7 @@ Value operator*(const Value& a, const Value& b) {
   require_same_shape("mul", a, b);
   Matrix y = a.value();
   for (size_t i = 0; i < y.data.size(); ++i) y.data[i] *= b.value().data[i];
-  return a.graph->record(std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
+  return a.graph->record("multiply", {a.node, b.node}, std::move(y), [a = a.node, b = b.node](const Matrix& dy) {
     for (size_t i = 0; i < dy.data.size(); ++i) {
       a->gradient.data[i] += dy.data[i] * b->value.data[i];
       b->gradient.data[i] += dy.data[i] * a->value.data[i];
@@ -103,7 +105,7 @@ Value operator*(const Value& a, const Value& b) {
 Value map(const Value& a, double (*f)(double), double (*derivative)(double)) {
   Matrix y = a.value();
   for (double& element : y.data) element = f(element);
-  return a.graph->record(std::move(y), [a = a.node, derivative](const Matrix& dy) {
+  return a.graph->record("map", {a.node}, std::move(y), [a = a.node, derivative](const Matrix& dy) {
     for (size_t i = 0; i < dy.data.size(); ++i) a->gradient.data[i] += dy.data[i] * derivative(a->value.data[i]);
   });
 }
@@ -114,7 +116,7 @@ Value gather(const Value& a, int64_t rows, int64_t cols, std::vector<int64_t> in
   for (size_t i = 0; i < index.size(); ++i) {
     if (index[i] >= 0) y.data[i] = a.value().data.at(size_t(index[i]));
   }
-  return a.graph->record(std::move(y), [a = a.node, index = std::move(index)](const Matrix& dy) {
+  return a.graph->record("gather", {a.node}, std::move(y), [a = a.node, index = std::move(index)](const Matrix& dy) {
     for (size_t i = 0; i < index.size(); ++i) {
       if (index[i] >= 0) a->gradient.data[size_t(index[i])] += dy.data[i];
     }
@@ -132,12 +134,14 @@ Matrix to_bf16(Matrix m) {
 
 Value rounded_value(const Value& a) {
   if (a.graph->precision() != Precision::bf16) return a;
-  return a.graph->record(to_bf16(a.value()), [a = a.node](const Matrix& dy) { add(a->gradient, dy); });
+  return a.graph->record("round", {a.node}, to_bf16(a.value()),
+                         [a = a.node](const Matrix& dy) { add(a->gradient, dy); });
 }
 
 Value rounded_gradient(const Value& a) {
   if (a.graph->precision() != Precision::bf16) return a;
-  return a.graph->record(a.value(), [a = a.node](const Matrix& dy) { add(a->gradient, to_bf16(dy)); });
+  return a.graph->record("round gradient", {a.node}, a.value(),
+                         [a = a.node](const Matrix& dy) { add(a->gradient, to_bf16(dy)); });
 }
 
 }  // namespace

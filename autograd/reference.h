@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "gyre/core/kernels/kernels.h"
@@ -29,6 +30,8 @@ struct Matrix {
 };
 
 struct Node {
+  std::string_view op;  // empty for inputs
+  std::vector<const Node*> inputs;
   Matrix value, gradient;
   std::function<void(const Matrix& dy)> backward;  // adds to the gradients of the inputs
 };
@@ -54,11 +57,14 @@ class Graph {
   Precision precision() const { return precision_; }
 
   // A leaf or a constant; they differ only in whether the caller reads the gradient.
-  Value input(Matrix value) { return record(std::move(value), {}); }
-  // Appends a node. `backward` adds to the gradients of the node's inputs, given the gradient dy of its value.
-  Value record(Matrix value, std::function<void(const Matrix& dy)> backward);
+  Value input(Matrix value) { return record({}, {}, std::move(value), {}); }
+  // Appends a node. `backward` adds to the gradients of the inputs, given the gradient dy of the node's value.
+  Value record(std::string_view op, std::vector<const Node*> inputs, Matrix value,
+               std::function<void(const Matrix& dy)> backward);
   // Sets the gradient of every node to d(output)/d(node), contracted with the cotangent.
   void backward(const Value& output, const Matrix& cotangent);
+
+  const std::deque<Node>& nodes() const { return nodes_; }  // in creation order
 
  private:
   Precision precision_;

@@ -10,7 +10,7 @@ matches() { { grep -ohE -- "$1" "$2" || true; } | sort -u; }
 for page in "${pages[@]}"; do
   while read -r link; do # without the anchor
     [ -e "$(dirname "$page")/$link" ] || fail "$page links to $link, which does not exist"
-  done < <(matches '\]\([^)#]+' "$page" | cut -c3- | sed '/^https:/d')
+  done < <(sed '/^```/,/^```/d' "$page" | matches '\]\([^)#]+' - | cut -c3- | sed '/^https:/d')
 done
 echo "ok: every link leads to a file"
 

@@ -34,6 +34,21 @@ check "the gradients of new ops" custom_op/custom_op
 custom_op/custom_op --wrong > wrong.txt && fail "a wrong gradient passed"
 check "a wrong gradient is caught" grep -qE '^rms_norm dx: worst error ([1-9]|0\.[0-9]*[1-9])' wrong.txt
 
+# "Add your own op" of tools/docs/autodiff.md, in an empty folder: its files are blocks of code with their names.
+mkdir unit_rows
+lesson_file() { awk -v fence="^\`\`\`[a-z]+ $1\$" '/^```/ { on = $0 ~ fence; next } on' "$ROOT/tools/docs/autodiff.md" > "unit_rows/$1"; }
+for file in CMakeLists.txt unit_rows.h check.cpp; do lesson_file $file; done
+lesson() {
+  { cmake -S unit_rows -B unit_rows/build -DCMAKE_PREFIX_PATH="$work/moved" -DCMAKE_BUILD_TYPE=Release && cmake --build unit_rows/build; } \
+    > lesson.log 2>&1 || { tail -n 40 lesson.log >&2; fail "building the op of the lesson"; }
+  unit_rows/build/check > lesson.txt
+}
+check "the gradient of the lesson's op" lesson
+check "it passes" grep -q '^passed: worst error [0-9.]*e-' lesson.txt
+sed -i 's/ - y(i, j) \* dot//' unit_rows/unit_rows.h
+lesson && fail "the lesson's op passes without a term of its gradient"
+check "without a term it is wrong" grep -q '^WRONG: worst error ' lesson.txt
+
 export GOMP_SPINCOUNT=1000 KMP_BLOCKTIME=20us # see tools/main.cpp
 custom_op/train_block 400 > block.txt
 error() { grep "^update *$1 " block.txt | awk '{ print $5 }'; }

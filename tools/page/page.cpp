@@ -51,7 +51,8 @@ std::string script_json(const nlohmann::ordered_json& json) {
   return escaped;
 }
 
-std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data) {
+std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data,
+                      std::string_view content) {
   std::string page;
   while (true) {
     const size_t begin = page_template.find("{{");
@@ -64,6 +65,8 @@ std::string make_page(std::string_view page_template, std::string_view title, co
       page += html_text(title);
     } else if (name == "data") {
       page += script_json(data);
+    } else if (name == "content") {
+      page += content;
     } else {
       page += page_asset(name);
     }

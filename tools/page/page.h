@@ -9,9 +9,10 @@
 
 namespace gyre {
 
-// Fills in a template of tools/page/assets. {{title}} becomes the title, {{data}} the JSON, and {{NAME}} the asset of
-// that name. The template puts {{data}} into <script type="application/json">.
-std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data);
+// Fills in a template of tools/page/assets. {{title}} becomes the title, {{data}} the JSON, {{content}} the content,
+// which is HTML, and {{NAME}} the asset of that name. The template puts {{data}} into <script type="application/json">.
+std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data,
+                      std::string_view content = {});
 
 // Writes a page to a file. Throws UsageError instead of overwriting a file whose name does not end in .html, such as
 // the metrics or the weights of a run.

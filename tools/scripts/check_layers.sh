@@ -76,6 +76,7 @@ tools/bench                       : tools tools/options tools/workload tools/wor
 tools/plots                       :
 tools/page                        :
 tools/page/run                    : tools/command_line tools/page
+tools/lessons                     : tools/examples/custom_op tools/examples/scalar_tape tools/page tools/page/tape
 tools/page/tape                   : tools/inspect/tape tools/workload
 tools/inspect                     : tools tools/command_line tools/options tools/plots tools/workload
 tools/inspect/tape                : tools/inspect tools/plots

@@ -45,7 +45,7 @@ int page(InspectPageArgs& args) {
   Kernels& kernels = args.device.kernels();
   const Precision precision = args.precision.on(kernels);
   const std::unique_ptr<Workload> work = make_page_workload(args, kernels.device());
-  nlohmann::ordered_json data = step_page_data(*work, kernels, precision);
+  nlohmann::ordered_json data = training_step_json(*work, kernels, precision);
   const std::string model = args.target.model.empty() ? args.target.preset : args.target.model.string();
   data["setting"] = {{"model", model},
                      {"batch", work->batches()},

@@ -14,14 +14,14 @@ struct TimedStep {
   size_t nodes = 0;
 };
 
-TimedStep time_step(const Workload& work, Kernels& kernels, Precision precision) {
+TimedStep time_step(const StepFunction& step, Kernels& kernels, Precision precision) {
   Timeline timeline(device_probe(kernels.device()));
   Tape tape(kernels, page_tape_options(precision));
   tape.add_observer(timeline);
   timeline.restart();
-  const LossResult result = work.loss(tape);
+  const Var result = step.record(tape);
   timeline.restart();
-  tape.backward(result.loss);
+  tape.backward(result, step.cotangent);
   timeline.mark(Timeline::kOther);  // after the node visited last is freed
   return {timeline.spans(), tape.nodes().size()};
 }
@@ -48,10 +48,10 @@ std::vector<NodeCost> costs_of(const TimedStep& step) {
 
 }  // namespace
 
-std::vector<NodeCost> measure_nodes(const Workload& work, Kernels& kernels, Precision precision) {
-  time_step(work, kernels, precision);  // warm-up, which allocates the gradients of the parameters
+std::vector<NodeCost> measure_nodes(const StepFunction& step, Kernels& kernels, Precision precision) {
+  time_step(step, kernels, precision);  // warm-up, which allocates the gradients of the parameters
   std::vector<std::vector<NodeCost>> runs;
-  for (int i = 0; i < kTimedSteps; ++i) runs.push_back(costs_of(time_step(work, kernels, precision)));
+  for (int i = 0; i < kTimedSteps; ++i) runs.push_back(costs_of(time_step(step, kernels, precision)));
   std::vector<NodeCost> costs = runs.back();
   for (size_t node = 0; node < costs.size(); ++node) {
     std::vector<double> forward, backward;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gyre/core/kernels/kernels.h"
-#include "tools/workload/workload.h"
+#include "tools/page/tape/step_recorder.h"
 
 namespace gyre {
 
@@ -22,6 +22,6 @@ inline Tape::Options page_tape_options(Precision precision) {
 }
 
 // Runs the step several times: the median times, and the memory of the last run.
-std::vector<NodeCost> measure_nodes(const Workload& work, Kernels& kernels, Precision precision);
+std::vector<NodeCost> measure_nodes(const StepFunction& step, Kernels& kernels, Precision precision);
 
 }  // namespace gyre

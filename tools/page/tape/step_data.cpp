@@ -6,8 +6,6 @@
 
 #include "gyre/autograd/inspect/tape_rows.h"
 #include "gyre/autograd/module_path.h"
-#include "tools/page/tape/step_costs.h"
-#include "tools/page/tape/step_recorder.h"
 
 namespace gyre {
 namespace {
@@ -50,13 +48,15 @@ ordered_json inputs_json(const RecordedNode& record) {
   return inputs;
 }
 
-ordered_json node_json(const TapeRow& row, const RecordedNode& record, const NodeCost& cost) {
-  ordered_json object{{"id", row.id}, {"op", row.op}};
-  if (!row.module.empty()) object["module"] = row.module;
-  if (!row.parameter.empty()) object["parameter"] = row.parameter;
-  object["value"] = sample_json(record.value);
-  add(object, "gradient", record.gradient);
-  if (row.leaf) return object;
+void add_costs(ordered_json& object, const NodeCost& cost) {
+  object.update({{"forward_seconds", cost.forward_seconds},
+                 {"backward_seconds", cost.backward_seconds},
+                 {"after_forward", cost.after_forward},
+                 {"after_backward", cost.after_backward},
+                 {"after_release", cost.after_release}});
+}
+
+void add_op(ordered_json& object, const TapeRow& row, const RecordedNode& record) {
   ordered_json attributes = ordered_json::object(), saved = ordered_json::array();
   for (const auto& [name, value] : row.attributes) attributes[name] = value;
   for (const auto& [name, sample] : record.saved) saved.push_back({{"name", name}, {"value", sample_json(sample)}});
@@ -64,17 +64,27 @@ ordered_json node_json(const TapeRow& row, const RecordedNode& record, const Nod
                  {"inputs", inputs_json(record)},
                  {"saved", saved},
                  {"flops", row.flops},
-                 {"saved_bytes", row.saved_bytes},
-                 {"forward_seconds", cost.forward_seconds},
-                 {"backward_seconds", cost.backward_seconds},
-                 {"after_forward", cost.after_forward},
-                 {"after_backward", cost.after_backward},
-                 {"after_release", cost.after_release}});
+                 {"saved_bytes", row.saved_bytes}});
   add(object, "attention", record.attention);
+}
+
+ordered_json node_json(const StepData& step, const TapeRow& row) {
+  const RecordedNode& record = step.nodes[size_t(row.id)];
+  ordered_json object{{"id", row.id}, {"op", row.op}};
+  if (!row.module.empty()) object["module"] = row.module;
+  if (!row.parameter.empty()) object["parameter"] = row.parameter;
+  if (const auto name = step.names.find(row.id); name != step.names.end()) object["name"] = name->second;
+  object["value"] = sample_json(record.value);
+  add(object, "gradient", record.gradient);
+  if (const auto d = step.differences.find(row.id); d != step.differences.end())
+    object["differences"] = sample_json(d->second);
+  if (row.leaf) return object;
+  add_op(object, row, record);
+  if (!step.costs.empty()) add_costs(object, step.costs[size_t(row.id)]);
   return object;
 }
 
-ordered_json step_json(const RecordedStep& step) {
+ordered_json backward_json(const RecordedStep& step) {
   ordered_json paths = ordered_json::array();
   for (const RecordedStep::Path& path : step.paths) {
     ordered_json& object = paths.emplace_back(ordered_json{{"input", path.input}, {"number", path.number}});
@@ -91,7 +101,7 @@ ordered_json modules_json(const std::vector<TapeRow>& rows, const std::vector<No
   for (const ModuleTotals& totals : module_totals(rows)) {
     double seconds = 0;
     for (const TapeRow& row : rows)
-      if (in_module(row.module, totals.path))
+      if (!costs.empty() && in_module(row.module, totals.path))
         seconds += costs[size_t(row.id)].forward_seconds + costs[size_t(row.id)].backward_seconds;
     modules.push_back({{"path", totals.path},
                        {"ops", totals.ops},
@@ -110,41 +120,46 @@ ordered_json formulas_json(const std::vector<TapeRow>& rows) {
   return formulas;
 }
 
-// The results of one training step.
-struct RunOfStep {
-  std::vector<TapeRow> rows;
-  SampleLimits limits;
-  StepRecorder recorder;
-  CrossEntropySums sums;
-};
-
-RunOfStep run_step(const Workload& work, Kernels& kernels, Precision precision) {
-  Tape tape(kernels, page_tape_options(precision));
-  const LossResult result = work.loss(tape);
-  std::vector<TapeRow> rows = tape_rows(tape);
-  const SampleLimits limits = limits_for(rows);
-  RunOfStep run{std::move(rows), limits, StepRecorder(limits), result.sums()};
-  run.recorder.read_forward(tape);
-  tape.add_observer(run.recorder);
-  tape.backward(result.loss);
-  return run;
-}
-
 }  // namespace
 
-ordered_json step_page_data(const Workload& work, Kernels& kernels, Precision precision) {
-  const RunOfStep run = run_step(work, kernels, precision);  // before others add to the gradients of the parameters
-  const std::vector<NodeCost> costs = measure_nodes(work, kernels, precision);
+StepData run_step(const StepFunction& step, Kernels& kernels, Precision precision) {
+  StepData data;
+  {
+    Tape tape(kernels, page_tape_options(precision));
+    const Var result = step.record(tape);
+    data.rows = tape_rows(tape);
+    StepRecorder recorder(limits_for(data.rows));
+    recorder.read_forward(tape);
+    tape.add_observer(recorder);
+    tape.backward(result, step.cotangent);
+    data.nodes = recorder.nodes();
+    data.steps = recorder.steps();
+  }
+  data.costs = measure_nodes(step, kernels, precision);  // adds to the gradients of the parameters
+  return data;
+}
+
+ordered_json step_json(const StepData& step) {
   ordered_json nodes = ordered_json::array(), steps = ordered_json::array();
-  for (const TapeRow& row : run.rows)
-    nodes.push_back(node_json(row, run.recorder.nodes()[size_t(row.id)], costs[size_t(row.id)]));
-  for (const RecordedStep& step : run.recorder.steps()) steps.push_back(step_json(step));
-  return {{"loss", run.sums.loss},
-          {"predictions", run.sums.tokens},
-          {"formulas", formulas_json(run.rows)},
+  for (const TapeRow& row : step.rows) nodes.push_back(node_json(step, row));
+  for (const RecordedStep& recorded : step.steps) steps.push_back(backward_json(recorded));
+  return {{"formulas", formulas_json(step.rows)},
           {"nodes", nodes},
           {"steps", steps},
-          {"modules", modules_json(run.rows, costs)}};
+          {"modules", modules_json(step.rows, step.costs)}};
+}
+
+ordered_json training_step_json(const Workload& work, Kernels& kernels, Precision precision) {
+  CrossEntropySums sums;
+  const StepFunction function{.record = [&](Tape& tape) {
+    const LossResult result = work.loss(tape);
+    sums = result.sums();
+    return result.loss;
+  }};
+  const StepData step = run_step(function, kernels, precision);
+  ordered_json data{{"loss", sums.loss}, {"predictions", sums.tokens}};
+  data.update(step_json(step));
+  return data;
 }
 
 }  // namespace gyre

@@ -1,20 +1,43 @@
-// The data of the page of a training step (gyre inspect page).
+// The data of a page that shows a step: a recorded function, its forward and its backward.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
 
+#include "gyre/autograd/inspect/tape_rows.h"
 #include "gyre/core/kernels/kernels.h"
+#include "tools/page/tape/step_costs.h"
+#include "tools/page/tape/step_recorder.h"
 #include "tools/workload/workload.h"
 
 namespace gyre {
 
-// Runs a training step of the batch drawn last, and times it. Returns an object:
-// - loss (a sum), predictions
+// A step that was run, with its costs.
+struct StepData {
+  std::vector<TapeRow> rows;
+  std::vector<RecordedNode> nodes;          // in tape order, like the rows
+  std::vector<RecordedStep> steps;          // in backward order
+  std::vector<NodeCost> costs;              // of each node; empty if they were not measured
+  std::map<int, std::string> names;         // of leaves that are no parameters, by node
+  std::map<int, TensorSample> differences;  // finite differences: numeric gradients of leaves, by node
+};
+
+// Runs a step, and times it. It may be recorded any number of times.
+StepData run_step(const StepFunction& step, Kernels& kernels, Precision precision);
+
+// Returns an object:
 // - formulas: op -> text
-// - nodes, in tape order: id, op, module, parameter, attributes, inputs, value, gradient, saved, FLOPs, bytes, times
+// - nodes, in tape order: id, op, module, parameter or name, attributes, inputs, value, gradient, differences, saved,
+//   FLOPs, bytes, times
 // - steps, in backward order: node, paths, final parameters (RecordedStep)
 // - modules: totals of each module, parents first; "" is the whole step
 // A tensor is an object of sample_json(). Numbers and names that are absent are left out.
-nlohmann::ordered_json step_page_data(const Workload& work, Kernels& kernels, Precision precision);
+nlohmann::ordered_json step_json(const StepData& step);
+
+// Runs a training step of the batch drawn last. Returns step_json() with the loss, which is a sum, and the number of
+// predictions.
+nlohmann::ordered_json training_step_json(const Workload& work, Kernels& kernels, Precision precision);
 
 }  // namespace gyre

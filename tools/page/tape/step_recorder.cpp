@@ -71,6 +71,9 @@ void StepRecorder::after_backward(const Tape& tape, int number) {
     if (input < 0 || !known.insert(input).second) continue;
     ++done_[size_t(input)];
     if (uses_[size_t(input)] > 1) record_path(tape, int(i));
+    const Node& leaf = tape.nodes()[size_t(input)];
+    if (leaf.op || leaf.parameter || done_[size_t(input)] < uses_[size_t(input)] || !leaf.gradient) continue;
+    nodes_[size_t(input)].gradient = sample_tensor(leaf.gradient, limits_);
   }
 }
 

@@ -2,6 +2,7 @@
 // (autograd/inspect), it keeps no tensors, and it tells what each op adds to a gradient to which several ops add.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,12 @@
 #include "tools/page/tape/tensor_sample.h"
 
 namespace gyre {
+
+// What a page shows: a function that records ops, and the gradient of its result, from which backward starts.
+struct StepFunction {
+  std::function<Var(Tape&)> record;
+  Tensor cotangent = {};  // undefined: 1, for a scalar result
+};
 
 struct RecordedNode {
   struct Input {

@@ -30,9 +30,30 @@ function paint(canvas, block, largest) {
   context.putImageData(image, 0, 0);
 }
 
+// Small tensors have their numbers in the cells.
+function hasNumbers(across, down) {
+  return across <= 8 && down <= 8;
+}
+
 function cellSize(across, down) {
+  if (hasNumbers(across, down)) return {width: 56, height: 22};
   const width = Math.max(3, Math.min(14, Math.floor(420 / across)));
   return {width, height: Math.max(width, Math.min(14, Math.max(5, Math.floor(120 / down))))};
+}
+
+// The numbers of a block as a grid over its cells, in black or white. Readers of screens hear the chosen element.
+function numbersView(block, largest, sideways, cell) {
+  const [across, down] = sideways ? [block.rows, block.columns] : [block.columns, block.rows];
+  const cells = Array.from({length: across * down}, (_, i) => {
+    const x = i % across, y = Math.floor(i / across);
+    const value = block.at(block.row + (sideways ? x : y), block.column + (sideways ? y : x));
+    const [red, green, blue] = heatColor(value, largest);
+    const isDark = 0.299 * red + 0.587 * green + 0.114 * blue < 140;
+    return element('span', {class: isDark ? 'on-dark' : ''}, valueText(value, 3));
+  });
+  const columns = `repeat(${across}, ${cell.width}px)`;
+  return element('div', {class: 'numbers', 'aria-hidden': 'true',
+                         style: `grid-template-columns: ${columns}; line-height: ${cell.height}px`}, ...cells);
 }
 
 // One block. select(row, column) is called for the chosen element.
@@ -45,12 +66,14 @@ class HeatMap {
     this.canvas.style.width = `${this.canvas.width * this.cell.width}px`;
     this.canvas.style.height = `${this.canvas.height * this.cell.height}px`;
     this.marker = element('div', {class: 'marker', hidden: ''});
+    const numbers = hasNumbers(this.canvas.width, this.canvas.height)
+        ? [numbersView(block, tensor.largest, this.sideways, this.cell)] : [];
     this.view = element('div', {
       class: 'heat',
       tabindex: 0,
       role: 'application',
       'aria-label': `heat map of ${name}, ${this.extent()}; arrow keys choose an element`,
-    }, this.canvas, this.marker);
+    }, this.canvas, ...numbers, this.marker);
     this.view.addEventListener('click', (event) => this.point(event));
     this.view.addEventListener('keydown', (event) => this.key(event));
     this.view.addEventListener('focus', () => this.choose(this.across, this.down));

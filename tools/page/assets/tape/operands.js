@@ -20,6 +20,12 @@ const OPERANDS = {
   head_dot: ['y', 'x', 'w'],
   rope: ['y', 'x', 'frequencies'],
   segment_mean: ['y', 'x'],
+  // The basic ops of the reference (autograd/reference.h).
+  matmul: ['y', 'a', 'b'],
+  transpose: ['y', 'a'],
+  multiply: ['y', 'a', 'b'],
+  map: ['y', 'a'],
+  gather: ['y', 'a'],
 };
 
 const ATTENTION_TERMS =

@@ -24,11 +24,13 @@ class Panel {
 
   costs({pass, node}) {
     const forward = pass === 'forward';
-    const facts = [timeText(forward ? node.forward_seconds : node.backward_seconds)];
+    const facts = [], isMeasured = node.forward_seconds !== undefined;
+    if (isMeasured) facts.push(timeText(forward ? node.forward_seconds : node.backward_seconds));
     const flops = forward ? countText(node.flops, 'FLOP') : `about ${countText(2 * node.flops, 'FLOP')}`;
     if (node.flops > 0) facts.push(flops);
-    if (forward) facts.push(`keeps ${memoryText(node.saved_bytes)} for backward`);
-    facts.push(`tensors in memory: ${memoryText(Math.max(0, forward ? node.after_forward : node.after_backward))}`);
+    if (forward && isMeasured) facts.push(`keeps ${memoryText(node.saved_bytes)} for backward`);
+    const memory = forward ? node.after_forward : node.after_backward;
+    if (isMeasured) facts.push(`tensors in memory: ${memoryText(Math.max(0, memory))}`);
     for (const [name, value] of Object.entries(node.attributes)) facts.push(`${name} ${value}`);
     return element('ul', {class: 'facts'}, ...facts.map((fact) => element('li', {}, fact)));
   }
@@ -42,6 +44,7 @@ class Panel {
   // "x = linear (node 5)", with a link.
   operandTitle(name, input) {
     if (input.node === undefined) return [`${name}, a constant`];
+    if (this.step.name(input.node) === name) return [this.link(input.node)];
     return [element('span', {}, `${name} = `, this.link(input.node))];
   }
 
@@ -128,10 +131,11 @@ class Panel {
   ends(node, record) {
     const freed = node.after_backward - node.after_release;
     const what = 'what the op saved, its output and its gradient';
-    const lines = [element('li', {}, freed > 0 ? `frees ${memoryText(freed)}: ${what}` : 'frees no memory')];
+    const text = freed > 0 ? `frees ${memoryText(freed)}: ${what}` : 'frees no memory';
+    const lines = Number.isNaN(freed) ? [] : [element('li', {}, text)];
     for (const id of record.final) {
       lines.push(element('li', {}, `The gradient of ${this.step.nodes[id].parameter} is final.`));
     }
-    return element('ul', {class: 'ends'}, ...lines);
+    return element('ul', {class: 'ends', ...(lines.length > 0 ? {} : {hidden: ''})}, ...lines);
   }
 }

@@ -50,7 +50,7 @@ class Step {
 
   name(id) {
     const node = this.nodes[id];
-    return node.parameter ?? `${node.op} (node ${id})`;
+    return node.parameter ?? node.name ?? `${node.op} (node ${id})`;
   }
 
   seconds(node) {

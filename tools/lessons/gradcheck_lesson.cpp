@@ -1,0 +1,41 @@
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "gyre/autograd/gradcheck/gradcheck.h"
+#include "tools/examples/custom_op/rms_norm.h"
+#include "tools/lessons/lesson_kinds.h"
+
+namespace gyre {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json result_json(const GradcheckResult& result) {
+  ordered_json entries = ordered_json::array();
+  for (const GradcheckEntry& entry : result.entries)
+    entries.push_back(
+        {{"element", entry.index}, {"analytic", entry.analytic}, {"numeric", entry.numeric}, {"error", entry.error}});
+  return {{"input", result.input}, {"passed", result.passed}, {"entries", entries}};
+}
+
+ordered_json check(const std::string& title, bool leave_out_a_term) {
+  const std::vector<NamedInput> inputs{{"x", readable_numbers({2, 4}, 0)}, {"gamma", readable_numbers({4}, 1)}};
+  example::leave_out_a_term = leave_out_a_term;
+  const std::vector<GradcheckResult> results = gradcheck(
+      cpu_kernels(), [](Tape&, const auto& in) { return example::rms_norm(in[0], in[1]); }, inputs);
+  example::leave_out_a_term = false;
+  ordered_json inputs_json = ordered_json::array();
+  for (const GradcheckResult& result : results) inputs_json.push_back(result_json(result));
+  return {{"title", title}, {"inputs", inputs_json}};
+}
+
+}  // namespace
+
+ordered_json gradcheck_lesson() {
+  return {
+      {"kind", "gradcheck"},
+      {"checks", {check("the backward of rms_norm", false), check("the same without the term mean(g * xhat)", true)}}};
+}
+
+}  // namespace gyre

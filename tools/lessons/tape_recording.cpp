@@ -1,0 +1,55 @@
+// Records lessons on a Tape.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gyre/autograd/gradcheck/finite_differences.h"
+#include "tools/lessons/lesson_kinds.h"
+#include "tools/page/tape/step_data.h"
+
+namespace gyre {
+namespace {
+
+constexpr uint64_t kCotangentStream = 9;
+
+std::vector<Var> leaves(Tape& tape, const std::vector<NamedInput>& inputs) {
+  std::vector<Var> vars;
+  for (const NamedInput& input : inputs) vars.push_back(tape.leaf(input.value));
+  return vars;
+}
+
+Tensor result_of(const TapeLesson& lesson, const std::vector<NamedInput>& inputs) {
+  Tape tape(cpu_kernels(), page_tape_options(Precision::fp32));
+  return lesson.function(tape, leaves(tape, inputs)).value();
+}
+
+// d<cotangent, result> / d(element), for every element of the input.
+Tensor differences_of(const PerturbedFunction& f, size_t input) {
+  const Tensor d = f.inputs[input].value.like();
+  for (int64_t i = 0; i < d.size(); ++i)
+    d.data<double>()[i] = central_difference(f, input, i, gradcheck_step(DType::f64)).value;
+  return d;
+}
+
+}  // namespace
+
+nlohmann::ordered_json record_tape_lesson(const TapeLesson& lesson) {
+  const Tensor result = result_of(lesson, lesson.inputs);
+  const bool is_loss = result.size() == 1;
+  const Tensor cotangent = is_loss ? Tensor::from(result.shape(), std::vector<double>{1})
+                                   : readable_numbers(result.shape(), kCotangentStream);
+  const StepFunction step{.record = [&](Tape& tape) { return lesson.function(tape, leaves(tape, lesson.inputs)); },
+                          .cotangent = cotangent};
+  StepData data = run_step(step, cpu_kernels(), Precision::fp32);
+  PerturbedFunction perturbed{.inputs = lesson.inputs, .evaluate = {}, .cotangent = cotangent};
+  for (NamedInput& input : perturbed.inputs) input.value = input.value.clone();
+  perturbed.evaluate = [&] { return result_of(lesson, perturbed.inputs); };
+  for (size_t i = 0; i < lesson.inputs.size(); ++i) {
+    data.names[int(i)] = lesson.inputs[i].name;
+    data.differences[int(i)] = sample_tensor(differences_of(perturbed, i), {});
+  }
+  nlohmann::ordered_json json{{"kind", "tape"}, {"setting", {{"precision", "fp32"}}}};
+  json.update(step_json(data));
+  return json;
+}
+
+}  // namespace gyre

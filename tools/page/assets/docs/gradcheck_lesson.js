@@ -1,0 +1,21 @@
+// Analytic gradients beside finite differences, element by element.
+'use strict';
+
+class GradcheckLesson {
+  constructor(view, {checks}) {
+    view.replaceChildren(...checks.map((check) => this.table(check)));
+  }
+
+  table({title, inputs}) {
+    const head = ['gradient', 'element', 'analytic', 'finite difference', 'error'];
+    const rows = inputs.flatMap(({input, passed, entries}) => entries.map(({element: index, analytic, numeric, error}) => {
+      const cells = [`d${input}`, index, valueText(analytic, 9), valueText(numeric, 9), valueText(error, 2)];
+      return element('tr', {class: passed ? '' : 'disagrees-row'}, ...cells.map((cell) => element('td', {}, cell)));
+    }));
+    const failed = inputs.filter(({passed}) => !passed).map(({input}) => `d${input}`);
+    const verdict = failed.length === 0 ? 'all gradients pass' : `wrong: ${failed.join(', ')}`;
+    return element('details', {open: ''}, element('summary', {}, `${title}: ${verdict}`), element('div', {class: 'scroll'},
+        element('table', {class: 'agreement'}, element('thead', {}, element('tr', {}, ...head.map(
+            (name) => element('th', {scope: 'col'}, name)))), element('tbody', {}, ...rows))));
+  }
+}

@@ -1,0 +1,117 @@
+// Starts the page of a training step: controls, keys, the map and the panel. An address that ends in #backward-12 opens
+// the page at the backward of node 12. With #walk the page visits every position by itself and puts counts into
+// document.documentElement.dataset, for tests.
+'use strict';
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+class StepPage {
+  constructor(step) {
+    this.step = step;
+    this.walk = new Walk(step, (position) => this.show(position));
+    this.tree = new Tree(byId('tree'), moduleTree(step), step.whole, (item) => this.visit(item));
+    this.panel = new Panel(byId('current'), step, (id) => this.walk.goToNode(id));
+    this.buttons = Object.fromEntries(['first', 'previous', 'next', 'turn'].map((id) => [id, byId(id)]));
+    this.bindControls();
+    this.walk.go(0);
+  }
+
+  show(position) {
+    const {walk} = this;
+    byId('place').value = walk.at;
+    byId('place').setAttribute('aria-valuetext', `${walk.text}: ${position.node.op}`);
+    byId('number').textContent = walk.text;
+    updateButtons(walk, this.buttons);
+    this.tree.light(position.node.id);
+    this.panel.show(position);
+  }
+
+  follow(address) {
+    const [, pass, id] = address.match(/^#(forward|backward)-(\d+)$/) ?? [];
+    if (this.step.nodes[id]) this.walk.go(this.step.placeOf(Number(id), pass));
+  }
+
+  // Walks to an item of the map: a module begins at its first op in the direction of the pass.
+  visit(item) {
+    if (item.kind !== 'module') return this.walk.goToNode(item.node);
+    const {pass} = this.walk.position;
+    const at = this.step.positions.findIndex(
+        ({pass: own, node}) => own === pass && (item.path === '' || `${node.module}.`.startsWith(`${item.path}.`)));
+    if (at >= 0) this.walk.go(at);
+  }
+
+  bindControls() {
+    for (const [id, action] of Object.entries(walkActions(this.walk))) byId(id).addEventListener('click', action);
+    byId('place').max = this.walk.last;
+    byId('place').addEventListener('input', (event) => this.walk.go(Number(event.target.value)));
+    byId('stride').addEventListener('change', (event) => { this.walk.byModule = event.target.value === 'module'; });
+    byId('search').addEventListener('input', (event) => {
+      const found = this.tree.search(event.target.value);
+      byId('found').textContent = event.target.value.trim() === '' ? '' : `${found} found`;
+    });
+    byId('search').addEventListener('keydown', (event) => {
+      const [first] = this.tree.visible();
+      if (event.key === 'ArrowDown' && first) this.tree.focus(first);
+    });
+    document.addEventListener('keydown', (event) => this.key(event));
+  }
+
+  key(event) {
+    const {tagName, type} = event.target, isSlider = type === 'range';
+    if (event.ctrlKey || event.altKey || event.metaKey || tagName === 'SELECT') return;
+    if (tagName === 'INPUT' && !(isSlider && event.key.length === 1)) return;
+    const {walk} = this;
+    const actions = {
+      n: () => walk.move(1),
+      p: () => walk.move(-1),
+      ArrowRight: () => walk.move(1),
+      ArrowLeft: () => walk.move(-1),
+      Home: () => walk.go(0),
+      End: () => walk.go(walk.last),
+      b: () => walk.turn(),
+      '/': () => byId('search').focus(),
+    };
+    if (!actions[event.key]) return;
+    event.preventDefault();
+    actions[event.key]();
+  }
+}
+
+// Visits every position and chooses the second element of every heat map. Searches for an op, and in vain.
+function walkAll(walk) {
+  for (const text of ['linear', 'no such op', '']) {
+    byId('search').value = text;
+    byId('search').dispatchEvent(new Event('input'));
+    byId('search').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}));
+  }
+  const counts = {walked: 0, elements: 0, agreements: 0, disagreements: 0};
+  walk.step.positions.forEach((_, at) => {
+    walk.go(at);
+    for (const map of document.querySelectorAll('.heat')) {
+      map.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
+      ++counts.elements;
+    }
+    ++counts.walked;
+    counts.agreements += document.querySelectorAll('.agrees').length;
+    counts.disagreements += document.querySelectorAll('.disagrees').length;
+  });
+  Object.assign(document.documentElement.dataset, counts);
+}
+
+function start() {
+  const step = new Step(JSON.parse(byId('data').textContent));
+  const {setting} = step;
+  byId('model').textContent = setting.model;
+  const mean = step.loss === null ? NaN : step.loss / step.predictions; // JSON has no NaN
+  byId('setting').textContent = `${setting.batch}, ${setting.precision} on ${setting.device}: ` +
+      `mean loss ${valueText(mean)} over ${step.predictions} predictions, ` +
+      `${timeText(step.whole.seconds)}, ${countText(step.whole.parameters, '')} parameters`;
+  const page = new StepPage(step);
+  window.addEventListener('hashchange', () => page.follow(location.hash));
+  page.follow(location.hash);
+  if (location.hash === '#walk') walkAll(page.walk);
+}
+
+start();
