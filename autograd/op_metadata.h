@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/kernels/elementwise_arguments.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {
@@ -14,6 +15,7 @@ namespace gyre {
 struct OpMetadata {
   std::vector<std::pair<std::string, std::string>> attributes;  // ("heads", "8")
   std::vector<std::pair<std::string, Tensor>> saved;            // for backward, in addition to inputs and output
+  DropoutMask dropout;                                          // of the output or of one input, in their shape
 
   template <class T>
   void attribute(std::string_view name, const T& value) {

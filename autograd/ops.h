@@ -137,6 +137,21 @@ Var self_attention(const Var& qkv, const Segments& segments, const AttentionOpti
 // dropout: (heads, queries, keys), f32 on the CPU. Throws for a node of any other op.
 Tensor attention_weights(const Tape& tape, int node, int segment);
 
+// What a recorded node of attention() or self_attention() computes from one segment, for inspection: f32 on the CPU.
+// Backward needs none of it.
+struct AttentionParts {
+  Tensor q, k, v;          // (rows of the segment, heads * width), q and k rotated
+  Tensor position_scores;  // (heads, queries, keys): what the position terms add to the scores; undefined without them
+  Tensor scores;           // (heads, queries, keys), -infinity for keys that are not visible
+  Tensor keep;             // (heads, queries, keys): the factors of dropout; undefined without it
+  Tensor query_angles, key_angles;  // (rows, dims/2) of the rotation, from -pi to pi; undefined without it
+};
+// Throws for a node of any other op.
+AttentionParts attention_parts(const Tape& tape, int node, int segment);
+
+// The angles, from -pi to pi, by which a recorded node of rope() rotates: (rows, dims/2), f32 on the CPU.
+Tensor rope_angles(const Tape& tape, int node);
+
 // A loss summed over rows, and the sums from which metrics are computed.
 struct LossResult {
   Var loss;                 // f64 (1)
@@ -152,6 +167,14 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, const CrossEn
 // batch are never in memory at once. The bias may be an empty Var.
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets,
                                 const CrossEntropyOptions& options = {});
+
+// What a recorded node of linear_cross_entropy() computes from its first rows, for inspection. Throws for a node of any
+// other op.
+struct CrossEntropyParts {
+  Tensor logits, dlogits;  // (rows, v), dlogits for a cotangent of 1
+  Tensor targets;          // (rows)
+};
+CrossEntropyParts cross_entropy_parts(const Tape& tape, int node, int64_t rows);
 
 // The loss of R-Drop (Liang et al. 2021) of logits = x(2n,d) w(v,d)^T + bias(v), also computed in chunks: rows i and
 // n + i of x belong to the same token in two passes with different dropout masks, which has target i of targets(n).

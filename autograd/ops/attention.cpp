@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "gyre/autograd/ops.h"
+#include "gyre/autograd/ops/attention_op.h"
 #include "gyre/autograd/ops/formula.h"
+#include "gyre/autograd/ops/rotation_details.h"
 
 namespace gyre {
 namespace {
@@ -30,121 +32,44 @@ int64_t visible_pairs(const Segments& queries, const Segments& keys, const Atten
   return pairs;
 }
 
-// The inputs that hold queries, keys and values: [q | k | v]; q and [k | v]; or q, k and v.
-enum class Layout : uint8_t { together, keys_with_values, apart };
+}  // namespace
 
-// Queries of d columns, and keys and values of kd columns each, in one to three tensors.
-struct Projections {
-  HeadColumns q, k, v;
-  Projections(Layout layout, const Tensor& x, const Tensor& memory, const Tensor& values, int64_t d, int64_t kd) {
-    q = {x};
-    k = layout == Layout::together ? HeadColumns{x, d} : HeadColumns{memory};
-    v = layout == Layout::together           ? HeadColumns{x, d + kd}
-        : layout == Layout::keys_with_values ? HeadColumns{memory, kd}
-                                             : HeadColumns{values};
-  }
-};
-
-// The rows of segment s; undefined if `rows` is.
-Tensor rows_of(const Tensor& rows, const Segments& segments, int s) {
-  return rows ? rows.slice(segments.begin(s), segments.end(s)) : rows;
-}
-
-// Values (keys, heads * width) for which the output of each head is columns first .. first + width - 1 of its weights.
-Tensor identity_columns(int64_t keys, int64_t first, int64_t heads, int64_t width) {
-  Tensor columns = Tensor::zeros({keys, heads * width});
-  for (int64_t j = 0; j < std::min(width, keys - first); ++j)
-    for (int64_t h = 0; h < heads; ++h) columns.data<float>()[(first + j) * heads * width + h * width + j] = 1;
-  return columns;
-}
-
-// Copies out(queries, heads * width) to columns first .. first + width - 1 of weights(heads, queries, keys).
-void store_columns(const Tensor& weights, const Tensor& out, int64_t first) {
-  const int64_t heads = weights.dim(0), queries = weights.dim(1), keys = weights.dim(2), width = out.cols() / heads;
-  for (int64_t h = 0; h < heads; ++h)
-    for (int64_t i = 0; i < queries; ++i)
-      std::copy_n(out.data<float>() + i * out.cols() + h * width, std::min(width, keys - first),
-                  weights.data<float>() + (h * queries + i) * keys + first);
-}
-
-// Inputs: two of the layout, of which the second is empty if they are together; the rotation's frequencies; the
-// position terms, whose formula is at AttentionPositionTerms; the values of the layout `apart`.
-struct Attention final : Op {
-  std::string_view formula() const override {
-    return R"(
+std::string_view AttentionOp::formula() const {
+  return R"(
       per segment and head, with q and k rotated, and k and v shared by the heads of a group:
       out = P v,  P = dropout(softmax(S)),  S = scale q k^T over the visible keys
         dv = P^T dout;  dP = dropout(dout v^T);  dS = P * (dP - rowsum(P * dP))
         dq = scale dS k;  dk = scale dS^T q;  dk and dv are summed over the group
     )"_formula;
-  }
-  Layout layout = Layout::together;
-  Tensor lse;  // saved: (heads, queries), the log-sum-exp of each row of S
-  Segments queries, keys;
-  AttentionShape shape;
-  AttentionRotation rotation;
-  int64_t zero_offset = 0;  // of the position terms
-  int64_t d = 0;            // columns of the queries
-  std::string_view name() const override { return "attention"; }
-  double flops() const override { return 4 * double(visible_pairs(queries, keys, shape)) * double(d); }
-  void describe(OpMetadata& metadata) const override {
-    metadata.attribute("heads", shape.heads);
-    if (shape.group() > 1) metadata.attribute("key/value heads", shape.key_heads());
-    if (shape.causal) metadata.attribute("causal", "yes");
-    if (shape.window < AttentionShape::kUnlimited) metadata.attribute("window", shape.window);
-    if (shape.dropout.rate > 0) metadata.attribute("dropout", shape.dropout.rate);
-    if (rotation.angles) metadata.attribute("rotary", rotation.rotary.dims);
-    metadata.attribute("segments", queries.count());
-    metadata.save("lse", lse);
-    metadata.save("angles", rotation.angles);
-    metadata.save("positions", rotation.query_positions);
-    metadata.save("key positions", layout == Layout::together ? Tensor() : rotation.key_positions);
-  }
-  // P of segment s without dropout, (heads, queries, keys): the output of attention if the values are the columns of
-  // the identity matrix.
-  Tensor weights(Kernels& kernels, const std::vector<Tensor>& in, int s) const {
-    const Projections all = projections([&](int i) { return in[size_t(i)]; });
-    const HeadColumns q{rows_of(all.q.rows, queries, s), all.q.first}, k{rows_of(all.k.rows, keys, s), all.k.first};
-    AttentionPositionTerms terms = terms_of([&](int i) { return in[size_t(i)]; });
-    terms.value_table = {};
-    AttentionShape plain = shape;
-    plain.dropout = {};
-    const AttentionRotation turned{rotation.rotary, rotation.angles, rows_of(rotation.query_positions, queries, s),
-                                   rows_of(rotation.key_positions, keys, s)};
-    const Segments one_q = Segments::from_lengths({queries.length(s)}),
-                   one_k = Segments::from_lengths({keys.length(s)});
-    const int64_t width = d / shape.heads;
-    Tensor weights = Tensor::empty({shape.heads, one_q.tokens(), one_k.tokens()});
-    const Tensor out = Tensor::empty({one_q.tokens(), d}, q.rows.dtype(), q.rows.device());
-    for (int64_t first = 0; first < one_k.tokens(); first += width) {
-      const Tensor columns = identity_columns(one_k.tokens(), first, shape.key_heads(), width);
-      const Tensor v = columns.to(out.dtype()).to(out.device());
-      kernels.attention(out, {}, q, k, {v}, one_q, one_k, plain, turned, terms);
-      store_columns(weights, out.to_cpu().to(DType::f32), first);
-    }
-    return weights;
-  }
-  void backward(Backward& b) override {
-    const Projections in = projections([&](int i) { return b.input(i); });
-    const Projections din = projections([&](int i) { return b.dinput(i); });
-    const AttentionPositionTerms terms = terms_of([&](int i) { return b.input(i); });
-    const AttentionPositionTerms dterms = terms_of([&](int i) { return b.dinput(i); });
-    b.kernels().attention_backward(din.q, din.k, din.v, b.dparameter(2), dterms, b.doutput(), b.output(), in.q, in.k,
-                                   in.v, lse, queries, keys, shape, rotation, terms);
-  }
+}
 
- private:
-  template <class Input>
-  Projections projections(const Input& input) const {
-    const bool together = layout == Layout::together;
-    return {layout, input(0),         together ? Tensor() : input(1), layout == Layout::apart ? input(9) : Tensor(),
-            d,      d / shape.group()};
-  }
-  template <class Input>
-  AttentionPositionTerms terms_of(const Input& input) const {
-    return {input(3), input(4), input(5), input(6), input(7), input(8), zero_offset};
-  }
-};
+double AttentionOp::flops() const { return 4 * double(visible_pairs(queries, keys, shape)) * double(d); }
+
+void AttentionOp::describe(OpMetadata& metadata) const {
+  metadata.attribute("heads", shape.heads);
+  if (shape.group() > 1) metadata.attribute("key/value heads", shape.key_heads());
+  if (shape.causal) metadata.attribute("causal", "yes");
+  if (shape.window < AttentionShape::kUnlimited) metadata.attribute("window", shape.window);
+  if (shape.scale != PositionTerms().score_scale(width())) metadata.attribute("scale", shape.scale);
+  if (shape.dropout.rate > 0) metadata.attribute("dropout", shape.dropout.rate);
+  if (rotation.angles) describe_rotation(metadata, rotation.rotary);
+  metadata.attribute("segments", queries.count());
+  metadata.save("lse", lse);
+  metadata.save("angles", rotation.angles);
+  metadata.save("positions", rotation.query_positions);
+  metadata.save("key positions", layout == AttentionLayout::together ? Tensor() : rotation.key_positions);
+}
+
+void AttentionOp::backward(Backward& b) {
+  const AttentionProjections in = projections([&](int i) { return b.input(i); });
+  const AttentionProjections din = projections([&](int i) { return b.dinput(i); });
+  const AttentionPositionTerms terms = terms_of([&](int i) { return b.input(i); });
+  const AttentionPositionTerms dterms = terms_of([&](int i) { return b.dinput(i); });
+  b.kernels().attention_backward(din.q, din.k, din.v, b.dparameter(2), dterms, b.doutput(), b.output(), in.q, in.k,
+                                 in.v, lse, queries, keys, shape, rotation, terms);
+}
+
+namespace {
 
 // Throws unless the terms have the right shapes and a row for every distance and position that the segments need.
 void check_terms(const PositionTerms& terms, int64_t heads, int64_t width, const Segments& queries,
@@ -209,8 +134,10 @@ Var record_attention(const Var& x, const Var& memory, const Var& values, int64_t
                      const Segments& keys, const AttentionOptions& options) {
   Tape& tape = x.tape();
   const Rotation& rotation = options.rotation;
-  auto op = std::make_unique<Attention>();
-  op->layout = !memory ? Layout::together : values ? Layout::apart : Layout::keys_with_values;
+  auto op = std::make_unique<AttentionOp>();
+  op->layout = !memory  ? AttentionLayout::together
+               : values ? AttentionLayout::apart
+                        : AttentionLayout::keys_with_values;
   op->queries = queries;
   op->keys = keys;
   op->d = d;
@@ -227,7 +154,7 @@ Var record_attention(const Var& x, const Var& memory, const Var& values, int64_t
   const Tensor& in = x.value();
   const Tensor out = Tensor::empty({in.dim(0), d}, in.dtype(), in.device());
   op->lse = Tensor::empty({options.heads, in.dim(0)}, statistics_dtype(in.dtype()), in.device());
-  const Projections columns(op->layout, in, memory.value(), values.value(), d, d / op->shape.group());
+  const AttentionProjections columns(op->layout, in, memory.value(), values.value(), d, d / op->shape.group());
   x.kernels().attention(out, op->lse, columns.q, columns.k, columns.v, queries, keys, op->shape, op->rotation,
                         terms.values());
   if (options.largest_logits) {
@@ -244,15 +171,6 @@ Var record_attention(const Var& x, const Var& memory, const Var& values, int64_t
 AttentionPositionTerms PositionTerms::values() const {
   return {bias.value(),        query_table.value(), key_table.value(), value_table.value(),
           pos_queries.value(), pos_keys.value(),    zero_offset};
-}
-
-Tensor attention_weights(const Tape& tape, int node, int segment) {
-  const Node& recorded = tape.nodes().at(size_t(node));
-  const auto* op = dynamic_cast<const Attention*>(recorded.op.get());
-  require(op != nullptr, "[attention weights] expected a node of softmax attention, got ", recorded.name());
-  require(segment >= 0 && segment < op->queries.count(), "[attention weights] expected a segment below ",
-          op->queries.count(), ", got ", segment);
-  return op->weights(tape.kernels(), recorded.input_values, segment);
 }
 
 Var attention(const Var& q, const Var& kv, const Segments& queries, const Segments& keys,

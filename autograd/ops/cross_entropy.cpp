@@ -41,6 +41,7 @@ struct LinearCrossEntropy final : Op {
     )"_formula;
   }
   LinearLoss layer;  // saved: dx, dw and dbias, for dloss = 1
+  Tensor targets;    // for cross_entropy_parts()
   CrossEntropyOptions options;
   LinearCrossEntropy(const Var& x, const Var& w, const Var& bias) : layer("linear_cross_entropy", x, w, bias) {}
   std::string_view name() const override { return "linear_cross_entropy"; }
@@ -67,11 +68,25 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, const CrossEn
   return {logits.tape().record(std::move(op), loss_scalar(all), {logits}), all, predictions};
 }
 
+CrossEntropyParts cross_entropy_parts(const Tape& tape, int node, int64_t rows) {
+  const Node& recorded = tape.nodes().at(size_t(node));
+  const auto* op = dynamic_cast<const LinearCrossEntropy*>(recorded.op.get());
+  require(op != nullptr, "[cross-entropy parts] expected a node of linear_cross_entropy, got ", recorded.name());
+  const Tensor x = recorded.input_values[0].slice(0, rows), &w = recorded.input_values[1];
+  const Tensor targets = op->targets.slice(0, rows);
+  const Tensor logits = Tensor::empty({rows, w.dim(0)}, statistics_dtype(x.dtype()), x.device());
+  tape.multiply(logits, x, w, recorded.input_values[2]);
+  const Tensor gradient = logits.clone();
+  tape.kernels().cross_entropy_in_place(zero_sums(x), gradient, targets, w.dim(0), op->options);
+  return {logits, gradient, targets};
+}
+
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets,
                                 const CrossEntropyOptions& options) {
   auto op = std::make_unique<LinearCrossEntropy>(x, w, bias);
   const int64_t v = w.shape()[0], predictions = count_targets("linear_cross_entropy", targets, x.shape()[0], v);
   op->options = options;
+  op->targets = targets;
   const Tensor all = zero_sums(x.value());
   op->layer.run(x, w, bias, 1, [&](const Tensor& logits, int64_t begin, int64_t end) {
     const Tensor labels = targets.slice(begin, end);

@@ -14,7 +14,10 @@ struct Dropout final : Op {
   }
   DropoutMask mask;
   std::string_view name() const override { return "dropout"; }
-  void describe(OpMetadata& metadata) const override { metadata.attribute("rate", mask.rate); }
+  void describe(OpMetadata& metadata) const override {
+    metadata.attribute("rate", mask.rate);
+    metadata.dropout = mask;
+  }
   void backward(Backward& b) override { b.kernels().dropout(b.dinput(0), b.doutput(), {}, mask); }
 };
 
@@ -27,7 +30,10 @@ struct ResidualDropout final : Op {
   }
   DropoutMask mask;
   std::string_view name() const override { return "residual_dropout"; }
-  void describe(OpMetadata& metadata) const override { metadata.attribute("rate", mask.rate); }
+  void describe(OpMetadata& metadata) const override {
+    metadata.attribute("rate", mask.rate);
+    metadata.dropout = mask;
+  }
   void backward(Backward& b) override {
     b.pass(0);
     if (const Tensor dx = b.dinput(1)) b.kernels().dropout(dx, b.doutput(), {}, mask);

@@ -22,6 +22,7 @@ struct LinearActivation final : Op {
   double flops() const override { return 2 * multiply_adds; }
   void describe(OpMetadata& metadata) const override {
     if (mask.rate > 0) metadata.attribute("dropout", mask.rate);
+    metadata.dropout = mask;
     metadata.save("pre", pre);
   }
   void backward(Backward& b) override {

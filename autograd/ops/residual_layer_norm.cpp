@@ -18,6 +18,7 @@ struct ResidualLayerNorm final : Op {
   std::string_view name() const override { return "residual_layer_norm"; }
   void describe(OpMetadata& metadata) const override {
     if (mask.rate > 0) metadata.attribute("dropout", mask.rate);
+    metadata.dropout = mask;
     metadata.attribute("epsilon", epsilon);
     metadata.save("sum", sum);
     metadata.save("mean", mean);

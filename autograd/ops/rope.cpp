@@ -1,5 +1,8 @@
+#include <cmath>
+
 #include "gyre/autograd/ops.h"
 #include "gyre/autograd/ops/formula.h"
+#include "gyre/autograd/ops/rotation_details.h"
 
 namespace gyre {
 namespace {
@@ -20,9 +23,7 @@ struct Rope final : Op {
   std::string_view name() const override { return "rope"; }
   void describe(OpMetadata& metadata) const override {
     metadata.attribute("heads", rotary.heads);
-    metadata.attribute("rotary", rotary.dims);
-    if (rotary.magnitude != 1) metadata.attribute("magnitude", rotary.magnitude);
-    if (rotary.position_scale != 1) metadata.attribute("step", rotary.position_scale);
+    describe_rotation(metadata, rotary);
     metadata.save("positions", positions);
     metadata.save("angles", angles);
   }
@@ -38,6 +39,28 @@ struct Rope final : Op {
 };
 
 }  // namespace
+
+Tensor rotation_angles(const Tensor& angles, const Tensor& positions, const Rotary& rotary) {
+  const Tensor rows = angles.to_cpu().to(DType::f64);
+  const int64_t pairs = rotary.dims / 2;
+  const Tensor result = Tensor::empty({positions.size(), pairs});
+  float* next = result.data<float>();
+  for (const int32_t position : positions.to_cpu().span<int32_t>()) {
+    const double* row = rows.data<double>() + position * rows.cols();
+    for (int64_t pair = 0; pair < pairs; ++pair) {
+      const int64_t first = rotary.pairs == RotaryPairs::interleaved ? 2 * pair : pair;
+      *next++ = float(std::atan2(-row[rotary.dims + first], row[first]));
+    }
+  }
+  return result;
+}
+
+Tensor rope_angles(const Tape& tape, int node) {
+  const Node& recorded = tape.nodes().at(size_t(node));
+  const auto* op = dynamic_cast<const Rope*>(recorded.op.get());
+  require(op != nullptr, "[rope angles] expected a node of rope, got ", recorded.name());
+  return rotation_angles(op->angles, op->positions, op->rotary);
+}
 
 Rotation make_rotation(const Var& frequencies, int64_t positions, const Rotary& rotary) {
   require(rotary.dims > 0 && rotary.dims % 2 == 0, "[rope] rotary dims must be even, got ", rotary.dims);

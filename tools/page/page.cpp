@@ -67,6 +67,8 @@ std::string make_page(std::string_view page_template, std::string_view title, co
       page += script_json(data);
     } else if (name == "content") {
       page += content;
+    } else if (name.ends_with(".html")) {
+      page += make_page(page_asset(name), title, data, content);
     } else {
       page += page_asset(name);
     }

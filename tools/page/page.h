@@ -10,7 +10,8 @@
 namespace gyre {
 
 // Fills in a template of tools/page/assets. {{title}} becomes the title, {{data}} the JSON, {{content}} the content,
-// which is HTML, and {{NAME}} the asset of that name. The template puts {{data}} into <script type="application/json">.
+// which is HTML, and {{NAME}} the asset of that name, which is filled in likewise if it is HTML. The template puts
+// {{data}} into <script type="application/json">.
 std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data,
                       std::string_view content = {});
 

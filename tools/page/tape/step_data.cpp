@@ -48,6 +48,12 @@ ordered_json inputs_json(const RecordedNode& record) {
   return inputs;
 }
 
+ordered_json named_json(const std::vector<std::pair<std::string, TensorSample>>& samples) {
+  ordered_json array = ordered_json::array();
+  for (const auto& [name, sample] : samples) array.push_back({{"name", name}, {"value", sample_json(sample)}});
+  return array;
+}
+
 void add_costs(ordered_json& object, const NodeCost& cost) {
   object.update({{"forward_seconds", cost.forward_seconds},
                  {"backward_seconds", cost.backward_seconds},
@@ -57,15 +63,14 @@ void add_costs(ordered_json& object, const NodeCost& cost) {
 }
 
 void add_op(ordered_json& object, const TapeRow& row, const RecordedNode& record) {
-  ordered_json attributes = ordered_json::object(), saved = ordered_json::array();
+  ordered_json attributes = ordered_json::object();
   for (const auto& [name, value] : row.attributes) attributes[name] = value;
-  for (const auto& [name, sample] : record.saved) saved.push_back({{"name", name}, {"value", sample_json(sample)}});
   object.update({{"attributes", attributes},
                  {"inputs", inputs_json(record)},
-                 {"saved", saved},
+                 {"saved", named_json(record.saved)},
+                 {"computed", named_json(record.computed)},
                  {"flops", row.flops},
                  {"saved_bytes", row.saved_bytes}});
-  add(object, "attention", record.attention);
 }
 
 ordered_json node_json(const StepData& step, const TapeRow& row) {

@@ -30,7 +30,7 @@ StepData run_step(const StepFunction& step, Kernels& kernels, Precision precisio
 // Returns an object:
 // - formulas: op -> text
 // - nodes, in tape order: id, op, module, parameter or name, attributes, inputs, value, gradient, differences, saved,
-//   FLOPs, bytes, times
+//   computed, FLOPs, bytes, times
 // - steps, in backward order: node, paths, final parameters (RecordedStep)
 // - modules: totals of each module, parents first; "" is the whole step
 // A tensor is an object of sample_json(). Numbers and names that are absent are left out.

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "gyre/autograd/ops.h"
+#include "tools/page/tape/computed_tensors.h"
 
 namespace gyre {
 namespace {
@@ -48,7 +48,8 @@ RecordedNode StepRecorder::read(const Tape& tape, int number) const {
   OpMetadata metadata;
   node.op->describe(metadata);
   for (const auto& [name, tensor] : metadata.saved) record.saved.emplace_back(name, sample_tensor(tensor, limits_));
-  if (node.name() == "attention") record.attention = sample_tensor(attention_weights(tape, number, 0), limits_);
+  for (const auto& [name, tensor] : computed_by_forward(tape, number))
+    record.computed.emplace_back(name, sample_tensor(tensor, computed_limits(limits_)));
   return record;
 }
 
@@ -58,6 +59,8 @@ void StepRecorder::before_backward(const Tape& tape, int number) {
   step.node = number;
   step.bias_done = node.has_bias_gradient;
   nodes_[size_t(number)].gradient = sample_tensor(node.gradient, limits_);
+  for (const auto& [name, tensor] : known_to_backward(tape, number))
+    nodes_[size_t(number)].computed.emplace_back(name, sample_tensor(tensor, computed_limits(limits_)));
   before_.clear();
   for (const int input : input_nodes(node))
     if (done_[size_t(input)] > 0) before_[input] = tape.nodes()[size_t(input)].accumulated_gradient().clone();

@@ -29,7 +29,7 @@ struct RecordedNode {
   std::optional<TensorSample> gradient;  // final; none if the loss does not depend on the node
   std::vector<Input> inputs;
   std::vector<std::pair<std::string, TensorSample>> saved;
-  std::optional<TensorSample> attention;  // of an attention op: weights (heads, queries, keys) of the first segment
+  std::vector<std::pair<std::string, TensorSample>> computed;  // see computed_tensors.h
 };
 
 struct RecordedStep {

@@ -1,7 +1,7 @@
 // A tensor as heat maps of its blocks, with statistics, and the number under the pointer or the keys.
 'use strict';
 
-const BLUE = [33, 92, 173], WHITE = [247, 247, 247], RED = [178, 24, 43];
+const BLUE = [33, 92, 173], WHITE = [247, 247, 247], RED = [178, 24, 43], GRAY = [150, 150, 150];
 
 // The color of x. The square root makes small numbers visible beside large ones.
 function heatColor(x, largest) {
@@ -16,7 +16,12 @@ function isSideways(block) {
   return block.rows > 4 * block.columns;
 }
 
-function paint(canvas, block, largest) {
+// Whether x is the score of a key that the query does not see.
+function isMasked(tensor, x) {
+  return tensor.masked === true && x === -Infinity;
+}
+
+function paint(canvas, tensor, block) {
   const sideways = isSideways(block);
   canvas.width = Math.max(1, sideways ? block.rows : block.columns);
   canvas.height = Math.max(1, sideways ? block.columns : block.rows);
@@ -25,7 +30,7 @@ function paint(canvas, block, largest) {
   block.values.forEach((x, i) => {
     const row = Math.floor(i / block.columns), column = i % block.columns;
     const pixel = sideways ? column * canvas.width + row : i;
-    image.data.set([...heatColor(x, largest), 255], 4 * pixel);
+    image.data.set([...(isMasked(tensor, x) ? GRAY : heatColor(x, tensor.largest)), 255], 4 * pixel);
   });
   context.putImageData(image, 0, 0);
 }
@@ -61,7 +66,7 @@ class HeatMap {
   constructor(tensor, block, name, select) {
     Object.assign(this, {block, select, sideways: isSideways(block), across: 0, down: 0});
     this.canvas = element('canvas', {});
-    paint(this.canvas, block, tensor.largest);
+    paint(this.canvas, tensor, block);
     this.cell = cellSize(this.canvas.width, this.canvas.height);
     this.canvas.style.width = `${this.canvas.width * this.cell.width}px`;
     this.canvas.style.height = `${this.canvas.height * this.cell.height}px`;

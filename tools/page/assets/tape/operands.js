@@ -41,7 +41,8 @@ function attentionNames(node) {
 // The name of the output, then those of the inputs.
 function operandNames(node) {
   if (node.op === 'attention') return attentionNames(node);
-  const names = OPERANDS[node.op] ?? (/^linear_(relu|gelu|tanh|silu)/.test(node.op) ? OPERANDS.linear : ['output']);
+  const names = OPERANDS[node.op] ?? (rulesOf(node.op) === LINEAR ? OPERANDS.linear :
+                                      ACTIVATIONS[node.op] ? ['y', 'x'] : ['output']);
   return [names[0], ...node.inputs.map((_, i) => names[i + 1] ?? `input ${i}`)];
 }
 
@@ -50,6 +51,18 @@ function operandsOf(step, node) {
   const names = operandNames(node);
   return node.inputs.map((input, i) => ({name: names[i + 1], input, value: step.inputValue(input), number: i}))
       .filter((operand) => operand.value !== undefined);
+}
+
+// The operands with gradients. Those that are one tensor, as in x * x, are one entry: `of` has their names.
+function operandsWithGradients(step, node) {
+  const entries = new Map();
+  for (const operand of operandsOf(step, node)) {
+    const id = operand.input.node;
+    if (id === undefined) continue;
+    if (!entries.has(id)) entries.set(id, {...operand, of: []});
+    entries.get(id).of.push(operand.name);
+  }
+  return [...entries.values()].map((entry) => ({...entry, name: entry.of.join(' + d')}));
 }
 
 // Shapes by the names in the formula.

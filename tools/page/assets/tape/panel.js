@@ -67,10 +67,14 @@ class Panel {
   }
 
   saved(node) {
-    const cards = node.saved.map(({name, value}) => this.card(this.step.tensor(value), name, name));
-    const title = 'P of the first segment, computed for this page without dropout: ' +
-        'rows are heads × queries, columns keys';
-    return [...cards, this.card(this.step.tensor(node.attention), 'attention weights', title)];
+    return node.saved.map(({name, value}) => this.card(this.step.tensor(value), name, name, name, node));
+  }
+
+  // What the op computes on the way, and the angles of its rotation.
+  computed(node, pass) {
+    const cards = computedTensors(this.step, node).map(
+        ({name, title, tensor}) => this.card(tensor, name, title, name, node));
+    return this.group('Computed on the way, and not stored', ...cards, turnsFigure(this.step, node, pass));
   }
 
   usersView(node) {
@@ -86,16 +90,18 @@ class Panel {
       this.group('Output', this.card(this.step.value(node), name, name, 'output', node)),
       this.usersView(node),
       this.group('Inputs', this.inputs(node)),
+      this.computed(node, 'forward'),
       this.group('Saved for backward', this.saved(node)),
     ];
   }
 
   backward({node, record}) {
-    const [name] = operandNames(node), operands = operandsOf(this.step, node);
+    const [name] = operandNames(node), operands = operandsWithGradients(this.step, node);
     return [
       this.ends(node, record),
       this.group('Incoming gradient', this.card(this.step.tensor(node.gradient), `d${name}`, `d${name}`)),
       this.group('Outgoing gradients', operands.map((operand) => this.outgoing(node, record, operand))),
+      this.computed(node, 'backward'),
       this.group('Output', this.card(this.step.value(node), name, name, 'output', node)),
       this.group('Inputs', this.inputs(node)),
       this.group('Saved by forward', this.saved(node)),
@@ -103,21 +109,20 @@ class Panel {
   }
 
   // The gradient of an input: the contribution of this step and the sum so far, where several paths meet.
-  outgoing(node, record, {name, input, number}) {
-    if (input.node === undefined) return null;
+  outgoing(node, record, {name, input, number, of}) {
     const final = this.step.tensor(this.step.nodes[input.node].gradient);
     const path = record.paths.find((candidate) => candidate.input === number);
     const title = [element('span', {}, `d${name}, to `, this.link(input.node))];
     if (name === 'bias' && record.bias_done) return this.biasDone(node, final);
-    if (!path) return this.card(final, `d${name}`, title, name, node);
+    if (!path) return this.card(final, `d${name}`, title, of, node);
     const sum = this.step.tensor(path.sum) ?? final, added = this.step.tensor(path.added) ?? sum;
-    const of = this.step.users[input.node].length;
-    const where = `path ${path.number} of ${of}`;
+    const paths = this.step.users[input.node].length;
+    const where = `path ${path.number} of ${paths}`;
     if (path.number === 1)
-      return this.card(added, `d${name} of this step`, [...title, `, ${where}: what this step adds`], name, node);
+      return this.card(added, `d${name} of this step`, [...title, `, ${where}: what this step adds`], of, node);
     const rounded = `, ${where}: what this step adds, the difference of two rounded sums`;
-    const own = this.card(added, `d${name} of this step`, [...title, rounded], name, node, sum);
-    return [own, this.card(sum, `sum of d${name}`, `d${name}: the sum of ${path.number} of ${of} paths`)];
+    const own = this.card(added, `d${name} of this step`, [...title, rounded], of, node, sum);
+    return [own, this.card(sum, `sum of d${name}`, `d${name}: the sum of ${path.number} of ${paths} paths`)];
   }
 
   biasDone(node, final) {

@@ -86,7 +86,7 @@ function walkAll(walk) {
     byId('search').dispatchEvent(new Event('input'));
     byId('search').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}));
   }
-  const counts = {walked: 0, elements: 0, agreements: 0, disagreements: 0};
+  const counts = {walked: 0, elements: 0, agreements: 0, disagreements: 0}, byOp = {};
   walk.step.positions.forEach((_, at) => {
     walk.go(at);
     for (const map of document.querySelectorAll('.heat')) {
@@ -94,10 +94,13 @@ function walkAll(walk) {
       ++counts.elements;
     }
     ++counts.walked;
-    counts.agreements += document.querySelectorAll('.agrees').length;
+    const agreements = document.querySelectorAll('.agrees').length, {op} = walk.position.node;
+    counts.agreements += agreements;
+    byOp[op] = (byOp[op] ?? 0) + agreements;
     counts.disagreements += document.querySelectorAll('.disagrees').length;
   });
-  Object.assign(document.documentElement.dataset, counts);
+  const agreementsByOp = Object.entries(byOp).map(([op, count]) => `${op} ${count}`).join(', ');
+  Object.assign(document.documentElement.dataset, counts, {agreementsByOp});
 }
 
 function start() {

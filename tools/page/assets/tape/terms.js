@@ -26,7 +26,8 @@ function termsTable(terms) {
 // made: an explanation; stored: the element as the op computed it; total: a sum from which `stored` is a difference.
 function comparison(made, stored, total, precision) {
   const value = made.value ?? sumOf(made.terms);
-  const size = made.terms.reduce((sum, term) => sum + Math.abs(term.value), Math.abs(stored) + Math.abs(total));
+  const magnitude = made.magnitude ?? made.terms.reduce((sum, term) => sum + Math.abs(term.value), 0);
+  const size = magnitude + Math.abs(stored) + Math.abs(total);
   const agrees = Math.abs(value - stored) <= tolerance(precision) * size;
   const text = `here ${valueText(value, 8)}, by the op ${valueText(stored, 8)}: ` +
       (agrees ? 'equal up to rounding' : `they differ by ${valueText(value - stored)}`);
@@ -34,8 +35,9 @@ function comparison(made, stored, total, precision) {
 }
 
 function termsView(made, stored, total, precision) {
+  const turn = made.turn ? [turnView(made.turn)] : [];
   return element('div', {}, element('p', {class: 'result'}, made.result), termsTable(made.terms),
-                 comparison(made, stored, total, precision));
+                 comparison(made, stored, total, precision), ...turn);
 }
 
 // The explanation of an element for tensorView, or of why there is none; undefined for tensors without arithmetic. sum:
@@ -44,9 +46,11 @@ function explainer(step, node, of, tensor, sum) {
   const explain = arithmeticOf(step, node, of);
   if (!explain) return undefined;
   return (row, column) => {
+    const stored = tensor.at(row, column);
+    if (isMasked(tensor, stored)) return element('p', {class: 'note'}, 'The query does not see this key.');
+    if (!Number.isFinite(stored)) return element('p', {class: 'note'}, 'The element is not finite.');
     const made = explain(row, column);
-    if (!Number.isFinite(tensor.at(row, column))) return element('p', {class: 'note'}, 'The element is not finite.');
-    if (made) return termsView(made, tensor.at(row, column), sum?.at(row, column) ?? 0, step.setting.precision);
+    if (made) return termsView(made, stored, sum?.at(row, column) ?? 0, step.setting.precision);
     const advice = 'try the first rows or columns';
     return element('p', {class: 'note'}, `The page does not have all terms of this element: ${advice}.`);
   };

@@ -1,0 +1,19 @@
+// What the ops that rotate show to inspection tools.
+#pragma once
+
+#include "gyre/autograd/op_metadata.h"
+#include "gyre/core/kernels/attention_arguments.h"
+
+namespace gyre {
+
+inline void describe_rotation(OpMetadata& metadata, const Rotary& rotary) {
+  metadata.attribute("rotary", rotary.dims);
+  metadata.attribute("pairs", rotary.pairs == RotaryPairs::interleaved ? "interleaved" : "half-split");
+  if (rotary.magnitude != 1) metadata.attribute("magnitude", rotary.magnitude);
+  if (rotary.position_scale != 1) metadata.attribute("step", rotary.position_scale);
+}
+
+// The angles of rows with these positions, from -pi to pi: (rows, dims/2), f32 on the CPU. angles: as in Rotation.
+Tensor rotation_angles(const Tensor& angles, const Tensor& positions, const Rotary& rotary);
+
+}  // namespace gyre

@@ -1,0 +1,69 @@
+// Cross-entropy, of stored logits and fused with the linear layer that makes them.
+'use strict';
+
+// The numbers of a row of logits; null if the page does not have all of it.
+function lossRow(node, logits, targets, i) {
+  const row = range(logits.columns).map((j) => logits.at(i, j)), target = entry(targets, i);
+  if (target === undefined || !row.every(Number.isFinite)) return null;
+  const largest = Math.max(...row), sum = row.reduce((all, x) => all + Math.exp(x - largest), 0);
+  return {
+    row, target,
+    lse: largest + Math.log(sum),
+    smoothing: attributeOf(node, 'smoothing', 0),
+    zLoss: attributeOf(node, 'z_loss', 0),
+  };
+}
+
+// The terms of the loss of one row: lse − (1 − ε) x_t − ε mean(x) + z lse².
+function rowLossTerms(i, {row, target, lse, smoothing, zLoss}) {
+  const terms = [product([`lse[${i}]`, lse]),
+                 product(['−(1 − ε)', smoothing - 1], [`logits[${i}, ${target}]`, row[target]])];
+  if (smoothing > 0) terms.push(product(['−ε', -smoothing], [`mean(logits[${i}])`, meanOf(row)]));
+  if (zLoss > 0) terms.push(product(['z', zLoss], [`lse[${i}]²`, lse * lse]));
+  return terms;
+}
+
+function lossExplanation(node, logits, targets) {
+  const rows = range(logits.rows).filter((i) => !(entry(targets, i) < 0));
+  const parts = rows.map((i) => lossRow(node, logits, targets, i));
+  if (parts.some((part) => part === null)) return null;
+  return explanation(`loss = Σ lse[i] − (1 − ε) logits[i, t] − ε mean(logits[i]) over rows i with target t`,
+                     parts.flatMap((part, n) => rowLossTerms(rows[n], part)));
+}
+
+// name: of the gradient of the logits.
+function logitGradient(node, name, logits, targets, i, j, factor) {
+  if (entry(targets, i) < 0) return explanation(`${name}[${i}, ${j}] = 0: the row has no target`, []);
+  const part = lossRow(node, logits, targets, i);
+  if (!part) return null;
+  const {row, target, lse, smoothing, zLoss} = part, scale = 1 + 2 * zLoss * lse;
+  const terms = [product(...(zLoss > 0 ? [['(1 + 2 z lse)', factor * scale]] : factor === 1 ? [] : [['dloss', factor]]),
+                         [`p[${i}, ${j}]`, Math.exp(row[j] - lse)])];
+  if (j === target) terms.push({text: '−(1 − ε), since it is the target', value: factor * (smoothing - 1)});
+  if (smoothing > 0) terms.push({text: `−ε / ${row.length}`, value: -factor * smoothing / row.length});
+  return explanation(`${name}[${i}, ${j}] = p − (1 − ε) [${j} is the target] − ε / v,  p = exp(logit − lse)`, terms);
+}
+
+const LINEAR_CROSS_ENTROPY = {
+  output: (node, t) => (t.logits.rows < t.x.rows ? null : lossExplanation(node, t.logits, t.targets)),
+  logits: (node, t, i, j) => explanation(`logits[${i}, ${j}] = Σ x[${i}, k] w[${j}, k]${t.bias ? ` + bias[${j}]` : ''}`,
+                                         linearTerms(t, i, j)),
+  dlogits: (node, t, i, j) => logitGradient(node, 'dlogits', t.logits, t.targets, i, j, 1),
+  x(node, t, i, k) {
+    return explanation(`dx[${i}, ${k}] = Σ dlogits[${i}, j] w[j, ${k}]`, range(t.w.rows).map((j) => product(
+        [`dlogits[${i}, ${j}]`, t.dlogits.at(i, j)], [`w[${j}, ${k}]`, t.w.at(j, k)])));
+  },
+  w(node, t, j, k) {
+    return explanation(`dw[${j}, ${k}] = Σ dlogits[i, ${j}] x[i, ${k}]`, range(t.x.rows).map((i) => product(
+        [`dlogits[${i}, ${j}]`, t.dlogits.at(i, j)], [`x[${i}, ${k}]`, t.x.at(i, k)])));
+  },
+  bias(node, t, _, j) {
+    return explanation(`dbias[${j}] = Σ dlogits[i, ${j}]`, range(t.x.rows).map(
+        (i) => product([`dlogits[${i}, ${j}]`, t.dlogits.at(i, j)])));
+  },
+};
+
+const CROSS_ENTROPY = {
+  output: (node, t) => lossExplanation(node, t.x, t.targets),
+  x: (node, t, i, j) => logitGradient(node, 'dx', t.x, t.targets, i, j, t.dy?.at(0, 0)),
+};
