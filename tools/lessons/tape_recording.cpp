@@ -23,11 +23,13 @@ Tensor result_of(const TapeLesson& lesson, const std::vector<NamedInput>& inputs
 }
 
 // d<cotangent, result> / d(element), for every element of the input.
-Tensor differences_of(const PerturbedFunction& f, size_t input) {
-  const Tensor d = f.inputs[input].value.like();
-  for (int64_t i = 0; i < d.size(); ++i)
-    d.data<double>()[i] = central_difference(f, input, i, gradcheck_step(DType::f64)).value;
-  return d;
+std::vector<GradientDifference> differences_of(const PerturbedFunction& f, size_t input) {
+  const Shape& shape = f.inputs[input].value.shape();
+  std::vector<GradientDifference> differences;
+  for (int64_t i = 0; i < shape.elements(); ++i)
+    differences.push_back(
+        {i / shape[-1], i % shape[-1], central_difference(f, input, i, gradcheck_step(DType::f64)).value});
+  return differences;
 }
 
 }  // namespace
@@ -43,9 +45,10 @@ nlohmann::ordered_json record_tape_lesson(const TapeLesson& lesson) {
   PerturbedFunction perturbed{.inputs = lesson.inputs, .evaluate = {}, .cotangent = cotangent};
   for (NamedInput& input : perturbed.inputs) input.value = input.value.clone();
   perturbed.evaluate = [&] { return result_of(lesson, perturbed.inputs); };
+  data.differences.resize(data.nodes.size());
   for (size_t i = 0; i < lesson.inputs.size(); ++i) {
     data.names[int(i)] = lesson.inputs[i].name;
-    data.differences[int(i)] = sample_tensor(differences_of(perturbed, i), {});
+    data.differences[i] = differences_of(perturbed, i);
   }
   nlohmann::ordered_json json{{"kind", "tape"}, {"setting", {{"precision", "fp32"}}}};
   json.update(step_json(data));

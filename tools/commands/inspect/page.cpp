@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/option_checks.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
@@ -25,6 +26,7 @@ struct InspectPageArgs {
   PrecisionChoice precision;
   Path output;
   StepText text;
+  int64_t differences = 512;
   OptionTable* table = nullptr;
 };
 
@@ -41,11 +43,12 @@ std::unique_ptr<Workload> make_page_workload(const InspectPageArgs& args, Device
 }
 
 int page(InspectPageArgs& args) {
+  expect_at_least(0, "--differences", args.differences);
   args.threads.use();
   Kernels& kernels = args.device.kernels();
   const Precision precision = args.precision.on(kernels);
   const std::unique_ptr<Workload> work = make_page_workload(args, kernels.device());
-  nlohmann::ordered_json data = training_step_json(*work, kernels, precision);
+  nlohmann::ordered_json data = training_step_json(*work, kernels, precision, args.differences);
   const std::string model = args.target.model.empty() ? args.target.preset : args.target.model.string();
   data["setting"] = {{"model", model},
                      {"batch", work->batches()},
@@ -69,6 +72,8 @@ void add_inspect_page_command(Program& program) {
   args->device.add_row(table);
   args->threads.add_row(table);
   args->precision.add_row(table);
+  table.add("--differences", args->differences, "NUMBER",
+            "most elements of gradients to compare with finite differences; large models get fewer");
   add_target_options(table, args->target);
   table.group("Text");
   table.add("--text", args->text.text, "TEXT", "train on this text instead of random tokens, with --model");

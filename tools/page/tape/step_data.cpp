@@ -73,6 +73,11 @@ void add_op(ordered_json& object, const TapeRow& row, const RecordedNode& record
                  {"saved_bytes", row.saved_bytes}});
 }
 
+void add_differences(ordered_json& object, const std::vector<GradientDifference>& differences) {
+  for (const GradientDifference& d : differences)
+    object["differences"].push_back({{"row", d.row}, {"column", d.column}, {"value", d.value}});
+}
+
 ordered_json node_json(const StepData& step, const TapeRow& row) {
   const RecordedNode& record = step.nodes[size_t(row.id)];
   ordered_json object{{"id", row.id}, {"op", row.op}};
@@ -81,8 +86,7 @@ ordered_json node_json(const StepData& step, const TapeRow& row) {
   if (const auto name = step.names.find(row.id); name != step.names.end()) object["name"] = name->second;
   object["value"] = sample_json(record.value);
   add(object, "gradient", record.gradient);
-  if (const auto d = step.differences.find(row.id); d != step.differences.end())
-    object["differences"] = sample_json(d->second);
+  if (!step.differences.empty()) add_differences(object, step.differences[size_t(row.id)]);
   if (row.leaf) return object;
   add_op(object, row, record);
   if (!step.costs.empty()) add_costs(object, step.costs[size_t(row.id)]);
@@ -154,14 +158,15 @@ ordered_json step_json(const StepData& step) {
           {"modules", modules_json(step.rows, step.costs)}};
 }
 
-ordered_json training_step_json(const Workload& work, Kernels& kernels, Precision precision) {
+ordered_json training_step_json(Workload& work, Kernels& kernels, Precision precision, int64_t differences) {
   CrossEntropySums sums;
   const StepFunction function{.record = [&](Tape& tape) {
     const LossResult result = work.loss(tape);
     sums = result.sums();
     return result.loss;
   }};
-  const StepData step = run_step(function, kernels, precision);
+  StepData step = run_step(function, kernels, precision);
+  step.differences = gradient_differences(work, kernels, step.rows, step.nodes, differences);
   ordered_json data{{"loss", sums.loss}, {"predictions", sums.tokens}};
   data.update(step_json(step));
   return data;

@@ -1,6 +1,7 @@
 // The data of a page that shows a step: a recorded function, its forward and its backward.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "gyre/autograd/inspect/tape_rows.h"
 #include "gyre/core/kernels/kernels.h"
+#include "tools/page/tape/gradient_differences.h"
 #include "tools/page/tape/step_costs.h"
 #include "tools/page/tape/step_recorder.h"
 #include "tools/workload/workload.h"
@@ -17,11 +19,11 @@ namespace gyre {
 // A step that was run, with its costs.
 struct StepData {
   std::vector<TapeRow> rows;
-  std::vector<RecordedNode> nodes;          // in tape order, like the rows
-  std::vector<RecordedStep> steps;          // in backward order
-  std::vector<NodeCost> costs;              // of each node; empty if they were not measured
-  std::map<int, std::string> names;         // of leaves that are no parameters, by node
-  std::map<int, TensorSample> differences;  // finite differences: numeric gradients of leaves, by node
+  std::vector<RecordedNode> nodes;                           // in tape order, like the rows
+  std::vector<RecordedStep> steps;                           // in backward order
+  std::vector<NodeCost> costs;                               // of each node; empty if they were not measured
+  std::map<int, std::string> names;                          // of leaves that are no parameters, by node
+  std::vector<std::vector<GradientDifference>> differences;  // by node; empty if they were not measured
 };
 
 // Runs a step, and times it. It may be recorded any number of times.
@@ -37,7 +39,8 @@ StepData run_step(const StepFunction& step, Kernels& kernels, Precision precisio
 nlohmann::ordered_json step_json(const StepData& step);
 
 // Runs a training step of the batch drawn last. Returns step_json() with the loss, which is a sum, and the number of
-// predictions.
-nlohmann::ordered_json training_step_json(const Workload& work, Kernels& kernels, Precision precision);
+// predictions. At most `differences` elements of gradients are compared with finite differences, for which the
+// parameters become f64.
+nlohmann::ordered_json training_step_json(Workload& work, Kernels& kernels, Precision precision, int64_t differences);
 
 }  // namespace gyre

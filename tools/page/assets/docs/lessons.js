@@ -17,31 +17,16 @@ function walkControls(walk) {
   return {buttons, number, view: element('div', {class: 'lesson-controls'}, ...Object.values(buttons), number)};
 }
 
-// The second element of every heat map; returns how many there are.
-function chooseElements(view) {
-  const maps = view.querySelectorAll('.heat');
-  for (const map of maps) map.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
-  return maps.length;
-}
-
 function startLessons() {
   const data = JSON.parse(document.getElementById('data').textContent);
-  const counts = {lessons: 0, walked: 0, elements: 0, agreements: 0, disagreements: 0};
-  for (const view of document.querySelectorAll('.lesson')) {
+  const counts = new WalkCounts();
+  const views = document.querySelectorAll('.lesson');
+  for (const view of views) {
     const lesson = data[view.dataset.lesson];
-    const figure = new LESSONS[lesson.kind](view, lesson);
-    ++counts.lessons;
-    if (location.hash !== '#walk' || !figure.walk) continue;
-    figure.walk.step.positions.forEach((_, at) => {
-      figure.walk.go(at);
-      counts.elements += chooseElements(view);
-      ++counts.walked;
-      counts.agreements += view.querySelectorAll('.agrees').length;
-      counts.disagreements += view.querySelectorAll('.disagrees').length;
-    });
-    figure.walk.go(0);
+    const {walk} = new LESSONS[lesson.kind](view, lesson);
+    if (location.hash === '#walk' && walk) walkAll(walk, view, counts);
   }
-  if (location.hash === '#walk') Object.assign(document.documentElement.dataset, counts);
+  if (location.hash === '#walk') counts.publish({lessons: views.length});
 }
 
 startLessons();

@@ -4,7 +4,7 @@
 class ScalarLesson {
   constructor(view, {nodes}) {
     this.nodes = nodes;
-    const numbers = nodes.map((_, i) => i), place = (pass) => (i) => ({pass, node: {id: i}});
+    const numbers = nodes.map((_, i) => i), place = (pass) => (i) => ({pass, node: {id: i, op: 'scalar'}});
     const positions = [...numbers.map(place('forward')), ...[...numbers].reverse().map(place('backward'))];
     const placeOf = (id, pass) => pass === 'forward' ? id : positions.length - 1 - id;
     this.walk = new Walk({positions, forwards: nodes.length, placeOf}, (position) => this.show(position));

@@ -70,6 +70,7 @@ class HeatMap {
     this.cell = cellSize(this.canvas.width, this.canvas.height);
     this.canvas.style.width = `${this.canvas.width * this.cell.width}px`;
     this.canvas.style.height = `${this.canvas.height * this.cell.height}px`;
+    this.measured = this.measuredPlaces(tensor);
     this.marker = element('div', {class: 'marker', hidden: ''});
     const numbers = hasNumbers(this.canvas.width, this.canvas.height)
         ? [numbersView(block, tensor.largest, this.sideways, this.cell)] : [];
@@ -78,7 +79,8 @@ class HeatMap {
       tabindex: 0,
       role: 'application',
       'aria-label': `heat map of ${name}, ${this.extent()}; arrow keys choose an element`,
-    }, this.canvas, ...numbers, this.marker);
+    }, this.canvas, ...numbers, ...this.measured.map((place) => this.measuredMark(place)), this.marker);
+    this.view.heatMap = this;
     this.view.addEventListener('click', (event) => this.point(event));
     this.view.addEventListener('keydown', (event) => this.key(event));
     this.view.addEventListener('focus', () => this.choose(this.across, this.down));
@@ -98,12 +100,42 @@ class HeatMap {
                 Math.floor((event.clientY - area.top) / this.cell.height));
   }
 
+  // The elements of the block that have a finite difference, as places of the canvas.
+  measuredPlaces(tensor) {
+    const inBlock = (tensor.differences ?? []).filter(({row, column}) => this.block.has(row, column));
+    return inBlock.map(({row, column}) => {
+      const down = row - this.block.row, across = column - this.block.column;
+      return this.sideways ? [down, across] : [across, down];
+    });
+  }
+
+  measuredMark(place) {
+    const mark = element('div', {class: 'measured'});
+    this.cover(mark, ...place);
+    return mark;
+  }
+
+  chooseMeasured() {
+    if (this.measured.length === 0) return;
+    const at = this.measured.findIndex(([across, down]) => across === this.across && down === this.down);
+    this.choose(...this.measured[(at + 1) % this.measured.length]);
+  }
+
+  // Puts a mark on an element.
+  cover({style}, across, down) {
+    style.left = `${across * this.cell.width}px`;
+    style.top = `${down * this.cell.height}px`;
+    style.width = `${this.cell.width}px`;
+    style.height = `${this.cell.height}px`;
+  }
+
   key(event) {
     const moves = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
     const move = moves[event.key];
-    if (!move || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.ctrlKey || event.altKey || event.metaKey || !(move || event.key === 'd')) return;
     event.preventDefault();
     event.stopPropagation();
+    if (!move) return this.chooseMeasured();
     this.choose(this.across + move[0], this.down + move[1]);
   }
 
@@ -117,12 +149,8 @@ class HeatMap {
   }
 
   mark() {
-    const {style} = this.marker;
     this.marker.hidden = false;
-    style.left = `${this.across * this.cell.width}px`;
-    style.top = `${this.down * this.cell.height}px`;
-    style.width = `${this.cell.width}px`;
-    style.height = `${this.cell.height}px`;
+    this.cover(this.marker, this.across, this.down);
     this.view.scrollLeft = Math.max(this.view.scrollLeft, (this.across + 2) * this.cell.width - this.view.clientWidth);
     this.view.scrollLeft = Math.min(this.view.scrollLeft, (this.across - 1) * this.cell.width);
   }
@@ -148,14 +176,13 @@ function sampledParts(maps) {
   ]);
 }
 
-// title: text or elements. explain(row, column): an element about this element, or null.
-function tensorView(tensor, name, title, explain = () => null) {
+// title: text or elements. explain(row, column): elements about this element.
+function tensorView(tensor, name, title, explain = () => []) {
   const output = element('output', {}, 'choose an element with the pointer or the arrow keys');
   const explanation = element('div', {class: 'explanation'});
   const select = (row, column) => {
     output.textContent = `row ${row}, column ${column}: ${valueText(tensor.at(row, column), 9)}`;
-    const explained = explain(row, column);
-    explanation.replaceChildren(...(explained ? [explained] : []));
+    explanation.replaceChildren(...explain(row, column));
   };
   const maps = tensor.blocks.filter((block) => block.rows * block.columns > 0)
                    .map((block) => new HeatMap(tensor, block, name, select));
@@ -164,5 +191,5 @@ function tensorView(tensor, name, title, explain = () => null) {
                  element('figcaption', {}, element('h4', {}, title),
                          element('span', {class: 'shape'}, `${shapeText(tensor.shape)} ${tensor.dtype}`)),
                  statisticsView(tensor),
-                 ...parts, scaleView(tensor), output, explanation);
+                 ...parts, ...differencesNote(tensor), scaleView(tensor), output, explanation);
 }

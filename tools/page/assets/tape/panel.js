@@ -51,7 +51,7 @@ class Panel {
   // sum: of the gradient so far, if the tensor is what a step adds to it.
   card(tensor, name, title, of = null, node = null, sum = null) {
     if (!tensor) return null;
-    const explain = of ? explainer(this.step, node, of, tensor, sum) : undefined;
+    const explain = explainer(this.step, node, of, tensor, sum);
     return tensorView(tensor, name, element('span', {}, ...[title].flat()), explain);
   }
 

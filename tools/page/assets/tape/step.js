@@ -18,6 +18,9 @@ class Step {
         if (from !== undefined) this.users[from].push(node.id);
       }
     }
+    for (const node of this.nodes) {
+      if (node.differences) this.tensor(node.gradient).differences = node.differences;
+    }
     this.positions = this.nodes.filter((node) => node.inputs).map((node) => new Position('forward', node));
     this.forwards = this.positions.length;
     this.positions.push(...this.steps.map((record) => new Position('backward', this.nodes[record.node], record)));

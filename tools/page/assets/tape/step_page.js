@@ -79,28 +79,16 @@ class StepPage {
   }
 }
 
-// Visits every position and chooses the second element of every heat map. Searches for an op, and in vain.
-function walkAll(walk) {
+// Searches for an op, and in vain; then walks.
+function testPage(page) {
   for (const text of ['linear', 'no such op', '']) {
     byId('search').value = text;
     byId('search').dispatchEvent(new Event('input'));
     byId('search').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}));
   }
-  const counts = {walked: 0, elements: 0, agreements: 0, disagreements: 0}, byOp = {};
-  walk.step.positions.forEach((_, at) => {
-    walk.go(at);
-    for (const map of document.querySelectorAll('.heat')) {
-      map.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
-      ++counts.elements;
-    }
-    ++counts.walked;
-    const agreements = document.querySelectorAll('.agrees').length, {op} = walk.position.node;
-    counts.agreements += agreements;
-    byOp[op] = (byOp[op] ?? 0) + agreements;
-    counts.disagreements += document.querySelectorAll('.disagrees').length;
-  });
-  const agreementsByOp = Object.entries(byOp).map(([op, count]) => `${op} ${count}`).join(', ');
-  Object.assign(document.documentElement.dataset, counts, {agreementsByOp});
+  const counts = new WalkCounts();
+  walkAll(page.walk, document, counts);
+  counts.publish();
 }
 
 function start() {
@@ -114,7 +102,7 @@ function start() {
   const page = new StepPage(step);
   window.addEventListener('hashchange', () => page.follow(location.hash));
   page.follow(location.hash);
-  if (location.hash === '#walk') walkAll(page.walk);
+  if (location.hash === '#walk') testPage(page);
 }
 
 start();

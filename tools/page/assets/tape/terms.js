@@ -40,18 +40,23 @@ function termsView(made, stored, total, precision) {
                  comparison(made, stored, total, precision), ...turn);
 }
 
-// The explanation of an element for tensorView, or of why there is none; undefined for tensors without arithmetic. sum:
-// the gradient so far, if the tensor is the difference of two of its values.
+// What the page tells about an element with arithmetic. sum: the gradient so far, if the tensor is the difference of two
+// of its values.
+function explained(tensor, sum, explain, row, column, precision) {
+  const stored = tensor.at(row, column), note = (text) => element('p', {class: 'note'}, text);
+  if (isMasked(tensor, stored)) return note('The query does not see this key.');
+  if (!Number.isFinite(stored)) return note('The element is not finite.');
+  const made = explain(row, column);
+  if (made) return termsView(made, stored, sum?.at(row, column) ?? 0, precision);
+  return note('The page does not have all terms of this element: try the first rows or columns.');
+}
+
+// The elements that tensorView shows for a chosen element: its arithmetic, if the op has a rule for `of`, and a finite
+// difference, if it was measured.
 function explainer(step, node, of, tensor, sum) {
-  const explain = arithmeticOf(step, node, of);
-  if (!explain) return undefined;
-  return (row, column) => {
-    const stored = tensor.at(row, column);
-    if (isMasked(tensor, stored)) return element('p', {class: 'note'}, 'The query does not see this key.');
-    if (!Number.isFinite(stored)) return element('p', {class: 'note'}, 'The element is not finite.');
-    const made = explain(row, column);
-    if (made) return termsView(made, stored, sum?.at(row, column) ?? 0, step.setting.precision);
-    const advice = 'try the first rows or columns';
-    return element('p', {class: 'note'}, `The page does not have all terms of this element: ${advice}.`);
-  };
+  const {precision} = step.setting, explain = of ? arithmeticOf(step, node, of) : null;
+  return (row, column) => [
+    explain ? explained(tensor, sum, explain, row, column, precision) : null,
+    differenceView(tensor, row, column, precision),
+  ].filter(Boolean);
 }
