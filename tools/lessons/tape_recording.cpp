@@ -40,8 +40,10 @@ nlohmann::ordered_json record_tape_lesson(const TapeLesson& lesson) {
   const Tensor cotangent = is_loss ? Tensor::from(result.shape(), std::vector<double>{1})
                                    : readable_numbers(result.shape(), kCotangentStream);
   const StepFunction step{.record = [&](Tape& tape) { return lesson.function(tape, leaves(tape, lesson.inputs)); },
+                          .tape = page_tape_options(Precision::fp32),
                           .cotangent = cotangent};
-  StepData data = run_step(step, cpu_kernels(), Precision::fp32);
+  StepData data = record_step(step, cpu_kernels());
+  data.costs = measure_nodes(step, cpu_kernels());
   PerturbedFunction perturbed{.inputs = lesson.inputs, .evaluate = {}, .cotangent = cotangent};
   for (NamedInput& input : perturbed.inputs) input.value = input.value.clone();
   perturbed.evaluate = [&] { return result_of(lesson, perturbed.inputs); };

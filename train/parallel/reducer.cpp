@@ -211,6 +211,12 @@ ElementRange GradientReducer::own_part(const Bucket& bucket) const {
   return {begin, begin + slices.size(ranks_.rank())};
 }
 
+std::vector<ElementRange> GradientReducer::buckets() const {
+  std::vector<ElementRange> ranges;
+  for (const Bucket& b : buckets_) ranges.push_back(b.range);
+  return ranges;
+}
+
 std::vector<ElementRange> GradientReducer::owned() const {
   if (!is_sharded()) return {{0, parameters_.values().size()}};
   std::vector<ElementRange> ranges;

@@ -63,6 +63,9 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
   // elements that it owns.
   void finish();
 
+  std::vector<ElementRange> buckets() const;  // in the order in which they are reduced
+  size_t started() const { return next_; }    // number of buckets whose reduction has started in this pass
+
   std::vector<ElementRange> owned() const override;
   bool is_sharded() const override { return options_.sharded && ranks_.size() > 1; }
   Tensor packed_gradients() const override { return shards_ ? shards_->sums() : Tensor(); }

@@ -1,4 +1,5 @@
-// gyre inspect page: writes an HTML page that shows a training step with its numbers.
+// gyre inspect page: writes an HTML page that shows a training step with its numbers. Under mpirun the page also shows
+// the all-reduce of the gradients.
 #include "tools/page/page.h"
 
 #include <memory>
@@ -6,14 +7,15 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/train/parallel/parallel_options.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/model_choice.h"
 #include "tools/options/precision_choice.h"
 #include "tools/page/assets.h"
-#include "tools/page/tape/step_data.h"
 #include "tools/page/tape/text_workload.h"
+#include "tools/page/tape/training_step.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -27,6 +29,7 @@ struct InspectPageArgs {
   Path output;
   StepText text;
   int64_t differences = 512;
+  ParallelOptions parallel;
   OptionTable* table = nullptr;
 };
 
@@ -42,13 +45,24 @@ std::unique_ptr<Workload> make_page_workload(const InspectPageArgs& args, Device
   return text_workload(args.target.model, args.target.checkpoint, args.text, device);
 }
 
-int page(InspectPageArgs& args) {
+void validate_for(const InspectPageArgs& args, const Communicator& ranks) {
+  args.table->reject_unused("bucket-mb", ranks.size() > 1, "there is one rank: run it by mpirun");
+  args.parallel.validate();
   expect_at_least(0, "--differences", args.differences);
-  args.threads.use();
-  Kernels& kernels = args.device.kernels();
+  if (ranks.size() > 1 && args.table->given("text"))
+    throw UsageError("--text: expected one rank, got ", ranks.size(), ": each needs a batch of its own");
+}
+
+int page(InspectPageArgs& args, Communicator& ranks) {
+  validate_for(args, ranks);
+  ranks.size() > 1 ? args.threads.use(ranks.cores()) : args.threads.use();
+  Kernels& kernels = args.device.kernels(ranks.local_rank());
   const Precision precision = args.precision.on(kernels);
   const std::unique_ptr<Workload> work = make_page_workload(args, kernels.device());
-  nlohmann::ordered_json data = training_step_json(*work, kernels, precision, args.differences);
+  if (ranks.size() > 1) work->draw(uint64_t(ranks.rank()));
+  const double bucket_mb = args.parallel.bucket_mb_on(kernels.device());
+  nlohmann::ordered_json data = training_step_json(*work, kernels, {precision, args.differences, bucket_mb}, ranks);
+  if (ranks.rank() > 0) return 0;
   const std::string model = args.target.model.empty() ? args.target.preset : args.target.model.string();
   data["setting"] = {{"model", model},
                      {"batch", work->batches()},
@@ -65,10 +79,12 @@ void add_inspect_page_command(Program& program) {
   args->target.segments = 1;
   OptionTable& table =
       program.command("inspect page", "web page of a training step: every op, forward and backward, with numbers",
-                      [args] { return page(*args); });
+                      [args] { return with_communicator([args](Communicator& r) { return page(*args, r); }); });
   args->table = &table;
   table.add("--output,-o", args->output, "FILE", "HTML file to write; it needs no network");
   table.required("output");
+  table.add("--bucket-mb", args->parallel.bucket_mb, "MIB",
+            "maximum size of a gradient bucket, with several ranks; default: 1, on GPUs 32");
   args->device.add_row(table);
   args->threads.add_row(table);
   args->precision.add_row(table);

@@ -14,9 +14,9 @@ struct TimedStep {
   size_t nodes = 0;
 };
 
-TimedStep time_step(const StepFunction& step, Kernels& kernels, Precision precision) {
+TimedStep time_step(const StepFunction& step, Kernels& kernels) {
   Timeline timeline(device_probe(kernels.device()));
-  Tape tape(kernels, page_tape_options(precision));
+  Tape tape(kernels, step.tape);
   tape.add_observer(timeline);
   timeline.restart();
   const Var result = step.record(tape);
@@ -48,10 +48,10 @@ std::vector<NodeCost> costs_of(const TimedStep& step) {
 
 }  // namespace
 
-std::vector<NodeCost> measure_nodes(const StepFunction& step, Kernels& kernels, Precision precision) {
-  time_step(step, kernels, precision);  // warm-up, which allocates the gradients of the parameters
+std::vector<NodeCost> measure_nodes(const StepFunction& step, Kernels& kernels) {
+  time_step(step, kernels);  // warm-up, which allocates the gradients of the parameters
   std::vector<std::vector<NodeCost>> runs;
-  for (int i = 0; i < kTimedSteps; ++i) runs.push_back(costs_of(time_step(step, kernels, precision)));
+  for (int i = 0; i < kTimedSteps; ++i) runs.push_back(costs_of(time_step(step, kernels)));
   std::vector<NodeCost> costs = runs.back();
   for (size_t node = 0; node < costs.size(); ++node) {
     std::vector<double> forward, backward;

@@ -16,12 +16,13 @@ struct NodeCost {
   double after_forward = 0, after_backward = 0, after_release = 0;
 };
 
-// The options of the tape whose step is shown, timed and, with the same numbers, printed by gyre inspect step.
-inline Tape::Options page_tape_options(Precision precision) {
-  return {.record = true, .training = true, .seed = 1, .precision = precision};
+// The options of the tape whose step is shown, timed and, with the same numbers on rank 0, printed by gyre inspect
+// step.
+inline Tape::Options page_tape_options(Precision precision, int rank = 0) {
+  return {.record = true, .training = true, .seed = 1 + uint64_t(rank), .precision = precision};
 }
 
 // Runs the step several times: the median times, and the memory of the last run.
-std::vector<NodeCost> measure_nodes(const StepFunction& step, Kernels& kernels, Precision precision);
+std::vector<NodeCost> measure_nodes(const StepFunction& step, Kernels& kernels);
 
 }  // namespace gyre

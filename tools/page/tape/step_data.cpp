@@ -17,17 +17,21 @@ constexpr double kSampledBytes = 2.5e6;
 constexpr double kBytesPerElement = 4 * 4.0 / 3;  // in base64
 constexpr double kTensorsPerNode = 2.5;           // value, gradient, and a part of the saved tensors and of the paths
 
-double sampled_bytes(const std::vector<TapeRow>& rows, const SampleLimits& limits) {
+// With several ranks, a parameter also has the gradients of the other ranks and the sum.
+// With several ranks, a parameter also has the gradients of the other ranks and the sum.
+double sampled_bytes(const std::vector<TapeRow>& rows, const SampleLimits& limits, int ranks) {
   double elements = 0;
-  for (const TapeRow& row : rows)
-    for (const SampleBlock& block : sample_blocks(row.shape, limits)) elements += double(block.elements());
-  return kTensorsPerNode * kBytesPerElement * elements;
+  for (const TapeRow& row : rows) {
+    const double tensors = kTensorsPerNode + (ranks > 1 && !row.parameter.empty() ? ranks : 0);
+    for (const SampleBlock& block : sample_blocks(row.shape, limits)) elements += tensors * double(block.elements());
+  }
+  return kBytesPerElement * elements;
 }
 
-SampleLimits limits_for(const std::vector<TapeRow>& rows) {
+SampleLimits limits_for(const std::vector<TapeRow>& rows, int ranks) {
   SampleLimits limits;
-  while (limits.lines > 1 && sampled_bytes(rows, limits) > kSampledBytes) --limits.lines;
-  while (limits.whole > 64 && sampled_bytes(rows, limits) > kSampledBytes) {
+  while (limits.lines > 1 && sampled_bytes(rows, limits, ranks) > kSampledBytes) --limits.lines;
+  while (limits.whole > 64 && sampled_bytes(rows, limits, ranks) > kSampledBytes) {
     limits.whole /= 2;
     limits.longest = std::max<int64_t>(512, limits.longest / 2);
   }
@@ -131,20 +135,18 @@ ordered_json formulas_json(const std::vector<TapeRow>& rows) {
 
 }  // namespace
 
-StepData run_step(const StepFunction& step, Kernels& kernels, Precision precision) {
+StepData record_step(const StepFunction& step, Kernels& kernels, int ranks) {
   StepData data;
-  {
-    Tape tape(kernels, page_tape_options(precision));
-    const Var result = step.record(tape);
-    data.rows = tape_rows(tape);
-    StepRecorder recorder(limits_for(data.rows));
-    recorder.read_forward(tape);
-    tape.add_observer(recorder);
-    tape.backward(result, step.cotangent);
-    data.nodes = recorder.nodes();
-    data.steps = recorder.steps();
-  }
-  data.costs = measure_nodes(step, kernels, precision);  // adds to the gradients of the parameters
+  Tape tape(kernels, step.tape);
+  const Var result = step.record(tape);
+  data.rows = tape_rows(tape);
+  data.limits = limits_for(data.rows, ranks);
+  StepRecorder recorder(data.limits);
+  recorder.read_forward(tape);
+  tape.add_observer(recorder);
+  tape.backward(result, step.cotangent);
+  data.nodes = recorder.nodes();
+  data.steps = recorder.steps();
   return data;
 }
 
@@ -156,20 +158,6 @@ ordered_json step_json(const StepData& step) {
           {"nodes", nodes},
           {"steps", steps},
           {"modules", modules_json(step.rows, step.costs)}};
-}
-
-ordered_json training_step_json(Workload& work, Kernels& kernels, Precision precision, int64_t differences) {
-  CrossEntropySums sums;
-  const StepFunction function{.record = [&](Tape& tape) {
-    const LossResult result = work.loss(tape);
-    sums = result.sums();
-    return result.loss;
-  }};
-  StepData step = run_step(function, kernels, precision);
-  step.differences = gradient_differences(work, kernels, step.rows, step.nodes, differences);
-  ordered_json data{{"loss", sums.loss}, {"predictions", sums.tokens}};
-  data.update(step_json(step));
-  return data;
 }
 
 }  // namespace gyre

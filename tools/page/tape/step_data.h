@@ -1,7 +1,6 @@
 // The data of a page that shows a step: a recorded function, its forward and its backward.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -12,13 +11,13 @@
 #include "tools/page/tape/gradient_differences.h"
 #include "tools/page/tape/step_costs.h"
 #include "tools/page/tape/step_recorder.h"
-#include "tools/workload/workload.h"
 
 namespace gyre {
 
 // A step that was run, with its costs.
 struct StepData {
   std::vector<TapeRow> rows;
+  SampleLimits limits;                                       // of the tensors
   std::vector<RecordedNode> nodes;                           // in tape order, like the rows
   std::vector<RecordedStep> steps;                           // in backward order
   std::vector<NodeCost> costs;                               // of each node; empty if they were not measured
@@ -26,8 +25,9 @@ struct StepData {
   std::vector<std::vector<GradientDifference>> differences;  // by node; empty if they were not measured
 };
 
-// Runs a step, and times it. It may be recorded any number of times.
-StepData run_step(const StepFunction& step, Kernels& kernels, Precision precision);
+// Runs a step, and samples its tensors so that the page has a size near 3 MB. ranks: how many gradients of each
+// parameter the page has.
+StepData record_step(const StepFunction& step, Kernels& kernels, int ranks = 1);
 
 // Returns an object:
 // - formulas: op -> text
@@ -37,10 +37,5 @@ StepData run_step(const StepFunction& step, Kernels& kernels, Precision precisio
 // - modules: totals of each module, parents first; "" is the whole step
 // A tensor is an object of sample_json(). Numbers and names that are absent are left out.
 nlohmann::ordered_json step_json(const StepData& step);
-
-// Runs a training step of the batch drawn last. Returns step_json() with the loss, which is a sum, and the number of
-// predictions. At most `differences` elements of gradients are compared with finite differences, for which the
-// parameters become f64.
-nlohmann::ordered_json training_step_json(Workload& work, Kernels& kernels, Precision precision, int64_t differences);
 
 }  // namespace gyre

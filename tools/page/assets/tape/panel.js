@@ -2,16 +2,24 @@
 'use strict';
 
 class Panel {
-  // go(node) walks to the op of a node.
-  constructor(section, step, go) {
-    Object.assign(this, {section, step, go});
+  // go(node) walks to the op of a node. buckets: null for a step of one rank.
+  constructor(section, step, go, buckets = null) {
+    Object.assign(this, {section, step, go, buckets});
   }
 
   show(position) {
     const parts = position.pass === 'forward' ? this.forward(position.node) : this.backward(position);
+    this.fill(this.heading(position), this.costs(position), formulaView(this.step, position.node, position.pass),
+              ...parts);
+  }
+
+  showBuckets() {
+    this.fill(...this.buckets.overview());
+  }
+
+  fill(...parts) {
     const hadFocus = this.section.contains(document.activeElement);
-    this.section.replaceChildren(this.heading(position), this.costs(position),
-                                 formulaView(this.step, position.node, position.pass), ...parts);
+    this.section.replaceChildren(...parts);
     this.section.scrollTop = 0;
     if (hadFocus) this.section.focus({preventScroll: true});
   }
@@ -101,6 +109,7 @@ class Panel {
       this.ends(node, record),
       this.group('Incoming gradient', this.card(this.step.tensor(node.gradient), `d${name}`, `d${name}`)),
       this.group('Outgoing gradients', operands.map((operand) => this.outgoing(node, record, operand))),
+      ...(this.buckets?.gradientGroups(record) ?? []).map(([title, cards]) => this.group(title, cards)),
       this.computed(node, 'backward'),
       this.group('Output', this.card(this.step.value(node), name, name, 'output', node)),
       this.group('Inputs', this.inputs(node)),
@@ -141,6 +150,7 @@ class Panel {
     for (const id of record.final) {
       lines.push(element('li', {}, `The gradient of ${this.step.nodes[id].parameter} is final.`));
     }
+    lines.push(...this.buckets?.lines(record) ?? []);
     return element('ul', {class: 'ends', ...(lines.length > 0 ? {} : {hidden: ''})}, ...lines);
   }
 }

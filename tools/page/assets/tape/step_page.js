@@ -12,7 +12,9 @@ class StepPage {
     this.step = step;
     this.walk = new Walk(step, (position) => this.show(position));
     this.tree = new Tree(byId('tree'), moduleTree(step), step.whole, (item) => this.visit(item));
-    this.panel = new Panel(byId('current'), step, (id) => this.walk.goToNode(id));
+    const buckets = step.ranks ? new Buckets(step, (id) => this.goToGradient(id), () => this.showBuckets()) : null;
+    this.panel = new Panel(byId('current'), step, (id) => this.walk.goToNode(id), buckets);
+    byId('turn-buckets').hidden = buckets === null;
     this.buttons = Object.fromEntries(['first', 'previous', 'next', 'turn'].map((id) => [id, byId(id)]));
     this.bindControls();
     this.walk.go(0);
@@ -24,11 +26,30 @@ class StepPage {
     byId('place').setAttribute('aria-valuetext', `${walk.text}: ${position.node.op}`);
     byId('number').textContent = walk.text;
     updateButtons(walk, this.buttons);
+    byId('turn-buckets').setAttribute('aria-pressed', 'false');
     this.tree.light(position.node.id);
     this.panel.show(position);
   }
 
+  // The buckets take the place of the current step, and then the step theirs.
+  turnBuckets() {
+    byId('turn-buckets').getAttribute('aria-pressed') === 'true' ? this.walk.go(this.walk.at) : this.showBuckets();
+  }
+
+  showBuckets() {
+    if (!this.panel.buckets) return;
+    byId('turn-buckets').setAttribute('aria-pressed', 'true');
+    this.panel.showBuckets();
+  }
+
+  // To the backward of an op, or to the step after which the gradient of a parameter is final.
+  goToGradient(id) {
+    const final = this.step.steps.findIndex((record) => record.final.includes(id));
+    this.walk.go(final >= 0 ? this.step.forwards + final : this.step.placeOf(id, 'backward'));
+  }
+
   follow(address) {
+    if (address === '#buckets') return this.showBuckets();
     const [, pass, id] = address.match(/^#(forward|backward)-(\d+)$/) ?? [];
     if (this.step.nodes[id]) this.walk.go(this.step.placeOf(Number(id), pass));
   }
@@ -44,6 +65,7 @@ class StepPage {
 
   bindControls() {
     for (const [id, action] of Object.entries(walkActions(this.walk))) byId(id).addEventListener('click', action);
+    byId('turn-buckets').addEventListener('click', () => this.turnBuckets());
     byId('place').max = this.walk.last;
     byId('place').addEventListener('input', (event) => this.walk.go(Number(event.target.value)));
     byId('stride').addEventListener('change', (event) => { this.walk.byModule = event.target.value === 'module'; });
@@ -71,6 +93,7 @@ class StepPage {
       Home: () => walk.go(0),
       End: () => walk.go(walk.last),
       b: () => walk.turn(),
+      g: () => this.turnBuckets(),
       '/': () => byId('search').focus(),
     };
     if (!actions[event.key]) return;
@@ -79,7 +102,7 @@ class StepPage {
   }
 }
 
-// Searches for an op, and in vain; then walks.
+// Searches for an op, and in vain; then walks, and shows the buckets.
 function testPage(page) {
   for (const text of ['linear', 'no such op', '']) {
     byId('search').value = text;
@@ -88,6 +111,9 @@ function testPage(page) {
   }
   const counts = new WalkCounts();
   walkAll(page.walk, document, counts);
+  page.showBuckets();
+  counts.numbers.buckets = document.querySelectorAll('.buckets tbody tr').length;
+  counts.numbers.disagreements += document.querySelectorAll('.buckets .disagrees').length;
   counts.publish();
 }
 
@@ -96,7 +122,8 @@ function start() {
   const {setting} = step;
   byId('model').textContent = setting.model;
   const mean = step.loss === null ? NaN : step.loss / step.predictions; // JSON has no NaN
-  byId('setting').textContent = `${setting.batch}, ${setting.precision} on ${setting.device}: ` +
+  const rank = step.ranks ? `, rank 0 of ${step.ranks.ranks.length}` : '';
+  byId('setting').textContent = `${setting.batch}${rank}, ${setting.precision} on ${setting.device}: ` +
       `mean loss ${valueText(mean)} over ${step.predictions} predictions, ` +
       `${timeText(step.whole.seconds)}, ${countText(step.whole.parameters, '')} parameters`;
   const page = new StepPage(step);
