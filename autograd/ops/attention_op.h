@@ -1,6 +1,8 @@
 // The op of softmax attention, for its forward pass (attention.cpp) and for inspection (attention_parts.cpp).
 #pragma once
 
+#include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "gyre/autograd/ops.h"

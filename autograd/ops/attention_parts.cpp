@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <vector>
 
 #include "gyre/autograd/ops/attention_op.h"
 #include "gyre/autograd/ops/rotation_details.h"

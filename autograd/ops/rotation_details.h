@@ -8,7 +8,7 @@ namespace gyre {
 
 inline void describe_rotation(OpMetadata& metadata, const Rotary& rotary) {
   metadata.attribute("rotary", rotary.dims);
-  metadata.attribute("pairs", rotary.pairs == RotaryPairs::interleaved ? "interleaved" : "half-split");
+  if (rotary.pairs == RotaryPairs::half_split) metadata.attribute("pairs", "half-split");
   if (rotary.magnitude != 1) metadata.attribute("magnitude", rotary.magnitude);
   if (rotary.position_scale != 1) metadata.attribute("step", rotary.position_scale);
 }

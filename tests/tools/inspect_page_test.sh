@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for preset in transformer-tiny bert-mini lm-tiny; do
-  "$GYRE" inspect page --preset $preset --output $preset.html > out.txt
+  "$GYRE" inspect page --preset $preset --differences 100 --output $preset.html > out.txt
   same "$preset: no output" "$(cat out.txt)" ""
   check "$preset: the page has $(wc -c < $preset.html) bytes" test "$(wc -c < $preset.html)" -lt 3000000
 done
@@ -67,7 +67,10 @@ if ! command -v chromium > /dev/null; then
   exit 0
 fi
 # The page visits all its steps and, where it knows how an element was computed, computes it again.
-for page in transformer-tiny.html bert-mini.html lm-tiny.html run.html pair.html mlm.html lm.html big.html; do
+"$GYRE" inspect page --preset lm-tiny --attention linear --differences 20 --output rope.html
+"$GYRE" inspect page --preset llama-tiny --differences 20 --output llama-tiny.html
+"$GYRE" inspect page --preset transformer-tiny --precision bf16 --differences 20 --output bf16.html
+for page in transformer-tiny.html bert-mini.html lm-tiny.html llama-tiny.html rope.html bf16.html run.html pair.html mlm.html lm.html big.html; do
   chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/browser" --dump-dom "file://$PWD/$page#walk" > dom.txt 2> browser.log
   shown() { sed -nE "s/^<html.* data-$1=\"([^\"]*)\".*/\1/p" dom.txt; }
   same "$page: no errors" "$(shown errors)" ""
@@ -75,5 +78,15 @@ for page in transformer-tiny.html bert-mini.html lm-tiny.html run.html pair.html
   ops=$(nodes | grep -c '"attributes":')
   same "$page: all steps" "$(shown walked)" $((ops + $(nodes | grep '"attributes":' | grep -c ',"gradient":{')))
   same "$page: elements that differ" "$(shown disagreements)" 0
-  [ $page = big.html ] || check "$page: $(shown agreements) elements computed again" test "$(shown agreements)" -gt 10
+  same "$page: gradients that differ from finite differences" "$(shown differing)" 0
+  [ $page = big.html ] && continue
+  check "$page: $(shown agreements) elements computed again" test "$(shown agreements)" -gt 10
+  check "$page: $(shown differences) finite differences" test "$(shown differences)" -gt 10
+  recomputed="linear attention linear_cross_entropy"
+  [ $page = rope.html ] && recomputed="linear rope elu_plus_one"
+  [ $page = llama-tiny.html ] && recomputed="attention rms_norm gated_activation add"
+  for op in $recomputed; do
+    check "$page: $op among the elements computed again: $(shown agreements-by-op)" \
+      grep -qE "(^|, )$op [1-9]" <<< "$(shown agreements-by-op)"
+  done
 done

@@ -7,8 +7,8 @@
 namespace gyre {
 namespace {
 
-constexpr int64_t kWhole = 4096;
-constexpr int64_t kLogits = 8192;  // elements of the rows of logits
+// Elements up to which the page has all of them: sums need whole heads, and whole rows of logits.
+constexpr int64_t kHeadElements = 4096, kLogits = 8192;
 
 int attribute(const OpMetadata& metadata, const std::string& name, int otherwise) {
   for (const auto& [own, value] : metadata.attributes)
@@ -46,11 +46,11 @@ ComputedTensors computed_by_attention(const Tape& tape, int number) {
   const Node& node = tape.nodes()[size_t(number)];
   const AttentionParts parts = attention_parts(tape, number, 0);
   const int64_t own = own_query_columns(node), width = node.value.cols() / parts.scores.dim(0);
-  ComputedTensors tensors{{"own q", corner(parts.q, parts.q.rows(), own)},
+  ComputedTensors tensors{{"S", parts.scores},
+                          {"P", attention_weights(tape, number, 0)},
+                          {"own q", corner(parts.q, parts.q.rows(), own)},
                           {"own k", corner(parts.k, parts.k.rows(), width)},
-                          {"own v", corner(parts.v, parts.v.rows(), width)},
-                          {"S", parts.scores},
-                          {"P", attention_weights(tape, number, 0)}};
+                          {"own v", corner(parts.v, parts.v.rows(), width)}};
   if (parts.position_scores) tensors.emplace_back("position scores", parts.position_scores);
   if (parts.keep) tensors.emplace_back("keep", parts.keep);
   if (!parts.query_angles) return tensors;
@@ -94,8 +94,11 @@ ComputedTensors known_to_backward(const Tape& tape, int number) {
   return {{"own dout", corner(node.gradient, queries, own_query_columns(node))}};
 }
 
-SampleLimits computed_limits(const SampleLimits& limits) {
-  return {std::max(kWhole, limits.whole), limits.lines, limits.longest};
+SampleLimits computed_limits(const Node& node, const SampleLimits& limits) {
+  const int64_t whole = node.name() == "attention"              ? kHeadElements
+                        : node.name() == "linear_cross_entropy" ? kLogits
+                                                                : 0;
+  return {std::max(whole, limits.whole), limits.lines, limits.longest};
 }
 
 }  // namespace gyre

@@ -23,7 +23,7 @@ ComputedTensors computed_by_forward(const Tape& tape, int node);
 // - attention: own dout
 ComputedTensors known_to_backward(const Tape& tape, int node);
 
-// The limits of samples of these tensors: sums need whole heads.
-SampleLimits computed_limits(const SampleLimits& limits);
+// The limits of samples of a node's computed tensors.
+SampleLimits computed_limits(const Node& node, const SampleLimits& limits);
 
 }  // namespace gyre

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // Samples of larger models have fewer lines, so that the page stays near this size.
-constexpr double kSampledBytes = 2.5e6;
+constexpr double kSampledBytes = 2.3e6;
 constexpr double kBytesPerElement = 4 * 4.0 / 3;  // in base64
 constexpr double kTensorsPerNode = 2.5;           // value, gradient, and a part of the saved tensors and of the paths
 

@@ -49,7 +49,7 @@ RecordedNode StepRecorder::read(const Tape& tape, int number) const {
   node.op->describe(metadata);
   for (const auto& [name, tensor] : metadata.saved) record.saved.emplace_back(name, sample_tensor(tensor, limits_));
   for (const auto& [name, tensor] : computed_by_forward(tape, number))
-    record.computed.emplace_back(name, sample_tensor(tensor, computed_limits(limits_)));
+    record.computed.emplace_back(name, sample_tensor(tensor, computed_limits(node, limits_)));
   return record;
 }
 
@@ -60,7 +60,7 @@ void StepRecorder::before_backward(const Tape& tape, int number) {
   step.bias_done = node.has_bias_gradient;
   nodes_[size_t(number)].gradient = sample_tensor(node.gradient, limits_);
   for (const auto& [name, tensor] : known_to_backward(tape, number))
-    nodes_[size_t(number)].computed.emplace_back(name, sample_tensor(tensor, computed_limits(limits_)));
+    nodes_[size_t(number)].computed.emplace_back(name, sample_tensor(tensor, computed_limits(node, limits_)));
   before_.clear();
   for (const int input : input_nodes(node))
     if (done_[size_t(input)] > 0) before_[input] = tape.nodes()[size_t(input)].accumulated_gradient().clone();

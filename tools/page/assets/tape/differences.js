@@ -3,6 +3,7 @@
 
 // The largest relative difference that rounding in fp32 explains; bf16 and TF32 round too much for such a comparison.
 const DIFFERENCE_TOLERANCE = 0.01;
+const DIFFERENCE_NOISE = 1e-6; // rounding of the difference itself: a gradient that is zero may have this much
 
 // Undefined if the element was not measured.
 function differenceAt(tensor, row, column) {
@@ -14,11 +15,12 @@ function differenceView(tensor, row, column, precision) {
   const difference = differenceAt(tensor, row, column);
   if (!difference) return null;
   const analytic = tensor.at(row, column), numeric = difference.value;
-  const relative = Math.abs(analytic - numeric) / Math.max(Math.abs(analytic), Math.abs(numeric), 1e-6);
-  const isJudged = precision === 'fp32';
-  const verdict = !isJudged ? 'measured' : relative <= DIFFERENCE_TOLERANCE ? 'agrees' : 'disagrees';
+  const gap = Math.abs(analytic - numeric), relative = gap / Math.max(Math.abs(analytic), Math.abs(numeric));
+  const isEqual = gap <= DIFFERENCE_NOISE || relative <= DIFFERENCE_TOLERANCE;
+  const verdict = precision !== 'fp32' ? 'rounded' : isEqual ? 'agrees' : 'disagrees';
   const text = `finite difference of the loss ${valueText(numeric, 8)}, gradient ${valueText(analytic, 8)}: ` +
-      `relative difference ${valueText(relative, 2)}${isJudged ? '' : ` (the step rounds to ${precision})`}`;
+      (gap <= DIFFERENCE_NOISE ? 'equal up to rounding' : `relative difference ${valueText(relative, 2)}`) +
+      (verdict === 'rounded' ? ` (the step rounds to ${precision})` : '');
   return element('p', {class: `difference ${verdict}`}, text);
 }
 

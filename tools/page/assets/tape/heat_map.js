@@ -158,7 +158,8 @@ class HeatMap {
 
 function statisticsView(tensor) {
   const rows = [['min', tensor.min], ['max', tensor.max], ['norm', tensor.norm], ['RMS', tensor.rootMeanSquare]];
-  for (const [name, count] of Object.entries(tensor.notFinite)) if (count > 0) rows.push([name, count]);
+  const notFinite = Object.entries(tensor.notFinite).filter(([, count]) => count > 0);
+  rows.push(...notFinite.map(([name, count]) => [tensor.masked ? 'not visible' : name, count]));
   const views = rows.map(([name, x]) => element('div', {}, element('dt', {}, name), element('dd', {}, valueText(x))));
   return element('dl', {class: 'statistics'}, ...views);
 }

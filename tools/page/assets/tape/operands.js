@@ -18,6 +18,7 @@ const OPERANDS = {
   scale: ['y', 'x'],
   gated_activation: ['y', 'x'],
   head_dot: ['y', 'x', 'w'],
+  head_divide: ['y', 'a', 'b'],
   rope: ['y', 'x', 'frequencies'],
   segment_mean: ['y', 'x'],
   // The basic ops of the reference (autograd/reference.h).

@@ -26,12 +26,12 @@ function walkAll(walk, view, counts) {
   });
 }
 
-// The second element, some others along the diagonal, and a measured one.
+// The second element, others from the first to the last, and a measured one.
 function chooseElements(map, numbers) {
   const press = (key) => map.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
   const count = (classes) => map.closest('.tensor').querySelectorAll(classes).length;
   const {heatMap} = map, {width, height} = heatMap.canvas;
-  const places = [0.37, 0.71, 1].map((share) => [Math.ceil(share * width) - 1, Math.ceil(share * height) - 1]);
+  const places = [0, 0.37, 0.71, 1].map((share) => [share * (width - 1), share * (height - 1)].map(Math.round));
   for (const choose of [() => press('ArrowRight'), ...places.map((place) => () => heatMap.choose(...place))]) {
     choose();
     ++numbers.elements;

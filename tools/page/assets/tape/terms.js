@@ -40,8 +40,8 @@ function termsView(made, stored, total, precision) {
                  comparison(made, stored, total, precision), ...turn);
 }
 
-// What the page tells about an element with arithmetic. sum: the gradient so far, if the tensor is the difference of two
-// of its values.
+// What the page tells about an element with arithmetic. sum: the gradient so far, if the tensor is the difference of
+// two of its values.
 function explained(tensor, sum, explain, row, column, precision) {
   const stored = tensor.at(row, column), note = (text) => element('p', {class: 'note'}, text);
   if (isMasked(tensor, stored)) return note('The query does not see this key.');

@@ -3,6 +3,8 @@
 
 const DIAL = 76;          // size of a dial
 const MOST_DIALS = 32;    // rows that are drawn
+const ROTATION_NOTE = 'Each pair of features turns by θ = position × frequency, less whole turns. ' +
+    'The dashed arrow is the pair before the rotation, the other after it.';
 
 function arrow(name, [x, y], longest) {
   const scale = longest > 0 ? 0.44 * DIAL / longest : 0, center = DIAL / 2;
@@ -90,7 +92,7 @@ class TurnsFigure {
     this.rowSlider = this.slider('row', tensors[0].rows - 1, (value) => this.set({row: value}));
     this.view = element('figure', {class: 'tensor turns'},
                         element('figcaption', {}, element('h4', {}, 'The rotation by position')),
-                        element('p', {class: 'note'}, 'The dashed arrow is the pair before the rotation, the other after it.'),
+                        element('p', {class: 'note'}, ROTATION_NOTE),
                         this.choice(), this.slider('pair', pairs - 1, (value) => this.set({pair: value})),
                         this.rowSlider, this.dials, this.text);
     this.draw();

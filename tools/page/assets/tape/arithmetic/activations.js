@@ -73,7 +73,8 @@ const GATED_ACTIVATION = {
     const {name, value, slope} = ACTIVATIONS[node.attributes.act], half = t.y.columns;
     const j = column % half, gate = t.x.at(i, j), dy = [`dy[${i}, ${j}]`, t.dy?.at(i, j)];
     if (column >= half)
-      return explanation(`dvalue[${i}, ${j}] = dy ${name}(gate)`, [product(dy, [`${name}(x[${i}, ${j}])`, value(gate)])]);
+      return explanation(`dvalue[${i}, ${j}] = dy ${name}(gate)`,
+                         [product(dy, [`${name}(x[${i}, ${j}])`, value(gate)])]);
     return explanation(`dgate[${i}, ${j}] = dy value ${name}'(gate)`, [product(
         dy, [`x[${i}, ${half + j}]`, t.x.at(i, half + j)], [`${name}'(x[${i}, ${j}])`, slope(gate)])]);
   },

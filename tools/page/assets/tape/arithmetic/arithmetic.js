@@ -3,14 +3,17 @@
 
 const ARITHMETIC = {
   linear: LINEAR, layer_norm: LAYER_NORM, residual_layer_norm: RESIDUAL_LAYER_NORM, rms_norm: RMS_NORM,
-  embedding: EMBEDDING, head_dot: HEAD_DOT, add: ADD, scale: SCALE, dropout: DROPOUT,
-  residual_dropout: RESIDUAL_DROPOUT, gated_activation: GATED_ACTIVATION, rope: ROPE, attention: ATTENTION,
-  linear_cross_entropy: LINEAR_CROSS_ENTROPY, cross_entropy: CROSS_ENTROPY,
+  embedding: EMBEDDING, head_dot: HEAD_DOT, head_divide: HEAD_DIVIDE, segment_mean: SEGMENT_MEAN, add: ADD,
+  scale: SCALE, dropout: DROPOUT, residual_dropout: RESIDUAL_DROPOUT, gated_activation: GATED_ACTIVATION, rope: ROPE,
+  attention: ATTENTION, linear_cross_entropy: LINEAR_CROSS_ENTROPY, cross_entropy: CROSS_ENTROPY,
   matmul: MATMUL, transpose: TRANSPOSE, multiply: MULTIPLY,
+  squared_error: SQUARED_ERROR, margin_loss: MARGIN_LOSS,
 };
 
 function rulesOf(op) {
-  return ARITHMETIC[op] ?? (ACTIVATIONS[op] ? ACTIVATION : /^linear_/.test(op) && ACTIVATIONS[op.slice(7)] ? LINEAR : {});
+  if (ARITHMETIC[op]) return ARITHMETIC[op];
+  if (ACTIVATIONS[op]) return ACTIVATION;
+  return op.startsWith('linear_') && ACTIVATIONS[op.slice('linear_'.length)] ? LINEAR : {};
 }
 
 // The sum of the explanations of several rules: the gradient of a tensor that is several operands of the op.

@@ -136,10 +136,13 @@ const ATTENTION = {
   },
   P(node, t, row, j) {
     const {head, i, scores, largest} = scoreRow(attentionShape(node, t), t, row);
+    if (scores[j] === -Infinity)
+      return explanation(`P[${head}, ${i}, ${j}] = 0: the query does not see this key`, []);
     const parts = scores.map((score) => Math.exp(score - largest)), sum = parts.reduce((all, part) => all + part, 0);
-    return explanation(`P[${head}, ${i}, ${j}] = exp(S[${head}, ${i}, ${j}] − max) / Σ exp(S[${head}, ${i}, ·] − max)`,
-                       [product([`exp(${valueText(scores[j], 4)} − ${valueText(largest, 4)})`, parts[j]],
-                                [`1 / ${valueText(sum, 4)}`, 1 / sum])],
+    const factors = [[`exp(${valueText(scores[j], 4)} − ${valueText(largest, 4)})`, parts[j]],
+                     [`1 / ${valueText(sum, 4)}`, 1 / sum]];
+    return explanation(`P[${head}, ${i}, ${j}] = exp(S[${head}, ${i}, ${j}] − max) / Σ exp(S[${head}, ${i}, k] − max)`,
+                       [product(...factors)],
                        {magnitude: parts[j] / sum * (1 + 2 * Math.abs(largest) + Math.abs(scores[j]))});
   },
   lse(node, t, head, i) {

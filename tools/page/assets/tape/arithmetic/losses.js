@@ -1,4 +1,5 @@
-// Cross-entropy, of stored logits and fused with the linear layer that makes them.
+// Losses: cross-entropy, of stored logits and fused with the linear layer that makes them, squared error and margin
+// loss.
 'use strict';
 
 // The numbers of a row of logits; null if the page does not have all of it.
@@ -41,13 +42,16 @@ function logitGradient(node, name, logits, targets, i, j, factor) {
                          [`p[${i}, ${j}]`, Math.exp(row[j] - lse)])];
   if (j === target) terms.push({text: '−(1 − ε), since it is the target', value: factor * (smoothing - 1)});
   if (smoothing > 0) terms.push({text: `−ε / ${row.length}`, value: -factor * smoothing / row.length});
-  return explanation(`${name}[${i}, ${j}] = p − (1 − ε) [${j} is the target] − ε / v,  p = exp(logit − lse)`, terms);
+  return explanation(`${name}[${i}, ${j}] = p − (1 − ε) [${j} is the target] − ε / v,  p = exp(logit − lse)`,
+                     terms);
 }
 
 const LINEAR_CROSS_ENTROPY = {
   output: (node, t) => (t.logits.rows < t.x.rows ? null : lossExplanation(node, t.logits, t.targets)),
-  logits: (node, t, i, j) => explanation(`logits[${i}, ${j}] = Σ x[${i}, k] w[${j}, k]${t.bias ? ` + bias[${j}]` : ''}`,
-                                         linearTerms(t, i, j)),
+  logits(node, t, i, j) {
+    const bias = t.bias ? ` + bias[${j}]` : '';
+    return explanation(`logits[${i}, ${j}] = Σ x[${i}, k] w[${j}, k]${bias}`, linearTerms(t, i, j));
+  },
   dlogits: (node, t, i, j) => logitGradient(node, 'dlogits', t.logits, t.targets, i, j, 1),
   x(node, t, i, k) {
     return explanation(`dx[${i}, ${k}] = Σ dlogits[${i}, j] w[j, ${k}]`, range(t.w.rows).map((j) => product(
@@ -66,4 +70,37 @@ const LINEAR_CROSS_ENTROPY = {
 const CROSS_ENTROPY = {
   output: (node, t) => lossExplanation(node, t.x, t.targets),
   x: (node, t, i, j) => logitGradient(node, 'dx', t.x, t.targets, i, j, t.dy?.at(0, 0)),
+};
+
+const SQUARED_ERROR = {
+  output: (node, t) => explanation('loss = Σ (x[i] − target[i])²', range(t.x.size).map((i) => (
+    {text: `(x[${i}] − target[${i}])²`, value: (flatEntry(t.x, i) - entry(t.targets, i)) ** 2}))),
+  x(node, t, i, j) {
+    const k = i * t.x.columns + j, error = t.x.at(i, j) - entry(t.targets, k);
+    return explanation(`dx[${k}] = 2 dloss (x − target)`,
+                       [product(['2', 2], ['dloss', t.dy?.at(0, 0)], [`(x[${k}] − target[${k}])`, error])]);
+  },
+};
+
+// An element of a tensor as if it had one axis.
+function flatEntry(tensor, i) {
+  return tensor.at(Math.floor(i / tensor.columns), i % tensor.columns);
+}
+
+function marginOf(node, t, pair) {
+  return attributeOf(node, 'margin', 0) - flatEntry(t.scores, 2 * pair) + flatEntry(t.scores, 2 * pair + 1);
+}
+
+const MARGIN_LOSS = {
+  output: (node, t) => explanation('loss = Σ max(0, margin − scores[2i] + scores[2i + 1])',
+                                   range(t.scores.size / 2).map((pair) => ({
+                                     text: `max(0, ${valueText(marginOf(node, t, pair), 4)}) of pair ${pair}`,
+                                     value: Math.max(0, marginOf(node, t, pair)),
+                                   }))),
+  scores(node, t, i, j) {
+    const k = i * t.scores.columns + j, pair = Math.floor(k / 2), isActive = marginOf(node, t, pair) > 0;
+    const sign = !isActive ? 0 : k % 2 === 0 ? -1 : 1;
+    return explanation(`dscores[${k}] = ±dloss if the pair is within the margin, else 0`,
+                       [product(['sign', sign], ['dloss', t.dy?.at(0, 0)])]);
+  },
 };

@@ -1,11 +1,16 @@
 // Rotary position embedding: pairs of features of a head, and their rotation as sums of products.
 'use strict';
 
+// Whether the pairs are (2i, 2i + 1), or (i, i + dims/2).
+function isInterleaved(node) {
+  return node.attributes.pairs !== 'half-split';
+}
+
 // The pair of a feature of a head, and whether it is the first of the two; null if it is not rotated.
 function rotatedPair(node, feature) {
   const dims = attributeOf(node, 'rotary', 0);
   if (feature >= dims) return null;
-  if (node.attributes.pairs === 'interleaved')
+  if (isInterleaved(node))
     return {pair: Math.floor(feature / 2), isFirst: feature % 2 === 0, partner: feature ^ 1};
   const isFirst = feature < dims / 2;
   return {pair: isFirst ? feature : feature - dims / 2, isFirst, partner: feature + (isFirst ? 1 : -1) * dims / 2};
@@ -14,7 +19,7 @@ function rotatedPair(node, feature) {
 // The first and the second feature of a pair.
 function featuresOfPair(node, pair) {
   const dims = attributeOf(node, 'rotary', 0);
-  return node.attributes.pairs === 'interleaved' ? [2 * pair, 2 * pair + 1] : [pair, pair + dims / 2];
+  return isInterleaved(node) ? [2 * pair, 2 * pair + 1] : [pair, pair + dims / 2];
 }
 
 // The rotated feature, or, turned back (the transpose), the gradient of the feature before the rotation, as a sum of
@@ -66,7 +71,8 @@ const ROPE = {
     const heads = attributeOf(node, 'heads', 1), width = t.y.columns / heads, step = attributeOf(node, 'step', 1);
     const [first, second] = featuresOfPair(node, pair);
     const terms = range(t.y.rows).flatMap((i) => range(heads).flatMap((head) => {
-      const position = [`position[${i}]`, step * entry(t.positions, i)], a = head * width + first, b = head * width + second;
+      const position = [`position[${i}]`, step * entry(t.positions, i)];
+      const [a, b] = [first, second].map((feature) => head * width + feature);
       return [product(position, [`dy[${i}, ${b}]`, t.dy?.at(i, b)], [`y[${i}, ${a}]`, t.y.at(i, a)]),
               product(['−1', -1], position, [`dy[${i}, ${a}]`, t.dy?.at(i, a)], [`y[${i}, ${b}]`, t.y.at(i, b)])];
     }));
