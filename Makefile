@@ -87,8 +87,10 @@ docs: ## the documentation as HTML, in build/docs, with the lessons of autodiff.
 	@tools/scripts/docs.sh $(BUILD)/doc_page $(BUILD)/docs
 	@echo "$(BUILD)/docs/index.html, $(BUILD)/docs/autodiff.html"
 
-test: ## build and run all tests; list skipped parts with reasons
+# The browsers are optional: tests of pages are skipped without them.
+test: ## build and run all tests; list skipped parts with reasons; installs browsers where it can
 	@tools/scripts/setup.sh cmark-gfm
+	@tools/scripts/setup.sh chromium firefox-esr python3 || true
 	@$(MAKE) --no-print-directory cuda-emulation
 	@$(MAKE) --no-print-directory build-all
 	@tools/scripts/run_tests.sh $(BUILD)

@@ -2,6 +2,7 @@
 # Tests gyre inspect page under mpirun: the page lists the buckets of the gradient with every parameter, and the sum of
 # the gradients of all ranks is that of the all-reduce.
 . "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/tools/browser/browsers.sh"
 mpirun() { "$ROOT/tools/scripts/mpirun.sh" "$@"; }
 
 mpirun -n 2 "$GYRE" inspect page --preset transformer-tiny --output two.html > out.txt
@@ -46,11 +47,11 @@ if ! command -v chromium > /dev/null; then
   exit 0
 fi
 for page in $pages; do
-  chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/browser" --dump-dom "file://$PWD/$page#walk" > dom.txt 2> browser.log
-  shown() { sed -nE "s/^<html.* data-$1=\"([^\"]*)\".*/\1/p" dom.txt; }
-  same "$page: no errors" "$(shown errors)" ""
-  same "$page: sums and elements that differ" "$(shown disagreements)" 0
-  check "$page: $(shown agreements) elements added again" test "$(shown agreements)" -gt 20
-  same "$page: buckets" "$(shown buckets)" "$(buckets $page)"
+  with_scripts $page walk.js step_page_walk.js > walked.html
+  in_chromium walked.html > dom.txt
+  same "$page: no errors" "$(noted errors dom.txt)" ""
+  same "$page: sums and elements that differ" "$(noted disagreements dom.txt)" 0
+  check "$page: $(noted agreements dom.txt) elements added again" test "$(noted agreements dom.txt)" -gt 20
+  same "$page: buckets" "$(noted buckets dom.txt)" "$(buckets $page)"
   check "$page: the verdict on all sums" contains 'Their sums are those of the all-reduce: [0-9]{4,} equal' < dom.txt
 done

@@ -2,6 +2,7 @@
 # Tests gyre inspect page: the page needs nothing else, its numbers are those of gyre inspect step, and a browser can
 # walk through all of it.
 . "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/tools/browser/browsers.sh"
 
 for preset in transformer-tiny bert-mini lm-tiny; do
   "$GYRE" inspect page --preset $preset --differences 100 --output $preset.html > out.txt
@@ -71,22 +72,22 @@ fi
 "$GYRE" inspect page --preset llama-tiny --differences 20 --output llama-tiny.html
 "$GYRE" inspect page --preset transformer-tiny --precision bf16 --differences 20 --output bf16.html
 for page in transformer-tiny.html bert-mini.html lm-tiny.html llama-tiny.html rope.html bf16.html run.html pair.html mlm.html lm.html big.html; do
-  chromium --headless --no-sandbox --disable-gpu --user-data-dir="$PWD/browser" --dump-dom "file://$PWD/$page#walk" > dom.txt 2> browser.log
-  shown() { sed -nE "s/^<html.* data-$1=\"([^\"]*)\".*/\1/p" dom.txt; }
-  same "$page: no errors" "$(shown errors)" ""
+  with_scripts $page walk.js step_page_walk.js > walked.html
+  in_chromium walked.html > dom.txt
+  same "$page: no errors" "$(noted errors dom.txt)" ""
   check "$page: no objects as text" test "$(grep -c '\[object' dom.txt)" -eq 0
   ops=$(nodes | grep -c '"attributes":')
-  same "$page: all steps" "$(shown walked)" $((ops + $(nodes | grep '"attributes":' | grep -c ',"gradient":{')))
-  same "$page: elements that differ" "$(shown disagreements)" 0
-  same "$page: gradients that differ from finite differences" "$(shown differing)" 0
+  same "$page: all steps" "$(noted walked dom.txt)" $((ops + $(nodes | grep '"attributes":' | grep -c ',"gradient":{')))
+  same "$page: elements that differ" "$(noted disagreements dom.txt)" 0
+  same "$page: gradients that differ from finite differences" "$(noted differing dom.txt)" 0
   [ $page = big.html ] && continue
-  check "$page: $(shown agreements) elements computed again" test "$(shown agreements)" -gt 10
-  check "$page: $(shown differences) finite differences" test "$(shown differences)" -gt 10
+  check "$page: $(noted agreements dom.txt) elements computed again" test "$(noted agreements dom.txt)" -gt 10
+  check "$page: $(noted differences dom.txt) finite differences" test "$(noted differences dom.txt)" -gt 10
   recomputed="linear attention linear_cross_entropy"
   [ $page = rope.html ] && recomputed="linear rope elu_plus_one"
   [ $page = llama-tiny.html ] && recomputed="attention rms_norm gated_activation add"
   for op in $recomputed; do
-    check "$page: $op among the elements computed again: $(shown agreements-by-op)" \
-      grep -qE "(^|, )$op [1-9]" <<< "$(shown agreements-by-op)"
+    check "$page: $op among the elements computed again: $(noted agreements-by-op dom.txt)" \
+      grep -qE "(^|, )$op [1-9]" <<< "$(noted agreements-by-op dom.txt)"
   done
 done

@@ -2,6 +2,7 @@
 # Tests the pages of gyre report: their figures, their samples, what they escape, the errors of wrong calls, and in a
 # browser, if there is one, that everything is drawn.
 . "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/tools/browser/browsers.sh"
 
 small_corpus
 train() { # train DIRECTORY OPTIONS...
@@ -113,15 +114,12 @@ done
 { printf '{"a":%.0s' {1..5000} && echo; } > odd/config.json
 rejects 1 '^gyre: odd/config.json: ' "$GYRE" report --model odd
 
-if ! command -v chromium > chromium.txt; then
+if ! command -v chromium > /dev/null; then
   skipped "gyre report in a browser" "chromium is not installed"
   exit
 fi
-open() { # open PAGE: prints the document as the browser has drawn it
-  chromium --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --dump-dom "file://$work/$1" 2> browser.log
-}
 for page in page.html both.html cut.html gap.html old.html empty.html; do
-  open "$page" > drawn.html
+  in_chromium "$page" > drawn.html
   grep -o 'data-errors="[^"]*"' drawn.html && fail "$page has errors in the browser"
   check "$page opens without errors" grep -q '<h2' drawn.html
   if [ "$page" = both.html ]; then curves=19; elif [ "$page" = page.html ]; then curves=10; else continue; fi
@@ -137,7 +135,7 @@ sed 's|</body>|<script>"use strict";\
   for (const plot of document.querySelectorAll(".plot")) for (const key of ["Home", "ArrowRight"])\
     plot.dispatchEvent(new KeyboardEvent("keydown", {key}));\
 </script></body>|' page.html > used.html
-open used.html > drawn.html
+in_chromium used.html > drawn.html
 grep -o 'data-errors="[^"]*"' drawn.html && fail "errors after using the page"
 rounded() { measured run "$1" loss | cut -d , -f "$2" | awk '{ printf "%.6g", $1 }'; }
 same "the loss at the second point" "$(grep -oE 'aria-label="Loss: points"[^>]*aria-valuetext="[^"]*"' drawn.html | sed 's/.*valuetext=//')" \

@@ -1,5 +1,6 @@
 #include "tools/workload/workload.h"
 
+#include "gyre/core/counted.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/random.h"
 #include "gyre/models/encoder_decoder.h"
@@ -105,7 +106,7 @@ class Language final : public ModelWorkload<EncoderOnly, MaskedInput> {
       : ModelWorkload(config, decaying_adamw(), parameter_options), segments_(segments), length_(length) {}
 
   std::string batches() const override {
-    return concat(segments_, " segments of ", length_, " random tokens",
+    return concat(counted(segments_, "segment"), " of ", length_, " random tokens",
                   model_.config().causal ? "" : ", 15 % of them masked");
   }
   bool varies() const override { return false; }
@@ -138,7 +139,7 @@ class Classification final : public ModelWorkload<SequenceClassifier, LabeledInp
       : ModelWorkload(config, decaying_adamw(), parameter_options), texts_(texts), length_(length) {}
 
   std::string batches() const override {
-    return concat(texts_, " texts of ", length_, " random tokens, each with a label");
+    return concat(counted(texts_, "text"), " of ", length_, " random tokens, each with a label");
   }
   bool varies() const override { return false; }
 
@@ -187,7 +188,7 @@ std::unique_ptr<Workload> translation_workload(const EncoderDecoderConfig& confi
                                                ParameterOptions parameter_options, double r_drop) {
   std::vector<TokenBatch> batches{TokenBatch(size_t(pairs), {length, length})};
   return std::make_unique<Translation>(config, constant_rate("adam", 0.98), std::move(batches),
-                                       concat(pairs, " pairs of ", length, " + ", length, " random tokens"),
+                                       concat(counted(pairs, "pair"), " of ", length, " + ", length, " random tokens"),
                                        parameter_options, r_drop);
 }
 

@@ -1,5 +1,4 @@
-// Starts the lessons of a page. With #walk in the address each of them walks by itself, for tests, and counts go into
-// document.documentElement.dataset.
+// Starts the lessons of a page.
 'use strict';
 
 const LESSONS = {scalars: ScalarLesson, tape: TapeLesson, gradcheck: GradcheckLesson};
@@ -17,16 +16,13 @@ function walkControls(walk) {
   return {buttons, number, view: element('div', {class: 'lesson-controls'}, ...Object.values(buttons), number)};
 }
 
+// The figures of the page, each with a walk if it has one.
 function startLessons() {
   const data = JSON.parse(document.getElementById('data').textContent);
-  const counts = new WalkCounts();
-  const views = document.querySelectorAll('.lesson');
-  for (const view of views) {
+  return [...document.querySelectorAll('.lesson')].map((view) => {
     const lesson = data[view.dataset.lesson];
-    const {walk} = new LESSONS[lesson.kind](view, lesson);
-    if (location.hash === '#walk' && walk) walkAll(walk, view, counts);
-  }
-  if (location.hash === '#walk') counts.publish({lessons: views.length});
+    return {view, walk: new LESSONS[lesson.kind](view, lesson).walk};
+  });
 }
 
-startLessons();
+const lessons = startLessons();

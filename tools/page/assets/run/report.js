@@ -32,7 +32,7 @@ function overviewOf({progress, environment}) {
 function showOverview(section, runs) {
   const records = runs.map(overviewOf);
   if (runs.length > 1) {
-    section.append(recordTable('Overview', runs, records, row));
+    section.append(recordTable('Overview of both runs', runs, records, row));
     return;
   }
   const facts = Object.entries(records[0]).map(

@@ -1,6 +1,5 @@
 // Starts the page of a training step: controls, keys, the map and the panel. An address that ends in #backward-12 opens
-// the page at the backward of node 12. With #walk the page visits every position by itself and puts counts into
-// document.documentElement.dataset, for tests.
+// the page at the backward of node 12.
 'use strict';
 
 function byId(id) {
@@ -102,21 +101,6 @@ class StepPage {
   }
 }
 
-// Searches for an op, and in vain; then walks, and shows the buckets.
-function testPage(page) {
-  for (const text of ['linear', 'no such op', '']) {
-    byId('search').value = text;
-    byId('search').dispatchEvent(new Event('input'));
-    byId('search').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}));
-  }
-  const counts = new WalkCounts();
-  walkAll(page.walk, document, counts);
-  page.showBuckets();
-  counts.numbers.buckets = document.querySelectorAll('.buckets tbody tr').length;
-  counts.numbers.disagreements += document.querySelectorAll('.buckets .disagrees').length;
-  counts.publish();
-}
-
 function start() {
   const step = new Step(JSON.parse(byId('data').textContent));
   const {setting} = step;
@@ -129,7 +113,7 @@ function start() {
   const page = new StepPage(step);
   window.addEventListener('hashchange', () => page.follow(location.hash));
   page.follow(location.hash);
-  if (location.hash === '#walk') testPage(page);
+  return page;
 }
 
-start();
+const page = start();

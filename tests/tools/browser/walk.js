@@ -1,4 +1,4 @@
-// A page walks by itself, for tests: it visits every position and chooses some elements of every heat map.
+// Walks through a page: visits every position, chooses some elements of every heat map, and counts what it shows.
 'use strict';
 
 // The elements that the page computes again, also by op, and those whose gradient it compares with a finite difference.

@@ -1,0 +1,27 @@
+# Functions that open pages in browsers. Source it after lib.sh.
+browser_files=$ROOT/tests/tools/browser
+
+# with_scripts PAGE SCRIPT...: prints the page with these scripts of tests/tools/browser at its end
+with_scripts() {
+  local page=$1 script
+  shift
+  sed '/^<\/body>$/,$d' "$page"
+  for script in "$@"; do
+    printf '<script>\n%s\n</script>\n' "$(cat "$browser_files/$script")"
+  done
+  printf '</body>\n</html>\n'
+}
+
+# framed PAGE WIDTH HEIGHT: prints a page that shows this page in a frame of this size
+framed() { sed "s|PAGE\"|$1\"|; s/WIDTH/$2/; s/HEIGHT/$3/" "$browser_files/frame.html"; }
+
+# in_chromium PAGE [OPTION...]: prints the document as Chromium has drawn it
+in_chromium() {
+  local page=$1
+  shift
+  chromium --headless --no-sandbox --disable-gpu --allow-file-access-from-files --user-data-dir="$work/browser" "$@" \
+    --dump-dom "file://$work/$page" 2> browser.log
+}
+
+# noted NAME FILE: the value that a script of the page has noted on the root element
+noted() { sed -nE "s/^.*<html[^>]* data-$1=\"([^\"]*)\".*/\1/p" "$2"; }

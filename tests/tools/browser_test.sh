@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Tests the pages of gyre report and gyre inspect page in browsers, on a screen and on a phone, light and dark: no errors,
+# enough contrast, controls with names that Tab reaches, nothing wider than the screen.
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/tools/browser/browsers.sh"
+
+small_corpus
+train() { small_train --valid-sets val.en val.de --disp-freq 2u --valid-freq 4u --after 8u --quiet "$@"; }
+train --model run
+train --model other --learn-rate 0.01
+mkdir pages
+"$GYRE" report --model run --output pages/run.html
+"$GYRE" report --model run other --output pages/runs.html
+"$GYRE" inspect page --model run --length 6 --output pages/step.html 2> step.log
+"$GYRE" inspect page --preset transformer-tiny --output pages/tiny.html
+"$GYRE" inspect page --preset transformer-base --output pages/base.html
+for page in run runs; do with_scripts pages/$page.html page_checks.js report_states.js > $page.html; done
+for page in step tiny base; do with_scripts pages/$page.html page_checks.js tape_states.js > $page.html; done
+frames=()
+for page in run runs step tiny base; do
+  for size in 1280x720 390x844; do
+    framed $page.html ${size/x/ } > $page.$size.html
+    frames+=($page.$size.html)
+  done
+done
+
+well() { # well NAME FILE: the page in the file has no problems
+  same "$1: loaded" "$(noted loaded "$2")" true
+  same "$1: errors" "$(noted errors "$2")" ""
+  same "$1: problems" "$(noted problems "$2")" ""
+  check "$1: $(noted texts "$2") texts, $(noted controls "$2") controls" test "$(noted texts "$2")" -gt 50
+  case $1 in *tiny*1280* | *base*1280*) check "$1: $(noted layers "$2") layers in the map" test "$(noted layers "$2")" -ge 8 ;; esac
+}
+
+if ! command -v chromium > /dev/null; then
+  skipped "pages in Chromium" "chromium is not installed"
+else
+  for scheme in 0:dark 1:light; do
+    for frame in "${frames[@]}"; do
+      in_chromium $frame --window-size=1600,1000 --blink-settings=preferredColorScheme=${scheme%:*} > drawn.txt
+      well "Chromium, $frame, ${scheme#*:}" drawn.txt
+    done
+  done
+fi
+
+if ! command -v firefox-esr > /dev/null || ! command -v python3 > /dev/null; then
+  skipped "pages in Firefox" "firefox-esr or python3 is not installed"
+else
+  firefox() { HOME=$work python3 "$browser_files/firefox.py" "$@"; }
+  for scheme in dark light; do
+    firefox $scheme "${frames[@]}" > drawn_pages.txt
+    for frame in "${frames[@]}"; do
+      read -r line && echo "$line" > drawn.txt
+      well "Firefox, $frame, $scheme" drawn.txt
+    done < drawn_pages.txt
+  done
+  firefox --tab pages/*.html > tabs.txt
+  cat tabs.txt
+  same "controls that Tab does not reach" "$(grep -v ': none$' tabs.txt || true)" ""
+fi
