@@ -66,6 +66,20 @@ else
   same "samples of two ranks" "$(samples two.html)" "$(samples page.html)"
 fi
 
+# Samples of language models: words in place of masks, and continuations.
+as_documents train.en > books.txt
+"$GYRE" vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
+for kind in "mlm bert-mini" "lm lm-tiny"; do
+  read -r task preset <<< "$kind"
+  "$GYRE" train $task --preset $preset --dim-emb 32 --transformer-heads 4 --layers 1 --transformer-dim-ffn 64 --max-length 32 \
+    --train-sets books.txt --valid-share 0.2 --valid-freq 2u --vocab vocab.txt --mini-batch 8 --after 4u --model $task \
+    --cpu-threads 1 --quiet 2> train.log
+  "$GYRE" report --model $task --output $task.html
+  same "samples of $task" "$(samples $task.html | grep -o '"source":' | wc -l)" 4
+  same "validations of $task with samples" "$(grep -c '"samples":\[{"source":"[^"]' $task/metrics.jsonl)" 2
+done
+check "masks in the samples" contains '"source":"[^"]*\[MASK\]' < mlm/metrics.jsonl
+
 # Two runs.
 "$GYRE" report --model run "other <b>&" --output both.html
 same "curves of both runs" "$(drawn both.html train loss)" "$(measured run train loss)

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/metrics_log.h"
 
 namespace gyre {
@@ -25,9 +26,9 @@ Curve curve(const std::vector<nlohmann::ordered_json>& entries, std::string_view
   return points;
 }
 
-std::string run_name(const Path& file) {
-  const Path directory = std::filesystem::absolute(file).lexically_normal().parent_path();
-  return file.filename() == "metrics.jsonl" ? directory.filename().string() : file.stem().string();
+// Of a run, or of a file that is not in the directory of one.
+std::string name_of(const Path& metrics) {
+  return metrics.filename() == "metrics.jsonl" ? run_name(metrics.parent_path()) : metrics.stem().string();
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ RunCurves read_curves(const Path& run, double smoothing) {
   const Path file = std::filesystem::is_directory(run) ? run / "metrics.jsonl" : run;
   const auto entries = read_metrics(file);
   RunCurves curves;
-  curves.name = run_name(file);
+  curves.name = name_of(file);
   const Curve losses = curve(entries, "train", "loss");
   curves.train_loss = downsample(losses, kMaxPoints);
   curves.smoothed_loss = downsample(smooth(losses, smoothing), kMaxPoints);

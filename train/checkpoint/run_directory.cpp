@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <iomanip>
@@ -44,13 +45,6 @@ std::vector<Path> entries_of(const Path& directory) {
   return entries;
 }
 
-bool is_step_name(const std::string& name) {
-  return name.starts_with(kStep) && name.size() > kStep.size() &&
-         name.find_first_not_of("0123456789", kStep.size()) == std::string::npos;
-}
-
-uint64_t updates_of(const Path& checkpoint) { return std::stoull(checkpoint.filename().string().substr(kStep.size())); }
-
 Path temporary_path(const Path& target) {
   return target.parent_path() / concat(".", target.filename().string(), kTemporary);
 }
@@ -63,7 +57,8 @@ bool is_temporary_name(const std::string& name) {
 
 // Whether Gyre gives this name to entries of checkpoints/.
 bool is_checkpoint_name(const std::string& name) {
-  return is_step_name(name) || name.starts_with(kAverage) || name == "best" || name == "last" || name == "average";
+  return checkpoint_updates(name) || name.starts_with(kAverage) || name == "best" || name == "last" ||
+         name == "average";
 }
 
 // Whether a config.json comes from Gyre: it names the kind of the model.
@@ -115,6 +110,19 @@ void replace_directory(const Path& temporary, const Path& target) {
 
 }  // namespace
 
+std::string run_name(const Path& run) {
+  return fs::absolute(run / ".").lexically_normal().parent_path().filename().string();
+}
+
+std::optional<uint64_t> checkpoint_updates(const Path& checkpoint) {
+  const std::string name = checkpoint.filename().string();
+  if (!name.starts_with(kStep)) return std::nullopt;
+  const char *first = name.data() + kStep.size(), *last = name.data() + name.size();
+  uint64_t updates = 0;
+  const auto [end, error] = std::from_chars(first, last, updates);
+  return error == std::errc() && end == last ? std::optional(updates) : std::nullopt;
+}
+
 Path checkpoint_path(const Path& run, uint64_t updates) {
   std::ostringstream name;
   name << kStep << std::setw(8) << std::setfill('0') << updates;
@@ -125,7 +133,7 @@ std::vector<Path> list_checkpoints(const Path& run) {
   return guarded([&] {
     std::vector<Path> found;
     for (const Path& path : entries_of(checkpoints_path(run))) {
-      if (is_step_name(path.filename().string()) && fs::is_directory(path)) found.push_back(path);
+      if (checkpoint_updates(path) && fs::is_directory(path)) found.push_back(path);
     }
     // Shorter names first: names get longer from 10^8 updates on.
     std::stable_sort(found.begin(), found.end(), [](const Path& a, const Path& b) {
@@ -223,7 +231,7 @@ std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const 
   guarded([&] {
     for (const Path& checkpoint : all) {
       if (kept.count(checkpoint.filename()) > 0) continue;
-      if (keep_every > 0 && updates_of(checkpoint) % keep_every == 0) continue;
+      if (keep_every > 0 && *checkpoint_updates(checkpoint) % keep_every == 0) continue;
       // Rename first: a partly removed checkpoint must never have a checkpoint's name.
       const Path temporary = temporary_path(checkpoint);
       fs::rename(checkpoint, temporary);

@@ -28,9 +28,13 @@ inline Path config_path(const Path& run) { return run / "config.json"; }
 inline Path task_path(const Path& run) { return run / "task.json"; }  // classifiers only
 inline Path checkpoints_path(const Path& run) { return run / "checkpoints"; }
 inline Path state_path(const Path& checkpoint) { return checkpoint / "state.json"; }
+// The name of the directory, also of "." and "run/".
+std::string run_name(const Path& run);
 // run/checkpoints/step-00001000
 Path checkpoint_path(const Path& run, uint64_t updates);
-// Returns all step-* directories, oldest first.
+// The number of updates in the name of a checkpoint, step-00001000; none for another name.
+std::optional<uint64_t> checkpoint_updates(const Path& checkpoint);
+// Returns all directories with such names, oldest first.
 std::vector<Path> list_checkpoints(const Path& run);
 // Returns the target of checkpoints/<link>, or nullopt if the link or its target does not exist.
 std::optional<Path> linked_checkpoint(const Path& run, const std::string& link);

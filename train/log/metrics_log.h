@@ -7,7 +7,8 @@
 //   stage   a stage of the run begins; after a resume, one entry for each stage that has begun: stage (from 1), stages;
 //           begin: the number of updates before it; stage_updates, max_length, batch, batch_unit
 //   valid   loss, perplexity, bleu, ...; validation_seconds: duration of the validation; samples: the source, the
-//           reference and the output of a few samples, if the validation makes text
+//           reference and the output of a few samples, if the validation makes text (nmt_validation.h,
+//           language_samples.h)
 //   end     a job ends: reason, tokens_per_second, best
 // and the fields
 //   time     time of writing: UTC, ISO 8601

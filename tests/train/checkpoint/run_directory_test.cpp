@@ -70,6 +70,16 @@ TEST_CASE("lock: the error of a second job names the first; the lock is released
   CHECK_NOTHROW(RunDirectory{path});
 }
 
+TEST_CASE("the names of runs and checkpoints") {
+  CHECK(run_name("a/run") == "run");
+  CHECK(run_name("a/run/") == "run");
+  CHECK(run_name("a/run/.") == "run");
+  CHECK(run_name("") == run_name("."));
+  CHECK(checkpoint_updates("r/checkpoints/step-00001000") == 1000);
+  for (const char* name : {"step-", "step-x", "step-12x", "step--1", "best", "99999999", "step-99999999999999999999999"})
+    CHECK(!checkpoint_updates(name));
+}
+
 TEST_CASE("list_checkpoints returns only checkpoints, ordered by number") {
   const TemporaryDirectory directory;
   const RunDirectory run(directory / "run");
@@ -78,6 +88,7 @@ TEST_CASE("list_checkpoints returns only checkpoints, ordered by number") {
   }
   fs::create_directory(checkpoints_path(run.path()) / "step-12x");
   fs::create_directory(checkpoints_path(run.path()) / "step-");
+  fs::create_directory(checkpoints_path(run.path()) / "step-99999999999999999999999");
   fs::create_directory(checkpoints_path(run.path()) / "average-last-5");
   write_file(checkpoints_path(run.path()) / "step-00000007", "a file");
   CHECK(names(list_checkpoints(run.path())) ==

@@ -247,6 +247,52 @@ TEST_CASE("whole words that are too long to mask leave batches without predictio
                  "expected tokens to predict, but no token is masked"));
 }
 
+// The validations of a run with samples.
+std::vector<nlohmann::ordered_json> validations_of(const Path& run) {
+  std::vector<nlohmann::ordered_json> entries = read_metrics(run / "metrics.jsonl");
+  std::erase_if(entries, [](const auto& entry) { return entry["event"] != "valid"; });
+  return entries;
+}
+
+TEST_CASE("a masked language model records its words in place of the masks") {
+  const LanguageRuns runs;
+  MaskedOptions options = runs.options("run", "60e", 2);
+  options.mask_share = 0.3;
+  options.data.valid_sets = {runs / "valid.txt"};
+  validate_every(options, "20e");
+  train(options, 0);
+  const auto entries = validations_of(runs / "run");
+  REQUIRE(entries.size() == 3);
+  const std::string all = read_file(runs / "valid.txt");
+  for (size_t i = 0; i < 4; ++i) {
+    const auto& first = entries.front()["samples"][i];
+    const auto& last = entries.back()["samples"][i];
+    CHECK(all.find(first["reference"].get<std::string>()) != std::string::npos);
+    CHECK(first["source"] != first["reference"]);
+    CHECK(first["source"] == last["source"]);
+    const std::string output = last["output"], reference = last["reference"];
+    CHECK(output.size() == reference.size());
+    CHECK(output.find("[MASK]") == std::string::npos);
+  }
+}
+
+TEST_CASE("a causal language model records its continuations") {
+  const LanguageRuns runs;
+  LanguageOptions options = runs.options("run", "40e", 1);
+  options.data.valid_sets = {runs / "valid.txt"};
+  validate_every(options, "20e");
+  train_causal(options);
+  const auto entries = validations_of(runs / "run");
+  REQUIRE(entries.size() == 2);
+  const std::string all = read_file(runs / "valid.txt");
+  for (const auto& sample : entries.back()["samples"]) {
+    const std::string source = sample["source"], reference = sample["reference"], output = sample["output"];
+    CHECK(all.find(source + " " + reference) != std::string::npos);
+    CHECK((output.starts_with(reference) || reference.starts_with(output)));  // the ends are unpredictable
+  }
+  CHECK(entries.back()["samples"].size() == 4);
+}
+
 TEST_CASE("held-out documents are used for validation, with the same masks for every seed") {
   const LanguageRuns runs;
   const auto first_loss = [&](const std::string& run, uint64_t seed, uint64_t samples) {

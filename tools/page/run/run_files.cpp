@@ -1,6 +1,5 @@
 #include "tools/page/run/run_files.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -78,15 +77,6 @@ uintmax_t bytes_of(const Path& checkpoint) {
   return bytes;
 }
 
-// From the name, step-00001000. None for a name that no checkpoint has.
-std::optional<uint64_t> updates_of(const Path& checkpoint) {
-  const std::string name = checkpoint.filename().string();
-  const char *first = name.data() + name.find('-') + 1, *last = name.data() + name.size();
-  uint64_t updates = 0;
-  const auto [end, error] = std::from_chars(first, last, updates);
-  return error == std::errc() && end == last ? std::optional(updates) : std::nullopt;
-}
-
 // Null without a validation at these updates.
 ordered_json figures_at(const std::vector<ordered_json>& entries, uint64_t updates) {
   ordered_json figures;
@@ -144,14 +134,13 @@ ordered_json run_checkpoints(const Path& run, const std::vector<ordered_json>& e
   const auto best = linked_checkpoint(run, "best"), last = linked_checkpoint(run, "last");
   ordered_json checkpoints = ordered_json::array();
   for (const Path& path : list_checkpoints(run)) {
-    const std::optional<uint64_t> updates = updates_of(path);
-    if (!updates) continue;
+    const uint64_t updates = checkpoint_updates(path).value();
     checkpoints.push_back({{"name", path.filename().string()},
-                           {"updates", *updates},
+                           {"updates", updates},
                            {"bytes", bytes_of(path)},
                            {"best", best == path},
                            {"last", last == path},
-                           {"values", figures_at(entries, *updates)}});
+                           {"values", figures_at(entries, updates)}});
   }
   return checkpoints;
 }

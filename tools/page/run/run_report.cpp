@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/metrics_log.h"
 #include "tools/page/assets.h"
 #include "tools/page/page.h"
@@ -31,15 +32,10 @@ void check(const std::vector<Path>& runs) {
     throw UsageError("--model: expected two runs, got ", runs[0].string(), " twice");
 }
 
-std::string directory_name(const Path& run) {
-  const Path path = std::filesystem::absolute(run / "").lexically_normal().parent_path();
-  return path.filename().string();
-}
-
 // Runs whose directories have the same name are named by their paths.
 std::vector<std::string> names_of(const std::vector<Path>& runs) {
   std::vector<std::string> names;
-  for (const Path& run : runs) names.push_back(directory_name(run));
+  for (const Path& run : runs) names.push_back(run_name(run));
   if (names.size() == 2 && names[0] == names[1]) return {runs[0].string(), runs[1].string()};
   return names;
 }

@@ -69,8 +69,8 @@ TaskParts make_parts(const LanguageOptions& options, EncoderOnlyConfig config, c
   const EncoderOnly& network = model->network();
   parts.make_validation = [&options, &objective, &network, context, corpora, &vocabulary] {
     return std::make_unique<LanguageValidation>(open_validation_sets(options, objective.task, corpora, vocabulary),
-                                                objective.input_maker(vocabulary, kValidationSeed), options, network,
-                                                context);
+                                                objective.input_maker(vocabulary, kValidationSeed), options, vocabulary,
+                                                network, context);
   };
   const MakeStageData make_data = [&objective, &network, &vocabulary, micro_batches = context.micro_batches](
                                       const LanguageOptions& o, const Corpora& of_stage) {

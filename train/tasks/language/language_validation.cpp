@@ -28,10 +28,11 @@ double bits_per_byte(double nll, double bytes) { return nll / std::numbers::ln2 
 }  // namespace
 
 LanguageValidation::LanguageValidation(std::vector<LanguageValidationSet> sets, MakeInput make_input,
-                                       const LanguageOptions& options, const EncoderOnly& model,
-                                       const JobContext& context)
+                                       const LanguageOptions& options, const Vocabulary& vocabulary,
+                                       const EncoderOnly& model, const JobContext& context)
     : sets_(std::move(sets)),
       make_input_(std::move(make_input)),
+      samples_(*sets_.front().samples, make_input_, vocabulary, model, context),
       model_(model),
       kernels_(context.kernels),
       precision_(context.precision),
@@ -101,6 +102,8 @@ ValidationResult LanguageValidation::run() {
     if (bytes_of_set > 0) result.metrics["bits-per-byte/" + sets_[i].name] = bits_per_byte(nll_of_set, bytes_of_set);
   }
   if (bytes > 0) result.metrics["bits-per-byte"] = bits_per_byte(nll, bytes);
+  // A diverged model has no most likely tokens.
+  if (ranks_.rank() == 0 && std::isfinite(result.loss)) result.samples = samples_.run();
   result.seconds = watch.seconds();
   return result;
 }

@@ -4,7 +4,7 @@
 //   "accuracy"       fraction of the predictions whose most likely token is correct, 0..1
 //   "bits-per-byte"  bits per byte of the text, if the options ask for it
 // With several sets, these are the metrics of all together, and "cross-entropy/SET" and "bits-per-byte/SET" are those
-// of one set.
+// of one set. Samples are of the first set.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/job_context.h"
 #include "gyre/train/tasks/language/language_data.h"
+#include "gyre/train/tasks/language/language_samples.h"
 #include "gyre/train/validation.h"
 
 namespace gyre {
@@ -21,7 +22,7 @@ class LanguageValidation final : public Validation {
  public:
   // Every validation predicts the same tokens: of each set, at most options.validation_samples evenly spaced samples.
   LanguageValidation(std::vector<LanguageValidationSet> sets, MakeInput make_input, const LanguageOptions& options,
-                     const EncoderOnly& model, const JobContext& context);
+                     const Vocabulary& vocabulary, const EncoderOnly& model, const JobContext& context);
 
   ValidationResult run() override;
 
@@ -41,6 +42,7 @@ class LanguageValidation final : public Validation {
   MakeInput make_input_;
   std::vector<Chunk> chunks_;  // the samples of each batch, set by set
   std::vector<size_t> ends_;   // number of chunks up to the end of each set
+  LanguageSamples samples_;
   const EncoderOnly& model_;
   Kernels& kernels_;
   Precision precision_;

@@ -67,7 +67,7 @@ function groupedSamples(runs) {
 }
 
 function sampleArticle({source, reference, outputs, all}, number, runs) {
-  const texts = element('dl', {}, element('dt', {}, 'Source'), element('dd', {dir: 'auto'}, source),
+  const texts = element('dl', {}, element('dt', {}, 'Input'), element('dd', {dir: 'auto'}, source),
     element('dt', {}, 'Reference'), element('dd', {dir: 'auto'}, reference));
   const rows = outputs.map((output) => row(updatesText(output), [
     ...(runs.length > 1 ? [output.run] : []), element('span', {dir: 'auto'}, outputText(output.text))]));
@@ -82,7 +82,8 @@ function showSamples(section, runs) {
   const samples = groupedSamples(runs);
   if (samples.length === 0) {
     section.append(element('p', {}, runs.length > 1 ? 'The runs have no samples.' : 'The run has no samples.'),
-      element('p', {class: 'note'}, 'Translation runs record samples if they validate with bleu or chrf.'));
+      element('p', {class: 'note'}, 'Language models record samples when they validate, ' +
+        'translation models if they validate with bleu or chrf.'));
   }
   samples.forEach((sample, i) => section.append(sampleArticle(sample, i + 1, runs)));
 }

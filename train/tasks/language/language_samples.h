@@ -1,0 +1,45 @@
+// The outputs of a language model for a few validation samples, as text: words in place of masks, or continuations.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/train/job_context.h"
+#include "gyre/train/tasks/language/language_data.h"
+#include "gyre/train/validation.h"
+
+namespace gyre {
+
+class LanguageSamples {
+ public:
+  // Takes the beginnings of at most 4 evenly spaced samples.
+  LanguageSamples(const SampleSource& samples, const MakeInput& make_input, const Vocabulary& vocabulary,
+                  const EncoderOnly& model, const JobContext& context);
+
+  // Of a masked model, the source is the text that it reads, and the output is that text with the most likely tokens in
+  // the places to predict. Of a causal model, the output is its greedy continuation of the source, and the reference
+  // the text's own; none if the model cannot continue texts.
+  std::vector<ValidationSample> run() const;
+
+ private:
+  struct Excerpt {
+    std::vector<int32_t> ids = {};                 // that the model reads
+    std::vector<int32_t> rows = {}, targets = {};  // of a masked model: the places to predict, and what belongs there
+    std::vector<int32_t> continuation = {};        // of a causal model
+  };
+
+  void add_masked(const MaskedInput& input);
+  void add_prompt(const MaskedInput& input);
+  std::vector<int32_t> predictions() const;  // for all rows of all excerpts
+  std::vector<ValidationSample> filled() const;
+  std::vector<ValidationSample> continued() const;
+
+  std::vector<Excerpt> excerpts_;
+  const Vocabulary& vocabulary_;
+  const EncoderOnly& model_;
+  Kernels& kernels_;
+  Precision precision_;
+};
+
+}  // namespace gyre
