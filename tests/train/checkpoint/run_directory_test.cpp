@@ -76,7 +76,8 @@ TEST_CASE("the names of runs and checkpoints") {
   CHECK(run_name("a/run/.") == "run");
   CHECK(run_name("") == run_name("."));
   CHECK(checkpoint_updates("r/checkpoints/step-00001000") == 1000);
-  for (const char* name : {"step-", "step-x", "step-12x", "step--1", "best", "99999999", "step-99999999999999999999999"})
+  for (const char* name :
+       {"step-", "step-x", "step-12x", "step--1", "best", "99999999", "step-99999999999999999999999"})
     CHECK(!checkpoint_updates(name));
 }
 

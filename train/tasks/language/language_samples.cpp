@@ -7,6 +7,7 @@
 
 #include "gyre/autograd/ops.h"
 #include "gyre/data/text/line_ends.h"
+#include "gyre/data/tokenizer/continuation.h"
 #include "gyre/models/decode/generate.h"
 #include "gyre/train/tasks/to_tensor.h"
 
@@ -16,6 +17,7 @@ namespace {
 using Ids = std::vector<int32_t>;
 
 constexpr size_t kSamples = 4;  // in each entry of metrics.jsonl
+constexpr int kLeastRows = 8;   // of a sample, if there is one: shorter ones show little
 constexpr size_t kMaskedTokens = 64, kPromptTokens = 20, kContinuedTokens = 20;
 
 Ids first_of(std::span<const int32_t> ids, size_t most) {
@@ -23,6 +25,14 @@ Ids first_of(std::span<const int32_t> ids, size_t most) {
 }
 
 std::string text_of(const Vocabulary& vocabulary, const Ids& ids) { return one_line(vocabulary.decode(ids)); }
+
+// With the space that separates it from the prompt, if there is one.
+std::string continuation_text(const Vocabulary& vocabulary, const Ids& prompt, const Ids& ids) {
+  const std::vector<std::string> no_stops;
+  Continuation continuation(vocabulary, prompt, no_stops);
+  continuation.set(ids);
+  return one_line(continuation.text());
+}
 
 int32_t most_likely(std::span<const float> logits) {
   return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
@@ -37,9 +47,15 @@ LanguageSamples::LanguageSamples(const SampleSource& samples, const MakeInput& m
   if (causal && !model.continuing_obstacle().empty()) return;
   const size_t count = std::min(kSamples, samples.size());
   for (size_t i = 0; i < count; ++i) {
-    const auto index = uint32_t(i * samples.size() / count);
+    auto index = uint32_t(i * samples.size() / count);
+    const auto end = uint32_t((i + 1) * samples.size() / count);
+    while (index + 1 < end && samples.rows(index) < kLeastRows) ++index;
     const MaskedInput input = make_input(samples, std::span(&index, 1), 0);
-    causal ? add_prompt(input) : add_masked(input);
+    if (causal) {
+      add_prompt(input);
+    } else {
+      add_masked(input);
+    }
   }
 }
 
@@ -111,8 +127,8 @@ std::vector<ValidationSample> LanguageSamples::continued() const {
   std::vector<ValidationSample> samples;
   for (size_t i = 0; i < excerpts_.size(); ++i) {
     samples.push_back({.source = text_of(vocabulary_, excerpts_[i].ids),
-                       .reference = text_of(vocabulary_, excerpts_[i].continuation),
-                       .output = text_of(vocabulary_, generation.texts()[i].ids)});
+                       .reference = continuation_text(vocabulary_, excerpts_[i].ids, excerpts_[i].continuation),
+                       .output = continuation_text(vocabulary_, excerpts_[i].ids, generation.texts()[i].ids)});
   }
   return samples;
 }

@@ -13,7 +13,7 @@ namespace gyre {
 
 class LanguageSamples {
  public:
-  // Takes the beginnings of at most 4 evenly spaced samples.
+  // Takes the beginnings of at most 4 samples that are spread over all.
   LanguageSamples(const SampleSource& samples, const MakeInput& make_input, const Vocabulary& vocabulary,
                   const EncoderOnly& model, const JobContext& context);
 
