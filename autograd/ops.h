@@ -172,7 +172,6 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
 // other op.
 struct CrossEntropyParts {
   Tensor logits, dlogits;  // (rows, v), dlogits for a cotangent of 1
-  Tensor targets;          // (rows)
 };
 CrossEntropyParts cross_entropy_parts(const Tape& tape, int node, int64_t rows);
 

@@ -41,13 +41,14 @@ struct LinearCrossEntropy final : Op {
     )"_formula;
   }
   LinearLoss layer;  // saved: dx, dw and dbias, for dloss = 1
-  Tensor targets;    // for cross_entropy_parts()
+  Tensor targets;    // saved for cross_entropy_parts()
   CrossEntropyOptions options;
   LinearCrossEntropy(const Var& x, const Var& w, const Var& bias) : layer("linear_cross_entropy", x, w, bias) {}
   std::string_view name() const override { return "linear_cross_entropy"; }
   void describe(OpMetadata& metadata) const override {
     describe_options(metadata, options);
     layer.describe(metadata);
+    metadata.save("targets", targets);
   }
   double flops() const override { return layer.flops(); }
   void backward(Backward& b) override { layer.backward(b); }
@@ -73,12 +74,11 @@ CrossEntropyParts cross_entropy_parts(const Tape& tape, int node, int64_t rows) 
   const auto* op = dynamic_cast<const LinearCrossEntropy*>(recorded.op.get());
   require(op != nullptr, "[cross-entropy parts] expected a node of linear_cross_entropy, got ", recorded.name());
   const Tensor x = recorded.input_values[0].slice(0, rows), &w = recorded.input_values[1];
-  const Tensor targets = op->targets.slice(0, rows);
   const Tensor logits = Tensor::empty({rows, w.dim(0)}, statistics_dtype(x.dtype()), x.device());
   tape.multiply(logits, x, w, recorded.input_values[2]);
   const Tensor gradient = logits.clone();
-  tape.kernels().cross_entropy_in_place(zero_sums(x), gradient, targets, w.dim(0), op->options);
-  return {logits, gradient, targets};
+  tape.kernels().cross_entropy_in_place(zero_sums(x), gradient, op->targets.slice(0, rows), w.dim(0), op->options);
+  return {logits, gradient};
 }
 
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets,

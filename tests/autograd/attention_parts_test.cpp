@@ -104,7 +104,6 @@ TEST_CASE("cross-entropy parts: the gradient of the logits gives that of the inp
   const LossResult result = linear_cross_entropy(x, tape.constant(w), {}, targets, {.smoothing = 0.1, .z_loss = 0.01});
   const CrossEntropyParts parts = cross_entropy_parts(tape, result.loss.node(), 2);
   CHECK(parts.logits.shape() == Shape{2, 7});
-  CHECK(parts.targets.to_vector<int32_t>() == std::vector<int32_t>{6, -1});
   tape.backward(result.loss);
   for (int64_t k = 0; k < 4; ++k) {
     double sum = 0;

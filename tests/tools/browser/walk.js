@@ -35,11 +35,11 @@ function chooseElements(map, numbers) {
   for (const choose of [() => press('ArrowRight'), ...places.map((place) => () => heatMap.choose(...place))]) {
     choose();
     ++numbers.elements;
-    numbers.agreements += count('.agrees:not(.difference)');
-    numbers.disagreements += count('.disagrees:not(.difference)');
+    numbers.agreements += count('.agrees:not(.finite)');
+    numbers.disagreements += count('.disagrees:not(.finite)');
   }
   if (heatMap.measured.length === 0) return;
   press('d');
-  numbers.differences += count('.difference');
-  numbers.differing += count('.difference.disagrees');
+  numbers.finites += count('.finite');
+  numbers.differing += count('.finite.disagrees');
 }

@@ -63,7 +63,7 @@ ComputedTensors computed_by_loss(const Tape& tape, int number) {
   const std::vector<Tensor>& inputs = tape.nodes()[size_t(number)].input_values;
   const int64_t rows = std::clamp<int64_t>(kLogits / inputs[1].dim(0), 1, inputs[0].dim(0));
   const CrossEntropyParts parts = cross_entropy_parts(tape, number, rows);
-  return {{"logits", parts.logits}, {"dlogits", parts.dlogits}, {"targets", parts.targets}};
+  return {{"logits", parts.logits}, {"dlogits", parts.dlogits}};
 }
 
 // The factors of dropout, of which element i belongs to element i of the output.

@@ -14,7 +14,7 @@ namespace gyre {
 // values with the heads of queries that share it.
 // - attention: own q, own k, own v (rotated), S, P (without dropout), position scores, keep, query angles, key angles
 // - rope: angles
-// - linear_cross_entropy: logits, dlogits and targets of the first rows
+// - linear_cross_entropy: logits and dlogits of the first rows
 // - other ops with dropout: keep, the factors
 using ComputedTensors = std::vector<std::pair<std::string, Tensor>>;
 ComputedTensors computed_by_forward(const Tape& tape, int node);

@@ -14,7 +14,6 @@ const COMPUTED_TITLES = {
   'keep': 'keep, the factors of dropout',
   'logits': 'logits of the first rows',
   'dlogits': 'dlogits of the first rows, the gradient of the logits',
-  'targets': 'targets of the first rows',
 };
 
 function computedTensors(step, node) {

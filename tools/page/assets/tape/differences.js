@@ -15,13 +15,14 @@ function differenceView(tensor, row, column, precision) {
   const difference = differenceAt(tensor, row, column);
   if (!difference) return null;
   const analytic = tensor.at(row, column), numeric = difference.value;
-  const gap = Math.abs(analytic - numeric), relative = gap / Math.max(Math.abs(analytic), Math.abs(numeric));
+  const largest = Math.max(Math.abs(analytic), Math.abs(numeric)), isZero = largest <= DIFFERENCE_NOISE;
+  const gap = Math.abs(analytic - numeric), relative = gap / largest;
   const isEqual = gap <= DIFFERENCE_NOISE || relative <= DIFFERENCE_TOLERANCE;
   const verdict = precision !== 'fp32' ? 'rounded' : isEqual ? 'agrees' : 'disagrees';
   const text = `finite difference of the loss ${valueText(numeric, 8)}, gradient ${valueText(analytic, 8)}: ` +
-      (gap <= DIFFERENCE_NOISE ? 'equal up to rounding' : `relative difference ${valueText(relative, 2)}`) +
+      (isZero ? 'both are zero up to rounding' : `relative difference ${valueText(relative, 2)}`) +
       (verdict === 'rounded' ? ` (the step rounds to ${precision})` : '');
-  return element('p', {class: `difference ${verdict}`}, text);
+  return element('p', {class: `finite ${verdict}`}, text);
 }
 
 function differencesNote(tensor) {
