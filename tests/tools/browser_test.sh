@@ -3,6 +3,7 @@
 # enough contrast, controls with names that Tab reaches, nothing wider than the screen.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/tools/browser/browsers.sh"
+command -v cmark-gfm > /dev/null || skip_test "cmark-gfm is not installed"
 
 small_corpus
 train() { small_train --valid-sets val.en val.de --disp-freq 2u --valid-freq 4u --after 8u --quiet "$@"; }
@@ -14,10 +15,13 @@ mkdir pages
 "$GYRE" inspect page --model run --length 6 --output pages/step.html 2> step.log
 "$GYRE" inspect page --preset transformer-tiny --output pages/tiny.html
 "$GYRE" inspect page --preset transformer-base --output pages/base.html
+"$ROOT/tools/scripts/docs.sh" "$(dirname "$GYRE")/doc_page" docs
+cp docs/autodiff.html pages/lessons.html
+with_scripts pages/lessons.html page_checks.js lessons_states.js > lessons.html
 for page in run runs; do with_scripts pages/$page.html page_checks.js report_states.js > $page.html; done
 for page in step tiny base; do with_scripts pages/$page.html page_checks.js tape_states.js > $page.html; done
 frames=()
-for page in run runs step tiny base; do
+for page in run runs step tiny base lessons; do
   for size in 1280x720 390x844; do
     framed $page.html ${size/x/ } > $page.$size.html
     frames+=($page.$size.html)

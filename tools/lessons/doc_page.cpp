@@ -22,6 +22,14 @@ struct Document {
 
 std::string without_tags(const std::string& html) { return std::regex_replace(html, std::regex("<[^>]*>"), ""); }
 
+// Makes code and tables that are wider than the screen scroll with the keyboard.
+std::string with_scrolling(std::string line) {
+  if (line.starts_with("<pre>")) line.insert(4, " tabindex=\"0\"");
+  if (line == "<table>") return "<div class=\"scroll\" tabindex=\"0\"><table>";
+  if (line == "</table>") return "</table></div>";
+  return line;
+}
+
 // &lt; and the like: html_text() of the title escapes them again.
 std::string unescaped(std::string text) {
   for (const auto& [entity, character] : {std::pair{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&amp;", "&"}})
@@ -60,7 +68,7 @@ Document read_document(std::string_view html) {
     } else {
       if (document.title.empty() && std::regex_match(line, match, title))
         document.title = unescaped(without_tags(match[1]));
-      document.content += with_html_links(line) + '\n';
+      document.content += with_scrolling(with_html_links(line)) + '\n';
     }
   }
   return document;

@@ -40,6 +40,6 @@ function chooseElements(map, numbers) {
   }
   if (heatMap.measured.length === 0) return;
   press('d');
-  numbers.finites += count('.finite');
+  numbers.differences += count('.finite');
   numbers.differing += count('.finite.disagrees');
 }

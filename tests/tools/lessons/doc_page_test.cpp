@@ -33,6 +33,7 @@ TEST_CASE("a page has a title, a list of its headings, and links to other pages"
   CHECK(contains(page, "\"index.html\""));
   CHECK(contains(page, "\"../../.github/CONTRIBUTING.md\""));
   CHECK_FALSE(contains(page, "<script"));
+  CHECK(contains(doc_page("<h1>a</h1>\n<pre><code>b\n</code></pre>\n"), "<pre tabindex=\"0\"><code>b\n"));
   CHECK_THROWS_AS(doc_page("<p>text</p>\n"), Error);
 }
 

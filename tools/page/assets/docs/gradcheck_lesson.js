@@ -14,7 +14,7 @@ class GradcheckLesson {
     }));
     const failed = inputs.filter(({passed}) => !passed).map(({input}) => `d${input}`);
     const verdict = failed.length === 0 ? 'all gradients pass' : `wrong: ${failed.join(', ')}`;
-    return element('details', {open: ''}, element('summary', {}, `${title}: ${verdict}`), element('div', {class: 'scroll'},
+    return element('details', {open: ''}, element('summary', {}, `${title}: ${verdict}`), element('div', {class: 'scroll', tabindex: 0},
         element('table', {class: 'agreement'}, element('thead', {}, element('tr', {}, ...head.map(
             (name) => element('th', {scope: 'col'}, name)))), element('tbody', {}, ...rows))));
   }

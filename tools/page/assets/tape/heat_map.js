@@ -46,15 +46,21 @@ function cellSize(across, down) {
   return {width, height: Math.max(width, Math.min(14, Math.max(5, Math.floor(120 / down))))};
 }
 
-// The numbers of a block as a grid over its cells, in black or white. Readers of screens hear the chosen element.
+// True if white text has more contrast on the color than black text (the relative luminance of WCAG 2).
+function isDark(color) {
+  const [red, green, blue] = color.map((x) => (x / 255) ** 2.2);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179;
+}
+
+// The numbers of a block as a grid over its cells. Screen readers get the chosen element only.
 function numbersView(block, largest, sideways, cell) {
   const [across, down] = sideways ? [block.rows, block.columns] : [block.columns, block.rows];
   const cells = Array.from({length: across * down}, (_, i) => {
     const x = i % across, y = Math.floor(i / across);
     const value = block.at(block.row + (sideways ? x : y), block.column + (sideways ? y : x));
-    const [red, green, blue] = heatColor(value, largest);
-    const isDark = 0.299 * red + 0.587 * green + 0.114 * blue < 140;
-    return element('span', {class: isDark ? 'on-dark' : ''}, valueText(value, 3));
+    const color = heatColor(value, largest);
+    return element('span', {class: isDark(color) ? 'on-dark' : '', style: `background: rgb(${color.join(' ')})`},
+                   valueText(value, 3));
   });
   const columns = `repeat(${across}, ${cell.width}px)`;
   return element('div', {class: 'numbers', 'aria-hidden': 'true',

@@ -1,0 +1,13 @@
+// Checks the lessons of the documentation: as they open, and at their last step with elements chosen.
+'use strict';
+
+const lessonChecks = new PageChecks();
+lessonChecks.check('as it opens');
+for (const {view, walk} of lessons) {
+  if (!walk) continue;
+  walk.go(walk.last);
+  for (const map of view.querySelectorAll('.heat'))
+    map.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
+}
+lessonChecks.check('backward');
+document.documentElement.dataset.problems = [...lessonChecks.problems].join('; ');
