@@ -80,7 +80,7 @@ struct AttentionSegment {
   // The matrix (heads, queries, keys) of rule(head, query, key).
   template <class Rule>
   Tensor pairs(const Rule& rule) const {
-    const Tensor matrix = Tensor::empty({heads(), queries(), keys()});
+    Tensor matrix = Tensor::empty({heads(), queries(), keys()});
     float* next = matrix.data<float>();
     for (int64_t h = 0; h < heads(); ++h)
       for (int64_t i = 0; i < queries(); ++i)
@@ -92,7 +92,7 @@ struct AttentionSegment {
 // The columns of some heads as a tensor of their own, f32 on the CPU.
 Tensor own_columns(const HeadColumns& all, int64_t columns) {
   const Tensor rows = all.rows.to_cpu().to(DType::f32);
-  const Tensor own = Tensor::empty({rows.rows(), columns});
+  Tensor own = Tensor::empty({rows.rows(), columns});
   for (int64_t i = 0; i < rows.rows(); ++i)
     std::copy_n(rows.data<float>() + i * rows.cols() + all.first, columns, own.data<float>() + i * columns);
   return own;

@@ -43,7 +43,7 @@ struct Rope final : Op {
 Tensor rotation_angles(const Tensor& angles, const Tensor& positions, const Rotary& rotary) {
   const Tensor rows = angles.to_cpu().to(DType::f64);
   const int64_t pairs = rotary.dims / 2;
-  const Tensor result = Tensor::empty({positions.size(), pairs});
+  Tensor result = Tensor::empty({positions.size(), pairs});
   float* next = result.data<float>();
   for (const int32_t position : positions.to_cpu().span<int32_t>()) {
     const double* row = rows.data<double>() + position * rows.cols();

@@ -85,7 +85,7 @@ const std::vector<TapeLesson>& tape_lessons() {
 }
 
 Tensor readable_numbers(const Shape& shape, uint64_t stream) {
-  const Tensor t = normal_tensor(shape, DType::f64, /*seed=*/1, stream);
+  Tensor t = normal_tensor(shape, DType::f64, /*seed=*/1, stream);
   for (double& x : t.span<double>()) x = std::round(100 * x) / 100;
   return t;
 }

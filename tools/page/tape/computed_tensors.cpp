@@ -25,7 +25,7 @@ OpMetadata metadata_of(const Node& node) {
 // The first columns of the first rows, f32 on the CPU.
 Tensor corner(const Tensor& tensor, int64_t rows, int64_t columns) {
   const Tensor all = tensor.slice(0, rows).to_cpu().to(DType::f32);
-  const Tensor result = Tensor::empty({rows, columns});
+  Tensor result = Tensor::empty({rows, columns});
   for (int64_t i = 0; i < rows; ++i)
     std::copy_n(all.data<float>() + i * all.cols(), columns, result.data<float>() + i * columns);
   return result;

@@ -66,13 +66,13 @@ class LossDifferences {
   LossDifferences(Workload& work, Kernels& kernels) : work_(work), kernels_(kernels) {}
 
   double of_parameter(const Tensor& value, int64_t element) {
-    const PerturbedFunction f{{{"", value}}, [this] { return loss(false, nullptr); }, kOne};
-    return central_difference(f, 0, element, kStep).value;
+    const PerturbedFunction f{{{"", value}}, [this] { return loss(false, nullptr); }, one_};
+    return central_difference(f, 0, element, step_).value;
   }
   double of_output(int node, int64_t element) {
     Shift shift(node, element);
-    const PerturbedFunction f{{{"", shift.amount()}}, [&] { return loss(true, &shift); }, kOne};
-    return central_difference(f, 0, 0, kStep).value;
+    const PerturbedFunction f{{{"", shift.amount()}}, [&] { return loss(true, &shift); }, one_};
+    return central_difference(f, 0, 0, step_).value;
   }
 
  private:
@@ -84,8 +84,8 @@ class LossDifferences {
     return work_.loss(tape).loss.value().to_cpu();
   }
 
-  const double kStep = gradcheck_step(DType::f32);
-  const Tensor kOne = Tensor::from<double>({1}, {1});
+  const double step_ = gradcheck_step(DType::f32);
+  const Tensor one_ = Tensor::from<double>({1}, {1});
   Workload& work_;
   Kernels& kernels_;
 };
