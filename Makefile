@@ -87,10 +87,10 @@ docs: ## the documentation as HTML, in build/docs, with the lessons of autodiff.
 	@tools/scripts/docs.sh $(BUILD)/doc_page $(BUILD)/docs
 	@echo "$(BUILD)/docs/index.html, $(BUILD)/docs/autodiff.html"
 
-# The browsers are optional: tests of pages are skipped without them.
+# The packages of the loop are optional: without them the tests of pages are skipped.
 test: ## build and run all tests; list skipped parts with reasons; installs browsers where it can
-	@tools/scripts/setup.sh cmark-gfm
-	@tools/scripts/setup.sh chromium firefox-esr python3 || true
+	@tools/scripts/setup.sh
+	@for package in cmark-gfm python3 chromium firefox-esr; do tools/scripts/setup.sh $$package || true; done
 	@$(MAKE) --no-print-directory cuda-emulation
 	@$(MAKE) --no-print-directory build-all
 	@tools/scripts/run_tests.sh $(BUILD)

@@ -14,8 +14,8 @@ namespace gyre {
 
 struct OpMetadata {
   std::vector<std::pair<std::string, std::string>> attributes;  // ("heads", "8")
-  std::vector<std::pair<std::string, Tensor>> saved;            // for backward, in addition to inputs and output
-  DropoutMask dropout;                                          // of the output or of one input, in their shape
+  std::vector<std::pair<std::string, Tensor>> saved;            // that the op keeps besides its inputs and output
+  DropoutMask dropout;  // elementwise, in the shape of the output; not that of attention weights
 
   template <class T>
   void attribute(std::string_view name, const T& value) {

@@ -169,9 +169,9 @@ LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, con
                                 const CrossEntropyOptions& options = {});
 
 // What a recorded node of linear_cross_entropy() computes from its first rows, for inspection. Throws for a node of any
-// other op.
+// other op, and unless 1 <= rows <= n.
 struct CrossEntropyParts {
-  Tensor logits, dlogits;  // (rows, v), dlogits for a cotangent of 1
+  Tensor logits, dlogits;  // (rows, v) in the dtype of statistics, on the tape's device; dlogits for dloss = 1
 };
 CrossEntropyParts cross_entropy_parts(const Tape& tape, int node, int64_t rows);
 

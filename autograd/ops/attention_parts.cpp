@@ -44,12 +44,12 @@ struct AttentionSegment {
         op(checked(tape.nodes().at(size_t(node)))),
         inputs(tape.nodes()[size_t(node)].input_values),
         number(segment) {
-    require(segment >= 0 && segment < op.queries.count(), "[attention weights] expected a segment below ",
+    require(segment >= 0 && segment < op.queries.count(), "[attention inspection] expected a segment below ",
             op.queries.count(), ", got ", segment);
   }
   static const AttentionOp& checked(const Node& node) {
     const auto* op = dynamic_cast<const AttentionOp*>(node.op.get());
-    require(op != nullptr, "[attention weights] expected a node of softmax attention, got ", node.name());
+    require(op != nullptr, "[attention inspection] expected a node of softmax attention, got ", node.name());
     return *op;
   }
 

@@ -73,6 +73,8 @@ CrossEntropyParts cross_entropy_parts(const Tape& tape, int node, int64_t rows) 
   const Node& recorded = tape.nodes().at(size_t(node));
   const auto* op = dynamic_cast<const LinearCrossEntropy*>(recorded.op.get());
   require(op != nullptr, "[cross-entropy parts] expected a node of linear_cross_entropy, got ", recorded.name());
+  const int64_t all = recorded.input_values[0].rows();
+  require(rows >= 1 && rows <= all, "[cross-entropy parts] expected 1 to ", all, " rows, got ", rows);
   const Tensor x = recorded.input_values[0].slice(0, rows), &w = recorded.input_values[1];
   const Tensor logits = Tensor::empty({rows, w.dim(0)}, statistics_dtype(x.dtype()), x.device());
   tape.multiply(logits, x, w, recorded.input_values[2]);

@@ -80,7 +80,7 @@ TEST_CASE("attention weights: other nodes and missing segments throw") {
   const Var x = tape.leaf(random_rows(2, 3 * kDim, 1));
   const Var y = scale(self_attention(x, Segments::from_lengths({2}), {.heads = kHeads}), 2);
   CHECK_THROWS_WITH_AS(attention_weights(tape, y.node(), 0),
-                       "[attention weights] expected a node of softmax attention, got scale", Error);
+                       "[attention inspection] expected a node of softmax attention, got scale", Error);
   CHECK_THROWS_WITH_AS(attention_weights(tape, y.node() - 1, 1),
-                       "[attention weights] expected a segment below 1, got 1", Error);
+                       "[attention inspection] expected a segment below 1, got 1", Error);
 }

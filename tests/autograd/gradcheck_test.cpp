@@ -309,3 +309,21 @@ TEST_CASE("rows of the op table are selected by op, by name, or all") {
   CHECK_EQ(checks[0].inputs.size(), 2);
   CHECK_EQ(checks[0].inputs[1].input, "frequencies");
 }
+
+TEST_CASE("gradcheck finds a wrong gradient of y = x / |x|, whatever numbers the caller draws") {
+  struct Zero final : Op {
+    std::string_view name() const override { return "unit"; }
+    void backward(Backward& b) override { b.dinput(0).zero(); }
+  };
+  const auto unit = [](Tape& tape, const std::vector<Var>& in) {
+    const Tensor y = in[0].value().clone();
+    double squares = 0;
+    for (const double x : y.span<double>()) squares += x * x;
+    for (double& x : y.span<double>()) x /= std::sqrt(squares);
+    return tape.record(std::make_unique<Zero>(), y, {in[0]});
+  };
+  for (const uint64_t stream : {0, 1, 2}) {  // with dy = x, the gradient would be zero
+    const Tensor x = normal_tensor({1, 16}, DType::f64, GradcheckOptions().seed, stream);
+    CHECK_FALSE(gradcheck(cpu_kernels(), unit, {{"x", x}})[0].passed);
+  }
+}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests the pages of gyre report and gyre inspect page in browsers, on a screen and on a phone, light and dark: no errors,
+# Tests the pages of gyre report, gyre inspect page and make docs in browsers, on a screen and on a phone, light and dark: no errors,
 # enough contrast, controls with names that Tab reaches, nothing wider than the screen.
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/tools/browser/browsers.sh"
@@ -30,6 +30,7 @@ done
 
 well() { # well NAME FILE: the page in the file has no problems
   same "$1: loaded" "$(noted loaded "$2")" true
+  same "$1: colors" "$(noted scheme "$2")" "${1##* }"
   same "$1: errors" "$(noted errors "$2")" ""
   same "$1: problems" "$(noted problems "$2")" ""
   check "$1: $(noted texts "$2") texts, $(noted controls "$2") controls" test "$(noted texts "$2")" -gt 50
@@ -54,7 +55,8 @@ else
   for scheme in dark light; do
     firefox $scheme "${frames[@]}" > drawn_pages.txt
     for frame in "${frames[@]}"; do
-      read -r line && echo "$line" > drawn.txt
+      read -r line || fail "Firefox printed no line for $frame"
+      echo "$line" > drawn.txt
       well "Firefox, $frame, $scheme" drawn.txt
     done < drawn_pages.txt
   done

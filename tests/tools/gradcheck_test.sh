@@ -41,7 +41,7 @@ check "the summary of a failure" contains '^0 of 1 passed' < out.txt
 small_corpus
 small_train --model run --after 2u --quiet
 "$GYRE" gradcheck --model run --segments 1 --length 5 --entries 1 --json > out.json
-wanted='^\{"passed":true,.*"model":"run","batch":"1 pairs of 5 \+ 5 random tokens",.*"parameters":\[\{"parameter":'
+wanted='^\{"passed":true,.*"model":"run","batch":"1 pair of 5 \+ 5 random tokens",.*"parameters":\[\{"parameter":'
 check "a run as JSON" contains "$wanted" < out.json
 
 rejects 2 '--op: expected neither --preset nor --model with it' "$GYRE" gradcheck --op rope --preset lm-tiny

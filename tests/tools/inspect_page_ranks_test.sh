@@ -55,3 +55,7 @@ for page in $pages; do
   same "$page: buckets" "$(noted buckets dom.txt)" "$(buckets $page)"
   check "$page: the verdict on all sums" contains 'Their sums are those of the all-reduce: [0-9]{4,} equal' < dom.txt
 done
+
+with_scripts two.html page_checks.js ranks_states.js > checked.html
+in_chromium checked.html > dom.txt
+same "problems of the overview" "$(noted problems dom.txt)" ""

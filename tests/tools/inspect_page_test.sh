@@ -69,6 +69,7 @@ if ! command -v chromium > /dev/null; then
 fi
 # The page visits all its steps and, where it knows how an element was computed, computes it again.
 "$GYRE" inspect page --preset lm-tiny --attention linear --differences 20 --output rope.html
+check "the page of linear attention has $(wc -c < rope.html) bytes" test "$(wc -c < rope.html)" -lt 3000000
 "$GYRE" inspect page --preset llama-tiny --differences 20 --output llama-tiny.html
 "$GYRE" inspect page --preset transformer-tiny --precision bf16 --differences 20 --output bf16.html
 for page in transformer-tiny.html bert-mini.html lm-tiny.html llama-tiny.html rope.html bf16.html run.html pair.html mlm.html lm.html big.html; do

@@ -1,6 +1,5 @@
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
 #include "tools/examples/custom_op/rms_norm.h"
@@ -19,12 +18,20 @@ ordered_json result_json(const GradcheckResult& result) {
   return {{"input", result.input}, {"passed", result.passed}, {"entries", entries}};
 }
 
+// Leaves out a term of the gradient while it exists.
+class WrongGradient {
+ public:
+  explicit WrongGradient(bool is_wrong) { example::leave_out_a_term = is_wrong; }
+  ~WrongGradient() { example::leave_out_a_term = false; }
+  WrongGradient(const WrongGradient&) = delete;
+  WrongGradient& operator=(const WrongGradient&) = delete;
+};
+
 ordered_json check(const std::string& title, bool leave_out_a_term) {
   const std::vector<NamedInput> inputs{{"x", readable_numbers({2, 4}, 0)}, {"gamma", readable_numbers({4}, 1)}};
-  example::leave_out_a_term = leave_out_a_term;
+  const WrongGradient scope(leave_out_a_term);
   const std::vector<GradcheckResult> results = gradcheck(
       cpu_kernels(), [](Tape&, const auto& in) { return example::rms_norm(in[0], in[1]); }, inputs);
-  example::leave_out_a_term = false;
   ordered_json inputs_json = ordered_json::array();
   for (const GradcheckResult& result : results) inputs_json.push_back(result_json(result));
   return {{"title", title}, {"inputs", inputs_json}};

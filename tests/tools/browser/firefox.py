@@ -4,6 +4,7 @@
     firefox.py --tab PAGE...        presses Tab until it leaves the page, and prints what never had the focus
 """
 
+import atexit
 import json
 import pathlib
 import socket
@@ -28,7 +29,7 @@ class Firefox:
     """A Firefox under the control of its Marionette protocol: messages of JSON after their length."""
 
     def __init__(self, scheme):
-        self.profile = tempfile.TemporaryDirectory()
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         with socket.socket() as probe:
             probe.bind(('127.0.0.1', 0))
             port = probe.getsockname()[1]
@@ -42,16 +43,17 @@ class Firefox:
         command = ['firefox-esr', '--headless', '--marionette', '--profile', self.profile.name,
                    '--width', '1600', '--height', '1000']
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        atexit.register(self.close)
         self.stream = self.connect(port).makefile('rwb')
         self.receive()  # a greeting
         self.send('WebDriver:NewSession')
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def close(self):
         self.process.terminate()
-        self.process.wait()
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
         self.profile.cleanup()
 
     @staticmethod
@@ -66,6 +68,8 @@ class Firefox:
     def receive(self):
         length = b''
         while (digit := self.stream.read(1)) != b':':
+            if not digit:
+                sys.exit('Firefox closed the connection')
             length += digit
         return json.loads(self.stream.read(int(length)))
 
@@ -99,14 +103,14 @@ def unreached_by_tab(firefox, page):
 
 def main():
     scheme, *pages = sys.argv[1:]
-    with Firefox(scheme) as firefox:
-        for page in pages:
-            if scheme == '--tab':
-                controls, unreached = unreached_by_tab(firefox, page)
-                print(f'{page}: {controls} controls, not reached by Tab: {", ".join(unreached) or "none"}')
-            else:
-                firefox.open(page)
-                print(firefox.run(ROOT))
+    firefox = Firefox(scheme)
+    for page in pages:
+        if scheme == '--tab':
+            controls, unreached = unreached_by_tab(firefox, page)
+            print(f'{page}: {controls} controls, not reached by Tab: {", ".join(unreached) or "none"}')
+        else:
+            firefox.open(page)
+            print(firefox.run(ROOT))
 
 
 main()

@@ -8,7 +8,8 @@ const CONTROLS = `${NATIVE_CONTROLS}, [tabindex="0"], [role="treeitem"]`;
 
 function describeNode(node) {
   const {tagName, id, className} = node;
-  return `${tagName.toLowerCase()}${id ? `#${id}` : ''} ${className.baseVal ?? className} "${node.textContent.trim().slice(0, 30)}"`;
+  const name = `${tagName.toLowerCase()}${id ? `#${id}` : ''} ${className.baseVal ?? className}`;
+  return `${name} "${node.textContent.trim().slice(0, 30)}"`;
 }
 
 class PageChecks {
@@ -27,7 +28,8 @@ class PageChecks {
     this.checkRegions();
     for (const tree of document.querySelectorAll('[role="tree"]')) this.checkTree(tree);
     for (const area of document.querySelectorAll('*')) if (isShown(area)) this.checkScrolling(area);
-    Object.assign(document.documentElement.dataset, this.counts, {problems: [...this.problems].join('; ')});
+    const scheme = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+    Object.assign(document.documentElement.dataset, this.counts, {scheme, problems: [...this.problems].join('; ')});
   }
 
   note(problem) {
@@ -51,11 +53,15 @@ class PageChecks {
       this.checkContrast(input, getComputedStyle(input, '::placeholder').color, ENOUGH_CONTRAST);
   }
 
-  // Curves, and the bars of the map.
+  // Curves, and the bars of the map and of lanes.
   checkGraphics() {
     for (const line of document.querySelectorAll('path.line, .bar > span')) {
       const {stroke, backgroundColor} = getComputedStyle(line);
       this.checkContrast(line.parentElement, line.matches('path') ? stroke : backgroundColor, ENOUGH_FOR_GRAPHICS);
+      ++this.counts.graphics;
+    }
+    for (const bar of document.querySelectorAll('.lanes rect')) {
+      this.checkContrast(bar.ownerSVGElement.parentElement, getComputedStyle(bar).fill, ENOUGH_FOR_GRAPHICS);
       ++this.counts.graphics;
     }
   }
@@ -100,9 +106,15 @@ class PageChecks {
   }
 }
 
+function chooseInMaps(view) {
+  for (const map of view.querySelectorAll('.heat'))
+    map.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
+}
+
 function isShown(node) {
   const {width, height} = node.getBoundingClientRect();
-  return width > 0 && height > 0 && node.checkVisibility({visibilityProperty: true}) && !node.closest('.skip:not(:focus)');
+  return width > 0 && height > 0 && node.checkVisibility({visibilityProperty: true}) &&
+      !node.closest('.skip:not(:focus)');
 }
 
 function textColor(node) {
@@ -128,6 +140,8 @@ function blend([red, green, blue, alpha], below) {
 
 function backgroundOf(node) {
   if (node === null) return [255, 255, 255];
+  const bar = node.matches('svg text') ? node.previousElementSibling : null;
+  if (bar?.matches('rect')) return parseColor(getComputedStyle(bar).fill).slice(0, 3);
   const color = parseColor(getComputedStyle(node).backgroundColor);
   return color[3] === 1 ? color.slice(0, 3) : blend(color, backgroundOf(node.parentElement));
 }

@@ -6,8 +6,7 @@ const tapeChecks = new PageChecks();
 
 function choose(at) {
   walk.go(at);
-  for (const map of document.querySelectorAll('.heat'))
-    map.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
+  chooseInMaps(document);
 }
 
 function search(text) {
@@ -34,8 +33,8 @@ function checkMaps() {
   document.documentElement.dataset.layers = layers.length;
   for (const {path} of layers) {
     const isInside = (item) => `${item.path}.`.startsWith(`${path}.`);
-    checkMap(path, (item) => item.kind === 'module' && (isInside(item) || `${path}.`.startsWith(`${item.path}.`) || item.parent === null),
-             isInside);
+    const isAround = (item) => item.parent === null || `${path}.`.startsWith(`${item.path}.`);
+    checkMap(path, (item) => item.kind === 'module' && (isInside(item) || isAround(item)), isInside);
   }
 }
 

@@ -55,7 +55,11 @@ void validate_for(const InspectPageArgs& args, const Communicator& ranks) {
 
 int page(InspectPageArgs& args, Communicator& ranks) {
   validate_for(args, ranks);
-  ranks.size() > 1 ? args.threads.use(ranks.cores()) : args.threads.use();
+  if (ranks.size() > 1) {
+    args.threads.use(ranks.cores());
+  } else {
+    args.threads.use();
+  }
   Kernels& kernels = args.device.kernels(ranks.local_rank());
   const Precision precision = args.precision.on(kernels);
   const std::unique_ptr<Workload> work = make_page_workload(args, kernels.device());

@@ -17,6 +17,13 @@ function svgElement(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG_NAMESPACE, name), attributes, children);
 }
 
+// A button that looks like a link.
+function linkButton(text, action) {
+  const button = element('button', {type: 'button', class: 'link'}, text);
+  button.addEventListener('click', action);
+  return button;
+}
+
 // A radio button or a checkbox with its label.
 function labeledInput(attributes, text, onChange) {
   const input = element('input', attributes);

@@ -10,12 +10,6 @@ namespace {
 // Elements up to which the page has all of them: sums need whole heads, and whole rows of logits.
 constexpr int64_t kHeadElements = 4096, kLogits = 8192;
 
-int attribute(const OpMetadata& metadata, const std::string& name, int otherwise) {
-  for (const auto& [own, value] : metadata.attributes)
-    if (own == name) return std::stoi(value);
-  return otherwise;
-}
-
 OpMetadata metadata_of(const Node& node) {
   OpMetadata metadata;
   node.op->describe(metadata);
@@ -31,13 +25,6 @@ Tensor corner(const Tensor& tensor, int64_t rows, int64_t columns) {
   return result;
 }
 
-// Columns of the queries that share the first head of keys and values.
-int64_t own_query_columns(const Node& node) {
-  const OpMetadata metadata = metadata_of(node);
-  const int heads = attribute(metadata, "heads", 1);
-  return node.value.cols() / attribute(metadata, "key/value heads", heads);
-}
-
 bool same_numbers(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && std::ranges::equal(a.span<float>(), b.span<float>());
 }
@@ -45,7 +32,8 @@ bool same_numbers(const Tensor& a, const Tensor& b) {
 ComputedTensors computed_by_attention(const Tape& tape, int number) {
   const Node& node = tape.nodes()[size_t(number)];
   const AttentionParts parts = attention_parts(tape, number, 0);
-  const int64_t own = own_query_columns(node), width = node.value.cols() / parts.scores.dim(0);
+  const int64_t heads = parts.scores.dim(0), width = node.value.cols() / heads, key_heads = parts.k.cols() / width;
+  const int64_t own = width * (heads / key_heads);
   ComputedTensors tensors{{"S", parts.scores},
                           {"P", attention_weights(tape, number, 0)},
                           {"own q", corner(parts.q, parts.q.rows(), own)},
@@ -87,11 +75,8 @@ ComputedTensors computed_by_forward(const Tape& tape, int number) {
   return {{"keep", factors(tape.kernels(), node.value.shape(), dropout)}};
 }
 
-ComputedTensors known_to_backward(const Tape& tape, int number) {
-  const Node& node = tape.nodes()[size_t(number)];
-  if (node.name() != "attention") return {};
-  const int64_t queries = attention_parts(tape, number, 0).q.rows();
-  return {{"own dout", corner(node.gradient, queries, own_query_columns(node))}};
+Tensor own_gradient(const Node& node, const Shape& own_queries) {
+  return corner(node.gradient, own_queries[0], own_queries[1]);
 }
 
 SampleLimits computed_limits(const Node& node, const SampleLimits& limits) {

@@ -19,9 +19,9 @@ namespace gyre {
 using ComputedTensors = std::vector<std::pair<std::string, Tensor>>;
 ComputedTensors computed_by_forward(const Tape& tape, int node);
 
-// What exists only just before the node's backward:
-// - attention: own dout
-ComputedTensors known_to_backward(const Tape& tape, int node);
+// The gradient of the output of attention in the rows and columns of "own q". It exists only just before the node's
+// backward.
+Tensor own_gradient(const Node& node, const Shape& own_queries);
 
 // The limits of samples of a node's computed tensors.
 SampleLimits computed_limits(const Node& node, const SampleLimits& limits);

@@ -84,7 +84,7 @@ class LossDifferences {
     return work_.loss(tape).loss.value().to_cpu();
   }
 
-  const double step_ = gradcheck_step(DType::f32);
+  const double step_ = gradcheck_step(DType::f32);  // small: the loss has kinks, as of relu
   const Tensor one_ = Tensor::from<double>({1}, {1});
   Workload& work_;
   Kernels& kernels_;

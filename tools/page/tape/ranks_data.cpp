@@ -40,7 +40,7 @@ std::vector<const Parameter*> trainable(const Parameters& parameters) {
   return chosen;
 }
 
-// texts: of the ranks. Moves their gradients to the parameters.
+// ranks: the objects of all ranks. Moves their gradients to the parameters.
 ordered_json parameters_json(const Parameters& parameters, const OwnStep& own, const SampleLimits& limits,
                              std::vector<ordered_json>& ranks) {
   ordered_json list = ordered_json::array();

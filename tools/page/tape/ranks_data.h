@@ -24,8 +24,7 @@ struct OwnStep {
 // and null on the others. Times are seconds.
 // - parameters, the trainable ones: name, node, elements, is_table, sum, and the gradients of all ranks except rank 0,
 //   whose gradients are in the nodes
-// - buckets, in the order in which they are reduced: elements, node after whose backward it leaves, and parts, which
-// are
+// - buckets, in the order in which they are reduced: elements, node after whose backward it leaves, and parts:
 //   [number of the parameter, first element, end]
 // - ranks: loss, predictions, backward [node, begin, end], end_of_backward, end, buckets {leaves, begin, end}, lookups
 //   {name, bytes, begin, end}

@@ -1,7 +1,7 @@
 // Times and memory of a training step without the optimizer, by node of its tape.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "gyre/core/kernels/kernels.h"
@@ -16,8 +16,7 @@ struct NodeCost {
   double after_forward = 0, after_backward = 0, after_release = 0;
 };
 
-// The options of the tape whose step is shown, timed and, with the same numbers on rank 0, printed by gyre inspect
-// step.
+// The options of the tape whose step is shown and timed. gyre inspect step prints the numbers of rank 0.
 inline Tape::Options page_tape_options(Precision precision, int rank = 0) {
   return {.record = true, .training = true, .seed = 1 + uint64_t(rank), .precision = precision};
 }

@@ -12,30 +12,48 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Samples of larger models have fewer lines, so that the page stays near this size.
-constexpr double kSampledBytes = 2.3e6;
+// Samples of larger models have fewer lines, so that the page stays below 3 MB where it can.
+constexpr double kSampledBytes = 2.55e6;
 constexpr double kBytesPerElement = 4 * 4.0 / 3;  // in base64
-constexpr double kTensorsPerNode = 2.5;           // value, gradient, and a part of the saved tensors and of the paths
+constexpr double kBytesPerTensor = 200;           // of its shape and statistics
 
-// With several ranks, a parameter also has the gradients of the other ranks and the sum.
-// With several ranks, a parameter also has the gradients of the other ranks and the sum.
-double sampled_bytes(const std::vector<TapeRow>& rows, const SampleLimits& limits, int ranks) {
-  double elements = 0;
-  for (const TapeRow& row : rows) {
-    const double tensors = kTensorsPerNode + (ranks > 1 && !row.parameter.empty() ? ranks : 0);
-    for (const SampleBlock& block : sample_blocks(row.shape, limits)) elements += tensors * double(block.elements());
+// The bytes of the samples of a step in JSON. With several ranks, a parameter also has the gradients of the other ranks
+// and the sum.
+double sampled_bytes(const StepData& step, int ranks) {
+  double bytes = 0;
+  const auto add = [&](const std::optional<TensorSample>& sample, int copies = 1) {
+    if (!sample) return;
+    double elements = 0;
+    for (const SampleBlock& block : sample->blocks) elements += double(block.elements());
+    bytes += copies * (kBytesPerTensor + kBytesPerElement * elements);
+  };
+  for (const RecordedNode& node : step.nodes) {
+    const bool is_parameter = !step.rows[size_t(&node - step.nodes.data())].parameter.empty();
+    add(node.value);
+    add(node.gradient, is_parameter && ranks > 1 ? 1 + ranks : 1);
+    for (const RecordedNode::Input& input : node.inputs) add(input.constant);
+    for (const auto& [name, sample] : node.saved) add(sample);
+    for (const auto& [name, sample] : node.computed) add(sample);
   }
-  return kBytesPerElement * elements;
+  for (const RecordedStep& recorded : step.steps) {
+    for (const RecordedStep::Path& path : recorded.paths) {
+      add(path.added);
+      add(path.sum);
+    }
+  }
+  return bytes;
 }
 
-SampleLimits limits_for(const std::vector<TapeRow>& rows, int ranks) {
-  SampleLimits limits;
-  while (limits.lines > 1 && sampled_bytes(rows, limits, ranks) > kSampledBytes) --limits.lines;
-  while (limits.whole > 64 && sampled_bytes(rows, limits, ranks) > kSampledBytes) {
-    limits.whole /= 2;
-    limits.longest = std::max<int64_t>(512, limits.longest / 2);
+// The next smaller limits; false if these are the smallest. excess: the bytes as a multiple of the wanted ones.
+bool reduce(SampleLimits& limits, double excess) {
+  if (limits.lines > 1) {
+    limits.lines = excess > 1.5 ? 1 : limits.lines - 1;
+    return true;
   }
-  return limits;
+  if (limits.whole <= 64) return false;
+  limits.whole /= 2;
+  limits.longest = std::max<int64_t>(512, limits.longest / 2);
+  return true;
 }
 
 void add(ordered_json& object, const char* name, const std::optional<TensorSample>& sample) {
@@ -133,21 +151,32 @@ ordered_json formulas_json(const std::vector<TapeRow>& rows) {
   return formulas;
 }
 
-}  // namespace
-
-StepData record_step(const StepFunction& step, Kernels& kernels, int ranks) {
+StepData record_with(const StepFunction& step, Kernels& kernels, const SampleLimits& limits) {
   StepData data;
+  data.limits = limits;
   Tape tape(kernels, step.tape);
   const Var result = step.record(tape);
   data.rows = tape_rows(tape);
-  data.limits = limits_for(data.rows, ranks);
-  StepRecorder recorder(data.limits);
+  for (const Node& node : tape.nodes())
+    if (node.parameter && node.parameter->gradient) node.parameter->gradient.zero();  // of a step recorded before
+  StepRecorder recorder(limits);
   recorder.read_forward(tape);
   tape.add_observer(recorder);
   tape.backward(result, step.cotangent);
   data.nodes = recorder.nodes();
   data.steps = recorder.steps();
   return data;
+}
+
+}  // namespace
+
+StepData record_step(const StepFunction& step, Kernels& kernels, int ranks) {
+  SampleLimits limits;
+  while (true) {
+    StepData data = record_with(step, kernels, limits);
+    const double excess = sampled_bytes(data, ranks) / kSampledBytes;
+    if (excess <= 1 || !reduce(limits, excess)) return data;
+  }
 }
 
 ordered_json step_json(const StepData& step) {

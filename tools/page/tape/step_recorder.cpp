@@ -1,5 +1,6 @@
 #include "tools/page/tape/step_recorder.h"
 
+#include <algorithm>
 #include <set>
 
 #include "tools/page/tape/computed_tensors.h"
@@ -59,8 +60,11 @@ void StepRecorder::before_backward(const Tape& tape, int number) {
   step.node = number;
   step.bias_done = node.has_bias_gradient;
   nodes_[size_t(number)].gradient = sample_tensor(node.gradient, limits_);
-  for (const auto& [name, tensor] : known_to_backward(tape, number))
-    nodes_[size_t(number)].computed.emplace_back(name, sample_tensor(tensor, computed_limits(node, limits_)));
+  auto& computed = nodes_[size_t(number)].computed;
+  const auto own = std::ranges::find(computed, "own q", [](const auto& named) { return named.first; });
+  if (own != computed.end())
+    computed.emplace_back("own dout",
+                          sample_tensor(own_gradient(node, own->second.shape), computed_limits(node, limits_)));
   before_.clear();
   for (const int input : input_nodes(node))
     if (done_[size_t(input)] > 0) before_[input] = tape.nodes()[size_t(input)].accumulated_gradient().clone();

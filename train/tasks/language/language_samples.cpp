@@ -1,11 +1,14 @@
 #include "gyre/train/tasks/language/language_samples.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "gyre/autograd/ops.h"
+#include "gyre/core/error.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/tokenizer/continuation.h"
 #include "gyre/models/decode/generate.h"
@@ -44,7 +47,6 @@ LanguageSamples::LanguageSamples(const SampleSource& samples, const MakeInput& m
                                  const EncoderOnly& model, const JobContext& context)
     : vocabulary_(vocabulary), model_(model), kernels_(context.kernels), precision_(context.precision) {
   const bool causal = model.config().causal;
-  if (causal && !model.continuing_obstacle().empty()) return;
   const size_t count = std::min(kSamples, samples.size());
   for (size_t i = 0; i < count; ++i) {
     auto index = uint32_t(i * samples.size() / count);
@@ -82,7 +84,12 @@ void LanguageSamples::add_prompt(const MaskedInput& input) {
 
 std::vector<ValidationSample> LanguageSamples::run() const {
   if (excerpts_.empty()) return {};
-  return model_.config().causal ? continued() : filled();
+  try {
+    return model_.config().causal ? continued() : filled();
+  } catch (const Error& error) {  // logits that are not finite: the next updates decide about the run
+    spdlog::warn("no outputs for validation samples: {}", error.what());
+    return {};
+  }
 }
 
 std::vector<int32_t> LanguageSamples::predictions() const {

@@ -19,7 +19,7 @@ class LanguageSamples {
 
   // Of a masked model, the source is the text that it reads, and the output is that text with the most likely tokens in
   // the places to predict. Of a causal model, the output is its greedy continuation of the source, and the reference
-  // the text's own; none if the model cannot continue texts.
+  // the text's own. Returns none, with a warning, if an output has no most likely tokens.
   std::vector<ValidationSample> run() const;
 
  private:

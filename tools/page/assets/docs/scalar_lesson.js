@@ -31,9 +31,8 @@ class ScalarLesson {
     this.controls.number.textContent = walk.text;
     updateButtons(walk, this.controls.buttons);
     this.body.replaceChildren(...nodes.map((node, i) => {
-      const isRecorded = !isForward || i <= id;
-      const cells = isRecorded ? [i, node.expression, valueText(node.value, 7), isForward ? '' : valueText(gradients[i], 7)]
-                               : [i, '', '', ''];
+      const isRecorded = !isForward || i <= id, gradient = isForward ? '' : valueText(gradients[i], 7);
+      const cells = isRecorded ? [i, node.expression, valueText(node.value, 7), gradient] : [i, '', '', ''];
       return element('tr', {class: i === id ? 'now' : ''}, ...cells.map((cell) => element('td', {}, cell)));
     }));
     const lines = isForward ? this.derivatives(id) : this.updates(id, gradients);
@@ -47,13 +46,14 @@ class ScalarLesson {
   derivatives(id) {
     const name = this.name(id);
     if (this.nodes[id].inputs.length === 0) return [`${name} is an input`];
-    return this.nodes[id].inputs.map(({node, derivative}) => `d${name}/d${this.name(node)} = ${valueText(derivative, 7)}`);
+    return this.nodes[id].inputs.map(
+        ({node, derivative}) => `d${name}/d${this.name(node)} = ${valueText(derivative, 7)}`);
   }
 
   updates(id, gradients) {
-    if (this.nodes[id].inputs.length === 0) return [`the gradient of ${this.name(id)} is complete: ${valueText(gradients[id], 7)}`];
-    const from = this.name(id);
-    return this.nodes[id].inputs.map(({node, derivative}) => `gradient[${this.name(node)}] += ` +
-        `d${from}/d${this.name(node)} · gradient[${from}] = ${valueText(derivative, 7)} · ${valueText(gradients[id], 7)}`);
+    const from = this.name(id), {inputs} = this.nodes[id], gradient = valueText(gradients[id], 7);
+    if (inputs.length === 0) return [`the gradient of ${from} is complete: ${gradient}`];
+    return inputs.map(({node, derivative}) => `gradient[${this.name(node)}] += ` +
+        `d${from}/d${this.name(node)} · gradient[${from}] = ${valueText(derivative, 7)} · ${gradient}`);
   }
 }

@@ -7,7 +7,7 @@ class TapeLesson {
     this.step = step;
     this.walk = new Walk(step, (position) => this.show(position));
     this.controls = walkControls(this.walk);
-    const section = element('div', {});
+    const section = element('div', {tabindex: -1});
     this.panel = new Panel(section, step, (id) => this.walk.goToNode(id));
     this.items = step.nodes.map((node) => this.item(node));
     const tape = element('ol', {class: 'tape', 'aria-label': 'nodes of the tape'},

@@ -8,7 +8,11 @@ function packBars(bars) {
   const lanes = [];
   for (const bar of [...bars].sort((a, b) => a.begin - b.begin)) {
     const free = lanes.find((lane) => lane[lane.length - 1].end <= bar.begin);
-    free ? free.push(bar) : lanes.push([bar]);
+    if (free) {
+      free.push(bar);
+    } else {
+      lanes.push([bar]);
+    }
   }
   return lanes;
 }

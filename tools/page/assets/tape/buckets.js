@@ -13,14 +13,8 @@ class Buckets {
     Object.assign(this, {step, go, open, ranks: new Ranks(step)});
   }
 
-  button(text, action) {
-    const button = element('button', {type: 'button', class: 'link'}, text);
-    button.addEventListener('click', action);
-    return button;
-  }
-
   link(node) {
-    return this.button(this.step.name(node), () => this.go(node));
+    return linkButton(this.step.name(node), () => this.go(node));
   }
 
   // "backward of linear (node 98)", with a link.
@@ -44,7 +38,7 @@ class Buckets {
     const {ranks} = this, bucket = ranks.buckets[number];
     const what = `${ranks.bytes(bucket)}, ${counted(bucket.parts.length, 'parameter')}`;
     const table = ranks.hasTable(bucket) ? ' The gradients of lookups in the table follow after backward.' : '';
-    return element('li', {}, this.button(`Bucket ${number}`, this.open),
+    return element('li', {}, linkButton(`Bucket ${number}`, this.open),
                    ` is complete and leaves for its all-reduce: ${what}.${table}`);
   }
 
@@ -66,7 +60,8 @@ class Buckets {
   sumView(values, stored) {
     const sum = values.reduce((all, value) => Math.fround(all + value));
     const result = compareSums(values, stored, this.step.setting.precision);
-    const verdict = {exact: 'equal', rounded: 'equal up to rounding', differs: `they differ by ${valueText(sum - stored)}`};
+    const differs = `they differ by ${valueText(sum - stored)}`;
+    const verdict = {exact: 'equal', rounded: 'equal up to rounding', differs};
     const {predictions} = this.ranks;
     const text = values.map((value, rank) => `rank ${rank}: ${valueText(value, 9)}`).join(' + ');
     return element('div', {},
@@ -104,7 +99,8 @@ class Buckets {
 
   rankFacts() {
     const facts = this.ranks.ranks.map((rank, number) => {
-      const wait = timeText(rank.end - rank.end_of_backward), length = timeText(rank.end_of_backward - rank.backward[0][1]);
+      const wait = timeText(rank.end - rank.end_of_backward);
+    const length = timeText(rank.end_of_backward - rank.backward[0][1]);
       return `rank ${number}: mean loss ${valueText(rank.loss === null ? NaN : rank.loss / rank.predictions)} over ` +
           `${counted(rank.predictions, 'prediction')}, backward ${length}, then all sums after ${wait}`;
     });
@@ -140,7 +136,8 @@ class Buckets {
   }
 
   partsView(bucket) {
-    const parts = bucket.parts.map(([parameter, begin, end]) => this.part(this.ranks.parameters[parameter], begin, end));
+    const parts = bucket.parts.map(
+        ([parameter, begin, end]) => this.part(this.ranks.parameters[parameter], begin, end));
     const summary = `${this.ranks.bytes(bucket)}, ${counted(parts.length, 'parameter')}`;
     return element('details', {}, element('summary', {}, summary), element('ul', {}, ...parts));
   }

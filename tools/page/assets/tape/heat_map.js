@@ -21,6 +21,10 @@ function isMasked(tensor, x) {
   return tensor.masked === true && x === -Infinity;
 }
 
+function cellColor(tensor, x) {
+  return isMasked(tensor, x) ? GRAY : heatColor(x, tensor.largest);
+}
+
 function paint(canvas, tensor, block) {
   const sideways = isSideways(block);
   canvas.width = Math.max(1, sideways ? block.rows : block.columns);
@@ -30,7 +34,7 @@ function paint(canvas, tensor, block) {
   block.values.forEach((x, i) => {
     const row = Math.floor(i / block.columns), column = i % block.columns;
     const pixel = sideways ? column * canvas.width + row : i;
-    image.data.set([...(isMasked(tensor, x) ? GRAY : heatColor(x, tensor.largest)), 255], 4 * pixel);
+    image.data.set([...cellColor(tensor, x), 255], 4 * pixel);
   });
   context.putImageData(image, 0, 0);
 }
@@ -53,14 +57,14 @@ function isDark(color) {
 }
 
 // The numbers of a block as a grid over its cells. Screen readers get the chosen element only.
-function numbersView(block, largest, sideways, cell) {
+function numbersView(tensor, block, sideways, cell) {
   const [across, down] = sideways ? [block.rows, block.columns] : [block.columns, block.rows];
   const cells = Array.from({length: across * down}, (_, i) => {
     const x = i % across, y = Math.floor(i / across);
     const value = block.at(block.row + (sideways ? x : y), block.column + (sideways ? y : x));
-    const color = heatColor(value, largest);
+    const color = cellColor(tensor, value);
     return element('span', {class: isDark(color) ? 'on-dark' : '', style: `background: rgb(${color.join(' ')})`},
-                   valueText(value, 3));
+                   isMasked(tensor, value) ? '' : valueText(value, 3));
   });
   const columns = `repeat(${across}, ${cell.width}px)`;
   return element('div', {class: 'numbers', 'aria-hidden': 'true',
@@ -79,7 +83,7 @@ class HeatMap {
     this.measured = this.measuredPlaces(tensor);
     this.marker = element('div', {class: 'marker', hidden: ''});
     const numbers = hasNumbers(this.canvas.width, this.canvas.height)
-        ? [numbersView(block, tensor.largest, this.sideways, this.cell)] : [];
+        ? [numbersView(tensor, block, this.sideways, this.cell)] : [];
     this.view = element('div', {
       class: 'heat',
       tabindex: 0,
@@ -165,7 +169,7 @@ class HeatMap {
 function statisticsView(tensor) {
   const rows = [['min', tensor.min], ['max', tensor.max], ['norm', tensor.norm], ['RMS', tensor.rootMeanSquare]];
   const notFinite = Object.entries(tensor.notFinite).filter(([, count]) => count > 0);
-  rows.push(...notFinite.map(([name, count]) => [tensor.masked ? 'not visible' : name, count]));
+  rows.push(...notFinite.map(([name, count]) => [tensor.masked && name === 'infinite' ? 'not visible' : name, count]));
   const views = rows.map(([name, x]) => element('div', {}, element('dt', {}, name), element('dd', {}, valueText(x))));
   return element('dl', {class: 'statistics'}, ...views);
 }

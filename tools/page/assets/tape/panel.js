@@ -44,9 +44,7 @@ class Panel {
   }
 
   link(id) {
-    const button = element('button', {type: 'button', class: 'link'}, this.step.name(id));
-    button.addEventListener('click', () => this.go(id));
-    return button;
+    return linkButton(this.step.name(id), () => this.go(id));
   }
 
   // "x = linear (node 5)", with a link.

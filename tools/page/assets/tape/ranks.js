@@ -1,5 +1,5 @@
 // A data-parallel step of several ranks: the buckets of the gradient, when they leave and when their sums arrive, and
-// the gradients of all ranks. Times are seconds since the first rank began backward.
+// the gradients of all ranks.
 'use strict';
 
 const BYTES_PER_ELEMENT = 4; // gradients are exchanged as fp32

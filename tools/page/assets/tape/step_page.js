@@ -32,7 +32,11 @@ class StepPage {
 
   // The buckets take the place of the current step, and then the step theirs.
   turnBuckets() {
-    byId('turn-buckets').getAttribute('aria-pressed') === 'true' ? this.walk.go(this.walk.at) : this.showBuckets();
+    if (byId('turn-buckets').getAttribute('aria-pressed') === 'true') {
+      this.walk.go(this.walk.at);
+    } else {
+      this.showBuckets();
+    }
   }
 
   showBuckets() {

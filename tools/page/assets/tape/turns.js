@@ -3,7 +3,7 @@
 
 const DIAL = 76;          // size of a dial
 const MOST_DIALS = 32;    // rows that are drawn
-const ROTATION_NOTE = 'Each pair of features turns by θ = position × frequency, less whole turns. ' +
+const ROTATION_NOTE = 'Each pair of features turns by θ = position × frequency, modulo 2π. ' +
     'The dashed arrow is the pair before the rotation, the other after it.';
 
 function arrow(name, [x, y], longest) {

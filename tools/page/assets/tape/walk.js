@@ -47,7 +47,7 @@ class Walk {
   }
 }
 
-// The buttons of a walk: {first, previous, next, turn} with labels and keys.
+// What the buttons of a walk do.
 function walkActions(walk) {
   return {first: () => walk.go(0), previous: () => walk.move(-1), next: () => walk.move(1), turn: () => walk.turn()};
 }

@@ -27,6 +27,15 @@ function range(n) {
   return Array.from({length: n}, (_, i) => i);
 }
 
+function meanOf(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+// The factor of dropout of an element; 1 without dropout.
+function keepOf(t, i, j) {
+  return t.keep ? t.keep.at(i, j) : 1;
+}
+
 // An element of a tensor with one axis.
 function entry(tensor, i) {
   return tensor?.at(0, i);

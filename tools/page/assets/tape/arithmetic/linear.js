@@ -11,11 +11,6 @@ function activationOf(node) {
   return ACTIVATIONS[node.op.replace(/^linear_?/, '')];
 }
 
-// The factor of dropout of an element; 1 without dropout.
-function keepOf(t, i, j) {
-  return t.keep ? t.keep.at(i, j) : 1;
-}
-
 // dpre[i, j] of y = keep act(pre).
 function linearGradient(node, t, i, j) {
   const activation = activationOf(node), keep = keepOf(t, i, j);

@@ -2,7 +2,7 @@
 // loss.
 'use strict';
 
-// The numbers of a row of logits; null if the page does not have all of it.
+// The numbers of a row of logits; null if the page does not have all of it. Steps of pages have no z-loss.
 function lossRow(node, logits, targets, i) {
   const row = range(logits.columns).map((j) => logits.at(i, j)), target = entry(targets, i);
   if (target === undefined || !row.every(Number.isFinite)) return null;
@@ -11,16 +11,14 @@ function lossRow(node, logits, targets, i) {
     row, target,
     lse: largest + Math.log(sum),
     smoothing: attributeOf(node, 'smoothing', 0),
-    zLoss: attributeOf(node, 'z_loss', 0),
   };
 }
 
-// The terms of the loss of one row: lse − (1 − ε) x_t − ε mean(x) + z lse².
-function rowLossTerms(i, {row, target, lse, smoothing, zLoss}) {
+// The terms of the loss of one row: lse − (1 − ε) x_t − ε mean(x).
+function rowLossTerms(i, {row, target, lse, smoothing}) {
   const terms = [product([`lse[${i}]`, lse]),
                  product(['−(1 − ε)', smoothing - 1], [`logits[${i}, ${target}]`, row[target]])];
   if (smoothing > 0) terms.push(product(['−ε', -smoothing], [`mean(logits[${i}])`, meanOf(row)]));
-  if (zLoss > 0) terms.push(product(['z', zLoss], [`lse[${i}]²`, lse * lse]));
   return terms;
 }
 
@@ -32,27 +30,28 @@ function lossExplanation(node, logits, targets) {
                      parts.flatMap((part, n) => rowLossTerms(rows[n], part)));
 }
 
-// name: of the gradient of the logits.
-function logitGradient(node, name, logits, targets, i, j, factor) {
+// name: of the gradient of the logits. dloss: the gradient of the loss; absent where it is 1.
+function logitGradient(node, name, logits, targets, i, j, dloss) {
   if (entry(targets, i) < 0) return explanation(`${name}[${i}, ${j}] = 0: the row has no target`, []);
   const part = lossRow(node, logits, targets, i);
   if (!part) return null;
-  const {row, target, lse, smoothing, zLoss} = part, scale = 1 + 2 * zLoss * lse;
-  const terms = [product(...(zLoss > 0 ? [['(1 + 2 z lse)', factor * scale]] : factor === 1 ? [] : [['dloss', factor]]),
-                         [`p[${i}, ${j}]`, Math.exp(row[j] - lse)])];
-  if (j === target) terms.push({text: '−(1 − ε), since it is the target', value: factor * (smoothing - 1)});
-  if (smoothing > 0) terms.push({text: `−ε / ${row.length}`, value: -factor * smoothing / row.length});
-  return explanation(`${name}[${i}, ${j}] = p − (1 − ε) [${j} is the target] − ε / v,  p = exp(logit − lse)`,
+  const {row, target, lse, smoothing} = part, factors = dloss === undefined ? [] : [['dloss', dloss]];
+  const terms = [product(...factors, [`p[${i}, ${j}]`, Math.exp(row[j] - lse)])];
+  if (j === target) terms.push(product(...factors, ['−(1 − ε), for the target', smoothing - 1]));
+  if (smoothing > 0) terms.push(product(...factors, [`−ε / ${row.length}`, -smoothing / row.length]));
+  const sum = `p − (1 − ε) [${j} is the target] − ε / v`;
+  return explanation(`${name}[${i}, ${j}] = ${dloss === undefined ? sum : `dloss (${sum})`},  p = exp(logit − lse)`,
                      terms);
 }
 
+// The op ends the step: dloss is 1.
 const LINEAR_CROSS_ENTROPY = {
   output: (node, t) => (t.logits.rows < t.x.rows ? null : lossExplanation(node, t.logits, t.targets)),
   logits(node, t, i, j) {
     const bias = t.bias ? ` + bias[${j}]` : '';
     return explanation(`logits[${i}, ${j}] = Σ x[${i}, k] w[${j}, k]${bias}`, linearTerms(t, i, j));
   },
-  dlogits: (node, t, i, j) => logitGradient(node, 'dlogits', t.logits, t.targets, i, j, 1),
+  dlogits: (node, t, i, j) => logitGradient(node, 'dlogits', t.logits, t.targets, i, j),
   x(node, t, i, k) {
     return explanation(`dx[${i}, ${k}] = Σ dlogits[${i}, j] w[j, ${k}]`, range(t.w.rows).map((j) => product(
         [`dlogits[${i}, ${j}]`, t.dlogits.at(i, j)], [`w[${j}, ${k}]`, t.w.at(j, k)])));

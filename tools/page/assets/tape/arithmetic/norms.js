@@ -6,10 +6,6 @@ function normalized(t, i, j) {
   return ((t.sum ?? t.x).at(i, j) - entry(t.mean, i)) * entry(t.rstd, i);
 }
 
-function meanOf(values) {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
 // rstd (g − mean(g) − xhat mean(g xhat)) as terms; without the middle one for RMS norm.
 function normGradientTerms(place, scale, g, xhat, own, subtractsMean) {
   const projection = meanOf(xhat.map((value, k) => value * g[k]));
