@@ -37,8 +37,8 @@ well() { # well NAME FILE: the page in the file has no problems
   case $1 in *tiny*1280* | *base*1280*) check "$1: $(noted layers "$2") layers in the map" test "$(noted layers "$2")" -ge 8 ;; esac
 }
 
-if ! command -v chromium > /dev/null; then
-  skipped "pages in Chromium" "chromium is not installed"
+if ! has_chromium; then
+  skipped "pages in Chromium" "chromium is not installed or does not start"
 else
   for scheme in 0:dark 1:light; do
     for frame in "${frames[@]}"; do
@@ -48,8 +48,8 @@ else
   done
 fi
 
-if ! command -v firefox-esr > /dev/null || ! command -v python3 > /dev/null; then
-  skipped "pages in Firefox" "firefox-esr or python3 is not installed"
+if ! has_firefox; then
+  skipped "pages in Firefox" "firefox-esr or python3 is not installed, or Firefox does not start"
 else
   firefox() { HOME=$work python3 "$browser_files/firefox.py" "$@"; }
   for scheme in dark light; do

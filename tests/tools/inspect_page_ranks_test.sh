@@ -42,8 +42,8 @@ rejects 2 '--text: expected one rank, got 2: each needs a batch of its own$' \
   mpirun -n 2 "$GYRE" inspect page --model run --text a --output x.html
 check "no page after an error" test ! -e x.html
 
-if ! command -v chromium > /dev/null; then
-  skipped "walking through the page" "chromium is not installed"
+if ! has_chromium; then
+  skipped "walking through the page" "chromium is not installed or does not start"
   exit 0
 fi
 for page in $pages; do

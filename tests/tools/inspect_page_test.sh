@@ -63,8 +63,8 @@ rejects 2 '--output: expected a new file or one that ends in .html, train.en exi
   "$GYRE" inspect page --preset lm-tiny --output train.en
 rejects 2 '^gyre: --text: expected at least one token, got none$' "$GYRE" inspect page --model lm --text "" --output lm2.html
 
-if ! command -v chromium > /dev/null; then
-  skipped "walking through the page" "chromium is not installed"
+if ! has_chromium; then
+  skipped "walking through the page" "chromium is not installed or does not start"
   exit 0
 fi
 # The page visits all its steps and, where it knows how an element was computed, computes it again.

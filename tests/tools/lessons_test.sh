@@ -26,8 +26,8 @@ printf '<h1>a</h1>\n<!-- lesson: none -->\n' > unknown.html
 rejects 1 'there is no lesson none' "$doc_page" unknown.html x.html
 rejects 2 '^usage: ' "$doc_page" x.html
 
-if ! command -v chromium > /dev/null; then
-  skipped "walking through the lessons" "chromium is not installed"
+if ! has_chromium; then
+  skipped "walking through the lessons" "chromium is not installed or does not start"
   exit 0
 fi
 with_scripts docs/autodiff.html walk.js lessons_walk.js > walked.html

@@ -128,8 +128,8 @@ done
 { printf '{"a":%.0s' {1..5000} && echo; } > odd/config.json
 rejects 1 '^gyre: odd/config.json: ' "$GYRE" report --model odd
 
-if ! command -v chromium > /dev/null; then
-  skipped "gyre report in a browser" "chromium is not installed"
+if ! has_chromium; then
+  skipped "gyre report in a browser" "chromium is not installed or does not start"
   exit
 fi
 for page in page.html both.html cut.html gap.html old.html empty.html; do

@@ -15,11 +15,23 @@ with_scripts() {
 # framed PAGE WIDTH HEIGHT: prints a page that shows this page in a frame of this size
 framed() { sed "s|PAGE\"|$1\"|; s/WIDTH/$2/; s/HEIGHT/$3/" "$browser_files/frame.html"; }
 
+# A browser that is installed may still be unable to start, for example in a container.
+has_chromium() {
+  command -v chromium > /dev/null || return
+  printf '<!DOCTYPE html>\n<html data-state="shown"></html>\n' > probe.html
+  [ "$(in_chromium probe.html | sed -n 's/.*data-state="\([a-z]*\)".*/\1/p')" = shown ]
+}
+has_firefox() {
+  command -v firefox-esr > /dev/null && command -v python3 > /dev/null || return
+  printf '<!DOCTYPE html>\n<html data-state="shown"></html>\n' > probe.html
+  HOME=$work timeout 120 python3 "$browser_files/firefox.py" light probe.html | grep -q 'data-state="shown"'
+}
+
 # in_chromium PAGE [OPTION...]: prints the document as Chromium has drawn it
 in_chromium() {
   local page=$1
   shift
-  chromium --headless --no-sandbox --disable-gpu --allow-file-access-from-files --user-data-dir="$work/browser" "$@" \
+  chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files --user-data-dir="$work/browser" "$@" \
     --dump-dom "file://$work/$page" 2> browser.log
 }
 
