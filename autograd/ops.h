@@ -137,8 +137,8 @@ Var self_attention(const Var& qkv, const Segments& segments, const AttentionOpti
 // dropout: (heads, queries, keys), f32 on the CPU. Throws for a node of any other op.
 Tensor attention_weights(const Tape& tape, int node, int segment);
 
-// What a recorded node of attention() or self_attention() computes from one segment, for inspection: f32 on the CPU.
-// Backward needs none of it.
+// Intermediate tensors of softmax attention for one segment, recomputed for inspection tools: f32 on the CPU. Backward
+// needs none of them.
 struct AttentionParts {
   Tensor q, k, v;          // (rows of the segment, heads * width), q and k rotated
   Tensor position_scores;  // (heads, queries, keys): what the position terms add to the scores; undefined without them
@@ -146,7 +146,7 @@ struct AttentionParts {
   Tensor keep;             // (heads, queries, keys): the factors of dropout; undefined without it
   Tensor query_angles, key_angles;  // (rows, dims/2) of the rotation, from -pi to pi; undefined without it
 };
-// Throws for a node of any other op.
+// Computes them for a recorded node of attention() or self_attention(). Throws for a node of any other op.
 AttentionParts attention_parts(const Tape& tape, int node, int segment);
 
 // The angles, from -pi to pi, by which a recorded node of rope() rotates: (rows, dims/2), f32 on the CPU.
@@ -168,8 +168,8 @@ LossResult cross_entropy(const Var& logits, const Tensor& targets, const CrossEn
 LossResult linear_cross_entropy(const Var& x, const Var& w, const Var& bias, const Tensor& targets,
                                 const CrossEntropyOptions& options = {});
 
-// What a recorded node of linear_cross_entropy() computes from its first rows, for inspection. Throws for a node of any
-// other op, and unless 1 <= rows <= n.
+// Logits of the first rows of a recorded linear_cross_entropy() with their gradient, recomputed for inspection tools.
+// Throws for a node of any other op, and unless 1 <= rows <= n.
 struct CrossEntropyParts {
   Tensor logits, dlogits;  // (rows, v) in the dtype of statistics, on the tape's device; dlogits for dloss = 1
 };

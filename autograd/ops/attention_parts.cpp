@@ -1,4 +1,4 @@
-// What attention computes from one segment and does not store, for inspection tools.
+// Recomputes intermediate tensors of attention for inspection tools.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>

@@ -1,4 +1,4 @@
-// What the ops that rotate show to inspection tools.
+// Attributes and angles of a rotation, for the inspection of rope() and attention.
 #pragma once
 
 #include "gyre/autograd/op_metadata.h"

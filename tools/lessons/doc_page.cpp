@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
-#include <vector>
+#include <utility>
 
 #include "gyre/core/error.h"
 #include "tools/lessons/lesson.h"

@@ -1,6 +1,5 @@
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +31,7 @@ Matrix readable_matrix(int64_t rows, int64_t cols, uint64_t stream) {
 
 TensorSample sample_of(const Matrix& m) { return sample_tensor(Tensor::from({m.rows, m.cols}, m.data), {}); }
 
-// What the backward of a node adds to the gradient of an input that has several uses.
+// The contribution of a node to the gradient of an input that has several uses.
 RecordedStep::Path path_of(int input, const Matrix& before, const Matrix& after, int number, int uses) {
   RecordedStep::Path path{.input = input, .number = number, .added = {}, .sum = {}};
   Matrix added = after;

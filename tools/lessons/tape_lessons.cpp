@@ -1,5 +1,4 @@
 #include <cmath>
-#include <utility>
 
 #include "gyre/autograd/ops.h"
 #include "gyre/core/random.h"

@@ -26,7 +26,7 @@ Curve curve(const std::vector<nlohmann::ordered_json>& entries, std::string_view
   return points;
 }
 
-// Of a run, or of a file that is not in the directory of one.
+// The name of the run, or that of a file outside a run directory without its extension.
 std::string name_of(const Path& metrics) {
   return metrics.filename() == "metrics.jsonl" ? run_name(metrics.parent_path()) : metrics.stem().string();
 }

@@ -14,7 +14,7 @@
 
 namespace gyre {
 
-// What a page shows: a function that records ops, and the gradient of its result, from which backward starts.
+// A function that records ops, and the gradient of its result, from which backward starts.
 struct StepFunction {
   std::function<Var(Tape&)> record;
   Tape::Options tape;

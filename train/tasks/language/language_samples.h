@@ -17,9 +17,9 @@ class LanguageSamples {
   LanguageSamples(const SampleSource& samples, const MakeInput& make_input, const Vocabulary& vocabulary,
                   const EncoderOnly& model, const JobContext& context);
 
-  // Of a masked model, the source is the text that it reads, and the output is that text with the most likely tokens in
-  // the places to predict. Of a causal model, the output is its greedy continuation of the source, and the reference
-  // the text's own. Returns none, with a warning, if an output has no most likely tokens.
+  // For a masked model, the source is the text with masks, and the output has the most likely tokens in their place.
+  // For a causal model, the output is the greedy continuation of the source, and the reference the text's own
+  // continuation. Returns none, with a warning, if an output has no most likely tokens.
   std::vector<ValidationSample> run() const;
 
  private:
