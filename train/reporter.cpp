@@ -4,7 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "gyre/core/counted.h"
 #include "gyre/train/log/wall_clock.h"
@@ -17,6 +19,23 @@ using nlohmann::ordered_json;
 double per_second(uint64_t tokens, double seconds) { return seconds > 0 ? double(tokens) / seconds : 0; }
 
 std::string tensorboard_tag(const std::string& metric) { return "valid/" + metric; }
+
+// The last entry of each stage, by its number, that a run which continues after so many updates keeps; without the
+// fields that all entries have. A damaged file has none: it must not end the run.
+std::map<size_t, ordered_json> stages_of(const Path& metrics, uint64_t updates) {
+  std::map<size_t, ordered_json> stages;
+  try {
+    for (ordered_json& entry : read_metrics(metrics)) {
+      if (entry["event"] != "stage" || entry.value("updates", uint64_t(0)) > updates) continue;
+      const auto number = entry.value("stage", size_t(0));
+      for (const char* field : {"time", "event", "updates", "seconds"}) entry.erase(field);
+      stages[number] = std::move(entry);
+    }
+  } catch (const std::exception&) {
+    stages.clear();
+  }
+  return stages;
+}
 
 std::string shares(const StepSeconds& s) {
   const double percent = 100 / std::max(s.data + s.compute + s.communication, 1e-9);
@@ -42,13 +61,14 @@ Reporter::Reporter(const RunDirectory* run, const LoggingOptions& log, const Sto
   if (!run) return;
   const bool continues = std::filesystem::exists(run->metrics());
   metrics_.emplace(run->metrics());
+  if (continues && !task_.stages.empty()) reported_stages_ = stages_of(run->metrics(), state.progress.updates);
   append_entry(continues ? "resume" : "start", state,
                {{"seed", state.seed},
                 {"ranks", state.ranks},
                 {"shards", state.micro_batches},
                 {"deterministic", state.deterministic}});
   events_.emplace(run->path());
-  if (continues) events_->session_start(int64_t(state.progress.updates));
+  if (continues) events_->session_start(int64_t(state.progress.updates) + 1);
   // The lengths of finished stages may have changed since the last job.
   for (size_t i = 0; i < task_.stages.size() && task_.stages[i].end() <= state.progress.updates; ++i)
     append_stage(state, i);
@@ -210,14 +230,14 @@ void Reporter::report_stage(const TrainState& state) {
 
 void Reporter::append_stage(const TrainState& state, size_t number) {
   const RunStage& stage = task_.stages[number];
-  append_entry("stage", state,
-               {{"stage", number + 1},
-                {"stages", task_.stages.size()},
-                {"begin", stage.begin},
-                {"stage_updates", stage.updates},
-                {"max_length", stage.max_length},
-                {"batch", stage.batch.size},
-                {"batch_unit", stage.batch.unit}});
+  const ordered_json entry{{"stage", number + 1},
+                           {"stages", task_.stages.size()},
+                           {"begin", stage.begin},
+                           {"stage_updates", stage.updates},
+                           {"max_length", stage.max_length},
+                           {"batch", stage.batch.size},
+                           {"batch_unit", stage.batch.unit}};
+  if (std::exchange(reported_stages_[number + 1], entry) != entry) append_entry("stage", state, entry);
 }
 
 void Reporter::clear_line() {

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,6 +73,7 @@ class Reporter {
 
   bool writes_;
   std::optional<MetricsLog> metrics_;
+  std::map<size_t, nlohmann::ordered_json> reported_stages_;  // by number: the entries of metrics.jsonl
   std::optional<EventWriter> events_;
   std::optional<ProgressLine> line_;
   Period end_;

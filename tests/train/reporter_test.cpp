@@ -4,8 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gyre/train/log/logger.h"
@@ -21,9 +24,14 @@ namespace {
 struct LoggedRun {
   explicit LoggedRun(const TrainOptions& options, uint64_t updates_before = 0) : options(options) {
     set_up_logging({.file = run.log(), .quiet = true});
+    start_job(updates_before);
+  }
+
+  // Starts a job that continues from the checkpoint of an update.
+  void start_job(uint64_t updates_before, std::vector<RunStage> stages = {}) {
     state.progress.updates = updates_before;
     reporter.emplace(&run, options.log, options.stop, options.validation.metrics.front(), state,
-                     Reporter::Task{10, "pair", "cross-entropy"}, [this] { return now; });
+                     Reporter::Task{10, "pair", "cross-entropy", std::move(stages)}, [this] { return now; });
   }
 
   // An update with one token and its `loss`.
@@ -71,6 +79,61 @@ TrainOptions quiet_options() {
 }
 
 using Words = std::vector<std::string>;
+
+// The fields of a protocol buffer, by number: varints as numbers, others as bytes.
+struct Message {
+  std::map<uint64_t, uint64_t> numbers;
+  std::map<uint64_t, std::string> bytes;
+};
+
+Message parse_message(const std::string& text) {
+  Message message;
+  size_t at = 0;
+  const auto varint = [&] {
+    uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto byte = uint8_t(text.at(at++));
+      value |= uint64_t(byte & 0x7F) << shift;
+      if (byte < 0x80) return value;
+    }
+  };
+  while (at < text.size()) {
+    const uint64_t key = varint(), type = key & 7;
+    if (type == 0) {
+      message.numbers[key >> 3] = varint();
+    } else {
+      const size_t size = type == 1 ? 8 : type == 5 ? 4 : varint();
+      message.bytes[key >> 3] = text.substr(at, size);
+      at += size;
+    }
+  }
+  return message;
+}
+
+// The steps of the points that TensorBoard shows under this tag: files in the order of their names; a session that
+// starts at a step removes the points at this step and later (event_accumulator.py, _Purge).
+std::vector<uint64_t> shown_steps(const RunDirectory& run, const std::string& tag) {
+  std::vector<Path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(run.path())) {
+    if (entry.path().filename().string().starts_with("events.")) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<uint64_t> steps;
+  for (const Path& file : files) {
+    const std::string records = read_file(file);
+    for (size_t at = 0; at < records.size();) {
+      uint64_t length = 0;
+      std::memcpy(&length, records.data() + at, sizeof length);
+      const Message event = parse_message(records.substr(at + 12, length));
+      at += 16 + length;
+      const uint64_t step = event.numbers.contains(2) ? event.numbers.at(2) : 0;
+      if (event.bytes.contains(7)) std::erase_if(steps, [step](uint64_t earlier) { return earlier >= step; });
+      if (event.bytes.contains(5) && parse_message(parse_message(event.bytes.at(5)).bytes.at(1)).bytes.at(1) == tag)
+        steps.push_back(step);
+    }
+  }
+  return steps;
+}
 
 }  // namespace
 
@@ -177,4 +240,57 @@ TEST_CASE("a validation names the deciding metric, and warns once about a BLEU b
   by_loss.reporter->validated(by_loss.state, {.loss = 3, .metrics = {{"bleu", 0.4}, {"cross-entropy", 3}}}, false);
   CHECK(contains(read_file(by_loss.run.log()), "cross-entropy stalled 3 times\n"));
   CHECK(!contains(read_file(by_loss.run.log()), "is noise"));
+}
+
+TEST_CASE("TensorBoard keeps the points of a checkpoint from which a run continues, and replaces later ones") {
+  TrainOptions options = quiet_options();
+  options.log.every = Period::parse("2u");
+  LoggedRun logged_run(options);
+  const auto validate = [&logged_run](double value) {
+    logged_run.reporter->validated(logged_run.state, {.loss = 3, .metrics = {{"perplexity", value}}, .seconds = 0.5},
+                                   true);
+  };
+  for (int i = 0; i < 8; ++i) logged_run.update(1);
+  validate(20);
+  for (int i = 0; i < 4; ++i) logged_run.update(1);
+  logged_run.start_job(8);
+  CHECK(shown_steps(logged_run.run, "valid/perplexity") == std::vector<uint64_t>{8});
+  CHECK(shown_steps(logged_run.run, "train/loss") == std::vector<uint64_t>{2, 4, 6, 8});
+  for (int i = 0; i < 4; ++i) logged_run.update(1);
+  validate(19);
+  CHECK(shown_steps(logged_run.run, "valid/perplexity") == std::vector<uint64_t>{8, 12});
+  CHECK(shown_steps(logged_run.run, "train/loss") == std::vector<uint64_t>{2, 4, 6, 8, 10, 12});
+}
+
+TEST_CASE("a resumed run repeats no entry of a stage, unless the stage has changed") {
+  TrainOptions options = quiet_options();
+  LoggedRun logged_run(options);
+  const auto stages_of_metrics = [&logged_run] {
+    std::vector<uint64_t> found;
+    for (const auto& entry : read_metrics(logged_run.run.metrics())) {
+      if (entry["event"] != "stage") continue;
+      found.push_back(entry["stage"]);
+      found.push_back(entry["updates"]);
+    }
+    return found;
+  };
+  using Numbers = std::vector<uint64_t>;
+  std::vector<RunStage> stages(2);
+  stages[0].updates = 10;
+  stages[1].begin = 10;
+  stages[1].updates = 20;
+  logged_run.start_job(0, stages);
+  CHECK(stages_of_metrics() == Numbers{1, 0});
+  logged_run.start_job(4, stages);
+  CHECK(stages_of_metrics() == Numbers{1, 0});
+  logged_run.start_job(10, stages);  // a job that ended between the checkpoint and the entry
+  CHECK(stages_of_metrics() == Numbers{1, 0, 2, 10});
+  logged_run.start_job(12, stages);
+  logged_run.start_job(12, stages);
+  CHECK(stages_of_metrics() == Numbers{1, 0, 2, 10});
+  stages[1].updates = 30;
+  logged_run.start_job(12, stages);
+  CHECK(stages_of_metrics() == Numbers{1, 0, 2, 10, 2, 12});
+  logged_run.start_job(4, stages);  // returns to an earlier checkpoint
+  CHECK(stages_of_metrics() == Numbers{1, 0});
 }

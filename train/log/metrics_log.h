@@ -4,8 +4,8 @@
 //   train   means since the last train event: loss (nats per prediction; absent without predictions), its parts such as
 //           cross-entropy, and with a cross-entropy accuracy; tokens_per_second; learning_rate, gradient_norm;
 //           target_tokens: the sum since the beginning of the run
-//   stage   a stage of the run begins; after a resume, one entry for each stage that has begun: stage (from 1), stages;
-//           begin: the number of updates before it; stage_updates, max_length, batch, batch_unit
+//   stage   a stage of the run begins: stage (from 1), stages; begin: the number of updates before it; stage_updates,
+//           max_length, batch, batch_unit. A resumed run repeats the entries of stages whose options have changed
 //   valid   loss, perplexity, bleu, ...; validation_seconds: duration of the validation; samples: the source, the
 //           reference and the output of a few samples, if the validation makes text (nmt_validation.h,
 //           language_samples.h)

@@ -25,7 +25,8 @@ class EventWriter {
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  // Marks that the run continues at `step` in this file: TensorBoard then hides later steps of the earlier files.
+  // Marks that the run continues in this file: TensorBoard then hides the points of the earlier files at `step` and
+  // later, which the run computes again.
   void session_start(int64_t step);
 
   void scalar(std::string_view tag, double value, int64_t step);
