@@ -1,44 +1,16 @@
 // The program gyre. Registers the commands and turns every failure into one line on stderr and an exit status.
-#include <unistd.h>
-
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
 
 #include "gyre/core/error.h"
-#include "gyre/core/kernels/kernels.h"
-#include "gyre/core/sizes.h"
 #include "tools/printable.h"
+#include "tools/process_setup.h"
 #include "tools/program.h"
 
-namespace {
-
-// By default, idle OpenMP threads spin for milliseconds. On shared cores the spinning starves the thread that has work
-// (measured: 30 times slower with libgomp). GOMP_SPINCOUNT limits it for GCC's library, KMP_BLOCKTIME for Clang's. They
-// read the limit when they are loaded, so the program executes itself again.
-void limit_spinning(char** argv) {
-  const auto is_set = [](const char* name) { return std::getenv(name) != nullptr; };
-  if (is_set("OMP_WAIT_POLICY") || (is_set("GOMP_SPINCOUNT") && is_set("KMP_BLOCKTIME"))) return;
-  setenv("GOMP_SPINCOUNT", "1000", 0);
-  setenv("KMP_BLOCKTIME", "20us", 0);
-  std::error_code error;  // uses the real path, so that ps shows the program's name
-  execv(std::filesystem::read_symlink("/proc/self/exe", error).c_str(), argv);
-  // If execv failed, the program continues with the default spinning.
-}
-
-// The OpenMP library accepts any number from OMP_NUM_THREADS and crashes if the system cannot create the threads.
-void check_threads() {
-  if (gyre::threads() <= gyre::kMaxThreads) return;
-  throw gyre::UsageError("OMP_NUM_THREADS: expected at most ", gyre::kMaxThreads, ", got ", gyre::threads());
-}
-
-}  // namespace
-
 int main(int argc, char** argv) {
-  limit_spinning(argv);
+  gyre::set_up_process(argv);
   try {
-    check_threads();
+    gyre::set_default_threads();
     gyre::Program program;
     add_vocab_command(program);
     add_encode_command(program);

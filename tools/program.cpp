@@ -1,5 +1,7 @@
 #include "tools/program.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -8,6 +10,7 @@
 #include <stdexcept>
 
 #include "gyre/core/error.h"
+#include "gyre/train/parallel/launcher.h"
 #include "tools/build_info.h"
 #include "tools/command_line/equivalents.h"
 #include "tools/help/command_help_text.h"
@@ -48,6 +51,16 @@ std::vector<std::string> option_names(const CommandDescription& command) {
   return names;
 }
 
+// Throws a UsageError in the first of several processes. The others wait for its message, because mpirun ends all
+// processes as soon as one has failed.
+bool is_only_process(const std::string& command) {
+  const Launch launch = launch_of_process();
+  if (launch.processes == 1) return true;
+  if (launch.process == 0) throw UsageError(not_parallel_message(launch, command));
+  sleep(1);
+  return false;
+}
+
 }  // namespace
 
 Program::Program()
@@ -65,7 +78,8 @@ void Program::describe_group(const std::string& word, const std::string& help) {
   app_->add_subcommand(word, help)->allow_extras()->require_subcommand(0, 1);
 }
 
-OptionTable& Program::command(const std::string& words, const std::string& help, std::function<int()> run) {
+OptionTable& Program::command(const std::string& words, const std::string& help, std::function<int()> run,
+                              Processes processes) {
   CLI::App* app = app_.get();
   std::istringstream stream(words);
   std::string word;
@@ -73,7 +87,7 @@ OptionTable& Program::command(const std::string& words, const std::string& help,
     CLI::App* known = find_subcommand(*app, word);
     app = known == nullptr ? app->add_subcommand(word, help)->allow_extras() : known;
   }
-  commands_.push_back({app, std::make_unique<OptionTable>(*app), std::move(run)});
+  commands_.push_back({app, std::make_unique<OptionTable>(*app), std::move(run), processes});
   return *commands_.back().options;
 }
 
@@ -159,6 +173,7 @@ int Program::run_selected(CLI::App& app) {
     std::cerr << app.help();
     throw UsageError("a subcommand is missing");
   }
+  if (command->processes == Processes::one && !is_only_process(words_of(app))) return 2;
   command->options->remember_words(words_);
   command->options->resolve();
   try {

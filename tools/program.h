@@ -2,6 +2,7 @@
 // Exit status 0: success; 1: the command failed; 2: usage error.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,8 +19,12 @@ class Program {
   ~Program();
   Program(const Program&) = delete;
 
-  // Adds a subcommand by its words ("data build"); groups are created on first use. `run` returns the exit status.
-  OptionTable& command(const std::string& words, const std::string& help, std::function<int()> run);
+  // The processes that a command can be: one, or the ranks of a job, which mpirun starts.
+  enum class Processes : uint8_t { one, ranks };
+  // Adds a subcommand by its words ("data build"); groups are created on first use. `run` returns the exit status. If
+  // mpirun starts a command of one process several times, only the first process fails with an error.
+  OptionTable& command(const std::string& words, const std::string& help, std::function<int()> run,
+                       Processes processes = Processes::one);
   // Sets the help text of a group of subcommands ("data").
   void describe_group(const std::string& word, const std::string& help);
 
@@ -36,6 +41,7 @@ class Program {
     CLI::App* app;
     std::unique_ptr<OptionTable> options;
     std::function<int()> run;
+    Processes processes;
   };
   const Command* find_command(const CLI::App& app) const;  // null: a group, or the program itself
   int run_selected(CLI::App& app);

@@ -1,14 +1,14 @@
 #include "gyre/train/fault_injector.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <new>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include "gyre/core/option_checks.h"
@@ -60,7 +60,7 @@ void FaultInjector::reached(std::string_view point, uint64_t update) const {
   if (action == "kill") std::raise(SIGKILL);
   if (action == "stop") std::raise(SIGSTOP);
   if (action == "term") std::raise(SIGTERM);
-  if (action == "slow") sleep(1);
+  if (action == "slow") std::this_thread::sleep_for(std::chrono::seconds(1));  // even if a signal arrives
   if (action == "memory") throw std::bad_alloc();
   if (action == "throw") throw Error("[GYRE_FAULT] an injected error");
   if (action == "nan" && parameters_ != nullptr) inject_nan();

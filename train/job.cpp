@@ -2,12 +2,17 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/blas.h"
+#include "gyre/core/hardware/cores.h"
+#include "gyre/core/kernels/amx.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
 #include "gyre/train/checkpoint/manifest.h"
@@ -35,7 +40,7 @@ int number_of_micro_batches(const ParallelOptions& parallel, const ReplayOptions
 
 JobContext open_job_context(const DeviceOptions& device, Communicator& ranks, int micro_batches) {
   Kernels& kernels = kernels_on(parse_device(device.name, ranks.local_rank()));
-  set_threads(device.threads > 0 ? device.threads : ranks.cores());
+  set_threads(choose_threads(device.threads, ranks.cores()).threads);
   return {ranks, kernels, parse_precision(device.precision, kernels), micro_batches};
 }
 
@@ -58,10 +63,15 @@ OptimizerOptions resolve_optimizer(OptimizerOptions options, const Period& after
   return in_precision(std::move(options), precision);
 }
 
-// The kernels that determine the bits of a run.
-std::string kernels_text(const Kernels& kernels) {
-  const bool by_blas = kernels.device().kind == Device::Kind::cpu && multiplies_by_blas();
-  return concat(kernels.name(), by_blas ? " with OpenBLAS " + blas_kernels() : "");
+// Collective.
+void compare_kernels(const TrainOptions& options, const JobContext& context) {
+  Communicator& ranks = context.ranks;
+  const std::vector<std::string> kernels = ranks.gather(kernels_text(context.kernels, context.precision), 0);
+  const std::string difference = kernels_difference(kernels);
+  const std::string conflict = ranks.broadcast_text(kernels_conflict(kernels, options), 0);
+  require(conflict.empty(), conflict);
+  if (!difference.empty())
+    spdlog::warn("{}: another division of the work among the ranks gives other bits", difference);
 }
 
 TrainState fresh_state(const TrainOptions& options, const OptimizerOptions& rates, const JobContext& context,
@@ -71,7 +81,7 @@ TrainState fresh_state(const TrainOptions& options, const OptimizerOptions& rate
   state.micro_batches = context.micro_batches;
   state.ranks = context.ranks.size();
   state.deterministic = options.parallel.deterministic;
-  state.kernels = kernels_text(context.kernels);
+  state.kernels = kernels_text(context.kernels, context.precision);
   const DataIdentity data{.max_length = options.data.max_length,
                           .vocabulary = parts.vocabulary.vocabulary->fingerprint(),
                           .training_data = parts.data->checksum()};
@@ -87,13 +97,14 @@ std::string trained_text(const Parameters& parameters) {
   return trained == parameters.elements() ? "" : fmt::format(", of which {:.2f} M are trained", double(trained) / 1e6);
 }
 
-void log_job(const std::vector<std::string>& notes, const BatchingOptions& batch, bool deterministic,
-             const JobContext& context, const TaskParts& parts) {
+void log_job(const std::vector<std::string>& notes, const std::string& thread_limit, const BatchingOptions& batch,
+             bool deterministic, const JobContext& context, const TaskParts& parts) {
   const Kernels& kernels = context.kernels;
   for (const std::string& note : notes) spdlog::info("{}", note);
   spdlog::info("gyre {} : {} : {} per rank : {} kernels on {} : {}", kVersion, context.ranks.name(),
-               counted(threads(), "thread"), kernels_text(kernels), kernels.device().text(),
+               counted(threads(), "thread"), kernels_text(kernels, context.precision), kernels.device().text(),
                precision_name(context.precision));
+  if (!thread_limit.empty()) spdlog::info("{}", thread_limit);
   const Parameters& parameters = parts.model->parameters();
   spdlog::info("model: {}, vocabulary of {}, {:.2f} M parameters{}", parts.model->describe(),
                parts.vocabulary.vocabulary->size(), double(parameters.elements()) / 1e6, trained_text(parameters));
@@ -194,6 +205,43 @@ ReplayResult replay_from_checkpoint(const ReplayOptions& options, const Reload& 
 
 }  // namespace
 
+std::string kernels_text(const Kernels& kernels, Precision precision) {
+  std::string text = kernels.name();
+  if (kernels.device().kind != Device::Kind::cpu) return text;
+  if (multiplies_by_blas()) text += " with OpenBLAS " + blas_kernels();
+  if (precision == Precision::bf16 && &kernels == available_cpu_kernels().back() && uses_amx()) text += " with AMX";
+  return text;
+}
+
+std::string kernels_difference(const std::vector<std::string>& kernels) {
+  for (size_t rank = 1; rank < kernels.size(); ++rank) {
+    if (kernels[rank] != kernels[0])
+      return concat("rank 0 has ", kernels[0], " kernels and rank ", rank, " ", kernels[rank],
+                    ", which round differently");
+  }
+  return "";
+}
+
+std::string kernels_conflict(const std::vector<std::string>& kernels, const TrainOptions& options) {
+  const std::string difference = kernels_difference(kernels);
+  if (difference.empty()) return "";
+  if (options.parallel.deterministic)
+    return concat(
+        "[--deterministic] ", difference,
+        ": use machines of one kind, or leave out --deterministic, which promises the same bits for any ranks");
+  if (options.parallel.zero > 0) return "";
+  // Elementwise update rules round alike on all CPUs that add a product in one rounding. cpu_v2 has no such
+  // instruction.
+  const bool by_matrices = make_update_rule(options.optimizer)->updates_matrices();
+  const bool some_fuse_not =
+      std::any_of(kernels.begin(), kernels.end(), [](const std::string& text) { return text.starts_with("cpu_v2"); });
+  if (!by_matrices && !some_fuse_not) return "";
+  return concat(
+      "[--optimizer ", options.optimizer.kind, "] ", difference,
+      ", so that the weights of the ranks would drift apart: use --zero 1, by which one rank updates a weight for "
+      "all, or machines of one kind");
+}
+
 std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& ranks,
                                     const std::function<TaskParts(const JobContext&)>& make_parts) {
   // Handle signals from here on: reading the data may take long, and a job that a signal kills during that time would
@@ -210,6 +258,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   RunDirectory* const run = owned_run ? &*owned_run : nullptr;
   FaultInjector faults(ranks, run);
   NewRunGuard new_run(run);
+  compare_kernels(options, context);
 
   ranks.enter(Phase::start, 0);
   TaskParts parts = make_parts(context);
@@ -220,7 +269,9 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   freeze(parameters, options.optimizer.frozen);
   GradientReducer reducer(ranks, context.kernels, parameters, reducer_options(options, context, parameters));
   Optimizer optimizer(parameters, context.kernels, rates, &reducer);
-  log_job(options.record.notes, options.batch, options.parallel.deterministic, context, parts);
+  const ThreadChoice choice = choose_threads(options.device.threads, ranks.cores());
+  log_job(options.record.notes, choice.limit, options.batch, options.parallel.deterministic, context, parts);
+  if (const std::string note = ranks.core_note(); !note.empty() && ranks.local_rank() == 0) spdlog::warn("{}", note);
 
   TrainState state = fresh_state(options, rates, context, parts);
   TrainStep step(*parts.model, optimizer, reducer, context.kernels, ranks,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gyre/data/tokenizer/vocabulary.h"
@@ -35,6 +36,16 @@ struct TaskParts {
   // Called if the options enable validation, after the weights have been initialized or restored.
   std::function<std::unique_ptr<Validation>()> make_validation;
 };
+
+// The kernels that determine the bits of a run with this precision, as the log and state.json name them: "cpu_v4",
+// "cpu_v4 with AMX".
+std::string kernels_text(const Kernels& kernels, Precision precision);
+// Names two ranks with different kernels; empty if all have the same. `kernels`: kernels_text() of each rank. The sums
+// of gradients are the same on all ranks in any case.
+std::string kernels_difference(const std::vector<std::string>& kernels);
+// The error if ranks with these kernels cannot train together, because the same bits are asked for, or the weights of
+// the ranks would become different; empty if they can.
+std::string kernels_conflict(const std::vector<std::string>& kernels, const TrainOptions& options);
 
 // Collective. Starts the run in options.start.directory, or resumes an existing one. If options.replay names a
 // checkpoint, does not train but replays, and returns the result. Only rank 0 writes files. `options` must be validated

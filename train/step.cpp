@@ -63,8 +63,9 @@ TrainStep::TrainStep(TrainingModel& model, Optimizer& optimizer, GradientReducer
   own_ = micro_batches_of_rank(options.micro_batches, ranks.size(), ranks.rank());
 }
 
-StopRequest TrainStep::start(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopRequest stop,
-                             StepSeconds& seconds, const std::function<void()>& before_optimizer) {
+StopRequest TrainStep::start(uint64_t update, const std::function<const RankBatch&()>& take_batch,
+                             const std::function<StopRequest()>& own_stop_request, StepSeconds& seconds,
+                             const std::function<void()>& before_optimizer) {
   Stopwatch watch;
   Started started(options_.micro_batches);
   MicroBatchSums& sums = started.sums;
@@ -88,7 +89,7 @@ StopRequest TrainStep::start(uint64_t update, const std::function<const RankBatc
   }
   seconds.compute += watch.lap();
   ranks_.enter(Phase::reduction, update + 1);
-  sums.request_stop(stop);
+  sums.request_stop(own_stop_request());
   sums.set_predictions(batch->predictions);
   if (error_guard.failed()) sums.report_failure();
   reducer_.finish();
@@ -134,7 +135,8 @@ StepResult TrainStep::finish() {
 }
 
 StepResult TrainStep::run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StepSeconds& seconds) {
-  start(update, take_batch, StopRequest::none, seconds, [] {});
+  start(
+      update, take_batch, [] { return StopRequest::none; }, seconds, [] {});
   return finish();
 }
 

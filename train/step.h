@@ -45,12 +45,14 @@ class TrainStep {
             const StepOptions& options);
 
   // Collective. Starts one update. The gradients must be zero, and are zero afterward. `update`: number of updates
-  // since the start of the run, which seeds dropout. `take_batch`: returns this rank's part of the batch. `stop`: this
-  // rank's request. Adds to `seconds`. `before_optimizer`: called before the optimizer starts; the previous update must
-  // have been finished then. Returns the most urgent request of any rank. If any rank fails before the optimizer step,
-  // all ranks throw a RankError, and weights and moments are unchanged.
-  StopRequest start(uint64_t update, const std::function<const RankBatch&()>& take_batch, StopRequest stop,
-                    StepSeconds& seconds, const std::function<void()>& before_optimizer);
+  // since the start of the run, which seeds dropout. `take_batch`: returns this rank's part of the batch.
+  // `own_stop_request`: returns this rank's request, after its backward pass. Adds to `seconds`. `before_optimizer`:
+  // called before the optimizer starts; the previous update must have been finished then. Returns the most urgent
+  // request of any rank. If any rank fails before the optimizer step, all ranks throw a RankError, and weights and
+  // moments are unchanged.
+  StopRequest start(uint64_t update, const std::function<const RankBatch&()>& take_batch,
+                    const std::function<StopRequest()>& own_stop_request, StepSeconds& seconds,
+                    const std::function<void()>& before_optimizer);
   // Collective. Waits for the figures of the started update. On a GPU, start the next update first, so that the GPU has
   // work during the wait. On a CPU the figures are available at once.
   StepResult finish();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "gyre/core/error.h"
@@ -79,8 +80,9 @@ void Trainer::update() {
       take_batch();
       return batch_;
     };
-    stop_ = parts_.step.start(progress.updates, take, own_stop_request(), seconds_,
-                              [this] { finish_started(Wait::within_next_update); });
+    stop_ = parts_.step.start(
+        progress.updates, take, [this] { return own_stop_request(); }, seconds_,
+        [this] { finish_started(Wait::within_next_update); });
   } catch (const RankError&) {
     save_after_failure();
     throw;
@@ -173,7 +175,10 @@ void Trainer::warn_of_empty_batch(uint64_t update) {
 StopRequest Trainer::own_stop_request() {
   if (const char* name = StopSignal::raised()) {
     if (!has_warned_of_signal_)
-      spdlog::warn("received {}: the run saves and ends after update {}", name, state_.progress.updates + 1);
+      spdlog::warn("received {}: the run saves and ends after update {}{}", name, state_.progress.updates + 1,
+                   parts_.ranks.size() > 1 && name == std::string_view("SIGTERM") && StopSignal::sent_by_parent()
+                       ? ", if mpirun does not end the ranks before"
+                       : "");
     has_warned_of_signal_ = true;
     return StopRequest::signal;
   }

@@ -17,6 +17,10 @@ bool has_cuda();                 // true if this build contains the backend
 std::string cuda_description();  // human-readable: toolkit, driver and GPUs, or the missing requirement
 int cuda_devices();              // number of usable GPUs; 0 if a requirement is missing
 
+// The GPU of a rank, by its number among the ranks of its machine. Launchers can let every rank see one GPU of its own,
+// which then has number 0 in each (srun --gpus-per-task=1, CUDA_VISIBLE_DEVICES).
+inline int gpu_of_rank(int local_rank, int devices) { return devices > 0 ? local_rank % devices : local_rank; }
+
 // The kernels of GPU `index`, created at the first call. Throws UsageError if there is no backend, no driver or no such
 // GPU, or if the driver or the GPU is too old.
 Kernels& cuda_kernels(int index);

@@ -2,6 +2,8 @@
 // the number of threads and the bf16 emulation.
 #include <omp.h>
 
+#include <algorithm>
+
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/sizes.h"
@@ -22,7 +24,8 @@ bool emulates_bf16() { return bf16_is_emulated; }
 
 void set_threads(int n) {
   if (n < 1 || n > kMaxThreads) throw UsageError("[--cpu-threads] expected 1 to ", kMaxThreads, ", got ", n);
-  omp_set_num_threads(n);
+  omp_set_dynamic(0);  // OMP_DYNAMIC would start fewer threads on a busy machine
+  omp_set_num_threads(std::min(n, omp_get_thread_limit()));
 }
 
 int threads() { return omp_get_max_threads(); }

@@ -13,7 +13,7 @@ namespace gyre {
 
 Device parse_device(const std::string& name, int local_rank) {
   if (name == "cpu") return {};
-  if (name == "cuda") return {Device::Kind::cuda, local_rank};
+  if (name == "cuda") return {Device::Kind::cuda, gpu_of_rank(local_rank, cuda_devices())};
   int index = -1;
   if (name.starts_with("cuda:")) {
     const char *begin = name.data() + 5, *end = name.data() + name.size();

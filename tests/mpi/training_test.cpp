@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "gyre/core/hardware/cuda.h"
+#include "gyre/core/kernels/amx.h"
 #include "gyre/train/tasks/classification/classify.h"
 #include "gyre/train/tasks/language/language.h"
 #include "gyre/train/tasks/matching/match.h"
@@ -30,6 +31,27 @@ TEST_CASE("deterministic runs have the same bits on any number of ranks") {
     CHECK(loss_curve(directory / many) == loss_curve(directory / one));
     CHECK(last_state(directory / many).progress.batch == 3);  // of the second epoch
   }
+}
+
+TEST_CASE("ranks with and without AMX have the same weights, or an error at the start") {
+  if (!has_amx()) return report_skipped("this CPU has no AMX");
+  const SharedDirectory directory;
+  const auto options = [&](const std::string& run, const std::string& optimizer, int zero) {
+    NmtOptions o = directory.options(run, "3u");
+    o.device.precision = "bf16";
+    o.optimizer.kind = optimizer;
+    o.parallel.zero = zero;
+    return o;
+  };
+  use_amx(ranks().rank() == 0);
+  train_nmt(options("adam", "adam", 0), tiny_config(), ranks());  // compares the weights when it saves
+  train_nmt(options("shards", "muon", 1), tiny_config(), ranks());
+  NmtOptions same_bits = deterministic(options("bits", "adam", 0), 8);
+  if (ranks().size() > 1) {
+    CHECK_THROWS_WITH(train_nmt(options("muon", "muon", 0), tiny_config(), ranks()), doctest::Contains("use --zero 1"));
+    CHECK_THROWS_WITH(train_nmt(same_bits, tiny_config(), ranks()), doctest::Contains("[--deterministic] rank 0 has"));
+  }
+  use_amx(true);
 }
 
 TEST_CASE("runs that compute activations again have the bits of a run that keeps them") {

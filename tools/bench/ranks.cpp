@@ -15,7 +15,7 @@
 #include <sstream>
 
 #include "gyre/core/error.h"
-#include "gyre/train/parallel/communicator.h"
+#include "gyre/core/hardware/cores.h"
 #include "tools/workload/bench_metrics.h"
 
 namespace gyre {

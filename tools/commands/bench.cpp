@@ -102,8 +102,9 @@ int step(StepArgs& args) {
 
 void add_step(Program& program) {
   auto args = std::make_shared<StepArgs>();
-  OptionTable& table = program.command("bench step", "training steps of a preset: tokens per second, also under mpirun",
-                                       [args] { return step(*args); });
+  OptionTable& table = program.command(
+      "bench step", "training steps of a preset: tokens per second, also under mpirun", [args] { return step(*args); },
+      Program::Processes::ranks);
   args->table = &table;
   table.add_choice("--preset", args->bench.preset, step_presets(),
                    "model and batch size; presets with 25k + 25k or 32k tokens per batch are meant for GPUs");

@@ -45,8 +45,9 @@ int measure(AllReduceArgs& args) {
 
 void add_bench_all_reduce_command(Program& program) {
   auto args = std::make_shared<AllReduceArgs>();
-  OptionTable& table = program.command("bench allreduce", "gradient all-reduce by size, under mpirun",
-                                       [args] { return measure(*args); });
+  OptionTable& table = program.command(
+      "bench allreduce", "gradient all-reduce by size, under mpirun", [args] { return measure(*args); },
+      Program::Processes::ranks);
   table.add_list("--sizes", args->bench.megabytes, "MIB,...", "sizes of the fp32 gradients");
   table.add_choice("--gradient-dtype", args->comm_dtype, {"fp32", "bf16"}, "data type of gradients sent between ranks");
   table.add("--zero", args->zero, "STAGE", "1 or 2: reduce-scatter, each rank gets the sums of its shard");

@@ -7,7 +7,7 @@
 
 #include "gyre/core/enum_names.h"
 #include "gyre/core/option_checks.h"
-#include "gyre/train/parallel/communicator.h"
+#include "gyre/train/parallel/launcher.h"
 #include "gyre/train/parallel/mpi_support.h"
 #include "tools/bench/ranks.h"
 #include "tools/bench/step_presets.h"
@@ -25,7 +25,7 @@ struct RanksArgs {
 void check(RanksBench& bench) {
   expect_at_least(1, "--steps", bench.steps);
   expect_at_least(1, "--turns", bench.turns);
-  if (launched_by_mpi())
+  if (launch_of_process().has_mpi)
     throw UsageError("[bench ranks] starts mpirun itself: run it without mpirun or srun, on one machine");
   if (mpi_library() == "none") throw UsageError("[bench ranks] this build has no MPI (GYRE_MPI=OFF)");
   bench.machine = parts_of_machine();

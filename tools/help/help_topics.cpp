@@ -28,9 +28,16 @@ are accumulated. gyre plan estimates the memory of a job in advance:
 
                          HelpTopic{"checkpoints", "save, resume, average and verify a run",
                                    R"(A run saves a checkpoint every --save-freq (500u: updates, 2e: epochs,
-1Gt: target tokens), at its end, and on SIGTERM, SIGINT or SIGUSR1. It keeps
-the newest --keep-last checkpoints, every multiple of --keep-every, and the
-best one by the first of --valid-metrics.
+1Gt: target tokens), at its end, and on a signal. It keeps the newest
+--keep-last checkpoints, every multiple of --keep-every, and the best one by the
+first of --valid-metrics.
+
+Ctrl-C, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU end a run after the
+current update and a checkpoint; a second Ctrl-C ends it at once. mpirun kills
+its ranks two seconds after Ctrl-C or SIGTERM, saved or not. So send it USR1, or
+start it by tools/scripts/mpirun.sh, which does that on any of these signals:
+
+  kill -USR1 $(pidof mpirun)
 
 The same command resumes the run from its newest complete checkpoint, bit for
 bit. A validation that a signal interrupted is done first. Model, data,
@@ -103,7 +110,8 @@ cross-entropy            Marian: per sentence;      per token, in nats
 
                          HelpTopic{"devices", "CPUs, GPUs and threads",
                                    R"(--device cpu is the default; cuda is the first GPU, cuda:N is GPU number N.
-Under mpirun, cuda gives each rank the GPU of its local rank on the machine.
+Under mpirun, cuda gives each rank the GPU of its local rank on the machine, or
+the only one that it sees.
 Checkpoints are interchangeable between CPUs and GPUs.
 
   gyre --build-info                           lists the available GPUs
@@ -114,21 +122,26 @@ Without the CUDA backend, --device cuda is an error; make cuda builds a
 program that has it.
 
 On CPUs the program selects kernels at run time: AVX2 or AVX-512 on x86-64, NEON
-on ARM. --cpu-threads is the number of threads per rank. The default 0 uses all
-cores; in training the ranks of a machine divide its cores. Ranks times threads
-should not exceed the number of cores.
+on ARM. --cpu-threads is the number of threads per rank. The default 0 uses the
+cores that the process was given, within the CPU quota of a container; in
+training the ranks of a machine divide them. Ranks times threads should not
+exceed the number of cores.
 )"},
 
                          HelpTopic{"environment", "environment variables",
-                                   R"(OMP_NUM_THREADS      default number of threads of all commands except
-                     gyre train; --cpu-threads overrides it
+                                   R"(OMP_NUM_THREADS      number of threads; --cpu-threads overrides it. A rank of
+                     gyre train has at most one thread per core of its own
+OMP_THREAD_LIMIT     most threads of a process
+OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY
+                     threads are not bound; places limit the cores that are
+                     used
 GOMP_SPINCOUNT       spinning of idle OpenMP threads; gyre sets 1000
                      unless this or OMP_WAIT_POLICY is set
 KMP_BLOCKTIME        the same for builds with Clang; gyre sets 20us
 OPENBLAS_CORETYPE    kernels of OpenBLAS: on ARM of fp32 products, on x86-64
                      only of the reference of gyre bench
 CUDA_VISIBLE_DEVICES the GPUs that --device cuda and cuda:N count
-OMPI_COMM_WORLD_SIZE, PMI_SIZE, PMI_RANK, PMIX_RANK
+OMPI_COMM_WORLD_SIZE, PMI_SIZE, PMI_RANK, PMIX_RANK, SLURM_STEP_NUM_TASKS
                      set by mpirun or srun: gyre is one of several ranks
 OMPI_ALLOW_RUN_AS_ROOT, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
                      both 1: Open MPI's mpirun runs as root (containers)

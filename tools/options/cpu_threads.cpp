@@ -1,6 +1,7 @@
 #include "tools/options/cpu_threads.h"
 
 #include "gyre/core/error.h"
+#include "gyre/core/hardware/cores.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
 
@@ -12,8 +13,8 @@ void CpuThreads::use() const {
 }
 
 void CpuThreads::use(int cores) const {
-  set_threads(cores);
-  use();
+  expect_at_least(0, "--cpu-threads", threads_);
+  set_threads(choose_threads(threads_, cores).threads);
 }
 
 }  // namespace gyre

@@ -1,15 +1,13 @@
 #include "gyre/train/parallel/communicator.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 
 #include "gyre/core/error.h"
+#include "gyre/train/parallel/launcher.h"
 #include "gyre/train/parallel/mpi_support.h"
 
 namespace gyre {
@@ -30,19 +28,6 @@ void end_all(Communicator& ranks, int rank, const std::string& message, int stat
 
 }  // namespace
 
-std::vector<int> allowed_cpus() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &allowed)) cpus.push_back(cpu);
-    }
-  }
-  if (cpus.empty()) cpus.push_back(0);  // cpu_set_t is too small for the number of cores
-  return cpus;
-}
-
 std::string Communicator::broadcast_text(std::string text, int root) {
   auto length = uint64_t(text.size());
   broadcast(std::span<uint64_t>(&length, 1), root);
@@ -61,14 +46,26 @@ void SelfCommunicator::start_shared(Lane, std::unique_ptr<WindowTask>, Callback)
   throw Error("[communicator] start_shared: one process shares no memory");
 }
 
-bool launched_by_mpi() {
-  constexpr std::array launchers{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
-  return std::any_of(launchers.begin(), launchers.end(), [](const char* name) { return std::getenv(name) != nullptr; });
+// A single process may be limited to some cores of its machine for good reason: only a quota, which programs that count
+// cores do not see, is worth a line.
+std::string SelfCommunicator::core_note() const {
+  const ProcessCores own = cores_of_process();
+  return describe_idle_cores({own}, 0, int(own.cpus.size()));
 }
 
 std::unique_ptr<Communicator> make_communicator() {
-  if (launched_by_mpi()) return make_mpi_communicator();
-  return std::make_unique<SelfCommunicator>();
+  const Launch launch = launch_of_process();
+  std::unique_ptr<Communicator> ranks;
+  if (launch.has_mpi) {
+    ranks = make_mpi_communicator();
+  } else {
+    ranks = std::make_unique<SelfCommunicator>();
+  }
+  if (launch.processes > 1 && ranks->size() == 1) {
+    const std::string library = mpi_library();
+    throw UsageError(unconnected_message(launch, library.substr(0, library.find(','))));
+  }
+  return ranks;
 }
 
 int with_communicator(const std::function<int(Communicator&)>& body) {

@@ -15,14 +15,12 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/hardware/cores.h"
 #include "gyre/train/parallel/health/rank_status.h"
 #include "gyre/train/parallel/shared_memory/machines.h"
 #include "gyre/train/parallel/shared_memory/window_pipeline.h"
 
 namespace gyre {
-
-// The indices of the cores on which this process may run (its CPU affinity); never empty.
-std::vector<int> allowed_cpus();
 
 // A buffer divided into one contiguous piece per rank: piece r is elements [ends[r - 1], ends[r]).
 template <class T>
@@ -49,9 +47,10 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  virtual int local_rank() const = 0;         // index of this rank among those on this node
-  virtual bool takes_gpu_memory() const = 0;  // whether start_all_reduce() accepts GPU memory
-  virtual int cores() const = 0;              // cores for this rank: a core that n ranks may use counts 1/n
+  virtual int local_rank() const = 0;                   // index of this rank among those on this node
+  virtual bool takes_gpu_memory() const = 0;            // whether start_all_reduce() accepts GPU memory
+  virtual int cores() const = 0;                        // cores for this rank (core/hardware/cores.h)
+  virtual std::string core_note() const { return ""; }  // describe_idle_cores() of the ranks of this machine
   virtual Machines machines() const = 0;
   virtual std::string name() const = 0;
 
@@ -123,7 +122,8 @@ class SelfCommunicator final : public Communicator {
   int size() const override { return 1; }
   int local_rank() const override { return 0; }
   bool takes_gpu_memory() const override { return true; }
-  int cores() const override { return int(allowed_cpus().size()); }
+  int cores() const override { return share_of_cores({cores_of_process()}, 0); }
+  std::string core_note() const override;
   Machines machines() const override { return Machines({0}); }
   std::string name() const override { return "one process"; }
   void set_watchdog_timeout(double) override {}
@@ -147,10 +147,8 @@ class SelfCommunicator final : public Communicator {
   void abort(int) noexcept override {}
 };
 
-// Whether mpirun or srun launched this process.
-bool launched_by_mpi();
-
-// Returns an MpiCommunicator if mpirun or srun launched the process, else a SelfCommunicator.
+// Returns an MpiCommunicator if a launcher started the process (launcher.h), else a SelfCommunicator. Throws a
+// UsageError if the launcher started several processes and MPI does not connect them.
 std::unique_ptr<Communicator> make_communicator();
 
 // Runs `body` with this process's communicator and returns its exit status. With one process, exceptions propagate to

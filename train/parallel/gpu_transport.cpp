@@ -3,7 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -12,13 +12,26 @@
 namespace gyre {
 namespace {
 
+// Names two ranks with the same GPU; empty if there are none.
+std::string shared_gpu(const std::vector<std::string>& gpus) {
+  std::map<std::string, size_t> users;
+  for (size_t rank = 0; rank < gpus.size(); ++rank) {
+    const auto [first, is_new] = users.emplace(gpus[rank], rank);
+    if (!is_new)
+      return concat("ranks ", first->second, " and ", rank,
+                    " share a GPU: start one rank per GPU, and let it see all GPUs of its machine or one of its own "
+                    "(CUDA_VISIBLE_DEVICES, srun --gpus-per-task=1)");
+  }
+  return "";
+}
+
 // On rank 0: the reason why NCCL cannot use the ranks' GPUs, empty if it can.
 std::string nccl_obstacle(Communicator& ranks, int gpu) {
   const std::vector<std::string> gpus = ranks.gather(cuda_uuid(gpu), 0), problems = ranks.gather(nccl_problem(), 0);
   for (const std::string& problem : problems) {
     if (!problem.empty()) return problem;
   }
-  return std::set(gpus.begin(), gpus.end()).size() < gpus.size() ? "ranks share a GPU" : "";
+  return shared_gpu(gpus);
 }
 
 // The slices of a range, one per rank (shard_ends()).

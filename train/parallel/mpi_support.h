@@ -9,8 +9,7 @@
 
 namespace gyre {
 
-// The communicator of a process that mpirun or srun started. Throws a UsageError in a build without MPI, unless the
-// process is the only one.
+// The communicator of a process that mpirun or srun started. In a build without MPI it is that of one process.
 std::unique_ptr<Communicator> make_mpi_communicator();
 
 // The MPI library and its version, in one line; "none" in a build without MPI. Can be called before MPI_Init.

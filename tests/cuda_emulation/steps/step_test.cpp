@@ -55,7 +55,7 @@ class Training {
   }
   void start() {
     step_.start(
-        updates_++, [this]() -> const RankBatch& { return batch_; }, StopRequest::none, seconds_,
+        updates_++, [this]() -> const RankBatch& { return batch_; }, [] { return StopRequest::none; }, seconds_,
         [this] {
           if (updates_ > 1) step_.finish();
         });

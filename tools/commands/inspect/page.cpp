@@ -81,9 +81,10 @@ int page(InspectPageArgs& args, Communicator& ranks) {
 void add_inspect_page_command(Program& program) {
   auto args = std::make_shared<InspectPageArgs>();
   args->target.segments = 1;
-  OptionTable& table =
-      program.command("inspect page", "web page of a training step: every op, forward and backward, with numbers",
-                      [args] { return with_communicator([args](Communicator& r) { return page(*args, r); }); });
+  OptionTable& table = program.command(
+      "inspect page", "web page of a training step: every op, forward and backward, with numbers",
+      [args] { return with_communicator([args](Communicator& r) { return page(*args, r); }); },
+      Program::Processes::ranks);
   args->table = &table;
   table.add("--output,-o", args->output, "FILE", "HTML file to write; it needs no network");
   table.required("output");

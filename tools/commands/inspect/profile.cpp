@@ -131,9 +131,10 @@ void add_inspect_profile_command(Program& program) {
   args->target.vocabulary = 32768;
   args->target.segments = 16;
   args->target.length = 32;
-  OptionTable& table =
-      program.command("inspect profile", "time and memory of training steps by op and module, also under mpirun",
-                      [args] { return with_communicator([args](Communicator& r) { return profile(*args, r); }); });
+  OptionTable& table = program.command(
+      "inspect profile", "time and memory of training steps by op and module, also under mpirun",
+      [args] { return with_communicator([args](Communicator& r) { return profile(*args, r); }); },
+      Program::Processes::ranks);
   args->table = &table;
   table.add("--steps", args->run.steps, "NUMBER",
             "profiled steps, and as many without profiling, after two warm-up steps");

@@ -16,7 +16,7 @@ void add_train_commands(Program& program) {
 
 OptionTable& add_train_command(Program& program, const std::string& name, const std::string& help,
                                std::function<int()> run) {
-  OptionTable& table = program.command("train " + name, help, std::move(run));
+  OptionTable& table = program.command("train " + name, help, std::move(run), Program::Processes::ranks);
   table.accept_config_files();
   table.resume_from("train.toml");
   return table;

@@ -8,6 +8,8 @@
 #include <array>
 #include <chrono>
 #include <limits>
+#include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "gyre/core/error.h"
@@ -54,6 +56,25 @@ struct Counts {
   }
 };
 
+// The lists of all ranks of `ranks`, in rank order.
+template <class T>
+std::vector<std::vector<T>> gather_lists(const std::vector<T>& own, MPI_Comm ranks) {
+  int count = 0;
+  GYRE_MPI(MPI_Comm_size(ranks, &count));
+  std::vector<int> bytes(static_cast<size_t>(count)), begins(bytes);
+  const int own_bytes = int(own.size() * sizeof(T));
+  GYRE_MPI(MPI_Allgather(&own_bytes, 1, MPI_INT, bytes.data(), 1, MPI_INT, ranks));
+  std::exclusive_scan(bytes.begin(), bytes.end(), begins.begin(), 0);
+  std::vector<T> all(size_t(begins.back() + bytes.back()) / sizeof(T));
+  GYRE_MPI(MPI_Allgatherv(own.data(), own_bytes, MPI_BYTE, all.data(), bytes.data(), begins.data(), MPI_BYTE, ranks));
+  std::vector<std::vector<T>> lists;
+  for (size_t rank = 0; rank < size_t(count); ++rank) {
+    const T* const begin = all.data() + size_t(begins[rank]) / sizeof(T);
+    lists.emplace_back(begin, begin + size_t(bytes[rank]) / sizeof(T));
+  }
+  return lists;
+}
+
 }  // namespace
 
 MpiCommunicator::MpiCommunicator() {
@@ -71,19 +92,19 @@ MpiCommunicator::MpiCommunicator() {
   progress_thread_ = std::thread([this] { run_progress_thread(); });
 }
 
-// Launchers bind each rank to separate cores, or let all ranks use all cores. Counts the ranks that share a core.
+// Launchers bind each rank to separate cores, or let all ranks use all cores.
 void MpiCommunicator::query_node_topology() {
   GYRE_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine_));
   GYRE_MPI(MPI_Comm_set_errhandler(machine_, MPI_ERRORS_RETURN));
   GYRE_MPI(MPI_Comm_size(machine_, &node_ranks_));
   GYRE_MPI(MPI_Comm_rank(machine_, &local_rank_));
-  const std::vector<int> own = allowed_cpus();
-  std::vector<int> users(CPU_SETSIZE);
-  for (int cpu : own) users[size_t(cpu)] = 1;
-  GYRE_MPI(MPI_Allreduce(MPI_IN_PLACE, users.data(), int(users.size()), MPI_INT, MPI_SUM, machine_));
-  double share = 0;
-  for (int cpu : own) share += 1.0 / users[size_t(cpu)];
-  cores_ = std::max(1, int(share + 1e-9));
+  const ProcessCores own = cores_of_process();
+  std::vector<ProcessCores> machine(static_cast<size_t>(node_ranks_));
+  const std::vector<std::vector<int>> cpus = gather_lists(own.cpus, machine_);
+  const std::vector<std::vector<CpuQuota>> quotas = gather_lists(own.quotas, machine_);
+  for (size_t rank = 0; rank < machine.size(); ++rank) machine[rank] = {cpus[rank], quotas[rank]};
+  cores_ = share_of_cores(machine, size_t(local_rank_));
+  core_note_ = describe_idle_cores(machine, size_t(local_rank_), int(usable_cpus().size()));
 }
 
 void MpiCommunicator::find_machines() {
@@ -351,16 +372,25 @@ void MpiCommunicator::run_progress_thread() {
   }
 }
 
-// After the death of a rank, mpirun sends SIGTERM to the other ranks, and a second later SIGKILL. mpirun reports which
-// rank died; this message adds the phase and update of the job. The first two ranks of each node print it.
+// Open MPI's mpirun ends the ranks within two seconds when a rank has died, or when mpirun itself gets SIGTERM or
+// SIGINT (StopSignal). That is rarely enough to finish an update and to save. mpirun reports which rank died; this
+// message adds the phase and update of the job, and how to end it with a checkpoint. The first two ranks of each node
+// print it.
 void MpiCommunicator::report_termination() {
   if (!StopSignal::raised()) {
     since_signal_ = Stopwatch();
-  } else if (!has_warned_ && waiting_ && local_rank_ <= 1 && since_signal_.seconds() > kSignalGraceSeconds) {
+  } else if (!has_warned_ && local_rank_ <= 1 && since_signal_.seconds() > kSignalGraceSeconds) {
     has_warned_ = true;
     if (watchdog_->peer_aborted()) return;  // that rank has printed its error
-    spdlog::warn("termination signal while rank {} waits for others, in {}; if a rank has died, mpirun names it", rank_,
-                 rank_status().now().text());
+    const bool by_launcher = StopSignal::sent_by_parent() && std::string_view(StopSignal::raised()) == "SIGTERM";
+    if (!by_launcher && !waiting_) return;
+    spdlog::warn("termination signal while rank {} {} {}{}", rank_, waiting_ ? "waits for others, in" : "is in",
+                 rank_status().now().text(),
+                 by_launcher
+                     ? "; mpirun ends all ranks within two seconds, saved or not. If a rank has died, mpirun names "
+                       "it. To end a job with a checkpoint, send USR1 to mpirun, or start it by "
+                       "tools/scripts/mpirun.sh"
+                     : "");
   }
 }
 

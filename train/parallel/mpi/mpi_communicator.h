@@ -34,6 +34,7 @@ class MpiCommunicator final : public Communicator {
   int local_rank() const override { return local_rank_; }
   bool takes_gpu_memory() const override;
   int cores() const override { return cores_; }
+  std::string core_note() const override { return core_note_; }
   Machines machines() const override { return machines_; }
   std::string name() const override;
   void set_watchdog_timeout(double seconds) override { watchdog_timeout_ = seconds; }
@@ -91,6 +92,7 @@ class MpiCommunicator final : public Communicator {
   void report_termination();
 
   int rank_ = 0, size_ = 1, node_ranks_ = 1, local_rank_ = 0, cores_ = 1;
+  std::string core_note_;
   MPI_Comm machine_ = MPI_COMM_NULL;  // the ranks of this machine
   Machines machines_{{0}};
   double watchdog_timeout_ = 0;
