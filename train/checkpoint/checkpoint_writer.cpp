@@ -28,14 +28,15 @@ void copy_tensors(CheckpointContent& content) {
   });
 }
 
-// Makes the collective reads of a checkpoint complete: if writing fails, the destructor makes the remaining reads,
-// which the other ranks take part in.
+// Makes the collective reads of a checkpoint complete and keeps their order, which is that of the other ranks: a tensor
+// that is written earlier waits for the reads before its own, whose results are kept. If writing fails, the destructor
+// makes the remaining reads.
 class SharedReads {
  public:
   explicit SharedReads(CheckpointContent& content) {
     for_each_tensor(content, [this](TensorSource& t) {
       reads_.push_back(t.read);
-      t.read = [this] { return reads_[made_++](); };
+      t.read = [this, number = reads_.size() - 1] { return take(number); };
     });
   }
   ~SharedReads() {
@@ -45,7 +46,17 @@ class SharedReads {
   SharedReads& operator=(const SharedReads&) = delete;
 
  private:
-  std::vector<std::function<Tensor()>> reads_;  // in the order in which the files are written
+  Tensor take(size_t number) {
+    results_.resize(reads_.size());
+    while (made_ <= number) {
+      const size_t next = made_++;
+      results_[next] = reads_[next]();
+    }
+    return std::exchange(results_[number], {});
+  }
+
+  std::vector<std::function<Tensor()>> reads_;  // in the order of all ranks
+  std::vector<Tensor> results_;                 // of reads that were made before they were asked for
   size_t made_ = 0;
 };
 
