@@ -91,8 +91,10 @@ Var Tape::record(std::unique_ptr<Op> op, Tensor value, std::initializer_list<Var
   return {this, number, std::move(value)};
 }
 
+// CPU kernels add biases, which are vectors, in f32.
 Tensor Tape::product_weight(const Tensor& weight, DType dtype) const {
   if (!rounded_ || !weight || dtype != DType::bf16) return weight;
+  if (kernels_.device() == Device{} && weight.shape().rank() == 1) return weight;
   const Tensor values = options_.parameters->values();
   if (!weight.shares_storage(values)) return weight;
   const int64_t first = weight.data<float>() - values.data<float>();

@@ -78,7 +78,11 @@ TokenCache token_cache_for(const EncoderOnly& model, const std::vector<Prompt>& 
     places.push_back({int32_t(tokens), int32_t(length)});
   }
   const AttentionConfig& attention = model.config().attention;
-  return {int(model.config().layers), places, attention.kind == AttentionKind::window ? attention.window : 0};
+  // Position terms that depend on more than distances are indexed from the first token, which must not be dropped.
+  const bool needs_all =
+      !model.positions().is_relative() && position_encoding_type(model.config().position.encoding).adds_to_scores;
+  const bool drops = attention.kind == AttentionKind::window && !needs_all;
+  return {int(model.config().layers), places, drops ? attention.window : 0};
 }
 
 int32_t choose_token(std::span<const float> logits, std::span<const int32_t> text, const GenerationOptions& options,

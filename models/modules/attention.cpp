@@ -177,6 +177,10 @@ Var SelfAttention::advance(const Var& x, const RowPositions& positions, TokenCac
                              .causal = true,
                              .window = window_of(attention_, true),
                              .dropout = {}};
+  for (int text = 0; terms.pos_queries && text < cache.texts(); ++text) {
+    require(cache.rows().length(text) == cache.length(text), "[token cache] expected all ", cache.length(text),
+            " rows of text ", text, ", by whose positions the encoding adds terms, got ", cache.rows().length(text));
+  }
   const Tensor out = q.value().like();
   x.kernels().attention(out, {}, {q.value()}, {keys}, {values}, cache.chunk(), cache.rows(), shape, {}, terms.values());
   for (int text = 0; text < cache.texts(); ++text)
