@@ -11,6 +11,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/strict_json.h"
 #include "gyre/models/config/config.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/optim/update_rule.h"
@@ -66,8 +67,8 @@ std::string differences(const RunOptions& saved, const RunOptions& now, bool ess
 }
 
 void compare_config(const RunDirectory& run, const ordered_json& now) {
-  const ordered_json read = ordered_json::parse(read_file(run.config()), nullptr, false);
-  require(!read.is_discarded(), "[resume] ", run.config().string(), " is not JSON");
+  const ordered_json read = parse_ordered_json(read_file(run.config()), kMaxJsonDepth,
+                                               concat("[resume] ", run.config().string(), ": "), "it");
   const std::string fields = config_differences(with_defaults(read), now);
   require(fields.empty(), "[resume] ", run.path().string(), " holds a run of another model (", fields,
           "): use the same model options, another --model, or --overwrite");

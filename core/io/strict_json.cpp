@@ -11,20 +11,19 @@ namespace gyre {
 
 namespace {
 
-using nlohmann::json;
-
+template <class Json>
 class StrictRules {
  public:
   StrictRules(int max_depth, std::string context, std::string what)
       : max_depth_(max_depth), context_(std::move(context)), what_(std::move(what)) {}
-  bool operator()(int depth, json::parse_event_t event, json& parsed) {
-    using Event = json::parse_event_t;
+  bool operator()(int depth, typename Json::parse_event_t event, Json& parsed) {
+    using Event = typename Json::parse_event_t;
     const bool opens = event == Event::object_start || event == Event::array_start;
     require(!opens || depth < max_depth_, context_, what_, " is nested too deeply");
     if (event == Event::object_start) keys_.emplace_back();
     if (event == Event::object_end) keys_.pop_back();
-    if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second) {
-      throw Error(context_, "duplicate key ", quoted_for_message(parsed.get<std::string>()));
+    if (event == Event::key && !keys_.back().insert(parsed.template get<std::string>()).second) {
+      throw Error(context_, "duplicate key ", quoted_for_message(parsed.template get<std::string>()));
     }
     return true;
   }
@@ -35,15 +34,33 @@ class StrictRules {
   std::vector<std::set<std::string>> keys_;  // of each object that is open, outermost first
 };
 
+template <class Json>
+Json parse(std::string_view text, int max_depth, const std::string& context, const std::string& what) {
+  require(text.find('\0') == text.npos, context, what, " is not valid JSON: it has a NUL byte");
+  try {
+    return Json::parse(text, StrictRules<Json>(max_depth, context, what));
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(context, what, " is not valid JSON: ", cut_for_message(json_reason(error)));
+  }
+}
+
 }  // namespace
 
 nlohmann::json parse_strict_json(std::string_view text, int max_depth, const std::string& context,
                                  const std::string& what) {
-  require(text.find('\0') == text.npos, context, what, " is not valid JSON: it has a NUL byte");
+  return parse<nlohmann::json>(text, max_depth, context, what);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text, int max_depth, const std::string& context,
+                                          const std::string& what) {
+  return parse<nlohmann::ordered_json>(text, max_depth, context, what);
+}
+
+std::optional<nlohmann::ordered_json> find_json(std::string_view text, int max_depth) {
   try {
-    return json::parse(text, StrictRules(max_depth, context, what));
-  } catch (const json::exception& error) {
-    throw Error(context, what, " is not valid JSON: ", cut_for_message(json_reason(error)));
+    return parse_ordered_json(text, max_depth, "", "the text");
+  } catch (const Error&) {
+    return std::nullopt;
   }
 }
 

@@ -1,18 +1,28 @@
-// Strict parsing of untrusted JSON. In addition to the checks of the JSON library, rejects duplicate keys (the library
-// keeps the last one), NUL bytes (the library takes them for the end of the text) and nesting beyond a limit.
+// Strict parsing of JSON: no other file parses any. In addition to the checks of the JSON library, rejects duplicate
+// keys (the library keeps the last one), NUL bytes (the library takes them for the end of the text) and nesting beyond
+// a limit.
 #pragma once
 
 #include <exception>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace gyre {
 
+inline constexpr int kMaxJsonDepth = 32;  // of the files of a run
+
 // Parses JSON text. `max_depth` is the maximum nesting depth of arrays and objects. Throws Error for invalid JSON;
 // messages begin with `context` and call the text `what` ("the header").
 nlohmann::json parse_strict_json(std::string_view text, int max_depth, const std::string& context,
                                  const std::string& what);
+
+// The same, with the keys of objects in the order of the text.
+nlohmann::ordered_json parse_ordered_json(std::string_view text, int max_depth, const std::string& context,
+                                          const std::string& what);
+// The JSON, or nothing if the text is none, repeats a key, or is nested too deeply.
+std::optional<nlohmann::ordered_json> find_json(std::string_view text, int max_depth = kMaxJsonDepth);
 
 // Truncates long text for use in an error message.
 std::string cut_for_message(std::string_view text);

@@ -16,6 +16,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cores.h"
+#include "gyre/core/io/strict_json.h"
 #include "tools/workload/bench_metrics.h"
 
 namespace gyre {
@@ -85,7 +86,7 @@ void run(const RanksBench& bench, const std::string& program, RanksRow& row, std
                        bench.steps, " --threads ", row.threads)))
     command.push_back(word);
   const std::string output = output_of(command);
-  nlohmann::json report = nlohmann::json::parse(output, nullptr, false);
+  nlohmann::json report = find_json(output).value_or(nlohmann::ordered_json());
   require(report.is_object(), "[bench ranks] ", command[0], " printed no report of gyre bench step: ", output);
   reports.push_back(std::move(report));
 }

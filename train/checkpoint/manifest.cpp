@@ -83,7 +83,8 @@ ordered_json read_manifest(const Path& directory) {
   const Path path = state_path(directory);
   const std::string text = read_file(path);
   try {
-    ordered_json state = ordered_json::parse(text);
+    ordered_json state = parse_ordered_json(text, kMaxJsonDepth, concat("[checkpoint] ", path.string(), ": "),
+                                            "not what Gyre writes: it");
     const auto expected = state.at("checksum").get<std::string>();
     state.erase("checksum");
     const std::string got = text_checksum(state);

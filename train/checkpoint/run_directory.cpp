@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/strict_json.h"
 
 namespace gyre {
 
@@ -63,8 +64,8 @@ bool is_checkpoint_name(const std::string& name) {
 
 // Whether a config.json comes from Gyre: it names the kind of the model.
 bool is_own_config(const Path& config) {
-  const auto json = nlohmann::json::parse(read_file(config), nullptr, false);
-  return json.is_object() && json.contains("model");
+  const auto json = find_json(read_file(config));
+  return json && json->is_object() && json->contains("model");
 }
 
 bool holds_run(const Path& directory) {

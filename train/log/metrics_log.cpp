@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/strict_json.h"
 
 namespace gyre {
 namespace {
@@ -24,7 +25,7 @@ const Path& without_unfinished_line(const Path& path) {
 }
 
 ordered_json parse_entry(std::string_view line, const std::string& place) {
-  ordered_json entry = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+  ordered_json entry = find_json(line).value_or(ordered_json());
   require(entry.is_object(), place, ": expected a JSON object, got ", line.substr(0, 60));
   require(entry.contains("event") && entry["event"].is_string(), place, ": expected an \"event\" with its name");
   const bool has_updates = entry.contains("updates");

@@ -29,9 +29,7 @@ nlohmann::ordered_json read_run_config(const Path& run) {
 }  // namespace
 
 nlohmann::ordered_json read_json(const Path& file) {
-  auto json = nlohmann::ordered_json::parse(read_file(file), nullptr, false);
-  require(!json.is_discarded(), file.string(), ": expected JSON");
-  return json;
+  return parse_ordered_json(read_file(file), kMaxJsonDepth, file.string() + ": ", "the file");
 }
 
 template <class Config>

@@ -106,10 +106,8 @@ ordered_json run_architecture(const Path& run) {
   ordered_json flat = ordered_json::object();
   const Path file = config_path(run);
   if (!std::filesystem::exists(file)) return flat;
-  constexpr int kMaxDepth = 16;
-  const std::string text = read_file(file);
-  parse_strict_json(text, kMaxDepth, file.string() + ": ", "the configuration");
-  const ordered_json config = ordered_json::parse(text);  // keeps the order of the file
+  const ordered_json config =
+      parse_ordered_json(read_file(file), kMaxJsonDepth, file.string() + ": ", "the configuration");
   require(config.is_object(), file.string(), ": expected a JSON object");
   add_flat(flat, "", config);
   return flat;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "gyre/core/io/strict_json.h"
 #include "tools/page/tape/rank_step.h"
 
 namespace gyre {
@@ -84,7 +85,8 @@ ordered_json ranks_page_data(Workload& work, Kernels& kernels, Precision precisi
   rank.update(times_json(step));
   if (ranks.rank() > 0) rank["gradients"] = gradients_json(own);
   std::vector<ordered_json> all;
-  for (const std::string& text : ranks.gather(rank.dump(), 0)) all.push_back(ordered_json::parse(text));
+  for (const std::string& text : ranks.gather(rank.dump(), 0))
+    all.push_back(parse_ordered_json(text, kMaxJsonDepth, "[ranks] ", "the data of a rank"));
   if (ranks.rank() > 0) return nullptr;
   const Parameters& parameters = work.parameters();
   ordered_json list = parameters_json(parameters, own, limits, all);
