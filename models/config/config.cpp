@@ -85,7 +85,12 @@ Config read(const Fields& fields, const Json& json) {
   ConfigReader reader(json, "config");
   std::string model = Config::kModel;
   reader("model", model);
-  require(model == Config::kModel, "[config] expected a model of kind ", Config::kModel, ", got ", model);
+  if (model != Config::kModel) {
+    const bool is_decoder = model == EncoderOnlyConfig::kModel && json.value("causal", Json()) == true;
+    const bool takes_decoders = std::is_same_v<Config, EncoderOnlyConfig>;
+    throw Error("[config] expected a model of kind ", Config::kModel, takes_decoders ? " or decoder" : "", ", got ",
+                is_decoder ? "decoder" : model);
+  }
   fields(reader, config);
   reader.refuse_unknown();
   config.validate();
@@ -217,7 +222,7 @@ void EncoderDecoderConfig::validate() const {
   require_bounds(kEncoderDecoderFields, *this);
   validate_shared();
   require(attention.kind == AttentionKind::softmax, "[attention] an encoder-decoder expects softmax, got ",
-          enum_name(attention.kind), ": window and linear are kinds of encoder-only models");
+          enum_name(attention.kind), ": window and linear are kinds of encoders and of decoders");
 }
 
 Json EncoderDecoderConfig::to_json() const { return write(kEncoderDecoderFields, *this); }
