@@ -36,6 +36,13 @@ contains '^generation_config.json: --temperature 0.5, --top-p 0.9, --repetition-
 check "the same by options" cmp drawn.json <(generate the --model lm/ --top-k 3 --temperature 0.5 --top-p 0.9 --repetition-penalty 1.2)
 build/gyre export --to hf --model imported --output again 2> export.log
 check "an imported model keeps its defaults" cmp hf/generation_config.json again/generation_config.json
+config '{"do_sample": true, "temperature": 0.5}'
+generate the --model imported > drawn.json
+contains '^generation_config.json: --temperature 0.5, --top-k 50$' < report.txt || fail "the default of top_k: $(cat report.txt)"
+config '{"eos_token_id": 2}'
+check "no sampling by default" cmp own.json <(generate the --model imported)
+generate the --model imported --top-k 3 > drawn.json
+if grep -q temperature report.txt; then fail "samples that the user asks for: $(cat report.txt)"; fi
 echo '{"top_p": "high"}' > hf/generation_config.json
 rejects 1 'generation_config.json: top_p: expected a number, got "high"' build/gyre import --from hf hf --output imported --overwrite
 rm hf/generation_config.json
