@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "gyre/core/error.h"
-#include "tools/printable.h"
+#include "tools/messages.h"
 #include "tools/process_setup.h"
 #include "tools/program.h"
 
@@ -70,10 +70,10 @@ int main(int argc, char** argv) {
     gyre::require(std::cout.flush() && std::fflush(stdout) == 0, "standard output: writing failed");
     return status;
   } catch (const gyre::UsageError& error) {
-    std::cerr << "gyre: " << gyre::printable(error.what()) << '\n';
+    gyre::print_message(gyre::concat("gyre: ", error.what()));
     return 2;
   } catch (const std::exception& error) {
-    std::cerr << "gyre: " << gyre::printable(error.what()) << '\n';
+    gyre::print_message(gyre::concat("gyre: ", error.what()));
     return 1;
   }
 }

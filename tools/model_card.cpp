@@ -12,13 +12,13 @@
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
 #include "gyre/data/store/document_store.h"
+#include "gyre/data/text/printable.h"
 #include "gyre/train/log/progress.h"
 #include "gyre/train/period.h"
 #include "gyre/train/pretrained/train_state.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/resume.h"
 #include "tools/command_line/config_file.h"
-#include "tools/printable.h"
 
 namespace gyre {
 namespace {
@@ -94,9 +94,23 @@ Records read_records(const CardModel& model) {
   return records;
 }
 
-// The text as code, also if it contains a backtick.
+// The text as code, also if it contains backticks.
 std::string code(const std::string& text) {
-  return text.find('`') == std::string::npos ? "`" + text + "`" : "`` " + text + " ``";
+  const std::string line = printable_line(text);
+  std::string fence = "`";
+  while (line.find(fence) != std::string::npos) fence += '`';
+  const std::string space = fence.size() > 1 ? " " : "";
+  return concat(fence, space, line, space, fence);
+}
+
+// The text with the characters escaped that have a meaning in Markdown or in HTML.
+std::string markdown(const std::string& text) {
+  std::string escaped;
+  for (const char c : printable_line(text)) {
+    if (std::string_view("\\`*[]<>|&").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
 }
 
 // The last part of a path: directories may reveal names of users and machines.
@@ -111,14 +125,8 @@ std::string code_list(const std::vector<std::string>& paths) {
   return text;
 }
 
-// A name may have any characters.
-std::string printable_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return printable(text);
-}
-
 std::string title_of(const Records& records, const CardOptions& options) {
-  return options.title.empty() ? printable_line(file_name(records.run.string())) : options.title;
+  return options.title.empty() ? file_name(records.run.string()) : options.title;
 }
 
 // A JSON string is also a YAML string. Without quotes, the language "no" would be a boolean.
@@ -145,7 +153,7 @@ std::string purpose(const Records& records) {
 
 std::string introduction(const Records& records, const CardOptions& options) {
   std::string text =
-      concat("# ", title_of(records, options), "\n\n", code(records.architecture()), ", ", purpose(records),
+      concat("# ", markdown(title_of(records, options)), "\n\n", code(records.architecture()), ", ", purpose(records),
              records.state ? concat(", trained with Gyre ", records.state->version) : "");
   if (records.checkpoint.contains("imported"))
     text += concat(", imported into Gyre from ", code(file_name(records.checkpoint["imported"])));
@@ -207,7 +215,7 @@ std::string data_section(const Records& records) {
   if (!vocabulary.empty()) text += concat("- vocabulary: ", code(file_name(vocabulary)), "\n");
   const Json classes = records.task.is_object() ? records.task.value("classes", Json::array()) : Json::array();
   for (size_t i = 0; i < classes.size(); ++i)
-    text += concat("- ", code(concat("LABEL_", i)), ": ", code(classes[i].get<std::string>()), "\n");
+    text += concat("- class ", i, ": ", code(classes[i].get<std::string>()), "\n");
   return text + "\n";
 }
 
@@ -217,12 +225,12 @@ std::string option_rows(const Records& records) {
     const std::string name = key.starts_with('=') ? key.substr(1) : key;
     if (name.ends_with("training data") || name == "vocabulary" || value.empty()) continue;  // checksums
     text += concat("| ", name == "shards" ? "micro-batches" : name, " | ",
-                   value.find('/') == std::string::npos ? value : file_name(value), " |\n");
+                   markdown(value.find('/') == std::string::npos ? value : file_name(value)), " |\n");
   }
   for (const char* name :
        {"lr-warmup-start-rate", "transformer-dropout", "transformer-dropout-attention", "transformer-dropout-ffn"}) {
     const std::string value = records.option(name);
-    if (!value.empty()) text += concat("| ", name, " | ", value, " |\n");
+    if (!value.empty()) text += concat("| ", name, " | ", markdown(value), " |\n");
   }
   return text + "\n";
 }
@@ -253,7 +261,7 @@ std::string validation_section(const Records& records) {
       (is_mean ? "the mean of several checkpoints, which was not validated" : "those after update " + updates) +
       ".\n\n| metric | value | update |\n|---|---|---|\n";
   for (const auto& [name, best] : records.state->best)
-    text += fmt::format("| {} | {:.4f} | {} |\n", name, best.value, with_commas(int64_t(best.updates)));
+    text += fmt::format("| {} | {:.4f} | {} |\n", markdown(name), best.value, with_commas(int64_t(best.updates)));
   return text + "\n";
 }
 

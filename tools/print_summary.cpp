@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/text/printable.h"
 
 namespace gyre {
 
@@ -14,7 +16,8 @@ void print_summary(const nlohmann::ordered_json& summary, bool json) {
     return;
   }
   for (const auto& [name, value] : summary.items())
-    std::cout << name << ": " << (value.is_string() ? value.get<std::string>() : json_text(value)) << '\n';
+    std::cout << printable_line(concat(name, ": ", value.is_string() ? value.get<std::string>() : json_text(value)))
+              << '\n';
 }
 
 }  // namespace gyre

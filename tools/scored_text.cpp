@@ -1,8 +1,7 @@
 #include "tools/scored_text.h"
 
-#include <cstdio>
-
 #include "gyre/train/pretrained/trained_model.h"
+#include "tools/messages.h"
 #include "tools/options/model_choice.h"
 
 namespace gyre {
@@ -12,7 +11,7 @@ std::string trained_documents(const Path& model, const std::string& checkpoint, 
   const auto trained = trained_option(model, checkpoint, "documents");
   if (!trained) return "blank-line";
   if (!quiet && !TokenStore::recognizes(inputs.front()))
-    std::fprintf(stderr, "documents: %s (--documents of the run)\n", trained->c_str());
+    print_message(concat("documents: ", *trained, " (--documents of the run)"));
   return *trained;
 }
 
@@ -39,7 +38,7 @@ Documents ScoredText::open(const Vocabulary& with) const {
   if (!quiet) print_model_choice(model, checkpoint);
   Documents read = open_documents(with, inputs, parse_document_end(documents), parse_on_bad_line(on_bad_line), true);
   if (read.report && !quiet) {
-    for (const LineReport& file : read.report->files) std::fprintf(stderr, "%s\n", file.describe().c_str());
+    for (const LineReport& file : read.report->files) print_message(file.describe());
   }
   return read;
 }

@@ -4,6 +4,12 @@
 small_corpus
 small_train --model run --after 6u --save-freq 3u --quiet
 
+# Names from files reach standard error through print_message, which makes them printable, and JSON is read strictly.
+sources() { grep -rnE "$1" --include='*.cpp' --include='*.h' "$ROOT"/{core,autograd,models,data,train,tools} | grep -vE "$2" || true; }
+same "messages that are not made printable" "$(sources 'std::(cerr|clog)|f(printf|puts)\(.*stderr.*(%[.*0-9]*s|c_str)' \
+  'tools/(messages|lessons/main|examples/.*)\.cpp|app\.help\(\)|"%s: %llu tokens in|"%-16s %12llu|printable_message')" ""
+same "JSON that is not read strictly" "$(sources '[jJ]son::parse\(' 'core/io/strict_json\.cpp|tools/examples/')" ""
+
 # Usage errors: status 2, one line.
 rejects 2 'unknown option --lern-rate; did you mean --learn-rate\?' small_train --model bad --lern-rate 1
 same "one line" "$lines" 1
@@ -101,7 +107,7 @@ rejects 1 'gpt/config.json: architectures: expected one of BertForMaskedLM, .*go
 rejects 1 'nowhere: expected a directory with config.json' "$GYRE" import --from hf nowhere --output new
 rejects 2 "--from: .*hf.*got 'onnx'" "$GYRE" import --from onnx gpt --output new
 rejects 2 "--to: .*hf.*got 'onnx'" "$GYRE" export --to onnx --model run --output new
-rejects 1 'run/config.json: .*expected a model of kind encoder-only, got encoder-decoder' "$GYRE" export --to hf --model run --output new
+rejects 1 'run/config.json: .*expected a model of kind encoder-only or decoder, got encoder-decoder' "$GYRE" export --to hf --model run --output new
 "$GYRE" import --from hf "$theirs" --output imported
 rejects 1 'imported. holds a model already \(config.json\): use --overwrite' "$GYRE" import --from hf "$theirs" --output imported
 forward() { "$GYRE" forward --model imported --ids ids.txt --output new "$@"; }

@@ -97,6 +97,29 @@ echo "ok: pages without references to anything outside"
 "$GYRE" report --model run --output again.html
 check "the page is the same again" cmp page.html again.html
 
+# Names are text in scripts, pages and messages, whatever is in them.
+evil=$'evil\nsystem("touch PWN")\n\x1b]0;x\x07`touch PWN` \'"\\ @x %s <script>]]>'
+cp -r run "$evil"
+plain() { ! grep -q $'\x1b\|\x07' "$1" && [ ! -e PWN ]; } # plain FILE: it has no control characters, and no name was run
+"$GYRE" report --model "$evil" "other <b>&" --output evil.html 2> evil.log
+check "a page" plain evil.html
+if command -v gnuplot > /dev/null; then
+  for call in '--model run --title' '--model run --model'; do
+    # shellcheck disable=SC2086 # several options
+    "$GYRE" plot $call "$evil" --output evil.svg 2> evil.log || { cat evil.log >&2; fail "plot $call"; }
+    check "a picture with $call" plain evil.svg
+  done
+  contains '%s &lt;script>\]\] >' < evil.svg || fail "the name in the picture"
+  "$GYRE" plot --model run --output '|touch PWN.svg' 2> evil.log
+  check "a picture with the name of a command" test -s '|touch PWN.svg'
+fi
+for call in 'checkpoint info' 'checkpoint verify' 'evaluate perplexity --input val.en' 'train nmt --after 12u'; do
+  # shellcheck disable=SC2086 # several options
+  "$GYRE" $call --model "$evil" > evil.log 2>&1 || true
+  check "messages of gyre $call" plain evil.log
+  if grep -n '^system' evil.log; then fail "a name has a line of its own"; fi
+done
+
 # Runs of early versions.
 for old in "$ROOT"/tests/tools/old_runs/*/run; do
   "$GYRE" report --model "$old" --output old.html
@@ -115,6 +138,13 @@ rejects 1 'empty/metrics.jsonl:1: expected a JSON object' "$GYRE" report --model
 "$GYRE" report --model empty --output empty.html
 rejects 1 'no/such/page.html' "$GYRE" report --model run --output no/such/page.html
 
+cp -r run deep
+{ printf '{"model": '; head -c 300000 /dev/zero | tr '\0' '['; } > deep/config.json
+rejects 1 'config.json: the configuration is nested too deeply' "$GYRE" report --model deep
+rejects 1 'config.json: the file is nested too deeply' "$GYRE" generate --model deep
+cp run/config.json deep/
+{ printf '{"event": "train", "updates": '; head -c 300000 /dev/zero | tr '\0' '['; echo; } > deep/metrics.jsonl
+rejects 1 'deep/metrics.jsonl:1: expected a JSON object' "$GYRE" report --model deep
 cp -r run odd
 mkdir odd/checkpoints/step-x odd/checkpoints/step-99999999999999999999999
 long_line() { head -c 100000 /dev/zero | tr '\0' x; echo; }

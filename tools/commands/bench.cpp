@@ -1,5 +1,4 @@
 // gyre bench step|ops|gemm|attention|decode: measures the speed of this build and its share of the machine's limit.
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +11,7 @@
 #include "tools/bench/ops.h"
 #include "tools/bench/step.h"
 #include "tools/bench/step_presets.h"
+#include "tools/messages.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/layer_options.h"
@@ -46,7 +46,7 @@ Kernels& prepare(const Bench& bench, const Communicator& ranks) {
   expect_at_least(1, "--steps", bench.repetitions);
   Kernels& kernels = bench.device.kernels(ranks.local_rank());
   const std::string advice = kernels.device() == Device{} ? blas_advice() : "";
-  if (!advice.empty()) std::cerr << "the limit is low: " << advice << '\n';
+  if (!advice.empty()) print_message(concat("the limit is low: ", advice));
   return kernels;
 }
 

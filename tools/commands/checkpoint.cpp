@@ -7,6 +7,7 @@
 
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/data/text/printable.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "tools/options/model_choice.h"
@@ -68,7 +69,7 @@ int verify(const CheckpointArgs& args) {
   if (args.json) {
     std::cout << json_text({{"checkpoint", checkpoint.string()}, {"whole", true}}) << '\n';
   } else {
-    std::cout << checkpoint.string() << ": whole\n";
+    std::cout << printable_line(checkpoint.string()) << ": whole\n";
   }
   return 0;
 }
@@ -103,7 +104,7 @@ int prune(const PruneArgs& args) {
     for (const Path& path : removed) names.push_back(path.string());
     std::cout << json_text({{"removed", names}}) << '\n';
   } else {
-    for (const Path& path : removed) std::cout << "removed " << path.string() << '\n';
+    for (const Path& path : removed) std::cout << "removed " << printable_line(path.string()) << '\n';
   }
   return 0;
 }

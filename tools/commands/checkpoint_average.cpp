@@ -4,8 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/text/printable.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/model_file.h"
+#include "tools/messages.h"
 #include "tools/program.h"
 
 namespace gyre {
@@ -26,11 +28,11 @@ int average(const AverageArgs& args) {
   const Path result =
       args.checkpoints.empty() ? average_last(args.run, args.last) : average_chosen(args.run, args.checkpoints);
   const nlohmann::ordered_json manifest = read_manifest(result);
-  for (const auto& file : manifest.at("averaged")) std::cerr << "model: " << file.get<std::string>() << '\n';
+  for (const auto& file : manifest.at("averaged")) print_message(concat("model: ", file.get<std::string>()));
   if (args.json) {
     std::cout << json_text({{"checkpoint", result.string()}}) << '\n';
   } else {
-    std::cout << result.string() << '\n';
+    std::cout << printable_line(result.string()) << '\n';
   }
   return 0;
 }

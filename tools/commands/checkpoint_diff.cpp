@@ -9,6 +9,7 @@
 
 #include "gyre/core/io/safetensors.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/text/printable.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "tools/program.h"
@@ -109,13 +110,13 @@ ordered_json to_json(const std::vector<Difference>& differences) {
 
 void print(const ordered_json& state, const std::vector<Difference>& tensors) {
   for (const auto& [path, values] : state.items())
-    std::cout << path << ": " << json_text(values[0]) << " -> " << json_text(values[1]) << '\n';
+    std::cout << printable_line(path) << ": " << json_text(values[0]) << " -> " << json_text(values[1]) << '\n';
   for (const Difference& d : tensors) {
-    std::cout << d.file << ": " << d.name << ": ";
+    std::cout << printable_line(concat(d.file, ": ", d.name)) << ": ";
     if (d.what.empty()) {
       std::cout << "largest difference " << d.largest << ", relative " << d.relative << '\n';
     } else {
-      std::cout << d.what << '\n';
+      std::cout << printable_line(d.what) << '\n';
     }
   }
   if (tensors.empty()) std::cout << "all tensors have the same bits\n";

@@ -1,7 +1,6 @@
 // gyre vocab: trains a SentencePiece, WordPiece, WoBERT, byte-level BPE or subword-nmt vocabulary, or converts existing
 // files to a vocabulary file.
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "gyre/core/io/output_target.h"
@@ -14,6 +13,7 @@
 #include "gyre/data/tokenizer/wobert/wobert_training.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_training.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
+#include "tools/messages.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/program.h"
 
@@ -139,11 +139,11 @@ int make_vocabulary(VocabArgs& args) {
   } else if (type == "bytes") {
     ByteVocabulary().save(args.output);
   } else {
-    for (const auto& report : train(args)) std::cerr << report.describe() << '\n';
+    for (const auto& report : train(args)) print_message(report.describe());
   }
   if (!is_file_output(args.output)) return 0;  // a pipe cannot be read back
   const auto vocabulary = load_vocabulary(args.output);
-  std::cerr << args.output.string() << ": " << vocabulary->size() << " pieces (" << vocabulary->kind() << ")\n";
+  print_message(concat(args.output.string(), ": ", vocabulary->size(), " pieces (", vocabulary->kind(), ")"));
   return 0;
 }
 

@@ -1,8 +1,8 @@
 #include "tools/options/model_choice.h"
 
-#include <cstdio>
-
+#include "gyre/core/error.h"
 #include "gyre/train/checkpoint/model_file.h"
+#include "tools/messages.h"
 
 namespace gyre {
 
@@ -20,7 +20,7 @@ void add_checkpoint_row(OptionTable& table, std::string& checkpoint) {
 }
 
 void print_model_choice(const Path& model, const std::string& checkpoint) {
-  std::fprintf(stderr, "model: %s\n", describe_model(model, checkpoint).c_str());
+  print_message(concat("model: ", describe_model(model, checkpoint)));
 }
 
 }  // namespace gyre

@@ -4,6 +4,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/data/text/printable.h"
 #include "tools/page/assets.h"
 
 namespace gyre {
@@ -16,9 +17,8 @@ void write_page(const Path& output, std::string_view page) {
 }
 
 std::string html_text(std::string_view text) {
-  const auto valid = nlohmann::ordered_json::parse(json_text(std::string(text))).get<std::string>();
   std::string escaped;
-  for (const char c : valid) {
+  for (const char c : printable(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -31,6 +31,9 @@ std::string html_text(std::string_view text) {
         break;
       case '"':
         escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
         break;
       default:
         escaped += c;

@@ -19,8 +19,7 @@ std::string make_page(std::string_view page_template, std::string_view title, co
 // the metrics or the weights of a run.
 void write_page(const Path& output, std::string_view page);
 
-// The text with the characters escaped that have a meaning in HTML. Bytes that are not UTF-8
-// become U+FFFD.
+// The text with the characters escaped that have a meaning in HTML, made printable (data/text/printable.h).
 std::string html_text(std::string_view text);
 
 // The JSON without the character <, so that no string of it can end the script element or begin another one.

@@ -9,8 +9,17 @@
 
 namespace gyre {
 
-// Quotes a gnuplot string constant in single quotes, without escape sequences.
+// Names and texts reach a script through these functions only. A gnuplot string in single quotes has no escape
+// sequences, but it ends at the end of its line, and gnuplot takes the rest for commands.
+
+// A constant with the text, in which control characters and line ends are printable (data/text/printable.h). "]]>",
+// which gnuplot would write into an SVG as it is, and which is an error there, gets a space.
 std::string gnuplot_string(std::string_view text);
+// The same as the label of a tic, which is a format of numbers.
+std::string gnuplot_tic(std::string_view text);
+// A constant with the name of a file to write. gnuplot would run the rest of a name after '|', and expand '~'. Throws
+// an Error for a name with line ends.
+std::string gnuplot_file(const Path& path);
 
 // The palette of Okabe and Ito, whose colors color-blind readers can distinguish.
 const std::vector<std::string>& plot_colors();

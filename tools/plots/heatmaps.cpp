@@ -63,7 +63,7 @@ int panel_pixels(const HeatmapsPlot& plot) {
 std::string named_tics(const char* axis, const std::vector<std::string>& names) {
   std::string text = fmt::format("set {}tics (", axis);
   for (size_t i = 0; i < names.size(); ++i)
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", gnuplot_string(names[i]), i);
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", gnuplot_tic(names[i]), i);
   return text + (*axis == 'x' ? ") rotate by 90 right\n" : ")\n");
 }
 

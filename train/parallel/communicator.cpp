@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "gyre/core/error.h"
+#include "gyre/data/text/printable.h"
 #include "gyre/train/parallel/launcher.h"
 #include "gyre/train/parallel/mpi_support.h"
 
@@ -21,7 +22,7 @@ unsigned patience(int rank) { return rank == 0 ? 0 : 1'000'000 + 100'000 * unsig
 // `rank`: the rank that failed.
 void end_all(Communicator& ranks, int rank, const std::string& message, int status) {
   usleep(patience(ranks.rank()));
-  std::fprintf(stderr, "gyre: [rank %d of %d] %s\n", rank, ranks.size(), message.c_str());
+  std::fprintf(stderr, "gyre: [rank %d of %d] %s\n", rank, ranks.size(), printable_message(message).c_str());
   std::fflush(stderr);
   ranks.abort(status);
 }

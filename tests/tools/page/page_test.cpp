@@ -13,6 +13,7 @@ using namespace gyre;
 TEST_CASE("text is escaped for HTML") {
   CHECK(html_text("a<b> & \"c\"") == "a&lt;b&gt; &amp; &quot;c&quot;");
   CHECK(html_text("plain äöü") == "plain äöü");
+  CHECK(html_text("'</script>]]>\x1b\xff") == "&#39;&lt;/script&gt;]]&gt;\\x1b\\xff");
 }
 
 TEST_CASE("JSON in a script element cannot end it, and has the same values") {

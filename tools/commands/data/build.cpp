@@ -1,5 +1,4 @@
 // gyre data build: converts text to a token store.
-#include <iostream>
 #include <memory>
 
 #include "gyre/core/counted.h"
@@ -8,6 +7,7 @@
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/train/log/stopwatch.h"
+#include "tools/messages.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
@@ -40,10 +40,10 @@ uint64_t build_documents(const BuildArgs& args) {
                                            parse_document_end(args.documents), args.text.on_bad_line);
   uint64_t bytes = 0;
   for (const LineReport& file : report.files) {
-    std::cerr << file.describe() << '\n';
+    print_message(file.describe());
     bytes += file.bytes;
   }
-  std::cerr << counted(report.documents, "document") << '\n';
+  print_message(counted(report.documents, "document"));
   return bytes;
 }
 
@@ -54,7 +54,7 @@ uint64_t build_sentences(const BuildArgs& args) {
   require_inputs_kept(args);
   const auto report =
       build_token_store(*load_vocabulary(args.vocabulary, args.tokenizer), files, args.output, args.text);
-  std::cerr << report.describe() << '\n';
+  print_message(report.describe());
   return report.bytes;
 }
 

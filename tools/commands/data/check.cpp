@@ -1,7 +1,6 @@
 // gyre data check: says before a run what is wrong with its data and options.
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "tools/command_line/foreign_options.h"
 #include "tools/commands/data/check_cost.h"
 #include "tools/commands/data/check_report.h"
+#include "tools/messages.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
 #include "tools/options/tasks/pretrained_row.h"
@@ -81,7 +81,7 @@ std::vector<std::vector<Path>> validate(CheckArgs& args) {
 int check(CheckArgs& args) {
   check_pretrained_model(args.train, args.model.config);
   std::vector<std::vector<Path>> tests = validate(args);
-  for (const std::string& note : foreign_notes(*args.table)) std::cerr << note << '\n';
+  for (const std::string& note : foreign_notes(*args.table)) print_message(note);
   if (args.train.device.threads > 0) set_threads(args.train.device.threads);
   const auto vocabulary = load_vocabulary(args.train.data.vocabulary, args.train.tokenizer);
   args.model.config.vocab_size = vocabulary->size();

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/counted.h"
-#include "tools/printable.h"
+#include "gyre/data/text/printable.h"
 
 namespace gyre {
 
@@ -141,9 +141,10 @@ ordered_json to_json(const DataCheck& check, const RunCost* cost) {
 
 void print_check(const DataCheck& check, uint64_t sample_lines) {
   for (const Finding& finding : check.findings) {
-    std::cout << severity_name(finding.severity) << ": " << finding.topic << ": " << printable(finding.text) << '\n';
+    std::cout << severity_name(finding.severity) << ": " << finding.topic << ": " << printable_line(finding.text)
+              << '\n';
     if (finding.severity == Severity::ok) continue;
-    for (const std::string& example : finding.examples) std::cout << "    " << printable(example) << '\n';
+    for (const std::string& example : finding.examples) std::cout << "    " << printable_line(example) << '\n';
   }
   std::cout << std::flush;
   std::printf("\n%-25s", "Tokens of a sentence");

@@ -7,6 +7,7 @@
 #include "gyre/core/option_checks.h"
 #include "gyre/data/text/cleaning/clean_corpus.h"
 #include "gyre/train/log/stopwatch.h"
+#include "tools/messages.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
@@ -35,7 +36,7 @@ void print_table(const CleaningSummary& summary, const CleanArgs& args, double s
   const std::string unit = args.files.sides() == 2 ? "pair" : "line";
   for (const CleaningSummary::Input& input : summary.inputs) {
     const std::string target = input.target.empty() ? "" : " + " + input.target.string();
-    std::fprintf(stderr, "%s%s: %s\n", input.source.c_str(), target.c_str(), counted(input.pairs, unit).c_str());
+    print_message(concat(input.source.string(), target, ": ", counted(input.pairs, unit)));
   }
   std::fprintf(stderr, "\n");
   print_row("read", summary.rows(), summary.rows());
@@ -46,8 +47,8 @@ void print_table(const CleaningSummary& summary, const CleanArgs& args, double s
   if (args.options.holdout_every > 0) print_row("held out", summary.held_out, summary.rows());
   print_row("kept", summary.kept, summary.rows());
   for (size_t file = 0; file < summary.excluded.size(); ++file) {
-    std::fprintf(stderr, "excluded because of %s: %s\n", args.options.excluded[file].c_str(),
-                 counted(summary.excluded[file], unit).c_str());
+    print_message(concat("excluded because of ", args.options.excluded[file].string(), ": ",
+                         counted(summary.excluded[file], unit)));
   }
   std::fprintf(stderr, "\n");
   print_text_rate(summary.bytes, seconds);

@@ -1,11 +1,11 @@
 // gyre evaluate match: computes the accuracy of a trained text matcher on triplets, and its predictions.
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "gyre/data/text/triplet_text.h"
 #include "gyre/train/tasks/matching/match_task.h"
 #include "tools/commands/evaluate/classifier_evaluation.h"
+#include "tools/messages.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
 
@@ -40,8 +40,8 @@ int evaluate(const EvaluateMatchArgs& args) {
   const int max_length = args.length(*trained.model, task.max_length);
   const TripletText text(args.input, parse_on_bad_line(args.on_bad_line));
   const LabeledIds pairs(text, *trained.vocabulary, max_length);
-  std::fprintf(stderr, "%s; %llu of %zu pairs truncated to %d tokens\n", text.describe().c_str(),
-               static_cast<unsigned long long>(pairs.truncated()), pairs.size(), max_length);
+  print_message(concat(text.describe(), "; ", pairs.truncated(), " of ", pairs.size(), " pairs truncated to ",
+                       max_length, " tokens"));
   const Predictions predictions = args.predictions(*trained.model, pairs);
   nlohmann::ordered_json result{{"triplets", text.triplets().size()}};
   for (const std::string& metric : {std::string("accuracy"), task.objective.loss})

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/data/text/printable.h"
 #include "tools/inspect/inspect_target.h"
 #include "tools/inspect/tape/step_browser.h"
 #include "tools/inspect/tape/step_report.h"
@@ -35,7 +36,7 @@ void follow_script(StepBrowser& browser, const Path& script) {
   int number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
-    std::cout << "> " << line << '\n';
+    std::cout << "> " << printable_line(line) << '\n';
     try {
       if (!browser.execute(line)) return;
     } catch (const UsageError& error) {
@@ -56,7 +57,7 @@ void follow_user(StepBrowser& browser) {
     try {
       if (!browser.execute(line)) return;
     } catch (const UsageError& error) {
-      std::cout << error.what() << '\n';
+      std::cout << printable_message(error.what()) << '\n';
     }
   }
 }

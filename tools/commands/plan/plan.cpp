@@ -15,6 +15,7 @@
 #include "tools/command_line/foreign_options.h"
 #include "tools/commands/plan/plan_steps.h"
 #include "tools/commands/plan/plan_totals.h"
+#include "tools/messages.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/classify_options.h"
 #include "tools/options/tasks/encoder_options.h"
@@ -50,7 +51,7 @@ void check_epoch_items(const PlanArgs& args, const TrainOptions& options) {
 
 // Call it once the options have been checked: an error is the only line that a call prints.
 void print_foreign_notes(const PlanArgs& args) {
-  for (const std::string& note : foreign_notes(*args.table)) std::cerr << note << '\n';
+  for (const std::string& note : foreign_notes(*args.table)) print_message(note);
 }
 
 // The number of updates of the run, or 0 if it is unknown.

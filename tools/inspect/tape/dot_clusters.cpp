@@ -4,11 +4,13 @@
 
 #include <algorithm>
 
+#include "gyre/data/text/printable.h"
+
 namespace gyre {
 
 std::string dot_escaped(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : printable(text)) {
     switch (c) {
       case '&':
         result += "&amp;";
@@ -21,6 +23,9 @@ std::string dot_escaped(std::string_view text) {
         break;
       case '"':
         result += "&quot;";
+        break;
+      case '\\':
+        result += "&#92;";
         break;
       case '\n':
         result += "&#10;";

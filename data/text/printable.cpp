@@ -1,4 +1,4 @@
-#include "tools/printable.h"
+#include "gyre/data/text/printable.h"
 
 #include "gyre/data/text/utf8.h"
 
@@ -35,6 +35,30 @@ std::string printable(std::string_view text) {
     text.remove_prefix(*invalid + 1);
   }
   append_valid(result, text);
+  return result;
+}
+
+std::string printable_line(std::string_view text) {
+  std::string result;
+  for (const char c : printable(text)) {
+    if (c == '\n') {
+      append_byte(result, c);
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string printable_message(std::string_view text) {
+  constexpr std::string_view kIndent = "  ";
+  const std::string lines = printable(text);
+  std::string result;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    result += lines[i];
+    const bool begins_line = lines[i] == '\n' && i + 1 < lines.size();
+    if (begins_line && lines.compare(i + 1, kIndent.size(), kIndent) != 0) result += kIndent;
+  }
   return result;
 }
 

@@ -1,0 +1,11 @@
+#include "tools/messages.h"
+
+#include <iostream>
+
+#include "gyre/data/text/printable.h"
+
+namespace gyre {
+
+void print_message(std::string_view text) { std::cerr << printable_message(text) << '\n'; }
+
+}  // namespace gyre
