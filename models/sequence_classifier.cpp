@@ -33,10 +33,9 @@ SequenceClassifier::SequenceClassifier(const ClassifierConfig& config)
   output_.set_matrices({});  // not inside the model
 }
 
-Var SequenceClassifier::outputs(Tape& tape, const LabeledInput& batch) const {
-  const Var states = stack_.encode(tape, batch.ids, batch.texts, batch.token_types);
-  const Tape::Scope scope(tape, "classification_head");
-  return output_(pooled(states, batch.texts));
+Var SequenceClassifier::outputs(const Var& states, const Segments& texts) const {
+  const Tape::Scope scope(states.tape(), "classification_head");
+  return output_(pooled(states, texts));
 }
 
 Var SequenceClassifier::pooled(const Var& states, const Segments& texts) const {

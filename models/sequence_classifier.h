@@ -32,9 +32,13 @@ class SequenceClassifier {
   Parameters& parameters() { return parameters_; }
   const Parameters& parameters() const { return parameters_; }
 
-  // (texts, classes): a logit for each class, or for regression the predicted value. Labels are not read and may be
-  // undefined.
-  Var outputs(Tape& tape, const LabeledInput& batch) const;
+  // Output of the stack: (tokens, dim). Labels are not read and may be undefined.
+  Var encode(Tape& tape, const LabeledInput& batch) const {
+    return stack_.encode(tape, batch.ids, batch.texts, batch.token_types);
+  }
+  // (texts, classes): a logit for each class, or for regression the predicted value, of the output of the stack.
+  Var outputs(const Var& states, const Segments& texts) const;
+  Var outputs(Tape& tape, const LabeledInput& batch) const { return outputs(encode(tape, batch), batch.texts); }
 
   // Cross-entropy or squared error, summed over the texts.
   LossResult loss(Tape& tape, const LabeledInput& batch) const;

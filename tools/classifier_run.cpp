@@ -5,6 +5,7 @@
 
 #include "gyre/core/option_checks.h"
 #include "gyre/data/text/text_tasks.h"
+#include "gyre/models/hugging_face/config.h"
 #include "gyre/train/tasks/classification/classify_options.h"
 #include "tools/options/model_choice.h"
 
@@ -45,16 +46,39 @@ Predictions ClassifierRun::predictions(const SequenceClassifier& classifier, con
   return predict(classifier, items, mini_batch, precision.on(kernels), kernels, self);
 }
 
-TrainedTask classification_task(const Path& model, const std::string& preset) {
-  if (preset.empty()) return read_task(find_run(model));
-  const TextTask& task = text_task(preset);
-  return {task.format, task.metrics, ClassifyOptions().data.max_length};
+namespace {
+
+TrainedTask known_task(const Path& model, const std::string& preset, const ClassifierConfig& config) {
+  if (!preset.empty()) {
+    const TextTask& task = text_task(preset);
+    return {.format = task.format, .metrics = task.metrics};
+  }
+  const Path run = find_run(model);
+  if (std::filesystem::exists(task_path(run))) return read_task(run);
+  return imported_task(config.is_regression() ? std::vector<std::string>() : default_class_names(config.classes));
 }
 
-void require_outputs(const Path& model, const ClassifierConfig& config, const TrainedTask& task) {
+}  // namespace
+
+bool has_imported_task(const Path& model, const std::string& preset) {
+  const Path run = find_run(model);
+  return preset.empty() && (!std::filesystem::exists(task_path(run)) || read_task(run).is_imported);
+}
+
+TrainedTask classification_task(const Path& model, const std::string& preset, const ClassifierConfig& config,
+                                const std::vector<std::string>& labels) {
+  TrainedTask task = known_task(model, preset, config);
+  check_labels(labels);
+  if (!labels.empty()) {
+    expect(labels.size() == size_t(config.is_regression() ? 0 : config.classes), "--labels",
+           concat("the names of the ", config.classes, " classes of the model"), joined(labels));
+    task.format.classes = labels;
+  }
+  if (task.max_length == 0) task.max_length = ClassifyOptions().data.max_length;
   const size_t outputs = std::max<size_t>(task.format.classes.size(), 1);  // 1: regression
   require(outputs == size_t(config.classes), "[task] ", model.string(), ": expected labels for the ", config.classes,
           " outputs of the model, got ", outputs);
+  return task;
 }
 
 }  // namespace gyre

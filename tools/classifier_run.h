@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/pretrained/trained_model.h"
@@ -38,9 +39,13 @@ struct ClassifierRun {
   Predictions predictions(const SequenceClassifier& classifier, const LabeledIds& items) const;
 };
 
-// The task of a GLUE preset, or without one (an empty name) that of the run.
-TrainedTask classification_task(const Path& model, const std::string& preset);
-// Throws an Error that names the model unless it has an output for each class, or one for a regression.
-void require_outputs(const Path& model, const ClassifierConfig& config, const TrainedTask& task);
+// The task of a GLUE preset, or without one (an empty name) that of the run. For an imported model, whose task is not
+// known, `labels` replaces the names of its classes, which are LABEL_0, LABEL_1 and so on without names of its own.
+// Throws a UsageError for another number of labels, and an Error unless the model has an output for each class, or one
+// for a regression.
+TrainedTask classification_task(const Path& model, const std::string& preset, const ClassifierConfig& config,
+                                const std::vector<std::string>& labels);
+// Whether the task of the model is unknown, because it was imported and no preset names one.
+bool has_imported_task(const Path& model, const std::string& preset);
 
 }  // namespace gyre

@@ -39,11 +39,50 @@ struct Found {
   const SafetensorsFile* file;
   const SafetensorsEntry* entry;
 };
+// The tensors that do not match, and a line for each of them.
+struct Mismatches {
+  std::vector<std::string> lines;
+  std::vector<std::string> missing, unexpected;  // names
+  size_t wrong_shapes = 0;
+
+  // The likely cause, for the user.
+  std::string cause() const {
+    if (missing.empty() && unexpected.empty())
+      return wrong_shapes > 0 ? "the configuration has other sizes than the tensors" : "the file repeats tensors";
+    if (!missing.empty() && !unexpected.empty()) {
+      if (const std::string prefix = prefix_of(unexpected.front(), missing); !prefix.empty())
+        return concat("the names of the file have the prefix ", quoted_for_message(prefix));
+      if (const std::string prefix = prefix_of(missing.front(), unexpected); !prefix.empty())
+        return concat("the names of the file lack the prefix ", quoted_for_message(prefix));
+      return "the file is of another kind of model than the configuration";
+    }
+    return missing.empty() ? "the file has more layers or parts than the configuration, or is of another kind of model"
+                           : "the file has fewer layers or parts than the configuration, or is incomplete";
+  }
+
+  // At most ten lines in all with the one that begins the message.
+  std::string text() const {
+    constexpr size_t kMost = 8;
+    std::string text;
+    for (size_t i = 0; i < std::min(kMost, lines.size()); ++i) text += "\n  " + lines[i];
+    if (lines.size() > kMost) text += concat("\n  and ", lines.size() - kMost, " more");
+    return text;
+  }
+
+ private:
+  // What precedes one of the shorter names in the longer one, up to a dot; empty: nothing.
+  static std::string prefix_of(std::string_view longer, const std::vector<std::string>& shorter) {
+    for (size_t dot = longer.find('.'); dot != std::string_view::npos; dot = longer.find('.', dot + 1))
+      if (std::ranges::find(shorter, longer.substr(dot + 1)) != shorter.end())
+        return std::string(longer.substr(0, dot + 1));
+    return "";
+  }
+};
+
 // Keyed by the names of the requested tensors.
 using FoundTensors = std::map<std::string, Found, std::less<>>;
 
-FoundTensors find_tensors(std::span<const SafetensorsFile> files, const TargetName& target_name,
-                          std::string& problems) {
+FoundTensors find_tensors(std::span<const SafetensorsFile> files, const TargetName& target_name, Mismatches& problems) {
   FoundTensors found;
   for (const SafetensorsFile& file : files) {
     for (const auto& entry : file.entries()) {
@@ -51,8 +90,8 @@ FoundTensors find_tensors(std::span<const SafetensorsFile> files, const TargetNa
       if (name.empty()) continue;
       const auto [place, is_new] = found.try_emplace(name, Found{&file, &entry});
       if (!is_new) {
-        problems += "\n  duplicate: " + quoted_for_message(entry.name) + " and " +
-                    quoted_for_message(place->second.entry->name) + " map to the same tensor";
+        problems.lines.push_back("duplicate: " + quoted_for_message(entry.name) + " and " +
+                                 quoted_for_message(place->second.entry->name) + " map to the same tensor");
       }
     }
   }
@@ -95,6 +134,16 @@ void write_safetensors(const Path& path, std::vector<TensorSource> tensors, cons
 
 SafetensorsFile::SafetensorsFile(const Path& path)
     : path_(path), file_(path), header_(parse_safetensors_header(file_.text(), path.string())) {
+  for (size_t i = 0; i < entries().size(); ++i) index_[entries()[i].name] = i;
+}
+
+void SafetensorsFile::keep_only(const std::set<std::string>& names) {
+  std::erase_if(header_.entries, [&](const SafetensorsEntry& entry) {
+    if (names.contains(entry.name)) return false;
+    left_out_.push_back(entry.name);
+    return true;
+  });
+  index_.clear();
   for (size_t i = 0; i < entries().size(); ++i) index_[entries()[i].name] = i;
 }
 
@@ -143,28 +192,34 @@ bool SafetensorsFile::same_shape(const SafetensorsEntry& entry, const Shape& sha
 void load_tensors(std::span<const SafetensorsFile> files, const std::vector<TensorRequest>& requests,
                   const TargetName& target_name) {
   require(!files.empty(), "[safetensors] expected at least one file to read from, got none");
-  std::string problems;
+  Mismatches problems;
   const FoundTensors found = find_tensors(files, target_name, problems);
   std::set<std::string_view> names;
   for (const TensorRequest& tensor : requests) {
     names.insert(tensor.name);
     const auto match = found.find(tensor.name);
     if (match == found.end()) {
-      problems += "\n  missing: " + tensor.name + " " + tensor.shape.text();
+      problems.missing.push_back(tensor.name);
+      problems.lines.push_back("missing: " + tensor.name + " " + tensor.shape.text());
       continue;
     }
     const auto [file, entry] = match->second;
     if (!SafetensorsFile::same_shape(*entry, tensor.shape)) {
-      problems += "\n  wrong shape: " + entry->name + " expected " + tensor.shape.text() + ", got " +
-                  entry->shape_text() + shard_of(files, *file);
+      ++problems.wrong_shapes;
+      problems.lines.push_back("wrong shape: " + entry->name + " expected " + tensor.shape.text() + ", got " +
+                               entry->shape_text() + shard_of(files, *file));
     }
   }
   for (const auto& [name, match] : found) {
     if (names.count(name) > 0) continue;
-    problems += "\n  unexpected: " + quoted_for_message(match.entry->name) + " " + match.entry->shape_text() +
-                shard_of(files, *match.file);
+    problems.unexpected.push_back(match.entry->name);
+    problems.lines.push_back("unexpected: " + quoted_for_message(match.entry->name) + " " + match.entry->shape_text() +
+                             shard_of(files, *match.file));
   }
-  require(problems.empty(), "[safetensors] ", path_of(files), ": the tensors do not match:", problems);
+  if (!problems.lines.empty()) {
+    throw Error("[safetensors] ", path_of(files), ": the tensors do not match, probably because ", problems.cause(),
+                ":", problems.text());
+  }
   for (const TensorRequest& tensor : requests) {
     const auto [file, entry] = found.find(tensor.name)->second;
     tensor.read(*file, *entry);

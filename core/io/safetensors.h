@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,6 +67,10 @@ class SafetensorsFile {
   Tensor read(const Entry& entry) const;
   static bool same_shape(const Entry& entry, const Shape& shape);
 
+  // Leaves out the tensors of other names, whose names left_out() then returns.
+  void keep_only(const std::set<std::string>& names);
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
  private:
   std::string context_of(const Entry& entry) const;
 
@@ -73,6 +78,7 @@ class SafetensorsFile {
   MappedFile file_;
   SafetensorsHeader header_;
   std::map<std::string, size_t, std::less<>> index_;
+  std::vector<std::string> left_out_;
 };
 
 // Maps the name of a tensor in a file to the name of the requested tensor. An empty result skips the tensor.
@@ -85,7 +91,8 @@ struct TensorRequest {
   std::function<void(const SafetensorsFile&, const SafetensorsEntry&)> read;
 };
 // Reads the requested tensors from files that together contain exactly these names and shapes, after `target_name`.
-// Before anything is read, throws an Error that lists every missing, duplicate, unexpected or wrongly shaped tensor.
+// Before anything is read, throws an Error for missing, duplicate, unexpected or wrongly shaped tensors, of ten lines
+// at most: the likely cause, the first of the tensors, and the number of the others.
 void load_tensors(
     std::span<const SafetensorsFile> files, const std::vector<TensorRequest>& requests,
     const TargetName& target_name = [](const std::string& name) { return name; });

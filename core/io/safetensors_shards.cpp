@@ -35,19 +35,14 @@ TensorsOfShards parse_weight_map(const Path& index) {
   return shards;
 }
 
-void require_tensors(const SafetensorsFile& shard, const std::set<std::string>& tensors, const Path& index) {
+void keep_listed(SafetensorsFile& shard, const std::set<std::string>& tensors, const Path& index) {
   for (const std::string& tensor : tensors) {
     if (shard.find(tensor) == nullptr) {
       throw Error("[safetensors] ", shard.path().string(), ": tensor ", quoted_for_message(tensor), " is missing, but ",
                   index.string(), " lists it");
     }
   }
-  for (const auto& entry : shard.entries()) {
-    if (!tensors.contains(entry.name)) {
-      throw Error("[safetensors] ", shard.path().string(), ": tensor ", quoted_for_message(entry.name),
-                  " is not listed for this shard in ", index.string());
-    }
-  }
+  shard.keep_only(tensors);
 }
 
 }  // namespace
@@ -69,7 +64,7 @@ std::vector<SafetensorsFile> open_safetensors(const Path& path) {
     const Path shard = path.parent_path() / name;
     require(std::filesystem::exists(shard), "[safetensors] ", path.string(), ": shard ", quoted_for_message(name),
             " is missing");
-    require_tensors(files.emplace_back(shard), tensors, path);
+    keep_listed(files.emplace_back(shard), tensors, path);
   }
   return files;
 }

@@ -16,10 +16,10 @@ inline constexpr const char* kShardIndex = "model.safetensors.index.json";
 std::optional<Path> find_safetensors(const Path& directory);
 
 // Opens and checks all files of a model. `path` is an index (a name that ends in ".json") or a single safetensors file.
-// Returns the shards of an index in the order of their names. Throws Error for an invalid index, a missing shard, a
-// tensor missing from its shard, and a tensor that the index does not list for its shard. Shards must be in the
-// directory of the index; names with other directories are rejected. "metadata" is ignored, because the shards
-// themselves contain the sizes.
+// Returns the shards of an index in the order of their names. Throws Error for an invalid index, a missing shard, and a
+// tensor missing from its shard. Leaves out tensors that the index does not list for their shard, as transformers does.
+// Shards must be in the directory of the index; names with other directories are rejected. "metadata" is ignored,
+// because the shards themselves contain the sizes.
 std::vector<SafetensorsFile> open_safetensors(const Path& path);
 
 }  // namespace gyre

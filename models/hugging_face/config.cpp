@@ -59,12 +59,15 @@ struct Architecture {
 constexpr Architecture kArchitectures[] = {
     {"BertForMaskedLM", HuggingFaceFamily::bert, false},
     {"BertForPreTraining", HuggingFaceFamily::bert, false},
+    {"BertModel", HuggingFaceFamily::bert, false},
     {"BertForSequenceClassification", HuggingFaceFamily::bert, true},
     {"NezhaForMaskedLM", HuggingFaceFamily::nezha, false},
     {"NeZhaForMaskedLM", HuggingFaceFamily::nezha, false},  // as in the published nezha-cn-base
     {"NezhaForPreTraining", HuggingFaceFamily::nezha, false},
+    {"NezhaModel", HuggingFaceFamily::nezha, false},
     {"NezhaForSequenceClassification", HuggingFaceFamily::nezha, true},
     {"RoFormerForMaskedLM", HuggingFaceFamily::roformer, false},
+    {"RoFormerModel", HuggingFaceFamily::roformer, false},
     {"RoFormerForSequenceClassification", HuggingFaceFamily::roformer, true},
 };
 
@@ -177,6 +180,13 @@ ClassifierConfig classifier_config(const Json& json, const EncoderOnlyConfig& en
   return config;
 }
 
+Json read_config(const Path& file, const std::string& context) {
+  constexpr int kDeepest = 20;
+  Json json = parse_strict_json(read_file(file), kDeepest, context, "the configuration");
+  require(json.is_object(), context, "expected a JSON object");
+  return json;
+}
+
 }  // namespace
 
 std::string_view family_name(HuggingFaceFamily family) {
@@ -200,11 +210,28 @@ ClassifierHead head_of(const EncoderOnlyConfig& encoder) {
   return family_of(encoder) == HuggingFaceFamily::roformer ? ClassifierHead::roformer : ClassifierHead::bert;
 }
 
+std::vector<std::string> default_class_names(int64_t classes) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < classes; ++i) names.push_back("LABEL_" + std::to_string(i));
+  return names;
+}
+
+std::vector<std::string> read_class_names(const Path& file, int64_t classes) {
+  if (classes == 1) return {};
+  const Json names = read_config(file, concat("[hugging face] ", file.string(), ": ")).value("id2label", Json());
+  std::vector<std::string> result = default_class_names(classes);
+  for (int64_t i = 0; i < classes; ++i) {
+    const Json name = names.is_object() ? names.value(std::to_string(i), Json()) : Json();
+    const bool is_usable = name.is_string() && name.get<std::string>().find_first_of("\t\r\n") == std::string::npos &&
+                           std::ranges::find(result, name.get<std::string>()) == result.end();
+    if (is_usable) result[size_t(i)] = name.get<std::string>();
+  }
+  return result;
+}
+
 HuggingFaceConfig read_hugging_face_config(const Path& file) {
-  constexpr int kDeepest = 20;
   const std::string context = concat("[hugging face] ", file.string(), ": ");
-  Json json = parse_strict_json(read_file(file), kDeepest, context, "the configuration");
-  require(json.is_object(), context, "expected a JSON object");
+  Json json = read_config(file, context);
   if (const auto family = decoder_family_of(json)) return read_decoder_config(json, *family, context);
   rename_activation_from_theirs(json, kActivation);
   const Architecture architecture = architecture_of(json, context);
@@ -242,15 +269,16 @@ Json hugging_face_config(const EncoderOnlyConfig& config, int pad) {
   return shared_json(config, false, pad);
 }
 
-Json hugging_face_config(const ClassifierConfig& config, int pad) {
+Json hugging_face_config(const ClassifierConfig& config, int pad, const std::vector<std::string>& classes) {
   require_supported(unsupported_fields(config.encoder) +
                     differences(config.to_json(), {{"classifier_head", enum_name(head_of(config.encoder))}}));
   Json json = shared_json(config.encoder, true, pad);
   if (config.head == ClassifierHead::bert) json["classifier_dropout"] = config.dropout;
+  const std::vector<std::string> names =
+      classes.size() == size_t(config.classes) ? classes : default_class_names(config.classes);
   for (int64_t i = 0; i < config.classes; ++i) {
-    const std::string number = std::to_string(i);
-    json["id2label"][number] = "LABEL_" + number;
-    json["label2id"]["LABEL_" + number] = i;
+    json["id2label"][std::to_string(i)] = names[size_t(i)];
+    json["label2id"][names[size_t(i)]] = i;
   }
   return json;
 }

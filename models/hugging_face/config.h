@@ -3,8 +3,10 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "gyre/core/io/file.h"
 #include "gyre/models/config/config.h"
@@ -23,16 +25,26 @@ ClassifierHead head_of(const EncoderOnlyConfig& encoder);
 // The config of a masked language model or of a text classifier.
 using HuggingFaceConfig = std::variant<EncoderOnlyConfig, ClassifierConfig>;
 
-// Reads the config.json of the classes ForMaskedLM, ForPreTraining (BERT, NEZHA) and ForSequenceClassification. Absent
-// keys have transformers' defaults. A BERT with "use_relative_position" is a NEZHA, which implementations before that
-// of transformers write so. Throws an Error with the file and the key for any other architecture, and for invalid or
-// unsupported values.
+// Reads the config.json of the classes ForMaskedLM, ForPreTraining (BERT, NEZHA), ForSequenceClassification, and Model,
+// the bare encoder, which is read as a masked language model. Absent keys have transformers' defaults. A BERT with
+// "use_relative_position" is a NEZHA, which implementations before that of transformers write so. Throws an Error with
+// the file and the key for any other architecture, and for invalid or unsupported values.
 HuggingFaceConfig read_hugging_face_config(const Path& file);
+
+// LABEL_0, LABEL_1 and so on: the names that transformers gives to classes without names.
+std::vector<std::string> default_class_names(int64_t classes);
+
+// The names of the classes in "id2label" of the config.json of a classifier with this number of outputs; the default
+// for a class without a usable name (one that is a single line, without tabs, and different from the others).
+// Empty for a regression, whose number of outputs is 1.
+std::vector<std::string> read_class_names(const Path& file, int64_t classes);
 
 // The config.json of a model. Throws an Error that lists every field that Hugging Face's model cannot represent, with
 // its required value. Fields that only training reads are omitted: activation_dropout, and the dropout of RoFormer's
 // classifier. pad: the vocabulary's padding id; negative: none.
 nlohmann::ordered_json hugging_face_config(const EncoderOnlyConfig& config, int pad);
-nlohmann::ordered_json hugging_face_config(const ClassifierConfig& config, int pad);
+// classes: the names of the classes; unless there are as many as the model has, LABEL_0, LABEL_1 and so on.
+nlohmann::ordered_json hugging_face_config(const ClassifierConfig& config, int pad,
+                                           const std::vector<std::string>& classes = {});
 
 }  // namespace gyre

@@ -67,14 +67,14 @@ constexpr const char* activation_key(DecoderFamily family) {
 
 struct Architecture {
   DecoderFamily family;
-  const char *name, *model_type;
+  const char *name, *bare_name, *model_type;  // bare: without the output projection
 };
-constexpr Architecture kArchitectures[] = {{DecoderFamily::llama, "LlamaForCausalLM", "llama"},
-                                           {DecoderFamily::mistral, "MistralForCausalLM", "mistral"},
-                                           {DecoderFamily::qwen2, "Qwen2ForCausalLM", "qwen2"},
-                                           {DecoderFamily::qwen3, "Qwen3ForCausalLM", "qwen3"},
-                                           {DecoderFamily::gpt_neox, "GPTNeoXForCausalLM", "gpt_neox"},
-                                           {DecoderFamily::gpt2, "GPT2LMHeadModel", "gpt2"}};
+constexpr Architecture kArchitectures[] = {{DecoderFamily::llama, "LlamaForCausalLM", "LlamaModel", "llama"},
+                                           {DecoderFamily::mistral, "MistralForCausalLM", "MistralModel", "mistral"},
+                                           {DecoderFamily::qwen2, "Qwen2ForCausalLM", "Qwen2Model", "qwen2"},
+                                           {DecoderFamily::qwen3, "Qwen3ForCausalLM", "Qwen3Model", "qwen3"},
+                                           {DecoderFamily::gpt_neox, "GPTNeoXForCausalLM", "GPTNeoXModel", "gpt_neox"},
+                                           {DecoderFamily::gpt2, "GPT2LMHeadModel", "GPT2Model", "gpt2"}};
 
 const Architecture& architecture_of(DecoderFamily family) {
   return *std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
@@ -211,13 +211,14 @@ DecoderFamily most_similar_family(const EncoderOnlyConfig& c) {
 
 std::vector<std::string> decoder_architectures() {
   std::vector<std::string> names;
-  for (const Architecture& a : kArchitectures) names.emplace_back(a.name);
+  for (const Architecture& a : kArchitectures) names.insert(names.end(), {a.name, a.bare_name});
   return names;
 }
 
 std::optional<DecoderFamily> decoder_family_of(const Json& json) {
   for (const Architecture& a : kArchitectures) {
-    if (json.value("architectures", Json()) == Json::array({a.name})) return a.family;
+    const Json named = json.value("architectures", Json());
+    if (named == Json::array({a.name}) || named == Json::array({a.bare_name})) return a.family;
   }
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 // Converts configurations of causal models to and from the config.json of Hugging Face's LlamaForCausalLM,
-// MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GPTNeoXForCausalLM and GPT2LMHeadModel.
+// MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, GPTNeoXForCausalLM and GPT2LMHeadModel. Those of their bare
+// models, such as LlamaModel, are read too.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -18,7 +18,8 @@ using Json = nlohmann::ordered_json;
 RopeScaling scaling_of(const Json& scaling, const std::string& context) {
   // Both names are read because older files have "type", which transformers prefers if there are both.
   const Json type = scaling.value("type", scaling.value("rope_type", Json()));
-  if (type == "default") return RopeScaling::none;
+  const bool names_no_type = type.is_null() && !scaling.contains("factor");
+  if (type == "default" || names_no_type) return RopeScaling::none;
   for (const RopeScaling one : {RopeScaling::linear, RopeScaling::yarn, RopeScaling::llama3})
     if (type == enum_name(one)) return one;
   throw Error(context, "rope_scaling: expected the type default, linear, yarn or llama3, got ",

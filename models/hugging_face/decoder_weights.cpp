@@ -190,11 +190,29 @@ void read_part(const Part& part, const SafetensorsFile& file, const SafetensorsE
 // The output projection, which a file may repeat if it is the embedding table.
 bool is_output(const std::string& name) { return name == "lm_head.weight" || name == "embed_out.weight"; }
 
+bool find_output(std::span<const SafetensorsFile> files) {
+  return std::any_of(files.begin(), files.end(), [](const SafetensorsFile& file) {
+    return std::any_of(file.entries().begin(), file.entries().end(),
+                       [](const SafetensorsEntry& entry) { return is_output(entry.name); });
+  });
+}
+
+// The prefix of the family's names if the files lack it, as those of a bare model do, or else nothing.
+std::string missing_prefix(std::span<const SafetensorsFile> files, DecoderFamily family) {
+  const std::string_view table = kModules[0].theirs(family);
+  const std::string prefix(table.substr(0, table.find('.') + 1));
+  const std::string bare = concat(table.substr(prefix.size()), ".weight");
+  const bool lacks =
+      std::any_of(files.begin(), files.end(), [&](const SafetensorsFile& file) { return file.find(bare) != nullptr; });
+  return lacks ? prefix : "";
+}
+
 // Constant tensors of older files.
 bool is_constant(const std::string& name) {
   const auto ends = [&](std::string_view with) { return name.ends_with(with); };
-  return ends("rotary_emb.inv_freq") || ends(".attn.bias") || ends(".attn.masked_bias") || ends(".attention.bias") ||
-         ends(".attention.masked_bias");
+  return ends("rotary_emb.inv_freq") || ends("rotary_emb.original_inv_freq") || ends("rotary_emb.cos_cached") ||
+         ends("rotary_emb.sin_cached") || ends("position_ids") || ends(".attn.bias") || ends(".attn.masked_bias") ||
+         ends(".attention.bias") || ends(".attention.masked_bias");
 }
 
 // Throws unless the output projection of a file is the embedding table, if the model shares them.
@@ -221,14 +239,19 @@ std::vector<NamedTensor> decoder_tensors(const Parameters& parameters, const Enc
 
 TensorReport read_decoder_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
                                   const EncoderOnlyConfig& config) {
-  const bool gpt2 = decoder_family_of(config) == DecoderFamily::gpt2;
+  const std::string prefix = missing_prefix(files, decoder_family_of(config));
+  const bool has_output = find_output(files);
   const auto target_name = [&](const std::string& name) -> std::string {
     if (is_constant(name) || (config.tied_output && is_output(name))) return "";
-    constexpr const char* kPrefix = "transformer.";
-    return gpt2 && !name.starts_with(kPrefix) ? kPrefix + name : name;
+    return is_output(name) ? name : prefix + name;
   };
+  TensorReport report;
   std::vector<TensorRequest> requests;
   for (const Part& part : Parts(config).of(parameters)) {
+    if (!prefix.empty() && !has_output && is_output(part.theirs)) {  // it keeps its initial values
+      report.initialized.push_back(part.parameter->name);
+      continue;
+    }
     requests.push_back({part.theirs, part.shape(), [part](const SafetensorsFile& file, const SafetensorsEntry& entry) {
                           read_part(part, file, entry);
                         }});
@@ -236,8 +259,8 @@ TensorReport read_decoder_weights(std::span<const SafetensorsFile> files, Parame
   load_tensors(files, requests, target_name);
   require_finite(files, target_name);
   if (config.tied_output) require_tied(files, parameters);
-  TensorReport report;
   for (const SafetensorsFile& file : files) {
+    report.unlisted.insert(report.unlisted.end(), file.left_out().begin(), file.left_out().end());
     for (const auto& entry : file.entries()) {
       if (target_name(entry.name).empty()) {
         report.repeats.push_back(entry.name);

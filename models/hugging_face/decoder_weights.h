@@ -17,9 +17,9 @@ namespace gyre {
 // The tensors of an exported file: views of the parameters' values, or converted copies.
 std::vector<NamedTensor> decoder_tensors(const Parameters& parameters, const EncoderOnlyConfig& config);
 
-// Reads the parameters of a model with this config. The names of GPT-2 may lack the prefix "transformer.". Ignores the
-// constant tensors of older files (masks, frequencies); a repeated embedding table must agree. Throws as
-// read_hugging_face_weights().
+// Reads the parameters of a model with this config. The names of a bare model lack the prefix ("model."), and the
+// output projection that it lacks keeps its values unless it is the embedding table. Ignores the constant tensors of
+// older files (masks, frequencies); a repeated embedding table must agree. Throws as read_hugging_face_weights().
 TensorReport read_decoder_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
                                   const EncoderOnlyConfig& config);
 

@@ -15,15 +15,20 @@ namespace {
 // The names of tensors in files: those of a family, with the prefix of the encoder.
 struct Naming {
   HuggingFaceFamily family;
-  std::string_view prefix;
+  std::string prefix;  // "bert.", or empty
 
-  explicit Naming(HuggingFaceFamily of) : family(of), prefix(family_name(of)) {}
-  // The prefix is the family's, except in files that store a NEZHA as a BERT.
+  explicit Naming(HuggingFaceFamily of) : family(of), prefix(concat(family_name(of), ".")) {}
+  // The prefix is the family's, except in files that store a NEZHA as a BERT, and in those of a bare encoder, which
+  // have none.
   Naming(HuggingFaceFamily of, std::span<const SafetensorsFile> files) : Naming(of) {
-    const auto is_bert = [](const SafetensorsFile& file) {
-      return file.find("bert.embeddings.word_embeddings.weight") != nullptr;
-    };
-    if (family == HuggingFaceFamily::nezha && std::any_of(files.begin(), files.end(), is_bert)) prefix = "bert";
+    const std::vector<std::string> others =
+        of == HuggingFaceFamily::nezha ? std::vector<std::string>{"bert.", ""} : std::vector<std::string>{""};
+    for (const std::string& other : others) {
+      const auto uses_other = [&](const SafetensorsFile& file) {
+        return file.find(other + "embeddings.word_embeddings.weight") != nullptr;
+      };
+      if (std::any_of(files.begin(), files.end(), uses_other)) prefix = other;
+    }
   }
 };
 
@@ -36,21 +41,21 @@ struct ModuleNames {
   }
 };
 constexpr ModuleNames kModules[] = {
-    {"embed_tokens", "@.embeddings.word_embeddings"},
-    {"embed_token_types", "@.embeddings.token_type_embeddings"},
-    {"encoder.embed_positions", "@.embeddings.position_embeddings"},
-    {"encoder.layernorm_embedding", "@.embeddings.LayerNorm"},
-    {"encoder.embeddings_project", "@.embeddings_project"},
-    {"encoder.layers.#.self_attn.qkv_proj", "@.encoder.layer.#.attention.self.*"},
-    {"encoder.layers.#.self_attn.out_proj", "@.encoder.layer.#.attention.output.dense"},
-    {"encoder.layers.#.self_attn_layer_norm", "@.encoder.layer.#.attention.output.LayerNorm"},
-    {"encoder.layers.#.fc1", "@.encoder.layer.#.intermediate.dense"},
-    {"encoder.layers.#.fc2", "@.encoder.layer.#.output.dense"},
-    {"encoder.layers.#.final_layer_norm", "@.encoder.layer.#.output.LayerNorm"},
+    {"embed_tokens", "@embeddings.word_embeddings"},
+    {"embed_token_types", "@embeddings.token_type_embeddings"},
+    {"encoder.embed_positions", "@embeddings.position_embeddings"},
+    {"encoder.layernorm_embedding", "@embeddings.LayerNorm"},
+    {"encoder.embeddings_project", "@embeddings_project"},
+    {"encoder.layers.#.self_attn.qkv_proj", "@encoder.layer.#.attention.self.*"},
+    {"encoder.layers.#.self_attn.out_proj", "@encoder.layer.#.attention.output.dense"},
+    {"encoder.layers.#.self_attn_layer_norm", "@encoder.layer.#.attention.output.LayerNorm"},
+    {"encoder.layers.#.fc1", "@encoder.layer.#.intermediate.dense"},
+    {"encoder.layers.#.fc2", "@encoder.layer.#.output.dense"},
+    {"encoder.layers.#.final_layer_norm", "@encoder.layer.#.output.LayerNorm"},
     {"lm_head.dense", "cls.predictions.transform.dense"},
     {"lm_head.layer_norm", "cls.predictions.transform.LayerNorm"},
     {"lm_head", "cls.predictions"},
-    {"classification_head.dense", "@.pooler.dense", "classifier.dense"},
+    {"classification_head.dense", "@pooler.dense", "classifier.dense"},
     {"classification_head.out_proj", "classifier", "classifier.out_proj"},
 };
 
@@ -66,7 +71,7 @@ std::vector<std::string> other_heads(const Parameters& parameters, const Naming&
   const bool is_classifier = std::any_of(parameters.begin(), parameters.end(),
                                          [](const Parameter& p) { return p.name.starts_with(kClassificationHead); });
   if (is_classifier) return {"cls."};
-  return {concat(naming.prefix, ".pooler."), "cls.seq_relationship."};
+  return {naming.prefix + "pooler.", "cls.seq_relationship."};
 }
 
 std::string replaced(std::string_view text, char mark, std::string_view value) {
@@ -98,13 +103,24 @@ std::vector<std::string> their_names(const std::string& ours, const Naming& nami
   throw Error("[hugging face] ", ours, " has no counterpart in Hugging Face's models");
 }
 
-constexpr const char* kRotation = "roformer.encoder.embed_positions.weight";
+std::string rotation_name(const Naming& naming) { return naming.prefix + "encoder.embed_positions.weight"; }
 constexpr std::string_view kRelativeVectors = ".relative_positions_encoding.positions_encoding";  // in each NEZHA layer
 
 // The name of a constant table of positions.
-bool is_positions(const std::string& name, HuggingFaceFamily family) {
-  return family == HuggingFaceFamily::roformer ? name == kRotation
-                                               : family == HuggingFaceFamily::nezha && name.ends_with(kRelativeVectors);
+bool is_positions(const std::string& name, const Naming& naming) {
+  return naming.family == HuggingFaceFamily::roformer
+             ? name == rotation_name(naming)
+             : naming.family == HuggingFaceFamily::nezha && name.ends_with(kRelativeVectors);
+}
+
+// The prefix of the head of a masked language model.
+constexpr std::string_view kPredictions = "cls.predictions.";
+
+bool has_predictions(std::span<const SafetensorsFile> files) {
+  return std::any_of(files.begin(), files.end(), [](const SafetensorsFile& file) {
+    return std::any_of(file.entries().begin(), file.entries().end(),
+                       [](const SafetensorsEntry& entry) { return entry.name.starts_with(kPredictions); });
+  });
 }
 
 Tensor rotation_table(const EncoderOnlyConfig& config) {
@@ -170,9 +186,9 @@ void require_repeats(std::span<const SafetensorsFile> files, const std::string& 
 constexpr double kHalfPrecision = 1e-2;  // tolerance for tables of 16-bit numbers; a wrong table differs by 1
 
 // Throws if a constant table of positions in the files is not that of the config.
-void require_positions(std::span<const SafetensorsFile> files, const EncoderOnlyConfig& config) {
-  if (family_of(config) == HuggingFaceFamily::roformer) {
-    require_repeats(files, kRotation, rotation_table(config), kHalfPrecision,
+void require_positions(std::span<const SafetensorsFile> files, const EncoderOnlyConfig& config, const Naming& naming) {
+  if (naming.family == HuggingFaceFamily::roformer) {
+    require_repeats(files, rotation_name(naming), rotation_table(config), kHalfPrecision,
                     "rows [sin(m theta_j) | cos(m theta_j)] of base 10000");
     return;
   }
@@ -181,13 +197,18 @@ void require_positions(std::span<const SafetensorsFile> files, const EncoderOnly
   Tensor vectors;  // of all layers; large, so computed only for files that have them
   for (const SafetensorsFile& file : files) {
     for (const auto& entry : file.entries()) {
-      if (!is_positions(entry.name, family_of(config))) continue;
+      if (!is_positions(entry.name, naming)) continue;
       require(SafetensorsFile::same_shape(entry, shape), "[hugging face] ", file.path().string(), ": tensor ",
               entry.name, ": expected the shape ", shape.text(), " (max_position_embeddings twice, width of a head)");
       if (!vectors) vectors = relative_vectors(config);
       require_repeats(files, entry.name, vectors, kHalfPrecision, "the sinusoids of clipped distances");
     }
   }
+}
+
+// Numbers of positions and types, which modules of some versions save although they are no parameters.
+bool is_buffer(const std::string& name) {
+  return name.ends_with("embeddings.position_ids") || name.ends_with("embeddings.token_type_ids");
 }
 
 // Maps the name of a tensor in the files to the name of the view that it is read into; empty: the tensor is ignored.
@@ -197,7 +218,7 @@ class TargetNames {
       : files_(files), naming_(naming), other_heads_(std::move(other_heads)) {}
 
   std::string operator()(const std::string& name) const {
-    if (is_positions(name, naming_.family) || name.ends_with(".position_ids") || of_other_head(name)) return "";
+    if (is_positions(name, naming_) || is_buffer(name) || of_other_head(name)) return "";
     for (const auto& [ours, theirs] : kTied) {
       if (name != theirs) continue;
       const std::string partner = their_names(ours, naming_).front();
@@ -238,7 +259,7 @@ std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, cons
   if (config.causal) return decoder_tensors(parameters, config);
   const HuggingFaceFamily family = family_of(config);
   std::vector<NamedTensor> tensors = views_of(parameters, Naming(family));
-  if (family == HuggingFaceFamily::roformer) tensors.push_back({kRotation, rotation_table(config)});
+  if (family == HuggingFaceFamily::roformer) tensors.push_back({rotation_name(Naming(family)), rotation_table(config)});
   return tensors;
 }
 
@@ -247,15 +268,22 @@ TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, P
   if (config.causal) return read_decoder_weights(files, parameters, config);
   const Naming naming(family_of(config), files);
   const TargetNames target_names(files, naming, other_heads(parameters, naming));
-  read_safetensors(files, views_of(parameters, naming), target_names);
+  std::vector<NamedTensor> targets = views_of(parameters, naming);
+  TensorReport report;
+  if (!has_predictions(files)) {  // of a bare encoder, whose parameters keep their initial values
+    for (const Parameter& p : parameters)
+      if (their_names(p.name, naming).front().starts_with(kPredictions)) report.initialized.push_back(p.name);
+    std::erase_if(targets, [](const NamedTensor& target) { return target.name.starts_with(kPredictions); });
+  }
+  read_safetensors(files, targets, target_names);
   require_finite(files, target_names);
   for (const auto& [ours, theirs] : kTied) {
     if (target_names.of_other_head(theirs)) continue;
     require_repeats(files, theirs, parameters.find(ours)->value, 0, "the same as " + their_names(ours, naming).front());
   }
-  require_positions(files, config);
-  TensorReport report;
+  require_positions(files, config, naming);
   for (const SafetensorsFile& file : files) {
+    report.unlisted.insert(report.unlisted.end(), file.left_out().begin(), file.left_out().end());
     for (const auto& entry : file.entries()) {
       if (!target_names(entry.name).empty()) {
         ++report.read;

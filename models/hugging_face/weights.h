@@ -20,14 +20,17 @@ std::vector<NamedTensor> hugging_face_tensors(const Parameters& parameters, cons
 // The number of tensors that an import read, and the names of those that it ignored.
 struct TensorReport {
   size_t read = 0;
+  std::vector<std::string> initialized;     // parameters of the head that a bare encoder lacks, by Gyre's names
   std::vector<std::string> of_other_heads;  // ignored: they belong to heads that the model does not have
   std::vector<std::string> repeats;         // ignored: they are redundant
+  std::vector<std::string> unlisted;        // ignored: the index of the shards does not list them
 };
 
 // Reads the parameters of a model with this config. Accepts older names (LayerNorm.gamma, .beta). Redundant tensors
 // (the output's table, the constant positions of RoFormer and NEZHA) may be absent; if present, they must agree with
-// the others. A NEZHA's names may begin with "bert". Ignores the heads that the model does not have. Throws an Error
-// that names the files and every tensor that is missing, unexpected or of a wrong shape.
+// the others. A NEZHA's names may begin with "bert". The names of a bare encoder may lack the prefix, and
+// the head of a masked language model that it lacks keeps its values. Ignores the heads that the model does not have.
+// Throws as load_tensors() (core/io/safetensors.h).
 TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
                                        const EncoderOnlyConfig& config);
 

@@ -23,3 +23,21 @@ disk() {
 disk "a full disk" "head -c 4m /dev/zero > disk/ballast 2> full.log || true" "rm disk/ballast"
 disk "a read-only disk" "mount --bind disk/run/checkpoints disk/run/checkpoints && mount -o remount,ro,bind disk/run/checkpoints" \
   "umount disk/run/checkpoints"
+
+# A full disk during an import or an export leaves the model that is there.
+bert=$ROOT/tests/train/golden/hugging_face/bert
+"$GYRE" import --from hf "$bert" --output disk/imported 2> import.log
+"$GYRE" export --to hf --model disk/imported --output disk/exported 2> export.log
+rm -r disk/run
+state_of() { (cd "$1" && find . -type f ! -name .lock -exec sha256sum {} + | sort); }
+for made in imported exported; do state_of "disk/$made" > "$made.txt"; done
+head -c 4m /dev/zero > disk/ballast 2> full.log || true
+rejects 1 'No space left on device' "$GYRE" import --from hf "$bert" --output disk/imported --overwrite
+rejects 1 'No space left on device' "$GYRE" export --to hf --model disk/imported --output disk/exported --overwrite
+rejects 1 'No space left on device' "$GYRE" export --to hf --model disk/imported --output disk/new
+for made in imported exported; do check "$made: the model is as before" cmp "$made.txt" <(state_of "disk/$made"); done
+check "nothing is left of a failed export" test ! -e disk/new
+rm disk/ballast
+"$GYRE" import --from hf "$bert" --output disk/imported --overwrite 2> import.log
+"$GYRE" export --to hf --model disk/imported --output disk/exported --overwrite 2> export.log
+check "and the next export succeeds" cmp exported.txt <(state_of disk/exported)

@@ -105,12 +105,21 @@ rejects 2 '--labels would have no effect: the task of the model' build/gyre pred
 rejects 1 'expected labels for the 2 outputs of the model, got 3' build/gyre predict --model learned/ --preset glue-mnli --input dev.txt
 rejects 1 'expected a model of kind classifier' build/gyre predict --model run/ --input dev.txt
 
-# An imported model has no task: its labels are given, or numbered.
+# An imported model has no task: its labels are given, or the names of its classes.
 build/gyre export --to hf --model learned/ --output hf 2> export.log && build/gyre import --from hf hf --output imported 2> import.log || fail "import"
 check "labels of an imported model" cmp <(predict --model imported/ --labels 0 1 < dev.txt | cut -f 1) labels.txt
+check "names of classes" cmp <(predict --model imported/ < dev.txt | cut -f 1) labels.txt
+check "evaluation of an imported model" cmp <(build/gyre evaluate classify --model learned/ --input dev.tsv --metrics accuracy 2> report.txt) \
+  <(build/gyre evaluate classify --model imported/ --input dev.tsv 2> report.txt)
+sed 's/\t1$/\tyes/; s/\t0$/\tno/' dev.tsv > words.tsv
+same "other labels in the rows" "$(build/gyre evaluate classify --model imported/ --labels no yes --input words.tsv 2> report.txt | sed -n 2p)" "accuracy: 1.0"
+rejects 1 'words.tsv:2: expected one of the labels "0", "1", got' build/gyre evaluate classify --model imported/ --input words.tsv
+rejects 2 '--labels would have no effect: the task of the model' build/gyre evaluate classify --model learned/ --labels no yes --input dev.tsv
+mv imported/task.json . # imported by earlier versions
 check "numbered labels" cmp <(predict --model imported/ < dev.txt | cut -f 1) <(sed 's/^/LABEL_/' labels.txt)
 check "the labels of a preset" cmp <(predict --model imported/ --preset glue-sst2 < dev.txt | cut -f 1) labels.txt
 same "pairs for an imported model" "$(printf 'a\tb\n' | predict --model imported/ --pairs | grep -c '^LABEL_[01]')" 1
+mv task.json imported/
 rejects 2 "--labels. expected different names, got 'x' twice" build/gyre predict --model imported/ --labels x x --input dev.txt
 rejects 2 '--labels. expected the names of the 2 classes of the model, got x' build/gyre predict --model imported/ --labels x --input dev.txt
 

@@ -1,10 +1,12 @@
 // gyre export: writes a trained model in the format of another program.
-#include <iostream>
 #include <memory>
 
 #include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/train/pretrained/hugging_face.h"
 #include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/pretrained/trained_task.h"
+#include "gyre/train/tasks/matching/match_task.h"
+#include "tools/messages.h"
 #include "tools/model_card.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
@@ -20,13 +22,10 @@ struct ExportArgs {
   bool overwrite = false;
 };
 
-// The training length matters only for language models; imported models have none.
-std::string write_model(const ExportArgs& args, const EncoderOnly& model, const Vocabulary* vocabulary) {
-  const auto length = trained_option(args.model, args.checkpoint, "max-length");
-  return write_hugging_face(args.output, model, vocabulary, args.overwrite, length ? std::stoi(*length) : 0);
-}
-std::string write_model(const ExportArgs& args, const SequenceClassifier& model, const Vocabulary* vocabulary) {
-  return write_hugging_face(args.output, model, vocabulary, args.overwrite);
+// The names of the classes of a classifier; none if the run records none, as a run of gyre train match.
+std::vector<std::string> classes_of(const Path& run) {
+  if (!std::filesystem::exists(task_path(run)) || is_match_task(run)) return {};
+  return read_task(run).format.classes;
 }
 
 template <class Model>
@@ -35,20 +34,22 @@ void export_as(const ExportArgs& args, const Path& run) {
   print_model_choice(args.model, args.checkpoint);
   std::shared_ptr<const Vocabulary> vocabulary;
   if (has_vocabulary(run)) vocabulary = load_run_vocabulary(run, {}, vocabulary_size(model->config()));
-  const Path card = args.output / "README.md";
-  require(args.overwrite || !std::filesystem::exists(card), "[", args.output.string(),
-          "] holds a README.md already: use --overwrite or another --output");
-  const std::string made = write_model(args, *model, vocabulary.get());
-  const Path generation = run / kGenerationConfigFile;  // an imported model keeps its own
-  if (std::filesystem::exists(generation)) write_file(args.output / kGenerationConfigFile, read_file(generation));
-  write_file(card, model_card({.path = args.model,
-                               .checkpoint = args.checkpoint,
-                               .config = args.output / "config.json",
-                               .description = encoder_of(model->config()).describe(),
-                               .parameters = model->parameters().elements(),
-                               .vocabulary = vocabulary.get()},
-                              args.card));
-  std::cerr << "made " << made << '\n';
+  ExportOptions options{.overwrite = args.overwrite, .classes = classes_of(run)};
+  // Imported models have no training length.
+  if (const auto length = trained_option(args.model, args.checkpoint, "max-length"))
+    options.trained_length = std::stoi(*length);
+  options.complete = [&](const Path& directory) {
+    const Path generation = run / kGenerationConfigFile;  // an imported model keeps its own
+    if (std::filesystem::exists(generation)) write_file(directory / kGenerationConfigFile, read_file(generation));
+    write_file(directory / "README.md", model_card({.path = args.model,
+                                                    .checkpoint = args.checkpoint,
+                                                    .config = directory / "config.json",
+                                                    .description = encoder_of(model->config()).describe(),
+                                                    .parameters = model->parameters().elements(),
+                                                    .vocabulary = vocabulary.get()},
+                                                   args.card));
+  };
+  print_message(concat("made ", write_hugging_face(args.output, *model, vocabulary.get(), options)));
 }
 
 int export_model(const ExportArgs& args) {
@@ -81,7 +82,8 @@ void add_export_command(Program& program) {
   table.add("--language", args->card.language, "CODE",
             "language in the model card, such as en; default: none is named");
   table.add("--license", args->card.license, "NAME", "license in the model card, such as mit; default: none is named");
-  table.add_flag("--overwrite", args->overwrite, "replace the model and the model card in the directory");
+  table.add_flag("--overwrite", args->overwrite,
+                 "replace the model and the model card in the directory; other files stay");
 }
 
 }  // namespace gyre

@@ -1,4 +1,5 @@
-// gyre forward: computes the logits of token id sequences, to compare a model with another implementation.
+// gyre forward: computes the logits or the hidden states of token id sequences, to compare a model with another
+// implementation, or to use an encoder's states elsewhere.
 #include <memory>
 #include <sstream>
 
@@ -24,6 +25,7 @@ struct ForwardArgs {
   Path model, ids, token_types, output;
   std::string checkpoint;
   int64_t batch_tokens = 1024;
+  bool hidden_states = false;
   DeviceChoice device;
   CpuThreads threads;
 };
@@ -99,14 +101,19 @@ size_t batch_end(const Sequences& ids, size_t begin, int64_t tokens) {
 Shape logits_shape(const EncoderOnly& model, int64_t tokens) { return {tokens, model.config().vocab_size}; }
 Shape logits_shape(const SequenceClassifier& model, int64_t /*tokens*/) { return {model.config().classes}; }
 
-// Logits of all sequences, one after another.
-Tensor logits_of(const EncoderOnly& model, Tape& tape, const Tensor& ids, const Segments& segments,
-                 const Tensor& types) {
-  return model.logits(model.encode(tape, ids, segments, types)).value();
+// States of all sequences after the last layer, one after another: (tokens, width).
+Var states_of(const EncoderOnly& model, Tape& tape, const Tensor& ids, const Segments& segments, const Tensor& types) {
+  return model.encode(tape, ids, segments, types);
 }
-Tensor logits_of(const SequenceClassifier& model, Tape& tape, const Tensor& ids, const Segments& segments,
-                 const Tensor& types) {
-  return model.outputs(tape, {ids, segments, {}, types}).value().reshape({segments.count() * model.config().classes});
+Var states_of(const SequenceClassifier& model, Tape& tape, const Tensor& ids, const Segments& segments,
+              const Tensor& types) {
+  return model.encode(tape, {ids, segments, {}, types});
+}
+
+// Logits of all sequences, one after another.
+Tensor logits_of(const EncoderOnly& model, const Var& states, const Segments&) { return model.logits(states).value(); }
+Tensor logits_of(const SequenceClassifier& model, const Var& states, const Segments& segments) {
+  return model.outputs(states, segments).value().reshape({segments.count() * model.config().classes});
 }
 
 template <class Model>
@@ -119,18 +126,21 @@ void forward(const ForwardArgs& args, Kernels& kernels) {
   const Sequences types = read_token_types(args, ids, encoder.token_types);
 
   std::vector<PlannedTensor> plan;
-  for (size_t i = 0; i < ids.size(); ++i)
-    plan.push_back({"logits." + std::to_string(i), DType::f32, logits_shape(*model, int64_t(ids[i].size()))});
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto tokens = int64_t(ids[i].size());
+    plan.push_back(args.hidden_states ? PlannedTensor{concat("hidden_states.", i), DType::f32, {tokens, encoder.dim}}
+                                      : PlannedTensor{concat("logits.", i), DType::f32, logits_shape(*model, tokens)});
+  }
   SafetensorsWriter output(args.output, plan, {{"format", "pt"}});
   for (size_t begin = 0; begin < ids.size();) {
     const size_t end = batch_end(ids, begin, args.batch_tokens);
     Tape tape(kernels, {.record = false});
-    const Tensor logits =
-        logits_of(*model, tape, packed(ids, begin, end), segments_of(ids, begin, end), packed(types, begin, end))
-            .to_cpu();
+    const Segments segments = segments_of(ids, begin, end);
+    const Var states = states_of(*model, tape, packed(ids, begin, end), segments, packed(types, begin, end));
+    const Tensor outputs = (args.hidden_states ? states.value() : logits_of(*model, states, segments)).to_cpu();
     for (int64_t row = 0; begin < end; ++begin) {
       const int64_t rows = plan[begin].shape[0];
-      const Tensor own = logits.slice(row, row + rows);
+      const Tensor own = outputs.slice(row, row + rows);
       require(all_finite(own), args.ids.string(), ":", begin + 1, ": the outputs of the model are not finite numbers");
       output.write(own);
       row += rows;
@@ -156,7 +166,7 @@ int run(const ForwardArgs& args) {
 
 void add_forward_command(Program& program) {
   auto args = std::make_shared<ForwardArgs>();
-  OptionTable& table = program.command("forward", "compute logits of token id sequences, to compare models",
+  OptionTable& table = program.command("forward", "compute logits or hidden states of token id sequences",
                                        [args] { return run(*args); });
   add_model_rows(table, args->model, args->checkpoint);
   table.add("--ids", args->ids, "FILE", "token ids, one sequence per line, including special tokens");
@@ -166,6 +176,8 @@ void add_forward_command(Program& program) {
             "safetensors file with fp32 tensors logits.0 for the first line, logits.1 for the second, ..: (tokens, "
             "vocabulary), or (classes) for a classifier");
   table.required("output");
+  table.add_flag("--hidden-states", args->hidden_states,
+                 "write the states after the last layer instead, hidden_states.0 and so on: (tokens, width)");
   table.group("Execution");
   table.add("--mini-batch-words,--max-tokens", args->batch_tokens, "TOKENS",
             "tokens per batch; a longer line is a batch by itself");

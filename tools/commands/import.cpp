@@ -1,8 +1,10 @@
 // gyre import: creates a run directory from a model of another program.
-#include <iostream>
+#include <algorithm>
 #include <memory>
 
+#include "gyre/data/text/printable.h"
 #include "gyre/train/pretrained/hugging_face.h"
+#include "tools/messages.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 
@@ -16,19 +18,27 @@ struct ImportArgs {
   bool overwrite = false;
 };
 
-void print_left_out(const std::string& why, const std::vector<std::string>& names) {
-  for (size_t i = 0; i < names.size(); ++i)
-    std::cerr << (i == 0 ? "skipped, because " + why + ": " : ", ") << names[i] << (i + 1 == names.size() ? "\n" : "");
+// Prints what happened to some tensors, with the first of their names.
+void print_tensors(const std::string& what, const std::vector<std::string>& names) {
+  constexpr size_t kMost = 10;
+  if (names.empty()) return;
+  std::string text = what;
+  for (size_t i = 0; i < std::min(kMost, names.size()); ++i)
+    text += concat(i == 0 ? ": " : ", ", printable_line(names[i]));
+  if (names.size() > kMost) text += concat(" and ", names.size() - kMost, " more");
+  print_message(text);
 }
 
 int import_model(const ImportArgs& args) {
   const HuggingFaceModel imported = read_hugging_face(args.from, args.tokenizer);
   const std::string made = write_imported_run(imported, args.from, args.output, args.overwrite);
-  std::cerr << "read " << args.from.string() << ": " << imported.tensors.read << " tensors\n";
-  print_left_out("the model has no such head", imported.tensors.of_other_heads);
-  print_left_out("they duplicate other tensors", imported.tensors.repeats);
-  for (const std::string& note : imported.notes) std::cerr << note << '\n';
-  std::cerr << "made " << made << '\n';
+  print_message(concat("read ", args.from.string(), ": ", imported.tensors.read, " tensors"));
+  print_tensors("skipped, because the model has no such head", imported.tensors.of_other_heads);
+  print_tensors("skipped, because they duplicate other tensors", imported.tensors.repeats);
+  print_tensors("skipped, because the index of the shards does not list them", imported.tensors.unlisted);
+  print_tensors("newly initialized, because the files have no head", imported.tensors.initialized);
+  for (const std::string& note : imported.notes) print_message(note);
+  print_message(concat("made ", made));
   return 0;
 }
 
@@ -40,7 +50,8 @@ void add_import_command(Program& program) {
                                        [args] { return import_model(*args); });
   table.add_custom("--from", 2, 2, "hf DIRECTORY",
                    "format and directory with config.json, safetensors and vocab.txt of BertForMaskedLM, "
-                   "NezhaForMaskedLM, RoFormerForMaskedLM or their sequence classification variants, or of a decoder: "
+                   "NezhaForMaskedLM, RoFormerForMaskedLM, their sequence classification variants or bare encoders "
+                   "(BertModel), or of a decoder: "
                    "Llama, Mistral, Qwen2, Qwen3, GPT-NeoX, GPT-2",
                    [args](const std::vector<std::string>& values) {
                      OptionTable::chosen_word(values.front(), {"hf"});
@@ -50,7 +61,8 @@ void add_import_command(Program& program) {
   table.add("--output,-o", args->output, "DIRECTORY", "run directory to create");
   table.required("output");
   add_tokenizer_rows(table, args->tokenizer);
-  table.add_flag("--overwrite", args->overwrite, "replace the run in the directory");
+  table.add_flag("--overwrite", args->overwrite,
+                 "replace the run in the directory; files that Gyre did not create stay");
 }
 
 }  // namespace gyre

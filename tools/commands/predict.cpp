@@ -21,6 +21,7 @@
 #include "gyre/train/tasks/matching/match_task.h"
 #include "tools/classifier_run.h"
 #include "tools/lines.h"
+#include "tools/messages.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
 
@@ -46,30 +47,14 @@ struct PredictedTask {
   int max_length = 0;
 };
 
-// The task of an imported model, which has no task.json: the labels that were given, or the names that transformers
-// gives to classes without names.
-PredictedTask imported_task(const PredictArgs& args, const ClassifierConfig& config) {
-  PredictedTask task{args.pairs, args.labels, ClassifyOptions().data.max_length};
-  if (!task.classes.empty() || config.is_regression()) return task;
-  for (int64_t i = 0; i < config.classes; ++i) task.classes.push_back("LABEL_" + std::to_string(i));
-  return task;
-}
-
 PredictedTask task_of(const PredictArgs& args, const ClassifierConfig& config) {
-  const Path run = find_run(args.model);
-  const bool is_imported = args.preset.empty() && !std::filesystem::exists(task_path(run));
+  const bool is_match = args.preset.empty() && args.is_match;
+  const bool is_imported = !is_match && has_imported_task(args.model, args.preset);
   for (const char* name : {"pairs", "labels"})
     args.table->reject_unused(name, is_imported, "the task of the model defines it");
-  if (is_imported) {
-    PredictedTask task = imported_task(args, config);
-    expect(task.classes.size() == size_t(config.is_regression() ? 0 : config.classes), "--labels",
-           concat("the names of the ", config.classes, " classes of the model"), joined(task.classes));
-    return task;
-  }
-  if (args.preset.empty() && args.is_match) return {true, {}, read_match_task(run).max_length};
-  const TrainedTask task = classification_task(args.model, args.preset);
-  require_outputs(args.model, config, task);
-  return {task.format.second_text.has_value(), task.format.classes, task.max_length};
+  if (is_match) return {true, {}, read_match_task(find_run(args.model)).max_length};
+  const TrainedTask task = classification_task(args.model, args.preset, config, args.labels);
+  return {args.pairs || task.format.second_text.has_value(), task.format.classes, task.max_length};
 }
 
 // Splits a line into its text, or its two texts. Returns nullopt for a blank line. Throws an Error that begins with
@@ -152,9 +137,8 @@ class Predictor {
         size_t(args_.maxi_batch * args_.mini_batch), output_, next,
         [&](const std::vector<std::string>& lines, uint64_t first) { predict_lines(lines, first); });
     output_.commit();
-    std::fprintf(stderr, "%s: %llu %s, %llu truncated to %d tokens\n", input_.name().c_str(),
-                 static_cast<unsigned long long>(count), count == 1 ? "line" : "lines",
-                 static_cast<unsigned long long>(truncated_), max_length_);
+    print_message(concat(input_.name(), ": ", count, count == 1 ? " line, " : " lines, ", truncated_, " truncated to ",
+                         max_length_, " tokens"));
   }
 
  private:
@@ -198,7 +182,6 @@ int run(PredictArgs& args) {
   require_no_input(args.output, {args.input});
   expect_between<uint64_t>(1, 1 << 20, "--maxi-batch", args.maxi_batch);
   args.table->reject_unused("top-k", !args.json, "--json has the probabilities of all labels");
-  check_labels(args.labels);
   args.is_match = is_match_task(find_run(args.model));
   if (args.is_match && !args.table->given("mini-batch")) args.mini_batch = 16;  // its pairs are long
   Predictor(args).run();
@@ -220,7 +203,7 @@ void add_predict_command(Program& program) {
             "score of a regression or a text matcher; default: standard output");
   table.add("--preset", args->preset, "NAME", "GLUE task (glue-sst2) to use instead of the trained task");
   table.add("--labels", args->labels, "LABEL...",
-            "names of the classes of an imported model; default: LABEL_0, LABEL_1 and so on");
+            "names of the classes of an imported model; default: its own, or LABEL_0, LABEL_1 and so on");
   table.add_flag("--pairs", args->pairs, "read two texts per line for an imported model");
   table.add("--top-k,-k", args->top_k, "LABELS", "labels per line, the most probable first");
   table.add_flag("--json", args->json, "write a JSON object per line, with the probabilities of all labels");

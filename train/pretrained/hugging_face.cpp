@@ -1,9 +1,11 @@
 #include "gyre/train/pretrained/hugging_face.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/safetensors_shards.h"
+#include "gyre/core/io/strict_json.h"
 #include "gyre/core/version.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
@@ -13,6 +15,7 @@
 #include "gyre/models/position/position_table.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/run_directory.h"
+#include "gyre/train/pretrained/replace_files.h"
 
 namespace gyre {
 
@@ -86,20 +89,51 @@ std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, cons
   return vocabulary;
 }
 
-void require_free(const Path& directory, bool overwrite, const std::vector<const char*>& names) {
-  for (const char* name : names) {
-    require(overwrite || !fs::exists(directory / name), "[", directory.string(), "] holds a model already (", name,
-            "): use --overwrite or another --output");
+// The names of the files in a directory that belong to a model, config.json first.
+std::vector<std::string> files_of_model(const Path& directory, bool (*belongs)(const std::string& name)) {
+  std::vector<std::string> names;
+  if (!fs::is_directory(directory)) return names;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (belongs(name) && (!entry.is_directory() || name == "checkpoints")) names.push_back(name);
   }
+  std::sort(names.begin(), names.end());
+  std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name == "config.json"; });
+  return names;
 }
 
-// Throws if a vocabulary that --overwrite keeps would be a second one.
-void require_one_vocabulary(const Path& run, const Path& own) {
-  if (!fs::exists(run)) return;
-  for (const auto& entry : fs::directory_iterator(run)) {
-    require(entry.path().stem() != "vocab" || entry.path().filename() == own, "[", run.string(), "] holds ",
-            entry.path().filename().string(), ": expected no vocabulary except the model's; remove it");
-  }
+void require_free(const Path& directory, bool overwrite, bool (*belongs)(const std::string& name)) {
+  const std::vector<std::string> names = files_of_model(directory, belongs);
+  require(overwrite || names.empty(), "[", directory.string(), "] holds a model already (",
+          names.empty() ? "" : names.front(), "): use --overwrite or another --output");
+}
+
+// Whether transformers reads a file of this name as a part of a model, or shows it as its card.
+bool belongs_to_model(const std::string& name) {
+  constexpr std::string_view kNames[] = {"config.json",
+                                         kGenerationConfigFile,
+                                         "README.md",
+                                         "vocab.txt",
+                                         "vocab.json",
+                                         "merges.txt",
+                                         "tokenizer.json",
+                                         "tokenizer.model",
+                                         "tokenizer_config.json",
+                                         "special_tokens_map.json",
+                                         "added_tokens.json",
+                                         "spiece.model",
+                                         "sentencepiece.bpe.model",
+                                         "chat_template.jinja",
+                                         "chat_template.json",
+                                         "tf_model.h5",
+                                         "flax_model.msgpack"};
+  return std::ranges::find(kNames, name) != std::end(kNames) || name.ends_with(".safetensors") ||
+         name.ends_with(".safetensors.index.json") || name.starts_with("pytorch_model");
+}
+
+// Whether a run of an imported model has an entry of this name.
+bool belongs_to_run(const std::string& name) {
+  return name == "config.json" || name == "checkpoints" || name == kGenerationConfigFile || name.starts_with("vocab.");
 }
 
 std::unique_ptr<EncoderOnly> make_model(const EncoderOnlyConfig& c) { return std::make_unique<EncoderOnly>(c); }
@@ -137,14 +171,21 @@ std::string dictionary_note(const Vocabulary* vocabulary) {
   return "\nwithout the dictionary: RoFormerTokenizer cuts words with the dictionary of rjieba, and ids may differ";
 }
 
+nlohmann::ordered_json config_of(const EncoderOnlyConfig& config, int pad, const ExportOptions&) {
+  return hugging_face_config(config, pad);
+}
+nlohmann::ordered_json config_of(const ClassifierConfig& config, int pad, const ExportOptions& options) {
+  return hugging_face_config(config, pad, options.classes);
+}
+
 template <class Model>
-std::string write_model(const Path& directory, const Model& model, const Vocabulary* vocabulary, bool overwrite,
-                        int trained_length) {
+std::string write_model(const Path& directory, const Model& model, const Vocabulary* vocabulary,
+                        const ExportOptions& options) {
   const EncoderOnlyConfig& encoder = encoder_of(model.config());
-  auto json = hugging_face_config(model.config(), vocabulary == nullptr ? 0 : vocabulary->pad());
+  auto json = config_of(model.config(), vocabulary == nullptr ? 0 : vocabulary->pad(), options);
   if (encoder.causal) {
     const bool is_unlimited = model.longest() == PositionEncoding::kUnlimited;
-    if (trained_length > 0 && is_unlimited) json["max_position_embeddings"] = trained_length;
+    if (options.trained_length > 0 && is_unlimited) json["max_position_embeddings"] = options.trained_length;
     using Json = nlohmann::ordered_json;
     json["bos_token_id"] = vocabulary == nullptr ? Json() : Json(vocabulary->bos());
     json["eos_token_id"] = vocabulary == nullptr ? Json() : Json(vocabulary->eos());
@@ -154,22 +195,26 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
           "[hugging face] this model cannot be exported:\n  ",
           "vocabulary: expected kind wordpiece or wobert (vocab.txt), got ",
           vocabulary == nullptr ? "" : vocabulary->kind());
-  require_free(directory, overwrite,
-               {"config.json", kModelFile, kShardIndex, "vocab.txt", "tokenizer.json", "tokenizer_config.json",
-                kGenerationConfigFile});
-  fs::create_directories(directory);
-  fs::remove(directory / kGenerationConfigFile);  // of another model
-  if (encoder.causal && vocabulary != nullptr) {
-    const auto generation = generation_config_of(vocabulary->bos(), vocabulary->eos(), vocabulary->pad());
-    write_file(directory / kGenerationConfigFile, generation.dump(2) + "\n");
-  }
+  const bool is_run = fs::exists(directory / "config.json") && fs::exists(checkpoints_path(directory));
+  require(!is_run, "[", directory.string(), "] holds a run of Gyre: use another --output");
+  require_free(directory, options.overwrite, belongs_to_model);
   const auto* byte_bpe = dynamic_cast<const ByteBpeVocabulary*>(vocabulary);
-  if (byte_bpe != nullptr) write_hugging_face_vocabulary(directory, *byte_bpe);
-  if (wordpiece != nullptr)
-    write_hugging_face_vocabulary(directory, *wordpiece, encoder.position.get<PositionTableOptions>().max_positions);
   const std::vector<NamedTensor> tensors = hugging_face_tensors(model.parameters(), encoder);
-  write_safetensors(directory / kModelFile, tensors);
-  write_file(directory / "config.json", json.dump(2) + "\n");
+  const auto write = [&](const Path& into) {
+    if (encoder.causal && vocabulary != nullptr) {
+      const auto generation = generation_config_of(vocabulary->bos(), vocabulary->eos(), vocabulary->pad());
+      write_file(into / kGenerationConfigFile, generation.dump(2) + "\n");
+    }
+    if (byte_bpe != nullptr) write_hugging_face_vocabulary(into, *byte_bpe);
+    if (wordpiece != nullptr)
+      write_hugging_face_vocabulary(into, *wordpiece, encoder.position.get<PositionTableOptions>().max_positions);
+    write_safetensors(into / kModelFile, tensors);
+    write_file(into / "config.json", json_text(json, 2) + "\n");
+    if (options.complete) options.complete(into);
+  };
+  replace_files(directory, write, [&] {
+    for (const std::string& name : files_of_model(directory, belongs_to_model)) fs::remove(directory / name);
+  });
   return concat(directory.string(), ": ", json.at("architectures").at(0).template get<std::string>(), " of ",
                 model.parameters().elements(), " parameters in ", tensors.size(), " tensors, ",
                 describe_vocabulary(byte_bpe != nullptr ? vocabulary : wordpiece), dictionary_note(vocabulary));
@@ -184,8 +229,8 @@ Parameters& HuggingFaceModel::parameters() const {
 bool is_hugging_face(const Path& directory) {
   const Path config = directory / "config.json";
   if (!fs::exists(config)) return false;
-  const auto json = nlohmann::json::parse(read_file(config), nullptr, false);
-  return json.is_object() && json.contains("architectures");
+  const auto json = find_json(read_file(config));
+  return json && json->is_object() && json->contains("architectures");
 }
 
 HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice& tokenizer) {
@@ -199,9 +244,11 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
         require_tensors_for_layers(encoder_of(c), files, directory);
         auto model = make_model(c);
         require_proportion(model->parameters(), files, directory);
-        model->parameters().allocate(0);  // the initial values are overwritten
+        model->parameters().allocate(0);  // all values are overwritten, except those of a head that the files lack
         read.tensors = read_hugging_face_weights(files, model->parameters(), encoder_of(c));
         read.vocabulary = fitting_vocabulary(directory, tokenizer, encoder_of(c), read.notes);
+        if constexpr (std::is_same_v<std::decay_t<decltype(c)>, ClassifierConfig>)
+          read.task = imported_task(read_class_names(directory / "config.json", c.classes));
         read.model = std::move(model);
         const Path generation = directory / kGenerationConfigFile;
         if (encoder_of(c).causal && fs::exists(generation))
@@ -213,39 +260,50 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
 
 std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& path, bool overwrite) {
   const bool is_json = imported.vocabulary != nullptr && imported.vocabulary->kind() == "byte-bpe";
-  const char* const vocabulary = is_json ? "vocab.json" : "vocab.txt";
-  require_free(path, overwrite, {"config.json", "checkpoints"});
-  require_one_vocabulary(path, vocabulary);
-  const RunDirectory run(path);
-  if (overwrite) run.remove_old_run();
-  TensorFile weights{kModelFile, {}};
-  for (const Parameter& p : imported.parameters()) weights.tensors.push_back(source_of({p.name, p.value}));
-  const Path checkpoint = checkpoint_path(path, 0);
-  write_directory(checkpoint, [&](const Path& directory) {
-    write_manifest(directory, {{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}},
-                   {weights});
-  });
-  if (imported.vocabulary) imported.vocabulary->save(path / vocabulary);
+  require_free(path, overwrite, belongs_to_run);
   const auto config = std::visit([](const auto& m) { return m->config().to_json(); }, imported.model);
   const bool causal = std::visit([](const auto& m) { return encoder_of(m->config()).causal; }, imported.model);
-  write_file(run.config(), config.dump(2) + "\n");
-  fs::remove(path / kGenerationConfigFile);  // of another model
-  if (causal && fs::exists(from / kGenerationConfigFile))
-    write_file(path / kGenerationConfigFile, read_file(from / kGenerationConfigFile));
-  run.mark_last(checkpoint);
+  TensorFile weights{kModelFile, {}};
+  for (const Parameter& p : imported.parameters()) weights.tensors.push_back(source_of({p.name, p.value}));
+  const auto write = [&](const Path& into) {
+    nlohmann::ordered_json state{{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}};
+    if (!imported.tensors.initialized.empty()) state["initialized"] = imported.tensors.initialized;
+    const Path checkpoint = checkpoint_path(into, 0);
+    write_directory(checkpoint, [&](const Path& directory) { write_manifest(directory, state, {weights}); });
+    point_link(into, "last", checkpoint);
+    if (imported.vocabulary) imported.vocabulary->save(into / (is_json ? "vocab.json" : "vocab.txt"));
+    write_file(config_path(into), config.dump(2) + "\n");
+    if (imported.task) write_file(task_path(into), json_text(imported.task->to_json(), 2) + "\n");
+    if (causal && fs::exists(from / kGenerationConfigFile))
+      write_file(into / kGenerationConfigFile, read_file(from / kGenerationConfigFile));
+  };
+  const RunDirectory run(path);
+  try {
+    replace_files(path, write, [&] {
+      run.remove_old_run();
+      for (const std::string& name : files_of_model(path, belongs_to_run))
+        if (name != "checkpoints") fs::remove(path / name);
+      fs::remove(run.log());
+    });
+  } catch (...) {
+    run.abandon();
+    throw;
+  }
+  const size_t initialized = imported.tensors.initialized.size();
   return concat(path.string(), ": ", causal ? "decoder-only" : config.at("model").get<std::string>(), " of ",
-                imported.parameters().elements(), " parameters in ", weights.tensors.size(),
-                " tensors, none newly initialized, ", describe_vocabulary(imported.vocabulary.get()));
+                imported.parameters().elements(), " parameters in ", weights.tensors.size(), " tensors, ",
+                initialized == 0 ? "none" : std::to_string(initialized), " newly initialized, ",
+                describe_vocabulary(imported.vocabulary.get()));
 }
 
 std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
-                               bool overwrite, int trained_length) {
-  return write_model(directory, model, vocabulary, overwrite, trained_length);
+                               const ExportOptions& options) {
+  return write_model(directory, model, vocabulary, options);
 }
 
 std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
-                               bool overwrite) {
-  return write_model(directory, model, vocabulary, overwrite, 0);
+                               const ExportOptions& options) {
+  return write_model(directory, model, vocabulary, options);
 }
 
 }  // namespace gyre

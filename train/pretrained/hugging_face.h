@@ -4,7 +4,9 @@
 //         tokenizer_config.json  generation_config.json (of decoders)
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/hugging_face/weights.h"
 #include "gyre/models/sequence_classifier.h"
+#include "gyre/train/pretrained/trained_task.h"
 
 namespace gyre {
 
@@ -21,7 +24,8 @@ struct HuggingFaceModel {
   std::variant<std::unique_ptr<EncoderOnly>, std::unique_ptr<SequenceClassifier>> model;
   std::shared_ptr<const Vocabulary> vocabulary;  // nullptr if the directory has none
   TensorReport tensors;
-  std::vector<std::string> notes;  // remarks for the user, one line each
+  std::optional<TrainedTask> task;  // of a classifier
+  std::vector<std::string> notes;   // remarks for the user, one line each
 
   Parameters& parameters() const;
 };
@@ -34,17 +38,25 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
 
 // Writes a run directory with the model as a checkpoint of step 0: checkpoints/step-00000000/ {model.safetensors,
 // state.json}. state.json records the source `from`, whose generation_config.json is copied. Throws an Error if there
-// is a run already, unless `overwrite`. Returns a description of the result.
+// is a run already, unless `overwrite`, which leaves the files of a new directory and those that Gyre did not create. A
+// failure leaves the old run as it was. Returns a description of the result.
 std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& run, bool overwrite);
+
+struct ExportOptions {
+  bool overwrite = false;  // replace a model in the directory; files that are not of a model stay
+  // The longest text of the training, which a causal model without a table of positions is said to support; 0: unknown.
+  int trained_length = 0;
+  std::vector<std::string> classes = {};                     // names of a classifier's classes; empty: LABEL_0, ..
+  std::function<void(const Path& directory)> complete = {};  // writes further files beside those of the model
+};
 
 // Writes config.json, model.safetensors, generation_config.json of a causal model with a vocabulary and, of WordPiece
 // or byte-level BPE, the files of the tokenizer. Other vocabularies can belong to causal models only, and are not
 // written. Throws an Error if transformers has no equivalent of the model, or if there is a model already, unless
-// `overwrite`. trained_length: the longest text of the training, which a causal model without a table of positions is
-// said to support; 0: unknown. Returns a description of the result.
+// options.overwrite. A failure leaves the directory as it was. Returns a description of the result.
 std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
-                               bool overwrite, int trained_length = 0);
+                               const ExportOptions& options = {});
 std::string write_hugging_face(const Path& directory, const SequenceClassifier& model, const Vocabulary* vocabulary,
-                               bool overwrite);
+                               const ExportOptions& options = {});
 
 }  // namespace gyre

@@ -22,13 +22,25 @@ std::optional<Column> column_of(const Json& json) {
 }  // namespace
 
 Json TrainedTask::to_json() const {
-  return {{"header", format.has_header},
-          {"text", column_json(format.text)},
-          {"second_text", column_json(format.second_text)},
-          {"label", column_json(format.label)},
-          {"classes", format.classes},
-          {"metrics", metrics},
-          {"max_length", max_length}};
+  Json json{{"header", format.has_header},
+            {"text", column_json(format.text)},
+            {"second_text", column_json(format.second_text)},
+            {"label", column_json(format.label)},
+            {"classes", format.classes},
+            {"metrics", metrics},
+            {"max_length", max_length}};
+  if (is_imported) json["imported"] = true;
+  return json;
+}
+
+TrainedTask imported_task(std::vector<std::string> classes) {
+  TrainedTask task;
+  task.is_imported = true;
+  task.format.label = Column{"", 1};
+  task.format.classes = std::move(classes);
+  task.metrics = task.format.is_regression() ? std::vector<std::string>{"spearman", "pearson"}
+                                             : std::vector<std::string>{"accuracy"};
+  return task;
 }
 
 TrainedTask read_task(const Path& run) {
@@ -39,6 +51,7 @@ TrainedTask read_task(const Path& run) {
                    column_of(json.at("label")), json.at("classes")};
     task.metrics = json.at("metrics");
     task.max_length = json.at("max_length");
+    task.is_imported = json.value("imported", false);
     return task;
   } catch (const std::exception& error) {
     throw Error(task_path(run).string(),

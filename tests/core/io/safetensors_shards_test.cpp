@@ -72,19 +72,30 @@ TEST_CASE("safetensors shards: all shards are read as one model") {
   CHECK(open_safetensors(directory / kSecond).size() == 1);
 }
 
-TEST_CASE("safetensors shards: errors name missing shards, and missing or unlisted tensors") {
+TEST_CASE("safetensors shards: errors name missing shards and tensors") {
   const std::string all = place("a", kFirst) + "," + place("b", kFirst) + "," + place("c", kSecond);
   check_error(index_of(all + "," + place("d", "model-00003.safetensors")),
               "shard \"model-00003.safetensors\" is missing");
   check_error(index_of(all + "," + place("d", kSecond)), "00002-of-00002.safetensors: tensor \"d\" is missing");
-  check_error(index_of(place("a", kFirst) + "," + place("c", kSecond)),
-              "00001-of-00002.safetensors: tensor \"b\" is not listed");
   const TemporaryDirectory directory;
   write_shards(directory);
   std::filesystem::resize_file(directory / kSecond, std::filesystem::file_size(directory / kSecond) - 1);
   write_file(directory / kIndex, index_of(all));
   CHECK_THROWS_WITH_AS(open_safetensors(directory / kIndex),
                        doctest::Contains("00002-of-00002.safetensors: the tensors end at offset 4"), Error);
+}
+
+TEST_CASE("safetensors shards: tensors that the index does not list are left out") {
+  const TemporaryDirectory directory;
+  write_shards(directory);
+  write_file(directory / kIndex, index_of(place("a", kFirst) + "," + place("c", kSecond)));
+  const std::vector<SafetensorsFile> files = open_safetensors(directory / kIndex);
+  CHECK(files[0].left_out() == std::vector<std::string>{"b"});
+  CHECK(files[0].find("b") == nullptr);
+  const Tensor a = Tensor::zeros({1}), c = Tensor::zeros({1});
+  read_safetensors(files, {{"a", a}, {"c", c}});
+  CHECK(a.to_vector<float>() == std::vector<float>{1});
+  CHECK(c.to_vector<float>() == std::vector<float>{3});
 }
 
 TEST_CASE("safetensors shards: an invalid index is rejected") {

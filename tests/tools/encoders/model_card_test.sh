@@ -30,14 +30,14 @@ has hf 'pipeline\("fill-mask", model="\."\)'
 has hf '^- Samples of the training had at most 32 tokens\.$'
 has_not hf "$work"
 has_not hf '[0-9a-f]{12}' # checksums
-rejects 1 'holds a README.md already' "$GYRE" export --to hf --model little --output hf
+rejects 1 'holds a model already \(config.json\)' "$GYRE" export --to hf --model little --output hf
 echo mine > hf/README.md
 export_to --model little --output hf --overwrite --title 'A "little" encoder' --language no --license mit
 has hf '^language: "no"$'
 has hf '^license: "mit"$'
 has hf '^# A "little" encoder$'
 mkdir own && echo mine > own/README.md
-rejects 1 'holds a README.md already' "$GYRE" export --to hf --model little --output own
+rejects 1 'holds a model already \(README.md\)' "$GYRE" export --to hf --model little --output own
 check "a rejected export writes nothing" test "$(ls own)" = README.md
 rejects 2 '--title. expected one line' "$GYRE" export --to hf --model little --output new --title $'a\nb'
 
@@ -61,7 +61,8 @@ has classes '^pipeline_tag: text-classification$'
 has classes '^`RoFormerForSequenceClassification`, a classifier of texts, trained'
 has classes '^The training started from the encoder `little`\.$'
 has classes '^- training: `train\.tsv`$'
-has classes '^- `LABEL_1`: `bad`$'
+has classes '^- class 1: `bad`$'
+for part in '"1": "bad"' '"bad": 1'; do contains "$part" < classes/config.json || fail "no $part in $(cat classes/config.json)"; done
 has classes 'pipeline\("text-classification", model="\."\)'
 has_not classes "$work"
 

@@ -31,7 +31,7 @@ const EncoderOnlyConfig& encoder_config(const HuggingFaceModel& read) {
 }
 
 void write(const HuggingFaceModel& read, const Path& directory) {
-  std::visit([&](const auto& m) { write_hugging_face(directory, *m, read.vocabulary.get(), false); }, read.model);
+  std::visit([&](const auto& m) { write_hugging_face(directory, *m, read.vocabulary.get()); }, read.model);
 }
 
 std::string positions_name(const std::string& prefix, int layer) {

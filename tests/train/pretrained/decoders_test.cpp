@@ -70,7 +70,7 @@ TEST_CASE("decoders: an exported model has the tensors and the configuration of 
     CAPTURE(name);
     const TemporaryDirectory directory;
     const HuggingFaceModel read = read_hugging_face(decoder_golden(name));
-    write_hugging_face(directory / "out", model_of(read), nullptr, false);
+    write_hugging_face(directory / "out", model_of(read), nullptr);
     const SafetensorsFile before(decoder_golden(name) / "model.safetensors"),
         after(directory / "out/model.safetensors");
     CHECK(after.entries().size() == before.entries().size());
@@ -113,6 +113,38 @@ TEST_CASE("decoders: an exported model has the tensors and the configuration of 
   }
 }
 
+TEST_CASE("decoders: bare models, left-overs of older files, and rope_parameters without a type") {
+  struct Bare {
+    const char *golden, *prefix, *architecture;
+  };
+  for (const Bare& bare : {Bare{"llama", "model.", "LlamaModel"}, Bare{"llama-tied", "model.", "LlamaModel"},
+                           Bare{"gpt-neox", "gpt_neox.", "GPTNeoXModel"}, Bare{"gpt2", "transformer.", "GPT2Model"}}) {
+    CAPTURE(bare.golden);
+    const HuggingFaceModel whole = read_hugging_face(decoder_golden(bare.golden));
+    const HuggingFaceCopy copy(bare.golden, decoder_golden);
+    copy.set("architectures", {bare.architecture});
+    const Json parameters{{"rope_theta", 10000.0}};
+    if (!read_json(copy / "config.json").contains("rope_parameters") && std::string(bare.golden) != "gpt2")
+      copy.set("rope_parameters", parameters);
+    copy.change([&](std::vector<NamedTensor>& tensors) {
+      std::erase_if(tensors, [](const auto& t) { return t.name == "lm_head.weight" || t.name == "embed_out.weight"; });
+      for (NamedTensor& t : tensors) t.name.erase(0, std::string(bare.prefix).size());
+      for (const char* name : {"layers.0.self_attn.rotary_emb.inv_freq", "rotary_emb.inv_freq", "position_ids"})
+        tensors.push_back({name, Tensor::zeros({4})});
+    });
+    const HuggingFaceModel read = read_hugging_face(copy.path());
+    CHECK(read.tensors.repeats.size() == 3);
+    const bool is_tied = model_of(read).config().tied_output;
+    CHECK(read.tensors.initialized ==
+          (is_tied ? std::vector<std::string>{} : std::vector<std::string>{"lm_head.weight"}));
+    for (const Parameter& p : read.parameters()) {
+      if (p.name == "lm_head.weight") continue;
+      CAPTURE(p.name);
+      CHECK(p.value.to_vector<float>() == whole.parameters().find(p.name)->value.to_vector<float>());
+    }
+  }
+}
+
 TEST_CASE("decoders: interleaved pairs of features are written in halves") {
   for (const char* preset : {"llama-tiny", "neox-160m"}) {
     CAPTURE(preset);
@@ -127,7 +159,7 @@ TEST_CASE("decoders: interleaved pairs of features are written in halves") {
       if (p.shape.rank() == 1)  // norms and biases, whose order matters too
         for (float& x : p.value.span<float>()) x += 0.01F * float(&x - p.value.data<float>());
     }
-    write_hugging_face(directory / "out", *model, nullptr, false);
+    write_hugging_face(directory / "out", *model, nullptr);
     const HuggingFaceModel read = read_hugging_face(directory / "out");
     const auto logits = [](const EncoderOnly& m) {
       Tape tape(cpu_kernels(), {.record = false});
@@ -174,7 +206,7 @@ TEST_CASE("decoders: byte-level BPE is exported and imported") {
   const auto model = allocated(config);
   const Path golden = source_dir() / "tests/data/golden/byte_bpe/gpt2.json";
   const auto vocabulary = load_vocabulary(golden);
-  write_hugging_face(directory / "out", *model, vocabulary.get(), false);
+  write_hugging_face(directory / "out", *model, vocabulary.get());
   CHECK(read_file(directory / "out/tokenizer.json") == read_file(golden));
   CHECK(read_json(directory / "out/tokenizer_config.json")["eos_token"] == "<|endoftext|>");
   CHECK(read_json(directory / "out/config.json")["eos_token_id"] == vocabulary->eos());
@@ -286,7 +318,7 @@ TEST_CASE("decoders: weights that are not finite are errors") {
 TEST_CASE("decoders: the training length is the number of positions of a model without a table") {
   const auto positions = [](const char* preset, const char* key) {
     const TemporaryDirectory directory;
-    write_hugging_face(directory / "out", *allocated(small(preset)), nullptr, false, 48);
+    write_hugging_face(directory / "out", *allocated(small(preset)), nullptr, {.trained_length = 48});
     return read_json(directory / "out/config.json")[key].get<int>();
   };
   CHECK(positions("llama-tiny", "max_position_embeddings") == 48);
@@ -297,7 +329,7 @@ TEST_CASE("decoders: models that transformers does not have cannot be exported")
   const auto error = [](const EncoderOnlyConfig& config) {
     const TemporaryDirectory directory;
     const auto model = allocated(config);
-    return error_of([&] { write_hugging_face(directory / "out", *model, nullptr, false); });
+    return error_of([&] { write_hugging_face(directory / "out", *model, nullptr); });
   };
   EncoderOnlyConfig config = small("llama-tiny");
   config.residual_form = ResidualForm::parallel;

@@ -32,7 +32,7 @@ Json config_of(const HuggingFaceModel& read) {
   return std::visit([](const auto& m) { return m->config().to_json(); }, read.model);
 }
 void write(const HuggingFaceModel& read, const Path& directory) {
-  std::visit([&](const auto& m) { write_hugging_face(directory, *m, read.vocabulary.get(), false); }, read.model);
+  std::visit([&](const auto& m) { write_hugging_face(directory, *m, read.vocabulary.get()); }, read.model);
 }
 
 }  // namespace

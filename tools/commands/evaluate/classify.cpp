@@ -1,5 +1,4 @@
 // gyre evaluate classify: computes the metrics of a trained classifier or regression model on labeled texts.
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,6 +8,7 @@
 #include "gyre/train/tasks/classification/scores.h"
 #include "tools/commands/evaluate/classifier_evaluation.h"
 #include "tools/lines.h"
+#include "tools/messages.h"
 #include "tools/options/tasks/column_options.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
@@ -21,8 +21,9 @@ struct EvaluateClassifyArgs : ClassifierEvaluation {
   Path output;
   std::string preset;
   ColumnOptions columns;
-  std::vector<std::string> metrics;
+  std::vector<std::string> metrics, labels;
   bool json = false;
+  const OptionTable* table = nullptr;
 };
 
 void write_predictions(const Path& file, const Predictions& predictions, const std::vector<std::string>& classes) {
@@ -37,11 +38,11 @@ void write_predictions(const Path& file, const Predictions& predictions, const s
 
 // The task of the preset or of the run, with the options that were given.
 TrainedTask task_of(const EvaluateClassifyArgs& args, const ClassifierConfig& config) {
-  TrainedTask task = classification_task(args.model, args.preset);
+  args.table->reject_unused("labels", has_imported_task(args.model, args.preset), "the task of the model defines it");
+  TrainedTask task = classification_task(args.model, args.preset, config, args.labels);
   args.columns.apply(task.format);
   if (!args.metrics.empty()) task.metrics = args.metrics;
   task.metrics.push_back(loss_name(config));
-  require_outputs(args.model, config, task);
   return task;
 }
 
@@ -49,7 +50,7 @@ int evaluate(const EvaluateClassifyArgs& args) {
   const auto trained = args.load();
   const TrainedTask task = task_of(args, trained.model->config());
   const LabeledText text(args.input, task.format, parse_on_bad_line(args.on_bad_line));
-  std::fprintf(stderr, "%s\n", text.describe().c_str());
+  print_message(text.describe());
   const LabeledIds rows(text, *trained.vocabulary, args.length(*trained.model, task.max_length));
   const Predictions predictions = args.predictions(*trained.model, rows);
   nlohmann::ordered_json result{{"rows", rows.size()}};
@@ -65,9 +66,12 @@ void add_evaluate_classify_command(Program& program) {
   auto args = std::make_shared<EvaluateClassifyArgs>();
   OptionTable& table = program.command("evaluate classify", "metrics of a trained classifier or regression model",
                                        [args] { return evaluate(*args); });
+  args->table = &table;
   args->add_input_rows(table, "labeled rows, tab-separated, with the columns of the training data");
   table.add("--preset", args->preset, "NAME", "GLUE task (glue-sst2) to use instead of the trained task");
   args->columns.add_rows(table, true);
+  table.add("--labels", args->labels, "LABEL...",
+            "labels of the classes of an imported model in the rows; default: its own names of classes");
   args->add_reading_rows(table, "row", "rows");
   table.add("--metrics", args->metrics, "NAME...",
             "metrics to compute; default: the validation metrics of the run; the loss is always included");

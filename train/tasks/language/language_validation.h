@@ -1,7 +1,7 @@
 // Validation of a language model on held-out samples, which the ranks divide among themselves.
 //   "cross-entropy"  nats per predicted token
 //   "perplexity"     exponential of the cross-entropy
-//   "accuracy"       fraction of the predictions whose most likely token is correct, 0..1
+//   "accuracy"       fraction of the predictions with no token more likely than the correct one, 0..1
 //   "bits-per-byte"  bits per byte of the text, if the options ask for it
 // With several sets, these are the metrics of all together, and "cross-entropy/SET" and "bits-per-byte/SET" are those
 // of one set. Samples are of the first set.
