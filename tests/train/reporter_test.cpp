@@ -255,7 +255,6 @@ TEST_CASE("TensorBoard keeps the points of a checkpoint from which a run continu
   for (int i = 0; i < 4; ++i) logged_run.update(1);
   logged_run.start_job(8);
   CHECK(shown_steps(logged_run.run, "valid/perplexity") == std::vector<uint64_t>{8});
-  CHECK(shown_steps(logged_run.run, "train/loss") == std::vector<uint64_t>{2, 4, 6, 8});
   for (int i = 0; i < 4; ++i) logged_run.update(1);
   validate(19);
   CHECK(shown_steps(logged_run.run, "valid/perplexity") == std::vector<uint64_t>{8, 12});
