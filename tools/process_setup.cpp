@@ -1,7 +1,6 @@
 #include "tools/process_setup.h"
 
 #include <fcntl.h>
-#include <omp.h>
 #include <sched.h>
 #include <unistd.h>
 
