@@ -213,12 +213,17 @@ std::string describe_idle_cores(const std::vector<ProcessCores>& machine, size_t
     uses += process.cpus.size();
   }
   const bool is_shared = all.size() < uses;
-  const std::string processes = counted(machine.size(), "rank") + " of this machine";
+  const bool is_alone = machine.size() == 1;
+  const std::string processes = (is_alone ? "only rank" : counted(machine.size(), "rank")) + " of this machine";
   if (is_shared && omp_get_proc_bind() != omp_proc_bind_false)
     return concat("OMP_PROC_BIND or OMP_PLACES binds the threads of the ", processes, " to the same cores: unset them");
   if (int(all.size()) < usable)
     return concat(
-        "the ", processes, is_shared ? " share " : " run on ", all.size(), " of its ", counted(usable, "core"),
+        "the ", processes,
+        is_shared  ? " share "
+        : is_alone ? " runs on "
+                   : " run on ",
+        all.size(), " of its ", counted(usable, "core"),
         ": mpirun --bind-to none (in Slurm: --cpus-per-task) gives them all; taskset, numactl, OMP_PLACES and "
         "GOMP_CPU_AFFINITY limit them too");
   const double quota = share_of_quotas(machine, own);

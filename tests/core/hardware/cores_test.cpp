@@ -106,6 +106,7 @@ TEST_CASE("idle cores are named, with what to set") {
   CHECK(describe_idle_cores({one, one}, 1, 2)
             .starts_with("the 2 ranks of this machine share 1 of its 2 cores: mpirun --bind-to none"));
   CHECK(describe_idle_cores({one, two}, 1, 8).starts_with("the 2 ranks of this machine run on 2 of its 8 cores: "));
+  CHECK(describe_idle_cores({one}, 0, 2).starts_with("the only rank of this machine runs on 1 of its 2 cores: "));
   CHECK(describe_idle_cores({{{0, 1}, {{1.5, 7}}}}, 0, 2) ==
         "a CPU quota (cgroup) leaves 1.5 of the 2 cores of this machine");
   CHECK(describe_idle_cores({{{0}, {{1.5, 7}}}}, 0, 1).empty());

@@ -21,7 +21,8 @@ static_assert(std::atomic<int>::is_always_lock_free);
 void remember(int signal, siginfo_t* info, void* /*context*/) {
   if (raised_signal != 0 && signal == SIGINT) {
     std::signal(signal, SIG_DFL);
-    std::raise(signal);
+    std::raise(signal);  // when this handler returns
+    return;
   }
   if (signal == SIGCONT) {
     if (info->si_code > 0 || info->si_pid != getppid()) return;
