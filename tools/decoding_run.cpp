@@ -27,12 +27,14 @@ void DecodingRun::check() const {
   expect_at_least(1, "--maxi-batch", maxi_batch);
 }
 
-void DecodingRun::run(const std::function<uint64_t()>& work) const {
+void DecodingRun::run(const std::function<DecodedLines()>& work) const {
   threads.use();
   const Stopwatch clock;
   if (!quiet) ensemble.print();
-  const uint64_t lines = work();
-  if (!quiet) std::fprintf(stderr, "%llu lines in %.1f s\n", static_cast<unsigned long long>(lines), clock.seconds());
+  const DecodedLines done = work();
+  if (quiet) return;
+  std::fprintf(stderr, "%llu lines in %.1f s\n", static_cast<unsigned long long>(done.lines),
+               clock.seconds() - done.waited);
 }
 
 LoadedDecoder::LoadedDecoder(const DecodingRun& run, DecodeOptions decode, bool allow_unknown)

@@ -16,6 +16,11 @@
 
 namespace gyre {
 
+struct DecodedLines {
+  uint64_t lines = 0;
+  double waited = 0;  // seconds spent waiting for them
+};
+
 struct DecodingRun {
   EnsembleChoice ensemble;
   DecodingBatchLimits batches;
@@ -31,8 +36,8 @@ struct DecodingRun {
   // The number of lines that are read ahead and sorted by length.
   size_t window() const { return size_t(maxi_batch) * size_t(batches.sentences); }
   // Calls work() with the chosen number of threads. Before it, prints the models to standard error, and after it the
-  // number of lines that it returns and the time, unless `quiet` is set.
-  void run(const std::function<uint64_t()>& work) const;
+  // number of lines that it returns and the time without that of waiting, unless `quiet` is set.
+  void run(const std::function<DecodedLines()>& work) const;
 };
 
 // The loaded models, with the options of decoding for their vocabulary and device.

@@ -3,7 +3,6 @@
 #include "gyre/core/error.h"
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/parallel_for.h"
-#include "tools/lines.h"
 
 namespace gyre {
 
@@ -32,6 +31,7 @@ void transform_block(std::vector<std::string>& lines, const LineTransform& trans
 void LineFilter::add_rows(OptionTable& table, const std::string& input_help, const std::string& output_help) {
   table.add("--input,-i", input, "FILE", input_help + "; default: standard input");
   table.add("--output,-o", output, "FILE", output_help + "; default: standard output");
+  bad_lines.add_row(table, "not UTF-8");
   threads.add_row(table);
 }
 
@@ -39,7 +39,7 @@ FilterCounts LineFilter::run(const LineTransform& transform, std::vector<Path> o
   other_inputs.push_back(input);
   require_no_input(output, other_inputs);
   threads.use();
-  InputLines lines(input);
+  InputLines lines(input, bad_lines.policy());
   OutputLines results(output);
   FilterCounts counts;
   std::vector<std::string> block;
@@ -47,7 +47,8 @@ FilterCounts LineFilter::run(const LineTransform& transform, std::vector<Path> o
     block.clear();
     const uint64_t begin = counts.bytes;
     std::string line;
-    while (block.size() < kBlockLines && counts.bytes - begin < kBlockBytes && !(is_at_end = !lines.next(line))) {
+    while (block.size() < lines.window(kBlockLines) && counts.bytes - begin < kBlockBytes &&
+           !(is_at_end = !lines.next(line))) {
       counts.bytes += line.size();
       block.push_back(std::move(line));
     }
@@ -57,6 +58,7 @@ FilterCounts LineFilter::run(const LineTransform& transform, std::vector<Path> o
   }
   counts.lines = lines.line();
   results.commit();
+  lines.print_report();
   return counts;
 }
 

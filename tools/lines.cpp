@@ -1,21 +1,68 @@
 #include "tools/lines.h"
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <iostream>
 
 #include "gyre/core/error.h"
 #include "gyre/data/text/utf8.h"
+#include "gyre/train/log/stopwatch.h"
+#include "tools/messages.h"
 
 namespace gyre {
 
 bool is_standard(const Path& path) { return path.empty() || path == "-"; }
 
-InputLines::InputLines(const Path& path) : stream_(is_standard(path) ? LineStream() : LineStream(path)) {}
+void BadLineChoice::add_row(OptionTable& table, const std::string& what) {
+  table.add_choice("--on-bad-line", word, {"error", "skip"},
+                   concat("handling of lines that are ", what,
+                          "; skip: write a blank line as the result, and say at the end which lines were skipped; "
+                          "error: end, after the results of the lines before"));
+}
+
+InputLines::InputLines(const Path& path, OnBadLine policy)
+    : stream_(is_standard(path) ? LineStream() : LineStream(path)),
+      policy_(policy),
+      is_terminal_(is_standard(path) && isatty(STDIN_FILENO) != 0) {
+  report_.files = name();
+}
 
 bool InputLines::next(std::string& line) {
-  if (!stream_.next(line)) return false;
-  const auto bad = first_invalid_utf8(line);
-  require(!bad, name(), ":", this->line(), ": not UTF-8 from byte ", bad.value_or(0) + 1, " on");
+  if (!read(line)) return false;
+  is_skipped_ = false;
+  ++report_.kept;
+  if (const auto bad = first_invalid_utf8(line)) {
+    reject(BadLine::bad_utf8, concat("not UTF-8 from byte ", *bad + 1, " on"));
+    line.clear();
+  }
   return true;
+}
+
+bool InputLines::read(std::string& line) {
+  if (is_terminal_) {
+    if (isatty(STDERR_FILENO) != 0) std::fputs("> ", stderr);
+  }
+  const Stopwatch clock;
+  const bool found = stream_.next(line);
+  seconds_ += clock.seconds();
+  if (is_terminal_ && !found) std::fputc('\n', stderr);  // after the prompt
+  return found;
+}
+
+void InputLines::reject(BadLine kind, const std::string& reason) {
+  const std::string place = concat(name(), ":", line(), ": ", reason);
+  if (policy_ == OnBadLine::error) throw Error(place);
+  if (is_terminal_) print_message(place);
+  is_skipped_ = true;
+  --report_.kept;
+  report_.skip(kind, line(), place);
+}
+
+void InputLines::print_report() const {
+  if (skipped() > 0 || report_.cropped > 0) print_message(report_.describe());
+  const LineReport::Skipped& columns = report_.of(BadLine::bad_columns);
+  require(report_.kept > 0 || columns.count == 0, columns.first_place, " in all lines");
 }
 
 std::vector<std::string> read_lines(const Path& path) {
@@ -52,6 +99,11 @@ void OutputLines::flush() {
 void OutputLines::commit() {
   flush();
   if (file_) file_->commit();
+}
+
+std::unique_ptr<WorkProgress> line_progress(const Path& output) {
+  if (is_standard(output) && isatty(STDOUT_FILENO) != 0) return nullptr;
+  return std::make_unique<WorkProgress>("lines");
 }
 
 }  // namespace gyre

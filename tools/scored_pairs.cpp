@@ -41,7 +41,8 @@ void ScoredPairFiles::add_rows(OptionTable& table) {
   table.add_flag("--n-best", n_best,
                  "the translations are an n-best list, id ||| text ||| F0= log P ||| score; print it with a feature "
                  "Score= added");
-  table.add("--max-length", max_length, "TOKENS", "maximum length, </s> included; a longer line is an error");
+  table.add("--max-length", max_length, "TOKENS", "maximum length, </s> included; a longer line is bad");
+  bad_lines.add_row(table, "too long or not UTF-8, on either side");
 }
 
 void ScoredPairFiles::check() const {
@@ -54,20 +55,29 @@ ScoredPairs::ScoredPairs(const ScoredPairFiles& files, const Vocabulary& vocabul
     : vocabulary_(vocabulary),
       n_best_(files.n_best),
       limit_(size_t(std::min<int64_t>(files.max_length, longest))),
-      sources_(files.source),
-      targets_(files.target) {}
+      sources_(files.source, files.bad_lines.policy()),
+      targets_(files.target, files.bad_lines.policy()) {
+  for (InputLines* lines : {&sources_, &targets_}) lines->set_limit(concat(limit_, " tokens"));
+}
 
 bool ScoredPairs::next(ScoredPair& pair) {
   if (!targets_.next(pair.line)) return end_of_targets();
-  if (n_best_) {
+  if (!n_best_) {
+    read_source();
+  } else if (!targets_.is_skipped()) {
     const uint64_t number = source_of_entry(pair.line);
     while (sources_.line() <= number) read_source();
-  } else {
-    read_source();
   }
   pair.source = source_;
-  pair.target = encode(targets_, n_best_ ? text_of_entry(pair.line) : pair.line);
+  pair.target.clear();
+  if (!targets_.is_skipped()) pair.target = encode(targets_, n_best_ ? text_of_entry(pair.line) : pair.line);
+  pair.is_skipped = sources_.is_skipped() || targets_.is_skipped();
   return true;
+}
+
+void ScoredPairs::print_report() const {
+  sources_.print_report();
+  targets_.print_report();
 }
 
 void ScoredPairs::read_source() {
@@ -101,11 +111,11 @@ uint64_t ScoredPairs::source_of_entry(const std::string& line) const {
   return number;
 }
 
-std::vector<int32_t> ScoredPairs::encode(const InputLines& from, const std::string& text) const {
+std::vector<int32_t> ScoredPairs::encode(InputLines& from, const std::string& text) const {
   std::vector<int32_t> ids = vocabulary_.encode(text);
-  require(ids.size() < limit_, from.name(), ":", from.line(), ": expected at most ", limit_, " tokens, got ",
-          ids.size() + 1);
-  return ids;
+  if (ids.size() < limit_) return ids;
+  from.reject(BadLine::too_long, concat("expected at most ", limit_, " tokens, got ", ids.size() + 1));
+  return {};
 }
 
 std::string with_feature(const std::string& line, const std::string& feature) {

@@ -15,8 +15,9 @@ struct ScoredPairFiles {
   Path source, target;
   bool n_best = false;
   int max_length = 1000;
+  BadLineChoice bad_lines;
 
-  // Adds --source and --target, which are required, --n-best and --max-length.
+  // Adds --source and --target, which are required, --n-best, --max-length and --on-bad-line.
   void add_rows(OptionTable& table);
   void check() const;  // throws UsageError
 };
@@ -24,6 +25,7 @@ struct ScoredPairFiles {
 struct ScoredPair {
   std::string line;                     // of the target file
   std::vector<int32_t> source, target;  // without special ids; an empty line has no ids
+  bool is_skipped = false;              // because of a bad line on either side; has no ids
 };
 
 class ScoredPairs {
@@ -32,15 +34,19 @@ class ScoredPairs {
   ScoredPairs(const ScoredPairFiles& files, const Vocabulary& vocabulary, int64_t longest);
 
   // Returns false at the end. Throws Error, with the name of the file and the line number, for different numbers of
-  // lines, a line that is too long, and an entry of an n-best list without the number of a source, from 0 in ascending
-  // order.
+  // lines and for an entry of an n-best list without the number of a source, from 0 in ascending order; for a line that
+  // is too long or not UTF-8 only if the files say so.
   bool next(ScoredPair& pair);
+  void print_report() const;  // of the lines that were skipped
+  // The number of pairs to read before the first result.
+  size_t window(size_t pairs) const { return targets_.window(sources_.window(pairs)); }
+  double seconds() const { return sources_.seconds() + targets_.seconds(); }  // spent waiting for lines
 
  private:
   void read_source();
   bool end_of_targets();
   uint64_t source_of_entry(const std::string& line) const;
-  std::vector<int32_t> encode(const InputLines& from, const std::string& text) const;
+  std::vector<int32_t> encode(InputLines& from, const std::string& text) const;
 
   const Vocabulary& vocabulary_;
   bool n_best_;

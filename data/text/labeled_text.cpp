@@ -63,7 +63,7 @@ void LabeledText::read_row(std::string_view line) {
   if (is_blank(line)) return skip(BadLine::empty, "a blank line");
   split_cells(line, cells_);
   if (cells_.size() < min_columns_) {
-    return skip(BadLine::missing_column,
+    return skip(BadLine::bad_columns,
                 concat("expected at least ", min_columns_, " tab-separated columns, got ", cells_.size()));
   }
   const auto cell = [&](size_t i) {

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 
@@ -29,8 +32,10 @@ inline bool take_line(std::string_view& text, std::string_view& line) {
   return true;
 }
 
-// Replaces line breaks, which a byte vocabulary may produce, by spaces.
+// The form in which decoded text is written as one line: line breaks become spaces, and bytes that are not UTF-8 become
+// U+FFFD. A vocabulary that has pieces for bytes may produce both.
 inline std::string one_line(std::string text) {
+  text = replace_invalid_utf8(std::move(text));
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return text;

@@ -17,8 +17,8 @@ std::string name_of(BadLine kind, const std::string& limit) {
       return "with invalid UTF-8";
     case BadLine::bad_json:
       return "with bad JSON";
-    case BadLine::missing_column:
-      return "with too few columns";
+    case BadLine::bad_columns:
+      return "with a wrong number of columns";
     case BadLine::empty:
       return "empty";
     case BadLine::bad_label:

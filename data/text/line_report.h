@@ -13,11 +13,11 @@ namespace gyre {
 enum class BadLine : uint8_t {
   unpaired,  // line of the longer file without a partner in the shorter one
   bad_utf8,
-  bad_json,        // not a JSON object with the expected texts
-  missing_column,  // row of a table with too few columns
-  empty,           // only white space, or no ids after encoding
-  bad_label,       // not one of the classes, or not a number
-  too_long,        // over the limit
+  bad_json,     // not a JSON object with the expected texts
+  bad_columns,  // row with another number of columns
+  empty,        // only white space, or no ids after encoding
+  bad_label,    // not one of the classes, or not a number
+  too_long,     // over the limit
 };
 inline constexpr size_t kBadLineKinds = 7;
 

@@ -106,7 +106,7 @@ void TripletText::read_cells(std::string_view line) {
   split_cells(line, cells_);
   const size_t needed = *std::max_element(columns_.begin(), columns_.end() - (has_label_ ? 0 : 1)) + 1;
   if (cells_.size() < needed) {
-    return skip(BadLine::missing_column,
+    return skip(BadLine::bad_columns,
                 concat("expected at least ", needed, " tab-separated columns, got ", cells_.size()));
   }
   const auto cell = [&](size_t i) { return std::string(cells_[columns_[i]]); };

@@ -32,6 +32,18 @@ size_t character_bytes(std::string_view text) {
   return 0;
 }
 
+// Returns the number of bytes, at least 1, at the start of a text without a valid character there that are the
+// beginning of one.
+size_t cut_off_bytes(std::string_view text) {
+  const auto lead = uint8_t(text[0]);
+  const size_t bytes = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+  // Completes each beginning, the longest first, with bytes that are right in all of these places.
+  for (size_t kept = std::min(bytes, text.size()); kept > 1; --kept) {
+    if (character_bytes(std::string(text.substr(0, kept)) + std::string(bytes + 1 - kept, '\x80')) > 0) return kept;
+  }
+  return 1;
+}
+
 // Like character_bytes, but returns 1 for a byte that does not start a valid character.
 size_t step_bytes(std::string_view text) { return std::max<size_t>(character_bytes(text), 1); }
 
@@ -53,6 +65,21 @@ std::optional<size_t> first_invalid_utf8(std::string_view text) {
     at += bytes;
   }
   return std::nullopt;
+}
+
+std::string replace_invalid_utf8(std::string text) {
+  auto bad = first_invalid_utf8(text);
+  if (!bad) return text;
+  std::string valid;
+  for (std::string_view rest = text; !rest.empty(); bad = first_invalid_utf8(rest)) {
+    const size_t end = bad.value_or(rest.size());
+    valid += rest.substr(0, end);
+    rest.remove_prefix(end);
+    if (!bad) break;
+    valid += kReplacementCharacter;
+    rest.remove_prefix(cut_off_bytes(rest));
+  }
+  return valid;
 }
 
 std::string name_byte(std::string_view text, size_t offset) {

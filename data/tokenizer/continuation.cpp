@@ -2,25 +2,18 @@
 
 #include <algorithm>
 
+#include "gyre/data/text/utf8.h"
+
 namespace gyre {
 
 namespace {
 
-// The number of bytes at the end of `text` that begin a character without completing it, or that stand for such bytes:
-// SentencePiece decodes each as a replacement character.
+// The number of bytes at the end of `text` that stand for bytes which the next ones may complete to a character.
 size_t incomplete_bytes(std::string_view text) {
-  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   size_t replaced = 0;
-  while (text.substr(0, text.size() - replaced).ends_with(kReplacement)) replaced += kReplacement.size();
-  if (replaced > 0) return replaced;
-  constexpr size_t kLongest = 4;
-  for (size_t back = 1; back <= std::min(kLongest, text.size()); ++back) {
-    const auto byte = uint8_t(text[text.size() - back]);
-    if ((byte & 0xC0) == 0x80) continue;  // inside a character
-    const size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-    return length > back ? back : 0;
-  }
-  return 0;
+  while (text.substr(0, text.size() - replaced).ends_with(kReplacementCharacter))
+    replaced += kReplacementCharacter.size();
+  return replaced;
 }
 
 }  // namespace
@@ -40,7 +33,7 @@ bool Continuation::set(std::span<const int32_t> ids) {
   ids_.resize(prompt_ids_);
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   const std::string all = vocabulary_.decode(ids_);
-  text_ = all.starts_with(prompt_) ? all.substr(prompt_.size()) : vocabulary_.decode(ids);
+  text_ = replace_invalid_utf8(all.starts_with(prompt_) ? all.substr(prompt_.size()) : vocabulary_.decode(ids));
   if (drops_space_ && text_.starts_with(' ')) text_.erase(0, 1);
   size_t end = std::string::npos;
   for (const std::string& stop : stops_) end = std::min(end, text_.find(stop));

@@ -21,7 +21,7 @@ class Continuation {
 
   // Sets the tokens so far. Returns true if their text contains a stop string: the text then ends before it.
   bool set(std::span<const int32_t> ids);
-  const std::string& text() const { return text_; }
+  const std::string& text() const { return text_; }  // UTF-8; U+FFFD stands for bytes that are no character
   // The first bytes of the text that further tokens cannot change: whole characters, and not the beginning of a stop
   // string.
   size_t settled() const;

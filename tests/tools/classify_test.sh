@@ -93,9 +93,13 @@ wait
 same "pairs" "$(printf 'a b\tc d\nf g\tf h\n' | predict --model qnli/ | grep -cE '^(not_)?entailment'$'\t''0\.[0-9]{6}$')" 2
 printf 'a b\tc\na b\n' > pairs.txt
 printf 'a b\t \n' > half.txt
-rejects 1 'pairs.txt:2: expected two texts separated by a tab, got 1' build/gyre predict --model qnli/ --input pairs.txt
-rejects 1 'half.txt:1: expected two texts, got one' build/gyre predict --model qnli/ --input half.txt
-rejects 1 'pairs.txt:1: expected one text without tabs, got 2' build/gyre predict --model learned/ --input pairs.txt
+same "a line of one text beside pairs" "$(predict --model qnli/ --input pairs.txt --json | cut -c 1-8 | tr '\n' ,)" '{"label",null,'
+check "it is reported" contains '^pairs.txt: 1 line, skipped 1 with a wrong number of columns \(line 2\)$' < report.txt
+rejects 1 'pairs.txt:2: expected two texts separated by a tab, got 1' build/gyre predict --model qnli/ --input pairs.txt --on-bad-line error
+rejects 1 'half.txt:1: expected two texts, got one' build/gyre predict --model qnli/ --input half.txt --on-bad-line error
+same "a line that is not UTF-8" "$(printf 'a b\n\xff\nf g\n' | predict --model learned/ | cut -f 1 | tr '\n' ,)" "1,,0,"
+printf 'a\tb\nc\td\n' > pairs.txt
+rejects 1 'pairs.txt:1: expected one text without tabs, got 2 in all lines' build/gyre predict --model learned/ --input pairs.txt
 rejects 2 '--top-k. expected a number from 1 to 2, got 3' build/gyre predict --model learned/ --top-k 3 --input dev.txt
 rejects 2 '--top-k would have no effect: --json has' build/gyre predict --model learned/ --top-k 2 --json --input dev.txt
 rejects 2 '--top-k would have no effect: the model predicts a score' build/gyre predict --model numbers/ --top-k 2 --input dev.txt

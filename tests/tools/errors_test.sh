@@ -93,7 +93,7 @@ rejects 2 'one core only' taskset -c "$(taskset -cp $$ | grep -oE '[0-9]+' | sed
 rejects 1 'missing.en' "$GYRE" bench step --preset multi30k-tiny --text missing --steps 1
 rejects 1 'missing.de' "$GYRE" evaluate bleu --reference missing.de
 rejects 1 'lines' "$GYRE" evaluate bleu --reference short.de --input test.de
-rejects 1 'latin.de:401: not UTF-8' "$GYRE" translate --model run --input latin.de --output new.de
+rejects 1 'latin.de:401: not UTF-8' "$GYRE" translate --model run --input latin.de --output new.de --on-bad-line error
 sets='missing.en train.de' rejects 1 'missing.en' small_train --model fresh --after 1u
 for name in new.model cased/new.model tokenizer_config.json new.tok new.de; do
   [ ! -e "$name" ] || fail "$name was left behind"

@@ -91,6 +91,12 @@ build/gyre vocab --type bytes --output bytes.model
 build/gyre train lm --preset neox-160m $small --documents whole --attention window --attention-window 8 --rotary-dims 4 \
   --train-sets books.txt --vocab bytes.model --model bytes/ --after 2u
 generate --model bytes/ --prompt 'the' --max-tokens 60 --json | contains '"end":"' || fail "bytes"
+generate --model bytes/ --max-tokens 60 --temperature 9 --samples 20 < <(printf 'a\nb\n') > several.txt
+same "a line of each of several texts" "$(wc -l < several.txt)" 40
+check "whole characters" iconv -f UTF-8 -t UTF-8 -o /dev/null several.txt
+generate --model bytes/ --max-tokens 60 --temperature 9 --samples 20 --line-breaks < <(printf 'a\nb\n') > broken.txt
+check "line breaks on request" cmp <(tr '\n\r' '  ' < broken.txt) <(tr '\n\r' '  ' < several.txt)
+[ "$(wc -l < broken.txt)" -gt 40 ] || fail "no line break in 40 texts"
 build/gyre export --to hf --model lm/ --output hf/ > export.txt
 check "the model card of a decoder" contains '^pipeline_tag: text-generation$' < hf/README.md
 contains 'AutoModelForCausalLM' < hf/README.md || fail "the use in the model card"
@@ -121,7 +127,17 @@ long=$(head -c 400 books.txt | tr '\n' ' ')
 rejects 1 '^gyre: --prompt: expected a prompt of at most 32 tokens' build/gyre generate --model gpt2/ --prompt "$long"
 same "nothing is written before a prompt is checked" "$(cat stdout.txt)" ""
 printf 'a\nb\n%s\n' "$long" > long.txt
-rejects 1 '^gyre: long.txt:3: expected a prompt of at most 32 tokens, the positions of the model, got' build/gyre generate --model gpt2/ --input long.txt
+rejects 1 '^gyre: long.txt:3: expected a prompt of at most 32 tokens, the positions of the model, got' \
+  build/gyre generate --model gpt2/ --input long.txt --on-bad-line error
+printf 'a\n%s\n\xff\nb\n' "$long" > long.txt
+limited="--model gpt2/ --temperature 0 --max-tokens 5 --input long.txt"
+generate $limited > long.out
+check "prompts beside bad ones" cmp <(generate --model gpt2/ --temperature 0 --max-tokens 5 < <(printf 'a\nb\n')) <(sed -n '1p;4p' long.out)
+same "a blank line for each bad prompt" "$(sed -n 2,3p long.out | tr '\n' .)$(wc -l < long.out)" ..4
+generate $limited > long.out
+check "bad prompts are reported" contains '^long.txt: 2 lines, skipped 1 with invalid UTF-8 \(line 3\), 1 over 32 tokens \(line 2\)$' < report.txt
+generate --model gpt2/ --max-tokens 5 --input long.txt --beam-size 2 --n-best 2 --json > long.out
+same "JSON of bad prompts" "$(grep -c '"text":null,"end":"skipped","ids":\[\]' long.out) of $(wc -l < long.out)" '4 of 8'
 build/gyre vocab --input books.txt --type wordpiece --size 300 --output vocab.txt 2> vocab.log
 build/gyre train mlm --preset bert-mini --layers 1 --dim-emb 16 --transformer-heads 2 --max-length 16 --mini-batch 4 --quiet \
   --train-sets books.txt --vocab vocab.txt --model mlm/ --after 1u

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/random.h"
+#include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/continuation.h"
 #include "gyre/models/decode/continuation_search.h"
@@ -39,7 +41,8 @@ struct GenerateArgs {
   int max_tokens = 128, samples = 1;
   std::vector<std::string> stops;
   uint64_t mini_batch = 16;
-  bool echo = true, json = false;
+  bool echo = true, line_breaks = false, json = false;
+  BadLineChoice bad_lines;
   DeviceChoice device;
   PrecisionChoice precision;
   CpuThreads threads;
@@ -71,6 +74,12 @@ constexpr const char* end_name(Generation::End end) {
   return end == Generation::End::eos ? "eos" : end == Generation::End::stopped ? "stop" : "length";
 }
 
+struct PromptLine {
+  std::string text;
+  std::vector<int32_t> ids;
+  bool is_skipped = false;  // because of a bad line; has no ids
+};
+
 class Generator {
  public:
   explicit Generator(GenerateArgs& args) : args_(args), trained_(load(args)), output_(args.output) {
@@ -97,12 +106,19 @@ class Generator {
 
   void run() {
     if (args_.table->given("prompt")) {
-      continue_prompts({args_.prompt}, 0, "--prompt: ");
+      PromptLine prompt{args_.prompt, encode(args_.prompt)};
+      if (const auto fault = length_fault(prompt)) throw Error("--prompt: ", *fault);
+      keeps_line_breaks_ = args_.line_breaks || (args_.samples == 1 && args_.beams.n_best == 1);
+      continue_prompts({prompt}, 0);
     } else {
-      InputLines input(args_.input);
-      for_each_window<std::string>(
-          size_t(args_.mini_batch), output_, [&](std::string& line) { return input.next(line); },
-          [&](const std::vector<std::string>& lines, uint64_t first) { continue_prompts(lines, first, input.name()); });
+      InputLines input(args_.input, args_.bad_lines.policy());
+      input.set_limit(concat(trained_.model->longest(), " tokens"));
+      keeps_line_breaks_ = args_.line_breaks || (input.is_terminal() && is_standard(args_.output));
+      for_each_window<PromptLine>(
+          input.window(size_t(args_.mini_batch)), output_, [&](PromptLine& prompt) { return read(input, prompt); },
+          [&](const std::vector<PromptLine>& prompts, uint64_t first) { continue_prompts(prompts, first); });
+      progress_.reset();
+      input.print_report();
     }
     output_.commit();
     if (args_.beams.beam_size == 1) prompts_.print("prompts");
@@ -110,46 +126,83 @@ class Generator {
   }
 
  private:
-  // Writes the continuations of each prompt; `first` is the number of prompts before them.
-  void continue_prompts(const std::vector<std::string>& texts, uint64_t first, const std::string& source) {
-    if (texts.empty()) return;
-    const bool searches = args_.beams.beam_size > 1;
-    const int samples = searches ? 1 : args_.samples;
-    std::vector<Prompt> prompts;
-    for (size_t i = 0; i < texts.size(); ++i) {
-      const std::vector<int32_t> ids = encode(texts[i], first + i + 1, source);
-      for (int sample = 0; sample < samples; ++sample) {
-        const uint64_t stream = mix(mix(hash_name("generate"), first + i), uint64_t(sample));
-        prompts.push_back({ids, stream, args_.max_tokens});
-      }
-    }
-    if (searches) return search(texts, prompts);
-    std::vector<Continuation> continuations;
-    for (size_t i = 0; i < prompts.size(); ++i)
-      continuations.emplace_back(*trained_.vocabulary, prompts[i].ids, args_.stops, texts[i / size_t(samples)]);
-    const bool stream = prompts.size() == 1 && !args_.json;
-    const std::vector<Generation::Text> generated = generate(prompts, continuations, stream ? &texts[0] : nullptr);
-    for (size_t i = 0; !stream && i < prompts.size(); ++i) {
-      const Generation::Text& text = generated[i];
-      write(texts[i / size_t(samples)], continuations[i].text(), end_name(text.end), text.ids, text.log_probs);
-    }
+  using Results = std::vector<std::vector<std::string>>;  // the lines of output of each prompt
+
+  // False at the end of the input.
+  bool read(InputLines& input, PromptLine& prompt) const {
+    if (!input.next(prompt.text)) return false;
+    prompt.ids.clear();
+    if (!input.is_skipped()) prompt.ids = encode(prompt.text);
+    if (const auto fault = length_fault(prompt)) input.reject(BadLine::too_long, *fault);
+    prompt.is_skipped = input.is_skipped();
+    return true;
   }
 
-  // The ids of the prompt in a line, with BOS. Throws if the model has no positions for them.
-  std::vector<int32_t> encode(const std::string& text, uint64_t line, const std::string& source) const {
+  // The ids of a prompt, with BOS.
+  std::vector<int32_t> encode(const std::string& text) const {
     std::vector<int32_t> ids = trained_.vocabulary->encode(text);
     ids.insert(ids.begin(), trained_.vocabulary->bos());
-    const std::string where = args_.table->given("prompt") ? source : concat(source, ":", line, ": ");
-    require(int64_t(ids.size()) <= trained_.model->longest(), where, "expected a prompt of at most ",
-            trained_.model->longest(), " tokens, the positions of the model, got ", ids.size());
     return ids;
   }
 
-  // Writes the n best continuations of each prompt.
-  void search(const std::vector<std::string>& texts, const std::vector<Prompt>& prompts) {
+  // Why the model cannot continue a prompt, if it has no positions for it.
+  std::optional<std::string> length_fault(const PromptLine& prompt) const {
+    const int64_t longest = trained_.model->longest();
+    if (int64_t(prompt.ids.size()) <= longest) return std::nullopt;
+    return concat("expected a prompt of at most ", longest, " tokens, the positions of the model, got ",
+                  prompt.ids.size());
+  }
+
+  // Writes the continuations of each prompt; `first` is the number of prompts before them.
+  void continue_prompts(const std::vector<PromptLine>& lines, uint64_t first) {
+    const bool searches = args_.beams.beam_size > 1;
+    const int samples = searches ? 1 : args_.samples;
+    std::vector<Prompt> prompts;
+    std::vector<std::string> texts;  // of `prompts`
+    for (size_t i = 0; i < lines.size(); ++i) {
+      for (int sample = 0; !lines[i].is_skipped && sample < samples; ++sample) {
+        const uint64_t stream = mix(mix(hash_name("generate"), first + i), uint64_t(sample));
+        prompts.push_back({lines[i].ids, stream, args_.max_tokens});
+        texts.push_back(lines[i].text);
+      }
+    }
+    const bool stream = lines.size() == 1 && prompts.size() == 1 && !searches && !args_.json;
+    Results results;
+    if (progress_ && first > 0) progress_->show(int64_t(first));
+    if (!prompts.empty()) results = searches ? search(texts, prompts) : sample(texts, prompts, stream);
+    if (stream) return;
+    auto result = results.begin();
+    for (const PromptLine& line : lines) {
+      for (int i = 0; line.is_skipped && i < std::max(samples, args_.beams.n_best); ++i)
+        output_.write(skipped_line(line.text));
+      for (int i = 0; !line.is_skipped && i < samples; ++i, ++result)
+        for (const std::string& text : *result) output_.write(text);
+    }
+  }
+
+  // Continues each prompt with tokens that are drawn. With `stream`, writes the text of a single one as it comes.
+  Results sample(const std::vector<std::string>& texts, const std::vector<Prompt>& prompts, bool stream) {
+    std::vector<Continuation> continuations = continuations_of(texts, prompts);
+    const std::vector<Generation::Text> generated = generate(prompts, continuations, stream ? &texts[0] : nullptr);
+    Results results;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      const Generation::Text& text = generated[i];
+      results.push_back({line_of(texts[i], continuations[i].text(), end_name(text.end), text.ids, text.log_probs)});
+    }
+    return results;
+  }
+
+  std::vector<Continuation> continuations_of(const std::vector<std::string>& texts,
+                                             const std::vector<Prompt>& prompts) const {
     std::vector<Continuation> continuations;
     for (size_t i = 0; i < prompts.size(); ++i)
       continuations.emplace_back(*trained_.vocabulary, prompts[i].ids, args_.stops, texts[i]);
+    return continuations;
+  }
+
+  // Searches the n best continuations of each prompt.
+  Results search(const std::vector<std::string>& texts, const std::vector<Prompt>& prompts) {
+    std::vector<Continuation> continuations = continuations_of(texts, prompts);
     const auto is_end = [&](int32_t id) { return std::ranges::count(args_.generation.ends, id) > 0; };
     ContinuationRules rules{.repetition_penalty = args_.generation.repetition_penalty};
     rules.ends = [&](size_t i, std::span<const int32_t> ids) {
@@ -158,6 +211,7 @@ class Generator {
     const Stopwatch clock;
     const auto results = search_continuations(*trained_.model, args_.device.kernels(), prompts, args_.beams, rules);
     continuations_.seconds += clock.seconds();
+    Results lines(texts.size());
     for (size_t i = 0; i < texts.size(); ++i) {
       for (const Hypothesis& best : results[i]) {
         std::vector<int32_t> ids = best.ids;
@@ -167,16 +221,17 @@ class Generator {
         continuations_.tokens += ids.size();
         std::vector<float> log_probs = best.token_log_probs;
         log_probs.resize(ids.size());  // without that of EOS
-        write(texts[i], continuations[i].text(), end_name(end), ids, log_probs, &best.score);
+        lines[i].push_back(line_of(texts[i], continuations[i].text(), end_name(end), ids, log_probs, &best.score));
       }
     }
+    return lines;
   }
 
   // Continues the prompts. With the text of a single one, `stream`, writes it and its continuation as it comes.
   std::vector<Generation::Text> generate(const std::vector<Prompt>& prompts, std::vector<Continuation>& continuations,
                                          const std::string* stream) {
     Generation generation(*trained_.model, args_.device.kernels(), prompts, args_.generation);
-    if (stream != nullptr && args_.echo) output_.write_part(*stream);
+    if (stream != nullptr && args_.echo) output_.write_part(shown(*stream));
     size_t written = 0;
     std::vector<bool> live(prompts.size(), true);
     for (bool is_first = true; !generation.done(); is_first = false) {
@@ -189,7 +244,7 @@ class Generator {
       if (stream == nullptr) continue;
       const size_t settled = generation.done() ? continuations[0].text().size() : continuations[0].settled();
       if (settled <= written) continue;
-      output_.write_part(continuations[0].text().substr(written, settled - written));
+      output_.write_part(shown(continuations[0].text().substr(written, settled - written)));
       written = settled;
     }
     if (stream != nullptr) output_.write("");
@@ -210,20 +265,36 @@ class Generator {
     if (!is_first) speed.weight_bytes += generation.weight_bytes();
   }
 
-  // Writes a continuation; `score`: that of a beam search.
-  void write(const std::string& prompt, const std::string& text, const char* end, const std::vector<int32_t>& ids,
-             const std::vector<float>& log_probs, const double* score = nullptr) {
-    if (!args_.json) return output_.write((args_.echo ? prompt : "") + text);
-    using Json = nlohmann::ordered_json;
-    Json json{{"prompt", prompt}, {"text", text}, {"end", end}, {"ids", ids}, {"log_probs", log_probs}};
+  // The line of output of a continuation; `score`: that of a beam search.
+  std::string line_of(const std::string& prompt, const std::string& text, const char* end,
+                      const std::vector<int32_t>& ids, const std::vector<float>& log_probs,
+                      const double* score = nullptr) const {
+    if (!args_.json) return shown((args_.echo ? prompt : "") + text);
+    nlohmann::ordered_json json{
+        {"prompt", prompt}, {"text", text}, {"end", end}, {"ids", ids}, {"log_probs", log_probs}};
     if (score != nullptr) json["score"] = *score;
-    output_.write(json.dump(-1, ' ', false, Json::error_handler_t::replace));  // bytes need not be whole characters
+    return json.dump();
   }
+
+  std::string skipped_line(const std::string& prompt) const {
+    if (!args_.json) return "";
+    return nlohmann::ordered_json{{"prompt", prompt},
+                                  {"text", nullptr},
+                                  {"end", "skipped"},
+                                  {"ids", nlohmann::ordered_json::array()},
+                                  {"log_probs", nlohmann::ordered_json::array()}}
+        .dump();
+  }
+
+  // Several texts are a line each.
+  std::string shown(const std::string& text) const { return keeps_line_breaks_ ? text : one_line(text); }
 
   GenerateArgs& args_;
   TrainedModel<EncoderOnly> trained_;
   OutputLines output_;
+  std::unique_ptr<WorkProgress> progress_ = line_progress(args_.output);  // may be null
   Speed prompts_, continuations_;
+  bool keeps_line_breaks_ = false;
 };
 
 // Rejects options that the choice of tokens does not read.
@@ -250,9 +321,10 @@ void check(const GenerateArgs& args) {
   args.generation.validate();
   args.beams.validate_search();
   reject_unused_choices(args);
-  for (const char* name : {"input", "mini-batch"})
+  for (const char* name : {"input", "mini-batch", "on-bad-line"})
     args.table->reject_unused(name, !args.table->given("prompt"), "there is a --prompt");
   args.table->reject_unused("echo", !args.json, "--json has the prompts");
+  args.table->reject_unused("line-breaks", !args.json, "--json has the line breaks");
   require_no_input(args.output, {args.input});
 }
 
@@ -310,6 +382,10 @@ void add_generate_command(Program& program) {
   table.add("--stop", args->stops, "TEXT...", "end a continuation before the first of these strings");
   table.add("--samples,-n", args->samples, "NUMBER", "continuations of each prompt");
   table.add_flag("--echo,!--no-echo", args->echo, "write the prompt before its continuation");
+  table.add_flag("--line-breaks", args->line_breaks,
+                 "write the line breaks of several texts too; without it they become spaces, so that each text is a "
+                 "line, except on a terminal and for a single --prompt");
+  args->bad_lines.add_row(table, "too long for the model or not UTF-8");
   table.add_flag(
       "--json", args->json,
       "write a JSON object per continuation: its text, which may have several lines, ids, their log-probabilities "

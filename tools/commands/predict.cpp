@@ -36,6 +36,7 @@ struct PredictArgs : ClassifierRun {
   bool pairs = false;
   uint64_t maxi_batch = 16;
   int top_k = 1;
+  BadLineChoice bad_lines;
   bool json = false;
   bool is_match = false;  // whether the model is a text matcher
   const OptionTable* table = nullptr;
@@ -57,18 +58,25 @@ PredictedTask task_of(const PredictArgs& args, const ClassifierConfig& config) {
   return {args.pairs || task.format.second_text.has_value(), task.format.classes, task.max_length};
 }
 
-// Splits a line into its text, or its two texts. Returns nullopt for a blank line. Throws an Error that begins with
-// `place` for another number of texts, and for a blank one.
-std::optional<LabeledRow> row_of(std::string_view line, bool is_pair, const std::string& place) {
-  if (is_blank(line)) return std::nullopt;
-  const auto texts = std::count(line.begin(), line.end(), '\t') + 1;
-  require(texts == (is_pair ? 2 : 1), place, ": expected ",
-          is_pair ? "two texts separated by a tab" : "one text without tabs", ", got ", texts);
+// A text, or two texts separated by a tab.
+LabeledRow row_of(std::string_view line) {
   LabeledRow row;
   row.text[0] = line.substr(0, line.find('\t'));
-  if (is_pair) row.text[1] = line.substr(row.text[0].size() + 1);
-  require(!is_blank(row.text[0]) && (!is_pair || !is_blank(row.text[1])), place, ": expected two texts, got one");
+  if (row.text[0].size() < line.size()) row.text[1] = line.substr(row.text[0].size() + 1);
   return row;
+}
+
+// Rejects a line that is not blank and has not the texts that the model takes.
+void check_texts(const std::string& line, bool is_pair, InputLines& input) {
+  if (is_blank(line)) return;
+  const auto texts = std::count(line.begin(), line.end(), '\t') + 1;
+  if (texts != (is_pair ? 2 : 1)) {
+    input.reject(
+        BadLine::bad_columns,
+        concat("expected ", is_pair ? "two texts separated by a tab" : "one text without tabs", ", got ", texts));
+  } else if (const LabeledRow row = row_of(line); is_pair && (is_blank(row.text[0]) || is_blank(row.text[1]))) {
+    input.reject(BadLine::empty, "expected two texts, got one");
+  }
 }
 
 // Writes the result of a row of outputs: a logit for each class, or a score.
@@ -125,18 +133,25 @@ class Predictor {
         task_(task_of(args, trained_.model->config())),
         max_length_(args.length(*trained_.model, task_.max_length)),
         format_(task_.classes, size_t(args.top_k), args.json),
-        input_(args.input),
+        input_(args.input, args.bad_lines.policy()),
         output_(args.output) {
     args.table->reject_unused("top-k", !task_.classes.empty(), "the model predicts a score");
     if (!task_.classes.empty()) expect_between(1, int(task_.classes.size()), "--top-k", args.top_k);
   }
 
   void run() {
-    const auto next = [&](std::string& line) { return input_.next(line); };
+    const auto next = [&](std::string& line) {
+      if (!input_.next(line)) return false;
+      check_texts(line, task_.is_pair, input_);
+      if (input_.is_skipped()) line.clear();
+      return true;
+    };
     const uint64_t count = for_each_window<std::string>(
-        size_t(args_.maxi_batch * args_.mini_batch), output_, next,
+        input_.window(size_t(args_.maxi_batch * args_.mini_batch)), output_, next,
         [&](const std::vector<std::string>& lines, uint64_t first) { predict_lines(lines, first); });
     output_.commit();
+    progress_.reset();
+    input_.print_report();
     print_message(concat(input_.name(), ": ", count, count == 1 ? " line, " : " lines, ", truncated_, " truncated to ",
                          max_length_, " tokens"));
   }
@@ -149,13 +164,13 @@ class Predictor {
     std::vector<LabeledRow> rows;
     std::vector<uint64_t> numbers;  // of the lines that are not blank
     for (size_t i = 0; i < lines.size(); ++i) {
-      const auto row = row_of(lines[i], task_.is_pair, place(first + i + 1));
-      if (!row) continue;
-      rows.push_back(*row);
+      if (is_blank(lines[i])) continue;
+      rows.push_back(row_of(lines[i]));
       numbers.push_back(first + i + 1);
     }
     const LabeledIds ids(rows, task_.is_pair, *trained_.vocabulary, max_length_);
     truncated_ += ids.truncated();
+    if (progress_ && first > 0) progress_->show(int64_t(first));
     const Predictions predictions = args_.predictions(*trained_.model, ids);
     size_t row = 0;
     for (uint64_t line = first + 1; line <= first + lines.size(); ++line) {
@@ -175,6 +190,7 @@ class Predictor {
   ResultFormat format_;
   InputLines input_;
   OutputLines output_;
+  std::unique_ptr<WorkProgress> progress_ = line_progress(args_.output);  // may be null
   uint64_t truncated_ = 0;
 };
 
@@ -207,6 +223,7 @@ void add_predict_command(Program& program) {
   table.add_flag("--pairs", args->pairs, "read two texts per line for an imported model");
   table.add("--top-k,-k", args->top_k, "LABELS", "labels per line, the most probable first");
   table.add_flag("--json", args->json, "write a JSON object per line, with the probabilities of all labels");
+  args->bad_lines.add_row(table, "not UTF-8 or have another number of texts");
   args->add_length_row(table, "line");
   args->add_execution_rows(table, "lines");
   table.add("--maxi-batch", args->maxi_batch, "BATCHES",

@@ -42,17 +42,19 @@ class Scorer {
       : call_(args),
         decoder_(args.decoding, args.decode),
         pairs_(args.files, vocabulary(), decoder_.trained.ensemble.longest()),
-        output_(args.output) {}
+        output_(args.output),
+        progress_(args.decoding.quiet ? nullptr : line_progress(args.output)) {}
 
-  // Returns the number of pairs.
-  uint64_t run() {
+  DecodedLines run() {
     const auto next = [&](ScoredPair& pair) { return pairs_.next(pair); };
     const auto count =
-        for_each_window<ScoredPair>(call_.decoding.window(), output_, next,
+        for_each_window<ScoredPair>(pairs_.window(call_.decoding.window()), output_, next,
                                     [&](std::vector<ScoredPair>& pairs, uint64_t first) { score(pairs, first); });
-    if (call_.summary != ScoreSummary::none) write_summary(count);
+    if (call_.summary != ScoreSummary::none) write_summary();
     output_.commit();
-    return count;
+    progress_.reset();
+    pairs_.print_report();
+    return {count, pairs_.seconds()};
   }
 
  private:
@@ -62,16 +64,35 @@ class Scorer {
   void score(std::vector<ScoredPair>& pairs, uint64_t first) {
     std::vector<std::vector<int32_t>> sources, targets;
     for (ScoredPair& pair : pairs) {
+      if (pair.is_skipped) continue;
       sources.push_back(std::move(pair.source));
       targets.push_back(std::move(pair.target));
     }
     const auto results = score_targets(decoder_.trained.ensemble, decoder_.kernels, sources, targets, decoder_.options,
-                                       call_.decoding.batches);
+                                       call_.decoding.batches, [&](size_t done) {
+                                         if (progress_) progress_->show(int64_t(first + done));
+                                       });
+    auto result = results.begin();
     for (size_t i = 0; i < pairs.size(); ++i) {
-      log_probability_ += results[i].log_probability;
-      tokens_ += results[i].token_log_probs.size();
-      if (call_.summary == ScoreSummary::none) output_.write(line_of(first + i, pairs[i], results[i]));
+      const bool is_scored = !pairs[i].is_skipped;
+      if (call_.summary == ScoreSummary::none)
+        output_.write(is_scored ? line_of(first + i, pairs[i], *result) : skipped_line(first + i, pairs[i]));
+      if (!is_scored) continue;
+      ++scored_;
+      log_probability_ += result->log_probability;
+      tokens_ += result->token_log_probs.size();
+      ++result;
     }
+  }
+
+  // An entry of an n-best list that cannot be scored must not win.
+  std::string skipped_line(uint64_t line, const ScoredPair& pair) const {
+    if (call_.json) {
+      nlohmann::ordered_json json{{"line", line}, {"log_probability", nullptr}, {"score", nullptr}, {"tokens", 0}};
+      if (call_.word_scores) json["pieces"] = json["log_probabilities"] = nlohmann::ordered_json::array();
+      return json_text(json);
+    }
+    return call_.files.n_best && !pair.line.empty() ? with_feature(pair.line, "Score= -inf") : "";
   }
 
   std::string line_of(uint64_t line, const ScoredPair& pair, const Hypothesis& h) const {
@@ -104,10 +125,10 @@ class Scorer {
     return pieces;
   }
 
-  void write_summary(uint64_t count) {
-    require(count > 0, "[score] ", call_.files.target.string(), ": expected at least one line, got none");
+  void write_summary() {
+    require(scored_ > 0, "[score] ", call_.files.target.string(), ": expected at least one line, got none");
     const double cross_entropy = -log_probability_ / double(tokens_), perplexity = std::exp(cross_entropy);
-    const nlohmann::ordered_json json{{"lines", count},
+    const nlohmann::ordered_json json{{"lines", scored_},
                                       {"tokens", tokens_},
                                       {"log_probability", log_probability_},
                                       {"cross_entropy", cross_entropy},
@@ -126,7 +147,8 @@ class Scorer {
   LoadedDecoder decoder_;
   ScoredPairs pairs_;
   OutputLines output_;
-  uint64_t tokens_ = 0;
+  std::unique_ptr<WorkProgress> progress_;  // may be null
+  uint64_t scored_ = 0, tokens_ = 0;
   double log_probability_ = 0;
 };
 

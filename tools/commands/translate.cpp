@@ -22,6 +22,7 @@ struct TranslateArgs {
   bool sampling = false;
   SamplingOptions sample;
   int max_length = 1000;
+  BadLineChoice bad_lines;
   bool crop = false, allow_unk = false;
   const OptionTable* table = nullptr;
 };
@@ -29,22 +30,30 @@ struct TranslateArgs {
 class Translator {
  public:
   explicit Translator(const TranslateArgs& args)
-      : call_(args), decoder_(args.decoding, args.decode, args.allow_unk), input_(args.input), output_(args.output) {}
+      : call_(args),
+        decoder_(args.decoding, args.decode, args.allow_unk),
+        limit_(size_t(std::min<int64_t>(args.max_length, decoder_.trained.ensemble.longest()))),
+        input_(args.input, args.bad_lines.policy()),
+        output_(args.output),
+        progress_(args.decoding.quiet ? nullptr : line_progress(args.output)) {
+    input_.set_limit(concat(limit_, " tokens"));
+  }
 
-  // Returns the number of lines.
-  uint64_t run() {
+  DecodedLines run() {
     const auto next = [&](Ids& source) { return read_source(source); };
     const auto count =
-        for_each_window<Ids>(call_.decoding.window(), output_, next,
+        for_each_window<Ids>(input_.window(call_.decoding.window()), output_, next,
                              [&](const std::vector<Ids>& sources, uint64_t first) { translate_lines(sources, first); });
     output_.commit();
-    return count;
+    progress_.reset();
+    input_.print_report();
+    return {count, input_.seconds()};
   }
 
  private:
   using Ids = std::vector<int32_t>;
 
-  // An empty line has no ids.
+  // An empty line has no ids, and neither has one that is skipped.
   bool read_source(Ids& source) {
     std::string line;
     if (!input_.next(line)) return false;
@@ -62,26 +71,32 @@ class Translator {
       lines.push_back(first + i);
     }
     const auto results = decode(filled, lines);
+    if (progress_) progress_->show(int64_t(first + sources.size()));
     auto result = results.begin();
     for (size_t i = 0; i < sources.size(); ++i)
       write(first + i, sources[i].empty() ? std::vector<Hypothesis>(1) : *result++);
   }
 
   std::vector<std::vector<Hypothesis>> decode(const std::vector<Ids>& sources, const std::vector<uint64_t>& lines) {
+    const auto show = [&](size_t done) {
+      if (progress_ && done > 0) progress_->show(int64_t(lines[0] + done));
+    };
     const Ensemble& ensemble = decoder_.trained.ensemble;
     const DecodingBatchLimits& batches = call_.decoding.batches;
-    if (!call_.sampling) return translate(ensemble, decoder_.kernels, sources, decoder_.options, batches);
+    if (!call_.sampling) return translate(ensemble, decoder_.kernels, sources, decoder_.options, batches, show);
     return sample_translations(ensemble, decoder_.kernels, sources, lines, decoder_.options, call_.sample, batches);
   }
 
-  Ids encode(const std::string& line) const {
+  Ids encode(const std::string& line) {
     Ids ids = decoder_.trained.vocabulary->encode(line);
     if (ids.empty()) return ids;
-    const auto limit = size_t(std::min<int64_t>(call_.max_length, decoder_.trained.ensemble.longest()));
-    if (ids.size() >= limit) {
-      require(call_.crop, input_.name(), ":", input_.line(), ": expected at most ", limit, " tokens, got ",
-              ids.size() + 1, "; --max-length-crop truncates such lines");
-      ids.resize(limit - 1);
+    if (ids.size() >= limit_ && call_.crop) {
+      ids.resize(limit_ - 1);
+      input_.crop();
+    } else if (ids.size() >= limit_) {
+      input_.reject(BadLine::too_long, concat("expected at most ", limit_, " tokens, got ", ids.size() + 1,
+                                              "; --max-length-crop truncates such lines"));
+      return {};
     }
     ids.push_back(decoder_.options.eos);
     return ids;
@@ -102,8 +117,10 @@ class Translator {
 
   const TranslateArgs& call_;
   LoadedDecoder decoder_;
+  size_t limit_;  // tokens of a source, EOS included
   InputLines input_;
   OutputLines output_;
+  std::unique_ptr<WorkProgress> progress_;  // may be null
 };
 
 // Checks the options of the search, or moves them to those of sampling.
@@ -171,9 +188,9 @@ void add_translate_command(Program& program) {
   args->decoding.ensemble.add_rows(table);
   table.add("--input,-i", args->input, "FILE", "text, one sentence per line; default: standard input");
   table.add("--output,-o", args->output, "FILE", "translations; default: standard output");
-  table.add("--max-length", args->max_length, "TOKENS",
-            "maximum source length, </s> included; a longer line is an error");
+  table.add("--max-length", args->max_length, "TOKENS", "maximum source length, </s> included; a longer line is bad");
   table.add_flag("--max-length-crop", args->crop, "truncate longer lines instead");
+  args->bad_lines.add_row(table, "too long or not UTF-8");
   table.add_flag("--allow-unk", args->allow_unk, "allow the unknown token in translations");
   add_search_rows(table, args->decode);
   add_sampling_rows(table, args->sampling, args->sample);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kSecondsBetween = 0.1;
 constexpr double kSecondsToSecondLine = 2;
+constexpr double kSecondsToWorkLine = 10, kMostSecondsBetweenLines = 60;  // of WorkProgress
 
 std::string text_of(const std::optional<double>& seconds_left) {
   return seconds_left ? fmt::format(" : {} left", format_duration(*seconds_left)) : "";
@@ -93,6 +94,27 @@ void ProgressLine::clear() {
   fmt::print(sink_.stream, "{}", kEraseLine);
   std::fflush(sink_.stream);
   visible_ = false;
+}
+
+WorkProgress::WorkProgress(std::string unit, int64_t total, ProgressSink sink)
+    : unit_(std::move(unit)),
+      goal_{.total = total},
+      sink_(sink),
+      line_(goal_, std::move(sink)),
+      start_(sink_.clock()),
+      next_(sink_.terminal ? kSecondsToSecondLine : kSecondsToWorkLine) {}
+
+void WorkProgress::show(int64_t done) {
+  const double seconds = sink_.clock() - start_;
+  if (seconds < next_) return;
+  const double rate = double(done) / seconds;
+  const std::string text =
+      fmt::format("{}{} {} : {:.{}f} {}/s", with_commas(done), goal_.total > 0 ? " of " + with_commas(goal_.total) : "",
+                  unit_, rate, rate < 10 ? 1 : 0, unit_);
+  if (sink_.terminal) return line_.show(done, text);
+  next_ = seconds + std::min(seconds, kMostSecondsBetweenLines);
+  fmt::print(sink_.stream, "{}{}\n", text, text_of(goal_.seconds_left(done, seconds)));
+  std::fflush(sink_.stream);
 }
 
 }  // namespace gyre

@@ -93,4 +93,24 @@ class ProgressLine {
   bool visible_ = false;
 };
 
+// Progress of a command on standard error, if it takes long: after two seconds a line rewritten in place on a terminal,
+// elsewhere lines after 10, 20 and 40 s and so on, at least once a minute. "12,800 of 40,000 lines : 206 lines/s : 2m
+// 12s left".
+class WorkProgress {
+ public:
+  // total: 0 if it is not known.
+  explicit WorkProgress(std::string unit, int64_t total = 0, ProgressSink sink = ProgressSink::system());
+
+  // Not thread-safe.
+  void show(int64_t done);
+  void clear() { line_.clear(); }  // before other output to the terminal
+
+ private:
+  std::string unit_;
+  Goal goal_;
+  ProgressSink sink_;
+  ProgressLine line_;
+  double start_, next_;
+};
+
 }  // namespace gyre

@@ -105,7 +105,8 @@ TEST_CASE("labeled text: rows without labels, for prediction") {
 TEST_CASE("labeled text: errors name the line, the expected and the actual content") {
   const LabeledFormat numbers = singles_by_number();
   Written("1\ta\n1\n0\tb\n0\n")
-      .fails_at(2, "expected at least 2 tab-separated columns, got 1: 2 lines with too few columns (lines 2, 4)",
+      .fails_at(2,
+                "expected at least 2 tab-separated columns, got 1: 2 lines with a wrong number of columns (lines 2, 4)",
                 numbers);
   Written("1\ta\n2\tb\n")
       .fails_at(2, "expected one of the labels \"0\", \"1\", got \"2\": 1 line with a bad label (line 2)", numbers);
@@ -138,10 +139,11 @@ TEST_CASE("labeled text: bad rows are skipped, counted and reported according to
   REQUIRE(text.rows().size() == 2);
   CHECK(text.rows()[1].line == 7);
   CHECK(text.report().kept == 2);
-  CHECK(text.describe() ==
-        file.path.string() +
-            ": 2 rows, skipped 1 with invalid UTF-8 (line 6), 1 with too few columns (line 4), 2 empty (lines "
-            "2, 3), 1 with a bad label (line 5); labels: 1 x 0, 1 x 1");
+  CHECK(
+      text.describe() ==
+      file.path.string() +
+          ": 2 rows, skipped 1 with invalid UTF-8 (line 6), 1 with a wrong number of columns (line 4), 2 empty (lines "
+          "2, 3), 1 with a bad label (line 5); labels: 1 x 0, 1 x 1");
   const Written blank("1\ta\n0\t\n");
   CHECK(blank.read(singles_by_number()).report().of(BadLine::empty).count == 1);
   CHECK(contains(blank.error(singles_by_number(), OnBadLine::error), ":2: a text is empty: 1 line empty (line 2)"));

@@ -47,3 +47,31 @@ TEST_CASE("UTF-8: text is split into characters, and each invalid byte is one ch
   CHECK(parts == expected);
   CHECK(gyre::count_characters(text) == expected.size());
 }
+
+TEST_CASE("UTF-8: bytes that are no character are replaced as in Python") {
+  // bytes.decode("utf-8", errors="replace"), with ? for U+FFFD
+  const std::pair<std::string, std::string> cases[] = {
+      {"\x80", "?"},
+      {"\x61\xC3", "a?"},
+      {"\xE2\x82", "?"},
+      {"\xE2\x82\xAC\xE2", "\xE2\x82\xAC\x3F"},
+      {"\xE0\x9F\xBF", "???"},
+      {"\xED\xA0\x80", "???"},
+      {"\xF0\x9F\x98", "?"},
+      {"\xF0\x9F\x28", "?("},
+      {"\xF4\x90\x80\x80", "????"},
+      {"\xF8\x80\x80\x80\x80", "?????"},
+      {"\xE2\x28\xA1", "?(?"},
+      {"\xC0\x80", "??"},
+      {"\xF0\x90\x80\xE2\x82\xAC", "\x3F\xE2\x82\xAC"},
+      {"\xFF\xFE", "??"},
+  };
+  for (const auto& [bytes, wanted] : cases) {
+    CAPTURE(wanted);
+    std::string replaced = gyre::replace_invalid_utf8("\xC3\xA4" + bytes + "z");
+    CHECK(!first_invalid_utf8(replaced));
+    for (size_t at; (at = replaced.find("\xEF\xBF\xBD")) != std::string::npos;) replaced.replace(at, 3, "?");
+    CHECK(replaced == "\xC3\xA4" + wanted + "z");
+  }
+  CHECK(gyre::replace_invalid_utf8("\xC3\xA4 and \xE2\x82\xAC") == "\xC3\xA4 and \xE2\x82\xAC");
+}

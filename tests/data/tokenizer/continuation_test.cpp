@@ -53,6 +53,10 @@ TEST_CASE("continuation: only whole characters are settled") {
   }
   text.set(ids_of(vocabulary, "a\xEF\xBF\xBD\xEF\xBF\xBD"));  // SentencePiece decodes two bytes so, until the next come
   CHECK(text.settled() == 1);
-  text.set(ids_of(vocabulary, "\xA9\xA9\xA9\xA9\xA9"));  // not UTF-8: nothing to wait for
-  CHECK(text.settled() == 5);
+  text.set(ids_of(vocabulary,
+                  "\xA9\xA9"
+                  "b"));  // not UTF-8: nothing to wait for
+  CHECK(text.settled() == 7);
+  text.set(ids_of(vocabulary, "a\xE2\x82"));  // a character that is cut off
+  CHECK(text.text() == "a\xEF\xBF\xBD");
 }

@@ -86,6 +86,51 @@ same "empty lines, CRLF and a missing line end" "$(score --model bytes1 --source
 same "no lines" "$(score --model bytes1 --source nothing --target nothing | wc -c)" 0
 rejects 1 'nothing: expected at least one line, got none' "$GYRE" score --quiet --model bytes1 --source nothing --target nothing --summary perplexity
 
+# A line that is too long or not UTF-8 loses its own result only.
+{ head -n 3 test.en; head -c 1500 /dev/zero | tr '\0' x; printf '\ncaf\xe9\n'; sed -n 4,6p test.en; } > bad.en
+{ head -n 3 test.de; echo; echo; sed -n 4,6p test.de; } > bad.de
+limited="--model bytes1 --max-length-factor 0.5"
+for into in "" "--output bad.out"; do
+  "$GYRE" translate --quiet $limited --input bad.en $into > stdout.txt 2> bad.log
+  [ -n "$into" ] || cp stdout.txt bad.out
+  check "lines beside bad ones $into" cmp <(head -n 3 one.de; echo; echo; sed -n 4,6p one.de) bad.out
+  same "bad lines are reported" "$(cat bad.log)" 'bad.en: 6 lines, skipped 1 with invalid UTF-8 (line 5), 1 over 1000 tokens (line 4)'
+done
+same "n-best lists" "$("$GYRE" translate --quiet $limited --input bad.en --n-best 2 2> bad.log | cut -d ' ' -f 1 | uniq -c | tr -s ' \n' ' ')" ' 2 0 2 1 2 2 1 3 1 4 2 5 2 6 2 7 '
+"$GYRE" translate --quiet $limited --max-length-crop --input bad.en > cropped.out 2> bad.log
+same "a cropped line" "$(wc -l < cropped.out): $(cat bad.log)" '8: bad.en: 7 lines, skipped 1 with invalid UTF-8 (line 5), cropped 1 to 1000 tokens'
+rejects 1 'bad.en:4: expected at most 1000 tokens, got 1501; --max-length-crop' "$GYRE" translate --quiet $limited --input bad.en --on-bad-line error
+check "the lines before" cmp <(head -n 3 one.de) stdout.txt
+score --model bytes1 --source bad.en --target bad.de > bad.scores 2> bad.log
+score --model bytes1 --source <(head -n 6 test.en) --target <(head -n 6 test.de) > six.scores
+check "scores beside bad lines" near six.scores <(sed 4,5d bad.scores)
+same "bad lines have none" "$(sed -n 4,5p bad.scores | tr '\n' .)" ..
+score --model bytes1 --source bad.de --target bad.en > bad.scores 2> bad.log
+same "scores of bad targets" "$(sed -n 4,5p bad.scores | tr -d '\n')$(wc -l < bad.scores)" 8
+same "JSON of a pair that is skipped" "$(score --model bytes1 --source bad.en --target bad.de --json 2> bad.log | sed -n 5p)" '{"line":4,"log_probability":null,"score":null,"tokens":0}'
+same "a summary of the others" "$(score --model bytes1 --source bad.en --target bad.de --summary perplexity --json 2> bad.log | grep -o '"lines":[0-9]*')" '"lines":6'
+awk '{ print NR - 1 " ||| " $0 " ||| F0= 0" }' bad.de > bad.nbest
+same "entries that cannot be scored" "$(score --model bytes1 --source bad.en --target bad.nbest --n-best 2> bad.log | grep -c 'F0= 0 Score= -inf$')" 2
+rejects 1 'bad.en:4: expected at most 1000 tokens, got 1501' "$GYRE" score --quiet --model bytes1 --source bad.en --target bad.de --on-bad-line error
+
+# Somebody at a terminal gets each answer before the next line.
+if command -v script > /dev/null; then
+  mkfifo keys
+  script -qefc "\"$GYRE\" translate --model bytes1 --cpu-threads 1 --max-length-factor 0.5" terminal.txt < keys > /dev/null &
+  exec 3> keys
+  for line in 1 2; do
+    sed -n ${line}p test.en >&3
+    for _ in $(seq 600); do grep -qF -- "$(sed -n ${line}p one.de)" terminal.txt && break; sleep 0.05; done
+    check "answer $line" grep -qF -- "$(sed -n ${line}p one.de)" terminal.txt
+  done
+  exec 3>&-
+  wait $!
+  check "the end" contains '2 lines in [0-9.]+ s' < terminal.txt
+  same "prompts" "$(grep -o '> ' terminal.txt | wc -l)" 3
+else
+  skipped "answers at a terminal" "there is no script"
+fi
+
 # Sampling.
 sample() { translate --model other --sampling --max-length-factor 0.5 "$@"; }
 sample > sample.de

@@ -47,7 +47,9 @@ bc"
 head -c 3000000 /dev/zero | tr '\0' ',' | tokenize > out
 same "a long line" "$(wc -c < out)" 6000000
 printf 'a\nb\377\n' > bad
-rejects 1 'bad:2: not UTF-8 from byte 2 on' "$GYRE" data tokenize -l en -i bad -o out
+rejects 1 'bad:2: not UTF-8 from byte 2 on' "$GYRE" data tokenize -l en -i bad -o out --on-bad-line error
+same "a line that is not UTF-8" "$("$GYRE" data tokenize -l en -i bad 2> log | tr '\n' '$')" 'a$$'
+check "it is reported" contains '^bad: 1 line, skipped 1 with invalid UTF-8 \(line 2\)$' < log
 rejects 1 'missing: cannot be opened' "$GYRE" data normalize -l en -i missing
 rejects 2 'bad' "$GYRE" data detokenize -l en -i bad -o bad
 same "the input is kept" "$(wc -c < bad)" 5

@@ -132,3 +132,29 @@ TEST_CASE("without a terminal nothing is printed") {
   }
   CHECK(printed.text().empty());
 }
+
+TEST_CASE("work that takes long shows lines in growing intervals, or one line on a terminal") {
+  const TemporaryDirectory directory;
+  double now = 100;
+  const auto shown = [&](bool is_terminal, int64_t total) {
+    const Printed printed(directory / "out");
+    ProgressSink sink{.stream = printed.stream(), .terminal = is_terminal, .columns = 80, .clock = [&] { return now; }};
+    {
+      WorkProgress progress("lines", total, sink);
+      const double start = now;
+      for (const double second : {0.0, 1.0, 1.5, 10.0, 15.0, 20.0, 39.0, 41.0, 99.0, 120.0}) {
+        now = start + second;
+        progress.show(int64_t(1500 * second));
+      }
+    }
+    return printed.text();
+  };
+  CHECK(shown(false, 0) ==
+        "15,000 lines : 1500 lines/s\n30,000 lines : 1500 lines/s\n61,500 lines : 1500 lines/s\n"
+        "148,500 lines : 1500 lines/s\n");
+  CHECK(shown(false, 60000).starts_with("15,000 of 60,000 lines : 1500 lines/s : 30s left\n"));
+  const std::string terminal = shown(true, 0);
+  CHECK(terminal.starts_with(std::string(kEraseLine) + "15,000 lines : 1500 lines/s"));
+  CHECK(terminal.ends_with(kEraseLine));
+  CHECK(terminal.find('\n') == std::string::npos);
+}
