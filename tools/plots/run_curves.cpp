@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/metrics_log.h"
@@ -31,6 +32,14 @@ std::string name_of(const Path& metrics) {
   return metrics.filename() == "metrics.jsonl" ? run_name(metrics.parent_path()) : metrics.stem().string();
 }
 
+[[noreturn]] void fail_empty(const Path& file, const std::vector<nlohmann::ordered_json>& entries) {
+  int64_t updates = 0;
+  for (const auto& entry : entries) updates = std::max(updates, entry.value("updates", int64_t{0}));
+  throw Error("[plot] ", file.string(), ": expected a loss to draw, got none in ", counted(uint64_t(updates), "update"),
+              ": training records its loss every --disp-freq updates and when it validates; continue the run with "
+              "--disp-freq 1u, for example");
+}
+
 }  // namespace
 
 bool has_points(const Curve& curve) {
@@ -48,8 +57,7 @@ RunCurves read_curves(const Path& run, double smoothing) {
   curves.valid_loss = curve(entries, "valid", "loss");
   curves.bleu = curve(entries, "valid", "bleu");
   curves.learning_rate = downsample(curve(entries, "train", "learning_rate"), kMaxPoints);
-  require(has_points(losses) || has_points(curves.valid_loss),
-          "[plot] expected train or valid events with a loss, got none in ", file.string());
+  if (!has_points(losses) && !has_points(curves.valid_loss)) fail_empty(file, entries);
   return curves;
 }
 

@@ -50,6 +50,11 @@ TEXT
 )"
 [ "$(evaluate ter -r ref.de -i a.de b.de --paired bootstrap --paired-n 200 --seed 1)" != "$(cat paired.txt)" ] || fail "another seed changes nothing"
 same "a system against itself" "$(evaluate chrf -r ref.de -i a.de a.de --paired randomization | grep -o '(p.*')" '(p = 1.0000)'
+for name in ref a b; do sed -n '1p;4p' $name.de > $name.two; done
+same "a p that two sentences cannot give" "$(evaluate ter -r ref.two -i ref.two b.two --paired randomization | grep -o '(p.*')" \
+  '(p = 0.0001, but at least 0.5 because so few sentences differ)'
+evaluate ter -r ref.two -i ref.two b.two --paired randomization --json > two.json
+check "the same in JSON" contains '"least_possible_p_value":0.5' < two.json
 evaluate chrf -r ref.de -i a.de b.de --paired randomization --confidence --confidence-n 50 --json > paired.json
 same "JSON lines of a paired test" "$(grep -c '"signature":"nrefs:1|bs:50|ar:10000|seed:12345|.*"input":"[ab].de","confidence_mean":[0-9.]*,"confidence_half_width":[0-9.]*' paired.json)" 2
 same "only systems have a p-value" "$(grep -c '"p_value":' paired.json)" 1

@@ -39,6 +39,9 @@ class Resampling {
   struct Result {
     std::optional<Confidence> interval;
     std::optional<double> p_value;
+    double least_p = 0;  // the smallest that the sentences can give
+
+    bool is_too_small() const { return p_value && *p_value < least_p; }
   };
 
   Result test(const SystemScore& baseline, const SystemScore& system) const {
@@ -52,6 +55,7 @@ class Resampling {
     } else if (options_.paired == "randomization") {
       result.p_value = paired_randomization(baseline.statistics, system.statistics, system.score_of,
                                             {paired_samples(), options_.seed});
+      result.least_p = least_randomization_p(baseline.statistics, system.statistics);
     }
     return result;
   }
@@ -79,6 +83,7 @@ void print_json(const Path& input, SystemScore score, const Resampling& resampli
     score.json["confidence_half_width"] = result.interval->half_width;
   }
   if (result.p_value) score.json["p_value"] = *result.p_value;
+  if (result.is_too_small()) score.json["least_possible_p_value"] = result.least_p;
   std::cout << json_text(score.json) << '\n';
 }
 
@@ -87,7 +92,13 @@ void print_line(const std::string& prefix, const SystemScore& score, const Resam
   std::string line = fmt::format("{}{}|{} = {:.2f}", prefix, score.name, resampling.sign(score.signature), score.score);
   if (result.interval)
     line += fmt::format(" (μ = {:.2f} ± {:.2f})", result.interval->mean, result.interval->half_width);
-  if (result.p_value) line += fmt::format(" (p = {:.4f}){}", *result.p_value, *result.p_value < 0.05 ? "*" : "");
+  if (result.p_value) {
+    const std::string limit = result.is_too_small()
+                                  ? fmt::format(", but at least {:.2g} because so few sentences differ", result.least_p)
+                                  : "";
+    line += fmt::format(" (p = {:.4f}{}){}", *result.p_value, limit,
+                        std::max(*result.p_value, result.least_p) < 0.05 ? "*" : "");
+  }
   if (!score.details.empty()) line += ' ' + score.details;
   std::cout << line << '\n';
 }

@@ -85,4 +85,11 @@ double paired_randomization(const SentenceStatistics& baseline, const SentenceSt
   return p_value(differences, 0, std::abs(score(baseline_sums) - score(system_sums)));
 }
 
+double least_randomization_p(const SentenceStatistics& baseline, const SentenceStatistics& system) {
+  int differing = 0;
+  for (size_t i = 0; i < baseline.sentences(); ++i)
+    differing += !std::equal(baseline.sentence(i), baseline.sentence(i) + baseline.width(), system.sentence(i));
+  return std::min(1.0, std::ldexp(2.0, -differing));
+}
+
 }  // namespace gyre

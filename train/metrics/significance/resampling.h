@@ -40,4 +40,9 @@ double paired_bootstrap(const std::vector<double>& baseline, const std::vector<d
 double paired_randomization(const SentenceStatistics& baseline, const SentenceStatistics& system,
                             const ScoreOfSums& score, const ResamplingOptions& options);
 
+// The smallest p that a permutation test of two systems can give: with n sentences in which their statistics differ,
+// each of the 2^n permutations and its mirror image have the same difference, so it is 2^(1 - n), but at most 1.
+// paired_randomization() counts larger differences only, as sacreBLEU does, and may return less.
+double least_randomization_p(const SentenceStatistics& baseline, const SentenceStatistics& system);
+
 }  // namespace gyre

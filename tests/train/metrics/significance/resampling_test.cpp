@@ -94,6 +94,18 @@ TEST_CASE("a system does not differ from itself") {
   CHECK(paired_randomization(same, same, score, {100, 1}) == 1);
 }
 
+TEST_CASE("few sentences that differ limit the p of a permutation test") {
+  const std::vector<std::vector<std::string>> references{{"a b", "c d", "e f", "g h"}};
+  const auto all = statistics_of("ter", {"a b", "c d", "e f", "g h"}, references);
+  const auto least = [&](const std::vector<std::string>& system) {
+    return least_randomization_p(all, statistics_of("ter", system, references));
+  };
+  CHECK(least({"a b", "c d", "e f", "g h"}) == 1);
+  CHECK(least({"a x", "c d", "e f", "g h"}) == 1);
+  CHECK(least({"a x", "c x", "e f", "g h"}) == 0.5);
+  CHECK(least({"a x", "c x", "e x", "g x"}) == 0.125);
+}
+
 TEST_CASE("the interval of one sentence has no width") {
   const auto one = statistics_of("ter", {"a b"}, {{"a x"}});
   const Confidence interval = confidence(bootstrap_scores(one, score_of("ter", 1), {}));
