@@ -1,5 +1,6 @@
 #include <sentencepiece_trainer.h>
 
+#include <algorithm>
 #include <memory>
 #include <unordered_map>
 
@@ -86,14 +87,32 @@ class TrainingLines final : public sentencepiece::SentenceIterator {
   uint64_t unseen_ = 0, wanted_ = 0;  // number of remaining good lines, and of those still to be drawn
 };
 
+// The piece of a user symbol: normalized text, in which pieces are found, has U+2581 for each space.
+std::string piece_of_symbol(std::string symbol) {
+  for (size_t at; (at = symbol.find(' ')) != std::string::npos;) symbol.replace(at, 1, "\u2581");
+  return symbol;
+}
+
 std::string comma_separated(const std::vector<std::string>& symbols) {
   std::string text;
   for (const std::string& symbol : symbols) {
     require(symbol.find_first_of(",\"") == std::string::npos,
             "[vocabulary] expected a user symbol without commas and quotes, got ", symbol);
-    text += (text.empty() ? "" : ",") + symbol;
+    if (!text.empty()) text += ',';
+    text += piece_of_symbol(symbol);
   }
   return text;
+}
+
+// Normalization may change a symbol: it squeezes white space, for example.
+void require_symbols_found(const SentencePieceVocabulary& vocabulary, const std::vector<std::string>& symbols) {
+  for (const std::string& symbol : symbols) {
+    const std::vector<int32_t> ids = vocabulary.encode("a" + symbol + "b");
+    const bool is_found = std::ranges::any_of(
+        ids, [&, piece = piece_of_symbol(symbol)](int32_t id) { return vocabulary.piece(id) == piece; });
+    require(is_found, "[vocabulary] expected user symbols that are found in text, got '", symbol,
+            "', which the normalization of text changes; see --normalization and --keep-whitespace");
+  }
 }
 
 std::unordered_map<std::string, std::string> trainer_arguments(const SentencePieceOptions& options) {
@@ -147,7 +166,9 @@ std::vector<LineReport> train_sentencepiece(const std::vector<Path>& files, cons
   const auto status = sentencepiece::SentencePieceTrainer::Train(trainer_arguments(options), &lines, &model);
   require(status.ok(), "[vocabulary] SentencePiece cannot train ", options.size, " pieces: ", status.ToString());
   // Load the model before saving it, to check that it is valid.
-  SentencePieceVocabulary(output.string(), std::move(model)).save(output);
+  const SentencePieceVocabulary vocabulary(output.string(), std::move(model));
+  require_symbols_found(vocabulary, options.user_symbols);
+  vocabulary.save(output);
   return lines.reports();
 }
 
