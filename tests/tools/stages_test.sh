@@ -64,6 +64,15 @@ for file in model optimizer; do
   check "the $file after ten kills" cmp {straight,killed}/checkpoints/last/$file.safetensors
 done
 table() { "$GYRE" inspect stages --model "$1"; }
+# Prints the entries of stages without times: those that no later resume event drops.
+stage_entries() {
+  awk '{ match($0, /"updates":[0-9]+/); updates = substr($0, RSTART + 10, RLENGTH - 10) + 0 }
+    /"event":"resume"/ { for (i = 1; i <= n; ++i) if (at[i] > updates) line[i] = "" }
+    /"event":"stage"/ { line[++n] = $0; at[n] = updates }
+    END { for (i = 1; i <= n; ++i) if (line[i] != "") print line[i] }' "$1/metrics.jsonl" |
+    sed -E 's/"time":"[^"]*",//; s/,"seconds":[0-9.e+-]+//'
+}
+same "the entries of stages after ten kills" "$(stage_entries killed/)" "$(stage_entries straight/)"
 same "the table of stages after ten kills" "$(table killed/)" "$(table straight/)"
 table straight/ | contains '^\| 2 \| 40 \| 90 tokens \| 30 \| .* \| [0-9.]+ \| [0-9.]+ % \|$' || fail "the row of a stage: $(table straight/)"
 "$GYRE" inspect stages --model straight/ --json | contains '"stage":3,"begin":60,"updates":40,"of_updates":40,"max_length":24,' || fail "the table as JSON"
