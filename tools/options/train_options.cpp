@@ -181,7 +181,7 @@ void add_parallel_rows(OptionTable& table, TrainOptions& o) {
                  "activations that backward computes again instead of keeping them, with the same gradients: those of "
                  "attention, or those of each layer except its input");
   table.add("--cpu-threads,--threads", o.device.threads, "THREADS",
-            "threads per rank; 0: the cores of the machine divided among its ranks");
+            "threads per rank; 0: the cores of the machine divided among its ranks, at most OMP_NUM_THREADS");
   table.add("--bucket-mb,--bucket-cap-mb", o.parallel.bucket_mb, "MIB",
             "maximum size of a gradient bucket; buckets are reduced while backward is still running; default: 1, on "
             "GPUs 32");

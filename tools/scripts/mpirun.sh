@@ -52,6 +52,7 @@ stop() {
   fi
   stopping=$1
 }
+# shellcheck disable=SC2064
 for signal in INT TERM HUP USR1 USR2 XCPU; do trap "stop $signal" "$signal"; done
 
 exec {notices}> >(filter_notices >&2)
