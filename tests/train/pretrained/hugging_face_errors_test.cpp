@@ -23,10 +23,11 @@ TEST_CASE("hugging face: errors of a config.json that Gyre does not support") {
       {"bert",
        "architectures",
        {"GPTJForCausalLM"},
-       "architectures: expected one of BertForMaskedLM, BertForPreTraining, BertForSequenceClassification, "
-       "NezhaForMaskedLM, NeZhaForMaskedLM, NezhaForPreTraining, NezhaForSequenceClassification, RoFormerForMaskedLM, "
-       "RoFormerForSequenceClassification, LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM, "
-       "GPTNeoXForCausalLM, GPT2LMHeadModel, got [\"GPTJForCausalLM\"]"},
+       "architectures: expected one of BertForMaskedLM, BertForPreTraining, BertModel, BertForSequenceClassification, "
+       "NezhaForMaskedLM, NeZhaForMaskedLM, NezhaForPreTraining, NezhaModel, NezhaForSequenceClassification, "
+       "RoFormerForMaskedLM, RoFormerModel, RoFormerForSequenceClassification, LlamaForCausalLM, LlamaModel, "
+       "MistralForCausalLM, MistralModel, Qwen2ForCausalLM, Qwen2Model, Qwen3ForCausalLM, Qwen3Model, "
+       "GPTNeoXForCausalLM, GPTNeoXModel, GPT2LMHeadModel, GPT2Model, got [\"GPTJForCausalLM\"]"},
       {"bert-classifier", "classifier_dropout", "much", "[config.classifier_dropout] expected a number, got \"much\""},
       {"bert", "architectures", nullptr, "got null"},
       {"bert", "model_type", "roformer", "model_type: expected \"bert\" as the architecture is BertForMaskedLM"},

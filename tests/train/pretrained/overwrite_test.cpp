@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 std::map<std::string, std::string> contents(const Path& directory) {
   std::map<std::string, std::string> all;
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
-    const std::string name = fs::relative(entry.path(), directory).string();
+    const std::string name = entry.path().lexically_relative(directory).string();
     if (entry.is_symlink()) {
       all[name] = "-> " + fs::read_symlink(entry.path()).string();
     } else if (entry.is_regular_file()) {
