@@ -185,7 +185,7 @@ std::string store_facts(const std::vector<std::string>& files, const TrainState&
   const auto recorded = state.options.find("=training data");
   if (files.size() != 1 || recorded == state.options.end()) return "";
   const Path file = files.front();
-  if (!std::filesystem::is_regular_file(file) || !TokenStore::recognizes(file)) return "";
+  if (!TokenStore::recognizes(file)) return "";
   const TokenStore store(file);
   if (hexadecimal(store.checksum()) != recorded->second || store.sides() != 1) return "";
   return concat(" (a token store of ", with_commas(int64_t(std::filesystem::file_size(file))),

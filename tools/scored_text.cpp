@@ -1,46 +1,94 @@
 #include "tools/scored_text.h"
 
-#include "gyre/train/pretrained/trained_model.h"
+#include <algorithm>
+#include <utility>
+
+#include "gyre/train/pretrained/train_state.h"
 #include "tools/messages.h"
+#include "tools/options/document_rows.h"
 #include "tools/options/model_choice.h"
+#include "tools/text_progress.h"
 
 namespace gyre {
 
-std::string trained_documents(const Path& model, const std::string& checkpoint, const std::vector<Path>& inputs,
-                              bool quiet) {
-  const auto trained = trained_option(model, checkpoint, "documents");
-  if (!trained) return "blank-line";
-  if (!quiet && !TokenStore::recognizes(inputs.front()))
-    print_message(concat("documents: ", *trained, " (--documents of the run)"));
-  return *trained;
+namespace {
+
+struct TrainedDocuments : ScoredDocuments {
+  bool is_of_run = false;  // whether the run that trained the model is known
+};
+
+// The options of the run that trained the model. A run of an earlier version has no option for line ends and put
+// nothing between lines.
+TrainedDocuments trained(const ScoredDocuments& given, const Path& model, const std::string& checkpoint) {
+  TrainedDocuments options{given};
+  if (const auto state = find_run_state(model, checkpoint)) {
+    options.is_of_run = true;
+    const auto option = [&](const char* name, const char* otherwise) {
+      const auto found = state->options.find(name);
+      return found == state->options.end() ? otherwise : found->second;
+    };
+    if (options.documents.empty()) options.documents = option("=documents", "blank-line");
+    if (options.line_ends.empty()) options.line_ends = option("=line-ends", "none");
+  }
+  if (options.documents.empty()) options.documents = "blank-line";
+  return options;
+}
+
+}  // namespace
+
+Documents open_scored_documents(const ScoredDocuments& options, const Path& model, const std::string& checkpoint,
+                                const std::vector<Path>& inputs, const Vocabulary& vocabulary, bool quiet) {
+  const TrainedDocuments used = trained(options, model, checkpoint);
+  TextProgress progress(quiet);
+  DocumentOptions read{.end = parse_document_end(used.documents),
+                       .text_field = used.text_field,
+                       .on_bad_line = parse_on_bad_line(used.on_bad_line),
+                       .on_progress = progress.callback()};
+  TextInputs files(inputs);
+  const bool has_text = std::any_of(files.begin(), files.end(),
+                                    [](const TextInput& file) { return file.kind() != TextKind::token_store; });
+  // A token store keeps the line ends that it has, unless others are asked for.
+  if (read.end != DocumentEnd::whole && !used.line_ends.empty() && (has_text || !options.line_ends.empty()))
+    read.line_ends = parse_line_ends(used.line_ends);
+  Documents documents = open_documents(vocabulary, std::move(files), read);
+  progress.clear();
+  if (!documents.report || quiet) return documents;
+  if (options.documents.empty() && used.is_of_run)
+    print_message(concat("documents: ", used.documents, " (--documents of the run)"));
+  if (options.line_ends.empty() && read.end == DocumentEnd::blank_line) {
+    const LineEnds line_ends = documents.store.line_ends().value_or(LineEnds::none);
+    print_message(concat("line ends: ", name_of(line_ends), " (",
+                         used.is_of_run ? "--line-ends of the run" : "what the vocabulary can write", ")"));
+  }
+  for (const LineReport& file : documents.report->files) print_message(file.describe());
+  return documents;
 }
 
 void ScoredText::add_rows(OptionTable& table) {
   table.add("--model,-m", model, "PATH", "a run of gyre train lm, a checkpoint in it or a model.safetensors");
-  table.add("--input,-i", inputs, "FILE...", "text files, or one token store from gyre data build --documents");
+  table.add("--input,-i", inputs, "FILE...",
+            "text, JSON lines (also compressed), folders, patterns, or token stores from gyre data build --documents");
   for (const char* name : {"model", "input"}) table.required(name);
   table.add("--checkpoint", checkpoint, "NAME", "checkpoint of a run: best, last, average or step-...; default: best");
   table.add("--vocab,-v", vocabulary, "FILE", "vocabulary to use instead of the run's own copy");
   table.add_choice(
-      "--documents", documents, {"blank-line", "line", "whole"},
+      "--documents", documents.documents, {"blank-line", "line", "whole"},
       "document boundaries in text files; whole: one document per file, every byte of which counts, and so does its "
       "</s>; default: as in training");
-  table.add_choice("--on-bad-line", on_bad_line, {"default", "error", "skip"},
-                   "handling of bad lines; default: error for invalid UTF-8, skip for empty lines");
+  add_line_ends_row(table, documents.line_ends, "as in training");
+  add_text_field_row(table, documents.text_field);
+  table.add_choice("--on-bad-line", documents.on_bad_line, {"default", "error", "skip"},
+                   "handling of bad lines; default: error for invalid UTF-8 and bad JSON, skip for empty lines");
 }
 
 void ScoredText::complete(const OptionTable& table) {
-  if (documents.empty()) documents = trained_documents(model, checkpoint, inputs, quiet);
-  table.reject_unused("on-bad-line", documents != "whole", "--documents is whole");
+  for (const char* name : {"on-bad-line", "line-ends"})
+    table.reject_unused(name, documents.documents != "whole", "--documents is whole");
 }
 
 Documents ScoredText::open(const Vocabulary& with) const {
   if (!quiet) print_model_choice(model, checkpoint);
-  Documents read = open_documents(with, inputs, parse_document_end(documents), parse_on_bad_line(on_bad_line), true);
-  if (read.report && !quiet) {
-    for (const LineReport& file : read.report->files) print_message(file.describe());
-  }
-  return read;
+  return open_scored_documents(documents, model, checkpoint, inputs, with, quiet);
 }
 
 }  // namespace gyre

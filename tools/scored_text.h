@@ -9,25 +9,31 @@
 
 namespace gyre {
 
-// Returns the --documents option that the model was trained with ("whole"; "blank-line" if unknown). Prints it to
-// standard error, unless `quiet` is set or the input is a token store, which marks its documents.
-std::string trained_documents(const Path& model, const std::string& checkpoint, const std::vector<Path>& inputs,
-                              bool quiet);
+// How the documents of a text are read for a model: as in its training, unless options were given.
+struct ScoredDocuments {
+  std::string documents;  // empty: as in training, or blank-line if that is unknown
+  std::string line_ends;  // empty: as in training, or the default of the vocabulary if that is unknown
+  std::string text_field = "text";
+  std::string on_bad_line = "default";
+};
+
+// Opens the text for a model. Prints to standard error, unless `quiet` is set, which --documents and --line-ends of the
+// run apply, how many lines were read, and which were skipped.
+Documents open_scored_documents(const ScoredDocuments& options, const Path& model, const std::string& checkpoint,
+                                const std::vector<Path>& inputs, const Vocabulary& vocabulary, bool quiet);
 
 struct ScoredText {
   Path model, vocabulary;
   std::vector<Path> inputs;
   std::string checkpoint;
-  std::string documents;  // empty: as in training
-  std::string on_bad_line = "default";
+  ScoredDocuments documents;
   bool quiet = false;  // print nothing to standard error; set by commands with --quiet
 
   void add_rows(OptionTable& table);
-  // Call after resolve(). Determines `documents`. Throws UsageError for an option that would have no effect.
+  // Call after resolve(). Throws UsageError for an option that would have no effect.
   void complete(const OptionTable& table);
 
-  // Reads the documents with the sizes of their text. Prints to standard error which model is used, how many lines were
-  // read, and which were skipped.
+  // Reads the documents. Also prints to standard error which model is used.
   Documents open(const Vocabulary& with) const;
 };
 

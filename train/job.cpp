@@ -23,6 +23,7 @@
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
 #include "gyre/train/parallel/health/stop_signal.h"
+#include "gyre/train/piped_text.h"
 #include "gyre/train/replay.h"
 #include "gyre/train/trainer.h"
 
@@ -261,6 +262,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   compare_kernels(options, context);
 
   ranks.enter(Phase::start, 0);
+  for (const auto& files : {options.data.train_sets, options.data.valid_sets}) share_piped_text(files, ranks);
   TaskParts parts = make_parts(context);
   Parameters& parameters = parts.model->parameters();
   faults.set_parameters(parameters);

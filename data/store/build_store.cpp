@@ -1,6 +1,7 @@
 #include "gyre/data/store/build_store.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gyre/core/error.h"
 #include "gyre/data/store/encoded_rows.h"
@@ -12,8 +13,8 @@ namespace {
 
 class StoreBuilder {
  public:
-  StoreBuilder(const Vocabulary& vocabulary, const std::vector<Path>& files, const TextOptions& options)
-      : vocabulary_(vocabulary), options_(options), text_(files, options.on_bad_line) {
+  StoreBuilder(const Vocabulary& vocabulary, TextInputs files, const TextOptions& options)
+      : vocabulary_(vocabulary), options_(options), text_(std::move(files), options.on_bad_line) {
     if (options.max_length < 2)
       throw UsageError("[data] --max-length: expected at least 2 tokens, got ", options.max_length);
     text_.report().limit = concat(options.max_length, " tokens");
@@ -28,10 +29,15 @@ class StoreBuilder {
         ++text_.report().kept;
       }
       text_.report().require_clean(options_.on_bad_line);
+      show_progress();
     }
-    require(text_.report().kept > 0, "[data] no usable line: ", text_.report().describe());
+    text_.report().require_clean(options_.on_bad_line);
+    require(text_.report().kept > 0, "[data] no usable line: ", text_.report().describe(),
+            text_.inputs().can_rewind() ? "" : " (a pipe can be read only once)");
     return text_.report();
   }
+
+  size_t sides() const { return text_.sides(); }
 
  private:
   // Returns whether the row can be stored. Reports a bad row; crops an over-long one if the options say so.
@@ -52,6 +58,16 @@ class StoreBuilder {
     return true;
   }
 
+  void show_progress() const {
+    if (!options_.on_progress) return;
+    uint64_t bytes = 0, all = 0;
+    for (const TextInput& input : text_.inputs()) {
+      bytes += input.file_bytes_read();
+      all += input.file_bytes();
+    }
+    options_.on_progress(bytes, text_.inputs().can_rewind() ? all : 0);
+  }
+
   const Vocabulary& vocabulary_;
   TextOptions options_;
   ParallelText text_;
@@ -59,27 +75,31 @@ class StoreBuilder {
 
 }  // namespace
 
-LineReport build_token_store(const Vocabulary& vocabulary, const std::vector<Path>& files, const Path& output,
+LineReport build_token_store(const Vocabulary& vocabulary, TextInputs files, const Path& output,
                              const TextOptions& options) {
-  StoreBuilder builder(vocabulary, files, options);
-  auto writer = TokenStoreWriter::to_file(vocabulary, int(files.size()), output);
+  StoreBuilder builder(vocabulary, std::move(files), options);
+  auto writer = TokenStoreWriter::to_file(vocabulary, int(builder.sides()), output);
   LineReport report = builder.run(writer);
   writer.finish();
   return report;
 }
 
-Corpus open_corpus(const Vocabulary& vocabulary, const std::vector<Path>& files, const TextOptions& options) {
-  if (files.size() == 1 && TokenStore::recognizes(files[0])) {
-    TokenStore store(files[0]);
-    store.require_vocabulary(vocabulary);
-    return {std::move(store), std::nullopt};
+Corpus open_corpus(const Vocabulary& vocabulary, TextInputs files, const TextOptions& options) {
+  require(!files.empty(), "[data] expected text files or a token store");
+  std::vector<TokenStore> stores;
+  std::string name;
+  for (const TextInput& file : files) {
+    if (file.kind() != TextKind::token_store) continue;
+    require(files.front().kind() == TextKind::token_store && files.back().kind() == TextKind::token_store, "[data] ",
+            file.name(), ": a token store holds both sides, so it must not be beside text files");
+    stores.emplace_back(file.path()).require_vocabulary(vocabulary);
+    name += (name.empty() ? "" : " + ") + file.name();
   }
-  for (const Path& file : files) {
-    require(!TokenStore::recognizes(file), "[data] ", file.string(),
-            ": a token store holds both sides, so it must be the only file");
-  }
-  StoreBuilder builder(vocabulary, files, options);
-  auto writer = TokenStoreWriter::in_memory(vocabulary, int(files.size()), files[0].string());
+  if (stores.size() == 1) return {std::move(stores.front()), std::nullopt};
+  if (!stores.empty()) return {TokenStore::chain(name, std::move(stores)), std::nullopt};
+  const std::string first = files.front().name();
+  StoreBuilder builder(vocabulary, std::move(files), options);
+  auto writer = TokenStoreWriter::in_memory(vocabulary, int(builder.sides()), first);
   LineReport report = builder.run(writer);
   return {writer.finish(), std::move(report)};
 }

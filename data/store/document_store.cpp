@@ -1,168 +1,213 @@
 #include "gyre/data/store/document_store.h"
 
 #include <algorithm>
-#include <deque>
+#include <span>
+#include <utility>
 
 #include "gyre/core/error.h"
-#include "gyre/data/store/encoded_rows.h"
-#include "gyre/data/store/text_stream.h"
-#include "gyre/data/text/parallel_text.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/parallel_for.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
 
 namespace {
 
-constexpr size_t kChunkBytes = size_t{1} << 20;  // chunk size of a stream; small, to limit the memory of its ids
+constexpr size_t kPartBytes = size_t{1} << 20;  // of long documents; small, to limit the memory of their ids
+// Of the parts that are encoded at once, per thread.
+constexpr size_t kPartsPerThread = 2048, kBytesPerThread = size_t{8} << 20;
 
+// Throws an Error that gives the offset in the file of the first byte that decoding the ids does not reproduce.
+void require_exact(const Vocabulary& vocabulary, const DocumentPart& part, const std::vector<int32_t>& ids,
+                   const std::string& file) {
+  const std::string decoded = vocabulary.decode(ids);
+  if (decoded == part.text) return;
+  const auto differs = std::mismatch(part.text.begin(), part.text.end(), decoded.begin(), decoded.end()).first;
+  const size_t at = std::min(size_t(differs - part.text.begin()), part.text.size() - 1);
+  throw Error("[data] ", file, ": ", name_byte(part.text, at, part.offset),
+              ": expected a vocabulary that keeps every byte, as gyre vocab --type bytes does, got one (",
+              vocabulary.kind(), ") that loses it");
+}
+
+uint32_t count_line_ends(std::string_view text) { return uint32_t(std::count(text.begin(), text.end(), '\n')); }
+
+// Reads text, encodes it and writes it as documents.
 class DocumentWriter {
  public:
-  // sizes: receives the size of every sentence; may be null.
-  DocumentWriter(const Vocabulary& vocabulary, TokenStoreWriter writer, std::vector<TextSize>* sizes)
-      : vocabulary_(vocabulary), writer_(std::move(writer)), sizes_(sizes) {}
+  DocumentWriter(const Vocabulary& vocabulary, TextInputs files, const DocumentOptions& options,
+                 TokenStoreWriter writer)
+      : vocabulary_(vocabulary),
+        options_(options),
+        line_ends_(options.end == DocumentEnd::whole ? LineEnds::keep
+                                                     : options.line_ends.value_or(default_line_ends(vocabulary))),
+        text_(std::move(files), format(), options.on_bad_line),
+        writer_(std::move(writer)) {
+    writer_.set_line_ends(line_ends_);
+    if (line_ends_ != LineEnds::keep || options.end == DocumentEnd::whole) return;
+    if (!keeps_line_ends(vocabulary))
+      throw UsageError("[data] --line-ends: keep expects a vocabulary that can write line ends, got one (",
+                       vocabulary.kind(), ") that loses them: use space or none");
+    for (int id = 0; id < vocabulary.size(); ++id)
+      line_ends_of_.push_back(count_line_ends(vocabulary.decode(std::span(&id, 1))));
+  }
 
-  void add(ParallelText& text, DocumentEnd end) {
-    std::vector<EncodedRow> chunk;
-    while (read_encoded(vocabulary_, text, chunk)) {
-      for (const EncodedRow& row : chunk) {
-        if (is_blank(row.row.text[0])) {
-          end_document();
-        } else if (row.ids[0].empty()) {
-          text.report().skip(BadLine::empty, row.row.line, text.place(row.row));
-        } else {
-          add(row.ids[0], row.row.text[0]);
-          ++text.report().kept;
-          if (end == DocumentEnd::line) end_document();
-        }
-      }
+  DocumentReport run() {
+    while (read_chunk()) {
+      encode_chunk();
+      for (size_t i = 0; i < parts_.size(); ++i) add(parts_[i], ids_[i]);
+      if (options_.on_progress) options_.on_progress(text_.file_bytes_read(), text_.file_bytes());
     }
-    end_document();
+    DocumentReport report{text_.reports(), documents_};
+    for (const LineReport& file : report.files) file.require_clean(options_.on_bad_line);
+    require(documents_ > 0, "[data] no document in ", report.files.front().describe(),
+            report.files.size() > 1 ? " and the files after it" : "",
+            text_.can_rewind() ? "" : " (a pipe can be read only once)");
+    return report;
   }
 
-  // Stores each chunk of the stream as a sentence. Samples may cross chunks, because no document ends between them.
-  void add(TextStream& stream) {
-    for (std::string_view piece; stream.next(piece);) add(stream.encode_exactly(vocabulary_), piece);
-    end_document();
-  }
-
-  uint64_t documents() const { return documents_; }
   TokenStore finish() { return writer_.finish(); }
 
  private:
-  void add(const std::vector<int32_t>& ids, std::string_view text) {
-    writer_.add(ids);
-    if (sizes_) sizes_->push_back(TextSize::of(text));
-    is_open_ = true;
+  DocumentFormat format() const {
+    return {.end = options_.end,
+            .line_ends = line_ends_,
+            .text_field = options_.text_field,
+            .any_bytes = vocabulary_.accepts_any_bytes(),
+            .part_bytes = kPartBytes};
   }
 
-  // Does nothing if no sentence was added since the last end.
-  void end_document() {
-    if (!is_open_) return;
-    writer_.add({});
-    if (sizes_) sizes_->emplace_back();
+  bool read_chunk() {
+    const size_t most = kPartsPerThread * size_t(threads()), bytes = kBytesPerThread * size_t(threads());
+    parts_.clear();
+    size_t read = 0;
+    for (DocumentPart part; parts_.size() < most && read < bytes && text_.next(part);) {
+      read += part.text.size();
+      parts_.push_back(std::move(part));
+    }
+    return !parts_.empty();
+  }
+
+  void encode_chunk() {
+    ids_.resize(parts_.size());
+    parallel_for(parts_.size(), parts_.size() < kPartsPerThread ? 1 : 16, [&](size_t i) {
+      ids_[i] = vocabulary_.encode(parts_[i].text);
+      if (options_.end == DocumentEnd::whole)
+        require_exact(vocabulary_, parts_[i], ids_[i], text_.reports()[parts_[i].file].files);
+    });
+  }
+
+  void add(const DocumentPart& part, const std::vector<int32_t>& ids) {
+    if (ids.empty()) {
+      LineReport& report = text_.reports()[part.file];
+      report.skip(BadLine::empty, part.line, text_.place(part));
+      if (line_ends_ == LineEnds::none && report.kept > 0) --report.kept;
+    } else if (line_ends_of_.empty()) {
+      add_sentence(ids, part.text);
+    } else {
+      add_lines(part.text, ids);
+    }
+    if (!part.ends || !is_open_) return;
+    writer_.add_of_document({}, {});
     ++documents_;
     is_open_ = false;
   }
 
+  void add_sentence(std::span<const int32_t> ids, std::string_view text) {
+    writer_.add_of_document(ids, TextSize::of(text));
+    is_open_ = true;
+  }
+
+  // A sentence ends after each token with line ends. It has the text up to the last of them.
+  void add_lines(std::string_view text, std::span<const int32_t> ids) {
+    uint32_t line_ends = 0;
+    for (const int32_t id : ids) line_ends += line_ends_of_[size_t(id)];
+    if (line_ends != count_line_ends(text)) return add_sentence(ids, text);
+    for (size_t i = 0; i < ids.size();) {
+      uint32_t ends = 0;
+      size_t after = i;
+      while (after < ids.size() && ends == 0) ends = line_ends_of_[size_t(ids[after++])];
+      size_t bytes = after == ids.size() ? text.size() : 0;
+      for (; after < ids.size() && ends > 0; --ends) bytes = text.find('\n', bytes) + 1;
+      add_sentence(ids.subspan(i, after - i), text.substr(0, bytes));
+      text.remove_prefix(bytes);
+      i = after;
+    }
+  }
+
   const Vocabulary& vocabulary_;
+  const DocumentOptions& options_;
+  LineEnds line_ends_;
+  std::vector<uint32_t> line_ends_of_;  // number of line ends in each token; empty unless they are kept
+  DocumentText text_;
   TokenStoreWriter writer_;
-  std::vector<TextSize>* sizes_;
-  bool is_open_ = false;
+  std::vector<DocumentPart> parts_;        // of the current chunk
+  std::vector<std::vector<int32_t>> ids_;  // of each part
+  bool is_open_ = false;                   // whether the document has a sentence
   uint64_t documents_ = 0;
 };
 
-std::vector<LineReport> read_lines(const std::vector<Path>& files, DocumentEnd end, OnBadLine policy,
-                                   DocumentWriter& writer) {
-  const BlankLines blank = end == DocumentEnd::blank_line ? BlankLines::rows : BlankLines::bad;
-  // Opens all files before encoding any. If bad lines are errors, this also checks every line.
-  std::deque<ParallelText> texts;
-  for (const Path& file : files) texts.emplace_back(std::vector{file}, policy, blank);
-  std::vector<LineReport> reports;
-  for (ParallelText& text : texts) {
-    writer.add(text, end);
-    text.report().require_clean(policy);
-    reports.push_back(text.report());
-  }
-  return reports;
-}
-
-std::vector<LineReport> read_streams(const std::vector<Path>& files, const Vocabulary& vocabulary,
-                                     DocumentWriter& writer) {
-  std::deque<TextStream> streams;  // opens and checks all files before encoding any
-  for (const Path& file : files) {
-    const TextStream& stream = streams.emplace_back(file, kChunkBytes);
-    if (!vocabulary.accepts_any_bytes()) stream.require_utf8(vocabulary);
-  }
-  std::vector<LineReport> reports;
-  for (TextStream& stream : streams) {
-    writer.add(stream);
-    LineReport& report = reports.emplace_back();
-    report.files = stream.path().string();
-    report.unit = "byte";
-    report.bytes = report.kept = stream.bytes();
-  }
-  return reports;
-}
-
-Documents read_documents(const std::vector<Path>& files, DocumentEnd end, OnBadLine policy,
-                         const Vocabulary& vocabulary, TokenStoreWriter to, bool with_sizes = false) {
-  std::vector<TextSize> sizes;
-  DocumentWriter writer(vocabulary, std::move(to), with_sizes ? &sizes : nullptr);
-  DocumentReport report;
-  report.files =
-      end == DocumentEnd::whole ? read_streams(files, vocabulary, writer) : read_lines(files, end, policy, writer);
-  report.documents = writer.documents();
-  require(report.documents > 0, "[data] no document in ", report.files.front().describe(),
-          files.size() > 1 ? " and the files after it" : "");
-  return {writer.finish(), std::move(report), std::move(sizes)};
+TokenStore open_store(const Vocabulary& vocabulary, const Path& file, const DocumentOptions& options) {
+  TokenStore store(file);
+  store.require_vocabulary(vocabulary);
+  require(store.sides() == 1, "[data] ", store.name(), ": expected documents of one language, got sentence pairs");
+  const std::string_view has = name_of(store.line_ends().value_or(LineEnds::none));
+  if (options.line_ends && *options.line_ends != store.line_ends().value_or(LineEnds::none))
+    throw UsageError("[data] --line-ends: ", store.name(), " was built with ", has, ", got ",
+                     name_of(*options.line_ends), ": build it again with gyre data build");
+  return store;
 }
 
 }  // namespace
 
-TextSize TextSize::of(std::string_view text) { return {count_characters(text), text.size()}; }
-
-TextSize& TextSize::operator+=(const TextSize& other) {
-  characters += other.characters;
-  bytes += other.bytes;
-  return *this;
+bool keeps_line_ends(const Vocabulary& vocabulary) {
+  for (const std::string_view text : {"a\nb", "a\n\nb"})
+    if (count_line_ends(vocabulary.decode(vocabulary.encode(text))) != count_line_ends(text)) return false;
+  return true;
 }
 
-TextSize& TextSize::operator-=(const TextSize& other) {
-  characters -= std::min(characters, other.characters);
-  bytes -= std::min(bytes, other.bytes);
-  return *this;
-}
-DocumentEnd parse_document_end(std::string_view text) {
-  if (text == "blank-line") return DocumentEnd::blank_line;
-  if (text == "line") return DocumentEnd::line;
-  if (text == "whole") return DocumentEnd::whole;
-  throw UsageError("[data] --documents: expected blank-line, line or whole, got ", text);
+LineEnds default_line_ends(const Vocabulary& vocabulary) {
+  return keeps_line_ends(vocabulary) ? LineEnds::keep : LineEnds::none;
 }
 
-DocumentReport build_document_store(const Vocabulary& vocabulary, const std::vector<Path>& files, const Path& output,
-                                    DocumentEnd end, OnBadLine policy) {
+DocumentReport build_document_store(const Vocabulary& vocabulary, TextInputs files, const Path& output,
+                                    const DocumentOptions& options) {
   require(!files.empty(), "[data] expected a text file");
-  return *read_documents(files, end, policy, vocabulary, TokenStoreWriter::to_file(vocabulary, 1, output)).report;
+  DocumentWriter writer(vocabulary, std::move(files), options, TokenStoreWriter::to_file(vocabulary, 1, output));
+  DocumentReport report = writer.run();
+  writer.finish();
+  return report;
 }
 
-Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
-                         OnBadLine policy, bool with_sizes) {
+Documents open_documents(const Vocabulary& vocabulary, TextInputs files, const DocumentOptions& options) {
   require(!files.empty(), "[data] expected a text file or a token store");
-  for (const Path& file : files) {
-    if (!TokenStore::recognizes(file)) continue;
-    require(files.size() == 1, "[data] ", file.string(), ": expected a token store to be the only file, got ",
-            files.size(), " files");
-    TokenStore store(file);
-    store.require_vocabulary(vocabulary);
-    require(store.sides() == 1, "[data] ", store.name(), ": expected documents of one language, got sentence pairs");
-    return {std::move(store), std::nullopt, {}};
+  std::vector<TokenStore> stores;
+  std::optional<DocumentReport> report;
+  std::string name;
+  for (const TextInput& file : files) name += (name.empty() ? "" : " + ") + file.name();
+  for (size_t i = 0; i < files.size();) {
+    if (files[i].kind() == TextKind::token_store) {
+      stores.push_back(open_store(vocabulary, files[i++].path(), options));
+      continue;
+    }
+    TextInputs texts;
+    const std::string first = files[i].name();
+    for (; i < files.size() && files[i].kind() != TextKind::token_store; ++i) texts.push_back(std::move(files[i]));
+    DocumentWriter writer(vocabulary, std::move(texts), options, TokenStoreWriter::in_memory(vocabulary, 1, first));
+    const DocumentReport read = writer.run();
+    if (!report) report.emplace();
+    report->documents += read.documents;
+    report->files.insert(report->files.end(), read.files.begin(), read.files.end());
+    stores.push_back(writer.finish());
   }
-  return read_documents(files, end, policy, vocabulary, TokenStoreWriter::in_memory(vocabulary, 1, files[0].string()),
-                        with_sizes);
+  if (stores.size() == 1) return {std::move(stores.front()), std::move(report)};
+  return {TokenStore::chain(name, std::move(stores)), std::move(report)};
 }
 
-TextSize size_of_part(const Documents& documents, const StorePart& part, const Vocabulary& vocabulary) {
-  const TokenStore& store = documents.store;
+TextSize size_of_part(const StorePart& part, const Vocabulary& vocabulary) {
+  const TokenStore& store = part.store();
+  require(store.has_text_sizes() || vocabulary.accepts_any_bytes(), "[data] ", store.name(),
+          ": expected a store with the sizes of its text, got one of an earlier version: build it again with gyre data "
+          "build");
   const auto decoded_size = [&](uint64_t begin, uint64_t end) {
     std::vector<int32_t> ids;
     store.append_tokens(begin, end, ids);
@@ -178,7 +223,7 @@ TextSize size_of_part(const Documents& documents, const StorePart& part, const V
     }
     const TokenRange own = part.clip({begin, end});
     if (!part.has(document) || own.empty()) continue;
-    size += documents.sizes.empty() ? decoded_size(begin, end) : documents.sizes[i];
+    size += store.has_text_sizes() ? store.text_size(i) : decoded_size(begin, end);
     if (own.begin > begin) size -= decoded_size(begin, own.begin);
   }
   return size;

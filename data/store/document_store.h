@@ -2,25 +2,36 @@
 // document. The ids of all sentences are contiguous, so a document, or any part of one, is a range of tokens.
 #pragma once
 
+#include <functional>
 #include <optional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "gyre/core/io/file.h"
 #include "gyre/data/store/store_part.h"
+#include "gyre/data/store/token_store.h"
+#include "gyre/data/text/document_text.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {
 
-// The end of a document. The end of a file always ends a document.
-//   blank_line: a document ends at a blank line; each line is a sentence.
-//   line: each line is a document of one sentence.
-//   whole: the file is one document, and all of its bytes are kept (text_stream.h). Its sentences are chunks of equal
-//     size. The vocabulary must decode them to the same bytes: a byte vocabulary takes any file, others take UTF-8.
-enum class DocumentEnd : uint8_t { blank_line, line, whole };
+// How text becomes documents. With LineEnds::keep and LineEnds::space, a document is encoded as one text, as other
+// tokenizers encode it, and with `keep` its sentences end after the tokens of line ends; with LineEnds::none, each line
+// is encoded by itself. With DocumentEnd::whole, sentences are chunks of equal size, and the vocabulary must decode
+// them to the same bytes: a byte vocabulary takes any file, others take UTF-8.
+struct DocumentOptions {
+  DocumentEnd end = DocumentEnd::blank_line;
+  std::optional<LineEnds> line_ends{};  // nullopt: default_line_ends() of the vocabulary
+  std::string text_field = "text";      // of JSON lines
+  OnBadLine on_bad_line = OnBadLine::by_kind;
+  std::function<void(uint64_t bytes, uint64_t all)> on_progress{};  // of the files; all is 0 if it is unknown
+};
 
-DocumentEnd parse_document_end(std::string_view text);  // "blank-line", "line" or "whole"; else UsageError
+// Whether decoding what the vocabulary encodes gives the line ends back.
+bool keeps_line_ends(const Vocabulary& vocabulary);
+// LineEnds::keep if the vocabulary keeps line ends, else LineEnds::none.
+LineEnds default_line_ends(const Vocabulary& vocabulary);
 
 struct DocumentReport {
   std::vector<LineReport> files;
@@ -28,34 +39,28 @@ struct DocumentReport {
 };
 
 // Writes a store of the files in this order, atomically. Files may have any size, and no line is too long, because
-// samples are cut to length (document_plan.h). Throws an Error if the policy makes a bad line an error, or if no
-// document remains.
-DocumentReport build_document_store(const Vocabulary& vocabulary, const std::vector<Path>& files, const Path& output,
-                                    DocumentEnd end, OnBadLine policy);
-
-struct TextSize {
-  uint64_t characters = 0, bytes = 0;
-
-  static TextSize of(std::string_view text);
-  TextSize& operator+=(const TextSize& other);
-  TextSize& operator-=(const TextSize& other);  // clamps at 0
-};
+// samples are cut to length (document_plan.h). Documents over a mebibyte are encoded in parts that end at a line end.
+// Throws an Error if the policy makes a bad line an error, or if no document remains, and a UsageError if the
+// vocabulary loses line ends that the options keep.
+DocumentReport build_document_store(const Vocabulary& vocabulary, TextInputs files, const Path& output,
+                                    const DocumentOptions& options);
 
 struct Documents {
   TokenStore store;
-  std::optional<DocumentReport> report;  // for text files only, because a store was checked when it was built
-  std::vector<TextSize> sizes;           // size of each sentence without its line end, if requested
+  // For text files only, because a store was checked when it was built.
+  std::optional<DocumentReport> report = std::nullopt;
 };
 
-// Opens the training or validation data of a language model: one store with one side, which must have been built with
-// this vocabulary, or text files, which become a store in memory (2 bytes per token up to 65,536 pieces). `end`,
-// `policy` and `with_sizes` apply to text files only. `with_sizes` fills Documents::sizes.
-Documents open_documents(const Vocabulary& vocabulary, const std::vector<Path>& files, DocumentEnd end,
-                         OnBadLine policy, bool with_sizes = false);
+// Opens the training or validation data of a language model: stores with one side, which must have been built with this
+// vocabulary, and text files, which become a store in memory (2 bytes per token up to 65,536 pieces). Several are one
+// corpus, in the given order. The options apply to text files; a store must have the line ends of the options, if
+// given.
+Documents open_documents(const Vocabulary& vocabulary, TextInputs files, const DocumentOptions& options);
 
-// Returns the size of the text of one part: from Documents::sizes or, if there are none, of the decoded sentences. If
-// the part begins inside a sentence, decodes the tokens before its beginning and subtracts their size.
-TextSize size_of_part(const Documents& documents, const StorePart& part, const Vocabulary& vocabulary);
+// Returns the size of the text of one part. If the part begins inside a sentence, decodes the tokens before its
+// beginning and subtracts their size. Throws an Error for a store of an earlier version, which has no sizes, unless the
+// vocabulary keeps every byte.
+TextSize size_of_part(const StorePart& part, const Vocabulary& vocabulary);
 
 // Returns the number of documents in the store: 0 for a store of pairs or of sentences without documents.
 uint64_t count_documents(const TokenStore& store);

@@ -1,5 +1,7 @@
 #include "gyre/data/store/encoded_rows.h"
 
+#include <utility>
+
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/parallel_for.h"
 
@@ -23,7 +25,7 @@ bool read_encoded(const Vocabulary& vocabulary, ParallelText& text, std::vector<
   size_t read = 0;
   for (TextRow row; chunk.size() < rows && read < bytes && text.next(row);) {
     read += row.text[0].size() + row.text[1].size();
-    chunk.push_back({row, {}});
+    chunk.push_back({std::move(row), {}});
   }
   encode_chunk(vocabulary, text.sides(), chunk);
   return !chunk.empty();

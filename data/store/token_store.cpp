@@ -2,15 +2,32 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
+#include "gyre/core/random.h"
 #include "gyre/data/store/token_store_format.h"
+#include "gyre/data/text/utf8.h"
 
 namespace gyre {
 
 using namespace token_store_format;
+
+TextSize TextSize::of(std::string_view text) { return {count_characters(text), text.size()}; }
+
+TextSize& TextSize::operator+=(const TextSize& other) {
+  characters += other.characters;
+  bytes += other.bytes;
+  return *this;
+}
+
+TextSize& TextSize::operator-=(const TextSize& other) {
+  characters -= std::min(characters, other.characters);
+  bytes -= std::min(bytes, other.bytes);
+  return *this;
+}
 
 TokenStore::TokenStore(const Path& path) : name_(path.string()), map_(path) {
   bytes_ = map_.data();
@@ -24,9 +41,41 @@ TokenStore::TokenStore(std::string name, std::vector<std::byte> bytes)
 }
 
 bool TokenStore::recognizes(const Path& path) {
+  if (!std::filesystem::is_regular_file(path)) return false;  // looking at a pipe would take bytes out of it
   std::ifstream file(path, std::ios::binary);
   char magic[sizeof Header::magic];
   return file.read(magic, sizeof magic) && std::memcmp(magic, kMagic, sizeof magic) == 0;
+}
+
+TokenStore TokenStore::chain(std::string name, std::vector<TokenStore> parts) {
+  TokenStore store;
+  store.name_ = std::move(name);
+  require(!parts.empty(), "[token store] ", store.name_, ": expected a store");
+  const TokenStore& first = parts.front();
+  store.version_ = UINT32_MAX;
+  store.text_ = first.text_;
+  TokenStoreTrailer& sums = store.trailer_;
+  sums = first.trailer_;
+  sums.sentences = sums.tokens[0] = sums.tokens[1] = 0;
+  for (const TokenStore& part : parts) {
+    require(part.fingerprint() == first.fingerprint() && part.bos() == first.bos() && part.eos() == first.eos(),
+            "[token store] ", part.name(), ": expected the vocabulary of ", first.name(), " (fingerprint ",
+            hexadecimal(first.fingerprint()), "), got another (", hexadecimal(part.fingerprint()), ")");
+    require(part.sides() == first.sides(), "[token store] ", part.name(), ": expected as many sides as ", first.name(),
+            ", ", first.sides(), ", got ", part.sides());
+    require(part.text_.line_ends == first.text_.line_ends, "[token store] ", part.name(),
+            ": expected the line ends of ", first.name(), ", got others: build both with the same --line-ends");
+    require(part.sides() == 2 || part.size() == 0 || part.length(part.size() - 1, 0) == 0, "[token store] ",
+            part.name(), ": expected documents (gyre data build --documents), got sentences");
+    store.first_sentences_.push_back(sums.sentences);
+    store.first_tokens_.push_back(sums.tokens[0] + sums.tokens[1]);
+    sums.sentences += part.trailer_.sentences;
+    for (int side = 0; side < 2; ++side) sums.tokens[side] += part.trailer_.tokens[side];
+    store.text_.has_sizes = std::min(store.text_.has_sizes, part.text_.has_sizes);
+    store.version_ = std::min(store.version_, part.version_);
+  }
+  store.parts_ = std::move(parts);
+  return store;
 }
 
 void TokenStore::fail(const std::string& what) const { throw Error("[token store] ", name_, ": ", what); }
@@ -35,7 +84,9 @@ void TokenStore::open() {
   Header header{};
   if (byte_count_ > 0) std::memcpy(&header, bytes_, std::min(byte_count_, sizeof header));
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) fail("expected a token store written by gyre data build");
-  if (header.version != kVersion) fail(concat("expected format version ", kVersion, ", got ", header.version));
+  if (header.version < kFirstVersion || header.version > kVersion)
+    fail(concat("expected format version ", kFirstVersion, " to ", kVersion, ", got ", header.version));
+  version_ = header.version;
   if (header.zero != 0) fail("damaged header");
   if (byte_count_ < sizeof header + sizeof trailer_) fail(concat("truncated: only ", byte_count_, " bytes"));
   std::memcpy(&trailer_, bytes_ + byte_count_ - sizeof trailer_, sizeof trailer_);
@@ -52,18 +103,36 @@ void TokenStore::open() {
   // Check the bounds of each count first, so that no sum or product below overflows.
   const bool is_bounded = t.ids_bytes < byte_count_ && t.sentences < byte_count_ && t.tokens[0] < byte_count_ &&
                           t.tokens[1] < byte_count_ && t.vocabulary_size <= INT32_MAX;
+  const size_t end = byte_count_ - sizeof trailer_ - (version_ == kFirstVersion ? 0 : sizeof text_);
+  if (version_ > kFirstVersion && byte_count_ >= sizeof header + sizeof text_ + sizeof trailer_) {
+    std::memcpy(&text_, bytes_ + end, sizeof text_);
+    if (text_.text_crc != crc_of(text_) || text_.line_ends > 1 + uint32_t(LineEnds::none) || text_.has_sizes > 1)
+      fail("damaged description of the text");
+  }
+  const uint64_t sizes_bytes = text_.has_sizes != 0 ? t.sentences * 2 * sizeof(uint32_t) : 0;
   const bool is_consistent = is_bounded && (t.sides == 1 || t.sides == 2) && (t.id_bytes == 2 || t.id_bytes == 4) &&
                              uint32_t(t.bos) < t.vocabulary_size && uint32_t(t.eos) < t.vocabulary_size &&
                              t.ids_bytes == (t.tokens[0] + t.tokens[1]) * t.id_bytes &&
-                             offsets_at + offsets_bytes + sizeof trailer_ == byte_count_;
+                             offsets_at + offsets_bytes + sizes_bytes == end;
   if (!is_consistent) fail("damaged trailer: its counts do not fit the size of the file");
   offsets_ = reinterpret_cast<const uint64_t*>(bytes_ + offsets_at);
+  sizes_ = reinterpret_cast<const uint32_t*>(bytes_ + offsets_at + offsets_bytes);
+}
+
+// The last part whose first number is not above this one.
+size_t TokenStore::part_of(const std::vector<uint64_t>& firsts, uint64_t number) const {
+  return size_t(std::upper_bound(firsts.begin(), firsts.end(), number) - firsts.begin()) - 1;
 }
 
 TokenStore::Range TokenStore::range_of(size_t sentence, int side) const {
   if (sentence >= size() || side < 0 || side >= sides()) {
     fail(
         concat("expected a sentence below ", size(), " and a side below ", sides(), ", got ", sentence, " and ", side));
+  }
+  if (!parts_.empty()) {
+    const size_t p = part_of(first_sentences_, sentence);
+    const Range range = parts_[p].range_of(sentence - first_sentences_[p], side);
+    return {first_tokens_[p] + range.begin, first_tokens_[p] + range.end};
   }
   const size_t at = sentence * trailer_.sides + size_t(side);
   const Range range{offsets_[at], offsets_[at + 1]};
@@ -87,6 +156,15 @@ void TokenStore::append_ids(Range range, std::vector<int32_t>& ids) const {
 }
 
 void TokenStore::append(Range range, std::vector<int32_t>& ids) const {
+  if (!parts_.empty()) {
+    for (size_t p = part_of(first_tokens_, range.begin); p < parts_.size() && first_tokens_[p] < range.end; ++p) {
+      const TokenStore& part = parts_[p];
+      const uint64_t first = first_tokens_[p], end = first + part.trailer_.tokens[0] + part.trailer_.tokens[1];
+      if (range.begin < end)
+        part.append(Range{std::max(range.begin, first) - first, std::min(range.end, end) - first}, ids);
+    }
+    return;
+  }
   trailer_.id_bytes == 2 ? append_ids<uint16_t>(range, ids) : append_ids<uint32_t>(range, ids);
 }
 
@@ -112,6 +190,31 @@ std::vector<int32_t> TokenStore::sentence(size_t sentence, int side) const {
   return ids;
 }
 
+std::optional<LineEnds> TokenStore::line_ends() const {
+  return text_.line_ends == 0 ? std::nullopt : std::optional(LineEnds(text_.line_ends - 1));
+}
+
+TextSize TokenStore::text_size(size_t sentence) const {
+  if (sentence >= size() || !has_text_sizes()) fail("expected a sentence with the size of its text");
+  if (!parts_.empty()) {
+    const size_t p = part_of(first_sentences_, sentence);
+    return parts_[p].text_size(sentence - first_sentences_[p]);
+  }
+  return {.characters = sizes_[2 * sentence + 1], .bytes = sizes_[2 * sentence]};
+}
+
+uint64_t TokenStore::checksum() const {
+  if (parts_.empty()) return uint64_t{trailer_.ids_crc} << 32 | trailer_.offsets_crc;
+  uint64_t checksum = parts_.front().checksum();
+  for (size_t p = 1; p < parts_.size(); ++p) checksum = mix(checksum, parts_[p].checksum());
+  return checksum;
+}
+
+void TokenStore::require_untruncated() const {
+  map_.require_untruncated();
+  for (const TokenStore& part : parts_) part.require_untruncated();
+}
+
 void TokenStore::require_vocabulary(const Vocabulary& vocabulary) const {
   if (fingerprint() == vocabulary.fingerprint()) return;
   fail(concat("was built with another vocabulary (", vocabulary_size(), " pieces, fingerprint ",
@@ -120,11 +223,16 @@ void TokenStore::require_vocabulary(const Vocabulary& vocabulary) const {
 }
 
 void TokenStore::verify() const {
+  for (const TokenStore& part : parts_) part.verify();
+  if (!parts_.empty()) return;
   const std::byte* ids = bytes_ + sizeof(Header);
   const size_t ids_bytes = align(trailer_.ids_bytes), records = trailer_.sides * trailer_.sentences;
   if (crc32c(ids, ids_bytes) != trailer_.ids_crc) fail("damaged ids: their checksum does not match");
   if (crc32c(offsets_, (records + 1) * sizeof(uint64_t)) != trailer_.offsets_crc) {
     fail("damaged offsets: their checksum does not match");
+  }
+  if (has_text_sizes() && crc32c(sizes_, 2 * size() * sizeof(uint32_t)) != text_.sizes_crc) {
+    fail("damaged sizes of sentences: their checksum does not match");
   }
   std::vector<uint64_t> tokens(2);  // number of tokens on each side
   std::vector<int32_t> scratch;

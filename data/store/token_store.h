@@ -4,17 +4,23 @@
 //   ids      of sentence 0 side 0, sentence 0 side 1, sentence 1 side 0, ...: u16, or u32 above 65,536 pieces;
 //            zero padding to a multiple of 8 bytes
 //   offsets  u64[sides * sentences + 1]: index of the first id of each of these, and the end
+//   sizes    u32[2 * sentences]: bytes and characters of the text of each sentence, if the header says so
+//   text     since version 2: how the text was read, and the CRC-32C of sizes and of this
 //   trailer  counts, fingerprint of the vocabulary, CRC-32C of ids, offsets and the trailer itself, "GYRE-END"
-// Opening a store checks its sizes and the trailer. Every access is bounds-checked. verify() checks every byte.
+// Version 1 has neither sizes nor text. Opening a store checks its sizes and the trailer. Every access is
+// bounds-checked. verify() checks every byte.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gyre/core/io/mapped_file.h"
+#include "gyre/data/text/document_text.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {
@@ -29,16 +35,34 @@ struct TokenStoreTrailer {
   char mark[8];
 };
 
+struct TokenStoreText {
+  uint32_t line_ends;  // 0: not documents; else 1 + LineEnds
+  uint32_t has_sizes;
+  uint32_t sizes_crc, text_crc;
+};
+
+// The size of a text.
+struct TextSize {
+  uint64_t characters = 0, bytes = 0;
+
+  static TextSize of(std::string_view text);
+  TextSize& operator+=(const TextSize& other);
+  TextSize& operator-=(const TextSize& other);  // clamps at 0
+};
+
 class TokenStore {
  public:
   // Maps a file. Throws an Error unless its size and trailer are those of a complete store.
   explicit TokenStore(const Path& path);
   // Opens the bytes of a store in memory. Messages show `name` instead of a path.
   TokenStore(std::string name, std::vector<std::byte> bytes);
+  // Several stores as one, in this order. Throws an Error unless they have the same vocabulary, sides and line ends
+  // and, with one side, end with a document. A chain has no file.
+  static TokenStore chain(std::string name, std::vector<TokenStore> parts);
   TokenStore(TokenStore&&) = default;
   TokenStore& operator=(TokenStore&&) = default;
 
-  static bool recognizes(const Path& path);  // also false if the file cannot be read
+  static bool recognizes(const Path& path);  // a regular file that begins as a store; false if it cannot be read
 
   size_t size() const { return trailer_.sentences; }
   int sides() const { return int(trailer_.sides); }
@@ -56,26 +80,37 @@ class TokenStore {
   uint64_t first_token(size_t sentence) const;
   void append_tokens(uint64_t begin, uint64_t end, std::vector<int32_t>& ids) const;
 
+  // How the lines of documents were joined. nullopt: the store has no documents, or is of an earlier version, which put
+  // nothing between lines.
+  std::optional<LineEnds> line_ends() const;
+  bool is_of_earlier_version() const { return version_ < 2; }
+  bool has_text_sizes() const { return text_.has_sizes != 0; }
+  TextSize text_size(size_t sentence) const;  // of the text that was encoded, if has_text_sizes()
+
   int vocabulary_size() const { return int(trailer_.vocabulary_size); }
   int bos() const { return trailer_.bos; }
   int eos() const { return trailer_.eos; }
   uint64_t fingerprint() const { return trailer_.fingerprint; }
   // Checksum of the content: equal for two stores with the same sentences in the same order.
-  uint64_t checksum() const { return uint64_t{trailer_.ids_crc} << 32 | trailer_.offsets_crc; }
+  uint64_t checksum() const;
   const std::string& name() const { return name_; }
 
   // Throws an Error if the store was built with another vocabulary.
   void require_vocabulary(const Vocabulary& vocabulary) const;
   void verify() const;  // checks every byte; throws an Error that names the damaged part
   // Throws an Error if the file was truncated after it was opened.
-  void require_untruncated() const { map_.require_untruncated(); }
+  void require_untruncated() const;
+  // The bytes of a store that is not a chain.
+  std::span<const std::byte> bytes() const { return {bytes_, byte_count_}; }
 
  private:
   struct Range {
     uint64_t begin, end;
   };
 
+  TokenStore() = default;
   void open();
+  size_t part_of(const std::vector<uint64_t>& firsts, uint64_t number) const;
   Range range_of(size_t sentence, int side) const;
   void append(Range range, std::vector<int32_t>& ids) const;
   [[noreturn]] void fail(const std::string& what) const;
@@ -87,8 +122,15 @@ class TokenStore {
   std::vector<std::byte> memory_;
   const std::byte* bytes_ = nullptr;
   size_t byte_count_ = 0;
+  uint32_t version_ = 0;
   const uint64_t* offsets_ = nullptr;
-  TokenStoreTrailer trailer_{};
+  const uint32_t* sizes_ = nullptr;
+  TokenStoreText text_{};
+  TokenStoreTrailer trailer_{};  // of a chain: the sums
+
+  // A chain: its stores, and the first sentence and the first token of each.
+  std::vector<TokenStore> parts_;
+  std::vector<uint64_t> first_sentences_, first_tokens_;
 };
 
 class TokenStoreWriter {
@@ -100,6 +142,10 @@ class TokenStoreWriter {
 
   // Appends a sentence: the ids of each side, without <s> and </s>. Throws an Error for an id outside the vocabulary.
   void add(const std::vector<int32_t>& source, const std::vector<int32_t>& target = {});
+  // Appends a sentence of a document with the size of its text; an empty sentence ends a document.
+  void add_of_document(std::span<const int32_t> ids, const TextSize& size);
+  // For stores of documents.
+  void set_line_ends(LineEnds line_ends) { text_.line_ends = 1 + uint32_t(line_ends); }
   // Completes the store and opens it. A file appears under its name only now.
   TokenStore finish();
 
@@ -107,14 +153,17 @@ class TokenStoreWriter {
   TokenStoreWriter(const Vocabulary& vocabulary, int sides, std::string name, std::optional<Path> path);
   void write_ids(const void* data, size_t bytes);
   void write(const void* data, size_t bytes);
-  void add_side(const std::vector<int32_t>& ids, int side);
+  void add_side(std::span<const int32_t> ids, int side);
+  void write_text();
 
   std::string name_;
   std::unique_ptr<AtomicFile> file_;  // null: in memory
   std::vector<std::byte> memory_;
   std::vector<uint32_t> lengths_;  // length of each side of each sentence
+  std::vector<uint32_t> sizes_;    // bytes and characters of each sentence
   std::vector<uint16_t> narrow_;
   uint64_t written_ = 0;
+  TokenStoreText text_{};
   TokenStoreTrailer trailer_{};
 };
 

@@ -12,6 +12,7 @@ namespace gyre::token_store_format {
 
 static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(TokenStoreTrailer) == 88);
+static_assert(sizeof(TokenStoreText) == 16);
 
 struct Header {
   char magic[8];
@@ -20,12 +21,15 @@ struct Header {
 
 inline constexpr char kMagic[8] = {'G', 'Y', 'R', 'E', 'T', 'O', 'K', 'S'};
 inline constexpr char kMark[8] = {'G', 'Y', 'R', 'E', '-', 'E', 'N', 'D'};
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kFirstVersion = 1;  // without sizes and text
 
 inline uint64_t align(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
 inline uint32_t crc_of(const TokenStoreTrailer& trailer) {
   return crc32c(&trailer, offsetof(TokenStoreTrailer, trailer_crc));
 }
+
+inline uint32_t crc_of(const TokenStoreText& text) { return crc32c(&text, offsetof(TokenStoreText, text_crc)); }
 
 }  // namespace gyre::token_store_format

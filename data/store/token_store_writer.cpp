@@ -51,7 +51,15 @@ void TokenStoreWriter::add(const std::vector<int32_t>& source, const std::vector
   ++trailer_.sentences;
 }
 
-void TokenStoreWriter::add_side(const std::vector<int32_t>& ids, int side) {
+void TokenStoreWriter::add_of_document(std::span<const int32_t> ids, const TextSize& size) {
+  require(trailer_.sides == 1, "[token store] ", name_, ": expected documents of one side, got pairs");
+  add_side(ids, 0);
+  ++trailer_.sentences;
+  sizes_.push_back(uint32_t(size.bytes));
+  sizes_.push_back(uint32_t(size.characters));
+}
+
+void TokenStoreWriter::add_side(std::span<const int32_t> ids, int side) {
   for (const int32_t id : ids) {
     require(id >= 0 && uint32_t(id) < trailer_.vocabulary_size, "[token store] ", name_, ": expected ids below ",
             trailer_.vocabulary_size, ", got ", id);
@@ -64,6 +72,17 @@ void TokenStoreWriter::add_side(const std::vector<int32_t>& ids, int side) {
   }
   lengths_.push_back(uint32_t(ids.size()));
   trailer_.tokens[side] += ids.size();
+}
+
+// The sizes are either of all sentences or left out.
+void TokenStoreWriter::write_text() {
+  text_.has_sizes = sizes_.size() == 2 * trailer_.sentences && trailer_.sentences > 0 ? 1 : 0;
+  if (text_.has_sizes != 0) {
+    text_.sizes_crc = crc32c(sizes_.data(), sizes_.size() * sizeof(uint32_t));
+    write(sizes_.data(), sizes_.size() * sizeof(uint32_t));
+  }
+  text_.text_crc = crc_of(text_);
+  write(&text_, sizeof text_);
 }
 
 TokenStore TokenStoreWriter::finish() {
@@ -80,6 +99,7 @@ TokenStore TokenStoreWriter::finish() {
     offset += length;
     write_offset();
   }
+  write_text();
   trailer_.file_bytes = written_ + sizeof trailer_;
   trailer_.trailer_crc = crc_of(trailer_);
   std::memcpy(trailer_.mark, kMark, sizeof kMark);

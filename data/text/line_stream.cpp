@@ -1,11 +1,5 @@
 #include "gyre/data/text/line_stream.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <iostream>
-
-#include "gyre/core/error.h"
 #include "gyre/data/text/line_ends.h"
 
 namespace gyre {
@@ -16,22 +10,26 @@ constexpr size_t kBufferBytes = size_t{1} << 20;
 
 }  // namespace
 
-LineStream::LineStream() : name_("standard input"), stream_(std::cin) {}
+LineStream::LineStream() : owned_(std::make_unique<TextInput>(TextInput::standard())), input_(owned_.get()) {}
 
-LineStream::LineStream(const Path& path) : name_(path.string()), buffer_(kBufferBytes), stream_(file_) {
-  require(!std::filesystem::is_directory(path), name_, ": expected a file, got a directory");
-  file_.rdbuf()->pubsetbuf(buffer_.data(), std::streamsize(buffer_.size()));
-  file_.open(path, std::ios::binary);
-  require(file_.is_open(), name_, ": cannot be opened: ", std::strerror(errno));
+LineStream::LineStream(const Path& path) : owned_(std::make_unique<TextInput>(path)), input_(owned_.get()) {}
+
+LineStream::LineStream(TextInput& input) : input_(&input) {}
+
+bool LineStream::fill() {
+  if (buffer_.empty()) buffer_.resize(kBufferBytes);
+  rest_ = {buffer_.data(), input_->read(buffer_.data(), buffer_.size())};
+  return !rest_.empty();
 }
 
-// The buffer of std::cin reports an error of the system as the end of the input.
-bool LineStream::has_failed() const { return stream_.bad() || (&stream_ == &std::cin && std::ferror(stdin)); }
-
 bool LineStream::next(std::string& line) {
-  if (!std::getline(stream_, line)) {
-    require(!has_failed(), name_, ":", line_ + 1, ": reading failed");
-    return false;
+  line.clear();
+  if (rest_.empty() && !fill()) return false;
+  while (true) {
+    const size_t end = rest_.find('\n');
+    line.append(rest_.substr(0, end));
+    rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
+    if (end != rest_.npos || !fill()) break;
   }
   if (++line_ == 1) {
     const size_t mark = byte_order_mark_bytes(line);

@@ -3,33 +3,32 @@
 #pragma once
 
 #include <array>
-#include <deque>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gyre/data/text/line_report.h"
-#include "gyre/data/text/text_file.h"
+#include "gyre/data/text/line_stream.h"
 
 namespace gyre {
 
 struct TextRow {
-  uint64_t line = 0;                     // line number from 1
-  std::array<std::string_view, 2> text;  // the second is empty for a single file
+  uint64_t line = 0;                // line number from 1
+  std::array<std::string, 2> text;  // the second is empty for a single file
 };
-
-enum class BlankLines : uint8_t { bad, rows };
 
 class ParallelText {
  public:
-  // Opens one or two files. If the policy makes any kind of bad line an error, checks all lines first, so that such an
-  // error does not occur after hours of work. The caller checks for over-long lines.
-  ParallelText(const std::vector<Path>& files, OnBadLine policy, BlankLines blank = BlankLines::bad);
+  // Opens one or two files of sentences; JSON lines are an error. If the policy makes any kind of bad line an error and
+  // the files can be read again, checks all lines first, so that such an error does not occur after hours of work; a
+  // bad line in a pipe is found when it is read. The caller checks for over-long lines, and calls require_clean().
+  ParallelText(TextInputs files, OnBadLine policy);
 
   bool next(TextRow& row);  // reads the next good row; false at the end
-  void rewind();            // returns to the start and clears the report
+  void rewind();            // returns to the start and clears the report; throws an Error for a pipe
 
-  size_t sides() const { return files_.size(); }
+  size_t sides() const { return inputs_.size(); }
+  const TextInputs& inputs() const { return inputs_; }
   // Position of a row for messages: "train.en + train.de:12".
   std::string place(const TextRow& row) const;
   // The report of all rows read so far. The caller counts `kept`.
@@ -40,8 +39,10 @@ class ParallelText {
   bool is_good(const TextRow& row);
   void skip_unpaired(bool first_is_longer);
 
-  std::deque<TextFile> files_;
-  BlankLines blank_;
+  void open();
+
+  TextInputs inputs_;
+  std::vector<std::unique_ptr<LineStream>> lines_;  // of each input
   LineReport report_;
 };
 

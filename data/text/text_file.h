@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include "gyre/core/io/mapped_file.h"
+#include "gyre/data/text/text_input.h"
 
 namespace gyre {
 
-// Reads the lines of one file, without line ends (LF or CRLF) and without a byte order mark. A regular file is
-// memory-mapped; a pipe is read completely into memory. The last line may have no line end. Lines may contain any bytes
-// and have any length.
+// Reads one input into memory, decompressed, and returns its lines without line ends (LF or CRLF) and without a byte
+// order mark. The last line may have no line end. Lines may contain any bytes and have any length. For texts that are
+// used as a whole; LineStream reads corpora.
 class TextFile {
  public:
   explicit TextFile(Path path);
@@ -22,13 +22,11 @@ class TextFile {
   void rewind();
   const Path& path() const { return path_; }
   uint64_t bytes() const { return text_.size(); }
-  std::string_view text() const { return text_; }  // the whole file, unchanged
 
  private:
   Path path_;
-  MappedFile map_;
-  std::string content_;  // content of a file that cannot be mapped
-  std::string_view text_, rest_;
+  std::string text_;
+  std::string_view rest_;
   uint64_t line_ = 0;  // number of the line that was read last, from 1
 };
 

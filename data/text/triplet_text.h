@@ -15,7 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gyre/data/text/parallel_text.h"
+#include "gyre/data/text/line_report.h"
+#include "gyre/data/text/text_file.h"
 
 namespace gyre {
 

@@ -82,10 +82,10 @@ std::string replace_invalid_utf8(std::string text) {
   return valid;
 }
 
-std::string name_byte(std::string_view text, size_t offset) {
+std::string name_byte(std::string_view text, size_t offset, uint64_t before) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   const auto value = uint8_t(text[offset]);
-  return concat("byte ", offset + 1, " (0x", kDigits[value >> 4], kDigits[value & 15], ")");
+  return concat("byte ", before + offset + 1, " (0x", kDigits[value >> 4], kDigits[value & 15], ")");
 }
 
 std::vector<std::string_view> split_characters(std::string_view text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,8 +16,9 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+
 // Returns the offset of the first byte that does not start a valid character, or nullopt if the whole text is valid.
 std::optional<size_t> first_invalid_utf8(std::string_view text);
 
-// Describes the byte at an offset for messages, with its position from 1: "byte 7 (0xC3)".
-std::string name_byte(std::string_view text, size_t offset);
+// Describes the byte at an offset for messages, with its position from 1: "byte 7 (0xC3)". `before`: bytes before the
+// text, which count in the position.
+std::string name_byte(std::string_view text, size_t offset, uint64_t before = 0);
 
 // Returns the text with U+FFFD for each of its bytes that begins no valid character and for each beginning of a
 // character that is cut off (Unicode 15, section 3.9, "U+FFFD Substitution of Maximal Subparts", as Python and Rust

@@ -1,16 +1,17 @@
 #include "gyre/data/tokenizer/word_counts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/parallel_for.h"
-#include "gyre/data/text/parallel_text.h"
+#include "gyre/data/text/document_text.h"
 
 namespace gyre {
 
 namespace {
 
-constexpr size_t kLinesPerThread = 2048;  // lines per thread in a chunk
+constexpr size_t kTextsPerThread = 2048, kBytesPerThread = size_t{8} << 20;  // of a chunk
 
 }  // namespace
 
@@ -40,24 +41,26 @@ CountedWords WordCounts::merge(std::vector<WordCounts> counts) {
   return words;
 }
 
-CountedWords count_words(const std::vector<Path>& files, OnBadLine on_bad_line,
-                         const std::function<void(std::string_view line, WordCounts& counts)>& split,
+CountedWords count_words(TextInputs files, const TrainingText& options,
+                         const std::function<void(std::string_view text, WordCounts& counts)>& split,
                          std::vector<LineReport>& reports) {
   std::vector<WordCounts> counts(static_cast<size_t>(threads()));  // one per thread
-  const size_t most = kLinesPerThread * counts.size();
-  std::vector<std::string_view> lines;
-  for (const Path& file : files) {
-    ParallelText text({file}, on_bad_line);
-    do {
-      lines.clear();
-      for (TextRow row; lines.size() < most && text.next(row);) lines.push_back(row.text[0]);
-      parallel_for(counts.size(), 1, [&](size_t slot) {
-        for (size_t i = slot; i < lines.size(); i += counts.size()) split(lines[i], counts[slot]);
-      });
-      text.report().kept += lines.size();
-    } while (!lines.empty());
-    reports.push_back(text.report());
-  }
+  const size_t most = kTextsPerThread * counts.size(), most_bytes = kBytesPerThread * counts.size();
+  std::vector<std::string> texts;
+  DocumentText text(std::move(files), options.format(), options.on_bad_line);
+  do {
+    texts.clear();
+    size_t bytes = 0;
+    for (DocumentPart part; texts.size() < most && bytes < most_bytes && text.next(part);) {
+      bytes += part.text.size();
+      texts.push_back(std::move(part.text));
+    }
+    parallel_for(counts.size(), 1, [&](size_t slot) {
+      for (size_t i = slot; i < texts.size(); i += counts.size()) split(texts[i], counts[slot]);
+    });
+    if (options.on_progress) options.on_progress(text.file_bytes_read(), text.file_bytes());
+  } while (!texts.empty());
+  reports.insert(reports.end(), text.reports().begin(), text.reports().end());
   return WordCounts::merge(std::move(counts));
 }
 

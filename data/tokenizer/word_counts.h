@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/tokenizer/string_hash.h"
+#include "gyre/data/tokenizer/training_text.h"
 
 namespace gyre {
 
@@ -28,10 +28,10 @@ class WordCounts {
   std::unordered_map<std::string, uint64_t, StringHash, std::equal_to<>> counts_;
 };
 
-// Counts the words of all good lines. `split` adds the words of one line; it is called from several threads. Appends
-// one report per file to `reports`. The result is sorted and does not depend on the number of threads.
-CountedWords count_words(const std::vector<Path>& files, OnBadLine on_bad_line,
-                         const std::function<void(std::string_view line, WordCounts& counts)>& split,
+// Counts the words of all texts. `split` adds the words of one text; it is called from several threads. Appends one
+// report per file to `reports`. The result is sorted and does not depend on the number of threads.
+CountedWords count_words(TextInputs files, const TrainingText& options,
+                         const std::function<void(std::string_view text, WordCounts& counts)>& split,
                          std::vector<LineReport>& reports);
 
 }  // namespace gyre

@@ -25,7 +25,7 @@ Static libraries, headers and the CMake package of Gyre, for find_package(gyre).
 set(CPACK_DEBIAN_LIBGYRE-DEV_PACKAGE_NAME libgyre-dev)
 set(CPACK_DEBIAN_LIBGYRE-DEV_PACKAGE_SECTION libdevel)
 # Packages for the find_dependency() calls of gyre-config.cmake.in and for pkg_config_modules.cmake.
-set(depends libicu-dev libsentencepiece-dev libspdlog-dev nlohmann-json3-dev pkg-config)
+set(depends libicu-dev liblzma-dev libsentencepiece-dev libspdlog-dev libzstd-dev nlohmann-json3-dev pkg-config zlib1g-dev)
 if(GYRE_MPI)
   list(APPEND depends libopenmpi-dev)
 endif()

@@ -15,7 +15,9 @@
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 #include "tools/messages.h"
 #include "tools/options/cpu_threads.h"
+#include "tools/options/document_rows.h"
 #include "tools/program.h"
+#include "tools/text_progress.h"
 
 namespace gyre {
 
@@ -25,7 +27,7 @@ struct VocabArgs {
   std::vector<Path> input;
   Path output, codes, dictionary, vocabulary, codes_output;
   SentencePieceOptions sentencepiece;
-  std::string on_bad_line = "default";
+  std::string on_bad_line = "default", documents = "blank-line", line_ends, text_field = "text";
   SubwordNmtTraining subword_nmt;
   WordPieceTraining wordpiece;  // its size is that of sentencepiece
   WobertTraining wobert;        // its other options are those of wordpiece
@@ -60,13 +62,16 @@ void reject_unused(const VocabArgs& args) {
                              : is_subword_nmt && !trains ? "--codes is learned already"
                              : is_wobert && !trains      ? "--vocab is trained already"
                                                          : reason;
-  for (const char* name : {"input", "cpu-threads", "on-bad-line"}) args.table->reject_unused(name, trains, unused);
+  for (const char* name : {"input", "cpu-threads", "on-bad-line", "text-field"})
+    args.table->reject_unused(name, trains, unused);
   args.table->reject_unused("size", trains && !is_subword_nmt, is_subword_nmt ? reason + ": use --merges" : unused);
   for (const char* name : {"character-coverage", "normalization", "byte-fallback", "keep-whitespace", "sample-lines",
                            "seed", "max-sentence-bytes"})
     args.table->reject_unused(name, is_sentencepiece, reason);
   args.table->reject_unused("user-symbols", is_sentencepiece || is_byte_bpe, reason);
-  args.table->reject_unused("pre-tokenizer", is_byte_bpe, reason);
+  for (const char* name : {"pre-tokenizer", "documents", "line-ends"})
+    args.table->reject_unused(name, is_byte_bpe, reason);
+  args.table->reject_unused("line-ends", args.documents != "whole", "--documents is whole, which keeps all line ends");
   args.table->reject_unused("min-frequency", is_byte_bpe || learns_merges, unused);
   args.table->reject_unused("limit-alphabet", trains && (is_wordpiece || is_wobert), unused);
   for (const char* name : {"merges", "codes-output"}) args.table->reject_unused(name, is_subword_nmt && trains, unused);
@@ -86,11 +91,14 @@ void reject_unused(const VocabArgs& args) {
 
 std::vector<LineReport> train(VocabArgs& args) {
   args.threads.use();
-  const OnBadLine on_bad_line = parse_on_bad_line(args.on_bad_line);
+  TextProgress progress(false);
+  TrainingText text{.text_field = args.text_field,
+                    .on_bad_line = parse_on_bad_line(args.on_bad_line),
+                    .on_progress = progress.callback()};
   if (args.sentencepiece.type == "wordpiece") {
     args.wordpiece.merges.size = args.sentencepiece.size;
     args.wordpiece.merges.min_frequency = args.min_frequency;
-    args.wordpiece.on_bad_line = on_bad_line;
+    args.wordpiece.text = text;
     return train_wordpiece(args.input, args.wordpiece, args.output);
   }
   if (args.sentencepiece.type == "wobert") {
@@ -99,7 +107,7 @@ std::vector<LineReport> train(VocabArgs& args) {
     o.merges.min_frequency = args.min_frequency;
     if (args.table->given("limit-alphabet")) o.merges.limit_alphabet = args.wordpiece.merges.limit_alphabet;
     o.lower_case = args.wordpiece.lower_case;
-    o.on_bad_line = on_bad_line;
+    o.text = text;
     return train_wobert(args.input, args.dictionary, o, args.output);
   }
   if (args.sentencepiece.type == "byte-bpe") {
@@ -107,19 +115,22 @@ std::vector<LineReport> train(VocabArgs& args) {
     o.size = args.sentencepiece.size;
     o.min_frequency = args.min_frequency;
     o.user_symbols = args.sentencepiece.user_symbols;
-    o.on_bad_line = on_bad_line;
+    text.end = parse_document_end(args.documents);
+    text.line_ends = args.line_ends.empty() ? LineEnds::keep : parse_line_ends(args.line_ends);
+    o.text = text;
     return train_byte_bpe(args.input, o, args.output);
   }
   if (args.sentencepiece.type == "subword-nmt") {
     args.subword_nmt.min_frequency = args.min_frequency;
-    args.subword_nmt.on_bad_line = on_bad_line;
+    args.subword_nmt.text = text;
     return train_subword_nmt(args.input, args.subword_nmt, args.output, args.codes_output);
   }
-  args.sentencepiece.on_bad_line = on_bad_line;
+  args.sentencepiece.text = text;
   return train_sentencepiece(args.input, args.sentencepiece, args.output);
 }
 
 int make_vocabulary(VocabArgs& args) {
+  args.input = expand_paths(args.input);
   require_no_input(args.output, args.input);
   require_no_input(args.output, {args.codes, args.dictionary, args.vocabulary});
   require_no_input(args.codes_output, args.input, "--codes-output");
@@ -149,15 +160,19 @@ int make_vocabulary(VocabArgs& args) {
 
 void add_training_rows(OptionTable& table, VocabArgs& args) {
   table.group("Training (unigram, bpe, char, word, byte-bpe, wordpiece, wobert, subword-nmt)");
-  table.add("--input,-i,--train-sets", args.input, "FILE...",
-            "text, one sentence per line; files of both languages for a joint vocabulary");
+  table.add(
+      "--input,-i,--train-sets", args.input, "FILE...",
+      "text, one sentence per line, or JSON lines (also compressed), folders and patterns; files of both languages "
+      "for a joint vocabulary");
+  add_text_field_row(table, args.text_field);
   table.add("--size,--vocab-size,--dim-vocabs", args.sentencepiece.size, "PIECES",
             "number of tokens, including special tokens (not for subword-nmt, which has --merges)");
   args.threads.add_row(table, ",--num-threads");
   table.add("--min-frequency", args.min_frequency, "COUNT",
             "minimum frequency of a pair to merge (byte-bpe, wordpiece, wobert, subword-nmt) or of a Chinese word");
   table.add_choice("--on-bad-line", args.on_bad_line, {"default", "error", "skip"},
-                   "handling of bad lines; default: error for invalid UTF-8, skip for empty and overlong lines");
+                   "handling of bad lines; default: error for invalid UTF-8 and bad JSON, skip for empty and overlong "
+                   "lines");
 }
 
 void add_sentencepiece_rows(OptionTable& table, VocabArgs& args) {
@@ -200,6 +215,9 @@ void add_byte_bpe_rows(OptionTable& table, VocabArgs& args) {
   table.group("Byte-level BPE (byte-bpe)");
   table.add_choice("--pre-tokenizer", args.byte_bpe.pre_tokenizer, {"gpt2", "llama3"},
                    "regular expression that splits text into words, and special tokens: those of GPT-2 or Llama 3");
+  table.add_choice("--documents", args.documents, {"blank-line", "line", "whole"},
+                   "document boundaries in text, as in gyre train lm; line: lines are sentences");
+  add_line_ends_row(table, args.line_ends, "keep");
 }
 
 void add_subword_nmt_rows(OptionTable& table, VocabArgs& args) {

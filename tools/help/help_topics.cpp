@@ -288,6 +288,15 @@ corresponding lines. For language models a blank line ends a document. With
 is one, and all of its bytes count. Classification reads tab-separated
 columns without quoting.
 
+Every text may be compressed (gzip, zstd, xz) and may come from a pipe or
+/dev/stdin. The corpora of vocabularies and language models may also be JSON
+lines, each of which is a document (--text-field names the key of its text),
+folders, and patterns in quotes ('web/*.jsonl.gz'); several are one corpus.
+Under mpirun, rank 0 reads pipes for all ranks.
+
+--line-ends keep, the default of vocabularies that can write them, keeps the
+line ends inside documents; space and none join the lines otherwise.
+
 Invalid UTF-8 and unequal line counts are errors that name the file and the
 line. Empty and overlong lines are skipped and counted. --on-bad-line error or
 skip treats all of them alike.

@@ -76,8 +76,7 @@ std::vector<ReceptiveFields::Text> ReceptiveFields::texts_of(const Path& run, co
     return texts;
   }
   const auto pieces = load_run_vocabulary(find_run(run), {}, vocabulary);
-  const DocumentEnd end = parse_document_end(trained_documents(run, options_.checkpoint, options_.inputs, false));
-  const Documents documents = open_documents(*pieces, options_.inputs, end, parse_on_bad_line("default"));
+  const Documents documents = open_scored_documents({}, run, options_.checkpoint, options_.inputs, *pieces, false);
   const Text tokens = concatenate_documents(documents.store, UINT64_MAX);
   for (int sample = 0; sample < options_.samples; ++sample)
     texts.push_back(piece_of(tokens, documents.store.bos(), sample, options_.samples, length));

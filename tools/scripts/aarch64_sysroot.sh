@@ -9,6 +9,7 @@ scripts=$(realpath "$(dirname "$0")")
 packages=(
   libc6-dev libstdc++-12-dev libgomp1
   libopenblas-openmp-dev libsentencepiece-dev libicu-dev libspdlog-dev libcli11-dev doctest-dev nlohmann-json3-dev
+  zlib1g-dev libzstd-dev liblzma-dev
 )
 triple=aarch64-linux-gnu
 

@@ -110,6 +110,7 @@ CLI/                              : tools
 spdlog/                           : train tools
 nlohmann/                         : core/io data/text data/tokenizer models/config models/hugging_face train tools
 sentencepiece                     : data/tokenizer
+zlib\.h|zstd\.h|lzma\.h            : data/text
 unicode/                          : data/text data/tokenizer train/metrics
 '
 

@@ -9,6 +9,7 @@ packages=(
   libopenmpi-dev openmpi-bin
   libcli11-dev libspdlog-dev doctest-dev nlohmann-json3-dev
   libsentencepiece-dev libicu-dev
+  zlib1g-dev libzstd-dev liblzma-dev
   gnuplot-nox graphviz
   "$@"
 )

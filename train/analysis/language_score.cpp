@@ -62,6 +62,7 @@ class Scorer {
     score_.nll += sums.nll;
     score_.tokens += uint64_t(sums.tokens);
     score_.correct += uint64_t(sums.correct);
+    if (options_.on_tokens) options_.on_tokens(score_.tokens);
     for (auto* values : {&inputs_, &lengths_, &rows_, &targets_}) values->clear();
   }
 

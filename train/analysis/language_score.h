@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/data/store/store_part.h"
@@ -17,6 +18,7 @@ struct ScoreOptions {
   int context = 0;            // first rows of a window that are not scored, except in a document's first window
   int64_t batch_rows = 4096;  // rows per batch
   Precision precision = Precision::fp32;
+  std::function<void(uint64_t tokens)> on_tokens{};  // called with the number of tokens that were scored so far
 };
 
 // Sums over all tokens and every </s> of the documents.

@@ -66,12 +66,12 @@ void check(const ByteBpeTraining& options) {
 
 }  // namespace
 
-std::vector<LineReport> train_byte_bpe(const std::vector<Path>& files, const ByteBpeTraining& options,
-                                       const Path& output) {
+std::vector<LineReport> train_byte_bpe(TextInputs files, const ByteBpeTraining& options, const Path& output) {
   check(options);
   ByteBpeModel model = initial_model(options);
   const AddedTokens added(model.added);
   const PreTokenizer pre_tokenizer("[vocabulary] ", model.pre_tokenizer);
+  const std::string names = files.describe();
   std::vector<LineReport> reports;
   const auto split = [&](std::string_view line, WordCounts& counts) {
     added.split(
@@ -79,9 +79,8 @@ std::vector<LineReport> train_byte_bpe(const std::vector<Path>& files, const Byt
         [&](std::string_view text) { pre_tokenizer.split(text, [&](std::string_view word) { counts.add(word); }); },
         [](int32_t) {});
   };
-  const CountedWords words = count_words(files, options.on_bad_line, split, reports);
-  require(!words.empty(), "[vocabulary] ", files.front().string(), files.size() > 1 ? " and the other files" : "",
-          ": no usable word to train on");
+  const CountedWords words = count_words(std::move(files), options.text, split, reports);
+  require(!words.empty(), "[vocabulary] ", names, ": no usable word to train on");
   model.merges = learn_byte_merges(words, size_t(options.size), options.min_frequency, model.pieces);
   write_file(output, tokenizer_json(model));
   return reports;

@@ -6,6 +6,7 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
+#include "gyre/data/tokenizer/training_text.h"
 
 namespace gyre {
 
@@ -14,14 +15,13 @@ struct ByteBpeTraining {
   uint64_t min_frequency = 2;               // rarer pairs are not merged
   std::string pre_tokenizer{"gpt2"};        // gpt2 or llama3; also selects the special tokens
   std::vector<std::string> user_symbols{};  // tokens that are never split
-  OnBadLine on_bad_line = OnBadLine::by_kind;
+  TrainingText text{};
 };
 
 // Writes a tokenizer.json with the merges that BpeTrainer of Hugging Face's package tokenizers computes on the same
 // lines: the special tokens (<|endoftext|>, or <|begin_of_text|> and <|end_of_text|>) and symbols, the bytes, then a
 // piece per merge. Returns one report per file. The result does not depend on the number of threads. Throws a
 // UsageError for options out of range.
-std::vector<LineReport> train_byte_bpe(const std::vector<Path>& files, const ByteBpeTraining& options,
-                                       const Path& output);
+std::vector<LineReport> train_byte_bpe(TextInputs files, const ByteBpeTraining& options, const Path& output);
 
 }  // namespace gyre

@@ -1,15 +1,17 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
-#include <memory>
+#include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/random.h"
 #include "gyre/core/sizes.h"
 #include "gyre/data/text/core_limit.h"
-#include "gyre/data/text/parallel_text.h"
+#include "gyre/data/text/document_text.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 
 namespace gyre {
@@ -24,18 +26,17 @@ constexpr int kLibraryThreads = 16;
 // (selection sampling, Knuth vol. 2, 3.4.2, algorithm S).
 class TrainingLines final : public sentencepiece::SentenceIterator {
  public:
-  TrainingLines(const std::vector<Path>& files, const SentencePieceOptions& options)
-      : options_(options), random_(options.seed, hash_name("vocabulary sample")) {
-    for (const Path& path : files) {
-      texts_.push_back(std::make_unique<ParallelText>(std::vector<Path>{path}, options.on_bad_line));
-      texts_.back()->report().limit = concat(options.max_sentence_bytes, " bytes");
-    }
+  TrainingLines(TextInputs files, const SentencePieceOptions& options)
+      : options_(options),
+        random_(options.seed, hash_name("vocabulary sample")),
+        text_(std::move(files), options.text.format(), options.text.on_bad_line) {
+    set_limits();
     if (options.sample_lines > 0) count_lines();
     Next();
   }
 
-  bool done() const override { return current_ >= texts_.size(); }
-  const std::string& value() const override { return value_; }
+  bool done() const override { return done_; }
+  const std::string& value() const override { return part_.text; }
   sentencepiece::util::Status status() const override { return {}; }
 
   void Next() override {
@@ -46,28 +47,25 @@ class TrainingLines final : public sentencepiece::SentenceIterator {
       --wanted_;
       return;
     }
+    done_ = true;
   }
 
-  std::vector<LineReport> reports() {
-    std::vector<LineReport> reports;
-    for (const auto& text : texts_) reports.push_back(text->report());
-    return reports;
-  }
+  std::vector<LineReport> reports() { return text_.reports(); }
 
  private:
+  void set_limits() {
+    for (LineReport& report : text_.reports()) report.limit = concat(options_.max_sentence_bytes, " bytes");
+  }
+
   bool next_good() {
-    for (; current_ < texts_.size(); ++current_) {
-      ParallelText& text = *texts_[current_];
-      for (TextRow row; text.next(row);) {
-        if (row.text[0].size() > size_t(options_.max_sentence_bytes)) {
-          text.report().skip(BadLine::too_long, row.line, text.place(row));
-          text.report().require_clean(options_.on_bad_line);
-          continue;
-        }
-        ++text.report().kept;
-        value_ = row.text[0];
-        return true;
-      }
+    while (text_.next(part_)) {
+      if (options_.text.on_progress && ++lines_ % kLinesPerReport == 0)
+        options_.text.on_progress(text_.file_bytes_read(), text_.file_bytes());
+      if (part_.text.size() <= size_t(options_.max_sentence_bytes)) return true;
+      LineReport& report = text_.reports()[part_.file];
+      report.skip(BadLine::too_long, part_.line, text_.place(part_));
+      report.require_clean(options_.text.on_bad_line);
+      if (report.unit == "line") --report.kept;
     }
     return false;
   }
@@ -75,15 +73,17 @@ class TrainingLines final : public sentencepiece::SentenceIterator {
   void count_lines() {
     while (next_good()) ++unseen_;
     wanted_ = std::min(options_.sample_lines, unseen_);
-    for (const auto& text : texts_) text->rewind();
-    current_ = 0;
+    text_.rewind();
+    set_limits();
   }
 
+  static constexpr uint64_t kLinesPerReport = 10000;
   const SentencePieceOptions& options_;
   RandomStream random_;
-  std::vector<std::unique_ptr<ParallelText>> texts_;
-  size_t current_ = 0;
-  std::string value_;
+  DocumentText text_;
+  DocumentPart part_;
+  bool done_ = false;
+  uint64_t lines_ = 0;
   uint64_t unseen_ = 0, wanted_ = 0;  // number of remaining good lines, and of those still to be drawn
 };
 
@@ -139,8 +139,9 @@ std::unordered_map<std::string, std::string> trainer_arguments(const SentencePie
   return arguments;
 }
 
-void validate(const std::vector<Path>& files, const SentencePieceOptions& options) {
-  require(!files.empty(), "[vocabulary] expected at least one text file");
+void validate(const TextInputs& files, const SentencePieceOptions& options) {
+  if (options.sample_lines > 0 && !files.can_rewind())
+    throw UsageError("[vocabulary] --sample-lines reads the text twice: expected files, got a pipe");
   const auto& type = options.type;
   if (type != "unigram" && type != "bpe" && type != "char" && type != "word") {
     throw UsageError("[vocabulary] --type: expected unigram, bpe, char or word, got ", type);
@@ -155,12 +156,11 @@ void validate(const std::vector<Path>& files, const SentencePieceOptions& option
 
 }  // namespace
 
-std::vector<LineReport> train_sentencepiece(const std::vector<Path>& files, const SentencePieceOptions& options,
-                                            const Path& output) {
+std::vector<LineReport> train_sentencepiece(TextInputs files, const SentencePieceOptions& options, const Path& output) {
   validate(files, options);
-  TrainingLines lines(files, options);
-  require(!lines.done(), "[vocabulary] ", files.front().string(), files.size() > 1 ? " and the other files" : "",
-          ": no usable line to train on");
+  const std::string names = files.describe();
+  TrainingLines lines(std::move(files), options);
+  require(!lines.done(), "[vocabulary] ", names, ": no usable line to train on");
   std::string model;
   const CoreLimit limit(threads());
   const auto status = sentencepiece::SentencePieceTrainer::Train(trainer_arguments(options), &lines, &model);

@@ -8,6 +8,7 @@
 #include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/tokenizer/bpe_dropout.h"
+#include "gyre/data/tokenizer/training_text.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 
 namespace sentencepiece {
@@ -52,13 +53,12 @@ struct SentencePieceOptions {
   uint64_t sample_lines = 0;                // train on a random sample of this many lines; 0: on all lines
   uint64_t seed = 1;                        // seed of the sample
   int max_sentence_bytes = 4192;            // longer lines count as over-long
-  OnBadLine on_bad_line = OnBadLine::by_kind;
+  TrainingText text{};
 };
 
 // Trains one vocabulary on all files and writes it to `output` atomically. Returns one report per file. Uses threads()
 // cores; the model does not depend on their number. Throws a UsageError for options out of range, and an Error for bad
 // lines that the policy does not skip and if SentencePiece cannot train the model.
-std::vector<LineReport> train_sentencepiece(const std::vector<Path>& files, const SentencePieceOptions& options,
-                                            const Path& output);
+std::vector<LineReport> train_sentencepiece(TextInputs files, const SentencePieceOptions& options, const Path& output);
 
 }  // namespace gyre

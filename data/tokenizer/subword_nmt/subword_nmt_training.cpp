@@ -31,19 +31,19 @@ std::string dictionary_of(const CountedWords& words, const SubwordNmt& segmenter
 
 }  // namespace
 
-std::vector<LineReport> train_subword_nmt(const std::vector<Path>& files, const SubwordNmtTraining& options,
-                                          const Path& output, const Path& codes_output) {
+std::vector<LineReport> train_subword_nmt(TextInputs files, const SubwordNmtTraining& options, const Path& output,
+                                          const Path& codes_output) {
   if (options.merges < 1 || options.merges > uint64_t(kMaxDimension))
     throw UsageError("[vocabulary] --merges: expected 1 to ", kMaxDimension, ", got ", options.merges);
   if (options.min_frequency < 1) throw UsageError("[vocabulary] --min-frequency: expected at least 1, got 0");
   require_separator(options.separator);
+  const std::string names = files.describe();
   std::vector<LineReport> reports;
   const auto split = [](std::string_view line, WordCounts& counts) {
     for (const std::string_view word : SubwordNmt::words(line)) counts.add(word);
   };
-  const CountedWords words = count_words(files, options.on_bad_line, split, reports);
-  require(!words.empty(), "[vocabulary] ", files.front().string(), files.size() > 1 ? " and the other files" : "",
-          ": no usable word to train on");
+  const CountedWords words = count_words(std::move(files), options.text, split, reports);
+  require(!words.empty(), "[vocabulary] ", names, ": no usable word to train on");
   const std::string codes = learn_merges(words, options.merges, options.min_frequency);
   const std::string dictionary = dictionary_of(words, SubwordNmt("the merges", codes, options.separator));
   save_subword_nmt_vocabulary(codes, dictionary, options.threshold, options.separator, output);

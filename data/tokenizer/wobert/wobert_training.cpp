@@ -33,20 +33,20 @@ TrainingWords separate(const CountedWords& words, bool lower_case) {
 
 }  // namespace
 
-std::vector<LineReport> train_wobert(const std::vector<Path>& files, const Path& dictionary,
-                                     const WobertTraining& options, const Path& output) {
+std::vector<LineReport> train_wobert(TextInputs files, const Path& dictionary, const WobertTraining& options,
+                                     const Path& output) {
   if (options.merges.size < 1 || options.merges.size > kMaxDimension)
     throw UsageError("[vocabulary] --size: expected 1 to ", kMaxDimension, " pieces, got ", options.merges.size);
   std::string entries = read_file(dictionary);
   const JiebaSegmenter segmenter(dictionary.string(), entries);
+  const std::string names = files.describe();
   std::vector<LineReport> reports;
   const auto split = [&](std::string_view line, WordCounts& counts) {
     const std::string lowered = options.lower_case ? lower_without_accents(line) : std::string(line);
     for (const std::string_view word : segmenter.cut(lowered)) counts.add(word);
   };
-  const TrainingWords words = separate(count_words(files, options.on_bad_line, split, reports), options.lower_case);
-  require(!words.plain.empty(), "[vocabulary] ", files.front().string(), files.size() > 1 ? " and the other files" : "",
-          ": no usable word to train on");
+  const TrainingWords words = separate(count_words(std::move(files), options.text, split, reports), options.lower_case);
+  require(!words.plain.empty(), "[vocabulary] ", names, ": no usable word to train on");
   std::string pieces;
   for (const std::string& piece : wordpiece_pieces(words.plain, options.merges, words.whole)) pieces += piece + "\n";
   WobertVocabulary(output.string(), wobert_bundle(std::move(pieces), options.lower_case, std::move(entries)))

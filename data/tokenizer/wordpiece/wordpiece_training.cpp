@@ -10,8 +10,7 @@
 
 namespace gyre {
 
-std::vector<LineReport> train_wordpiece(const std::vector<Path>& files, const WordPieceTraining& options,
-                                        const Path& output) {
+std::vector<LineReport> train_wordpiece(TextInputs files, const WordPieceTraining& options, const Path& output) {
   const std::optional<bool> setting = find_lower_case_setting(output.parent_path());
   require(setting.value_or(options.lower_case) == options.lower_case, "[vocabulary] ", output.string(),
           ": tokenizer_config.json in its folder says ",
@@ -19,14 +18,14 @@ std::vector<LineReport> train_wordpiece(const std::vector<Path>& files, const Wo
   if (options.merges.size < 1 || options.merges.size > kMaxDimension)
     throw UsageError("[vocabulary] --size: expected 1 to ", kMaxDimension, " pieces, got ", options.merges.size);
   require_file_output(output, "vocabulary");  // not a pipe: tokenizer_config.json goes into the same folder
+  const std::string names = files.describe();
   std::vector<LineReport> reports;
   const auto split = [&](std::string_view line, WordCounts& counts) {
     for (const std::string& word : bert_words(line, options.lower_case)) counts.add(word);
   };
-  CountedWords words = count_words(files, options.on_bad_line, split, reports);
+  CountedWords words = count_words(std::move(files), options.text, split, reports);
   std::erase_if(words, [](const auto& word) { return split_characters(word.first).size() > kLongestBertWord; });
-  require(!words.empty(), "[vocabulary] ", files.front().string(), files.size() > 1 ? " and the other files" : "",
-          ": no usable word to train on");
+  require(!words.empty(), "[vocabulary] ", names, ": no usable word to train on");
   std::string content;
   for (const std::string& piece : wordpiece_pieces(words, options.merges)) content += piece + "\n";
   if (!setting) write_tokenizer_config(output.parent_path(), "BertTokenizer", options.lower_case);

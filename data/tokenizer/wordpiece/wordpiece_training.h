@@ -5,6 +5,7 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/data/text/line_report.h"
+#include "gyre/data/tokenizer/training_text.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_merges.h"
 
 namespace gyre {
@@ -12,13 +13,12 @@ namespace gyre {
 struct WordPieceTraining {
   WordPieceMerges merges{};
   bool lower_case = true;  // convert to lower case and remove accents
-  OnBadLine on_bad_line = OnBadLine::by_kind;
+  TrainingText text{};
 };
 
 // Writes BERT's vocab.txt and, in the same folder, tokenizer_config.json with do_lower_case. Keeps an existing
 // tokenizer_config.json, and throws an Error if its do_lower_case differs. Ignores words over kLongestBertWord
 // characters. Returns one report per file. The result does not depend on the number of threads.
-std::vector<LineReport> train_wordpiece(const std::vector<Path>& files, const WordPieceTraining& options,
-                                        const Path& output);
+std::vector<LineReport> train_wordpiece(TextInputs files, const WordPieceTraining& options, const Path& output);
 
 }  // namespace gyre

@@ -22,9 +22,10 @@ std::string text_of(const Path& path) {
   return text;
 }
 
-std::string built(const TemporaryDirectory& directory, const std::vector<Path>& files, DocumentEnd end) {
+std::string built(const TemporaryDirectory& directory, const std::vector<Path>& files, DocumentEnd end,
+                  LineEnds line_ends = LineEnds::none) {
   const Path output = directory / "documents.store";
-  build_document_store(ByteVocabulary(), files, output, end, OnBadLine::by_kind);
+  build_document_store(ByteVocabulary(), files, output, {.end = end, .line_ends = line_ends});
   return text_of(output);
 }
 
@@ -40,13 +41,93 @@ TEST_CASE("documents: one or more lines of any white space, or the end of a file
   CHECK(built(directory, {a, b}, DocumentEnd::line) == "(one)|(two)|(€)|(four)|(five)|(six)|");
 }
 
+TEST_CASE("documents: line ends are kept by default if the vocabulary can write them, and sentences end after them") {
+  TemporaryDirectory directory;
+  const Path a = write_text(directory, "a", "one\r\ntwo\n\nthree\n");
+  CHECK(keeps_line_ends(ByteVocabulary()));
+  CHECK(built(directory, {a}, DocumentEnd::blank_line, LineEnds::keep) == "(one\n)(two)|(three)|");
+  CHECK(built(directory, {a}, DocumentEnd::blank_line, LineEnds::space) == "(one two)|(three)|");
+  CHECK(TokenStore(directory / "documents.store").line_ends() == LineEnds::space);
+  const Documents opened = open_documents(ByteVocabulary(), {a}, {});
+  CHECK(opened.store.line_ends() == LineEnds::keep);
+  CHECK(opened.store.total_tokens(0) == 7 + 5);
+  CHECK(contains(error_of([&] {
+                   open_documents(ByteVocabulary(), {directory / "documents.store"}, {.line_ends = LineEnds::keep});
+                 }),
+                 "was built with space, got keep"));
+  const Path json = write_text(directory, "j", "{\"t\": {\"x\": \"one\\n\\ntwo\\n\"}}\n{\"t.x\": \"three\"}\n");
+  const auto of_json = [&](LineEnds line_ends) {
+    build_document_store(ByteVocabulary(), {json}, directory / "json", {.line_ends = line_ends, .text_field = "t.x"});
+    return text_of(directory / "json");
+  };
+  CHECK(of_json(LineEnds::keep) == "(one\n)(\n)(two\n)|(three)|");
+  CHECK(of_json(LineEnds::space) == "(one  two)|(three)|");
+  CHECK(of_json(LineEnds::none) == "(one)(two)|(three)|");
+}
+
+TEST_CASE("documents: several files and stores are one corpus, in order") {
+  TemporaryDirectory directory;
+  const ByteVocabulary vocabulary;
+  std::vector<Path> texts, mixed;
+  for (const std::string name : {"a", "b", "c", "d"}) {
+    texts.push_back(write_text(directory, name, name + " one\nline\n\n" + name + " two \xE2\x82\xAC\n"));
+    mixed.push_back(texts.back());
+    if (name == "b" || name == "c") {
+      mixed.back() = directory / (name + ".tok");
+      build_document_store(vocabulary, {texts.back()}, mixed.back(), {});
+    }
+  }
+  const TokenStore one = open_documents(vocabulary, texts, {}).store;
+  const Documents opened = open_documents(vocabulary, mixed, {});
+  const TokenStore& several = opened.store;
+  CHECK(opened.report->files.size() == 2);
+  several.verify();
+  several.require_untruncated();
+  REQUIRE(several.size() == one.size());
+  CHECK(count_documents(several) == 8);
+  CHECK(several.total_tokens(0) == one.total_tokens(0));
+  for (size_t i = 0; i < one.size(); ++i) {
+    CHECK(several.sentence(i, 0) == one.sentence(i, 0));
+    CHECK(several.first_token(i) == one.first_token(i));
+    CHECK(several.text_size(i).bytes == one.text_size(i).bytes);
+  }
+  for (const uint64_t begin : {0, 5, 17, 18, 40}) {
+    for (const uint64_t end : {begin, begin + 1, begin + 20, one.total_tokens(0)}) {
+      std::vector<int32_t> expected, got;
+      one.append_tokens(begin, end, expected);
+      several.append_tokens(begin, end, got);
+      CHECK(got == expected);
+    }
+  }
+  CHECK(several.checksum() != one.checksum());
+  const TextSize size = size_of_part(StorePart(several, 0, Part::training), vocabulary);
+  CHECK(size.bytes == 4 * (10 + 9));
+  build_document_store(vocabulary, {texts[0]}, directory / "other", {.line_ends = LineEnds::none});
+  CHECK(contains(error_of([&] {
+                   open_documents(vocabulary, {mixed[1], directory / "other"}, {});
+                 }),
+                 "expected the line ends of"));
+}
+
+TEST_CASE("documents: a long document is encoded in parts that make up the whole") {
+  TemporaryDirectory directory;
+  std::string text;
+  while (text.size() < (size_t{5} << 19)) text += concat("line ", text.size(), "\n");
+  const Path path = write_text(directory, "long", text);
+  const TokenStore store = open_documents(ByteVocabulary(), {path}, {}).store;
+  CHECK(count_documents(store) == 1);
+  std::vector<int32_t> ids;
+  store.append_tokens(0, store.total_tokens(0), ids);
+  CHECK(ByteVocabulary().decode(ids) + "\n" == text);
+}
+
 TEST_CASE("documents: the report; bad lines are errors before encoding begins, or skipped; no line is too long") {
   TemporaryDirectory directory;
   const Path good = write_text(directory, "good", "one\n\n" + std::string(100000, 'x') + "\n");
   const Path bad = write_text(directory, "bad", "two\n\xFF\nthree\n");
   const Path output = directory / "d.store";
   const ByteVocabulary vocabulary;
-  const auto report = build_document_store(vocabulary, {good, bad}, output, DocumentEnd::blank_line, OnBadLine::skip);
+  const auto report = build_document_store(vocabulary, {good, bad}, output, {.on_bad_line = OnBadLine::skip});
   CHECK(report.documents == 3);
   REQUIRE(report.files.size() == 2);
   CHECK(report.files[0].describe() == good.string() + ": 2 lines");
@@ -55,7 +136,7 @@ TEST_CASE("documents: the report; bad lines are errors before encoding begins, o
   CHECK(count_documents(TokenStore(output)) == 3);
   std::filesystem::remove(output);
   const auto build = [&](const std::vector<Path>& files, OnBadLine policy) {
-    return error_of([&] { build_document_store(vocabulary, files, output, DocumentEnd::blank_line, policy); });
+    return error_of([&] { build_document_store(vocabulary, files, output, {.on_bad_line = policy}); });
   };
   CHECK(
       contains(build({good, bad}, OnBadLine::by_kind), bad.string() + ":2: byte 1 (0xFF): 1 line with invalid UTF-8"));
@@ -66,22 +147,30 @@ TEST_CASE("documents: the report; bad lines are errors before encoding begins, o
   CHECK_THROWS_AS(parse_document_end("page"), UsageError);
 }
 
-TEST_CASE("documents: sizes are those of the kept lines without line ends") {
+TEST_CASE("documents: sizes are those of the kept lines with the line ends that are kept, in memory and in a file") {
   TemporaryDirectory directory;
-  const auto sizes_of = [&](const std::string& text, DocumentEnd end) {
+  const auto sizes_of = [&](const std::string& text, DocumentEnd end, LineEnds line_ends = LineEnds::none) {
     const Path path = write_text(directory, "text", text);
-    const Documents read = open_documents(ByteVocabulary(), {path}, end, OnBadLine::skip, true);
-    CHECK(read.sizes.size() == read.store.size());
+    const DocumentOptions options{.end = end, .line_ends = line_ends, .on_bad_line = OnBadLine::skip};
+    const Documents read = open_documents(ByteVocabulary(), {path}, options);
+    build_document_store(ByteVocabulary(), {path}, directory / "store", options);
+    const TokenStore built(directory / "store");
+    built.verify();
     std::string sizes;
-    for (const TextSize& size : read.sizes) sizes += concat(size.characters, "/", size.bytes, " ");
+    for (size_t i = 0; i < read.store.size(); ++i) {
+      const TextSize size = read.store.text_size(i);
+      sizes += concat(size.characters, "/", size.bytes, " ");
+      CHECK(built.text_size(i).bytes == size.bytes);
+      CHECK(built.text_size(i).characters == size.characters);
+    }
     return sizes;
   };
   const std::string text = "\xEF\xBB\xBFone\r\n\xFF\xFF\n \t\nh\xC3\xA9\n";
   CHECK(sizes_of(text, DocumentEnd::blank_line) == "3/3 0/0 2/3 0/0 ");
   CHECK(sizes_of(text, DocumentEnd::line) == "3/3 0/0 2/3 0/0 ");
   CHECK(sizes_of("\xEF\xBB\xBFh\xC3\xA9\r\n", DocumentEnd::whole) == "5/8 0/0 ");
-  const Path path = write_text(directory, "text", text);
-  CHECK(open_documents(ByteVocabulary(), {path}, DocumentEnd::line, OnBadLine::skip).sizes.empty());
+  CHECK(sizes_of("one\r\nh\xC3\xA9\n\nx\n", DocumentEnd::blank_line, LineEnds::keep) == "4/4 2/3 0/0 1/1 0/0 ");
+  CHECK(sizes_of("one\nh\xC3\xA9\n", DocumentEnd::blank_line, LineEnds::space) == "6/7 0/0 ");
 }
 
 TEST_CASE("documents: the size of a part of several documents, or of a single one that is split inside a sentence") {
@@ -93,16 +182,15 @@ TEST_CASE("documents: the size of a part of several documents, or of a single on
     text += std::string(d + 1, 'x') + "\n";
     if (part_of_document(d, 0.3) == Part::validation) held_out += d + 1;
   }
-  const Documents many =
-      open_documents(vocabulary, {write_text(directory, "many", text)}, DocumentEnd::line, OnBadLine::error, true);
-  CHECK(size_of_part(many, StorePart(many.store, 0, Part::training), vocabulary).bytes == 40 * 41 / 2);
-  CHECK(size_of_part(many, StorePart(many.store, 0.3, Part::validation), vocabulary).bytes == held_out);
-  CHECK(size_of_part(many, StorePart(many.store, 0.3, Part::training), vocabulary).bytes == 40 * 41 / 2 - held_out);
+  const Documents many = open_documents(vocabulary, {write_text(directory, "many", text)}, {.end = DocumentEnd::line});
+  CHECK(size_of_part(StorePart(many.store, 0, Part::training), vocabulary).bytes == 40 * 41 / 2);
+  CHECK(size_of_part(StorePart(many.store, 0.3, Part::validation), vocabulary).bytes == held_out);
+  CHECK(size_of_part(StorePart(many.store, 0.3, Part::training), vocabulary).bytes == 40 * 41 / 2 - held_out);
   const Path path = write_text(directory, "one",
                                "\xE2\x82\xAC"
                                "bcd\nefgh\n");  // the boundary is 10 * 0.5 tokens before the end
-  const Documents one = open_documents(vocabulary, {path}, DocumentEnd::blank_line, OnBadLine::error, true);
-  const TextSize end = size_of_part(one, StorePart(one.store, 0.5, Part::validation), vocabulary);
+  const Documents one = open_documents(vocabulary, {path}, {.line_ends = LineEnds::none});
+  const TextSize end = size_of_part(StorePart(one.store, 0.5, Part::validation), vocabulary);
   CHECK(end.bytes == 5);
   CHECK(end.characters == 5);
 }
@@ -115,7 +203,7 @@ TEST_CASE("documents: a whole file is one document whose tokens are its bytes, i
   const Path a = write_text(directory, "a", text), b = write_text(directory, "b", "\n");
   const Path nothing = write_text(directory, "nothing", ""), output = directory / "whole.store";
   const ByteVocabulary vocabulary;
-  const auto report = build_document_store(vocabulary, {a, nothing, b}, output, DocumentEnd::whole, OnBadLine::error);
+  const auto report = build_document_store(vocabulary, {a, nothing, b}, output, {.end = DocumentEnd::whole});
   CHECK(report.documents == 2);
   CHECK(report.files[0].describe() == concat(a.string(), ": ", text.size(), " bytes"));
   const TokenStore store(output);
@@ -125,11 +213,40 @@ TEST_CASE("documents: a whole file is one document whose tokens are its bytes, i
   store.append_tokens(0, store.total_tokens(0), ids);
   CHECK(ids.size() == text.size() + 1);
   CHECK(vocabulary.decode(ids) == text + "\n");
-  const Documents opened = open_documents(vocabulary, {a}, DocumentEnd::whole, OnBadLine::by_kind);
+  const Documents opened = open_documents(vocabulary, {a}, {.end = DocumentEnd::whole});
   CHECK(opened.store.total_tokens(0) == text.size());
-  CHECK(contains(
-      error_of([&] { build_document_store(vocabulary, {nothing}, output, DocumentEnd::whole, OnBadLine::error); }),
-      "no document in " + nothing.string() + ": 0 bytes"));
+  CHECK(contains(error_of([&] { build_document_store(vocabulary, {nothing}, output, {.end = DocumentEnd::whole}); }),
+                 "no document in " + nothing.string() + ": 0 bytes"));
+}
+
+TEST_CASE("documents: an error gives the offset in the file of a byte that is not UTF-8 or that the vocabulary loses") {
+  // Reads UTF-8 but decodes only the letters a to z.
+  class LetterVocabulary final : public Vocabulary {
+   public:
+    LetterVocabulary() : Vocabulary("letters") {}
+    std::string_view kind() const override { return "letters"; }
+    std::vector<int32_t> encode(std::string_view line) const override { return {line.begin(), line.end()}; }
+    std::string decode(std::span<const int32_t> ids) const override {
+      std::string text;
+      for (const int32_t id : ids) {
+        if (id >= 'a' && id <= 'z') text += char(id);
+      }
+      return text;
+    }
+    std::string piece(int) const override { return {}; }
+    int size() const override { return 128; }
+  };
+  TemporaryDirectory directory;
+  const std::string letters(size_t{3} << 19, 'a');
+  const auto error_with = [&](const std::string& end) {
+    const Path path = write_text(directory, "text", letters + end);
+    return error_of([&] { open_documents(LetterVocabulary(), {path}, {.end = DocumentEnd::whole}); });
+  };
+  CHECK(contains(error_with("\ngh"), "text: byte 1572865 (0x0A): expected a vocabulary that keeps every byte"));
+  CHECK(contains(error_with("x\xC3"), "text: byte 1572866 (0xC3): expected valid UTF-8"));
+  const Path lines = write_text(directory, "lines", "ab\ncd\n");
+  CHECK(open_documents(LetterVocabulary(), {lines}, {}).store.line_ends() == LineEnds::none);
+  CHECK_THROWS_AS(open_documents(LetterVocabulary(), {lines}, {.line_ends = LineEnds::keep}), UsageError);
 }
 
 TEST_CASE("documents: the store does not depend on the number of threads, for chunks limited by lines and by bytes") {
@@ -142,7 +259,7 @@ TEST_CASE("documents: the store does not depend on the number of threads, for ch
   for (const int n : {1, 3}) {
     const ThreadsInScope scope(n);
     const Path output = directory / concat(n, ".store");
-    build_document_store(ByteVocabulary(), {path}, output, DocumentEnd::blank_line, OnBadLine::by_kind);
+    build_document_store(ByteVocabulary(), {path}, output, {});
     if (n == 1) first = read_file(output);
     CHECK(read_file(output) == first);
   }

@@ -2,7 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
+
 #include "gyre/data/store/build_store.h"
+#include "gyre/data/store/document_store.h"
+#include "gyre/data/store/token_store_format.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "tests/data/text_files.h"
 #include "tests/threads_in_scope.h"
@@ -12,7 +16,7 @@ using Ids = std::vector<int32_t>;
 
 namespace {
 
-constexpr size_t kHeaderBytes = 16, kTrailerBytes = 88;
+constexpr size_t kHeaderBytes = 16, kTextBytes = 16, kTrailerBytes = 88;
 
 // A vocabulary of more than 65,536 pieces, whose ids need four bytes.
 class WideVocabulary final : public Vocabulary {
@@ -82,6 +86,48 @@ TEST_CASE("token store: one side and ids of four bytes") {
   CHECK_THROWS_AS(store.length(0, 1), Error);
 }
 
+namespace {
+
+// The bytes of the same store as earlier versions of the program wrote it, without sizes and description of the text.
+std::string of_first_version(std::string bytes) {
+  TokenStoreTrailer trailer;
+  std::memcpy(&trailer, bytes.data() + bytes.size() - sizeof trailer, sizeof trailer);
+  TokenStoreText text;
+  std::memcpy(&text, bytes.data() + bytes.size() - sizeof trailer - sizeof text, sizeof text);
+  const size_t left_out = sizeof text + (text.has_sizes != 0 ? trailer.sentences * 8 : 0);
+  bytes.erase(bytes.size() - sizeof trailer - left_out, left_out);
+  bytes[8] = 1;
+  trailer.file_bytes = bytes.size();
+  trailer.trailer_crc = token_store_format::crc_of(trailer);
+  bytes.replace(bytes.size() - sizeof trailer, sizeof trailer, reinterpret_cast<const char*>(&trailer), sizeof trailer);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("token store: a store of the first version is read as it was made") {
+  TemporaryDirectory directory;
+  const ByteVocabulary vocabulary;
+  const Path text = write_text(directory, "text", "one\ntwo\n\nthree\n"), store = directory / "a.tok";
+  build_document_store(vocabulary, {text}, store, {.line_ends = LineEnds::none});
+  const Path old = write_text(directory, "old.tok", of_first_version(read_file(store)));
+  const TokenStore now(store), before(old);
+  before.verify();
+  CHECK(before.is_of_earlier_version());
+  CHECK(!now.is_of_earlier_version());
+  CHECK(!before.line_ends());
+  CHECK(!before.has_text_sizes());
+  CHECK(before.checksum() == now.checksum());
+  REQUIRE(before.size() == now.size());
+  for (size_t i = 0; i < now.size(); ++i) CHECK(before.sentence(i, 0) == now.sentence(i, 0));
+  CHECK(size_of_part(StorePart(before, 0, Part::training), vocabulary).bytes == 11);
+  CHECK(contains(error_of([&] { size_of_part(StorePart(before, 0, Part::training), WideVocabulary()); }),
+                 "old.tok: expected a store with the sizes of its text"));
+  CHECK(open_documents(vocabulary, {old}, {.line_ends = LineEnds::none}).store.size() == now.size());
+  CHECK(contains(error_of([&] { open_documents(vocabulary, {old}, {.line_ends = LineEnds::keep}); }),
+                 "old.tok was built with none, got keep"));
+}
+
 TEST_CASE("token store: truncation at any byte is an error that names the file") {
   TemporaryDirectory directory;
   const std::string bytes = small_store(directory, directory / "a.store");
@@ -112,7 +158,7 @@ TEST_CASE("token store: any flipped bit is detected, and no read is out of bound
       for (size_t i = 0; i < store.size(); ++i) store.sentence(i, 0), store.sentence(i, 1);
     });
   }
-  CHECK(found_at_opening == (kHeaderBytes + kTrailerBytes) * 8);
+  CHECK(found_at_opening == (kHeaderBytes + kTextBytes + kTrailerBytes) * 8);
 }
 
 TEST_CASE("token store: errors name the damaged part") {
@@ -125,9 +171,10 @@ TEST_CASE("token store: errors name the damaged part") {
     return error_of([&] { TokenStore(path).verify(); });
   };
   CHECK(contains(error_with(0), "expected a token store"));
-  CHECK(contains(error_with(8), "expected format version 1"));
+  CHECK(contains(error_with(8), "expected format version 1 to 2"));
   CHECK(contains(error_with(kHeaderBytes), "damaged ids"));
-  CHECK(contains(error_with(bytes.size() - kTrailerBytes - 8), "damaged offsets"));
+  CHECK(contains(error_with(bytes.size() - kTrailerBytes - kTextBytes - 8), "damaged offsets"));
+  CHECK(contains(error_with(bytes.size() - kTrailerBytes - 8), "damaged description of the text"));
   CHECK(contains(error_with(bytes.size() - kTrailerBytes), "damaged trailer"));
   CHECK(contains(error_with(bytes.size() - 1), "the end mark is missing"));
 }

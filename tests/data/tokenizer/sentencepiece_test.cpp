@@ -79,7 +79,7 @@ TEST_CASE("SentencePiece: with byte fallback and white space kept, whole files c
     const auto vocabulary = texts.train(
         {.type = type, .size = 400, .normalization = "identity", .byte_fallback = true, .keep_whitespace = true});
     CHECK(vocabulary->decode(vocabulary->encode(text)) == text);
-    const Documents documents = open_documents(*vocabulary, {stream}, DocumentEnd::whole, OnBadLine::by_kind);
+    const Documents documents = open_documents(*vocabulary, {stream}, {.end = DocumentEnd::whole});
     CHECK(vocabulary->decode(documents.store.sentence(0, 0)) == text);
   }
 }
@@ -132,7 +132,7 @@ TEST_CASE("SentencePiece: bad lines are reported, or are errors that leave no fi
   SentencePieceOptions options{.type = "char", .size = 100};
   CHECK(contains(error_of([&] { train_sentencepiece({path}, options, output); }), path.string() + ":101: byte 5"));
   CHECK(!std::filesystem::exists(output));
-  options.on_bad_line = OnBadLine::skip;
+  options.text.on_bad_line = OnBadLine::skip;
   const auto reports = train_sentencepiece({path}, options, output);
   REQUIRE(reports.size() == 1);
   CHECK(reports[0].describe() ==

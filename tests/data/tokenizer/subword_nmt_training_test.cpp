@@ -20,7 +20,7 @@ nlohmann::json read_golden() { return nlohmann::json::parse(read_file(golden("su
 CountedWords count(const std::vector<Path>& files) {
   std::vector<LineReport> reports;
   return count_words(
-      files, OnBadLine::by_kind,
+      files, TrainingText{},
       [](std::string_view line, WordCounts& counts) {
         for (const std::string_view word : SubwordNmt::words(line)) counts.add(word);
       },

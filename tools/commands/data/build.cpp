@@ -1,5 +1,7 @@
 // gyre data build: converts text to a token store.
+#include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
@@ -9,8 +11,10 @@
 #include "gyre/train/log/stopwatch.h"
 #include "tools/messages.h"
 #include "tools/options/cpu_threads.h"
+#include "tools/options/document_rows.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
+#include "tools/text_progress.h"
 #include "tools/text_rate.h"
 
 namespace gyre {
@@ -22,22 +26,22 @@ struct BuildArgs {
   std::vector<Path> sources;
   TokenizerChoice tokenizer;
   TextOptions text;
-  std::string on_bad_line = "default", documents = "none";
+  std::string on_bad_line = "default", documents = "none", line_ends, text_field = "text";
   CpuThreads threads;
   const OptionTable* table = nullptr;
 };
 
-void require_inputs_kept(const BuildArgs& args) {
-  require_no_input(args.output, args.sources);
-  require_no_input(args.output, {args.target, args.vocabulary, args.tokenizer.dictionary});
-}
-
 // Returns the size of the text in bytes.
-uint64_t build_documents(const BuildArgs& args) {
+uint64_t build_documents(const BuildArgs& args, const Vocabulary& vocabulary, TextInputs sources,
+                         TextProgress& progress) {
   if (!args.target.empty()) throw UsageError("[data] --documents: expected no --target");
-  require_inputs_kept(args);
-  const auto report = build_document_store(*load_vocabulary(args.vocabulary, args.tokenizer), args.sources, args.output,
-                                           parse_document_end(args.documents), args.text.on_bad_line);
+  DocumentOptions options{.end = parse_document_end(args.documents == "none" ? "line" : args.documents),
+                          .text_field = args.text_field,
+                          .on_bad_line = args.text.on_bad_line,
+                          .on_progress = progress.callback()};
+  if (!args.line_ends.empty()) options.line_ends = parse_line_ends(args.line_ends);
+  const auto report = build_document_store(vocabulary, std::move(sources), args.output, options);
+  progress.clear();
   uint64_t bytes = 0;
   for (const LineReport& file : report.files) {
     print_message(file.describe());
@@ -47,27 +51,43 @@ uint64_t build_documents(const BuildArgs& args) {
   return bytes;
 }
 
-uint64_t build_sentences(const BuildArgs& args) {
-  if (args.sources.size() > 1) throw UsageError("[data] --source: expected one file without --documents, got several");
-  std::vector<Path> files = args.sources;
-  if (!args.target.empty()) files.push_back(args.target);
-  require_inputs_kept(args);
-  const auto report =
-      build_token_store(*load_vocabulary(args.vocabulary, args.tokenizer), files, args.output, args.text);
+uint64_t build_sentences(BuildArgs& args, const Vocabulary& vocabulary, TextInputs files, TextProgress& progress) {
+  if (files.size() > 1) throw UsageError("[data] --source: expected one file without --documents, got several");
+  if (!args.target.empty()) files.emplace_back(args.target);
+  args.text.on_progress = progress.callback();
+  const auto report = build_token_store(vocabulary, std::move(files), args.output, args.text);
+  progress.clear();
   print_message(report.describe());
   return report.bytes;
+}
+
+// JSON lines are documents, whether --documents says so or not.
+bool has_documents(const BuildArgs& args, const TextInputs& sources) {
+  if (args.documents != "none" || !args.target.empty()) return args.documents != "none";
+  return std::all_of(sources.begin(), sources.end(),
+                     [](const TextInput& source) { return source.kind() == TextKind::json_lines; });
 }
 
 int build(BuildArgs& args) {
   args.threads.use();
   const Stopwatch clock;
-  const bool is_documents = args.documents != "none";
+  const std::vector<Path> files = expand_paths(args.sources);
+  require_no_input(args.output, files);
+  require_no_input(args.output, {args.target, args.vocabulary, args.tokenizer.dictionary});
+  const auto vocabulary = load_vocabulary(args.vocabulary, args.tokenizer);
+  TextInputs sources(files);
+  const bool is_documents = has_documents(args, sources);
   for (const char* name : {"max-length", "max-length-crop"}) {
     args.table->reject_unused(name, !is_documents, "documents are split into samples in training");
   }
-  args.table->reject_unused("on-bad-line", args.documents != "whole", "--documents is whole");
+  for (const char* name : {"line-ends", "text-field"})
+    args.table->reject_unused(name, is_documents, "without --documents, lines are sentences");
+  for (const char* name : {"on-bad-line", "line-ends"})
+    args.table->reject_unused(name, args.documents != "whole", "--documents is whole");
   args.text.on_bad_line = parse_on_bad_line(args.on_bad_line);
-  const uint64_t bytes = is_documents ? build_documents(args) : build_sentences(args);
+  TextProgress progress(false);
+  const uint64_t bytes = is_documents ? build_documents(args, *vocabulary, std::move(sources), progress)
+                                      : build_sentences(args, *vocabulary, std::move(sources), progress);
   print_text_rate(bytes, clock.seconds());
   return 0;
 }
@@ -81,20 +101,24 @@ void add_data_build_command(Program& program) {
   args->table = &table;
   table.add("--vocab,-v", args->vocabulary, "FILE", "vocabulary of both sides");
   add_tokenizer_rows(table, args->tokenizer);
-  table.add("--source,-s", args->sources, "FILE", "text, one sentence per line; with --documents any number of files");
+  table.add("--source,-s", args->sources, "FILE...",
+            "text, one sentence per line; with --documents or JSON lines any number of files, folders and patterns");
   table.add("--target,-t", args->target, "FILE",
             "translation of the text, line by line; default: a store with one side");
   table.add("--output,-o", args->output, "FILE", "token store to write");
   for (const char* name : {"vocab", "source", "output"}) table.required(name);
   table.add_choice("--documents", args->documents, {"none", "blank-line", "line", "whole"},
                    "document boundaries, for language models; whole: one document per file, every byte of which "
-                   "counts, including line ends");
+                   "counts, including line ends; every one of JSON lines is a document");
+  add_line_ends_row(table, args->line_ends, "keep if the vocabulary can write line ends, else none");
+  add_text_field_row(table, args->text_field);
   table.add("--max-length", args->text.max_length, "TOKENS",
             "maximum tokens of a line, on either side; longer lines are bad");
   table.add_flag("--max-length-crop", args->text.crop, "truncate lines to --max-length instead");
-  table.add_choice("--on-bad-line", args->on_bad_line, {"default", "error", "skip"},
-                   "handling of bad lines; default: error for invalid UTF-8 and unequal line counts, skip for empty "
-                   "and overlong lines");
+  table.add_choice(
+      "--on-bad-line", args->on_bad_line, {"default", "error", "skip"},
+      "handling of bad lines; default: error for invalid UTF-8, bad JSON and unequal line counts, skip for "
+      "empty and overlong lines");
   args->threads.add_row(table);
 }
 

@@ -37,12 +37,10 @@ struct CheckArgs {
 };
 
 // Does not read from a pipe, whose bytes would be lost.
-bool is_store(const Path& path) { return std::filesystem::is_regular_file(path) && TokenStore::recognizes(path); }
-
 void expect_set(const std::string& flag, const std::vector<Path>& files) {
   if (files.size() > 2)
     throw UsageError(flag, ": expected a source and a target file, or one token store, got ", files.size(), " files");
-  if (files.size() == 1 && !is_store(files[0]))
+  if (files.size() == 1 && !TokenStore::recognizes(files[0]))
     throw UsageError(flag, ": expected a source and a target file, or one token store, got ", files[0].string());
 }
 
@@ -51,7 +49,7 @@ std::vector<std::vector<Path>> tests_of(const std::vector<Path>& files) {
   std::vector<std::vector<Path>> tests;
   for (size_t i = 0; i < files.size(); i += tests.back().size()) {
     tests.push_back({files[i]});
-    if (is_store(files[i])) continue;
+    if (TokenStore::recognizes(files[i])) continue;
     if (i + 1 == files.size())
       throw UsageError("--test-sets: expected source and target files in turn; ", files[i].string(), " has no target");
     tests.back().push_back(files[i + 1]);

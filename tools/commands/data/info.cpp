@@ -16,6 +16,12 @@ struct InfoArgs {
   bool verify = false, json = false;
 };
 
+std::string line_ends_text(const TokenStore& store) {
+  if (store.is_of_earlier_version())
+    return "not recorded by the earlier version that built the store: none, or all of them with --documents whole";
+  return std::string(name_of(store.line_ends().value_or(LineEnds::none)));
+}
+
 int info(const InfoArgs& args) {
   const TokenStore store(args.store);
   if (args.verify) store.verify();
@@ -28,6 +34,7 @@ int info(const InfoArgs& args) {
                   {"tokens", tokens},
                   {"vocabulary_size", store.vocabulary_size()},
                   {"vocabulary_fingerprint", store.fingerprint()}});
+  if (documents > 0) summary["line_ends"] = line_ends_text(store);
   print_summary(summary, args.json);
   return 0;
 }

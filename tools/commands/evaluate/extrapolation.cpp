@@ -103,24 +103,23 @@ std::vector<Row> plan(const ExtrapolationArgs& args, const EncoderOnly& model) {
   return rows;
 }
 
-// Computes the scores. Shows a progress line and logs a line for each finished row.
+// Computes the scores. Shows the progress and logs a line for each finished row.
 void score_rows(const ExtrapolationArgs& args, const EncoderOnly& model, Kernels& kernels, std::vector<Row>& rows,
                 const std::vector<int32_t>& tokens, int32_t bos) {
   const auto scored = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.reason.empty(); });
-  ProgressLine line({.total = scored * int64_t(tokens.size())});
+  WorkProgress progress("tokens", scored * int64_t(tokens.size()));
   int64_t done = 0;
-  std::string name;
   LengthScorer scorer(model, kernels, tokens, bos, args.score, [&](int64_t more) {
     done += more;
-    if (!args.text.quiet) line.show(done, name);
+    if (!args.text.quiet) progress.show(done);
   });
   for (Row& row : rows) {
-    name = fmt::format("{} at length {}", enum_name(row.protocol), row.length);
+    const std::string name = fmt::format("{} at length {}", enum_name(row.protocol), row.length);
     const Stopwatch watch;
     if (row.reason.empty()) row.score = scorer.run(row.length, row.protocol);
     row.seconds = watch.seconds();
     if (args.text.quiet) continue;
-    line.clear();
+    progress.clear();
     fmt::print(stderr, "{}: {}\n", name, describe(row));
   }
 }

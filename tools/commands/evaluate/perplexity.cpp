@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "gyre/train/analysis/language_score.h"
+#include "gyre/train/log/progress.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
@@ -64,9 +65,14 @@ int evaluate(PerplexityArgs& args) {
   args.score.precision = args.precision.on(kernels);
   const Documents documents = args.text.open(*trained.vocabulary);
   const StorePart part(documents.store, args.valid_share, args.valid_share > 0 ? Part::validation : Part::training);
+  // The held-out part of several documents is an estimate.
+  const double share = args.valid_share > 0 ? args.valid_share : 1;
+  WorkProgress progress("tokens", int64_t(share * double(documents.store.total_tokens(0))));
+  args.score.on_tokens = [&](uint64_t tokens) { progress.show(int64_t(tokens)); };
   const LanguageScore score = score_documents(*trained.model, kernels, part, args.score);
-  std::optional<TextSize> size;  // unknown for a token store
-  if (!documents.sizes.empty()) size = size_of_part(documents, part, *trained.vocabulary);
+  progress.clear();
+  std::optional<TextSize> size;  // unknown for a token store of an earlier version
+  if (documents.store.has_text_sizes()) size = size_of_part(part, *trained.vocabulary);
   print_summary(summary_of(args, score, size), args.json);
   return 0;
 }

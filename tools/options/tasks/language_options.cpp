@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "tools/options/document_rows.h"
 #include "tools/options/tasks/pretrained_row.h"
 #include "tools/options/tasks/stage_options.h"
 #include "tools/options/tokenizer_rows.h"
@@ -33,13 +34,14 @@ void add_break_mode(OptionTable& table, LanguageOptions& o) {
 
 void add_document_rows(OptionTable& table, LanguageOptions& o) {
   table.group("Data");
-  table.add("--train-sets,-t", o.data.train_sets, "FILE...",
-            "training data: text files, or one token store from gyre data build --documents");
+  table.add(
+      "--train-sets,-t", o.data.train_sets, "FILE...",
+      "training data: text, JSON lines (also compressed), folders, patterns, or token stores from gyre data build "
+      "--documents; several are one corpus, in this order");
   table.add("--train-weights", o.train_weights, "WEIGHT...",
-            "shares of the samples from each of --train-sets, which are then text files or token stores; without it, "
-            "every sample occurs once per epoch");
+            "shares of the samples from each of --train-sets; without it, every sample occurs once per epoch");
   table.add("--valid-sets", o.data.valid_sets, "FILE...",
-            "validation data: text files or token stores, each with a cross-entropy of its own beside that of all");
+            "validation data, in the same forms, each with a cross-entropy of its own beside that of all");
   table.add("--valid-share", o.validation_share, "SHARE",
             "share of --train-sets that is held out for validation instead of --valid-sets: of its documents, or the "
             "end of a single document; 0.2 is the paper's 8:2 split");
@@ -49,6 +51,8 @@ void add_document_rows(OptionTable& table, LanguageOptions& o) {
   table.add_choice("--documents", o.documents, {"blank-line", "line", "whole"},
                    "document boundaries in text files; whole: one document per file, every byte of which counts, "
                    "including line ends");
+  add_line_ends_row(table, o.line_ends, "keep if the vocabulary can write line ends, else none");
+  add_text_field_row(table, o.text_field);
   table.add("--max-length,--tokens-per-sample", o.data.max_length, "TOKENS",
             "tokens per sample, <s> and </s> included");
   table.add_choice("--fill", o.fill, {"full", "sentences", "segment"},
@@ -109,6 +113,7 @@ void check_language_options(const OptionTable& table, LanguageOptions& options) 
     table.reject_unused(name, options.has_validation_data(), "there is no validation data");
   table.reject_unused("documents-attend", options.across_documents,
                       "without --across-documents, a sample holds one document");
+  table.reject_unused("line-ends", options.documents != "whole", "--documents is whole, which keeps all line ends");
   table.reject_unused("on-bad-line", options.documents != "whole", "--documents is whole");
 }
 

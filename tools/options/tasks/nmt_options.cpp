@@ -11,8 +11,8 @@ namespace gyre {
 
 void add_nmt_options(OptionTable& table, NmtOptions& o, EncoderDecoderConfig& config) {
   table.group("Data");
-  table.add("--train-sets,-t", o.data.train_sets, "SOURCE TARGET", "training data: two text files or one token store");
-  table.add("--valid-sets", o.data.valid_sets, "SOURCE TARGET", "validation data: two text files or one token store");
+  table.add("--train-sets,-t", o.data.train_sets, "SOURCE TARGET", "training data: two text files, also compressed, or token stores");
+  table.add("--valid-sets", o.data.valid_sets, "SOURCE TARGET", "validation data, in the same form");
   table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE", "joint vocabulary of both sides, from gyre vocab");
   add_tokenizer_rows(table, o.tokenizer);
   table.add("--max-length", o.data.max_length, "TOKENS", "maximum length of training sentences, on either side");

@@ -1,11 +1,13 @@
 #include "gyre/train/tasks/language/language.h"
 
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/job.h"
+#include "gyre/train/piped_text.h"
 #include "gyre/train/tasks/initial_weights.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "gyre/train/tasks/language/language_stages.h"
@@ -45,7 +47,8 @@ RunOptions run_options_of(const LanguageOptions& o) {
                      {"=across-documents", o.across_documents ? "on" : "off"},
                      {"=valid-share", concat(o.validation_share)}};
   if (!o.train_weights.empty()) options["=train-weights"] = weights_text(o.train_weights);
-  if (o.z_loss > 0) options["z-loss"] = concat(o.z_loss);                                 // older runs do not have it
+  if (o.z_loss > 0) options["z-loss"] = concat(o.z_loss);  // older runs do not have it
+  if (o.line_ends == "keep" || o.line_ends == "space") options[std::string(kLineEndsOption)] = o.line_ends;
   if (o.documents_attend != "across") options["=documents-attend"] = o.documents_attend;  // earlier versions lack it
   return options;
 }
@@ -58,19 +61,23 @@ std::unique_ptr<LanguageModel> make_model(const LanguageOptions& options, const 
   return model;
 }
 
-TaskParts make_parts(const LanguageOptions& options, EncoderOnlyConfig config, const LanguageObjective& objective,
+TaskParts make_parts(const LanguageOptions& given, EncoderOnlyConfig config, const LanguageObjective& objective,
                      const JobContext& context) {
   TaskParts parts;
-  parts.vocabulary = {options.data.vocabulary, load_vocabulary(options.data.vocabulary, options.tokenizer)};
+  parts.vocabulary = {given.data.vocabulary, load_vocabulary(given.data.vocabulary, given.tokenizer)};
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
+  const auto resolved = std::make_shared<LanguageOptions>(given);
+  resolved->line_ends = line_ends_of_run(given, vocabulary);
+  const LanguageOptions& options = *resolved;
+  for (const LanguageStage& stage : options.stages) share_piped_text(stage.train_sets, context.ranks);
   config.vocab_size = vocabulary.size();
   auto model = make_model(options, config, vocabulary, context);
   const Corpora corpora = open_corpora(options, vocabulary);
   const EncoderOnly& network = model->network();
-  parts.make_validation = [&options, &objective, &network, context, corpora, &vocabulary] {
-    return std::make_unique<LanguageValidation>(open_validation_sets(options, objective.task, corpora, vocabulary),
-                                                objective.input_maker(vocabulary, kValidationSeed), options, vocabulary,
-                                                network, context);
+  parts.make_validation = [resolved, &objective, &network, context, corpora, &vocabulary] {
+    return std::make_unique<LanguageValidation>(open_validation_sets(*resolved, objective.task, corpora, vocabulary),
+                                                objective.input_maker(vocabulary, kValidationSeed), *resolved,
+                                                vocabulary, network, context);
   };
   const MakeStageData make_data = [&objective, &network, &vocabulary, micro_batches = context.micro_batches](
                                       const LanguageOptions& o, const Corpora& of_stage) {

@@ -34,8 +34,10 @@ void append(Batches& batches, const MaskedInput& input, size_t samples) {
 
 // Goes through the data as training does, over all stages, and keeps the inputs that are made. There is one
 // micro-batch, because the number of micro-batches does not change the global batch.
-Batches collect(const LanguageOptions& options, SampleOptions::Task task, const Vocabulary& vocabulary,
+Batches collect(const LanguageOptions& given, SampleOptions::Task task, const Vocabulary& vocabulary,
                 const MakeInput& make_input, uint64_t updates) {
+  LanguageOptions options = given;
+  options.line_ends = line_ends_of_run(given, vocabulary);
   Batches batches;
   const auto make_and_keep = [&](const SampleSource& all, std::span<const uint32_t> indices, uint64_t epoch) {
     MaskedInput input = make_input(all, indices, epoch);

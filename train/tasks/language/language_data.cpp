@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,9 @@
 #include "gyre/core/random.h"
 #include "gyre/data/batch/document_batch.h"
 #include "gyre/data/store/document_store.h"
+#include "gyre/train/checkpoint/checkpoint.h"
+#include "gyre/train/checkpoint/run_directory.h"
+#include "gyre/train/resume.h"
 #include "gyre/train/tasks/to_tensor.h"
 
 namespace gyre {
@@ -24,12 +28,46 @@ bool wants_bytes(const LanguageOptions& options) {
 }
 
 SharedDocuments open(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary) {
-  Documents documents = open_documents(vocabulary, files, parse_document_end(options.documents),
-                                       parse_on_bad_line(options.data.on_bad_line), wants_bytes(options));
+  DocumentOptions read{.end = parse_document_end(options.documents),
+                       .text_field = options.text_field,
+                       .on_bad_line = parse_on_bad_line(options.data.on_bad_line)};
+  if (!options.line_ends.empty()) read.line_ends = parse_line_ends(options.line_ends);
+  Documents documents = open_documents(vocabulary, files, read);
   if (documents.report) {
     for (const LineReport& file : documents.report->files) spdlog::info("{}", file.describe());
   }
+  if (documents.store.is_of_earlier_version() && options.documents != "whole" && keeps_line_ends(vocabulary)) {
+    spdlog::info(
+        "{}: built by an earlier version, which put nothing between the lines of a document; gyre data build "
+        "now keeps their line ends",
+        documents.store.name());
+  }
   return std::make_shared<Documents>(std::move(documents));
+}
+
+// The options of the run that the directory holds, if it has begun.
+std::optional<RunOptions> options_of_run(const LanguageOptions& options) {
+  if (!options.replay.checkpoint.empty()) return read_train_state(options.replay.checkpoint).options;
+  if (options.start.overwrite) return std::nullopt;
+  const std::vector<Path> checkpoints = list_checkpoints(options.start.directory);
+  for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {
+    try {
+      return read_train_state(*checkpoint).options;
+    } catch (const Error&) {  // resuming skips a broken checkpoint, too
+      continue;
+    }
+  }
+  return std::nullopt;
+}
+
+// The line ends of the first token store of the run.
+std::optional<LineEnds> line_ends_of_stores(const LanguageOptions& options) {
+  std::vector<Path> files = options.data.train_sets;
+  for (const LanguageStage& stage : options.stages)
+    files.insert(files.end(), stage.train_sets.begin(), stage.train_sets.end());
+  for (const Path& file : expand_paths(files))
+    if (TokenStore::recognizes(file)) return TokenStore(file).line_ends().value_or(LineEnds::none);
+  return std::nullopt;
 }
 
 SharedSamples cut(const SharedDocuments& documents, const SampleOptions& options, Part part) {
@@ -62,11 +100,25 @@ LanguageValidationSet make_set(const SharedDocuments& documents, const LanguageO
   const SampleOptions samples = options.samples(task);
   LanguageValidationSet set{documents->store.name(), cut(documents, samples, part)};
   if (wants_bytes(options))
-    set.bytes = size_of_part(*documents, StorePart(documents->store, samples.validation_share, part), vocabulary).bytes;
+    set.bytes = size_of_part(StorePart(documents->store, samples.validation_share, part), vocabulary).bytes;
   return set;
 }
 
 }  // namespace
+
+std::string line_ends_of_run(const LanguageOptions& options, const Vocabulary& vocabulary) {
+  if (!options.line_ends.empty() || options.documents == "whole") return options.line_ends;
+  if (const auto run = options_of_run(options)) {
+    if (const auto recorded = run->find(std::string(kLineEndsOption)); recorded != run->end()) return recorded->second;
+    if (keeps_line_ends(vocabulary) && !line_ends_of_stores(options)) {
+      spdlog::info(
+          "nothing stands between the lines of a document, as when an earlier version began the run; a new run "
+          "keeps their line ends");
+    }
+    return std::string(name_of(LineEnds::none));
+  }
+  return std::string(name_of(line_ends_of_stores(options).value_or(default_line_ends(vocabulary))));
+}
 
 Corpora open_corpora(const LanguageOptions& options, const Vocabulary& vocabulary) {
   if (options.train_weights.empty()) return {open(options, options.data.train_sets, vocabulary)};

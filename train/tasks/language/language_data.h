@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gyre/data/batch/drawn_samples.h"
@@ -19,9 +20,16 @@
 
 namespace gyre {
 
+// The name of the option in a run (train/resume.h). Runs without it put nothing between the lines of a document.
+inline constexpr std::string_view kLineEndsOption = "=line-ends";
+
 using SharedDocuments = std::shared_ptr<const Documents>;
 // The training data of a run or a stage: all files of train_sets as one corpus or, with train_weights, one for each.
 using Corpora = std::vector<SharedDocuments>;
+
+// The line ends of documents in the run that the options start or resume, as text. A run of an earlier version has
+// none.
+std::string line_ends_of_run(const LanguageOptions& options, const Vocabulary& vocabulary);
 
 // Opens train_sets: token stores, or text, of which it logs how many lines were skipped.
 Corpora open_corpora(const LanguageOptions& options, const Vocabulary& vocabulary);
@@ -33,8 +41,7 @@ SharedSamples training_samples(const SharedDocuments& corpus, const LanguageOpti
 struct LanguageValidationSet {
   std::string name;
   SharedSamples samples;
-  // Bytes of the text that all samples together predict, if validation.metrics has bits-per-byte. Those of a token
-  // store are counted in its decoded sentences.
+  // Bytes of the text that all samples together predict, if validation.metrics has bits-per-byte.
   uint64_t bytes = 0;
 };
 // Opens each file of valid_sets, or takes the held-out documents of each corpus.

@@ -1,6 +1,8 @@
 #include "gyre/train/tasks/language/language_options.h"
 
 #include <cmath>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "gyre/core/option_checks.h"
@@ -19,6 +21,17 @@ SampleOptions LanguageOptions::samples(SampleOptions::Task task) const {
 }
 
 namespace {
+
+// A validation set that is there twice would count twice in the mean.
+void expect_different(const std::vector<Path>& sets) {
+  for (size_t i = 0; i < sets.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      std::error_code missing;  // missing files are an error later
+      expect(sets[i] != sets[j] && !std::filesystem::equivalent(sets[i], sets[j], missing), "--valid-sets",
+             "different sets", sets[i].string() + " twice");
+    }
+  }
+}
 
 // The schedule that a stage has for itself.
 ScheduleOptions own_schedule(const LanguageStage& stage, const ScheduleOptions& run) {
@@ -104,6 +117,8 @@ void LanguageOptions::validate() const {
   expect_at_least(3, "--max-length", data.max_length);
   expect_one_of({"total", "sentences"}, "--batch-unit", batch.unit);
   expect_one_of({"blank-line", "line", "whole"}, "--documents", documents);
+  if (!line_ends.empty()) expect_one_of({"keep", "space", "none"}, "--line-ends", line_ends);
+  expect_different(data.valid_sets);
   expect_one_of({"full", "sentences", "segment"}, "--fill", fill);
   expect(documents != "whole" || fill == "full", "--fill", "full with --documents whole, which has no sentences", fill);
   expect(!across_documents || fill != "segment", "--across-documents", "off with --fill segment", "on");

@@ -36,10 +36,10 @@ struct LanguageStage {
   bool restarts_schedule() const { return schedule || warmup || warmup_percent > 0; }
 };
 
-// data.train_sets: text files, or one token store of documents; with train_weights, any number of either.
-// data.valid_sets: text files or token stores, each validated apart. data.max_length: maximum number of rows of a
-// sample. batch.unit: total tokens or sentences (samples). validation.metrics: cross-entropy, perplexity, accuracy and,
-// of causal models, bits-per-byte.
+// data.train_sets: text files, token stores of documents, folders or patterns (data/text/text_input.h): one corpus or,
+// with train_weights, one for each. data.valid_sets: the same, each validated apart. data.max_length: maximum number of
+// rows of a sample. batch.unit: total tokens or sentences (samples). validation.metrics: cross-entropy, perplexity,
+// accuracy and, of causal models, bits-per-byte.
 struct LanguageOptions : TrainOptions {
   LanguageOptions() {
     data.max_length = 512;
@@ -48,8 +48,12 @@ struct LanguageOptions : TrainOptions {
   TokenizerChoice tokenizer;  // how to read the vocabulary
   // Shares of the samples from each of the train_sets, of any sum (data/batch/sample_mix.h). Empty: every sample once.
   std::vector<double> train_weights;
-  Path pretrained_model;                    // initial weights of a new run (train/tasks/initial_weights.h), or empty
-  std::string documents = "blank-line";     // end of a document in text: blank-line, line, whole
+  Path pretrained_model;                 // initial weights of a new run (train/tasks/initial_weights.h), or empty
+  std::string documents = "blank-line";  // end of a document in text: blank-line, line, whole
+  // Line ends inside documents: keep, space, none. Empty: those that the run began with, or those of its token stores,
+  // or the default of the vocabulary (line_ends_of_run()).
+  std::string line_ends;
+  std::string text_field = "text";          // of JSON lines
   std::string fill = "full";                // how samples are filled: full, sentences, segment (SampleOptions::Fill)
   bool across_documents = false;            // samples continue into the next document
   std::string documents_attend = "across";  // attention between the documents of a sample: across, apart

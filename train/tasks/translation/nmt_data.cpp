@@ -138,7 +138,8 @@ RankBatch NmtData::batch(size_t i, MicroBatchRange own) const {
 }
 
 NmtValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
-  const bool is_store = options.data.valid_sets.size() == 1;
+  const std::vector<Path>& files = options.data.valid_sets;
+  const bool is_store = files.size() == 1 || TokenStore::recognizes(files.front());
   NmtValidationSet set = is_store ? from_store(options, vocabulary, longest) : from_text(options, vocabulary, longest);
   require(set.size() > 0, "[data] ", options.data.valid_sets.front().string(),
           ": no sentence pair is left to validate on");

@@ -1,9 +1,20 @@
 #include "gyre/train/tasks/translation/nmt_options.h"
 
+#include <algorithm>
+
 #include "gyre/core/option_checks.h"
+#include "gyre/data/store/token_store.h"
 #include "gyre/models/decode/beam_search.h"
 
 namespace gyre {
+
+namespace {
+
+bool are_stores(const std::vector<Path>& files) {
+  return std::all_of(files.begin(), files.end(), [](const Path& file) { return TokenStore::recognizes(file); });
+}
+
+}  // namespace
 
 void NmtOptions::validate() const {
   TrainOptions::validate();
@@ -13,10 +24,10 @@ void NmtOptions::validate() const {
 void NmtOptions::validate_task() const {
   tokenizer.check();
   expect_at_least(2, "--max-length", data.max_length);
-  expect(data.train_sets.size() == 1 || data.train_sets.size() == 2, "--train-sets",
-         "a source and a target file, or one token store", concat(data.train_sets.size(), " paths"));
-  expect(data.valid_sets.size() <= 2, "--valid-sets", "a source and a target file, or one token store",
-         concat(data.valid_sets.size(), " paths"));
+  expect(!data.train_sets.empty() && (data.train_sets.size() <= 2 || are_stores(data.train_sets)), "--train-sets",
+         "a source and a target file, or token stores", concat(data.train_sets.size(), " paths"));
+  expect(data.valid_sets.size() <= 2 || are_stores(data.valid_sets), "--valid-sets",
+         "a source and a target file, or token stores", concat(data.valid_sets.size(), " paths"));
   expect_one_of({"target", "source", "total", "sentences"}, "--batch-unit", batch.unit);
   for (const std::string& metric : validation.metrics) {
     expect_one_of({"cross-entropy", "perplexity", "bleu", "chrf"}, "--valid-metrics", metric);

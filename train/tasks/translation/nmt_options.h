@@ -6,7 +6,7 @@
 
 namespace gyre {
 
-// data.train_sets and data.valid_sets: a source and a target file, or one token store. batch.unit: target, source or
+// data.train_sets and data.valid_sets: a source and a target file, or token stores. batch.unit: target, source or
 // total tokens, or sentences. validation.metrics: cross-entropy, perplexity, bleu, chrf.
 struct NmtOptions : TrainOptions {
   NmtOptions() {

@@ -1,0 +1,27 @@
+// How the trainings of vocabularies read their text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "gyre/data/text/document_text.h"
+#include "gyre/data/text/line_report.h"
+
+namespace gyre {
+
+// By default, every line is a text by itself, and so is every line of the texts in JSON lines.
+struct TrainingText {
+  DocumentEnd end = DocumentEnd::line;
+  LineEnds line_ends = LineEnds::none;
+  std::string text_field = "text";  // of JSON lines
+  OnBadLine on_bad_line = OnBadLine::by_kind;
+  std::function<void(uint64_t bytes, uint64_t all)> on_progress{};  // of the files; all is 0 if it is unknown
+
+  // Long documents are read in parts, so that threads share them.
+  DocumentFormat format() const {
+    return {.end = end, .line_ends = line_ends, .text_field = text_field, .part_bytes = size_t{1} << 20};
+  }
+};
+
+}  // namespace gyre

@@ -1,0 +1,14 @@
+#include "tools/text_progress.h"
+
+namespace gyre {
+
+std::function<void(uint64_t bytes, uint64_t all)> TextProgress::callback() {
+  if (quiet_) return {};
+  constexpr uint64_t kMegabyte = 1000 * 1000;
+  return [this](uint64_t bytes, uint64_t all) {
+    if (!progress_) progress_.emplace("MB of text", int64_t(all / kMegabyte));
+    progress_->show(int64_t(bytes / kMegabyte));
+  };
+}
+
+}  // namespace gyre
