@@ -207,7 +207,7 @@ TEST_CASE("linear attention: invalid combinations of options throw a one-line er
   both.attention.kind = AttentionKind::linear;
   CHECK_THROWS_WITH_AS(both.validate(),
                        "[attention] an encoder-decoder expects softmax, got linear: window and linear are kinds of "
-                       "encoder-only models",
+                       "encoders and of decoders",
                        Error);
 }
 
