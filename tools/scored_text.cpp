@@ -71,10 +71,7 @@ void ScoredText::add_rows(OptionTable& table) {
   for (const char* name : {"model", "input"}) table.required(name);
   table.add("--checkpoint", checkpoint, "NAME", "checkpoint of a run: best, last, average or step-...; default: best");
   table.add("--vocab,-v", vocabulary, "FILE", "vocabulary to use instead of the run's own copy");
-  table.add_choice(
-      "--documents", documents.documents, {"blank-line", "line", "whole"},
-      "document boundaries in text files; whole: one document per file, every byte of which counts, and so does its "
-      "</s>; default: as in training");
+  add_documents_row(table, documents.documents, "; with whole, its </s> counts too; default: as in training");
   add_line_ends_row(table, documents.line_ends, "as in training");
   add_text_field_row(table, documents.text_field);
   table.add_choice("--on-bad-line", documents.on_bad_line, {"default", "error", "skip"},

@@ -5,16 +5,12 @@
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/data/checking/check_data.h"
+#include "gyre/data/checking/severity.h"
 
 namespace gyre {
 
 namespace {
 
-// Shares above which a finding is a warning or an error. Above 1: never.
-struct Limits {
-  double warning, error;
-};
-constexpr double kNever = 2;
 constexpr Limits kDuplicates{0.05, kNever};  // repeated pairs weigh more in training, but do no harm
 constexpr Limits kCopies{0.01, 0.2};         // models learn to copy from few copies (Khayrallah and Koehn 2018)
 constexpr Limits kUnknown{0.001, 0.1};       // of pieces; an error means that the vocabulary is of another text
@@ -25,18 +21,6 @@ constexpr Limits kValidationPairs{0, kNever};
 constexpr Limits kOneSide{0.01, kNever};  // sentences of one side that occur in the training set
 constexpr double kSwapped = 0.1;          // by how much the other side must be more similar
 constexpr uint64_t kFewestPieces = 200;   // of a side, to compare languages
-
-double share_of(uint64_t count, uint64_t all) { return all == 0 ? 0 : double(count) / double(all); }
-
-std::string percent(double share) {
-  const double value = share * 100;
-  return concat(value > 0 && value < 0.001 ? 0.001 : std::round(value * 1000) / 1000, " %");
-}
-
-Severity severity_of(double share, const Limits& limits) {
-  if (share > limits.error) return Severity::error;
-  return share > limits.warning ? Severity::warning : Severity::ok;
-}
 
 // A finding about a number of lines of a set.
 void judge_count(const SetStatistics& set, const std::string& topic, const LineList& list, uint64_t all,

@@ -7,6 +7,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/parallel_for.h"
+#include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -163,6 +164,16 @@ bool keeps_line_ends(const Vocabulary& vocabulary) {
   for (const std::string_view text : {"a\nb", "a\n\nb"})
     if (count_line_ends(vocabulary.decode(vocabulary.encode(text))) != count_line_ends(text)) return false;
   return true;
+}
+
+std::vector<int32_t> encode_document(const Vocabulary& vocabulary, std::string_view text, LineEnds line_ends) {
+  if (line_ends != LineEnds::none) return vocabulary.encode(text);
+  std::vector<int32_t> ids;
+  for (std::string_view line; take_line(text, line);) {
+    const std::vector<int32_t> of_line = vocabulary.encode(line);
+    ids.insert(ids.end(), of_line.begin(), of_line.end());
+  }
+  return ids;
 }
 
 LineEnds default_line_ends(const Vocabulary& vocabulary) {

@@ -33,6 +33,9 @@ bool keeps_line_ends(const Vocabulary& vocabulary);
 // LineEnds::keep if the vocabulary keeps line ends, else LineEnds::none.
 LineEnds default_line_ends(const Vocabulary& vocabulary);
 
+// The ids of a whole document as training reads it: encoded as one text, or line by line with LineEnds::none.
+std::vector<int32_t> encode_document(const Vocabulary& vocabulary, std::string_view text, LineEnds line_ends);
+
 struct DocumentReport {
   std::vector<LineReport> files;
   uint64_t documents = 0;

@@ -54,7 +54,8 @@ std::string with_spaces(std::string_view text) {
 }
 
 // Finds "a.b" as a key of its own, or as the key "b" of the object at "a".
-nlohmann::json* find_field(nlohmann::json& object, std::string_view name) {
+template <class Json>
+Json* find_field(Json& object, std::string_view name) {
   if (!object.is_object()) return nullptr;
   if (const auto found = object.find(name); found != object.end()) return &*found;
   for (size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
@@ -84,11 +85,41 @@ std::string text_of(const std::string& line, const std::string& field) {
 
 }  // namespace
 
+bool is_document_separator(std::string_view line) {
+  constexpr std::string_view kSeparators[] = {"<|endoftext|>", "<|end_of_text|>", "<|end|>", "<|eos|>",
+                                              "<endoftext>",   "<eos>",           "<EOS>",   "</s>",
+                                              "<EOT>",         "[EOS]",           "[SEP]"};
+  return std::ranges::count(kSeparators, line) > 0;
+}
+
+std::string json_line_of(const std::string& text_field, const std::string& text) {
+  return json_text({{text_field, text}});
+}
+
+std::string with_text(const std::string& json_line, const std::string& text_field, const std::string& text) {
+  auto object = nlohmann::ordered_json::parse(json_line);
+  auto* field = find_field(object, text_field);
+  require(field != nullptr, "expected a text \"", text_field, "\"");
+  if (*field == text) return json_line;
+  *field = text;
+  return json_text(object);
+}
+
+bool is_separator(std::string_view text) {
+  const bool has_more = std::ranges::any_of(text, [](char c) {
+    return !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '-' && c != '_' && c != ' ' && c != '\t';
+  });
+  return has_more && text.find_first_of("\r\n") == text.npos && !first_invalid_utf8(text);
+}
+
 DocumentEnd parse_document_end(std::string_view text) {
   if (text == "blank-line") return DocumentEnd::blank_line;
   if (text == "line") return DocumentEnd::line;
   if (text == "whole") return DocumentEnd::whole;
-  throw UsageError("[data] --documents: expected blank-line, line or whole, got ", text);
+  if (!is_separator(text))
+    throw UsageError("[data] --documents: expected blank-line, line, whole or the line between documents, such as ",
+                     "'<|endoftext|>', got '", text, "'");
+  return DocumentEnd(std::string(text));
 }
 
 std::string_view name_of(LineEnds line_ends) {
@@ -201,12 +232,21 @@ bool DocumentText::next_lines(DocumentPart& part) {
     part.text.swap(held_);
     part.line = lines_->line();
   }
+  std::string blank_lines;  // before the next line, inside a document
   while (lines_->next(line_)) {
     if (!is_good(line_)) continue;
+    if (format_.end.is_separator(line_)) {
+      if (has_text) break;
+      continue;
+    }
     if (is_blank(line_)) {
       if (format_.end == DocumentEnd::line) skip(BadLine::empty);
       if (has_text && format_.end == DocumentEnd::blank_line) break;
+      if (format_.end == DocumentEnd::separator && format_.line_ends == LineEnds::keep && has_text) blank_lines += '\n';
       continue;
+    }
+    if (is_document_separator(line_)) {
+      if (report.separators++ == 0) report.separator = line_;
     }
     ++report.kept;
     if (!has_text) {
@@ -216,6 +256,7 @@ bool DocumentText::next_lines(DocumentPart& part) {
       if (format_.end == DocumentEnd::line) break;
       continue;
     }
+    part.text += std::exchange(blank_lines, {});
     const size_t bytes = part.text.size();
     if (!is_joined || (bytes >= format_.part_bytes && (begins_word(line_) || bytes / 2 >= format_.part_bytes))) {
       if (format_.line_ends == LineEnds::keep) part.text += '\n';

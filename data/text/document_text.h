@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gyre/data/text/line_report.h"
@@ -18,9 +19,27 @@ namespace gyre {
 //   blank_line: a document ends at a blank line.
 //   line: each line is a document.
 //   whole: the file is one document, and all of its bytes are part of it, including a byte order mark and line ends.
-enum class DocumentEnd : uint8_t { blank_line, line, whole };
+//   separator: a document ends at a line that is the given text, such as <|endoftext|>, which is no part of it. Blank
+//     lines inside are.
+class DocumentEnd {
+ public:
+  enum Kind : uint8_t { blank_line, line, whole, separator };
 
-DocumentEnd parse_document_end(std::string_view text);  // "blank-line", "line" or "whole"; else UsageError
+  DocumentEnd(Kind kind) : kind_(kind) {}  // NOLINT: a kind without a text is an end
+  explicit DocumentEnd(std::string text) : kind_(separator), text_(std::move(text)) {}
+  bool operator==(Kind kind) const { return kind_ == kind; }
+  bool is_separator(std::string_view line) const { return kind_ == separator && line == text_; }
+  const std::string& text() const { return text_; }  // of a separator
+
+ private:
+  Kind kind_;
+  std::string text_;
+};
+
+// Whether the text can be the separator of documents: it is more than letters, dashes and white space.
+bool is_separator(std::string_view text);
+// "blank-line", "line", "whole" or a separator; else UsageError.
+DocumentEnd parse_document_end(std::string_view text);
 
 // What stands between the lines of a document.
 //   keep: "\n"; JSON lines keep the line ends that they have. `whole` always keeps them.
@@ -30,6 +49,15 @@ enum class LineEnds : uint8_t { keep, space, none };
 
 std::string_view name_of(LineEnds line_ends);     // "keep", "space", "none"
 LineEnds parse_line_ends(std::string_view text);  // the inverse; else UsageError
+
+// Whether a line is a token that other programs write between documents, such as <|endoftext|> or </s>. A vocabulary
+// that has no such piece reads it as text.
+bool is_document_separator(std::string_view line);
+
+// JSON lines: an object with a text, and a line with another text in the field that DocumentFormat::text_field names.
+// The other fields keep their order, and a line whose text is the same is not changed.
+std::string json_line_of(const std::string& text_field, const std::string& text);
+std::string with_text(const std::string& json_line, const std::string& text_field, const std::string& text);
 
 struct DocumentFormat {
   DocumentEnd end = DocumentEnd::blank_line;

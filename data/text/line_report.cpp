@@ -79,6 +79,9 @@ std::string LineReport::describe() const {
     text += concat(separator, s.count, " ", name_of(BadLine(k), limit), " (", line_numbers(s), ")");
     separator = ", ";
   }
+  if (separators > 0)
+    text += concat("; ", counted(separators, "line"), " like '", separator, "' read as text: --documents '", separator,
+                   "' ends documents there");
   if (cropped > 0) text += concat(", cropped ", cropped, " to ", limit);
   return text;
 }

@@ -39,6 +39,8 @@ struct LineReport {
   std::string limit;         // limit for over-long lines, with its unit: "256 tokens"
   uint64_t bytes = 0;        // total size of the files
   uint64_t kept = 0, cropped = 0;
+  std::string separator;    // a line of the text that looks like the end of a document and is read as text
+  uint64_t separators = 0;  // the number of such lines
   std::array<Skipped, kBadLineKinds> skipped;
 
   const Skipped& of(BadLine kind) const { return skipped[size_t(kind)]; }

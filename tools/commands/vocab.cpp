@@ -215,8 +215,7 @@ void add_byte_bpe_rows(OptionTable& table, VocabArgs& args) {
   table.group("Byte-level BPE (byte-bpe)");
   table.add_choice("--pre-tokenizer", args.byte_bpe.pre_tokenizer, {"gpt2", "llama3"},
                    "regular expression that splits text into words, and special tokens: those of GPT-2 or Llama 3");
-  table.add_choice("--documents", args.documents, {"blank-line", "line", "whole"},
-                   "document boundaries in text, as in gyre train lm; line: lines are sentences");
+  add_documents_row(table, args.documents, ", as in gyre train lm");
   add_line_ends_row(table, args.line_ends, "keep");
 }
 

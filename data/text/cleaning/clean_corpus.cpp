@@ -1,6 +1,7 @@
 #include "gyre/data/text/cleaning/clean_corpus.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "gyre/core/error.h"
@@ -22,17 +23,38 @@ std::string one_column(std::string text) {
   return text;
 }
 
+// How rows are written.
+struct RowFormat {
+  bool is_json = false;
+  std::string text_field;
+  std::optional<std::string> between{};  // the line between documents: blank, or a separator
+};
+
+RowFormat format_of(const CorpusReader& reader, const CleaningFiles& files, const CleaningOptions& options) {
+  const DocumentFormat documents = options.documents.value_or(DocumentFormat());
+  RowFormat format{.text_field = documents.text_field};
+  format.is_json = reader.has_json() || (reader.has_documents() && files.output_source.extension() == ".jsonl");
+  if (reader.has_documents() && !format.is_json && !(documents.end == DocumentEnd::line))
+    format.between = documents.end.text();
+  return format;
+}
+
 // The outputs of all sides, which appear together.
 class Outputs {
  public:
-  explicit Outputs(const CleaningFiles& files)
-      : kept_{open(files.output_source), open(files.output_target)},
-        held_out_{open(files.holdout_source), open(files.holdout_target)},
+  Outputs(const CleaningFiles& files, RowFormat format)
+      : format_(std::move(format)),
+        kept_{{open(files.output_source), open(files.output_target)}},
+        held_out_{{open(files.holdout_source), open(files.holdout_target)}},
         report_(open(files.report)) {
     if (report_) report_->write("pair\tfile\tline\treason\tdetail\n");
   }
-  void keep(const std::array<std::string, 2>& text) { write(kept_, text); }
-  void hold_out(const std::array<std::string, 2>& text) { write(held_out_, text); }
+  void keep(const CorpusRow& row) { write(kept_, row); }
+  void hold_out(const CorpusRow& row) { write(held_out_, row); }
+  // Writes the line that ends a document, blank or a separator, between the last kept line and the next one.
+  void end_document(const std::string& line) {
+    if (kept_.is_begun && (!kept_.due || kept_.due->empty())) kept_.due = line;
+  }
   void report(const CorpusRow& row, const Path& path, const FilteredPair& filtered) {
     if (!report_) return;
     report_->write(concat(row.pair == 0 ? "-" : std::to_string(row.pair), "\t", one_column(path.string()), "\t",
@@ -40,31 +62,48 @@ class Outputs {
   }
   void commit() {
     const auto for_each = [&](auto&& call) {
-      for (const auto* files : {&kept_, &held_out_}) {
-        for (const auto& file : *files) {
+      for (const auto* side : {&kept_, &held_out_}) {
+        for (const auto& file : side->files) {
           if (file) call(*file);
         }
       }
       if (report_) call(*report_);
     };
+    for (Sides* sides : {&kept_, &held_out_}) {
+      const bool is_separator = sides->due && !sides->due->empty();
+      if (is_separator && sides->files[0]) sides->files[0]->write(*sides->due + "\n");
+    }
     for_each([](AtomicFile& file) { file.flush(); });
     for_each([](AtomicFile& file) { file.commit(); });
   }
 
  private:
-  using Sides = std::array<std::unique_ptr<AtomicFile>, 2>;
+  struct Sides {
+    std::array<std::unique_ptr<AtomicFile>, 2> files{};
+    bool is_begun = false;             // whether a row was written
+    std::optional<std::string> due{};  // a line before the next row
+  };
 
   static std::unique_ptr<AtomicFile> open(const Path& path) {
     return path.empty() ? nullptr : std::make_unique<AtomicFile>(path);
   }
-  static void write(Sides& files, const std::array<std::string, 2>& text) {
+  void write(Sides& sides, const CorpusRow& row) {
     for (size_t side = 0; side < 2; ++side) {
-      if (!files[side]) continue;
-      files[side]->write(text[side]);
-      files[side]->write("\n");
+      const auto& file = sides.files[side];
+      if (!file) continue;
+      if (sides.due) file->write(*sides.due + "\n");
+      file->write(format_.is_json ? json_of(row) : row.text[side]);
+      file->write("\n");
     }
+    sides.is_begun = true;
+    sides.due = format_.between;
+  }
+  std::string json_of(const CorpusRow& row) const {
+    return row.json.empty() ? json_line_of(format_.text_field, row.text[0])
+                            : with_text(row.json, format_.text_field, row.text[0]);
   }
 
+  RowFormat format_;
   Sides kept_, held_out_;
   std::unique_ptr<AtomicFile> report_;
 };
@@ -73,10 +112,14 @@ class Cleaner {
  public:
   Cleaner(const CleaningFiles& files, const CleaningOptions& options)
       : options_(options),
-        reader_(files.sources, files.targets, options.drop_unpaired),
-        filter_(options, files.sides()),
-        outputs_(files) {
+        reader_(files.sources, files.targets, options.drop_unpaired, options.documents),
+        filter_(options, files.sides(), documents()),
+        near_(options.near_duplicates),
+        outputs_(files, format_of(reader_, files, options)) {
+    if (!reader_.has_documents() && finds_near_duplicates())
+      throw UsageError("--near-duplicates compares documents: it needs --documents or JSON lines");
     summary_.excluded.resize(options.excluded.size());
+    summary_.has_documents = reader_.has_documents();
   }
 
   CleaningSummary run() {
@@ -84,9 +127,10 @@ class Cleaner {
     std::vector<FilteredPair> filtered;
     while (reader_.next(rows, kBlockRows, kBlockBytes)) {
       filtered.resize(rows.size());
-      parallel_for(rows.size(), 64, [&](size_t i) { filtered[i] = filter(rows[i]); });
+      parallel_for(rows.size(), reader_.has_documents() ? 1 : 64, [&](size_t i) { filtered[i] = filter(rows[i]); });
       for (size_t i = 0; i < rows.size(); ++i) finish(rows[i], filtered[i]);
     }
+    if (reader_.has_documents()) take_reports();
     outputs_.commit();
     summary_.bytes = reader_.bytes();
     summary_.pairs = reader_.pairs();
@@ -102,6 +146,27 @@ class Cleaner {
     return options_.holdout_every > 0 && row.pair > 0 && row.pair % options_.holdout_every == 0;
   }
 
+  std::optional<DocumentFormat> documents() const {
+    if (!reader_.has_documents()) return std::nullopt;
+    return options_.documents.value_or(DocumentFormat());
+  }
+
+  bool finds_near_duplicates() const { return options_.near_duplicates.similarity > 0; }
+
+  // Throws an Error if no document could be read.
+  void take_reports() {
+    summary_.reports = reader_.reports();
+    for (const LineReport& report : summary_.reports) {
+      if (reader_.pairs() == 0) report.require_clean(OnBadLine::error);
+    }
+  }
+
+  // Whether a line of a corpus without targets ends a document in training.
+  bool ends_document(const CorpusRow& row) const {
+    if (reader_.sides() == 2 || reader_.has_documents()) return false;
+    return is_blank(row.text[0]) || is_document_separator(row.text[0]);
+  }
+
   FilteredPair filter(CorpusRow& row) const {
     if (row.pair == 0) {
       FilteredPair unpaired;
@@ -109,26 +174,43 @@ class Cleaner {
       unpaired.side = row.unpaired_side;
       return unpaired;
     }
-    if (!is_held_out(row)) return filter_.apply(row.text);
-    for (std::string& line : row.text) line = filter_.written(std::move(line));
-    return {};
+    if (is_held_out(row)) {
+      for (std::string& line : row.text) line = filter_.written(std::move(line));
+      return {};
+    }
+    FilteredPair filtered = filter_.apply(row.text);
+    if (!filtered.reason && finds_near_duplicates()) filtered.signature = near_.signature(filtered.words);
+    filtered.words = {};
+    return filtered;
   }
 
   // Takes rows in the order of the input.
   void finish(const CorpusRow& row, FilteredPair& filtered) {
     if (is_held_out(row)) {
-      outputs_.hold_out(row.text);
+      outputs_.hold_out(row);
       ++summary_.held_out;
+      return;
+    }
+    if (ends_document(row)) {
+      outputs_.end_document(is_blank(row.text[0]) ? "" : row.text[0]);
+      ++summary_.boundaries;
       return;
     }
     if (!filtered.reason && options_.remove_duplicates) {
       if (const uint64_t first = seen_.find_or_add(filtered.hash, row.pair)) {
         filtered.reason = DropReason::duplicate;
-        filtered.detail = concat("of pair ", first);
+        filtered.detail = concat("of ", reader_.has_documents() ? "document " : "pair ", first);
+      }
+    }
+    if (!filtered.reason && finds_near_duplicates()) {
+      if (const auto match = near_.find_or_add(filtered.signature, row.pair)) {
+        filtered.reason = DropReason::near_duplicate;
+        filtered.detail =
+            concat("similarity ", std::round(match->similarity * 100) / 100, " to document ", match->number);
       }
     }
     if (!filtered.reason) {
-      outputs_.keep(row.text);
+      outputs_.keep(row);
       ++summary_.kept;
       return;
     }
@@ -141,6 +223,7 @@ class Cleaner {
   CleaningOptions options_;
   CorpusReader reader_;
   PairFilter filter_;
+  NearDuplicates near_;
   Outputs outputs_;
   TextHashTable seen_;
   CleaningSummary summary_;

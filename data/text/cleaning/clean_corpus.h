@@ -1,4 +1,5 @@
-// Cleans a parallel or monolingual corpus: writes the pairs that pass all filters, and counts and lists the others.
+// Cleans a parallel or monolingual corpus: writes the pairs, lines or documents that pass all filters, and counts and
+// lists the others.
 #pragma once
 
 #include <array>
@@ -34,12 +35,20 @@ struct CleaningSummary {
   std::array<uint64_t, std::size(kEnumNames<DropReason>)> dropped{};  // by reason
   std::vector<uint64_t> excluded;                                     // pairs dropped because of each test set
 
+  bool has_documents = false;       // pairs are documents
+  std::vector<LineReport> reports;  // of the files of documents
+  uint64_t boundaries = 0;          // lines of a monolingual corpus that end documents
+
   uint64_t rows() const { return pairs + unpaired; }
 };
 
 // The outputs do not depend on the number of threads. They appear together at the end or, if there is an Error, not at
 // all: every byte of them is written before the first one replaces its file. Memory does not grow with the corpus, but
-// for 32 to 64 bytes per pair that is kept if duplicates are removed.
+// for 32 to 64 bytes per pair that is kept if duplicates are removed, and for what NearDuplicates and NgramIndex need.
+// Documents are written with a blank line or their separator between them, or one per line if documents end with the
+// line. If an input is JSON lines, or the name of the output ends in .jsonl, the output is JSON lines, with the other
+// fields of those that were read. In a monolingual corpus of lines, a line that ends a document (blank, or
+// is_document_separator()) is no line to filter: it is written between the kept lines around it.
 // The report has a line for each dropped pair: its number, file, line, reason and detail, separated by tabs. The
 // number of a line without a partner is "-".
 CleaningSummary clean_corpus(const CleaningFiles& files, const CleaningOptions& options);

@@ -5,24 +5,38 @@
 
 namespace gyre {
 
-CorpusReader::CorpusReader(std::vector<Path> sources, std::vector<Path> targets, bool keep_unpaired)
-    : sources_(std::move(sources)),
-      targets_(std::move(targets)),
-      keep_unpaired_(keep_unpaired),
-      pairs_of_files_(sources_.size()) {
-  if (sources_.empty()) throw UsageError("--source: expected a file");
-  if (!targets_.empty() && targets_.size() != sources_.size())
-    throw UsageError("--target: expected as many files as --source, ", sources_.size(), ", got ", targets_.size());
-  open();
+CorpusReader::CorpusReader(std::vector<Path> sources, std::vector<Path> targets, bool keep_unpaired,
+                           const std::optional<DocumentFormat>& documents)
+    : has_targets_(!targets.empty()), keep_unpaired_(keep_unpaired), inputs_{TextInputs(sources), TextInputs(targets)} {
+  if (inputs_[0].empty()) throw UsageError("--source: expected a file");
+  if (has_targets_ && inputs_[1].size() != inputs_[0].size())
+    throw UsageError("--target: expected as many files as --source, ", inputs_[0].size(), ", got ", inputs_[1].size());
+  for (size_t side = 0; side < 2; ++side) {
+    for (const TextInput& input : inputs_[side]) {
+      paths_[side].push_back(input.name());
+      require(input.kind() != TextKind::token_store, "[data] ", input.name(), ": expected text, got a token store");
+      if (input.kind() != TextKind::json_lines) continue;
+      require(!has_targets_, "[data] ", input.name(), ": expected lines of text for pairs, got JSON lines");
+      has_json_ = true;
+    }
+  }
+  pairs_of_files_.resize(inputs_[0].size());
+  if (documents || has_json_) {
+    DocumentFormat format = documents.value_or(DocumentFormat());
+    documents_ = std::make_unique<DocumentText>(std::move(inputs_[0]), std::move(format), OnBadLine::skip);
+  } else {
+    open();
+  }
 }
 
 void CorpusReader::open() {
-  for (int side = 0; side < sides(); ++side) streams_[size_t(side)] = std::make_unique<LineStream>(path(file_, side));
+  for (int side = 0; side < sides(); ++side)
+    streams_[size_t(side)] = std::make_unique<LineStream>(inputs_[size_t(side)][file_]);
 }
 
 bool CorpusReader::next(CorpusRow& row) {
   while (!read(row)) {
-    if (file_ + 1 == sources_.size()) return false;
+    if (documents_ || file_ + 1 == inputs_[0].size()) return false;
     ++file_;
     open();
   }
@@ -38,8 +52,23 @@ bool CorpusReader::next(std::vector<CorpusRow>& rows, size_t most, uint64_t byte
   return count > 0;
 }
 
+bool CorpusReader::read_document(CorpusRow& row) {
+  DocumentPart part;
+  if (!documents_->next(part)) return false;
+  row.pair = ++pairs_;
+  row.line = part.line;
+  row.file = part.file;
+  row.unpaired_side = 0;
+  row.text[0] = std::move(part.text);
+  row.json = std::move(part.json);
+  bytes_ += row.text[0].size();
+  ++pairs_of_files_[row.file];
+  return true;
+}
+
 // Reads a row of the current files.
 bool CorpusReader::read(CorpusRow& row) {
+  if (documents_) return read_document(row);
   std::array<bool, 2> found{};
   for (size_t side = 0; side < size_t(sides()); ++side) {
     found[side] = streams_[side]->next(row.text[side]);

@@ -14,6 +14,7 @@ ExcludedLines::ExcludedLines(std::vector<Path> files, bool remove_pipes)
 
 void ExcludedLines::read(size_t file) {
   LineStream lines(files_[file]);
+  require(lines.input().kind() == TextKind::text, "[data] ", lines.name(), ": expected lines of text, got JSON lines");
   for (std::string line; lines.next(line);) {
     if (const auto at = first_invalid_utf8(line))
       throw Error("[data] ", lines.name(), ":", lines.line(), ": ", name_byte(line, *at), " is not UTF-8");

@@ -4,7 +4,9 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/data/text/cleaning/compared_words.h"
 #include "gyre/data/text/cleaning/whitespace.h"
+#include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
@@ -22,12 +24,20 @@ bool drop(FilteredPair& result, DropReason reason, size_t side, std::string deta
 
 }  // namespace
 
-PairFilter::PairFilter(const CleaningOptions& options, int sides)
-    : options_(options), sides_(size_t(sides)), excluded_(options.excluded, options.remove_pipes) {}
+PairFilter::PairFilter(const CleaningOptions& options, int sides, const std::optional<DocumentFormat>& documents)
+    : options_(options),
+      sides_(size_t(sides)),
+      excluded_(documents ? std::vector<Path>() : options.excluded, options.remove_pipes) {
+  if (documents) excluded_documents_.emplace(options.excluded, *documents, options.excluded_words);
+}
 
-std::string PairFilter::written(std::string line) const {
-  if (options_.remove_pipes) std::erase(line, '|');
-  return options_.normalize_whitespace ? squeeze_whitespace(line) : line;
+std::string PairFilter::written(std::string text) const {
+  if (options_.remove_pipes) std::erase(text, '|');
+  if (!options_.normalize_whitespace) return text;
+  std::string squeezed;
+  std::string_view rest = text;
+  for (std::string_view line; take_line(rest, line);) squeezed += squeeze_whitespace(line) + (rest.empty() ? "" : "\n");
+  return squeezed;
 }
 
 FilteredPair PairFilter::apply(std::array<std::string, 2>& text) const {
@@ -36,6 +46,9 @@ FilteredPair PairFilter::apply(std::array<std::string, 2>& text) const {
   for (size_t side = 0; side < sides_; ++side) text[side] = written(std::move(text[side]));
   if (has_bad_lengths(text, result) || has_same_text(text, result) || is_excluded(text, result)) return result;
   if (options_.remove_duplicates) result.hash = pair_key(hash_text(text[0]), hash_text(text[1]));
+  if (!excluded_documents_ || (excluded_documents_->empty() && options_.near_duplicates.similarity == 0)) return result;
+  result.words = compared_words(text[0]);
+  is_excluded_document(result);
   return result;
 }
 
@@ -50,8 +63,9 @@ bool PairFilter::is_invalid(const std::array<std::string, 2>& text, FilteredPair
 bool PairFilter::has_bad_lengths(const std::array<std::string, 2>& text, FilteredPair& result) const {
   std::array<LineWords, 2> counts;
   for (size_t side = 0; side < sides_; ++side) counts[side] = measure_words(text[side]);
+  std::array<uint64_t, 2> lengths{};
   // Drops the pair if `value` of a side is bad.
-  const auto check = [&](DropReason reason, const char* unit, auto&& value, auto&& is_bad) {
+  const auto check = [&](DropReason reason, std::string_view unit, auto&& value, auto&& is_bad) {
     for (size_t side = 0; side < sides_; ++side) {
       const uint64_t got = value(side);
       if (is_bad(got)) return drop(result, reason, side, concat(kSideNames[side], " ", counted(got, unit)));
@@ -65,16 +79,28 @@ bool PairFilter::has_bad_lengths(const std::array<std::string, 2>& text, Filtere
   if (check(
           DropReason::max_bytes, "byte", [&](size_t side) { return text[side].size(); }, over(options_.max_bytes)))
     return true;
-  if (check(DropReason::min_length, "word", words, under(options_.min_length))) return true;
-  if (check(DropReason::max_length, "word", words, over(options_.max_length))) return true;
+  for (size_t side = 0; side < sides_; ++side)
+    lengths[side] = options_.length_of ? options_.length_of(text[side]) : counts[side].words;
+  const std::string_view unit = options_.length_of ? "token" : "word";
+  const auto length = [&](size_t side) { return lengths[side]; };
+  if (check(DropReason::min_length, unit, length, under(options_.min_length))) return true;
+  if (check(DropReason::max_length, unit, length, over(options_.max_length))) return true;
   if (sides_ == 2 && options_.max_ratio > 0) {
-    const auto [shorter, longer] = std::minmax(counts[0].words, counts[1].words);
-    if (double(longer) / double(shorter) > options_.max_ratio)
-      return drop(result, DropReason::max_ratio, 0, concat(counts[0].words, " : ", counts[1].words, " words"));
+    const auto [shorter, longer] = std::minmax(lengths[0], lengths[1]);
+    if (double(longer) > options_.max_ratio * double(shorter))
+      return drop(result, DropReason::max_ratio, 0, concat(lengths[0], " : ", lengths[1], " ", unit, "s"));
   }
   return check(
       DropReason::max_characters, "character", [&](size_t side) { return counts[side].longest; },
       over(options_.max_characters));
+}
+
+bool PairFilter::is_excluded_document(FilteredPair& result) const {
+  const auto place = excluded_documents_->find(result.words);
+  if (!place) return false;
+  result.excluded_file = place->file;
+  return drop(result, DropReason::excluded, 0,
+              concat(counted(place->words, "word"), " = ", options_.excluded[place->file].string(), ":", place->line));
 }
 
 bool PairFilter::has_same_text(const std::array<std::string, 2>& text, FilteredPair& result) const {

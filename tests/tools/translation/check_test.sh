@@ -84,3 +84,29 @@ data_check --train-sets train.en train.de --r-drop 5 --json > twice.json
 data_check --train-sets train.en train.de --json > once.json
 memory() { grep -o '"memory_bytes":[0-9.e+]*' "$1" | cut -d: -f2; }
 check "R-Drop takes more memory" awk -v once="$(memory once.json)" -v twice="$(memory twice.json)" 'BEGIN { exit !(twice > once) }'
+
+# The documents of a language model.
+quick="the quick brown fox jumps over the lazy dog and then it sleeps in the warm sun until evening comes"
+{ for i in 1 2 3 4 5 6 7 8 9; do printf 'Story %s is of its own kind and has a line.\nIt ends.\n\n' $i; done
+  printf '%s\nof a long summer.\n\n%s\nof a long, long summer.\n\nStory 3 is of its own kind and has a line.\nIt ends.\n<|endoftext|>\n' "$quick" "$quick"; } > books.txt
+printf 'Once %s.\n\nNothing that is known already is in this text of a validation set.\n' "$quick" > held.txt
+"$GYRE" vocab --type bytes --output bytes.vocab
+status=0
+"$GYRE" data check --train-sets books.txt --valid-sets held.txt --test-sets <(printf '{"text":"%s"}\n' "$quick") --vocab bytes.vocab > found.txt 2> log || status=$?
+same "a leak is an error" "$status" 1
+finds() { contains "$1" < found.txt || { cat found.txt log >&2; fail "no line like $1"; }; echo "ok: $1"; }
+finds '^ok: documents: training set: 12 documents, [0-9]+ tokens, [0-9]+ bytes$'
+finds '^warning: near-duplicates: training set: 2 of 12 documents \(16.667 %\) resemble an earlier one'
+finds '^    books.txt:31$'
+finds "^warning: separators: training set: 1 line like '<\|endoftext\|>', which is no piece of the vocabulary and is read as text; --document-separator"
+finds '^warning: overlap: validation set: 1 of 2 documents \(50 %\) share 13 words or more with the training set, '
+finds '^    held.txt:1 = books.txt:28$'
+finds '^error: overlap: test set: 1 of 1 document \(100 %\) share 13 words'
+finds '^warning: overlap: test set: 1 of 1 document \(100 %\) share 13 words or more with the validation set'
+finds '^Tokens of a document +median'
+"$GYRE" data check --train-sets books.txt --documents blank-line --json > found.json
+check "JSON of documents" contains '"errors":0,"warnings":1,.*"sets":\[\{"set":"training set","files":\["books.txt"\],"documents":12,.*"words":[0-9]+,"duplicates":0,"near_duplicates":2,"lengths":\{"median":' < found.json
+OMP_NUM_THREADS=3 "$GYRE" data check --train-sets <(gzip < books.txt) --documents blank-line > found.txt
+finds '^ok: duplicates: training set: 0 of 12 documents \(0 %\) are equal to an earlier one$'
+rejects 2 '--max-length would have no effect: the sets are documents' "$GYRE" data check --train-sets books.txt --vocab bytes.vocab --max-length 7
+rejects 2 '--vocab is required' "$GYRE" data check --train-sets train.en train.de

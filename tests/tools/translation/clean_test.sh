@@ -49,6 +49,74 @@ seq 1 1234 > a && seq 1235 2000 > b
 check "the validation set of fairseq" cmp valid <(seq 1 2000 | awk 'NR%100==0')
 check "the rest trains" cmp train <(seq 1 2000 | awk 'NR%100!=0')
 
+# Documents of a language model: their ends stay, whether lines or whole documents are filtered.
+quick="The quick brown fox jumps over the lazy dog and then it sleeps in the warm sun until evening comes"
+cat > books.txt <<TEXT
+First story, which has two lines.
+Its end is here.
+
+Second story.
+
+
+$quick
+of a long summer.
+
+Second story.
+
+$quick
+of a long, long summer.
+
+Another one.
+Its end is here.
+TEXT
+documents() { "$GYRE" data clean --output-source out.txt --report report.tsv "$@" 2> log || { cat log >&2; fail "documents"; }; }
+lines() { sed -n "$1" books.txt; }
+documents --source books.txt --remove-duplicates
+check "the ends of documents stay where lines are filtered" cmp out.txt <(lines '1,5p;7,9p'; echo "of a long, long summer."; echo; lines 15p)
+check "they are counted" contains '^document ends +6 ' < log
+documents --source books.txt --documents blank-line --remove-duplicates --near-duplicates 0.7
+check "equal and similar documents" cmp out.txt <(lines '1,5p;7,9p;15,16p')
+same "dropped documents" "$(tail -n +2 report.tsv | cut -f 1,3-)" "$(printf '4\t10\tduplicate\tof document 2\n5\t12\tnear-duplicate\tsimilarity 0.%s to document 3' "$(grep -oE 'ity 0[.][0-9]+' report.tsv | cut -d. -f 2)")"
+cp out.txt one.txt
+OMP_NUM_THREADS=3 documents --source <(gzip < books.txt) --documents blank-line --remove-duplicates --near-duplicates 0.7
+check "three threads, a compressed pipe" cmp out.txt one.txt
+printf '{"id":1,"text":"He saw that the fox jumps over the lazy dog and then it sleeps, in the warm sun."}\n' > eval.jsonl
+documents --source books.txt --documents blank-line --exclude eval.jsonl
+check "what a test set contains" cmp out.txt <(lines '1,5p;10,11p;15,16p')
+same "the detail" "$(cut -f 5 report.tsv | sed -n 2p)" "13 words = eval.jsonl:1"
+check "counts of the test set" contains '^excluded because of eval.jsonl: 2 documents$' < log
+documents --source books.txt --documents line --min-length 4 --holdout-every 5 --holdout-source held.txt
+same "lines as documents" "$(wc -l < out.txt) $(wc -l < held.txt)" "6 2"
+"$GYRE" vocab --type bytes --output bytes.vocab
+documents --source books.txt --documents blank-line --vocab bytes.vocab --min-length 20 --max-length 100
+check "lengths in tokens, with line ends" cmp out.txt <(lines '1,3p;15,16p')
+check "their unit" contains '2	4	min-length	source 13 tokens' < report.tsv
+
+# JSON lines keep their other fields, and their text if it is not changed.
+cat > books.jsonl <<'TEXT'
+{"id": 7, "text": "One text.\n\nIts  second part.", "meta": {"lang": "en"}}
+{"text": "Two.", "id": 8}
+not JSON
+{"id": 9, "text": "Two."}
+{"id": 10, "text": " \n"}
+TEXT
+documents --source books.jsonl --remove-duplicates
+check "JSON lines" cmp out.txt <(head -n 2 books.jsonl)
+check "bad ones are reported" contains '^books.jsonl: 3 documents, skipped 1 with bad JSON \(line 3\), 1 empty \(line 5\)$' < log
+gzip -k books.jsonl
+documents --source books.jsonl.gz --normalize-whitespace
+same "a changed text" "$(head -n 1 out.txt)" '{"id":7,"text":"One text.\n\nIts second part.","meta":{"lang":"en"}}'
+"$GYRE" data clean --source books.txt books.jsonl --documents blank-line --output-source all.jsonl 2> log
+same "text becomes JSON lines beside them" "$(sed -n '2p;8p' all.jsonl)" '{"text":"Second story."}
+{"text": "Two.", "id": 8}'
+printf '{"data":{"body":"A  b"},"n":1}\n' > nested.jsonl
+documents --source nested.jsonl --text-field data.body --normalize-whitespace
+same "a nested text" "$(cat out.txt)" '{"data":{"body":"A b"},"n":1}'
+rejects 1 'nested.jsonl:1: expected a text "text", got the keys "data", "n"' "$GYRE" data clean --source nested.jsonl --output-source none
+rejects 2 '--near-duplicates compares documents' "$GYRE" data clean --source books.txt --output-source none --near-duplicates 0.8
+rejects 1 'books.jsonl: expected lines of text for pairs, got JSON lines' "$GYRE" data clean --source books.jsonl --target books.txt \
+  --output-source none --output-target none2
+
 # Real text; make_cleaning.py computed the sums of what must remain.
 data=$ROOT/../shared/data/multi30k
 if [ -d "$data" ]; then

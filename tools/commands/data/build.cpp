@@ -107,9 +107,8 @@ void add_data_build_command(Program& program) {
             "translation of the text, line by line; default: a store with one side");
   table.add("--output,-o", args->output, "FILE", "token store to write");
   for (const char* name : {"vocab", "source", "output"}) table.required(name);
-  table.add_choice("--documents", args->documents, {"none", "blank-line", "line", "whole"},
-                   "document boundaries, for language models; whole: one document per file, every byte of which "
-                   "counts, including line ends; every one of JSON lines is a document");
+  add_documents_row(table, args->documents, "; none: lines are sentences; every one of JSON lines is a document",
+                    {"none", "blank-line", "line", "whole"});
   add_line_ends_row(table, args->line_ends, "keep if the vocabulary can write line ends, else none");
   add_text_field_row(table, args->text_field);
   table.add("--max-length", args->text.max_length, "TOKENS",

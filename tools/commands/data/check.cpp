@@ -12,6 +12,7 @@
 #include "tools/command_line/foreign_options.h"
 #include "tools/commands/data/check_cost.h"
 #include "tools/commands/data/check_report.h"
+#include "tools/commands/data/document_check.h"
 #include "tools/messages.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
@@ -33,6 +34,7 @@ struct CheckArgs {
   uint64_t sample_lines = 0;
   int ranks = 1;
   bool plan = true, json = false;
+  DocumentCheckArgs documents;
   const OptionTable* table = nullptr;
 };
 
@@ -76,7 +78,27 @@ std::vector<std::vector<Path>> validate(CheckArgs& args) {
   return tests;
 }
 
+int check_language_data(const CheckArgs& args) {
+  const OptionTable& table = *args.table;
+  std::vector<std::string> read{"train-sets", "valid-sets",  "test-sets", "vocab", "tokenizer",
+                                "dictionary", "cpu-threads", "json",      "config"};
+  for (const char* name : {"documents", "text-field", "near-duplicates", "overlap-words"}) read.emplace_back(name);
+  for (const std::string& option : table.names()) {
+    const std::string name = option.substr(option.find_first_not_of('-'));
+    if (table.has(name) && std::ranges::count(read, name) == 0)
+      table.reject_unused(name, false, "the sets are documents");
+  }
+  if (args.train.device.threads > 0) set_threads(args.train.device.threads);
+  std::shared_ptr<const Vocabulary> vocabulary;
+  if (!args.train.data.vocabulary.empty())
+    vocabulary = load_vocabulary(args.train.data.vocabulary, args.train.tokenizer);
+  return args.documents.check(args.train.data.train_sets, args.train.data.valid_sets, args.tests, vocabulary.get(),
+                              args.json);
+}
+
 int check(CheckArgs& args) {
+  if (args.documents.are_documents(*args.table, args.train.data.train_sets)) return check_language_data(args);
+  if (args.train.data.vocabulary.empty()) throw UsageError("--vocab is required");
   check_pretrained_model(args.train, args.model.config);
   std::vector<std::vector<Path>> tests = validate(args);
   for (const std::string& note : foreign_notes(*args.table)) print_message(note);
@@ -106,31 +128,34 @@ int check(CheckArgs& args) {
   } else {
     print_check(result, args.sample_lines);
   }
-  return count_findings(result, Severity::error) == 0 ? 0 : 1;
+  return count_findings(result.findings, Severity::error) == 0 ? 0 : 1;
 }
 
 }  // namespace
 
 void add_data_check_command(Program& program) {
   auto args = std::make_shared<CheckArgs>();
-  OptionTable& table = program.command("data check", "check the data and options of a translation run before it starts",
-                                       [args] { return check(*args); });
+  OptionTable& table =
+      program.command("data check", "check the data of a run before it starts", [args] { return check(*args); });
   args->table = &table;
   table.accept_config_files();
   add_model_options(table, args->model);
   add_nmt_options(table, args->train, args->model.config);
   table.required("model", false);
+  table.required("vocab", false);
   table.group("Check");
   table.add("--test-sets", args->tests, "SOURCE TARGET",
-            "test data, which training must not contain: source and target files in turn, or token stores");
+            "test data, which training must not contain: source and target files in turn, or token stores; of "
+            "documents, each file is a set");
   table.add("--sample-lines", args->sample_lines, "PAIRS",
             "measure pieces and lengths on about this many pairs of each set, evenly spread; 0: all");
   table.add("--ranks,--gpus", args->ranks, "NUMBER", "number of ranks to plan memory and time for");
   table.add_flag("--plan,!--no-plan", args->plan, "estimate memory and time, as gyre plan does");
   table.add_flag("--json", args->json, "print one JSON object");
+  args->documents.add_rows(table);
   table.set_common(split_list(
       {"config,train-sets,valid-sets,test-sets,vocab,max-length,mini-batch-words,sample-lines,task,device,precision",
-       "cpu-threads,ranks,plan,json"}));
+       "cpu-threads,ranks,plan,json,documents,text-field,near-duplicates,overlap-words"}));
 }
 
 }  // namespace gyre

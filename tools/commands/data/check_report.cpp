@@ -15,8 +15,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::array<double, 5> kPercentiles{0.5, 0.9, 0.95, 0.99, 1};
-constexpr std::array<const char*, 5> kPercentileNames{"median", "p90", "p95", "p99", "longest"};
 constexpr std::array<const char*, 2> kSideNames{"source", "target"};
 constexpr int kBarWidth = 30;
 
@@ -102,23 +100,41 @@ ordered_json to_json(const SetStatistics& set) {
 
 }  // namespace
 
-uint64_t count_findings(const DataCheck& check, Severity severity) {
-  return uint64_t(std::count_if(check.findings.begin(), check.findings.end(),
-                                [&](const Finding& finding) { return finding.severity == severity; }));
+uint64_t count_findings(const std::vector<Finding>& findings, Severity severity) {
+  return uint64_t(std::ranges::count(findings, severity, &Finding::severity));
 }
 
-ordered_json to_json(const DataCheck& check, const RunCost* cost) {
-  ordered_json json{{"errors", count_findings(check, Severity::error)},
-                    {"warnings", count_findings(check, Severity::warning)},
-                    {"compared_by", check.keys == RowKeys::ids ? "ids" : "text"},
-                    {"findings", ordered_json::array()},
-                    {"sets", ordered_json::array()},
-                    {"overlaps", ordered_json::array()}};
-  for (const Finding& finding : check.findings)
+void print_findings(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) {
+    std::cout << severity_name(finding.severity) << ": " << finding.topic << ": " << printable_line(finding.text)
+              << '\n';
+    if (finding.severity == Severity::ok) continue;
+    for (const std::string& example : finding.examples) std::cout << "    " << printable_line(example) << '\n';
+  }
+  std::cout << std::flush;
+}
+
+void print_counts(const std::vector<Finding>& findings) {
+  std::printf("%s, %s\n", counted(count_findings(findings, Severity::error), "error").c_str(),
+              counted(count_findings(findings, Severity::warning), "warning").c_str());
+}
+
+ordered_json findings_json(const std::vector<Finding>& findings) {
+  ordered_json json{{"errors", count_findings(findings, Severity::error)},
+                    {"warnings", count_findings(findings, Severity::warning)},
+                    {"findings", ordered_json::array()}};
+  for (const Finding& finding : findings)
     json["findings"].push_back({{"verdict", severity_name(finding.severity)},
                                 {"topic", finding.topic},
                                 {"text", finding.text},
                                 {"examples", finding.examples}});
+  return json;
+}
+
+ordered_json to_json(const DataCheck& check, const RunCost* cost) {
+  ordered_json json = findings_json(check.findings);
+  json["compared_by"] = check.keys == RowKeys::ids ? "ids" : "text";
+  json["sets"] = json["overlaps"] = ordered_json::array();
   for (const SetStatistics& set : check.sets) json["sets"].push_back(to_json(set));
   for (const Overlap& overlap : check.overlaps)
     json["overlaps"].push_back({{"held_out", check.sets[overlap.held_out].name},
@@ -140,13 +156,7 @@ ordered_json to_json(const DataCheck& check, const RunCost* cost) {
 }
 
 void print_check(const DataCheck& check, uint64_t sample_lines) {
-  for (const Finding& finding : check.findings) {
-    std::cout << severity_name(finding.severity) << ": " << finding.topic << ": " << printable_line(finding.text)
-              << '\n';
-    if (finding.severity == Severity::ok) continue;
-    for (const std::string& example : finding.examples) std::cout << "    " << printable_line(example) << '\n';
-  }
-  std::cout << std::flush;
+  print_findings(check.findings);
   std::printf("\n%-25s", "Tokens of a sentence");
   for (const char* name : kPercentileNames) std::printf(" %8s", name);
   std::printf("\n");
@@ -160,8 +170,7 @@ void print_check(const DataCheck& check, uint64_t sample_lines) {
                   static_cast<unsigned long long>(set.pairs), static_cast<unsigned long long>(sample_lines));
   }
   if (check.keys == RowKeys::ids) std::printf("Sentences are compared by their ids, because a set is a token store.\n");
-  std::printf("%s, %s\n", counted(count_findings(check, Severity::error), "error").c_str(),
-              counted(count_findings(check, Severity::warning), "warning").c_str());
+  print_counts(check.findings);
 }
 
 }  // namespace gyre

@@ -48,9 +48,7 @@ void add_document_rows(OptionTable& table, LanguageOptions& o) {
   table.add("--valid-samples", o.validation_samples, "SAMPLES", "number of validation samples, evenly spaced; 0: all");
   table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE", "vocabulary, from gyre vocab");
   add_tokenizer_rows(table, o.tokenizer);
-  table.add_choice("--documents", o.documents, {"blank-line", "line", "whole"},
-                   "document boundaries in text files; whole: one document per file, every byte of which counts, "
-                   "including line ends");
+  add_documents_row(table, o.documents, "");
   add_line_ends_row(table, o.line_ends, "keep if the vocabulary can write line ends, else none");
   add_text_field_row(table, o.text_field);
   table.add("--max-length,--tokens-per-sample", o.data.max_length, "TOKENS",

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gyre/core/option_checks.h"
+#include "gyre/data/text/document_text.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/tasks/language/language_stages.h"
 
@@ -116,7 +117,7 @@ void LanguageOptions::validate() const {
   expect(!data.train_sets.empty(), "--train-sets", "text files or a token store", "nothing");
   expect_at_least(3, "--max-length", data.max_length);
   expect_one_of({"total", "sentences"}, "--batch-unit", batch.unit);
-  expect_one_of({"blank-line", "line", "whole"}, "--documents", documents);
+  parse_document_end(documents);
   if (!line_ends.empty()) expect_one_of({"keep", "space", "none"}, "--line-ends", line_ends);
   expect_different(data.valid_sets);
   expect_one_of({"full", "sentences", "segment"}, "--fill", fill);
