@@ -13,6 +13,7 @@
 #include "gyre/core/version.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/text/printable.h"
+#include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/train/log/progress.h"
 #include "gyre/train/period.h"
 #include "gyre/train/pretrained/train_state.h"
@@ -165,11 +166,6 @@ std::string introduction(const Records& records, const CardOptions& options) {
   return text;
 }
 
-// Whether the files of the vocabulary are written: transformers read those of WordPiece and byte-level BPE.
-bool is_exported(const Vocabulary& vocabulary) {
-  return vocabulary.kind() == "wordpiece" || vocabulary.kind() == "wobert" || vocabulary.kind() == "byte-bpe";
-}
-
 std::string architecture_section(const Records& records, const CardModel& model) {
   std::string text =
       concat("## Model\n\n- ", model.description, "\n- ", with_commas(model.parameters), " parameters, fp32\n");
@@ -177,7 +173,7 @@ std::string architecture_section(const Records& records, const CardModel& model)
   if (model.vocabulary == nullptr) return text + "- no vocabulary: the model reads ids of tokens\n";
   return text + concat("- a vocabulary of ", with_commas(model.vocabulary->size()), " pieces (",
                        model.vocabulary->kind(),
-                       is_exported(*model.vocabulary) ? ")\n" : "), which is not part of this export\n");
+                       can_write_hugging_face(*model.vocabulary) ? ")\n" : "), which is not part of this export\n");
 }
 
 // "1,000 documents, 20,000 tokens": of a token store if it still is the one of the run. Empty otherwise.
@@ -267,7 +263,7 @@ std::string validation_section(const Records& records) {
 
 std::string use_section(const Records& records, const CardModel& model) {
   std::string text = "## Use\n\nIn the directory of this file:\n\n```python\n";
-  if (model.vocabulary == nullptr || !is_exported(*model.vocabulary)) {
+  if (model.vocabulary == nullptr || !can_write_hugging_face(*model.vocabulary)) {
     const char* const loader = records.is_classifier() ? "AutoModelForSequenceClassification"
                                : records.is_causal()   ? "AutoModelForCausalLM"
                                                        : "AutoModelForMaskedLM";

@@ -107,6 +107,7 @@ void log_job(const std::vector<std::string>& notes, const std::string& thread_li
                precision_name(context.precision));
   if (!thread_limit.empty()) spdlog::info("{}", thread_limit);
   const Parameters& parameters = parts.model->parameters();
+  if (const std::string note = parts.vocabulary.vocabulary->note(); !note.empty()) spdlog::warn("{}", note);
   spdlog::info("model: {}, vocabulary of {}, {:.2f} M parameters{}", parts.model->describe(),
                parts.vocabulary.vocabulary->size(), double(parameters.elements()) / 1e6, trained_text(parameters));
   const std::string parts_of_batch =

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gyre/core/error.h"
+#include "gyre/data/tokenizer/hugging_face/json_vocabulary.h"
 
 namespace gyre {
 
@@ -37,7 +38,11 @@ MaskingVocabulary MaskingVocabulary::of(const Vocabulary& vocabulary) {
           vocabulary.kind(), " without it");
   ids.special = {vocabulary.bos(), vocabulary.eos(), ids.mask};
   if (vocabulary.pad() >= 0) ids.special.push_back(vocabulary.pad());
-  if (vocabulary.kind() == "wordpiece" || vocabulary.kind() == "wobert") {
+  if (const auto* json = dynamic_cast<const JsonVocabulary*>(&vocabulary); json != nullptr) {
+    const std::string prefix(json->continuing_prefix());
+    if (!prefix.empty())
+      ids.continues_word = [json, prefix](int32_t id) { return json->piece(id).starts_with(prefix); };
+  } else if (vocabulary.kind() == "wordpiece" || vocabulary.kind() == "wobert") {
     ids.continues_word = [&vocabulary](int32_t id) { return vocabulary.piece(id).starts_with("##"); };
   } else if (is_sentencepiece(vocabulary.kind())) {
     ids.continues_word = [&vocabulary](int32_t id) { return !vocabulary.piece(id).starts_with("▁"); };

@@ -1,32 +1,47 @@
-// Reads and writes the vocabulary of a Hugging Face model directory with a BertTokenizer or RoFormerTokenizer:
-// vocab.txt or tokenizer.json, and tokenizer_config.json; or of one with byte-level BPE in tokenizer.json.
+// Reads and writes the tokenizer of a Hugging Face model directory: tokenizer.json, or vocab.json with merges.txt,
+// tokenizer.model or vocab.txt, each with the settings in tokenizer_config.json and the files beside it.
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "gyre/data/tokenizer/byte_bpe/byte_bpe_vocabulary.h"
+#include "gyre/data/tokenizer/hugging_face/json_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_choice.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 
 namespace gyre {
 
-// Reads vocab.txt, or tokenizer.json if there is none (transformers 5 writes no vocab.txt). Returns null if the
-// directory has neither. The vocabulary is cased if tokenizer_config.json says so. Throws an Error that names the file
-// and the problem.
-std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& directory, const TokenizerChoice& tokenizer);
+// Reads a file of one of these kinds, `content`, with the settings in its folder. Returns null if the content is none
+// of them, except for tokenizer.model and vocab.txt, which load_vocabulary recognizes. Throws an Error that names the
+// file and the problem, also for kinds that Gyre knows by name only, such as tekken.json.
+std::shared_ptr<const Vocabulary> load_hugging_face_vocabulary(const Path& path, const std::string& content);
 
-// Writes vocab.txt and tokenizer_config.json of a BertTokenizer, or of a RoFormerTokenizer for a vocabulary of kind
+// The model that a directory's tokenizer belongs to.
+struct TokenizedModel {
+  int64_t size = 0;  // number of its ids, which may exceed the number of pieces
+  bool causal = false;
+};
+
+// Reads the first of tokenizer.json, vocab.json, tokenizer.model and vocab.txt in the directory; of a RoFormerTokenizer
+// and for the tokenizer wobert, vocab.txt first. Returns null if it has none of them. Appends remarks for the user to
+// `notes`. Throws an Error that names the file and the problem.
+std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& directory, const TokenizerChoice& tokenizer,
+                                                               const TokenizedModel& model,
+                                                               std::vector<std::string>& notes);
+
+// The name of a run's copy of such a vocabulary: vocab.json, vocab.model or vocab.txt.
+Path hugging_face_copy_name(const Vocabulary& vocabulary);
+
+// Whether write_hugging_face_vocabulary writes this kind of vocabulary.
+bool can_write_hugging_face(const Vocabulary& vocabulary);
+// Writes the files of a tokenizer: vocab.txt of a BertTokenizer, or of a RoFormerTokenizer for a vocabulary of kind
 // wobert, also as tokenizer.json: without it, RoFormerTokenizer of transformers 5.24 finds no words. No file has
-// jieba's dictionary, because RoFormerTokenizer always uses that of its package rjieba. longest: maximum sequence
-// length of the model in ids.
-void write_hugging_face_vocabulary(const Path& directory, const WordPieceVocabulary& vocabulary, int64_t longest);
-
-// Reads a tokenizer.json with byte-level BPE, and tokenizer_config.json. size: number of ids of the model, which may
-// have more than there are pieces. Returns null if the directory has no tokenizer.json. Throws an Error that names the
-// file and the field for any other tokenizer.
-std::shared_ptr<const Vocabulary> read_hugging_face_byte_bpe(const Path& directory, int64_t size);
-
-// Writes tokenizer.json and tokenizer_config.json.
-void write_hugging_face_vocabulary(const Path& directory, const ByteBpeVocabulary& vocabulary);
+// jieba's dictionary, because RoFormerTokenizer always uses that of its package rjieba. tokenizer.json of a
+// JsonVocabulary. tokenizer.model of a SentencePiece vocabulary. tokenizer_config.json of each. longest: maximum
+// sequence length of the model in ids; 0: unlimited. Returns false, and writes nothing, for other kinds of
+// vocabularies.
+bool write_hugging_face_vocabulary(const Path& directory, const Vocabulary& vocabulary, int64_t longest);
 
 }  // namespace gyre

@@ -1,8 +1,9 @@
-// Reads and writes tokenizer_config.json, in which Hugging Face stores the settings of a tokenizer next to its
-// vocabulary.
+// Reads and writes tokenizer_config.json and the files beside it, in which Hugging Face stores the settings of a
+// tokenizer next to its vocabulary.
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -14,10 +15,18 @@ namespace gyre {
 // settings that bert_words does not support.
 std::optional<bool> find_lower_case_setting(const Path& directory);
 
-// Returns the token that the file in this directory names under `key`, such as "eos_token"; empty if it names none.
-std::string find_token_setting(const Path& directory, const char* key);
+// Returns the settings in this directory as one object in the format of tokenizer_config.json, as transformers 5 joins
+// them: special_tokens_map.json and added_tokens.json count unless tokenizer_config.json has added_tokens_decoder;
+// chat_template.jinja becomes "chat_template". An empty object if there is no such file.
+nlohmann::ordered_json find_tokenizer_config(const Path& directory);
 
-// Returns whether the file names RoFormerTokenizer, which splits Chinese text into words before it looks for pieces.
+// Returns the token that `config` names under `key`, such as "eos_token"; empty if it names none. context: beginning of
+// messages.
+std::string find_token_setting(const nlohmann::ordered_json& config, const char* key, const std::string& context);
+std::optional<bool> find_flag_setting(const nlohmann::ordered_json& config, const char* key,
+                                      const std::string& context);
+
+// Whether the settings name RoFormerTokenizer, which splits Chinese text into words before it looks for pieces.
 // WordPiece does not.
 bool has_roformer_tokenizer(const Path& directory);
 

@@ -4,9 +4,9 @@
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/random.h"
 #include "gyre/data/tokenizer/bpe_dropout.h"
-#include "gyre/data/tokenizer/byte_bpe/byte_bpe_vocabulary.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
+#include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
@@ -16,6 +16,21 @@
 namespace gyre {
 
 Vocabulary::Vocabulary(std::string content) : content_(std::move(content)), fingerprint_(hash_name(content_)) {}
+
+Vocabulary::Vocabulary(std::string content, std::string_view identity)
+    : content_(std::move(content)), fingerprint_(hash_name(identity)) {}
+
+int Vocabulary::bos() const { return special_.bos >= 0 ? special_.bos : eos(); }
+
+int Vocabulary::eos() const {
+  require(special_.eos >= 0, "[vocabulary] expected a token that ends a text, found none: name it in a ",
+          R"(tokenizer_config.json beside the vocabulary, as {"eos_token": "<|endoftext|>"})");
+  return special_.eos;
+}
+
+IdsAroundText Vocabulary::around_text() const { return around_.value_or(IdsAroundText{{bos()}, {}}); }
+
+bool Vocabulary::writes_line_ends() const { return decode(encode("a\nb")).find('\n') != std::string::npos; }
 
 std::unique_ptr<BpeDropout> Vocabulary::bpe_dropout() const { return nullptr; }
 
@@ -46,13 +61,13 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
     if (bundle.kind == "subword-nmt") return std::make_shared<SubwordNmtVocabulary>(name, bundle);
     if (bundle.kind == "wordpiece") return std::make_shared<WordPieceVocabulary>(name, bundle);
     if (bundle.kind == "wobert") return std::make_shared<WobertVocabulary>(name, bundle);
-    if (bundle.kind == "byte-bpe") return std::make_shared<ByteBpeVocabulary>(name, bundle);
-    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt, wordpiece, wobert or byte-bpe, got ",
-                cut_for_message(bundle.kind));
+    if (bundle.kind == "byte-bpe" || bundle.kind == "hugging-face")
+      return std::make_shared<JsonVocabulary>(name, bundle);
+    if (bundle.kind == "sentencepiece") return std::make_shared<SentencePieceVocabulary>(name, bundle);
+    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt, wordpiece, wobert, byte-bpe, ",
+                "hugging-face or sentencepiece, got ", cut_for_message(bundle.kind));
   }
-  if (ByteBpeVocabulary::recognizes(content)) {
-    return std::make_shared<ByteBpeVocabulary>(name, std::move(content), find_byte_bpe_settings(path.parent_path()));
-  }
+  if (auto vocabulary = load_hugging_face_vocabulary(path, content)) return vocabulary;
   if (WordPieceVocabulary::recognizes(content)) {
     return make_wordpiece_vocabulary(name, std::move(content),
                                      find_lower_case_setting(path.parent_path()).value_or(true));

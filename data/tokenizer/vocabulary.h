@@ -1,11 +1,12 @@
 // The interface of vocabularies, which encode text to ids and decode ids to text. Both languages of a pair share one.
 // Kinds: SentencePiece (sentencepiece_vocabulary.h), subword-nmt BPE codes and whole words (dictionary_vocabulary.h),
 // BERT's WordPiece (wordpiece_vocabulary.h), also on Chinese words (wobert_vocabulary.h), bytes (byte_vocabulary.h),
-// byte-level BPE (byte_bpe_vocabulary.h).
+// and those of a tokenizer.json, such as byte-level BPE (json_vocabulary.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,9 +20,14 @@ namespace gyre {
 // because batches contain no padding; only byte-level BPE, which is in the format of Hugging Face, has others. A
 // vocabulary from elsewhere keeps its ids; if it has no <s>, bos is its </s>.
 struct SpecialIds {
-  int unk = 0;  // -1: none, because no text is unknown
-  int bos = 1, eos = 2;
-  int pad = -1;  // -1: none
+  int unk = 0;           // -1: none, because no text is unknown
+  int bos = 1, eos = 2;  // -1: none is known
+  int pad = -1;          // -1: none
+};
+
+// Ids that a tokenizer puts before and after a text that a model reads.
+struct IdsAroundText {
+  std::vector<int32_t> before{}, after{};
 };
 
 class BpeDropout;
@@ -46,22 +52,33 @@ class Vocabulary {
   virtual std::unique_ptr<BpeDropout> bpe_dropout() const;
 
   int unk() const { return special_.unk; }
-  int bos() const { return special_.bos; }
-  int eos() const { return special_.eos; }
+  // The ids that begin and end a document. Throw an Error if the files of a vocabulary from elsewhere name none.
+  int bos() const;
+  int eos() const;
+  bool has_ends() const { return special_.eos >= 0; }
   int pad() const { return special_.pad; }
+  // Usually <s> before, and nothing after. A vocabulary from elsewhere follows its files; those of GPT-2 add nothing.
+  IdsAroundText around_text() const;
+  // Whether decode restores the line ends of an encoded text.
+  bool writes_line_ends() const;
+  // A remark for the user about texts that the vocabulary cannot write; may be empty.
+  virtual std::string note() const { return ""; }
 
-  // The bytes of the vocabulary file. A saved copy has the same bytes and therefore the same fingerprint.
+  // The bytes of the vocabulary file. A saved copy has the same bytes. The fingerprint depends on what determines ids.
   const std::string& content() const { return content_; }
   uint64_t fingerprint() const { return fingerprint_; }
   void save(const Path& path) const { write_file(path, content_); }
 
  protected:
   explicit Vocabulary(std::string content);
+  // identity: the part of the content that determines ids, for the fingerprint.
+  Vocabulary(std::string content, std::string_view identity);
   void require_id(int id) const;
   // Returns the ids without <s>, </s> and padding. Throws an Error for an id outside the vocabulary.
   std::vector<int32_t> shown(std::span<const int32_t> ids) const;
 
   SpecialIds special_;
+  std::optional<IdsAroundText> around_{};  // nullopt: <s> before
 
  private:
   std::string content_;

@@ -74,8 +74,8 @@ void add_export_command(Program& program) {
   add_model_rows(table, args->model, args->checkpoint);
   table.add(
       "--output,-o", args->output, "DIRECTORY",
-      "directory for config.json, model.safetensors and README.md (the model card); with a WordPiece vocabulary "
-      "also vocab.txt and tokenizer_config.json, with byte-level BPE tokenizer.json and tokenizer_config.json; of "
+      "directory for config.json, model.safetensors and README.md (the model card); also for the vocabulary, "
+      "vocab.txt of WordPiece, tokenizer.model of SentencePiece or else tokenizer.json, and tokenizer_config.json; of "
       "a decoder also generation_config.json");
   table.required("output");
   table.add("--title", args->card.title, "TEXT", "heading of the model card; default: the name of the run");

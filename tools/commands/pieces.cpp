@@ -4,6 +4,7 @@
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/tokenizer/piece_notation.h"
 #include "tools/line_filter.h"
+#include "tools/messages.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 
@@ -20,6 +21,7 @@ struct PiecesArgs {
 
 int encode(const PiecesArgs& args) {
   const auto vocabulary = load_vocabulary(args.vocabulary, args.tokenizer);
+  if (const std::string note = vocabulary->note(); !note.empty()) print_message(note);
   const PieceNotation notation(*vocabulary);
   const auto written = [&](const std::string& line) {
     const std::vector<int32_t> ids = vocabulary->encode(line);

@@ -40,14 +40,15 @@ models/hugging_face               : models models/config models/modules models/p
 data/text                         :
 data/text/cleaning                : data/text
 data/text/moses                   : data/text
-data/tokenizer                    : data/text data/tokenizer/byte_bpe data/tokenizer/sentencepiece data/tokenizer/subword_nmt data/tokenizer/wordpiece data/tokenizer/wobert
-data/tokenizer/byte_bpe           : data/text data/tokenizer
+data/tokenizer                    : data/text data/tokenizer/byte_bpe data/tokenizer/hugging_face data/tokenizer/sentencepiece data/tokenizer/subword_nmt data/tokenizer/wordpiece data/tokenizer/wobert
+data/tokenizer/byte_bpe           : data/text data/tokenizer data/tokenizer/hugging_face
+data/tokenizer/hugging_face       : data/text data/tokenizer
 data/tokenizer/sentencepiece      : data/text data/tokenizer
 data/tokenizer/subword_nmt        : data/text data/tokenizer
-data/tokenizer/wordpiece          : data/text data/tokenizer
+data/tokenizer/wordpiece          : data/text data/tokenizer data/tokenizer/hugging_face
 data/tokenizer/wobert             : data/text data/tokenizer data/tokenizer/wordpiece
 data/store                        : data/text data/tokenizer
-data/batch                        : data/text data/tokenizer data/store
+data/batch                        : data/text data/tokenizer data/tokenizer/hugging_face data/store
 data/checking                     : data/text data/text/cleaning data/tokenizer data/store data/batch
 data/synthetic                    :
 train                             : train/checkpoint train/log train/optim train/parallel train/parallel/health

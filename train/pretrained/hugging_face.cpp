@@ -7,6 +7,7 @@
 #include "gyre/core/io/safetensors_shards.h"
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/version.h"
+#include "gyre/data/text/code_points.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/models/hugging_face/config.h"
@@ -41,49 +42,51 @@ Path weights_file(const Path& directory) {
                                                       : "neither");
 }
 
-// True if WordPiece splits at least a tenth of the pieces, as in a vocabulary of Chinese words.
-bool has_words_that_wordpiece_splits(const Vocabulary& vocabulary) {
+// True if at least a tenth of the pieces are Chinese words, which WordPiece splits into characters.
+bool has_chinese_words(const Vocabulary& vocabulary) {
   constexpr int kShare = 10;
-  int split = 0;
+  int words = 0;
   for (int id = 0; id < vocabulary.size(); ++id) {
-    const std::string piece = vocabulary.piece(id);
-    if (!piece.starts_with("##") && vocabulary.encode(piece).size() > 1) ++split;
+    const auto characters = code_points(vocabulary.piece(id));
+    const auto is_chinese = [](char32_t c) { return c >= 0x4E00 && c <= 0x9FFF; };
+    if (characters.size() > 1 && std::ranges::all_of(characters, is_chinese)) ++words;
   }
-  return split * kShare >= vocabulary.size();
+  return words * kShare >= vocabulary.size();
 }
 
-// Decoders have many kinds of tokenizers. A kind that Gyre does not have is a note, and no reason to refuse the model.
-std::shared_ptr<const Vocabulary> decoder_vocabulary(const Path& directory, int64_t size,
+// A kind of tokenizer that Gyre does not have is a note, and no reason to refuse the model.
+std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, const TokenizerChoice& tokenizer,
+                                                     const EncoderOnlyConfig& encoder,
                                                      std::vector<std::string>& notes) {
+  const TokenizedModel model{.size = encoder.vocab_size, .causal = encoder.causal};
+  std::shared_ptr<const Vocabulary> vocabulary;
+  tokenizer.check();
   try {
-    auto vocabulary = read_hugging_face_byte_bpe(directory, size);
-    if (!vocabulary)
-      notes.push_back(concat("no tokenizer.json in ", directory.string(), ": the model has no vocabulary"));
-    return vocabulary;
+    vocabulary = read_hugging_face_vocabulary(directory, tokenizer, model, notes);
+    require(!vocabulary || vocabulary->size() == model.size, "[hugging face] ", directory.string(),
+            ": expected at most as many vocabulary pieces as vocab_size in config.json, ", model.size, ", got ",
+            vocabulary ? vocabulary->size() : 0);
   } catch (const Error& error) {
     notes.push_back(concat("the tokenizer is not imported, and the model has no vocabulary: ", error.what()));
     return nullptr;
   }
-}
-
-std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, const TokenizerChoice& tokenizer,
-                                                     const EncoderOnlyConfig& encoder,
-                                                     std::vector<std::string>& notes) {
-  const int64_t size = encoder.vocab_size;
-  if (encoder.causal) return decoder_vocabulary(directory, size, notes);
-  auto vocabulary = read_hugging_face_vocabulary(directory, tokenizer);
   if (!vocabulary) {
-    notes.push_back(concat("no vocab.txt or tokenizer.json in ", directory.string(), ": the model has no vocabulary"));
+    notes.push_back(concat("no tokenizer.json, vocab.json with merges.txt, tokenizer.model or vocab.txt in ",
+                           directory.string(), ": the model has no vocabulary"));
     return nullptr;
   }
-  require(vocabulary->size() == size, "[hugging face] ", directory.string(), ": expected as many vocabulary ",
-          "pieces as vocab_size in config.json, ", size, ", got ", vocabulary->size());
-  if (vocabulary->kind() == "wobert") return vocabulary;
+  const auto has_piece = [&](int id) { return !vocabulary->piece(id).empty(); };
+  if (!encoder.causal && !has_piece(vocabulary->size() - 1)) {
+    int pieces = vocabulary->size() - 1;
+    while (pieces > 0 && !has_piece(pieces - 1)) --pieces;
+    notes.push_back(concat("the model has embeddings of ", model.size, " ids, its tokenizer ", pieces, " pieces"));
+  }
+  if (encoder.causal || vocabulary->kind() != "wordpiece") return vocabulary;
   constexpr const char* kAdvice =
       ", and WordPiece splits Chinese into characters; --tokenizer wobert --dictionary FILE finds words";
   if (has_roformer_tokenizer(directory)) {
     notes.push_back(concat("its RoFormerTokenizer finds Chinese words first", kAdvice));
-  } else if (has_words_that_wordpiece_splits(*vocabulary)) {
+  } else if (has_chinese_words(*vocabulary)) {
     notes.push_back(concat("its vocabulary has words", kAdvice));
   }
   return vocabulary;
@@ -187,27 +190,28 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
     const bool is_unlimited = model.longest() == PositionEncoding::kUnlimited;
     if (options.trained_length > 0 && is_unlimited) json["max_position_embeddings"] = options.trained_length;
     using Json = nlohmann::ordered_json;
-    json["bos_token_id"] = vocabulary == nullptr ? Json() : Json(vocabulary->bos());
-    json["eos_token_id"] = vocabulary == nullptr ? Json() : Json(vocabulary->eos());
+    const bool has_ends = vocabulary != nullptr && vocabulary->has_ends();
+    json["bos_token_id"] = has_ends ? Json(vocabulary->bos()) : Json();
+    json["eos_token_id"] = has_ends ? Json(vocabulary->eos()) : Json();
   }
-  const auto* wordpiece = dynamic_cast<const WordPieceVocabulary*>(vocabulary);
-  require(vocabulary == nullptr || wordpiece != nullptr || encoder.causal,
+  require(vocabulary == nullptr || encoder.causal || can_write_hugging_face(*vocabulary),
           "[hugging face] this model cannot be exported:\n  ",
-          "vocabulary: expected kind wordpiece or wobert (vocab.txt), got ",
+          "vocabulary: expected a kind that transformers has, such as wordpiece, got ",
           vocabulary == nullptr ? "" : vocabulary->kind());
   const bool is_run = fs::exists(directory / "config.json") && fs::exists(checkpoints_path(directory));
   require(!is_run, "[", directory.string(), "] holds a run of Gyre: use another --output");
   require_free(directory, options.overwrite, belongs_to_model);
-  const auto* byte_bpe = dynamic_cast<const ByteBpeVocabulary*>(vocabulary);
+  const int64_t longest = !encoder.causal ? encoder.position.get<PositionTableOptions>().max_positions
+                          : model.longest() != PositionEncoding::kUnlimited ? model.longest()
+                                                                            : options.trained_length;
+  const bool has_tokenizer = vocabulary != nullptr && can_write_hugging_face(*vocabulary);
   const std::vector<NamedTensor> tensors = hugging_face_tensors(model.parameters(), encoder);
   const auto write = [&](const Path& into) {
-    if (encoder.causal && vocabulary != nullptr) {
+    if (encoder.causal && vocabulary != nullptr && vocabulary->has_ends()) {
       const auto generation = generation_config_of(vocabulary->bos(), vocabulary->eos(), vocabulary->pad());
       write_file(into / kGenerationConfigFile, generation.dump(2) + "\n");
     }
-    if (byte_bpe != nullptr) write_hugging_face_vocabulary(into, *byte_bpe);
-    if (wordpiece != nullptr)
-      write_hugging_face_vocabulary(into, *wordpiece, encoder.position.get<PositionTableOptions>().max_positions);
+    if (has_tokenizer) write_hugging_face_vocabulary(into, *vocabulary, longest);
     write_safetensors(into / kModelFile, tensors);
     write_file(into / "config.json", json_text(json, 2) + "\n");
     if (options.complete) options.complete(into);
@@ -217,7 +221,7 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
   });
   return concat(directory.string(), ": ", json.at("architectures").at(0).template get<std::string>(), " of ",
                 model.parameters().elements(), " parameters in ", tensors.size(), " tensors, ",
-                describe_vocabulary(byte_bpe != nullptr ? vocabulary : wordpiece), dictionary_note(vocabulary));
+                describe_vocabulary(has_tokenizer ? vocabulary : nullptr), dictionary_note(vocabulary));
 }
 
 }  // namespace
@@ -259,7 +263,6 @@ HuggingFaceModel read_hugging_face(const Path& directory, const TokenizerChoice&
 }
 
 std::string write_imported_run(const HuggingFaceModel& imported, const Path& from, const Path& path, bool overwrite) {
-  const bool is_json = imported.vocabulary != nullptr && imported.vocabulary->kind() == "byte-bpe";
   require_free(path, overwrite, belongs_to_run);
   const auto config = std::visit([](const auto& m) { return m->config().to_json(); }, imported.model);
   const bool causal = std::visit([](const auto& m) { return encoder_of(m->config()).causal; }, imported.model);
@@ -271,7 +274,7 @@ std::string write_imported_run(const HuggingFaceModel& imported, const Path& fro
     const Path checkpoint = checkpoint_path(into, 0);
     write_directory(checkpoint, [&](const Path& directory) { write_manifest(directory, state, {weights}); });
     point_link(into, "last", checkpoint);
-    if (imported.vocabulary) imported.vocabulary->save(into / (is_json ? "vocab.json" : "vocab.txt"));
+    if (imported.vocabulary) imported.vocabulary->save(into / hugging_face_copy_name(*imported.vocabulary));
     write_file(config_path(into), config.dump(2) + "\n");
     if (imported.task) write_file(task_path(into), json_text(imported.task->to_json(), 2) + "\n");
     if (causal && fs::exists(from / kGenerationConfigFile))

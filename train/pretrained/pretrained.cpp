@@ -1,5 +1,6 @@
 #include "gyre/train/pretrained/pretrained.h"
 
+#include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/sequence_classifier.h"
 #include "gyre/train/pretrained/hugging_face.h"
@@ -22,12 +23,13 @@ PretrainedEncoder load_hugging_face(const Path& directory) {
   require(model == nullptr || !(*model)->config().causal, "[pretrained] ", directory.string(),
           ": expected a bidirectional encoder, got a decoder");
   require(read.vocabulary != nullptr, "[pretrained] ", directory.string(),
-          ": expected vocab.txt or tokenizer.json, found neither");
+          ": expected a tokenizer, found none: ", read.notes.empty() ? "" : read.notes.back());
   return std::visit(
       [&](auto& pretrained) {
         using Model = typename std::decay_t<decltype(pretrained)>::element_type;
         const std::shared_ptr<Model> network = std::move(pretrained);
-        return PretrainedEncoder{encoder_of(network->config()), read.vocabulary, directory / "vocab.txt",
+        return PretrainedEncoder{encoder_of(network->config()), read.vocabulary,
+                                 directory / hugging_face_copy_name(*read.vocabulary),
                                  std::shared_ptr<Parameters>(network, &network->parameters())};
       },
       read.model);

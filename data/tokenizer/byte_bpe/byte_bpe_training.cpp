@@ -7,9 +7,9 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/sizes.h"
-#include "gyre/data/tokenizer/byte_bpe/byte_notation.h"
 #include "gyre/data/tokenizer/byte_bpe/merge_learning.h"
-#include "gyre/data/tokenizer/byte_bpe/tokenizer_json.h"
+#include "gyre/data/tokenizer/hugging_face/byte_notation.h"
+#include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
 
 namespace gyre {
 
@@ -22,25 +22,37 @@ std::vector<std::string> special_tokens(const ByteBpeTraining& options) {
   return {"<|begin_of_text|>", "<|end_of_text|>"};
 }
 
-// A model of special tokens, symbols and bytes. Their ids are those that Hugging Face's trainer gives them.
-ByteBpeModel initial_model(const ByteBpeTraining& options) {
-  ByteBpeModel model;
+// A tokenizer of special tokens, symbols and bytes. Their ids are those that Hugging Face's trainer gives them.
+TokenizerJsonText initial_tokenizer(const ByteBpeTraining& options) {
+  using Json = nlohmann::ordered_json;
+  TokenizerJsonText tokenizer;
   const bool is_gpt2 = options.pre_tokenizer == "gpt2";
-  model.pre_tokenizer.gpt2_words = is_gpt2;
-  if (!is_gpt2) model.pre_tokenizer.patterns = {kLlama3Words};
-  model.ignore_merges = !is_gpt2;
-  const std::vector<std::string> specials = special_tokens(options);
-  model.bos = specials.front();
   const auto add = [&](const std::string& content, bool special) {
-    model.added.push_back({.content = content, .id = int32_t(model.pieces.size()), .special = special});
-    model.pieces.push_back(content);
+    tokenizer.added.push_back({.content = content, .id = int32_t(tokenizer.pieces.size()), .special = special});
+    tokenizer.pieces.push_back(content);
   };
-  for (const std::string& content : specials) add(content, true);
+  for (const std::string& content : special_tokens(options)) add(content, true);
   for (const std::string& content : options.user_symbols) add(content, false);
   std::vector<std::string> bytes = byte_characters();
   std::sort(bytes.begin(), bytes.end());  // UTF-8 sorts in the order of code points
-  model.pieces.insert(model.pieces.end(), bytes.begin(), bytes.end());
-  return model;
+  tokenizer.pieces.insert(tokenizer.pieces.end(), bytes.begin(), bytes.end());
+  const Json split{
+      {"type", "Split"}, {"pattern", {{"Regex", kLlama3Words}}}, {"behavior", "Isolated"}, {"invert", false}};
+  tokenizer.pre_tokenizer = is_gpt2 ? byte_level(false, true)
+                                    : Json{{"type", "Sequence"}, {"pretokenizers", {split, byte_level(false, false)}}};
+  // Puts the token that begins a text before it, as gyre train and gyre generate do.
+  const AddedToken& bos = tokenizer.added.front();
+  tokenizer.post_processor = template_processing({{bos.content, bos.id}}, {});
+  tokenizer.decoder = byte_level(false, true);
+  tokenizer.model = {{"type", "BPE"},
+                     {"dropout", nullptr},
+                     {"unk_token", nullptr},
+                     {"continuing_subword_prefix", nullptr},
+                     {"end_of_word_suffix", nullptr},
+                     {"fuse_unk", false},
+                     {"byte_fallback", false},
+                     {"ignore_merges", !is_gpt2}};
+  return tokenizer;
 }
 
 void check(const ByteBpeTraining& options) {
@@ -68,21 +80,27 @@ void check(const ByteBpeTraining& options) {
 
 std::vector<LineReport> train_byte_bpe(TextInputs files, const ByteBpeTraining& options, const Path& output) {
   check(options);
-  ByteBpeModel model = initial_model(options);
-  const AddedTokens added(model.added);
-  const PreTokenizer pre_tokenizer("[vocabulary] ", model.pre_tokenizer);
+  TokenizerJsonText tokenizer = initial_tokenizer(options);
+  const AddedTokens added(tokenizer.added);
+  const PreTokenizer pre_tokenizer(nlohmann::json(tokenizer.pre_tokenizer), "[vocabulary] ");
   const std::string names = files.describe();
   std::vector<LineReport> reports;
   const auto split = [&](std::string_view line, WordCounts& counts) {
     added.split(
         line,
-        [&](std::string_view text) { pre_tokenizer.split(text, [&](std::string_view word) { counts.add(word); }); },
+        [&](std::string_view text, bool begins) {
+          pre_tokenizer.split(text, begins, [&](std::string_view word, bool) { counts.add(word); });
+        },
         [](int32_t) {});
   };
   const CountedWords words = count_words(std::move(files), options.text, split, reports);
   require(!words.empty(), "[vocabulary] ", names, ": no usable word to train on");
-  model.merges = learn_byte_merges(words, size_t(options.size), options.min_frequency, model.pieces);
-  write_file(output, tokenizer_json(model));
+  const auto merges = learn_byte_merges(words, size_t(options.size), options.min_frequency, tokenizer.pieces);
+  const auto piece = [&](int32_t id) { return tokenizer.pieces[size_t(id)]; };
+  tokenizer.merges = nlohmann::ordered_json::array();
+  for (const ByteBpeMerge& merge : merges)
+    tokenizer.merges.push_back(nlohmann::ordered_json::array({piece(merge.left), piece(merge.right)}));
+  write_file(output, tokenizer.write());
   return reports;
 }
 

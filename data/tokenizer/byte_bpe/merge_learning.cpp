@@ -4,7 +4,7 @@
 #include <queue>
 #include <unordered_map>
 
-#include "gyre/data/tokenizer/byte_bpe/byte_notation.h"
+#include "gyre/data/tokenizer/hugging_face/byte_notation.h"
 
 namespace gyre {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "gyre/data/tokenizer/byte_bpe/merges.h"
+#include "gyre/data/tokenizer/hugging_face/merges.h"
 #include "gyre/data/tokenizer/word_counts.h"
 
 namespace gyre {

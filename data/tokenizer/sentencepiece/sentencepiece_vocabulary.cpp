@@ -3,8 +3,12 @@
 #include <sentencepiece_processor.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/strict_json.h"
+#include "gyre/core/sizes.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 
 namespace gyre {
 
@@ -94,18 +98,82 @@ ModelTypes model_types(std::string_view model) {
 bool SentencePieceVocabulary::recognizes(std::string_view content) { return content.starts_with('\n'); }
 
 SentencePieceVocabulary::SentencePieceVocabulary(const std::string& name, std::string content)
-    : Vocabulary(std::move(content)), processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
-  const auto status = processor_->LoadFromSerializedProto(this->content());
+    : SentencePieceVocabulary(name, content, content) {}
+
+SentencePieceVocabulary::SentencePieceVocabulary(const std::string& name, std::string content, std::string model)
+    : Vocabulary(std::move(content), model),
+      model_(std::move(model)),
+      processor_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
+  const auto status = processor_->LoadFromSerializedProto(model_);
   require(status.ok(), "[vocabulary] ", name, ": expected a SentencePiece model: ", status.ToString());
-  ModelTypes types = model_types(this->content());
+  ModelTypes types = model_types(model_);
   kind_ = std::move(types.kind);
+  size_ = processor_->GetPieceSize();
   is_normal_ = std::move(types.is_normal);
-  is_normal_.resize(size_t(processor_->GetPieceSize()), false);
+  is_normal_.resize(size_t(size_), false);
   special_.unk = processor_->unk_id();
   special_.eos = processor_->eos_id();
   special_.bos = processor_->bos_id() >= 0 ? processor_->bos_id() : special_.eos;
   special_.pad = processor_->pad_id();
   require(special_.eos >= 0, "[vocabulary] ", name, ": the model has no </s> piece");
+}
+
+namespace {
+
+constexpr const char *kBundle = "sentencepiece", *kModelPart = "model", *kConfigPart = "tokenizer_config";
+
+nlohmann::ordered_json config_in(const std::string& name, const VocabularyBundle& bundle) {
+  constexpr int kDeepest = 20;
+  const std::string context = concat("[vocabulary] ", name, ": "), &text = bundle.part(name, kConfigPart);
+  auto config = parse_ordered_json(text, kDeepest, context, kConfigPart);
+  require(config.is_object(), context, "expected an object as ", kConfigPart);
+  return config;
+}
+
+int size_in(const std::string& name, const VocabularyBundle& bundle) {
+  const auto place = bundle.options.find("size");
+  require(place != bundle.options.end() && place->is_number_unsigned() && *place <= kMaxDimension, "[vocabulary] ",
+          name, ":1: expected options.size, a number up to ", kMaxDimension);
+  return place->get<int>();
+}
+
+}  // namespace
+
+SentencePieceVocabulary::SentencePieceVocabulary(const std::string& name, const VocabularyBundle& bundle)
+    : SentencePieceVocabulary(name, bundle.serialize(), bundle.part(name, kModelPart)) {
+  apply(name, config_in(name, bundle), size_in(name, bundle));
+}
+
+std::shared_ptr<const SentencePieceVocabulary> SentencePieceVocabulary::with_settings(
+    const std::string& name, std::string model, const nlohmann::ordered_json& config, int size) {
+  VocabularyBundle bundle{.kind = kBundle};
+  bundle.options = {{"size", size}};
+  bundle.parts = {{kModelPart, std::move(model)},
+                  {kConfigPart, config.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)}};
+  return std::make_shared<SentencePieceVocabulary>(name, bundle);
+}
+
+// LlamaTokenizer adds <s> unless the settings say otherwise.
+void SentencePieceVocabulary::apply(const std::string& name, const nlohmann::ordered_json& config, int size) {
+  const std::string context = concat("[vocabulary] ", name, ": ");
+  const auto id_of = [&](const char* key, int otherwise) {
+    const std::string token = find_token_setting(config, key, context);
+    if (token.empty()) return otherwise;
+    const int id = processor_->PieceToId(token);
+    const bool is_piece = id != processor_->unk_id() || processor_->IdToPiece(id) == token;
+    return is_piece ? id : otherwise;
+  };
+  require(size >= size_, context, "expected a model with at least ", size_, " ids, got ", size);
+  special_.bos = id_of("bos_token", special_.bos);
+  special_.eos = id_of("eos_token", special_.eos);
+  special_.pad = id_of("pad_token", special_.pad);
+  const bool has_bos = special_.bos != special_.eos;
+  around_.emplace();
+  if (find_flag_setting(config, "add_bos_token", context).value_or(has_bos)) around_->before = {special_.bos};
+  if (find_flag_setting(config, "add_eos_token", context).value_or(false)) around_->after = {special_.eos};
+  config_ = config;
+  size_ = size;
+  is_normal_.resize(size_t(size), false);
 }
 
 SentencePieceVocabulary::~SentencePieceVocabulary() = default;
@@ -119,21 +187,44 @@ std::vector<int32_t> SentencePieceVocabulary::encode(std::string_view line) cons
 
 std::string SentencePieceVocabulary::decode(std::span<const int32_t> ids) const {
   std::string text;
-  const auto status = processor_->Decode(shown(ids), &text);
+  std::vector<int> pieces = shown(ids);
+  std::erase_if(pieces, [this](int id) { return id >= processor_->GetPieceSize(); });  // ids without a piece
+  const auto status = processor_->Decode(pieces, &text);
   require(status.ok(), "[vocabulary] SentencePiece: ", status.ToString());
   return text;
 }
 
 std::string SentencePieceVocabulary::piece(int id) const {
   require_id(id);
-  return processor_->IdToPiece(id);
+  return id < processor_->GetPieceSize() ? processor_->IdToPiece(id) : "";
 }
 
 float SentencePieceVocabulary::score(int id) const {
   require_id(id);
-  return processor_->GetScore(id);
+  return id < processor_->GetPieceSize() ? processor_->GetScore(id) : 0;
 }
 
-int SentencePieceVocabulary::size() const { return processor_->GetPieceSize(); }
+std::string SentencePieceVocabulary::note() const {
+  const auto added = config_.find("added_tokens_decoder");
+  if (added == config_.end() || !added->is_object()) return "";
+  for (const auto& [id, token] : added->items())
+    if (std::strtoll(id.c_str(), nullptr, 10) >= processor_->GetPieceSize())
+      return "the added tokens in tokenizer_config.json are not read: in a text, tokenizer.model splits them";
+  return "";
+}
+
+nlohmann::ordered_json SentencePieceVocabulary::tokenizer_config() const {
+  if (!config_.is_null() && !config_.empty()) return config_;
+  const IdsAroundText around = around_text();
+  nlohmann::ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  if (special_.bos != special_.eos) config["bos_token"] = piece(special_.bos);
+  config["eos_token"] = piece(special_.eos);
+  config["unk_token"] = piece(special_.unk);
+  if (special_.pad >= 0) config["pad_token"] = piece(special_.pad);
+  config["add_bos_token"] = !around.before.empty();
+  config["add_eos_token"] = !around.after.empty();
+  config["clean_up_tokenization_spaces"] = false;
+  return config;
+}
 
 }  // namespace gyre

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "gyre/data/tokenizer/bpe_dropout.h"
 #include "gyre/data/tokenizer/training_text.h"
 #include "gyre/data/tokenizer/vocabulary.h"
+#include "gyre/data/tokenizer/vocabulary_bundle.h"
 
 namespace sentencepiece {
 class SentencePieceProcessor;
@@ -21,22 +23,39 @@ class SentencePieceVocabulary final : public Vocabulary {
  public:
   // content: a serialized model. `name` is the name of the file for messages. Throws an Error for an invalid model.
   SentencePieceVocabulary(const std::string& name, std::string content);
+  // bundle: a model with the settings of a tokenizer_config.json and the number of ids of a model that uses it.
+  SentencePieceVocabulary(const std::string& name, const VocabularyBundle& bundle);
+  // A tokenizer.model with the settings beside it: bos_token, eos_token, pad_token, add_bos_token, add_eos_token. size:
+  // the number of ids of a model, which may have more than there are pieces.
+  static std::shared_ptr<const SentencePieceVocabulary> with_settings(const std::string& name, std::string model,
+                                                                      const nlohmann::ordered_json& config, int size);
   ~SentencePieceVocabulary() override;
 
   std::string_view kind() const override { return kind_; }
   std::vector<int32_t> encode(std::string_view line) const override;
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int id) const override;
-  int size() const override;
+  int size() const override { return size_; }
+  std::string note() const override;
   std::unique_ptr<BpeDropout> bpe_dropout() const override;  // null unless the kind is "bpe"
 
   // Whether the id belongs to a piece that is neither special, a byte, a user symbol nor unused.
   bool is_normal(int id) const { return is_normal_[size_t(id)]; }
   float score(int id) const;
 
+  const std::string& model() const { return model_; }  // the serialized model
+  // The content of a tokenizer_config.json beside it: that of the settings, or one with which transformers reads it.
+  nlohmann::ordered_json tokenizer_config() const;
+
   static bool recognizes(std::string_view content);
 
  private:
+  SentencePieceVocabulary(const std::string& name, std::string content, std::string model);
+  void apply(const std::string& name, const nlohmann::ordered_json& config, int size);
+
+  std::string model_;
+  nlohmann::ordered_json config_;
+  int size_ = 0;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::string kind_;
   std::vector<bool> is_normal_;  // by id

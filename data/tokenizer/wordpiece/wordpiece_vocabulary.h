@@ -3,8 +3,7 @@
 // vocabulary, with "##" before continuations. If BERT and Hugging Face's BertTokenizer (transformers 5, with its
 // package tokenizers) differ, the ids follow Hugging Face: private-use characters are dropped, a final sigma is
 // lower-cased like any sigma, words over 100 characters (BERT: 200) are [UNK], and special pieces written in the text
-// are recognized with exact case. Two differences from Hugging Face remain: character classes follow ICU's Unicode
-// version, while Hugging Face's tables end at Unicode 8, and U+2B820 to U+2B91F are Chinese, as in BERT.
+// are recognized with exact case. Classes of characters end at Unicode 8, as in Hugging Face's tables.
 // wordpiece_training.h trains such vocabularies.
 #pragma once
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ const Strings& texts() {
 void check_works(const Vocabulary& vocabulary) {
   REQUIRE(vocabulary.size() > 0);
   const auto is_id = [&](int id) { return id >= 0 && id < vocabulary.size(); };
-  CHECK((is_id(vocabulary.bos()) && is_id(vocabulary.eos())));
+  if (vocabulary.has_ends()) CHECK((is_id(vocabulary.bos()) && is_id(vocabulary.eos())));
   CHECK((vocabulary.unk() == -1 || is_id(vocabulary.unk())));
   CHECK((vocabulary.pad() == -1 || is_id(vocabulary.pad())));
   std::vector<int32_t> all;
@@ -225,6 +226,35 @@ TEST_CASE("vocabulary: damaged tokenizer.json files of byte-level BPE are read o
     if (fuzz.one_in(2)) return reader.read(damaged);
     reader.read(damaged_bundle(
         fuzz, {"byte-bpe", {{"bos", ""}, {"eos", ""}, {"size", fuzz.below(1000)}}, {{"tokenizer", damaged}}}));
+  });
+}
+
+TEST_CASE("vocabulary: damaged tokenizer.json files of every kind are read or rejected") {
+  static const Strings words{"model",     "type",    "Sequence", "Split",  "Regex",     "String",      "pattern",
+                             "behavior",  "Replace", "content",  "prefix", "unk_token", "Whitespace",  "Metaspace",
+                             "Lowercase", "Prepend", "decoder",  "Strip",  "Fuse",      "single_word", "normalized"};
+  const auto all = nlohmann::json::parse(read_file(golden("tokenizers.json")))["tokenizers"];
+  Reader reader;
+  fuzz(300, [&](Fuzz& fuzz) {
+    std::string damaged = all[fuzz.below(all.size())]["tokenizer"].dump();
+    fuzz.one_in(3) ? fuzz.damage(damaged) : damage_json(fuzz, damaged, words);
+    reader.read(damaged);
+  });
+}
+
+TEST_CASE("vocabulary: damaged vocab.json and merges.txt are read or rejected") {
+  const auto model = nlohmann::json::parse(read_file(golden("byte_bpe/gpt2.json")))["model"];
+  std::string lines = "#version: 0.2\n";
+  for (const auto& merge : model["merges"])
+    lines += merge[0].get<std::string>() + " " + merge[1].get<std::string>() + "\n";
+  Reader reader;
+  fuzz(300, [&](Fuzz& fuzz) {
+    std::string pieces = model["vocab"].dump(), merges = lines;
+    if (fuzz.one_in(2)) damage_part(fuzz, merges, strange_lines());
+    if (fuzz.one_in(2))
+      fuzz.one_in(3) ? fuzz.damage(pieces) : damage_json(fuzz, pieces, {"<|endoftext|>", "a", "model"});
+    put_file(reader.path().parent_path() / "merges.txt", merges);
+    reader.read(pieces);
   });
 }
 

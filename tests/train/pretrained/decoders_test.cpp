@@ -60,8 +60,9 @@ TEST_CASE("decoders: the logits equal those of transformers") {
     const HuggingFaceModel read = read_hugging_face(decoder_golden(name));
     CHECK(distance(read, name) < 1e-5);
     CHECK(model_of(read).config().causal);
-    CHECK(read.notes == std::vector<std::string>{"no tokenizer.json in " + decoder_golden(name).string() +
-                                                 ": the model has no vocabulary"});
+    CHECK(read.notes ==
+          std::vector<std::string>{"no tokenizer.json, vocab.json with merges.txt, tokenizer.model or vocab.txt in " +
+                                   decoder_golden(name).string() + ": the model has no vocabulary"});
   }
 }
 
@@ -221,7 +222,51 @@ TEST_CASE("decoders: byte-level BPE is exported and imported") {
   const HuggingFaceModel other = read_hugging_face(directory / "out");
   CHECK(other.vocabulary == nullptr);
   REQUIRE(other.notes.size() == 1);
-  CHECK(other.notes[0].find("model.type: expected BPE, got \"Unigram\"") != std::string::npos);
+  CHECK(other.notes[0].find("model.type: expected BPE, WordPiece or WordLevel, got \"Unigram\"") != std::string::npos);
+}
+
+TEST_CASE("decoders: the settings of a tokenizer survive import and export") {
+  const TemporaryDirectory directory;
+  EncoderOnlyConfig config = small("gpt2-small");
+  config.vocab_size = 405;
+  const auto model = allocated(config);
+  write_hugging_face(directory / "in", *model, nullptr);
+  write_file(directory / "in/tokenizer.json", read_file(source_dir() / "tests/data/golden/byte_bpe/gpt2.json"));
+  const std::string settings =
+      R"({"bos_token":null,"chat_template":"{{ messages }}","eos_token":"<|endoftext|>","model_max_length":77,)"
+      R"("pad_token":"!","tokenizer_class":"PreTrainedTokenizerFast"})";
+  write_file(directory / "in/tokenizer_config.json", settings);
+  const HuggingFaceModel read = read_hugging_face(directory / "in");
+  REQUIRE(read.vocabulary != nullptr);
+  write_imported_run(read, directory / "in", directory / "run", false);
+  const auto imported = load_run_vocabulary(directory / "run", {}, 405);
+  CHECK(imported->piece(imported->pad()) == "!");
+  CHECK(imported->fingerprint() == read.vocabulary->fingerprint());
+  write_hugging_face(directory / "out", *model, imported.get());
+  CHECK(Json::parse(read_file(directory / "out/tokenizer_config.json")) == Json::parse(settings));
+  CHECK(read_file(directory / "out/tokenizer.json") == read_file(directory / "in/tokenizer.json"));
+}
+
+TEST_CASE("decoders: SentencePiece is exported as tokenizer.model, and imported") {
+  const TemporaryDirectory directory;
+  write_file(directory / "text", "the cat sat on the mat\nthe dog sat on the log\n");
+  train_sentencepiece({directory / "text"}, {.type = "bpe", .size = 30}, directory / "vocab.model");
+  const auto vocabulary = load_vocabulary(directory / "vocab.model");
+  EncoderOnlyConfig config = small("gpt2-small");
+  config.vocab_size = vocabulary->size() + 2;  // more than there are pieces
+  const auto model = allocated(config);
+  write_hugging_face(directory / "out", *model, vocabulary.get());
+  CHECK(read_file(directory / "out/tokenizer.model") == read_file(directory / "vocab.model"));
+  CHECK(read_json(directory / "out/tokenizer_config.json")["add_bos_token"] == true);
+  const HuggingFaceModel read = read_hugging_face(directory / "out");
+  REQUIRE(read.vocabulary != nullptr);
+  write_imported_run(read, directory / "out", directory / "run", false);
+  const auto imported = load_run_vocabulary(directory / "run", {}, config.vocab_size);
+  CHECK(imported->encode("the cat") == vocabulary->encode("the cat"));
+  CHECK(imported->fingerprint() == vocabulary->fingerprint());
+  CHECK(imported->piece(imported->size() - 1).empty());
+  write_file(directory / "out/tokenizer.json", R"({"model":{"type":"Unigram"}})");
+  CHECK(read_hugging_face(directory / "out").notes[0].find("tokenizer.model is read instead") == 0);
 }
 
 TEST_CASE("decoders: unsupported configurations are errors") {

@@ -187,16 +187,43 @@ TEST_CASE("hugging face: the vocabulary format of transformers 5, or no vocabula
   CHECK(read_hugging_face(copy.path()).vocabulary->fingerprint() == expected);
   pieces["cat"] = 5;
   write_tokenizer();
-  CHECK(contains(copy.error(), "tokenizer.json: piece \"the\": expected a unique id below 20, got 5"));
+  const auto note = [&] { return read_hugging_face(copy.path()).notes.at(0); };
+  CHECK(contains(note(), "tokenizer.json: piece \"the\": expected a unique id below 20, got 5"));
   write_file(copy / "tokenizer.json", R"({"model": {"type": "BPE", "vocab": {}}})");
-  CHECK(contains(copy.error(), "tokenizer.json: expected a \"model\" of type WordPiece"));
+  CHECK(contains(note(), "tokenizer.json: model.merges: expected a list"));
   fs::remove(copy / "tokenizer.json");
   const HuggingFaceModel bare = read_hugging_face(copy.path());
   CHECK(!bare.vocabulary);
   REQUIRE(bare.notes.size() == 1);
-  CHECK(contains(bare.notes[0], "no vocab.txt or tokenizer.json"));
+  CHECK(contains(bare.notes[0], "no tokenizer.json, vocab.json with merges.txt, tokenizer.model or vocab.txt in"));
   write(bare, copy / "out");
   CHECK(!fs::exists(copy / "out/vocab.txt"));
+}
+
+TEST_CASE("hugging face: a tokenizer.json of WordPiece is read as it says, with added tokens and padded embeddings") {
+  const HuggingFaceCopy copy("bert");
+  std::istringstream lines(read_file(copy / "vocab.txt"));
+  fs::remove(copy / "vocab.txt");
+  Json pieces;
+  for (std::string line; std::getline(lines, line) && pieces.size() < 17;) pieces[line] = pieces.size();
+  pieces["The"] = 17;
+  Json json{{"model", {{"type", "WordPiece"}, {"unk_token", "[UNK]"}, {"vocab", pieces}}},
+            {"normalizer", nullptr},
+            {"pre_tokenizer", {{"type", "Whitespace"}}},
+            {"added_tokens", Json::array({{{"id", 18}, {"content", "E1"}, {"special", false}, {"normalized", true}}})}};
+  write_file(copy / "tokenizer.json", json.dump());
+  write_file(copy / "tokenizer_config.json", R"({"tokenizer_class":"PreTrainedTokenizerFast"})");
+  const HuggingFaceModel read = read_hugging_face(copy.path());
+  REQUIRE(read.vocabulary != nullptr);
+  CHECK(read.vocabulary->encode("The E1") == std::vector<int32_t>{17, 18});
+  CHECK(read.vocabulary->size() == 20);
+  CHECK(contains(read.notes.at(0), "embeddings of 20 ids, its tokenizer 19 pieces"));
+  write(read, copy / "out");
+  CHECK(read_file(copy / "out/tokenizer.json") == json.dump());
+  CHECK(!fs::exists(copy / "out/vocab.txt"));
+  json["normalizer"] = {{"type", "Precompiled"}};
+  write_file(copy / "tokenizer.json", json.dump());
+  CHECK(contains(read_hugging_face(copy.path()).notes.at(0), "normalizer.type: expected BertNormalizer"));
 }
 
 TEST_CASE("hugging face: a note mentions a tokenizer that finds Chinese words") {
@@ -226,6 +253,5 @@ TEST_CASE("hugging face: fine-tuning of an imported directory") {
   }
   const HuggingFaceCopy copy("bert");
   fs::remove(copy / "vocab.txt");
-  CHECK(
-      contains(error_of([&] { load_pretrained(copy.path()); }), "expected vocab.txt or tokenizer.json, found neither"));
+  CHECK(contains(error_of([&] { load_pretrained(copy.path()); }), "expected a tokenizer, found none"));
 }

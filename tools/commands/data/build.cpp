@@ -75,6 +75,7 @@ int build(BuildArgs& args) {
   require_no_input(args.output, files);
   require_no_input(args.output, {args.target, args.vocabulary, args.tokenizer.dictionary});
   const auto vocabulary = load_vocabulary(args.vocabulary, args.tokenizer);
+  if (const std::string note = vocabulary->note(); !note.empty()) print_message(note);
   TextInputs sources(files);
   const bool is_documents = has_documents(args, sources);
   for (const char* name : {"max-length", "max-length-crop"}) {

@@ -16,6 +16,7 @@ struct AddedToken {
   bool special = false;
   bool normalized = false;              // sought in the normalized text, after those that are not
   bool lstrip = false, rstrip = false;  // takes the white space before or after it along
+  bool single_word = false;             // only where no letter, digit or "_" is next to it
 };
 
 // Finds tokens from left to right, the longest one where several begin.
@@ -23,7 +24,8 @@ class AddedTokens {
  public:
   explicit AddedTokens(std::vector<AddedToken> tokens);  // their contents are not empty
 
-  using OnText = std::function<void(std::string_view)>;
+  // begins: whether the text between tokens begins at the beginning of the whole text.
+  using OnText = std::function<void(std::string_view text, bool begins)>;
   using OnToken = std::function<void(int32_t id)>;
   // Calls on_token for the tokens in the text and on_text for the non-empty texts between them, in order. Thread-safe.
   void split(std::string_view text, const OnText& on_text, const OnToken& on_token) const;

@@ -1,4 +1,4 @@
-#include "gyre/data/tokenizer/byte_bpe/byte_notation.h"
+#include "gyre/data/tokenizer/hugging_face/byte_notation.h"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "gyre/data/tokenizer/byte_bpe/merges.h"
+#include "gyre/data/tokenizer/hugging_face/merges.h"
 
 #include <algorithm>
 

@@ -1,0 +1,28 @@
+// Converts the files of a tokenizer from before tokenizer.json to that format, as transformers does.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gyre/core/io/file.h"
+
+namespace gyre {
+
+// Whether the content may be a vocab.json, an object with the ids of pieces.
+bool is_vocab_json(std::string_view content);
+
+// Converts vocab.json and the merges.txt beside it, of byte-level BPE. config: that of find_tokenizer_config, whose
+// tokenizer_class decides on the words: those of Qwen2, or else of GPT-2; RoBERTa's class adds <s> and </s>. Throws an
+// Error that names the file for other classes and for malformed files.
+std::string tokenizer_json_of_merges(const Path& vocab_json, const nlohmann::ordered_json& config);
+
+struct BertSettings {
+  bool lower_case = true, strip_accents = true, chinese = true;
+};
+
+// The tokenizer.json of BERT with these pieces, by id.
+std::string tokenizer_json_of_bert(const std::vector<std::string>& pieces, const BertSettings& settings);
+
+}  // namespace gyre

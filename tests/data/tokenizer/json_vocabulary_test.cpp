@@ -1,0 +1,274 @@
+// Compares the tokenizers of a tokenizer.json with Hugging Face's package tokenizers (golden/make_byte_bpe.py and
+// golden/make_tokenizers.py).
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gyre/data/tokenizer/continuation.h"
+#include "gyre/data/tokenizer/hugging_face_vocabulary.h"
+#include "tests/data/text_files.h"
+
+using namespace gyre;
+using Ids = std::vector<int32_t>;
+using Json = nlohmann::json;
+
+namespace {
+
+Path tokenizer_file(const std::string& name) { return golden("byte_bpe/" + name + ".json"); }
+
+Json expected_byte_bpe() { return Json::parse(read_file(tokenizer_file("golden"))); }
+
+// The message after a change of the tokenizer.json of GPT-2's kind.
+template <class Change>
+std::string error_after(const Change& change) {
+  static const Json original = Json::parse(read_file(tokenizer_file("gpt2")));
+  Json json = original;
+  change(json);
+  return error_of([&] { JsonVocabulary("tokenizer.json", json.dump()); });
+}
+
+std::string error_with(const char* place, const Json& value) {
+  return error_after([&](Json& json) { json[Json::json_pointer(place)] = value; });
+}
+
+}  // namespace
+
+TEST_CASE("byte-level BPE: ids and decoded text equal those of Hugging Face's tokenizers") {
+  const Json expected = expected_byte_bpe();
+  for (const char* name : {"gpt2", "llama3", "other"}) {
+    const auto vocabulary = load_vocabulary(tokenizer_file(name));
+    CHECK(vocabulary->kind() == "byte-bpe");
+    for (size_t i = 0; i < expected["lines"].size(); ++i) {
+      const auto line = expected["lines"][i].get<std::string>();
+      CAPTURE(name);
+      CAPTURE(line);
+      const auto ids = expected[name]["ids"][i].get<Ids>();
+      CHECK(vocabulary->encode(line) == ids);
+      const bool has_end = std::find(ids.begin(), ids.end(), vocabulary->eos()) != ids.end() ||
+                           std::find(ids.begin(), ids.end(), vocabulary->bos()) != ids.end();
+      if (!has_end) CHECK(vocabulary->decode(ids) == expected[name]["decoded"][i].get<std::string>());
+    }
+  }
+}
+
+TEST_CASE("byte-level BPE: tokens that begin and end a text") {
+  const auto gpt2 = load_vocabulary(tokenizer_file("gpt2"));
+  CHECK(gpt2->piece(gpt2->bos()) == "<|endoftext|>");
+  CHECK(gpt2->bos() == gpt2->eos());
+  CHECK((gpt2->unk() == -1 && gpt2->pad() == -1));
+  const auto llama3 = load_vocabulary(tokenizer_file("llama3"));
+  CHECK(llama3->piece(llama3->bos()) == "<|begin_of_text|>");
+  CHECK(llama3->piece(llama3->eos()) == "<|end_of_text|>");
+  CHECK(llama3->decode(Ids{llama3->bos(), llama3->eos()}) == "");
+}
+
+TEST_CASE("byte-level BPE: any bytes are restored") {
+  for (const char* name : {"gpt2", "llama3"}) {
+    const auto vocabulary = load_vocabulary(tokenizer_file(name));
+    CHECK(vocabulary->accepts_any_bytes());
+    std::string bytes = "the \xff\xfe\xc3 \xed\xa0\x80 \xf0\x9f\x98 then\xe4\xb8";
+    for (int byte = 0; byte < 256; ++byte) bytes += char(byte);
+    CHECK(vocabulary->decode(vocabulary->encode(bytes)) == bytes);
+  }
+  CHECK(!load_vocabulary(tokenizer_file("other"))->accepts_any_bytes());  // NFC and a prefix
+}
+
+TEST_CASE("byte-level BPE: a stream of tokens never ends inside a character") {
+  const auto vocabulary = load_vocabulary(tokenizer_file("gpt2"));
+  const std::vector<std::string> stops;
+  const std::string text = "the 𠀀 then \u00e9";
+  const Ids ids = vocabulary->encode(text);
+  Continuation continuation(*vocabulary, {}, stops);
+  for (size_t n = 0; n <= ids.size(); ++n) {
+    continuation.set(std::span(ids).first(n));
+    const std::string settled = continuation.text().substr(0, continuation.settled());
+    CHECK(text.starts_with(settled));
+    CHECK((settled.size() == text.size() || (uint8_t(text[settled.size()]) & 0xC0) != 0x80));
+  }
+}
+
+TEST_CASE("byte-level BPE: tokenizer_config.json names tokens, and a saved copy keeps them") {
+  const TemporaryDirectory directory, elsewhere;
+  const Path file = write_text(directory, "tokenizer.json", read_file(tokenizer_file("llama3")));
+  const auto plain = load_vocabulary(file);
+  CHECK(plain->content() == read_file(file));
+  write_text(directory, "tokenizer_config.json",
+             R"({"bos_token":null,"eos_token":{"content":"<|begin_of_text|>","special":true}})");
+  const auto changed = load_vocabulary(file);
+  CHECK(changed->eos() == plain->bos());
+  CHECK(changed->fingerprint() != plain->fingerprint());
+  changed->save(elsewhere / "vocab.json");
+  const auto copy = load_vocabulary(elsewhere / "vocab.json");
+  CHECK((copy->eos() == changed->eos() && copy->fingerprint() == changed->fingerprint()));
+  TokenizerSettings five_more;
+  five_more.size = plain->size() + 5;
+  const JsonVocabulary larger("tokenizer.json", read_file(file), five_more);
+  CHECK(larger.size() == plain->size() + 5);
+  CHECK(larger.piece(plain->size()) == "");
+  for (const std::string line : {"the man in the hat", " \u4e2d x"}) CHECK(larger.encode(line) == plain->encode(line));
+  write_text(directory, "tokenizer_config.json", R"({"eos_token":"<none>"})");
+  CHECK(
+      contains(error_of([&] { load_vocabulary(file); }), "tokenizer.json: expected \"<none>\", which begins or ends"));
+}
+
+TEST_CASE("tokenizer.json: ids and decoded text equal those of Hugging Face's tokenizers, whatever its parts are") {
+  const Json golden_json = Json::parse(read_file(golden("tokenizers.json")));
+  const auto lines = golden_json["lines"].get<std::vector<std::string>>();
+  for (const Json& each : golden_json["tokenizers"]) {
+    const auto name = each["name"].get<std::string>();
+    CAPTURE(name);
+    const JsonVocabulary vocabulary("tokenizer.json", each["tokenizer"].dump());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      CAPTURE(lines[i]);
+      const auto ids = each["ids"][i].get<Ids>();
+      CHECK(vocabulary.encode(lines[i]) == ids);
+      const bool has_end = vocabulary.has_ends() && std::any_of(ids.begin(), ids.end(), [&](int32_t id) {
+                             return id == vocabulary.bos() || id == vocabulary.eos() || id == vocabulary.pad();
+                           });
+      const auto decoded = each["decoded"][i].get<std::string>();
+      // tokenizers replaces bytes that are not UTF-8, and adds no space where a token is left out.
+      if (!has_end && decoded.find("\uFFFD") == std::string::npos) CHECK(vocabulary.decode(ids) == decoded);
+    }
+    Ids around = vocabulary.around_text().before;
+    const Ids after = vocabulary.around_text().after;
+    around.insert(around.end(), after.begin(), after.end());
+    CHECK(around == each["around"].get<Ids>());
+  }
+}
+
+TEST_CASE("tokenizer.json: what Gyre does not support or know is an error that names the field") {
+  CHECK(error_with("/model/type", "Unigram") ==
+        "[vocabulary] tokenizer.json: model.type: expected BPE, WordPiece or WordLevel, got \"Unigram\"");
+  CHECK(contains(error_with("/model/dropout", 0.1), "model.dropout: expected null, got 0.1"));
+  CHECK(contains(error_with("/model/ignore_merges", 1), "model.ignore_merges: expected true or false, got 1"));
+  CHECK(contains(error_with("/model/new", 1), "model.new: expected no such field"));
+  CHECK(contains(error_with("/new", "x"), "tokenizer.json: new: expected no such field"));
+  CHECK_NOTHROW(
+      JsonVocabulary("tokenizer.json", R"({"new":null,"model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0}}})"));
+  CHECK(contains(error_with("/model/vocab/a", 5000), "model.vocab.a: expected a unique id below"));
+  CHECK(contains(error_with("/model/merges/0", Json{"a", "zzzz"}), "model.merges: expected pieces of model.vocab"));
+  CHECK(contains(error_with("/model/merges/0", "ab"), "model.merges: expected two pieces with a space between them"));
+  CHECK(contains(error_with("/normalizer", {{"type", "Precompiled"}}), "normalizer.type: expected BertNormalizer"));
+  CHECK(contains(error_with("/normalizer", {{"type", "NFC"}, {"form", "D"}}), "normalizer.form: expected no such"));
+  CHECK(contains(error_with("/pre_tokenizer", {{"type", "UnicodeScripts"}}), "pre_tokenizer.type: expected Bert"));
+  const auto sequence = [](const Json& part) {
+    return Json{{"type", "Sequence"}, {"pretokenizers", Json::array({part, {{"type", "ByteLevel"}}})}};
+  };
+  const auto split = [&](const std::string& regex, const char* behavior = "Isolated") {
+    return sequence({{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", behavior}, {"invert", false}});
+  };
+  CHECK(contains(error_with("/pre_tokenizer", split("(a")), "expected a regular expression that ICU can read"));
+  for (const char* regex : {R"(\bthe)", R"(\h+)", R"((?m).)", R"((?s:.))", R"(\R)"})
+    CHECK(contains(error_with("/pre_tokenizer", split(regex)), "which ICU reads differently"));
+  CHECK(contains(error_with("/pre_tokenizer", split("a", "Dropped")), "pretokenizers[0].behavior: expected Removed"));
+  CHECK(contains(error_with("/post_processor", {{"type", "Other"}}), "post_processor.type: expected ByteLevel"));
+  CHECK(contains(error_with("/decoder", {{"type", "CTC"}}), "decoder.type: expected BPEDecoder"));
+  CHECK(contains(error_with("/added_tokens/0/id", 7), "added_tokens[0].id: expected 0 for"));
+  CHECK(contains(error_with("/added_tokens/0/other", 7), "added_tokens[0].other: expected no such field"));
+  CHECK(
+      contains(error_with("/post_processor/special_tokens/<|endoftext|>/ids/0", 7), "post_processor: expected the id"));
+  CHECK(contains(error_after([](Json& json) {
+                   json["model"]["unk_token"] = "<none>";
+                   json["model"]["vocab"].erase("a");
+                   json["model"]["merges"] = Json::array();
+                 }),
+                 "model.unk_token: expected a piece of model.vocab"));
+}
+
+TEST_CASE("tokenizer.json: a byte that is only an added token has no piece") {
+  Json json = Json::parse(read_file(tokenizer_file("gpt2")));
+  const int id = json["model"]["vocab"]["~"];
+  json["model"]["vocab"].erase("~");
+  json["model"]["merges"] = Json::array();
+  Json vocab = Json::object();
+  for (const auto& [piece, old] : json["model"]["vocab"].items()) vocab[piece] = old.get<int>() - (old > id ? 1 : 0);
+  json["model"]["vocab"] = vocab;
+  json["added_tokens"].push_back({{"id", vocab.size()}, {"content", "~"}, {"special", false}, {"normalized", true}});
+  const JsonVocabulary vocabulary("tokenizer.json", json.dump());
+  CHECK(vocabulary.encode("~") == Ids{int32_t(vocab.size())});
+  CHECK(contains(vocabulary.note(), "no pieces for 1 byte that texts can contain (<0x7E>): they are left out"));
+}
+
+TEST_CASE("tokenizer.json: without a token that ends a text, it encodes, and eos() says what is missing") {
+  Json json = Json::parse(read_file(tokenizer_file("gpt2")));
+  const auto rename = [&](const std::string& to) {
+    Json changed = json;
+    changed["added_tokens"][0]["content"] = to;
+    changed["model"]["vocab"].erase("<|endoftext|>");
+    changed["model"]["vocab"][to] = 0;
+    changed["post_processor"] = nullptr;
+    return JsonVocabulary("tokenizer.json", changed.dump());
+  };
+  const JsonVocabulary nameless = rename("<other>");
+  CHECK(nameless.encode("the").size() > 0);
+  CHECK(!nameless.has_ends());
+  CHECK(contains(error_of([&] { (void)nameless.eos(); }), R"({"eos_token": "<|endoftext|>"})"));
+  for (const char* name : {"[EOS]", "<eos>", "<EOT>", "<|bos|>"}) CHECK(rename(name).eos() == 0);
+}
+
+TEST_CASE("tokenizer.json: the files beside it decide on the tokens around a text") {
+  const TemporaryDirectory directory;
+  const Path file = write_text(directory, "tokenizer.json", read_file(tokenizer_file("llama3")));
+  struct Case {
+    const char *config, *specials;
+    Ids before, after;
+    int32_t bos, eos;
+  };
+  // In llama3.json, <|begin_of_text|> is 0 and <|end_of_text|> is 1.
+  const Case cases[] = {
+      {R"({})", nullptr, {0}, {}, 0, 1},
+      {R"({"add_bos_token":false})", nullptr, {}, {}, 0, 1},
+      {R"({"add_bos_token":true,"add_eos_token":true})", nullptr, {0}, {1}, 0, 1},
+      {R"({"eos_token":"<|begin_of_text|>"})", R"({"eos_token":"<|end_of_text|>"})", {0}, {}, 0, 1},
+      {R"({"eos_token":"<|begin_of_text|>","added_tokens_decoder":{}})",
+       R"({"eos_token":"<|end_of_text|>"})",
+       {0},
+       {},
+       0,
+       0},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.config);
+    write_text(directory, "tokenizer_config.json", c.config);
+    std::filesystem::remove(directory / "special_tokens_map.json");
+    if (c.specials != nullptr) write_text(directory, "special_tokens_map.json", c.specials);
+    const auto vocabulary = load_vocabulary(file);
+    CHECK(vocabulary->around_text().before == c.before);
+    CHECK(vocabulary->around_text().after == c.after);
+    CHECK((vocabulary->bos() == c.bos && vocabulary->eos() == c.eos));
+    vocabulary->save(directory / "copy");
+    const auto copy = load_vocabulary(directory / "copy");
+    CHECK(copy->around_text().before == c.before);
+    CHECK(copy->fingerprint() == vocabulary->fingerprint());
+  }
+}
+
+TEST_CASE("vocab.json and merges.txt are read as transformers converts them") {
+  const TemporaryDirectory directory;
+  const Json json = Json::parse(read_file(tokenizer_file("gpt2")));
+  const Path file = write_text(directory, "vocab.json", json["model"]["vocab"].dump());
+  CHECK(contains(error_of([&] { load_vocabulary(file); }), "vocab.json: expected merges.txt beside it"));
+  std::string merges = "#version: 0.2\n";
+  for (const Json& merge : json["model"]["merges"])
+    merges += merge[0].get<std::string>() + " " + merge[1].get<std::string>() + "\n";
+  write_text(directory, "merges.txt", merges);
+  const auto vocabulary = load_vocabulary(file);
+  const auto original = load_vocabulary(tokenizer_file("gpt2"));
+  const Json expected = expected_byte_bpe();
+  for (const Json& line : expected["lines"])
+    CHECK(vocabulary->encode(line.get<std::string>()) == original->encode(line.get<std::string>()));
+  CHECK(vocabulary->around_text().before.empty());
+  write_text(directory, "tokenizer_config.json", R"({"tokenizer_class":"Qwen2Tokenizer"})");
+  CHECK(load_vocabulary(file)->encode("12") == Ids{original->encode("1")[0], original->encode("2")[0]});
+  write_text(directory, "tokenizer_config.json", R"({"tokenizer_class":"GPT2Tokenizer","add_prefix_space":true})");
+  CHECK(load_vocabulary(file)->encode("the") == original->encode(" the"));
+  write_text(directory, "tokenizer_config.json", R"({"tokenizer_class":"CLIPTokenizer"})");
+  CHECK(contains(error_of([&] { load_vocabulary(file); }), "expected a tokenizer_class of GPT-2, RoBERTa or Qwen2"));
+  CHECK(contains(error_of([&] { load_vocabulary(directory / "merges.txt"); }), "give vocab.json"));
+}
+
+TEST_CASE("byte-level BPE: a long run of spaces is encoded") {
+  const auto vocabulary = load_vocabulary(tokenizer_file("gpt2"));
+  const std::string spaces(400000, ' ');
+  CHECK(vocabulary->decode(vocabulary->encode(spaces + "x")) == spaces + "x");
+}
