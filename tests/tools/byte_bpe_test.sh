@@ -48,3 +48,28 @@ rejects 1 'generation_config.json: top_p: expected a number, got "high"' build/g
 rm hf/generation_config.json
 build/gyre import --from hf hf --output imported --overwrite 2> import.log
 check "no file is left of an earlier import" test ! -e imported/generation_config.json
+
+# BOS: as the files of an imported tokenizer say, never twice, and as --bos and --no-bos say.
+text() { build/gyre generate --prompt "$1" --max-tokens 12 --temperature 0 --no-echo --model "${@:2}" 2> report.txt; }
+perplexity() { build/gyre evaluate perplexity --json --input val.txt --model "$@" 2> report.txt; }
+as_documents val.en > val.txt
+with_bos=$(text the lm/) without_bos=$(text the lm/ --no-bos)
+[ "$with_bos" != "$without_bos" ] || fail "a prompt without BOS continues otherwise"
+same "a model that Gyre has trained begins with BOS" "$(text the lm/ --bos)" "$with_bos"
+same "no second BOS" "$(text '<|endoftext|>the' lm/)" "$with_bos"
+same "an imported tokenizer with BOS in its template" "$(text the imported)" "$with_bos"
+sed 's/"post_processor":.*,"decoder"/"post_processor":null,"decoder"/' again/tokenizer.json > hf/tokenizer.json
+echo '{"bos_token": null, "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>", "chat_template": "{{ x }}"}' > hf/tokenizer_config.json
+build/gyre import --from hf hf --output imported --overwrite 2> import.log
+same "an imported tokenizer without" "$(text the imported)" "$without_bos"
+same "with it nevertheless" "$(text the imported --bos)" "$with_bos"
+same "an empty prompt begins with BOS" "$(text '' imported)" "$(text '' lm/)"
+same "perplexity with BOS" "$(perplexity imported --max-length 32 --bos)" "$(perplexity lm/)"
+same "and without" "$(perplexity imported --max-length 32)" "$(perplexity lm/ --no-bos)"
+[ "$(perplexity lm/ --no-bos)" != "$(perplexity lm/)" ] || fail "perplexity counts the tokens that it predicts"
+build/gyre export --to hf --model imported --output kept 2> export.log
+check "an export keeps the settings of a tokenizer" contains '"bos_token": null' < kept/tokenizer_config.json
+check "and the chat template" contains '"chat_template": "\{\{ x \}\}"' < kept/tokenizer_config.json
+sed -i 's/"add_bos_token": .*//; s/^{/{"add_bos_token": true, /; s/"bos_token": null/"bos_token": "<|endoftext|>"/' hf/tokenizer_config.json
+build/gyre import --from hf hf --output imported --overwrite 2> import.log
+same "add_bos_token" "$(text the imported)" "$with_bos"

@@ -22,6 +22,7 @@
 #include "gyre/train/log/stopwatch.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/lines.h"
+#include "tools/options/bos_choice.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/generation_defaults.h"
@@ -43,6 +44,7 @@ struct GenerateArgs {
   uint64_t mini_batch = 16;
   bool echo = true, line_breaks = false, json = false;
   BadLineChoice bad_lines;
+  BosChoice bos;
   DeviceChoice device;
   PrecisionChoice precision;
   CpuThreads threads;
@@ -86,6 +88,7 @@ class Generator {
     const Vocabulary& vocabulary = *trained_.vocabulary;
     GenerationOptions& options = args.generation;
     options.eos = vocabulary.eos();
+    before_ = args.bos.before_text(*args.table, args.model, args.checkpoint, vocabulary);
     for (const int32_t id : options.ends)
       require(id < vocabulary.size(), "[generate] expected ids below ", vocabulary.size(), " that end a text, got ",
               id);
@@ -138,10 +141,10 @@ class Generator {
     return true;
   }
 
-  // The ids of a prompt, with BOS.
+  // The ids of a prompt, with those before a text.
   std::vector<int32_t> encode(const std::string& text) const {
     std::vector<int32_t> ids = trained_.vocabulary->encode(text);
-    ids.insert(ids.begin(), trained_.vocabulary->bos());
+    put_before_text(before_, *trained_.vocabulary, ids);
     return ids;
   }
 
@@ -293,6 +296,7 @@ class Generator {
   TrainedModel<EncoderOnly> trained_;
   OutputLines output_;
   std::unique_ptr<WorkProgress> progress_ = line_progress(args_.output);  // may be null
+  std::vector<int32_t> before_;  // ids before a prompt
   Speed prompts_, continuations_;
   bool keeps_line_breaks_ = false;
 };
@@ -381,6 +385,7 @@ void add_generate_command(Program& program) {
   table.add("--max-tokens,--max-new-tokens", args->max_tokens, "TOKENS", "maximum tokens of a continuation");
   table.add("--stop", args->stops, "TEXT...", "end a continuation before the first of these strings");
   table.add("--samples,-n", args->samples, "NUMBER", "continuations of each prompt");
+  args->bos.add_row(table);
   table.add_flag("--echo,!--no-echo", args->echo, "write the prompt before its continuation");
   table.add_flag("--line-breaks", args->line_breaks,
                  "write the line breaks of several texts too; without it they become spaces, so that each text is a "

@@ -43,13 +43,18 @@ class Scorer {
   }
 
  private:
-  void add_window(std::span<const int32_t> targets, size_t context) {
+  void add_window(std::span<const int32_t> tokens, size_t context) {
+    const bool has_bos = options_.bos && tokens.front() != store_.bos();
+    const int32_t first = has_bos ? store_.bos() : tokens.front();
+    const std::span<const int32_t> targets = has_bos ? tokens : tokens.subspan(1);
+    if (!has_bos && context > 0) --context;
+    if (targets.empty()) return;
     if (!inputs_.empty() && int64_t(inputs_.size() + targets.size()) > options_.batch_rows) run();
     for (size_t i = context; i < targets.size(); ++i) {
       rows_.push_back(int32_t(inputs_.size() + i));
       targets_.push_back(targets[i]);
     }
-    append_next_token_inputs(inputs_, store_.bos(), targets);
+    append_next_token_inputs(inputs_, first, targets);
     lengths_.push_back(int32_t(targets.size()));
   }
 

@@ -17,6 +17,9 @@ struct ScoreOptions {
   int max_length = 512;       // rows of a window
   int context = 0;            // first rows of a window that are not scored, except in a document's first window
   int64_t batch_rows = 4096;  // rows per batch
+  // Whether a window begins with BOS, unless its first token is BOS. Otherwise nothing predicts its first token, which
+  // is not scored.
+  bool bos = true;
   Precision precision = Precision::fp32;
   std::function<void(uint64_t tokens)> on_tokens{};  // called with the number of tokens that were scored so far
 };

@@ -1,0 +1,30 @@
+// --bos and --no-bos: whether a text begins with the token that begins a document.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gyre/core/io/file.h"
+#include "gyre/data/tokenizer/vocabulary.h"
+#include "tools/command_line/option_table.h"
+
+namespace gyre {
+
+class BosChoice {
+ public:
+  void add_row(OptionTable& table);
+  // Returns the ids to put before a text that a model reads; empty: none. The default of a model that Gyre has trained
+  // is BOS, with which its documents began; that of an imported one follows the files of its tokenizer.
+  std::vector<int32_t> before_text(const OptionTable& table, const Path& model, const std::string& checkpoint,
+                                   const Vocabulary& vocabulary) const;
+
+ private:
+  bool is_on_ = true;
+};
+
+// Puts `before` before the ids of a text, unless the text is not empty and begins with BOS, as a prompt may that was
+// written for a model. An empty text without it begins with BOS, because a model needs a token to begin with.
+void put_before_text(const std::vector<int32_t>& before, const Vocabulary& vocabulary, std::vector<int32_t>& ids);
+
+}  // namespace gyre
