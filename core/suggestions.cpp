@@ -1,6 +1,8 @@
 #include "gyre/core/suggestions.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 namespace gyre {
 
@@ -20,13 +22,63 @@ int edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+namespace {
+
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (c == '-' || c == '_' || c == '.' || c == ' ') {
+      if (!words.back().empty()) words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  if (words.back().empty() && words.size() > 1) words.pop_back();
+  return words;
+}
+
+std::string digits_of(std::string_view name) {
+  std::string digits;
+  std::copy_if(name.begin(), name.end(), std::back_inserter(digits), [](char c) { return c >= '0' && c <= '9'; });
+  return digits;
+}
+
+constexpr int kTooMany = 1000;
+
+// The number of typing errors that turn one word into the other, or kTooMany if they are two words rather than a
+// mistyped one.
+int typing_errors(const std::string& a, const std::string& b) {
+  constexpr size_t kShort = 4, kLong = 8;
+  const int edits = edit_distance(a, b);
+  const size_t length = std::max(a.size(), b.size());
+  const bool is_typo = edits == 0 || (edits == 1 && (length >= kShort || a.size() != b.size())) ||
+                       (edits == 2 && length >= kLong && a.front() == b.front());
+  return is_typo ? edits : kTooMany;
+}
+
+int typing_errors(std::string_view name, std::string_view candidate) {
+  const std::string digits = digits_of(name), expected = digits_of(candidate);
+  if (!digits.empty() && !expected.empty() && digits != expected) return kTooMany;  // a number is another name
+  const std::vector<std::string> given = words_of(name), known = words_of(candidate);
+  const auto joined = [](const std::vector<std::string>& words) {
+    return std::accumulate(words.begin(), words.end(), std::string());
+  };
+  if (given.size() != known.size()) return 1 + typing_errors(joined(given), joined(known));
+  int sum = 0;
+  for (size_t i = 0; i < given.size(); ++i) sum += typing_errors(given[i], known[i]);
+  return sum;
+}
+
+}  // namespace
+
 std::string closest_name(std::string_view name, const std::vector<std::string>& candidates) {
+  constexpr int kMostErrors = 2;
   std::string best;
-  int fewest = std::max(1, int(name.size() + 1) / 3) + 1;
+  int fewest = kMostErrors + 1;
   for (const auto& candidate : candidates) {
-    const int edits = edit_distance(name, candidate);
-    if (edits < fewest) {
-      fewest = edits;
+    const int errors = typing_errors(name, candidate);
+    if (errors < fewest) {
+      fewest = errors;
       best = candidate;
     }
   }

@@ -11,8 +11,10 @@ namespace gyre {
 // characters that turn a into b.
 int edit_distance(std::string_view a, std::string_view b);
 
-// The candidate with the smallest edit distance, the first of equal ones. Empty if that distance is more than a third
-// of the length of the name, but one edit is always allowed.
+// The candidate that the name is a mistyped form of, the first of equally close ones; empty if there is none. Each word
+// of a name may have one error, long ones two, and a name at most two: a name that has another word, such as
+// --eval-interval for --log-interval, is another name. An error in a word of up to three letters must be a missing or
+// an additional letter, and numbers must agree.
 std::string closest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 // "; did you mean NAME?", or empty if no candidate is close enough.

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <iostream>
 #include <new>
 #include <sstream>
@@ -40,6 +41,12 @@ std::string words_of(const CLI::App& command) {
 CLI::App* find_subcommand(CLI::App& app, const std::string& word) {
   const auto known = app.get_subcommands([&word](CLI::App* sub) { return sub->get_name() == word; });
   return known.empty() ? nullptr : known.front();
+}
+
+// Whether a word is an option and not a value such as -0.5.
+bool is_option(const std::string& word) {
+  return word.size() > 1 && word.front() == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0 &&
+         word[1] != '.';
 }
 
 // The long names, without those of earlier versions.
@@ -131,16 +138,27 @@ void Program::reject_unknown_subcommands() const {
   }
 }
 
-// Rejects the words that the parser could not assign. The first is the unknown one; the rest may be its values.
+// Rejects the words that the parser could not assign: unknown options, which values may follow, or else a word that is
+// too many.
 void Program::reject_unknown(const CLI::App& app) const {
   const auto words = app.remaining();
   if (words.empty()) return;
-  if (words.front().starts_with('-')) {
-    const std::string name = words.front().substr(0, words.front().find('='));
-    throw UsageError("unknown option ", name, suggest_option(name, option_names(describe(app, ""))));
+  std::vector<std::string> options;
+  for (const std::string& word : words)
+    if (is_option(word)) options.push_back(word.substr(0, word.find('=')));
+  if (!options.empty()) throw UsageError(unknown_options(options, option_names(describe(app, ""))));
+  if (!subcommands(app).empty()) throw unknown_subcommand(words.front(), app);
+  throw UsageError("unexpected argument '", words.front(), "'", explain_extra_value(option_before(words.front())));
+}
+
+// The option whose values a word of the command line follows.
+std::string Program::option_before(const std::string& word) const {
+  std::string option;
+  for (const std::string& at : words_) {
+    if (at == word) break;
+    if (is_option(at)) option = at;
   }
-  if (subcommands(app).empty()) throw UsageError("unexpected argument '", words.front(), "'");
-  throw unknown_subcommand(words.front(), app);
+  return option;
 }
 
 CommandDescription Program::describe() const { return describe(*app_, ""); }

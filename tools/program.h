@@ -50,6 +50,7 @@ class Program {
   UsageError unknown_subcommand(const std::string& word, const CLI::App& app) const;
   void reject_unknown_subcommands() const;  // before parsing, because --help would hide the error
   void reject_unknown(const CLI::App& app) const;
+  std::string option_before(const std::string& word) const;
   CommandDescription describe(const CLI::App& app, const std::string& words) const;
 
   std::unique_ptr<CLI::App> app_;

@@ -75,6 +75,32 @@ void compare_kernels(const TrainOptions& options, const JobContext& context) {
     spdlog::warn("{}: another division of the work among the ranks gives other bits", difference);
 }
 
+// The number of updates of the run, estimated from its first batch if its end is a number of tokens; 0: unknown.
+uint64_t planned_updates(const Period& after, TrainingData& data) {
+  if (after.unit != Period::Unit::target_tokens) return after.in_updates(data.batches());
+  data.start_epoch(0, 0);
+  const uint64_t tokens = data.batch(0, /*own=*/{}).target_tokens;
+  return tokens > 0 ? after.amount / tokens : 0;
+}
+
+void warn_of_long_warmup(const OptimizerOptions& rates, const ScheduleOptions& schedule, uint64_t begin, uint64_t end) {
+  if (end == begin || schedule.warmup <= end - begin) return;
+  spdlog::warn(
+      "training ends after {} of the {} of the warm-up: the learning rate reaches {:.3g} instead of {:.3g}; "
+      "--lr-warmup 10% makes the warm-up a tenth of the run",
+      end - begin, counted(schedule.warmup, "update"), learning_rate(rates, end - 1), schedule.learning_rate);
+}
+
+// Says which rate a warm-up reaches if the run, or the stages with the same schedule, end before it.
+void warn_of_long_warmups(const OptimizerOptions& rates, const std::vector<RunStage>& stages, uint64_t updates) {
+  if (stages.empty()) return warn_of_long_warmup(rates, rates.schedule, 0, updates);
+  for (size_t first = 0, next = 0; first < stages.size(); first = next) {
+    const RateStage& stage = rates.rate_stages[first];
+    while (next < stages.size() && rates.rate_stages[next].origin == stage.origin) ++next;
+    warn_of_long_warmup(rates, stage.schedule, stage.begin, stages[next - 1].end());
+  }
+}
+
 TrainState fresh_state(const TrainOptions& options, const OptimizerOptions& rates, const JobContext& context,
                        const TaskParts& parts) {
   TrainState state;
@@ -143,8 +169,7 @@ std::optional<RunDirectory> open_run(const StartOptions& options, bool writes, b
   std::optional<RunDirectory> run;
   if (ranks.rank() == 0 && writes) {
     run.emplace(options.directory);
-    require(options.auto_resume || options.overwrite || list_checkpoints(options.directory).empty(),
-            "[--no-auto-resume] ", options.directory.string(),
+    require(options.auto_resume || !continues(options), "[--no-auto-resume] ", options.directory.string(),
             " holds a run: expected none, another --model, or --overwrite");
   }
   ranks.barrier();
@@ -275,6 +300,8 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   const ThreadChoice choice = choose_threads(options.device.threads, ranks.cores());
   log_job(options.record.notes, choice.limit, options.batch, options.parallel.deterministic, context, parts);
   if (const std::string note = ranks.core_note(); !note.empty() && ranks.local_rank() == 0) spdlog::warn("{}", note);
+  if (trains && ranks.rank() == 0)
+    warn_of_long_warmups(rates, parts.stages, planned_updates(options.stop.after, *parts.data));
 
   TrainState state = fresh_state(options, rates, context, parts);
   TrainStep step(*parts.model, optimizer, reducer, context.kernels, ranks,
@@ -286,6 +313,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   const std::unique_ptr<Validation> validation = options.validates() ? parts.make_validation() : nullptr;
   ranks.barrier();  // all ranks can start
   if (run != nullptr && options.start.overwrite) run->remove_old_run();
+  if (validation) state.validation_basis = validation->basis();
   const std::string deciding_metric = options.validates() ? options.validation.metrics.front() : "";
   if (resume(run, ranks, *parts.model, optimizer, state, options.start.reload, deciding_metric)) {
     require_within_stages(state.progress, parts.stages);

@@ -47,6 +47,11 @@ bool TrainOptions::validates() const {
   return has_validation_data() && !validation.metrics.empty() && validation.every.amount > 0;
 }
 
+bool TrainOptions::has_total_updates() const {
+  const bool ends = stop.after.amount > 0 && stop.after.unit != Period::Unit::target_tokens;
+  return optimizer.schedule.total_updates > 0 || ends;
+}
+
 void TrainOptions::validate_update() const {
   gyre::validate(data);
   gyre::validate(batch);
@@ -65,9 +70,8 @@ void TrainOptions::validate() const {
   expect_at_least(uint64_t{1}, "--replay-updates", replay.updates);
   expect(stop.early_stopping == 0 || validates(), "--patience",
          "0 without --valid-sets, --valid-metrics and --valid-freq", stop.early_stopping);
-  const bool has_total = stop.after.amount > 0 && stop.after.unit != Period::Unit::target_tokens;
-  expect(!optimizer.schedule.needs_total_updates() || optimizer.schedule.total_updates > 0 || has_total,
-         "--total-updates", "the number of updates, since --after does not give it in updates or epochs",
+  expect(!optimizer.schedule.needs_total_updates() || has_total_updates(), "--total-updates",
+         "the number of updates, since --after does not give it in updates or epochs",
          optimizer.schedule.total_updates);
   // The job resolves the schedule again, when it knows the updates of an epoch.
   const bool knows_updates = stop.after.amount > 0 && stop.after.unit == Period::Unit::updates;

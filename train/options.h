@@ -81,6 +81,9 @@ struct ReplayOptions {
   uint64_t updates = 1000;  // maximum number of updates to repeat
 };
 
+// The default warm-up of runs that start from a pretrained model, which are short: percent of all updates.
+inline constexpr double kFineTuningWarmup = 10;
+
 // The options as given, for the run directory and the log.
 struct OptionRecord {
   std::string toml;                // every option as a `name = value` line, for run/train.toml
@@ -105,7 +108,9 @@ struct TrainOptions {
   virtual ~TrainOptions() = default;
   virtual bool has_validation_data() const { return !data.valid_sets.empty(); }
   bool validates() const;  // whether the run has validations
-  void validate() const;   // throws a UsageError if an option is invalid
+  // Whether the number of updates of the run will be known, so that the schedule may depend on it.
+  bool has_total_updates() const;
+  void validate() const;  // throws a UsageError if an option is invalid
   // Likewise, but only for the options that determine the cost of an update.
   void validate_update() const;
 };

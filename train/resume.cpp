@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
@@ -20,6 +21,11 @@ namespace gyre {
 namespace {
 
 using nlohmann::ordered_json;
+
+// The values of config.json that neither the shapes of the weights nor the outputs of a trained model depend on.
+const std::set<std::string> kOfTraining{
+    "/dropout",           "/attention_dropout",    "/activation_dropout",    "/classifier_dropout",
+    "/initial_deviation", "/scaled_residual_init", "/attention/favor_redraw"};
 
 constexpr std::string_view kStagePrefix = "stage from update ", kStageEnd = ", end";
 
@@ -66,12 +72,52 @@ std::string differences(const RunOptions& saved, const RunOptions& now, bool ess
   return text;
 }
 
+void warn_of_changes(const std::string& changes) {
+  if (!changes.empty()) spdlog::warn("the run continues with other options, so its bits may differ: {}", changes);
+}
+
 void compare_config(const RunDirectory& run, const ordered_json& now) {
   const ordered_json read = parse_ordered_json(read_file(run.config()), kMaxJsonDepth,
                                                concat("[resume] ", run.config().string(), ": "), "it");
-  const std::string fields = config_differences(with_defaults(read), now);
-  require(fields.empty(), "[resume] ", run.path().string(), " holds a run of another model (", fields,
-          "): use the same model options, another --model, or --overwrite");
+  const ConfigChanges changes = config_changes(with_defaults(read), now);
+  require(changes.of_model.empty(), "[resume] ", run.path().string(), " holds a run of another model (",
+          changes.of_model, "): use the same model options, another --model, or --overwrite");
+  warn_of_changes(changes.of_training);
+}
+
+// "valid-sets 1a -> 2b; ..." for the values that differ. An option that only one of both has, such as the beam size of
+// a run that did not translate, concerns no value that both have.
+std::string basis_changes(const ValidationBasis& before, const ValidationBasis& now) {
+  std::string text;
+  for (const auto& [name, value] : now) {
+    const auto then = before.find(name);
+    if (then == before.end() || then->second == value) continue;
+    text += concat(text.empty() ? "" : "; ", name, " ", then->second, " -> ", value);
+  }
+  return text;
+}
+
+// Forgets the values that the next validation cannot be compared with: all of them if the data or the options of the
+// validation have changed; the count of validations without improvement if another metric decides. Returns a warning,
+// or an empty text.
+std::string forget_incomparable(TrainState& saved, const ValidationBasis& now, const std::string& deciding_metric) {
+  if (deciding_metric.empty()) return "";
+  const std::string changes = basis_changes(saved.validation_basis, now);
+  ValidationBasis basis = now;
+  basis.merge(saved.validation_basis);  // keeps what only later validations may have again, such as a beam size
+  saved.validation_basis = std::move(basis);
+  const bool had_values = !saved.best.empty();
+  if (!changes.empty()) {
+    saved.forget_validations();
+    if (!had_values) return "";
+    return concat("the validation has changed, so the best values and the patience start anew (", changes,
+                  "); the link best stays where it is until the next validation");
+  }
+  const auto& best = saved.best_checkpoint;
+  if (!best || best->metric == deciding_metric) return "";
+  saved.validations_without_improvement = 0;
+  return concat(deciding_metric, " instead of ", best->metric,
+                " selects the best checkpoint, so the patience starts anew");
 }
 
 // Restores the best checkpoint by this metric, and the link to it.
@@ -141,16 +187,16 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
   return options;
 }
 
-std::string config_differences(const ordered_json& before, const ordered_json& now) {
-  std::string fields;
+ConfigChanges config_changes(const ordered_json& before, const ordered_json& now) {
+  ConfigChanges changes;
   for (const auto& change : ordered_json::diff(before, now)) {
     const std::string path = change.at("path");
     const ordered_json::json_pointer at(path);
-    fields +=
-        concat(fields.empty() ? "" : "; ", path.substr(1), " ", before.contains(at) ? before[at].dump() : "(none)",
-               " -> ", now.contains(at) ? now[at].dump() : "(none)");
+    std::string& text = kOfTraining.contains(path) ? changes.of_training : changes.of_model;
+    text += concat(text.empty() ? "" : "; ", path.substr(1), " ", before.contains(at) ? before[at].dump() : "(none)",
+                   " -> ", now.contains(at) ? now[at].dump() : "(none)");
   }
-  return fields;
+  return changes;
 }
 
 std::string stage_option_name(uint64_t begin) { return concat(kStagePrefix, begin); }
@@ -180,7 +226,7 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
   if (const auto p = before.find("precision"); p != before.end() && p->second == "auto")
     p->second = now.options.at("precision");
   const std::string others = differences(before, current, false);
-  if (!others.empty()) spdlog::warn("the run continues with other options, so its bits may differ: {}", others);
+  warn_of_changes(others);
 }
 
 bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer, TrainState& state,
@@ -198,11 +244,9 @@ bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, 
   if (checkpoint.empty()) return false;
   TrainState saved = load_checkpoint(checkpoint, model.parameters(), optimizer, reload.optimizer);
   if (!reload.position) saved.progress.epoch = saved.progress.batch = 0;
-  if (!reload.best) {
-    saved.best.clear();
-    saved.best_checkpoint.reset();
-    saved.validations_without_improvement = 0;
-  }
+  if (!reload.best) saved.forget_validations();
+  const std::string warning = forget_incomparable(saved, state.validation_basis, deciding_metric);
+  if (run != nullptr && !warning.empty()) spdlog::warn("{}", warning);
   restore_best(run, ranks, deciding_metric, saved);
   saved.ranks = state.ranks;
   saved.micro_batches = state.micro_batches;

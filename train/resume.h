@@ -11,6 +11,7 @@
 #include "gyre/train/options.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/training_model.h"
+#include "gyre/train/validation.h"
 
 namespace gyre {
 
@@ -37,7 +38,11 @@ std::string stage_end_option_name(uint64_t begin);
 RunOptions without_later_stages(RunOptions options, uint64_t finished);
 
 // "layers 4 -> 6; ..." for the values of config.json that differ.
-std::string config_differences(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now);
+struct ConfigChanges {
+  std::string of_model;     // they make it another model
+  std::string of_training;  // such as dropout: they change how the same weights are trained
+};
+ConfigChanges config_changes(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now);
 
 // Throws an Error that names every changed option that must not change. Logs a warning about the others. Options of
 // stages that had not begun at the checkpoint may change.
@@ -45,8 +50,9 @@ void require_same_run(const Path& checkpoint, const TrainState& saved, const Tra
 
 // Collective. Loads the newest valid checkpoint, if any, into model, optimizer and state, except the parts that
 // `reload` excludes. Returns whether there was one. `run`: the run directory on rank 0, nullptr on other ranks.
-// `deciding_metric` selects the best checkpoint; empty without validation. Throws an Error if the checkpoint belongs to
-// another model or to other options.
+// `deciding_metric` selects the best checkpoint; empty without validation. If the validation of `state` differs from
+// that of the checkpoint, the best values and the patience start anew, with a warning. Throws an Error if the
+// checkpoint belongs to another model or to other options.
 bool resume(const RunDirectory* run, Communicator& ranks, TrainingModel& model, Optimizer& optimizer, TrainState& state,
             const Reload& reload, const std::string& deciding_metric);
 

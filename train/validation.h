@@ -26,9 +26,14 @@ inline bool higher_is_better(const std::string& metric_of_set) {
          metric != "mean-squared-error" && metric != "margin-loss";
 }
 
+// The data and the options that determine the metrics besides the model, as text by name. If one of them changes,
+// values before and after the change cannot be compared.
+using ValidationBasis = std::map<std::string, std::string>;
+
 class Validation {
  public:
   virtual ~Validation() = default;
+  virtual ValidationBasis basis() const = 0;
   // Collective. All ranks get the same loss and metrics. The result does not depend on the number of ranks.
   virtual ValidationResult run() = 0;
 };

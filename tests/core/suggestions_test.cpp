@@ -21,3 +21,32 @@ TEST_CASE("nearest name") {
   CHECK(did_you_mean("--lern-rate", names) == "; did you mean --learn-rate?");
   CHECK(did_you_mean("qqqq", names) == "");
 }
+
+TEST_CASE("a mistyped name is not another name") {
+  struct {
+    const char* name;
+    std::vector<std::string> known;
+    const char* expected;
+  } const cases[] = {
+      {"--eval-interval", {"--log-interval"}, ""},
+      {"--nodes", {"--model"}, ""},
+      {"--vocab-file", {"--vocab-size"}, ""},
+      {"--bos", {"--eos"}, ""},
+      {"--top-k", {"--top-p"}, ""},
+      {"--beta1", {"--beta2"}, ""},
+      {"--output", {"--input"}, ""},
+      {"--load", {"--loss"}, ""},
+      {"--retention", {"--attention"}, ""},
+      {"--valid-steps", {"--valid-sets"}, ""},
+      {"--modle", {"--model"}, "--model"},
+      {"--maxlength", {"--max-length"}, "--max-length"},
+      {"--max_lenth", {"--max-length"}, "--max-length"},
+      {"--transfromer-hedas", {"--transformer-heads"}, "--transformer-heads"},
+      {"glue-sst", {"glue-cola", "glue-sst2"}, "glue-sst2"},
+      {"rop", {"none", "rope"}, "rope"},
+  };
+  for (const auto& [name, known, expected] : cases) {
+    CAPTURE(name);
+    CHECK(closest_name(name, known) == expected);
+  }
+}

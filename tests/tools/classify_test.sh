@@ -107,7 +107,7 @@ rejects 2 '--max-length. expected at least 0, got -1' build/gyre predict --model
 rejects 2 '--max-length. expected at most 512, the number of positions of the model, got 513' build/gyre predict --model qnli/ --max-length 513 --input pairs.txt
 rejects 2 '--labels would have no effect: the task of the model' build/gyre predict --model learned/ --labels a b --input dev.txt
 rejects 1 'expected labels for the 2 outputs of the model, got 3' build/gyre predict --model learned/ --preset glue-mnli --input dev.txt
-rejects 1 'expected a model of kind classifier' build/gyre predict --model run/ --input dev.txt
+rejects 1 'expected an encoder with a classification head, found' build/gyre predict --model run/ --input dev.txt
 
 # An imported model has no task: its labels are given, or the names of its classes.
 build/gyre export --to hf --model learned/ --output hf 2> export.log && build/gyre import --from hf hf --output imported 2> import.log || fail "import"
@@ -158,7 +158,7 @@ rejects 1 'missing.tsv' tune classify --preset glue-sst2 --train-sets missing.ts
 rejects 1 'label.tsv:7: expected one of the labels' build/gyre evaluate classify --model sst2/ --input label.tsv
 rejects 1 'expected labels for the 2 outputs of the model, got 3' build/gyre evaluate classify --model sst2/ --preset glue-mnli --input dev.tsv
 same "bad rows can be skipped" "$(build/gyre evaluate classify --model sst2/ --input label.tsv --on-bad-line skip 2> report.txt | head -n 1)" "rows: 79"
-rejects 1 'run/config.json: .config. expected a model of kind classifier, got encoder-only' build/gyre evaluate classify --model run/ --input dev.tsv
+rejects 1 'run/config.json: expected an encoder with a classification head, found an encoder .masked language model.' build/gyre evaluate classify --model run/ --input dev.tsv
 rejects 2 '--preset: expected one of .*, got glue-mrpc, which is for gyre train pair$' tune classify --preset glue-mrpc --train-sets train.tsv
 rejects 2 '--preset: .*got glue-sst; did you mean glue-sst2\?' tune classify --preset glue-sst --train-sets train.tsv
 rejects 2 "--labels. expected different names, got 'x' twice" tune classify --labels x x --text-column 0 --label-column 1 --train-sets train.tsv

@@ -44,6 +44,18 @@ tail -n 1 run/metrics.jsonl | contains '"updates":40' || fail "the run did not c
 build/gyre train nmt --model run/ --after 42u 2> alone.log || { cat alone.log >&2; fail "continuing a run by its directory alone"; }
 check "the options of the run are named" grep -q 'options: read from run/train.toml' alone.log
 check "an option on the command line overrides the run's options" grep -q '"updates":42' <(tail -n 1 run/metrics.jsonl)
+# The run has its own vocabulary, whatever has become of the file that it was made with.
+mv vocab.model aside.model
+build/gyre train nmt --model run/ --after 43u 2> own.log || { cat own.log >&2; fail "continuing without the original vocabulary"; }
+build/gyre vocab --input train.de train.en --type unigram --size 300 --output vocab.model 2> vocab.log
+build/gyre train nmt --model run/ --after 44u 2> own.log || { cat own.log >&2; fail "continuing with another file in place of the vocabulary"; }
+check "the run continued" grep -q '"updates":44' <(tail -n 1 run/metrics.jsonl)
+rejects 1 'belongs to a run with other options .vocabulary ' build/gyre train nmt --config run/train.toml --after 46u
+for command in "translate --model run/ --input test.en" "score --model run/ --source test.en --target test.de"; do
+  rejects 1 'vocab.model is not the vocabulary of the model .*expected the fingerprint' build/gyre $command --vocab vocab.model
+  build/gyre $command --vocab aside.model > right.txt 2> right.log || fail "gyre $command with the right vocabulary: $(cat right.log)"
+done
+mv aside.model vocab.model
 build/gyre train nmt --model run/ --after 44u --seed 2 2> other.log && fail "another seed was taken"
 check "and is checked" grep -q 'seed 1 -> 2' other.log
 mv run moved && build/gyre train nmt --model moved/ --overwrite 2> missing.log && fail "--overwrite took the options of the run"
@@ -72,6 +84,15 @@ for option in --vocab-size --ranks --sentence-length --json; do build/gyre plan 
 $plan --freeze 'no_such_*' > frozen.txt 2>&1 && fail "a plan with a pattern of --freeze that matches nothing"
 check "the message of a plan" grep -q 'freeze.*no_such_' frozen.txt
 $plan --vocab-size 500 | contains '"vocabulary":500,' || fail "plan with a size"
+# A plan of a large model neither computes nor allocates it: half a gigabyte is enough.
+(
+  ulimit -v 1500000
+  "$GYRE" plan lm --preset llama-1b --ranks 64 --mini-batch-words 500000 --precision fp32 --after 20Gt --json > large.json 2> large.txt
+) || fail "a plan of a large model: $(cat large.txt)"
+grep -qE '"run":\{"updates":40000,"rows":\[\{"ranks":64,"updates":40000,.*"hours":[0-9]' large.json || fail "the total of a plan in tokens: $(cat large.json)"
+check "a note about the measurement" grep -q '^note: matrix products and the memory bandwidth of this machine are measured' large.txt
+"$GYRE" plan lm --preset lm-tiny --ranks 1 --gflops 10 --memory-gb 5 --after 3e > /dev/null 2> large.txt
+same "why there is no total" "$(cat large.txt)" "note: the time of the whole run needs --epoch-items, because --after is in epochs"
 gpus="build/gyre plan nmt --config run/train.toml --device h200 --precision bf16"
 same "the parameters of the plan for GPUs" "$($gpus --json | grep -oE '"parameters":[0-9]+')" "\"parameters\":$parameters"
 $gpus --gpus 1,1024 --gflops 500000 > gpus.txt

@@ -150,3 +150,9 @@ check "the vocabulary of a decoder" cmp vocab.txt hf-pieces/vocab.txt
 contains 'pipeline\("text-generation"' < hf-pieces/README.md || fail "the use of a decoder with a tokenizer"
 rejects 1 'expected a bidirectional encoder, got a decoder' build/gyre train classify --preset glue-sst2 --pretrained-model hf-pieces/ \
   --train-sets books.txt --model none/ --after 1u
+
+# Another vocabulary with as many pieces is not that of the model.
+build/gyre vocab --input train.en --type unigram --size 200 --output other.model 2> vocab.log
+for command in "generate --prompt the" "evaluate perplexity --input books.txt" "evaluate extrapolation --input books.txt"; do
+  rejects 1 'other.model is not the vocabulary of the model .*expected the fingerprint' build/gyre $command --model lm/ --vocab other.model
+done

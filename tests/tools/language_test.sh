@@ -155,7 +155,7 @@ rejects 2 '--fill. expected full with --documents whole' \
   build/gyre train lm --train-sets stream.bin --documents whole --fill segment --vocab bytes.model --model bad/ --after 1u
 
 rejects 1 'expected a causal language model, got a bidirectional one' build/gyre evaluate perplexity --model one/ --input valid.txt
-rejects 1 'run/config.json: .*expected a model of kind encoder-decoder, got encoder-only' build/gyre translate --model run/
+rejects 1 'run/config.json: expected a translation model .encoder-decoder., found an encoder .masked language model.' build/gyre translate --model run/
 build/gyre train lm --position learned --train-sets books.txt --vocab vocab.model --model lm-learned/ $small --after 1u
 rejects 1 '--max-length: expected 1 to [0-9]+, the number of positions of the model, got 9000' \
   build/gyre evaluate perplexity --model lm-learned/ --input valid.txt --max-length 9000

@@ -1,133 +1,275 @@
 #include "tools/command_line/equivalents.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
+#include "gyre/core/error.h"
 #include "gyre/core/suggestions.h"
 
 namespace gyre {
 
 namespace {
 
+constexpr std::string_view kJointVocabulary =
+    "source and target have one joint vocabulary, which gyre vocab --input SOURCE TARGET makes";
+
 // `options`: equivalent options, of which the first that the command has is suggested. `explanation`: the explanation
-// if there is no equivalent option.
+// if the command has none of them.
 struct Equivalent {
   std::vector<std::string> options;
   std::string explanation = {};
 };
 
-const std::map<std::string, Equivalent, std::less<>>& option_equivalents() {
-  static const Equivalent precision{{"--precision bf16"}}, gpu{{"--device cuda"}}, mini_batch{{"--mini-batch"}},
-      loss{{}, "the loss is cross-entropy, and --label-smoothing is an option of train nmt"},
-      reading{{}, "text is read without worker processes"},
-      board{{}, "the run directory contains TensorBoard event files"}, launcher{{}, "mpirun -n N starts N processes"};
-  static const std::map<std::string, Equivalent, std::less<>> all{
-      // fairseq
-      {"--fp16", precision},
-      {"--bf16", precision},
-      {"--memory-efficient-fp16", precision},
-      {"--num-workers", reading},
-      {"--criterion", loss},
-      {"--arch", {{"--architecture", "--preset"}}},
-      {"--distributed-world-size", launcher},
-      {"--cpu", {{"--device cpu"}}},
-      {"--decoder-embed-dim", {{"--dim-emb"}}},
-      {"--decoder-ffn-embed-dim", {{"--transformer-dim-ffn"}}},
-      {"--decoder-attention-heads", {{"--transformer-heads"}}},
-      {"--decoder-normalize-before", {{"--norm pre"}}},
-      {"--decoder-learned-pos", {{"--position learned"}}},
-      {"--relu-dropout", {{"--transformer-dropout-ffn"}}},
-      {"--max-target-positions", {{"--max-positions"}}},
-      {"--source-lang", {{"--train-sets SOURCE TARGET"}}},
-      {"--target-lang", {{"--train-sets SOURCE TARGET"}}},
-      {"--eval-bleu", {{"--valid-metrics bleu"}}},
-      {"--best-checkpoint-metric", {{"--valid-metrics"}}},
-      {"--validate-interval", {{"--valid-freq 1e"}}},
-      {"--save-interval", {{"--save-freq 1e"}}},
-      {"--keep-last-epochs", {{"--keep-last"}}},
-      {"--no-epoch-checkpoints", {{"--save-freq"}}},
-      {"--finetune-from-model", {{"--pretrained-model"}}},
-      {"--restore-file", {{"--pretrained-model", "--model"}}},
-      {"--path", {{"--model"}}},
-      {"--score-reference", {{}, "gyre score scores given translations"}},
-      {"--stop-time-hours", {{"--stop-after-minutes"}}},
-      {"--skip-invalid-size-inputs-valid-test", {{"--on-bad-line skip"}}},
-      {"--tensorboard-logdir", board},
-      // Marian
-      {"--devices", gpu},
-      {"--mini-batch-fit", {{"--mini-batch-words"}}},
-      {"--output-sampling", {{"--sampling"}}},
-      {"--workspace", {{"--mini-batch-words"}}},
-      {"--lr-decay-inv-sqrt", {{"--lr-schedule inverse-sqrt"}}},
-      {"--transformer-preprocess", {{"--norm pre"}}},
-      {"--early-stopping-on", {{"--valid-metrics"}}},
-      {"--sharding", {{"--zero"}}},
-      {"--no-reload", {{"--overwrite"}}},
-      {"--cost-type", loss},
-      {"--log", {{}, "the log is train.log in the run directory"}},
-      {"--valid-log", {{}, "the log is train.log in the run directory"}},
-      {"--data-threads", {{"--cpu-threads"}}},
-      // Hugging Face's transformers
-      {"--output-dir", {{"--model", "--output"}}},
-      {"--overwrite-output-dir", {{"--overwrite"}}},
-      {"--model-name-or-path", {{"--pretrained-model", "--model"}}},
-      {"--train-file", {{"--train-sets"}}},
-      {"--validation-file", {{"--valid-sets"}}},
-      {"--max-seq-length", {{"--max-length"}}},
-      {"--block-size", {{"--max-length"}}},
-      {"--max-source-length", {{"--max-length"}}},
-      {"--learning-rate", {{"--learn-rate"}}},
-      {"--lr-scheduler-type", {{"--lr-schedule"}}},
-      {"--warmup-steps", {{"--lr-warmup"}}},
-      {"--warmup-ratio", {{"--lr-warmup 10%"}}},
-      {"--num-train-epochs", {{"--after-epochs"}}},
-      {"--epochs", {{"--after-epochs"}}},
-      {"--max-steps", {{"--after"}}},
-      {"--max-iters", {{"--after"}}},
-      {"--per-device-train-batch-size", mini_batch},
-      {"--train-batch-size", mini_batch},
-      {"--per-device-eval-batch-size", {{"--valid-mini-batch"}}},
-      {"--gradient-accumulation-steps", {{"--optimizer-delay"}}},
-      {"--max-grad-norm", {{"--clip-norm"}}},
-      {"--grad-clip", {{"--clip-norm"}}},
-      {"--adam-beta1", {{"--optimizer-params BETA1 BETA2 EPSILON"}}},
-      {"--adam-beta2", {{"--optimizer-params BETA1 BETA2 EPSILON"}}},
-      {"--adam-epsilon", {{"--adam-eps"}}},
-      {"--label-smoothing-factor", {{"--label-smoothing"}}},
-      {"--mlm-probability", {{"--mask-share"}}},
-      {"--save-steps", {{"--save-freq"}}},
-      {"--eval-steps", {{"--valid-freq"}}},
-      {"--eval-strategy", {{"--valid-freq"}}},
-      {"--evaluation-strategy", {{"--valid-freq"}}},
-      {"--logging-steps", {{"--disp-freq"}}},
-      {"--save-total-limit", {{"--keep-last"}}},
-      {"--resume-from-checkpoint", {{}, "the same command continues the run in --model"}},
-      {"--task-name", {{"--preset"}}},
-      {"--num-beams", {{"--beam-size"}}},
-      {"--dataloader-num-workers", reading},
-      {"--report-to", board},
-      {"--no-cuda", {{"--device cpu"}}},
-      {"--use-cpu", {{"--device cpu"}}},
-  };
+using Equivalents = std::map<std::string, Equivalent, std::less<>>;
+
+// Rows of the same meaning.
+void add(Equivalents& all, const std::vector<std::string>& names, const Equivalent& equivalent) {
+  for (const std::string& name : names) all.emplace("--" + name, equivalent);
+}
+
+// The names of nanoGPT, Hugging Face's Trainer and TRL, Megatron-LM, torchtitan, litgpt, fairseq, Marian, OpenNMT and
+// Sockeye. Of a dotted name (torchtitan, litgpt) the last part counts, unless the whole name is here.
+Equivalents make_option_equivalents() {
+  Equivalents all;
+  // Model
+  add(all, {"arch", "config-name", "model-type", "model-name", "flavor"}, {{"--architecture", "--preset"}});
+  add(all, {"num-layers", "num-hidden-layers", "n-layer", "n-layers"}, {{"--layers", "--enc-depth"}});
+  add(all, {"enc-layers", "num-encoder-layers"}, {{"--enc-depth"}});
+  add(all, {"dec-layers", "num-decoder-layers"}, {{"--dec-depth"}});
+  add(all,
+      {"hidden-size", "hidden-dim", "n-embd", "d-model", "dim", "embed-dim", "model-dim", "rnn-size", "word-vec-size",
+       "decoder-embed-dim"},
+      {{"--dim-emb"}});
+  add(all,
+      {"ffn-hidden-size", "intermediate-size", "d-ff", "ffn-dim", "dim-feedforward", "transformer-ff",
+       "decoder-ffn-embed-dim"},
+      {{"--transformer-dim-ffn"}});
+  add(all,
+      {"num-attention-heads", "num-heads", "n-head", "n-heads", "heads", "attention-heads", "decoder-attention-heads"},
+      {{"--transformer-heads"}});
+  add(all, {"num-query-groups", "num-key-value-heads", "n-kv-heads", "n-query-groups"}, {{"--kv-heads"}});
+  add(all, {"hidden-dropout", "hidden-dropout-prob", "dropout-rate"}, {{"--transformer-dropout"}});
+  add(all, {"relu-dropout"}, {{"--transformer-dropout-ffn"}});
+  add(all, {"init-method-std", "initializer-range"}, {{"--initial-deviation"}});
+  add(all, {"swiglu", "gated-linear-unit"}, {{"--gated-ffn"}});
+  add(all, {"disable-bias-linear", "bias", "no-bias"}, {{"--biases"}});
+  add(all, {"normalization", "norm-class-name"}, {{"--norm-type"}});
+  add(all, {"use-rotary-position-embeddings", "rotary", "use-rope"}, {{"--position rope"}});
+  add(all, {"position-embedding-type", "position-encoding"}, {{"--position"}});
+  add(all, {"rotary-base", "rope-theta"}, {{"--rope-base"}});
+  add(all, {"max-position-embeddings", "max-target-positions"}, {{"--max-positions"}});
+  add(all, {"untie-embeddings-and-output-weights", "no-tie-word-embeddings"}, {{"--no-tied-output"}});
+  add(all, {"tie-word-embeddings", "share-input-output-embed"}, {{"--tied-output"}});
+  add(all, {"transformer-preprocess", "decoder-normalize-before"}, {{"--norm pre"}});
+  add(all, {"decoder-learned-pos"}, {{"--position learned"}});
+  add(all, {"sliding-window", "window-size"}, {{"--attention-window"}});
+  add(all, {"use-flash-attn", "flash-attention", "attn-implementation"},
+      {{}, "attention never stores the matrix of its weights, as FlashAttention does not"});
+  add(all, {"num-experts", "moe"}, {{}, "there are no mixtures of experts"});
+  // Data
+  add(all,
+      {"train-file", "train-files", "train-data", "train-data-path", "train-dataset", "train-path", "data-path", "data",
+       "dataset", "dataset-name", "dataset-path", "data-dir"},
+      {{"--train-sets", "--source", "--input"}});
+  add(all, {"source-lang", "target-lang", "train-src", "train-tgt"}, {{"--train-sets SOURCE TARGET"}});
+  add(all,
+      {"validation-file", "valid-file", "valid-data", "val-data", "val-data-path", "eval-data", "eval-dataset",
+       "dev-sets", "valid-path"},
+      {{"--valid-sets"}});
+  add(all, {"split", "val-split-fraction", "validation-split-percentage", "val-split", "val-size"},
+      {{"--valid-share"}});
+  add(all,
+      {"max-seq-length", "seq-length", "seq-len", "max-seq-len", "sequence-length", "block-size", "context-length",
+       "ctx-len", "max-source-length", "max-sequence-length"},
+      {{"--max-length"}});
+  add(all,
+      {"tokenizer-name", "tokenizer-model", "tokenizer-path", "tokenizer-dir", "tokenizer-name-or-path", "vocab-file",
+       "merge-file", "srcdict", "tgtdict", "vocab-path"},
+      {{"--vocab"}});
+  add(all,
+      {"src-vocab", "tgt-vocab", "source-vocab", "target-vocab", "share-vocab", "shared-vocab", "joined-dictionary"},
+      {{}, std::string(kJointVocabulary)});
+  add(all, {"dim-vocabs"}, {{"--size"}, "gyre vocab --size sets the size of the vocabulary"});
+  add(all, {"text-column-name", "dataset-text-field", "json-keys", "text-key"}, {{"--text-field", "--text-column"}});
+  add(all, {"num-workers", "dataloader-num-workers", "preprocessing-num-workers", "streaming", "data-loader-workers"},
+      {{}, "text is read without worker processes"});
+  add(all, {"packing"}, {{"--across-documents"}});
+  add(all, {"reset-attention-mask", "reset-position-ids"}, {{"--documents-attend apart"}});
+  add(all, {"skip-invalid-size-inputs-valid-test"}, {{"--on-bad-line skip"}});
+  // Batches
+  add(all, {"per-device-train-batch-size", "train-batch-size", "global-batch-size", "batch", "bsz"},
+      {{"--mini-batch"}});
+  add(all, {"micro-batch-size", "local-batch-size", "device-batch-size"},
+      {{},
+       "the global batch (--mini-batch) is divided among the ranks and into the micro-batches of --optimizer-delay"});
+  add(all, {"per-device-eval-batch-size", "eval-batch-size"}, {{"--valid-mini-batch"}});
+  add(all, {"gradient-accumulation-steps", "grad-accum", "accumulate-grad-batches", "accum-count"},
+      {{"--optimizer-delay"}});
+  add(all, {"mini-batch-fit", "workspace"}, {{"--mini-batch-words"}});
+  add(all, {"batch-type"}, {{"--batch-unit"}});
+  // Optimizer and learning rate
+  add(all, {"optim", "optimizer-type", "optimizer-name"}, {{"--optimizer"}});
+  add(all, {"learning-rate", "base-lr", "peak-lr", "max-lr"}, {{"--learn-rate"}});
+  add(all, {"lr-scheduler-type", "lr-decay-style", "decay-type", "decay-lr", "lr-decay-type"}, {{"--lr-schedule"}});
+  add(all, {"lr-decay-inv-sqrt"}, {{"--lr-schedule inverse-sqrt"}});
+  add(all, {"warmup-steps", "warmup-iters", "lr-warmup-iters", "lr-warmup-steps", "num-warmup-steps", "warmup"},
+      {{"--lr-warmup"}});
+  add(all, {"warmup-ratio", "lr-warmup-fraction", "warmup-fraction"}, {{"--lr-warmup 10%"}});
+  add(all, {"lr-decay-iters", "lr-decay-steps"}, {{"--total-updates"}});
+  add(all, {"max-grad-norm", "grad-clip", "clip-grad", "gradient-clip-val", "max-norm"}, {{"--clip-norm"}});
+  add(all, {"adam-beta1", "adam-beta2", "beta1", "beta2"}, {{"--optimizer-params BETA1 BETA2 EPSILON"}});
+  add(all, {"adam-epsilon", "eps"}, {{"--adam-eps"}});
+  add(all, {"label-smoothing-factor"}, {{"--label-smoothing"}});
+  add(all, {"criterion", "cost-type"},
+      {{}, "the loss is cross-entropy, and --label-smoothing is an option of train nmt"});
+  add(all, {"mlm-probability"}, {{"--mask-share"}});
+  // Length of the run, saving, validation, logs
+  add(all,
+      {"max-steps", "max-iters", "train-iters", "train-steps", "steps", "num-steps", "total-steps", "num-train-steps",
+       "max-train-steps", "num-iterations", "iterations", "exit-interval", "train.max-steps"},
+      {{"--after"}});
+  add(all, {"train.max-tokens", "total-tokens", "train-tokens"}, {{"--after 1Gt"}});
+  add(all, {"num-train-epochs", "epochs", "num-epochs", "n-epochs", "max-epochs"}, {{"--after-epochs"}});
+  add(all, {"stop-time-hours", "exit-duration-in-mins", "max-time"}, {{"--stop-after-minutes"}});
+  add(all, {"output-dir", "out-dir", "save", "save-path", "run-name", "dump-folder"}, {{"--model", "--output"}});
+  add(all, {"overwrite-output-dir", "no-reload"}, {{"--overwrite"}});
+  add(all, {"path"}, {{"--model"}});
+  add(all,
+      {"model-name-or-path", "finetune-from-model", "checkpoint-dir", "initial-checkpoint-dir", "restore-file", "load",
+       "initial-load-path"},
+      {{"--pretrained-model", "--model"}});
+  add(all, {"resume-from-checkpoint", "resume", "auto-resume-from"},
+      {{}, "the same command continues the run in --model"});
+  add(all,
+      {"save-steps", "save-every", "save-checkpoint-steps", "checkpoint-interval", "save-interval",
+       "always-save-checkpoint", "no-epoch-checkpoints", "save-strategy", "checkpoint.interval", "train.save-interval"},
+      {{"--save-freq"}});
+  add(all, {"save-total-limit", "keep-last-epochs", "keep-latest-k"}, {{"--keep-last"}});
+  add(all,
+      {"eval-steps", "eval-interval", "eval-every", "valid-steps", "val-check-interval", "eval-strategy",
+       "evaluation-strategy", "eval.interval", "validation.freq"},
+      {{"--valid-freq"}});
+  add(all, {"validate-interval"}, {{"--valid-freq 1e"}});
+  add(all, {"eval-iters", "eval.max-iters", "max-eval-samples"}, {{"--valid-samples"}});
+  add(all, {"best-checkpoint-metric", "early-stopping-on", "metric-for-best-model"}, {{"--valid-metrics"}});
+  add(all, {"eval-bleu"}, {{"--valid-metrics bleu"}});
+  add(all, {"early-stopping-patience"}, {{"--patience"}});
+  add(all, {"load-best-model-at-end"}, {{}, "the link checkpoints/best of the run points to the best model"});
+  add(all, {"do-train", "do-eval", "do-predict", "eval-only"},
+      {{}, "gyre train trains and validates; gyre evaluate and gyre predict read finished models"});
+  add(all, {"logging-steps", "log-freq", "log-every", "report-every", "log-every-n-steps", "train.log-interval"},
+      {{"--disp-freq"}});
+  add(all, {"report-to", "tensorboard-logdir", "tensorboard-dir", "logging-dir", "enable-tensorboard"},
+      {{}, "the run directory contains TensorBoard event files"});
+  add(all, {"wandb", "wandb-log", "wandb-project", "wandb-run-name", "enable-wandb", "mlflow", "logger-name"},
+      {{}, "the run directory contains metrics.jsonl and TensorBoard event files, which trackers can read"});
+  add(all, {"log", "valid-log", "log-file"}, {{}, "the log is train.log in the run directory"});
+  add(all, {"dry-run"},
+      {{},
+       "gyre plan TASK takes the options of gyre train TASK and predicts time and memory; gyre data check reads the "
+       "data"});
+  add(all, {"config-file", "cfg", "config-path"}, {{"--config"}});
+  add(all, {"push-to-hub", "hub-model-id"}, {{}, "gyre export writes a directory that can be uploaded"});
+  add(all, {"trust-remote-code"}, {{}, "no code of models is run"});
+  // Device and ranks
+  add(all, {"fp16", "bf16", "memory-efficient-fp16", "amp", "half"}, {{"--precision bf16"}});
+  add(all, {"dtype", "torch-dtype", "mixed-precision", "mixed-precision-param"}, {{"--precision"}});
+  add(all, {"compile", "torch-compile", "torchcompile", "jit", "compile.enable"},
+      {{}, "there is nothing to compile: the kernels are part of the program"});
+  add(all,
+      {"gradient-checkpointing", "activation-checkpointing", "recompute-activations", "recompute-granularity",
+       "activation-checkpoint.mode", "checkpoint-activations"},
+      {{"--recompute block"}});
+  add(all, {"devices", "gpu", "cuda"}, {{"--device cuda"}});
+  add(all, {"cpu", "no-cuda", "use-cpu"}, {{"--device cpu"}});
+  add(all,
+      {"distributed-world-size", "world-size", "nproc-per-node", "ngpus", "num-gpus", "gpu-ranks", "num-nodes", "nodes",
+       "nnodes", "gpus"},
+      {{"--ranks"}, "mpirun -n N starts N processes, with --device cuda one for each GPU"});
+  add(all, {"distributed-backend", "ddp-backend", "backend", "local-rank", "master-addr", "master-port"},
+      {{}, "mpirun or srun starts the processes and connects them"});
+  add(all, {"data-threads", "num-threads", "jobs"}, {{"--cpu-threads"}});
+  add(all, {"sharding", "use-distributed-optimizer", "deepspeed", "zero-stage"}, {{"--zero"}});
+  add(all, {"fsdp", "data-parallel-shard-degree"}, {{"--zero 2"}});
+  add(all,
+      {"tensor-parallel", "tensor-parallel-size", "tensor-model-parallel-size", "tensor-parallel-degree",
+       "pipeline-parallel", "pipeline-model-parallel-size", "pipeline-parallel-degree", "pipeline-parallel-size",
+       "context-parallel", "context-parallel-size", "context-parallel-degree", "sequence-parallel",
+       "expert-model-parallel-size"},
+      {{},
+       "every rank has the whole model; --zero 2 shards the gradients and the state of the optimizer, and "
+       "--recompute saves activations"});
+  add(all, {"lora", "use-lora", "lora-r", "lora-rank", "lora-alpha", "lora-dropout", "use-peft", "peft", "qlora"},
+      {{}, "there is no LoRA; --freeze PATTERN trains a part of the weights"});
+  add(all, {"load-in-8bit", "load-in-4bit", "quantize", "quantization"},
+      {{}, "--precision int8 of gyre translate and gyre generate computes with 8-bit weights"});
+  // Decoding
+  add(all, {"num-samples"}, {{"--samples"}});
+  add(all, {"start"}, {{"--prompt"}});
+  add(all, {"max-gen-len", "max-length-tokens", "n-predict"}, {{"--max-tokens"}});
+  add(all, {"output-sampling"}, {{"--sampling"}});
+  add(all, {"do-sample"}, {{"--temperature"}});
+  add(all, {"score-reference"}, {{}, "gyre score scores given translations"});
+  add(all, {"chat-template", "system-prompt"}, {{}, "there are no chat templates: the prompt is text as it is"});
   return all;
 }
 
-const std::map<std::string, std::string, std::less<>>& subcommand_equivalents() {
-  static const std::map<std::string, std::string, std::less<>> all{{"decode", "translate"},
-                                                                   {"interactive", "translate"},
-                                                                   {"rescore", "score"},
-                                                                   {"eval", "evaluate"},
-                                                                   {"eval-lm", "evaluate perplexity"},
-                                                                   {"test", "evaluate"},
-                                                                   {"preprocess", "data build"},
-                                                                   {"binarize", "data build"},
-                                                                   {"tokenize", "data build"},
-                                                                   {"tokenizer", "vocab"},
-                                                                   {"finetune", "train classify"},
-                                                                   {"fine-tune", "train classify"},
-                                                                   {"pretrain", "train mlm"},
-                                                                   {"convert", "import"},
-                                                                   {"benchmark", "bench"}};
+const Equivalents& option_equivalents() {
+  static const Equivalents all = make_option_equivalents();
+  return all;
+}
+
+// `options`: commands, of which all that exist are suggested. `explanation`: instead of them.
+const Equivalents& subcommand_equivalents() {
+  static const Equivalent decoder{{"train lm"}}, encoder{{"train mlm"}}, translation{{"train nmt"}},
+      tuning{{},
+             "gyre train lm --init-from MODEL continues a decoder; train classify, pair, regress and match tune "
+             "an encoder with --pretrained-model"},
+      launcher{{}, "mpirun -n N gyre train .. starts N processes"};
+  static const Equivalents all{
+      {"decode", {{"translate"}}},
+      {"interactive", {{"translate"}}},
+      {"infer", {{"generate", "translate", "predict"}}},
+      {"inference", {{"generate", "translate", "predict"}}},
+      {"sample", {{"generate"}}},
+      {"complete", {{"generate"}}},
+      {"chat", {{}, "gyre generate continues a prompt; there is no format for turns of a conversation"}},
+      {"serve", {{}, "there is no server; gyre translate and gyre generate read lines from standard input"}},
+      {"server", {{}, "there is no server; gyre translate and gyre generate read lines from standard input"}},
+      {"resume", {{}, "gyre train TASK --model RUN continues a run"}},
+      {"rescore", {{"score"}}},
+      {"eval", {{"evaluate"}}},
+      {"eval-lm", {{"evaluate perplexity"}}},
+      {"test", {{"evaluate"}}},
+      {"preprocess", {{"data build"}}},
+      {"prepare", {{"data build"}}},
+      {"binarize", {{"data build"}}},
+      {"tokenize", {{"data build", "encode"}}},
+      {"tokenizer", {{"vocab"}}},
+      {"train-tokenizer", {{"vocab"}}},
+      {"dedup", {{}, "gyre data clean --remove-duplicates"}},
+      {"deduplicate", {{}, "gyre data clean --remove-duplicates"}},
+      {"quantize", {{}, "--precision int8 of gyre translate and gyre generate computes with 8-bit weights"}},
+      {"finetune", tuning},
+      {"fine-tune", tuning},
+      {"sft", tuning},
+      {"pretrain", {{"train lm", "train mlm"}}},
+      {"gpt", decoder},
+      {"gpt2", decoder},
+      {"llama", decoder},
+      {"clm", decoder},
+      {"causal", decoder},
+      {"bert", encoder},
+      {"masked", encoder},
+      {"mt", translation},
+      {"seq2seq", translation},
+      {"translation", translation},
+      {"convert", {{"import", "export"}}},
+      {"launch", launcher},
+      {"run", launcher},
+      {"torchrun", launcher},
+      {"benchmark", {{"bench"}}}};
   return all;
 }
 
@@ -142,25 +284,56 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 std::string suggest_option(std::string_view name, const std::vector<std::string>& known) {
   std::string dashed(name);
   std::replace(dashed.begin(), dashed.end(), '_', '-');
-  if (has(known, dashed)) return "; did you mean " + dashed + "?";
-  if (const auto found = option_equivalents().find(dashed); found != option_equivalents().end()) {
+  std::transform(dashed.begin(), dashed.end(), dashed.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  std::string last = dashed;  // of a dotted name
+  if (const size_t dot = dashed.rfind('.'); dot != std::string::npos) last = "--" + dashed.substr(dot + 1);
+  for (const std::string& form : {dashed, last}) {
+    if (form != name && has(known, form)) return "; did you mean " + form + "?";
+    const auto found = option_equivalents().find(form);
+    if (found == option_equivalents().end()) continue;
     for (const std::string& option : found->second.options)
       if (has(known, first_word(option))) return "; did you mean " + option + "?";
-    if (!found->second.explanation.empty()) return ": " + found->second.explanation;
+    return found->second.explanation.empty() ? "" : ": " + found->second.explanation;
   }
-  return did_you_mean(name, known);
+  return did_you_mean(dashed, known);
+}
+
+std::string unknown_options(const std::vector<std::string>& names, const std::vector<std::string>& known) {
+  if (names.size() == 1) return concat("unknown option ", names.front(), suggest_option(names.front(), known));
+  std::string text;
+  for (const std::string& name : names) {
+    const std::string suggestion = suggest_option(name, known);
+    text += concat(text.empty() ? "unknown options: " : "; ", name);
+    if (!suggestion.empty()) text += concat(" (", suggestion.substr(2), ")");  // without "; " or ": "
+  }
+  return text;
+}
+
+std::string explain_extra_value(const std::string& option) {
+  const bool is_vocabulary = option == "--vocab" || option == "--vocabs" || option == "-v";
+  return is_vocabulary ? concat(": ", kJointVocabulary) : "";
 }
 
 std::string suggest_subcommand(std::string_view word, const std::vector<std::string>& known,
                                const std::vector<std::string>& all) {
-  if (word == "sample" || word == "generate")
-    return ": no command samples from a language model; gyre translate translates";
+  const auto suggest = [](const std::vector<std::string>& commands) {
+    std::string text;
+    for (const std::string& command : commands) text += concat(text.empty() ? "; did you mean " : " or ", command);
+    return text.empty() ? text : text + "?";
+  };
   if (const auto found = subcommand_equivalents().find(word); found != subcommand_equivalents().end()) {
-    if (has(all, found->second)) return "; did you mean " + found->second + "?";
+    if (!found->second.explanation.empty()) return ": " + found->second.explanation;
+    std::vector<std::string> existing = found->second.options;
+    std::erase_if(existing, [&](const std::string& command) { return !has(all, command); });
+    if (!existing.empty()) return suggest(existing);
   }
   const std::string end = " " + std::string(word);
-  const auto nested = std::find_if(all.begin(), all.end(), [&end](const auto& words) { return words.ends_with(end); });
-  if (nested != all.end()) return "; did you mean " + *nested + "?";
+  std::vector<std::string> nested = all;
+  std::erase_if(nested, [&end](const std::string& words) { return !words.ends_with(end); });
+  // Of gyre train lm and gyre plan lm, the first one is meant; gyre data info and gyre checkpoint info are equally
+  // likely.
+  std::erase_if(nested, [](const std::string& words) { return words.starts_with("plan "); });
+  if (!nested.empty()) return suggest(nested);
   const std::string alike = did_you_mean(word, known);
   return alike.empty() ? "; gyre help lists all commands" : alike;
 }

@@ -7,10 +7,17 @@
 
 namespace gyre {
 
-// The end of the error message for an unknown option: "; did you mean --precision bf16?". Translates the names of
-// fairseq, Marian and Hugging Face's transformers if the equivalent is in `known`, the command's own options. Otherwise
-// suggests the known name with the most similar spelling; empty if there is none.
+// The end of the error message for an unknown option: "; did you mean --precision bf16?". Translates the names of other
+// programs that train models if the equivalent is in `known`, the command's own options. Otherwise suggests the known
+// name of which this is a mistyped form; empty if there is none.
 std::string suggest_option(std::string_view name, const std::vector<std::string>& known);
+
+// The error message for unknown options, all of them in one line, each with its suggestion.
+std::string unknown_options(const std::vector<std::string>& names, const std::vector<std::string>& known);
+
+// The reason why an option takes fewer values than were given, as users of other programs would give more: ": ..", or
+// empty.
+std::string explain_extra_value(const std::string& option);
 
 // Likewise for an unknown subcommand. `known`: the subcommands at this place. `all`: the words of every command, to
 // suggest "train lm" for lm.

@@ -167,23 +167,40 @@ void OptionTable::take_tables(const Path& file, const std::vector<ConfigTable>& 
 }
 
 void OptionTable::take_entries(size_t source, const Path& file, const std::vector<ConfigEntry>& entries) {
+  reject_unknown(file, entries);
   for (size_t i = 0; i < entries.size(); ++i) {
     const auto& [name, values, line] = entries[i];
     const std::string where = concat(file.string(), ":", line, ": ");
     Row* row = find(name);
-    if (row == nullptr || row->name == "config") {
-      std::string suggestion = suggest_option("--" + name, names());
-      if (const size_t dashes = suggestion.find(" --"); dashes != std::string::npos) suggestion.erase(dashes + 1, 2);
-      throw UsageError(where, "unknown option ", name, suggestion);
-    }
     const int most = std::max(1, row->option->get_expected_max());
     if (int(values.size()) > most || (values.empty() && most < kAnyNumber))
-      throw UsageError(where, name, ": expected ", most, " value(s), got ", values.size());
+      throw UsageError(where, name, ": expected ", most, " value(s), got ", values.size(),
+                       explain_extra_value("--" + name));
     const Place place{source, i};
     if (row->given && place < row->given->place) continue;
     row->given = Given{values, place, name, false};
     if (row->flag && row->option->check_fname(name)) row->given->values = {opposite(values.front())};
   }
+}
+
+// Names all unknown options of the file in one line.
+void OptionTable::reject_unknown(const Path& file, const std::vector<ConfigEntry>& entries) {
+  std::vector<std::string> unknown;
+  int first_line = 0;
+  for (const ConfigEntry& entry : entries) {
+    const Row* row = find(entry.name);
+    if (row != nullptr && row->name != "config") continue;
+    if (unknown.empty()) first_line = entry.line;
+    unknown.push_back("--" + entry.name);
+  }
+  if (unknown.empty()) return;
+  std::string text = unknown_options(unknown, names());
+  // Names in files have no dashes.
+  for (std::string before : {"unknown option --", "unknown options: --", "did you mean --", "; --"}) {
+    for (size_t at = text.find(before); at != std::string::npos; at = text.find(before, at))
+      text.replace(at, before.size(), before.substr(0, before.size() - 2));
+  }
+  throw UsageError(file.string(), ":", first_line, ": ", text);
 }
 
 std::vector<const OptionTable::Row*> OptionTable::missing() const {
@@ -310,6 +327,11 @@ bool OptionTable::is_former(const Row& row, const std::string& name) {
 }
 
 bool OptionTable::given(const std::string& name) const { return find(name)->given.has_value(); }
+
+bool OptionTable::given_in_call(const std::string& name) const {
+  const std::optional<Given>& given = find(name)->given;
+  return given && !(resumes_run_ && given->place.source == 0);
+}
 
 void OptionTable::reject_unused(const std::string& name, bool read, const std::string& reason) const {
   const Row& row = *find(name);

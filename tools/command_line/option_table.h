@@ -134,6 +134,8 @@ class OptionTable {
   bool given_as(const std::string& name) const;
   // Whether the option was given, on the command line or in a file.
   bool given(const std::string& name) const;
+  // Likewise, but not in the file of the run that resolve() read.
+  bool given_in_call(const std::string& name) const;
   // Throws UsageError if the option was given with a value other than its default but is not `read`.
   void reject_unused(const std::string& name, bool read, const std::string& reason) const;
   // Likewise for all rows under a heading, none of which is read.
@@ -198,6 +200,7 @@ class OptionTable {
   void take_command_line(size_t source);
   void take_file(size_t source, const Path& file);
   void take_entries(size_t source, const Path& file, const std::vector<ConfigEntry>& entries);
+  void reject_unknown(const Path& file, const std::vector<ConfigEntry>& entries);
   void take_tables(const Path& file, const std::vector<ConfigTable>& tables);
   void assign_given();
   void use_values_as_defaults();

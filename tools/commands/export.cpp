@@ -55,6 +55,9 @@ void export_as(const ExportArgs& args, const Path& run) {
 int export_model(const ExportArgs& args) {
   args.card.validate();
   const Path run = find_run(args.model);
+  require(model_kind(run) != EncoderDecoderConfig::kModel, "[--model] ", run.string(),
+          ": translation models have no export yet: gyre translate reads the run, and other programs can read its "
+          "weights in checkpoints/best/model.safetensors");
   if (model_kind(run) == ClassifierConfig::kModel) {
     export_as<SequenceClassifier>(args, run);
   } else {

@@ -18,7 +18,7 @@ void EnsembleChoice::add_rows(OptionTable& table) {
   table.add("--checkpoint", checkpoints_, "NAME...",
             "checkpoint of a run: best, last, average, a step-... directory or a path; one for all models or one for "
             "each, or several of one run as an ensemble; default: best if there is one, else last");
-  table.add("--vocab,--vocabs,-v", vocabulary_, "FILE", "vocabulary to use instead of the run's own");
+  table.add("--vocab,--vocabs,-v", vocabulary_, "FILE", "the vocabulary of the model, if the run has no copy of it");
   table.add("--weights", weights_, "NUMBER...", "weights of the models of an ensemble; default: equal");
   table.add_enum("--ensemble-mean", mean_, "mean of the models' distributions");
 }

@@ -56,7 +56,8 @@ void add_batch_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choi
 void add_warmup_row(OptionTable& table, ScheduleOptions& a) {
   table.add_custom(
       "--lr-warmup,--warmup-updates", 1, 1, "UPDATES",
-      "linear warm-up to the peak learning rate; 10%: share of all updates",
+      "linear warm-up to the peak learning rate; 10%: share of all updates, the default of runs that start from a "
+      "pretrained model, if their number of updates is known",
       [&a](const Values& values) { std::tie(a.warmup, a.warmup_percent) = parse_updates_or_share(values.back()); },
       [&a] { return updates_or_share_toml(a.warmup, a.warmup_percent); });
 }
@@ -244,6 +245,11 @@ void record_train_options(const OptionTable& table, TrainOptions& options) {
   options.record.notes = foreign_notes(table);
   if (table.resumes_run())
     options.record.notes.push_back("options: read from " + (options.start.directory / "train.toml").string());
+}
+
+void set_fine_tuning_warmup(const OptionTable& table, TrainOptions& options) {
+  if (table.given("lr-warmup")) return;
+  options.optimizer.schedule.warmup_percent = options.has_total_updates() ? kFineTuningWarmup : 0;
 }
 
 void check_train_options(const OptionTable& table, TrainOptions& options) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "gyre/core/hardware/machine_limits.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/device.h"
@@ -25,8 +24,9 @@ class LastParameters final : public TapeObserver {
   int64_t elements_ = 0;
 };
 
-// Runs forward and backward and returns the FLOPs of both.
-double run(const Workload& work, Kernels& kernels, Precision precision, TapeObserver* observer) {
+}  // namespace
+
+double run_step(const Workload& work, Kernels& kernels, Precision precision, TapeObserver* observer) {
   Tape tape(kernels, {.record = true,
                       .training = true,
                       .seed = 1,
@@ -39,8 +39,6 @@ double run(const Workload& work, Kernels& kernels, Precision precision, TapeObse
   return kTrainingFlopsFactor * tape.flops();
 }
 
-}  // namespace
-
 PlanLoad measure_load(const Workload& work, Parameters& parameters, Kernels& kernels, Precision precision,
                       int64_t tokens, bool sparse_rows) {
   PlanLoad load;
@@ -52,7 +50,7 @@ PlanLoad measure_load(const Workload& work, Parameters& parameters, Kernels& ker
     p.sparse_gradients = &rows;
   }
   const double before = double(tensor_memory(kernels.device()).active_bytes);
-  load.flops_per_token = run(work, kernels, precision, &last) / double(tokens);
+  load.flops_per_token = run_step(work, kernels, precision, &last) / double(tokens);
   load.activations_per_token = (double(tensor_memory(kernels.device()).peak_bytes) - before) / double(tokens);
   load.parameters = parameters.values().size();
   load.last_parameters = last.elements();
@@ -62,18 +60,14 @@ PlanLoad measure_load(const Workload& work, Parameters& parameters, Kernels& ker
   return load;
 }
 
-PlanRates measure_rates(const Workload& work, Parameters& parameters, Kernels& kernels, Precision precision) {
+double measure_step_flops(const Workload& work, Kernels& kernels, Precision precision) {
   std::vector<double> rates;
   for (int i = 0; i < kSteps; ++i) {
     const Stopwatch watch;
-    const double flops = run(work, kernels, precision, nullptr);
+    const double flops = run_step(work, kernels, precision, nullptr);
     rates.push_back(flops / watch.seconds());
   }
-  parameters.gradients().zero();
-  PlanRates measured;
-  measured.flops = median(rates);
-  measured.memory = measure_memory_bandwidth(threads());
-  return measured;
+  return median(rates);
 }
 
 }  // namespace gyre

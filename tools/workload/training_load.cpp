@@ -1,12 +1,15 @@
 #include "tools/workload/training_load.h"
 
 #include <algorithm>
+#include <iostream>
 #include <memory>
 
+#include "gyre/core/hardware/machine_limits.h"
 #include "gyre/train/optim/newton_schulz.h"
 #include "gyre/train/optim/parameter_groups.h"
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
+#include "tools/workload/cpu_rates.h"
 #include "tools/workload/plan_load.h"
 
 namespace gyre {
@@ -40,18 +43,40 @@ void add_optimizer(PlanLoad& load, const Parameters& parameters, const Optimizer
 
 int measured_items(double item_tokens) { return std::max(1, int(double(kSampleTokens) / item_tokens)); }
 
-PlanLoad training_load(Workload& work, const TrainOptions& options, Kernels& kernels, Precision precision,
-                       double item_tokens, double sides) {
+PlanLoad training_load(Workload& work, const TrainOptions& options, Kernels& kernels, Device device,
+                       Precision precision, double item_tokens, double sides) {
   freeze(work.parameters(), options.optimizer.frozen);
   work.set_recompute(options.device.recompute);
   const int64_t tokens = work.draw(0);
   PlanLoad load = measure_load(work, work.parameters(), kernels, precision, tokens, !options.parallel.deterministic);
   load.tokens = batch_tokens(options, item_tokens, sides);
   load.item_tokens = item_tokens;
-  add_optimizer(load, work.parameters(), in_precision(options.optimizer, precision), kernels.device());
-  load.bucket_bytes = options.parallel.bucket_mb_on(kernels.device()) * kMebibyte;
+  add_optimizer(load, work.parameters(), in_precision(options.optimizer, precision), device);
+  load.bucket_bytes = options.parallel.bucket_mb_on(device) * kMebibyte;
   load.parallel = options.parallel;
   return load;
+}
+
+MachineLoad machine_load(const MakeBatch& make, const TrainOptions& options, double item_tokens, double sides,
+                         const PlanRates& given) {
+  Kernels& kernels = kernels_on(parse_device(options.device.name, 0));
+  const Precision precision = parse_precision(options.device.precision, kernels);
+  const bool on_cpu = kernels.device() == Device{};
+  Kernels& counting = on_cpu ? virtual_kernels() : kernels;
+  if (on_cpu) reset_virtual_memory();  // its peak is that of the batch
+  const std::unique_ptr<Workload> work = make(measured_items(item_tokens), counting.device());
+  MachineLoad result;
+  result.load = training_load(*work, options, counting, kernels.device(), precision, item_tokens, sides);
+  result.rates = given;
+  if (given.flops > 0 && given.memory > 0) return result;
+  std::cerr << "note: " << (on_cpu ? "matrix products" : "steps of the model") << " and the memory bandwidth of this "
+            << "machine are measured, for seconds; --gflops and --memory-gb replace them\n";
+  if (given.memory == 0) result.rates.memory = measure_memory_bandwidth(threads());
+  if (given.flops == 0) {
+    result.rates.flops = on_cpu ? predict_cpu_flops(count_work(*work, precision), precision, result.rates.memory)
+                                : measure_step_flops(*work, kernels, precision);
+  }
+  return result;
 }
 
 const GpuModel* planned_gpu(const std::string& device) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,6 +58,9 @@ std::unique_ptr<Workload> language_workload(const EncoderOnlyConfig& config, int
                                             ParameterOptions parameter_options);
 std::unique_ptr<Workload> classification_workload(const ClassifierConfig& config, int texts, int length,
                                                   ParameterOptions parameter_options);
+
+// Creates the workload of a batch of so many items, with its parameters on the device.
+using MakeBatch = std::function<std::unique_ptr<Workload>(int items, Device device)>;
 
 // Throws a UsageError for --vocab-size if there would be no words besides the special tokens.
 void expect_vocabulary(int64_t pieces);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "gyre/autograd/inspect/tensor_stats.h"
@@ -51,7 +52,8 @@ ordered_json to_json(const TrainState& s) {
        {{"due", s.validation_due},
         {"stalled", s.validations_without_improvement},
         {"best", best},
-        {"best_checkpoint", best_checkpoint}}},
+        {"best_checkpoint", best_checkpoint},
+        {"basis", s.validation_basis}}},
       {"unreported", s.unreported},
       {"seed", s.seed},
       {"shards", s.micro_batches},
@@ -66,8 +68,9 @@ void read_validation(const ordered_json& j, TrainState& s) {
   for (const auto& [name, metric] : j.at("best").items()) {
     s.best[name] = {null_is_infinite(metric.at("value")), metric.at("updates")};
   }
-  // Files of earlier versions lack both fields.
+  // Files of earlier versions lack these fields.
   s.validation_due = j.value("due", false);
+  s.validation_basis = j.value("basis", s.validation_basis);
   if (!j.contains("best_checkpoint") || j.at("best_checkpoint").is_null()) return;
   const ordered_json& best = j.at("best_checkpoint");
   s.best_checkpoint = {best.at("metric"), null_is_infinite(best.at("value")), best.at("updates")};
@@ -127,9 +130,25 @@ Tensor finite(const std::string& name, Tensor weights) {
   return weights;
 }
 
-// Reads the tensors one by one from a file that must contain exactly these.
-void read_tensors(const Path& path, const std::vector<StateTensor>& tensors, const Tensor& arena) {
-  const SafetensorsFile file(path);
+// Throws an Error unless the file of the optimizer has exactly these tensors.
+void require_same_optimizer(const SafetensorsFile& file, const std::vector<StateTensor>& tensors) {
+  std::set<std::string> missing, unexpected;
+  for (const auto& entry : file.entries()) unexpected.insert(entry.name);
+  for (const StateTensor& t : tensors)
+    if (unexpected.erase(t.name) == 0) missing.insert(t.name);
+  const auto some = [](const std::set<std::string>& names) {
+    return names.empty() ? std::string("none") : concat(names.size(), " such as ", *names.begin());
+  };
+  require(missing.empty() && unexpected.empty(), "[checkpoint] ", file.path().string(),
+          ": expected the state of this --optimizer with this --freeze, found that of another (tensors missing: ",
+          some(missing), "; without use: ", some(unexpected),
+          "): use the same options, or --reset-optimizer, which begins without the old state");
+}
+
+// Reads the tensors one by one from a file that must contain exactly these, apart from those that are skipped.
+void read_tensors(
+    const SafetensorsFile& file, const std::vector<StateTensor>& tensors, const Tensor& arena,
+    const TargetName& target_name = [](const std::string& name) { return name; }) {
   std::vector<TensorRequest> requests;
   for (const StateTensor& t : tensors) {
     requests.push_back({t.name, t.shape, [&](const SafetensorsFile& from, const SafetensorsEntry& entry) {
@@ -138,7 +157,7 @@ void read_tensors(const Path& path, const std::vector<StateTensor>& tensors, con
                           t.write(values);
                         }});
   }
-  load_tensors({&file, 1}, requests);
+  load_tensors({&file, 1}, requests, target_name);
 }
 
 }  // namespace
@@ -183,12 +202,18 @@ TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optim
     throw UsageError("[--ema] ", checkpoint.string(), " was written ", state.has_average ? "with" : "without",
                      " a moving average of the weights: expected --ema ", state.has_average ? "above 0" : "0");
   }
-  for (StateFile file : state_files(parameters, optimizer)) {
-    for (StateTensor& t : file.tensors) {
-      const bool is_moment = file.name == kOptimizerFile && !t.name.starts_with(kWeights);
-      if (is_moment && !moments) t.write = [](const Tensor&) {};
+  for (const StateFile& state_file : state_files(parameters, optimizer)) {
+    const SafetensorsFile file(checkpoint / state_file.name);
+    const bool is_optimizer = state_file.name == kOptimizerFile;
+    if (is_optimizer && !moments) {
+      std::vector<StateTensor> weights = state_file.tensors;
+      std::erase_if(weights, [](const StateTensor& t) { return !t.name.starts_with(kWeights); });
+      const auto only_weights = [](const std::string& name) { return name.starts_with(kWeights) ? name : ""; };
+      read_tensors(file, weights, parameters.values(), only_weights);
+      continue;
     }
-    read_tensors(checkpoint / file.name, file.tensors, parameters.values());
+    if (is_optimizer) require_same_optimizer(file, state_file.tensors);
+    read_tensors(file, state_file.tensors, parameters.values());
   }
   optimizer.set_steps(state.optimizer_step, moments ? state.moments_step : 0);
   return state;

@@ -46,6 +46,7 @@ struct TrainState {
   std::map<std::string, BestMetric> best;   // by metric name, over all validations
   // Not always the checkpoint with the best value: writing that one may have failed.
   std::optional<BestCheckpoint> best_checkpoint;
+  std::map<std::string, std::string> validation_basis;  // of these values (ValidationBasis); empty: never validated
   bool validation_due = false;  // a signal ended the job before the validation of this update: the next job runs it
   // Sums of loss, cross-entropy, correct predictions and all predictions over the updates since the last entry of
   // metrics.jsonl.
@@ -56,6 +57,13 @@ struct TrainState {
   uint64_t moments_step = 0;  // updates since the moments were zero: less than optimizer_step after --reset-optimizer
   bool has_average = false;
   std::string version;  // of gyre
+
+  // Forgets the best values and the validations without improvement.
+  void forget_validations() {
+    best.clear();
+    best_checkpoint.reset();
+    validations_without_improvement = 0;
+  }
 };
 
 struct CheckpointContent {
@@ -69,8 +77,8 @@ CheckpointContent checkpoint_content(const Parameters& parameters, const Optimiz
 // weights that are not finite; the earlier checkpoints and links then stay unchanged.
 Path write_checkpoint(const RunDirectory& run, const CheckpointContent& content);
 
-// Restores the parameters and the optimizer; `moments`: also its moments. Throws if a tensor is missing, is unexpected
-// or has a wrong shape.
+// Restores the parameters and the optimizer. Without `moments`, those of the checkpoint may belong to another update
+// rule, and the optimizer begins with its own. Throws if a tensor is missing, is unexpected or has a wrong shape.
 TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optimizer& optimizer, bool moments = true);
 
 TrainState read_train_state(const Path& checkpoint);

@@ -98,6 +98,28 @@ void require_own(const Path& directory) {
   }
 }
 
+// Copies of a run without symbolic links (cp -rL, object stores, archives of other systems) have directories in their
+// place. Returns the checkpoint that such a directory is a copy of: state.json has the checksums of all its tensors.
+std::optional<Path> original_of_copy(const Path& run, const Path& copy) {
+  if (!fs::exists(state_path(copy))) return std::nullopt;
+  const std::string state = read_file(state_path(copy));
+  for (const Path& path : entries_of(checkpoints_path(run))) {
+    const std::string name = path.filename().string();
+    const bool is_named = checkpoint_updates(path) || name.starts_with(kAverage);
+    if (is_named && fs::exists(state_path(path)) && read_file(state_path(path)) == state) return path;
+  }
+  return std::nullopt;
+}
+
+// The number of updates of a checkpoint by its state.json, if it is that of a run.
+std::optional<uint64_t> updates_in_state(const Path& checkpoint) {
+  if (!fs::exists(state_path(checkpoint))) return std::nullopt;
+  const auto state = nlohmann::json::parse(read_file(state_path(checkpoint)), nullptr, false);
+  const nlohmann::json::json_pointer at("/progress/updates");
+  if (!state.is_object() || !state.contains(at) || !state[at].is_number_unsigned()) return std::nullopt;
+  return state[at].get<uint64_t>();
+}
+
 // Renames `temporary` to `target`. An existing directory of that name is exchanged atomically if the file system
 // supports it, and then removed.
 void replace_directory(const Path& temporary, const Path& target) {
@@ -144,11 +166,16 @@ std::vector<Path> list_checkpoints(const Path& run) {
   });
 }
 
+bool continues(const StartOptions& options) {
+  return !options.overwrite && !options.directory.empty() && !list_checkpoints(options.directory).empty();
+}
+
 std::optional<Path> linked_checkpoint(const Path& run, const std::string& link) {
   return guarded([&]() -> std::optional<Path> {
     const Path path = checkpoints_path(run) / link;
-    if (!fs::is_symlink(path) || !fs::is_directory(path)) return std::nullopt;
-    return checkpoints_path(run) / fs::read_symlink(path).filename();
+    if (!fs::is_directory(path)) return std::nullopt;
+    if (fs::is_symlink(path)) return checkpoints_path(run) / fs::read_symlink(path).filename();
+    return original_of_copy(run, path).value_or(path);
   });
 }
 
@@ -195,6 +222,7 @@ RunDirectory::RunDirectory(Path path)
   guarded([&] {
     remove_leftovers();
     fs::create_directories(checkpoints_path(path_));
+    restore_links();
     if (fs::exists(log())) old_log_ = fs::file_size(log());
   });
   flush_to_disk(path_);
@@ -241,6 +269,24 @@ std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const 
     }
   });
   return removed;
+}
+
+void RunDirectory::restore_links() const {
+  for (const char* link : {"best", "last", "average"}) {
+    const Path copy = checkpoints_path(path_) / link;
+    if (fs::is_symlink(copy) || !fs::exists(copy)) continue;
+    std::optional<Path> original = original_of_copy(path_, copy);
+    if (original) {
+      fs::remove_all(copy);
+    } else if (const auto updates = updates_in_state(copy); updates && !fs::exists(checkpoint_path(path_, *updates))) {
+      original = checkpoint_path(path_, *updates);  // only the copy was kept
+      fs::rename(copy, *original);
+    } else {
+      throw Error("[run] ", copy.string(), ": expected a link or a copy of a checkpoint, found ",
+                  fs::is_directory(copy) ? "another directory" : "a file", "; remove it");
+    }
+    point_link(path_, link, *original);
+  }
 }
 
 void RunDirectory::remove_leftovers() const {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "gyre/core/io/file.h"
+#include "gyre/train/checkpoint/checkpoint_options.h"
 #include "gyre/train/checkpoint/lock.h"
 
 namespace gyre {
@@ -36,7 +37,12 @@ Path checkpoint_path(const Path& run, uint64_t updates);
 std::optional<uint64_t> checkpoint_updates(const Path& checkpoint);
 // Returns all directories with such names, oldest first.
 std::vector<Path> list_checkpoints(const Path& run);
-// Returns the target of checkpoints/<link>, or nullopt if the link or its target does not exist.
+// Whether a training with these options continues the run in the directory, instead of starting one. Everything that
+// depends on the old run asks this function: with --overwrite, the directory holds the old run until the new one can
+// start.
+bool continues(const StartOptions& options);
+// Returns the target of checkpoints/<link>, or nullopt if the link or its target does not exist. In a run that was
+// copied without symbolic links, it is the checkpoint that checkpoints/<link> is a copy of, or else this directory.
 std::optional<Path> linked_checkpoint(const Path& run, const std::string& link);
 
 // Writes a directory atomically: calls `fill(temporary)`, then renames the temporary directory to `target`, replacing
@@ -58,7 +64,8 @@ using SaveObserver = std::function<void(SaveStage stage, uint64_t updates)>;
 
 class RunDirectory {
  public:
-  // Creates the directory if it is missing, locks it and removes leftovers of a crash. Throws if the directory contains
+  // Creates the directory if it is missing, locks it, removes leftovers of a crash and makes links again of the copies
+  // that replaced them (cp -rL). Throws if the directory contains
   // something other than a run.
   explicit RunDirectory(Path path);
   // For a run that failed before training: removes the directory if the constructor created it.
@@ -90,6 +97,7 @@ class RunDirectory {
 
  private:
   void remove_leftovers() const;
+  void restore_links() const;  // in a run that was copied without them
   void remove_old_log() const;
 
   Path path_;

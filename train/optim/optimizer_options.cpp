@@ -1,5 +1,6 @@
 #include "gyre/train/optim/optimizer_options.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "gyre/core/option_checks.h"
@@ -15,6 +16,9 @@ bool ScheduleOptions::needs_total_updates() const {
 void ScheduleOptions::validate() const {
   expect(std::isfinite(learning_rate) && learning_rate > 0, "--learn-rate", "a positive number", learning_rate);
   expect_finite_at_least(0, "--lr-warmup-start-rate", warmup_initial);
+  const bool warms_up = warmup > 0 || warmup_percent > 0;
+  expect(!warms_up || warmup_initial <= std::max(learning_rate, kDefaultWarmupInitial), "--lr-warmup-start-rate",
+         concat("a number up to --learn-rate ", learning_rate, ", to which the warm-up rises"), warmup_initial);
   expect(minimum_rate >= 0 && minimum_rate <= learning_rate, "--lr-minimum",
          concat("a number from 0 to --learn-rate ", learning_rate), minimum_rate);
   expect(warmup_percent >= 0 && warmup_percent < 100, "--lr-warmup", "a percentage of at least 0% and below 100%",

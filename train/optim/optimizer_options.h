@@ -20,11 +20,13 @@ inline constexpr std::pair<CooldownForm, std::string_view> kEnumNames<CooldownFo
     {CooldownForm::sqrt, "1-sqrt"}, {CooldownForm::linear, "linear"}, {CooldownForm::cosine, "cosine"}};
 
 struct ScheduleOptions {
-  std::string kind = "inverse-sqrt";   // one of schedule_names()
-  double learning_rate = 5e-4;         // the peak, reached after the warm-up
-  uint64_t warmup = 4000;              // updates
-  double warmup_percent = 0;           // above 0: replaces `warmup` by this percentage of all updates
-  double warmup_initial = 1e-7;        // the rate of the first update of the warm-up
+  std::string kind = "inverse-sqrt";  // one of schedule_names()
+  double learning_rate = 5e-4;        // the peak, reached after the warm-up
+  uint64_t warmup = 4000;             // updates
+  double warmup_percent = 0;          // above 0: replaces `warmup` by this percentage of all updates
+  // The rate of the first update of the warm-up. The default yields to a lower peak.
+  static constexpr double kDefaultWarmupInitial = 1e-7;
+  double warmup_initial = kDefaultWarmupInitial;
   double minimum_rate = 0;             // lower bound after the warm-up; cosine, polynomial and wsd end at it
   double power = 1;                    // exponent of polynomial
   std::optional<uint64_t> cooldown{};  // updates of the cooldown of wsd; empty: cooldown_percent of all updates

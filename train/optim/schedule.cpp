@@ -74,7 +74,8 @@ std::string cooldown_text(const ScheduleOptions& o) {
 double learning_rate(const ScheduleOptions& options, uint64_t n) {
   const auto done = static_cast<double>(n), warmup = static_cast<double>(options.warmup);
   if (n < options.warmup) {
-    return options.warmup_initial + done * ((options.learning_rate - options.warmup_initial) / warmup);
+    const double initial = std::min(options.warmup_initial, options.learning_rate);
+    return initial + done * ((options.learning_rate - initial) / warmup);
   }
   return std::max(find_schedule(options.kind).rate(options, done, warmup), options.minimum_rate);
 }

@@ -1,9 +1,11 @@
 #include "gyre/train/pretrained/trained_model.h"
 
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/strict_json.h"
 #include "gyre/train/pretrained/train_state.h"
 
@@ -26,6 +28,26 @@ nlohmann::ordered_json read_run_config(const Path& run) {
   return json;
 }
 
+// "a decoder (language model)"
+std::string described_kind(const std::string& kind, bool causal) {
+  if (kind == EncoderDecoderConfig::kModel) return "a translation model (encoder-decoder)";
+  if (kind == ClassifierConfig::kModel) return "an encoder with a classification head";
+  if (kind == EncoderOnlyConfig::kModel)
+    return causal ? "a decoder (language model)" : "an encoder (masked language model)";
+  return "a model of kind " + kind;
+}
+
+// Throws an Error that says what the model is if it is of another kind.
+template <class Config>
+void require_kind(const nlohmann::ordered_json& json) {
+  const bool names_kind = json.is_object() && json.contains("model") && json["model"].is_string();
+  if (!names_kind || json["model"] == Config::kModel) return;  // errors in the file are found later
+  const bool causal = json.contains("causal") && json["causal"] == true;
+  const std::string expected = std::is_same_v<Config, EncoderOnlyConfig> ? "an encoder or a decoder (language model)"
+                                                                         : described_kind(Config::kModel, false);
+  throw Error("expected ", expected, ", found ", described_kind(json["model"], causal));
+}
+
 }  // namespace
 
 nlohmann::ordered_json read_json(const Path& file) {
@@ -36,6 +58,7 @@ template <class Config>
 Config read_config(const Path& run) {
   const nlohmann::ordered_json json = read_run_config(run);
   try {
+    require_kind<Config>(json);
     return Config::from_json(json);
   } catch (const Error& error) {
     throw Error(config_path(run).string(), ": ", json_reason(error));
@@ -53,6 +76,11 @@ std::string model_kind(const Path& run) {
 }
 
 bool has_vocabulary(const Path& run) { return !vocabularies_of(run).empty(); }
+
+std::optional<Path> own_vocabulary(const Path& run) {
+  const std::vector<Path> found = vocabularies_of(run);
+  return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
 
 Path find_vocabulary(const Path& run) {
   const std::vector<Path> found = vocabularies_of(run);
@@ -73,11 +101,25 @@ int trained_length(const Path& model, const std::string& which) {
   return length ? std::stoi(*length) : 512;
 }
 
+void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const std::string& name) {
+  std::optional<std::string> expected;
+  if (!list_checkpoints(run).empty()) expected = trained_option(run, "", "vocabulary");
+  if (const auto own = own_vocabulary(run); own && !expected)
+    expected = hexadecimal(load_vocabulary(*own)->fingerprint());
+  const std::string given = hexadecimal(vocabulary.fingerprint());
+  if (!expected || given == *expected) return;
+  std::string own;
+  for (const Path& path : vocabularies_of(run)) own += concat(own.empty() ? ", as of " : " or ", path.string());
+  throw Error("[vocabulary] ", name, " is not the vocabulary of the model ", run.string(),
+              ", so its ids would mean other pieces: expected the fingerprint ", *expected, own, ", got ", given);
+}
+
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size) {
   const Path path = file.empty() ? find_vocabulary(run) : file;
   auto vocabulary = load_vocabulary(path);
   require(vocabulary->size() == size, "[vocabulary] ", path.string(), " does not fit the model: expected ", size,
           " pieces as in ", config_path(run).string(), ", got ", vocabulary->size());
+  if (!file.empty()) require_run_vocabulary(run, *vocabulary, path.string());
   return vocabulary;
 }
 

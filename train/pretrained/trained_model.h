@@ -36,9 +36,15 @@ inline int64_t vocabulary_size(const ClassifierConfig& config) { return config.e
 
 // Whether a run has a vocabulary. An imported model may have none.
 bool has_vocabulary(const Path& run);
+// Returns run/vocab.* if there is exactly one such file.
+std::optional<Path> own_vocabulary(const Path& run);
 // Returns run/vocab.*; training writes exactly one. Throws an Error if there is none or more than one.
 Path find_vocabulary(const Path& run);
-// Loads the vocabulary of a run, or `file` if not empty. Throws an Error unless it has `size` pieces.
+// Throws an Error that calls the vocabulary `name` if the weights of the run belong to another one, by the fingerprint
+// in its checkpoints or, for an imported model, that of its copy. Any vocabulary fits an imported model without one.
+void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const std::string& name);
+// Loads the vocabulary of a run, or `file` if not empty. Throws an Error unless it has `size` pieces and is that of the
+// run.
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size);
 
 // Returns the value of an option of train/resume.h that never changes during a run (such as "documents"), from the

@@ -9,6 +9,8 @@
 #include "gyre/models/hugging_face/config.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/checkpoint/model_file.h"
+#include "gyre/train/pretrained/trained_model.h"
+#include "gyre/train/tasks/initial_weights.h"
 #include "gyre/train/tasks/require_positions.h"
 
 namespace gyre {
@@ -61,8 +63,14 @@ ClassifierConfig classifier_config(const FineTuningOptions& options, const Encod
 
 InitialEncoder initial_encoder(const FineTuningOptions& options, const EncoderOnlyConfig& encoder) {
   if (options.pretrained_model.empty()) return {encoder, {}};
-  InitialEncoder initial{encoder, load_pretrained(options.pretrained_model)};
-  initial.config = initial.pretrained->config;
+  InitialEncoder initial;
+  if (starts_from(options.pretrained_model, options.start)) {
+    require_other_run(options.pretrained_model, options.start);
+    initial.pretrained = load_pretrained(options.pretrained_model);
+    initial.config = initial.pretrained->config;
+  } else {
+    initial.config = read_config<ClassifierConfig>(options.start.directory).encoder;
+  }
   // Dropout is a property of the training and not of the model: pretraining may have used none.
   initial.config.dropout = encoder.dropout;
   initial.config.attention_dropout = encoder.attention_dropout;
@@ -78,10 +86,9 @@ const SequenceClassifier& start_classifier(TaskParts& parts, const FineTuningOpt
       spdlog::info("pretrained model: {}; the classification head is newly initialized",
                    describe_model(options.pretrained_model));
   }
-  parts.vocabulary =
-      initial.pretrained
-          ? VocabularyFile{initial.pretrained->vocabulary_file, initial.pretrained->vocabulary}
-          : VocabularyFile{options.data.vocabulary, load_vocabulary(options.data.vocabulary, options.tokenizer)};
+  parts.vocabulary = initial.pretrained
+                         ? VocabularyFile{initial.pretrained->vocabulary_file, initial.pretrained->vocabulary}
+                         : load_training_vocabulary(options, options.tokenizer);
   initial.config.vocab_size = parts.vocabulary.vocabulary->size();
   auto model = std::make_unique<ClassifierModel>(classifier_config(options, initial.config, outputs), loss_name);
   const SequenceClassifier& network = model->network();

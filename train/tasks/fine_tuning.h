@@ -20,7 +20,8 @@ struct InitialEncoder {
   std::optional<PretrainedEncoder> pretrained;
 };
 
-// `encoder`: the configuration of a new model; with a pretrained model only its dropout is used.
+// `encoder`: the configuration of a new model; with a pretrained model only its dropout is used. A run that continues
+// has the pretrained model's configuration if that has been removed. Throws a UsageError if it is the run itself.
 InitialEncoder initial_encoder(const FineTuningOptions& options, const EncoderOnlyConfig& encoder);
 
 // The configuration of the classifier: the encoder with the head that the options choose. `outputs`: of the head.

@@ -2,31 +2,45 @@
 
 #include <spdlog/spdlog.h>
 
-#include "gyre/core/error.h"
+#include <filesystem>
+
+#include "gyre/core/option_checks.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/pretrained/trained_model.h"
 
 namespace gyre {
-namespace {
 
-// The rows of the embeddings belong to the ids of the model's own vocabulary. An imported model may have none.
-void require_same_vocabulary(const Path& pretrained, const Vocabulary& vocabulary) {
-  const Path run = find_run(pretrained);
-  if (!has_vocabulary(run)) return;
-  const Path own = find_vocabulary(run);
-  require(load_vocabulary(own)->fingerprint() == vocabulary.fingerprint(),
-          "[--pretrained-model] expected --vocab to be ", own.string(),
-          ", the vocabulary of the model, got another one");
+VocabularyFile load_training_vocabulary(const TrainOptions& options, const TokenizerChoice& tokenizer) {
+  const Path &given = options.data.vocabulary, &run = options.start.directory;
+  if (const auto own = continues(options.start) ? own_vocabulary(run) : std::nullopt) {
+    const bool is_missing = !std::filesystem::exists(given);
+    // The copy is complete: it needs no choice of a tokenizer.
+    if (is_missing || std::filesystem::equivalent(given, *own)) {
+      if (is_missing && !given.empty())
+        spdlog::info("vocabulary: {}, because {} does not exist", own->string(), given.string());
+      return {*own, load_vocabulary(*own)};
+    }
+  }
+  return {given, load_vocabulary(given, tokenizer)};
 }
 
-}  // namespace
+bool starts_from(const Path& pretrained, const StartOptions& start) {
+  return !pretrained.empty() && !(continues(start) && !std::filesystem::exists(pretrained));
+}
+
+void require_other_run(const Path& pretrained, const StartOptions& start) {
+  std::error_code ignored;
+  expect(!std::filesystem::equivalent(find_run(pretrained), start.directory, ignored), "--pretrained-model",
+         "another run than --model", pretrained.string());
+}
 
 void allocate_initial_weights(Parameters& parameters, const TrainOptions& options, const Path& pretrained,
                               const Vocabulary& vocabulary, const JobContext& context) {
   parameters.allocate(options.seed, DType::f32, context.kernels.device());
-  if (pretrained.empty() || !list_checkpoints(options.start.directory).empty()) return;
-  require_same_vocabulary(pretrained, vocabulary);
+  if (pretrained.empty() || continues(options.start)) return;
+  require_other_run(pretrained, options.start);
+  require_run_vocabulary(find_run(pretrained), vocabulary, "--vocab");
   load_model_weights(pretrained, parameters);
   spdlog::info("initial weights: {}", describe_model(pretrained));
 }

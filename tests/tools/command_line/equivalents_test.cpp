@@ -18,6 +18,28 @@ TEST_CASE("unknown options: equivalents of other programs take precedence over s
   CHECK(suggest_option("--xyzzy", known) == "");
 }
 
+TEST_CASE("a name of another program has its meaning in the command, an explanation, or no suggestion") {
+  const std::vector<std::string> train{"--model",      "--mini-batch", "--max-length",       "--precision",   "--after",
+                                       "--valid-freq", "--lr-warmup",  "--optimizer-params", "--log-interval"};
+  CHECK(suggest_option("--global-batch-size", train) == "; did you mean --mini-batch?");
+  CHECK(suggest_option("--eval-interval", train) == "; did you mean --valid-freq?");
+  CHECK(suggest_option("--eval_interval", {"--log-interval"}) == "");
+  CHECK(suggest_option("--training.seq_len", train) == "; did you mean --max-length?");
+  CHECK(suggest_option("--train.max_tokens", train) == "; did you mean --after 1Gt?");
+  CHECK(suggest_option("--job.config_file", {"--config"}) == "; did you mean --config?");
+  CHECK(suggest_option("--optimizer.beta1", train) == "; did you mean --optimizer-params BETA1 BETA2 EPSILON?");
+  CHECK(suggest_option("--nodes", train) == ": mpirun -n N starts N processes, with --device cuda one for each GPU");
+  CHECK(suggest_option("--nodes", {"--ranks", "--model"}) == "; did you mean --ranks?");
+  CHECK(suggest_option("--lora-rank", train) == ": there is no LoRA; --freeze PATTERN trains a part of the weights");
+}
+
+TEST_CASE("all unknown options are in one message") {
+  CHECK(unknown_options({"--lern-rate"}, {"--learn-rate"}) == "unknown option --lern-rate; did you mean --learn-rate?");
+  CHECK(unknown_options({"--dtype", "--wandb", "--frobnicate"}, {"--precision"}) ==
+        "unknown options: --dtype (did you mean --precision?); --wandb (the run directory contains metrics.jsonl and "
+        "TensorBoard event files, which trackers can read); --frobnicate");
+}
+
 TEST_CASE("unknown subcommands") {
   const std::vector<std::string> known{"train", "translate", "evaluate", "bench"};
   std::vector<std::string> all = known;
@@ -26,5 +48,9 @@ TEST_CASE("unknown subcommands") {
   CHECK(suggest_subcommand("decode", known, all) == "; did you mean translate?");
   CHECK(suggest_subcommand("eval-lm", known, all) == "; did you mean evaluate perplexity?");
   CHECK(suggest_subcommand("trian", known, all) == "; did you mean train?");
+  CHECK(suggest_subcommand("pretrain", known, {"train lm", "train mlm"}) == "; did you mean train lm or train mlm?");
+  CHECK(suggest_subcommand("info", known, {"data info", "checkpoint info"}) ==
+        "; did you mean data info or checkpoint info?");
+  CHECK(suggest_subcommand("serve", known, all).starts_with(": there is no server"));
   CHECK(suggest_subcommand("frobnicate", known, all) == "; gyre help lists all commands");
 }

@@ -14,7 +14,7 @@ finds '^ok: encoding: train.en: UTF-8 without odd characters$'
 finds '^ok: languages: test set: the sides look like those of the training set$'
 finds '^ok: epoch: [0-9]+ updates with a batch size of 400; '
 finds '^ok: memory: [0-9.]+ MB per rank; this machine has '
-finds '^ok: time: .* per update and .* per epoch, measured here for 1 rank of 1 thread$'
+finds '^ok: time: .* per update and .* per epoch, predicted for 1 rank of 1 thread of this machine$'
 finds '^training set +source +[0-9]+ '
 finds '^0 errors, '
 

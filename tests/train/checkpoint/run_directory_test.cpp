@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/train/checkpoint/model_file.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/small_run.h"
 
@@ -156,6 +157,53 @@ TEST_CASE("prune: keeps the newest, the best and the last") {
         std::vector<std::string>{"step-00000006", "step-00000007", "step-00000009", "step-00000010", "step-00000011"});
   CHECK(names(list_checkpoints(path)) ==
         std::vector<std::string>{"step-00000002", "step-00000005", "step-00000008", "step-00000012"});
+}
+
+TEST_CASE(
+    "a run that was copied without links has them again when it is opened, and its readers find the checkpoints") {
+  const TemporaryDirectory directory;
+  const Path run = directory / "run";
+  SmallRun small;
+  {
+    const RunDirectory original(run);
+    train_and_save(original, small, 3);
+    original.mark_best(checkpoint_path(run, 3));
+    train_and_save(original, small, 3);
+  }
+  const Path copy = directory / "copy", best = checkpoints_path(copy) / "best", last = checkpoints_path(copy) / "last";
+  const auto copy_without_links = [&] {
+    fs::remove_all(copy);
+    fs::copy(run, copy, fs::copy_options::recursive);  // follows links
+    REQUIRE(!fs::is_symlink(best));
+  };
+  SUBCASE("whole") {
+    copy_without_links();
+    CHECK(linked_checkpoint(copy, "best") == checkpoint_path(copy, 3));
+    CHECK(find_model_file(copy) == checkpoint_path(copy, 3) / "model.safetensors");
+    const RunDirectory opened(copy);
+    CHECK(fs::read_symlink(best) == "step-00000003");
+    CHECK(fs::read_symlink(last) == "step-00000006");
+    opened.mark_best(checkpoint_path(copy, 6));
+    CHECK(fs::read_symlink(best) == "step-00000006");
+  }
+  SUBCASE("without the checkpoint itself") {
+    copy_without_links();
+    fs::remove_all(checkpoint_path(copy, 3));
+    CHECK(linked_checkpoint(copy, "best") == best);
+    const RunDirectory opened(copy);
+    CHECK(fs::read_symlink(best) == "step-00000003");
+    CHECK(list_checkpoints(copy).size() == 2);
+  }
+  SUBCASE("something else in place of a link is an error that says what to do") {
+    copy_without_links();
+    fs::remove_all(best);
+    fs::create_directory(best);
+    CHECK(contains(error_of([&] { RunDirectory{copy}; }),
+                   "best: expected a link or a copy of a checkpoint, found another directory; remove it"));
+    fs::remove_all(best);
+    write_file(best, "step-00000003");
+    CHECK(contains(error_of([&] { RunDirectory{copy}; }), "found a file; remove it"));
+  }
 }
 
 TEST_CASE("leftovers of a crash are removed at the next start, everything else is kept") {

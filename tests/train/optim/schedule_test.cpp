@@ -157,4 +157,14 @@ TEST_CASE("wsd: the cooldown fits after the warm-up") {
   CHECK(cooldown_text(options("cosine")) == "");
 }
 
+TEST_CASE("a warm-up never falls: it starts at the peak if that is lower than its default start") {
+  ScheduleOptions low{.kind = "constant", .learning_rate = 1e-9, .warmup = 10};
+  CHECK_NOTHROW(low.validate());
+  for (uint64_t n = 0; n < 12; ++n) CHECK(learning_rate(low, n) == 1e-9);
+  low.warmup_initial = 1e-5;
+  CHECK_THROWS_AS(low.validate(), UsageError);
+  low.warmup = 0;  // without a warm-up, nothing starts there
+  CHECK_NOTHROW(low.validate());
+}
+
 TEST_CASE("an unknown schedule is an error") { CHECK_THROWS_AS(learning_rate(options("step"), 5000), Error); }

@@ -3,15 +3,23 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/checkpoint/run_directory.h"
+#include "gyre/train/tasks/classification/classify.h"
 #include "gyre/train/tasks/language/language.h"
+#include "gyre/train/tasks/matching/match.h"
+#include "gyre/train/tasks/translation/nmt.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
+#include "tests/train/tasks/tiny_classify.h"
 #include "tests/train/tasks/tiny_language.h"
+#include "tests/train/tasks/tiny_match.h"
+#include "tests/train/tasks/tiny_nmt.h"
 
 namespace gyre::test {
 namespace {
@@ -70,6 +78,98 @@ TEST_CASE("an interrupted run has the same bits, and does not need the pretraine
   CHECK(loss_curve(directory / "cut") == loss_curve(directory / "straight"));
 }
 
+// A task with its options and its model. start(run, pretrained, overwrite): trains one update with a negligible rate,
+// so that the checkpoint has the initial weights.
+struct StartOfTask {
+  const char* name;
+  std::function<void(const Path& run, const Path& pretrained, bool overwrite)> start;
+};
+
+template <class Options, class Train>
+StartOfTask start_of(const char* name, Options options, Train train) {
+  return {name, [options, train](const Path& run, const Path& pretrained, bool overwrite) {
+            Options o = options;
+            o.start.directory = run;
+            o.start.overwrite = overwrite;
+            o.stop.after = Period::parse("1u");
+            o.optimizer.schedule = {.kind = "constant", .learning_rate = 1e-30, .warmup = 0};
+            o.pretrained_model = pretrained;
+            if constexpr (std::is_base_of_v<FineTuningOptions, Options>) {
+              if (!pretrained.empty()) o.data.vocabulary.clear();
+            }
+            SelfCommunicator self;
+            train(o, self);
+          }};
+}
+
+std::vector<StartOfTask> all_tasks(const Path& data) {
+  write_tiny_corpus(data);
+  write_tiny_labeled(data);
+  write_tiny_triplets(data);
+  const EncoderOnlyConfig encoder = tiny_encoder_config(0);
+  EncoderOnlyConfig decoder = encoder;
+  decoder.causal = true;
+  EncoderOnlyConfig pairs = encoder;
+  pairs.token_types = 2;
+  LanguageOptions causal;
+  static_cast<LanguageOptions&>(causal) = tiny_masked_options(data, data / "unused");
+  return {
+      start_of("nmt", tiny_options(data, data / "unused"),
+               [](const auto& o, Communicator& ranks) { train_nmt(o, tiny_config(0), ranks); }),
+      start_of("mlm", tiny_masked_options(data, data / "unused"),
+               [=](const auto& o, Communicator& ranks) { train_masked_language(o, encoder, ranks); }),
+      start_of("lm", causal, [=](const auto& o, Communicator& ranks) { train_causal_language(o, decoder, ranks); }),
+      start_of("classify", tiny_classify_options(data, data / "unused"),
+               [=](const auto& o, Communicator& ranks) { train_classify(o, encoder, ranks); }),
+      start_of("regress", tiny_regress_options(data, data / "unused"),
+               [=](const auto& o, Communicator& ranks) { train_classify(o, encoder, ranks); }),
+      start_of("match", tiny_match_options(data, data / "unused"),
+               [=](const auto& o, Communicator& ranks) { train_match(o, pairs, ranks); }),
+  };
+}
+
+std::string weights_in(const Path& run) { return read_file(checkpoints_path(run) / "last" / "model.safetensors"); }
+
+TEST_CASE("a run that overwrites another starts from the pretrained model like one in a new directory") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  for (const StartOfTask& task : all_tasks(directory.path())) {
+    CAPTURE(task.name);
+    const auto run = [&](const char* name) { return directory / concat(task.name, "-", name); };
+    task.start(run("pretrained"), {}, false);
+    // Other weights than those of a new run: an old run continues from them unless it is overwritten.
+    task.start(run("old"), run("pretrained"), false);
+    task.start(run("fresh"), run("pretrained"), false);
+    task.start(run("old"), run("pretrained"), true);
+    CHECK(weights_in(run("old")) == weights_in(run("fresh")));
+    CHECK(contains(error_of([&] { task.start(run("pretrained"), run("pretrained"), true); }),
+                   "[--pretrained-model] expected another run than --model"));
+    CHECK(std::filesystem::exists(checkpoints_path(run("pretrained")) / "last"));
+    // The run continues without the pretrained model.
+    std::filesystem::remove_all(run("pretrained"));
+    task.start(run("fresh"), run("pretrained"), false);
+    CHECK(weights_in(run("old")) == weights_in(run("fresh")));
+  }
+}
+
+TEST_CASE("a run continues with its own copy of the vocabulary if the original is gone") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  MaskedOptions options = options_in(directory, "run", "2u");
+  std::filesystem::copy_file(directory / "vocab.txt", directory / "original.txt");
+  options.data.vocabulary = directory / "original.txt";
+  train(options);
+  std::filesystem::remove(directory / "original.txt");
+  options.stop.after = Period::parse("4u");
+  train(options);
+  CHECK(last_state(directory / "run").progress.updates == 4);
+  std::string pieces = read_file(directory / "vocab.txt");
+  std::swap(pieces[pieces.size() - 2], pieces[pieces.size() - 4]);
+  write_file(directory / "original.txt", pieces);
+  options.stop.after = Period::parse("6u");
+  CHECK(contains(error_of([&] { train(options); }), "belongs to a run with other options (vocabulary "));
+}
+
 TEST_CASE("the vocabulary must be that of the pretrained model") {
   const TemporaryDirectory directory;
   write_tiny_documents(directory.path());
@@ -80,7 +180,7 @@ TEST_CASE("the vocabulary must be that of the pretrained model") {
   MaskedOptions options = options_in(directory, "second", "1u");
   options.pretrained_model = directory / "first";
   options.data.vocabulary = directory / "other.txt";
-  CHECK(contains(error_of([&] { train(options); }), "the vocabulary of the model, got another one"));
+  CHECK(contains(error_of([&] { train(options); }), "--vocab is not the vocabulary of the model"));
 }
 
 }  // namespace

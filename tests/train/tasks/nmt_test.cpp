@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -16,6 +18,7 @@
 #include "gyre/models/position/position_table.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/log/metrics_log.h"
+#include "gyre/train/pretrained/trained_model.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/tasks/tiny_nmt.h"
@@ -262,6 +265,113 @@ TEST_CASE("a resumed run restores the parts of the checkpoint that the reload op
     CHECK(state.validations_without_improvement == 0);
     CHECK(state.moments_step == 18);
     CHECK(linked_checkpoint(options.start.directory, "best")->filename() == "step-00000018");
+  }
+}
+
+TEST_CASE("values of another validation are not compared: the best values and the patience start anew") {
+  const TinyTask task;
+  NmtOptions options = task.with_validation("run", "8u", "4u");
+  options.validation.metrics = {"cross-entropy", "chrf"};
+  train(options);
+  const TrainState before = last_state(task.run("run"));
+  const double first = before.best.at("cross-entropy").value;
+  // From here on the validations are worse. Without a change they do not become the best.
+  options.optimizer.schedule.kind = "constant";
+  options.optimizer.schedule.learning_rate = 5;
+  options.stop.after = Period::parse("12u");
+  struct {
+    const char* name;
+    std::function<void(NmtOptions&)> change;
+    bool starts_anew;
+  } const cases[] = {
+      {"nothing", [](NmtOptions&) {}, false},
+      {"the same data under another name",
+       [&](NmtOptions& o) {
+         std::filesystem::copy_file(task.run("valid.src"), task.run("copy.src"));
+         o.data.valid_sets[0] = task.run("copy.src");
+       },
+       false},
+      {"other data",
+       [&](NmtOptions& o) {
+         o.data.valid_sets = {task.run("train.src"), task.run("train.tgt")};
+       },
+       true},
+      {"the beam", [](NmtOptions& o) { o.valid_beam = 2; }, true},
+      {"the length penalty", [](NmtOptions& o) { o.valid_length_penalty = 0; }, true},
+      {"no translations", [](NmtOptions& o) { o.validation.metrics = {"cross-entropy"}; }, false},
+  };
+  for (const auto& [name, change, starts_anew] : cases) {
+    CAPTURE(name);
+    NmtOptions changed = options;
+    changed.start.directory = task.run("changed");
+    std::filesystem::remove_all(changed.start.directory);
+    std::filesystem::copy(task.run("run"), changed.start.directory,
+                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+    change(changed);
+    train(changed);
+    const TrainState state = last_state(changed.start.directory);
+    CHECK(state.best.at("cross-entropy").updates == (starts_anew ? 12 : before.best.at("cross-entropy").updates));
+    CHECK(state.validations_without_improvement == (starts_anew ? 0 : before.validations_without_improvement + 1));
+    CHECK((state.best.at("cross-entropy").value == first) != starts_anew);
+    CHECK(linked_checkpoint(changed.start.directory, "best") ==
+          checkpoint_path(changed.start.directory, state.best.at("cross-entropy").updates));
+  }
+}
+
+TEST_CASE("another first metric keeps the best values, and the patience starts anew") {
+  const TinyTask task;
+  NmtOptions options = task.with_validation("run", "8u", "4u");
+  options.validation.metrics = {"cross-entropy", "chrf"};
+  train(options);
+  options.optimizer.schedule.kind = "constant";
+  options.optimizer.schedule.learning_rate = 5;
+  options.stop.after = Period::parse("12u");
+  train(options);
+  REQUIRE(last_state(task.run("run")).validations_without_improvement == 1);
+  const TrainState before = last_state(task.run("run"));
+  options.validation.metrics = {"perplexity"};
+  options.stop.after = Period::parse("16u");
+  train(options);
+  const TrainState state = last_state(task.run("run"));
+  CHECK(state.best.at("perplexity").updates == before.best.at("perplexity").updates);
+  CHECK(state.validations_without_improvement == 1);
+}
+
+TEST_CASE("options of the training alone may change on resume, those of the model may not") {
+  const TinyTask task;
+  train(task.options("run", "2u"));
+  EncoderDecoderConfig config = tiny_config(0.3);
+  config.attention_dropout = 0.2;
+  config.activation_dropout = 0.1;
+  config.initial_deviation = 0.5;
+  train(task.options("run", "4u"), config);
+  CHECK(last_state(task.run("run")).progress.updates == 4);
+  CHECK(read_config<EncoderDecoderConfig>(task.run("run")).dropout == 0.3);
+  config.activation = Activation::gelu;
+  CHECK(contains(error_of_training(task.options("run", "6u"), config), "holds a run of another model (activation"));
+}
+
+TEST_CASE("--reset-optimizer changes the optimizer; without it the error names the option") {
+  const TinyTask task;
+  for (const double ema : {0.0, 0.9}) {
+    CAPTURE(ema);
+    const std::string run = concat("run", ema);
+    NmtOptions options = task.options(run, "2u");
+    options.optimizer.ema = ema;
+    train(options);
+    for (const char* kind : {"muon", "lion", "adamw"}) {
+      CAPTURE(kind);
+      options.optimizer.kind = kind;
+      options.stop.after.amount += 2;
+      const std::string error = error_of_training(options);
+      CHECK(contains(error, "or --reset-optimizer"));
+      CHECK(error.size() < 600);
+      options.start.reload.optimizer = false;
+      train(options);
+      options.start.reload.optimizer = true;
+      CHECK(last_state(task.run(run)).moments_step == 2);
+      CHECK(last_state(task.run(run)).optimizer_step == options.stop.after.amount);
+    }
   }
 }
 

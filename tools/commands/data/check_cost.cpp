@@ -9,7 +9,6 @@
 #include "gyre/core/counted.h"
 #include "gyre/core/kernels/kernels.h"
 #include "tools/workload/gpu/gpu_plan_report.h"
-#include "tools/workload/plan_load.h"
 #include "tools/workload/training_load.h"
 
 namespace gyre {
@@ -59,18 +58,17 @@ Finding cpu_memory(const PlanRow& row) {
 
 RunCost run_cost(const NmtOptions& options, const EncoderDecoderConfig& config, const Epoch& epoch, int ranks) {
   const GpuModel* const gpu = planned_gpu(options.device.name);
-  Kernels& kernels = gpu ? virtual_kernels() : kernels_on(parse_device(options.device.name, 0));
-  const Precision precision = parse_precision(options.device.precision, kernels);
   const int length = std::max(2, int(std::lround(epoch.sentence_length)));
   const auto make = [&](int items, Device device) {
     return translation_workload(config, items, length, {device}, options.r_drop);
   };
-  std::unique_ptr<Workload> work = make(measured_items(2.0 * length), kernels.device());
-  const PlanLoad load = training_load(*work, options, kernels, precision, 2.0 * length, 2);
   RunCost cost;
   cost.ranks = ranks;
   PlanRow row;
   if (gpu) {
+    const Precision precision = parse_precision(options.device.precision, virtual_kernels());
+    std::unique_ptr<Workload> work = make(measured_items(2.0 * length), kVirtualGpu);
+    const PlanLoad load = training_load(*work, options, virtual_kernels(), kVirtualGpu, precision, 2.0 * length, 2);
     work.reset();  // plan_gpus() needs all memory of the virtual GPU
     const GpuPlanRow planned =
         plan_gpus({load, make, options.optimizer, precision, Scaling::strong}, *gpu, {ranks}).front();
@@ -78,10 +76,11 @@ RunCost run_cost(const NmtOptions& options, const EncoderDecoderConfig& config, 
     cost.where = concat("predicted for ", ranks, " x ", gpu->name);
     cost.findings.push_back(gpu_memory(planned, *gpu, options.parallel));
   } else {
-    row = plan_step(load, measure_rates(*work, work->parameters(), kernels, precision), ranks, Scaling::strong);
-    cost.where =
-        concat("measured here for ", counted(uint64_t(ranks), "rank"), " of ", counted(uint64_t(threads()), "thread"));
-    if (kernels.device().kind == Device::Kind::cpu) cost.findings.push_back(cpu_memory(row));
+    const MachineLoad machine = machine_load(make, options, 2.0 * length, 2, PlanRates());
+    row = plan_step(machine.load, machine.rates, ranks, Scaling::strong);
+    cost.where = concat("predicted for ", counted(uint64_t(ranks), "rank"), " of ",
+                        counted(uint64_t(threads()), "thread"), " of this machine");
+    if (parse_device(options.device.name, 0) == Device{}) cost.findings.push_back(cpu_memory(row));
   }
   cost.memory_bytes = row.memory();
   cost.update_seconds = row.step();

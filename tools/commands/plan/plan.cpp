@@ -1,6 +1,6 @@
-// gyre plan TASK: estimates memory, time and scaling of a training job. Takes the options of gyre train. The cost
-// of the model is measured on this machine, or predicted for GPUs of a kind (--device h200); the speed of the link is
-// given by options.
+// gyre plan TASK: estimates memory, time and scaling of a training job. Takes the options of gyre train. The cost of
+// the model is predicted, for the CPU of this machine from a few measured products, or for GPUs of a kind (--device
+// h200); on a GPU of this machine it is measured. The speed of the link is given by options.
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -54,9 +54,28 @@ void print_foreign_notes(const PlanArgs& args) {
   for (const std::string& note : foreign_notes(*args.table)) print_message(note);
 }
 
-// The number of updates of the run, or 0 if it is unknown.
-uint64_t updates_of_run(const PlanArgs& args, const TrainOptions& options, double items_per_step) {
-  return options.stop.after.in_updates(uint64_t(std::ceil(double(args.epoch_items) / items_per_step)));
+// The number of updates of the run for each row; empty if it is unknown.
+std::vector<uint64_t> updates_of_run(const PlanArgs& args, const TrainOptions& options, const PlannedSteps& planned) {
+  const Period& after = options.stop.after;
+  std::vector<uint64_t> updates;
+  for (const double tokens : planned.target_tokens) {
+    const uint64_t of_row =
+        after.unit == Period::Unit::target_tokens
+            ? uint64_t(std::ceil(double(after.amount) / tokens))
+            : after.in_updates(uint64_t(std::ceil(double(args.epoch_items) / planned.items_per_step)));
+    if (of_row == 0) return {};
+    updates.push_back(of_row);
+  }
+  return updates;
+}
+
+// Says why there is no sum over the run.
+void print_unknown_end(const TrainOptions& options) {
+  const bool in_epochs = options.stop.after.amount > 0 && options.stop.after.unit == Period::Unit::epochs;
+  std::cerr << "note: the time of the whole run needs "
+            << (in_epochs ? "--epoch-items, because --after is in epochs"
+                          : "--after, such as 100Ku (updates) or 20Gt (target tokens)")
+            << '\n';
 }
 
 // Plans a run without stages. plan(): its steps.
@@ -66,11 +85,12 @@ int report(const PlanArgs& args, const TrainOptions& options, Plan&& plan) {
   PlannedSteps planned = plan();
   print_foreign_notes(args);
   PlanTotals totals;
-  const uint64_t updates = updates_of_run(args, options, planned.items_per_step);
-  const bool has_end = updates > 0;
+  const std::vector<uint64_t> updates = updates_of_run(args, options, planned);
+  const bool has_end = !updates.empty();
   if (has_end) totals.add(planned.rows, updates);
-  if (has_end && args.json) planned.summary["run"] = {{"updates", totals.updates()}, {"rows", totals.json()}};
+  if (has_end && args.json) planned.summary["run"] = totals.json();
   print_summary(planned.summary, args.json);
+  if (!has_end) print_unknown_end(options);
   if (args.json) return 0;
   planned.print();
   if (has_end) totals.print(rank_word(options.device.name));
@@ -89,7 +109,7 @@ int report_stages(const PlanArgs& args, const LanguageOptions& options, PlanStag
   for (size_t i = 0; i < stages.size(); ++i) {
     PlannedSteps planned = plan_stage(options_of_stage(options, options.stages[i]));
     if (i == 0) print_foreign_notes(args);
-    totals.add(planned.rows, stages[i].updates);
+    totals.add(planned.rows, std::vector<uint64_t>(planned.rows.size(), stages[i].updates));
     assumptions = planned.assumptions;
     ordered_json head{{"stage", concat(i + 1, " of ", stages.size())},
                       {"updates", stages[i].updates},
@@ -104,7 +124,7 @@ int report_stages(const PlanArgs& args, const LanguageOptions& options, PlanStag
     planned.print();
   }
   if (args.json) {
-    summary["run"] = {{"updates", totals.updates()}, {"rows", totals.json()}};
+    summary["run"] = totals.json();
     print_summary(summary, true);
     return 0;
   }
@@ -115,8 +135,10 @@ int report_stages(const PlanArgs& args, const LanguageOptions& options, PlanStag
 
 void add_plan_rows(OptionTable& table, PlanArgs& args) {
   args.table = &table;
-  table.describe_again("device", concat("kind of the GPUs to plan for: ", joined(gpu_model_names(), ", "),
-                                        "; cpu, cuda or cuda:N: measure the model on this machine"));
+  table.describe_again("device",
+                       concat("kind of the GPUs to plan for: ", joined(gpu_model_names(), ", "),
+                              "; cpu: this machine, whose matrix products and memory are measured for seconds; cuda or "
+                              "cuda:N: measure the model on this GPU"));
   table.group("Plan");
   table.add_list("--ranks,--gpus", args.ranks, "NUMBER,...",
                  "numbers of ranks to plan for: of --cpu-threads threads, or of one GPU each");

@@ -31,7 +31,7 @@ std::vector<int> possible_ranks(const PlanArgs& args, const ParallelOptions& opt
 }
 
 PlannedSteps plan_ranks(const PlanArgs& args, const PlanLoad& load, const PlanRates& rates, const TrainOptions& options,
-                        int64_t pieces) {
+                        int64_t pieces, double sides) {
   const Scaling scaling = args.weak ? Scaling::weak : Scaling::strong;
   const auto row_of = [&](int ranks) {
     return PlanReportRow{plan_step(load, rates, ranks, scaling), tokens_of_step(load, ranks, scaling)};
@@ -62,6 +62,7 @@ PlannedSteps plan_ranks(const PlanArgs& args, const PlanLoad& load, const PlanRa
   for (const PlanReportRow& row : rows) {
     if (args.json) summary["rows"].push_back(to_json(row));
     planned.rows.push_back(row.plan);
+    planned.target_tokens.push_back(row.tokens / sides);
   }
   planned.summary = std::move(summary);
   planned.print = [rows] { print_rows(rows); };
@@ -86,7 +87,8 @@ std::string exchange_text(const GpuJob& job) {
                                          : "from GPU to GPU by NCCL";
 }
 
-PlannedSteps plan_gpu_ranks(const PlanArgs& args, const GpuJob& job, const GpuModel& model, int64_t pieces) {
+PlannedSteps plan_gpu_ranks(const PlanArgs& args, const GpuJob& job, const GpuModel& model, int64_t pieces,
+                            double sides) {
   const std::vector<GpuPlanRow> rows = plan_gpus(job, model, possible_ranks(args, job.load.parallel));
   ordered_json summary{{"device", model.name},
                        {"precision", precision_name(job.precision)},
@@ -104,7 +106,10 @@ PlannedSteps plan_gpu_ranks(const PlanArgs& args, const GpuJob& job, const GpuMo
   }
   PlannedSteps planned;
   planned.items_per_step = rows.front().tokens / job.load.item_tokens;
-  for (const GpuPlanRow& row : rows) planned.rows.push_back(row.plan);
+  for (const GpuPlanRow& row : rows) {
+    planned.rows.push_back(row.plan);
+    planned.target_tokens.push_back(row.tokens / sides);
+  }
   planned.summary = std::move(summary);
   planned.assumptions = model.assumptions();
   planned.print = [rows, job] {
@@ -151,26 +156,31 @@ PlannedSteps plan_steps(const PlanArgs& args, const TrainOptions& options, int64
     throw UsageError("--model would have no effect: --config ", (options.start.directory / "train.toml").string(),
                      " plans with the options of a run");
   if (options.device.threads > 0) set_threads(options.device.threads);
-  Kernels& kernels = gpu ? virtual_kernels() : kernels_on(parse_device(options.device.name, 0));
-  const Precision precision = parse_precision(options.device.precision, kernels);
-  std::unique_ptr<Workload> work = batches.make(measured_items(batches.item_tokens), kernels.device());
-  const PlanLoad load = training_load(*work, options, kernels, precision, batches.item_tokens, batches.sides);
-  if (gpu) {
-    work.reset();  // plan_gpus() needs all memory of the virtual GPU
-    const auto make = [&](int items, Device device) {
-      std::unique_ptr<Workload> made = batches.make(items, device);
-      made->set_recompute(options.device.recompute);
-      return made;
-    };
-    const GpuJob job{load, make, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};
-    return plan_gpu_ranks(args, job, with_options(*gpu, precision, args), pieces);
+  // An error is the only line that a call prints, so these come before the note of a measurement.
+  PlanLoad batch;
+  batch.parallel = options.parallel;
+  for (const int ranks : possible_ranks(args, options.parallel)) share_of_rank(batch, ranks, Scaling::strong);
+  if (!gpu) {
+    PlanRates given;
+    given.flops = args.gflops * kGiga;
+    given.memory = args.memory_gb * kGiga;
+    given.link = args.link_gbit * kGiga / 8;
+    given.latency = args.latency_us * 1e-6;
+    const MachineLoad machine = machine_load(batches.make, options, batches.item_tokens, batches.sides, given);
+    return plan_ranks(args, machine.load, machine.rates, options, pieces, batches.sides);
   }
-  PlanRates rates = measure_rates(*work, work->parameters(), kernels, precision);
-  if (args.gflops > 0) rates.flops = args.gflops * kGiga;
-  if (args.memory_gb > 0) rates.memory = args.memory_gb * kGiga;
-  rates.link = args.link_gbit * kGiga / 8;
-  rates.latency = args.latency_us * 1e-6;
-  return plan_ranks(args, load, rates, options, pieces);
+  const Precision precision = parse_precision(options.device.precision, virtual_kernels());
+  std::unique_ptr<Workload> work = batches.make(measured_items(batches.item_tokens), kVirtualGpu);
+  const PlanLoad load =
+      training_load(*work, options, virtual_kernels(), kVirtualGpu, precision, batches.item_tokens, batches.sides);
+  work.reset();  // plan_gpus() needs all memory of the virtual GPU
+  const auto make = [&](int items, Device device) {
+    std::unique_ptr<Workload> made = batches.make(items, device);
+    made->set_recompute(options.device.recompute);
+    return made;
+  };
+  const GpuJob job{load, make, options.optimizer, precision, args.weak ? Scaling::weak : Scaling::strong};
+  return plan_gpu_ranks(args, job, with_options(*gpu, precision, args), pieces, batches.sides);
 }
 
 }  // namespace gyre

@@ -40,6 +40,7 @@ struct PlanArgs {
 struct PlannedSteps {
   std::vector<PlanRow> rows;
   double items_per_step = 1;               // pairs, samples or rows of a global batch
+  std::vector<double> target_tokens{};     // of a global batch, for each row
   nlohmann::ordered_json summary;          // of the first row; with args.json also all rows
   std::function<void()> print;             // prints the rows as a table
   std::vector<std::string> assumptions{};  // figures that were not measured
@@ -49,7 +50,7 @@ struct PlannedSteps {
 // `item_tokens` tokens on all `sides` sides.
 struct PlannedBatches {
   double item_tokens = 1, sides = 1;
-  std::function<std::unique_ptr<Workload>(int items, Device device)> make;
+  MakeBatch make;
 };
 
 // pieces: the size of the vocabulary of the model that batches.make() creates.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <vector>
 
 #include "tools/workload/plan.h"
@@ -11,22 +12,25 @@ namespace gyre {
 
 class PlanTotals {
  public:
-  // Adds a stage of `updates` updates. `steps`: a row for each number of ranks. Throws an Error if the number of rows
-  // differs from that of the stages before.
-  void add(const std::vector<PlanRow>& steps, uint64_t updates);
-  uint64_t updates() const { return updates_; }
+  // Adds a stage. `steps`: a row for each number of ranks. `updates`: for each row; with weak scaling, a number of
+  // tokens takes fewer updates on more ranks. Throws an Error if the number of rows differs from that of the stages
+  // before.
+  void add(const std::vector<PlanRow>& steps, const std::vector<uint64_t>& updates);
   nlohmann::ordered_json json() const;
   void print(const char* unit) const;  // unit: "ranks" or "GPUs"
 
  private:
   struct Total {
     int ranks = 1;
+    uint64_t updates = 0;
     double memory = 0;   // bytes per rank, in the stage that needs most
     double seconds = 0;  // of all updates, without validation and saving
   };
 
+  // The number of updates, if it is the same for all rows.
+  std::optional<uint64_t> common_updates() const;
+
   std::vector<Total> totals_;
-  uint64_t updates_ = 0;
 };
 
 }  // namespace gyre

@@ -2,6 +2,8 @@
 
 #include <iostream>
 
+#include "gyre/train/pretrained/trained_model.h"
+
 namespace gyre {
 
 #define GYRE_TRAIN_COMMANDS(function) void function(Program& program);
@@ -20,6 +22,11 @@ OptionTable& add_train_command(Program& program, const std::string& name, const 
   table.accept_config_files();
   table.resume_from("train.toml");
   return table;
+}
+
+void use_own_vocabulary(const OptionTable& table, Path& vocabulary, const StartOptions& start) {
+  if (!table.resumes_run() || table.given_in_call("vocab") || vocabulary.empty() || !continues(start)) return;
+  vocabulary = own_vocabulary(start.directory).value_or(vocabulary);
 }
 
 void print_replay(const ReplayResult& result) {

@@ -18,6 +18,10 @@ namespace gyre {
 OptionTable& add_train_command(Program& program, const std::string& name, const std::string& help,
                                std::function<int()> run);
 
+// If the call continues a run with the run's own options, replaces the path of the vocabulary by that of the run's
+// copy: since the run began, the path may have become that of another file.
+void use_own_vocabulary(const OptionTable& table, Path& vocabulary, const StartOptions& start);
+
 // Prints a report of the replay.
 void print_replay(const ReplayResult& result);
 
@@ -26,6 +30,7 @@ void print_replay(const ReplayResult& result);
 template <class Options, class Train>
 int run_training(const OptionTable& table, Options options, Train&& train) {
   record_train_options(table, options);
+  use_own_vocabulary(table, options.data.vocabulary, options.start);
   const Resolved<Options> resolved(std::move(options));
   return with_communicator([&](Communicator& ranks) {
     const std::optional<ReplayResult> replay = train(resolved, ranks);

@@ -106,6 +106,8 @@ void add_masked_options(OptionTable& table, MaskedOptions& options, EncoderOnlyC
 }
 
 void check_language_options(const OptionTable& table, LanguageOptions& options) {
+  // The stages of a run have resolved its schedule already.
+  if (!options.pretrained_model.empty() && options.stages.empty()) set_fine_tuning_warmup(table, options);
   check_train_options(table, options);
   for (const char* name : {"valid-samples", "valid-mini-batch"})
     table.reject_unused(name, options.has_validation_data(), "there is no validation data");

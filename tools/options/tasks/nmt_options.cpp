@@ -39,6 +39,7 @@ void add_nmt_options(OptionTable& table, NmtOptions& o, EncoderDecoderConfig& co
 }
 
 void check_nmt_training(const OptionTable& table, NmtOptions& options) {
+  if (!options.pretrained_model.empty()) set_fine_tuning_warmup(table, options);
   check_train_options(table, options);
   table.reject_unused("bpe-dropout-side", options.bpe_dropout > 0, "--bpe-dropout is 0");
   const auto& metrics = options.validation.metrics;

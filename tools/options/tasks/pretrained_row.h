@@ -4,10 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/option_checks.h"
-#include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/resume.h"
+#include "gyre/train/tasks/initial_weights.h"
 #include "tools/command_line/option_table.h"
 
 namespace gyre {
@@ -31,26 +30,22 @@ void add_pretrained_row(OptionTable& table, Options& options, Config& config) {
 }
 
 // Call after resolve(). Takes the vocabulary of the pretrained model unless the options give one. Throws a UsageError
-// if the options give another architecture. A run that has begun does not need the pretrained model anymore.
+// if the options give another architecture. A run that continues does not need the pretrained model anymore: without
+// it, its own architecture counts.
 template <class Options, class Config>
-void check_pretrained_model(Options& options, const Config& config) {
+void check_pretrained_model(Options& options, Config& config) {
   const Path& model = options.pretrained_model;
   if (model.empty()) return;
-  const bool has_begun = !options.start.overwrite && !list_checkpoints(options.start.directory).empty();
-  if (has_begun && !std::filesystem::exists(options.data.vocabulary))
-    options.data.vocabulary = find_vocabulary(options.start.directory);
-  if (has_begun && !std::filesystem::exists(model)) return;
+  if (!starts_from(model, options.start)) {
+    config = read_config<Config>(options.start.directory);
+    if (options.data.vocabulary.empty()) options.data.vocabulary = find_vocabulary(options.start.directory);
+    return;
+  }
   const Path run = find_run(find_model_file(model));
-  std::error_code ignored;
-  expect(!std::filesystem::equivalent(run, options.start.directory, ignored), "--pretrained-model",
-         "another run than --model", model.string());
   if (options.data.vocabulary.empty()) options.data.vocabulary = find_vocabulary(run);
   Config pretrained = read_config<Config>(run);
   pretrained.vocab_size = config.vocab_size;  // checked when the vocabulary is loaded
-  pretrained.dropout = config.dropout;
-  pretrained.attention_dropout = config.attention_dropout;
-  pretrained.activation_dropout = config.activation_dropout;
-  const std::string fields = config_differences(pretrained.to_json(), config.to_json());
+  const std::string fields = config_changes(pretrained.to_json(), config.to_json()).of_model;
   if (!fields.empty())
     throw UsageError("[--pretrained-model] the options give another architecture than ", model.string(), " has (",
                      fields, "): leave them out");

@@ -11,7 +11,7 @@ namespace gyre {
 // A job as the options describe it.
 struct GpuJob {
   PlanLoad load;
-  std::function<std::unique_ptr<Workload>(int items, Device device)> make;
+  MakeBatch make;
   OptimizerOptions optimizer;
   Precision precision = Precision::bf16;
   Scaling scaling = Scaling::strong;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/hexadecimal.h"
 #include "gyre/train/job_context.h"
 #include "gyre/train/options.h"
 #include "gyre/train/tasks/classification/scores.h"
@@ -17,6 +18,7 @@ class ClassifyValidation final : public Validation {
   ClassifyValidation(LabeledIds rows, const SequenceClassifier& model, const JobContext& context,
                      const ValidationOptions& options);
 
+  ValidationBasis basis() const override { return {{"valid-sets", hexadecimal(rows_.checksum())}}; }
   ValidationResult run() override;
 
  private:

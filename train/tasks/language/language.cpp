@@ -64,7 +64,7 @@ std::unique_ptr<LanguageModel> make_model(const LanguageOptions& options, const 
 TaskParts make_parts(const LanguageOptions& given, EncoderOnlyConfig config, const LanguageObjective& objective,
                      const JobContext& context) {
   TaskParts parts;
-  parts.vocabulary = {given.data.vocabulary, load_vocabulary(given.data.vocabulary, given.tokenizer)};
+  parts.vocabulary = load_training_vocabulary(given, given.tokenizer);
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
   const auto resolved = std::make_shared<LanguageOptions>(given);
   resolved->line_ends = line_ends_of_run(given, vocabulary);

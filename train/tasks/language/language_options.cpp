@@ -1,5 +1,6 @@
 #include "gyre/train/tasks/language/language_options.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <system_error>
@@ -41,7 +42,7 @@ ScheduleOptions own_schedule(const LanguageStage& stage, const ScheduleOptions& 
   own.learning_rate = stage.learning_rate.value_or(run.learning_rate);
   own.warmup = stage.warmup.value_or(0);
   own.warmup_percent = stage.warmup_percent;
-  own.warmup_initial = run.warmup_initial;
+  own.warmup_initial = std::min(run.warmup_initial, own.learning_rate);
   own.minimum_rate = run.minimum_rate;
   own.cooldown = stage.cooldown;
   own.cooldown_percent = stage.cooldown_percent.value_or(own.cooldown_percent);
@@ -56,6 +57,7 @@ RateStage rates_of(const LanguageStage& stage, uint64_t begin, const ScheduleOpt
   if (stage.restarts_schedule()) return {.begin = begin, .origin = begin, .schedule = own_schedule(stage, run)};
   RateStage rates{.begin = begin, .origin = 0, .schedule = run};
   rates.schedule.learning_rate = stage.learning_rate.value_or(run.learning_rate);
+  rates.schedule.warmup_initial = std::min(run.warmup_initial, rates.schedule.learning_rate);
   return rates;
 }
 

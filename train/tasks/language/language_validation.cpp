@@ -10,6 +10,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/hexadecimal.h"
 #include "gyre/train/log/stopwatch.h"
 #include "gyre/train/parallel/tree_reduction.h"
 
@@ -78,6 +79,23 @@ LanguageValidation::Sums LanguageValidation::sums() const {
     return std::vector<double>(all.begin() + ptrdiff_t(i * n), all.begin() + ptrdiff_t((i + 1) * n));
   };
   return {third(0), third(1), third(2)};
+}
+
+ValidationBasis LanguageValidation::basis() const {
+  std::vector<std::string> checksums;  // sorted, because the metrics do not depend on the order of the sets
+  size_t samples = 0;
+  uint64_t bytes = 0;
+  for (const LanguageValidationSet& set : sets_) {
+    checksums.push_back(hexadecimal(set.samples->store().checksum()));
+    bytes += set.bytes;
+  }
+  for (const Chunk& chunk : chunks_) samples += chunk.indices.size();
+  std::sort(checksums.begin(), checksums.end());
+  std::string all;
+  for (const std::string& checksum : checksums) all += concat(all.empty() ? "" : " ", checksum);
+  ValidationBasis basis{{"valid-sets", std::move(all)}, {"valid-samples", std::to_string(samples)}};
+  if (bytes > 0) basis["bytes of valid-sets"] = std::to_string(bytes);
+  return basis;
 }
 
 ValidationResult LanguageValidation::run() {

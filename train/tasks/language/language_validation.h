@@ -24,6 +24,7 @@ class LanguageValidation final : public Validation {
   LanguageValidation(std::vector<LanguageValidationSet> sets, MakeInput make_input, const LanguageOptions& options,
                      const Vocabulary& vocabulary, const EncoderOnly& model, const JobContext& context);
 
+  ValidationBasis basis() const override;
   ValidationResult run() override;
 
  private:

@@ -1,6 +1,7 @@
 // Validation of text matching: the loss and the metrics in options.metrics (train/tasks/matching/match_objective.h).
 #pragma once
 
+#include "gyre/core/hexadecimal.h"
 #include "gyre/train/job_context.h"
 #include "gyre/train/options.h"
 #include "gyre/train/tasks/matching/match_objective.h"
@@ -13,6 +14,7 @@ class MatchValidation final : public Validation {
   MatchValidation(LabeledIds pairs, const SequenceClassifier& model, const JobContext& context,
                   const MatchObjective& objective, const ValidationOptions& options);
 
+  ValidationBasis basis() const override { return {{"valid-sets", hexadecimal(pairs_.checksum())}}; }
   ValidationResult run() override;
 
  private:

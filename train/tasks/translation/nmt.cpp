@@ -29,7 +29,7 @@ class TranslationModel final : public TrainingModel {
 
 TaskParts make_parts(const NmtOptions& options, EncoderDecoderConfig config, const JobContext& context) {
   TaskParts parts;
-  parts.vocabulary = {options.data.vocabulary, load_vocabulary(options.data.vocabulary, options.tokenizer)};
+  parts.vocabulary = load_training_vocabulary(options, options.tokenizer);
   const Vocabulary& vocabulary = *parts.vocabulary.vocabulary;
   config.vocab_size = vocabulary.size();
   auto model = std::make_unique<TranslationModel>(config);

@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "gyre/core/error.h"
+#include "gyre/core/hexadecimal.h"
+#include "gyre/core/random.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/train/log/stopwatch.h"
 #include "gyre/train/metrics/bleu.h"
@@ -63,13 +65,28 @@ bool NmtValidation::wants(const std::string& metric) const {
   return std::find(metrics_.begin(), metrics_.end(), metric) != metrics_.end();
 }
 
+ValidationBasis NmtValidation::basis() const {
+  uint64_t checksum = 0;
+  for (size_t i = 0; i < set_.size(); ++i) {
+    for (const auto* ids : {&set_.sources[i], &set_.targets[i]})
+      checksum = mix(checksum, crc32c(ids->data(), ids->size() * sizeof(int32_t)));
+    checksum = mix(checksum, hash_name(set_.references[i]));
+  }
+  ValidationBasis basis{{"valid-sets", hexadecimal(checksum)}};
+  if (translates()) {
+    basis["valid-beam-size"] = std::to_string(decode_.beam_size);
+    basis["valid-length-penalty"] = concat(decode_.length_penalty);
+  }
+  return basis;
+}
+
 ValidationResult NmtValidation::run() {
   const Stopwatch watch;
   ValidationResult result;
   result.loss = cross_entropy();
   result.metrics["cross-entropy"] = result.loss;
   result.metrics["perplexity"] = std::exp(result.loss);
-  if (wants("bleu") || wants("chrf")) {
+  if (translates()) {
     const Lines hypotheses = translate();
     std::array<double, 2> scores{};
     if (ranks_.rank() == 0) {

@@ -32,9 +32,11 @@ class NmtValidation final : public Validation {
   NmtValidation(NmtValidationSet set, const Vocabulary& vocabulary, const EncoderDecoder& model,
                 const JobContext& context, const NmtOptions& options);
 
+  ValidationBasis basis() const override;
   ValidationResult run() override;
 
  private:
+  bool translates() const { return wants("bleu") || wants("chrf"); }
   bool wants(const std::string& metric) const;
   double cross_entropy();
   Lines translate();                               // returns all lines on rank 0, none on other ranks
