@@ -84,7 +84,7 @@ for option in --vocab-size --ranks --sentence-length --json; do build/gyre plan 
 $plan --freeze 'no_such_*' > frozen.txt 2>&1 && fail "a plan with a pattern of --freeze that matches nothing"
 check "the message of a plan" grep -q 'freeze.*no_such_' frozen.txt
 $plan --vocab-size 500 | contains '"vocabulary":500,' || fail "plan with a size"
-# A plan of a large model neither computes nor allocates it: half a gigabyte is enough.
+# A plan of a large model neither computes nor allocates it: its weights alone would take 4.4 GB.
 (
   ulimit -v 1500000
   "$GYRE" plan lm --preset llama-1b --ranks 64 --mini-batch-words 500000 --precision fp32 --after 20Gt --json > large.json 2> large.txt

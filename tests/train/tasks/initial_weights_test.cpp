@@ -111,8 +111,7 @@ std::vector<StartOfTask> all_tasks(const Path& data) {
   decoder.causal = true;
   EncoderOnlyConfig pairs = encoder;
   pairs.token_types = 2;
-  LanguageOptions causal;
-  static_cast<LanguageOptions&>(causal) = tiny_masked_options(data, data / "unused");
+  const LanguageOptions causal = tiny_masked_options(data, data / "unused");
   return {
       start_of("nmt", tiny_options(data, data / "unused"),
                [](const auto& o, Communicator& ranks) { train_nmt(o, tiny_config(0), ranks); }),

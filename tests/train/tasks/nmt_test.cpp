@@ -277,7 +277,7 @@ TEST_CASE("values of another validation are not compared: the best values and th
   const double first = before.best.at("cross-entropy").value;
   // From here on the validations are worse. Without a change they do not become the best.
   options.optimizer.schedule.kind = "constant";
-  options.optimizer.schedule.learning_rate = 5;
+  options.optimizer.schedule.learning_rate = 0.5;
   options.stop.after = Period::parse("12u");
   struct {
     const char* name;
@@ -324,7 +324,7 @@ TEST_CASE("another first metric keeps the best values, and the patience starts a
   options.validation.metrics = {"cross-entropy", "chrf"};
   train(options);
   options.optimizer.schedule.kind = "constant";
-  options.optimizer.schedule.learning_rate = 5;
+  options.optimizer.schedule.learning_rate = 0.5;
   options.stop.after = Period::parse("12u");
   train(options);
   REQUIRE(last_state(task.run("run")).validations_without_improvement == 1);
