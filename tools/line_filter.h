@@ -21,7 +21,7 @@ struct FilterCounts {
 struct LineFilter {
   Path input, output;  // empty: standard input and output
   CpuThreads threads;
-  BadLineChoice bad_lines;
+  BadLineChoice bad_lines{};
 
   // Adds --input, --output, --on-bad-line and --cpu-threads. The helps say what the files hold: "text, one sentence per
   // line".

@@ -8,7 +8,7 @@
 #include "gyre/core/error.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/train/log/stopwatch.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 
 namespace gyre {
 

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "gyre/core/error.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 #include "tools/process_setup.h"
 #include "tools/program.h"
 

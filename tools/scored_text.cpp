@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gyre/train/pretrained/train_state.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 #include "tools/options/document_rows.h"
 #include "tools/options/model_choice.h"
 #include "tools/text_progress.h"

@@ -12,6 +12,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/blas.h"
 #include "gyre/core/hardware/cores.h"
+#include "gyre/core/io/strict_json.h"
 #include "gyre/core/kernels/amx.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
@@ -197,7 +198,7 @@ void write_run_files(const RunDirectory& run, const TrainOptions& options, const
   const Path vocabulary = vocabulary_copy(run, parts.vocabulary.path);
   parts.vocabulary.vocabulary->save(vocabulary);
   if (options.start.overwrite) run.remove_other_vocabularies(vocabulary);
-  if (!parts.task.is_null()) write_file(run.task(), parts.task.dump(2) + "\n");
+  if (!parts.task.is_null()) write_file(run.task(), json_text(parts.task, 2) + "\n");
 }
 
 // A run cannot end before the updates that its checkpoint has.
@@ -300,8 +301,6 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   const ThreadChoice choice = choose_threads(options.device.threads, ranks.cores());
   log_job(options.record.notes, choice.limit, options.batch, options.parallel.deterministic, context, parts);
   if (const std::string note = ranks.core_note(); !note.empty() && ranks.local_rank() == 0) spdlog::warn("{}", note);
-  if (trains && ranks.rank() == 0)
-    warn_of_long_warmups(rates, parts.stages, planned_updates(options.stop.after, *parts.data));
 
   TrainState state = fresh_state(options, rates, context, parts);
   TrainStep step(*parts.model, optimizer, reducer, context.kernels, ranks,
@@ -323,6 +322,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   }
   if (run != nullptr) write_run_files(*run, options, parts);
   new_run.done();
+  if (ranks.rank() == 0) warn_of_long_warmups(rates, parts.stages, planned_updates(options.stop.after, *parts.data));
   Reporter reporter(run, options.log, options.stop, deciding_metric, state,
                     {.batches_per_epoch = parts.data->batches(),
                      .item = parts.data->item(),

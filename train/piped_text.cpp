@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "gyre/data/text/text_input.h"
@@ -15,8 +16,10 @@ void share_piped_text(const std::vector<Path>& files, Communicator& ranks) {
   for (const Path& file : files) {
     const bool is_root = ranks.rank() == 0;
     const auto is_pipe = [&] {
-      return std::filesystem::exists(file) && !std::filesystem::is_regular_file(file) &&
-             !std::filesystem::is_directory(file);
+      std::error_code error;
+      const std::filesystem::file_status status = std::filesystem::status(file, error);
+      return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status) &&
+             !std::filesystem::is_directory(status);
     };
     int64_t shared = is_root && is_pipe() ? 1 : 0;
     ranks.broadcast(std::span<int64_t>(&shared, 1), 0);

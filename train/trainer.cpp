@@ -177,7 +177,7 @@ StopRequest Trainer::own_stop_request() {
     if (!has_warned_of_signal_)
       spdlog::warn("received {}: the run saves and ends after update {}{}", name, state_.progress.updates + 1,
                    parts_.ranks.size() > 1 && name == std::string_view("SIGTERM") && StopSignal::sent_by_parent()
-                       ? ", if mpirun does not end the ranks before"
+                       ? ", unless mpirun ends the ranks first"
                        : "");
     has_warned_of_signal_ = true;
     return StopRequest::signal;

@@ -82,8 +82,9 @@ struct Hierarchy {
 // mounted tree counts as its root.
 std::filesystem::path relative_group(const std::string& group, const std::string& mounted) {
   const std::string base = mounted == "/" ? "" : mounted;
-  const bool is_below = group.starts_with(base) && group.find("/..") == std::string::npos;
-  return is_below && group.size() > base.size() ? group.substr(base.size() + 1) : std::string();
+  const bool is_below = group.size() > base.size() && group.starts_with(base) && group[base.size()] == '/' &&
+                        group.find("/..") == std::string::npos;
+  return is_below ? group.substr(base.size() + 1) : std::string();
 }
 
 // From /proc/self/mountinfo (man 5 proc): ID PARENT MAJOR:MINOR ROOT MOUNT OPTIONS .. - TYPE SOURCE SUPEROPTIONS, and

@@ -42,8 +42,8 @@ int share_of_cores(const std::vector<ProcessCores>& machine, size_t own);
 // if there are none. `usable`: the number of usable_cpus().
 std::string describe_idle_cores(const std::vector<ProcessCores>& machine, size_t own, int usable);
 
-// A number of threads. `limit` says in one sentence which variable makes it smaller than the number of
-// cores; empty if none does.
+// A number of threads. `limit` says in one sentence which variable makes it smaller than the number of cores; empty if
+// none does.
 struct ThreadChoice {
   int threads = 1;
   std::string limit{};

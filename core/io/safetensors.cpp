@@ -70,7 +70,7 @@ struct Mismatches {
   }
 
  private:
-  // What precedes one of the shorter names in the longer one, up to a dot; empty: nothing.
+  // The part of the longer name before one of the shorter names, up to a dot; empty: there is none.
   static std::string prefix_of(std::string_view longer, const std::vector<std::string>& shorter) {
     for (size_t dot = longer.find('.'); dot != std::string_view::npos; dot = longer.find('.', dot + 1))
       if (std::ranges::find(shorter, longer.substr(dot + 1)) != shorter.end())

@@ -1,6 +1,6 @@
-// Strict parsing of JSON: no other file parses any. In addition to the checks of the JSON library, rejects duplicate
-// keys (the library keeps the last one), NUL bytes (the library takes them for the end of the text) and nesting beyond
-// a limit.
+// Strict parsing of JSON; the whole program parses JSON by these functions. In addition to the checks of the JSON
+// library, rejects duplicate keys (the library keeps the last one), NUL bytes (the library takes them for the end of
+// the text) and nesting beyond a limit.
 #pragma once
 
 #include <exception>

@@ -25,28 +25,28 @@ constexpr Limits kUnknown{0.001, 0.1};       // of tokens; an error means that t
 constexpr Limits kTestOverlap{0, 0.01};      // documents of a test set that share text with the training set
 constexpr Limits kOtherOverlap{0, kNever};
 
-// The n-grams of a held-out set, and where other sets have them.
+// The n-grams of a held-out set, and their places in other sets.
 struct HeldOut {
   struct Found {
     std::vector<uint32_t> at;         // by n-gram: the number of a place from 1, or 0
-    std::vector<std::string> places;  // of documents of the other set
+    std::vector<std::string> places;  // places of documents of the other set
   };
   size_t set = 0;
   NgramIndex index;
-  std::vector<std::string> places;  // of the documents of the set
-  std::vector<Found> found;         // by the sets that are read after it
+  std::vector<std::string> places;  // places of the documents of the set
+  std::vector<Found> found;         // one for each set that is read after this one
 };
 
-// What threads find out about a document.
+// The findings of a thread about a document.
 struct ExaminedDocument {
   TextHash hash;
   std::vector<uint64_t> words;
   NearDuplicates::Signature signature;
   uint64_t length = 0, unknown = 0;
   std::array<std::vector<uint64_t>, kLineFaults> faults;  // lines from 0
-  std::vector<uint64_t> separators;                       // likewise
-  std::string separator;
-  std::vector<std::vector<NgramIndex::Match>> matches;  // by held-out set
+  std::vector<uint64_t> separators;                       // lines from 0
+  std::string separator;                                  // the first of these lines
+  std::vector<std::vector<NgramIndex::Match>> matches;    // by held-out set
 };
 
 class DocumentChecker {
@@ -131,7 +131,7 @@ class DocumentChecker {
           document.faults[fault].push_back(number);
       if (!is_unknown_separator(line)) continue;
       document.separators.push_back(number);
-      document.separator = line;
+      if (document.separator.empty()) document.separator = line;
     }
     document.length = document.words.size();
     if (vocabulary_ == nullptr) return;
@@ -257,7 +257,7 @@ class DocumentChecker {
   const DocumentCheckOptions& options_;
   const Vocabulary* vocabulary_;
   LineEnds line_ends_;
-  std::vector<std::vector<Path>> files_;  // of each set
+  std::vector<std::vector<Path>> files_;  // files of each set
   std::vector<HeldOut> held_out_;
   DocumentCheck check_;
 };

@@ -17,7 +17,7 @@ namespace gyre {
 struct DocumentCheckOptions {
   std::vector<Path> train, valid;        // text files; valid may be empty
   std::vector<Path> tests;               // a test set each
-  DocumentFormat format;                 // of all of them; JSON lines are recognized
+  DocumentFormat format;                 // format of all these files; JSON lines are recognized
   NearDuplicateOptions near_duplicates;  // similarity 0: none are looked for
   size_t overlap_words = 13;             // length of the runs of words that held-out sets must not share (NgramIndex)
 };
@@ -33,22 +33,22 @@ struct PlaceList {
 struct DocumentSet {
   SetRole role = SetRole::train;
   std::string name;               // "training set"
-  std::vector<LineReport> files;  // what was read and skipped
+  std::vector<LineReport> files;  // lines that were read and skipped
   uint64_t documents = 0, bytes = 0;
   std::array<PlaceList, kLineFaults> faults;  // of lines in documents
   PlaceList separators;           // lines that are a special token of other vocabularies and no piece of this one
-  std::string separator;          // the first of them
+  std::string separator;          // the first of these lines
   PlaceList duplicates;           // documents equal to an earlier one
   PlaceList near_duplicates;      // documents that resemble an earlier one and are not equal to one
-  std::vector<uint64_t> lengths;  // of the documents in tokens, or in words without a vocabulary
+  std::vector<uint64_t> lengths;  // length of each document in tokens, or in words without a vocabulary
   uint64_t tokens = 0, unknown = 0;
 };
 
 // Documents of a held-out set that share a run of words with another set.
 struct DocumentOverlap {
   size_t held_out = 0, other = 0;     // indices of the sets
-  uint64_t documents = 0;             // of the held-out set, with any run of the other one
-  double share = 0;                   // of all runs of the held-out set
+  uint64_t documents = 0;             // documents of the held-out set with any run of the other one
+  double share = 0;                   // share of all runs of the held-out set
   std::vector<std::string> examples;  // "test.txt:3 = train.txt:812"
 };
 

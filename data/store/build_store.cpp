@@ -88,10 +88,13 @@ Corpus open_corpus(const Vocabulary& vocabulary, TextInputs files, const TextOpt
   require(!files.empty(), "[data] expected text files or a token store");
   std::vector<TokenStore> stores;
   std::string name;
+  const auto is_text = [](const TextInput& file) { return file.kind() != TextKind::token_store; };
+  const auto text = std::ranges::find_if(files, is_text);
   for (const TextInput& file : files) {
-    if (file.kind() != TextKind::token_store) continue;
-    require(files.front().kind() == TextKind::token_store && files.back().kind() == TextKind::token_store, "[data] ",
-            file.name(), ": a token store holds both sides, so it must not be beside text files");
+    if (is_text(file)) continue;
+    require(text == files.end(), "[data] ", file.name(),
+            ": a token store holds both sides, so expected only token stores beside it, got ",
+            text == files.end() ? "" : text->name());
     stores.emplace_back(file.path()).require_vocabulary(vocabulary);
     name += (name.empty() ? "" : " + ") + file.name();
   }

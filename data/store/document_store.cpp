@@ -101,7 +101,7 @@ class DocumentWriter {
     if (ids.empty()) {
       LineReport& report = text_.reports()[part.file];
       report.skip(BadLine::empty, part.line, text_.place(part));
-      if (line_ends_ == LineEnds::none && report.kept > 0) --report.kept;
+      if (line_ends_ == LineEnds::none && report.unit == "line" && report.kept > 0) --report.kept;
     } else if (line_ends_of_.empty()) {
       add_sentence(ids, part.text);
     } else {
@@ -214,11 +214,12 @@ Documents open_documents(const Vocabulary& vocabulary, TextInputs files, const D
   return {TokenStore::chain(name, std::move(stores)), std::move(report)};
 }
 
+bool has_exact_size(const TokenStore& store, const Vocabulary& vocabulary) {
+  return store.has_text_sizes() || vocabulary.accepts_any_bytes();
+}
+
 TextSize size_of_part(const StorePart& part, const Vocabulary& vocabulary) {
   const TokenStore& store = part.store();
-  require(store.has_text_sizes() || vocabulary.accepts_any_bytes(), "[data] ", store.name(),
-          ": expected a store with the sizes of its text, got one of an earlier version: build it again with gyre data "
-          "build");
   const auto decoded_size = [&](uint64_t begin, uint64_t end) {
     std::vector<int32_t> ids;
     store.append_tokens(begin, end, ids);

@@ -60,9 +60,11 @@ struct Documents {
 // given.
 Documents open_documents(const Vocabulary& vocabulary, TextInputs files, const DocumentOptions& options);
 
+// Returns whether size_of_part() is the size of the text that was encoded: the store has the sizes of its text, or it
+// is of an earlier version and the vocabulary keeps every byte.
+bool has_exact_size(const TokenStore& store, const Vocabulary& vocabulary);
 // Returns the size of the text of one part. If the part begins inside a sentence, decodes the tokens before its
-// beginning and subtracts their size. Throws an Error for a store of an earlier version, which has no sizes, unless the
-// vocabulary keeps every byte.
+// beginning and subtracts their size. A store of an earlier version has no sizes; its text is then the decoded one.
 TextSize size_of_part(const StorePart& part, const Vocabulary& vocabulary);
 
 // Returns the number of documents in the store: 0 for a store of pairs or of sentences without documents.

@@ -100,8 +100,6 @@ class TokenStore {
   void verify() const;  // checks every byte; throws an Error that names the damaged part
   // Throws an Error if the file was truncated after it was opened.
   void require_untruncated() const;
-  // The bytes of a store that is not a chain.
-  std::span<const std::byte> bytes() const { return {bytes_, byte_count_}; }
 
  private:
   struct Range {

@@ -13,6 +13,8 @@ namespace gyre {
 
 namespace {
 
+constexpr int kDeepest = 64;  // nesting of a JSON line
+
 // Whether a line begins with a letter, a digit or a character beyond ASCII. Pre-tokenizers do not join a line end with
 // such a character, so the ids of a text that is cut between them are those of the whole.
 bool begins_word(std::string_view line) {
@@ -74,7 +76,6 @@ std::string keys_of(const nlohmann::json& object) {
 
 // Throws an Error that says what was found instead of the text.
 std::string text_of(const std::string& line, const std::string& field) {
-  constexpr int kDeepest = 64;
   nlohmann::json object = parse_strict_json(line, kDeepest, "", "the line");
   require(object.is_object(), "expected a JSON object, got ", cut_for_message(line));
   nlohmann::json* text = find_field(object, field);
@@ -97,7 +98,7 @@ std::string json_line_of(const std::string& text_field, const std::string& text)
 }
 
 std::string with_text(const std::string& json_line, const std::string& text_field, const std::string& text) {
-  auto object = nlohmann::ordered_json::parse(json_line);
+  auto object = parse_ordered_json(json_line, kDeepest, "", "the line");
   auto* field = find_field(object, text_field);
   require(field != nullptr, "expected a text \"", text_field, "\"");
   if (*field == text) return json_line;
@@ -297,7 +298,7 @@ bool DocumentText::next_json(DocumentPart& part) {
       if (!lines_->next(line_)) return false;
     } while (!read_json(line_));
     ++reports_[file_].kept;
-    json_ = line_;
+    if (format_.keeps_json) json_ = line_;
     if (format_.line_ends == LineEnds::space) text_ = with_spaces(text_);
   }
   take_part(part);

@@ -23,25 +23,25 @@ namespace gyre {
 //     lines inside are.
 class DocumentEnd {
  public:
-  enum Kind : uint8_t { blank_line, line, whole, separator };
+  enum Kind : uint8_t { blank_line, line, whole, separator };  // NOLINT: named as the words of --documents
 
   DocumentEnd(Kind kind) : kind_(kind) {}  // NOLINT: a kind without a text is an end
   explicit DocumentEnd(std::string text) : kind_(separator), text_(std::move(text)) {}
   bool operator==(Kind kind) const { return kind_ == kind; }
   bool is_separator(std::string_view line) const { return kind_ == separator && line == text_; }
-  const std::string& text() const { return text_; }  // of a separator
+  const std::string& text() const { return text_; }  // the line of a separator
 
  private:
   Kind kind_;
   std::string text_;
 };
 
-// Whether the text can be the separator of documents: it is more than letters, dashes and white space.
+// Returns whether the text can be the separator of documents: it is more than letters, dashes and white space.
 bool is_separator(std::string_view text);
 // "blank-line", "line", "whole" or a separator; else UsageError.
 DocumentEnd parse_document_end(std::string_view text);
 
-// What stands between the lines of a document.
+// The text between the lines of a document.
 //   keep: "\n"; JSON lines keep the line ends that they have. `whole` always keeps them.
 //   space: a space.
 //   none: nothing: every line is a text by itself.
@@ -68,6 +68,7 @@ struct DocumentFormat {
   // A longer document is returned in parts of at least this many bytes that end at a line end, or of exactly as many
   // whole characters as fit if it ends with the file. The default returns whole documents.
   size_t part_bytes = SIZE_MAX;
+  bool keeps_json = false;  // give DocumentPart::json, a copy for every part
 };
 
 // A document or a part of one.
@@ -77,7 +78,7 @@ struct DocumentPart {
   size_t file = 0;                  // index of its file
   uint64_t line = 0;                // number of its first line from 1; that of the JSON object in JSON lines
   uint64_t offset = 0;              // bytes of the file before it, if the document ends with the file
-  std::string json;                 // the line in JSON lines, empty in plain text
+  std::string json;                 // with DocumentFormat::keeps_json, the line in JSON lines; empty in plain text
 };
 
 class DocumentText {
@@ -117,18 +118,18 @@ class DocumentText {
   DocumentFormat format_;
   OnBadLine policy_;
   std::vector<LineReport> reports_;
-  size_t file_ = 0;  // that is read
+  size_t file_ = 0;  // index of the file that is read
   std::unique_ptr<LineStream> lines_;
-  uint64_t read_before_ = 0;  // bytes of the files before it
+  uint64_t read_before_ = 0;  // bytes of the files before this one
 
   bool is_inside_ = false;  // whether a part of the document was returned
   std::string line_;
   std::string held_;  // first line of the next part of the document
   bool has_held_ = false;
   std::string json_, text_;  // the JSON object that is read, and its text
-  size_t begin_ = 0;         // of the next part in it
+  size_t begin_ = 0;         // offset of the next part in this text
   std::string bytes_;        // the next bytes of a document that ends with its file
-  uint64_t offset_ = 0;      // of these bytes in the file
+  uint64_t offset_ = 0;      // offset of these bytes in the file
 };
 
 }  // namespace gyre

@@ -26,11 +26,21 @@ LabeledText::LabeledText(const Path& file, LabeledFormat format, OnBadLine polic
   report_.files = file.string();
   report_.unit = "row";
   report_.bytes = file_.bytes();
+  reject_json();
   read_header();
   for (std::string_view line; file_.next(line);) read_row(line);
   report_.require_clean(policy);
   report_.kept = rows_.size();
   require(!rows_.empty(), "[data] expected at least one row, got ", report_.describe());
+}
+
+// JSON objects have no tab, unless they are cells of a table.
+void LabeledText::reject_json() {
+  std::string_view line;
+  const bool is_json = file_.kind() == TextKind::json_lines && file_.next(line) && line.find('\t') == line.npos;
+  require(!is_json, "[data] ", report_.files,
+          ": expected tab-separated columns, got JSON lines: jq -r '[.text, .label] | @tsv' writes columns");
+  file_.rewind();
 }
 
 // Reads the header line, if there is one, and finds the columns.

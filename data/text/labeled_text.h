@@ -41,8 +41,8 @@ class LabeledText {
  public:
   // Reads the whole file. Ignores extra columns. A row is bad if it has invalid UTF-8 or too few columns, if one of its
   // texts is blank, or if its label is not one of the classes or not a finite number. The policy decides which bad rows
-  // are skipped and which are errors. Also throws an Error if the header line lacks a name of the format, or if no row
-  // remains. Errors name the file, the line, the expected and the actual content.
+  // are skipped and which are errors. Also throws an Error for JSON lines, if the header line lacks a name of the
+  // format, or if no row remains. Errors name the file, the line, the expected and the actual content.
   LabeledText(const Path& file, LabeledFormat format, OnBadLine policy);
 
   // The texts are views that are valid as long as this object exists.
@@ -54,6 +54,7 @@ class LabeledText {
 
  private:
   using Cells = std::vector<std::string_view>;
+  void reject_json();
   void read_header();
   int find_column(const Column& column, const Cells& names) const;
   void read_row(std::string_view line);

@@ -60,13 +60,13 @@ void LineReport::skip(BadLine kind, uint64_t line, const std::string& place) {
   if (s.first_lines.size() < kNumbersShown) s.first_lines.push_back(line);
 }
 
-void LineReport::require_clean(OnBadLine policy) const {
+void LineReport::require_clean(OnBadLine policy, std::string_view advice) const {
   for (size_t k = 0; k < kBadLineKinds; ++k) {
     const auto kind = BadLine(k);
     const Skipped& s = of(kind);
     if (s.count == 0 || !is_error(policy, kind)) continue;
     throw Error("[data] ", s.first_place, ": ", counted(s.count, "line"), " ", name_of(kind, limit), " (",
-                line_numbers(s), "); use --on-bad-line skip to skip bad lines");
+                line_numbers(s), ")", advice);
   }
 }
 

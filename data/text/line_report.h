@@ -45,8 +45,9 @@ struct LineReport {
 
   const Skipped& of(BadLine kind) const { return skipped[size_t(kind)]; }
   void skip(BadLine kind, uint64_t line, const std::string& place);
-  // Throws an Error for the first kind that occurred and is an error under the policy, and names its first place.
-  void require_clean(OnBadLine policy) const;
+  // Throws an Error for the first kind that occurred and is an error under the policy, and names its first place. The
+  // advice is for commands with the option --on-bad-line.
+  void require_clean(OnBadLine policy, std::string_view advice = "; use --on-bad-line skip to skip bad lines") const;
   // "train.en + train.de: 29000 pairs, skipped 3 empty (lines 12, 40, 77), 1 over 256 tokens (line 900)"
   std::string describe() const;
 };

@@ -6,7 +6,12 @@
 
 namespace gyre {
 
-TextFile::TextFile(Path path) : path_(std::move(path)), text_(TextInput(path_).read_all()) { rewind(); }
+TextFile::TextFile(Path path) : path_(std::move(path)) {
+  TextInput input(path_);
+  kind_ = input.kind();
+  text_ = input.read_all();
+  rewind();
+}
 
 void TextFile::rewind() {
   rest_ = std::string_view(text_).substr(byte_order_mark_bytes(text_));

@@ -22,9 +22,11 @@ class TextFile {
   void rewind();
   const Path& path() const { return path_; }
   uint64_t bytes() const { return text_.size(); }
+  TextKind kind() const { return kind_; }
 
  private:
   Path path_;
+  TextKind kind_ = TextKind::text;
   std::string text_;
   std::string_view rest_;
   uint64_t line_ = 0;  // number of the line that was read last, from 1

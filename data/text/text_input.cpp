@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "gyre/core/error.h"
@@ -497,17 +498,27 @@ uint64_t TextInput::file_bytes_read() const { return raw_ ? raw_->total() : posi
 
 namespace {
 
+bool is_folder(const Path& path) {
+  std::error_code error;  // a path that cannot be looked up is reported when it is opened
+  return std::filesystem::is_directory(path, error);
+}
+
 void add_folder(const Path& folder, std::vector<Path>& files) {
   const size_t first = files.size();
-  for (auto entry = std::filesystem::recursive_directory_iterator(
-           folder, std::filesystem::directory_options::follow_directory_symlink);
-       entry != std::filesystem::recursive_directory_iterator(); ++entry) {
-    if (entry->path().filename().string().starts_with('.')) {
-      if (entry->is_directory()) entry.disable_recursion_pending();
+  Path at = folder;
+  std::error_code error;
+  auto entry = std::filesystem::recursive_directory_iterator(
+      folder, std::filesystem::directory_options::follow_directory_symlink, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code unknown;  // of an entry that is neither, such as a link in a circle
+    at = entry->path();
+    if (at.filename().string().starts_with('.')) {
+      if (entry->is_directory(unknown)) entry.disable_recursion_pending();
       continue;
     }
-    if (entry->is_regular_file() && entry->file_size() > 0) files.push_back(entry->path());
+    if (entry->is_regular_file(unknown) && entry->file_size(unknown) > 0) files.push_back(at);
   }
+  require(!error, "[text] ", at.string(), ": cannot read the folder: ", error.message());
   require(files.size() > first, "[text] ", folder.string(), ": expected files in the folder, found none");
   std::sort(files.begin() + ptrdiff_t(first), files.end());
 }
@@ -519,7 +530,7 @@ void add_matches(const Path& pattern, std::vector<Path>& files) {
   ::globfree(&found);
   require(status == 0 && !matches.empty(), "[text] ", pattern.string(), ": expected a file, found none that matches");
   for (const Path& match : matches) {
-    if (std::filesystem::is_directory(match)) {
+    if (is_folder(match)) {
       add_folder(match, files);
     } else {
       files.push_back(match);
@@ -532,9 +543,10 @@ void add_matches(const Path& pattern, std::vector<Path>& files) {
 std::vector<Path> expand_paths(const std::vector<Path>& paths) {
   std::vector<Path> files;
   for (const Path& path : paths) {
-    if (std::filesystem::is_directory(path)) {
+    std::error_code error;
+    if (is_folder(path)) {
       add_folder(path, files);
-    } else if (path.string().find_first_of("*?[") != std::string::npos && !std::filesystem::exists(path)) {
+    } else if (path.string().find_first_of("*?[") != std::string::npos && !std::filesystem::exists(path, error)) {
       add_matches(path, files);
     } else {
       files.push_back(path);

@@ -13,8 +13,8 @@
 
 namespace gyre {
 
-// What the first bytes of an input, after decompression, say that it is. A corpus of json_lines has a document in every
-// line (DocumentText); readers of sentences read it as text.
+// The kind of an input, recognized by its first bytes after decompression. A corpus of json_lines has a document in
+// every line (DocumentText).
 enum class TextKind : uint8_t { text, json_lines, token_store };
 
 // The bytes of one input, decompressed while they are read. The path is opened once, and the first bytes are looked at

@@ -9,6 +9,7 @@
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face/legacy_files.h"
+#include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
@@ -24,6 +25,35 @@ using Pointer = std::shared_ptr<const Vocabulary>;
 constexpr int kDeepest = 20;  // of JSON
 
 std::string context_of(const Path& file) { return concat("[vocabulary] ", file.string(), ": "); }
+
+struct BertSettings {
+  bool lower_case = true, strip_accents = true, chinese = true;
+};
+
+// The tokenizer.json of BERT with these pieces, by id.
+std::string tokenizer_json_of_bert(const std::vector<std::string>& pieces, const BertSettings& settings) {
+  TokenizerJsonText text;
+  text.pieces = pieces;
+  const auto id_of = [&](std::string_view piece) {
+    return int32_t(std::find(pieces.begin(), pieces.end(), piece) - pieces.begin());
+  };
+  for (const std::string_view token : kBertSpecials)
+    if (const int32_t id = id_of(token); size_t(id) < pieces.size())
+      text.added.push_back({.content = std::string(token), .id = id, .special = true});
+  text.normalizer = {{"type", "BertNormalizer"},
+                     {"clean_text", true},
+                     {"handle_chinese_chars", settings.chinese},
+                     {"strip_accents", settings.strip_accents},
+                     {"lowercase", settings.lower_case}};
+  text.pre_tokenizer = {{"type", "BertPreTokenizer"}};
+  text.post_processor = template_processing({{"[CLS]", id_of("[CLS]")}}, {{"[SEP]", id_of("[SEP]")}});
+  text.decoder = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", false}};
+  text.model = {{"type", "WordPiece"},
+                {"unk_token", "[UNK]"},
+                {"continuing_subword_prefix", "##"},
+                {"max_input_chars_per_word", kLongestBertWord}};
+  return text.write();
+}
 
 // Whether transformers sets the normalizer and the pre-tokenizer of this class of WordPiece by itself.
 bool is_bert_class(const nlohmann::ordered_json& config) {
@@ -54,6 +84,7 @@ bool has_bert_specials(const Json& json) {
 // Returns whether the text is converted to lower case, if a tokenizer.json says what WordPieceVocabulary does;
 // otherwise nullopt. assumes_bert: for files without a normalizer and a pre-tokenizer.
 std::optional<bool> bert_case(const Json& json, bool assumes_bert) {
+  if (!json.is_object()) return std::nullopt;
   const Json model = json.value("model", Json());
   const bool is_wordpiece = model.is_object() && model.contains("vocab") && model["vocab"].is_object() &&
                             model.value("type", Json("WordPiece")) == "WordPiece" && !model.contains("merges") &&
@@ -79,19 +110,11 @@ std::optional<bool> bert_case(const Json& json, bool assumes_bert) {
 
 // The pieces of a tokenizer.json of WordPiece, as the content of a vocab.txt.
 std::string pieces_of(const Json& json, const std::string& context) {
-  const Json& vocab = json["model"]["vocab"];
-  std::vector<std::string> pieces(vocab.size());
-  std::vector<bool> taken(pieces.size());
-  for (const auto& [piece, id] : vocab.items()) {
-    const bool fits = id.is_number_unsigned() && id < pieces.size() && !taken[id.get<size_t>()];
-    require(fits, context, "piece ", quoted_for_message(piece), ": expected a unique id below ", pieces.size(),
-            ", got ", cut_for_message(id.dump()));
-    require(piece.find('\n') == piece.npos, context, "piece ", quoted_for_message(piece), ": expected no line break");
-    taken[id.get<size_t>()] = true;
-    pieces[id.get<size_t>()] = piece;
-  }
   std::string text;
-  for (const std::string& piece : pieces) text += piece + "\n";
+  for (const std::string& piece : read_pieces(json["model"]["vocab"], context)) {
+    require(piece.find('\n') == piece.npos, context, "piece ", quoted_for_message(piece), ": expected no line break");
+    text += piece + "\n";
+  }
   return text;
 }
 
@@ -145,6 +168,11 @@ Pointer read_tokenizer_json_file(const Path& file, const std::string& content, T
   return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));
 }
 
+void require_not_tekken(const Path& file, bool is_tekken) {
+  require(!is_tekken, context_of(file), "expected a tokenizer.json, got a tekken.json of Mistral: transformers ",
+          "converts it, AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
+}
+
 // The settings beside a file.
 TokenizerSettings settings_beside(const Path& file) { return {.config = find_tokenizer_config(file.parent_path())}; }
 
@@ -171,8 +199,8 @@ Pointer read_vocab_txt(const Path& file, const TokenizedModel& model, TokenizerS
   bert.chinese = flag("tokenize_chinese_chars", true);
   const std::vector<std::string> pieces = lines_of(content);
   bool adds_tokens = false;
-  for (const auto& [id, token] :
-       settings.config.value("added_tokens_decoder", nlohmann::ordered_json::object()).items())
+  const auto added = settings.config.value("added_tokens_decoder", nlohmann::ordered_json::object());
+  for (const auto& [id, token] : added.items())
     adds_tokens = adds_tokens || !token.is_object() ||
                   std::ranges::count(kBertSpecials, token.value("content", std::string())) == 0;
   const bool is_plain = !adds_tokens && bert.strip_accents == bert.lower_case && bert.chinese;
@@ -194,9 +222,7 @@ Pointer load_hugging_face_vocabulary(const Path& path, const std::string& conten
   require(!content.starts_with("#version: 0.2") || path.filename() != "merges.txt", context,
           "expected the pieces of these merges: give vocab.json, which finds merges.txt beside it");
   const std::string_view head = std::string_view(content).substr(0, 4096);
-  require(head.find("\"default_vocab_size\"") == head.npos && path.filename() != "tekken.json", context,
-          "expected a tokenizer.json, got a tekken.json of Mistral: transformers converts it, "
-          "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
+  require_not_tekken(path, head.find("\"default_vocab_size\"") != head.npos || path.filename() == "tekken.json");
   const bool is_tiktoken = head.starts_with("IQ== 0\n") || path.extension() == ".tiktoken";
   require(!is_tiktoken, context, "expected a tokenizer.json, got a file of tiktoken, which has no regular expression: ",
           "transformers converts it, AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
@@ -237,8 +263,7 @@ Pointer read_hugging_face_vocabulary(const Path& directory, const TokenizerChoic
     vocabulary = read_vocab_txt(file("vocab.txt"), model, settings);
   }
   if (!vocabulary) {
-    require(!holds("tekken.json"), context_of(file("tekken.json")), "expected a tokenizer.json, got a tekken.json of ",
-            "Mistral: transformers converts it, AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
+    require_not_tekken(file("tekken.json"), holds("tekken.json"));
     return nullptr;
   }
   if (const std::string note = vocabulary->note(); !note.empty()) notes.push_back(note);
@@ -275,7 +300,7 @@ bool write_hugging_face_vocabulary(const Path& directory, const Vocabulary& voca
   if (longest > 0 && !config.contains("model_max_length")) config["model_max_length"] = longest;
   if (json != nullptr) write_file(directory / "tokenizer.json", json->tokenizer());
   if (sentencepiece != nullptr) write_file(directory / "tokenizer.model", sentencepiece->model());
-  write_file(directory / "tokenizer_config.json", config.dump(2) + "\n");
+  write_file(directory / "tokenizer_config.json", json_text(config, 2) + "\n");
   return true;
 }
 

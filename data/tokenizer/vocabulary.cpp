@@ -28,9 +28,7 @@ int Vocabulary::eos() const {
   return special_.eos;
 }
 
-IdsAroundText Vocabulary::around_text() const { return around_.value_or(IdsAroundText{{bos()}, {}}); }
-
-bool Vocabulary::writes_line_ends() const { return decode(encode("a\nb")).find('\n') != std::string::npos; }
+IdsAroundText Vocabulary::around_text() const { return around_ ? *around_ : IdsAroundText{{bos()}, {}}; }
 
 std::unique_ptr<BpeDropout> Vocabulary::bpe_dropout() const { return nullptr; }
 

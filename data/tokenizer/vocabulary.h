@@ -59,8 +59,6 @@ class Vocabulary {
   int pad() const { return special_.pad; }
   // Usually <s> before, and nothing after. A vocabulary from elsewhere follows its files; those of GPT-2 add nothing.
   IdsAroundText around_text() const;
-  // Whether decode restores the line ends of an encoded text.
-  bool writes_line_ends() const;
   // A remark for the user about texts that the vocabulary cannot write; may be empty.
   virtual std::string note() const { return ""; }
 

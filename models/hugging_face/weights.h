@@ -28,9 +28,9 @@ struct TensorReport {
 
 // Reads the parameters of a model with this config. Accepts older names (LayerNorm.gamma, .beta). Redundant tensors
 // (the output's table, the constant positions of RoFormer and NEZHA) may be absent; if present, they must agree with
-// the others. A NEZHA's names may begin with "bert". The names of a bare encoder may lack the prefix, and
-// the head of a masked language model that it lacks keeps its values. Ignores the heads that the model does not have.
-// Throws as load_tensors() (core/io/safetensors.h).
+// the others. A NEZHA's names may begin with "bert". The names of a bare encoder may lack the prefix, and the head of a
+// masked language model that it lacks keeps its values. Ignores the heads that the model does not have. Throws as
+// load_tensors() (core/io/safetensors.h).
 TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, Parameters& parameters,
                                        const EncoderOnlyConfig& config);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a launcher, a queue or a shell hands to the program: OpenMP's variables, signals, closed streams, limits of files,
-# Slurm without PMI, mpirun for commands of one process.
+# The environment that a launcher, a queue or a shell gives to the program: OpenMP's variables, signals, closed streams,
+# limits of files, Slurm without PMI, mpirun for commands of one process.
 . "$(dirname "$0")/lib.sh"
 export OPENBLAS_NUM_THREADS=1
 trap 'kill -9 $(jobs -p) 2> kill.log || true; rm -rf "$work"' EXIT

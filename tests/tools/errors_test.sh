@@ -143,7 +143,7 @@ rejects 1 'gpt/config.json: architectures: expected one of BertForMaskedLM, .*go
 rejects 1 'nowhere: expected a directory with config.json' "$GYRE" import --from hf nowhere --output new
 rejects 2 "--from: .*hf.*got 'onnx'" "$GYRE" import --from onnx gpt --output new
 rejects 2 "--to: .*hf.*got 'onnx'" "$GYRE" export --to onnx --model run --output new
-rejects 1 'run: translation models have no export yet' "$GYRE" export --to hf --model run --output new
+rejects 1 'run: translation models cannot be exported' "$GYRE" export --to hf --model run --output new
 "$GYRE" import --from hf "$theirs" --output imported
 rejects 1 'imported. holds a model already \(config.json\): use --overwrite' "$GYRE" import --from hf "$theirs" --output imported
 forward() { "$GYRE" forward --model imported --ids ids.txt --output new "$@"; }

@@ -145,7 +145,7 @@ check "the documents that training held out" held_out lm-share facts.txt
 rejects 2 '--valid-share: expected a number from 0 to below 1, got 1' build/gyre evaluate perplexity --model lm-share/ --input books.txt --valid-share 1
 rejects 1 'none of its [0-9]+ documents is held out' build/gyre evaluate perplexity --model lm-share/ --input books.txt --valid-share 1e-6
 build/gyre data build --vocab kept.model --source books.txt --documents whole --output kept.tok 2> build.log
-rejects 1 'stream.bin: byte 9 \(0xFF\): expected valid UTF-8 for this vocabulary \(bpe\)' \
+rejects 1 'stream.bin: byte 9 \(0xFF\): expected valid UTF-8 for this vocabulary; gyre vocab --type bytes' \
   build/gyre data build --vocab vocab.model --source stream.bin --documents whole --output bad.tok
 rejects 1 'books.txt: byte [0-9]+ \(0x0A\): expected a vocabulary that keeps every byte' \
   build/gyre evaluate perplexity --model lm/ --input books.txt --documents whole

@@ -103,6 +103,9 @@ sed -i '/^line-ends/d' old/train.toml # as an earlier version wrote it
 "$GYRE" train lm --model old --after 4u 2> train.log
 "$GYRE" $lm --train-sets books.txt --line-ends none --after 4u --model none 2> train.log
 same "an old run continues without line ends" "$(weights old)" "$(weights none)"
+"$GYRE" train lm --model text --after 4u 2> train.log
+"$GYRE" $lm --train-sets books.txt --after 4u --model longer 2> train.log
+same "a run continues by its directory with the default line ends" "$(weights text)" "$(weights longer)"
 rejects 2 'valid-sets. expected different sets, got ./books.txt twice' \
   "$GYRE" $lm --train-sets books.txt --valid-sets books.txt ./books.txt --model bad
 rejects 2 'none.tok was built with none, got keep' \
@@ -129,6 +132,14 @@ small_train --after 2u --model nmt 2> train.log
 sets="train.en.gz train.de.gz"
 small_train --after 2u --model nmt.gz 2> train.log
 same "the weights of compressed pairs" "$(weights nmt.gz)" "$(weights nmt)"
+mkdir pairs
+cp train.en train.de pairs
+sets=pairs
+rejects 2 'train-sets. expected a source and a target file, or token stores, got a folder or a pattern of 2 files' \
+  small_train --after 2u --model bad
+sets="train.en.gz train.de.gz"
+rejects 1 'books.jsonl:1: expected a text "text".*; no document is left$' \
+  "$GYRE" data clean --source books.jsonl --output-source bad.jsonl
 "$GYRE" translate --model nmt --input test.en --output plain.de 2> translate.log
 gzip < test.en | "$GYRE" translate --model nmt > zipped.de 2> translate.log
 check "translations of compressed lines" cmp zipped.de plain.de

@@ -11,7 +11,7 @@
 #include "tools/bench/ops.h"
 #include "tools/bench/step.h"
 #include "tools/bench/step_presets.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/layer_options.h"

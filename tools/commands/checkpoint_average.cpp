@@ -7,7 +7,7 @@
 #include "gyre/data/text/printable.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/model_file.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 #include "tools/program.h"
 
 namespace gyre {

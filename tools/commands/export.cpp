@@ -6,7 +6,7 @@
 #include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/pretrained/trained_task.h"
 #include "gyre/train/tasks/matching/match_task.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 #include "tools/model_card.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
@@ -56,8 +56,8 @@ int export_model(const ExportArgs& args) {
   args.card.validate();
   const Path run = find_run(args.model);
   require(model_kind(run) != EncoderDecoderConfig::kModel, "[--model] ", run.string(),
-          ": translation models have no export yet: gyre translate reads the run, and other programs can read its "
-          "weights in checkpoints/best/model.safetensors");
+          ": translation models cannot be exported: gyre translate reads the run, and other programs can read its "
+          "weights in checkpoints/last/model.safetensors");
   if (model_kind(run) == ClassifierConfig::kModel) {
     export_as<SequenceClassifier>(args, run);
   } else {

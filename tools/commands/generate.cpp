@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gyre/core/io/output_target.h"
+#include "gyre/core/io/strict_json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/random.h"
 #include "gyre/data/text/line_ends.h"
@@ -276,17 +277,16 @@ class Generator {
     nlohmann::ordered_json json{
         {"prompt", prompt}, {"text", text}, {"end", end}, {"ids", ids}, {"log_probs", log_probs}};
     if (score != nullptr) json["score"] = *score;
-    return json.dump();
+    return json_text(json);
   }
 
   std::string skipped_line(const std::string& prompt) const {
     if (!args_.json) return "";
-    return nlohmann::ordered_json{{"prompt", prompt},
-                                  {"text", nullptr},
-                                  {"end", "skipped"},
-                                  {"ids", nlohmann::ordered_json::array()},
-                                  {"log_probs", nlohmann::ordered_json::array()}}
-        .dump();
+    return json_text({{"prompt", prompt},
+                      {"text", nullptr},
+                      {"end", "skipped"},
+                      {"ids", nlohmann::ordered_json::array()},
+                      {"log_probs", nlohmann::ordered_json::array()}});
   }
 
   // Several texts are a line each.
@@ -296,7 +296,7 @@ class Generator {
   TrainedModel<EncoderOnly> trained_;
   OutputLines output_;
   std::unique_ptr<WorkProgress> progress_ = line_progress(args_.output);  // may be null
-  std::vector<int32_t> before_;  // ids before a prompt
+  std::vector<int32_t> before_;                                           // ids before a prompt
   Speed prompts_, continuations_;
   bool keeps_line_breaks_ = false;
 };

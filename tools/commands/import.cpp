@@ -4,7 +4,7 @@
 
 #include "gyre/data/text/printable.h"
 #include "gyre/train/pretrained/hugging_face.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 

@@ -20,8 +20,8 @@
 #include "gyre/train/tasks/classification/classify_options.h"
 #include "gyre/train/tasks/matching/match_task.h"
 #include "tools/classifier_run.h"
+#include "tools/command_line/messages.h"
 #include "tools/lines.h"
-#include "tools/messages.h"
 #include "tools/options/model_choice.h"
 #include "tools/program.h"
 

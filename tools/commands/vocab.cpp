@@ -13,7 +13,7 @@
 #include "gyre/data/tokenizer/wobert/wobert_training.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_training.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/document_rows.h"
 #include "tools/program.h"

@@ -26,6 +26,7 @@ void add_line_ends_row(OptionTable& table, std::string& line_ends, const std::st
                    "what stands between the lines of a document: keep: their line end; space: a space; none: nothing, "
                    "each line is encoded by itself; default: " +
                        default_text);
+  table.not_saved_if("line-ends", [&line_ends] { return line_ends.empty(); });  // the default is no word
 }
 
 void add_text_field_row(OptionTable& table, std::string& text_field) {

@@ -7,7 +7,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/models/hugging_face/generation_config.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 
 namespace gyre {
 

@@ -2,7 +2,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/train/checkpoint/model_file.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 
 namespace gyre {
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <tuple>
 
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/optim/schedule.h"
+#include "tools/command_line/config_file.h"
 #include "tools/command_line/foreign_options.h"
 #include "tools/options/optimizer_rows.h"
 
@@ -53,12 +56,15 @@ void add_batch_rows(OptionTable& table, TrainOptions& o, const TaskChoices& choi
                  "write bit-identical checkpoints for any number of ranks up to --micro-batches, with one thread each");
 }
 
+void assign_warmup(const Values& values, ScheduleOptions& schedule) {
+  std::tie(schedule.warmup, schedule.warmup_percent) = parse_updates_or_share(values.back());
+}
+
 void add_warmup_row(OptionTable& table, ScheduleOptions& a) {
   table.add_custom(
       "--lr-warmup,--warmup-updates", 1, 1, "UPDATES",
-      "linear warm-up to the peak learning rate; 10%: share of all updates, the default of runs that start from a "
-      "pretrained model, if their number of updates is known",
-      [&a](const Values& values) { std::tie(a.warmup, a.warmup_percent) = parse_updates_or_share(values.back()); },
+      "linear warm-up to the peak learning rate; 10%: share of all updates, the default with a pretrained model",
+      [&a](const Values& values) { assign_warmup(values, a); },
       [&a] { return updates_or_share_toml(a.warmup, a.warmup_percent); });
 }
 
@@ -249,6 +255,12 @@ void record_train_options(const OptionTable& table, TrainOptions& options) {
 
 void set_fine_tuning_warmup(const OptionTable& table, TrainOptions& options) {
   if (table.given("lr-warmup")) return;
+  const Path file = options.start.directory / "train.toml";
+  if (continues(options.start) && std::filesystem::exists(file)) {
+    // Earlier versions began such runs with the default of other runs.
+    for (const ConfigEntry& entry : read_config_file(file).entries)
+      if (entry.name == "lr-warmup") return assign_warmup(entry.values, options.optimizer.schedule);
+  }
   options.optimizer.schedule.warmup_percent = options.has_total_updates() ? kFineTuningWarmup : 0;
 }
 

@@ -17,9 +17,10 @@ constexpr size_t kMeasuredProducts = 6;
 constexpr int kRuns = 3;
 constexpr double kTileFlops = 2.0 * 64 * 64 * 64;  // of GpuWork::tile_products
 
-// Shares of rates, by comparison with measured steps (tools/docs/performance.md).
-constexpr double kAttentionShare = 0.5;  // attention: of the rate of the largest products
-constexpr double kRandomNumbers = 4e8;   // per second and thread
+// Assumptions: attention reaches this share of the rate of the fastest product, and a thread draws so many random
+// numbers per second.
+constexpr double kAttentionShare = 0.5;
+constexpr double kRandomNumbers = 4e8;
 
 class WorkCounter {
  public:

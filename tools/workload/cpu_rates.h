@@ -19,7 +19,7 @@ struct StepWork {
   std::vector<Product> products;  // by shape, in decreasing order of FLOPs
   double model_flops = 0;         // of the model (kTrainingFlopsFactor), to which the rate refers
   double attention_flops = 0;     // of products within attention, as far as they are not in `products`
-  double bytes = 0;               // that passes over tensors read and write
+  double bytes = 0;               // read and written by passes over tensors
   double random_numbers = 0;      // drawn for dropout
 };
 

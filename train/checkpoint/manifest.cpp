@@ -83,8 +83,8 @@ ordered_json read_manifest(const Path& directory) {
   const Path path = state_path(directory);
   const std::string text = read_file(path);
   try {
-    ordered_json state = parse_ordered_json(text, kMaxJsonDepth, concat("[checkpoint] ", path.string(), ": "),
-                                            "not what Gyre writes: it");
+    ordered_json state =
+        parse_ordered_json(text, kMaxJsonDepth, concat("[checkpoint] ", path.string(), ": "), "the file");
     const auto expected = state.at("checksum").get<std::string>();
     state.erase("checksum");
     const std::string got = text_checksum(state);

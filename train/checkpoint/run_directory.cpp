@@ -114,10 +114,10 @@ std::optional<Path> original_of_copy(const Path& run, const Path& copy) {
 // The number of updates of a checkpoint by its state.json, if it is that of a run.
 std::optional<uint64_t> updates_in_state(const Path& checkpoint) {
   if (!fs::exists(state_path(checkpoint))) return std::nullopt;
-  const auto state = nlohmann::json::parse(read_file(state_path(checkpoint)), nullptr, false);
-  const nlohmann::json::json_pointer at("/progress/updates");
-  if (!state.is_object() || !state.contains(at) || !state[at].is_number_unsigned()) return std::nullopt;
-  return state[at].get<uint64_t>();
+  const auto state = find_json(read_file(state_path(checkpoint)));
+  const nlohmann::ordered_json::json_pointer at("/progress/updates");
+  if (!state || !state->is_object() || !state->contains(at) || !state->at(at).is_number_unsigned()) return std::nullopt;
+  return state->at(at).get<uint64_t>();
 }
 
 // Renames `temporary` to `target`. An existing directory of that name is exchanged atomically if the file system
@@ -276,9 +276,11 @@ void RunDirectory::restore_links() const {
     const Path copy = checkpoints_path(path_) / link;
     if (fs::is_symlink(copy) || !fs::exists(copy)) continue;
     std::optional<Path> original = original_of_copy(path_, copy);
+    // The state of an average does not give its name.
+    const auto updates = std::string_view(link) == "average" ? std::nullopt : updates_in_state(copy);
     if (original) {
       fs::remove_all(copy);
-    } else if (const auto updates = updates_in_state(copy); updates && !fs::exists(checkpoint_path(path_, *updates))) {
+    } else if (updates && !fs::exists(checkpoint_path(path_, *updates))) {
       original = checkpoint_path(path_, *updates);  // only the copy was kept
       fs::rename(copy, *original);
     } else {

@@ -9,8 +9,8 @@ namespace gyre {
 struct Launch {
   std::string launcher{};  // "mpirun", "srun"; empty: none is known
   std::string variable{};  // the environment variable with the number of processes; empty if none has it
-  int processes = 1;       // that the launcher started
-  int process = 0;         // number of this one, from 0
+  int processes = 1;       // number of processes that the launcher started
+  int process = 0;         // index of this process, from 0
   bool has_mpi = false;    // the launcher offers to connect the processes: MPI can be initialized
 };
 Launch launch_of_process();

@@ -67,6 +67,7 @@ std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, cons
             ": expected at most as many vocabulary pieces as vocab_size in config.json, ", model.size, ", got ",
             vocabulary ? vocabulary->size() : 0);
   } catch (const Error& error) {
+    if (tokenizer.kind != "auto") throw;  // the user asked for it
     notes.push_back(concat("the tokenizer is not imported, and the model has no vocabulary: ", error.what()));
     return nullptr;
   }
@@ -275,7 +276,7 @@ std::string write_imported_run(const HuggingFaceModel& imported, const Path& fro
     write_directory(checkpoint, [&](const Path& directory) { write_manifest(directory, state, {weights}); });
     point_link(into, "last", checkpoint);
     if (imported.vocabulary) imported.vocabulary->save(into / hugging_face_copy_name(*imported.vocabulary));
-    write_file(config_path(into), config.dump(2) + "\n");
+    write_file(config_path(into), json_text(config, 2) + "\n");
     if (imported.task) write_file(task_path(into), json_text(imported.task->to_json(), 2) + "\n");
     if (causal && fs::exists(from / kGenerationConfigFile))
       write_file(into / kGenerationConfigFile, read_file(from / kGenerationConfigFile));

@@ -8,7 +8,6 @@ FineTuningOptions::FineTuningOptions(double fine_tuning_rate) : fine_tuning_rate
   batch.unit = "sentences";
   batch.maxi_batch = 1;  // batches have no padding, so mixed lengths cost nothing and make better batches
   optimizer.schedule.learning_rate = fine_tuning_rate;
-  optimizer.schedule.warmup_percent = kFineTuningWarmup;
   optimizer.beta2 = 0.999;
   checkpoint.every = validation.every = {1, Period::Unit::epochs};
   checkpoint.saving.keep_last = 1;

@@ -38,8 +38,9 @@ void require_other_run(const Path& pretrained, const StartOptions& start) {
 void allocate_initial_weights(Parameters& parameters, const TrainOptions& options, const Path& pretrained,
                               const Vocabulary& vocabulary, const JobContext& context) {
   parameters.allocate(options.seed, DType::f32, context.kernels.device());
-  if (pretrained.empty() || continues(options.start)) return;
+  if (!starts_from(pretrained, options.start)) return;
   require_other_run(pretrained, options.start);
+  if (continues(options.start)) return;
   require_run_vocabulary(find_run(pretrained), vocabulary, "--vocab");
   load_model_weights(pretrained, parameters);
   spdlog::info("initial weights: {}", describe_model(pretrained));

@@ -157,7 +157,7 @@ class Cleaner {
   void take_reports() {
     summary_.reports = reader_.reports();
     for (const LineReport& report : summary_.reports) {
-      if (reader_.pairs() == 0) report.require_clean(OnBadLine::error);
+      if (reader_.pairs() == 0) report.require_clean(OnBadLine::error, "; no document is left");
     }
   }
 

@@ -23,6 +23,7 @@ CorpusReader::CorpusReader(std::vector<Path> sources, std::vector<Path> targets,
   pairs_of_files_.resize(inputs_[0].size());
   if (documents || has_json_) {
     DocumentFormat format = documents.value_or(DocumentFormat());
+    format.keeps_json = true;
     documents_ = std::make_unique<DocumentText>(std::move(inputs_[0]), std::move(format), OnBadLine::skip);
   } else {
     open();

@@ -7,11 +7,12 @@ namespace gyre {
 ExcludedDocuments::ExcludedDocuments(const std::vector<Path>& files, const DocumentFormat& format, size_t words)
     : index_(words) {
   for (size_t file = 0; file < files.size(); ++file) {
-    DocumentText text(TextInputs{files[file]}, format, OnBadLine::by_kind);
+    DocumentText text(TextInputs{files[file]}, format, OnBadLine::skip);
     for (DocumentPart part; text.next(part);) {
       index_.add(compared_words(part.text));
       places_.push_back({file, part.line, 0});
     }
+    for (const LineReport& report : text.reports()) report.require_clean(OnBadLine::by_kind, "");
   }
 }
 

@@ -15,9 +15,9 @@ namespace gyre {
 class ExcludedDocuments {
  public:
   struct Place {
-    size_t file = 0;  // of the first document that has the words
+    size_t file = 0;  // index of the file of the first document that has the words
     uint64_t line = 0;
-    uint64_t words = 0;  // that both have in this order
+    uint64_t words = 0;  // number of words that both have in this order
   };
 
   // words: the length of the runs that are looked for (NgramIndex). Throws Error if a file cannot be read, is not UTF-8
@@ -29,7 +29,7 @@ class ExcludedDocuments {
 
  private:
   NgramIndex index_;
-  std::vector<Place> places_;  // of each text of the index
+  std::vector<Place> places_;  // place of each text of the index
 };
 
 }  // namespace gyre

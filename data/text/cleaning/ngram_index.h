@@ -38,8 +38,8 @@ class NgramIndex {
 
   size_t n_;
   TextHashTable table_;                        // hash of an n-gram to its number plus 1
-  std::vector<uint32_t> first_text_, length_;  // of each n-gram
-  std::vector<size_t> lengths_;                // that occur, ascending
+  std::vector<uint32_t> first_text_, length_;  // first text and length of each n-gram
+  std::vector<size_t> lengths_;                // lengths that occur, ascending
   std::vector<std::vector<uint32_t>> ngrams_of_;
 };
 

@@ -24,7 +24,6 @@ std::vector<std::string> special_tokens(const ByteBpeTraining& options) {
 
 // A tokenizer of special tokens, symbols and bytes. Their ids are those that Hugging Face's trainer gives them.
 TokenizerJsonText initial_tokenizer(const ByteBpeTraining& options) {
-  using Json = nlohmann::ordered_json;
   TokenizerJsonText tokenizer;
   const bool is_gpt2 = options.pre_tokenizer == "gpt2";
   const auto add = [&](const std::string& content, bool special) {
@@ -36,10 +35,7 @@ TokenizerJsonText initial_tokenizer(const ByteBpeTraining& options) {
   std::vector<std::string> bytes = byte_characters();
   std::sort(bytes.begin(), bytes.end());  // UTF-8 sorts in the order of code points
   tokenizer.pieces.insert(tokenizer.pieces.end(), bytes.begin(), bytes.end());
-  const Json split{
-      {"type", "Split"}, {"pattern", {{"Regex", kLlama3Words}}}, {"behavior", "Isolated"}, {"invert", false}};
-  tokenizer.pre_tokenizer = is_gpt2 ? byte_level(false, true)
-                                    : Json{{"type", "Sequence"}, {"pretokenizers", {split, byte_level(false, false)}}};
+  tokenizer.pre_tokenizer = is_gpt2 ? byte_level(false, true) : byte_level_words(kLlama3Words);
   // Puts the token that begins a text before it, as gyre train and gyre generate do.
   const AddedToken& bos = tokenizer.added.front();
   tokenizer.post_processor = template_processing({{bos.content, bos.id}}, {});

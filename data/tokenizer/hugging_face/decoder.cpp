@@ -20,13 +20,6 @@ std::string joined(const Pieces& pieces) {
   return text;
 }
 
-std::string replaced(const TextPattern& pattern, std::string_view content, std::string_view text) {
-  std::string result;
-  for (const TextSpan& span : pattern.spans(text))
-    result += span.is_match ? content : text.substr(span.begin, span.end - span.begin);
-  return result;
-}
-
 // The byte of a piece like "<0x0A>".
 std::optional<char> byte_of(std::string_view piece) {
   if (piece.size() != 6 || !piece.starts_with("<0x") || !piece.ends_with('>')) return std::nullopt;
@@ -67,7 +60,7 @@ std::string clean_up(std::string text) {
   constexpr const char* kSteps[][2] = {{" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
                                        {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
                                        {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-  for (const auto& [from, to] : kSteps) text = replaced(TextPattern::literal(from), to, text);
+  for (const auto& [from, to] : kSteps) text = TextPattern::literal(from).replace(text, to);
   return text;
 }
 
@@ -109,7 +102,7 @@ Decoder::Decoder(const nlohmann::json& json, const std::string& context, bool ha
       for (JsonPart& part : parts) read(part);
   } else if (!has_bytes) {
     steps_.emplace_back([](Pieces& pieces) {
-      for (size_t i = 1; i < pieces.size(); ++i) pieces[i].insert(0, " ");
+      for (size_t i = 1; i < pieces.size(); ++i) pieces[i] = " " + pieces[i];
     });
   }
 }
@@ -130,7 +123,7 @@ void Decoder::read(JsonPart& part) {
   } else if (type == "BPEDecoder") {
     steps_.emplace_back([suffix = TextPattern::literal(read_not_empty(part, "suffix"))](Pieces& pieces) {
       for (size_t i = 0; i < pieces.size(); ++i)
-        pieces[i] = replaced(suffix, i + 1 == pieces.size() ? "" : " ", pieces[i]);
+        pieces[i] = suffix.replace(pieces[i], i + 1 == pieces.size() ? "" : " ");
     });
   } else if (type == "Metaspace") {
     const std::string scheme = part.text("prepend_scheme", part.flag("add_prefix_space", true) ? "always" : "never");
@@ -138,7 +131,7 @@ void Decoder::read(JsonPart& part) {
     part.ignore({"add_prefix_space", "split", "str_rep"});
     steps_.emplace_back([replacement, drops_first = scheme != "never"](Pieces& pieces) {
       for (size_t i = 0; i < pieces.size(); ++i)
-        pieces[i] = replaced(replacement, i == 0 && drops_first ? "" : " ", pieces[i]);
+        pieces[i] = replacement.replace(pieces[i], i == 0 && drops_first ? "" : " ");
     });
   } else if (type == "ByteFallback") {
     steps_.emplace_back(join_bytes);
@@ -149,7 +142,7 @@ void Decoder::read(JsonPart& part) {
                          stop = read_count(part, "stop")](Pieces& pieces) { strip(content, start, stop, pieces); });
   } else if (type == "Replace") {
     steps_.emplace_back([pattern = TextPattern::read(part, "pattern"), content = part.text("content")](Pieces& pieces) {
-      for (std::string& piece : pieces) piece = replaced(pattern, content, piece);
+      for (std::string& piece : pieces) piece = pattern.replace(piece, content);
     });
   } else {
     part.refuse("type", "BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Strip or WordPiece", type);

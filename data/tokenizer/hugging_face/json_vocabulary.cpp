@@ -120,7 +120,7 @@ TokenizerJson read_with_settings(const std::string& name, const std::string& tex
 
 }  // namespace
 
-// What the content of a vocabulary and its members are made of.
+// The tokenizer that was read and its settings, from which the members and the content of a vocabulary follow.
 struct JsonVocabulary::Parts {
   std::string name, text;
   TokenizerSettings settings;

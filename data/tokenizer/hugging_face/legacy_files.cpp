@@ -17,21 +17,6 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kQwen2Words =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-std::vector<std::string> read_pieces(const Path& file) {
-  const std::string context = concat("[vocabulary] ", file.string(), ": ");
-  const nlohmann::json vocab = parse_strict_json(read_file(file), 1, context, "the file");
-  std::vector<std::string> pieces(vocab.size());
-  std::vector<bool> taken(vocab.size());
-  for (const auto& [piece, id] : vocab.items()) {
-    const bool fits = id.is_number_unsigned() && id < pieces.size() && !taken[id.get<size_t>()];
-    require(fits, context, "piece ", quoted_for_message(piece), ": expected a unique id below ", pieces.size(),
-            ", got ", cut_for_message(id.dump()));
-    taken[id.get<size_t>()] = true;
-    pieces[id.get<size_t>()] = piece;
-  }
-  return pieces;
-}
-
 // Lines of two pieces, after a first line "#version: 0.2".
 Json read_merges(const Path& file) {
   const std::string content = read_file(file);
@@ -90,6 +75,19 @@ bool is_vocab_json(std::string_view content) {
   return holds(colon, ':') && value < content.size() && content[value] >= '0' && content[value] <= '9';
 }
 
+std::vector<std::string> read_pieces(const nlohmann::json& vocab, const std::string& context) {
+  std::vector<std::string> pieces(vocab.size());
+  std::vector<bool> taken(vocab.size());
+  for (const auto& [piece, id] : vocab.items()) {
+    const bool fits = id.is_number_unsigned() && id < pieces.size() && !taken[id.get<size_t>()];
+    require(fits, context, "piece ", quoted_for_message(piece), ": expected a unique id below ", pieces.size(),
+            ", got ", cut_for_message(id.dump()));
+    taken[id.get<size_t>()] = true;
+    pieces[id.get<size_t>()] = piece;
+  }
+  return pieces;
+}
+
 std::string tokenizer_json_of_merges(const Path& vocab_json, const Json& config) {
   const Path merges = vocab_json.parent_path() / "merges.txt";
   require(std::filesystem::exists(merges), "[vocabulary] ", vocab_json.string(),
@@ -103,7 +101,8 @@ std::string tokenizer_json_of_merges(const Path& vocab_json, const Json& config)
           ": expected a tokenizer_class of GPT-2, RoBERTa or Qwen2 in tokenizer_config.json, got ",
           cut_for_message(name), ": transformers converts it, AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
   TokenizerJsonText text;
-  text.pieces = read_pieces(vocab_json);
+  const std::string context = concat("[vocabulary] ", vocab_json.string(), ": ");
+  text.pieces = read_pieces(parse_strict_json(read_file(vocab_json), 1, context, "the file"), context);
   text.merges = read_merges(merges);
   for (const Json& merge : text.merges)
     require(!merge[1].get_ref<const std::string&>().ends_with("</w>"), "[vocabulary] ", merges.string(),
@@ -111,9 +110,7 @@ std::string tokenizer_json_of_merges(const Path& vocab_json, const Json& config)
   text.added = default_specials(text.pieces, is_roberta);
   if (is_qwen) {
     text.normalizer = {{"type", "NFC"}};
-    const Json split{
-        {"type", "Split"}, {"pattern", {{"Regex", kQwen2Words}}}, {"behavior", "Isolated"}, {"invert", false}};
-    text.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(false, false)}}};
+    text.pre_tokenizer = byte_level_words(kQwen2Words);
   } else {
     text.pre_tokenizer = byte_level(false, true);
   }
@@ -135,30 +132,6 @@ std::string tokenizer_json_of_merges(const Path& vocab_json, const Json& config)
                 {"fuse_unk", false},
                 {"byte_fallback", false},
                 {"ignore_merges", false}};
-  return text.write();
-}
-
-std::string tokenizer_json_of_bert(const std::vector<std::string>& pieces, const BertSettings& settings) {
-  TokenizerJsonText text;
-  text.pieces = pieces;
-  const auto id_of = [&](std::string_view piece) {
-    return int32_t(std::find(pieces.begin(), pieces.end(), piece) - pieces.begin());
-  };
-  for (const char* token : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"})
-    if (const int32_t id = id_of(token); size_t(id) < pieces.size())
-      text.added.push_back({.content = token, .id = id, .special = true});
-  text.normalizer = {{"type", "BertNormalizer"},
-                     {"clean_text", true},
-                     {"handle_chinese_chars", settings.chinese},
-                     {"strip_accents", settings.strip_accents},
-                     {"lowercase", settings.lower_case}};
-  text.pre_tokenizer = {{"type", "BertPreTokenizer"}};
-  text.post_processor = template_processing({{"[CLS]", id_of("[CLS]")}}, {{"[SEP]", id_of("[SEP]")}});
-  text.decoder = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", false}};
-  text.model = {{"type", "WordPiece"},
-                {"unk_token", "[UNK]"},
-                {"continuing_subword_prefix", "##"},
-                {"max_input_chars_per_word", 100}};
   return text.write();
 }
 

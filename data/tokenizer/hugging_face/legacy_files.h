@@ -18,11 +18,8 @@ bool is_vocab_json(std::string_view content);
 // Error that names the file for other classes and for malformed files.
 std::string tokenizer_json_of_merges(const Path& vocab_json, const nlohmann::ordered_json& config);
 
-struct BertSettings {
-  bool lower_case = true, strip_accents = true, chinese = true;
-};
-
-// The tokenizer.json of BERT with these pieces, by id.
-std::string tokenizer_json_of_bert(const std::vector<std::string>& pieces, const BertSettings& settings);
+// Reads an object with the ids of pieces, which are 0 .. number of pieces - 1. Returns the pieces by id. Throws an
+// Error that begins with `context` for other ids.
+std::vector<std::string> read_pieces(const nlohmann::json& vocab, const std::string& context);
 
 }  // namespace gyre

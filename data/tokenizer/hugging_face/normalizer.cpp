@@ -67,13 +67,6 @@ std::string bert_normalized(const BertOptions& options, std::string text) {
   return options.lower_case ? lower_case(text) : text;
 }
 
-std::string replaced(const TextPattern& pattern, const std::string& content, std::string_view text) {
-  std::string result;
-  for (const TextSpan& span : pattern.spans(text))
-    result += span.is_match ? std::string_view(content) : text.substr(span.begin, span.end - span.begin);
-  return result;
-}
-
 std::string stripped(bool left, bool right, std::string_view text) {
   if (left) text.remove_prefix(leading_space(text));
   if (right) text.remove_suffix(trailing_space(text));
@@ -114,7 +107,7 @@ void Normalizer::read(JsonPart& part) {
     steps_.emplace_back([=](const std::string& text) { return stripped(left, right, text); });
   } else if (type == "Replace") {
     steps_.emplace_back([pattern = TextPattern::read(part, "pattern"), content = part.text("content")](
-                            const std::string& text) { return replaced(pattern, content, text); });
+                            const std::string& text) { return pattern.replace(text, content); });
   } else if (type == "BertNormalizer") {
     BertOptions options{};
     options.clean_text = part.flag("clean_text", true);

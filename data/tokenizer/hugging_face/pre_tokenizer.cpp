@@ -17,7 +17,7 @@ namespace {
 
 using Spans = std::vector<TextSpan>;
 
-// What happens to the matches of a pattern.
+// The treatment of the matches of a pattern.
 enum class Behavior { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 Behavior read_behavior(JsonPart& part, const char* otherwise) {

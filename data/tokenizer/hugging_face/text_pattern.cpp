@@ -1,6 +1,8 @@
 #include "gyre/data/tokenizer/hugging_face/text_pattern.h"
 
+#include <array>
 #include <limits>
+#include <utility>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
@@ -49,8 +51,9 @@ int32_t stack_limit(size_t characters) {
   return int32_t(std::min<int64_t>(bytes, std::numeric_limits<int32_t>::max()));
 }
 
-// Oniguruma's \w, which is not ICU's: without circled letters, Roman numerals and joiners.
-constexpr std::string_view kWord = R"(\p{L}\p{M}\p{Nd}\p{Pc})";
+// Oniguruma's \w, which is ICU's without joiners. Outside brackets it also has the digits and fractions of Latin-1.
+constexpr std::string_view kWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})",
+                           kLatinDigits = R"(\u00B2\u00B3\u00B9\u00BC-\u00BE)";
 
 // Rewrites what Oniguruma and ICU read differently, and refuses what has no counterpart.
 std::string to_icu(const std::string& expression, const std::string& name) {
@@ -58,11 +61,12 @@ std::string to_icu(const std::string& expression, const std::string& name) {
     throw Error(name, ": expected a regular expression without ", what, ", which ICU reads differently, got ",
                 quoted_for_message(expression));
   };
-  constexpr std::string_view kRefused = "bBhHRXKGyYzZOg";
+  constexpr std::string_view kRefused = "bBhHvRXKGyYzZOg";
   std::string icu;
   int depth = 0;  // of brackets
   for (size_t i = 0; i < expression.size(); ++i) {
     const char c = expression[i];
+    if (depth > 0 && expression.compare(i, 2, "[:") == 0) refuse("classes such as [:alpha:]");
     if (c == '[') ++depth;
     if (c == ']' && depth > 0) --depth;
     if (depth == 0 && expression.compare(i, 2, "(?") == 0) {
@@ -78,15 +82,37 @@ std::string to_icu(const std::string& expression, const std::string& name) {
     }
     const char escaped = expression[++i];
     if (kRefused.find(escaped) != kRefused.npos) refuse(std::string("\\") + escaped);
-    if (escaped == 'w')
-      icu.append("[").append(kWord).append("]");
-    else if (escaped == 'W')
-      icu.append("[^").append(kWord).append("]");
+    if (escaped == 'w' || escaped == 'W')
+      icu.append(escaped == 'w' ? "[" : "[^").append(kWord).append(depth == 0 ? kLatinDigits : "").append("]");
     else
       icu.append({c, escaped});
   }
   return icu;
 }
+
+// A matcher of a thread. To make one takes longer than to match a word, and a pre-tokenizer of several steps matches
+// every word of a text by itself.
+struct CachedMatcher {
+  std::shared_ptr<const icu::RegexPattern> pattern{};
+  std::unique_ptr<icu::RegexMatcher> matcher{};
+};
+
+icu::RegexMatcher& matcher_of_thread(const std::shared_ptr<const icu::RegexPattern>& pattern) {
+  thread_local std::array<CachedMatcher, 8> cache;  // more than the patterns of a tokenizer
+  thread_local size_t oldest = 0;
+  for (const CachedMatcher& cached : cache)
+    if (cached.pattern == pattern) return *cached.matcher;
+  UErrorCode status = U_ZERO_ERROR;
+  std::unique_ptr<icu::RegexMatcher> matcher(pattern->matcher(status));
+  require(U_SUCCESS(status), "[vocabulary] no memory for a regular expression");
+  CachedMatcher& place = cache.at(std::exchange(oldest, (oldest + 1) % cache.size()));
+  place = {};  // a matcher refers to its pattern
+  place = {pattern, std::move(matcher)};
+  return *place.matcher;
+}
+
+// A long text may leave a matcher with a large stack.
+constexpr size_t kLongestCached = 1 << 16;  // bytes
 
 }  // namespace
 
@@ -145,23 +171,32 @@ std::vector<TextSpan> TextPattern::spans(std::string_view text) const {
       add(at, at + literal_.size());
   } else {
     UErrorCode status = U_ZERO_ERROR;
-    const std::unique_ptr<icu::RegexMatcher> matcher(regex_->matcher(status));
+    const bool is_long = text.size() > kLongestCached;
+    const std::unique_ptr<icu::RegexMatcher> own(is_long ? regex_->matcher(status) : nullptr);
     require(U_SUCCESS(status), "[vocabulary] no memory for a regular expression");
+    icu::RegexMatcher& matcher = is_long ? *own : matcher_of_thread(regex_);
     const std::u16string units = to_utf16(text);
     const icu::UnicodeString input(false, units.data(), int32_t(units.size()));
-    matcher->reset(input);
-    matcher->setTimeLimit(step_limit(units.size()), status);
-    matcher->setStackLimit(stack_limit(units.size()), status);
+    matcher.reset(input);
+    matcher.setTimeLimit(step_limit(units.size()), status);
+    matcher.setStackLimit(stack_limit(units.size()), status);
     Utf8Position position(text);
-    while (matcher->find(status)) {
-      const size_t begin = position.of(matcher->start(status));
-      add(begin, position.of(matcher->end(status)));
+    while (matcher.find(status)) {
+      const size_t begin = position.of(matcher.start(status));
+      add(begin, position.of(matcher.end(status)));
     }
     require(U_SUCCESS(status), "[vocabulary] a regular expression of the tokenizer failed on a text of ", text.size(),
             " bytes (", u_errorName(status), ")");
   }
   if (end < text.size()) spans.push_back({end, text.size(), false});
   return spans;
+}
+
+std::string TextPattern::replace(std::string_view text, std::string_view by) const {
+  std::string result;
+  for (const TextSpan& span : spans(text))
+    result += span.is_match ? by : text.substr(span.begin, span.end - span.begin);
+  return result;
 }
 
 }  // namespace gyre

@@ -33,6 +33,8 @@ class TextPattern {
   // UTF-8 look like U+FFFD to the pattern. Thread-safe. Throws an Error if a regular expression needs far more steps
   // than a text of this length should.
   std::vector<TextSpan> spans(std::string_view text) const;
+  // The text with `by` in place of every match.
+  std::string replace(std::string_view text, std::string_view by) const;
 
  private:
   std::shared_ptr<const icu::RegexPattern> regex_;  // null: the other two

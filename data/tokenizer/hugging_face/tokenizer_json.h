@@ -29,7 +29,7 @@ struct TokenizerJson {
   int32_t find(const std::string& piece) const;  // id of an added token or a piece of the model; -1: there is none
 };
 
-// What the settings beside a tokenizer.json change.
+// Changes that the settings beside a tokenizer.json make.
 struct TokenizerChanges {
   std::optional<bool> add_prefix_space{};  // replaces that of ByteLevel
   // tokenizer_config.json's added_tokens_decoder: more added tokens by id, and the white space that those of
@@ -61,5 +61,7 @@ struct TokenizerJsonText {
 nlohmann::ordered_json template_processing(const std::vector<TemplateToken>& before,
                                            const std::vector<TemplateToken>& after);
 nlohmann::ordered_json byte_level(bool add_prefix_space, bool use_regex);
+// Pre-tokenizes into the matches of a regular expression, in the notation of bytes.
+nlohmann::ordered_json byte_level_words(const char* regex);
 
 }  // namespace gyre

@@ -42,6 +42,11 @@ Json byte_level(bool add_prefix_space, bool use_regex) {
       {"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"trim_offsets", true}, {"use_regex", use_regex}};
 }
 
+Json byte_level_words(const char* regex) {
+  const Json split{{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}, {"invert", false}};
+  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(false, false)}}};
+}
+
 Json template_processing(const std::vector<TemplateToken>& before, const std::vector<TemplateToken>& after) {
   Json single = Json::array(), pair = Json::array(), specials = Json::object();
   const auto add = [&](const std::vector<TemplateToken>& tokens, Json& list, int type) {

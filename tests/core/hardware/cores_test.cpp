@@ -53,6 +53,10 @@ TEST_CASE("a container sees its own group as the root of cgroup v2") {
   const FakeSystem bound("0::/docker/abc\n", "31 22 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n");
   bound.put("sys/fs/cgroup/cpu.max", "200000 100000\n");
   CHECK(bound.quotas() == Cores{2});
+  const FakeSystem longer("0::/docker/abcd\n", "31 22 0:26 /docker/ab /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n");
+  longer.put("sys/fs/cgroup/cpu.max", "200000 100000\n");
+  longer.put("sys/fs/cgroup/d/cpu.max", "100000 100000\n");
+  CHECK(longer.quotas() == Cores{2});
   const FakeSystem outside("0::/../../other\n", kV2);
   outside.put("sys/fs/cgroup/cpu.max", "300000 100000\n");
   CHECK(outside.quotas() == Cores{3});

@@ -76,6 +76,10 @@ TEST_CASE("check of documents: faults of text, separators and unknown pieces") {
   CHECK(finding(check, Severity::error, "encoding", "1 line with invalid UTF-8") != "");
   CHECK(contains(finding(check, Severity::warning, "separators"), "--documents '<|endoftext|>' ends documents there"));
   CHECK(finding(check_documents(options, nullptr), Severity::warning, "separators") == "");
+  options.train = {write_text(directory, "two.txt", "One.\n<|endoftext|>\nTwo.\n</s>\n")};
+  CHECK(contains(finding(check_documents(options, &vocabulary), Severity::warning, "separators"),
+                 "2 lines like '<|endoftext|>'"));
+  options.train = {directory / "train.txt"};
   options.format.end = DocumentEnd("<|endoftext|>");
   const DocumentCheck separated = check_documents(options, &vocabulary);
   CHECK(finding(separated, Severity::warning, "separators") == "");

@@ -65,6 +65,53 @@ TEST_CASE("documents: line ends are kept by default if the vocabulary can write 
   CHECK(of_json(LineEnds::none) == "(one)(two)|(three)|");
 }
 
+namespace {
+
+// Bytes, but a line that is "-" has no ids.
+class WithoutDashes final : public Vocabulary {
+ public:
+  WithoutDashes() : Vocabulary("dashes") {}
+  std::string_view kind() const override { return "dashes"; }
+  std::vector<int32_t> encode(std::string_view line) const override {
+    return line == "-" ? std::vector<int32_t>() : bytes_.encode(line);
+  }
+  std::string decode(std::span<const int32_t> ids) const override { return bytes_.decode(ids); }
+  std::string piece(int id) const override { return bytes_.piece(id); }
+  int size() const override { return bytes_.size(); }
+
+ private:
+  ByteVocabulary bytes_;
+};
+
+}  // namespace
+
+TEST_CASE("documents: the count of JSON lines is that of documents, whatever lines have no ids") {
+  TemporaryDirectory directory;
+  const Path json = write_text(directory, "j", "{\"text\": \"one\\n-\\n-\\ntwo\"}\n{\"text\": \"three\"}\n");
+  const Path text = write_text(directory, "t", "one\n-\ntwo\n");
+  const DocumentReport report =
+      build_document_store(WithoutDashes(), {json, text}, directory / "d.store", {.line_ends = LineEnds::none});
+  CHECK(report.documents == 3);
+  CHECK(report.files[0].describe().starts_with(json.string() + ": 2 documents, skipped 2 empty"));
+  CHECK(report.files[1].describe().starts_with(text.string() + ": 2 lines, skipped 1 empty (line "));
+}
+
+TEST_CASE("documents: the line of a JSON object is given on request only, not with each of its parts") {
+  TemporaryDirectory directory;
+  const std::string line = "{\"text\": \"one\\ntwo\"}";
+  const Path json = write_text(directory, "j", line + "\n");
+  for (const bool keeps_json : {false, true}) {
+    DocumentText text({json}, {.part_bytes = 1, .keeps_json = keeps_json}, OnBadLine::by_kind);
+    DocumentPart part;
+    for (const std::string_view expected : {"one\n", "two"}) {
+      REQUIRE(text.next(part));
+      CHECK(part.text == expected);
+      CHECK(part.json == (keeps_json ? line : ""));
+    }
+    CHECK(!text.next(part));
+  }
+}
+
 TEST_CASE("documents: several files and stores are one corpus, in order") {
   TemporaryDirectory directory;
   const ByteVocabulary vocabulary;

@@ -70,7 +70,7 @@ TEST_CASE("token store: counts whose sum and product overflow are rejected") {
   };
   constexpr uint64_t kHalf = 1ULL << 63;  // twice this value overflows to 0
   put(sizeof(TokenStoreTrailer) - offsetof(TokenStoreTrailer, tokens), kHalf + 3);
-  put(sizeof(TokenStoreTrailer) + sizeof(uint64_t), kHalf);  // the end of the last sentence
+  put(sizeof(TokenStoreTrailer) + sizeof(TokenStoreText) + sizeof(uint64_t), kHalf);  // the end of the last sentence
   make_checksum_good(bytes);
   const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
   CHECK_THROWS_WITH_AS(TokenStore("wrapped", {data, data + bytes.size()}),

@@ -2,12 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
-
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/store/document_store.h"
-#include "gyre/data/store/token_store_format.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
+#include "tests/data/first_store_version.h"
 #include "tests/data/text_files.h"
 #include "tests/threads_in_scope.h"
 
@@ -86,25 +84,6 @@ TEST_CASE("token store: one side and ids of four bytes") {
   CHECK_THROWS_AS(store.length(0, 1), Error);
 }
 
-namespace {
-
-// The bytes of the same store as earlier versions of the program wrote it, without sizes and description of the text.
-std::string of_first_version(std::string bytes) {
-  TokenStoreTrailer trailer;
-  std::memcpy(&trailer, bytes.data() + bytes.size() - sizeof trailer, sizeof trailer);
-  TokenStoreText text;
-  std::memcpy(&text, bytes.data() + bytes.size() - sizeof trailer - sizeof text, sizeof text);
-  const size_t left_out = sizeof text + (text.has_sizes != 0 ? trailer.sentences * 8 : 0);
-  bytes.erase(bytes.size() - sizeof trailer - left_out, left_out);
-  bytes[8] = 1;
-  trailer.file_bytes = bytes.size();
-  trailer.trailer_crc = token_store_format::crc_of(trailer);
-  bytes.replace(bytes.size() - sizeof trailer, sizeof trailer, reinterpret_cast<const char*>(&trailer), sizeof trailer);
-  return bytes;
-}
-
-}  // namespace
-
 TEST_CASE("token store: a store of the first version is read as it was made") {
   TemporaryDirectory directory;
   const ByteVocabulary vocabulary;
@@ -121,11 +100,36 @@ TEST_CASE("token store: a store of the first version is read as it was made") {
   REQUIRE(before.size() == now.size());
   for (size_t i = 0; i < now.size(); ++i) CHECK(before.sentence(i, 0) == now.sentence(i, 0));
   CHECK(size_of_part(StorePart(before, 0, Part::training), vocabulary).bytes == 11);
-  CHECK(contains(error_of([&] { size_of_part(StorePart(before, 0, Part::training), WideVocabulary()); }),
-                 "old.tok: expected a store with the sizes of its text"));
+  CHECK(has_exact_size(before, vocabulary));
+  CHECK(has_exact_size(now, WideVocabulary()));
+  CHECK(!has_exact_size(before, WideVocabulary()));
+  for (const auto& files : {std::vector<Path>{old, store}, {store, old}}) {  // both have nothing between lines
+    const TokenStore both = open_documents(vocabulary, files, {}).store;
+    CHECK(both.size() == 2 * now.size());
+    CHECK(both.is_of_earlier_version());
+    CHECK(!both.has_text_sizes());
+  }
+  build_document_store(vocabulary, {text}, directory / "space.tok", {.line_ends = LineEnds::space});
+  CHECK(contains(error_of([&] {
+                   open_documents(vocabulary, {old, directory / "space.tok"}, {});
+                 }),
+                 "expected the line ends of"));
   CHECK(open_documents(vocabulary, {old}, {.line_ends = LineEnds::none}).store.size() == now.size());
   CHECK(contains(error_of([&] { open_documents(vocabulary, {old}, {.line_ends = LineEnds::keep}); }),
                  "old.tok was built with none, got keep"));
+}
+
+TEST_CASE("token store: stores of pairs are one corpus, and no text is left out beside them") {
+  TemporaryDirectory directory;
+  small_store(directory, directory / "a.store");
+  small_store(directory, directory / "c.store");
+  const Path a = directory / "a.store", b = write_text(directory, "b.txt", "one\n"), c = directory / "c.store";
+  CHECK(open_corpus(ByteVocabulary(), {a, c}, {}).store.size() == 6);
+  for (const auto& files : {std::vector<Path>{a, b, c}, {a, b}, {b, a}}) {
+    CHECK(contains(error_of([&] { open_corpus(ByteVocabulary(), files, {}); }),
+                   "expected only token stores beside it, got " + b.string()));
+  }
+  CHECK(!TokenStore::recognizes(std::string(5000, 'x')));  // a name that no file can have
 }
 
 TEST_CASE("token store: truncation at any byte is an error that names the file") {

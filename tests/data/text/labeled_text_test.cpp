@@ -120,6 +120,17 @@ TEST_CASE("labeled text: errors name the line, the expected and the actual conte
   Written("gold\tpre\xFFmise\n").fails_at(1, "expected UTF-8 in the header line, got byte 9 (0xFF)", pairs_by_name());
 }
 
+TEST_CASE("labeled text: JSON lines are no table; a table may have JSON in a cell") {
+  const std::string expected = ": expected tab-separated columns, got JSON lines";
+  for (const std::string text : {"{\"text\": \"a\", \"label\": 1}\n", "\n{\"text\": \"a\"}\n"}) {
+    const Written json(text);
+    CHECK(contains(json.error(singles_by_number(), OnBadLine::skip), json.path.string() + expected));
+    CHECK(contains(json.error(pairs_by_name(), OnBadLine::skip), json.path.string() + expected));
+  }
+  const LabeledFormat text_first{false, Column{"", 0}, {}, Column{"", 1}, {"0", "1"}};
+  CHECK(Written("{\"a\": 1}\t1\n").read(text_first).rows()[0].text[0] == "{\"a\": 1}");
+}
+
 TEST_CASE("labeled text: a file without rows is an error") {
   const Written empty("");
   CHECK(empty.error(pairs_by_name()) ==

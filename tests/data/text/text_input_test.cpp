@@ -219,4 +219,8 @@ TEST_CASE("text input: folders are their files in order, patterns what they matc
       contains(error_of([&] { expand_paths({directory / "d/q*"}); }), "q*: expected a file, found none that matches"));
   std::filesystem::create_directories(directory / "e");
   CHECK(contains(error_of([&] { expand_paths({directory / "e"}); }), "e: expected files in the folder, found none"));
+  const Path too_long = std::string(5000, 'x');  // reported when it is opened
+  CHECK(expand_paths({too_long}) == Paths{too_long});
+  std::filesystem::create_symlink("circle", directory / "e/circle");
+  CHECK(contains(error_of([&] { expand_paths({directory / "e"}); }), "e: expected files in the folder, found none"));
 }

@@ -243,6 +243,14 @@ TEST_CASE("tokenizer.json: the files beside it decide on the tokens around a tex
   }
 }
 
+TEST_CASE("tokenizer.json: a chat template that is not UTF-8 is exported with replacement characters") {
+  const TemporaryDirectory directory, exported;
+  const Path file = write_text(directory, "tokenizer.json", read_file(tokenizer_file("llama3")));
+  write_text(directory, "chat_template.jinja", "{{ \xff }}");
+  CHECK(write_hugging_face_vocabulary(exported.path(), *load_vocabulary(file), 0));
+  CHECK(contains(read_file(exported / "tokenizer_config.json"), "\"chat_template\": \"{{ \uFFFD }}\""));
+}
+
 TEST_CASE("vocab.json and merges.txt are read as transformers converts them") {
   const TemporaryDirectory directory;
   const Json json = Json::parse(read_file(tokenizer_file("gpt2")));

@@ -146,7 +146,7 @@ TEST_CASE("SentencePiece: user symbols are found in text, also with spaces, or r
   Texts texts;
   for (const std::string type : {"bpe", "unigram"}) {
     const auto vocabulary =
-        texts.train({.type = type, .size = 300, .byte_fallback = true, .user_symbols = {"<a b>", "<x>", "two words "}});
+        texts.train({.type = type, .size = 340, .byte_fallback = true, .user_symbols = {"<a b>", "<x>", "two words "}});
     const std::vector<int32_t> ids = vocabulary->encode("one<x>two <a b> and<a b>two words three");
     for (const auto& [piece, count] : {std::pair("<x>", 1), {"<a\u2581b>", 2}, {"two\u2581words\u2581", 1}}) {
       CAPTURE(piece);
@@ -154,11 +154,8 @@ TEST_CASE("SentencePiece: user symbols are found in text, also with spaces, or r
     }
     CHECK(vocabulary->decode(vocabulary->encode("a <a b> c")) == "a <a b> c");
   }
-  for (const char* lost : {"<a  b>", "a\tb"}) {
-    CAPTURE(lost);
-    CHECK(contains(error_of([&] { texts.train({.type = "bpe", .size = 300, .user_symbols = {lost}}); }),
-                   "expected user symbols that are found in text"));
-  }
+  CHECK(contains(error_of([&] { texts.train({.type = "bpe", .size = 300, .user_symbols = {"<a  b>"}}); }),
+                 "expected user symbols that are found in text"));
 }
 
 TEST_CASE("SentencePiece: errors for impossible options contain the library's reason and leave no file") {

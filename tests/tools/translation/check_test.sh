@@ -27,7 +27,7 @@ same "updates of an epoch" "$(tail -n 1 run/metrics.jsonl | grep -o '"updates":[
 data_check --no-plan --train-sets train.en train.de --test-sets test.en test.de --json > one.json
 data_check --no-plan --train-sets train.en train.de --test-sets test.en test.de --json --cpu-threads 3 > three.json
 check "three threads find the same" cmp one.json three.json
-check "JSON" contains '^\{"errors":0,"warnings":[0-9]+,"compared_by":"text","findings":\[\{"verdict":"ok","topic":"lines",' < one.json
+check "JSON" contains '^\{"errors":0,"warnings":[0-9]+,"findings":\[\{"verdict":"ok","topic":"lines",' < one.json
 
 # Mistakes. Each is an error with its place.
 errors() { # errors OPTIONS...: the check must end with status 1
@@ -98,7 +98,7 @@ finds() { contains "$1" < found.txt || { cat found.txt log >&2; fail "no line li
 finds '^ok: documents: training set: 12 documents, [0-9]+ tokens, [0-9]+ bytes$'
 finds '^warning: near-duplicates: training set: 2 of 12 documents \(16.667 %\) resemble an earlier one'
 finds '^    books.txt:31$'
-finds "^warning: separators: training set: 1 line like '<\|endoftext\|>', which is no piece of the vocabulary and is read as text; --document-separator"
+finds "^warning: separators: training set: 1 line like '<\|endoftext\|>', which is no piece of the vocabulary and is read as text; --documents '<"
 finds '^warning: overlap: validation set: 1 of 2 documents \(50 %\) share 13 words or more with the training set, '
 finds '^    held.txt:1 = books.txt:28$'
 finds '^error: overlap: test set: 1 of 1 document \(100 %\) share 13 words'

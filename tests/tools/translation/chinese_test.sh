@@ -35,6 +35,7 @@ check "the exported tokenizer" grep -q '"tokenizer_class": "RoFormerTokenizer"' 
 grep -q -- '--tokenizer wobert' import.log || fail "the note on words: $(cat import.log)"
 "$GYRE" import --from hf hf/ --tokenizer wobert --dictionary dict.txt --output back/ 2> import.log
 check "the vocabulary after import" cmp run/vocab.txt back/vocab.txt
+rejects 1 'vocab.txt:1: expected "word frequency"' "$GYRE" import --from hf hf/ --tokenizer wobert --dictionary vocab.txt --output none/
 
 # Commands that read a trained model need neither the vocabulary nor the dictionary.
 mkdir away

@@ -194,6 +194,14 @@ TEST_CASE(
     CHECK(fs::read_symlink(best) == "step-00000003");
     CHECK(list_checkpoints(copy).size() == 2);
   }
+  SUBCASE("a copy of an average without the average itself does not become a checkpoint") {
+    copy_without_links();
+    fs::rename(best, checkpoints_path(copy) / "average");
+    fs::remove_all(checkpoint_path(copy, 3));
+    CHECK(contains(error_of([&] { RunDirectory{copy}; }),
+                   "average: expected a link or a copy of a checkpoint, found another directory; remove it"));
+    CHECK(list_checkpoints(copy).size() == 1);
+  }
   SUBCASE("something else in place of a link is an error that says what to do") {
     copy_without_links();
     fs::remove_all(best);

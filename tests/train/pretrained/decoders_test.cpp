@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/models/position/rope.h"
 #include "gyre/train/pretrained/pretrained.h"
 #include "gyre/train/pretrained/trained_model.h"
@@ -250,7 +251,7 @@ TEST_CASE("decoders: the settings of a tokenizer survive import and export") {
 TEST_CASE("decoders: SentencePiece is exported as tokenizer.model, and imported") {
   const TemporaryDirectory directory;
   write_file(directory / "text", "the cat sat on the mat\nthe dog sat on the log\n");
-  train_sentencepiece({directory / "text"}, {.type = "bpe", .size = 30}, directory / "vocab.model");
+  train_sentencepiece(std::vector<Path>{directory / "text"}, {.type = "bpe", .size = 30}, directory / "vocab.model");
   const auto vocabulary = load_vocabulary(directory / "vocab.model");
   EncoderOnlyConfig config = small("gpt2-small");
   config.vocab_size = vocabulary->size() + 2;  // more than there are pieces

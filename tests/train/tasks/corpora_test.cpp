@@ -2,14 +2,17 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "gyre/data/store/document_store.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/train/tasks/language/language.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "gyre/train/tasks/language/language_stages.h"
+#include "tests/data/first_store_version.h"
 #include "tests/errors.h"
 #include "tests/temporary_directory.h"
 #include "tests/train/tasks/tiny_language.h"
@@ -156,6 +159,57 @@ TEST_CASE("corpora: each validation set has its own cross-entropy, and all toget
   CHECK(value("bits-per-byte") > std::min(value("bits-per-byte/train.txt"), value("bits-per-byte/valid.txt")));
   CHECK(value("bits-per-byte") < std::max(value("bits-per-byte/train.txt"), value("bits-per-byte/valid.txt")));
   CHECK(last_state(directory / "run").best.at("bits-per-byte").value == value("bits-per-byte"));
+}
+
+LanguageOptions causal(const TemporaryDirectory& directory, const std::string& run) {
+  LanguageOptions options = tiny_masked_options(directory.path(), directory / run);
+  options.stop.after = Period::parse("5u");
+  return options;
+}
+
+void train_causal(const LanguageOptions& options) {
+  EncoderOnlyConfig config = tiny_encoder_config(0.1);
+  config.causal = true;
+  SelfCommunicator self;
+  train_causal_language(options, config, self);
+}
+
+TEST_CASE("corpora: bits per byte of a store of an earlier version go on in a run that began with it, and only there") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  LanguageOptions options = causal(directory, "run");
+  const auto vocabulary = load_vocabulary(options.data.vocabulary, options.tokenizer);
+  const Path store = directory / "valid.tok";
+  build_document_store(*vocabulary, {directory / "valid.txt"}, store, {});
+  write_file(store, of_first_version(read_file(store)));
+  options.data.valid_sets = {store};
+  options.validation.every = Period::parse("5u");
+  LanguageOptions fresh = options;
+  fresh.start.directory = directory / "fresh";
+  train_causal(options);
+  for (LanguageOptions* run : {&options, &fresh}) run->validation.metrics = {"bits-per-byte", "cross-entropy"};
+  const std::string error = error_of([&] { train_causal(fresh); });
+  CHECK(contains(error, "valid.tok: bits-per-byte expects a store with the sizes of its text"));
+  CHECK(contains(error, "gyre data build --line-ends none"));
+  options.stop.after = Period::parse("10u");
+  train_causal(options);
+  CHECK(events(directory / "run", "valid").back().at("bits-per-byte").get<double>() > 0);
+}
+
+TEST_CASE("corpora: without a run directory, line ends are not those of a run in the current one") {
+  const TemporaryDirectory directory;
+  write_tiny_documents(directory.path());
+  LanguageOptions options = causal(directory, "run");
+  options.line_ends = "space";
+  train_causal(options);
+  options.line_ends.clear();
+  const auto vocabulary = load_vocabulary(options.data.vocabulary, options.tokenizer);
+  CHECK(line_ends_of_run(options, *vocabulary) == "space");
+  const Path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory / "run");
+  options.start.directory.clear();
+  CHECK(line_ends_of_run(options, *vocabulary) == "none");
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("corpora: held-out parts of weighted corpora are validation sets of their own") {

@@ -10,10 +10,10 @@
 #include "gyre/train/tasks/require_positions.h"
 #include "gyre/train/tasks/translation/nmt_data.h"
 #include "tools/command_line/foreign_options.h"
+#include "tools/command_line/messages.h"
 #include "tools/commands/data/check_cost.h"
 #include "tools/commands/data/check_report.h"
 #include "tools/commands/data/document_check.h"
-#include "tools/messages.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
 #include "tools/options/tasks/pretrained_row.h"
@@ -38,7 +38,6 @@ struct CheckArgs {
   const OptionTable* table = nullptr;
 };
 
-// Does not read from a pipe, whose bytes would be lost.
 void expect_set(const std::string& flag, const std::vector<Path>& files) {
   if (files.size() > 2)
     throw UsageError(flag, ": expected a source and a target file, or one token store, got ", files.size(), " files");
@@ -80,8 +79,8 @@ std::vector<std::vector<Path>> validate(CheckArgs& args) {
 
 int check_language_data(const CheckArgs& args) {
   const OptionTable& table = *args.table;
-  std::vector<std::string> read{"train-sets", "valid-sets",  "test-sets", "vocab", "tokenizer",
-                                "dictionary", "cpu-threads", "json",      "config"};
+  std::vector<std::string> read{"train-sets", "valid-sets", "test-sets",   "vocab", "vocabs",
+                                "tokenizer",  "dictionary", "cpu-threads", "json",  "config"};
   for (const char* name : {"documents", "text-field", "near-duplicates", "overlap-words"}) read.emplace_back(name);
   for (const std::string& option : table.names()) {
     const std::string name = option.substr(option.find_first_not_of('-'));

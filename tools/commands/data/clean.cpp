@@ -8,7 +8,7 @@
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/text/cleaning/clean_corpus.h"
 #include "gyre/train/log/stopwatch.h"
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/document_rows.h"
 #include "tools/options/tokenizer_rows.h"

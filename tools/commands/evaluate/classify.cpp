@@ -6,9 +6,9 @@
 
 #include "gyre/data/text/labeled_text.h"
 #include "gyre/train/tasks/classification/scores.h"
+#include "tools/command_line/messages.h"
 #include "tools/commands/evaluate/classifier_evaluation.h"
 #include "tools/lines.h"
-#include "tools/messages.h"
 #include "tools/options/tasks/column_options.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"

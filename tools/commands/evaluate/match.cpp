@@ -4,8 +4,8 @@
 
 #include "gyre/data/text/triplet_text.h"
 #include "gyre/train/tasks/matching/match_task.h"
+#include "tools/command_line/messages.h"
 #include "tools/commands/evaluate/classifier_evaluation.h"
-#include "tools/messages.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
 

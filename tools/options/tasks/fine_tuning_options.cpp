@@ -32,7 +32,7 @@ void add_fine_tuning_options(OptionTable& table, FineTuningOptions& options, con
 
 void check_fine_tuning_options(const OptionTable& table, FineTuningOptions& options) {
   if (!table.given("learn-rate")) options.optimizer.schedule.learning_rate = options.default_learning_rate();
-  set_fine_tuning_warmup(table, options);
+  if (options.optimizer.schedule.warmup_percent > 0) set_fine_tuning_warmup(table, options);
   check_train_options(table, options);
   table.reject_unused("valid-mini-batch", !options.data.valid_sets.empty(), "there is no validation data");
   reject_pretrained_options(table, options);

@@ -11,8 +11,7 @@ namespace gyre {
 
 void add_nmt_options(OptionTable& table, NmtOptions& o, EncoderDecoderConfig& config) {
   table.group("Data");
-  table.add("--train-sets,-t", o.data.train_sets, "SOURCE TARGET",
-            "training data: two text files, also compressed, or token stores");
+  table.add("--train-sets,-t", o.data.train_sets, "SOURCE TARGET", "training data: two text files or token stores");
   table.add("--valid-sets", o.data.valid_sets, "SOURCE TARGET", "validation data, in the same form");
   table.add("--vocab,--vocabs,-v", o.data.vocabulary, "FILE", "joint vocabulary of both sides, from gyre vocab");
   add_tokenizer_rows(table, o.tokenizer);

@@ -377,21 +377,19 @@ void MpiCommunicator::run_progress_thread() {
 // message adds the phase and update of the job, and how to end it with a checkpoint. The first two ranks of each node
 // print it.
 void MpiCommunicator::report_termination() {
-  if (!StopSignal::raised()) {
-    since_signal_ = Stopwatch();
-  } else if (!has_warned_ && local_rank_ <= 1 && since_signal_.seconds() > kSignalGraceSeconds) {
-    has_warned_ = true;
-    if (watchdog_->peer_aborted()) return;  // that rank has printed its error
-    const bool by_launcher = StopSignal::sent_by_parent() && std::string_view(StopSignal::raised()) == "SIGTERM";
-    if (!by_launcher && !waiting_) return;
-    spdlog::warn("termination signal while rank {} {} {}{}", rank_, waiting_ ? "waits for others, in" : "is in",
-                 rank_status().now().text(),
-                 by_launcher
-                     ? "; mpirun ends all ranks within two seconds, saved or not. If a rank has died, mpirun names "
-                       "it. To end a job with a checkpoint, send USR1 to mpirun, or start it by "
-                       "tools/scripts/mpirun.sh"
-                     : "");
-  }
+  const char* const signal = StopSignal::raised();
+  const bool by_launcher = signal != nullptr && StopSignal::sent_by_parent() && std::string_view(signal) == "SIGTERM";
+  // After other signals a computing rank may take its time: the grace period begins when it waits.
+  if (signal == nullptr || (!by_launcher && !waiting_)) since_signal_ = Stopwatch();
+  if (has_warned_ || local_rank_ > 1 || since_signal_.seconds() <= kSignalGraceSeconds) return;
+  has_warned_ = true;
+  if (watchdog_->peer_aborted()) return;  // that rank has printed its error
+  spdlog::warn("termination signal while rank {} {} {}{}", rank_, waiting_ ? "waits for others, in" : "is in",
+               rank_status().now().text(),
+               by_launcher ? "; mpirun ends all ranks within two seconds, saved or not. If a rank has died, mpirun "
+                             "names it. To end a job with a checkpoint, send USR1 to mpirun, or start it by "
+                             "tools/scripts/mpirun.sh"
+                           : "");
 }
 
 void MpiCommunicator::wait(const char* what, const std::function<bool()>& is_done) {

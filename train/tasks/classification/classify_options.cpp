@@ -24,7 +24,7 @@ ClassifyOptions::ClassifyOptions() : FineTuningOptions(2e-5) {
   optimizer.weight_decay = 0.01;
   optimizer.clip_norm = 1;
   optimizer.schedule.kind = "linear";
-  optimizer.schedule.warmup_percent = 10;
+  optimizer.schedule.warmup_percent = kFineTuningWarmup;
   stop.after = {3, Period::Unit::epochs};
 }
 

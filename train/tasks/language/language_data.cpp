@@ -45,10 +45,14 @@ SharedDocuments open(const LanguageOptions& options, const std::vector<Path>& fi
   return std::make_shared<Documents>(std::move(documents));
 }
 
+bool continues_run(const LanguageOptions& options) {
+  return !options.replay.checkpoint.empty() || continues(options.start);
+}
+
 // The options of the run that the directory holds, if it has begun.
 std::optional<RunOptions> options_of_run(const LanguageOptions& options) {
   if (!options.replay.checkpoint.empty()) return read_train_state(options.replay.checkpoint).options;
-  if (options.start.overwrite) return std::nullopt;
+  if (!continues(options.start)) return std::nullopt;
   const std::vector<Path> checkpoints = list_checkpoints(options.start.directory);
   for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {
     try {
@@ -95,12 +99,24 @@ void shorten_names(std::vector<LanguageValidationSet>& sets) {
   for (LanguageValidationSet& set : sets) set.name = file_name(set);
 }
 
+// A run that began with an earlier version goes on with the size of the decoded text, as it began.
+void check_sizes(const TokenStore& store, const LanguageOptions& options, const Vocabulary& vocabulary) {
+  if (has_exact_size(store, vocabulary)) return;
+  constexpr const char* kAdvice = "gyre data build --line-ends none builds the same tokens with them";
+  require(continues_run(options), "[data] ", store.name(), ": ", kBitsPerByte,
+          " expects a store with the sizes of its text, got one of an earlier version; ", kAdvice);
+  spdlog::warn(
+      "{}: a store of an earlier version, without the sizes of its text; {} counts decoded text, as before; {}",
+      store.name(), kBitsPerByte, kAdvice);
+}
+
 LanguageValidationSet make_set(const SharedDocuments& documents, const LanguageOptions& options,
                                SampleOptions::Task task, Part part, const Vocabulary& vocabulary) {
   const SampleOptions samples = options.samples(task);
   LanguageValidationSet set{documents->store.name(), cut(documents, samples, part)};
-  if (wants_bytes(options))
-    set.bytes = size_of_part(StorePart(documents->store, samples.validation_share, part), vocabulary).bytes;
+  if (!wants_bytes(options)) return set;
+  check_sizes(documents->store, options, vocabulary);
+  set.bytes = size_of_part(StorePart(documents->store, samples.validation_share, part), vocabulary).bytes;
   return set;
 }
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
@@ -23,8 +24,8 @@ TokenStore open_training_data(const NmtOptions& options, const Vocabulary& vocab
   return std::move(corpus.store);
 }
 
-NmtValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
-  const TokenStore store = open_corpus(vocabulary, options.data.valid_sets, {}).store;
+NmtValidationSet from_store(TextInputs files, const Vocabulary& vocabulary, int64_t longest) {
+  const TokenStore store = open_corpus(vocabulary, std::move(files), {}).store;
   require(store.sides() == 2, "[data] ", store.name(), ": expected sentence pairs, got single sentences");
   NmtValidationSet set;
   for (size_t i = 0; i < store.size(); ++i) {
@@ -38,9 +39,10 @@ NmtValidationSet from_store(const NmtOptions& options, const Vocabulary& vocabul
   return set;
 }
 
-NmtValidationSet from_text(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
-  const OnBadLine policy = parse_on_bad_line(options.data.on_bad_line);
-  ParallelText text(options.data.valid_sets, policy);
+NmtValidationSet from_text(TextInputs files, OnBadLine policy, const Vocabulary& vocabulary, int64_t longest) {
+  ParallelText text(std::move(files), policy);
+  require(text.sides() == 2, "[data] ", text.inputs().front().name(),
+          ": expected sentence pairs, got single sentences");
   NmtValidationSet set;
   for (TextRow row; text.next(row);) {
     std::vector<int32_t> source = vocabulary.encode(row.text[0]), target = vocabulary.encode(row.text[1]);
@@ -138,9 +140,12 @@ RankBatch NmtData::batch(size_t i, MicroBatchRange own) const {
 }
 
 NmtValidationSet read_validation_set(const NmtOptions& options, const Vocabulary& vocabulary, int64_t longest) {
-  const std::vector<Path>& files = options.data.valid_sets;
-  const bool is_store = files.size() == 1 || TokenStore::recognizes(files.front());
-  NmtValidationSet set = is_store ? from_store(options, vocabulary, longest) : from_text(options, vocabulary, longest);
+  TextInputs files(options.data.valid_sets);
+  const bool has_store =
+      std::ranges::any_of(files, [](const TextInput& file) { return file.kind() == TextKind::token_store; });
+  NmtValidationSet set =
+      has_store ? from_store(std::move(files), vocabulary, longest)
+                : from_text(std::move(files), parse_on_bad_line(options.data.on_bad_line), vocabulary, longest);
   require(set.size() > 0, "[data] ", options.data.valid_sets.front().string(),
           ": no sentence pair is left to validate on");
   return set;

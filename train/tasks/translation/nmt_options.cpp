@@ -2,16 +2,24 @@
 
 #include <algorithm>
 
+#include "gyre/core/counted.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/store/token_store.h"
+#include "gyre/data/text/text_input.h"
 #include "gyre/models/decode/beam_search.h"
 
 namespace gyre {
 
 namespace {
 
-bool are_stores(const std::vector<Path>& files) {
-  return std::all_of(files.begin(), files.end(), [](const Path& file) { return TokenStore::recognizes(file); });
+// Throws unless the files are token stores or a source and a target. The files of a folder or a pattern are sorted by
+// path, which says nothing about the languages.
+void expect_pairs(const std::string& flag, const std::vector<Path>& paths) {
+  const std::vector<Path> files = expand_paths(paths);
+  if (std::all_of(files.begin(), files.end(), [](const Path& file) { return TokenStore::recognizes(file); })) return;
+  constexpr const char* kExpected = "a source and a target file, or token stores";
+  expect(paths.size() <= 2, flag, kExpected, concat(paths.size(), " paths"));
+  expect(files == paths, flag, kExpected, concat("a folder or a pattern of ", counted(files.size(), "file")));
 }
 
 }  // namespace
@@ -24,10 +32,9 @@ void NmtOptions::validate() const {
 void NmtOptions::validate_task() const {
   tokenizer.check();
   expect_at_least(2, "--max-length", data.max_length);
-  expect(!data.train_sets.empty() && (data.train_sets.size() <= 2 || are_stores(data.train_sets)), "--train-sets",
-         "a source and a target file, or token stores", concat(data.train_sets.size(), " paths"));
-  expect(data.valid_sets.size() <= 2 || are_stores(data.valid_sets), "--valid-sets",
-         "a source and a target file, or token stores", concat(data.valid_sets.size(), " paths"));
+  expect(!data.train_sets.empty(), "--train-sets", "a source and a target file, or token stores", "none");
+  expect_pairs("--train-sets", data.train_sets);
+  expect_pairs("--valid-sets", data.valid_sets);
   expect_one_of({"target", "source", "total", "sentences"}, "--batch-unit", batch.unit);
   for (const std::string& metric : validation.metrics) {
     expect_one_of({"cross-entropy", "perplexity", "bleu", "chrf"}, "--valid-metrics", metric);

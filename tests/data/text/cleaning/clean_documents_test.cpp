@@ -127,7 +127,17 @@ TEST_CASE("cleaning of documents: JSON lines keep all their fields") {
   options.documents = DocumentFormat{.text_field = "data.body"};
   CHECK(clean({{"in", "{\"data\":{\"body\":\"A  b\"},\"n\":1}\n"}}, options).text ==
         "{\"data\":{\"body\":\"A b\"},\"n\":1}\n");
-  CHECK(contains(error_of([&] { clean({{"in", lines}}, options); }), "expected a text \"data.body\""));
+  // The messages name no option that the command lacks.
+  const std::string nothing = error_of([&] { clean({{"in", lines}}, options); });
+  CHECK(contains(nothing, "expected a text \"data.body\""));
+  CHECK(contains(nothing, "no document is left"));
+  CHECK(!contains(nothing, "--on-bad-line"));
+  TemporaryDirectory directory;
+  options.documents = DocumentFormat();
+  options.excluded = {write_text(directory, "eval", "{\"text\": \"One.\"}\n{\"body\": \"Two.\"}\n")};
+  const std::string excluded = error_of([&] { clean({{"in", lines}}, options); });
+  CHECK(contains(excluded, "eval:2: expected a text \"text\", got the keys \"body\""));
+  CHECK(!contains(excluded, "--on-bad-line"));
 }
 
 TEST_CASE("cleaning of documents: lines and separators can end documents") {

@@ -1,4 +1,4 @@
-#include "tools/messages.h"
+#include "tools/command_line/messages.h"
 
 #include <iostream>
 
