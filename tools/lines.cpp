@@ -22,10 +22,23 @@ void BadLineChoice::add_row(OptionTable& table, const std::string& what) {
 }
 
 InputLines::InputLines(const Path& path, OnBadLine policy)
-    : stream_(is_standard(path) ? LineStream() : LineStream(path)),
-      policy_(policy),
-      is_terminal_(is_standard(path) && isatty(STDIN_FILENO) != 0) {
+    : policy_(policy), is_terminal_(is_standard(path) && isatty(STDIN_FILENO) != 0) {
+  if (!is_terminal_) open(path);
   report_.files = name();
+}
+
+void InputLines::open(const Path& path) {
+  const Stopwatch clock;
+  if (is_standard(path))
+    stream_.emplace();
+  else
+    stream_.emplace(path);
+  seconds_ += clock.seconds();
+}
+
+const std::string& InputLines::name() const {
+  static const std::string kTerminal = "standard input";
+  return stream_ ? stream_->name() : kTerminal;
 }
 
 bool InputLines::next(std::string& line) {
@@ -42,9 +55,10 @@ bool InputLines::next(std::string& line) {
 bool InputLines::read(std::string& line) {
   if (is_terminal_) {
     if (isatty(STDERR_FILENO) != 0) std::fputs("> ", stderr);
+    if (!stream_) open({});
   }
   const Stopwatch clock;
-  const bool found = stream_.next(line);
+  const bool found = stream_->next(line);
   seconds_ += clock.seconds();
   if (is_terminal_ && !found) std::fputc('\n', stderr);  // after the prompt
   return found;

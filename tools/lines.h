@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,8 +50,8 @@ class InputLines {
   // Error if no line has the right number of columns: the input is meant for something else.
   void print_report() const;
 
-  uint64_t line() const { return stream_.line(); }            // number of the line that was read last, from 1
-  const std::string& name() const { return stream_.name(); }  // for messages: the path, or "standard input"
+  uint64_t line() const { return stream_ ? stream_->line() : 0; }  // number of the line that was read last, from 1
+  const std::string& name() const;                                 // for messages: the path, or "standard input"
   // The number of lines to read before the first result: 1 on a terminal, where somebody waits for it, else `lines`.
   size_t window(size_t lines) const { return is_terminal_ ? 1 : lines; }
   bool is_terminal() const { return is_terminal_; }
@@ -58,8 +59,10 @@ class InputLines {
 
  private:
   bool read(std::string& line);
+  void open(const Path& path);
 
-  LineStream stream_;
+  // Opening waits for the first bytes, so a terminal, which needs a prompt before them, is opened at the first read.
+  std::optional<LineStream> stream_;
   OnBadLine policy_;
   LineReport report_;
   bool is_terminal_, is_skipped_ = false;
