@@ -50,7 +50,8 @@ build/gyre import --from hf hf --output imported --overwrite 2> import.log
 check "no file is left of an earlier import" test ! -e imported/generation_config.json
 
 # BOS: as the files of an imported tokenizer say, never twice, and as --bos and --no-bos say.
-text() { build/gyre generate --prompt "$1" --max-tokens 12 --temperature 0 --no-echo --model "${@:2}" 2> report.txt; }
+# Prints the ids of a continuation and their log-probabilities.
+text() { generate "$1" --temperature 0 --model "${@:2}" | sed 's/.*"ids"//'; }
 perplexity() { build/gyre evaluate perplexity --json --input val.txt --model "$@" 2> report.txt; }
 as_documents val.en > val.txt
 with_bos=$(text the lm/) without_bos=$(text the lm/ --no-bos)
@@ -67,6 +68,8 @@ same "an empty prompt begins with BOS" "$(text '' imported)" "$(text '' lm/)"
 same "perplexity with BOS" "$(perplexity imported --max-length 32 --bos)" "$(perplexity lm/)"
 same "and without" "$(perplexity imported --max-length 32)" "$(perplexity lm/ --no-bos)"
 [ "$(perplexity lm/ --no-bos)" != "$(perplexity lm/)" ] || fail "perplexity counts the tokens that it predicts"
+scored() { perplexity lm/ --max-length "$1" | grep -o '"tokens":[0-9]*'; }
+for length in 1 5 8; do same "the scored tokens in windows of $length" "$(scored $length)" "$(scored 32)"; done
 build/gyre export --to hf --model imported --output kept 2> export.log
 check "an export keeps the settings of a tokenizer" contains '"bos_token": null' < kept/tokenizer_config.json
 check "and the chat template" contains '"chat_template": "\{\{ x \}\}"' < kept/tokenizer_config.json

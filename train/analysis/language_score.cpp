@@ -31,7 +31,7 @@ class Scorer {
       targets.clear();
       store_.append_tokens(begin + first, std::min(begin + last, end), targets);
       if (ends && last == count) targets.push_back(store_.eos());
-      add_window(targets, scored - first);
+      add_window(targets, scored - first, first == 0 && begin < end && targets.front() == store_.bos());
       scored = last;
     }
     ++score_.documents;
@@ -43,8 +43,9 @@ class Scorer {
   }
 
  private:
-  void add_window(std::span<const int32_t> tokens, size_t context) {
-    const bool has_bos = options_.bos && tokens.front() != store_.bos();
+  // A document that begins with BOS gets no second one. `context`: tokens that an earlier window has scored.
+  void add_window(std::span<const int32_t> tokens, size_t context, bool begins_with_bos) {
+    const bool has_bos = options_.bos && !begins_with_bos;
     const int32_t first = has_bos ? store_.bos() : tokens.front();
     const std::span<const int32_t> targets = has_bos ? tokens : tokens.subspan(1);
     if (!has_bos && context > 0) --context;
