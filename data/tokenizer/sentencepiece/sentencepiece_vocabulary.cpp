@@ -147,7 +147,7 @@ SentencePieceVocabulary::SentencePieceVocabulary(const std::string& name, const 
 std::shared_ptr<const SentencePieceVocabulary> SentencePieceVocabulary::with_settings(
     const std::string& name, std::string model, const nlohmann::ordered_json& config, int size) {
   VocabularyBundle bundle{.kind = kBundle};
-  bundle.options = {{"size", size}};
+  bundle.options = {{"size", uint32_t(size)}};
   bundle.parts = {{kModelPart, std::move(model)},
                   {kConfigPart, config.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)}};
   return std::make_shared<SentencePieceVocabulary>(name, bundle);
