@@ -11,7 +11,9 @@ namespace gyre {
 
 namespace {
 
+// gnuplot takes two quotes at the beginning of a constant for an empty one, so a leading quote gets double quotes.
 std::string constant_of(std::string_view text) {
+  if (text.starts_with('\'')) return "\"'\"." + constant_of(text.substr(1));
   std::string constant = "'";
   for (const char c : text) constant.append(c == '\'' ? 2 : 1, c);
   return constant + "'";

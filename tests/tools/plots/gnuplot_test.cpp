@@ -10,6 +10,7 @@ using namespace gyre;
 TEST_CASE("gnuplot strings stay one constant on one line, whatever is in them") {
   CHECK(gnuplot_string("it's \"a\" `b` \\n @c %d") == "'it''s \"a\" `b` \\n @c %d'");
   CHECK(gnuplot_string("evil\nsystem(\"touch PWN\")\nx") == "'evil\\x0asystem(\"touch PWN\")\\x0ax'");
+  CHECK(gnuplot_string("'x'") == "\"'\".'x'''");
   CHECK(gnuplot_string("a]]>b]]]>") == "'a]] >b]]] >'");
   CHECK(gnuplot_string("\x1b]0;title\x07\r\xff") == "'\\x1b]0;title\\x07\\x0d\\xff'");
 }
