@@ -71,7 +71,7 @@ tools/command_line                : tools/plots
 tools/help                        : tools/command_line
 tools/options                     : tools/command_line
 tools/options/tasks               : tools/command_line tools/options
-tools/workload                    : tools tools/workload/gpu
+tools/workload                    : tools tools/command_line tools/workload/gpu
 tools/workload/gpu                : tools tools/workload
 tools/bench                       : tools tools/options tools/workload tools/workload/gpu
 tools/plots                       :

@@ -1,7 +1,6 @@
 #include "tools/workload/training_load.h"
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "gyre/core/hardware/machine_limits.h"
@@ -9,6 +8,7 @@
 #include "gyre/train/optim/parameter_groups.h"
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
+#include "tools/command_line/messages.h"
 #include "tools/workload/cpu_rates.h"
 #include "tools/workload/plan_load.h"
 
@@ -45,6 +45,7 @@ int measured_items(double item_tokens) { return std::max(1, int(double(kSampleTo
 
 PlanLoad training_load(Workload& work, const TrainOptions& options, Kernels& kernels, Device device,
                        Precision precision, double item_tokens, double sides) {
+  require_countable(work.parameters());
   freeze(work.parameters(), options.optimizer.frozen);
   work.set_recompute(options.device.recompute);
   const int64_t tokens = work.draw(0);
@@ -69,8 +70,9 @@ MachineLoad machine_load(const MakeBatch& make, const TrainOptions& options, dou
   result.load = training_load(*work, options, counting, kernels.device(), precision, item_tokens, sides);
   result.rates = given;
   if (given.flops > 0 && given.memory > 0) return result;
-  std::cerr << "note: " << (on_cpu ? "matrix products" : "steps of the model") << " and the memory bandwidth of this "
-            << "machine are measured, for seconds; --gflops and --memory-gb replace them\n";
+  print_message(concat("note: ", on_cpu ? "matrix products" : "steps of the model",
+                       " and the memory bandwidth of this ",
+                       "machine are measured, for seconds; --gflops and --memory-gb replace them"));
   if (given.memory == 0) result.rates.memory = measure_memory_bandwidth(threads());
   if (given.flops == 0) {
     result.rates.flops = on_cpu ? predict_cpu_flops(count_work(*work, precision), precision, result.rates.memory)

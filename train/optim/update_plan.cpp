@@ -148,11 +148,15 @@ std::vector<ArenaRun> runs_of_matrices(const Parameters& parameters, int ranks) 
   return runs;
 }
 
-UpdatePlan plan_update(const Parameters& parameters, const std::vector<ParameterGroup>& groups,
-                       const OptimizerPartition& partition, bool whole, Device device) {
+void require_countable(const Parameters& parameters) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() * kUpdateUnit;
   require(parameters.values().size() <= kMost, "[optimizer] expected a model of at most ", kMost, " parameters, got ",
           parameters.values().size());
+}
+
+UpdatePlan plan_update(const Parameters& parameters, const std::vector<ParameterGroup>& groups,
+                       const OptimizerPartition& partition, bool whole, Device device) {
+  require_countable(parameters);
   const std::vector<ElementRange> owned = partition.owned();
   const PackedRanges elements(whole ? intersection(owned, ranges_of_whole(parameters, false)) : owned);
   const GradientPositions gradients(partition);

@@ -36,8 +36,11 @@ struct UpdatePlan {
 // The parameters that rules for whole matrices update as matrices: the weights of linear layers inside the model.
 inline bool is_updated_whole(const Parameter& p) { return p.trainable && !p.matrix_rows.empty(); }
 
+// Throws Error if the model has too many elements for the 32-bit positions of an update.
+void require_countable(const Parameters& parameters);
+
 // Plans the updates of the elements that this rank owns. `whole`: update matrices as wholes; `partition` must then not
-// divide any. The groups are copied to `device`. Throws Error if the model has too many elements for 32-bit positions.
+// divide any. The groups are copied to `device`.
 UpdatePlan plan_update(const Parameters& parameters, const std::vector<ParameterGroup>& groups,
                        const OptimizerPartition& partition, bool whole, Device device);
 

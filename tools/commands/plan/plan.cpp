@@ -72,10 +72,9 @@ std::vector<uint64_t> updates_of_run(const PlanArgs& args, const TrainOptions& o
 // Says why there is no sum over the run.
 void print_unknown_end(const TrainOptions& options) {
   const bool in_epochs = options.stop.after.amount > 0 && options.stop.after.unit == Period::Unit::epochs;
-  std::cerr << "note: the time of the whole run needs "
-            << (in_epochs ? "--epoch-items, because --after is in epochs"
-                          : "--after, such as 100Ku (updates) or 20Gt (target tokens)")
-            << '\n';
+  print_message(concat("note: the time of the whole run needs ",
+                       in_epochs ? "--epoch-items, because --after is in epochs"
+                                 : "--after, such as 100Ku (updates) or 20Gt (target tokens)"));
 }
 
 // Plans a run without stages. plan(): its steps.
