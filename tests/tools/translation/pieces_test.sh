@@ -52,7 +52,7 @@ encode --vocab bytes.vocab < odd | decode --vocab bytes.vocab > restored
 check "bytes restore everything except the line ends" cmp restored clean
 same "characters that are not in the vocabulary" "$(encode --vocab words.vocab < odd | tr '\n' '|')" "|a <unk>||<unk>|"
 same "no lines" "$(encode --vocab bpe.vocab < /dev/null | wc -c)" 0
-rejects 1 "standard input:1: reading failed" bash -c '"$0" encode --vocab bpe.vocab < .' "$GYRE"
+rejects 1 "standard input: reading failed" bash -c '"$0" encode --vocab bpe.vocab < .' "$GYRE"
 printf '<0x61> <s> <0x0A> <0x62> </s>\n' | decode --vocab bytes.vocab > restored
 same "a line break in a piece becomes a space" "$(cat restored)" "a b"
 printf '100\n13 16 101\n102\n' | decode --vocab bytes.vocab --ids > restored

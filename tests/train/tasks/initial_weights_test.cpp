@@ -104,8 +104,11 @@ StartOfTask start_of(const char* name, Options options, Train train_task) {
 
 std::vector<StartOfTask> all_tasks(const Path& data) {
   write_tiny_corpus(data);
-  write_tiny_labeled(data);
-  write_tiny_triplets(data);
+  const Path labeled = data / "labeled", triplets = data / "triplets";  // both have a train.tsv
+  std::filesystem::create_directories(labeled);
+  std::filesystem::create_directories(triplets);
+  write_tiny_labeled(labeled);
+  write_tiny_triplets(triplets);
   const EncoderOnlyConfig encoder = tiny_encoder_config(0);
   EncoderOnlyConfig decoder = encoder;
   decoder.causal = true;
@@ -118,11 +121,11 @@ std::vector<StartOfTask> all_tasks(const Path& data) {
       start_of("mlm", tiny_masked_options(data, data / "unused"),
                [=](const auto& o, Communicator& ranks) { train_masked_language(o, encoder, ranks); }),
       start_of("lm", causal, [=](const auto& o, Communicator& ranks) { train_causal_language(o, decoder, ranks); }),
-      start_of("classify", tiny_classify_options(data, data / "unused"),
+      start_of("classify", tiny_classify_options(labeled, data / "unused"),
                [=](const auto& o, Communicator& ranks) { train_classify(o, encoder, ranks); }),
-      start_of("regress", tiny_regress_options(data, data / "unused"),
+      start_of("regress", tiny_regress_options(labeled, data / "unused"),
                [=](const auto& o, Communicator& ranks) { train_classify(o, encoder, ranks); }),
-      start_of("match", tiny_match_options(data, data / "unused"),
+      start_of("match", tiny_match_options(triplets, data / "unused"),
                [=](const auto& o, Communicator& ranks) { train_match(o, pairs, ranks); }),
   };
 }

@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "gyre/core/io/safetensors.h"
 #include "gyre/models/encoder_decoder.h"
@@ -91,6 +92,27 @@ TEST_CASE("a run learns, and writes the files for decoding and plotting") {
   double best = 1e9;
   for (const auto& entry : validations) best = std::min(best, entry["cross-entropy"].get<double>());
   CHECK(ends[0]["best"]["cross-entropy"] == best);
+}
+
+TEST_CASE("the texts of pairs are two files, not what a folder or a pattern holds") {
+  const TinyTask task;
+  std::filesystem::create_directory(task.run("both"));
+  for (const char* name : {"train.src", "train.tgt"})
+    std::filesystem::copy_file(task.run(name), task.run("both") / name);
+  const std::string expected = "expected a source and a target file, or token stores, got ";
+  for (const char* path : {"both", "both/train.*"}) {
+    NmtOptions options = task.options("run", "1u");
+    const std::vector<Path> given = std::exchange(options.data.train_sets, {task.run(path)});
+    const std::string message = "sets] " + expected + "a folder or a pattern of 2 files";
+    CHECK(contains(error_of([&] { options.validate(); }), "--train-" + message));
+    options.data.train_sets = given;
+    options.validate();
+    options.data.valid_sets = {task.run(path)};
+    CHECK(contains(error_of([&] { options.validate(); }), "--valid-" + message));
+    options.data.valid_sets = given;
+    options.data.valid_sets.push_back(given.front());
+    CHECK(contains(error_of([&] { options.validate(); }), expected + "3 paths"));
+  }
 }
 
 TEST_CASE("the progress counts the sentences and tokens of the corpus, with EOS") {
@@ -277,7 +299,7 @@ TEST_CASE("values of another validation are not compared: the best values and th
   const double first = before.best.at("cross-entropy").value;
   // From here on the validations are worse. Without a change they do not become the best.
   options.optimizer.schedule.kind = "constant";
-  options.optimizer.schedule.learning_rate = 0.5;
+  options.optimizer.schedule.learning_rate = 5;
   options.stop.after = Period::parse("12u");
   struct {
     const char* name;
@@ -324,7 +346,7 @@ TEST_CASE("another first metric keeps the best values, and the patience starts a
   options.validation.metrics = {"cross-entropy", "chrf"};
   train(options);
   options.optimizer.schedule.kind = "constant";
-  options.optimizer.schedule.learning_rate = 0.5;
+  options.optimizer.schedule.learning_rate = 5;
   options.stop.after = Period::parse("12u");
   train(options);
   REQUIRE(last_state(task.run("run")).validations_without_improvement == 1);
