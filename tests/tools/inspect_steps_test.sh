@@ -45,7 +45,7 @@ check "a gradient and where it goes" grep -qE '^    gradient to node [0-9]+ \([a
 same "a slice of two rows" "$(grep -cE '^     [01]:( +[-0-9.e]+){4} \.\.$' steps.txt)" 2
 "$GYRE" inspect step $tiny < script.txt > piped.txt
 check "commands from a pipe have the same output" cmp <(grep -v '^>' steps.txt) piped.txt
-printf 'brake nan\n' | "$GYRE" inspect step $tiny | contains '^unknown command brake; did you mean break\?' || fail "an unknown command"
+printf 'brek nan\n' | "$GYRE" inspect step $tiny | contains '^unknown command brek; did you mean break\?' || fail "an unknown command"
 
 "$GYRE" inspect step $tiny --json > steps.json
 same "JSON has every step" "$(grep -oE '"op":' steps.json | wc -l)" "$(sed -nE 's/^\[1\/([0-9]+)\] .*/\1/p' steps.txt | head -n 1)"
