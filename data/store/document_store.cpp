@@ -151,9 +151,9 @@ TokenStore open_store(const Vocabulary& vocabulary, const Path& file, const Docu
   TokenStore store(file);
   store.require_vocabulary(vocabulary);
   require(store.sides() == 1, "[data] ", store.name(), ": expected documents of one language, got sentence pairs");
-  const std::string_view has = name_of(store.line_ends().value_or(LineEnds::none));
-  if (options.line_ends && *options.line_ends != store.line_ends().value_or(LineEnds::none))
-    throw UsageError("[data] --line-ends: ", store.name(), " was built with ", has, ", got ",
+  const LineEnds has = store.line_ends().value_or(LineEnds::none);
+  if (options.line_ends && *options.line_ends != has)
+    throw UsageError("[data] --line-ends: ", store.name(), " was built with ", name_of(has), ", got ",
                      name_of(*options.line_ends), ": build it again with gyre data build");
   return store;
 }

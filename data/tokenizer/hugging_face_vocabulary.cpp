@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
@@ -176,11 +177,9 @@ void require_not_tekken(const Path& file, bool is_tekken) {
 // The settings beside a file.
 TokenizerSettings settings_beside(const Path& file) { return {.config = find_tokenizer_config(file.parent_path())}; }
 
-// The first id under `key` of a JSON file, which may be a list; -1: none.
-int id_in(const Path& file, const char* key) {
-  if (!fs::exists(file)) return -1;
-  const auto json = find_json(read_file(file));
-  Json id = json && json->is_object() ? Json(json->value(key, nlohmann::ordered_json())) : Json();
+// The first id under `key` of a configuration, which may be a list; -1: none.
+int id_in(const std::optional<nlohmann::ordered_json>& config, const char* key) {
+  Json id = config && config->is_object() ? Json(config->value(key, nlohmann::ordered_json())) : Json();
   if (id.is_array() && !id.empty()) id = Json(id[0]);
   return id.is_number_unsigned() && id <= kMaxDimension ? id.get<int>() : -1;
 }
@@ -236,9 +235,11 @@ Pointer read_hugging_face_vocabulary(const Path& directory, const TokenizerChoic
   tokenizer.check();
   const bool is_wobert = tokenizer.kind == "wobert";
   TokenizerSettings settings{.config = find_tokenizer_config(directory), .size = int(model.size)};
-  for (const char* config : {"generation_config.json", "config.json"}) {
-    if (settings.bos_id < 0) settings.bos_id = id_in(file(config), "bos_token_id");
-    if (settings.eos_id < 0) settings.eos_id = id_in(file(config), "eos_token_id");
+  for (const char* name : {"generation_config.json", "config.json"}) {
+    if (!holds(name)) continue;
+    const auto config = find_json(read_file(file(name)));
+    if (settings.bos_id < 0) settings.bos_id = id_in(config, "bos_token_id");
+    if (settings.eos_id < 0) settings.eos_id = id_in(config, "eos_token_id");
   }
   Pointer vocabulary;
   if (holds("vocab.txt") && (is_wobert || has_roformer_tokenizer(directory))) {

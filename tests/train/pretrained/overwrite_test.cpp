@@ -53,54 +53,57 @@ void write(const HuggingFaceModel& read, const Path& directory, const ExportOpti
   std::visit([&](const auto& m) { write_hugging_face(directory, *m, read.vocabulary.get(), options); }, read.model);
 }
 
-}  // namespace
-
-TEST_CASE("overwrite: an import over another model leaves the files of a new run") {
+// Calls test(before, after) for each pair of kinds of models, also for twice the same.
+template <class Test>
+void for_each_pair(const Test& test) {
   const Sources sources;
   for (const Path& before : sources.all()) {
     for (const Path& after : sources.all()) {
       CAPTURE(before.string());
       CAPTURE(after.string());
-      const TemporaryDirectory directory;
-      write_imported_run(read_hugging_face(before), before, directory / "run", false);
-      // What training, and other kinds of models, leave in a run.
-      for (const char* left : {"vocab.model", "vocab.json", "train.toml", "metrics.jsonl", "train.log", "task.json",
-                               "events.out.tfevents.1", "generation_config.json"})
-        write_file(directory / "run" / left, "old");
-      fs::copy(directory / "run/checkpoints/step-00000000", directory / "run/checkpoints/step-00000400");
-      write_file(directory / "run/notes.txt", "mine");
-      const HuggingFaceModel read = read_hugging_face(after);
-      write_imported_run(read, after, directory / "run", true);
-      write_imported_run(read, after, directory / "new", false);
-      auto expected = contents(directory / "new");
-      expected["notes.txt"] = "mine";
-      CHECK(contents(directory / "run") == expected);
+      test(before, after);
     }
   }
 }
 
+}  // namespace
+
+TEST_CASE("overwrite: an import over another model leaves the files of a new run") {
+  for_each_pair([](const Path& before, const Path& after) {
+    const TemporaryDirectory directory;
+    write_imported_run(read_hugging_face(before), before, directory / "run", false);
+    // What training, and other kinds of models, leave in a run.
+    for (const char* left : {"vocab.model", "vocab.json", "train.toml", "metrics.jsonl", "train.log", "task.json",
+                             "events.out.tfevents.1", "generation_config.json"})
+      write_file(directory / "run" / left, "old");
+    fs::copy(directory / "run/checkpoints/step-00000000", directory / "run/checkpoints/step-00000400");
+    write_file(directory / "run/notes.txt", "mine");
+    const HuggingFaceModel read = read_hugging_face(after);
+    write_imported_run(read, after, directory / "run", true);
+    write_imported_run(read, after, directory / "new", false);
+    auto expected = contents(directory / "new");
+    expected["notes.txt"] = "mine";
+    CHECK(contents(directory / "run") == expected);
+  });
+}
+
 TEST_CASE("overwrite: an export over another model leaves the files of a new directory") {
-  const Sources sources;
-  for (const Path& before : sources.all()) {
-    for (const Path& after : sources.all()) {
-      CAPTURE(before.string());
-      CAPTURE(after.string());
-      const TemporaryDirectory directory;
-      write(read_hugging_face(before), directory / "out", {});
-      for (const char* left :
-           {"model-00001-of-00002.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "vocab.json",
-            "merges.txt", "tokenizer.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
-            "chat_template.jinja", "vocab.txt", "generation_config.json", "tokenizer_config.json", "README.md"})
-        write_file(directory / "out" / left, "old");
-      write_file(directory / "out/notes.txt", "mine");
-      const HuggingFaceModel read = read_hugging_face(after);
-      write(read, directory / "out", {.overwrite = true});
-      write(read, directory / "new", {});
-      auto expected = contents(directory / "new");
-      expected["notes.txt"] = "mine";
-      CHECK(contents(directory / "out") == expected);
-    }
-  }
+  for_each_pair([](const Path& before, const Path& after) {
+    const TemporaryDirectory directory;
+    write(read_hugging_face(before), directory / "out", {});
+    for (const char* left :
+         {"model-00001-of-00002.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "vocab.json",
+          "merges.txt", "tokenizer.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
+          "chat_template.jinja", "vocab.txt", "generation_config.json", "tokenizer_config.json", "README.md"})
+      write_file(directory / "out" / left, "old");
+    write_file(directory / "out/notes.txt", "mine");
+    const HuggingFaceModel read = read_hugging_face(after);
+    write(read, directory / "out", {.overwrite = true});
+    write(read, directory / "new", {});
+    auto expected = contents(directory / "new");
+    expected["notes.txt"] = "mine";
+    CHECK(contents(directory / "out") == expected);
+  });
 }
 
 TEST_CASE("overwrite: a failure leaves the old model as it was") {

@@ -79,11 +79,11 @@ std::vector<std::vector<Path>> validate(CheckArgs& args) {
 
 int check_language_data(const CheckArgs& args) {
   const OptionTable& table = *args.table;
-  std::vector<std::string> read{"train-sets", "valid-sets", "test-sets",   "vocab", "vocabs",
-                                "tokenizer",  "dictionary", "cpu-threads", "json",  "config"};
+  std::vector<std::string> read{"train-sets", "valid-sets",  "test-sets", "vocab", "tokenizer",
+                                "dictionary", "cpu-threads", "json",      "config"};
   for (const char* name : {"documents", "text-field", "near-duplicates", "overlap-words"}) read.emplace_back(name);
-  for (const std::string& option : table.names()) {
-    const std::string name = option.substr(option.find_first_not_of('-'));
+  for (const OptionDescription& option : table.describe()) {
+    const std::string name = option.name().substr(option.name().find_first_not_of('-'));
     if (table.has(name) && std::ranges::count(read, name) == 0)
       table.reject_unused(name, false, "the sets are documents");
   }
