@@ -20,7 +20,7 @@ std::vector<int> usable_cpus();
 // A limit on the CPU time that all processes of a control group have together.
 struct CpuQuota {
   double cores = 0;    // CPU time per time: 1.5 cores
-  uint64_t group = 0;  // the same number in all processes of the group, on one machine
+  uint64_t group = 0;  // identifies the group: its processes on a machine have the same number
 };
 
 // The quotas of the control groups of this process, from the innermost to the outermost: cpu.max of cgroup v2,

@@ -11,7 +11,7 @@
 
 namespace gyre {
 
-inline constexpr int kMaxJsonDepth = 32;  // of the files of a run
+inline constexpr int kMaxJsonDepth = 32;  // nesting that the files of a run may have
 
 // Parses JSON text. `max_depth` is the maximum nesting depth of arrays and objects. Throws Error for invalid JSON;
 // messages begin with `context` and call the text `what` ("the header").

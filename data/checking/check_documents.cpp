@@ -21,7 +21,6 @@ namespace {
 constexpr size_t kBlockRows = 4096;
 constexpr uint64_t kBlockBytes = uint64_t{16} << 20;
 constexpr Limits kDuplicates{0.01, kNever};  // repeated text lowers the quality of language models (Lee et al. 2022)
-constexpr Limits kUnknown{0.001, 0.1};       // of tokens; an error means that the vocabulary is of another text
 constexpr Limits kTestOverlap{0, 0.01};      // documents of a test set that share text with the training set
 constexpr Limits kOtherOverlap{0, kNever};
 

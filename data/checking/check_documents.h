@@ -35,7 +35,7 @@ struct DocumentSet {
   std::string name;               // "training set"
   std::vector<LineReport> files;  // lines that were read and skipped
   uint64_t documents = 0, bytes = 0;
-  std::array<PlaceList, kLineFaults> faults;  // of lines in documents
+  std::array<PlaceList, kLineFaults> faults;  // places of lines with each fault
   PlaceList separators;           // lines that are a special token of other vocabularies and no piece of this one
   std::string separator;          // the first of these lines
   PlaceList duplicates;           // documents equal to an earlier one

@@ -13,7 +13,6 @@ namespace {
 
 constexpr Limits kDuplicates{0.05, kNever};  // repeated pairs weigh more in training, but do no harm
 constexpr Limits kCopies{0.01, 0.2};         // models learn to copy from few copies (Khayrallah and Koehn 2018)
-constexpr Limits kUnknown{0.001, 0.1};       // of pieces; an error means that the vocabulary is of another text
 constexpr Limits kOverLength{0.01, 0.2};
 constexpr Limits kRatio{0.01, 0.2};
 constexpr Limits kTestPairs{0, 0.01};  // test pairs in the training set: scores would be too good

@@ -15,6 +15,8 @@ struct Limits {
   double warning, error;
 };
 inline constexpr double kNever = 2;
+// Shares of unknown pieces; an error means that the vocabulary is of another text.
+inline constexpr Limits kUnknown{0.001, 0.1};
 
 inline double share_of(uint64_t count, uint64_t all) { return all == 0 ? 0 : double(count) / double(all); }
 

@@ -17,7 +17,8 @@ struct TextOptions {
   OnBadLine on_bad_line = OnBadLine::by_kind;
   int max_length = 256;  // maximum ids per side, including </s>; a longer line is bad
   bool crop = false;     // truncate longer lines to max_length instead of skipping them
-  std::function<void(uint64_t bytes, uint64_t all)> on_progress{};  // of the files; all is 0 if it is unknown
+  // Takes the bytes of the files that were read, and all of them, or 0 if their number is unknown.
+  std::function<void(uint64_t bytes, uint64_t all)> on_progress{};
 };
 
 // Writes a store of one file, or of a source and a target file. The write is atomic. Throws an Error if the policy

@@ -14,8 +14,8 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kPartBytes = size_t{1} << 20;  // of long documents; small, to limit the memory of their ids
-// Of the parts that are encoded at once, per thread.
+constexpr size_t kPartBytes = size_t{1} << 20;  // size of the parts of long documents, whose ids take memory
+// Limits of the parts that a thread has at once.
 constexpr size_t kPartsPerThread = 2048, kBytesPerThread = size_t{8} << 20;
 
 // Throws an Error that gives the offset in the file of the first byte that decoding the ids does not reproduce.
@@ -141,7 +141,7 @@ class DocumentWriter {
   std::vector<uint32_t> line_ends_of_;  // number of line ends in each token; empty unless they are kept
   DocumentText text_;
   TokenStoreWriter writer_;
-  std::vector<DocumentPart> parts_;        // of the current chunk
+  std::vector<DocumentPart> parts_;        // parts of the current chunk
   std::vector<std::vector<int32_t>> ids_;  // of each part
   bool is_open_ = false;                   // whether the document has a sentence
   uint64_t documents_ = 0;

@@ -16,7 +16,8 @@ struct TrainingText {
   LineEnds line_ends = LineEnds::none;
   std::string text_field = "text";  // of JSON lines
   OnBadLine on_bad_line = OnBadLine::by_kind;
-  std::function<void(uint64_t bytes, uint64_t all)> on_progress{};  // of the files; all is 0 if it is unknown
+  // Takes the bytes of the files that were read, and all of them, or 0 if their number is unknown.
+  std::function<void(uint64_t bytes, uint64_t all)> on_progress{};
 
   // Long documents are read in parts, so that threads share them.
   DocumentFormat format() const {
