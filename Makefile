@@ -128,8 +128,10 @@ $(CHECK_BUILD)/plain/compile_commands.json: $(CHECK_BUILD)/compile_commands.json
 	@mkdir -p $(@D)
 	@sed -E 's/ -Winvalid-pch//; s/ -include [^ ]*cmake_pch\.hxx//' $< > $@
 
-# Clang finds GCC's omp.h here, so that its own OpenMP library need not be installed for checks.
+# Clang finds GCC's omp.h here, so that its own OpenMP library need not be installed for checks. Clang does not know the
+# attribute __malloc__(omp_free) in it, and the macro removes it.
 GCC_HEADERS = $(shell $(CXX) -print-file-name=include)
+NO_DEALLOCATORS = -D__malloc__(deallocator)=
 
 check-includes: $(CHECK_BUILD)/plain/compile_commands.json # changed files must compile without precompiled headers
 	@printf '%s\n' $(CHANGED_SOURCES) | tools/scripts/quiet.sh "includes" $(CHECK_BUILD)/includes.log \
@@ -138,7 +140,7 @@ check-includes: $(CHECK_BUILD)/plain/compile_commands.json # changed files must 
 # Clang's versions of these commands. The first command of a kernel is for SSE; for AVX-512 there is more code.
 $(CHECK_BUILD)/clang/compile_commands.json: $(CHECK_BUILD)/plain/compile_commands.json
 	@mkdir -p $(@D)
-	@sed -E -e 's|("command": ")([^ ]*ccache )?[^ ]+|\1clang++-19 -idirafter $(GCC_HEADERS)|' -e 's/x86-64-v2/x86-64-v4/' \
+	@sed -E -e 's|("command": ")([^ ]*ccache )?[^ ]+|\1clang++-19 \\"$(NO_DEALLOCATORS)\\" -idirafter $(GCC_HEADERS)|' -e 's/x86-64-v2/x86-64-v4/' \
 	  -e 's/ -Wno-restrict -Wno-stringop-overflow/ -Wno-deprecated-declarations/' $< > $@
 
 CLANG_SOURCES = $(sort $(filter core/%.cpp autograd/%.cpp models/%.cpp,$(SOURCES)) $(CHANGED_SOURCES))
@@ -151,7 +153,7 @@ check-clang: $(CHECK_BUILD)/clang/compile_commands.json ## core, autograd, model
 
 tidy: $(CHECK_BUILD)/plain/compile_commands.json
 	@printf '%s\n' $(TIDY_SOURCES) | tools/scripts/quiet.sh "clang-tidy" $(CHECK_BUILD)/tidy.log \
-	  xargs -r -P $(JOBS) -n 4 clang-tidy -p $(CHECK_BUILD)/plain --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-idirafter$(GCC_HEADERS)
+	  xargs -r -P $(JOBS) -n 4 clang-tidy -p $(CHECK_BUILD)/plain --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-idirafter$(GCC_HEADERS) "--extra-arg=$(NO_DEALLOCATORS)"
 
 format: ## format the sources
 	@clang-format -i $(SOURCES)
