@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "gyre/core/error.h"
 #include "gyre/train/checkpoint/model_file.h"
 
 namespace gyre {
@@ -36,12 +37,21 @@ std::optional<TrainState> find_train_state(const Path& model, const std::string&
   return newest;
 }
 
+std::optional<TrainState> newest_train_state(const Path& run) {
+  const std::vector<Path> checkpoints = list_checkpoints(run);
+  for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {
+    try {
+      if (auto state = state_in(*checkpoint)) return state;
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<TrainState> find_run_state(const Path& model, const std::string& which) {
   if (auto state = find_train_state(model, which)) return state;
-  const std::vector<Path> checkpoints = list_checkpoints(find_run(model));
-  for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint)
-    if (auto state = state_in(*checkpoint)) return state;
-  return std::nullopt;
+  return newest_train_state(find_run(model));
 }
 
 }  // namespace gyre

@@ -11,7 +11,9 @@ namespace gyre {
 // Returns the state in the checkpoint selected by `model` and `which` (train/checkpoint/model_file.h). For an average
 // of checkpoints, that of the newest of them which still exists. nullopt if there is none, as for an imported model.
 std::optional<TrainState> find_train_state(const Path& model, const std::string& which);
-// Likewise, or else the state in the newest checkpoint of the run, for what all its checkpoints have in common.
+// Returns the state in the newest checkpoint of a run that has a readable one: resuming skips broken ones, too.
+std::optional<TrainState> newest_train_state(const Path& run);
+// Like find_train_state, or else the newest state, for what all checkpoints of the run have in common.
 std::optional<TrainState> find_run_state(const Path& model, const std::string& which);
 
 }  // namespace gyre

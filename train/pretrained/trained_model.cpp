@@ -103,15 +103,20 @@ int trained_length(const Path& model, const std::string& which) {
 
 void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const std::string& name) {
   std::optional<std::string> expected;
-  if (!list_checkpoints(run).empty()) expected = trained_option(run, "", "vocabulary");
-  if (const auto own = own_vocabulary(run); own && !expected)
-    expected = hexadecimal(load_vocabulary(*own)->fingerprint());
+  if (const auto state = newest_train_state(run)) {
+    const auto recorded = state->options.find("=vocabulary");
+    if (recorded != state->options.end()) expected = recorded->second;
+  }
+  std::string fitting;  // a copy in the run that has the expected fingerprint
+  if (const auto own = own_vocabulary(run)) {
+    const std::string print = hexadecimal(load_vocabulary(*own)->fingerprint());
+    if (!expected) expected = print;
+    if (print == *expected) fitting = concat(", as of ", own->string());
+  }
   const std::string given = hexadecimal(vocabulary.fingerprint());
   if (!expected || given == *expected) return;
-  std::string own;
-  for (const Path& path : vocabularies_of(run)) own += concat(own.empty() ? ", as of " : " or ", path.string());
   throw Error("[vocabulary] ", name, " is not the vocabulary of the model ", run.string(),
-              ", so its ids would mean other pieces: expected the fingerprint ", *expected, own, ", got ", given);
+              ", so its ids would mean other pieces: expected the fingerprint ", *expected, fitting, ", got ", given);
 }
 
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size) {
@@ -119,7 +124,7 @@ std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Pat
   auto vocabulary = load_vocabulary(path);
   require(vocabulary->size() == size, "[vocabulary] ", path.string(), " does not fit the model: expected ", size,
           " pieces as in ", config_path(run).string(), ", got ", vocabulary->size());
-  if (!file.empty()) require_run_vocabulary(run, *vocabulary, path.string());
+  require_run_vocabulary(run, *vocabulary, path.string());
   return vocabulary;
 }
 

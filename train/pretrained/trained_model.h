@@ -44,7 +44,7 @@ Path find_vocabulary(const Path& run);
 // in its checkpoints or, for an imported model, that of its copy. Any vocabulary fits an imported model without one.
 void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const std::string& name);
 // Loads the vocabulary of a run, or `file` if not empty. Throws an Error unless it has `size` pieces and is that of the
-// run.
+// run: the copy in the run may have been replaced.
 std::shared_ptr<const Vocabulary> load_run_vocabulary(const Path& run, const Path& file, int64_t size);
 
 // Returns the value of an option of train/resume.h that never changes during a run (such as "documents"), from the

@@ -13,16 +13,18 @@ namespace gyre {
 
 VocabularyFile load_training_vocabulary(const TrainOptions& options, const TokenizerChoice& tokenizer) {
   const Path &given = options.data.vocabulary, &run = options.start.directory;
-  if (const auto own = continues(options.start) ? own_vocabulary(run) : std::nullopt) {
-    const bool is_missing = !std::filesystem::exists(given);
-    // The copy is complete: it needs no choice of a tokenizer.
-    if (is_missing || std::filesystem::equivalent(given, *own)) {
-      if (is_missing && !given.empty())
-        spdlog::info("vocabulary: {}, because {} does not exist", own->string(), given.string());
-      return {*own, load_vocabulary(*own)};
-    }
-  }
-  return {given, load_vocabulary(given, tokenizer)};
+  if (!continues(options.start)) return {given, load_vocabulary(given, tokenizer)};
+  const bool is_missing = !std::filesystem::exists(given);
+  const auto own = own_vocabulary(run);
+  const bool is_own = own && (is_missing || std::filesystem::equivalent(given, *own));
+  if (is_own && is_missing && !given.empty())
+    spdlog::info("vocabulary: {}, because {} does not exist", own->string(), given.string());
+  // The copy is complete: it needs no choice of a tokenizer.
+  VocabularyFile used =
+      is_own ? VocabularyFile{*own, load_vocabulary(*own)} : VocabularyFile{given, load_vocabulary(given, tokenizer)};
+  // Before any data are read with it, whose errors would hide this one.
+  require_run_vocabulary(run, *used.vocabulary, used.path.string());
+  return used;
 }
 
 bool starts_from(const Path& pretrained, const StartOptions& start) {

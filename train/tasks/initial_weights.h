@@ -11,7 +11,8 @@
 namespace gyre {
 
 // Loads options.data.vocabulary. A run that continues has a copy of its vocabulary and uses it if there is no such
-// file: the original may have been moved or removed since, or its path may be relative to another directory.
+// file: the original may have been moved or removed since, or its path may be relative to another directory. Throws an
+// Error if it is not the vocabulary that the run began with.
 VocabularyFile load_training_vocabulary(const TrainOptions& options, const TokenizerChoice& tokenizer);
 
 // Whether to read the pretrained model, which may be empty for none. A run that continues does not need it anymore.

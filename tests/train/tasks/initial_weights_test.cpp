@@ -10,6 +10,7 @@
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/checkpoint/run_directory.h"
+#include "gyre/train/pretrained/trained_model.h"
 #include "gyre/train/tasks/classification/classify.h"
 #include "gyre/train/tasks/language/language.h"
 #include "gyre/train/tasks/matching/match.h"
@@ -170,8 +171,15 @@ TEST_CASE("a run continues with its own copy of the vocabulary if the original i
   write_file(directory / "original.txt", pieces);
   options.stop.after = Period::parse("6u");
   const std::string error = error_of([&] { train(options); });
-  CHECK(contains(error, "belongs to a run with other options"));
-  CHECK(contains(error, "vocabulary "));
+  CHECK(contains(error, "original.txt is not the vocabulary of the model"));
+  CHECK(contains(error, concat(", as of ", (directory / "run" / "vocab.txt").string())));
+  // Nor may another file have replaced the copy, for any reader of the run.
+  std::filesystem::remove(directory / "original.txt");
+  CHECK(load_run_vocabulary(directory / "run", {}, 23)->size() == 23);
+  write_file(directory / "run" / "vocab.txt", pieces);
+  CHECK(contains(error_of([&] { train(options); }), "vocab.txt is not the vocabulary of the model"));
+  CHECK(contains(error_of([&] { load_run_vocabulary(directory / "run", {}, 23); }),
+                 "vocab.txt is not the vocabulary of the model"));
 }
 
 TEST_CASE("the vocabulary must be that of the pretrained model") {
