@@ -34,6 +34,15 @@ TrainedDocuments trained(const ScoredDocuments& given, const Path& model, const 
   return options;
 }
 
+// Says that the tokens of a store are not those that the model was trained to predict.
+void print_other_line_ends(const TokenStore& store, const TrainedDocuments& used) {
+  const std::string_view has = name_of(store.line_ends().value_or(LineEnds::none));
+  if (!used.is_of_run || used.documents == "whole" || has == used.line_ends) return;
+  print_message(concat("line ends: ", has, ", as ", store.name(), " was built; the run was trained with ",
+                       used.line_ends, ", so the model does not expect this text: gyre data build --line-ends ",
+                       used.line_ends, " builds what it expects"));
+}
+
 }  // namespace
 
 Documents open_scored_documents(const ScoredDocuments& options, const Path& model, const std::string& checkpoint,
@@ -52,7 +61,9 @@ Documents open_scored_documents(const ScoredDocuments& options, const Path& mode
     read.line_ends = parse_line_ends(used.line_ends);
   Documents documents = open_documents(vocabulary, std::move(files), read);
   progress.clear();
-  if (!documents.report || quiet) return documents;
+  if (quiet) return documents;
+  if (!documents.report && options.line_ends.empty()) print_other_line_ends(documents.store, used);
+  if (!documents.report) return documents;
   if (options.documents.empty() && used.is_of_run)
     print_message(concat("documents: ", used.documents, " (--documents of the run)"));
   if (options.line_ends.empty() && read.end == DocumentEnd::blank_line) {

@@ -151,6 +151,9 @@ TokenStore open_store(const Vocabulary& vocabulary, const Path& file, const Docu
   TokenStore store(file);
   store.require_vocabulary(vocabulary);
   require(store.sides() == 1, "[data] ", store.name(), ": expected documents of one language, got sentence pairs");
+  require(store.has_documents() || options.accepts_sentences, "[data] ", store.name(),
+          ": expected documents, got sentences, which would all be one document without a space between them: build it "
+          "again with gyre data build --documents blank-line (or line, or whole)");
   const LineEnds has = store.line_ends().value_or(LineEnds::none);
   if (options.line_ends && *options.line_ends != has)
     throw UsageError("[data] --line-ends: ", store.name(), " was built with ", name_of(has), ", got ",

@@ -25,6 +25,7 @@ struct DocumentOptions {
   std::optional<LineEnds> line_ends{};  // nullopt: default_line_ends() of the vocabulary
   std::string text_field = "text";      // of JSON lines
   OnBadLine on_bad_line = OnBadLine::by_kind;
+  bool accepts_sentences = false;  // read a store of sentences as one document, as earlier versions did
   // Takes the bytes of the files that were read, and all of them, or 0 if their number is unknown.
   std::function<void(uint64_t bytes, uint64_t all)> on_progress{};
 };
@@ -57,8 +58,8 @@ struct Documents {
 
 // Opens the training or validation data of a language model: stores with one side, which must have been built with this
 // vocabulary, and text files, which become a store in memory (2 bytes per token up to 65,536 pieces). Several are one
-// corpus, in the given order. The options apply to text files; a store must have the line ends of the options, if
-// given.
+// corpus, in the given order. The options apply to text files; a store must have documents, and the line ends of the
+// options, if given.
 Documents open_documents(const Vocabulary& vocabulary, TextInputs files, const DocumentOptions& options);
 
 // Returns whether size_of_part() is the size of the text that was encoded: the store has the sizes of its text, or it

@@ -69,8 +69,8 @@ TokenStore TokenStore::chain(std::string name, std::vector<TokenStore> parts) {
     require(part.line_ends().value_or(LineEnds::none) == first.line_ends().value_or(LineEnds::none), "[token store] ",
             part.name(), ": expected the line ends of ", first.name(),
             ", got others: build both with the same --line-ends");
-    require(part.sides() == 2 || part.size() == 0 || part.length(part.size() - 1, 0) == 0, "[token store] ",
-            part.name(), ": expected documents (gyre data build --documents), got sentences");
+    require(part.sides() == 2 || part.size() == 0 || part.has_documents(), "[token store] ", part.name(),
+            ": expected documents (gyre data build --documents), got sentences");
     store.first_sentences_.push_back(sums.sentences);
     store.first_tokens_.push_back(sums.tokens[0] + sums.tokens[1]);
     sums.sentences += part.trailer_.sentences;
@@ -193,6 +193,9 @@ std::vector<int32_t> TokenStore::sentence(size_t sentence, int side) const {
   append(sentence, side, ids);
   return ids;
 }
+
+// An empty sentence ends each document. Stores of sentences have none.
+bool TokenStore::has_documents() const { return sides() == 1 && size() > 0 && length(size() - 1, 0) == 0; }
 
 std::optional<LineEnds> TokenStore::line_ends() const {
   return text_.line_ends == 0 ? std::nullopt : std::optional(LineEnds(text_.line_ends - 1));

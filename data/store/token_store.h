@@ -83,6 +83,8 @@ class TokenStore {
   // How the lines of documents were joined. nullopt: the store has no documents, or is of an earlier version, which put
   // nothing between lines.
   std::optional<LineEnds> line_ends() const;
+  // Whether it has documents, whose boundaries it knows; gyre data build without --documents writes sentences.
+  bool has_documents() const;
   bool is_of_earlier_version() const { return version_ < 2; }
   bool has_text_sizes() const { return text_.has_sizes != 0; }
   TextSize text_size(size_t sentence) const;  // of the text that was encoded, if has_text_sizes()

@@ -121,6 +121,16 @@ done
 score --input <(cat books.txt) > got.json
 check "the perplexity of a pipe" cmp got.json wanted.json
 check "the line ends of the run are reported" grep -qx 'line ends: keep (--line-ends of the run)' score.log
+score --input none.tok > got.json
+check "other line ends of a store are reported" \
+  grep -q 'line ends: none, as none.tok was built; the run was trained with keep' score.log
+score --input books.tok > got.json
+if grep -q 'line ends:' score.log; then fail "the line ends of a store are those of the run"; fi
+"$GYRE" data build --vocab bpe.json --source books.txt --output sentences.tok 2> build.log
+rejects 1 'sentences.tok: expected documents, got sentences' "$GYRE" evaluate perplexity --model text --input sentences.tok
+rejects 1 'sentences.tok: expected documents, got sentences' "$GYRE" $lm --train-sets sentences.tok --model bad
+rejects 1 'none.tok was built with --line-ends none, books.tok with keep' \
+  "$GYRE" $lm --train-sets none.tok --valid-sets books.tok --model bad
 if score --input books.txt --line-ends none | cmp -s - wanted.json; then fail "--line-ends none has no effect"; fi
 "$GYRE" evaluate extrapolation --model text --lengths 16 --input <(cat books.txt) --quiet --json > got.json
 "$GYRE" evaluate extrapolation --model text --lengths 16 --input books.txt --quiet --json > wanted.json

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "gyre/data/store/build_store.h"
 #include "gyre/data/store/token_store.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "tests/data/text_files.h"
@@ -84,6 +85,20 @@ class WithoutDashes final : public Vocabulary {
 };
 
 }  // namespace
+
+TEST_CASE("documents: a store of sentences, whose boundaries would be lost, is an error unless it is accepted") {
+  TemporaryDirectory directory;
+  const ByteVocabulary vocabulary;
+  const Path text = write_text(directory, "text", "one\n\ntwo\n"), store = directory / "sentences.tok";
+  build_token_store(vocabulary, {text}, store, {});
+  CHECK(contains(error_of([&] { open_documents(vocabulary, {store}, {}); }),
+                 "sentences.tok: expected documents, got sentences"));
+  CHECK(contains(error_of([&] { open_documents(vocabulary, {text, store}, {}); }), "--documents blank-line"));
+  const TokenStore accepted = open_documents(vocabulary, {store}, {.accepts_sentences = true}).store;
+  CHECK(!accepted.has_documents());
+  CHECK(accepted.total_tokens(0) == 6);
+  CHECK(open_documents(vocabulary, {text}, {}).store.has_documents());
+}
 
 TEST_CASE("documents: the count of JSON lines is that of documents, whatever lines have no ids") {
   TemporaryDirectory directory;

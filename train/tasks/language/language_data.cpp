@@ -15,6 +15,7 @@
 #include "gyre/data/store/document_store.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/run_directory.h"
+#include "gyre/train/pretrained/train_state.h"
 #include "gyre/train/resume.h"
 #include "gyre/train/tasks/to_tensor.h"
 
@@ -27,14 +28,25 @@ bool wants_bytes(const LanguageOptions& options) {
   return std::ranges::find(options.validation.metrics, kBitsPerByte) != options.validation.metrics.end();
 }
 
+bool continues_run(const LanguageOptions& options) {
+  return !options.replay.checkpoint.empty() || continues(options.start);
+}
+
 SharedDocuments open(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary) {
   DocumentOptions read{.end = parse_document_end(options.documents),
                        .text_field = options.text_field,
-                       .on_bad_line = parse_on_bad_line(options.data.on_bad_line)};
+                       .on_bad_line = parse_on_bad_line(options.data.on_bad_line),
+                       .accepts_sentences = continues_run(options)};
   if (!options.line_ends.empty()) read.line_ends = parse_line_ends(options.line_ends);
   Documents documents = open_documents(vocabulary, files, read);
   if (documents.report) {
     for (const LineReport& file : documents.report->files) spdlog::info("{}", file.describe());
+  }
+  if (!documents.store.has_documents()) {
+    spdlog::warn(
+        "{}: a store of sentences, which the run goes on reading as one document, as it began; for a new run, build it "
+        "again with gyre data build --documents",
+        documents.store.name());
   }
   if (documents.store.is_of_earlier_version() && options.documents != "whole" && keeps_line_ends(vocabulary)) {
     spdlog::info(
@@ -45,33 +57,37 @@ SharedDocuments open(const LanguageOptions& options, const std::vector<Path>& fi
   return std::make_shared<Documents>(std::move(documents));
 }
 
-bool continues_run(const LanguageOptions& options) {
-  return !options.replay.checkpoint.empty() || continues(options.start);
-}
-
 // The options of the run that the directory holds, if it has begun.
 std::optional<RunOptions> options_of_run(const LanguageOptions& options) {
   if (!options.replay.checkpoint.empty()) return read_train_state(options.replay.checkpoint).options;
   if (!continues(options.start)) return std::nullopt;
-  const std::vector<Path> checkpoints = list_checkpoints(options.start.directory);
-  for (auto checkpoint = checkpoints.rbegin(); checkpoint != checkpoints.rend(); ++checkpoint) {
-    try {
-      return read_train_state(*checkpoint).options;
-    } catch (const Error&) {  // resuming skips a broken checkpoint, too
-      continue;
-    }
-  }
-  return std::nullopt;
+  const std::optional<TrainState> state = newest_train_state(options.start.directory);
+  return state ? std::optional(state->options) : std::nullopt;
 }
 
-// The line ends of the first token store of the run.
+// The line ends of the token stores that the run trains on, if there are any. Throws an Error if two stores of the run
+// have different ones: all of its texts are read in the same way.
 std::optional<LineEnds> line_ends_of_stores(const LanguageOptions& options) {
-  std::vector<Path> files = options.data.train_sets;
-  for (const LanguageStage& stage : options.stages)
-    files.insert(files.end(), stage.train_sets.begin(), stage.train_sets.end());
-  for (const Path& file : expand_paths(files))
-    if (TokenStore::recognizes(file)) return TokenStore(file).line_ends().value_or(LineEnds::none);
-  return std::nullopt;
+  std::optional<LineEnds> first;
+  std::string name;
+  const auto compare = [&](const std::vector<Path>& files, bool trains) {
+    for (const Path& file : expand_paths(files)) {
+      if ((!trains && !first) || !TokenStore::recognizes(file)) continue;
+      const TokenStore store(file);
+      const LineEnds has = store.line_ends().value_or(LineEnds::none);
+      if (!first) {
+        first = has;
+        name = store.name();
+      }
+      require(has == *first, "[data] ", name, " was built with --line-ends ", name_of(*first), ", ", store.name(),
+              " with ", name_of(has), ": build one of them again with the --line-ends of the other (earlier versions ",
+              "had only none)");
+    }
+  };
+  compare(options.data.train_sets, true);
+  for (const LanguageStage& stage : options.stages) compare(stage.train_sets, true);
+  compare(options.data.valid_sets, false);
+  return first;
 }
 
 SharedSamples cut(const SharedDocuments& documents, const SampleOptions& options, Part part) {
