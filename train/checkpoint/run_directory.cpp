@@ -17,6 +17,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
+#include "gyre/train/checkpoint/manifest.h"
 
 namespace gyre {
 
@@ -28,13 +29,13 @@ constexpr std::string_view kStep = "step-";
 constexpr std::string_view kAverage = "average-";
 constexpr std::string_view kTemporary = ".tmp";
 
-// Converts errors of std::filesystem, whose messages name the path and the reason, to Error.
+// Converts errors of std::filesystem to Error.
 template <class Call>
 auto guarded(Call&& call) {
   try {
     return call();
   } catch (const fs::filesystem_error& error) {
-    throw Error("[run] ", error.path1().string(), ": ", error.what());
+    throw Error("[run] ", error.path1().string(), ": ", error.code().message());
   }
 }
 
@@ -109,6 +110,25 @@ std::optional<Path> original_of_copy(const Path& run, const Path& copy) {
     if (is_named && fs::exists(state_path(path)) && read_file(state_path(path)) == state) return path;
   }
   return std::nullopt;
+}
+
+// Throws an Error unless the copy of a checkpoint can be removed without a loss: the checkpoint itself is whole, and
+// has every file of the copy.
+void require_redundant(const Path& copy, const Path& original) {
+  try {
+    verify_manifest(original);
+  } catch (const Error& error) {
+    throw Error("[run] ", copy.string(), ": expected a copy of a whole checkpoint, but ", original.string(),
+                " is damaged (", error.what(), "): put the copy in its place, or remove one of them");
+  }
+  const nlohmann::ordered_json tensors = read_manifest(original).at("tensors");
+  for (const Path& path : entries_of(copy)) {
+    const Path same = original / path.filename();
+    const bool is_file = fs::is_regular_file(fs::symlink_status(path)) && fs::is_regular_file(same);
+    const bool is_verified = tensors.contains(path.filename().string());
+    require(is_file && (is_verified || read_file(path) == read_file(same)), "[run] ", path.string(),
+            ": expected only the files of ", original.string(), ", whose copy this directory is; move it elsewhere");
+  }
 }
 
 // The number of updates of a checkpoint by its state.json, if it is that of a run.
@@ -279,10 +299,15 @@ void RunDirectory::restore_links() const {
     // The state of an average does not give its name.
     const auto updates = std::string_view(link) == "average" ? std::nullopt : updates_in_state(copy);
     if (original) {
+      require_redundant(copy, *original);
       fs::remove_all(copy);
     } else if (updates && !fs::exists(checkpoint_path(path_, *updates))) {
       original = checkpoint_path(path_, *updates);  // only the copy was kept
       fs::rename(copy, *original);
+    } else if (updates) {
+      throw Error("[run] ", copy.string(), ": expected a link or a copy of ", checkpoint_path(path_, *updates).string(),
+                  ", found another checkpoint of this update: if one of both ",
+                  "is damaged (gyre checkpoint verify), remove that one");
     } else {
       throw Error("[run] ", copy.string(), ": expected a link or a copy of a checkpoint, found ",
                   fs::is_directory(copy) ? "another directory" : "a file", "; remove it");

@@ -65,7 +65,8 @@ using SaveObserver = std::function<void(SaveStage stage, uint64_t updates)>;
 class RunDirectory {
  public:
   // Creates the directory if it is missing, locks it, removes leftovers of a crash and makes links again of the copies
-  // that replaced them (cp -rL). Throws if the directory contains something other than a run.
+  // that replaced them (cp -rL). Throws if the directory contains something other than a run, or if such a copy has
+  // what its checkpoint does not have.
   explicit RunDirectory(Path path);
   // For a run that failed before training: removes the directory if the constructor created it.
   void abandon() const;

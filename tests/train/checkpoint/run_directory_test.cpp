@@ -202,6 +202,29 @@ TEST_CASE(
                    "average: expected a link or a copy of a checkpoint, found another directory; remove it"));
     CHECK(list_checkpoints(copy).size() == 1);
   }
+  SUBCASE("nothing is removed if the checkpoint is damaged or the copy has other files") {
+    copy_without_links();
+    const auto keeps = [&](const std::string& reason) {
+      CHECK(contains(error_of([&] { RunDirectory{copy}; }), reason));
+      CHECK(fs::exists(best / "model.safetensors"));
+      CHECK(fs::exists(last / "model.safetensors"));
+    };
+    write_file(best / "notes.txt", "of the user");
+    keeps("notes.txt: expected only the files of ");
+    write_file(checkpoint_path(copy, 3) / "notes.txt", "other notes");
+    keeps("notes.txt: expected only the files of ");
+    fs::remove(best / "notes.txt");
+    fs::create_directory(best / "plots");
+    keeps("plots: expected only the files of ");
+    fs::remove(best / "plots");
+    const Path model = checkpoint_path(copy, 3) / "model.safetensors";
+    fs::resize_file(model, fs::file_size(model) - 1);
+    keeps("step-00000003 is damaged (");
+    fs::remove(model);
+    keeps("step-00000003 is damaged (");
+    write_file(checkpoint_path(copy, 3) / "state.json", "{}");
+    keeps("best: expected a link or a copy of ");
+  }
   SUBCASE("something else in place of a link is an error that says what to do") {
     copy_without_links();
     fs::remove_all(best);
