@@ -49,7 +49,18 @@ bool InputLines::next(std::string& line) {
     reject(BadLine::bad_utf8, concat("not UTF-8 from byte ", *bad + 1, " on"));
     line.clear();
   }
+  note_json(line);
   return true;
+}
+
+// A string without an escape may be a sentence in quotes.
+void InputLines::note_json(const std::string& line) {
+  if (has_noted_json_) return;
+  const JsonLine kind = json_in(line);
+  if (kind == JsonLine::none || (kind == JsonLine::string && line.find('\\') == std::string::npos)) return;
+  has_noted_json_ = true;
+  print_message(concat(name(), ":", this->line(),
+                       ": the line is JSON and is read as text; jq -r .text writes the texts of ", "JSON lines"));
 }
 
 bool InputLines::read(std::string& line) {

@@ -31,7 +31,8 @@ struct BadLineChoice {
 };
 
 // Reads the lines of a file or of standard input, which must be UTF-8, without line ends (LF or CRLF) and without a
-// byte order mark. The last line may have no line end. On a terminal it prompts for each line.
+// byte order mark. The last line may have no line end. On a terminal it prompts for each line. A line that is JSON is
+// text like any other, and a message says so once.
 class InputLines {
  public:
   // policy: error or skip, for lines that are not UTF-8 and for those that the caller rejects.
@@ -60,12 +61,13 @@ class InputLines {
  private:
   bool read(std::string& line);
   void open(const Path& path);
+  void note_json(const std::string& line);
 
   // Opening waits for the first bytes, so a terminal, which needs a prompt before them, is opened at the first read.
   std::optional<LineStream> stream_;
   OnBadLine policy_;
   LineReport report_;
-  bool is_terminal_, is_skipped_ = false;
+  bool is_terminal_, is_skipped_ = false, has_noted_json_ = false;
   double seconds_ = 0;
 };
 

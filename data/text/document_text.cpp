@@ -205,6 +205,7 @@ void DocumentText::end_file() {
   TextInput& input = inputs_[file_];
   reports_[file_].bytes = input.bytes();
   reports_[file_].require_clean(policy_);
+  reports_[file_].require_no_json();
   read_before_ += input.file_bytes();
   lines_.reset();
   offset_ = 0;
@@ -222,6 +223,16 @@ bool DocumentText::is_good(const std::string& line) {
   const auto bad = first_invalid_utf8(line);
   if (bad) skip(BadLine::bad_utf8, name_byte(line, *bad));
   return !bad;
+}
+
+// Counts what other programs write between documents, and what stays in the text here.
+void DocumentText::look_for_separator(std::string_view line) {
+  LineReport& report = reports_[file_];
+  if (is_document_separator(line)) {
+    if (report.separators++ == 0) report.separator = line;
+  } else {
+    report.texts_with_ends += line.find("<|endoftext|>") != line.npos;
+  }
 }
 
 bool DocumentText::next_lines(DocumentPart& part) {
@@ -246,9 +257,8 @@ bool DocumentText::next_lines(DocumentPart& part) {
       if (format_.end == DocumentEnd::separator && format_.line_ends == LineEnds::keep && has_text) blank_lines += '\n';
       continue;
     }
-    if (is_document_separator(line_)) {
-      if (report.separators++ == 0) report.separator = line_;
-    }
+    report.look_at(line_, lines_->line());
+    look_for_separator(line_);
     ++report.kept;
     if (!has_text) {
       part.text.swap(line_);
@@ -298,6 +308,7 @@ bool DocumentText::next_json(DocumentPart& part) {
       if (!lines_->next(line_)) return false;
     } while (!read_json(line_));
     ++reports_[file_].kept;
+    look_for_separator(text_);
     if (format_.keeps_json) json_ = line_;
     if (format_.line_ends == LineEnds::space) text_ = with_spaces(text_);
   }
@@ -348,6 +359,8 @@ bool DocumentText::next_bytes(DocumentPart& part) {
     throw Error("[data] ", input.name(), ": ", name_byte(part.text, *bad, offset_),
                 ": expected valid UTF-8 for this vocabulary; gyre vocab --type bytes accepts any bytes");
   }
+  std::string_view rest = part.text;
+  for (std::string_view line; take_line(rest, line);) look_for_separator(line);
   offset_ += end;
   reports_[file_].kept += end;
   return true;

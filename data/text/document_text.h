@@ -109,6 +109,7 @@ class DocumentText {
   bool next_json(DocumentPart& part);
   bool next_bytes(DocumentPart& part);
   bool is_good(const std::string& line);
+  void look_for_separator(std::string_view line);
   bool read_json(const std::string& line);
   void take_part(DocumentPart& part);
   void skip(BadLine kind, const std::string& detail = {});

@@ -27,6 +27,11 @@ enum class OnBadLine : uint8_t { by_kind, error, skip };
 bool is_blank(std::string_view text);                // whether the text is empty or only white space
 OnBadLine parse_on_bad_line(std::string_view text);  // "default", "error" or "skip"; else UsageError
 
+// A line that is a whole JSON value, which text seldom is: an object with a key; an array of these or of strings, which
+// counts as an object; or a string.
+enum class JsonLine : uint8_t { none, object, string };
+JsonLine json_in(std::string_view line);
+
 struct LineReport {
   struct Skipped {
     uint64_t count = 0;
@@ -39,12 +44,24 @@ struct LineReport {
   std::string limit;         // limit for over-long lines, with its unit: "256 tokens"
   uint64_t bytes = 0;        // total size of the files
   uint64_t kept = 0, cropped = 0;
-  std::string separator;    // a line of the text that looks like the end of a document and is read as text
-  uint64_t separators = 0;  // the number of such lines
+  std::string separator;         // a line of the text that looks like the end of a document and is read as text
+  uint64_t separators = 0;       // the number of such lines
+  uint64_t texts_with_ends = 0;  // lines or JSON objects with <|endoftext|> inside, which ends no document
+  uint64_t lines_with_nul = 0, lines_with_return = 0;
+  // Of the lines of a text: all of them, and those that are JSON.
+  struct {
+    uint64_t lines = 0, objects = 0, strings = 0, escapes = 0;  // escapes: of the strings, those with a backslash
+    uint64_t first_object = 0, first_string = 0;                // line numbers
+  } json;
   std::array<Skipped, kBadLineKinds> skipped;
 
   const Skipped& of(BadLine kind) const { return skipped[size_t(kind)]; }
   void skip(BadLine kind, uint64_t line, const std::string& place);
+  // Counts JSON, NUL bytes and carriage returns in a line of the text.
+  void look_at(std::string_view text, uint64_t line);
+  // Call at the end of a text. Throws an Error if at least half of its lines are JSON: somebody meant them to be read.
+  // Lines in quotes without an escape may also be speech.
+  void require_no_json() const;
   // Throws an Error for the first kind that occurred and is an error under the policy, and names its first place. The
   // advice is for commands with the option --on-bad-line.
   void require_clean(OnBadLine policy, std::string_view advice = "; use --on-bad-line skip to skip bad lines") const;

@@ -41,7 +41,9 @@ std::string ParallelText::place(const TextRow& row) const { return concat(report
 
 bool ParallelText::next(TextRow& row) {
   while (read_row(row)) {
-    if (is_good(row)) return true;
+    if (!is_good(row)) continue;
+    for (size_t side = 0; side < sides(); ++side) report_.look_at(row.text[side], row.line);
+    return true;
   }
   return false;
 }
@@ -55,6 +57,7 @@ bool ParallelText::read_row(TextRow& row) {
   if (first || second) skip_unpaired(first);
   report_.bytes = 0;
   for (const TextInput& input : inputs_) report_.bytes += input.bytes();
+  report_.require_no_json();
   return false;
 }
 

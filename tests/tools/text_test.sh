@@ -136,6 +136,11 @@ if score --input books.txt --line-ends none | cmp -s - wanted.json; then fail "-
 "$GYRE" evaluate extrapolation --model text --lengths 16 --input books.txt --quiet --json > wanted.json
 same "extrapolation on a pipe" "$(sed 's/"seconds":[^,}]*//g' got.json)" "$(sed 's/"seconds":[^,}]*//g' wanted.json)"
 
+# Lines of a command that are JSON are text like any others, and a message says so.
+printf 'one\n{"text": "two"}\n["three"]\n' | "$GYRE" encode --vocab bpe.json > encoded.txt 2> encode.log
+same "JSON as text" "$(wc -l < encoded.txt) $(cat encode.log)" \
+  "3 standard input:2: the line is JSON and is read as text; jq -r .text writes the texts of JSON lines"
+
 # Translation: pairs and lines.
 gzip -k train.en train.de
 small_train --after 2u --model nmt 2> train.log

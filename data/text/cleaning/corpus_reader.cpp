@@ -33,6 +33,9 @@ CorpusReader::CorpusReader(std::vector<Path> sources, std::vector<Path> targets,
 void CorpusReader::open() {
   for (int side = 0; side < sides(); ++side)
     streams_[size_t(side)] = std::make_unique<LineStream>(inputs_[size_t(side)][file_]);
+  file_report_ = {};
+  file_report_.files = path(file_, 0).string();
+  if (sides() == 2) file_report_.files += " + " + path(file_, 1).string();
 }
 
 bool CorpusReader::next(CorpusRow& row) {
@@ -76,7 +79,12 @@ bool CorpusReader::read(CorpusRow& row) {
     if (found[side]) bytes_ += row.text[side].size();
   }
   if (sides() == 1) found[1] = found[0];
-  if (!found[0] && !found[1]) return false;
+  if (!found[0] && !found[1]) {
+    file_report_.require_no_json();
+    return false;
+  }
+  for (size_t side = 0; side < size_t(sides()); ++side)
+    if (found[side]) file_report_.look_at(row.text[side], streams_[side]->line());
   row.file = file_;
   row.unpaired_side = found[0] ? 0 : 1;
   row.line = streams_[size_t(row.unpaired_side)]->line();

@@ -100,6 +100,52 @@ TEST_CASE("documents: a store of sentences, whose boundaries would be lost, is a
   CHECK(open_documents(vocabulary, {text}, {}).store.has_documents());
 }
 
+TEST_CASE(
+    "documents: lines that are JSON are an error if they are half of a text, and are reported if they are fewer") {
+  TemporaryDirectory directory;
+  const auto report = [&](std::string_view content, OnBadLine policy = OnBadLine::by_kind) {
+    const Path text = write_text(directory, "text", content);
+    std::string described;
+    const std::string error = error_of([&] {
+      build_document_store(ByteVocabulary(), {text}, directory / "d.tok", {.on_bad_line = policy});
+      described = open_documents(ByteVocabulary(), {text}, {}).report->files.front().describe();
+    });
+    return error == "no error" ? described : error;
+  };
+  const std::string object = "{\"text\": \"a\"}\n";
+  for (const OnBadLine policy : {OnBadLine::by_kind, OnBadLine::skip}) {
+    CHECK(
+        contains(report("# of a program\n" + object + object, policy), "text:2: 2 lines of 3 are JSON: expected text"));
+    CHECK(contains(report("\"a\\nb\"\n\"c\"\n", policy), "text:1: 2 lines of 2 are JSON strings: expected text"));
+    CHECK(contains(report("[\"a\", \"b\"]\n", policy), "text:1: 1 line of 1 are JSON"));
+  }
+  CHECK(report("one\ntwo\n" + object) ==
+        concat((directory / "text").string(), ": 3 lines; 1 line with JSON (the first: line 3) read as text"));
+  CHECK(contains(report("\"Yes,\"\n\"No.\"\n"), "2 lines in quotes (the first: line 1) read as text, not as JSON"));
+  for (const char* text : {"\"Yes,\" he said.\n", "[1]\n", "{}\n", "{\n\"a\": 1\n}\n", "\"Yes.\"\n(a)\n(b)\n",
+                           "{\"a\", \"b\"},\n", "['a']\n", "\"a\\n\"\nb\nc\n", "[[\"a\"]]\n"}) {
+    CAPTURE(text);
+    CHECK(!contains(report(concat("a line\n", text)), "JSON"));
+  }
+}
+
+TEST_CASE("documents: what other programs put between documents and lines is reported") {
+  TemporaryDirectory directory;
+  const auto report = [&](const std::string& content, const DocumentEnd& end = DocumentEnd::blank_line) {
+    const Path text = write_text(directory, "text", content);
+    return open_documents(ByteVocabulary(), {text}, {.end = end}).report->files.front().describe();
+  };
+  for (const DocumentEnd& end : {DocumentEnd(DocumentEnd::blank_line), DocumentEnd(DocumentEnd::whole)}) {
+    CHECK(contains(report("a\n<|endoftext|>\nb<|endoftext|>c\n", end),
+                   "; 1 line like '<|endoftext|>' read as text: --documents '<|endoftext|>' ends documents there"));
+    CHECK(contains(report("b<|endoftext|>c\n", end), "; <|endoftext|> inside 1 text ends no document"));
+  }
+  CHECK(contains(report("{\"text\": \"b<|endoftext|>c\"}\n"), "; <|endoftext|> inside 1 text ends no document"));
+  CHECK(contains(report("a\rb\r\nc\r\n"), ": 2 lines; 1 line with a carriage return inside"));
+  CHECK(contains(report(std::string("a\0\nb\n", 5)), ": 2 lines; 1 line with NUL bytes"));
+  CHECK(!contains(report("a\n<|endoftext|>\nb\n", DocumentEnd("<|endoftext|>")), "endoftext"));
+}
+
 TEST_CASE("documents: the count of JSON lines is that of documents, whatever lines have no ids") {
   TemporaryDirectory directory;
   const Path json = write_text(directory, "j", "{\"text\": \"one\\n-\\n-\\ntwo\"}\n{\"text\": \"three\"}\n");

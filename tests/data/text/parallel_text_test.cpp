@@ -67,6 +67,16 @@ TEST_CASE("parallel text: many bad lines are all counted, but only the first are
   CHECK(contains(text.report().describe(), "skipped 1000 empty (lines 1, 2, 3, 4, 5 and 995 more)"));
 }
 
+TEST_CASE("parallel text: lines that are JSON strings on one side are an error") {
+  TemporaryDirectory directory;
+  const Path plain = write_text(directory, "plain", "one\ntwo\n");
+  const Path strings = write_text(directory, "strings", "\"ein\\tsatz\"\n\"zwei\"\n");
+  CHECK(contains(error_of([&] {
+                   ParallelText({plain, strings}, OnBadLine::by_kind);
+                 }),
+                 "strings:1: 2 lines of 4 are JSON strings"));
+}
+
 TEST_CASE("parallel text: the error for a missing file names it") {
   TemporaryDirectory directory;
   const Path path = directory / "missing";

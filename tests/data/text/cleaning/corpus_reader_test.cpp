@@ -23,3 +23,13 @@ TEST_CASE("corpus reader: blocks have a bounded number of rows and of bytes, acr
   CHECK(!reader.next(rows, 4, 10));
   CHECK(rows.empty());
 }
+
+TEST_CASE("corpus reader: lines of which half are JSON are an error at the end of their file") {
+  TemporaryDirectory directory;
+  const Path text = write_text(directory, "text", "one\n{\"text\": \"two\"}\n");
+  CorpusReader reader({text}, {}, false);
+  CorpusRow row;
+  CHECK(reader.next(row));
+  CHECK(reader.next(row));
+  CHECK(contains(error_of([&] { reader.next(row); }), "text:2: 1 line of 2 are JSON"));
+}
