@@ -503,6 +503,16 @@ bool is_folder(const Path& path) {
   return std::filesystem::is_directory(path, error);
 }
 
+// Throws an Error for a link that leads to no file or folder, or to a folder that it is in.
+void require_target(const std::filesystem::directory_entry& link) {
+  std::error_code error;
+  const Path target = std::filesystem::canonical(link.path(), error);
+  require(!error, "[text] ", link.path().string(), ": the link cannot be followed: ", error.message());
+  const Path folder = std::filesystem::canonical(link.path().parent_path(), error);
+  const auto differs = std::mismatch(target.begin(), target.end(), folder.begin(), folder.end());
+  require(differs.first != target.end(), "[text] ", link.path().string(), ": the link leads to a folder that it is in");
+}
+
 void add_folder(const Path& folder, std::vector<Path>& files) {
   const size_t first = files.size();
   Path at = folder;
@@ -510,12 +520,13 @@ void add_folder(const Path& folder, std::vector<Path>& files) {
   auto entry = std::filesystem::recursive_directory_iterator(
       folder, std::filesystem::directory_options::follow_directory_symlink, error);
   for (; !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
-    std::error_code unknown;  // of an entry that is neither, such as a link in a circle
+    std::error_code unknown;  // of an entry that cannot be looked up
     at = entry->path();
     if (at.filename().string().starts_with('.')) {
       if (entry->is_directory(unknown)) entry.disable_recursion_pending();
       continue;
     }
+    if (entry->is_symlink(unknown)) require_target(*entry);
     if (entry->is_regular_file(unknown) && entry->file_size(unknown) > 0) files.push_back(at);
   }
   require(!error, "[text] ", at.string(), ": cannot read the folder: ", error.message());
@@ -523,12 +534,67 @@ void add_folder(const Path& folder, std::vector<Path>& files) {
   std::sort(files.begin() + ptrdiff_t(first), files.end());
 }
 
-void add_matches(const Path& pattern, std::vector<Path>& files) {
+// A name as a part of a pattern that matches this name only.
+std::string escaped(const std::string& name) {
+  std::string text;
+  for (const char c : name) {
+    if (std::string_view("*?[]{}\\,").find(c) != std::string_view::npos) text += '\\';
+    text += c;
+  }
+  return text;
+}
+
+void add_matches_in_folder(const std::string& pattern, std::vector<Path>& matches) {
   glob_t found{};
-  const int status = ::glob(pattern.c_str(), GLOB_BRACE, nullptr, &found);
-  std::vector<Path> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  ::glob(pattern.c_str(), GLOB_BRACE, nullptr, &found);
+  matches.insert(matches.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
-  require(status == 0 && !matches.empty(), "[text] ", pattern.string(), ": expected a file, found none that matches");
+}
+
+// The folder and those below it, without hidden ones and links. The empty path is the current folder.
+std::vector<Path> folders_in(const Path& folder) {
+  std::vector<Path> folders{folder};
+  std::error_code error;
+  auto entry = std::filesystem::recursive_directory_iterator(folder.empty() ? Path(".") : folder, error);
+  for (; !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code unknown;
+    if (!entry->is_directory(unknown)) continue;
+    if (entry->path().filename().string().starts_with('.'))
+      entry.disable_recursion_pending();
+    else if (!entry->is_symlink(unknown))
+      folders.push_back(folder.empty() ? entry->path().lexically_relative(".") : entry->path());
+  }
+  require(!error, "[text] ", folder.string(), ": cannot read the folder: ", error.message());
+  return folders;
+}
+
+// As in bash with globstar and in Python, ** between slashes stands for any number of folders, also none.
+void add_recursive_matches(const std::string& pattern, std::vector<Path>& matches) {
+  const size_t at = ("/" + pattern + "/").find("/**/");
+  if (at == std::string::npos) return add_matches_in_folder(pattern, matches);
+  std::vector<Path> tops{""};
+  if (at > 0) {
+    tops.clear();
+    add_matches_in_folder(pattern.substr(0, at), tops);
+    std::erase_if(tops, [](const Path& path) { return !is_folder(path); });
+  }
+  const std::string rest = at + 3 < pattern.size() ? pattern.substr(at + 3) : "";
+  for (const Path& top : tops) {
+    if (rest.empty()) {
+      matches.push_back(top.empty() ? Path(".") : top);  // a folder stands for all files below it
+      continue;
+    }
+    for (const Path& folder : folders_in(top))
+      add_recursive_matches(folder.empty() ? rest : escaped((folder / "").string()) + rest, matches);
+  }
+}
+
+void add_matches(const Path& pattern, std::vector<Path>& files) {
+  std::vector<Path> matches;
+  const std::string text = pattern.string();
+  add_recursive_matches(text, matches);
+  const size_t first = files.size();
+  require(!matches.empty(), "[text] ", text, ": expected a file, found none that matches");
   for (const Path& match : matches) {
     if (is_folder(match)) {
       add_folder(match, files);
@@ -536,6 +602,10 @@ void add_matches(const Path& pattern, std::vector<Path>& files) {
       files.push_back(match);
     }
   }
+  // A file may match in several ways, by itself and in a folder that matches.
+  if (text.find("**") == std::string::npos) return;
+  std::sort(files.begin() + ptrdiff_t(first), files.end());
+  files.erase(std::unique(files.begin() + ptrdiff_t(first), files.end()), files.end());
 }
 
 }  // namespace

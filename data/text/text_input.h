@@ -85,7 +85,8 @@ class TextInput {
 
 // The files of an option, in the given order. A folder stands for the files in it and its subfolders, sorted by path,
 // without those whose name begins with a period and those that are empty. A path that does not exist and contains *, ?
-// or [ is a pattern (glob(7)) and stands for the files that match, sorted. Throws an Error if there are none.
+// or [ is a pattern (glob(7)) and stands for the files that match, sorted; ** between slashes is any number of folders,
+// also none. Throws an Error if there are none, and for a link in a folder that leads nowhere or in a circle.
 std::vector<Path> expand_paths(const std::vector<Path>& paths);
 
 // The opened inputs of an option. Regular files are closed again until they are read, so there may be many.

@@ -221,6 +221,29 @@ TEST_CASE("text input: folders are their files in order, patterns what they matc
   CHECK(contains(error_of([&] { expand_paths({directory / "e"}); }), "e: expected files in the folder, found none"));
   const Path too_long = std::string(5000, 'x');  // reported when it is opened
   CHECK(expand_paths({too_long}) == Paths{too_long});
-  std::filesystem::create_symlink("circle", directory / "e/circle");
-  CHECK(contains(error_of([&] { expand_paths({directory / "e"}); }), "e: expected files in the folder, found none"));
+  // Any number of folders between slashes, in the order of a folder; a pattern may match a file twice.
+  CHECK(expand_paths({directory / "d/**/[amz]*"}) == all);
+  CHECK(expand_paths({directory / "**/sub/**/m"}) == Paths{all[1]});
+  CHECK(expand_paths({directory / "**/**/m"}) == Paths{all[1]});
+  CHECK(expand_paths({directory / "d/**"}) == all);
+  CHECK(expand_paths({directory / "d/**/*"}) == Paths{all[0], directory / "d/empty", all[1], all[2]});
+  CHECK(expand_paths({directory / "d/a**"}) == Paths{all[0]});
+  std::filesystem::create_directories(directory / "s[x]{y}*/t");
+  const Path special = add("s[x]{y}*/t/n");
+  CHECK(expand_paths({directory / "**/n"}) == Paths{special});
+  const Path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory / "d");
+  CHECK(expand_paths({"**/m"}) == Paths{"sub/m"});
+  std::filesystem::current_path(before);
+  for (const auto& [link, target] :
+       {std::pair("circle", "circle"), {"nowhere", "missing"}, {"self", "."}, {"up", "../"}}) {
+    CAPTURE(link);
+    add("e/file");
+    std::filesystem::create_symlink(target, directory / "e" / link);
+    const std::string error = error_of([&] { expand_paths({directory / "e"}); });
+    CHECK(contains(error, concat("e/", link, ": the link ")));
+    std::filesystem::remove(directory / "e" / link);
+  }
+  std::filesystem::create_directory_symlink("../d", directory / "e/other");
+  CHECK(expand_paths({directory / "e"}).size() == 4);
 }
