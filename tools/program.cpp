@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <sstream>
@@ -199,6 +200,8 @@ int Program::run_selected(CLI::App& app) {
   } catch (const std::bad_alloc&) {  // from standard containers; tensors report the size that they requested
     throw Error("out of memory in gyre ", words_of(app),
                 ": use smaller sizes or counts, or a machine with more memory");
+  } catch (const std::filesystem::filesystem_error& error) {  // such as links in a circle
+    throw Error(error.path1().string(), ": ", error.code().message());
   } catch (const std::length_error&) {  // a container larger than the address space
     throw Error("out of memory in gyre ", words_of(app), ": a size or a count exceeds the address space");
   }

@@ -58,6 +58,8 @@ rejects 2 '--min-frequency would have no effect: --type is bpe' "$GYRE" vocab --
 rejects 2 '^gyre: --train-sets, --vocab and --model are missing$' "$GYRE" train nmt
 rejects 2 '^gyre: --train-sets and --vocab are missing; bad/train.toml does not exist, so there is no run to resume$' "$GYRE" train nmt --model bad
 rejects 2 '^gyre: --vocab is missing' "$GYRE" train nmt --model run --train-sets train.en train.de
+rejects 2 '^gyre: --train-sets is missing: .*; without --vocab, the options of the run are read from run/train.toml$' \
+  "$GYRE" train nmt --model run --vocab vocab.model
 rejects 2 'unknown subcommand lm; did you mean train lm\?' "$GYRE" lm --help
 rejects 2 'unknown subcommand sample; did you mean generate\?' "$GYRE" sample --help
 rejects 2 'unknown subcommand pretrain; did you mean train lm or train mlm\?' "$GYRE" pretrain
@@ -124,6 +126,10 @@ echo green >> plus.en
 rejects 1 'latin.de:401' "$GYRE" data build --vocab vocab.model --source plus.en --target latin.de --output new.tok
 rejects 1 'missing.model' "$GYRE" translate --model run --vocab missing.model
 rejects 1 'nowhere' "$GYRE" translate --model nowhere
+ln -s loop loop
+rejects 1 '^gyre: loop: Too many levels of symbolic links$' "$GYRE" translate --model loop
+rejects 1 '^gyre: loop: cannot be opened: Too many levels of symbolic links$' \
+  "$GYRE" data check --train-sets loop --vocab vocab.model
 rejects 2 'starts mpirun itself' env PMI_RANK=0 "$GYRE" bench ranks
 rejects 2 'one core only' taskset -c "$(taskset -cp $$ | grep -oE '[0-9]+' | sed -n 2p)" "$GYRE" bench ranks
 rejects 1 'missing.en' "$GYRE" bench step --preset multi30k-tiny --text missing --steps 1

@@ -212,12 +212,22 @@ std::vector<const OptionTable::Row*> OptionTable::missing() const {
   return rows;
 }
 
+// Why the options of the run in --model were not read.
+std::string OptionTable::reason_not_to_resume() const {
+  if (run_file_.empty() || !find("model")->given) return "";
+  const std::string file = run_file().string();
+  if (!std::filesystem::exists(run_file())) return concat("; ", file, " does not exist, so there is no run to resume");
+  if (find("config")->given) return "";
+  std::string given;
+  for (const Row& row : rows_)
+    if (row.required && row.given && row.name != "model") given += concat(given.empty() ? "--" : ", --", row.name);
+  return given.empty() ? "" : concat("; without ", given, ", the options of the run are read from ", file);
+}
+
 void OptionTable::require_given() const {
   const std::vector<const Row*> rows = missing();
   if (rows.empty()) return;
-  const bool no_run = !run_file_.empty() && find("model")->given && !std::filesystem::exists(run_file());
-  const std::string reason =
-      no_run ? concat("; ", run_file().string(), " does not exist, so there is no run to resume") : std::string();
+  const std::string reason = reason_not_to_resume();
   if (rows.size() == 1)
     throw UsageError("--", rows.front()->name, " is missing: ", rows.front()->option->get_description(), reason);
   std::string names;

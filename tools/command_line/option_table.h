@@ -210,6 +210,7 @@ class OptionTable {
   Path run_file() const;
   std::vector<const Row*> missing() const;  // required rows that are not given
   void require_given() const;
+  std::string reason_not_to_resume() const;
   std::vector<const Row*> in_order() const;  // the given rows in the order of application
 
   std::unique_ptr<CLI::App> own_app_;  // nullptr if a command owns it

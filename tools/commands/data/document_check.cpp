@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/counted.h"
+#include "gyre/core/error.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/data/store/token_store.h"
 #include "tools/commands/data/check_report.h"
 #include "tools/options/document_rows.h"
 #include "tools/print_summary.h"
@@ -76,13 +78,20 @@ bool DocumentCheckArgs::are_documents(const OptionTable& table, const std::vecto
   if (table.given("documents") || table.given("text-field")) return true;
   if (train.empty()) return false;
   const std::vector<Path> files = expand_paths(train);
-  const bool is_file = std::filesystem::is_regular_file(files[0]);
+  std::error_code error;  // a path that cannot be looked up is reported when it is opened
+  const bool is_file = std::filesystem::is_regular_file(files[0], error);
   const TextKind kind = is_file ? TextInput(files[0]).kind() : TextKind::text;
-  return kind == TextKind::json_lines || (files.size() != 2 && kind != TextKind::token_store);
+  if (kind == TextKind::token_store) return TokenStore(files[0]).sides() == 1;
+  return kind == TextKind::json_lines || files.size() != 2;
 }
 
 int DocumentCheckArgs::check(const std::vector<Path>& train, const std::vector<Path>& valid,
                              const std::vector<Path>& tests, const Vocabulary* vocabulary, bool json) const {
+  for (const std::vector<Path>* set : {&train, &valid, &tests}) {
+    for (const Path& file : expand_paths(*set))
+      require(!TokenStore::recognizes(file), "[data] ", file.string(),
+              ": expected text, got a token store: documents are checked in the text that it was built from");
+  }
   DocumentCheckOptions options;
   options.train = train;
   options.valid = valid;
