@@ -11,4 +11,14 @@ std::function<void(uint64_t bytes, uint64_t all)> TextProgress::callback() {
   };
 }
 
+std::function<void(uint64_t merges, uint64_t most)> TextProgress::merges() {
+  if (quiet_) return {};
+  return [this](uint64_t merges, uint64_t most) {
+    if (!is_of_merges_) progress_.reset();
+    is_of_merges_ = true;
+    if (!progress_) progress_.emplace("merges", int64_t(most));
+    progress_->show(int64_t(merges));
+  };
+}
+
 }  // namespace gyre

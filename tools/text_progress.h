@@ -1,4 +1,4 @@
-// Shows on standard error how much of a text has been read.
+// Shows on standard error how much of a text has been read, and how many merges have been learned from it.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,12 @@ class TextProgress {
 
   // Takes the bytes of the files that were read and all bytes of them, or 0 if those are unknown.
   std::function<void(uint64_t bytes, uint64_t all)> callback();
+  // Takes the merges that were learned, and the most that there can be.
+  std::function<void(uint64_t merges, uint64_t most)> merges();
   void clear() { progress_.reset(); }
 
  private:
-  bool quiet_;
+  bool quiet_, is_of_merges_ = false;
   std::optional<WorkProgress> progress_;
 };
 

@@ -10,6 +10,9 @@
 
 namespace gyre {
 
+// Takes the merges that were learned so far, and the most that there can be.
+using OnMerge = std::function<void(uint64_t merges, uint64_t most)>;
+
 // By default, every line is a text by itself, and so is every line of the texts in JSON lines.
 struct TrainingText {
   DocumentEnd end = DocumentEnd::line;
@@ -18,6 +21,7 @@ struct TrainingText {
   OnBadLine on_bad_line = OnBadLine::by_kind;
   // Takes the bytes of the files that were read, and all of them, or 0 if their number is unknown.
   std::function<void(uint64_t bytes, uint64_t all)> on_progress{};
+  OnMerge on_merge{};  // after the text was read; SentencePiece has no such report
 
   // Long documents are read in parts, so that threads share them.
   DocumentFormat format() const {

@@ -94,7 +94,8 @@ std::vector<LineReport> train(VocabArgs& args) {
   TextProgress progress(false);
   TrainingText text{.text_field = args.text_field,
                     .on_bad_line = parse_on_bad_line(args.on_bad_line),
-                    .on_progress = progress.callback()};
+                    .on_progress = progress.callback(),
+                    .on_merge = progress.merges()};
   if (args.sentencepiece.type == "wordpiece") {
     args.wordpiece.merges.size = args.sentencepiece.size;
     args.wordpiece.merges.min_frequency = args.min_frequency;

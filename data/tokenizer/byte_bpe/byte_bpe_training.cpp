@@ -91,7 +91,8 @@ std::vector<LineReport> train_byte_bpe(TextInputs files, const ByteBpeTraining& 
   };
   const CountedWords words = count_words(std::move(files), options.text, split, reports);
   require(!words.empty(), "[vocabulary] ", names, ": no usable word to train on");
-  const auto merges = learn_byte_merges(words, size_t(options.size), options.min_frequency, tokenizer.pieces);
+  const auto merges =
+      learn_byte_merges(words, size_t(options.size), options.min_frequency, tokenizer.pieces, options.text.on_merge);
   const auto piece = [&](int32_t id) { return tokenizer.pieces[size_t(id)]; };
   tokenizer.merges = nlohmann::ordered_json::array();
   for (const ByteBpeMerge& merge : merges)

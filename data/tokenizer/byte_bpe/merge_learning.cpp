@@ -21,8 +21,9 @@ class MergeLearner {
     queue_new_pairs();
   }
 
-  std::vector<ByteBpeMerge> run(size_t size, uint64_t min_frequency) {
+  std::vector<ByteBpeMerge> run(size_t size, uint64_t min_frequency, const OnMerge& on_merge) {
     std::vector<ByteBpeMerge> merges;
+    const size_t most = size - std::min(size, pieces_.size());
     while (pieces_.size() < size && !queue_.empty()) {
       Candidate best = queue_.top();
       queue_.pop();
@@ -38,6 +39,7 @@ class MergeLearner {
       merges.push_back({left, right, merged});
       for (const uint32_t word : best.words) merge_in_word(words_[word], word, merges.back());
       queue_new_pairs();
+      if (on_merge) on_merge(merges.size(), most);
     }
     return merges;
   }
@@ -119,8 +121,8 @@ class MergeLearner {
 }  // namespace
 
 std::vector<ByteBpeMerge> learn_byte_merges(const CountedWords& words, size_t size, uint64_t min_frequency,
-                                            std::vector<std::string>& pieces) {
-  return MergeLearner(words, pieces).run(size, min_frequency);
+                                            std::vector<std::string>& pieces, const OnMerge& on_merge) {
+  return MergeLearner(words, pieces).run(size, min_frequency, on_merge);
 }
 
 }  // namespace gyre

@@ -23,7 +23,7 @@ namespace {
 class MergeLearner {
  public:
   explicit MergeLearner(const CountedWords& words);
-  std::string run(uint64_t merges, uint64_t min_frequency);
+  std::string run(uint64_t merges, uint64_t min_frequency, const OnMerge& on_merge);
 
  private:
   using Symbols = std::vector<int32_t>;
@@ -152,7 +152,7 @@ void MergeLearner::restore_all(uint64_t step) {
   std::make_heap(heap_.begin(), heap_.end(), [this](const auto& a, const auto& b) { return is_less(a, b); });
 }
 
-std::string MergeLearner::run(uint64_t merges, uint64_t min_frequency) {
+std::string MergeLearner::run(uint64_t merges, uint64_t min_frequency, const OnMerge& on_merge) {
   std::string codes = "#version: 0.2\n";
   for (uint64_t step = 0; step < merges; ++step) {
     uint32_t best = 0;
@@ -165,6 +165,7 @@ std::string MergeLearner::run(uint64_t merges, uint64_t min_frequency) {
     codes += symbols_[size_t(pairs_[best].left)] + " " + symbols_[size_t(pairs_[best].right)] + "\n";
     merge(best);
     if (step % 100 == 0) prune();
+    if (on_merge) on_merge(step + 1, merges);
   }
   return codes;
 }
@@ -274,8 +275,8 @@ void MergeLearner::change(uint32_t word, int32_t left, int32_t right, int sign) 
 
 }  // namespace
 
-std::string learn_merges(const CountedWords& words, uint64_t merges, uint64_t min_frequency) {
-  std::string codes = MergeLearner(words).run(merges, min_frequency);
+std::string learn_merges(const CountedWords& words, uint64_t merges, uint64_t min_frequency, const OnMerge& on_merge) {
+  std::string codes = MergeLearner(words).run(merges, min_frequency, on_merge);
   require(codes.find('\n') + 1 < codes.size(), "[subword-nmt] no pair of characters occurs ", min_frequency,
           " times: nothing to merge");
   return codes;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "gyre/data/tokenizer/training_text.h"
 #include "gyre/data/tokenizer/word_counts.h"
 
 namespace gyre {
@@ -13,6 +14,7 @@ namespace gyre {
 // frequent pair of symbols; of pairs with equal counts, the one with the greatest symbols in the order of code points.
 // Stops after `merges` merges, or if no pair occurs `min_frequency` times. Words must be distinct and not empty. Throws
 // an Error if there is no merge.
-std::string learn_merges(const CountedWords& words, uint64_t merges, uint64_t min_frequency);
+std::string learn_merges(const CountedWords& words, uint64_t merges, uint64_t min_frequency,
+                         const OnMerge& on_merge = {});
 
 }  // namespace gyre

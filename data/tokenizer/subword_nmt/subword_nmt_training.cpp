@@ -44,7 +44,7 @@ std::vector<LineReport> train_subword_nmt(TextInputs files, const SubwordNmtTrai
   };
   const CountedWords words = count_words(std::move(files), options.text, split, reports);
   require(!words.empty(), "[vocabulary] ", names, ": no usable word to train on");
-  const std::string codes = learn_merges(words, options.merges, options.min_frequency);
+  const std::string codes = learn_merges(words, options.merges, options.min_frequency, options.text.on_merge);
   const std::string dictionary = dictionary_of(words, SubwordNmt("the merges", codes, options.separator));
   save_subword_nmt_vocabulary(codes, dictionary, options.threshold, options.separator, output);
   if (!codes_output.empty()) write_file(codes_output, codes);

@@ -48,7 +48,8 @@ std::vector<LineReport> train_wobert(TextInputs files, const Path& dictionary, c
   const TrainingWords words = separate(count_words(std::move(files), options.text, split, reports), options.lower_case);
   require(!words.plain.empty(), "[vocabulary] ", names, ": no usable word to train on");
   std::string pieces;
-  for (const std::string& piece : wordpiece_pieces(words.plain, options.merges, words.whole)) pieces += piece + "\n";
+  for (const std::string& piece : wordpiece_pieces(words.plain, options.merges, words.whole, options.text.on_merge))
+    pieces += piece + "\n";
   WobertVocabulary(output.string(), wobert_bundle(std::move(pieces), options.lower_case, std::move(entries)))
       .save(output);
   return reports;

@@ -40,8 +40,9 @@ class Merger {
     for (const auto& [pair, count] : pair_counts_) queue_.push({count, pair});
   }
 
-  std::vector<std::string> run(const CountedWords& whole) {
+  std::vector<std::string> run(const CountedWords& whole, const OnMerge& on_merge) {
     auto word = whole.begin();
+    const size_t first = pieces_.size();
     while (pieces_.size() < size_t(options_.size)) {
       const uint64_t count = next_count();
       if (word != whole.end() && word->second >= std::max(count, least_count())) {
@@ -53,6 +54,7 @@ class Merger {
       } else {
         break;
       }
+      if (on_merge) on_merge(pieces_.size() - first, size_t(options_.size) - first);
     }
     return std::move(pieces_);
   }
@@ -169,10 +171,10 @@ class Merger {
 }  // namespace
 
 std::vector<std::string> wordpiece_pieces(const CountedWords& words, const WordPieceMerges& options,
-                                          const CountedWords& whole) {
+                                          const CountedWords& whole, const OnMerge& on_merge) {
   require(options.limit_alphabet >= 1, "[vocabulary] --limit-alphabet: expected at least 1 character, got ",
           options.limit_alphabet);
-  return Merger(words, options).run(whole);
+  return Merger(words, options).run(whole, on_merge);
 }
 
 }  // namespace gyre

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/data/tokenizer/training_text.h"
+
 namespace gyre {
 
 struct WordPieceMerges {
@@ -25,6 +27,7 @@ struct WordPieceMerges {
 // does not fit into `size`.
 std::vector<std::string> wordpiece_pieces(const std::vector<std::pair<std::string, uint64_t>>& words,
                                           const WordPieceMerges& options,
-                                          const std::vector<std::pair<std::string, uint64_t>>& whole = {});
+                                          const std::vector<std::pair<std::string, uint64_t>>& whole = {},
+                                          const OnMerge& on_merge = {});
 
 }  // namespace gyre

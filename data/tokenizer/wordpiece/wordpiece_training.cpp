@@ -27,7 +27,8 @@ std::vector<LineReport> train_wordpiece(TextInputs files, const WordPieceTrainin
   std::erase_if(words, [](const auto& word) { return split_characters(word.first).size() > kLongestBertWord; });
   require(!words.empty(), "[vocabulary] ", names, ": no usable word to train on");
   std::string content;
-  for (const std::string& piece : wordpiece_pieces(words, options.merges)) content += piece + "\n";
+  for (const std::string& piece : wordpiece_pieces(words, options.merges, {}, options.text.on_merge))
+    content += piece + "\n";
   if (!setting) write_tokenizer_config(output.parent_path(), "BertTokenizer", options.lower_case);
   write_file(output, content);
   return reports;

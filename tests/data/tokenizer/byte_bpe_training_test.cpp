@@ -44,7 +44,13 @@ TEST_CASE("byte-level BPE training: tokenizer.json equals that of Hugging Face's
 TEST_CASE("byte-level BPE training: symbols of the user are never split") {
   const TemporaryDirectory directory;
   const Path text = training_text(directory), output = directory / "tokenizer.json";
-  train_byte_bpe({text}, {.size = 300, .user_symbols = {"<sep>", "[MASK]"}}, output);
+  uint64_t reported = 0;
+  const auto on_merge = [&](uint64_t merges, uint64_t most) {
+    CHECK(most == 41);
+    CHECK(merges == ++reported);
+  };
+  train_byte_bpe({text}, {.size = 300, .user_symbols = {"<sep>", "[MASK]"}, .text = {.on_merge = on_merge}}, output);
+  CHECK(reported == 41);
   const auto vocabulary = load_vocabulary(output);
   CHECK(vocabulary->size() == 300);
   CHECK(vocabulary->encode("<sep>[MASK]") == std::vector<int32_t>{1, 2});

@@ -112,6 +112,13 @@ TEST_CASE("WordPiece merges: the most frequent pair first, ties by id, words out
   // The alphabet is a, b, c. "a ##b" occurs 5 times, "c ##b" 3 times, and then "ab ##a" twice.
   CHECK(std::vector(pieces.begin() + 5, pieces.end()) ==
         std::vector<std::string>{"a", "b", "c", "##a", "##b", "ab", "cb", "aba"});
+  std::vector<uint64_t> reported;
+  const auto on_merge = [&](uint64_t merges, uint64_t most) {
+    CHECK(most == 20);
+    reported.push_back(merges);
+  };
+  CHECK(wordpiece_pieces(words, {.size = 30, .min_frequency = 2, .limit_alphabet = 3}, {}, on_merge) == pieces);
+  CHECK(reported == std::vector<uint64_t>{1, 2, 3});
   const auto repeated = wordpiece_pieces({{"aaaaa", 2}}, {.size = 30});
   CHECK(std::vector(repeated.begin() + 5, repeated.end()) ==
         std::vector<std::string>{"a", "##a", "##aa", "aaa", "aaaaa"});
