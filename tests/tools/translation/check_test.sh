@@ -104,6 +104,11 @@ finds '^    held.txt:1 = books.txt:28$'
 finds '^error: overlap: test set: 1 of 1 document \(100 %\) share 13 words'
 finds '^warning: overlap: test set: 1 of 1 document \(100 %\) share 13 words or more with the validation set'
 finds '^Tokens of a document +median'
+"$GYRE" data build --vocab bytes.vocab --source books.txt --documents blank-line --output books.tok 2> log
+for sets in "books.tok" "books.txt --valid-sets books.tok"; do
+  rejects 1 'books.tok: expected text, got a token store: documents are checked in the text' \
+    "$GYRE" data check --train-sets $sets --vocab bytes.vocab
+done
 "$GYRE" data check --train-sets books.txt --documents blank-line --json > found.json
 check "JSON of documents" contains '"errors":0,"warnings":1,.*"sets":\[\{"set":"training set","files":\["books.txt"\],"documents":12,.*"words":[0-9]+,"duplicates":0,"near_duplicates":2,"lengths":\{"median":' < found.json
 OMP_NUM_THREADS=3 "$GYRE" data check --train-sets <(gzip < books.txt) --documents blank-line > found.txt
