@@ -50,7 +50,7 @@ build/gyre train nmt --model run/ --after 43u 2> own.log || { cat own.log >&2; f
 build/gyre vocab --input train.de train.en --type unigram --size 300 --output vocab.model 2> vocab.log
 build/gyre train nmt --model run/ --after 44u 2> own.log || { cat own.log >&2; fail "continuing with another file in place of the vocabulary"; }
 check "the run continued" grep -q '"updates":44' <(tail -n 1 run/metrics.jsonl)
-rejects 1 'belongs to a run with other options .*vocabulary [0-9a-f]+ -> ' build/gyre train nmt --config run/train.toml --after 46u
+rejects 1 'vocab.model is not the vocabulary of the model run' build/gyre train nmt --config run/train.toml --after 46u
 for command in "translate --model run/ --input test.en" "score --model run/ --source test.en --target test.de"; do
   rejects 1 'vocab.model is not the vocabulary of the model .*expected the fingerprint' build/gyre $command --vocab vocab.model
   build/gyre $command --vocab aside.model > right.txt 2> right.log || fail "gyre $command with the right vocabulary: $(cat right.log)"
