@@ -33,6 +33,8 @@ void InputLines::open(const Path& path) {
     stream_.emplace();
   else
     stream_.emplace(path);
+  require(stream_->input().kind() != TextKind::token_store, stream_->name(),
+          ": expected lines of text, got a token store");
   seconds_ += clock.seconds();
 }
 

@@ -141,6 +141,8 @@ printf 'one\n{"text": "two"}\n["three"]\n' | "$GYRE" encode --vocab bpe.json > e
 same "JSON as text" "$(wc -l < encoded.txt) $(cat encode.log)" \
   "3 standard input:2: the line is JSON and is read as text; jq -r .text writes the texts of JSON lines"
 
+rejects 1 'books.tok: expected lines of text, got a token store' "$GYRE" encode --vocab bpe.json --input books.tok
+
 # Translation: pairs and lines.
 gzip -k train.en train.de
 small_train --after 2u --model nmt 2> train.log
