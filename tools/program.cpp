@@ -15,6 +15,8 @@
 #include "gyre/train/parallel/launcher.h"
 #include "tools/build_info.h"
 #include "tools/command_line/equivalents.h"
+#include "tools/command_line/given_names.h"
+#include "tools/command_line/option_values.h"
 #include "tools/help/command_help_text.h"
 
 namespace gyre {
@@ -144,6 +146,10 @@ void Program::reject_unknown_subcommands() const {
 void Program::reject_unknown(const CLI::App& app) const {
   const auto words = app.remaining();
   if (words.empty()) return;
+  if (is_option(words.front()) && &app != app_.get() && !subcommands(app).empty()) {
+    throw UsageError("[", app.get_name(), "] expected a subcommand before ", words.front(), ": ",
+                     joined(subcommand_names(app)));
+  }
   std::vector<std::string> options;
   for (const std::string& word : words)
     if (is_option(word)) options.push_back(word.substr(0, word.find('=')));
@@ -196,7 +202,7 @@ int Program::run_selected(CLI::App& app) {
   command->options->remember_words(words_);
   command->options->resolve();
   try {
-    return command->run();
+    return with_given_names(*command->options, command->run);
   } catch (const std::bad_alloc&) {  // from standard containers; tensors report the size that they requested
     throw Error("out of memory in gyre ", words_of(app),
                 ": use smaller sizes or counts, or a machine with more memory");

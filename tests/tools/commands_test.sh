@@ -93,6 +93,10 @@ grep -qE '"run":\{"updates":40000,"rows":\[\{"ranks":64,"updates":40000,.*"hours
 check "a note about the measurement" grep -q '^note: matrix products and the memory bandwidth of this machine are measured' large.txt
 "$GYRE" plan lm --preset lm-tiny --ranks 1 --gflops 10 --memory-gb 5 --after 3e > /dev/null 2> large.txt
 same "why there is no total" "$(cat large.txt)" "note: the time of the whole run needs --epoch-items, because --after is in epochs"
+rejects 2 '^gyre: .plan. expected a subcommand before --preset: nmt, mlm, lm, ' "$GYRE" plan --preset lm-tiny
+"$GYRE" plan lm --preset lm-tiny --ranks 1,2,4 --gflops 10 --memory-gb 5 --max-length 128 --mini-batch 2 --after 1Kt > idle.txt 2> idle.log
+same "ranks without a sample" "$(cat idle.log)" "note: a batch has 2 items: of 4 ranks only 2 compute; a larger batch gives work to all"
+check "updates for a number of tokens" grep -qx 'the whole run: 4 updates, without validation and saving' idle.txt
 gpus="build/gyre plan nmt --config run/train.toml --device h200 --precision bf16"
 same "the parameters of the plan for GPUs" "$($gpus --json | grep -oE '"parameters":[0-9]+')" "\"parameters\":$parameters"
 $gpus --gpus 1,1024 --gflops 500000 > gpus.txt

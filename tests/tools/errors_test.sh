@@ -24,6 +24,12 @@ rejects 2 'rotary dims must be even|rotary.*even' small_train --model bad --afte
 rejects 2 '--rope-base would have no effect' small_train --model bad --after 1u --position none --rope-base 5
 rejects 2 '--patience would have no effect' small_train --model bad --patience 3
 rejects 2 "--after: .*got '3x'" small_train --model bad --after 3x
+# Messages have the name that was given, whatever the first name of the option is.
+rejects 2 '^gyre: .--lr. ' small_train --model bad --after 1u --lr -1
+rejects 2 '^gyre: --lr: expected' small_train --model bad --after 1u --lr x
+printf 'lr = -1\n' > alias.toml
+rejects 2 '^gyre: .--lr. ' small_train --model bad --after 1u --config alias.toml
+rejects 2 '^gyre: .--gpus. expected' "$GYRE" plan lm --gpus 0
 rejects 2 '--source: expected one file without --documents' "$GYRE" data build --vocab vocab.model --source train.en train.de --output bad.tok
 rejects 2 '--documents: expected no --target' \
   "$GYRE" data build --vocab vocab.model --source train.en --target train.de --documents line --output bad.tok

@@ -312,7 +312,7 @@ void OptionTable::assign_given() {
     try {
       row->assign(row->given->values);
     } catch (const Error& error) {
-      throw UsageError("--", row->name, ": ", error.what());
+      throw UsageError("--", row->given->spelling, ": ", error.what());
     }
   }
 }
@@ -347,7 +347,7 @@ void OptionTable::reject_unused(const std::string& name, bool read, const std::s
   const Row& row = *find(name);
   if (read || !row.given || (row.write && row.write() == row.default_toml)) return;
   if (resumes_run_ && row.given->place.source == 0) return;  // nobody gave it now: the run has other options
-  throw UsageError("--", row.flag ? row.given->spelling : name, " would have no effect: ", reason);
+  throw UsageError("--", row.given->spelling, " would have no effect: ", reason);
 }
 
 void OptionTable::reject_group(const std::string& title, const std::string& reason) const {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "gyre/core/virtual_gpu/virtual_gpu.h"
+#include "gyre/train/log/progress.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/plan_load.h"
@@ -99,9 +100,11 @@ StepWork count_work(const Workload& work, Precision precision) {
 
 double predict_cpu_flops(const StepWork& work, Precision precision, double memory) {
   double seconds = 0, measured = 0, all = 0, best = 0;
+  WorkProgress progress("matrix products", int64_t(std::min(kMeasuredProducts, work.products.size())));
   for (size_t i = 0; i < work.products.size(); ++i) {
     all += work.products[i].flops;
     if (i >= kMeasuredProducts) continue;
+    progress.show(int64_t(i));
     const double rate = product_rate(work.products[i], precision);
     seconds += work.products[i].flops / rate;
     measured += work.products[i].flops;

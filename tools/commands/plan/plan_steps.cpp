@@ -3,10 +3,13 @@
 #include <cmath>
 #include <filesystem>
 
+#include "gyre/core/counted.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/train/parallel/async_all_reduce.h"
+#include "tools/command_line/messages.h"
+#include "tools/command_line/option_values.h"
 #include "tools/commands/plan/plan_report.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/gpu/gpu_plan_report.h"
@@ -28,6 +31,18 @@ std::vector<int> possible_ranks(const PlanArgs& args, const ParallelOptions& opt
   if (options.fixes_micro_batches() && !args.table->given("ranks"))
     std::erase_if(ranks, [&](int count) { return count > options.micro_batches_on(count); });
   return ranks;
+}
+
+// Says for which numbers of ranks a batch has too few pairs, samples or rows to give every rank one.
+void note_idle_ranks(const PlanArgs& args, const PlannedSteps& planned) {
+  if (args.weak) return;
+  const double items = std::ceil(planned.items_per_step);
+  std::vector<std::string> counts;
+  for (const PlanRow& row : planned.rows)
+    if (row.ranks > items) counts.push_back(std::to_string(row.ranks));
+  if (counts.empty()) return;
+  print_message(concat("note: a batch has ", counted(int64_t(items), "item"), ": of ", joined(counts), " ranks only ",
+                       int64_t(items), items == 1 ? " computes" : " compute", "; a larger batch gives work to all"));
 }
 
 PlannedSteps plan_ranks(const PlanArgs& args, const PlanLoad& load, const PlanRates& rates, const TrainOptions& options,
@@ -66,6 +81,7 @@ PlannedSteps plan_ranks(const PlanArgs& args, const PlanLoad& load, const PlanRa
   }
   planned.summary = std::move(summary);
   planned.print = [rows] { print_rows(rows); };
+  note_idle_ranks(args, planned);
   return planned;
 }
 
@@ -116,6 +132,7 @@ PlannedSteps plan_gpu_ranks(const PlanArgs& args, const GpuJob& job, const GpuMo
     print_rows(rows, job);
     print_forecast(rows.front().forecast);
   };
+  note_idle_ranks(args, planned);
   return planned;
 }
 
@@ -132,8 +149,7 @@ int64_t PlanArgs::pieces(const Path& vocabulary) const {
 }
 
 void PlanArgs::check(int max_length) const {
-  const char* const flag = table->given_as("gpus") ? "--gpus" : "--ranks";
-  for (const int count : ranks) expect_between(1, kMostRanks, flag, count);
+  for (const int count : ranks) expect_between(1, kMostRanks, "--ranks", count);
   expect(std::isfinite(link_gbit) && link_gbit > 0, "--link-gbit", "a number above 0", link_gbit);
   expect_finite_at_least(0, "--latency-us", latency_us);
   expect_finite_at_least(0, "--gflops", gflops);

@@ -39,7 +39,7 @@ struct PlanArgs {
 // The predicted steps, a row for each number of ranks, and how to show them.
 struct PlannedSteps {
   std::vector<PlanRow> rows;
-  double items_per_step = 1;               // pairs, samples or rows of a global batch
+  double items_per_step = 1;               // pairs, samples or rows of the global batch of the first row
   std::vector<double> target_tokens{};     // of a global batch, for each row
   nlohmann::ordered_json summary;          // of the first row; with args.json also all rows
   std::function<void()> print;             // prints the rows as a table

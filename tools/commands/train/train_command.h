@@ -9,6 +9,7 @@
 #include "gyre/train/options.h"
 #include "gyre/train/parallel/communicator.h"
 #include "gyre/train/replay.h"
+#include "tools/command_line/given_names.h"
 #include "tools/options/train_options.h"
 #include "tools/program.h"
 
@@ -32,10 +33,12 @@ int run_training(const OptionTable& table, Options options, Train&& train) {
   record_train_options(table, options);
   use_own_vocabulary(table, options.data.vocabulary, options.start);
   const Resolved<Options> resolved(std::move(options));
-  return with_communicator([&](Communicator& ranks) {
-    const std::optional<ReplayResult> replay = train(resolved, ranks);
-    if (replay && ranks.rank() == 0) print_replay(*replay);
-    return 0;
+  return with_communicator([&](Communicator& ranks) {  // prints the errors of several ranks itself
+    return with_given_names(table, [&] {
+      const std::optional<ReplayResult> replay = train(resolved, ranks);
+      if (replay && ranks.rank() == 0) print_replay(*replay);
+      return 0;
+    });
   });
 }
 

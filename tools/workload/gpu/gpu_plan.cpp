@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "gyre/train/log/progress.h"
+
 namespace gyre {
 namespace {
 
@@ -103,7 +105,11 @@ class Planner {
 std::vector<GpuPlanRow> plan_gpus(const GpuJob& job, const GpuModel& model, const std::vector<int>& gpus) {
   Planner planner(job, model);
   std::vector<GpuPlanRow> rows;
-  for (const int count : gpus) rows.push_back(planner.plan(count));
+  WorkProgress progress("rows", int64_t(gpus.size()));
+  for (const int count : gpus) {
+    progress.show(int64_t(rows.size()));
+    rows.push_back(planner.plan(count));
+  }
   return rows;
 }
 
