@@ -87,6 +87,7 @@ void ScoredText::add_rows(OptionTable& table) {
   add_text_field_row(table, documents.text_field);
   table.add_choice("--on-bad-line", documents.on_bad_line, {"default", "error", "skip"},
                    "handling of bad lines; default: error for invalid UTF-8 and bad JSON, skip for empty lines");
+  bos.add_row(table);
 }
 
 void ScoredText::complete(const OptionTable& table) {

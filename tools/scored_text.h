@@ -6,6 +6,7 @@
 
 #include "gyre/data/store/document_store.h"
 #include "tools/command_line/option_table.h"
+#include "tools/options/bos_choice.h"
 
 namespace gyre {
 
@@ -27,6 +28,7 @@ struct ScoredText {
   std::vector<Path> inputs;
   std::string checkpoint;
   ScoredDocuments documents;
+  BosChoice bos;
   bool quiet = false;  // print nothing to standard error; set by commands with --quiet
 
   void add_rows(OptionTable& table);
@@ -35,6 +37,8 @@ struct ScoredText {
 
   // Reads the documents. Also prints to standard error which model is used.
   Documents open(const Vocabulary& with) const;
+  // Whether a document begins with BOS for the model.
+  bool begins_with_bos(const Vocabulary& with) const { return !bos.before_text(model, checkpoint, with).empty(); }
 };
 
 }  // namespace gyre

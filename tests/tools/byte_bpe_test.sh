@@ -68,6 +68,22 @@ same "an empty prompt begins with BOS" "$(text '' imported)" "$(text '' lm/)"
 same "perplexity with BOS" "$(perplexity imported --max-length 32 --bos)" "$(perplexity lm/)"
 same "and without" "$(perplexity imported --max-length 32)" "$(perplexity lm/ --no-bos)"
 [ "$(perplexity lm/ --no-bos)" != "$(perplexity lm/)" ] || fail "perplexity counts the tokens that it predicts"
+# Every command that encodes a text for a causal model has the choice.
+for command in generate "evaluate perplexity" "evaluate extrapolation" "inspect receptive-field" "plot attention"; do
+  check "--no-bos of gyre $command" contains '--no-bos' < <(build/gyre $command --help-all)
+done
+extrapolation() { build/gyre evaluate extrapolation --json --input val.txt --lengths 8 --trained-length 8 --protocol "$1" --model "${@:2}" 2> report.txt | sed 's/.*"rows"//; s/"seconds":[^,}]*//g'; }
+field() { build/gyre inspect receptive-field --json --input val.txt --length 8 --samples 2 --output field.svg --data "$1" --model "${@:2}" > field.json 2> report.txt; cat "$1"; }
+attention() { build/gyre plot attention --text 'the' --output attention.svg --data attention.json --model "$@" 2> report.txt && grep -o '"keys":[^]]*' attention.json; }
+if command -v gnuplot > gnuplot.txt; then
+  for command in "extrapolation cut" "extrapolation full" "extrapolation sliding" "field field.json" attention; do
+    [ "$($command lm/ --no-bos)" != "$($command lm/)" ] || fail "$command: --no-bos changes nothing"
+    same "$command with BOS by default" "$($command lm/)" "$($command lm/ --bos)"
+  done
+  same "the tokens of a text with BOS" "$(attention lm/ --bos | grep -o '<|endoftext|>')" '<|endoftext|>'
+fi
+rejects 2 '--no-bos would have no effect: there is no --input' \
+  build/gyre inspect receptive-field --model lm/ --no-bos --output field.svg
 scored() { perplexity lm/ --max-length "$1" | grep -o '"tokens":[0-9]*'; }
 for length in 1 5 8; do same "the scored tokens in windows of $length" "$(scored $length)" "$(scored 32)"; done
 build/gyre export --to hf --model imported --output kept 2> export.log

@@ -89,7 +89,7 @@ class Generator {
     const Vocabulary& vocabulary = *trained_.vocabulary;
     GenerationOptions& options = args.generation;
     options.eos = vocabulary.eos();
-    before_ = args.bos.before_text(*args.table, args.model, args.checkpoint, vocabulary);
+    before_ = args.bos.before_text(args.model, args.checkpoint, vocabulary);
     for (const int32_t id : options.ends)
       require(id < vocabulary.size(), "[generate] expected ids below ", vocabulary.size(), " that end a text, got ",
               id);

@@ -17,14 +17,14 @@ namespace {
 
 constexpr int64_t kUntrainedVocabulary = 1000;
 
-// <s> and an excerpt of the text. The excerpts of the samples are evenly spaced over the text.
-std::vector<int32_t> piece_of(const std::vector<int32_t>& tokens, int32_t bos, int sample, int samples,
-                              int64_t length) {
-  const int64_t count = length - 1, room = int64_t(tokens.size()) - count;
-  require(room >= 0, "[receptive field] expected at least ", count, " tokens of text, one less than --length, got ",
+// `before`, the ids before a text, and an excerpt of the text. The excerpts of the samples are evenly spaced over it.
+std::vector<int32_t> piece_of(const std::vector<int32_t>& tokens, const std::vector<int32_t>& before, int sample,
+                              int samples, int64_t length) {
+  const int64_t count = length - int64_t(before.size()), room = int64_t(tokens.size()) - count;
+  require(count >= 0 && room >= 0, "[receptive field] expected at least ", count, " tokens of text for --length, got ",
           tokens.size());
   const auto begin = tokens.begin() + (samples == 1 ? 0 : room * sample / (samples - 1));
-  std::vector<int32_t> ids{bos};
+  std::vector<int32_t> ids = before;
   ids.insert(ids.end(), begin, begin + count);
   return ids;
 }
@@ -78,8 +78,9 @@ std::vector<ReceptiveFields::Text> ReceptiveFields::texts_of(const Path& run, co
   const auto pieces = load_run_vocabulary(find_run(run), {}, vocabulary);
   const Documents documents = open_scored_documents({}, run, options_.checkpoint, options_.inputs, *pieces, false);
   const Text tokens = concatenate_documents(documents.store, UINT64_MAX);
+  const Text before = options_.bos.before_text(run, options_.checkpoint, *pieces);
   for (int sample = 0; sample < options_.samples; ++sample)
-    texts.push_back(piece_of(tokens, documents.store.bos(), sample, options_.samples, length));
+    texts.push_back(piece_of(tokens, before, sample, options_.samples, length));
   return texts;
 }
 

@@ -8,6 +8,7 @@
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/log/progress.h"
+#include "tools/options/bos_choice.h"
 
 namespace gyre {
 
@@ -24,6 +25,7 @@ struct ReceptiveFieldOptions {
   EncoderOnlyConfig untrained = EncoderOnlyConfig::preset("lm-tiny");
   std::vector<Path> inputs;  // text for trained models; none: ids drawn uniformly from the vocabulary
   std::string checkpoint;    // for trained models
+  BosChoice bos;             // for text
   int length = 0;            // tokens per text; limited by the positions of a trained model
   int samples = 8;           // number of texts
   uint64_t seed = 1;

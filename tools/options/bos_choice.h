@@ -13,13 +13,17 @@ namespace gyre {
 
 class BosChoice {
  public:
+  // `table` must outlive the choice.
   void add_row(OptionTable& table);
   // Returns the ids to put before a text that a model reads; empty: none. The default of a model that Gyre has trained
   // is BOS, with which its documents began; that of an imported one follows the files of its tokenizer.
-  std::vector<int32_t> before_text(const OptionTable& table, const Path& model, const std::string& checkpoint,
+  std::vector<int32_t> before_text(const Path& model, const std::string& checkpoint,
                                    const Vocabulary& vocabulary) const;
+  // Throws a UsageError if the choice was given, for a text that has no such choice.
+  void reject(const std::string& reason) const;
 
  private:
+  const OptionTable* table_ = nullptr;
   bool is_on_ = true;
 };
 

@@ -51,15 +51,24 @@ Tensor weights_of_layer(const Tape& tape, size_t begin, int first, int step, int
                    layer);
 }
 
-// The model reads <s> and the text, and </s> if it is bidirectional.
+void reject_bos(const AttentionMapOptions& options, const Path& model) {
+  options.bos.reject(concat(model.string(), " is not a causal language model"));
+}
+
+// A causal model reads the text as in generation, a bidirectional one the text between <s> and </s>.
 AttentionMaps of_language_model(const Path& path, const std::string& checkpoint, const AttentionMapOptions& options) {
   if (options.part || !options.target.empty())
     throw UsageError("--", options.part ? "part" : "target", " would have no effect: ", path.string(),
                      " is not a translation model");
   const auto [vocabulary, model] = load_trained_model<EncoderOnly>(path, checkpoint, {}, Device{});
   Ids ids = encode(options.text, "--text", *vocabulary);
-  ids.insert(ids.begin(), vocabulary->bos());
-  if (!model->config().causal) ids.push_back(vocabulary->eos());
+  if (model->config().causal) {
+    put_before_text(options.bos.before_text(path, checkpoint, *vocabulary), *vocabulary, ids);
+  } else {
+    reject_bos(options, path);
+    ids.insert(ids.begin(), vocabulary->bos());
+    ids.push_back(vocabulary->eos());
+  }
   cut(ids, options, model->longest(), path);
   Tape tape(cpu_kernels(), {});
   model->encode(tape, to_tensor(ids), Segments::from_lengths({int32_t(ids.size())}));
@@ -84,6 +93,7 @@ Ids target_of(const AttentionMapOptions& options, const Vocabulary& vocabulary, 
 
 AttentionMaps of_translation_model(const Path& path, const std::string& checkpoint,
                                    const AttentionMapOptions& options) {
+  reject_bos(options, path);
   const auto [vocabulary, model] = load_trained_model<EncoderDecoder>(path, checkpoint, {}, Device{});
   Ids source = encode(options.text, "--text", *vocabulary);
   source.push_back(vocabulary->eos());

@@ -8,6 +8,7 @@
 #include "gyre/core/enum_names.h"
 #include "gyre/core/io/file.h"
 #include "gyre/core/tensor.h"
+#include "tools/options/bos_choice.h"
 
 namespace gyre {
 
@@ -22,6 +23,7 @@ struct AttentionMapOptions {
   std::string text;
   std::string target;                 // for a translation model; empty: its own translation
   std::optional<AttentionPart> part;  // for a translation model; none: cross
+  BosChoice bos;                      // for a causal language model
   int layer = 0;
   int max_length = 0;  // maximum tokens of each text, <s> and </s> included; 0: no limit
 };
@@ -33,7 +35,7 @@ struct AttentionMaps {
 };
 
 // model, checkpoint: as for find_model_file(). Throws UsageError for a layer that does not exist, and for a part or a
-// target if the model is not a translation model.
+// target if the model is not a translation model, and for a choice of BOS if it is not a causal language model.
 AttentionMaps attention_maps(const Path& model, const std::string& checkpoint, const AttentionMapOptions& options);
 
 }  // namespace gyre

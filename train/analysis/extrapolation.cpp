@@ -71,26 +71,36 @@ LengthScore LengthScorer::score_blocks(int length, int piece) {
 
 void LengthScorer::add_batch(LengthScore& score, std::span<const int32_t> targets,
                              const std::vector<int32_t>& lengths) const {
-  std::vector<int32_t> inputs;
+  std::vector<int32_t> inputs, predicted, segments;
   size_t begin = 0;
   for (const int32_t length : lengths) {
-    append_next_token_inputs(inputs, bos_, targets.subspan(begin, size_t(length)));
+    const Piece piece = piece_of(targets.subspan(begin, size_t(length)));
     begin += size_t(length);
+    if (piece.targets.empty()) continue;
+    append_next_token_inputs(inputs, piece.first, piece.targets);
+    predicted.insert(predicted.end(), piece.targets.begin(), piece.targets.end());
+    segments.push_back(int32_t(piece.targets.size()));
   }
+  if (segments.empty()) return;
   Tape tape(kernels_, {.record = false, .precision = options_.precision});
-  add(score, model_.loss(tape, {to_tensor(inputs), Segments::from_lengths(lengths), {}, to_tensor(targets)}));
+  add(score, model_.loss(tape, {to_tensor(inputs), Segments::from_lengths(segments), {}, to_tensor(predicted)}));
+}
+
+LengthScorer::Piece LengthScorer::piece_of(std::span<const int32_t> tokens) const {
+  return options_.bos ? Piece{bos_, tokens} : Piece{tokens.front(), tokens.subspan(1)};
 }
 
 LengthScore LengthScorer::score_stream(int length) {
   LengthScore score;
   std::vector<int32_t> inputs;
-  append_next_token_inputs(inputs, bos_, tokens_);
+  const Piece piece = piece_of(tokens_);
+  append_next_token_inputs(inputs, piece.first, piece.targets);
   KeyValueWindow window(int(model_.config().layers), length - 1);
   for (size_t begin = 0; begin < inputs.size();) {
     const size_t count = std::min(inputs.size() - begin, size_t(options_.batch_rows));
     Tape tape(kernels_, {.record = false, .precision = options_.precision});
     const Var states = model_.stream(tape, to_tensor(std::span<const int32_t>(inputs).subspan(begin, count)), window);
-    add(score, model_.loss(states, to_tensor(tokens_.subspan(begin, count))));
+    add(score, model_.loss(states, to_tensor(piece.targets.subspan(begin, count))));
     begin += count;
   }
   return score;

@@ -2,7 +2,8 @@
 //
 // The documents form one sequence of tokens, with </s> after each. Every length and protocol scores the same tokens,
 // from the beginning of the sequence; the last block of a length may be shorter than the others. Each block or piece
-// begins with <s> and has no context before it.
+// begins with <s> and has no context before it. Without <s>, nothing predicts the first token of a block or piece,
+// which is not scored.
 //   cut      blocks of `length`, split into pieces of the training length       (Oka et al. 2025: "non-overlapping")
 //   full     blocks of `length`; a token's context is its block up to the token (fairseq: --context-window 0)
 //   sliding  a token's context is the length - 1 tokens before it               (fairseq: --context-window length - 1)
@@ -35,6 +36,7 @@ inline constexpr std::pair<LengthProtocol, std::string_view> kEnumNames<LengthPr
 struct ExtrapolationOptions {
   int trained_length = 512;
   int64_t batch_rows = 4096;  // rows per batch and per chunk of `sliding`; a longer block is a batch by itself
+  bool bos = true;            // whether each block or piece begins with <s>
   Precision precision = Precision::fp32;
 };
 
@@ -59,6 +61,12 @@ class LengthScorer {
   LengthScore run(int length, LengthProtocol protocol);
 
  private:
+  // The first input and the tokens that are predicted one after another.
+  struct Piece {
+    int32_t first;
+    std::span<const int32_t> targets;
+  };
+  Piece piece_of(std::span<const int32_t> tokens) const;
   LengthScore score_blocks(int length, int piece);
   LengthScore score_stream(int length);
   void add_batch(LengthScore& score, std::span<const int32_t> targets, const std::vector<int32_t>& lengths) const;

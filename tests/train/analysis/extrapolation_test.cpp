@@ -44,8 +44,8 @@ LengthScore score(const EncoderOnly& model, std::span<const int32_t> tokens, int
   int64_t scored = 0;
   LengthScorer scorer(model, cpu_kernels(), tokens, ByteVocabulary().bos(), options, [&](int64_t n) { scored += n; });
   const LengthScore result = scorer.run(length, protocol);
-  CHECK(result.tokens == tokens.size());
-  CHECK(scored == int64_t(tokens.size()));
+  if (options.bos) CHECK(result.tokens == tokens.size());
+  CHECK(scored == int64_t(result.tokens));
   return result;
 }
 
@@ -63,6 +63,25 @@ TEST_CASE("extrapolation: documents are joined with </s> after each") {
   CHECK(tokens == wanted);
   wanted.resize(7);
   CHECK(concatenate_documents(make_store(3), 7) == wanted);
+}
+
+TEST_CASE("extrapolation: without BOS the first token of each block is not scored") {
+  const auto model = make_model("rope");
+  const TokenStore store = make_store(1);
+  const std::vector<int32_t> tokens = concatenate_documents(store, 1000);
+  for (const int length : {1, 3, 8, 50}) {
+    CAPTURE(length);
+    const size_t blocks = (tokens.size() + size_t(length) - 1) / size_t(length);
+    const double wanted = score_documents(*model, cpu_kernels(), StorePart(store, 0, Part::training),
+                                          {.max_length = length, .bos = false})
+                              .nll;
+    for (const LengthProtocol protocol : {LengthProtocol::cut, LengthProtocol::full}) {
+      const LengthScore got = score(*model, tokens, length, protocol, {.trained_length = length, .bos = false});
+      CHECK(got.nll == doctest::Approx(wanted));
+      CHECK(got.tokens == tokens.size() - blocks);
+    }
+    CHECK(score(*model, tokens, length, LengthProtocol::sliding, {.bos = false}).tokens == tokens.size() - 1);
+  }
 }
 
 TEST_CASE("extrapolation: full blocks give the same score as evaluate perplexity") {

@@ -182,6 +182,7 @@ int evaluate(ExtrapolationArgs& args) {
   const EncoderOnlyConfig config = configure(args);
   const auto vocabulary = load_run_vocabulary(find_run(args.text.model), args.text.vocabulary, config.vocab_size);
   const auto model = load_model<EncoderOnly>(config, args.text.model, args.text.checkpoint, kernels.device());
+  args.score.bos = args.text.begins_with_bos(*vocabulary);
   int32_t bos = 0;
   const std::vector<int32_t> tokens = read_tokens(args, *vocabulary, bos);
   std::vector<Row> rows = plan(args, *model);

@@ -8,7 +8,6 @@
 #include "gyre/train/analysis/language_score.h"
 #include "gyre/train/log/progress.h"
 #include "gyre/train/pretrained/trained_model.h"
-#include "tools/options/bos_choice.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
 #include "tools/options/precision_choice.h"
@@ -25,7 +24,6 @@ struct PerplexityArgs {
   PrecisionChoice precision;
   ScoreOptions score{.max_length = 0};
   double valid_share = 0;
-  BosChoice bos;
   DeviceChoice device;
   CpuThreads threads;
   bool json = false;
@@ -65,8 +63,7 @@ int evaluate(PerplexityArgs& args) {
         int(std::min<int64_t>(trained_length(args.text.model, args.text.checkpoint), trained.model->longest()));
   }
   args.score.precision = args.precision.on(kernels);
-  args.score.bos =
-      !args.bos.before_text(*args.table, args.text.model, args.text.checkpoint, *trained.vocabulary).empty();
+  args.score.bos = args.text.begins_with_bos(*trained.vocabulary);
   const Documents documents = args.text.open(*trained.vocabulary);
   const StorePart part(documents.store, args.valid_share, args.valid_share > 0 ? Part::validation : Part::training);
   // The held-out part of several documents is an estimate.
@@ -96,7 +93,6 @@ void add_evaluate_perplexity_command(Program& program) {
   table.add("--context-window", args->score.context, "TOKENS",
             "context tokens before the scored tokens of every window except a document's first");
   table.add("--mini-batch-words,--max-tokens", args->score.batch_rows, "TOKENS", "tokens per batch");
-  args->bos.add_row(table);
   args->precision.add_inference_row(table);
   args->device.add_row(table);
   args->threads.add_row(table);

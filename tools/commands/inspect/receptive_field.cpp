@@ -38,6 +38,7 @@ void check(const InspectReceptiveFieldArgs& args) {
   args.table->reject_unused("checkpoint", !args.models.empty(), "there is no --model");
   args.table->reject_unused("input", !args.models.empty(),
                             "there is no --model, and untrained models have no vocabulary");
+  if (args.options.inputs.empty()) args.options.bos.reject("there is no --input");
   if (args.positions.empty()) args.table->reject_group("Untrained models", "there is no --position");
 }
 
@@ -97,6 +98,7 @@ void add_inspect_receptive_field_command(Program& program) {
   add_checkpoint_row(table, args->options.checkpoint);
   table.add("--input,-i", args->options.inputs, "FILE...",
             "text for the runs, or one token store; default: ids drawn uniformly from the vocabulary");
+  args->options.bos.add_row(table);
   table.add(
       "--length", args->options.length, "TOKENS",
       "length of the texts, limited by the positions of a model; 0: four times the longest training length, or 1024");

@@ -148,6 +148,7 @@ void add_plot_attention_command(Program& program) {
       [args] { return toml_value(args->heads); });
   table.add("--threshold", args->threshold, "NUMBER",
             "draw weights of at least this in black, others in yellow (0.001 in the literature); 0: a color scale");
+  args->options.bos.add_row(table);
   table.add("--max-length", args->options.max_length, "TOKENS",
             "truncate each text to this length, <s> and </s> included; 0: no limit");
   table.add_picture("--output,--out,-o", args->output, "output picture");
