@@ -81,24 +81,20 @@ uint64_t planned_updates(const Period& after, TrainingData& data) {
   if (after.unit != Period::Unit::target_tokens) return after.in_updates(data.batches());
   data.start_epoch(0, 0);
   const uint64_t tokens = data.batch(0, /*own=*/{}).target_tokens;
-  return tokens > 0 ? after.amount / tokens : 0;
+  return tokens > 0 ? (after.amount + tokens - 1) / tokens : 0;
 }
 
-void warn_of_long_warmup(const OptimizerOptions& rates, const ScheduleOptions& schedule, uint64_t begin, uint64_t end) {
-  if (end == begin || schedule.warmup <= end - begin) return;
-  spdlog::warn(
-      "training ends after {} of the {} of the warm-up: the learning rate reaches {:.3g} instead of {:.3g}; "
-      "--lr-warmup 10% makes the warm-up a tenth of the run",
-      end - begin, counted(schedule.warmup, "update"), learning_rate(rates, end - 1), schedule.learning_rate);
+void warn_of_long_warmup(const ScheduleOptions& schedule, uint64_t updates) {
+  if (const std::string warning = long_warmup_warning(schedule, updates); !warning.empty()) spdlog::warn("{}", warning);
 }
 
-// Says which rate a warm-up reaches if the run, or the stages with the same schedule, end before it.
+// For the run, or for each sequence of stages with the same schedule.
 void warn_of_long_warmups(const OptimizerOptions& rates, const std::vector<RunStage>& stages, uint64_t updates) {
-  if (stages.empty()) return warn_of_long_warmup(rates, rates.schedule, 0, updates);
+  if (stages.empty()) return warn_of_long_warmup(rates.schedule, updates);
   for (size_t first = 0, next = 0; first < stages.size(); first = next) {
     const RateStage& stage = rates.rate_stages[first];
     while (next < stages.size() && rates.rate_stages[next].origin == stage.origin) ++next;
-    warn_of_long_warmup(rates, stage.schedule, stage.begin, stages[next - 1].end());
+    warn_of_long_warmup(stage.schedule, stages[next - 1].end() - stage.origin);
   }
 }
 

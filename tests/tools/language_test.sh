@@ -92,8 +92,14 @@ same "a run starts from other weights" "$(build/gyre evaluate perplexity --model
 mv lm moved
 build/gyre train lm --model tuned/ --after 2u --quiet || fail "a run that has begun does not need the other one"
 mv moved lm
-rejects 2 'another architecture than lm/' build/gyre train lm --init-from lm/ --layers 2 --train-sets valid.txt --after 1u --model bad/
-rejects 2 'another run than --model' build/gyre train lm --init-from lm/ --train-sets valid.txt --after 1u --model lm/
+# Without a given warm-up, a run from other weights has a tenth of its updates; of a run without an end none.
+warmup() { build/gyre train "$@" --train-sets valid.txt --max-skipped 3 --quiet 2> warmup.log && sed -n 's/^lr-warmup = //p' tuned/train.toml; }
+same "warm-up of a continued decoder" "$(warmup lm --init-from lm/ --after 1u --overwrite --model tuned/)" '"10%"'
+same "a given warm-up" "$(warmup lm --init-from lm/ --after 1u --overwrite --model tuned/ --lr-warmup 3)" 3
+check "a run that ends within its warm-up is said" grep -q 'training ends after 1 update, within a warm-up of 3:' tuned/train.log
+rejects 2 '^gyre: .--init-from. .*another architecture than lm/' build/gyre train lm --init-from lm/ --layers 2 --train-sets valid.txt --after 1u --model bad/
+rejects 2 '^gyre: .--pretrained-model. .*another architecture than lm/' build/gyre train lm --pretrained-model lm/ --layers 2 --train-sets valid.txt --after 1u --model bad/
+rejects 2 '.--init-from. expected another run than --model' build/gyre train lm --init-from lm/ --train-sets valid.txt --after 1u --model lm/
 same "the context does not change the number of scored tokens" "$(sed -n 's/^tokens: //p' context.txt)" "$(grep -o '"tokens":[0-9]*' perplexity.json | cut -d: -f2)"
 build/gyre checkpoint average --model lm/ --last 2 > average.txt
 build/gyre evaluate perplexity --model lm/ --checkpoint average --input valid.txt --json | contains '"max_length":64,' || fail "the length of an average"

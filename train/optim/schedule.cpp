@@ -5,6 +5,7 @@
 #include <iterator>
 #include <numbers>
 
+#include "gyre/core/counted.h"
 #include "gyre/core/option_checks.h"
 
 namespace gyre {
@@ -54,6 +55,16 @@ ScheduleOptions resolve_schedule(ScheduleOptions o, uint64_t run_updates) {
                      cooldown_updates(o));
   }
   return o;
+}
+
+// The update after n finished ones has the rate of n, so that the first update after the warm-up reaches the peak.
+std::string long_warmup_warning(const ScheduleOptions& o, uint64_t updates) {
+  if (updates == 0 || updates > o.warmup) return "";
+  const double reached = learning_rate(o, updates - 1);
+  if (reached >= o.learning_rate) return "";
+  return concat("training ends after ", counted(updates, "update"), ", within a warm-up of ", o.warmup,
+                ": the learning rate reaches ", reached, " instead of ", o.learning_rate,
+                "; --lr-warmup 10% makes the warm-up a tenth of the run");
 }
 
 double rate_at(const ScheduleOptions& o, double share) {

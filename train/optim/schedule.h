@@ -34,6 +34,10 @@ double learning_rate(const OptimizerOptions& options, uint64_t n);
 // is unknown. Throws UsageError if the warm-up takes all updates, or if warm-up and cooldown together exceed the total.
 ScheduleOptions resolve_schedule(ScheduleOptions options, uint64_t run_updates);
 
+// The warning about a run, or stages with the same schedule, of this many updates, if they end before the warm-up has
+// reached its rate; empty if they do not. `options`: as resolve_schedule() returns them.
+std::string long_warmup_warning(const ScheduleOptions& options, uint64_t updates);
+
 // The rate at a share of the way from the minimum (0) to the peak (1).
 double rate_at(const ScheduleOptions& options, double share);
 // Half a period of a cosine, (1 + cos(pi t)) / 2: from 1 at t = 0 to 0 at t = 1.

@@ -55,6 +55,27 @@ TEST_CASE("linear: zero at the end and after it") {
   CHECK(learning_rate(o, 1'000'000) == 0);
 }
 
+TEST_CASE("a run that ends within its warm-up is said, with the rate that its last update has") {
+  const auto warning = [](double peak, uint64_t warmup, uint64_t updates) {
+    ScheduleOptions o = options("inverse-sqrt");
+    o.learning_rate = peak;
+    o.warmup = warmup;
+    return long_warmup_warning(o, updates);
+  };
+  const auto expected = [](const char* run, const char* rates) {
+    return concat("training ends after ", run, ": the learning rate reaches ", rates,
+                  "; --lr-warmup 10% makes the warm-up a tenth of the run");
+  };
+  CHECK(warning(5e-4, 4000, 2000) ==
+        expected("2000 updates, within a warm-up of 4000", "0.000249925 instead of 0.0005"));
+  CHECK(warning(5e-4, 10, 1) == expected("1 update, within a warm-up of 10", "1e-07 instead of 0.0005"));
+  CHECK(warning(5e-4, 10, 10) == expected("10 updates, within a warm-up of 10", "0.00045001 instead of 0.0005"));
+  CHECK(warning(5e-4, 10, 11).empty());  // its last update has the peak
+  CHECK(warning(5e-4, 0, 1).empty());
+  CHECK(warning(5e-4, 10, 0).empty());  // the number of updates is unknown
+  CHECK(warning(1e-8, 10, 5).empty());  // the warm-up begins at the peak
+}
+
 TEST_CASE("without --total-updates a schedule ends with the run; the warm-up may be a percentage of it") {
   ScheduleOptions o = options("linear");
   CHECK(resolve_schedule(o, 6000).total_updates == 6000);
