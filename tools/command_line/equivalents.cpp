@@ -11,6 +11,7 @@ namespace gyre {
 
 namespace {
 
+constexpr std::string_view kDecoding = "gyre translate and gyre generate have the options of decoding";
 constexpr std::string_view kJointVocabulary =
     "source and target have one joint vocabulary, which gyre vocab --input SOURCE TARGET makes";
 
@@ -23,9 +24,10 @@ struct Equivalent {
 
 using Equivalents = std::map<std::string, Equivalent, std::less<>>;
 
-// Rows of the same meaning.
-void add(Equivalents& all, const std::vector<std::string>& names, const Equivalent& equivalent) {
-  for (const std::string& name : names) all.emplace("--" + name, equivalent);
+// Rows of the same meaning. `names`: without `dashes`.
+void add(Equivalents& all, const std::vector<std::string>& names, const Equivalent& equivalent,
+         const std::string& dashes = "--") {
+  for (const std::string& name : names) all.emplace(dashes + name, equivalent);
 }
 
 // The names of nanoGPT, Hugging Face's Trainer and TRL, Megatron-LM, torchtitan, litgpt, fairseq, Marian, OpenNMT and
@@ -33,10 +35,11 @@ void add(Equivalents& all, const std::vector<std::string>& names, const Equivale
 Equivalents make_option_equivalents() {
   Equivalents all;
   // Model
-  add(all, {"arch", "config-name", "model-type", "model-name", "flavor"}, {{"--architecture", "--preset"}});
+  add(all, {"arch", "config-name", "model-type", "model-name", "model-config", "model.name", "flavor"},
+      {{"--architecture", "--preset"}});
   add(all, {"num-layers", "num-hidden-layers", "n-layer", "n-layers"}, {{"--layers", "--enc-depth"}});
   add(all, {"enc-layers", "num-encoder-layers"}, {{"--enc-depth"}});
-  add(all, {"dec-layers", "num-decoder-layers"}, {{"--dec-depth"}});
+  add(all, {"dec-layers", "decoder-layers", "dec-depth", "num-decoder-layers"}, {{"--dec-depth", "--layers"}});
   add(all,
       {"hidden-size", "hidden-dim", "n-embd", "d-model", "dim", "embed-dim", "model-dim", "rnn-size", "word-vec-size",
        "decoder-embed-dim"},
@@ -49,18 +52,26 @@ Equivalents make_option_equivalents() {
       {"num-attention-heads", "num-heads", "n-head", "n-heads", "heads", "attention-heads", "decoder-attention-heads"},
       {{"--transformer-heads"}});
   add(all, {"num-query-groups", "num-key-value-heads", "n-kv-heads", "n-query-groups"}, {{"--kv-heads"}});
+  add(all, {"group-query-attention"}, {{"--kv-heads"}});
+  add(all, {"kv-channels"}, {{"--head-dim"}});
+  add(all, {"qk-layernorm"}, {{"--qk-norm"}});
   add(all, {"hidden-dropout", "hidden-dropout-prob", "dropout-rate"}, {{"--transformer-dropout"}});
   add(all, {"relu-dropout"}, {{"--transformer-dropout-ffn"}});
   add(all, {"init-method-std", "initializer-range"}, {{"--initial-deviation"}});
   add(all, {"swiglu", "gated-linear-unit"}, {{"--gated-ffn"}});
   add(all, {"disable-bias-linear", "bias", "no-bias"}, {{"--biases"}});
   add(all, {"normalization", "norm-class-name"}, {{"--norm-type"}});
+  add(all, {"norm-epsilon", "layer-norm-eps", "rms-norm-eps", "norm-eps"}, {{"--layer-norm-epsilon"}});
   add(all, {"use-rotary-position-embeddings", "rotary", "use-rope"}, {{"--position rope"}});
   add(all, {"position-embedding-type", "position-encoding"}, {{"--position"}});
   add(all, {"rotary-base", "rope-theta"}, {{"--rope-base"}});
+  add(all, {"rotary-percent", "rotary-pct", "partial-rotary-factor", "rotary-percentage"}, {{"--rotary-dims"}});
   add(all, {"max-position-embeddings", "max-target-positions"}, {{"--max-positions"}});
   add(all, {"untie-embeddings-and-output-weights", "no-tie-word-embeddings"}, {{"--no-tied-output"}});
-  add(all, {"tie-word-embeddings", "share-input-output-embed"}, {{"--tied-output"}});
+  add(all,
+      {"tie-word-embeddings", "tie-embeddings", "tied-embeddings", "tied-embeddings-all", "share-all-embeddings",
+       "share-input-output-embed", "share-decoder-input-output-embed"},
+      {{"--tied-output", "--tied-embeddings-all"}});
   add(all, {"transformer-preprocess", "decoder-normalize-before"}, {{"--norm pre"}});
   add(all, {"decoder-learned-pos"}, {{"--position learned"}});
   add(all, {"sliding-window", "window-size"}, {{"--attention-window"}});
@@ -81,7 +92,7 @@ Equivalents make_option_equivalents() {
       {{"--valid-share"}});
   add(all,
       {"max-seq-length", "seq-length", "seq-len", "max-seq-len", "sequence-length", "block-size", "context-length",
-       "ctx-len", "max-source-length", "max-sequence-length"},
+       "ctx-len", "max-source-length", "max-target-length", "max-sequence-length"},
       {{"--max-length"}});
   add(all,
       {"tokenizer-name", "tokenizer-model", "tokenizer-path", "tokenizer-dir", "tokenizer-name-or-path", "vocab-file",
@@ -91,10 +102,22 @@ Equivalents make_option_equivalents() {
       {"src-vocab", "tgt-vocab", "source-vocab", "target-vocab", "share-vocab", "shared-vocab", "joined-dictionary"},
       {{}, std::string(kJointVocabulary)});
   add(all, {"dim-vocabs"}, {{"--size"}, "gyre vocab --size sets the size of the vocabulary"});
-  add(all, {"text-column-name", "dataset-text-field", "json-keys", "text-key"}, {{"--text-field", "--text-column"}});
-  add(all, {"num-workers", "dataloader-num-workers", "preprocessing-num-workers", "streaming", "data-loader-workers"},
+  add(all, {"text-column", "text-column-name", "dataset-text-field", "json-keys", "text-key"},
+      {{"--text-field", "--text-column"}});
+  add(all,
+      {"num-workers", "dataloader-num-workers", "preprocessing-num-workers", "streaming", "data-loader-workers",
+       "workers"},
       {{}, "text is read without worker processes"});
   add(all, {"packing"}, {{"--across-documents"}});
+  add(all,
+      {"group-by-length", "pad-to-max-length", "pad-to-multiple-of", "left-pad-source", "pad-token-id", "padding",
+       "make-vocab-size-divisible-by"},
+      {{}, "batches are packed, without padding"});
+  add(all, {"line-by-line"}, {{"--documents line"}});
+  add(all, {"tokenizer-type"}, {{"--tokenizer"}});
+  add(all, {"trainpref"}, {{"--train-sets"}});
+  add(all, {"sqlite", "tempdir", "shuffle-in-ram", "cache-dir", "data-cache-path", "dataset-impl"},
+      {{}, "gyre data build makes a token store, which training reads in place"});
   add(all, {"reset-attention-mask", "reset-position-ids"}, {{"--documents-attend apart"}});
   add(all, {"skip-invalid-size-inputs-valid-test"}, {{"--on-bad-line skip"}});
   // Batches
@@ -103,20 +126,23 @@ Equivalents make_option_equivalents() {
   add(all, {"micro-batch-size", "local-batch-size", "device-batch-size"},
       {{},
        "the global batch (--mini-batch) is divided among the ranks and into the micro-batches of --optimizer-delay"});
-  add(all, {"per-device-eval-batch-size", "eval-batch-size"}, {{"--valid-mini-batch"}});
+  add(all, {"per-device-eval-batch-size", "eval-batch-size", "max-tokens-valid"}, {{"--valid-mini-batch"}});
   add(all, {"gradient-accumulation-steps", "grad-accum", "accumulate-grad-batches", "accum-count"},
       {{"--optimizer-delay"}});
   add(all, {"mini-batch-fit", "workspace"}, {{"--mini-batch-words"}});
   add(all, {"batch-type"}, {{"--batch-unit"}});
   // Optimizer and learning rate
-  add(all, {"optim", "optimizer-type", "optimizer-name"}, {{"--optimizer"}});
+  add(all, {"optim", "optimizer-type", "optimizer-name", "optimizer.name"}, {{"--optimizer"}});
   add(all, {"learning-rate", "base-lr", "peak-lr", "max-lr"}, {{"--learn-rate"}});
   add(all, {"lr-scheduler-type", "lr-decay-style", "decay-type", "decay-lr", "lr-decay-type"}, {{"--lr-schedule"}});
   add(all, {"lr-decay-inv-sqrt"}, {{"--lr-schedule inverse-sqrt"}});
-  add(all, {"warmup-steps", "warmup-iters", "lr-warmup-iters", "lr-warmup-steps", "num-warmup-steps", "warmup"},
+  add(all,
+      {"warmup-steps", "warmup-iters", "lr-warmup-iters", "lr-warmup-steps", "lr-warmup-samples", "num-warmup-steps",
+       "warmup"},
       {{"--lr-warmup"}});
   add(all, {"warmup-ratio", "lr-warmup-fraction", "warmup-fraction"}, {{"--lr-warmup 10%"}});
   add(all, {"lr-decay-iters", "lr-decay-steps"}, {{"--total-updates"}});
+  add(all, {"lr-scheduler.decay-ratio", "decay-ratio", "wsd-decay-ratio"}, {{"--lr-cooldown 10%"}});
   add(all, {"max-grad-norm", "grad-clip", "clip-grad", "gradient-clip-val", "max-norm"}, {{"--clip-norm"}});
   add(all, {"adam-beta1", "adam-beta2", "beta1", "beta2"}, {{"--optimizer-params BETA1 BETA2 EPSILON"}});
   add(all, {"adam-epsilon", "eps"}, {{"--adam-eps"}});
@@ -124,26 +150,30 @@ Equivalents make_option_equivalents() {
   add(all, {"criterion", "cost-type"},
       {{}, "the loss is cross-entropy, and --label-smoothing is an option of train nmt"});
   add(all, {"mlm-probability"}, {{"--mask-share"}});
+  add(all, {"check-gradient-nan", "check-for-nan-in-loss-and-grad", "dynamic-gradient-scaling", "loss-scale"},
+      {{"--max-skipped"}});
   // Length of the run, saving, validation, logs
   add(all,
       {"max-steps", "max-iters", "train-iters", "train-steps", "steps", "num-steps", "total-steps", "num-train-steps",
-       "max-train-steps", "num-iterations", "iterations", "exit-interval", "train.max-steps"},
+       "max-train-steps", "num-iterations", "iterations", "exit-interval", "train-samples", "train.max-steps"},
       {{"--after"}});
   add(all, {"train.max-tokens", "total-tokens", "train-tokens"}, {{"--after 1Gt"}});
   add(all, {"num-train-epochs", "epochs", "num-epochs", "n-epochs", "max-epochs"}, {{"--after-epochs"}});
   add(all, {"stop-time-hours", "exit-duration-in-mins", "max-time"}, {{"--stop-after-minutes"}});
-  add(all, {"output-dir", "out-dir", "save", "save-path", "run-name", "dump-folder"}, {{"--model", "--output"}});
+  add(all, {"output-dir", "out-dir", "save", "save-path", "run-name", "dump-folder", "checkpoint.folder"},
+      {{"--model", "--output"}});
   add(all, {"overwrite-output-dir", "no-reload"}, {{"--overwrite"}});
   add(all, {"path"}, {{"--model"}});
   add(all,
       {"model-name-or-path", "finetune-from-model", "checkpoint-dir", "initial-checkpoint-dir", "restore-file", "load",
-       "initial-load-path"},
+       "initial-load-path", "finetune", "no-load-optim", "no-load-rng", "reset-optimizer", "reset-lr-scheduler"},
       {{"--pretrained-model", "--model"}});
   add(all, {"resume-from-checkpoint", "resume", "auto-resume-from"},
       {{}, "the same command continues the run in --model"});
   add(all,
       {"save-steps", "save-every", "save-checkpoint-steps", "checkpoint-interval", "save-interval",
-       "always-save-checkpoint", "no-epoch-checkpoints", "save-strategy", "checkpoint.interval", "train.save-interval"},
+       "always-save-checkpoint", "no-epoch-checkpoints", "save-strategy", "checkpoint.interval", "checkpoint.enable",
+       "train.save-interval"},
       {{"--save-freq"}});
   add(all, {"save-total-limit", "keep-last-epochs", "keep-latest-k"}, {{"--keep-last"}});
   add(all,
@@ -153,7 +183,9 @@ Equivalents make_option_equivalents() {
   add(all, {"validate-interval"}, {{"--valid-freq 1e"}});
   add(all, {"eval-iters", "eval.max-iters", "max-eval-samples"}, {{"--valid-samples"}});
   add(all, {"best-checkpoint-metric", "early-stopping-on", "metric-for-best-model"}, {{"--valid-metrics"}});
-  add(all, {"eval-bleu"}, {{"--valid-metrics bleu"}});
+  add(all, {"eval-bleu", "eval-bleu-args", "eval-bleu-detok", "predict-with-generate"}, {{"--valid-metrics bleu"}});
+  add(all, {"greater-is-better", "maximize-best-checkpoint-metric"},
+      {{}, "whether more is better follows from the metric of --valid-metrics"});
   add(all, {"early-stopping-patience"}, {{"--patience"}});
   add(all, {"load-best-model-at-end"}, {{}, "the link checkpoints/best of the run points to the best model"});
   add(all, {"do-train", "do-eval", "do-predict", "eval-only"},
@@ -174,6 +206,8 @@ Equivalents make_option_equivalents() {
   add(all, {"trust-remote-code"}, {{}, "no code of models is run"});
   // Device and ranks
   add(all, {"fp16", "bf16", "memory-efficient-fp16", "amp", "half"}, {{"--precision bf16"}});
+  add(all, {"bf16-full-eval"}, {{"--precision bf16"}});
+  add(all, {"tf32"}, {{"--precision tf32"}});
   add(all, {"dtype", "torch-dtype", "mixed-precision", "mixed-precision-param"}, {{"--precision"}});
   add(all, {"compile", "torch-compile", "torchcompile", "jit", "compile.enable"},
       {{}, "there is nothing to compile: the kernels are part of the program"});
@@ -187,8 +221,12 @@ Equivalents make_option_equivalents() {
       {"distributed-world-size", "world-size", "nproc-per-node", "ngpus", "num-gpus", "gpu-ranks", "num-nodes", "nodes",
        "nnodes", "gpus"},
       {{"--ranks"}, "mpirun -n N starts N processes, with --device cuda one for each GPU"});
-  add(all, {"distributed-backend", "ddp-backend", "backend", "local-rank", "master-addr", "master-port"},
+  add(all,
+      {"distributed-backend", "ddp-backend", "backend", "local-rank", "master-addr", "master-port", "no-nccl",
+       "sync-sgd"},
       {{}, "mpirun or srun starts the processes and connects them"});
+  add(all, {"overlap-grad-reduce", "ddp-find-unused-parameters"},
+      {{}, "gradients are all-reduced during the backward pass"});
   add(all, {"data-threads", "num-threads", "jobs"}, {{"--cpu-threads"}});
   add(all, {"sharding", "use-distributed-optimizer", "deepspeed", "zero-stage"}, {{"--zero"}});
   add(all, {"fsdp", "data-parallel-shard-degree"}, {{"--zero 2"}});
@@ -202,12 +240,17 @@ Equivalents make_option_equivalents() {
        "--recompute saves activations"});
   add(all, {"lora", "use-lora", "lora-r", "lora-rank", "lora-alpha", "lora-dropout", "use-peft", "peft", "qlora"},
       {{}, "there is no LoRA; --freeze PATTERN trains a part of the weights"});
-  add(all, {"load-in-8bit", "load-in-4bit", "quantize", "quantization"},
+  add(all, {"load-in-8bit", "load-in-4bit", "quantize", "quantize-bits", "quantization"},
       {{}, "--precision int8 of gyre translate and gyre generate computes with 8-bit weights"});
   // Decoding
   add(all, {"num-samples"}, {{"--samples"}});
+  add(all, {"beam", "beam-size", "num-beams"}, {{"--valid-beam-size"}, std::string(kDecoding)});
+  add(all, {"lenpen", "normalize", "nbest", "n-best", "max-new-tokens", "temperature", "top-k", "top-p"},
+      {{}, std::string(kDecoding)});
+  add(all, {"remove-bpe", "post-process"}, {{}, "the output is text, without pieces"});
   add(all, {"start"}, {{"--prompt"}});
-  add(all, {"max-gen-len", "max-length-tokens", "n-predict"}, {{"--max-tokens"}});
+  add(all, {"max-gen-len", "max-length-tokens", "n-predict", "generation-max-length"},
+      {{"--max-tokens"}, std::string(kDecoding)});
   add(all, {"output-sampling"}, {{"--sampling"}});
   add(all, {"do-sample"}, {{"--temperature"}});
   add(all, {"score-reference"}, {{}, "gyre score scores given translations"});
@@ -221,55 +264,66 @@ const Equivalents& option_equivalents() {
 }
 
 // `options`: commands, of which all that exist are suggested. `explanation`: instead of them.
+Equivalents make_subcommand_equivalents() {
+  Equivalents all;
+  const auto add_words = [&all](const std::vector<std::string>& words, const Equivalent& equivalent) {
+    add(all, words, equivalent, "");
+  };
+  // Training
+  add_words({"gpt", "gpt2", "llama", "clm", "causal", "train-lm", "run-clm"}, {{"train lm"}});
+  add_words({"bert", "roberta", "masked", "train-mlm", "run-mlm"}, {{"train mlm"}});
+  add_words({"mt", "t5", "seq2seq", "translation", "marian", "run-translation"}, {{"train nmt"}});
+  add_words({"classification", "text-classification", "sequence-classification", "glue", "run-glue"},
+            {{"train classify", "train pair"}});
+  add_words({"pretrain"}, {{"train lm", "train mlm"}});
+  add_words({"fairseq-train"}, {{"train nmt", "train lm"}});
+  add_words({"finetune", "fine-tune", "finetune-full", "sft"},
+            {{},
+             "gyre train lm --init-from MODEL continues a decoder; train classify, pair, regress and match tune an "
+             "encoder with --pretrained-model"});
+  add_words({"finetune-lora", "lora", "merge-lora"},
+            {{}, "there is no LoRA; --freeze PATTERN trains a part of the weights"});
+  add_words({"resume", "continue"}, {{}, "gyre train TASK --model RUN continues a run"});
+  add_words({"launch", "run", "torchrun", "accelerate", "deepspeed"},
+            {{}, "mpirun -n N gyre train .. starts N processes"});
+  add_words({"estimate", "memory", "dry-run"}, {{"plan"}});
+  add_words({"tensorboard"}, {{}, "tensorboard --logdir RUN reads a run; gyre report and gyre plot draw it"});
+  // Data
+  add_words({"preprocess", "preprocess-data", "prepare", "prepare-data", "binarize", "fairseq-preprocess"},
+            {{"data build"}});
+  add_words({"tokenize"}, {{"data build", "encode"}});
+  add_words({"tokenizer", "train-tokenizer", "spm-train", "marian-vocab"}, {{"vocab"}});
+  add_words({"spm-encode"}, {{"encode"}});
+  add_words({"spm-decode", "detokenizer"}, {{"decode"}});
+  add_words({"dedup", "deduplicate"}, {{}, "gyre data clean --remove-duplicates"});
+  add_words({"filter"}, {{"data clean"}});
+  // Models
+  add_words({"infer", "inference"}, {{"generate", "translate", "predict"}});
+  add_words({"sample", "complete"}, {{"generate"}});
+  add_words({"decode", "interactive", "marian-decoder", "fairseq-generate", "fairseq-interactive"}, {{"translate"}});
+  add_words({"chat"}, {{}, "gyre generate continues a prompt; there is no format for turns of a conversation"});
+  add_words({"serve", "server", "marian-server"},
+            {{}, "there is no server; gyre translate and gyre generate read lines from standard input"});
+  add_words({"rescore", "marian-scorer"}, {{"score"}});
+  add_words({"eval", "test", "validate"}, {{"evaluate"}});
+  add_words({"eval-lm", "ppl", "lm-eval"}, {{"evaluate perplexity"}});
+  add_words({"sacrebleu"}, {{"evaluate bleu"}});
+  add_words({"quantize", "int8"},
+            {{}, "--precision int8 of gyre translate and gyre generate computes with 8-bit weights"});
+  add_words({"embed", "embeddings"}, {{"forward"}});
+  add_words({"average-checkpoints", "model-average"}, {{"checkpoint average"}});
+  add_words({"convert", "convert-hf-checkpoint"}, {{"import", "export"}});
+  add_words({"convert-to-litgpt"}, {{"import"}});
+  add_words({"convert-from-litgpt", "gguf", "upload", "push"},
+            {{}, "gyre export --to hf writes a directory that transformers and llama.cpp's converter read"});
+  add_words({"benchmark"}, {{"bench"}});
+  add_words({"version", "env", "doctor"}, {{}, "gyre --version and gyre --build-info"});
+  add_words({"presets", "models", "config"}, {{"help"}});
+  return all;
+}
+
 const Equivalents& subcommand_equivalents() {
-  static const Equivalent decoder{{"train lm"}}, encoder{{"train mlm"}}, translation{{"train nmt"}},
-      tuning{{},
-             "gyre train lm --init-from MODEL continues a decoder; train classify, pair, regress and match tune "
-             "an encoder with --pretrained-model"},
-      launcher{{}, "mpirun -n N gyre train .. starts N processes"};
-  static const Equivalents all{
-      {"decode", {{"translate"}}},
-      {"interactive", {{"translate"}}},
-      {"infer", {{"generate", "translate", "predict"}}},
-      {"inference", {{"generate", "translate", "predict"}}},
-      {"sample", {{"generate"}}},
-      {"complete", {{"generate"}}},
-      {"chat", {{}, "gyre generate continues a prompt; there is no format for turns of a conversation"}},
-      {"serve", {{}, "there is no server; gyre translate and gyre generate read lines from standard input"}},
-      {"server", {{}, "there is no server; gyre translate and gyre generate read lines from standard input"}},
-      {"resume", {{}, "gyre train TASK --model RUN continues a run"}},
-      {"rescore", {{"score"}}},
-      {"eval", {{"evaluate"}}},
-      {"eval-lm", {{"evaluate perplexity"}}},
-      {"test", {{"evaluate"}}},
-      {"preprocess", {{"data build"}}},
-      {"prepare", {{"data build"}}},
-      {"binarize", {{"data build"}}},
-      {"tokenize", {{"data build", "encode"}}},
-      {"tokenizer", {{"vocab"}}},
-      {"train-tokenizer", {{"vocab"}}},
-      {"dedup", {{}, "gyre data clean --remove-duplicates"}},
-      {"deduplicate", {{}, "gyre data clean --remove-duplicates"}},
-      {"quantize", {{}, "--precision int8 of gyre translate and gyre generate computes with 8-bit weights"}},
-      {"finetune", tuning},
-      {"fine-tune", tuning},
-      {"sft", tuning},
-      {"pretrain", {{"train lm", "train mlm"}}},
-      {"gpt", decoder},
-      {"gpt2", decoder},
-      {"llama", decoder},
-      {"clm", decoder},
-      {"causal", decoder},
-      {"bert", encoder},
-      {"masked", encoder},
-      {"mt", translation},
-      {"seq2seq", translation},
-      {"translation", translation},
-      {"convert", {{"import", "export"}}},
-      {"launch", launcher},
-      {"run", launcher},
-      {"torchrun", launcher},
-      {"benchmark", {{"bench"}}}};
+  static const Equivalents all = make_subcommand_equivalents();
   return all;
 }
 
@@ -321,7 +375,9 @@ std::string suggest_subcommand(std::string_view word, const std::vector<std::str
     for (const std::string& command : commands) text += concat(text.empty() ? "; did you mean " : " or ", command);
     return text.empty() ? text : text + "?";
   };
-  if (const auto found = subcommand_equivalents().find(word); found != subcommand_equivalents().end()) {
+  std::string dashed(word);
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  if (const auto found = subcommand_equivalents().find(dashed); found != subcommand_equivalents().end()) {
     if (!found->second.explanation.empty()) return ": " + found->second.explanation;
     std::vector<std::string> existing = found->second.options;
     std::erase_if(existing, [&](const std::string& command) { return !has(all, command); });

@@ -33,6 +33,48 @@ TEST_CASE("a name of another program has its meaning in the command, an explanat
   CHECK(suggest_option("--lora-rank", train) == ": there is no LoRA; --freeze PATTERN trains a part of the weights");
 }
 
+// The names that people bring, with the options of gyre train lm that they find.
+TEST_CASE("names of nanoGPT, Hugging Face, Megatron-LM, torchtitan, litgpt, fairseq and Marian find an answer") {
+  const std::vector<std::string> train{
+      "--head-dim",    "--qk-norm",    "--layer-norm-epsilon", "--rotary-dims", "--tied-output",      "--layers",
+      "--tokenizer",   "--documents",  "--max-skipped",        "--model",       "--pretrained-model", "--valid-metrics",
+      "--lr-cooldown", "--preset",     "--kv-heads",           "--save-freq",   "--optimizer",        "--precision",
+      "--text-field",  "--train-sets", "--valid-mini-batch"};
+  for (const auto& [name, answer] : std::vector<std::pair<std::string, std::string>>{
+           {"--kv-channels", "--head-dim?"},
+           {"--qk-layernorm", "--qk-norm?"},
+           {"--norm-epsilon", "--layer-norm-epsilon?"},
+           {"--rotary-percent", "--rotary-dims?"},
+           {"--group-query-attention", "--kv-heads?"},
+           {"--tied-embeddings-all", "--tied-output?"},
+           {"--share-decoder-input-output-embed", "--tied-output?"},
+           {"--train.tie_embeddings", "--tied-output?"},
+           {"--decoder-layers", "--layers?"},
+           {"--tokenizer-type", "--tokenizer?"},
+           {"--line_by_line", "--documents line?"},
+           {"--check-gradient-nan", "--max-skipped?"},
+           {"--checkpoint.folder", "--model?"},
+           {"--checkpoint.enable", "--save-freq?"},
+           {"--no-load-optim", "--pretrained-model?"},
+           {"--reset-optimizer", "--pretrained-model?"},
+           {"--model.name", "--preset?"},
+           {"--optimizer.name", "--optimizer?"},
+           {"--lr_scheduler.decay_ratio", "--lr-cooldown 10%?"},
+           {"--bf16_full_eval", "--precision bf16?"},
+           {"--text_column", "--text-field?"},
+           {"--trainpref", "--train-sets?"},
+           {"--max-tokens-valid", "--valid-mini-batch?"},
+           {"--group_by_length", "without padding"},
+           {"--make-vocab-size-divisible-by", "without padding"},
+           {"--overlap-grad-reduce", "during the backward pass"},
+           {"--greater_is_better", "--valid-metrics"},
+           {"--temperature", "gyre translate and gyre generate have the options of decoding"},
+           {"--dataset-impl", "gyre data build makes a token store, which training reads in place"}}) {
+    CAPTURE(name);
+    CHECK(suggest_option(name, train).ends_with(answer));
+  }
+}
+
 TEST_CASE("all unknown options are in one message") {
   CHECK(unknown_options({"--lern-rate"}, {"--learn-rate"}) == "unknown option --lern-rate; did you mean --learn-rate?");
   CHECK(unknown_options({"--dtype", "--wandb", "--frobnicate"}, {"--precision"}) ==
@@ -52,5 +94,9 @@ TEST_CASE("unknown subcommands") {
   CHECK(suggest_subcommand("info", known, {"data info", "checkpoint info"}) ==
         "; did you mean data info or checkpoint info?");
   CHECK(suggest_subcommand("serve", known, all).starts_with(": there is no server"));
+  CHECK(suggest_subcommand("run_clm", known, all) == "; did you mean train lm?");
+  CHECK(suggest_subcommand("lm_eval", known, all) == "; did you mean evaluate perplexity?");
+  CHECK(suggest_subcommand("fairseq-generate", known, all) == "; did you mean translate?");
+  CHECK(suggest_subcommand("finetune_lora", known, all).starts_with(": there is no LoRA"));
   CHECK(suggest_subcommand("frobnicate", known, all) == "; gyre help lists all commands");
 }
