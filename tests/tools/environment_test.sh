@@ -72,6 +72,7 @@ signals="INT TERM HUP USR1 USR2 XCPU"
 for signal in $signals; do slow "$signal" env; done
 slow nohup nohup
 slow ranks "$mpirun" -n 2
+slow interrupted "$mpirun" -n 2 # this shell starts it with SIGINT ignored
 slow direct mpirun --oversubscribe -n 2
 slow patient mpirun --oversubscribe -n 2 --mca odls_base_sigkill_timeout 3
 delay=30 slow twice env
@@ -82,7 +83,7 @@ kill -INT "${jobs[twice]}"
 for signal in $signals; do kill "-$signal" "${jobs[$signal]}"; done
 kill -HUP "${jobs[nohup]}"
 kill -TERM "${jobs[ranks]}" "${jobs[direct]}"
-kill -INT "${jobs[patient]}" "${jobs[twice]}" "$reader"
+kill -INT "${jobs[interrupted]}" "${jobs[patient]}" "${jobs[twice]}" "$reader"
 status=0
 wait "${jobs[twice]}" || status=$?
 same "a second Ctrl-C ends at once" "$status $(ls twice/checkpoints 2> ls.log | wc -l)" "130 0"
@@ -97,6 +98,8 @@ for signal in $signals; do
 done
 check "SIGTERM to mpirun.sh ends with status 0" wait "${jobs[ranks]}"
 ended_by USR1 ranks
+check "SIGINT to mpirun.sh in the background ends with status 0" wait "${jobs[interrupted]}"
+ended_by USR1 interrupted
 wait "${jobs[direct]}" || true
 check "SIGTERM to mpirun: the ranks say what to use" \
   contains "mpirun ends all ranks within two seconds, .* send USR1 to mpirun, or start it by tools/scripts/mpirun.sh" < direct.log

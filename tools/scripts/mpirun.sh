@@ -7,6 +7,9 @@
 # two seconds later. A second Ctrl-C does.
 set -uo pipefail
 
+# A shell without job control starts commands in the background with SIGINT ignored, which bash cannot trap.
+[[ -z $(trap -p INT) ]] || exec env --default-signal=INT "$BASH" "$0" "$@"
+
 [[ $(mpirun --version 2> /dev/null) == *"Open MPI"* ]] || exec mpirun "$@"
 
 if [ "$(id -u)" -eq 0 ]; then

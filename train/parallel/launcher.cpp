@@ -18,10 +18,11 @@ struct LauncherVariables {
 
 // In order: an mpirun inside of a Slurm job starts its daemons by srun, so that its processes have variables of both.
 constexpr std::array kLaunchers{LauncherVariables{"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                LauncherVariables{"mpirun_rsh", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"},
                                 LauncherVariables{"mpiexec", "PMI_SIZE", "PMI_RANK"},
                                 LauncherVariables{"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"}};
-// Those of the interfaces through which MPI libraries connect the processes.
-constexpr std::array kInterfaces{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
+// Those of the launchers and interfaces through which MPI libraries connect the processes.
+constexpr std::array kInterfaces{"OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "PMI_RANK"};
 
 // `otherwise` if the variable is not set to a number.
 int number_of(const char* variable, int otherwise) {
@@ -42,7 +43,8 @@ Launch launch_of_process() {
   for (const LauncherVariables& of : kLaunchers) {
     const int processes = number_of(of.processes, 0);
     if (processes < 1) continue;
-    const bool is_slurm = std::getenv("SLURM_STEP_NUM_TASKS") != nullptr && of.launcher != kLaunchers[0].launcher;
+    const bool is_slurm =
+        std::getenv("SLURM_STEP_NUM_TASKS") != nullptr && of.processes == std::string_view("PMI_SIZE");
     launch.launcher = is_slurm ? "srun" : of.launcher;  // srun --mpi=pmi2 sets the variables of PMI
     launch.variable = of.processes;
     launch.processes = processes;

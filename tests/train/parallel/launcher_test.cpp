@@ -37,9 +37,16 @@ class LauncherEnvironment {
   LauncherEnvironment& operator=(const LauncherEnvironment&) = delete;
 
  private:
-  static constexpr std::array kNames{
-      "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE",    "PMI_RANK", "PMIX_RANK",
-      "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",         "SLURM_NTASKS"};
+  static constexpr std::array kNames{"MV2_COMM_WORLD_SIZE",
+                                     "MV2_COMM_WORLD_RANK",
+                                     "OMPI_COMM_WORLD_SIZE",
+                                     "OMPI_COMM_WORLD_RANK",
+                                     "PMI_SIZE",
+                                     "PMI_RANK",
+                                     "PMIX_RANK",
+                                     "SLURM_STEP_NUM_TASKS",
+                                     "SLURM_PROCID",
+                                     "SLURM_NTASKS"};
   std::array<std::optional<std::string>, kNames.size()> before_;
 };
 
@@ -66,6 +73,7 @@ TEST_CASE("the launcher, its number of processes and the number of this one") {
        true},
       {{{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}, "srun", 1, 0, false},
       {{{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "1"}, {"OMPI_COMM_WORLD_SIZE", "1"}}, "mpirun", 1, 0, true},
+      {{{"MV2_COMM_WORLD_SIZE", "2"}, {"MV2_COMM_WORLD_RANK", "1"}}, "mpirun_rsh", 2, 1, true},
       {{{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}}, "mpiexec", 2, 1, true},
       {{{"PMI_RANK", "0"}}, "", 1, 0, true},
       {{{"SLURM_STEP_NUM_TASKS", "none"}}, "", 1, 0, false},
