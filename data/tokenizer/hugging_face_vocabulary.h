@@ -18,21 +18,17 @@ namespace gyre {
 // file and the problem, also for kinds that Gyre knows by name only, such as tekken.json.
 std::shared_ptr<const Vocabulary> load_hugging_face_vocabulary(const Path& path, const std::string& content);
 
-// The model that a directory's tokenizer belongs to.
-struct TokenizedModel {
-  int64_t size = 0;  // number of its ids, which may exceed the number of pieces
-  bool causal = false;
-};
-
 // Reads the first of tokenizer.json, vocab.json, tokenizer.model and vocab.txt in the directory; of a RoFormerTokenizer
 // and for the tokenizer wobert, vocab.txt first. Returns null if it has none of them. Appends remarks for the user to
 // `notes`. Throws an Error that names the file and the problem.
 std::shared_ptr<const Vocabulary> read_hugging_face_vocabulary(const Path& directory, const TokenizerChoice& tokenizer,
-                                                               const TokenizedModel& model,
-                                                               std::vector<std::string>& notes);
+                                                               int64_t model_size, std::vector<std::string>& notes);
 
 // The name of a run's copy of such a vocabulary: vocab.json, vocab.model or vocab.txt.
 Path hugging_face_copy_name(const Vocabulary& vocabulary);
+
+// Whether the files of a vocabulary name a token that begins a text. Otherwise bos() is the one that ends it.
+bool names_bos(const Vocabulary& vocabulary);
 
 // Whether write_hugging_face_vocabulary writes this kind of vocabulary.
 bool can_write_hugging_face(const Vocabulary& vocabulary);

@@ -1,7 +1,9 @@
 #include "gyre/data/tokenizer/tokenizer_config.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
@@ -26,19 +28,59 @@ Json read_object(const Path& file) {
   return object;
 }
 
-bool is_special_name(const std::string& key) { return key.ends_with("_token") || key.ends_with("_special_tokens"); }
+constexpr const char* kClass = "tokenizer_class";
+constexpr const char *kExtra = "extra_special_tokens", *kAdditional = "additional_special_tokens";
 
-// added_tokens.json: {"<extra>": 32000}.
-void add_legacy_tokens(const Path& file, nlohmann::ordered_json& config) {
+bool is_empty(const nlohmann::ordered_json& config, const char* key) {
+  const auto place = config.find(key);
+  return place == config.end() || place->is_null() || place->empty();
+}
+
+// special_tokens_map.json, whose tokens replace those of tokenizer_config.json, except for lists.
+void add_special_tokens_map(const Path& file, nlohmann::ordered_json& config) {
+  const Json specials = read_object(file);
+  const bool has_list = !is_empty(config, kExtra) || !is_empty(config, kAdditional);
+  for (const auto& [key, value] : specials.items()) {
+    if (key == kAdditional && !has_list) config[key] = value;
+    if (key == kExtra && value.is_array() && (is_empty(config, kExtra) || config[kExtra].is_array())) {
+      auto& list = config[kExtra] = config.value(kExtra, nlohmann::ordered_json::array());
+      if (list.empty()) list = config.value(kAdditional, nlohmann::ordered_json::array());
+      if (!list.is_array()) list = nlohmann::ordered_json::array();
+      for (const Json& token : value) list.push_back(nlohmann::ordered_json(token));
+    }
+    if (!key.ends_with("_token")) continue;
+    config[key] = value;
+    if (value.is_object()) config[key]["special"] = true;
+  }
+}
+
+std::string content_of(const nlohmann::ordered_json& token) {
+  const auto content = token.is_object() ? token.value("content", nlohmann::ordered_json()) : token;
+  return content.is_string() ? content.get<std::string>() : "";
+}
+
+std::vector<std::string> contents_of(const nlohmann::ordered_json& config) {
+  std::vector<std::string> contents;
+  for (const char* key : {kExtra, kAdditional}) {
+    if (is_empty(config, key) || !config[key].is_array()) continue;
+    for (const auto& token : config[key]) contents.push_back(content_of(token));
+    break;
+  }
+  return contents;
+}
+
+// added_tokens.json: {"<extra>": 32000}. list: the special tokens that have no names of their own.
+void add_legacy_tokens(const Path& file, const std::vector<std::string>& list, nlohmann::ordered_json& config) {
   const Json tokens = read_object(file);
   if (tokens.is_null() || tokens.empty()) return;
+  std::vector<std::string> specials = list;
+  for (const auto& [key, value] : config.items())
+    if (key.ends_with("_token")) specials.push_back(content_of(value));
   auto& decoder = config["added_tokens_decoder"] = Json::object();
   for (const auto& [content, id] : tokens.items()) {
     require(id.is_number_unsigned(), context_of(file), "expected an id for ", quoted_for_message(content), ", got ",
             cut_for_message(id.dump()));
-    bool is_special = false;
-    for (const auto& [key, value] : config.items())
-      is_special = is_special || (is_special_name(key) && value.dump().find(Json(content).dump()) != std::string::npos);
+    const bool is_special = std::ranges::count(specials, content) > 0;
     decoder[std::to_string(id.get<uint64_t>())] = {{"content", content},        {"lstrip", false},
                                                    {"normalized", !is_special}, {"rstrip", false},
                                                    {"single_word", false},      {"special", is_special}};
@@ -73,10 +115,18 @@ nlohmann::ordered_json find_tokenizer_config(const Path& directory) {
     require(config.is_object(), context, "expected a JSON object");
   }
   if (!config.contains("added_tokens_decoder")) {
-    const Json specials = read_object(directory / "special_tokens_map.json");
-    for (const auto& [key, value] : specials.items())
-      if (is_special_name(key)) config[key] = value;
-    add_legacy_tokens(directory / "added_tokens.json", config);
+    // As in transformers 5, the list of special_tokens_map.json does not make tokens of added_tokens.json special.
+    const bool has_list = !is_empty(config, kAdditional);
+    add_special_tokens_map(directory / "special_tokens_map.json", config);
+    const bool is_counted = has_list || !is_empty(config, kExtra);
+    add_legacy_tokens(directory / "added_tokens.json", is_counted ? contents_of(config) : std::vector<std::string>{},
+                      config);
+  }
+  // config.json of a model names it in some directories.
+  if (is_empty(config, kClass)) {
+    const Path model = directory / "config.json";
+    const auto json = std::filesystem::exists(model) ? find_json(read_file(model)) : std::nullopt;
+    if (json && json->is_object() && !is_empty(*json, kClass)) config[kClass] = (*json)[kClass];
   }
   const Path chat = directory / "chat_template.jinja";
   if (std::filesystem::exists(chat) && !config.contains("chat_template")) config["chat_template"] = read_file(chat);
@@ -103,8 +153,8 @@ std::optional<bool> find_flag_setting(const nlohmann::ordered_json& config, cons
 }
 
 bool has_roformer_tokenizer(const Path& directory) {
-  const Json config = read_object(config_file(directory));
-  const auto name = config.find("tokenizer_class");
+  const auto config = find_tokenizer_config(directory);
+  const auto name = config.find(kClass);
   return name != config.end() && name->is_string() && name->get<std::string>().starts_with("RoFormer");
 }
 

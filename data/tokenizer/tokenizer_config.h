@@ -17,7 +17,8 @@ std::optional<bool> find_lower_case_setting(const Path& directory);
 
 // Returns the settings in this directory as one object in the format of tokenizer_config.json, as transformers 5 joins
 // them: special_tokens_map.json and added_tokens.json count unless tokenizer_config.json has added_tokens_decoder;
-// chat_template.jinja becomes "chat_template". An empty object if there is no such file.
+// config.json may have the "tokenizer_class" instead; chat_template.jinja becomes "chat_template". An empty object if
+// there is no such file.
 nlohmann::ordered_json find_tokenizer_config(const Path& directory);
 
 // Returns the token that `config` names under `key`, such as "eos_token"; empty if it names none. context: beginning of

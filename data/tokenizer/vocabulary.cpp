@@ -8,7 +8,6 @@
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
-#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
@@ -66,10 +65,6 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
                 "hugging-face or sentencepiece, got ", cut_for_message(bundle.kind));
   }
   if (auto vocabulary = load_hugging_face_vocabulary(path, content)) return vocabulary;
-  if (WordPieceVocabulary::recognizes(content)) {
-    return make_wordpiece_vocabulary(name, std::move(content),
-                                     find_lower_case_setting(path.parent_path()).value_or(true));
-  }
   throw Error("[vocabulary] ", name,
               ": expected a SentencePiece model, a file written by gyre vocab, BERT's vocab.txt, or a tokenizer.json");
 }

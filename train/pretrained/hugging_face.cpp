@@ -58,13 +58,13 @@ bool has_chinese_words(const Vocabulary& vocabulary) {
 std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, const TokenizerChoice& tokenizer,
                                                      const EncoderOnlyConfig& encoder,
                                                      std::vector<std::string>& notes) {
-  const TokenizedModel model{.size = encoder.vocab_size, .causal = encoder.causal};
+  const int64_t model_size = encoder.vocab_size;
   std::shared_ptr<const Vocabulary> vocabulary;
   tokenizer.check();
   try {
-    vocabulary = read_hugging_face_vocabulary(directory, tokenizer, model, notes);
-    require(!vocabulary || vocabulary->size() == model.size, "[hugging face] ", directory.string(),
-            ": expected at most as many vocabulary pieces as vocab_size in config.json, ", model.size, ", got ",
+    vocabulary = read_hugging_face_vocabulary(directory, tokenizer, model_size, notes);
+    require(!vocabulary || vocabulary->size() == model_size, "[hugging face] ", directory.string(),
+            ": expected at most as many vocabulary pieces as vocab_size in config.json, ", model_size, ", got ",
             vocabulary ? vocabulary->size() : 0);
   } catch (const Error& error) {
     if (tokenizer.kind != "auto") throw;  // the user asked for it
@@ -80,16 +80,13 @@ std::shared_ptr<const Vocabulary> fitting_vocabulary(const Path& directory, cons
   if (!encoder.causal && !has_piece(vocabulary->size() - 1)) {
     int pieces = vocabulary->size() - 1;
     while (pieces > 0 && !has_piece(pieces - 1)) --pieces;
-    notes.push_back(concat("the model has embeddings of ", model.size, " ids, its tokenizer ", pieces, " pieces"));
+    notes.push_back(concat("the model has embeddings of ", model_size, " ids, its tokenizer ", pieces, " pieces"));
   }
   if (encoder.causal || vocabulary->kind() != "wordpiece") return vocabulary;
-  constexpr const char* kAdvice =
-      ", and WordPiece splits Chinese into characters; --tokenizer wobert --dictionary FILE finds words";
-  if (has_roformer_tokenizer(directory)) {
-    notes.push_back(concat("its RoFormerTokenizer finds Chinese words first", kAdvice));
-  } else if (has_chinese_words(*vocabulary)) {
-    notes.push_back(concat("its vocabulary has words", kAdvice));
-  }
+  if (!has_roformer_tokenizer(directory) && has_chinese_words(*vocabulary))
+    notes.push_back(
+        "its vocabulary has words, and WordPiece splits Chinese into characters; --tokenizer wobert --dictionary FILE "
+        "finds words");
   return vocabulary;
 }
 
@@ -170,6 +167,11 @@ std::string describe_vocabulary(const Vocabulary* vocabulary) {
   return vocabulary == nullptr ? "no vocabulary" : concat("a vocabulary of ", vocabulary->size(), " pieces");
 }
 
+std::string left_out_note(const Vocabulary* vocabulary) {
+  if (vocabulary == nullptr || can_write_hugging_face(*vocabulary)) return "";
+  return concat(", because transformers has none of kind ", vocabulary->kind());
+}
+
 std::string dictionary_note(const Vocabulary* vocabulary) {
   if (vocabulary == nullptr || vocabulary->kind() != "wobert") return "";
   return "\nwithout the dictionary: RoFormerTokenizer cuts words with the dictionary of rjieba, and ids may differ";
@@ -192,7 +194,7 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
     if (options.trained_length > 0 && is_unlimited) json["max_position_embeddings"] = options.trained_length;
     using Json = nlohmann::ordered_json;
     const bool has_ends = vocabulary != nullptr && vocabulary->has_ends();
-    json["bos_token_id"] = has_ends ? Json(vocabulary->bos()) : Json();
+    json["bos_token_id"] = has_ends && names_bos(*vocabulary) ? Json(vocabulary->bos()) : Json();
     json["eos_token_id"] = has_ends ? Json(vocabulary->eos()) : Json();
   }
   require(vocabulary == nullptr || encoder.causal || can_write_hugging_face(*vocabulary),
@@ -209,7 +211,8 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
   const std::vector<NamedTensor> tensors = hugging_face_tensors(model.parameters(), encoder);
   const auto write = [&](const Path& into) {
     if (encoder.causal && vocabulary != nullptr && vocabulary->has_ends()) {
-      const auto generation = generation_config_of(vocabulary->bos(), vocabulary->eos(), vocabulary->pad());
+      auto generation = generation_config_of(vocabulary->bos(), vocabulary->eos(), vocabulary->pad());
+      if (!names_bos(*vocabulary)) generation.erase("bos_token_id");
       write_file(into / kGenerationConfigFile, generation.dump(2) + "\n");
     }
     if (has_tokenizer) write_hugging_face_vocabulary(into, *vocabulary, longest);
@@ -222,7 +225,8 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
   });
   return concat(directory.string(), ": ", json.at("architectures").at(0).template get<std::string>(), " of ",
                 model.parameters().elements(), " parameters in ", tensors.size(), " tensors, ",
-                describe_vocabulary(has_tokenizer ? vocabulary : nullptr), dictionary_note(vocabulary));
+                describe_vocabulary(has_tokenizer ? vocabulary : nullptr), left_out_note(vocabulary),
+                dictionary_note(vocabulary));
 }
 
 }  // namespace

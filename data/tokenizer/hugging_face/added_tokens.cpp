@@ -45,6 +45,7 @@ void AddedTokens::split(std::string_view text, const OnText& on_text, const OnTo
       continue;
     }
     size_t begin = at, end = at += token->content.size();
+    if (token->stays_text) continue;
     if (token->single_word && ((begin > 0 && ends_with_word(text.substr(0, begin))) ||
                                (end < text.size() && begins_with_word(text.substr(end)))))
       continue;

@@ -181,7 +181,8 @@ std::string BpeModel::note() const {
   }
   if (count == 0) return "";
   return concat("the vocabulary has no pieces for ", count, count == 1 ? " byte" : " bytes",
-                " that texts can contain (", missing, count > 8 ? " and others" : "", "): they are ", fate());
+                " that texts can contain (", missing, count > 8 ? " and others" : "", "): they are ", fate(),
+                byte_ids_['\n'] < 0 ? "; none for line ends, so the default is --line-ends none" : "");
 }
 
 }  // namespace gyre

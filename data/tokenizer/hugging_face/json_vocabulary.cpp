@@ -6,6 +6,7 @@
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/sizes.h"
 #include "gyre/data/tokenizer/hugging_face/byte_notation.h"
+#include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 
 namespace gyre {
@@ -19,9 +20,10 @@ constexpr const char *kBytesKind = "byte-bpe", *kKind = "hugging-face";  // of b
 
 // The add_prefix_space of the settings, for classes of transformers that replace the one of tokenizer.json by it.
 std::optional<bool> prefix_space(const Json& config, const std::string& context) {
-  const std::string name = find_token_setting(config, "tokenizer_class", context);
-  if (name.starts_with("PreTrainedTokenizer") || name == "TokenizersBackend") return std::nullopt;
-  return find_flag_setting(config, "add_prefix_space", context);
+  const std::string name = tokenizer_class_of(config);
+  if (follows_tokenizer_json(name)) return std::nullopt;
+  const auto setting = find_flag_setting(config, "add_prefix_space", context);
+  return family_of_class(name) == TokenizerFamily::other ? setting : setting.value_or(false);
 }
 
 TokenizerSettings settings_of(const std::string& name, const VocabularyBundle& bundle) {
@@ -104,18 +106,40 @@ VocabularyBundle bundle_of(const std::string& text, const std::string& bos, cons
   return bundle;
 }
 
+bool splits_special(const Json& config, const std::string& context) {
+  return find_flag_setting(config, "split_special_tokens", context).value_or(false);
+}
+
+// The special tokens that the settings name, as texts or as objects, in the order in which transformers 5 adds them:
+// those with names of their own after the usual ones, and then the others.
+Json special_tokens(const Json& config, const std::string& context) {
+  constexpr std::string_view kNames[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                         "pad_token", "cls_token", "mask_token"};
+  Json tokens = Json::array();
+  for (const std::string_view name : kNames)
+    if (!find_token_setting(config, std::string(name).c_str(), context).empty()) tokens.push_back(config[name]);
+  for (const auto& [key, token] : config.items())
+    if (key.ends_with("_token") && std::ranges::count(kNames, key) == 0 && (token.is_string() || token.is_object()))
+      tokens.push_back(token);
+  for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
+    const Json more = config.value(key, Json());
+    require(more.is_null() || more.is_array() || more.is_object(), context, "tokenizer_config.json: expected ", key,
+            " to be a list of tokens, got ", cut_for_message(json_text(more)));
+    for (const Json& token : more) tokens.push_back(token);
+    if (!more.empty()) break;
+  }
+  return tokens;
+}
+
 // Reads the tokenizer.json, with the added tokens of the settings that it does not have.
 TokenizerJson read_with_settings(const std::string& name, const std::string& text, const TokenizerSettings& settings) {
   const std::string context = concat("[vocabulary] ", name, ": ");
-  std::vector<std::string> names;
-  for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
-    if (const std::string token = find_token_setting(settings.config, key, context); !token.empty())
-      names.push_back(token);
   const auto add = prefix_space(settings.config, context);
   return read_tokenizer_json(name, text,
                              {.add_prefix_space = add,
                               .added = settings.config.value("added_tokens_decoder", Json::object()),
-                              .special = names});
+                              .special = special_tokens(settings.config, context),
+                              .splits_special = splits_special(settings.config, context)});
 }
 
 }  // namespace
@@ -143,6 +167,7 @@ struct JsonVocabulary::Parts {
     identity = is_plain ? text : bundle.serialize();
     // Settings that change ids are part of the identity.
     if (const auto add = prefix_space(settings.config, context)) identity += *add ? "\nprefix" : "";
+    if (splits_special(settings.config, context)) identity += "\nsplit";
     for (size_t i = tokenizer->own_added; i < tokenizer->added.size(); ++i)
       identity += "\n" + tokenizer->added[i].content;
     content = identity;
@@ -260,6 +285,11 @@ std::string JsonVocabulary::decode(std::span<const int32_t> ids) const {
 std::string JsonVocabulary::piece(int id) const {
   require_id(id);
   return pieces_[size_t(id)];
+}
+
+std::string JsonVocabulary::note() const {
+  const std::string of_model = tokenizer_->model->note();
+  return settings_.note + (settings_.note.empty() || of_model.empty() ? "" : "; ") + of_model;
 }
 
 Json JsonVocabulary::tokenizer_config() const {

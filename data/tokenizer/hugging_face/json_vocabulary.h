@@ -26,6 +26,7 @@ struct TokenizerSettings {
   std::string bos{}, eos{};      // tokens that begin and end a text, instead of those that `config` names
   int bos_id = -1, eos_id = -1;  // their ids, for files that name no token; -1: unknown
   int size = 0;                  // number of ids, if a model has more than there are pieces; 0: that of the pieces
+  std::string note{};            // a remark for the user
 };
 
 class JsonVocabulary final : public Vocabulary {
@@ -48,12 +49,14 @@ class JsonVocabulary final : public Vocabulary {
   std::string piece(int id) const override;  // as in the file, such as "Ġthe"; empty for an id without a piece
   int size() const override { return int(pieces_.size()); }
   bool accepts_any_bytes() const override { return keeps_bytes_; }
-  std::string note() const override { return tokenizer_->model->note(); }
+  std::string note() const override;
 
   // The prefix of pieces that continue a word, of WordPiece; otherwise empty.
   std::string_view continuing_prefix() const {
     return kind() == "wordpiece" ? std::string_view(tokenizer_->model->prefix()) : std::string_view();
   }
+  bool names_bos() const { return names_bos_; }  // not the token that ends a text for want of another
+  const std::vector<AddedToken>& added_tokens() const { return tokenizer_->added; }
   const std::string& tokenizer() const { return text_; }  // the content of tokenizer.json
   // The content of tokenizer_config.json: that of the settings, if there was one.
   nlohmann::ordered_json tokenizer_config() const;

@@ -6,16 +6,15 @@
 #include "gyre/core/io/strict_json.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
+#include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 
 namespace gyre {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr const char* kQwen2Words =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 // Lines of two pieces, after a first line "#version: 0.2".
 Json read_merges(const Path& file) {
@@ -33,31 +32,34 @@ Json read_merges(const Path& file) {
   return merges;
 }
 
-std::string class_of(const Json& config) {
-  const auto name = config.find("tokenizer_class");
-  std::string text = name != config.end() && name->is_string() ? name->get<std::string>() : "";
-  if (text.ends_with("Fast")) text.resize(text.size() - 4);
-  return text;
+TemplateToken named_piece(const Json& config, const char* key, const std::vector<std::string>& pieces,
+                          const std::string& context) {
+  const std::string token = find_token_setting(config, key, context);
+  const auto place = std::find(pieces.begin(), pieces.end(), token);
+  require(place != pieces.end(), context, "expected ", quoted_for_message(token), ", the ", key,
+          " of RoBERTa's class, among the pieces");
+  return {token, int32_t(place - pieces.begin())};
 }
 
-// The special tokens that a class of transformers has by default, those of the vocabulary.
-std::vector<AddedToken> default_specials(const std::vector<std::string>& pieces, bool is_roberta) {
-  std::vector<std::string> names{"<|endoftext|>"};
-  if (is_roberta) names = {"<s>", "</s>", "<unk>", "<pad>", "<mask>"};
-  std::vector<AddedToken> specials;
-  for (const std::string& name : names) {
-    const auto place = std::find(pieces.begin(), pieces.end(), name);
-    if (place != pieces.end())
-      specials.push_back({.content = name, .id = int32_t(place - pieces.begin()), .special = true});
-  }
-  std::sort(specials.begin(), specials.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-  return specials;
+// Those of the directories that name no class at all, which transformers does not read.
+std::vector<AddedToken> usual_specials(const std::vector<std::string>& pieces) {
+  const auto place = std::find(pieces.begin(), pieces.end(), "<|endoftext|>");
+  if (place == pieces.end()) return {};
+  return {{.content = *place, .id = int32_t(place - pieces.begin()), .special = true}};
 }
 
-const AddedToken* find(const std::vector<AddedToken>& tokens, std::string_view content) {
-  for (const AddedToken& token : tokens)
-    if (token.content == content) return &token;
-  return nullptr;
+// The class that the settings name, or else that of the model type.
+TokenizerFamily family_of(const Path& vocab_json, const Json& config) {
+  const std::string name = tokenizer_class_of(config), type = find_model_type(vocab_json.parent_path());
+  const bool is_free = name.empty() || follows_tokenizer_json(name);
+  if (is_free && type.empty()) return TokenizerFamily::gpt2;
+  const TokenizerFamily family = is_free ? family_of_model_type(type) : family_of_class(name);
+  require(family == TokenizerFamily::gpt2 || family == TokenizerFamily::roberta || family == TokenizerFamily::qwen2 ||
+              family == TokenizerFamily::gpt_neox,
+          "[vocabulary] ", vocab_json.string(), ": expected a tokenizer_class of GPT-2, GPT-NeoX, RoBERTa or Qwen2 in ",
+          "tokenizer_config.json, or their model_type in config.json, got ", cut_for_message(is_free ? type : name),
+          ": transformers converts it, AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
+  return family;
 }
 
 }  // namespace
@@ -88,18 +90,11 @@ std::vector<std::string> read_pieces(const nlohmann::json& vocab, const std::str
   return pieces;
 }
 
-std::string tokenizer_json_of_merges(const Path& vocab_json, const Json& config) {
+std::string tokenizer_json_of_merges(const Path& vocab_json, Json& config) {
   const Path merges = vocab_json.parent_path() / "merges.txt";
   require(std::filesystem::exists(merges), "[vocabulary] ", vocab_json.string(),
           ": expected merges.txt beside it, because the pieces alone do not say how text is divided into them");
-  const std::string name = class_of(config);
-  constexpr std::string_view kGpt2Classes[] = {"", "PreTrainedTokenizer", "TokenizersBackend", "GPT2Tokenizer"};
-  constexpr std::string_view kRobertaClasses[] = {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer",
-                                                  "LEDTokenizer"};
-  const bool is_qwen = name == "Qwen2Tokenizer", is_roberta = std::ranges::count(kRobertaClasses, name) > 0;
-  require(is_qwen || is_roberta || std::ranges::count(kGpt2Classes, name) > 0, "[vocabulary] ", vocab_json.string(),
-          ": expected a tokenizer_class of GPT-2, RoBERTa or Qwen2 in tokenizer_config.json, got ",
-          cut_for_message(name), ": transformers converts it, AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
+  const TokenizerFamily family = family_of(vocab_json, config);
   TokenizerJsonText text;
   const std::string context = concat("[vocabulary] ", vocab_json.string(), ": ");
   text.pieces = read_pieces(parse_strict_json(read_file(vocab_json), 1, context, "the file"), context);
@@ -107,22 +102,23 @@ std::string tokenizer_json_of_merges(const Path& vocab_json, const Json& config)
   for (const Json& merge : text.merges)
     require(!merge[1].get_ref<const std::string&>().ends_with("</w>"), "[vocabulary] ", merges.string(),
             ": expected byte-level BPE, as of GPT-2, got BPE with </w> at the ends of words");
-  text.added = default_specials(text.pieces, is_roberta);
-  if (is_qwen) {
-    text.normalizer = {{"type", "NFC"}};
-    text.pre_tokenizer = byte_level_words(kQwen2Words);
-  } else {
-    text.pre_tokenizer = byte_level(false, true);
-  }
-  const AddedToken *bos = find(text.added, "<s>"), *eos = find(text.added, "</s>");
-  if (is_roberta && bos != nullptr && eos != nullptr)
+  const bool is_nameless = tokenizer_class_of(config).empty() && find_model_type(vocab_json.parent_path()).empty();
+  if (is_nameless)
+    text.added = usual_specials(text.pieces);
+  else
+    set_default_tokens(family, config);
+  text.normalizer = normalizer_of(family, config);
+  text.pre_tokenizer = pre_tokenizer_of(family, config);
+  text.post_processor = byte_level(true, true);
+  if (family == TokenizerFamily::roberta) {
+    const TemplateToken sep = named_piece(config, "sep_token", text.pieces, context),
+                        cls = named_piece(config, "cls_token", text.pieces, context);
     text.post_processor = {{"type", "RobertaProcessing"},
-                           {"sep", {eos->content, eos->id}},
-                           {"cls", {bos->content, bos->id}},
+                           {"sep", {sep.content, sep.id}},
+                           {"cls", {cls.content, cls.id}},
                            {"trim_offsets", true},
                            {"add_prefix_space", false}};
-  else
-    text.post_processor = byte_level(true, true);
+  }
   text.decoder = byte_level(true, true);
   text.model = {{"type", "BPE"},
                 {"dropout", nullptr},

@@ -14,9 +14,10 @@ namespace gyre {
 bool is_vocab_json(std::string_view content);
 
 // Converts vocab.json and the merges.txt beside it, of byte-level BPE. config: that of find_tokenizer_config, whose
-// tokenizer_class decides on the words: those of Qwen2, or else of GPT-2; RoBERTa's class adds <s> and </s>. Throws an
-// Error that names the file for other classes and for malformed files.
-std::string tokenizer_json_of_merges(const Path& vocab_json, const nlohmann::ordered_json& config);
+// tokenizer_class, or else the model_type of config.json, decides on the words and on the special tokens, which are
+// added to it; without both, they are those of GPT-2. RoBERTa's class adds <s> and </s>. Throws an Error that names the
+// file for other classes and for malformed files.
+std::string tokenizer_json_of_merges(const Path& vocab_json, nlohmann::ordered_json& config);
 
 // Reads an object with the ids of pieces, which are 0 .. number of pieces - 1. Returns the pieces by id. Throws an
 // Error that begins with `context` for other ids.

@@ -1,6 +1,8 @@
 #include "gyre/data/tokenizer/hugging_face/text_pattern.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
 #include <utility>
 
@@ -55,40 +57,144 @@ int32_t stack_limit(size_t characters) {
 constexpr std::string_view kWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})",
                            kLatinDigits = R"(\u00B2\u00B3\u00B9\u00BC-\u00BE)";
 
-// Rewrites what Oniguruma and ICU read differently, and refuses what has no counterpart.
-std::string to_icu(const std::string& expression, const std::string& name) {
-  const auto refuse = [&](std::string_view what) {
-    throw Error(name, ": expected a regular expression without ", what, ", which ICU reads differently, got ",
-                quoted_for_message(expression));
-  };
-  constexpr std::string_view kRefused = "bBhHvRXKGyYzZOg";
-  std::string icu;
-  int depth = 0;  // of brackets
-  for (size_t i = 0; i < expression.size(); ++i) {
-    const char c = expression[i];
-    if (depth > 0 && expression.compare(i, 2, "[:") == 0) refuse("classes such as [:alpha:]");
-    if (c == '[') ++depth;
-    if (c == ']' && depth > 0) --depth;
-    if (depth == 0 && expression.compare(i, 2, "(?") == 0) {
-      const size_t end = expression.find_first_not_of("imsxauWDSPyLbw-", i + 2);
-      const std::string_view flags = std::string_view(expression).substr(i + 2, end - std::min(end, i + 2));
-      const bool sets_flags =
-          !flags.empty() && end < expression.size() && (expression[end] == ':' || expression[end] == ')');
-      if (sets_flags && flags.find_first_not_of("i-") != flags.npos) refuse("the flags " + std::string(flags));
-    }
-    if (c != '\\' || i + 1 == expression.size()) {
-      icu += c;
-      continue;
-    }
-    const char escaped = expression[++i];
-    if (kRefused.find(escaped) != kRefused.npos) refuse(std::string("\\") + escaped);
-    if (escaped == 'w' || escaped == 'W')
-      icu.append(escaped == 'w' ? "[" : "[^").append(kWord).append(depth == 0 ? kLatinDigits : "").append("]");
-    else
-      icu.append({c, escaped});
+// Writes an expression of Oniguruma's Ruby syntax for ICU, and refuses all that is not known to mean the same.
+class PatternTranslation {
+ public:
+  PatternTranslation(const std::string& expression, const std::string& name) : text_(expression), name_(name) {}
+
+  std::string run() {
+    while (at_ < text_.size()) step();
+    return std::move(icu_);
   }
-  return icu;
-}
+
+ private:
+  [[noreturn]] void refuse(std::string_view what) const {
+    throw Error(name_, ": expected a regular expression without ", what,
+                ", which ICU may read differently than Oniguruma, got ", quoted_for_message(text_));
+  }
+  bool next_is(std::string_view what) const { return text_.compare(at_, what.size(), what) == 0; }
+  void copy(size_t count) {
+    icu_.append(text_, at_, count);
+    at_ += count;
+  }
+
+  void step() {
+    if (ignores_case_.back()) require_plain_case();
+    const char c = text_[at_];
+    if (c == '\\') return escape();
+    if (depth_ > 0) return in_class();
+    if (c == '[') return begin_class();
+    if (c == '(') return group();
+    if (c == ')' && ignores_case_.size() > 1) ignores_case_.pop_back();
+    if (c == '{') return interval();
+    copy(1);
+  }
+
+  // Cases are compared by folding, which Oniguruma and ICU do alike for single letters of ASCII. Several letters that
+  // a ligature or a sharp s stands for, and classes, are compared differently.
+  void require_plain_case() const {
+    constexpr std::string_view kSyntax = "()|?*+{},:!=<>'\" ";
+    if (U8_IS_TRAIL(text_[at_])) return;
+    const std::string_view rest = std::string_view(text_).substr(at_);
+    UChar32 c = 0;
+    int32_t size = 0;
+    U8_NEXT_OR_FFFD(rest.data(), size, int32_t(rest.size()), c);
+    const bool is_plain = c < 128 ? u_isalnum(c) || kSyntax.find(char(c)) != kSyntax.npos : u_ispunct(c);
+    if (!is_plain) refuse("\"" + std::string(rest.substr(0, size_t(size))) + "\" where (?i) holds");
+    for (const std::string_view pair : {"ss", "st", "ff", "fi", "fl"})
+      if (rest.size() > 1 && (rest[0] | 32) == pair[0] && (rest[1] | 32) == pair[1])
+        refuse(std::string(rest.substr(0, 2)) + " where (?i) holds");
+  }
+
+  void begin_class() {
+    ++depth_;
+    copy(1);
+    if (next_is("^")) copy(1);
+    if (next_is("]")) refuse("an empty class");
+  }
+
+  void in_class() {
+    if (next_is("[:")) refuse("classes such as [:alpha:]");
+    if (next_is("--")) refuse("-- in a class");
+    if (text_[at_] == '[') return begin_class();
+    if (text_[at_] == ']') --depth_;
+    if (next_is("&&")) return copy(2);
+    copy(1);
+  }
+
+  void group() {
+    bool ignores = ignores_case_.back();
+    if (!next_is("(?")) {
+      ignores_case_.push_back(ignores);
+      return copy(1);
+    }
+    for (const std::string_view kind : {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?-i:"}) {
+      if (!next_is(kind)) continue;
+      if (kind == "(?i:" || kind == "(?-i:") ignores = kind == "(?i:";
+      ignores_case_.push_back(ignores);
+      return copy(kind.size());
+    }
+    // Elsewhere, Oniguruma takes the alternatives after it along.
+    if (!next_is("(?i)") || at_ > 0) refuse(text_.substr(at_, text_.find_first_of(":)", at_) - at_ + 1));
+    ignores_case_.back() = true;
+    copy(4);
+  }
+
+  // Of a quantifier such as {2,3}. Oniguruma reads {,3}, {2}? and {2,3}+ in ways of its own.
+  void interval() {
+    const size_t end = text_.find('}', at_);
+    const std::string inside = end == text_.npos ? "" : text_.substr(at_ + 1, end - at_ - 1);
+    const bool is_number =
+        !inside.empty() && inside.find_first_not_of("0123456789,") == inside.npos && inside[0] != ',';
+    if (!is_number) refuse("{ other than in quantifiers such as {2} or {2,3}");
+    copy(inside.size() + 2);
+    if (next_is("+") || (next_is("?") && inside.find(',') == inside.npos)) refuse("{" + inside + "}" + text_[at_]);
+  }
+
+  void escape() {
+    if (at_ + 1 == text_.size()) return copy(1);  // ICU refuses it
+    const char c = text_[at_ + 1];
+    const std::string shown = text_.substr(at_, 2);
+    if (!std::isalnum(uint8_t(c))) return copy(2);
+    constexpr std::string_view kSame = "sSdDrntfaeA";
+    if (c == 'p' || c == 'P') return property();
+    if (c == 'w' || c == 'W') {
+      icu_.append(c == 'w' ? "[" : "[^").append(kWord).append(depth_ == 0 ? kLatinDigits : "").append("]");
+      at_ += 2;
+      return;
+    }
+    // Other bytes than ASCII are parts of characters for Oniguruma, and characters for ICU.
+    const bool is_ascii = c == 'x' && at_ + 3 < text_.size() && text_[at_ + 2] >= '0' && text_[at_ + 2] <= '7' &&
+                          std::isxdigit(uint8_t(text_[at_ + 3]));
+    if (is_ascii) return copy(4);
+    if (c != 'u' && !(c == 'x' && text_.compare(at_ + 2, 1, "{") == 0) && kSame.find(c) == kSame.npos) refuse(shown);
+    copy(2);
+    if (c == 'x') copy(text_.find('}', at_) - at_);
+  }
+
+  // Names such as Alpha and Punct are those of POSIX in Oniguruma, with other characters than in ICU.
+  void property() {
+    constexpr std::string_view kNames[] = {
+        "C",     "Cc",       "Cf",    "Cn",     "Co",     "L",    "Ll",         "Lm",      "Lo",       "Lt",
+        "Lu",    "M",        "Mc",    "Me",     "Mn",     "N",    "Nd",         "Nl",      "No",       "P",
+        "Pc",    "Pd",       "Pe",    "Pf",     "Pi",     "Po",   "Ps",         "S",       "Sc",       "Sk",
+        "Sm",    "So",       "Z",     "Zl",     "Zp",     "Zs",   "Han",        "Hangul",  "Hiragana", "Katakana",
+        "Latin", "Cyrillic", "Greek", "Arabic", "Hebrew", "Thai", "Devanagari", "Bengali", "Armenian", "Georgian"};
+    const size_t end = text_.find('}', at_);
+    const std::string name =
+        next_is(text_.substr(at_, 2) + "{") && end != text_.npos ? text_.substr(at_ + 3, end - at_ - 3) : "";
+    if (std::ranges::find(kNames, name) == std::end(kNames))
+      refuse(text_.substr(at_, end == text_.npos ? 3 : end - at_ + 1));
+    copy(name.size() + 4);
+  }
+
+  const std::string& text_;
+  const std::string& name_;
+  std::string icu_{};
+  size_t at_ = 0;
+  int depth_ = 0;                          // of brackets
+  std::vector<bool> ignores_case_{false};  // of the groups around the place
+};
 
 // A matcher of a thread. To make one takes longer than to match a word, and a pre-tokenizer of several steps matches
 // every word of a text by itself.
@@ -134,7 +240,7 @@ TextPattern TextPattern::literal(const std::string& text) {
 }
 
 TextPattern TextPattern::regex(const std::string& expression, const std::string& name) {
-  const std::string translated = to_icu(expression, name);
+  const std::string translated = PatternTranslation(expression, name).run();
   UErrorCode status = U_ZERO_ERROR;
   UParseError place{};
   TextPattern pattern;

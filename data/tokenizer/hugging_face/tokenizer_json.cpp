@@ -66,14 +66,23 @@ class AddedTokensReader {
       place->rstrip = changed.rstrip;
       place->single_word = changed.single_word;
     }
-    for (const std::string& content : changes.special) {
-      const int32_t id = tokenizer_.model->find(content);
-      if (id >= 0 && find(content) == tokenizer_.added.end())
-        tokenizer_.added.push_back({.content = content, .id = id, .special = true});
-    }
+    for (const Json& special : changes.special) add_special(special);
+    for (AddedToken& token : tokenizer_.added) token.stays_text = changes.splits_special && token.special;
   }
 
  private:
+  void add_special(const Json& special) {
+    Json token = special.is_object() ? special : Json{{"content", special}, {"normalized", false}};
+    const Json content = token.value("content", Json());
+    if (content.is_string() && find(content.get<std::string>()) != tokenizer_.added.end()) return;
+    const int32_t known = content.is_string() ? tokenizer_.model->find(content.get<std::string>()) : -1;
+    token["id"] = uint32_t(known >= 0 ? known : next_);
+    JsonPart part(token, context_, "a special token of tokenizer_config.json");
+    AddedToken read = token_of(part, tokenizer_.added.size() + 1);
+    read.special = true;
+    add(part, read);
+  }
+
   AddedToken token_of(JsonPart& part, size_t count) const {
     AddedToken token{.content = part.text("content")};
     part.expect(!token.content.empty(), "content", "a text that is not empty", token.content);

@@ -35,7 +35,9 @@ struct TokenizerChanges {
   // tokenizer_config.json's added_tokens_decoder: more added tokens by id, and the white space that those of
   // tokenizer.json take along.
   nlohmann::json added = nlohmann::json::object();
-  std::vector<std::string> special{};  // pieces of the model that are special tokens too
+  // Special tokens, as texts or as objects. Those that are no piece of the model get the next ids.
+  nlohmann::json special = nlohmann::json::array();
+  bool splits_special = false;  // special tokens in a text are plain text
 };
 
 // Reads the content of a tokenizer.json. `name` is the name of the file for messages. Throws an Error that names the

@@ -115,7 +115,7 @@ SentencePieceVocabulary::SentencePieceVocabulary(const std::string& name, std::s
   special_.eos = processor_->eos_id();
   special_.bos = processor_->bos_id() >= 0 ? processor_->bos_id() : special_.eos;
   special_.pad = processor_->pad_id();
-  require(special_.eos >= 0, "[vocabulary] ", name, ": the model has no </s> piece");
+  if (special_.bos < 0) around_.emplace();  // nothing begins a text
 }
 
 namespace {
@@ -169,8 +169,8 @@ void SentencePieceVocabulary::apply(const std::string& name, const nlohmann::ord
   special_.pad = id_of("pad_token", special_.pad);
   const bool has_bos = special_.bos != special_.eos;
   around_.emplace();
-  if (find_flag_setting(config, "add_bos_token", context).value_or(has_bos)) around_->before = {special_.bos};
-  if (find_flag_setting(config, "add_eos_token", context).value_or(false)) around_->after = {special_.eos};
+  if (find_flag_setting(config, "add_bos_token", context).value_or(has_bos)) around_->before = {bos()};
+  if (find_flag_setting(config, "add_eos_token", context).value_or(false)) around_->after = {eos()};
   config_ = config;
   size_ = size;
   is_normal_.resize(size_t(size), false);
@@ -217,8 +217,8 @@ nlohmann::ordered_json SentencePieceVocabulary::tokenizer_config() const {
   if (!config_.is_null() && !config_.empty()) return config_;
   const IdsAroundText around = around_text();
   nlohmann::ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"}};
-  if (special_.bos != special_.eos) config["bos_token"] = piece(special_.bos);
-  config["eos_token"] = piece(special_.eos);
+  if (names_bos()) config["bos_token"] = piece(special_.bos);
+  if (has_ends()) config["eos_token"] = piece(special_.eos);
   config["unk_token"] = piece(special_.unk);
   if (special_.pad >= 0) config["pad_token"] = piece(special_.pad);
   config["add_bos_token"] = !around.before.empty();

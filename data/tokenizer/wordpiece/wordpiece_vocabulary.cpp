@@ -141,9 +141,12 @@ std::string WordPieceVocabulary::lines() const {
 }
 
 std::shared_ptr<const Vocabulary> make_wordpiece_vocabulary(const std::string& name, std::string content,
-                                                            bool lower_case) {
-  if (lower_case) return std::make_shared<WordPieceVocabulary>(name, std::move(content));
-  return std::make_shared<WordPieceVocabulary>(name, wordpiece_bundle(std::move(content), false));
+                                                            bool lower_case, std::string note) {
+  auto vocabulary = lower_case
+                        ? std::make_shared<WordPieceVocabulary>(name, std::move(content))
+                        : std::make_shared<WordPieceVocabulary>(name, wordpiece_bundle(std::move(content), false));
+  vocabulary->set_note(std::move(note));
+  return vocabulary;
 }
 
 VocabularyBundle wordpiece_bundle(std::string vocabulary, bool lower_case) {

@@ -39,6 +39,8 @@ class WordPieceVocabulary : public Vocabulary {
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int id) const override;
   int size() const override { return int(pieces_.size()); }
+  std::string note() const override { return note_; }
+  void set_note(std::string note) { note_ = std::move(note); }
   bool lower_case() const { return is_lower_; }
   std::string lines() const;  // the pieces as the content of a vocab.txt
 
@@ -57,15 +59,16 @@ class WordPieceVocabulary : public Vocabulary {
   void encode_word(const std::string& word, std::vector<int32_t>& ids) const;
 
   bool is_lower_ = true;
+  std::string note_{};
   std::vector<std::string> pieces_;
   size_t longest_piece_ = 0;  // bytes
   std::unordered_map<std::string, int32_t, StringHash, std::equal_to<>> ids_;
 };
 
 // Makes a cased or uncased vocabulary from the content of a vocab.txt. The content of a cased one includes the choice,
-// because a saved copy has no tokenizer_config.json.
+// because a saved copy has no tokenizer_config.json. note: a remark for the user.
 std::shared_ptr<const Vocabulary> make_wordpiece_vocabulary(const std::string& name, std::string content,
-                                                            bool lower_case);
+                                                            bool lower_case, std::string note);
 
 // Joins a vocab.txt and the choice between cased and uncased into one file.
 VocabularyBundle wordpiece_bundle(std::string vocabulary, bool lower_case);

@@ -3,6 +3,7 @@
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/synthetic/embedded_corpus.h"
 #include "gyre/data/text/core_limit.h"
+#include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "tests/data/text_files.h"
 #include "tests/threads_in_scope.h"
@@ -45,6 +46,7 @@ TEST_CASE("SentencePiece: vocabularies of every type train and decode to the ori
     CHECK(vocabulary->eos() == 2);
     CHECK(vocabulary->pad() == -1);
     CHECK(vocabulary->piece(2) == "</s>");
+    CHECK(can_write_hugging_face(*vocabulary) == (type == "unigram" || type == "bpe"));
     size_t wrong = 0;
     for (const auto& pair : texts.pairs) {
       for (const std::string& text : {pair.source, pair.target}) {
@@ -56,6 +58,17 @@ TEST_CASE("SentencePiece: vocabularies of every type train and decode to the ori
     }
     CHECK(wrong == 0);
   }
+}
+
+TEST_CASE("SentencePiece: a model without a token that ends a text encodes, and eos() says what is missing") {
+  Texts texts;
+  const auto whole = texts.train({.type = "bpe", .size = 200});
+  // Names another piece in the settings of the trainer, which the model does not have.
+  write_file(texts.directory / "model", whole->content() + "\x12\x09\xFA\x02\x06<none>");
+  const auto vocabulary = load_vocabulary(texts.directory / "model");
+  CHECK(vocabulary->encode("the cat") == whole->encode("the cat"));
+  CHECK(!vocabulary->has_ends());
+  CHECK(contains(error_of([&] { (void)vocabulary->eos(); }), "expected a token that ends a text"));
 }
 
 TEST_CASE("SentencePiece: with byte fallback, any text decodes to itself") {

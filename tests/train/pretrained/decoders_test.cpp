@@ -246,6 +246,8 @@ TEST_CASE("decoders: the settings of a tokenizer survive import and export") {
   write_hugging_face(directory / "out", *model, imported.get());
   CHECK(Json::parse(read_file(directory / "out/tokenizer_config.json")) == Json::parse(settings));
   CHECK(read_file(directory / "out/tokenizer.json") == read_file(directory / "in/tokenizer.json"));
+  CHECK(read_json(directory / "out/config.json")["bos_token_id"].is_null());
+  CHECK(!read_json(directory / "out/generation_config.json").contains("bos_token_id"));
 }
 
 TEST_CASE("decoders: SentencePiece is exported as tokenizer.model, and imported") {

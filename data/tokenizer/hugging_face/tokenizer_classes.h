@@ -1,0 +1,37 @@
+// The classes of transformers 5 that make a tokenizer from its pieces and settings. They replace the normalizer and the
+// pre-tokenizer of a tokenizer.json by their own; other classes follow the file.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "gyre/core/io/file.h"
+
+namespace gyre {
+
+// Classes that make the same tokenizer. other: a class that Gyre does not know, or one that follows tokenizer.json.
+enum class TokenizerFamily { other, bert, roformer, gpt2, gpt_neox, roberta, qwen2 };
+
+// The tokenizer_class of the settings, without "Fast"; empty if they name none.
+std::string tokenizer_class_of(const nlohmann::ordered_json& config);
+TokenizerFamily family_of_class(std::string_view tokenizer_class);
+// Whether transformers 5 follows the tokenizer.json of a directory with this class.
+bool follows_tokenizer_json(std::string_view tokenizer_class);
+
+// The "model_type" of config.json in a directory, which transformers 5 reads if the settings name no class. Empty if
+// there is none.
+std::string find_model_type(const Path& directory);
+TokenizerFamily family_of_model_type(std::string_view model_type);
+
+// Adds the special tokens that the family has by default to the settings, where these do not name others.
+void set_default_tokens(TokenizerFamily family, nlohmann::ordered_json& config);
+// The parts that the family makes; null: none.
+nlohmann::ordered_json normalizer_of(TokenizerFamily family, const nlohmann::ordered_json& config);
+nlohmann::ordered_json pre_tokenizer_of(TokenizerFamily family, const nlohmann::ordered_json& config);
+
+// A remark for the user if the family replaces a part of this tokenizer.json, of BPE, by another; otherwise empty.
+std::string replaced_part_note(const nlohmann::json& tokenizer, const nlohmann::ordered_json& config,
+                               std::string_view model_type);
+
+}  // namespace gyre
