@@ -9,7 +9,7 @@
 #include "gyre/core/sizes.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
-#include "gyre/data/tokenizer/hugging_face/bert_files.h"
+#include "gyre/data/tokenizer/bert_files.h"
 #include "gyre/data/tokenizer/hugging_face/legacy_files.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"

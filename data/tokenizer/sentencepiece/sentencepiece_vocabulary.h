@@ -44,7 +44,7 @@ class SentencePieceVocabulary final : public Vocabulary {
   float score(int id) const;
 
   bool names_bos() const { return special_.bos != special_.eos; }  // not </s> for want of <s>
-  const std::string& model() const { return model_; }  // the serialized model
+  const std::string& model() const { return model_; }              // the serialized model
   // The content of a tokenizer_config.json beside it: that of the settings, or one with which transformers reads it.
   nlohmann::ordered_json tokenizer_config() const;
 

@@ -6,9 +6,9 @@
 
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/option_checks.h"
+#include "tools/commands/plot/attention_maps.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/model_choice.h"
-#include "tools/plots/attention_maps.h"
 #include "tools/plots/heatmaps.h"
 #include "tools/program.h"
 

@@ -1,4 +1,4 @@
-#include "tools/plots/attention_maps.h"
+#include "tools/commands/plot/attention_maps.h"
 
 #include <algorithm>
 #include <sstream>

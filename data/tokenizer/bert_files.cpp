@@ -1,4 +1,4 @@
-#include "gyre/data/tokenizer/hugging_face/bert_files.h"
+#include "gyre/data/tokenizer/bert_files.h"
 
 #include <algorithm>
 #include <optional>
