@@ -296,16 +296,18 @@ void RunDirectory::restore_links() const {
     const Path copy = checkpoints_path(path_) / link;
     if (fs::is_symlink(copy) || !fs::exists(copy)) continue;
     std::optional<Path> original = original_of_copy(path_, copy);
-    // The state of an average does not give its name.
-    const auto updates = std::string_view(link) == "average" ? std::nullopt : updates_in_state(copy);
+    Path step;  // the checkpoint that the state names; the state of an average names none
+    if (std::string_view(link) != "average") {
+      if (const auto updates = updates_in_state(copy)) step = checkpoint_path(path_, *updates);
+    }
     if (original) {
       require_redundant(copy, *original);
       fs::remove_all(copy);
-    } else if (updates && !fs::exists(checkpoint_path(path_, *updates))) {
-      original = checkpoint_path(path_, *updates);  // only the copy was kept
-      fs::rename(copy, *original);
-    } else if (updates) {
-      throw Error("[run] ", copy.string(), ": expected a link or a copy of ", checkpoint_path(path_, *updates).string(),
+    } else if (!step.empty() && !fs::exists(step)) {
+      original = step;  // only the copy was kept
+      fs::rename(copy, step);
+    } else if (!step.empty()) {
+      throw Error("[run] ", copy.string(), ": expected a link or a copy of ", step.string(),
                   ", found another checkpoint of this update: if one of both ",
                   "is damaged (gyre checkpoint verify), remove that one");
     } else {
