@@ -114,10 +114,8 @@ void make_bert(Json& json, TokenizerSettings& settings, bool is_named, const std
     if (is_named || is_piece || key == "cls_token" || key == "sep_token" || key == "unk_token")
       settings.config[key] = token;
   }
-  // With these settings, transformers 5 does not look at the added tokens of the file.
-  if (settings.config.contains("added_tokens_decoder")) json["added_tokens"] = Json::array();
-  json["normalizer"] = normalizer_of(TokenizerFamily::bert, settings.config);
-  json["pre_tokenizer"] = pre_tokenizer_of(TokenizerFamily::bert, settings.config);
+  json["normalizer"] = normalizer_of(TokenizerFamily::bert, settings.config, context);
+  json["pre_tokenizer"] = pre_tokenizer_of(TokenizerFamily::bert, settings.config, context);
   json["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", false}};
   const std::string unk = find_token_setting(settings.config, "unk_token", context);
   const int32_t cls = id_of(json, settings, "cls_token", context), sep = id_of(json, settings, "sep_token", context);
@@ -145,6 +143,16 @@ void require_bert_parts(const Json& json, const std::string& name, const std::st
   require_part(has_bert_model(json), "model", json["model"].value("type", Json()));
   require_part(normalizer.is_null() || is_normalizer, "normalizer", normalizer);
   require_part(words.is_null() || words == Json{{"type", "BertPreTokenizer"}}, "pre_tokenizer", words);
+}
+
+// Into those of the settings, where an export finds them.
+void move_added_tokens(const Json& json, nlohmann::ordered_json& decoder) {
+  for (Json token : json.value("added_tokens", Json::array())) {
+    if (!token.is_object() || !token.contains("id")) continue;
+    const std::string id = token["id"].dump();
+    token.erase("id");
+    decoder[id] = token;
+  }
 }
 
 void note_words(TokenizerSettings& settings) {
@@ -185,17 +193,23 @@ Pointer read_bert_vocabulary(const Path& file, const std::string& content, Token
 }
 
 Pointer read_bert_tokenizer_json(const Path& file, Json json, std::string content, TokenizerSettings settings) {
+  const auto make = [&](const std::string& context) {
+    if (settings.config.contains("added_tokens_decoder")) {
+      if (!lists_added_tokens(file.parent_path())) move_added_tokens(json, settings.config["added_tokens_decoder"]);
+      json["added_tokens"] = Json::array();
+    }
+    make_bert(json, settings, true, context);
+    content = json.dump();
+  };
   const std::string context = context_of(file), name = tokenizer_class_of(settings.config),
                     type = find_model_type(file.parent_path());
   const bool is_empty = json.value("normalizer", Json()).is_null() && json.value("pre_tokenizer", Json()).is_null();
   if (is_bert(family_of_class(name))) {
     require_bert_parts(json, name, context);
     note_words(settings);
-    make_bert(json, settings, true, context);
-    content = json.dump();
+    make(context);
   } else if (name.empty() && is_empty && is_bert(family_of_model_type(type)) && has_bert_model(json)) {
-    make_bert(json, settings, true, context);
-    content = json.dump();
+    make(context);
   } else {
     const bool is_wordpiece =
         !json["model"].contains("merges") && json["model"].value("type", Json("WordPiece")) == "WordPiece";
@@ -204,9 +218,11 @@ Pointer read_bert_tokenizer_json(const Path& file, Json json, std::string conten
             cut_for_message(name));
     const bool is_default = plain_case(json.value("normalizer", Json())) == true && has_bert_model(json) &&
                             json.value("pre_tokenizer", Json()) == Json{{"type", "BertPreTokenizer"}};
-    if (name.empty() && is_wordpiece && !is_default && is_bert(family_of_model_type(type)))
-      settings.note = concat("without a tokenizer_class, transformers 5 takes BertTokenizer for the model type ", type,
-                             ", in lower case, and its ids may differ; Gyre follows tokenizer.json");
+    const bool is_bert_type = is_bert(family_of_model_type(type));
+    if (name.empty() && is_wordpiece && !type.empty() && !(is_bert_type && is_default))
+      settings.note = concat("without a tokenizer_class, transformers 5 takes ",
+                             is_bert_type ? "BertTokenizer in lower case" : "a class of its own",
+                             " for the model type ", type, ", and its ids may differ; Gyre follows tokenizer.json");
   }
   return simplest(file, json, "", std::move(settings), content);
 }

@@ -66,7 +66,7 @@ Pointer read_tokenizer_json_file(const Path& file, const std::string& content, T
           "model: expected BPE, as the tokenizer_class ", name, " in tokenizer_config.json beside it says, got ",
           cut_for_message(model.value("type", Json()).dump()));
   if (!is_bpe || is_bert) return read_bert_tokenizer_json(file, json, content, std::move(settings));
-  settings.note = replaced_part_note(json, settings.config, type);
+  settings.note = replaced_part_note(json, settings.config, type, context);
   return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));
 }
 

@@ -39,7 +39,9 @@ bool is_empty(const nlohmann::ordered_json& config, const char* key) {
 // special_tokens_map.json, whose tokens replace those of tokenizer_config.json, except for lists.
 void add_special_tokens_map(const Path& file, nlohmann::ordered_json& config) {
   const Json specials = read_object(file);
-  const bool has_list = !is_empty(config, kExtra) || !is_empty(config, kAdditional);
+  const auto extra = config.find(kExtra);  // an object names tokens, and is no list
+  const bool has_list =
+      !is_empty(config, kAdditional) || (extra != config.end() && extra->is_array() && !extra->empty());
   for (const auto& [key, value] : specials.items()) {
     if (key == kAdditional && !has_list) config[key] = value;
     if (key == kExtra && value.is_array() && (is_empty(config, kExtra) || config[kExtra].is_array())) {
@@ -131,6 +133,11 @@ nlohmann::ordered_json find_tokenizer_config(const Path& directory) {
   const Path chat = directory / "chat_template.jinja";
   if (std::filesystem::exists(chat) && !config.contains("chat_template")) config["chat_template"] = read_file(chat);
   return config;
+}
+
+bool lists_added_tokens(const Path& directory) {
+  const Json config = read_object(config_file(directory));
+  return config.is_object() && config.contains("added_tokens_decoder");
 }
 
 std::string find_token_setting(const nlohmann::ordered_json& config, const char* key, const std::string& context) {

@@ -21,6 +21,10 @@ std::optional<bool> find_lower_case_setting(const Path& directory);
 // there is no such file.
 nlohmann::ordered_json find_tokenizer_config(const Path& directory);
 
+// Whether tokenizer_config.json has added_tokens_decoder, so that transformers 5 does not look for added tokens
+// elsewhere.
+bool lists_added_tokens(const Path& directory);
+
 // Returns the token that `config` names under `key`, such as "eos_token"; empty if it names none. context: beginning of
 // messages.
 std::string find_token_setting(const nlohmann::ordered_json& config, const char* key, const std::string& context);

@@ -126,7 +126,7 @@ Json special_tokens(const Json& config, const std::string& context) {
     require(more.is_null() || more.is_array() || more.is_object(), context, "tokenizer_config.json: expected ", key,
             " to be a list of tokens, got ", cut_for_message(json_text(more)));
     for (const Json& token : more) tokens.push_back(token);
-    if (!more.empty()) break;
+    if (more.is_array() && !more.empty()) break;
   }
   return tokens;
 }

@@ -107,8 +107,8 @@ std::string tokenizer_json_of_merges(const Path& vocab_json, Json& config) {
     text.added = usual_specials(text.pieces);
   else
     set_default_tokens(family, config);
-  text.normalizer = normalizer_of(family, config);
-  text.pre_tokenizer = pre_tokenizer_of(family, config);
+  text.normalizer = normalizer_of(family, config, context);
+  text.pre_tokenizer = pre_tokenizer_of(family, config, context);
   text.post_processor = byte_level(true, true);
   if (family == TokenizerFamily::roberta) {
     const TemplateToken sep = named_piece(config, "sep_token", text.pieces, context),

@@ -96,8 +96,8 @@ Json tokens_of(Family family) {
   return Json::object();
 }
 
-bool flag(const Json& config, const char* key, bool otherwise) {
-  return find_flag_setting(config, key, "[vocabulary] ").value_or(otherwise);
+bool flag(const Json& config, const char* key, bool otherwise, const std::string& context) {
+  return find_flag_setting(config, key, context).value_or(otherwise);
 }
 
 // Without the fields that have no effect on ids, and with the others written out.
@@ -153,27 +153,28 @@ void set_default_tokens(TokenizerFamily family, Json& config) {
     if (!config.contains(key)) config[key] = token;
 }
 
-Json normalizer_of(TokenizerFamily family, const Json& config) {
+Json normalizer_of(TokenizerFamily family, const Json& config, const std::string& context) {
   if (family == Family::qwen2 || family == Family::gpt_neox) return {{"type", "NFC"}};
   if (family != Family::bert && family != Family::roformer) return nullptr;
-  const bool lower = flag(config, "do_lower_case", true);
+  const bool lower = flag(config, "do_lower_case", true, context);
   return {{"type", "BertNormalizer"},
           {"clean_text", true},
-          {"handle_chinese_chars", flag(config, "tokenize_chinese_chars", true)},
-          {"strip_accents", flag(config, "strip_accents", lower)},
+          {"handle_chinese_chars", flag(config, "tokenize_chinese_chars", true, context)},
+          {"strip_accents", flag(config, "strip_accents", lower, context)},
           {"lowercase", lower}};
 }
 
-Json pre_tokenizer_of(TokenizerFamily family, const Json& config) {
+Json pre_tokenizer_of(TokenizerFamily family, const Json& config, const std::string& context) {
   if (family == Family::bert || family == Family::roformer) return {{"type", "BertPreTokenizer"}};
-  const bool adds = flag(config, "add_prefix_space", false);
+  const bool adds = flag(config, "add_prefix_space", false, context);
   if (family != Family::qwen2) return byte_level(adds, true);
   Json words = byte_level_words(kQwen2Words);
   words["pretokenizers"].back() = byte_level(adds, false);
   return words;
 }
 
-std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, std::string_view model_type) {
+std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, std::string_view model_type,
+                               const std::string& context) {
   const std::string name = tokenizer_class_of(config);
   if (follows_tokenizer_json(name)) return "";
   const auto place = tokenizer.find("pre_tokenizer");
@@ -189,11 +190,11 @@ std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& conf
     const bool is_free = name.empty() || (name == "LlamaTokenizer" && has_bytes);
     return is_free ? "" : note("may replace the normalizer or the pre-tokenizer of the file");
   }
-  const bool adds = flag(config, "add_prefix_space", false);
+  const bool adds = flag(config, "add_prefix_space", false, context);
   if (comparable(tokenizer.value("normalizer", nlohmann::json()), adds) !=
-      comparable(normalizer_of(family, config), adds))
+      comparable(normalizer_of(family, config, context), adds))
     return note("replaces the normalizer of the file");
-  if (comparable(words, adds) != comparable(pre_tokenizer_of(family, config), adds))
+  if (comparable(words, adds) != comparable(pre_tokenizer_of(family, config, context), adds))
     return note("replaces the pre-tokenizer of the file");
   return "";
 }

@@ -26,12 +26,14 @@ TokenizerFamily family_of_model_type(std::string_view model_type);
 
 // Adds the special tokens that the family has by default to the settings, where these do not name others.
 void set_default_tokens(TokenizerFamily family, nlohmann::ordered_json& config);
-// The parts that the family makes; null: none.
-nlohmann::ordered_json normalizer_of(TokenizerFamily family, const nlohmann::ordered_json& config);
-nlohmann::ordered_json pre_tokenizer_of(TokenizerFamily family, const nlohmann::ordered_json& config);
+// The parts that the family makes; null: none. context: beginning of the message of an Error.
+nlohmann::ordered_json normalizer_of(TokenizerFamily family, const nlohmann::ordered_json& config,
+                                     const std::string& context);
+nlohmann::ordered_json pre_tokenizer_of(TokenizerFamily family, const nlohmann::ordered_json& config,
+                                        const std::string& context);
 
 // A remark for the user if the family replaces a part of this tokenizer.json, of BPE, by another; otherwise empty.
 std::string replaced_part_note(const nlohmann::json& tokenizer, const nlohmann::ordered_json& config,
-                               std::string_view model_type);
+                               std::string_view model_type, const std::string& context);
 
 }  // namespace gyre

@@ -88,6 +88,7 @@ def cases():
     yield from words(BERT, special_tokens_map={"additional_special_tokens": ["<E2>"]}, added_tokens={"<E2>": N})
     yield from words(BERT, special_tokens_map={"mask_token": {"content": "[MASK]", "lstrip": True, "normalized": False,
                                                               "rstrip": False, "single_word": False}})
+    yield from words({**BERT, "mask_token": "[E1]"}, added_tokens={"<e2>": N})
     yield from words({**BERT, "pad_token": "[E1]"}, special_tokens_map={"pad_token": "<pad>"})
     for name in ("DistilBertTokenizerFast", "ElectraTokenizer", "MobileBertTokenizer"):
         yield from words({"tokenizer_class": name, "do_lower_case": False})

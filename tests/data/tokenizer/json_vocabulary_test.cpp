@@ -309,7 +309,7 @@ TEST_CASE("a tokenizer.json beside another class than its own: a note says what 
   CHECK(contains(note_with("bpe.json", nullptr, R"({"tokenizer_class":"GemmaTokenizer"})"), "may replace"));
   write_text(directory, "config.json", R"({"model_type":"bert"})");
   CHECK(note_with("words.json", nullptr, "{}") == "");
-  CHECK(contains(note_with("cased.json", nullptr, "{}"), "takes BertTokenizer for the model type bert"));
+  CHECK(contains(note_with("cased.json", nullptr, "{}"), "takes BertTokenizer in lower case for the model type bert"));
 }
 
 TEST_CASE("tokenizer.json: a chat template that is not UTF-8 is exported with replacement characters") {
