@@ -6,13 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <limits>
 #include <set>
 #include <sstream>
-#include <string_view>
 #include <thread>
 
 #include "gyre/core/counted.h"

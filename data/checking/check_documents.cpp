@@ -1,8 +1,6 @@
 #include "gyre/data/checking/check_documents.h"
 
 #include <algorithm>
-#include <cmath>
-#include <memory>
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"

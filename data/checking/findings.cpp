@@ -1,5 +1,4 @@
 // The verdicts of check_data(): what counts as a warning and what as an error.
-#include <algorithm>
 #include <cmath>
 
 #include "gyre/core/counted.h"

@@ -1,13 +1,11 @@
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/sizes.h"
-#include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/bert_files.h"
 #include "gyre/data/tokenizer/hugging_face/legacy_files.h"

@@ -1,6 +1,5 @@
 #include "tools/options/cpu_threads.h"
 
-#include "gyre/core/error.h"
 #include "gyre/core/hardware/cores.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"

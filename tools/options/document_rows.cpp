@@ -1,7 +1,5 @@
 #include "tools/options/document_rows.h"
 
-#include <utility>
-
 #include "gyre/data/text/document_text.h"
 
 namespace gyre {

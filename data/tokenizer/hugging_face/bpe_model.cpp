@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face/byte_notation.h"
 

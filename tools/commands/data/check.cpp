@@ -1,6 +1,5 @@
 // gyre data check: says before a run what is wrong with its data and options.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -1,12 +1,9 @@
 #include "tools/commands/data/document_check.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/store/token_store.h"

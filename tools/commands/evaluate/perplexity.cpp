@@ -1,6 +1,5 @@
 // gyre evaluate perplexity: computes the perplexity of a causal language model on a text.
 #include <cmath>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
