@@ -8,8 +8,8 @@
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face/characters.h"
-#include "gyre/data/tokenizer/hugging_face/legacy_files.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
+#include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 
@@ -24,7 +24,7 @@ std::string context_of(const Path& file) { return concat("[vocabulary] ", file.s
 
 bool is_bert(TokenizerFamily family) { return family == TokenizerFamily::bert || family == TokenizerFamily::roformer; }
 
-// Returns a part of the model, or what it is if the field is missing.
+// Whether a field of the model is as expected. A missing one is: these are the defaults.
 bool has_field(const Json& model, const char* key, const Json& expected) {
   const Json value = model.value(key, Json());
   return value.is_null() || value == expected;
@@ -79,8 +79,8 @@ std::string lines_of(const JsonVocabulary& vocabulary) {
   return text;
 }
 
-// As a WordPieceVocabulary if that gives the same ids: it is exported as BERT's vocab.txt, and WoBERT builds on it.
-// content: of a vocab.txt; empty if there is none.
+// The vocabulary as a WordPieceVocabulary if that gives the same ids: it is exported as BERT's vocab.txt, and WoBERT
+// builds on it. content: of a vocab.txt; empty if there is none.
 Pointer simplest(const Path& file, const Json& json, std::string content, TokenizerSettings settings,
                  const std::string& text) {
   auto vocabulary = std::make_shared<JsonVocabulary>(file.string(), text, std::move(settings));
@@ -145,8 +145,8 @@ void require_bert_parts(const Json& json, const std::string& name, const std::st
   require_part(words.is_null() || words == Json{{"type", "BertPreTokenizer"}}, "pre_tokenizer", words);
 }
 
-// Into those of the settings, where an export finds them.
-void move_added_tokens(const Json& json, nlohmann::ordered_json& decoder) {
+// Copies the added tokens of the file to those of the settings, where an export finds them.
+void copy_added_tokens(const Json& json, nlohmann::ordered_json& decoder) {
   for (Json token : json.value("added_tokens", Json::array())) {
     if (!token.is_object() || !token.contains("id")) continue;
     const std::string id = token["id"].dump();
@@ -155,7 +155,7 @@ void move_added_tokens(const Json& json, nlohmann::ordered_json& decoder) {
   }
 }
 
-void note_words(TokenizerSettings& settings) {
+void note_chinese_words(TokenizerSettings& settings) {
   if (family_of_class(tokenizer_class_of(settings.config)) == TokenizerFamily::roformer)
     settings.note =
         "its RoFormerTokenizer finds Chinese words first, and WordPiece splits Chinese into characters; "
@@ -186,7 +186,7 @@ Pointer read_bert_vocabulary(const Path& file, const std::string& content, Token
   require(is_known, context, "expected a tokenizer_class such as BertTokenizer in tokenizer_config.json, or a ",
           "model_type such as bert in config.json, got ", cut_for_message(name.empty() ? type : name),
           ": transformers converts it, AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
-  note_words(settings);
+  note_chinese_words(settings);
   Json json{{"model", {{"vocab", pieces_of(content, concat("[vocabulary] ", file.string(), ":"))}}}};
   make_bert(json, settings, !name.empty() || !type.empty(), context);
   return simplest(file, json, content, settings, json.dump());
@@ -195,7 +195,7 @@ Pointer read_bert_vocabulary(const Path& file, const std::string& content, Token
 Pointer read_bert_tokenizer_json(const Path& file, Json json, std::string content, TokenizerSettings settings) {
   const auto make = [&](const std::string& context) {
     if (settings.config.contains("added_tokens_decoder")) {
-      if (!lists_added_tokens(file.parent_path())) move_added_tokens(json, settings.config["added_tokens_decoder"]);
+      if (!lists_added_tokens(file.parent_path())) copy_added_tokens(json, settings.config["added_tokens_decoder"]);
       json["added_tokens"] = Json::array();
     }
     make_bert(json, settings, true, context);
@@ -206,7 +206,7 @@ Pointer read_bert_tokenizer_json(const Path& file, Json json, std::string conten
   const bool is_empty = json.value("normalizer", Json()).is_null() && json.value("pre_tokenizer", Json()).is_null();
   if (is_bert(family_of_class(name))) {
     require_bert_parts(json, name, context);
-    note_words(settings);
+    note_chinese_words(settings);
     make(context);
   } else if (name.empty() && is_empty && is_bert(family_of_model_type(type)) && has_bert_model(json)) {
     make(context);

@@ -32,6 +32,20 @@ Json read_merges(const Path& file) {
   return merges;
 }
 
+// Reads an object with the ids of pieces, which are 0 .. number of pieces - 1. Returns the pieces by id.
+std::vector<std::string> read_pieces(const nlohmann::json& vocab, const std::string& context) {
+  std::vector<std::string> pieces(vocab.size());
+  std::vector<bool> taken(vocab.size());
+  for (const auto& [piece, id] : vocab.items()) {
+    const bool fits = id.is_number_unsigned() && id < pieces.size() && !taken[id.get<size_t>()];
+    require(fits, context, "piece ", quoted_for_message(piece), ": expected a unique id below ", pieces.size(),
+            ", got ", cut_for_message(id.dump()));
+    taken[id.get<size_t>()] = true;
+    pieces[id.get<size_t>()] = piece;
+  }
+  return pieces;
+}
+
 TemplateToken named_piece(const Json& config, const char* key, const std::vector<std::string>& pieces,
                           const std::string& context) {
   const std::string token = find_token_setting(config, key, context);
@@ -75,19 +89,6 @@ bool is_vocab_json(std::string_view content) {
   while (end < content.size() && content[end] != '"') end += content[end] == '\\' ? 2 : 1;
   const size_t colon = skip(end + 1), value = skip(colon + 1);
   return holds(colon, ':') && value < content.size() && content[value] >= '0' && content[value] <= '9';
-}
-
-std::vector<std::string> read_pieces(const nlohmann::json& vocab, const std::string& context) {
-  std::vector<std::string> pieces(vocab.size());
-  std::vector<bool> taken(vocab.size());
-  for (const auto& [piece, id] : vocab.items()) {
-    const bool fits = id.is_number_unsigned() && id < pieces.size() && !taken[id.get<size_t>()];
-    require(fits, context, "piece ", quoted_for_message(piece), ": expected a unique id below ", pieces.size(),
-            ", got ", cut_for_message(id.dump()));
-    taken[id.get<size_t>()] = true;
-    pieces[id.get<size_t>()] = piece;
-  }
-  return pieces;
 }
 
 std::string tokenizer_json_of_merges(const Path& vocab_json, Json& config) {

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "gyre/core/io/file.h"
 
@@ -18,9 +17,5 @@ bool is_vocab_json(std::string_view content);
 // added to it; without both, they are those of GPT-2. RoBERTa's class adds <s> and </s>. Throws an Error that names the
 // file for other classes and for malformed files.
 std::string tokenizer_json_of_merges(const Path& vocab_json, nlohmann::ordered_json& config);
-
-// Reads an object with the ids of pieces, which are 0 .. number of pieces - 1. Returns the pieces by id. Throws an
-// Error that begins with `context` for other ids.
-std::vector<std::string> read_pieces(const nlohmann::json& vocab, const std::string& context);
 
 }  // namespace gyre
