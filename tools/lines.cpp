@@ -62,7 +62,7 @@ void InputLines::note_json(const std::string& line) {
   if (kind == JsonLine::none || (kind == JsonLine::string && line.find('\\') == std::string::npos)) return;
   has_noted_json_ = true;
   print_message(concat(name(), ":", this->line(),
-                       ": the line is JSON and is read as text; jq -r .text writes the texts of ", "JSON lines"));
+                       ": the line is JSON and is read as text; jq -r .text writes the texts of JSON lines"));
 }
 
 bool InputLines::read(std::string& line) {

@@ -24,7 +24,7 @@ struct Equivalent {
 
 using Equivalents = std::map<std::string, Equivalent, std::less<>>;
 
-// Rows of the same meaning. `names`: without `dashes`.
+// Adds names that have the same meaning. `dashes`: what precedes them on the command line.
 void add(Equivalents& all, const std::vector<std::string>& names, const Equivalent& equivalent,
          const std::string& dashes = "--") {
   for (const std::string& name : names) all.emplace(dashes + name, equivalent);
@@ -263,7 +263,8 @@ const Equivalents& option_equivalents() {
   return all;
 }
 
-// `options`: commands, of which all that exist are suggested. `explanation`: instead of them.
+// The same for commands, with words instead of options: all of them that exist are suggested, or else the explanation
+// is given.
 Equivalents make_subcommand_equivalents() {
   Equivalents all;
   const auto add_words = [&all](const std::vector<std::string>& words, const Equivalent& equivalent) {

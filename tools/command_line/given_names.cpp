@@ -39,7 +39,7 @@ int with_given_names(const OptionTable& table, const std::function<int()>& comma
   } catch (const UsageError& error) {
     throw UsageError(in_given_names(error.what(), table));
   } catch (const Error& error) {
-    if (typeid(error) != typeid(Error)) throw;
+    if (typeid(error) != typeid(Error)) throw;  // a new Error would lose the kind, such as that of a failed rank
     throw Error(in_given_names(error.what(), table));
   }
 }

@@ -49,10 +49,9 @@ void add_import_command(Program& program) {
   OptionTable& table = program.command("import", "import a model of Hugging Face's transformers as a run directory",
                                        [args] { return import_model(*args); });
   table.add_custom("--from", 2, 2, "hf DIRECTORY",
-                   "format and directory with config.json, safetensors and vocab.txt of BertForMaskedLM, "
-                   "NezhaForMaskedLM, RoFormerForMaskedLM, their sequence classification variants or bare encoders "
-                   "(BertModel), or of a decoder: "
-                   "Llama, Mistral, Qwen2, Qwen3, GPT-NeoX, GPT-2",
+                   "format and directory with config.json, safetensors and the files of a tokenizer: of "
+                   "BertForMaskedLM, NezhaForMaskedLM, RoFormerForMaskedLM, their sequence classification variants or "
+                   "bare encoders (BertModel), or of a decoder: Llama, Mistral, Qwen2, Qwen3, GPT-NeoX, GPT-2",
                    [args](const std::vector<std::string>& values) {
                      OptionTable::chosen_word(values.front(), {"hf"});
                      args->from = values.back();

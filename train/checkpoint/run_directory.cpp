@@ -308,8 +308,8 @@ void RunDirectory::restore_links() const {
       fs::rename(copy, step);
     } else if (!step.empty()) {
       throw Error("[run] ", copy.string(), ": expected a link or a copy of ", step.string(),
-                  ", found another checkpoint of this update: if one of both ",
-                  "is damaged (gyre checkpoint verify), remove that one");
+                  ", found another checkpoint of this update: if one of the two is damaged (gyre checkpoint verify), ",
+                  "remove that one");
     } else {
       throw Error("[run] ", copy.string(), ": expected a link or a copy of a checkpoint, found ",
                   fs::is_directory(copy) ? "another directory" : "a file", "; remove it");

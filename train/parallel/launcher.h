@@ -1,5 +1,5 @@
-// The launcher that started this process as one of several: mpirun, mpiexec or srun. Known from the environment, before
-// MPI is initialized.
+// The launcher that started this process as one of several: mpirun, mpirun_rsh, mpiexec or srun. Known from the
+// environment, before MPI is initialized.
 #pragma once
 
 #include <string>

@@ -50,9 +50,9 @@ struct ExportOptions {
   std::function<void(const Path& directory)> complete = {};  // writes further files beside those of the model
 };
 
-// Writes config.json, model.safetensors, generation_config.json of a causal model with a vocabulary and, of WordPiece
-// or byte-level BPE, the files of the tokenizer. Other vocabularies can belong to causal models only, and are not
-// written. Throws an Error if transformers has no equivalent of the model, or if there is a model already, unless
+// Writes config.json, model.safetensors, generation_config.json of a causal model with a vocabulary and, if
+// can_write_hugging_face(), the files of the tokenizer. Other vocabularies can belong to causal models only, and are
+// not written. Throws an Error if transformers has no equivalent of the model, or if there is a model already, unless
 // options.overwrite. A failure leaves the directory as it was. Returns a description of the result.
 std::string write_hugging_face(const Path& directory, const EncoderOnly& model, const Vocabulary* vocabulary,
                                const ExportOptions& options = {});

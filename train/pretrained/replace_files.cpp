@@ -45,7 +45,7 @@ void replace_files(const Path& directory, const std::function<void(const Path&)>
     fs::remove_all(filled, ignored);
     if (is_new) fs::remove(directory, ignored);
     const auto* file_error = dynamic_cast<const fs::filesystem_error*>(&error);
-    if (file_error != nullptr) throw Error("[file] ", file_error->path1().string(), ": ", file_error->what());
+    if (file_error != nullptr) throw Error("[file] ", file_error->path1().string(), ": ", file_error->code().message());
     throw;
   }
 }

@@ -49,7 +49,7 @@ struct LanguageOptions : TrainOptions {
   // Shares of the samples from each of the train_sets, of any sum (data/batch/sample_mix.h). Empty: every sample once.
   std::vector<double> train_weights;
   Path pretrained_model;                 // initial weights of a new run (train/tasks/initial_weights.h), or empty
-  std::string documents = "blank-line";  // end of a document in text: blank-line, line, whole
+  std::string documents = "blank-line";  // end of a document in text (parse_document_end())
   // Line ends inside documents: keep, space, none. Empty: those that the run began with, or those of its token stores,
   // or the default of the vocabulary (line_ends_of_run()).
   std::string line_ends;
