@@ -12,8 +12,10 @@ namespace gyre {
 namespace {
 
 constexpr std::string_view kDecoding = "gyre translate and gyre generate have the options of decoding";
+constexpr std::string_view kInt8 = "--precision int8 of gyre translate and gyre generate computes with 8-bit weights";
 constexpr std::string_view kJointVocabulary =
     "source and target have one joint vocabulary, which gyre vocab --input SOURCE TARGET makes";
+constexpr std::string_view kNoLora = "there is no LoRA; --freeze PATTERN trains a part of the weights";
 
 // `options`: equivalent options, of which the first that the command has is suggested. `explanation`: the explanation
 // if the command has none of them.
@@ -30,11 +32,7 @@ void add(Equivalents& all, const std::vector<std::string>& names, const Equivale
   for (const std::string& name : names) all.emplace(dashes + name, equivalent);
 }
 
-// The names of nanoGPT, Hugging Face's Trainer and TRL, Megatron-LM, torchtitan, litgpt, fairseq, Marian, OpenNMT and
-// Sockeye. Of a dotted name (torchtitan, litgpt) the last part counts, unless the whole name is here.
-Equivalents make_option_equivalents() {
-  Equivalents all;
-  // Model
+void add_model_names(Equivalents& all) {
   add(all, {"arch", "config-name", "model-type", "model-name", "model-config", "model.name", "flavor"},
       {{"--architecture", "--preset"}});
   add(all, {"num-layers", "num-hidden-layers", "n-layer", "n-layers"}, {{"--layers", "--enc-depth"}});
@@ -78,7 +76,9 @@ Equivalents make_option_equivalents() {
   add(all, {"use-flash-attn", "flash-attention", "attn-implementation"},
       {{}, "attention never stores the matrix of its weights, as FlashAttention does not"});
   add(all, {"num-experts", "moe"}, {{}, "there are no mixtures of experts"});
-  // Data
+}
+
+void add_data_names(Equivalents& all) {
   add(all,
       {"train-file", "train-files", "train-data", "train-data-path", "train-dataset", "train-path", "data-path", "data",
        "dataset", "dataset-name", "dataset-path", "data-dir"},
@@ -120,7 +120,9 @@ Equivalents make_option_equivalents() {
       {{}, "gyre data build makes a token store, which training reads in place"});
   add(all, {"reset-attention-mask", "reset-position-ids"}, {{"--documents-attend apart"}});
   add(all, {"skip-invalid-size-inputs-valid-test"}, {{"--on-bad-line skip"}});
-  // Batches
+}
+
+void add_batch_names(Equivalents& all) {
   add(all, {"per-device-train-batch-size", "train-batch-size", "global-batch-size", "batch", "bsz"},
       {{"--mini-batch"}});
   add(all, {"micro-batch-size", "local-batch-size", "device-batch-size"},
@@ -131,7 +133,9 @@ Equivalents make_option_equivalents() {
       {{"--optimizer-delay"}});
   add(all, {"mini-batch-fit", "workspace"}, {{"--mini-batch-words"}});
   add(all, {"batch-type"}, {{"--batch-unit"}});
-  // Optimizer and learning rate
+}
+
+void add_optimizer_names(Equivalents& all) {
   add(all, {"optim", "optimizer-type", "optimizer-name", "optimizer.name"}, {{"--optimizer"}});
   add(all, {"learning-rate", "base-lr", "peak-lr", "max-lr"}, {{"--learn-rate"}});
   add(all, {"lr-scheduler-type", "lr-decay-style", "decay-type", "decay-lr", "lr-decay-type"}, {{"--lr-schedule"}});
@@ -152,7 +156,10 @@ Equivalents make_option_equivalents() {
   add(all, {"mlm-probability"}, {{"--mask-share"}});
   add(all, {"check-gradient-nan", "check-for-nan-in-loss-and-grad", "dynamic-gradient-scaling", "loss-scale"},
       {{"--max-skipped"}});
-  // Length of the run, saving, validation, logs
+}
+
+// The length of the run, saving, validation and logs.
+void add_run_names(Equivalents& all) {
   add(all,
       {"max-steps", "max-iters", "train-iters", "train-steps", "steps", "num-steps", "total-steps", "num-train-steps",
        "max-train-steps", "num-iterations", "iterations", "exit-interval", "train-samples", "train.max-steps"},
@@ -204,7 +211,9 @@ Equivalents make_option_equivalents() {
   add(all, {"config-file", "cfg", "config-path"}, {{"--config"}});
   add(all, {"push-to-hub", "hub-model-id"}, {{}, "gyre export writes a directory that can be uploaded"});
   add(all, {"trust-remote-code"}, {{}, "no code of models is run"});
-  // Device and ranks
+}
+
+void add_device_names(Equivalents& all) {
   add(all, {"fp16", "bf16", "memory-efficient-fp16", "amp", "half"}, {{"--precision bf16"}});
   add(all, {"bf16-full-eval"}, {{"--precision bf16"}});
   add(all, {"tf32"}, {{"--precision tf32"}});
@@ -239,10 +248,11 @@ Equivalents make_option_equivalents() {
        "every rank has the whole model; --zero 2 shards the gradients and the state of the optimizer, and "
        "--recompute saves activations"});
   add(all, {"lora", "use-lora", "lora-r", "lora-rank", "lora-alpha", "lora-dropout", "use-peft", "peft", "qlora"},
-      {{}, "there is no LoRA; --freeze PATTERN trains a part of the weights"});
-  add(all, {"load-in-8bit", "load-in-4bit", "quantize", "quantize-bits", "quantization"},
-      {{}, "--precision int8 of gyre translate and gyre generate computes with 8-bit weights"});
-  // Decoding
+      {{}, std::string(kNoLora)});
+  add(all, {"load-in-8bit", "load-in-4bit", "quantize", "quantize-bits", "quantization"}, {{}, std::string(kInt8)});
+}
+
+void add_decoding_names(Equivalents& all) {
   add(all, {"num-samples"}, {{"--samples"}});
   add(all, {"beam", "beam-size", "num-beams"}, {{"--valid-beam-size"}, std::string(kDecoding)});
   add(all, {"lenpen", "normalize", "nbest", "n-best", "max-new-tokens", "temperature", "top-k", "top-p"},
@@ -255,6 +265,19 @@ Equivalents make_option_equivalents() {
   add(all, {"do-sample"}, {{"--temperature"}});
   add(all, {"score-reference"}, {{}, "gyre score scores given translations"});
   add(all, {"chat-template", "system-prompt"}, {{}, "there are no chat templates: the prompt is text as it is"});
+}
+
+// The names of nanoGPT, Hugging Face's Trainer and TRL, Megatron-LM, torchtitan, litgpt, fairseq, Marian, OpenNMT and
+// Sockeye. Of a dotted name (torchtitan, litgpt) the last part counts, unless the whole name is here.
+Equivalents make_option_equivalents() {
+  Equivalents all;
+  add_model_names(all);
+  add_data_names(all);
+  add_batch_names(all);
+  add_optimizer_names(all);
+  add_run_names(all);
+  add_device_names(all);
+  add_decoding_names(all);
   return all;
 }
 
@@ -282,8 +305,7 @@ Equivalents make_subcommand_equivalents() {
             {{},
              "gyre train lm --init-from MODEL continues a decoder; train classify, pair, regress and match tune an "
              "encoder with --pretrained-model"});
-  add_words({"finetune-lora", "lora", "merge-lora"},
-            {{}, "there is no LoRA; --freeze PATTERN trains a part of the weights"});
+  add_words({"finetune-lora", "lora", "merge-lora"}, {{}, std::string(kNoLora)});
   add_words({"resume", "continue"}, {{}, "gyre train TASK --model RUN continues a run"});
   add_words({"launch", "run", "torchrun", "accelerate", "deepspeed"},
             {{}, "mpirun -n N gyre train .. starts N processes"});
@@ -309,8 +331,7 @@ Equivalents make_subcommand_equivalents() {
   add_words({"eval", "test", "validate"}, {{"evaluate"}});
   add_words({"eval-lm", "ppl", "lm-eval"}, {{"evaluate perplexity"}});
   add_words({"sacrebleu"}, {{"evaluate bleu"}});
-  add_words({"quantize", "int8"},
-            {{}, "--precision int8 of gyre translate and gyre generate computes with 8-bit weights"});
+  add_words({"quantize", "int8"}, {{}, std::string(kInt8)});
   add_words({"embed", "embeddings"}, {{"forward"}});
   add_words({"average-checkpoints", "model-average"}, {{"checkpoint average"}});
   add_words({"convert", "convert-hf-checkpoint"}, {{"import", "export"}});

@@ -1,6 +1,7 @@
 #include "tools/command_line/given_names.h"
 
 #include <cctype>
+#include <string>
 #include <typeinfo>
 
 #include "gyre/core/error.h"
@@ -20,8 +21,7 @@ void replace_name(std::string& text, const std::string& name, const std::string&
   }
 }
 
-}  // namespace
-
+// The message with the names by which options were given.
 std::string in_given_names(std::string message, const OptionTable& table) {
   for (const OptionDescription& option : table.describe()) {
     if (option.is_positional()) continue;
@@ -32,6 +32,8 @@ std::string in_given_names(std::string message, const OptionTable& table) {
   }
   return message;
 }
+
+}  // namespace
 
 int with_given_names(const OptionTable& table, const std::function<int()>& command) {
   try {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "tools/command_line/option_table.h"
 
@@ -11,8 +10,5 @@ namespace gyre {
 // Runs `command`. Rethrows an Error with the names by which options of the table were given: [--init-from] instead
 // of [--pretrained-model].
 int with_given_names(const OptionTable& table, const std::function<int()>& command);
-
-// The message with those names.
-std::string in_given_names(std::string message, const OptionTable& table);
 
 }  // namespace gyre
