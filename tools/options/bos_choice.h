@@ -27,8 +27,8 @@ class BosChoice {
   bool is_on_ = true;
 };
 
-// Puts `before` before the ids of a text, unless the text is not empty and begins with BOS, as a prompt may that was
-// written for a model. An empty text without it begins with BOS, because a model needs a token to begin with.
+// Puts `before` before the ids of a text, unless the text begins with the same token, as a prompt may that was written
+// for a model. An empty text begins with BOS in any case, because a model needs a token to begin with.
 void put_before_text(const std::vector<int32_t>& before, const Vocabulary& vocabulary, std::vector<int32_t>& ids);
 
 }  // namespace gyre

@@ -26,8 +26,8 @@ struct StepWork {
 // Counts the work of the batch that was drawn last. `work` has its parameters on the virtual GPU.
 StepWork count_work(const Workload& work, Precision precision);
 
-// The FLOP/s of the model in training steps with all threads. Measures the most frequent products, at sizes up to 2048,
-// for about a second. memory: the bandwidth in bytes/s.
+// The FLOP/s of the model in training steps with all threads. Measures the products with the most FLOPs, at sizes up to
+// 2048, for about a second. memory: the bandwidth in bytes/s.
 double predict_cpu_flops(const StepWork& work, Precision precision, double memory);
 
 }  // namespace gyre

@@ -16,7 +16,7 @@ struct AddedToken {
   bool special = false;
   bool normalized = false;              // sought in the normalized text, after those that are not
   bool lstrip = false, rstrip = false;  // takes the white space before or after it along
-  bool stays_text = false;              // is plain text after all, as are the tokens inside it
+  bool stays_text = false;              // is plain text, with split_special_tokens; so are tokens inside it
   bool single_word = false;             // only where no letter, digit or "_" is next to it
 };
 

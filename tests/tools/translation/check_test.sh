@@ -114,4 +114,4 @@ check "JSON of documents" contains '"errors":0,"warnings":1,.*"sets":\[\{"set":"
 OMP_NUM_THREADS=3 "$GYRE" data check --train-sets <(gzip < books.txt) --documents blank-line > found.txt
 finds '^ok: duplicates: training set: 0 of 12 documents \(0 %\) are equal to an earlier one$'
 rejects 2 '--max-length would have no effect: the sets are documents' "$GYRE" data check --train-sets books.txt --vocab bytes.vocab --max-length 7
-rejects 2 '--vocab is required' "$GYRE" data check --train-sets train.en train.de
+rejects 2 '--vocab is missing' "$GYRE" data check --train-sets train.en train.de
