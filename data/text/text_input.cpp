@@ -41,7 +41,7 @@ constexpr std::string_view kConvert = "convert it to UTF-8, for example with ico
 constexpr std::string_view kExtract = "extract its files";
 constexpr std::string_view kRecompress = "decompress it, or compress it with gzip, zstd or xz";
 constexpr std::string_view kJsonPipe =
-    "write its texts as JSON lines into a pipe (see Parquet in the manual's page Data)";
+    "write its texts as JSON lines into a pipe, as tools/docs/data.md shows for Parquet";
 constexpr std::string_view kNoText = "expected text";
 
 // Longer beginnings come first where one begins with another.
