@@ -1,6 +1,7 @@
 #include "gyre/data/tokenizer/hugging_face/json_vocabulary.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
@@ -113,11 +114,11 @@ bool splits_special(const Json& config, const std::string& context) {
 // The special tokens that the settings name, as texts or as objects, in the order in which transformers 5 adds them:
 // those with names of their own after the usual ones, and then the others.
 Json special_tokens(const Json& config, const std::string& context) {
-  constexpr std::string_view kNames[] = {"bos_token", "eos_token", "unk_token", "sep_token",
-                                         "pad_token", "cls_token", "mask_token"};
+  constexpr const char* kNames[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                    "pad_token", "cls_token", "mask_token"};
   Json tokens = Json::array();
-  for (const std::string_view name : kNames)
-    if (!find_token_setting(config, std::string(name).c_str(), context).empty()) tokens.push_back(config[name]);
+  for (const char* name : kNames)
+    if (!find_token_setting(config, name, context).empty()) tokens.push_back(config[name]);
   for (const auto& [key, token] : config.items())
     if (key.ends_with("_token") && std::ranges::count(kNames, key) == 0 && (token.is_string() || token.is_object()))
       tokens.push_back(token);
@@ -209,7 +210,7 @@ void JsonVocabulary::place_added_tokens() {
     if (token.normalized) {
       std::string content = tokenizer_->normalizer(token.content);
       require(!content.empty(), "[vocabulary] ", name_,
-              ": added_tokens: expected a token that the normalizer does not ", "remove, got ",
+              ": added_tokens: expected a token that the normalizer does not remove, got ",
               quoted_for_message(token.content));
       token.content = std::move(content);
       decoded_[size_t(token.id)] = token.content;  // as in the library
@@ -238,8 +239,7 @@ void JsonVocabulary::find_special_ids() {
   around_.emplace();
   if (add_bos || add_eos) {
     require(!add_bos.value_or(false) || names_bos_, context,
-            "add_bos_token is true in tokenizer_config.json: expected "
-            "a bos_token, found none");
+            "add_bos_token is true in tokenizer_config.json: expected a bos_token, found none");
     if (add_bos.value_or(false)) around_->before = {special_.bos};
     if (add_eos.value_or(false) && special_.eos >= 0) around_->after = {special_.eos};
     return;

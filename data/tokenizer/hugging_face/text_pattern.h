@@ -3,7 +3,6 @@
 
 #include <unicode/regex.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
