@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gyre/train/pretrained/train_state.h"
+#include "gyre/train/tasks/language/language_data.h"
 #include "tools/command_line/messages.h"
 #include "tools/options/document_rows.h"
 #include "tools/options/model_choice.h"
@@ -23,12 +24,12 @@ TrainedDocuments trained(const ScoredDocuments& given, const Path& model, const 
   TrainedDocuments options{given};
   if (const auto state = find_run_state(model, checkpoint)) {
     options.is_of_run = true;
-    const auto option = [&](const char* name, const char* otherwise) {
+    const auto option = [&](const std::string& name, const char* otherwise) {
       const auto found = state->options.find(name);
       return found == state->options.end() ? otherwise : found->second;
     };
     if (options.documents.empty()) options.documents = option("=documents", "blank-line");
-    if (options.line_ends.empty()) options.line_ends = option("=line-ends", "none");
+    if (options.line_ends.empty()) options.line_ends = option(std::string(kLineEndsOption), "none");
   }
   if (options.documents.empty()) options.documents = "blank-line";
   return options;

@@ -22,8 +22,6 @@ using Pointer = std::shared_ptr<const Vocabulary>;
 
 std::string context_of(const Path& file) { return concat("[vocabulary] ", file.string(), ": "); }
 
-bool is_bert(TokenizerFamily family) { return family == TokenizerFamily::bert || family == TokenizerFamily::roformer; }
-
 // Whether a field of the model is as expected. A missing one is: these are the defaults.
 bool has_field(const Json& model, const char* key, const Json& expected) {
   const Json value = model.value(key, Json());

@@ -59,11 +59,10 @@ Pointer read_tokenizer_json_file(const Path& file, const std::string& content, T
   if (!model.is_object())
     return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));  // throws
   const bool is_bpe = model.contains("merges");
-  const bool is_bert = family == TokenizerFamily::bert || family == TokenizerFamily::roformer;
-  require(is_bpe || is_bert || family == TokenizerFamily::other, context,
+  require(is_bpe || is_bert(family) || family == TokenizerFamily::other, context,
           "model: expected BPE, as the tokenizer_class ", name, " in tokenizer_config.json beside it says, got ",
           cut_for_message(model.value("type", Json()).dump()));
-  if (!is_bpe || is_bert) return read_bert_tokenizer_json(file, json, content, std::move(settings));
+  if (!is_bpe || is_bert(family)) return read_bert_tokenizer_json(file, json, content, std::move(settings));
   settings.note = replaced_part_note(json, settings.config, type, context);
   return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));
 }

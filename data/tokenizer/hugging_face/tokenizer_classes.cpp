@@ -155,7 +155,7 @@ void set_default_tokens(TokenizerFamily family, Json& config) {
 
 Json normalizer_of(TokenizerFamily family, const Json& config, const std::string& context) {
   if (family == Family::qwen2 || family == Family::gpt_neox) return {{"type", "NFC"}};
-  if (family != Family::bert && family != Family::roformer) return nullptr;
+  if (!is_bert(family)) return nullptr;
   const bool lower = flag(config, "do_lower_case", true, context);
   return {{"type", "BertNormalizer"},
           {"clean_text", true},
@@ -165,7 +165,7 @@ Json normalizer_of(TokenizerFamily family, const Json& config, const std::string
 }
 
 Json pre_tokenizer_of(TokenizerFamily family, const Json& config, const std::string& context) {
-  if (family == Family::bert || family == Family::roformer) return {{"type", "BertPreTokenizer"}};
+  if (is_bert(family)) return {{"type", "BertPreTokenizer"}};
   const bool adds = flag(config, "add_prefix_space", false, context);
   if (family != Family::qwen2) return byte_level(adds, true);
   Json words = byte_level_words(kQwen2Words);

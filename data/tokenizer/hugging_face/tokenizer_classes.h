@@ -13,6 +13,11 @@ namespace gyre {
 // Classes that make the same tokenizer. other: a class that Gyre does not know, or one that follows tokenizer.json.
 enum class TokenizerFamily { other, bert, roformer, gpt2, gpt_neox, roberta, qwen2 };
 
+// Whether the family has BERT's tokenizer: that of RoFormer differs by the words of Chinese only.
+inline bool is_bert(TokenizerFamily family) {
+  return family == TokenizerFamily::bert || family == TokenizerFamily::roformer;
+}
+
 // The tokenizer_class of the settings, without "Fast"; empty if they name none.
 std::string tokenizer_class_of(const nlohmann::ordered_json& config);
 TokenizerFamily family_of_class(std::string_view tokenizer_class);
