@@ -96,7 +96,8 @@ int check_language_data(const CheckArgs& args) {
 
 int check(CheckArgs& args) {
   if (args.documents.are_documents(*args.table, args.train.data.train_sets)) return check_language_data(args);
-  if (args.train.data.vocabulary.empty()) throw UsageError("--vocab is missing: only documents can be checked without a vocabulary");
+  if (args.train.data.vocabulary.empty())
+    throw UsageError("--vocab is missing: only documents can be checked without a vocabulary");
   check_pretrained_model(args.train, args.model.config);
   std::vector<std::vector<Path>> tests = validate(args);
   for (const std::string& note : foreign_notes(*args.table)) print_message(note);
