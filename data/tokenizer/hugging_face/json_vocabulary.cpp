@@ -171,12 +171,16 @@ struct JsonVocabulary::Parts {
     if (splits_special(settings.config, context)) identity += "\nsplit";
     for (size_t i = tokenizer->own_added; i < tokenizer->added.size(); ++i)
       identity += "\n" + tokenizer->added[i].content;
-    content = identity;
+    if (is_plain && settings.config.empty()) {
+      content = text;
+      return;
+    }
+    if (!ends.names_bos) bundle.options["bos"] = "";  // so that a vocabulary that is read again names none
     if (!settings.config.empty()) {
       bundle.kind = kKind;
       bundle.parts[kConfig] = settings.config.dump(-1, ' ', false, Json::error_handler_t::replace);
-      content = bundle.serialize();
     }
+    content = bundle.serialize();
   }
 };
 

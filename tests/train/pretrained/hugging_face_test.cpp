@@ -188,9 +188,9 @@ TEST_CASE("hugging face: the vocabulary format of transformers 5, or no vocabula
   pieces["cat"] = 5;
   write_tokenizer();
   const auto note = [&] { return read_hugging_face(copy.path()).notes.at(0); };
-  CHECK(contains(note(), "tokenizer.json: piece \"the\": expected a unique id below 20, got 5"));
+  CHECK(contains(note(), "tokenizer.json: model.vocab.the: expected a unique id below "));
   write_file(copy / "tokenizer.json", R"({"model": {"type": "BPE", "vocab": {}}})");
-  CHECK(contains(note(), "tokenizer.json: model.merges: expected a list"));
+  CHECK(contains(note(), "tokenizer.json: model: expected that of BERT, as the tokenizer_class BertTokenizer"));
   fs::remove(copy / "tokenizer.json");
   const HuggingFaceModel bare = read_hugging_face(copy.path());
   CHECK(!bare.vocabulary);
