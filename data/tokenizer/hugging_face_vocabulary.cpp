@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
@@ -44,6 +46,17 @@ std::string tokenizer_json(const WordPieceVocabulary& vocabulary) {
   return Json{{"version", "1.0"}, {"added_tokens", Json::array()}, {"model", model}}.dump() + "\n";
 }
 
+// Removes from the settings the tokens of added_tokens.json that the tokenizer.json has with flags of its own.
+void drop_known_tokens(const Json& json, nlohmann::ordered_json& config) {
+  std::set<std::string> known;
+  for (const Json& token : json.value("added_tokens", Json::array()))
+    if (token.is_object() && token.value("content", Json()).is_string()) known.insert(token["content"]);
+  auto left = nlohmann::ordered_json::object();
+  for (const auto& [id, token] : config["added_tokens_decoder"].items())
+    if (!known.contains(token["content"].get<std::string>())) left[id] = token;
+  config["added_tokens_decoder"] = left;
+}
+
 // The vocabulary of a tokenizer.json.
 Pointer read_tokenizer_json_file(const Path& file, const std::string& content, TokenizerSettings settings) {
   const std::string context = context_of(file), name = tokenizer_class_of(settings.config);
@@ -52,13 +65,21 @@ Pointer read_tokenizer_json_file(const Path& file, const std::string& content, T
   // A look at the text saves the time to parse it twice.
   const bool is_plain =
       name.empty() ? family_of_model_type(type) == TokenizerFamily::other : follows_tokenizer_json(name);
-  if (is_plain && content.find("\"merges\"") != content.npos)
+  const bool has_added_tokens =
+      settings.config.contains("added_tokens_decoder") && !lists_added_tokens(file.parent_path());
+  if (is_plain && !has_added_tokens && content.find("\"merges\"") != content.npos)
     return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));
   const Json json = parse_strict_json(content, kDeepest, context, "the file");
   const Json model = json.is_object() ? json.value("model", Json()) : Json();
   if (!model.is_object())
     return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));  // throws
+  if (has_added_tokens) drop_known_tokens(json, settings.config);
   const bool is_bpe = model.contains("merges");
+  // transformers reads files of this name only; others may lie beside the vocabulary to which the settings belong.
+  const bool is_other_file = is_bpe && is_bert(family) && file.filename() != "tokenizer.json";
+  if (is_other_file || (is_plain && is_bpe))
+    return std::make_shared<JsonVocabulary>(file.string(), content,
+                                            is_other_file ? TokenizerSettings{} : std::move(settings));
   require(is_bpe || is_bert(family) || family == TokenizerFamily::other, context,
           "model: expected BPE, as the tokenizer_class ", name, " in tokenizer_config.json beside it says, got ",
           cut_for_message(model.value("type", Json()).dump()));

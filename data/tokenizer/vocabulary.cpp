@@ -1,5 +1,7 @@
 #include "gyre/data/tokenizer/vocabulary.h"
 
+#include <nlohmann/json.hpp>
+
 #include "gyre/core/error.h"
 #include "gyre/core/io/strict_json.h"
 #include "gyre/core/random.h"
@@ -8,6 +10,7 @@
 #include "gyre/data/tokenizer/dictionary_vocabulary.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
+#include "gyre/data/tokenizer/tokenizer_config.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
 #include "gyre/data/tokenizer/wobert/wobert_vocabulary.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
@@ -49,7 +52,10 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
   const std::string name = path.string();
   std::string content = read_file(path);
   if (SentencePieceVocabulary::recognizes(content)) {
-    return std::make_shared<SentencePieceVocabulary>(name, std::move(content));
+    auto vocabulary = std::make_shared<SentencePieceVocabulary>(name, std::move(content));
+    if (path.filename() == "tokenizer.model")
+      vocabulary->look_for_added_tokens(find_tokenizer_config(path.parent_path()));
+    return vocabulary;
   }
   if (VocabularyBundle::recognizes(content)) {
     const auto bundle = VocabularyBundle::parse(name, content);

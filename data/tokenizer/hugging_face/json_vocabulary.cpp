@@ -122,6 +122,7 @@ Json special_tokens(const Json& config, const std::string& context) {
   for (const auto& [key, token] : config.items())
     if (key.ends_with("_token") && std::ranges::count(kNames, key) == 0 && (token.is_string() || token.is_object()))
       tokens.push_back(token);
+  for (const Json& token : config.value("model_specific_special_tokens", Json::object())) tokens.push_back(token);
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"}) {
     const Json more = config.value(key, Json());
     require(more.is_null() || more.is_array() || more.is_object(), context, "tokenizer_config.json: expected ", key,

@@ -55,7 +55,7 @@ class AddedTokensReader {
     for (auto& [id, token] : by_id) {
       token["id"] = id;
       JsonPart part(token, context_, concat("added_tokens_decoder.", id));
-      const AddedToken changed = token_of(part, by_id.size());
+      const AddedToken changed = token_of(part, tokenizer_.added.size() + by_id.size());
       const auto place = find(changed.content);
       if (place == tokenizer_.added.end()) {
         add(part, changed);

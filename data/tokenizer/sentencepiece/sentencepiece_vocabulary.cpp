@@ -172,6 +172,7 @@ void SentencePieceVocabulary::apply(const std::string& name, const nlohmann::ord
   if (find_flag_setting(config, "add_bos_token", context).value_or(has_bos)) around_->before = {bos()};
   if (find_flag_setting(config, "add_eos_token", context).value_or(false)) around_->after = {eos()};
   config_ = config;
+  look_for_added_tokens(config);
   size_ = size;
   is_normal_.resize(size_t(size), false);
 }
@@ -204,13 +205,12 @@ float SentencePieceVocabulary::score(int id) const {
   return id < processor_->GetPieceSize() ? processor_->GetScore(id) : 0;
 }
 
-std::string SentencePieceVocabulary::note() const {
-  const auto added = config_.find("added_tokens_decoder");
-  if (added == config_.end() || !added->is_object()) return "";
+void SentencePieceVocabulary::look_for_added_tokens(const nlohmann::ordered_json& config) {
+  const auto added = config.find("added_tokens_decoder");
+  if (added == config.end() || !added->is_object()) return;
   for (const auto& [id, token] : added->items())
     if (std::strtoll(id.c_str(), nullptr, 10) >= processor_->GetPieceSize())
-      return "the added tokens in tokenizer_config.json are not read: in a text, tokenizer.model splits them";
-  return "";
+      note_ = "the added tokens beside tokenizer.model are not read: in a text, it splits them";
 }
 
 nlohmann::ordered_json SentencePieceVocabulary::tokenizer_config() const {

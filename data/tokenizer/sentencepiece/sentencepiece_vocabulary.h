@@ -36,8 +36,11 @@ class SentencePieceVocabulary final : public Vocabulary {
   std::string decode(std::span<const int32_t> ids) const override;
   std::string piece(int id) const override;
   int size() const override { return size_; }
-  std::string note() const override;
+  std::string note() const override { return note_; }
   std::unique_ptr<BpeDropout> bpe_dropout() const override;  // null unless the kind is "bpe"
+
+  // Makes note() say if the settings beside a tokenizer.model have added tokens, which SentencePiece does not read.
+  void look_for_added_tokens(const nlohmann::ordered_json& config);
 
   // Whether the id belongs to a piece that is neither special, a byte, a user symbol nor unused.
   bool is_normal(int id) const { return is_normal_[size_t(id)]; }
@@ -54,7 +57,7 @@ class SentencePieceVocabulary final : public Vocabulary {
   SentencePieceVocabulary(const std::string& name, std::string content, std::string model);
   void apply(const std::string& name, const nlohmann::ordered_json& config, int size);
 
-  std::string model_;
+  std::string model_, note_;
   nlohmann::ordered_json config_;
   int size_ = 0;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;

@@ -349,3 +349,35 @@ TEST_CASE("byte-level BPE: a long run of spaces is encoded") {
   const std::string spaces(400000, ' ');
   CHECK(vocabulary->decode(vocabulary->encode(spaces + "x")) == spaces + "x");
 }
+
+// The tokens of a tokenizer.json keep their flags, whatever added_tokens.json beside it lists.
+TEST_CASE("added_tokens.json does not change the tokens of a tokenizer.json") {
+  const TemporaryDirectory directory;
+  Json json = Json::parse(read_file(source_dir() / "tests/data/golden/byte_bpe/gpt2.json"));
+  const auto size = json["model"]["vocab"].size();
+  json["added_tokens"].push_back({{"id", size},
+                                  {"content", "<x>"},
+                                  {"single_word", false},
+                                  {"lstrip", true},
+                                  {"rstrip", false},
+                                  {"normalized", false},
+                                  {"special", true}});
+  const Path file = directory / "tokenizer.json";
+  write_file(file, json.dump());
+  const auto alone = load_vocabulary(file)->encode("a <x> b");
+  write_file(directory / "added_tokens.json", Json{{"<x>", size}, {"<y>", size + 1}}.dump());
+  const auto both = load_vocabulary(file);
+  CHECK(both->encode("a <x> b") == alone);
+  CHECK(both->size() == int(size) + 2);
+}
+
+TEST_CASE("settings of BERT do not apply to a byte-level BPE of another name") {
+  const TemporaryDirectory directory;
+  const std::string text = read_file(source_dir() / "tests/data/golden/byte_bpe/gpt2.json");
+  write_file(directory / "bpe.json", text);
+  const auto print = load_vocabulary(directory / "bpe.json")->fingerprint();
+  write_file(directory / "tokenizer_config.json", R"({"tokenizer_class":"BertTokenizer","do_lower_case":true})");
+  CHECK(load_vocabulary(directory / "bpe.json")->fingerprint() == print);
+  write_file(directory / "tokenizer.json", text);
+  CHECK_THROWS_AS(load_vocabulary(directory / "tokenizer.json"), Error);
+}

@@ -198,3 +198,13 @@ TEST_CASE("SentencePiece: a truncated model is loaded or rejected without a cras
   }
   CHECK(refused > 0);
 }
+
+TEST_CASE("added tokens beside a tokenizer.model are a note") {
+  const TemporaryDirectory directory;
+  write_file(directory / "text", "the cat sat on the mat\nthe dog sat on the log\n");
+  train_sentencepiece(std::vector<Path>{directory / "text"}, {.type = "bpe", .size = 30},
+                      directory / "tokenizer.model");
+  CHECK(load_vocabulary(directory / "tokenizer.model")->note().empty());
+  write_file(directory / "added_tokens.json", R"({"<X>": 30})");
+  CHECK(load_vocabulary(directory / "tokenizer.model")->note().find("are not read") != std::string::npos);
+}
