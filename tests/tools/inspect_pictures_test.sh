@@ -79,4 +79,4 @@ rejects 2 'input would have no effect: there is no --model' field --position non
 rejects 2 'dim-emb would have no effect: there is no --position' field --model rope --dim-emb 32
 rejects 2 '--samples\] expected at least 1, got 0' field --position none --samples 0
 rejects 2 'heads' field --position none --dim-emb 30 --transformer-heads 4
-rejects 1 'expected at least 99999 tokens of text, one less than --length, got [0-9]+' field --model rope --input train.en --length 100000
+rejects 1 'expected at least 99999 tokens of text for --length, got [0-9]+' field --model rope --input train.en --length 100000
