@@ -48,7 +48,7 @@ struct LineReport {
   uint64_t separators = 0;       // the number of such lines
   uint64_t texts_with_ends = 0;  // lines or JSON objects with <|endoftext|> inside, which ends no document
   uint64_t lines_with_nul = 0, lines_with_return = 0;
-  // Of the lines of a text: all of them, and those that are JSON.
+  // Counts of the lines of a text: all of them, and those that are JSON.
   struct {
     uint64_t lines = 0, objects = 0, strings = 0, escapes = 0;  // escapes: of the strings, those with a backslash
     uint64_t first_object = 0, first_string = 0;                // line numbers

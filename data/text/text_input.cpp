@@ -520,7 +520,7 @@ void add_folder(const Path& folder, std::vector<Path>& files) {
   auto entry = std::filesystem::recursive_directory_iterator(
       folder, std::filesystem::directory_options::follow_directory_symlink, error);
   for (; !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
-    std::error_code unknown;  // of an entry that cannot be looked up
+    std::error_code unknown;  // the reason why an entry cannot be looked up
     at = entry->path();
     if (at.filename().string().starts_with('.')) {
       if (entry->is_directory(unknown)) entry.disable_recursion_pending();

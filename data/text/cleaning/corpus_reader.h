@@ -59,7 +59,7 @@ class CorpusReader {
   std::unique_ptr<DocumentText> documents_;             // null: the rows are lines
   std::array<std::unique_ptr<LineStream>, 2> streams_;  // of the current files
   size_t file_ = 0;
-  LineReport file_report_;  // of the current files, if the rows are lines
+  LineReport file_report_;  // report of the current files, if the rows are lines
   uint64_t pairs_ = 0, bytes_ = 0;
   std::vector<uint64_t> pairs_of_files_;
 };

@@ -140,7 +140,7 @@ class PatternTranslation {
     copy(4);
   }
 
-  // Of a quantifier such as {2,3}. Oniguruma reads {,3}, {2}? and {2,3}+ in ways of its own.
+  // Reads a quantifier such as {2,3}. Oniguruma reads {,3}, {2}? and {2,3}+ in ways of its own.
   void interval() {
     const size_t end = text_.find('}', at_);
     const std::string inside = end == text_.npos ? "" : text_.substr(at_ + 1, end - at_ - 1);
@@ -192,8 +192,8 @@ class PatternTranslation {
   const std::string& name_;
   std::string icu_{};
   size_t at_ = 0;
-  int depth_ = 0;                          // of brackets
-  std::vector<bool> ignores_case_{false};  // of the groups around the place
+  int depth_ = 0;                          // number of brackets around the place
+  std::vector<bool> ignores_case_{false};  // flag of each group around the place
 };
 
 // A matcher of a thread. To make one takes longer than to match a word, and a pre-tokenizer of several steps matches

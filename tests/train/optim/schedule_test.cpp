@@ -70,7 +70,7 @@ TEST_CASE("a run that ends within its warm-up is said, with the rate that its la
         expected("2000 updates, within a warm-up of 4000", "0.000249925 instead of 0.0005"));
   CHECK(warning(5e-4, 10, 1) == expected("1 update, within a warm-up of 10", "1e-07 instead of 0.0005"));
   CHECK(warning(5e-4, 10, 10) == expected("10 updates, within a warm-up of 10", "0.00045001 instead of 0.0005"));
-  CHECK(warning(5e-4, 10, 11).empty());  // its last update has the peak
+  CHECK(warning(5e-4, 10, 11).empty());  // the last update has the peak rate
   CHECK(warning(5e-4, 0, 1).empty());
   CHECK(warning(5e-4, 10, 0).empty());  // the number of updates is unknown
   CHECK(warning(1e-8, 10, 5).empty());  // the warm-up begins at the peak

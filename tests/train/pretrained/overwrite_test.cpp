@@ -72,7 +72,7 @@ TEST_CASE("overwrite: an import over another model leaves the files of a new run
   for_each_pair([](const Path& before, const Path& after) {
     const TemporaryDirectory directory;
     write_imported_run(read_hugging_face(before), before, directory / "run", false);
-    // What training, and other kinds of models, leave in a run.
+    // The files that training, and imports of other kinds of models, leave in a run.
     for (const char* left : {"vocab.model", "vocab.json", "train.toml", "metrics.jsonl", "train.log", "task.json",
                              "events.out.tfevents.1", "generation_config.json"})
       write_file(directory / "run" / left, "old");
