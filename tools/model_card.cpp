@@ -9,6 +9,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/hexadecimal.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"
 #include "gyre/data/store/document_store.h"
@@ -23,8 +24,6 @@
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The records of a run. Those that do not exist are empty, as for an imported model.
 struct Records {

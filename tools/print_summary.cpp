@@ -5,12 +5,12 @@
 #include <string>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/printable.h"
 
 namespace gyre {
 
-void print_summary(const nlohmann::ordered_json& summary, bool json) {
+void print_summary(const Json& summary, bool json) {
   if (json) {
     std::cout << json_text(summary) << '\n';
     return;

@@ -12,7 +12,7 @@
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/blas.h"
 #include "gyre/core/hardware/cores.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/amx.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/version.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/train/job_context.h"
 #include "gyre/train/options.h"
@@ -32,7 +33,7 @@ struct TaskParts {
   std::unique_ptr<TrainingModel> model;  // with initial weights, on the device of the job
   RunOptions options;                    // the task's options that influence the result of the run
   std::vector<RunStage> stages;          // in order, from update 0 to the end of the run; empty: no stages
-  nlohmann::ordered_json task;           // content of task.json; null: no such file
+  Json task;                             // content of task.json; null: no such file
   // Called if the options enable validation, after the weights have been initialized or restored.
   std::function<std::unique_ptr<Validation>()> make_validation;
 };

@@ -9,12 +9,11 @@
 #include <utility>
 
 #include "gyre/core/counted.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/log/wall_clock.h"
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 double per_second(uint64_t tokens, double seconds) { return seconds > 0 ? double(tokens) / seconds : 0; }
 
@@ -22,10 +21,10 @@ std::string tensorboard_tag(const std::string& metric) { return "valid/" + metri
 
 // The last entry of each stage, by its number, that a run which continues after so many updates keeps; without the
 // fields that all entries have. A damaged file has none: it must not end the run.
-std::map<size_t, ordered_json> stages_of(const Path& metrics, uint64_t updates) {
-  std::map<size_t, ordered_json> stages;
+std::map<size_t, Json> stages_of(const Path& metrics, uint64_t updates) {
+  std::map<size_t, Json> stages;
   try {
-    for (ordered_json& entry : read_metrics(metrics)) {
+    for (Json& entry : read_metrics(metrics)) {
       if (entry["event"] != "stage" || entry.value("updates", uint64_t(0)) > updates) continue;
       const auto number = entry.value("stage", size_t(0));
       for (const char* field : {"time", "event", "updates", "seconds"}) entry.erase(field);
@@ -88,8 +87,8 @@ int64_t Reporter::position(const Progress& progress) const {
   return int64_t(in_epochs ? progress.epoch * task_.batches_per_epoch + progress.batch : end_.count(progress));
 }
 
-void Reporter::append_entry(const std::string& event, const TrainState& state, const ordered_json& values) {
-  ordered_json entry{{"time", utc_text(wall_clock())}, {"event", event}, {"updates", state.progress.updates}};
+void Reporter::append_entry(const std::string& event, const TrainState& state, const Json& values) {
+  Json entry{{"time", utc_text(wall_clock())}, {"event", event}, {"updates", state.progress.updates}};
   entry.update(values);
   entry["seconds"] = state.seconds;
   metrics_->append(entry);
@@ -140,7 +139,7 @@ void Reporter::write_metrics(const TrainState& state) {
   const LossSums& sums = window_.sums;
   const double rate = per_second(window_.tokens, window_.seconds);
   const auto updates = int64_t(state.progress.updates);
-  ordered_json entry{{"epoch", window_.epoch}};
+  Json entry{{"epoch", window_.epoch}};
   if (sums.tokens > 0) {
     entry.update({{"loss", sums.loss / sums.tokens}, {task_.loss_name, sums.nll / sums.tokens}});
     if (task_.loss_name == "cross-entropy") entry["accuracy"] = sums.correct / sums.tokens;
@@ -161,7 +160,7 @@ void Reporter::write_metrics(const TrainState& state) {
 void Reporter::validated(const TrainState& state, const ValidationResult& result, bool improved) {
   if (!writes_) return;
   const int64_t updates = int64_t(state.progress.updates);
-  ordered_json entry{{"loss", result.loss}};
+  Json entry{{"loss", result.loss}};
   std::string text;
   for (const auto& [name, value] : result.metrics) {
     entry[name] = value;
@@ -196,10 +195,10 @@ void Reporter::warn_of_low_bleu(const ValidationResult& result) {
 void Reporter::ended(const TrainState& state, const std::string& reason, const std::vector<StepSeconds>& ranks) {
   if (!writes_) return;
   clear_line();
-  ordered_json best = ordered_json::object();
+  Json best = Json::object();
   for (const auto& [name, metric] : state.best) best[name] = metric.value;
   const double rate = per_second(tokens_, seconds_);
-  ordered_json split = ordered_json::array();
+  Json split = Json::array();
   for (const StepSeconds& s : ranks)
     split.push_back({{"compute", s.compute}, {"communication", s.communication}, {"data", s.data}});
   append_entry("end", state,
@@ -230,13 +229,13 @@ void Reporter::report_stage(const TrainState& state) {
 
 void Reporter::append_stage(const TrainState& state, size_t number) {
   const RunStage& stage = task_.stages[number];
-  const ordered_json entry{{"stage", number + 1},
-                           {"stages", task_.stages.size()},
-                           {"begin", stage.begin},
-                           {"stage_updates", stage.updates},
-                           {"max_length", stage.max_length},
-                           {"batch", stage.batch.size},
-                           {"batch_unit", stage.batch.unit}};
+  const Json entry{{"stage", number + 1},
+                   {"stages", task_.stages.size()},
+                   {"begin", stage.begin},
+                   {"stage_updates", stage.updates},
+                   {"max_length", stage.max_length},
+                   {"batch", stage.batch.size},
+                   {"batch_unit", stage.batch.unit}};
   if (std::exchange(reported_stages_[number + 1], entry) != entry) append_entry("stage", state, entry);
 }
 

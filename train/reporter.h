@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/metrics_log.h"
@@ -64,7 +65,7 @@ class Reporter {
   Goal goal(const StopOptions& stop, const TrainState& state) const;
   int64_t position(const Progress& progress) const;  // progress in the unit of the goal
   // Appends an entry with the common fields to metrics.jsonl.
-  void append_entry(const std::string& event, const TrainState& state, const nlohmann::ordered_json& values);
+  void append_entry(const std::string& event, const TrainState& state, const Json& values);
   void append_stage(const TrainState& state, size_t number);
   void log_progress(const TrainState& state);
   void write_metrics(const TrainState& state);
@@ -73,7 +74,7 @@ class Reporter {
 
   bool writes_;
   std::optional<MetricsLog> metrics_;
-  std::map<size_t, nlohmann::ordered_json> reported_stages_;  // by number: the entries of metrics.jsonl
+  std::map<size_t, Json> reported_stages_;  // by number: the entries of metrics.jsonl
   std::optional<EventWriter> events_;
   std::optional<ProgressLine> line_;
   Period end_;

@@ -12,15 +12,13 @@
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/file.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config.h"
 #include "gyre/train/optim/schedule.h"
 #include "gyre/train/optim/update_rule.h"
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 // The values of config.json that neither the shapes of the weights nor the outputs of a trained model depend on.
 const std::set<std::string> kOfTraining{
@@ -76,9 +74,9 @@ void warn_of_changes(const std::string& changes) {
   if (!changes.empty()) spdlog::warn("the run continues with other options, so its bits may differ: {}", changes);
 }
 
-void compare_config(const RunDirectory& run, const ordered_json& now) {
-  const ordered_json read = parse_ordered_json(read_file(run.config()), kMaxJsonDepth,
-                                               concat("[resume] ", run.config().string(), ": "), "it");
+void compare_config(const RunDirectory& run, const Json& now) {
+  const Json read = parse_ordered_json(read_file(run.config()), kMaxJsonDepth,
+                                       concat("[resume] ", run.config().string(), ": "), "it");
   const ConfigChanges changes = config_changes(with_defaults(read), now);
   require(changes.of_model.empty(), "[resume] ", run.path().string(), " holds a run of another model (",
           changes.of_model, "): use the same model options, another --model, or --overwrite");
@@ -223,11 +221,11 @@ RunOptions run_options(const DataIdentity& data, const BatchingOptions& batch, c
   return options;
 }
 
-ConfigChanges config_changes(const ordered_json& before, const ordered_json& now) {
+ConfigChanges config_changes(const Json& before, const Json& now) {
   ConfigChanges changes;
-  for (const auto& change : ordered_json::diff(before, now)) {
+  for (const auto& change : Json::diff(before, now)) {
     const std::string path = change.at("path");
-    const ordered_json::json_pointer at(path);
+    const Json::json_pointer at(path);
     std::string& text = kOfTraining.contains(path) ? changes.of_training : changes.of_model;
     text += concat(text.empty() ? "" : "; ", path.substr(1), " ", before.contains(at) ? before[at].dump() : "(none)",
                    " -> ", now.contains(at) ? now[at].dump() : "(none)");

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/options.h"
@@ -42,7 +42,7 @@ struct ConfigChanges {
   std::string of_model;     // they make it another model
   std::string of_training;  // such as dropout: they change how the same weights are trained
 };
-ConfigChanges config_changes(const nlohmann::ordered_json& before, const nlohmann::ordered_json& now);
+ConfigChanges config_changes(const Json& before, const Json& now);
 
 // Throws an Error that names every changed option that must not change. Logs a warning about the others. Options of
 // stages that had not begun at the checkpoint may change.

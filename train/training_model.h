@@ -1,10 +1,10 @@
 // The interface of a model to the training loop. The loss is bound to the data: see train/training_data.h.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "gyre/autograd/parameters.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -20,7 +20,7 @@ class TrainingModel {
   virtual std::string loss_name() const { return "cross-entropy"; }
   virtual std::string describe() const = 0;  // the architecture, for the log
   // The content of the run's config.json. A run is resumed only with the same configuration.
-  virtual nlohmann::ordered_json config() const = 0;
+  virtual Json config() const = 0;
 };
 
 }  // namespace gyre

@@ -9,8 +9,8 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/element_conversion.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors_writer.h"
-#include "gyre/core/io/strict_json.h"
 
 namespace gyre {
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 

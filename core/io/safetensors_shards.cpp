@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
 
 namespace gyre {
@@ -12,7 +13,7 @@ namespace {
 
 // The length field and the JSON. The JSON is padded with spaces, so that the first tensor is aligned.
 std::string header_of(const std::vector<PlannedTensor>& plan, const SafetensorsMetadata& metadata, const Path& path) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  Json header = Json::object();
   if (!metadata.empty()) header[std::string(kSafetensorsMetadataKey)] = metadata;
   std::set<std::string_view> names{kSafetensorsMetadataKey};
   uint64_t offset = 0;
@@ -22,9 +23,8 @@ std::string header_of(const std::vector<PlannedTensor>& plan, const SafetensorsM
     for (int axis = 0; axis < shape.rank(); ++axis) dims.push_back(shape[axis]);
     const uint64_t bytes = uint64_t(shape.elements()) * dtype_bytes(dtype);
     // The entry is appended, because header[name] would search all names.
-    header.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(
-        name, nlohmann::ordered_json{
-                  {"dtype", safetensors_dtype(dtype)}, {"shape", dims}, {"data_offsets", {offset, offset + bytes}}});
+    header.get_ref<Json::object_t&>().emplace_back(
+        name, Json{{"dtype", safetensors_dtype(dtype)}, {"shape", dims}, {"data_offsets", {offset, offset + bytes}}});
     offset += bytes;
   }
   std::string text = header.dump();

@@ -11,7 +11,7 @@ namespace gyre {
 namespace {
 
 // As in core/cuda/runtime/context.cu.
-constexpr size_t kRegion = size_t{512} << 20, kAlignment = 256;
+constexpr size_t kRegionBytes = size_t{512} << 20, kAlignment = 256;
 
 class VirtualMemory {
  public:
@@ -33,16 +33,16 @@ class VirtualMemory {
     const std::lock_guard lock(mutex_);
     require(!pool_ || pool_->stats().active_bytes == 0, "[virtual GPU] expected no tensors, got ",
             pool_ ? pool_->stats().active_bytes : 0, " bytes of them");
-    next_ = kRegion;
-    pool_.emplace(BlockPool::Source{[this](size_t bytes) { return fetch(bytes); }, [](std::byte*, size_t) {}}, kRegion,
-                  kAlignment);
+    next_ = kRegionBytes;
+    pool_.emplace(BlockPool::Source{[this](size_t bytes) { return fetch(bytes); }, [](std::byte*, size_t) {}},
+                  kRegionBytes, kAlignment);
   }
 
  private:
   // Addresses that no other region has. They are never dereferenced. The gap keeps regions apart.
   std::byte* fetch(size_t bytes) {
     const uintptr_t address = next_;
-    next_ += (bytes / kRegion + 2) * kRegion;
+    next_ += (bytes / kRegionBytes + 2) * kRegionBytes;
     return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
   }
 

@@ -16,10 +16,11 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kBlockRows = 4096;
-constexpr uint64_t kBlockBytes = uint64_t{16} << 20;
-constexpr Limits kDuplicates{0.01, kNever};  // repeated text lowers the quality of language models (Lee et al. 2022)
-constexpr Limits kTestOverlap{0, 0.01};      // documents of a test set that share text with the training set
+constexpr size_t kDocumentRows = 4096;
+constexpr uint64_t kDocumentBytes = uint64_t{16} << 20;
+constexpr Limits kDuplicateDocuments{0.01,
+                                     kNever};  // repeated text lowers the quality of language models (Lee et al. 2022)
+constexpr Limits kTestOverlap{0, 0.01};        // documents of a test set that share text with the training set
 constexpr Limits kOtherOverlap{0, kNever};
 
 // The n-grams of a held-out set, and their places in other sets.
@@ -91,7 +92,7 @@ class DocumentChecker {
     HeldOut own{number, NgramIndex(options_.overlap_words), {}, {}};
     std::vector<CorpusRow> rows;
     std::vector<ExaminedDocument> documents;
-    while (reader.next(rows, kBlockRows, kBlockBytes)) {
+    while (reader.next(rows, kDocumentRows, kDocumentBytes)) {
       documents.assign(rows.size(), {});
       parallel_for(rows.size(), 1, [&](size_t i) { examine(rows[i], near, is_other, documents[i]); });
       for (size_t i = 0; i < rows.size(); ++i) {
@@ -232,7 +233,7 @@ class DocumentChecker {
 
   void judge(const DocumentSet& set, const char* topic, const PlaceList& places, const std::string& what) {
     const double share = share_of(places.count, set.documents);
-    check_.findings.push_back({severity_of(share, kDuplicates), topic,
+    check_.findings.push_back({severity_of(share, kDuplicateDocuments), topic,
                                concat(set.name, ": ", places.count, " of ", counted(set.documents, "document"), " (",
                                       percent(share), ") ", what),
                                places.first});

@@ -10,8 +10,8 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kBlockRows = 8192, kChunkRows = 32;
-constexpr uint64_t kBlockBytes = uint64_t{16} << 20;
+constexpr size_t kCheckedRows = 8192, kChunkRows = 32;
+constexpr uint64_t kCheckedBytes = uint64_t{16} << 20;
 
 TextHash key_of(const std::vector<int32_t>& ids) {
   return hash_text({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof ids[0]});
@@ -35,12 +35,12 @@ CheckedRows::CheckedRows(const std::vector<Path>& files, const Vocabulary& vocab
 
 bool CheckedRows::next(std::vector<CheckedRow>& rows) {
   if (store_) {
-    rows.resize(std::min(kBlockRows, store_->size() - sentence_));
+    rows.resize(std::min(kCheckedRows, store_->size() - sentence_));
     parallel_for(rows.size(), kChunkRows, [&](size_t i) { examine_store(sentence_ + i, rows[i]); });
     sentence_ += rows.size();
     return !rows.empty();
   }
-  if (!text_->next(block_, kBlockRows, kBlockBytes)) return false;
+  if (!text_->next(block_, kCheckedRows, kCheckedBytes)) return false;
   rows.resize(block_.size());
   parallel_for(rows.size(), kChunkRows, [&](size_t i) { examine_text(block_[i], rows[i]); });
   return true;

@@ -10,8 +10,8 @@ namespace gyre {
 
 namespace {
 
-constexpr Limits kDuplicates{0.05, kNever};  // repeated pairs weigh more in training, but do no harm
-constexpr Limits kCopies{0.01, 0.2};         // models learn to copy from few copies (Khayrallah and Koehn 2018)
+constexpr Limits kDuplicatePairs{0.05, kNever};  // repeated pairs weigh more in training, but do no harm
+constexpr Limits kCopies{0.01, 0.2};             // models learn to copy from few copies (Khayrallah and Koehn 2018)
 constexpr Limits kOverLength{0.01, 0.2};
 constexpr Limits kRatio{0.01, 0.2};
 constexpr Limits kTestPairs{0, 0.01};  // test pairs in the training set: scores would be too good
@@ -90,7 +90,7 @@ void judge_text(const SetStatistics& set, std::vector<Finding>& findings) {
     for (int side = 0; side < 2; ++side) judge_encoding(set, side, findings);
   }
   if (set.pairs == 0) return;
-  judge_count(set, "duplicates", set.duplicates, set.pairs, kDuplicates, "occurred before", findings);
+  judge_count(set, "duplicates", set.duplicates, set.pairs, kDuplicatePairs, "occurred before", findings);
   judge_count(set, "copies", set.copies, set.pairs, kCopies, "have the same text on both sides", findings);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kPartBytes = size_t{1} << 20;  // size of the parts of long documents, whose ids take memory
 // Limits of the parts that a thread has at once.
-constexpr size_t kPartsPerThread = 2048, kBytesPerThread = size_t{8} << 20;
+constexpr size_t kPartsPerThread = 2048, kPartBytesPerThread = size_t{8} << 20;
 
 // Throws an Error that gives the offset in the file of the first byte that decoding the ids does not reproduce.
 void require_exact(const Vocabulary& vocabulary, const DocumentPart& part, const std::vector<int32_t>& ids,
@@ -78,7 +78,7 @@ class DocumentWriter {
   }
 
   bool read_chunk() {
-    const size_t most = kPartsPerThread * size_t(threads()), bytes = kBytesPerThread * size_t(threads());
+    const size_t most = kPartsPerThread * size_t(threads()), bytes = kPartBytesPerThread * size_t(threads());
     parts_.clear();
     size_t read = 0;
     for (DocumentPart part; parts_.size() < most && read < bytes && text_.next(part);) {

@@ -9,7 +9,7 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kRowsPerThread = 2048, kBytesPerThread = size_t{8} << 20;
+constexpr size_t kRowsPerThread = 2048, kRowBytesPerThread = size_t{8} << 20;
 
 void encode_chunk(const Vocabulary& vocabulary, size_t sides, std::vector<EncodedRow>& chunk) {
   parallel_for(chunk.size(), 16, [&](size_t i) {
@@ -20,7 +20,7 @@ void encode_chunk(const Vocabulary& vocabulary, size_t sides, std::vector<Encode
 }  // namespace
 
 bool read_encoded(const Vocabulary& vocabulary, ParallelText& text, std::vector<EncodedRow>& chunk) {
-  const size_t rows = kRowsPerThread * size_t(threads()), bytes = kBytesPerThread * size_t(threads());
+  const size_t rows = kRowsPerThread * size_t(threads()), bytes = kRowBytesPerThread * size_t(threads());
   chunk.clear();
   size_t read = 0;
   for (TextRow row; chunk.size() < rows && read < bytes && text.next(row);) {

@@ -88,13 +88,13 @@ void TokenStore::open() {
   Header header{};
   if (byte_count_ > 0) std::memcpy(&header, bytes_, std::min(byte_count_, sizeof header));
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) fail("expected a token store written by gyre data build");
-  if (header.version < kFirstVersion || header.version > kVersion)
-    fail(concat("expected format version ", kFirstVersion, " to ", kVersion, ", got ", header.version));
+  if (header.version < kFirstStoreVersion || header.version > kStoreVersion)
+    fail(concat("expected format version ", kFirstStoreVersion, " to ", kStoreVersion, ", got ", header.version));
   version_ = header.version;
   if (header.zero != 0) fail("damaged header");
   if (byte_count_ < sizeof header + sizeof trailer_) fail(concat("truncated: only ", byte_count_, " bytes"));
   std::memcpy(&trailer_, bytes_ + byte_count_ - sizeof trailer_, sizeof trailer_);
-  if (std::memcmp(trailer_.mark, kMark, sizeof kMark) != 0) {
+  if (std::memcmp(trailer_.mark, kEndMark, sizeof kEndMark) != 0) {
     fail(concat("truncated or overwritten: the end mark is missing after ", byte_count_, " bytes"));
   }
   if (trailer_.trailer_crc != crc_of(trailer_)) fail("damaged trailer: its checksum does not match");
@@ -107,8 +107,8 @@ void TokenStore::open() {
   // Check the bounds of each count first, so that no sum or product below overflows.
   const bool is_bounded = t.ids_bytes < byte_count_ && t.sentences < byte_count_ && t.tokens[0] < byte_count_ &&
                           t.tokens[1] < byte_count_ && t.vocabulary_size <= INT32_MAX;
-  const size_t end = byte_count_ - sizeof trailer_ - (version_ == kFirstVersion ? 0 : sizeof text_);
-  if (version_ > kFirstVersion && byte_count_ >= sizeof header + sizeof text_ + sizeof trailer_) {
+  const size_t end = byte_count_ - sizeof trailer_ - (version_ == kFirstStoreVersion ? 0 : sizeof text_);
+  if (version_ > kFirstStoreVersion && byte_count_ >= sizeof header + sizeof text_ + sizeof trailer_) {
     std::memcpy(&text_, bytes_ + end, sizeof text_);
     if (text_.text_crc != crc_of(text_) || text_.line_ends > 1 + uint32_t(LineEnds::none) || text_.has_sizes > 1)
       fail("damaged description of the text");

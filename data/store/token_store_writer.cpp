@@ -27,7 +27,7 @@ TokenStoreWriter::TokenStoreWriter(const Vocabulary& vocabulary, int sides, std:
   trailer_.id_bytes = vocabulary.size() <= 65536 ? 2 : 4;
   trailer_.bos = vocabulary.bos();
   trailer_.eos = vocabulary.eos();
-  Header header{.magic = {}, .version = kVersion, .zero = 0};
+  Header header{.magic = {}, .version = kStoreVersion, .zero = 0};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   write(&header, sizeof header);
 }
@@ -102,7 +102,7 @@ TokenStore TokenStoreWriter::finish() {
   write_text();
   trailer_.file_bytes = written_ + sizeof trailer_;
   trailer_.trailer_crc = crc_of(trailer_);
-  std::memcpy(trailer_.mark, kMark, sizeof kMark);
+  std::memcpy(trailer_.mark, kEndMark, sizeof kEndMark);
   write(&trailer_, sizeof trailer_);
   if (!file_) return TokenStore(name_, std::move(memory_));
   file_->commit();

@@ -6,49 +6,41 @@
 #include "gyre/data/synthetic/numbers_german.h"
 
 namespace gyre::corpus {
-namespace {
-
-constexpr auto kM = Gender::masculine;
-constexpr auto kF = Gender::feminine;
-constexpr auto kN = Gender::neuter;
-
-}  // namespace
-
 namespace units {
 
 // Masculine and neuter units keep their singular form after a number.
-const Noun kGram{"gram", "grams", "Gramm", kN, "Gramm"};
-const Noun kKilo{"kilo", "kilos", "Kilo", kN, "Kilo"};
-const Noun kLiter{"litre", "litres", "Liter", kM, "Liter"};
-const Noun kCentimeter{"centimetre", "centimetres", "Zentimeter", kM, "Zentimeter"};
-const Noun kMeter{"metre", "metres", "Meter", kM, "Meter"};
-const Noun kKilometer{"kilometre", "kilometres", "Kilometer", kM, "Kilometer"};
-const Noun kMinute{"minute", "minutes", "Minute", kF, "Minuten"};
-const Noun kHour{"hour", "hours", "Stunde", kF, "Stunden"};
-const Noun kDay{"day", "days", "Tag", kM, "Tage"};
-const Noun kWeek{"week", "weeks", "Woche", kF, "Wochen"};
-const Noun kMonth{"month", "months", "Monat", kM, "Monate"};
-const Noun kYear{"year", "years", "Jahr", kN, "Jahre"};
-const Noun kDegree{"degree", "degrees", "Grad", kM, "Grad"};
+const Noun kGram{"gram", "grams", "Gramm", Gender::neuter, "Gramm"};
+const Noun kKilo{"kilo", "kilos", "Kilo", Gender::neuter, "Kilo"};
+const Noun kLiter{"litre", "litres", "Liter", Gender::masculine, "Liter"};
+const Noun kCentimeter{"centimetre", "centimetres", "Zentimeter", Gender::masculine, "Zentimeter"};
+const Noun kMeter{"metre", "metres", "Meter", Gender::masculine, "Meter"};
+const Noun kKilometer{"kilometre", "kilometres", "Kilometer", Gender::masculine, "Kilometer"};
+const Noun kMinute{"minute", "minutes", "Minute", Gender::feminine, "Minuten"};
+const Noun kHour{"hour", "hours", "Stunde", Gender::feminine, "Stunden"};
+const Noun kDay{"day", "days", "Tag", Gender::masculine, "Tage"};
+const Noun kWeek{"week", "weeks", "Woche", Gender::feminine, "Wochen"};
+const Noun kMonth{"month", "months", "Monat", Gender::masculine, "Monate"};
+const Noun kYear{"year", "years", "Jahr", Gender::neuter, "Jahre"};
+const Noun kDegree{"degree", "degrees", "Grad", Gender::masculine, "Grad"};
 
 }  // namespace units
 
 namespace money {
 
-const Noun kEuro{"euro", "euros", "Euro", kM, "Euro"};
-const Noun kCent{"cent", "cents", "Cent", kM, "Cent"};
-const Noun kDollar{"dollar", "dollars", "Dollar", kM, "Dollar"};
-const Noun kPound{"pound", "pounds", "Pfund", kN, "Pfund"};
-const Noun kFranc{"franc", "francs", "Franken", kM, "Franken"};
-const Noun kCrown{"crown", "crowns", "Krone", kF, "Kronen"};
+const Noun kEuro{"euro", "euros", "Euro", Gender::masculine, "Euro"};
+const Noun kCent{"cent", "cents", "Cent", Gender::masculine, "Cent"};
+const Noun kDollar{"dollar", "dollars", "Dollar", Gender::masculine, "Dollar"};
+const Noun kPound{"pound", "pounds", "Pfund", Gender::neuter, "Pfund"};
+const Noun kFranc{"franc", "francs", "Franken", Gender::masculine, "Franken"};
+const Noun kCrown{"crown", "crowns", "Krone", Gender::feminine, "Kronen"};
 
 }  // namespace money
 
 namespace {
 
-const Noun kBottle{"bottle", "bottles", "Flasche", kF, "Flaschen"};
-const Noun kGlass{"glass", "glasses", "Glas", kN, "Gläser"};
-const Noun kCup{"cup", "cups", "Tasse", kF, "Tassen"};
+const Noun kBottle{"bottle", "bottles", "Flasche", Gender::feminine, "Flaschen"};
+const Noun kGlass{"glass", "glasses", "Glas", Gender::neuter, "Gläser"};
+const Noun kCup{"cup", "cups", "Tasse", Gender::feminine, "Tassen"};
 
 struct Content {
   Phrase name;

@@ -5,42 +5,42 @@
 namespace gyre::corpus {
 namespace {
 
-constexpr uint32_t kMillion = 1'000'000;
+constexpr uint32_t kLargestGerman = 1'000'000;
 
-constexpr std::string_view kBelowTwenty[] = {
+constexpr std::string_view kGermanBelowTwenty[] = {
     "",     "ein", "zwei",  "drei",     "vier",     "fünf",     "sechs",    "sieben",   "acht",     "neun",
     "zehn", "elf", "zwölf", "dreizehn", "vierzehn", "fünfzehn", "sechzehn", "siebzehn", "achtzehn", "neunzehn"};
-constexpr std::string_view kTens[] = {"",        "",        "zwanzig", "dreißig", "vierzig",
-                                      "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"};
+constexpr std::string_view kGermanTens[] = {"",        "",        "zwanzig", "dreißig", "vierzig",
+                                            "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"};
 
-// The form inside a compound: without final -s ("ein", "einhundertein"), and empty for zero. n < kMillion.
+// The form inside a compound: without final -s ("ein", "einhundertein"), and empty for zero. n < kLargestGerman.
 std::string compound(uint32_t n) {
   if (n >= 1000) return compound(n / 1000) + "tausend" + compound(n % 1000);
   if (n >= 100) return compound(n / 100) + "hundert" + compound(n % 100);
-  if (n < 20) return std::string(kBelowTwenty[n]);
-  std::string text(kBelowTwenty[n % 10]);
+  if (n < 20) return std::string(kGermanBelowTwenty[n]);
+  std::string text(kGermanBelowTwenty[n % 10]);
   if (n % 10 != 0) text += "und";
-  return text.append(kTens[n / 10]);
+  return text.append(kGermanTens[n / 10]);
 }
 
 }  // namespace
 
 std::string german_cardinal(uint32_t n) {
-  require(n <= kMillion, "[numbers] expected a cardinal of at most ", kMillion, ", got ", n);
+  require(n <= kLargestGerman, "[numbers] expected a cardinal of at most ", kLargestGerman, ", got ", n);
   if (n == 0) return "null";
-  if (n == kMillion) return "eine Million";
+  if (n == kLargestGerman) return "eine Million";
   return compound(n) + (n % 100 == 1 ? "s" : "");
 }
 
 std::string german_count(uint32_t n, Gender gender, Case grammatical_case) {
   if (n == 1) return "ein" + std::string(ein_ending(grammatical_case, gender));
-  if (n == kMillion) return "ein" + std::string(ein_ending(grammatical_case, Gender::feminine)) + " Million";
+  if (n == kLargestGerman) return "ein" + std::string(ein_ending(grammatical_case, Gender::feminine)) + " Million";
   return german_cardinal(n);
 }
 
 std::string german_ordinal(uint32_t n, std::string_view ending) {
-  require(n >= 1 && n <= kMillion, "[numbers] expected an ordinal from 1 to ", kMillion, ", got ", n);
-  if (n == kMillion) return "millionst" + std::string(ending);
+  require(n >= 1 && n <= kLargestGerman, "[numbers] expected an ordinal from 1 to ", kLargestGerman, ", got ", n);
+  if (n == kLargestGerman) return "millionst" + std::string(ending);
   const uint32_t last = n % 100;
   std::string stem;
   switch (last) {

@@ -166,12 +166,12 @@ Phrase rank_sentence(Draw& draw) {
   return ended(statement(clause));
 }
 
-constexpr Template kTemplates[] = {{4, clock_sentence},   {2, opening_hours_sentence}, {4, date_sentence},
-                                   {3, event_sentence},   {5, birth_sentence},         {4, history_sentence},
-                                   {4, ordinal_sentence}, {3, visitor_sentence},       {5, rank_sentence}};
+constexpr Template kCalendarTemplates[] = {{4, clock_sentence},   {2, opening_hours_sentence}, {4, date_sentence},
+                                           {3, event_sentence},   {5, birth_sentence},         {4, history_sentence},
+                                           {4, ordinal_sentence}, {3, visitor_sentence},       {5, rank_sentence}};
 
 }  // namespace
 
-std::span<const Template> calendar_templates() { return kTemplates; }
+std::span<const Template> calendar_templates() { return kCalendarTemplates; }
 
 }  // namespace gyre::corpus

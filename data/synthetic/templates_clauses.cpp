@@ -315,14 +315,14 @@ Phrase double_object_sentence(Draw& draw) {
   }
 }
 
-constexpr Template kTemplates[] = {{8, schedule_sentence}, {12, object_sentence},    {4, giving_sentence},
-                                   {4, person_sentence},   {3, daily_sentence},      {6, question_sentence},
-                                   {6, reason_sentence},   {6, reported_sentence},   {4, conditional_sentence},
-                                   {3, relative_sentence}, {4, infinitive_sentence}, {4, since_sentence},
-                                   {3, duration_sentence}, {4, company_sentence},    {6, double_object_sentence}};
+constexpr Template kClauseTemplates[] = {{8, schedule_sentence}, {12, object_sentence},    {4, giving_sentence},
+                                         {4, person_sentence},   {3, daily_sentence},      {6, question_sentence},
+                                         {6, reason_sentence},   {6, reported_sentence},   {4, conditional_sentence},
+                                         {3, relative_sentence}, {4, infinitive_sentence}, {4, since_sentence},
+                                         {3, duration_sentence}, {4, company_sentence},    {6, double_object_sentence}};
 
 }  // namespace
 
-std::span<const Template> clause_templates() { return kTemplates; }
+std::span<const Template> clause_templates() { return kClauseTemplates; }
 
 }  // namespace gyre::corpus

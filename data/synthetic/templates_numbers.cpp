@@ -243,7 +243,7 @@ Phrase percent_sentence(Draw& draw) {
   return ended(sequence({share, {"per cent", "Prozent"}, draw.pick(kGroups), draw.pick(kActs)}));
 }
 
-constexpr Template kTemplates[] = {
+constexpr Template kNumberTemplates[] = {
     {6, price_sentence},      {3, price_with_genitive}, {3, wage_sentence},       {3, dimension_sentence},
     {2, comparison_sentence}, {2, weight_sentence},     {2, distance_sentence},   {1, temperature_sentence},
     {4, population_sentence}, {2, age_sentence},        {3, arithmetic_sentence}, {6, bare_number_sentence},
@@ -251,6 +251,6 @@ constexpr Template kTemplates[] = {
 
 }  // namespace
 
-std::span<const Template> number_templates() { return kTemplates; }
+std::span<const Template> number_templates() { return kNumberTemplates; }
 
 }  // namespace gyre::corpus

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 
@@ -13,7 +13,7 @@ namespace gyre {
 
 namespace {
 
-constexpr int kDeepest = 64;  // nesting of a JSON line
+constexpr int kDeepestLine = 64;  // nesting of a JSON line
 
 // Whether a line begins with a letter, a digit or a character beyond ASCII. Pre-tokenizers do not join a line end with
 // such a character, so the ids of a text that is cut between them are those of the whole.
@@ -76,7 +76,7 @@ std::string keys_of(const nlohmann::json& object) {
 
 // Throws an Error that says what was found instead of the text.
 std::string text_of(const std::string& line, const std::string& field) {
-  nlohmann::json object = parse_strict_json(line, kDeepest, "", "the line");
+  nlohmann::json object = parse_strict_json(line, kDeepestLine, "", "the line");
   require(object.is_object(), "expected a JSON object, got ", cut_for_message(line));
   nlohmann::json* text = find_field(object, field);
   require(text != nullptr, "expected a text \"", field, "\", got the keys ", keys_of(object), "; see --text-field");
@@ -98,7 +98,7 @@ std::string json_line_of(const std::string& text_field, const std::string& text)
 }
 
 std::string with_text(const std::string& json_line, const std::string& text_field, const std::string& text) {
-  auto object = parse_ordered_json(json_line, kDeepest, "", "the line");
+  auto object = parse_ordered_json(json_line, kDeepestLine, "", "the line");
   auto* field = find_field(object, text_field);
   require(field != nullptr, "expected a text \"", text_field, "\"");
   if (*field == text) return json_line;

@@ -6,7 +6,7 @@ namespace gyre {
 
 namespace {
 
-void append_byte(std::string& text, char byte) {
+void append_escape(std::string& text, char byte) {
   constexpr const char* kDigits = "0123456789abcdef";
   text += {'\\', 'x', kDigits[(byte >> 4) & 0xf], kDigits[byte & 0xf]};
 }
@@ -16,9 +16,9 @@ void append_valid(std::string& result, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const unsigned char byte = text[i];
     const bool is_wide_control = byte == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (is_wide_control) append_byte(result, text[i++]);
+    if (is_wide_control) append_escape(result, text[i++]);
     if (is_wide_control || (byte < 0x20 && byte != '\n') || byte == 0x7f) {
-      append_byte(result, text[i]);
+      append_escape(result, text[i]);
     } else {
       result += text[i];
     }
@@ -31,7 +31,7 @@ std::string printable(std::string_view text) {
   std::string result;
   while (const auto invalid = first_invalid_utf8(text)) {
     append_valid(result, text.substr(0, *invalid));
-    append_byte(result, text[*invalid]);
+    append_escape(result, text[*invalid]);
     text.remove_prefix(*invalid + 1);
   }
   append_valid(result, text);
@@ -42,7 +42,7 @@ std::string printable_line(std::string_view text) {
   std::string result;
   for (const char c : printable(text)) {
     if (c == '\n') {
-      append_byte(result, c);
+      append_escape(result, c);
     } else {
       result += c;
     }

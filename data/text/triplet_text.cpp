@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/cells.h"
 #include "gyre/data/text/utf8.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face/characters.h"
@@ -17,35 +17,33 @@ namespace gyre {
 
 namespace {
 
-using Json = nlohmann::json;
 using Pointer = std::shared_ptr<const Vocabulary>;
 
-std::string context_of(const Path& file) { return concat("[vocabulary] ", file.string(), ": "); }
-
 // Whether a field of the model is as expected. A missing one is: these are the defaults.
-bool has_field(const Json& model, const char* key, const Json& expected) {
-  const Json value = model.value(key, Json());
+bool has_field(const IndexedJson& model, const char* key, const IndexedJson& expected) {
+  const IndexedJson value = model.value(key, IndexedJson());
   return value.is_null() || value == expected;
 }
 
-bool has_bert_model(const Json& json) {
-  const Json& model = json.at("model");
+bool has_bert_model(const IndexedJson& json) {
+  const IndexedJson& model = json.at("model");
   return model.contains("vocab") && model["vocab"].is_object() && !model.contains("merges") &&
          has_field(model, "type", "WordPiece") && has_field(model, "continuing_subword_prefix", "##") &&
          has_field(model, "max_input_chars_per_word", kLongestBertWord);
 }
 
 // Whether the text is converted to lower case, if the normalizer is one that WordPieceVocabulary has.
-std::optional<bool> plain_case(const Json& normalizer) {
-  if (!normalizer.is_object() || normalizer.value("type", Json()) != "BertNormalizer") return std::nullopt;
-  const Json lower = normalizer.value("lowercase", Json()), strip = normalizer.value("strip_accents", Json());
+std::optional<bool> plain_case(const IndexedJson& normalizer) {
+  if (!normalizer.is_object() || normalizer.value("type", IndexedJson()) != "BertNormalizer") return std::nullopt;
+  const IndexedJson lower = normalizer.value("lowercase", IndexedJson()),
+                    strip = normalizer.value("strip_accents", IndexedJson());
   if (!lower.is_boolean() || (!strip.is_null() && strip != lower)) return std::nullopt;
-  const Json expected{{"type", "BertNormalizer"},
-                      {"clean_text", true},
-                      {"handle_chinese_chars", true},
-                      {"strip_accents", strip},
-                      {"lowercase", lower}};
-  Json own = normalizer;
+  const IndexedJson expected{{"type", "BertNormalizer"},
+                             {"clean_text", true},
+                             {"handle_chinese_chars", true},
+                             {"strip_accents", strip},
+                             {"lowercase", lower}};
+  IndexedJson own = normalizer;
   own["strip_accents"] = strip;
   return own == expected ? std::optional(lower.get<bool>()) : std::nullopt;
 }
@@ -79,11 +77,11 @@ std::string lines_of(const JsonVocabulary& vocabulary) {
 
 // The vocabulary as a WordPieceVocabulary if that gives the same ids: it is exported as BERT's vocab.txt, and WoBERT
 // builds on it. content: of a vocab.txt; empty if there is none.
-Pointer simplest(const Path& file, const Json& json, std::string content, TokenizerSettings settings,
+Pointer simplest(const Path& file, const IndexedJson& json, std::string content, TokenizerSettings settings,
                  const std::string& text) {
   auto vocabulary = std::make_shared<JsonVocabulary>(file.string(), text, std::move(settings));
-  const auto lower = plain_case(json.value("normalizer", Json()));
-  const bool has_words = json.value("pre_tokenizer", Json()) == Json{{"type", "BertPreTokenizer"}};
+  const auto lower = plain_case(json.value("normalizer", IndexedJson()));
+  const bool has_words = json.value("pre_tokenizer", IndexedJson()) == IndexedJson{{"type", "BertPreTokenizer"}};
   if (!lower || !has_words || !has_bert_model(json) || !has_plain_tokens(*vocabulary)) return vocabulary;
   if (content.empty()) content = lines_of(*vocabulary);
   if (content.empty()) return vocabulary;
@@ -93,7 +91,7 @@ Pointer simplest(const Path& file, const Json& json, std::string content, Tokeni
   return is_same ? wordpiece : vocabulary;
 }
 
-int32_t id_of(const Json& json, const TokenizerSettings& settings, const char* key, const std::string& context) {
+int32_t id_of(const IndexedJson& json, const TokenizerSettings& settings, const char* key, const std::string& context) {
   const std::string token = find_token_setting(settings.config, key, context);
   const auto place = json["model"]["vocab"].find(token);
   require(place != json["model"]["vocab"].end() && place->is_number_unsigned(), context, "expected a piece ",
@@ -103,9 +101,9 @@ int32_t id_of(const Json& json, const TokenizerSettings& settings, const char* k
 
 // Replaces the parts of a tokenizer.json, at least its model.vocab, by those that BERT's class makes.
 // is_named: by a class or a model type.
-void make_bert(Json& json, TokenizerSettings& settings, bool is_named, const std::string& context) {
+void make_bert(IndexedJson& json, TokenizerSettings& settings, bool is_named, const std::string& context) {
   // Without a class, there are no tokens but the pieces.
-  nlohmann::ordered_json defaults = settings.config;
+  Json defaults = settings.config;
   set_default_tokens(TokenizerFamily::bert, defaults);
   for (const auto& [key, token] : defaults.items()) {
     const bool is_piece = token.is_string() && json["model"]["vocab"].contains(token.get<std::string>());
@@ -120,7 +118,7 @@ void make_bert(Json& json, TokenizerSettings& settings, bool is_named, const std
   id_of(json, settings, "unk_token", context);
   json["post_processor"] = template_processing({{find_token_setting(settings.config, "cls_token", context), cls}},
                                                {{find_token_setting(settings.config, "sep_token", context), sep}});
-  Json& model = json["model"];
+  IndexedJson& model = json["model"];
   model["type"] = "WordPiece";
   model["unk_token"] = unk;
   model["continuing_subword_prefix"] = "##";
@@ -128,24 +126,25 @@ void make_bert(Json& json, TokenizerSettings& settings, bool is_named, const std
 }
 
 // Throws for a part that BERT's class would replace, other than by a setting.
-void require_bert_parts(const Json& json, const std::string& name, const std::string& context) {
-  const auto require_part = [&](bool is_good, const char* part, const Json& got) {
+void require_bert_parts(const IndexedJson& json, const std::string& name, const std::string& context) {
+  const auto require_part = [&](bool is_good, const char* part, const IndexedJson& got) {
     require(is_good, context, part, ": expected that of BERT, as the tokenizer_class ", name, " beside it says, got ",
             cut_for_message(got.dump()),
             R"(: to follow the file, write {"tokenizer_class": "PreTrainedTokenizerFast"})",
             " to tokenizer_config.json");
   };
-  const Json normalizer = json.value("normalizer", Json()), words = json.value("pre_tokenizer", Json());
-  const bool is_normalizer = normalizer.is_object() && normalizer.value("type", Json()) == "BertNormalizer" &&
-                             normalizer.value("clean_text", Json(true)) == true;
-  require_part(has_bert_model(json), "model", json["model"].value("type", Json()));
+  const IndexedJson normalizer = json.value("normalizer", IndexedJson()),
+                    words = json.value("pre_tokenizer", IndexedJson());
+  const bool is_normalizer = normalizer.is_object() && normalizer.value("type", IndexedJson()) == "BertNormalizer" &&
+                             normalizer.value("clean_text", IndexedJson(true)) == true;
+  require_part(has_bert_model(json), "model", json["model"].value("type", IndexedJson()));
   require_part(normalizer.is_null() || is_normalizer, "normalizer", normalizer);
-  require_part(words.is_null() || words == Json{{"type", "BertPreTokenizer"}}, "pre_tokenizer", words);
+  require_part(words.is_null() || words == IndexedJson{{"type", "BertPreTokenizer"}}, "pre_tokenizer", words);
 }
 
 // Copies the added tokens of the file to those of the settings, where an export finds them.
-void copy_added_tokens(const Json& json, nlohmann::ordered_json& decoder) {
-  for (Json token : json.value("added_tokens", Json::array())) {
+void copy_added_tokens(const IndexedJson& json, Json& decoder) {
+  for (IndexedJson token : json.value("added_tokens", IndexedJson::array())) {
     if (!token.is_object() || !token.contains("id")) continue;
     const std::string id = token["id"].dump();
     token.erase("id");
@@ -161,8 +160,8 @@ void note_chinese_words(TokenizerSettings& settings) {
 }
 
 // The library drops white space at the ends of lines, and takes the last of equal lines.
-Json pieces_of(const std::string& content, const std::string& context) {
-  Json vocab = Json::object();
+IndexedJson pieces_of(const std::string& content, const std::string& context) {
+  IndexedJson vocab = IndexedJson::object();
   uint32_t id = 0;
   std::string_view rest = content;
   for (std::string_view line; take_line(rest, line); ++id) {
@@ -177,7 +176,7 @@ Json pieces_of(const std::string& content, const std::string& context) {
 }  // namespace
 
 Pointer read_bert_vocabulary(const Path& file, const std::string& content, TokenizerSettings settings) {
-  const std::string context = context_of(file), name = tokenizer_class_of(settings.config),
+  const std::string context = tokenizer_context(file), name = tokenizer_class_of(settings.config),
                     type = find_model_type(file.parent_path());
   const bool is_known =
       name.empty() ? type.empty() || is_bert(family_of_model_type(type)) : is_bert(family_of_class(name));
@@ -185,23 +184,24 @@ Pointer read_bert_vocabulary(const Path& file, const std::string& content, Token
           "model_type such as bert in config.json, got ", cut_for_message(name.empty() ? type : name),
           ": transformers converts it, AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
   note_chinese_words(settings);
-  Json json{{"model", {{"vocab", pieces_of(content, concat("[vocabulary] ", file.string(), ":"))}}}};
+  IndexedJson json{{"model", {{"vocab", pieces_of(content, concat("[vocabulary] ", file.string(), ":"))}}}};
   make_bert(json, settings, !name.empty() || !type.empty(), context);
   return simplest(file, json, content, settings, json.dump());
 }
 
-Pointer read_bert_tokenizer_json(const Path& file, Json json, std::string content, TokenizerSettings settings) {
+Pointer read_bert_tokenizer_json(const Path& file, IndexedJson json, std::string content, TokenizerSettings settings) {
   const auto make = [&](const std::string& context) {
     if (settings.config.contains("added_tokens_decoder")) {
       if (!lists_added_tokens(file.parent_path())) copy_added_tokens(json, settings.config["added_tokens_decoder"]);
-      json["added_tokens"] = Json::array();
+      json["added_tokens"] = IndexedJson::array();
     }
     make_bert(json, settings, true, context);
     content = json.dump();
   };
-  const std::string context = context_of(file), name = tokenizer_class_of(settings.config),
+  const std::string context = tokenizer_context(file), name = tokenizer_class_of(settings.config),
                     type = find_model_type(file.parent_path());
-  const bool is_empty = json.value("normalizer", Json()).is_null() && json.value("pre_tokenizer", Json()).is_null();
+  const bool is_empty =
+      json.value("normalizer", IndexedJson()).is_null() && json.value("pre_tokenizer", IndexedJson()).is_null();
   if (is_bert(family_of_class(name))) {
     require_bert_parts(json, name, context);
     note_chinese_words(settings);
@@ -210,12 +210,12 @@ Pointer read_bert_tokenizer_json(const Path& file, Json json, std::string conten
     make(context);
   } else {
     const bool is_wordpiece =
-        !json["model"].contains("merges") && json["model"].value("type", Json("WordPiece")) == "WordPiece";
+        !json["model"].contains("merges") && json["model"].value("type", IndexedJson("WordPiece")) == "WordPiece";
     require(name.empty() || follows_tokenizer_json(name) || !is_wordpiece, context,
             "expected the tokenizer_class BertTokenizer or PreTrainedTokenizerFast beside it, got ",
             cut_for_message(name));
-    const bool is_default = plain_case(json.value("normalizer", Json())) == true && has_bert_model(json) &&
-                            json.value("pre_tokenizer", Json()) == Json{{"type", "BertPreTokenizer"}};
+    const bool is_default = plain_case(json.value("normalizer", IndexedJson())) == true && has_bert_model(json) &&
+                            json.value("pre_tokenizer", IndexedJson()) == IndexedJson{{"type", "BertPreTokenizer"}};
     const bool is_bert_type = is_bert(family_of_model_type(type));
     if (name.empty() && is_wordpiece && !type.empty() && !(is_bert_type && is_default))
       settings.note = concat("without a tokenizer_class, transformers 5 takes ",

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 
@@ -16,7 +16,7 @@ constexpr size_t kSpecialPieces = 3;
 constexpr size_t kLongestSeparator = 100;  // bounds memory, because it follows every piece of a word
 constexpr std::string_view kSeparatorRule = "UTF-8 text of 1 to 100 bytes without spaces and line breaks";
 
-bool is_separator(std::string_view text) {
+bool is_piece_separator(std::string_view text) {
   return !text.empty() && text.size() <= kLongestSeparator && text.find_first_of(" \r\n") == text.npos &&
          !first_invalid_utf8(text);
 }
@@ -31,7 +31,7 @@ uint64_t threshold_of(const std::string& name, const VocabularyBundle& bundle) {
 std::string separator_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto place = bundle.options.find("separator");
   std::string separator = place != bundle.options.end() && place->is_string() ? place->get<std::string>() : "";
-  require(is_separator(separator), "[vocabulary] ", name, ":1: expected options.separator, ", kSeparatorRule);
+  require(is_piece_separator(separator), "[vocabulary] ", name, ":1: expected options.separator, ", kSeparatorRule);
   return separator;
 }
 
@@ -139,7 +139,7 @@ std::string SubwordNmtVocabulary::piece(int id) const {
 }
 
 void require_separator(const std::string& separator) {
-  if (!is_separator(separator))
+  if (!is_piece_separator(separator))
     throw UsageError("[vocabulary] --separator: expected ", kSeparatorRule, ", got ", quoted_for_message(separator));
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/sizes.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/bert_files.h"
@@ -22,36 +22,31 @@ namespace gyre {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 using Pointer = std::shared_ptr<const Vocabulary>;
-
-constexpr int kDeepest = 20;  // of JSON
-
-std::string context_of(const Path& file) { return concat("[vocabulary] ", file.string(), ": "); }
 
 // The exported tokenizer.json of a vocabulary of kind wobert, with the fields that transformers requires.
 std::string tokenizer_json(const WordPieceVocabulary& vocabulary) {
-  Json ids = Json::object();
+  IndexedJson ids = IndexedJson::object();
   for (int id = 0; id < vocabulary.size(); ++id) {
     const std::string piece = vocabulary.piece(id);
     require(!first_invalid_utf8(piece), "[hugging face] piece ", id, ": expected UTF-8, got ",
             quoted_for_message(piece));
     ids[piece] = id;
   }
-  const Json model{{"type", "WordPiece"},
-                   {"unk_token", "[UNK]"},
-                   {"continuing_subword_prefix", "##"},
-                   {"max_input_chars_per_word", kLongestBertWord},
-                   {"vocab", std::move(ids)}};
-  return Json{{"version", "1.0"}, {"added_tokens", Json::array()}, {"model", model}}.dump() + "\n";
+  const IndexedJson model{{"type", "WordPiece"},
+                          {"unk_token", "[UNK]"},
+                          {"continuing_subword_prefix", "##"},
+                          {"max_input_chars_per_word", kLongestBertWord},
+                          {"vocab", std::move(ids)}};
+  return IndexedJson{{"version", "1.0"}, {"added_tokens", IndexedJson::array()}, {"model", model}}.dump() + "\n";
 }
 
 // Removes from the settings the tokens of added_tokens.json that the tokenizer.json has with flags of its own.
-void drop_known_tokens(const Json& json, nlohmann::ordered_json& config) {
+void drop_known_tokens(const IndexedJson& json, Json& config) {
   std::set<std::string> known;
-  for (const Json& token : json.value("added_tokens", Json::array()))
-    if (token.is_object() && token.value("content", Json()).is_string()) known.insert(token["content"]);
-  auto left = nlohmann::ordered_json::object();
+  for (const IndexedJson& token : json.value("added_tokens", IndexedJson::array()))
+    if (token.is_object() && token.value("content", IndexedJson()).is_string()) known.insert(token["content"]);
+  auto left = Json::object();
   for (const auto& [id, token] : config["added_tokens_decoder"].items())
     if (!known.contains(token["content"].get<std::string>())) left[id] = token;
   config["added_tokens_decoder"] = left;
@@ -59,7 +54,7 @@ void drop_known_tokens(const Json& json, nlohmann::ordered_json& config) {
 
 // The vocabulary of a tokenizer.json.
 Pointer read_tokenizer_json_file(const Path& file, const std::string& content, TokenizerSettings settings) {
-  const std::string context = context_of(file), name = tokenizer_class_of(settings.config);
+  const std::string context = tokenizer_context(file), name = tokenizer_class_of(settings.config);
   const TokenizerFamily family = family_of_class(name);
   const std::string type = find_model_type(file.parent_path());
   // A look at the text saves the time to parse it twice.
@@ -69,8 +64,8 @@ Pointer read_tokenizer_json_file(const Path& file, const std::string& content, T
       settings.config.contains("added_tokens_decoder") && !lists_added_tokens(file.parent_path());
   if (is_plain && !has_added_tokens && content.find("\"merges\"") != content.npos)
     return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));
-  const Json json = parse_strict_json(content, kDeepest, context, "the file");
-  const Json model = json.is_object() ? json.value("model", Json()) : Json();
+  const IndexedJson json = parse_strict_json(content, kTokenizerJsonDepth, context, "the file");
+  const IndexedJson model = json.is_object() ? json.value("model", IndexedJson()) : IndexedJson();
   if (!model.is_object())
     return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));  // throws
   if (has_added_tokens) drop_known_tokens(json, settings.config);
@@ -82,14 +77,14 @@ Pointer read_tokenizer_json_file(const Path& file, const std::string& content, T
                                             is_other_file ? TokenizerSettings{} : std::move(settings));
   require(is_bpe || is_bert(family) || family == TokenizerFamily::other, context,
           "model: expected BPE, as the tokenizer_class ", name, " in tokenizer_config.json beside it says, got ",
-          cut_for_message(model.value("type", Json()).dump()));
+          cut_for_message(model.value("type", IndexedJson()).dump()));
   if (!is_bpe || is_bert(family)) return read_bert_tokenizer_json(file, json, content, std::move(settings));
   settings.note = replaced_part_note(json, settings.config, type, context);
   return std::make_shared<JsonVocabulary>(file.string(), content, std::move(settings));
 }
 
 void require_not_tekken(const Path& file, bool is_tekken) {
-  require(!is_tekken, context_of(file), "expected a tokenizer.json, got a tekken.json of Mistral: transformers ",
+  require(!is_tekken, tokenizer_context(file), "expected a tokenizer.json, got a tekken.json of Mistral: transformers ",
           "converts it, AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)");
 }
 
@@ -101,16 +96,16 @@ TokenizerSettings settings_in(const Path& directory) {
 }
 
 // The first id under `key` of a configuration, which may be a list; -1: none.
-int id_in(const std::optional<nlohmann::ordered_json>& config, const char* key) {
-  Json id = config && config->is_object() ? Json(config->value(key, nlohmann::ordered_json())) : Json();
-  if (id.is_array() && !id.empty()) id = Json(id[0]);
+int id_in(const std::optional<Json>& config, const char* key) {
+  IndexedJson id = config && config->is_object() ? IndexedJson(config->value(key, Json())) : IndexedJson();
+  if (id.is_array() && !id.empty()) id = IndexedJson(id[0]);
   return id.is_number_unsigned() && id <= kMaxDimension ? id.get<int>() : -1;
 }
 
 }  // namespace
 
 Pointer load_hugging_face_vocabulary(const Path& path, const std::string& content) {
-  const std::string context = context_of(path);
+  const std::string context = tokenizer_context(path);
   if (is_tokenizer_json(content)) return read_tokenizer_json_file(path, content, settings_in(path.parent_path()));
   if (is_vocab_json(content)) {
     TokenizerSettings settings = settings_in(path.parent_path());

@@ -4,14 +4,14 @@
 #include <charconv>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
 
 namespace {
 
-void append_byte(std::string& text, char byte) {
+void append_byte_name(std::string& text, char byte) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   const auto value = uint8_t(byte);
   text += {'<', '0', 'x', kDigits[value >> 4], kDigits[value & 15], '>'};
@@ -31,14 +31,14 @@ std::string notation_of(std::string_view piece) {
       text += character;
       continue;
     }
-    for (const char byte : character) append_byte(text, byte);
+    for (const char byte : character) append_byte_name(text, byte);
   }
   return text;
 }
 
 // Calls visit(word) for every part of the line between spaces, without empty ones.
 template <class Visit>
-void for_each_word(std::string_view line, const Visit& visit) {
+void for_each_piece(std::string_view line, const Visit& visit) {
   while (!line.empty()) {
     const size_t end = std::min(line.find(' '), line.size());
     if (end > 0) visit(line.substr(0, end));
@@ -69,7 +69,7 @@ std::string PieceNotation::write(std::span<const int32_t> ids) const {
 
 std::vector<int32_t> PieceNotation::read(std::string_view line) const {
   std::vector<int32_t> ids;
-  for_each_word(line, [&](std::string_view word) {
+  for_each_piece(line, [&](std::string_view word) {
     const auto place = ids_.find(word);
     require(place != ids_.end(), "unknown piece ", quoted_for_message(std::string(word)));
     ids.push_back(place->second);
@@ -88,7 +88,7 @@ std::string write_ids(std::span<const int32_t> ids) {
 
 std::vector<int32_t> read_ids(std::string_view line, int size) {
   std::vector<int32_t> ids;
-  for_each_word(line, [&](std::string_view word) {
+  for_each_piece(line, [&](std::string_view word) {
     int32_t id = -1;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     const bool is_id = error == std::errc() && stop == word.data() + word.size() && id >= 0 && id < size;

@@ -6,24 +6,18 @@
 #include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr int kDeepest = 20;  // added tokens are at depth three
-
 Path config_file(const Path& directory) { return directory / "tokenizer_config.json"; }
 
-std::string context_of(const Path& file) { return concat("[vocabulary] ", file.string(), ": "); }
-
 // Null if there is no file.
-Json read_object(const Path& file) {
+IndexedJson read_object(const Path& file) {
   if (!std::filesystem::exists(file)) return {};
-  const std::string context = context_of(file);
-  Json object = parse_strict_json(read_file(file), kDeepest, context, "the file");
+  const std::string context = tokenizer_context(file);
+  IndexedJson object = parse_strict_json(read_file(file), kTokenizerJsonDepth, context, "the file");
   require(object.is_object(), context, "expected a JSON object");
   return object;
 }
@@ -31,24 +25,24 @@ Json read_object(const Path& file) {
 constexpr const char* kClass = "tokenizer_class";
 constexpr const char *kExtra = "extra_special_tokens", *kAdditional = "additional_special_tokens";
 
-bool is_empty(const nlohmann::ordered_json& config, const char* key) {
+bool is_empty(const Json& config, const char* key) {
   const auto place = config.find(key);
   return place == config.end() || place->is_null() || place->empty();
 }
 
 // special_tokens_map.json, whose tokens replace those of tokenizer_config.json, except for lists.
-void add_special_tokens_map(const Path& file, nlohmann::ordered_json& config) {
-  const Json specials = read_object(file);
+void add_special_tokens_map(const Path& file, Json& config) {
+  const IndexedJson specials = read_object(file);
   const auto extra = config.find(kExtra);  // an object names tokens, and is no list
   const bool has_list =
       !is_empty(config, kAdditional) || (extra != config.end() && extra->is_array() && !extra->empty());
   for (const auto& [key, value] : specials.items()) {
     if (key == kAdditional && !has_list) config[key] = value;
     if (key == kExtra && value.is_array() && (is_empty(config, kExtra) || config[kExtra].is_array())) {
-      auto& list = config[kExtra] = config.value(kExtra, nlohmann::ordered_json::array());
-      if (list.empty()) list = config.value(kAdditional, nlohmann::ordered_json::array());
-      if (!list.is_array()) list = nlohmann::ordered_json::array();
-      for (const Json& token : value) list.push_back(nlohmann::ordered_json(token));
+      auto& list = config[kExtra] = config.value(kExtra, Json::array());
+      if (list.empty()) list = config.value(kAdditional, Json::array());
+      if (!list.is_array()) list = Json::array();
+      for (const IndexedJson& token : value) list.push_back(Json(token));
     }
     if (!key.ends_with("_token")) continue;
     config[key] = value;
@@ -56,12 +50,12 @@ void add_special_tokens_map(const Path& file, nlohmann::ordered_json& config) {
   }
 }
 
-std::string content_of(const nlohmann::ordered_json& token) {
-  const auto content = token.is_object() ? token.value("content", nlohmann::ordered_json()) : token;
+std::string content_of(const Json& token) {
+  const auto content = token.is_object() ? token.value("content", Json()) : token;
   return content.is_string() ? content.get<std::string>() : "";
 }
 
-std::vector<std::string> contents_of(const nlohmann::ordered_json& config) {
+std::vector<std::string> contents_of(const Json& config) {
   std::vector<std::string> contents;
   for (const char* key : {kExtra, kAdditional}) {
     if (is_empty(config, key) || !config[key].is_array()) continue;
@@ -72,16 +66,16 @@ std::vector<std::string> contents_of(const nlohmann::ordered_json& config) {
 }
 
 // added_tokens.json: {"<extra>": 32000}. list: the special tokens that have no names of their own.
-void add_legacy_tokens(const Path& file, const std::vector<std::string>& list, nlohmann::ordered_json& config) {
-  const Json tokens = read_object(file);
+void add_legacy_tokens(const Path& file, const std::vector<std::string>& list, Json& config) {
+  const IndexedJson tokens = read_object(file);
   if (tokens.is_null() || tokens.empty()) return;
   std::vector<std::string> specials = list;
   for (const auto& [key, value] : config.items())
     if (key.ends_with("_token")) specials.push_back(content_of(value));
-  auto& decoder = config["added_tokens_decoder"] = Json::object();
+  auto& decoder = config["added_tokens_decoder"] = IndexedJson::object();
   for (const auto& [content, id] : tokens.items()) {
-    require(id.is_number_unsigned(), context_of(file), "expected an id for ", quoted_for_message(content), ", got ",
-            cut_for_message(id.dump()));
+    require(id.is_number_unsigned(), tokenizer_context(file), "expected an id for ", quoted_for_message(content),
+            ", got ", cut_for_message(id.dump()));
     const bool is_special = std::ranges::count(specials, content) > 0;
     decoder[std::to_string(id.get<uint64_t>())] = {{"content", content},        {"lstrip", false},
                                                    {"normalized", !is_special}, {"rstrip", false},
@@ -91,10 +85,12 @@ void add_legacy_tokens(const Path& file, const std::vector<std::string>& list, n
 
 }  // namespace
 
+std::string tokenizer_context(const Path& file) { return concat("[vocabulary] ", file.string(), ": "); }
+
 std::optional<bool> find_lower_case_setting(const Path& directory) {
-  const Json config = read_object(config_file(directory));
+  const IndexedJson config = read_object(config_file(directory));
   if (config.is_null()) return std::nullopt;
-  const std::string context = context_of(config_file(directory));
+  const std::string context = tokenizer_context(config_file(directory));
   const auto flag = [&](const char* name, bool otherwise) {
     const auto place = config.find(name);
     if (place == config.end() || place->is_null()) return otherwise;
@@ -109,11 +105,11 @@ std::optional<bool> find_lower_case_setting(const Path& directory) {
   return lower_case;
 }
 
-nlohmann::ordered_json find_tokenizer_config(const Path& directory) {
-  nlohmann::ordered_json config = nlohmann::ordered_json::object();
+Json find_tokenizer_config(const Path& directory) {
+  Json config = Json::object();
   if (std::filesystem::exists(config_file(directory))) {
-    const std::string context = context_of(config_file(directory));
-    config = parse_ordered_json(read_file(config_file(directory)), kDeepest, context, "the file");
+    const std::string context = tokenizer_context(config_file(directory));
+    config = parse_ordered_json(read_file(config_file(directory)), kTokenizerJsonDepth, context, "the file");
     require(config.is_object(), context, "expected a JSON object");
   }
   if (!config.contains("added_tokens_decoder")) {
@@ -136,22 +132,21 @@ nlohmann::ordered_json find_tokenizer_config(const Path& directory) {
 }
 
 bool lists_added_tokens(const Path& directory) {
-  const Json config = read_object(config_file(directory));
+  const IndexedJson config = read_object(config_file(directory));
   return config.is_object() && config.contains("added_tokens_decoder");
 }
 
-std::string find_token_setting(const nlohmann::ordered_json& config, const char* key, const std::string& context) {
+std::string find_token_setting(const Json& config, const char* key, const std::string& context) {
   const auto place = config.find(key);
   if (place == config.end() || place->is_null()) return "";
   // transformers writes some tokens as objects.
-  const auto token = place->is_object() ? place->value("content", nlohmann::ordered_json()) : *place;
+  const auto token = place->is_object() ? place->value("content", Json()) : *place;
   require(token.is_string(), context, "tokenizer_config.json: expected ", key, " to be a token or null, got ",
           cut_for_message(json_text(*place)));
   return token.get<std::string>();
 }
 
-std::optional<bool> find_flag_setting(const nlohmann::ordered_json& config, const char* key,
-                                      const std::string& context) {
+std::optional<bool> find_flag_setting(const Json& config, const char* key, const std::string& context) {
   const auto place = config.find(key);
   if (place == config.end() || place->is_null()) return std::nullopt;
   require(place->is_boolean(), context, "tokenizer_config.json: expected ", key, " to be true or false, got ",
@@ -167,7 +162,7 @@ bool has_roformer_tokenizer(const Path& directory) {
 
 void write_tokenizer_config(const Path& directory, const std::string& tokenizer_class, bool lower_case,
                             std::optional<int64_t> longest) {
-  nlohmann::ordered_json config{{"tokenizer_class", tokenizer_class}, {"do_lower_case", lower_case}};
+  Json config{{"tokenizer_class", tokenizer_class}, {"do_lower_case", lower_case}};
   if (longest) config["model_max_length"] = *longest;
   write_file(config_file(directory), config.dump(2) + "\n");
 }

@@ -3,13 +3,18 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
+
+inline constexpr int kTokenizerJsonDepth = 20;  // nesting of a tokenizer's files; added tokens are at depth three
+
+// The beginning of messages about a file of a tokenizer.
+std::string tokenizer_context(const Path& file);
 
 // Returns do_lower_case of the file in this directory, or nullopt if there is no such file. Throws an Error for
 // settings that bert_words does not support.
@@ -19,7 +24,7 @@ std::optional<bool> find_lower_case_setting(const Path& directory);
 // them: special_tokens_map.json and added_tokens.json count unless tokenizer_config.json has added_tokens_decoder;
 // config.json may have the "tokenizer_class" instead; chat_template.jinja becomes "chat_template". An empty object if
 // there is no such file.
-nlohmann::ordered_json find_tokenizer_config(const Path& directory);
+Json find_tokenizer_config(const Path& directory);
 
 // Whether tokenizer_config.json has added_tokens_decoder, so that transformers 5 does not look for added tokens
 // elsewhere.
@@ -27,9 +32,8 @@ bool lists_added_tokens(const Path& directory);
 
 // Returns the token that `config` names under `key`, such as "eos_token"; empty if it names none. context: beginning of
 // messages.
-std::string find_token_setting(const nlohmann::ordered_json& config, const char* key, const std::string& context);
-std::optional<bool> find_flag_setting(const nlohmann::ordered_json& config, const char* key,
-                                      const std::string& context);
+std::string find_token_setting(const Json& config, const char* key, const std::string& context);
+std::optional<bool> find_flag_setting(const Json& config, const char* key, const std::string& context);
 
 // Whether the settings name RoFormerTokenizer, which splits Chinese text into words before it looks for pieces.
 // WordPiece does not.

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/random.h"
 #include "gyre/data/tokenizer/bpe_dropout.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"

@@ -1,26 +1,26 @@
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
 namespace {
 
 constexpr std::string_view kStart = R"({"format":"gyre-vocabulary")";
-constexpr int kVersion = 1;
+constexpr int kBundleVersion = 1;
 
 }  // namespace
 
 bool VocabularyBundle::recognizes(std::string_view content) { return content.starts_with(kStart); }
 
 std::string VocabularyBundle::serialize() const {
-  nlohmann::ordered_json header;
+  Json header;
   header["format"] = "gyre-vocabulary";
-  header["version"] = kVersion;
+  header["version"] = kBundleVersion;
   header["kind"] = kind;
   header["options"] = options;
-  header["parts"] = nlohmann::ordered_json::object();
+  header["parts"] = Json::object();
   std::string body;
   for (const auto& [name, content] : parts) {
     header["parts"][name] = content.size();
@@ -38,7 +38,7 @@ VocabularyBundle VocabularyBundle::parse(const std::string& name, std::string_vi
   VocabularyBundle bundle;
   try {
     const auto& version = header.at("version");
-    require(version == kVersion, context, "expected version ", kVersion, ", got ", cut_for_message(version.dump()));
+    require(version == kBundleVersion, context, "expected version ", kBundleVersion, ", got ", cut_for_message(version.dump()));
     bundle.kind = header.at("kind").get<std::string>();
     bundle.options = header.at("options");
     for (const auto& [part, bytes] : header.at("parts").items()) {

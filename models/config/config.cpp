@@ -3,14 +3,13 @@
 #include <cmath>
 
 #include "gyre/core/counted.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/sizes.h"
 #include "gyre/models/config/config_json.h"
 #include "gyre/models/position/position.h"
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The fields of each config with their keys in JSON.
 constexpr auto kSharedFields = [](auto& field, auto& c) {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "gyre/core/enum_names.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/position/position.h"
 
 namespace gyre {
@@ -146,9 +146,9 @@ struct EncoderDecoderConfig : ModelConfig {  // vocab_size: size of the joint vo
 
   std::string describe() const;  // "encoder-decoder, 6 + 6 layers x 512, 8 heads, ..."
   void validate() const;         // throws an Error that names the field, what it must be and what it is
-  nlohmann::ordered_json to_json() const;
+  Json to_json() const;
   // Absent keys keep their defaults. Another kind of model, unknown keys, wrong types and invalid values are errors.
-  static EncoderDecoderConfig from_json(const nlohmann::ordered_json& json);
+  static EncoderDecoderConfig from_json(const Json& json);
   // transformer-tiny, transformer-base or transformer-big; the caller sets vocab_size.
   static EncoderDecoderConfig preset(const std::string& name);
   static std::vector<std::string> preset_names();
@@ -174,8 +174,8 @@ struct EncoderOnlyConfig : ModelConfig {
   // These functions work as those of EncoderDecoderConfig. A causal model is described as decoder-only, the usual name.
   std::string describe() const;
   void validate() const;
-  nlohmann::ordered_json to_json() const;
-  static EncoderOnlyConfig from_json(const nlohmann::ordered_json& json);
+  Json to_json() const;
+  static EncoderOnlyConfig from_json(const Json& json);
   // mlm-small, {bert,wobert,nezha,roformer}-{mini,small,base}, and the causal lm-tiny, gpt2-small,
   // llama-{tiny,160m,1b} and neox-160m; the caller sets vocab_size.
   static EncoderOnlyConfig preset(const std::string& name);
@@ -207,12 +207,12 @@ struct ClassifierConfig {
   // These functions work as those of EncoderDecoderConfig. JSON has the encoder's keys and the head's keys on one
   // level.
   void validate() const;
-  nlohmann::ordered_json to_json() const;
-  static ClassifierConfig from_json(const nlohmann::ordered_json& json);
+  Json to_json() const;
+  static ClassifierConfig from_json(const Json& json);
 };
 
 // A config.json, complete with the defaults of the keys that it lacks because an earlier version wrote it.
-nlohmann::ordered_json with_defaults(const nlohmann::ordered_json& config);
+Json with_defaults(const Json& config);
 
 // The encoder's config of either kind of model.
 inline const EncoderOnlyConfig& encoder_of(const EncoderOnlyConfig& config) { return config; }

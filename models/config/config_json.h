@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config.h"
 
 namespace gyre {
@@ -75,13 +76,13 @@ class ConfigWriter {
       json[name] = value;
     }
   }
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  Json json = Json::object();
 };
 
 // Absent keys leave their fields as they are. Wrong types are errors; refuse_unknown() also rejects unknown keys.
 class ConfigReader {
  public:
-  ConfigReader(const nlohmann::ordered_json& json, std::string path) : json_(json), path_(std::move(path)) {
+  ConfigReader(const Json& json, std::string path) : json_(json), path_(std::move(path)) {
     require(json.is_object(), "[", path_, "] expected a JSON object, got ", json.dump());
   }
 
@@ -100,7 +101,7 @@ class ConfigReader {
 
  private:
   template <class T>
-  static void read(const std::string& path, const nlohmann::ordered_json& json, T& value) {
+  static void read(const std::string& path, const Json& json, T& value) {
     if constexpr (kIsNested<T>) {
       ConfigReader nested(json, path);
       kNestedFields<T>(nested, value);
@@ -130,7 +131,7 @@ class ConfigReader {
     }
   }
 
-  const nlohmann::ordered_json& json_;
+  const Json& json_;
   std::string path_;
   std::vector<std::string> names_;
 };

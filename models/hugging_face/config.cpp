@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config_json.h"
 #include "gyre/models/hugging_face/decoder_config.h"
 #include "gyre/models/hugging_face/json_fields.h"
@@ -12,8 +12,6 @@
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kActivation = "hidden_act";
 
@@ -50,13 +48,13 @@ Json fixed_keys(HuggingFaceFamily family, bool is_classifier) {
   return keys;
 }
 
-struct Architecture {
+struct EncoderArchitecture {
   const char* name;
   HuggingFaceFamily family;
   bool is_classifier;
 };
 // For a family and kind of model, the first entry is the one that an export writes.
-constexpr Architecture kArchitectures[] = {
+constexpr EncoderArchitecture kEncoderArchitectures[] = {
     {"BertForMaskedLM", HuggingFaceFamily::bert, false},
     {"BertForPreTraining", HuggingFaceFamily::bert, false},
     {"BertModel", HuggingFaceFamily::bert, false},
@@ -71,9 +69,9 @@ constexpr Architecture kArchitectures[] = {
     {"RoFormerForSequenceClassification", HuggingFaceFamily::roformer, true},
 };
 
-Architecture architecture_of(const Json& json, const std::string& context) {
+EncoderArchitecture architecture_of(const Json& json, const std::string& context) {
   std::string names;
-  for (Architecture a : kArchitectures) {
+  for (EncoderArchitecture a : kEncoderArchitectures) {
     if (json.contains("architectures") && json["architectures"] == Json::array({a.name})) {
       const Json type = json.value("model_type", Json(family_name(a.family)));
       require(type == family_name(a.family), context, "model_type: expected \"", family_name(a.family), "\" as the ",
@@ -89,7 +87,7 @@ Architecture architecture_of(const Json& json, const std::string& context) {
               cut_for_message(json.value("architectures", Json()).dump()));
 }
 
-void require_supported_values(const Json& json, const Architecture& architecture, const std::string& context) {
+void require_supported_values(const Json& json, const EncoderArchitecture& architecture, const std::string& context) {
   Json keys = fixed_keys(architecture.family, architecture.is_classifier);
   if (architecture.family == HuggingFaceFamily::roformer) {
     keys.update({{"norm_type", "layer_norm"}, {"use_bias", true}});  // RoFormerV2 differs
@@ -142,9 +140,9 @@ void require_supported(const std::string& lines) {
 // The keys that language models and classifiers share.
 Json shared_json(const EncoderOnlyConfig& encoder, bool is_classifier, int pad) {
   const HuggingFaceFamily family = family_of(encoder);
-  const auto* architecture = std::find_if(std::begin(kArchitectures), std::end(kArchitectures), [&](const auto& a) {
-    return a.family == family && a.is_classifier == is_classifier;
-  });
+  const auto* architecture =
+      std::find_if(std::begin(kEncoderArchitectures), std::end(kEncoderArchitectures),
+                   [&](const auto& a) { return a.family == family && a.is_classifier == is_classifier; });
   ConfigWriter writer;
   writer.json["architectures"] = {architecture->name};
   writer.json["model_type"] = family_name(family);
@@ -234,7 +232,7 @@ HuggingFaceConfig read_hugging_face_config(const Path& file) {
   Json json = read_config(file, context);
   if (const auto family = decoder_family_of(json)) return read_decoder_config(json, *family, context);
   rename_activation_from_theirs(json, kActivation);
-  const Architecture architecture = architecture_of(json, context);
+  const EncoderArchitecture architecture = architecture_of(json, context);
   require_supported_values(json, architecture, context);
   EncoderOnlyConfig encoder = default_config(architecture.family);
   try {

@@ -2,13 +2,13 @@
 // (transformers' BertConfig, NezhaConfig and RoFormerConfig).
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config.h"
 
 namespace gyre {
@@ -42,9 +42,8 @@ std::vector<std::string> read_class_names(const Path& file, int64_t classes);
 // The config.json of a model. Throws an Error that lists every field that Hugging Face's model cannot represent, with
 // its required value. Fields that only training reads are omitted: activation_dropout, and the dropout of RoFormer's
 // classifier. pad: the vocabulary's padding id; negative: none.
-nlohmann::ordered_json hugging_face_config(const EncoderOnlyConfig& config, int pad);
+Json hugging_face_config(const EncoderOnlyConfig& config, int pad);
 // classes: the names of the classes; unless there are as many as the model has, LABEL_0, LABEL_1 and so on.
-nlohmann::ordered_json hugging_face_config(const ClassifierConfig& config, int pad,
-                                           const std::vector<std::string>& classes = {});
+Json hugging_face_config(const ClassifierConfig& config, int pad, const std::vector<std::string>& classes = {});
 
 }  // namespace gyre

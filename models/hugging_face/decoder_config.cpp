@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config_json.h"
 #include "gyre/models/hugging_face/decoder_rope.h"
 #include "gyre/models/hugging_face/json_fields.h"
@@ -11,8 +11,6 @@
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The fields that Gyre and Hugging Face share, by Hugging Face's names.
 constexpr auto kKeysOfRopeModels = [](auto& field, auto& c) {
@@ -65,20 +63,21 @@ constexpr const char* activation_key(DecoderFamily family) {
   return family == DecoderFamily::gpt2 ? "activation_function" : "hidden_act";
 }
 
-struct Architecture {
+struct DecoderArchitecture {
   DecoderFamily family;
   const char *name, *bare_name, *model_type;  // bare: without the output projection
 };
-constexpr Architecture kArchitectures[] = {{DecoderFamily::llama, "LlamaForCausalLM", "LlamaModel", "llama"},
-                                           {DecoderFamily::mistral, "MistralForCausalLM", "MistralModel", "mistral"},
-                                           {DecoderFamily::qwen2, "Qwen2ForCausalLM", "Qwen2Model", "qwen2"},
-                                           {DecoderFamily::qwen3, "Qwen3ForCausalLM", "Qwen3Model", "qwen3"},
-                                           {DecoderFamily::gpt_neox, "GPTNeoXForCausalLM", "GPTNeoXModel", "gpt_neox"},
-                                           {DecoderFamily::gpt2, "GPT2LMHeadModel", "GPT2Model", "gpt2"}};
+constexpr DecoderArchitecture kDecoderArchitectures[] = {
+    {DecoderFamily::llama, "LlamaForCausalLM", "LlamaModel", "llama"},
+    {DecoderFamily::mistral, "MistralForCausalLM", "MistralModel", "mistral"},
+    {DecoderFamily::qwen2, "Qwen2ForCausalLM", "Qwen2Model", "qwen2"},
+    {DecoderFamily::qwen3, "Qwen3ForCausalLM", "Qwen3Model", "qwen3"},
+    {DecoderFamily::gpt_neox, "GPTNeoXForCausalLM", "GPTNeoXModel", "gpt_neox"},
+    {DecoderFamily::gpt2, "GPT2LMHeadModel", "GPT2Model", "gpt2"}};
 
-const Architecture& architecture_of(DecoderFamily family) {
-  return *std::find_if(std::begin(kArchitectures), std::end(kArchitectures),
-                       [&](const Architecture& a) { return a.family == family; });
+const DecoderArchitecture& architecture_of(DecoderFamily family) {
+  return *std::find_if(std::begin(kDecoderArchitectures), std::end(kDecoderArchitectures),
+                       [&](const DecoderArchitecture& a) { return a.family == family; });
 }
 
 // Keys for which Gyre supports a single value.
@@ -211,12 +210,12 @@ DecoderFamily most_similar_family(const EncoderOnlyConfig& c) {
 
 std::vector<std::string> decoder_architectures() {
   std::vector<std::string> names;
-  for (const Architecture& a : kArchitectures) names.insert(names.end(), {a.name, a.bare_name});
+  for (const DecoderArchitecture& a : kDecoderArchitectures) names.insert(names.end(), {a.name, a.bare_name});
   return names;
 }
 
 std::optional<DecoderFamily> decoder_family_of(const Json& json) {
-  for (const Architecture& a : kArchitectures) {
+  for (const DecoderArchitecture& a : kDecoderArchitectures) {
     const Json named = json.value("architectures", Json());
     if (named == Json::array({a.name}) || named == Json::array({a.bare_name})) return a.family;
   }
@@ -231,7 +230,7 @@ DecoderFamily decoder_family_of(const EncoderOnlyConfig& config) {
 }
 
 EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, const std::string& context) {
-  const Architecture& architecture = architecture_of(family);
+  const DecoderArchitecture& architecture = architecture_of(family);
   const Json type = json.value("model_type", Json(architecture.model_type));
   require(type == architecture.model_type, context, "model_type: expected \"", architecture.model_type, "\" as the ",
           "architecture is ", architecture.name, ", got ", cut_for_message(type.dump()));
@@ -269,7 +268,7 @@ EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, co
 
 Json decoder_config(const EncoderOnlyConfig& config) {
   const DecoderFamily family = decoder_family_of(config);
-  const Architecture& architecture = architecture_of(family);
+  const DecoderArchitecture& architecture = architecture_of(family);
   EncoderOnlyConfig complete = config;
   complete.kv_heads = config.key_heads();
   ConfigWriter writer;

@@ -3,11 +3,11 @@
 // models, such as LlamaModel, are read too.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config.h"
 
 namespace gyre {
@@ -19,16 +19,15 @@ enum class DecoderFamily : uint8_t { llama, mistral, qwen2, qwen3, gpt_neox, gpt
 // The names of the classes.
 std::vector<std::string> decoder_architectures();
 // The family whose class is named by "architectures"; nothing if it is another class.
-std::optional<DecoderFamily> decoder_family_of(const nlohmann::ordered_json& json);
+std::optional<DecoderFamily> decoder_family_of(const Json& json);
 // The family of a causal model. Throws an Error that lists every field that the most similar family cannot represent.
 DecoderFamily decoder_family_of(const EncoderOnlyConfig& config);
 
 // Reads a config.json; `context` begins the errors. Absent keys have transformers' defaults. Throws an Error for
 // invalid and unsupported values.
-EncoderOnlyConfig read_decoder_config(const nlohmann::ordered_json& json, DecoderFamily family,
-                                      const std::string& context);
+EncoderOnlyConfig read_decoder_config(const Json& json, DecoderFamily family, const std::string& context);
 
 // The config.json of a causal model. Throws as decoder_family_of().
-nlohmann::ordered_json decoder_config(const EncoderOnlyConfig& config);
+Json decoder_config(const EncoderOnlyConfig& config);
 
 }  // namespace gyre

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config_json.h"
 #include "gyre/models/hugging_face/json_fields.h"
 #include "gyre/models/position/position_table.h"
@@ -12,8 +12,6 @@
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 RopeScaling scaling_of(const Json& scaling, const std::string& context) {
   // Both names are read because older files have "type", which transformers prefers if there are both.

@@ -12,13 +12,13 @@ namespace {
 
 // Names of modules; '#' stands for the number of a layer. A module of ours can be several of theirs, whose names are
 // separated by commas: their rows follow one another.
-struct ModuleNames {
+struct DecoderModule {
   std::string_view ours, llama, gpt_neox, gpt2;
   std::string_view theirs(DecoderFamily family) const {
     return family == DecoderFamily::gpt2 ? gpt2 : family == DecoderFamily::gpt_neox ? gpt_neox : llama;
   }
 };
-constexpr ModuleNames kModules[] = {
+constexpr DecoderModule kDecoderModules[] = {
     {"embed_tokens", "model.embed_tokens", "gpt_neox.embed_in", "transformer.wte"},
     {"encoder.embed_positions", "", "", "transformer.wpe"},
     {"encoder.layers.#.self_attn.qkv_proj",
@@ -109,9 +109,10 @@ class Parts {
       number = module.substr(kLayers.size(), module.find('.', kLayers.size()) - kLayers.size());
       module.replace(kLayers.size(), number.size(), "#");
     }
-    const auto found = std::find_if(std::begin(kModules), std::end(kModules),
-                                    [&](const ModuleNames& names) { return names.ours == module; });
-    require(found != std::end(kModules), "[hugging face] ", p.name, " has no counterpart in Hugging Face's models");
+    const auto found = std::find_if(std::begin(kDecoderModules), std::end(kDecoderModules),
+                                    [&](const DecoderModule& names) { return names.ours == module; });
+    require(found != std::end(kDecoderModules), "[hugging face] ", p.name,
+            " has no counterpart in Hugging Face's models");
     std::vector<std::string> names(1);
     for (const char c : found->theirs(family_)) {
       if (c == ',') {
@@ -199,7 +200,7 @@ bool find_output(std::span<const SafetensorsFile> files) {
 
 // The prefix of the family's names if the files lack it, as those of a bare model do, or else nothing.
 std::string missing_prefix(std::span<const SafetensorsFile> files, DecoderFamily family) {
-  const std::string_view table = kModules[0].theirs(family);
+  const std::string_view table = kDecoderModules[0].theirs(family);
   const std::string prefix(table.substr(0, table.find('.') + 1));
   const std::string bare = concat(table.substr(prefix.size()), ".weight");
   const bool lacks =

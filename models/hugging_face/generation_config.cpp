@@ -3,66 +3,64 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/sizes.h"
 
 namespace gyre {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int kMaxDepth = 16;
 
-[[noreturn]] void reject(const std::string& context, const char* key, const char* expected, const Json& got) {
+[[noreturn]] void reject(const std::string& context, const char* key, const char* expected, const IndexedJson& got) {
   throw Error(context, key, ": expected ", expected, ", got ", cut_for_message(got.dump()));
 }
 
 class Reader {
  public:
-  Reader(const Json& json, const std::string& context) : json_(json), context_(context) {}
+  Reader(const IndexedJson& json, const std::string& context) : json_(json), context_(context) {}
 
   void read(const char* key, std::optional<bool>& value) const {
-    const Json* found = find(key);
+    const IndexedJson* found = find(key);
     if (found == nullptr) return;
     if (!found->is_boolean()) reject(context_, key, "true or false", *found);
     value = found->get<bool>();
   }
   void read(const char* key, std::optional<double>& value) const {
-    const Json* found = find(key);
+    const IndexedJson* found = find(key);
     if (found == nullptr) return;
     if (!found->is_number()) reject(context_, key, "a number", *found);
     value = found->get<double>();
   }
   void read(const char* key, std::optional<int64_t>& value) const {
-    const Json* found = find(key);
+    const IndexedJson* found = find(key);
     if (found != nullptr) value = whole_number(key, *found);
   }
   void read(const char* key, std::vector<int32_t>& ids) const {
-    const Json* found = find(key);
+    const IndexedJson* found = find(key);
     if (found == nullptr) return;
     if (!found->is_array()) return ids.push_back(int32_t(whole_number(key, *found)));
-    for (const Json& id : *found) ids.push_back(int32_t(whole_number(key, id)));
+    for (const IndexedJson& id : *found) ids.push_back(int32_t(whole_number(key, id)));
   }
 
  private:
-  const Json* find(const char* key) const {
+  const IndexedJson* find(const char* key) const {
     const auto found = json_.find(key);
     return found == json_.end() || found->is_null() ? nullptr : &*found;
   }
-  int64_t whole_number(const char* key, const Json& json) const {
+  int64_t whole_number(const char* key, const IndexedJson& json) const {
     const bool is_whole = json.is_number_unsigned() && json.get<uint64_t>() <= uint64_t(kMaxDimension);
     if (!is_whole) reject(context_, key, "a whole number", json);
     return json.get<int64_t>();
   }
 
-  const Json& json_;
+  const IndexedJson& json_;
   const std::string& context_;
 };
 
 }  // namespace
 
 GenerationConfig parse_generation_config(std::string_view text, const std::string& context) {
-  const Json json = parse_strict_json(text, kMaxDepth, context, "the file");
+  const IndexedJson json = parse_strict_json(text, kMaxDepth, context, "the file");
   require(json.is_object(), context, "expected an object, got ", cut_for_message(json.dump()));
   const Reader reader(json, context);
   GenerationConfig config;
@@ -77,8 +75,8 @@ GenerationConfig parse_generation_config(std::string_view text, const std::strin
   return config;
 }
 
-nlohmann::ordered_json generation_config_of(int32_t bos, int32_t eos, int32_t pad) {
-  nlohmann::ordered_json json{{"_from_model_config", true}, {"bos_token_id", bos}, {"eos_token_id", eos}};
+Json generation_config_of(int32_t bos, int32_t eos, int32_t pad) {
+  Json json{{"_from_model_config", true}, {"bos_token_id", bos}, {"eos_token_id", eos}};
   if (pad >= 0) json["pad_token_id"] = pad;
   return json;
 }

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -26,6 +26,6 @@ struct GenerationConfig {
 GenerationConfig parse_generation_config(std::string_view text, const std::string& context);
 
 // The file for a model that has only ids to tell; a negative pad: none.
-nlohmann::ordered_json generation_config_of(int32_t bos, int32_t eos, int32_t pad);
+Json generation_config_of(int32_t bos, int32_t eos, int32_t pad);
 
 }  // namespace gyre

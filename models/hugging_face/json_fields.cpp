@@ -2,14 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config_json.h"
 
 namespace gyre {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Activations that Hugging Face calls differently. Of several names, an export writes the first.
 struct ActivationNames {

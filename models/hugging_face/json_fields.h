@@ -1,10 +1,10 @@
 // Shared by the configurations of encoders and decoders in the format of Hugging Face.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/sizes.h"
 #include "gyre/models/position/rope.h"
 
@@ -19,20 +19,20 @@ inline constexpr auto kBound = [](const char* key, const auto& value) {
 };
 
 // Renames the activation under `key`, if there is one, from Hugging Face's name to Gyre's, or back.
-void rename_activation_from_theirs(nlohmann::ordered_json& json, const char* key);
-void rename_activation_to_theirs(nlohmann::ordered_json& json, const char* key);
+void rename_activation_from_theirs(Json& json, const char* key);
+void rename_activation_to_theirs(Json& json, const char* key);
 
 // The configuration without nulls. As in transformers, a null switch is false; other nulls stand for the default.
-nlohmann::ordered_json without_nulls(const nlohmann::ordered_json& json);
+Json without_nulls(const Json& json);
 
 // Throws unless the keys of `fixed` are absent from `json` or equal: Gyre supports no other values. Null is accepted
 // too, except in place of true, because transformers takes it for false.
-void require_fixed(const nlohmann::ordered_json& json, const nlohmann::ordered_json& fixed, const std::string& context);
+void require_fixed(const Json& json, const Json& fixed, const std::string& context);
 
 // Lines "field: expected .., got .." for the fields that differ from `needed`.
-std::string differences(const nlohmann::ordered_json& config, const nlohmann::ordered_json& needed);
+std::string differences(const Json& config, const Json& needed);
 
 // The options of RoPE under their names in Gyre's config.json.
-nlohmann::ordered_json json_of(RopeOptions options);
+Json json_of(RopeOptions options);
 
 }  // namespace gyre

@@ -34,13 +34,13 @@ struct Naming {
 
 // Names of modules; each module has .weight, .bias or both. '@' stands for the prefix, '#' for the number of a layer,
 // and '*' for query, key and value. An empty name for RoFormer means that it is the same as BERT's.
-struct ModuleNames {
+struct EncoderModule {
   std::string_view ours, bert, roformer = {};
   std::string_view theirs(HuggingFaceFamily family) const {
     return family == HuggingFaceFamily::roformer && !roformer.empty() ? roformer : bert;
   }
 };
-constexpr ModuleNames kModules[] = {
+constexpr EncoderModule kEncoderModules[] = {
     {"embed_tokens", "@embeddings.word_embeddings"},
     {"embed_token_types", "@embeddings.token_type_embeddings"},
     {"encoder.embed_positions", "@embeddings.position_embeddings"},
@@ -93,7 +93,7 @@ std::vector<std::string> their_names(const std::string& ours, const Naming& nami
   const size_t dot = ours.rfind('.');
   const std::string_view module = std::string_view(ours).substr(0, dot), kind = std::string_view(ours).substr(dot);
   const std::string_view layer = layer_number(ours);
-  for (const ModuleNames& names : kModules) {
+  for (const EncoderModule& names : kEncoderModules) {
     if (replaced(names.ours, '#', layer) != module) continue;
     const std::string name =
         replaced(replaced(names.theirs(naming.family), '@', naming.prefix), '#', layer) + std::string(kind);

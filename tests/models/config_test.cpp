@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/position/rope.h"
 #include "tests/models/position_config.h"
@@ -61,7 +62,7 @@ TEST_CASE("config: options and files must have bounded sizes and finite numbers"
         "[layer_norm_epsilon] must be a finite number, got inf");
   CHECK(error_of([](Config& c) { c.position.get<RopeOptions>().base = HUGE_VAL; }) ==
         "[rope_base] must be a finite number, got inf");
-  nlohmann::ordered_json json = test::tiny_config().to_json();
+  Json json = test::tiny_config().to_json();
   json["ffn"] = huge;
   CHECK_THROWS_WITH_AS(EncoderDecoderConfig::from_json(json), "[ffn] must be at most 10000000, got 9223372036854775807",
                        Error);
@@ -74,11 +75,11 @@ TEST_CASE("config: JSON round trip") {
   config.dropout = 0.25;
   test::set_options(config.position, {{"sinusoid_layout", "interleaved"}});
   config.position.get<RopeOptions>().pairs = RotaryPairs::half_split;
-  const nlohmann::ordered_json json = config.to_json();
+  const Json json = config.to_json();
   CHECK(json["activation"] == "gelu");
   CHECK(json["norm"] == "post");
   CHECK(json["position"]["sinusoid_layout"] == "interleaved");
-  const EncoderDecoderConfig read = EncoderDecoderConfig::from_json(nlohmann::ordered_json::parse(json.dump()));
+  const EncoderDecoderConfig read = EncoderDecoderConfig::from_json(Json::parse(json.dump()));
   CHECK(read.to_json() == json);
   CHECK(read.tied_output == false);
   CHECK(read.position.get<RopeOptions>().pairs == RotaryPairs::half_split);
@@ -91,10 +92,10 @@ TEST_CASE("config: JSON names the kind of model") {
 }
 
 TEST_CASE("config: JSON with an unknown key, a wrong type or a wrong name throws") {
-  const nlohmann::ordered_json good = test::tiny_config().to_json();
-  const auto error_with = [&](const char* pointer, const nlohmann::ordered_json& value) -> std::string {
-    nlohmann::ordered_json json = good;
-    json[nlohmann::ordered_json::json_pointer(pointer)] = value;
+  const Json good = test::tiny_config().to_json();
+  const auto error_with = [&](const char* pointer, const Json& value) -> std::string {
+    Json json = good;
+    json[Json::json_pointer(pointer)] = value;
     try {
       EncoderDecoderConfig::from_json(json);
     } catch (const Error& error) {

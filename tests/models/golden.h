@@ -10,18 +10,19 @@
 #include <vector>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/tensor.h"
 #include "tests/source_dir.h"
 
 namespace gyre::test {
 
-inline nlohmann::ordered_json read_golden(const std::string& name) {
-  return nlohmann::ordered_json::parse(read_file(source_dir() / "tests/models/golden" / name));
+inline Json read_golden(const std::string& name) {
+  return Json::parse(read_file(source_dir() / "tests/models/golden" / name));
 }
 
 inline double tolerance(DType dtype) { return dtype == DType::f64 ? 1e-7 : 2e-4; }
 
-inline void check_close(const Tensor& got, const nlohmann::ordered_json& golden) {
+inline void check_close(const Tensor& got, const Json& golden) {
   const auto expected = golden.get<std::vector<double>>();
   const Tensor wide = got.to(DType::f64);
   REQUIRE(wide.size() == int64_t(expected.size()));

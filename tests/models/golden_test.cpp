@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/sequence_classifier.h"
@@ -12,8 +13,6 @@
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 using test::check_close;
 using test::read_golden;

@@ -10,6 +10,7 @@
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
 #include "gyre/autograd/orthogonal.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/random.h"
 #include "tests/models/tiny_encoder.h"
 #include "tests/source_dir.h"
@@ -213,13 +214,13 @@ TEST_CASE("linear attention: invalid combinations of options throw a one-line er
 
 TEST_CASE("attention: JSON round trip, and defaults for a config without attention") {
   EncoderOnlyConfig c = linear_encoder(FeatureMap::favor, true, "rope", LinearRope::pre_map);
-  nlohmann::ordered_json json = c.to_json();
+  Json json = c.to_json();
   CHECK(
       json["attention"].dump() ==
       R"({"kind":"linear","window":256,"linear_map":"favor+","linear_rope":"pre-map","favor_features":10,"favor_redraw":5})");
   CHECK(EncoderOnlyConfig::from_json(json).to_json() == json);
   json = tiny_encoder().to_json();
-  nlohmann::ordered_json old = json;
+  Json old = json;
   old.erase("attention");
   CHECK(EncoderOnlyConfig::from_json(old).attention.kind == AttentionKind::softmax);
   CHECK(with_defaults(old) == json);

@@ -3,19 +3,19 @@
 
 #include <string>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config_json.h"
 
 namespace gyre::test {
 
 // Sets the options that `json` has, and no others. Throws as reading a config.json does.
-inline void set_options(PositionConfig& config, const nlohmann::ordered_json& json) {
+inline void set_options(PositionConfig& config, const Json& json) {
   ConfigReader reader(json, "position");
   kPositionFields(reader, config);
   reader.refuse_unknown();
 }
 
-inline PositionConfig position_config(const std::string& encoding,
-                                      const nlohmann::ordered_json& options = nlohmann::ordered_json::object()) {
+inline PositionConfig position_config(const std::string& encoding, const Json& options = Json::object()) {
   PositionConfig config(encoding);
   set_options(config, options);
   return config;

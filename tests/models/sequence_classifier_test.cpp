@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/position/position_table.h"
 #include "tests/models/tiny_model.h"
@@ -98,10 +99,10 @@ TEST_CASE("classifier: the result for a text does not depend on the others or on
 TEST_CASE("classifier: JSON round trip of the config, and invalid batches") {
   ClassifierConfig config = tiny(ClassifierHead::roformer, 1);
   config.dropout = 0.25;
-  const nlohmann::ordered_json json = config.to_json();
+  const Json json = config.to_json();
   CHECK(json["classifier_head"] == "roformer");
   CHECK(json["dim"] == 8);
-  const ClassifierConfig read = ClassifierConfig::from_json(nlohmann::ordered_json::parse(json.dump()));
+  const ClassifierConfig read = ClassifierConfig::from_json(Json::parse(json.dump()));
   CHECK(read.to_json() == json);
   CHECK(read.is_regression());
   CHECK_THROWS_WITH_AS(ClassifierConfig::from_json({{"vocab_size", 9}, {"classes", 0}}),

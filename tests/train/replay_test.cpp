@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "tests/errors.h"
 
 namespace gyre::test {
@@ -19,7 +20,7 @@ class OneWeight final : public TrainingModel {
   Parameters& parameters() override { return weight_; }
   void before_update(uint64_t, uint64_t update) override { update_ = update; }
   std::string describe() const override { return "one weight"; }
-  nlohmann::ordered_json config() const override { return {}; }
+  Json config() const override { return {}; }
   uint64_t update() const { return update_; }
 
  private:

@@ -1,5 +1,6 @@
 #include "tests/train/tiny_run.h"
 
+#include "gyre/core/io/json.h"
 #include "gyre/train/log/metrics_log.h"
 
 namespace gyre::test {
@@ -27,8 +28,8 @@ std::string last_bits(const Path& run) {
 
 TrainState last_state(const Path& run) { return read_train_state(checkpoints_path(run) / "last"); }
 
-std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name) {
-  std::vector<nlohmann::ordered_json> found;
+std::vector<Json> events(const Path& run, const std::string& name) {
+  std::vector<Json> found;
   for (const auto& entry : read_metrics(run / "metrics.jsonl")) {
     if (entry["event"] == name) found.push_back(entry);
   }
@@ -38,8 +39,7 @@ std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& n
 std::string loss_curve(const Path& run) {
   std::string text;
   for (const auto& entry : events(run, "train")) {
-    for (const char* key : {"updates", "cross-entropy"})
-      text.append(entry.value(key, nlohmann::ordered_json()).dump()).append(" ");
+    for (const char* key : {"updates", "cross-entropy"}) text.append(entry.value(key, Json()).dump()).append(" ");
     text += '\n';
   }
   return text;

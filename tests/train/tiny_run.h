@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/config/config.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/options.h"
@@ -20,7 +21,7 @@ std::string last_bits(const Path& run);
 TrainState last_state(const Path& run);
 
 // The entries of one kind in a run's metrics.jsonl: "train", "valid".
-std::vector<nlohmann::ordered_json> events(const Path& run, const std::string& name);
+std::vector<Json> events(const Path& run, const std::string& name);
 
 // The cross-entropy of each logged update, as text with all digits; null for updates without predictions.
 std::string loss_curve(const Path& run);

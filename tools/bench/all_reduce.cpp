@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/hardware/machine_limits.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/workload/bench_metrics.h"
 
@@ -61,15 +62,15 @@ AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& 
   return report;
 }
 
-nlohmann::ordered_json to_json(const AllReduceReport& report) {
-  nlohmann::ordered_json summary{
+Json to_json(const AllReduceReport& report) {
+  Json summary{
       {"ranks", report.ranks}, {"latency", rounded(report.latency)}, {"bytes_per_second", rounded(report.rate)}};
   if (report.limit_bus_rate > 0) summary["limit_bus_gb_per_second"] = rounded(report.limit_bus_rate / 1e9);
   return summary;
 }
 
-nlohmann::ordered_json rows_json(const AllReduceReport& report) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+Json rows_json(const AllReduceReport& report) {
+  Json rows = Json::array();
   for (const AllReduceRow& row : report.rows) {
     rows.push_back({{"megabytes", row.megabytes},
                     {"milliseconds", rounded(row.seconds * 1e3)},

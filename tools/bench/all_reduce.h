@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/train/parallel/async_all_reduce.h"
 #include "gyre/train/parallel/communicator.h"
 
@@ -33,8 +33,8 @@ struct AllReduceReport {
 // The bus rate is bytes / seconds x 2 (ranks - 1) / ranks: what each rank sends, and receives, in an all-reduce.
 // Collective. All ranks get the same report.
 AllReduceReport run_all_reduce_bench(Communicator& ranks, const AllReduceBench& bench);
-nlohmann::ordered_json to_json(const AllReduceReport& report);
-nlohmann::ordered_json rows_json(const AllReduceReport& report);
+Json to_json(const AllReduceReport& report);
+Json rows_json(const AllReduceReport& report);
 void print_rows(const AllReduceReport& report);
 
 }  // namespace gyre

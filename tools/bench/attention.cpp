@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/modules/attention.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/device.h"
@@ -30,9 +31,9 @@ class PeakMemory final : public TapeObserver {
 };
 
 // One attention layer, used for all lengths.
-class Layer {
+class AttentionLayer {
  public:
-  Layer(const AttentionBench& bench, AttentionKind kind, Device device)
+  AttentionLayer(const AttentionBench& bench, AttentionKind kind, Device device)
       : attention_(parameters_, "layer", "self_attn", 0, config(bench, kind)) {
     parameters_.allocate(1, DType::f32, device);
   }
@@ -51,7 +52,7 @@ class Layer {
   SelfAttention attention_;
 };
 
-AttentionRow measure(Kernels& kernels, const AttentionBench& bench, AttentionKind kind, const Layer& layer,
+AttentionRow measure(Kernels& kernels, const AttentionBench& bench, AttentionKind kind, const AttentionLayer& layer,
                      int64_t length) {
   const Device device = kernels.device();
   const Segments text = Segments::from_lengths({int32_t(length)});
@@ -85,26 +86,26 @@ AttentionReport run_attention_bench(Kernels& kernels, const AttentionBench& benc
   AttentionReport report;
   const ProductLimit limit(kernels.device(), bench.precision);
   for (const AttentionKind kind : bench.kinds) {
-    const Layer layer(bench, kind, kernels.device());
+    const AttentionLayer layer(bench, kind, kernels.device());
     for (const int64_t length : bench.lengths) report.rows.push_back(measure(kernels, bench, kind, layer, length));
   }
   report.limit_flops = limit.value();
   return report;
 }
 
-nlohmann::ordered_json to_json(const AttentionReport& report) {
+Json to_json(const AttentionReport& report) {
   double seconds = 0, flops = 0;
   for (const AttentionRow& row : report.rows) {
     seconds += seconds_of(row);
     flops += row.flops;
   }
-  nlohmann::ordered_json summary;
+  Json summary;
   add_rate(summary, flops / seconds, report.limit_flops);
   return summary;
 }
 
-nlohmann::ordered_json rows_json(const AttentionReport& report) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+Json rows_json(const AttentionReport& report) {
+  Json rows = Json::array();
   for (const AttentionRow& r : report.rows)
     rows.push_back({{"kind", enum_name(r.kind)},
                     {"length", r.length},

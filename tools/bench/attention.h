@@ -2,10 +2,10 @@
 // growing lengths for each kind of attention.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/models/config/config.h"
 
@@ -36,8 +36,8 @@ struct AttentionReport {
 
 // Includes the projections of the layer, but no position encoding.
 AttentionReport run_attention_bench(Kernels& kernels, const AttentionBench& bench);
-nlohmann::ordered_json to_json(const AttentionReport& report);
-nlohmann::ordered_json rows_json(const AttentionReport& report);
+Json to_json(const AttentionReport& report);
+Json rows_json(const AttentionReport& report);
 void print_rows(const AttentionReport& report);
 
 }  // namespace gyre

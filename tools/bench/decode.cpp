@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/random.h"
 #include "gyre/models/decode/translate.h"
 #include "gyre/train/pretrained/trained_model.h"
@@ -98,11 +99,11 @@ DecodeReport run_decode_bench(Kernels& kernels, const DecodeBench& bench) {
   return report;
 }
 
-nlohmann::ordered_json to_json(const DecodeReport& report) {
-  nlohmann::ordered_json summary{{"workload", report.workload},
-                                 {"sentences", report.sentences},
-                                 {"sentences_per_second", rounded(double(report.sentences) / report.seconds)},
-                                 {"tokens_per_second", rounded(report.output_tokens / report.seconds)}};
+Json to_json(const DecodeReport& report) {
+  Json summary{{"workload", report.workload},
+               {"sentences", report.sentences},
+               {"sentences_per_second", rounded(double(report.sentences) / report.seconds)},
+               {"tokens_per_second", rounded(report.output_tokens / report.seconds)}};
   add_rate(summary, report.flops, report.limit_flops);
   add_memory(summary, report.peak_rss_mb, report.peak_gpu_mb);
   return summary;

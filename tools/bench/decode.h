@@ -1,10 +1,10 @@
 // gyre bench decode: measures beam search over many sentences.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
@@ -30,6 +30,6 @@ struct DecodeReport {
 
 // Random weights never select EOS, so every translation has as many tokens as its source.
 DecodeReport run_decode_bench(Kernels& kernels, const DecodeBench& bench);
-nlohmann::ordered_json to_json(const DecodeReport& report);
+Json to_json(const DecodeReport& report);
 
 }  // namespace gyre

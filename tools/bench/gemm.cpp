@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/core/io/json.h"
 #include "tools/bench/preset_shapes.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/device.h"
@@ -15,12 +16,12 @@
 namespace gyre {
 namespace {
 
-struct Layer {
+struct ProductLayer {
   std::string preset, name;
   int64_t n, d, o;
 };
 
-std::vector<Layer> layers_of(const PresetShape& s) {
+std::vector<ProductLayer> layers_of(const PresetShape& s) {
   return {{s.preset, "qkv", s.rows(), s.dim, 3 * s.dim},
           {s.preset, "out", s.rows(), s.dim, s.dim},
           {s.preset, "fc1", s.rows(), s.dim, s.ffn},
@@ -28,12 +29,12 @@ std::vector<Layer> layers_of(const PresetShape& s) {
           {s.preset, "output", s.loss_rows, s.dim, s.vocabulary}};
 }
 
-std::vector<Layer> layers_of(const GemmBench& bench) {
-  std::vector<Layer> all;
+std::vector<ProductLayer> layers_of(const GemmBench& bench) {
+  std::vector<ProductLayer> all;
   for (const int64_t n : bench.sizes) all.push_back({"square", std::to_string(n), n, n, n});
   if (!bench.sizes.empty()) return all;
   for (const PresetShape& shape : preset_shapes(bench.preset)) {
-    const std::vector<Layer> layers = layers_of(shape);
+    const std::vector<ProductLayer> layers = layers_of(shape);
     all.insert(all.end(), layers.begin(), layers.end());
   }
   return all;
@@ -64,7 +65,7 @@ Tensor random_numbers(const Shape& shape, DType dtype, Device device) {
   return numbers.to(device);
 }
 
-GemmRow measure(Kernels& kernels, const Layer& layer, Precision precision, int repetitions) {
+GemmRow measure(Kernels& kernels, const ProductLayer& layer, Precision precision, int repetitions) {
   const auto [preset, name, n, d, o] = layer;
   const DType data = precision == Precision::bf16 ? DType::bf16 : DType::f32;
   const Device device = kernels.device();
@@ -84,7 +85,7 @@ GemmReport run_gemm_bench(Kernels& kernels, const GemmBench& bench) {
   GemmReport report;
   const ProductLimit limit(kernels.device(), bench.precision);
   double flops = 0, seconds = 0;
-  for (const Layer& layer : layers_of(bench)) {
+  for (const ProductLayer& layer : layers_of(bench)) {
     const GemmRow& row = report.rows.emplace_back(measure(kernels, layer, bench.precision, bench.repetitions));
     flops += 3 * row.flops;
     seconds += row.forward_seconds + row.dinput_seconds + row.dweight_seconds;
@@ -94,14 +95,14 @@ GemmReport run_gemm_bench(Kernels& kernels, const GemmBench& bench) {
   return report;
 }
 
-nlohmann::ordered_json to_json(const GemmReport& report) {
-  nlohmann::ordered_json summary;
+Json to_json(const GemmReport& report) {
+  Json summary;
   add_rate(summary, report.flops, report.limit_flops);
   return summary;
 }
 
-nlohmann::ordered_json rows_json(const GemmReport& report) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+Json rows_json(const GemmReport& report) {
+  Json rows = Json::array();
   for (const GemmRow& r : report.rows)
     rows.push_back({{"preset", r.preset},
                     {"layer", r.layer},

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 
 namespace gyre {
@@ -31,8 +31,8 @@ struct GemmBench {
 };
 
 GemmReport run_gemm_bench(Kernels& kernels, const GemmBench& bench);
-nlohmann::ordered_json to_json(const GemmReport& report);
-nlohmann::ordered_json rows_json(const GemmReport& report);
+Json to_json(const GemmReport& report);
+Json rows_json(const GemmReport& report);
 void print_rows(const GemmReport& report);
 
 }  // namespace gyre

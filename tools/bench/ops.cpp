@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/core/io/json.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/device.h"
 
@@ -126,8 +127,8 @@ OpReport run_op_bench(Kernels& kernels, const std::string& preset, Precision pre
   return report;
 }
 
-nlohmann::ordered_json to_json(const OpReport& report) {
-  nlohmann::ordered_json summary;
+Json to_json(const OpReport& report) {
+  Json summary;
   add_rate(summary, rate_of_all(report, true), report.limit_flops);
   const double bytes = rate_of_all(report, false);
   summary["gbytes"] = rounded(bytes / 1e9);
@@ -136,8 +137,8 @@ nlohmann::ordered_json to_json(const OpReport& report) {
   return summary;
 }
 
-nlohmann::ordered_json rows_json(const OpReport& report) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+Json rows_json(const OpReport& report) {
+  Json rows = Json::array();
   for (const OpRow& r : report.rows)
     rows.push_back({{"preset", r.preset},
                     {"op", r.op},

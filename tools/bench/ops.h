@@ -4,11 +4,11 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "gyre/autograd/tape.h"
+#include "gyre/core/io/json.h"
 #include "tools/bench/preset_shapes.h"
 
 namespace gyre {
@@ -47,8 +47,8 @@ struct OpReport {
 
 // preset: a name or "all". repetitions: runs of each op.
 OpReport run_op_bench(Kernels& kernels, const std::string& preset, Precision precision, int repetitions);
-nlohmann::ordered_json to_json(const OpReport& report);
-nlohmann::ordered_json rows_json(const OpReport& report);
+Json to_json(const OpReport& report);
+Json rows_json(const OpReport& report);
 void print_rows(const OpReport& report);
 
 }  // namespace gyre

@@ -16,7 +16,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hardware/cores.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "tools/workload/bench_metrics.h"
 
 namespace gyre {
@@ -57,7 +57,7 @@ std::string options_of(const RanksRow& row) {
   return concat("--map-by ", row.binding, " --bind-to ", row.binding);
 }
 
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> split_words(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> words;
   for (std::string word; in >> word;) words.push_back(word);
@@ -79,14 +79,14 @@ int distinct_values(const std::string& file, int otherwise) {
 }
 
 void run(const RanksBench& bench, const std::string& program, RanksRow& row, std::vector<nlohmann::json>& reports) {
-  std::vector<std::string> command = words_of(command_of(row, bench.mpirun, ""));
+  std::vector<std::string> command = split_words(command_of(row, bench.mpirun, ""));
   command.push_back(program);
   for (const std::string& word :
-       words_of(concat("bench step --json --preset ", bench.preset, " --precision ", bench.precision, " --steps ",
+       split_words(concat("bench step --json --preset ", bench.preset, " --precision ", bench.precision, " --steps ",
                        bench.steps, " --threads ", row.threads)))
     command.push_back(word);
   const std::string output = output_of(command);
-  nlohmann::json report = find_json(output).value_or(nlohmann::ordered_json());
+  nlohmann::json report = find_json(output).value_or(Json());
   require(report.is_object(), "[bench ranks] ", command[0], " printed no report of gyre bench step: ", output);
   reports.push_back(std::move(report));
 }
@@ -141,8 +141,8 @@ std::vector<RanksRow> run_ranks_bench(const RanksBench& bench, const std::string
   return rows;
 }
 
-nlohmann::ordered_json rows_json(const std::vector<RanksRow>& rows) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+Json rows_json(const std::vector<RanksRow>& rows) {
+  Json all = Json::array();
   for (const RanksRow& row : rows) {
     all.push_back({{"ranks", row.ranks},
                    {"threads", row.threads},

@@ -1,9 +1,10 @@
 // gyre bench ranks: measures training steps on one machine for several divisions of its cores into ranks and threads.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -36,7 +37,7 @@ std::vector<RanksRow> run_ranks_bench(const RanksBench& bench, const std::string
 // The command that starts `program`: mpirun with its options, unless there is a single rank that is not bound.
 std::string command_of(const RanksRow& row, const std::string& mpirun, const std::string& program);
 
-nlohmann::ordered_json rows_json(const std::vector<RanksRow>& rows);
+Json rows_json(const std::vector<RanksRow>& rows);
 void print_rows(const std::vector<RanksRow>& rows);
 
 }  // namespace gyre

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "tools/bench/step_presets.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/device.h"
@@ -115,12 +116,12 @@ StepReport run_step_bench(Kernels& kernels, Communicator& ranks, const StepBench
   return report;
 }
 
-nlohmann::ordered_json to_json(const StepReport& report) {
-  nlohmann::ordered_json summary{{"batches", report.batches},
-                                 {"parameters", report.parameters},
-                                 {"tokens_per_step", rounded(report.tokens_per_step)},
-                                 {"tokens_per_second", rounded(report.tokens_per_second)},
-                                 {"step_ms", rounded(1e3 * report.step_seconds)}};
+Json to_json(const StepReport& report) {
+  Json summary{{"batches", report.batches},
+               {"parameters", report.parameters},
+               {"tokens_per_step", rounded(report.tokens_per_step)},
+               {"tokens_per_second", rounded(report.tokens_per_second)},
+               {"step_ms", rounded(1e3 * report.step_seconds)}};
   add_rate(summary, report.flops, report.limit_flops);
   add_memory(summary, report.peak_rss_mb, report.peak_gpu_mb);
   summary["activations_mb"] = rounded(report.activations_mb);
@@ -128,7 +129,7 @@ nlohmann::ordered_json to_json(const StepReport& report) {
   return summary;
 }
 
-nlohmann::ordered_json rows_json(const StepReport& report) {
+Json rows_json(const StepReport& report) {
   return profile_json(report.profile, report.own_limit_flops, report.predicted.ops);
 }
 

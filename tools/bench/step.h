@@ -1,11 +1,11 @@
 // gyre bench step: measures whole training steps of a workload: forward, backward, sums over the ranks, optimizer.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "gyre/autograd/inspect/profile.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/parallel/communicator.h"
 #include "tools/bench/step_presets.h"
@@ -43,9 +43,9 @@ struct StepReport {
 // Collective; with several ranks, memory is the most of any rank.
 StepReport run_step_bench(Kernels& kernels, Communicator& ranks, const StepBench& bench);
 
-nlohmann::ordered_json to_json(const StepReport& report);
+Json to_json(const StepReport& report);
 // The time of a step by op, one row each.
-nlohmann::ordered_json rows_json(const StepReport& report);
+Json rows_json(const StepReport& report);
 void print_rows(const StepReport& report);
 
 }  // namespace gyre

@@ -27,9 +27,9 @@ void append_utf8(std::string& text, uint32_t code) {
   }
 }
 
-class Reader {
+class ConfigReader {
  public:
-  Reader(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
+  ConfigReader(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
 
   ConfigFile all() {
     ConfigFile file{.entries = entries(), .tables = {}};
@@ -203,7 +203,7 @@ ConfigFile read_config_file(const Path& file) {
   if (!std::filesystem::is_regular_file(file)) throw UsageError(file.string(), ": no such configuration file");
   const std::string text = read_file(file);
   const size_t mark = byte_order_mark_bytes(text);
-  return Reader(file.string(), std::string_view(text).substr(mark)).all();
+  return ConfigReader(file.string(), std::string_view(text).substr(mark)).all();
 }
 
 std::string toml_string(const std::string& text) {

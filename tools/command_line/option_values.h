@@ -62,6 +62,13 @@ void parse_value(const std::string& text, std::optional<T>& value) {
   parse_value(text, value.emplace());
 }
 
+template <class T>
+T parsed(const std::string& text) {
+  T value{};
+  parse_value(text, value);
+  return value;
+}
+
 // Splits the values at commas and returns all words.
 std::vector<std::string> split_list(const std::vector<std::string>& values);
 

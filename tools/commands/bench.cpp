@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/hardware/blas.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/parallel/communicator.h"
 #include "tools/bench/attention.h"
@@ -51,7 +52,7 @@ Kernels& prepare(const Bench& bench, const Communicator& ranks) {
 }
 
 // The first entries of every report.
-nlohmann::ordered_json setting(const Kernels& kernels, Precision precision) {
+Json setting(const Kernels& kernels, Precision precision) {
   return {{"device", kernels.device().text()},
           {"precision", precision_name(precision)},
           {"threads", threads()},
@@ -61,7 +62,7 @@ nlohmann::ordered_json setting(const Kernels& kernels, Precision precision) {
 
 // Prints the summary, then the rows.
 template <class Report>
-void print_report(nlohmann::ordered_json summary, const Report& report, const char* rows, bool json) {
+void print_report(Json summary, const Report& report, const char* rows, bool json) {
   summary.update(to_json(report));
   if (json) summary[rows] = rows_json(report);
   print_summary(summary, json);
@@ -82,7 +83,7 @@ int step_of_rank(StepArgs& args, Communicator& ranks) {
   args.bench.precision = args.precision.on(kernels);
   const StepReport report = run_step_bench(kernels, ranks, args.bench);
   if (ranks.rank() != 0) return 0;
-  nlohmann::ordered_json summary{{"preset", args.bench.preset}, {"recompute", enum_name(args.bench.variant.recompute)}};
+  Json summary{{"preset", args.bench.preset}, {"recompute", enum_name(args.bench.variant.recompute)}};
   if (ranks.size() > 1) summary["ranks"] = ranks.size();
   summary.update(setting(kernels, args.bench.precision));
   if (args.bench.profile) {
@@ -189,7 +190,7 @@ int attention(AttentionArgs& args) {
     if (length < 1) throw UsageError("--lengths: expected lengths of at least 1, got ", length);
   bench.repetitions = args.repetitions;
   bench.precision = args.precision.on(kernels);
-  nlohmann::ordered_json summary = setting(kernels, bench.precision);
+  Json summary = setting(kernels, bench.precision);
   summary["layer"] = concat(bench.dim, " wide, ", bench.heads, " heads, ", bench.causal ? "causal" : "not causal");
   print_report(summary, run_attention_bench(kernels, bench), "rows", args.json);
   return 0;
@@ -227,7 +228,7 @@ int decode(DecodeArgs& args) {
   expect_at_least(1, "--sentences", args.bench.sentences);
   args.bench.repetitions = args.repetitions;
   args.bench.precision = args.precision.on(kernels);
-  nlohmann::ordered_json summary = setting(kernels, args.bench.precision);
+  Json summary = setting(kernels, args.bench.precision);
   summary["beam_size"] = args.bench.beam_size;
   summary.update(to_json(run_decode_bench(kernels, args.bench)));
   print_summary(summary, args.json);

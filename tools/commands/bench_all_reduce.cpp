@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/parallel/parallel_options.h"
 #include "tools/bench/all_reduce.h"
@@ -31,7 +32,7 @@ int measure(AllReduceArgs& args) {
                       .shared_memory = args.shared_memory};
     const AllReduceReport report = run_all_reduce_bench(ranks, args.bench);
     if (ranks.rank() != 0) return 0;
-    nlohmann::ordered_json summary{{"communicator", ranks.name()}};
+    Json summary{{"communicator", ranks.name()}};
     summary.update(to_json(report));
     summary["exchange"] = args.bench.sum.shared_memory && ranks.shares_memory() ? "shared memory" : "messages";
     if (args.json) summary["rows"] = rows_json(report);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/enum_names.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/parallel/launcher.h"
 #include "gyre/train/parallel/mpi_support.h"
@@ -40,11 +41,11 @@ int measure(RanksArgs& args) {
   const RanksRow& best = *std::max_element(rows.begin(), rows.end(), [](const RanksRow& a, const RanksRow& b) {
     return a.tokens_per_second < b.tokens_per_second;
   });
-  nlohmann::ordered_json summary{{"preset", args.bench.preset},
-                                 {"precision", args.bench.precision},
-                                 {"cores", args.bench.machine.cores},
-                                 {"numa_nodes", args.bench.machine.numa_nodes},
-                                 {"sockets", args.bench.machine.sockets}};
+  Json summary{{"preset", args.bench.preset},
+               {"precision", args.bench.precision},
+               {"cores", args.bench.machine.cores},
+               {"numa_nodes", args.bench.machine.numa_nodes},
+               {"sockets", args.bench.machine.sockets}};
   if (args.json) summary["rows"] = rows_json(rows);
   summary["command"] = concat(command_of(best, args.bench.mpirun, "gyre"), " train ... --threads ", best.threads);
   if (!args.json) print_rows(rows);

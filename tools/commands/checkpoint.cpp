@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/text/printable.h"
 #include "gyre/train/checkpoint/manifest.h"
@@ -26,9 +26,9 @@ struct CheckpointArgs {
 
 Path chosen(const CheckpointArgs& args) { return find_model_file(args.model, args.which).parent_path(); }
 
-nlohmann::ordered_json training_summary(const Path& checkpoint) {
+Json training_summary(const Path& checkpoint) {
   const TrainState state = read_train_state(checkpoint);
-  nlohmann::ordered_json best = nlohmann::ordered_json::object();
+  Json best = Json::object();
   for (const auto& [name, metric] : state.best) best[name] = {{"value", metric.value}, {"updates", metric.updates}};
   return {{"checkpoint", checkpoint.string()},
           {"updates", state.progress.updates},
@@ -46,8 +46,8 @@ nlohmann::ordered_json training_summary(const Path& checkpoint) {
 }
 
 // Summary of a checkpoint that has only weights: an average or an imported model.
-nlohmann::ordered_json weights_summary(const Path& checkpoint, const nlohmann::ordered_json& manifest) {
-  nlohmann::ordered_json summary{{"checkpoint", checkpoint.string()}};
+Json weights_summary(const Path& checkpoint, const Json& manifest) {
+  Json summary{{"checkpoint", checkpoint.string()}};
   for (const char* maker : {"averaged", "imported"}) {
     if (manifest.contains(maker)) summary[maker] = manifest[maker];
   }
@@ -57,7 +57,7 @@ nlohmann::ordered_json weights_summary(const Path& checkpoint, const nlohmann::o
 
 int info(const CheckpointArgs& args) {
   const Path checkpoint = chosen(args);
-  const nlohmann::ordered_json manifest = read_manifest(checkpoint);
+  const Json manifest = read_manifest(checkpoint);
   print_summary(manifest.contains("progress") ? training_summary(checkpoint) : weights_summary(checkpoint, manifest),
                 args.json);
   return 0;
@@ -100,7 +100,7 @@ int prune(const PruneArgs& args) {
   }
   const std::vector<Path> removed = run.prune(args.keep_last, args.keep_every);
   if (args.json) {
-    nlohmann::ordered_json names = nlohmann::ordered_json::array();
+    Json names = Json::array();
     for (const Path& path : removed) names.push_back(path.string());
     std::cout << json_text({{"removed", names}}) << '\n';
   } else {

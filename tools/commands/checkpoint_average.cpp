@@ -3,7 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/printable.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/model_file.h"
@@ -27,7 +27,7 @@ int average(const AverageArgs& args) {
     throw UsageError("--last and --checkpoints are mutually exclusive");
   const Path result =
       args.checkpoints.empty() ? average_last(args.run, args.last) : average_chosen(args.run, args.checkpoints);
-  const nlohmann::ordered_json manifest = read_manifest(result);
+  const Json manifest = read_manifest(result);
   for (const auto& file : manifest.at("averaged")) print_message(concat("model: ", file.get<std::string>()));
   if (args.json) {
     std::cout << json_text({{"checkpoint", result.string()}}) << '\n';

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
-#include "gyre/core/io/strict_json.h"
 #include "gyre/data/text/printable.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/checkpoint/model_file.h"
@@ -16,8 +16,6 @@
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 struct DiffArgs {
   std::vector<Path> checkpoints;
@@ -75,30 +73,30 @@ std::vector<Difference> compare_files(const std::string& name, const Path& a, co
   return differences;
 }
 
-std::set<std::string> tensor_files(const ordered_json& manifest) {
+std::set<std::string> tensor_files(const Json& manifest) {
   std::set<std::string> names;
   for (const auto& [name, checksums] : manifest.at("tensors").items()) names.insert(name);
   return names;
 }
 
 // Differences between the two state.json, without the tensors' checksums: {"/progress/updates": [100, 200]}.
-ordered_json compare_states(ordered_json a, ordered_json b) {
-  for (ordered_json* state : {&a, &b}) state->erase("tensors");
-  ordered_json differences = ordered_json::object();
-  const ordered_json first = a.flatten(), second = b.flatten();
-  for (const ordered_json* side : {&first, &second}) {
+Json compare_states(Json a, Json b) {
+  for (Json* state : {&a, &b}) state->erase("tensors");
+  Json differences = Json::object();
+  const Json first = a.flatten(), second = b.flatten();
+  for (const Json* side : {&first, &second}) {
     for (const auto& [path, value] : side->items()) {
-      const ordered_json x = first.value(path, ordered_json()), y = second.value(path, ordered_json());
+      const Json x = first.value(path, Json()), y = second.value(path, Json());
       if (x != y) differences[path] = {x, y};
     }
   }
   return differences;
 }
 
-ordered_json to_json(const std::vector<Difference>& differences) {
-  ordered_json list = ordered_json::array();
+Json to_json(const std::vector<Difference>& differences) {
+  Json list = Json::array();
   for (const Difference& d : differences) {
-    ordered_json& item = list.emplace_back(ordered_json{{"file", d.file}, {"tensor", d.name}});
+    Json& item = list.emplace_back(Json{{"file", d.file}, {"tensor", d.name}});
     if (d.what.empty()) {
       item.update({{"largest", d.largest}, {"relative", d.relative}});
     } else {
@@ -108,7 +106,7 @@ ordered_json to_json(const std::vector<Difference>& differences) {
   return list;
 }
 
-void print(const ordered_json& state, const std::vector<Difference>& tensors) {
+void print(const Json& state, const std::vector<Difference>& tensors) {
   for (const auto& [path, values] : state.items())
     std::cout << printable_line(path) << ": " << json_text(values[0]) << " -> " << json_text(values[1]) << '\n';
   for (const Difference& d : tensors) {
@@ -128,7 +126,7 @@ int diff(const DiffArgs& args) {
     throw UsageError("--model: expected two runs or checkpoints, got ", args.checkpoints.size());
   const Path a = find_model_file(args.checkpoints[0]).parent_path(),
              b = find_model_file(args.checkpoints[1]).parent_path();
-  const ordered_json first = read_manifest(a), second = read_manifest(b);
+  const Json first = read_manifest(a), second = read_manifest(b);
   std::vector<Difference> tensors;
   const std::set<std::string> files = tensor_files(first), others = tensor_files(second);
   for (const std::string& name : files) {
@@ -142,7 +140,7 @@ int diff(const DiffArgs& args) {
   for (const std::string& name : others) {
     if (files.count(name) == 0) tensors.push_back({name, "all", "only in the second"});
   }
-  const ordered_json state = compare_states(first, second);
+  const Json state = compare_states(first, second);
   if (args.json) {
     std::cout << json_text({{"state", state}, {"tensors", to_json(tensors)}}) << '\n';
   } else {

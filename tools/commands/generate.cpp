@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/output_target.h"
-#include "gyre/core/io/strict_json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/random.h"
 #include "gyre/data/text/line_ends.h"
@@ -274,8 +274,7 @@ class Generator {
                       const std::vector<int32_t>& ids, const std::vector<float>& log_probs,
                       const double* score = nullptr) const {
     if (!args_.json) return shown((args_.echo ? prompt : "") + text);
-    nlohmann::ordered_json json{
-        {"prompt", prompt}, {"text", text}, {"end", end}, {"ids", ids}, {"log_probs", log_probs}};
+    Json json{{"prompt", prompt}, {"text", text}, {"end", end}, {"ids", ids}, {"log_probs", log_probs}};
     if (score != nullptr) json["score"] = *score;
     return json_text(json);
   }
@@ -285,8 +284,8 @@ class Generator {
     return json_text({{"prompt", prompt},
                       {"text", nullptr},
                       {"end", "skipped"},
-                      {"ids", nlohmann::ordered_json::array()},
-                      {"log_probs", nlohmann::ordered_json::array()}});
+                      {"ids", Json::array()},
+                      {"log_probs", Json::array()}});
   }
 
   // Several texts are a line each.

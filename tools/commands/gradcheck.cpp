@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/autograd/gradcheck/op_cases.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "tools/inspect/gradcheck_report.h"
 #include "tools/inspect/inspect_target.h"
@@ -59,7 +60,7 @@ ParameterFunction loss_of(Workload& work) {
 }
 
 // Checks the loss of a training step, including dropout: the seed of the tape fixes the dropout masks.
-GradcheckReport check_model(const GradcheckArgs& args, nlohmann::ordered_json& summary) {
+GradcheckReport check_model(const GradcheckArgs& args, Json& summary) {
   Kernels& kernels = args.device.kernels();
   const auto make = [&](DType dtype) {
     return make_target_workload(*args.table, args.target, {.device = kernels.device(), .dtype = dtype});
@@ -80,7 +81,7 @@ int gradcheck(const GradcheckArgs& args) {
   expect_at_least(0, "--entries", args.entries);
   expect_at_least(0, "--worst", args.worst);
   expect_at_least(0, "--tolerance", args.tolerance);
-  nlohmann::ordered_json summary{{"dtype", args.dtype}, {"tolerance", args.bound()}};
+  Json summary{{"dtype", args.dtype}, {"tolerance", args.bound()}};
   const GradcheckReport report = is_of_model(args) ? check_model(args, summary) : check_ops(args);
   if (args.json) {
     print_summary(report.to_json(summary, size_t(args.worst)), true);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/output_target.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/batch/labeled_batch.h"
@@ -100,8 +101,6 @@ class ResultFormat {
   }
 
  private:
-  using Json = nlohmann::ordered_json;
-
   std::string object(const std::vector<double>& probabilities, size_t best) const {
     Json all;
     for (size_t i = 0; i < probabilities.size(); ++i) all[classes_[i]] = probabilities[i];

@@ -6,8 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/output_target.h"
-#include "gyre/core/io/strict_json.h"
 #include "gyre/data/text/line_ends.h"
 #include "tools/decoding_run.h"
 #include "tools/program.h"
@@ -87,8 +87,8 @@ class Scorer {
   // An entry of an n-best list that cannot be scored must not win.
   std::string skipped_line(uint64_t line, const ScoredPair& pair) const {
     if (call_.json) {
-      nlohmann::ordered_json json{{"line", line}, {"log_probability", nullptr}, {"score", nullptr}, {"tokens", 0}};
-      if (call_.word_scores) json["pieces"] = json["log_probabilities"] = nlohmann::ordered_json::array();
+      Json json{{"line", line}, {"log_probability", nullptr}, {"score", nullptr}, {"tokens", 0}};
+      if (call_.word_scores) json["pieces"] = json["log_probabilities"] = Json::array();
       return json_text(json);
     }
     return call_.files.n_best && !pair.line.empty() ? with_feature(pair.line, "Score= -inf") : "";
@@ -106,10 +106,10 @@ class Scorer {
   }
 
   std::string json_line(uint64_t line, const Hypothesis& h) const {
-    nlohmann::ordered_json json{{"line", line},
-                                {"log_probability", h.log_probability},
-                                {"score", h.score},
-                                {"tokens", h.token_log_probs.size()}};
+    Json json{{"line", line},
+              {"log_probability", h.log_probability},
+              {"score", h.score},
+              {"tokens", h.token_log_probs.size()}};
     if (call_.word_scores) {
       json["pieces"] = pieces_of(h);
       json["log_probabilities"] = h.token_log_probs;
@@ -127,11 +127,11 @@ class Scorer {
   void write_summary() {
     require(scored_ > 0, "[score] ", call_.files.target.string(), ": expected at least one line, got none");
     const double cross_entropy = -log_probability_ / double(tokens_), perplexity = std::exp(cross_entropy);
-    const nlohmann::ordered_json json{{"lines", scored_},
-                                      {"tokens", tokens_},
-                                      {"log_probability", log_probability_},
-                                      {"cross_entropy", cross_entropy},
-                                      {"perplexity", perplexity}};
+    const Json json{{"lines", scored_},
+                    {"tokens", tokens_},
+                    {"log_probability", log_probability_},
+                    {"cross_entropy", cross_entropy},
+                    {"perplexity", perplexity}};
     const bool wants_perplexity = call_.summary == ScoreSummary::perplexity;
     output_.write(call_.json ? json_text(json) : number(wants_perplexity ? perplexity : cross_entropy));
   }

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 namespace {
 
 using Row = GradcheckReport::Row;
-using Json = nlohmann::ordered_json;
 
 struct NamedEntry {
   std::string row, input;
@@ -63,7 +63,7 @@ std::string text(const NamedEntry& found) {
   return concat(found.input == found.row ? "" : found.input, "[", found.entry.index, "]: ", numbers);
 }
 
-Json to_json(const GradcheckEntry& entry) {
+Json entry_json(const GradcheckEntry& entry) {
   return {{"error", entry.error},
           {"entry", entry.index},
           {"analytic", entry.analytic},
@@ -71,16 +71,16 @@ Json to_json(const GradcheckEntry& entry) {
           {"retries", entry.retries}};
 }
 
-Json to_json(const char* kind, const GradcheckResult& result) {
+Json result_json(const char* kind, const GradcheckResult& result) {
   Json json{{kind, result.input}, {"passed", result.passed}};
-  json.update(to_json(result.worst()));
+  json.update(entry_json(result.worst()));
   json.update({{"entries", result.entries.size()}, {"retried", result.retried_entries()}});
   return json;
 }
 
 Json op_to_json(const Row& row) {
   Json inputs = Json::array();
-  for (const GradcheckResult& result : row.results) inputs.push_back(to_json("input", result));
+  for (const GradcheckResult& result : row.results) inputs.push_back(result_json("input", result));
   return {{"op", row.name}, {"passed", row.passed()}, {"max_error", worst_of(row).entry.error}, {"inputs", inputs}};
 }
 
@@ -113,14 +113,14 @@ Json GradcheckReport::to_json(Json summary, size_t worst) const {
   json.update(summary);
   json.update({{"entries", counts.entries}, {"retried", counts.retried}});
   Json list = Json::array();
-  for (const Row& row : rows) list.push_back(of_ops ? op_to_json(row) : gyre::to_json("parameter", row.results[0]));
+  for (const Row& row : rows) list.push_back(of_ops ? op_to_json(row) : result_json("parameter", row.results[0]));
   json[of_ops ? "ops" : "parameters"] = list;
   if (worst == 0) return json;
   json["worst"] = Json::array();
   for (const NamedEntry& found : worst_of(rows, worst)) {
     Json entry{{of_ops ? "op" : "parameter", found.row}};
     if (of_ops) entry["input"] = found.input;
-    entry.update(gyre::to_json(found.entry));
+    entry.update(entry_json(found.entry));
     json["worst"].push_back(entry);
   }
   return json;

@@ -1,11 +1,11 @@
 // The results of gyre gradcheck, printed as text or JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -23,7 +23,7 @@ struct GradcheckReport {
   // summary.
   void print(size_t worst) const;
   // Returns `summary` extended by the same results.
-  nlohmann::ordered_json to_json(nlohmann::ordered_json summary, size_t worst) const;
+  Json to_json(Json summary, size_t worst) const;
 };
 
 }  // namespace gyre

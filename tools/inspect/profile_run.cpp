@@ -9,7 +9,7 @@
 namespace gyre {
 namespace {
 
-constexpr int kWarmUp = 2, kTraced = 2;
+constexpr int kUntraced = 2, kTraced = 2;
 
 double sum_seconds(const std::vector<Span>& spans) {
   double sum = 0;
@@ -40,7 +40,7 @@ ProfileReport run_profile(Workload& work, Kernels& kernels, Communicator& ranks,
   StepRunner runner(work, kernels, run.precision, traced,
                     {.bucket_mb = ParallelOptions{.bucket_mb = run.bucket_mb}.bucket_mb_on(kernels.device())});
   uint64_t number = 0;
-  while (number < kWarmUp) runner.run(number++);
+  while (number < kUntraced) runner.run(number++);
 
   ProfileReport report;
   std::vector<double> plain, profiled, spans;

@@ -6,14 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/analysis/receptive_field.h"
 #include "tools/plots/lines.h"
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kHeld[] = {0.5, 0.9, 0.99};
 

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "tools/plots/heatmaps.h"
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int64_t kPrintedDim = 8;  // matrices of more features are only drawn
 

@@ -1,15 +1,14 @@
 // The results of gyre inspect rope as text, JSON or a picture.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "tools/inspect/rope_inspection.h"
 
 namespace gyre {
 
 void print_rope(const RopeInspection& found, const RopeOptions& options);
-nlohmann::ordered_json rope_json(const RopeInspection& found);
+Json rope_json(const RopeInspection& found);
 // Draws R and its transpose for each of the first three positions, one column per position. The last row has their
 // product at the last of these positions and the scores of all positions.
 void draw_rope(const RopeInspection& found, const Path& output);

@@ -6,12 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/autograd/module_path.h"
+#include "gyre/core/io/json.h"
 #include "tools/workload/bench_metrics.h"
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 // Tracks of a rank, from top to bottom. The tracks of messages start at kMessages.
 enum Track : int { kModules = 1, kOps, kProgressThread, kMessages };
@@ -37,7 +36,7 @@ class Events {
                        {"args", {{"sort_index", track}}}});
   }
 
-  void slice(int track, std::string_view name, const char* category, double begin, double end, ordered_json args) {
+  void slice(int track, std::string_view name, const char* category, double begin, double end, Json args) {
     events_.push_back({{"name", name},
                        {"cat", category},
                        {"ph", "X"},
@@ -63,7 +62,7 @@ class Events {
 
   int process_;
   double zero_;
-  ordered_json events_ = ordered_json::array();
+  Json events_ = Json::array();
 };
 
 const char* category(Span::Kind kind) {
@@ -74,7 +73,7 @@ const char* category(Span::Kind kind) {
 void add_ops(Events& events, const std::vector<Span>& spans) {
   events.name_track(kOps, "ops");
   for (const Span& span : spans) {
-    ordered_json args;
+    Json args;
     if (span.node >= 0) args = {{"module", span.module}, {"node", span.node}, {"flops", span.flops}};
     events.slice(kOps, span.name, category(span.kind), span.begin, span.end, std::move(args));
     events.memory(span.end, span.after);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "tools/lessons/lesson.h"
 #include "tools/page/assets.h"
 #include "tools/page/page.h"
@@ -17,7 +18,7 @@ namespace {
 struct Document {
   std::string title, content;
   std::string contents;  // links to the headings of level 2
-  nlohmann::ordered_json lessons = nlohmann::ordered_json::object();
+  Json lessons = Json::object();
 };
 
 std::string without_tags(const std::string& html) { return std::regex_replace(html, std::regex("<[^>]*>"), ""); }

@@ -2,16 +2,15 @@
 #include <string>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/core/io/json.h"
 #include "tools/examples/custom_op/rms_norm.h"
 #include "tools/lessons/lesson_kinds.h"
 
 namespace gyre {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json result_json(const GradcheckResult& result) {
-  ordered_json entries = ordered_json::array();
+Json result_json(const GradcheckResult& result) {
+  Json entries = Json::array();
   for (const GradcheckEntry& entry : result.entries)
     entries.push_back(
         {{"element", entry.index}, {"analytic", entry.analytic}, {"numeric", entry.numeric}, {"error", entry.error}});
@@ -27,19 +26,19 @@ class WrongGradient {
   WrongGradient& operator=(const WrongGradient&) = delete;
 };
 
-ordered_json check(const std::string& title, bool leave_out_a_term) {
+Json check(const std::string& title, bool leave_out_a_term) {
   const std::vector<NamedInput> inputs{{"x", readable_numbers({2, 4}, 0)}, {"gamma", readable_numbers({4}, 1)}};
   const WrongGradient scope(leave_out_a_term);
   const std::vector<GradcheckResult> results = gradcheck(
       cpu_kernels(), [](Tape&, const auto& in) { return example::rms_norm(in[0], in[1]); }, inputs);
-  ordered_json inputs_json = ordered_json::array();
+  Json inputs_json = Json::array();
   for (const GradcheckResult& result : results) inputs_json.push_back(result_json(result));
   return {{"title", title}, {"inputs", inputs_json}};
 }
 
 }  // namespace
 
-ordered_json gradcheck_lesson() {
+Json gradcheck_lesson() {
   return {
       {"kind", "gradcheck"},
       {"checks", {check("the backward of rms_norm", false), check("the same without the term mean(g * xhat)", true)}}};

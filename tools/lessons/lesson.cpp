@@ -3,11 +3,12 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "tools/lessons/lesson_kinds.h"
 
 namespace gyre {
 
-nlohmann::ordered_json lesson_data(std::string_view name) {
+Json lesson_data(std::string_view name) {
   if (name == "scalars") return scalar_lesson();
   if (name == "matrices") return matrix_lesson();
   if (name == "gradcheck") return gradcheck_lesson();

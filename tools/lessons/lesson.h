@@ -1,8 +1,9 @@
 // The figures of tools/docs/autodiff.md: small tapes that a reader can walk through in the HTML page.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string_view>
+
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -11,6 +12,6 @@ namespace gyre {
 // - "tape": step_json() (tools/page/tape/step_data.h); inputs are named
 // - "gradcheck": comparisons of analytic and numeric gradients, element by element
 // Throws Error if there is no such lesson.
-nlohmann::ordered_json lesson_data(std::string_view name);
+Json lesson_data(std::string_view name);
 
 }  // namespace gyre

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gyre/autograd/reference.h"
+#include "gyre/core/io/json.h"
 #include "tools/lessons/lesson_kinds.h"
 #include "tools/page/tape/step_data.h"
 
@@ -100,7 +101,7 @@ class GraphRecorder {
 
 }  // namespace
 
-nlohmann::ordered_json matrix_lesson() {
+Json matrix_lesson() {
   Graph graph;
   const reference::Value x = graph.input(readable_matrix(2, 3, 0)), gamma = graph.input(readable_matrix(1, 3, 1)),
                          beta = graph.input(readable_matrix(1, 3, 2));
@@ -111,7 +112,7 @@ nlohmann::ordered_json matrix_lesson() {
   recorder.name(2, "beta");
   y.node->gradient = readable_matrix(2, 3, 3);
   for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) recorder.step_back(*node);
-  nlohmann::ordered_json lesson{{"kind", "tape"}, {"setting", {{"precision", "fp32"}}}};
+  Json lesson{{"kind", "tape"}, {"setting", {{"precision", "fp32"}}}};
   lesson.update(step_json(recorder.data()));
   return lesson;
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gyre/autograd/gradcheck/finite_differences.h"
+#include "gyre/core/io/json.h"
 #include "tools/lessons/lesson_kinds.h"
 #include "tools/page/tape/step_data.h"
 
@@ -34,7 +35,7 @@ std::vector<GradientDifference> differences_of(const PerturbedFunction& f, size_
 
 }  // namespace
 
-nlohmann::ordered_json record_tape_lesson(const TapeLesson& lesson) {
+Json record_tape_lesson(const TapeLesson& lesson) {
   const Tensor result = result_of(lesson, lesson.inputs);
   const bool is_loss = result.size() == 1;
   const Tensor cotangent = is_loss ? Tensor::from(result.shape(), std::vector<double>{1})
@@ -52,7 +53,7 @@ nlohmann::ordered_json record_tape_lesson(const TapeLesson& lesson) {
     data.names[int(i)] = lesson.inputs[i].name;
     data.differences[i] = differences_of(perturbed, i);
   }
-  nlohmann::ordered_json json{{"kind", "tape"}, {"setting", {{"precision", "fp32"}}}};
+  Json json{{"kind", "tape"}, {"setting", {{"precision", "fp32"}}}};
   json.update(step_json(data));
   return json;
 }

@@ -10,13 +10,6 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-template <class T>
-T parsed(const std::string& text) {
-  T value{};
-  parse_value(text, value);
-  return value;
-}
-
 // Reads "(0.9, 0.98)" as in fairseq, or plain numbers.
 std::vector<double> numbers_in(const Values& values, size_t count) {
   std::string text;

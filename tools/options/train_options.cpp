@@ -18,13 +18,6 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-template <class T>
-T parsed(const std::string& text) {
-  T value{};
-  parse_value(text, value);
-  return value;
-}
-
 void add_data_rows(OptionTable& table, TrainOptions& o) {
   table.group("Data");
   table.add_choice("--on-bad-line", o.data.on_bad_line, {"default", "error", "skip"},

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/printable.h"
 #include "tools/page/assets.h"
 
@@ -42,7 +42,7 @@ std::string html_text(std::string_view text) {
   return escaped;
 }
 
-std::string script_json(const nlohmann::ordered_json& json) {
+std::string script_json(const Json& json) {
   std::string escaped;
   for (const char c : json_text(json)) {
     if (c == '<') {
@@ -54,7 +54,7 @@ std::string script_json(const nlohmann::ordered_json& json) {
   return escaped;
 }
 
-std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data,
+std::string make_page(std::string_view page_template, std::string_view title, const Json& data,
                       std::string_view content) {
   std::string page;
   while (true) {

@@ -1,18 +1,18 @@
 // Makes self-contained HTML pages: one file with its styles, scripts and data, which needs no network.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
 // Fills in a template of tools/page/assets. {{title}} becomes the title, {{data}} the JSON, {{content}} the content,
 // which is HTML, and {{NAME}} the asset of that name, which is filled in likewise if it is HTML. The template puts
 // {{data}} into <script type="application/json">.
-std::string make_page(std::string_view page_template, std::string_view title, const nlohmann::ordered_json& data,
+std::string make_page(std::string_view page_template, std::string_view title, const Json& data,
                       std::string_view content = {});
 
 // Writes a page to a file. Throws UsageError instead of overwriting a file whose name does not end in .html, such as
@@ -23,6 +23,6 @@ void write_page(const Path& output, std::string_view page);
 std::string html_text(std::string_view text);
 
 // The JSON without the character <, so that no string of it can end the script element or begin another one.
-std::string script_json(const nlohmann::ordered_json& json);
+std::string script_json(const Json& json);
 
 }  // namespace gyre

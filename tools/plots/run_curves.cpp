@@ -7,6 +7,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/metrics_log.h"
 
@@ -16,7 +17,7 @@ namespace {
 // More points cannot be distinguished on a screen and would make an SVG large.
 constexpr size_t kMaxPoints = 2000;
 
-Curve curve(const std::vector<nlohmann::ordered_json>& entries, std::string_view event, const std::string& key) {
+Curve curve(const std::vector<Json>& entries, std::string_view event, const std::string& key) {
   Curve points;
   for (const auto& entry : entries) {
     if (entry["event"] != event || !entry.contains(key) || !entry.contains("updates")) continue;
@@ -32,7 +33,7 @@ std::string name_of(const Path& metrics) {
   return metrics.filename() == "metrics.jsonl" ? run_name(metrics.parent_path()) : metrics.stem().string();
 }
 
-[[noreturn]] void fail_empty(const Path& file, const std::vector<nlohmann::ordered_json>& entries) {
+[[noreturn]] void fail_empty(const Path& file, const std::vector<Json>& entries) {
   int64_t updates = 0;
   for (const auto& entry : entries) updates = std::max(updates, entry.value("updates", int64_t{0}));
   throw Error("[plot] ", file.string(), ": expected a loss to draw, got none in ", counted(uint64_t(updates), "update"),

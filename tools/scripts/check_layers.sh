@@ -60,7 +60,6 @@ train/parallel/health             :
 train/parallel/mpi                : train/log train/parallel train/parallel/health train/parallel/shared_memory
 train/parallel/shared_memory      : train/parallel
 train/optim                       : train/parallel
-train/optim/schedules             : train/optim
 train/checkpoint                  : train/optim train/parallel
 train/pretrained                  : train/checkpoint
 train/tasks                       : train train/checkpoint train/parallel train/pretrained

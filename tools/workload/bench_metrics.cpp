@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "gyre/core/io/json.h"
+
 namespace gyre {
 
 double rounded(double x) {
@@ -16,7 +18,7 @@ double rounded(double x) {
   return std::stod(text);
 }
 
-void add_rate(nlohmann::ordered_json& summary, double flops, double limit) {
+void add_rate(Json& summary, double flops, double limit) {
   summary["gflops"] = rounded(flops / 1e9);
   summary["limit_gflops"] = rounded(limit / 1e9);
   summary["share"] = rounded(flops / limit);
@@ -36,7 +38,7 @@ double peak_rss_mb() {
   return double(usage.ru_maxrss) / 1024;
 }
 
-void add_memory(nlohmann::ordered_json& summary, double rss_mb, double gpu_mb) {
+void add_memory(Json& summary, double rss_mb, double gpu_mb) {
   summary["peak_rss_mb"] = rounded(rss_mb);
   if (gpu_mb > 0) summary["peak_gpu_mb"] = rounded(gpu_mb);
 }

@@ -1,18 +1,20 @@
 // Metrics of all benchmarks: rates with their share of the machine's limit, and memory.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
+
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
-constexpr double kMebibyte = 1 << 20;
+inline constexpr double kGiga = 1e9;
+inline constexpr double kMebibyte = 1 << 20;
 
 // Rounds to five significant digits; the rest is noise.
 double rounded(double x);
 
 // Adds gflops, limit_gflops and share. `flops` and `limit` are in FLOP/s.
-void add_rate(nlohmann::ordered_json& summary, double flops, double limit);
+void add_rate(Json& summary, double flops, double limit);
 
 double median(std::vector<double> values);
 
@@ -22,6 +24,6 @@ void reset_peak_rss();
 double peak_rss_mb();
 
 // Adds the peak memory of the process and, if there is a GPU, of the tensors on it.
-void add_memory(nlohmann::ordered_json& summary, double rss_mb, double gpu_mb);
+void add_memory(Json& summary, double rss_mb, double gpu_mb);
 
 }  // namespace gyre

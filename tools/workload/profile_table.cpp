@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "tools/workload/bench_metrics.h"
 
 namespace gyre {
@@ -49,10 +50,9 @@ std::vector<ProfileRow> per_step(std::vector<ProfileRow> rows, int steps) {
   return rows;
 }
 
-nlohmann::ordered_json profile_json(const std::vector<ProfileRow>& rows, double limit_flops,
-                                    const std::vector<ProfileRow>& predicted) {
+Json profile_json(const std::vector<ProfileRow>& rows, double limit_flops, const std::vector<ProfileRow>& predicted) {
   const double all = sum_of(rows).seconds();
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  Json list = Json::array();
   for (const ProfileRow& row : rows) {
     list.push_back({{"name", row.name},
                     {"calls", row.calls},

@@ -12,7 +12,7 @@
 namespace gyre {
 namespace {
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kBatchSeed = 1;
 constexpr int32_t kBos = 1, kEos = 2, kMask = 3, kFirstWord = 4;
 
 int32_t random_word(RandomStream& random, int64_t vocabulary) {
@@ -51,7 +51,7 @@ class ModelWorkload : public Workload {
                 ParameterOptions parameter_options)
       : model_(config) {
     optimizer_ = optimizer;
-    model_.parameters().allocate(kSeed, parameter_options.dtype, parameter_options.device);
+    model_.parameters().allocate(kBatchSeed, parameter_options.dtype, parameter_options.device);
   }
 
   Model model_;
@@ -74,7 +74,7 @@ class Translation final : public ModelWorkload<EncoderDecoder, PairInput> {
   bool varies() const override { return batches_.size() > 1; }
 
   Drawn make_batch(uint64_t step) const override {
-    RandomStream random(kSeed, step);
+    RandomStream random(kBatchSeed, step);
     PairPacker packer(kBos, kEos);
     std::vector<int32_t> source, target;
     for (const PairLengths& lengths : batches_[step % batches_.size()]) {
@@ -112,7 +112,7 @@ class Language final : public ModelWorkload<EncoderOnly, MaskedInput> {
   bool varies() const override { return false; }
 
   Drawn make_batch(uint64_t step) const override {
-    RandomStream random(kSeed, step);
+    RandomStream random(kBatchSeed, step);
     std::vector<int32_t> ids, rows, targets;
     for (int32_t row = 0; row < segments_ * length_; ++row) {
       ids.push_back(random_word(random, model_.config().vocab_size));
@@ -144,7 +144,7 @@ class Classification final : public ModelWorkload<SequenceClassifier, LabeledInp
   bool varies() const override { return false; }
 
   Drawn make_batch(uint64_t step) const override {
-    RandomStream random(kSeed, step);
+    RandomStream random(kBatchSeed, step);
     const int64_t classes = model_.config().classes;
     std::vector<int32_t> ids, labels;
     std::vector<float> numbers;

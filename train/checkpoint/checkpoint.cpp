@@ -9,31 +9,29 @@
 
 #include "gyre/autograd/inspect/tensor_stats.h"
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors_shards.h"
-#include "gyre/core/io/strict_json.h"
 #include "gyre/core/version.h"
 
 namespace gyre {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 constexpr const char* kWeights = "weights.";  // prefix of the weights in optimizer.safetensors
 
 // JSON has no infinity, but a perplexity may be infinite.
-ordered_json number_or_null(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
-double null_is_infinite(const ordered_json& value) {
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+double null_is_infinite(const Json& value) {
   return value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>();
 }
 
-ordered_json to_json(const TrainState& s) {
-  ordered_json best = ordered_json::object();
+Json to_json(const TrainState& s) {
+  Json best = Json::object();
   for (const auto& [name, metric] : s.best) {
     best[name] = {{"value", number_or_null(metric.value)}, {"updates", metric.updates}};
   }
-  ordered_json best_checkpoint;
+  Json best_checkpoint;
   if (const auto& b = s.best_checkpoint) {
     best_checkpoint = {{"metric", b->metric}, {"value", number_or_null(b->value)}, {"updates", b->updates}};
   }
@@ -63,7 +61,7 @@ ordered_json to_json(const TrainState& s) {
       {"options", s.options}};
 }
 
-void read_validation(const ordered_json& j, TrainState& s) {
+void read_validation(const Json& j, TrainState& s) {
   s.validations_without_improvement = j.at("stalled");
   for (const auto& [name, metric] : j.at("best").items()) {
     s.best[name] = {null_is_infinite(metric.at("value")), metric.at("updates")};
@@ -72,14 +70,14 @@ void read_validation(const ordered_json& j, TrainState& s) {
   s.validation_due = j.value("due", false);
   s.validation_basis = j.value("basis", s.validation_basis);
   if (!j.contains("best_checkpoint") || j.at("best_checkpoint").is_null()) return;
-  const ordered_json& best = j.at("best_checkpoint");
+  const Json& best = j.at("best_checkpoint");
   s.best_checkpoint = {best.at("metric"), null_is_infinite(best.at("value")), best.at("updates")};
 }
 
-TrainState from_json(const ordered_json& j) {
+TrainState from_json(const Json& j) {
   TrainState s;
   s.version = j.at("gyre");
-  const ordered_json& progress = j.at("progress");
+  const Json& progress = j.at("progress");
   s.progress.updates = progress.at("updates");
   s.progress.epoch = progress.at("epoch");
   s.progress.batch = progress.at("batch");
@@ -220,7 +218,7 @@ TrainState load_checkpoint(const Path& checkpoint, Parameters& parameters, Optim
 }
 
 TrainState read_train_state(const Path& checkpoint) {
-  const ordered_json state = read_manifest(checkpoint);
+  const Json state = read_manifest(checkpoint);
   require(state.contains("progress"), "[checkpoint] ", checkpoint.string(),
           ": expected the checkpoint of a training run, got one with weights only");
   try {

@@ -7,14 +7,12 @@
 #include <string_view>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/checkpoint/run_directory.h"
 
 namespace gyre {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 
@@ -30,12 +28,12 @@ std::string tensor_checksum(std::string_view dtype, const std::string& shape, st
   return hex(crc32c(bytes.data(), bytes.size(), crc32c(description.data(), description.size())));
 }
 
-std::string text_checksum(const ordered_json& state) {
+std::string text_checksum(const Json& state) {
   const std::string text = json_text(state);
   return hex(crc32c(text.data(), text.size()));
 }
 
-void verify_file(const Path& path, const ordered_json& checksums) {
+void verify_file(const Path& path, const Json& checksums) {
   const SafetensorsFile file(path);
   require(checksums.is_object(), "[checkpoint] ", path.string(), ": expected checksums of tensors, found none");
   for (const auto& [name, expected] : checksums.items()) {
@@ -51,8 +49,8 @@ void verify_file(const Path& path, const ordered_json& checksums) {
 }
 
 // Checksums by file and tensor.
-ordered_json checksums_of_files(const Path& directory) {
-  const ordered_json state = read_manifest(directory);
+Json checksums_of_files(const Path& directory) {
+  const Json state = read_manifest(directory);
   const auto files = state.find("tensors");
   require(files != state.end() && files->is_object(), "[checkpoint] ", state_path(directory).string(),
           ": not what Gyre writes: it has no tensors");
@@ -60,8 +58,8 @@ ordered_json checksums_of_files(const Path& directory) {
 }
 
 // Returns the checksums of the tensors.
-ordered_json write_tensors(const Path& path, const std::vector<TensorSource>& tensors) {
-  ordered_json checksums = ordered_json::object();
+Json write_tensors(const Path& path, const std::vector<TensorSource>& tensors) {
+  Json checksums = Json::object();
   write_safetensors(path, tensors, {{"format", "pt"}}, [&](const std::string& name, const Tensor& t) {
     const std::span<const std::byte> bytes(static_cast<const std::byte*>(t.raw()), t.bytes());
     checksums[name] = tensor_checksum(safetensors_dtype(t.dtype()), t.shape().text(), bytes);
@@ -71,20 +69,19 @@ ordered_json write_tensors(const Path& path, const std::vector<TensorSource>& te
 
 }  // namespace
 
-void write_manifest(const Path& directory, const ordered_json& summary, const std::vector<TensorFile>& files) {
-  ordered_json state{{"format", kFormat}};
+void write_manifest(const Path& directory, const Json& summary, const std::vector<TensorFile>& files) {
+  Json state{{"format", kFormat}};
   state.update(summary);
   for (const TensorFile& file : files) state["tensors"][file.name] = write_tensors(directory / file.name, file.tensors);
   state["checksum"] = text_checksum(state);
   write_file(state_path(directory), json_text(state, 1) + "\n");
 }
 
-ordered_json read_manifest(const Path& directory) {
+Json read_manifest(const Path& directory) {
   const Path path = state_path(directory);
   const std::string text = read_file(path);
   try {
-    ordered_json state =
-        parse_ordered_json(text, kMaxJsonDepth, concat("[checkpoint] ", path.string(), ": "), "the file");
+    Json state = parse_ordered_json(text, kMaxJsonDepth, concat("[checkpoint] ", path.string(), ": "), "the file");
     const auto expected = state.at("checksum").get<std::string>();
     state.erase("checksum");
     const std::string got = text_checksum(state);
@@ -98,12 +95,12 @@ ordered_json read_manifest(const Path& directory) {
 }
 
 void verify_manifest(const Path& directory) {
-  const ordered_json files = checksums_of_files(directory);
+  const Json files = checksums_of_files(directory);
   for (const auto& [name, checksums] : files.items()) verify_file(directory / name, checksums);
 }
 
 void verify_tensors(const Path& file) {
-  const ordered_json checksums = checksums_of_files(file.parent_path());
+  const Json checksums = checksums_of_files(file.parent_path());
   const std::string name = file.filename().string();
   require(checksums.contains(name), "[checkpoint] ", state_path(file.parent_path()).string(),
           ": expected checksums of ", name, ", found none");

@@ -2,11 +2,11 @@
 // safetensors files, and the CRC-32C of state.json. verify_manifest() detects a flipped bit anywhere in the directory.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
 
 namespace gyre {
@@ -17,10 +17,10 @@ struct TensorFile {
 };
 
 // Writes the files, reading each tensor once, then state.json with `summary` (an object) before the checksums.
-void write_manifest(const Path& directory, const nlohmann::ordered_json& summary, const std::vector<TensorFile>& files);
+void write_manifest(const Path& directory, const Json& summary, const std::vector<TensorFile>& files);
 
 // Reads state.json. Throws if it does not match its checksum.
-nlohmann::ordered_json read_manifest(const Path& directory);
+Json read_manifest(const Path& directory);
 
 // Reads every byte. Throws at the first file or tensor that is missing, is unexpected or fails its checksum.
 void verify_manifest(const Path& directory);

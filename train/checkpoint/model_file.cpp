@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors_shards.h"
 #include "gyre/core/version.h"
 #include "gyre/train/checkpoint/manifest.h"
@@ -136,7 +137,7 @@ void load_model_weights(const Path& model, Parameters& parameters, const std::st
 void average_models(const std::vector<Path>& inputs, const Path& output) {
   require(!inputs.empty(), "[average] expected at least one model, got none");
   std::vector<SafetensorsFile> files;
-  nlohmann::ordered_json names = nlohmann::ordered_json::array();
+  Json names = Json::array();
   for (const Path& input : inputs) {
     files.emplace_back(input);
     names.push_back(input.string());

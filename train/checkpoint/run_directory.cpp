@@ -16,7 +16,7 @@
 #include <system_error>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/checkpoint/manifest.h"
 
 namespace gyre {
@@ -121,7 +121,7 @@ void require_redundant(const Path& copy, const Path& original) {
     throw Error("[run] ", copy.string(), ": expected a copy of a whole checkpoint, but ", original.string(),
                 " is damaged (", error.what(), "): put the copy in its place, or remove one of them");
   }
-  const nlohmann::ordered_json tensors = read_manifest(original).at("tensors");
+  const Json tensors = read_manifest(original).at("tensors");
   for (const Path& path : entries_of(copy)) {
     const Path same = original / path.filename();
     const bool is_file = fs::is_regular_file(fs::symlink_status(path)) && fs::is_regular_file(same);
@@ -135,7 +135,7 @@ void require_redundant(const Path& copy, const Path& original) {
 std::optional<uint64_t> updates_in_state(const Path& checkpoint) {
   if (!fs::exists(state_path(checkpoint))) return std::nullopt;
   const auto state = find_json(read_file(state_path(checkpoint)));
-  const nlohmann::ordered_json::json_pointer at("/progress/updates");
+  const Json::json_pointer at("/progress/updates");
   if (!state || !state->is_object() || !state->contains(at) || !state->at(at).is_number_unsigned()) return std::nullopt;
   return state->at(at).get<uint64_t>();
 }

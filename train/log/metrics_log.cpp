@@ -3,12 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 // Size of the complete lines. append() writes a line and its line break at once.
 size_t finished_bytes(std::string_view text) { return text.rfind('\n') + 1; }
@@ -24,8 +22,8 @@ const Path& without_unfinished_line(const Path& path) {
   return path;
 }
 
-ordered_json parse_entry(std::string_view line, const std::string& place) {
-  ordered_json entry = find_json(line).value_or(ordered_json());
+Json parse_entry(std::string_view line, const std::string& place) {
+  Json entry = find_json(line).value_or(Json());
   require(entry.is_object(), place, ": expected a JSON object, got ", line.substr(0, 60));
   require(entry.contains("event") && entry["event"].is_string(), place, ": expected an \"event\" with its name");
   const bool has_updates = entry.contains("updates");
@@ -34,7 +32,7 @@ ordered_json parse_entry(std::string_view line, const std::string& place) {
   return entry;
 }
 
-bool is_beyond(const ordered_json& entry, double updates) {
+bool is_beyond(const Json& entry, double updates) {
   return entry.contains("updates") && entry["updates"].get<double>() > updates;
 }
 
@@ -42,22 +40,22 @@ bool is_beyond(const ordered_json& entry, double updates) {
 
 MetricsLog::MetricsLog(const Path& path) : file_(without_unfinished_line(path), "[metrics]") {}
 
-void MetricsLog::append(const ordered_json& entry) {
+void MetricsLog::append(const Json& entry) {
   // Invalid UTF-8 (for example, in a file name) must not end a run.
-  file_.append(entry.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n');
+  file_.append(entry.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
 }
 
-std::vector<ordered_json> read_metrics(const Path& path) {
+std::vector<Json> read_metrics(const Path& path) {
   const std::string text = read_file(path);
   std::string_view rest = std::string_view(text).substr(0, finished_bytes(text));
-  std::vector<ordered_json> entries;
+  std::vector<Json> entries;
   for (size_t line = 1; !rest.empty(); ++line) {
     const std::string_view object = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(object.size() + 1);
-    ordered_json entry = parse_entry(object, concat(path.string(), ":", line));
+    Json entry = parse_entry(object, concat(path.string(), ":", line));
     if (entry["event"] == "resume") {
       const auto updates = entry["updates"].get<double>();
-      std::erase_if(entries, [&](const ordered_json& earlier) { return is_beyond(earlier, updates); });
+      std::erase_if(entries, [&](const Json& earlier) { return is_beyond(earlier, updates); });
     }
     entries.push_back(std::move(entry));
   }

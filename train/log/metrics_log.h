@@ -19,10 +19,10 @@
 // then drop the earlier entries beyond update N. A number that is not finite is written as null.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/log/appended_file.h"
 
 namespace gyre {
@@ -31,7 +31,7 @@ class MetricsLog {
  public:
   // Opens the file for appending. Removes an incomplete last line of an earlier process.
   explicit MetricsLog(const Path& path);
-  void append(const nlohmann::ordered_json& entry);  // one line
+  void append(const Json& entry);  // one line
 
  private:
   AppendedFile file_;
@@ -40,6 +40,6 @@ class MetricsLog {
 // Returns all valid entries in order: those that no later resume event has dropped. Each has a string "event";
 // "updates", if present, is a number. Ignores an incomplete last line, which may be being written. Throws an Error that
 // names file and line if any other line is not such an object.
-std::vector<nlohmann::ordered_json> read_metrics(const Path& path);
+std::vector<Json> read_metrics(const Path& path);
 
 }  // namespace gyre

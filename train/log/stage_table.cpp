@@ -6,19 +6,18 @@
 #include <utility>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 namespace {
 
-using nlohmann::ordered_json;
-
-std::optional<double> number_of(const ordered_json& entry, const char* name) {
+std::optional<double> number_of(const Json& entry, const char* name) {
   const auto found = entry.find(name);
   return found != entry.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
 }
 
 template <class T>
-T field_of(const ordered_json& entry, const char* name) {
+T field_of(const Json& entry, const char* name) {
   const auto found = entry.find(name);
   try {
     if (found != entry.end()) return found->get<T>();
@@ -28,14 +27,14 @@ T field_of(const ordered_json& entry, const char* name) {
               found == entry.end() ? "nothing" : found->dump());
 }
 
-uint64_t updates_of(const ordered_json& entry) { return entry.value("updates", uint64_t{0}); }
+uint64_t updates_of(const Json& entry) { return entry.value("updates", uint64_t{0}); }
 
 // The means of training over some updates. An entry of the metrics is itself a mean over the updates since the last
 // one.
 struct Mean {
   double loss = 0, accuracy = 0, updates = 0;
 
-  void add(const ordered_json& entry, uint64_t count) {
+  void add(const Json& entry, uint64_t count) {
     const std::optional<double> own = number_of(entry, "cross-entropy");
     if (!own) return;
     loss += double(count) * *own;
@@ -44,7 +43,7 @@ struct Mean {
   }
 };
 
-StageRow row_of(const ordered_json& entry) {
+StageRow row_of(const Json& entry) {
   return {.stage = field_of<uint64_t>(entry, "stage"),
           .begin = field_of<uint64_t>(entry, "begin"),
           .of_updates = field_of<uint64_t>(entry, "stage_updates"),
@@ -53,16 +52,16 @@ StageRow row_of(const ordered_json& entry) {
           .batch_unit = field_of<std::string>(entry, "batch_unit")};
 }
 
-bool belongs(const ordered_json& entry, const StageRow& row) {
+bool belongs(const Json& entry, const StageRow& row) {
   return updates_of(entry) > row.begin && updates_of(entry) <= row.begin + row.of_updates;
 }
 
 // Adds what the entries of training say. `entries`: of the whole run.
-void add_training(StageRow& row, const std::vector<ordered_json>& entries) {
+void add_training(StageRow& row, const std::vector<Json>& entries) {
   constexpr uint64_t kParts = 10;
   uint64_t before = row.begin, tokens_before = 0, tokens = 0;
-  std::vector<std::pair<const ordered_json*, uint64_t>> own;  // with the updates of each
-  for (const ordered_json& entry : entries) {
+  std::vector<std::pair<const Json*, uint64_t>> own;  // with the updates of each
+  for (const Json& entry : entries) {
     if (updates_of(entry) <= row.begin) tokens_before = entry.value("target_tokens", tokens_before);
     if (!belongs(entry, row)) continue;
     row.updates = std::max(row.updates, updates_of(entry) - row.begin);
@@ -82,8 +81,8 @@ void add_training(StageRow& row, const std::vector<ordered_json>& entries) {
   row.accuracy = mean.accuracy / mean.updates;
 }
 
-void add_validation(StageRow& row, const std::vector<ordered_json>& entries) {
-  for (const ordered_json& entry : entries) {
+void add_validation(StageRow& row, const std::vector<Json>& entries) {
+  for (const Json& entry : entries) {
     if (entry.at("event") != "valid" || !belongs(entry, row)) continue;
     row.valid_loss = number_of(entry, "loss");
     row.valid_accuracy = number_of(entry, "accuracy");
@@ -92,11 +91,11 @@ void add_validation(StageRow& row, const std::vector<ordered_json>& entries) {
 
 }  // namespace
 
-std::vector<StageRow> stage_rows(const std::vector<ordered_json>& entries) {
+std::vector<StageRow> stage_rows(const std::vector<Json>& entries) {
   // The last entry of a stage counts: a stage may have changed when the run was resumed, and others may be gone.
   std::map<uint64_t, StageRow> stages;
   uint64_t last = 0;
-  for (const ordered_json& entry : entries) {
+  for (const Json& entry : entries) {
     if (entry.at("event") != "stage") continue;
     const StageRow row = row_of(entry);
     stages[row.stage] = row;

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -25,6 +26,6 @@ struct StageRow {
 
 // One row for each stage that has begun; none if the run has no stages. `entries`: those of read_metrics(). Throws an
 // Error if the entry of a stage is incomplete.
-std::vector<StageRow> stage_rows(const std::vector<nlohmann::ordered_json>& entries);
+std::vector<StageRow> stage_rows(const std::vector<Json>& entries);
 
 }  // namespace gyre

@@ -24,7 +24,7 @@ struct NgramHash {
   }
 };
 
-using NgramCounts = std::unordered_map<Ngram, int64_t, NgramHash>;
+using TokenNgrams = std::unordered_map<Ngram, int64_t, NgramHash>;
 
 // Assigns ids to the distinct tokens of a corpus, so that n-grams are compared as integers.
 class TokenNumbers {
@@ -40,8 +40,8 @@ class TokenNumbers {
   std::unordered_map<std::u32string, int32_t> numbers_;
 };
 
-NgramCounts count_ngrams(const TokenIds& ids) {
-  NgramCounts counts;
+TokenNgrams count_ngrams(const TokenIds& ids) {
+  TokenNgrams counts;
   for (size_t begin = 0; begin < ids.size(); ++begin) {
     Ngram ngram{-1, -1, -1, -1};
     for (size_t n = 0; n < kOrders && begin + n < ids.size(); ++n) {
@@ -57,7 +57,7 @@ size_t order_of(const Ngram& ngram) { return size_t(std::find(ngram.begin(), ngr
 // Statistics of a sentence's references: the maximum count of each n-gram in any of them, and the length closest to the
 // hypothesis (the shorter one in a tie).
 struct References {
-  NgramCounts counts;
+  TokenNgrams counts;
   int64_t closest_length = -1;
 };
 

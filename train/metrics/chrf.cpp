@@ -13,7 +13,7 @@
 namespace gyre {
 namespace {
 
-using NgramCounts = std::unordered_map<std::u32string, int64_t>;
+using CharacterNgrams = std::unordered_map<std::u32string, int64_t>;
 
 using Statistics = std::vector<int64_t>;  // see chrf_statistics()
 
@@ -35,14 +35,14 @@ std::vector<std::u32string> split_punctuation(const std::vector<std::u32string>&
   return result;
 }
 
-NgramCounts count_characters(std::u32string_view text, size_t n) {
-  NgramCounts counts;
+CharacterNgrams count_characters(std::u32string_view text, size_t n) {
+  CharacterNgrams counts;
   for (size_t i = 0; i + n <= text.size(); ++i) ++counts[std::u32string(text.substr(i, n))];
   return counts;
 }
 
-NgramCounts count_words(const std::vector<std::u32string>& words, size_t n) {
-  NgramCounts counts;
+CharacterNgrams count_words(const std::vector<std::u32string>& words, size_t n) {
+  CharacterNgrams counts;
   for (size_t i = 0; i + n <= words.size(); ++i) {
     std::u32string ngram;
     for (size_t k = 0; k < n; ++k) ngram += words[i + k] + U' ';
@@ -51,12 +51,12 @@ NgramCounts count_words(const std::vector<std::u32string>& words, size_t n) {
   return counts;
 }
 
-std::vector<NgramCounts> count_ngrams(const std::string& line, const ChrfOptions& options) {
+std::vector<CharacterNgrams> count_ngrams(const std::string& line, const ChrfOptions& options) {
   std::u32string text = code_points(line);
   if (options.lowercase) text = lowercase(text);
   const auto words = split_words(text);
   const auto characters = std::accumulate(words.begin(), words.end(), std::u32string());
-  std::vector<NgramCounts> counts;
+  std::vector<CharacterNgrams> counts;
   for (int n = 1; n <= options.character_order; ++n) counts.push_back(count_characters(characters, size_t(n)));
   const auto pieces = split_punctuation(words);
   for (int n = 1; n <= options.word_order; ++n) counts.push_back(count_words(pieces, size_t(n)));
@@ -64,7 +64,7 @@ std::vector<NgramCounts> count_ngrams(const std::string& line, const ChrfOptions
 }
 
 // Appends the counts of one order.
-void add_order(Statistics& statistics, const NgramCounts& hypothesis, const NgramCounts& reference) {
+void add_order(Statistics& statistics, const CharacterNgrams& hypothesis, const CharacterNgrams& reference) {
   int64_t in_hypothesis = 0, in_reference = 0, in_both = 0;
   for (const auto& [ngram, count] : reference) in_reference += count;
   for (const auto& [ngram, count] : hypothesis) {
@@ -76,8 +76,8 @@ void add_order(Statistics& statistics, const NgramCounts& hypothesis, const Ngra
   statistics.insert(statistics.end(), {in_hypothesis, in_reference, in_both});
 }
 
-Statistics best_reference(const std::vector<NgramCounts>& hypothesis, const std::vector<Lines>& references, size_t line,
-                          const ChrfOptions& options) {
+Statistics best_reference(const std::vector<CharacterNgrams>& hypothesis, const std::vector<Lines>& references,
+                          size_t line, const ChrfOptions& options) {
   Statistics best;
   double best_score = -1;
   for (const Lines& reference : references) {

@@ -10,18 +10,75 @@
 
 namespace gyre {
 
-#define GYRE_SCHEDULE(name, function) Schedule function();
-#include "gyre/train/optim/schedules.inc"
-#undef GYRE_SCHEDULE
+namespace {
 
-#define GYRE_SCHEDULE(name, function) {name, function()},
-static const struct {
+// Each takes the number n of finished updates and the number W of updates of the warm-up, n >= W.
+
+// The peak rate after the warm-up.
+double constant(const ScheduleOptions& o, double /*n*/, double /*warmup*/) { return o.learning_rate; }
+
+// fairseq's inverse square root: lr sqrt(W) / sqrt(n), with W at least 1.
+double inverse_sqrt(const ScheduleOptions& o, double n, double warmup) {
+  const double peak = std::max(warmup, 1.0);
+  // fairseq's order of operations: lr * sqrt(W) first.
+  return o.learning_rate * std::sqrt(peak) / std::sqrt(std::max(n, peak));
+}
+
+// A linear fall to zero at total_updates: lr (total - n) / (total - W).
+double linear(const ScheduleOptions& o, double n, double warmup) {
+  const auto total = static_cast<double>(o.total_updates);
+  return n >= total ? 0 : o.learning_rate * (total - n) / (total - warmup);
+}
+
+// fairseq's polynomial_decay: min + (lr - min) ((total - n) / (total - W))^power.
+double polynomial(const ScheduleOptions& o, double n, double warmup) {
+  const auto total = static_cast<double>(o.total_updates);
+  return n >= total ? o.minimum_rate : rate_at(o, std::pow((total - n) / (total - warmup), o.power));
+}
+
+// Half a cosine from the peak to the minimum rate at total_updates (Loshchilov & Hutter 2017, without restarts):
+//   min + (lr - min) (1 + cos(pi t)) / 2, with t = (n - W) / (total - W)
+double cosine(const ScheduleOptions& o, double n, double warmup) {
+  const auto total = static_cast<double>(o.total_updates);
+  return n >= total ? o.minimum_rate : rate_at(o, half_cosine((n - warmup) / (total - warmup)));
+}
+
+// Warm-up, stable, decay: the peak rate until a cooldown of the last C updates, which falls to the minimum rate (Hu et
+// al. 2024, MiniCPM; the form 1 - sqrt: Haegele et al. 2024, arXiv 2405.18392):
+//   n < total - C:   lr
+//   otherwise:       min + (lr - min) decay(x), with x = (n - (total - C)) / C
+//   decay(x):        1 - sqrt(x), 1 - x, or (1 + cos(pi x)) / 2
+// Without a cooldown, C = 0, the rate stays at its peak.
+double wsd(const ScheduleOptions& o, double n, double /*warmup*/) {
+  const auto total = static_cast<double>(o.total_updates), cooldown = static_cast<double>(cooldown_updates(o));
+  const double begin = total - cooldown;
+  if (n <= begin || cooldown == 0) return o.learning_rate;
+  if (n >= total) return o.minimum_rate;
+  const double x = (n - begin) / cooldown;
+  switch (o.cooldown_form) {
+    case CooldownForm::sqrt:
+      return rate_at(o, 1 - std::sqrt(x));
+    case CooldownForm::linear:
+      return rate_at(o, 1 - x);
+    case CooldownForm::cosine:
+      return rate_at(o, half_cosine(x));
+  }
+  return o.minimum_rate;
+}
+
+constexpr struct {
   const char* name;
   Schedule schedule;
 } kSchedules[] = {
-#include "gyre/train/optim/schedules.inc"
+    {"inverse-sqrt", {.rate = inverse_sqrt}},
+    {"linear", {.rate = linear, .needs_total_updates = true}},
+    {"constant", {.rate = constant}},
+    {"cosine", {.rate = cosine, .needs_total_updates = true}},
+    {"polynomial", {.rate = polynomial, .needs_total_updates = true, .has_power = true}},
+    {"wsd", {.rate = wsd, .needs_total_updates = true, .has_cooldown = true}},
 };
-#undef GYRE_SCHEDULE
+
+}  // namespace
 
 std::vector<std::string> schedule_names() {
   std::vector<std::string> names;

@@ -1,5 +1,5 @@
-// The learning rate as a pure function of the update number, without state to save. A new schedule is one file that
-// returns a Schedule, and one line in train/optim/schedules.inc.
+// The learning rate as a pure function of the update number, without state to save. A new schedule is a
+// function and a row of the table in schedule.cpp.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors_shards.h"
-#include "gyre/core/io/strict_json.h"
 #include "gyre/core/version.h"
 #include "gyre/data/text/code_points.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
@@ -177,10 +177,10 @@ std::string dictionary_note(const Vocabulary* vocabulary) {
   return "\nwithout the dictionary: RoFormerTokenizer cuts words with the dictionary of rjieba, and ids may differ";
 }
 
-nlohmann::ordered_json config_of(const EncoderOnlyConfig& config, int pad, const ExportOptions&) {
+Json config_of(const EncoderOnlyConfig& config, int pad, const ExportOptions&) {
   return hugging_face_config(config, pad);
 }
-nlohmann::ordered_json config_of(const ClassifierConfig& config, int pad, const ExportOptions& options) {
+Json config_of(const ClassifierConfig& config, int pad, const ExportOptions& options) {
   return hugging_face_config(config, pad, options.classes);
 }
 
@@ -192,7 +192,6 @@ std::string write_model(const Path& directory, const Model& model, const Vocabul
   if (encoder.causal) {
     const bool is_unlimited = model.longest() == PositionEncoding::kUnlimited;
     if (options.trained_length > 0 && is_unlimited) json["max_position_embeddings"] = options.trained_length;
-    using Json = nlohmann::ordered_json;
     const bool has_ends = vocabulary != nullptr && vocabulary->has_ends();
     json["bos_token_id"] = has_ends && names_bos(*vocabulary) ? Json(vocabulary->bos()) : Json();
     json["eos_token_id"] = has_ends ? Json(vocabulary->eos()) : Json();
@@ -274,7 +273,7 @@ std::string write_imported_run(const HuggingFaceModel& imported, const Path& fro
   TensorFile weights{kModelFile, {}};
   for (const Parameter& p : imported.parameters()) weights.tensors.push_back(source_of({p.name, p.value}));
   const auto write = [&](const Path& into) {
-    nlohmann::ordered_json state{{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}};
+    Json state{{"gyre", kVersion}, {"imported", fs::absolute(from).lexically_normal().string()}};
     if (!imported.tensors.initialized.empty()) state["initialized"] = imported.tensors.initialized;
     const Path checkpoint = checkpoint_path(into, 0);
     write_directory(checkpoint, [&](const Path& directory) { write_manifest(directory, state, {weights}); });

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/checkpoint/model_file.h"
 
 namespace gyre {
@@ -30,7 +31,7 @@ std::optional<TrainState> find_train_state(const Path& model, const std::string&
   if (auto own = state_in(weights)) return own;
   std::optional<TrainState> newest;
   if (!std::filesystem::exists(state_path(weights))) return newest;
-  for (const auto& file : read_manifest(weights).value("averaged", nlohmann::ordered_json::array())) {
+  for (const auto& file : read_manifest(weights).value("averaged", Json::array())) {
     auto state = state_in(averaged_checkpoint(find_run(model), file.get<std::string>()));
     if (state && (!newest || state->progress.updates > newest->progress.updates)) newest = std::move(state);
   }

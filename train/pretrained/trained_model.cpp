@@ -6,7 +6,7 @@
 
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/pretrained/train_state.h"
 
 namespace gyre {
@@ -21,8 +21,8 @@ std::vector<Path> vocabularies_of(const Path& run) {
 }
 
 // Throws an Error that names gyre import if the directory has a model of Hugging Face.
-nlohmann::ordered_json read_run_config(const Path& run) {
-  nlohmann::ordered_json json = read_json(config_path(run));
+Json read_run_config(const Path& run) {
+  Json json = read_json(config_path(run));
   require(!json.is_object() || json.contains("model") || !json.contains("model_type"), config_path(run).string(),
           ": expected the config.json of a run, found that of a model of Hugging Face: gyre import makes a run of it");
   return json;
@@ -39,7 +39,7 @@ std::string described_kind(const std::string& kind, bool causal) {
 
 // Throws an Error that says what the model is if it is of another kind.
 template <class Config>
-void require_kind(const nlohmann::ordered_json& json) {
+void require_kind(const Json& json) {
   const bool names_kind = json.is_object() && json.contains("model") && json["model"].is_string();
   if (!names_kind || json["model"] == Config::kModel) return;  // errors in the file are found later
   const bool causal = json.contains("causal") && json["causal"] == true;
@@ -50,13 +50,13 @@ void require_kind(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-nlohmann::ordered_json read_json(const Path& file) {
+Json read_json(const Path& file) {
   return parse_ordered_json(read_file(file), kMaxJsonDepth, file.string() + ": ", "the file");
 }
 
 template <class Config>
 Config read_config(const Path& run) {
-  const nlohmann::ordered_json json = read_run_config(run);
+  const Json json = read_run_config(run);
   try {
     require_kind<Config>(json);
     return Config::from_json(json);
@@ -69,7 +69,7 @@ template EncoderOnlyConfig read_config(const Path& run);
 template ClassifierConfig read_config(const Path& run);
 
 std::string model_kind(const Path& run) {
-  const nlohmann::ordered_json json = read_run_config(run);
+  const Json json = read_run_config(run);
   require(json.is_object() && json.contains("model") && json["model"].is_string(), config_path(run).string(),
           ": expected a \"model\" that names its kind, found none");
   return json["model"];

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/models/config/config.h"
 #include "gyre/train/checkpoint/model_file.h"
@@ -21,7 +21,7 @@ struct TrainedModel {
   std::unique_ptr<Model> model;
 };
 
-nlohmann::ordered_json read_json(const Path& file);
+Json read_json(const Path& file);
 
 // Reads the configuration in a run's config.json. Errors name the file. Config: EncoderDecoderConfig,
 // EncoderOnlyConfig, ClassifierConfig.

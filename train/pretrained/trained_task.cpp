@@ -2,13 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/pretrained/trained_model.h"
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json column_json(const std::optional<Column>& column) {
   return column ? Json{{"name", column->name}, {"number", column->number}} : Json();

@@ -4,11 +4,11 @@
 // That of an imported classifier also has "imported": true.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/labeled_text.h"
 
 namespace gyre {
@@ -19,7 +19,7 @@ struct TrainedTask {
   int max_length = 0;        // rows are truncated to this number of ids; 0: as in training by default
   bool is_imported = false;  // by gyre import: the columns of the rows are unknown
 
-  nlohmann::ordered_json to_json() const;
+  Json to_json() const;
 };
 
 // The task of an imported classifier with these classes; none: a regression. The columns are the first two of a file

@@ -6,6 +6,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/hugging_face/config.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/checkpoint/model_file.h"
@@ -28,7 +29,7 @@ class ClassifierModel final : public TrainingModel {
     const ClassifierConfig& c = model_.config();
     return concat(c.encoder.describe(), ", head of ", enum_name(c.head), " with ", counted(c.classes, "output"));
   }
-  nlohmann::ordered_json config() const override { return model_.config().to_json(); }
+  Json config() const override { return model_.config().to_json(); }
 
   const SequenceClassifier& network() const { return model_; }
 

@@ -13,8 +13,8 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kBlockRows = 16384;
-constexpr uint64_t kBlockBytes = uint64_t{32} << 20;
+constexpr size_t kCleanedRows = 16384;
+constexpr uint64_t kCleanedBytes = uint64_t{32} << 20;
 
 // Keeps the columns of the report apart, whatever a file is called.
 std::string one_column(std::string text) {
@@ -125,7 +125,7 @@ class Cleaner {
   CleaningSummary run() {
     std::vector<CorpusRow> rows;
     std::vector<FilteredPair> filtered;
-    while (reader_.next(rows, kBlockRows, kBlockBytes)) {
+    while (reader_.next(rows, kCleanedRows, kCleanedBytes)) {
       filtered.resize(rows.size());
       parallel_for(rows.size(), reader_.has_documents() ? 1 : 64, [&](size_t i) { filtered[i] = filter(rows[i]); });
       for (size_t i = 0; i < rows.size(); ++i) finish(rows[i], filtered[i]);

@@ -16,7 +16,7 @@ constexpr uint64_t kNoWord = 0;
 // The steps of FNV-1a, with whole characters instead of bytes.
 uint64_t extended(uint64_t hash, uint32_t character) { return (hash ^ character) * 0x100000001B3; }
 
-bool is_mark(UChar32 c) { return (U_GET_GC_MASK(c) & U_GC_M_MASK) != 0; }
+bool is_accent(UChar32 c) { return (U_GET_GC_MASK(c) & U_GC_M_MASK) != 0; }
 
 bool is_word_by_itself(UChar32 c) {
   const int32_t breaking = u_getIntPropertyValue(c, UCHAR_LINE_BREAK);
@@ -33,7 +33,7 @@ class Words {
   }
 
   void add(UChar32 c) {
-    if (c < 0 || (!u_isalnum(c) && !is_mark(c))) return end();
+    if (c < 0 || (!u_isalnum(c) && !is_accent(c))) return end();
     const bool is_alone = is_word_by_itself(c);
     if (is_alone) end();
     extend(uint32_t(u_foldCase(c, U_FOLD_CASE_DEFAULT)));

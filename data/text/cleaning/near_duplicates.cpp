@@ -13,7 +13,7 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kFirstSlots = 1024;
+constexpr size_t kFirstHeads = 1024;
 constexpr double kCompared = 0.99;  // share of the pairs with the given similarity that are compared
 
 // MurmurHash3's finalizer.
@@ -47,7 +47,7 @@ NearDuplicates::NearDuplicates(const NearDuplicateOptions& options)
     : options_(options), seeds_(size_t(options.hashes)), rows_(rows_for(options.similarity, seeds_.size())) {
   bands_ = seeds_.size() / rows_;
   for (size_t i = 0; i < seeds_.size(); ++i) seeds_[i] = uint32_t(mix(hash_name("near duplicates"), i));
-  heads_.assign(bands_, std::vector<uint32_t>(kFirstSlots));
+  heads_.assign(bands_, std::vector<uint32_t>(kFirstHeads));
 }
 
 NearDuplicates::Signature NearDuplicates::signature(std::span<const uint64_t> words) const {

@@ -20,9 +20,9 @@ bool is_ascii_letter(char32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' &&
 
 constexpr Substitution kParentheses[] = {{U"\r", U""}, {U"(", U" ("}, {U")", U") "}};
 
-constexpr Substitution kSpaces[] = {{U") .", U")."},         {U") !", U")!"}, {U") :", U"):"}, {U") ?", U")?"},
-                                    {U") ;", U");"},         {U") ,", U"),"}, {U"( ", U"("},   {U" )", U")"},
-                                    {U" %", U"%", is_digit}, {U" :", U":"},   {U" ;", U";"}};
+constexpr Substitution kSpacesBefore[] = {{U") .", U")."},         {U") !", U")!"}, {U") :", U"):"}, {U") ?", U")?"},
+                                          {U") ;", U");"},         {U") ,", U"),"}, {U"( ", U"("},   {U" )", U")"},
+                                          {U" %", U"%", is_digit}, {U" :", U":"},   {U" ;", U";"}};
 
 constexpr Substitution kQuotesAndDashes[] = {{U"`", U"'"},  {U"''", U" \" "}, {U"„", U"\""}, {U"“", U"\""},
                                              {U"”", U"\""}, {U"–", U"-"},     {U"—", U" - "}};
@@ -81,7 +81,7 @@ void put_german_quotes_before_periods(std::u32string& text) {
   }
 }
 
-std::u32string_view strip(std::u32string_view text) {
+std::u32string_view strip_spaces(std::u32string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   return strip_right(text);
 }
@@ -96,7 +96,7 @@ std::string PunctuationNormalizer::normalize(std::string_view line) const {
   std::u32string text = code_points(line);
   substitute(kParentheses, text);
   merge_spaces(text);
-  substitute(kSpaces, text);
+  substitute(kSpacesBefore, text);
   substitute(kQuotesAndDashes, text);
   merge_spaces(text);
   substitute(kApostrophes, text);
@@ -113,7 +113,7 @@ std::string PunctuationNormalizer::normalize(std::string_view line) const {
     put_german_quotes_before_periods(text);
     substitute(kGermanNumbers, text);
   }
-  return to_utf8(strip(text));
+  return to_utf8(strip_spaces(text));
 }
 
 std::string remove_non_printing(std::string_view line) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/sizes.h"
 #include "gyre/data/tokenizer/byte_bpe/merge_learning.h"
 #include "gyre/data/tokenizer/hugging_face/byte_notation.h"
@@ -14,8 +15,6 @@
 namespace gyre {
 
 namespace {
-
-constexpr int kBytes = 256;
 
 std::vector<std::string> special_tokens(const ByteBpeTraining& options) {
   if (options.pre_tokenizer == "gpt2") return {"<|endoftext|>"};
@@ -55,7 +54,7 @@ void check(const ByteBpeTraining& options) {
   if (options.pre_tokenizer != "gpt2" && options.pre_tokenizer != "llama3")
     throw UsageError("[vocabulary] --pre-tokenizer: expected gpt2 or llama3, got ", options.pre_tokenizer);
   const std::vector<std::string> specials = special_tokens(options);
-  const int least = kBytes + int(specials.size() + options.user_symbols.size());
+  const int least = kByteValues + int(specials.size() + options.user_symbols.size());
   if (options.size < least || options.size > kMaxDimension)
     throw UsageError("[vocabulary] --size: expected ", least, " to ", kMaxDimension,
                      " pieces, among them the 256 bytes, got ", options.size);
@@ -94,9 +93,9 @@ std::vector<LineReport> train_byte_bpe(TextInputs files, const ByteBpeTraining& 
   const auto merges =
       learn_byte_merges(words, size_t(options.size), options.min_frequency, tokenizer.pieces, options.text.on_merge);
   const auto piece = [&](int32_t id) { return tokenizer.pieces[size_t(id)]; };
-  tokenizer.merges = nlohmann::ordered_json::array();
+  tokenizer.merges = Json::array();
   for (const ByteBpeMerge& merge : merges)
-    tokenizer.merges.push_back(nlohmann::ordered_json::array({piece(merge.left), piece(merge.right)}));
+    tokenizer.merges.push_back(Json::array({piece(merge.left), piece(merge.right)}));
   write_file(output, tokenizer.write());
   return reports;
 }

@@ -13,9 +13,9 @@ namespace {
 // Two merges can give the same piece (a bc, ab c). The second one then adds occurrences to pairs that are in the queue
 // already, so a pair can have several entries there, each with its own words, and become several merges. Hugging Face
 // does the same.
-class MergeLearner {
+class ByteMergeLearner {
  public:
-  MergeLearner(const CountedWords& words, std::vector<std::string>& pieces) : pieces_(pieces) {
+  ByteMergeLearner(const CountedWords& words, std::vector<std::string>& pieces) : pieces_(pieces) {
     for (size_t id = 0; id < pieces.size(); ++id) ids_.emplace(pieces[id], int32_t(id));
     for (const auto& [word, count] : words) add_word(word, count);
     queue_new_pairs();
@@ -122,7 +122,7 @@ class MergeLearner {
 
 std::vector<ByteBpeMerge> learn_byte_merges(const CountedWords& words, size_t size, uint64_t min_frequency,
                                             std::vector<std::string>& pieces, const OnMerge& on_merge) {
-  return MergeLearner(words, pieces).run(size, min_frequency, on_merge);
+  return ByteMergeLearner(words, pieces).run(size, min_frequency, on_merge);
 }
 
 }  // namespace gyre

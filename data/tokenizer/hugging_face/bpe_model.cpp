@@ -11,8 +11,6 @@ namespace gyre {
 
 namespace {
 
-constexpr int kBytes = 256;
-
 std::string byte_name(int byte) {
   char name[8];
   std::snprintf(name, sizeof name, "<0x%02X>", unsigned(byte));
@@ -35,9 +33,9 @@ BpeModel::BpeModel(JsonPart& model, bool has_bytes) : has_bytes_(has_bytes) {
   fuse_unk_ = model.flag("fuse_unk", false);
   if (model.flag("byte_fallback", false)) {
     fallback_.emplace();
-    for (int byte = 0; byte < kBytes; ++byte) (*fallback_)[size_t(byte)] = find(byte_name(byte));
+    for (int byte = 0; byte < kByteValues; ++byte) (*fallback_)[size_t(byte)] = find(byte_name(byte));
   }
-  for (int byte = 0; byte < kBytes; ++byte) byte_ids_[size_t(byte)] = find(byte_characters()[size_t(byte)]);
+  for (int byte = 0; byte < kByteValues; ++byte) byte_ids_[size_t(byte)] = find(byte_characters()[size_t(byte)]);
   check_unk(model);
   read_merges(model);
   find_words();
@@ -174,7 +172,7 @@ std::string BpeModel::note() const {
   }
   std::string missing;
   int count = 0;
-  for (int byte = 0; byte < kBytes; ++byte) {
+  for (int byte = 0; byte < kByteValues; ++byte) {
     if (byte_ids_[size_t(byte)] >= 0 || !occurs_in_utf8(byte)) continue;
     if (++count <= 8) missing.append(count > 1 ? " " : "").append(byte_name(byte));
   }

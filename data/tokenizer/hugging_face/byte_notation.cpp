@@ -8,7 +8,7 @@ namespace gyre {
 
 namespace {
 
-constexpr int kBytes = 256, kFirstShifted = 0x100;
+constexpr int kFirstShifted = 0x100;
 
 bool stands_for_itself(int byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
@@ -16,9 +16,10 @@ bool stands_for_itself(int byte) {
 
 // By code point; -1: stands for no byte.
 std::vector<int16_t> bytes_by_character() {
-  std::vector<int16_t> bytes(2 * kBytes, -1);
+  std::vector<int16_t> bytes(2 * kByteValues, -1);
   int shifted = kFirstShifted;
-  for (int byte = 0; byte < kBytes; ++byte) bytes[size_t(stands_for_itself(byte) ? byte : shifted++)] = int16_t(byte);
+  for (int byte = 0; byte < kByteValues; ++byte)
+    bytes[size_t(stands_for_itself(byte) ? byte : shifted++)] = int16_t(byte);
   return bytes;
 }
 
@@ -26,7 +27,7 @@ std::vector<int16_t> bytes_by_character() {
 
 const std::vector<std::string>& byte_characters() {
   static const std::vector<std::string> characters = [] {
-    std::vector<std::string> all(kBytes);
+    std::vector<std::string> all(kByteValues);
     const auto bytes = bytes_by_character();
     for (size_t c = 0; c < bytes.size(); ++c)
       if (bytes[c] >= 0) append_utf8(all[size_t(bytes[c])], char32_t(c));

@@ -10,6 +10,8 @@
 
 namespace gyre {
 
+inline constexpr int kByteValues = 256;
+
 // The characters of all bytes, in UTF-8, by byte.
 const std::vector<std::string>& byte_characters();
 

@@ -72,7 +72,7 @@ void join_wordpieces(const std::string& prefix, bool cleans_up, Pieces& pieces) 
   }
 }
 
-void strip(const std::string& content, size_t start, size_t stop, Pieces& pieces) {
+void strip_content(const std::string& content, size_t start, size_t stop, Pieces& pieces) {
   for (std::string& piece : pieces) {
     for (size_t i = 0; i < start && piece.starts_with(content); ++i) piece.erase(0, content.size());
     for (size_t i = 0; i < stop && piece.ends_with(content); ++i) piece.resize(piece.size() - content.size());
@@ -139,7 +139,7 @@ void Decoder::read(JsonPart& part) {
     steps_.emplace_back([](Pieces& pieces) { pieces = {joined(pieces)}; });
   } else if (type == "Strip") {
     steps_.emplace_back([content = read_not_empty(part, "content"), start = read_count(part, "start"),
-                         stop = read_count(part, "stop")](Pieces& pieces) { strip(content, start, stop, pieces); });
+                         stop = read_count(part, "stop")](Pieces& pieces) { strip_content(content, start, stop, pieces); });
   } else if (type == "Replace") {
     steps_.emplace_back([pattern = TextPattern::read(part, "pattern"), content = part.text("content")](Pieces& pieces) {
       for (std::string& piece : pieces) piece = pattern.replace(piece, content);

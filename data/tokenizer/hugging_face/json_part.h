@@ -7,21 +7,21 @@
 #include <set>
 #include <string>
 
+#include "gyre/core/io/json.h"
+
 namespace gyre {
 
 class JsonPart {
  public:
-  using Json = nlohmann::json;
-
   // Refers to `json`. context: beginning of all messages; name: of the part, such as "pre_tokenizer". Throws an Error
   // unless it is an object.
-  JsonPart(const Json& json, std::string context, std::string name);
+  JsonPart(const IndexedJson& json, std::string context, std::string name);
 
   const std::string& context() const { return context_; }
   const std::string& name() const { return name_; }
   std::string name_of(const std::string& key) const { return name_.empty() ? key : name_ + "." + key; }
 
-  const Json& get(const std::string& key);  // null if the field is missing
+  const IndexedJson& get(const std::string& key);  // null if the field is missing
   bool has(const std::string& key) const { return json_.contains(key); }
   std::string text(const std::string& key);
   std::string text(const std::string& key, const std::string& otherwise);  // otherwise: for a missing or null field
@@ -34,8 +34,8 @@ class JsonPart {
   void finish() const;
 
   // Names the field, what Gyre supports there, and what was found.
-  [[noreturn]] void refuse(const std::string& key, const std::string& expected, const Json& got) const;
-  void expect(bool is_good, const std::string& key, const std::string& expected, const Json& got) const {
+  [[noreturn]] void refuse(const std::string& key, const std::string& expected, const IndexedJson& got) const;
+  void expect(bool is_good, const std::string& key, const std::string& expected, const IndexedJson& got) const {
     if (!is_good) refuse(key, expected, got);
   }
 
@@ -43,7 +43,7 @@ class JsonPart {
   template <class Visit>
   void for_each(const char* list, const Visit& visit) {
     if (type() != "Sequence") return visit(*this);
-    const Json& parts = get(list);
+    const IndexedJson& parts = get(list);
     expect(parts.is_array(), list, "a list", parts);
     for (size_t i = 0; i < parts.size(); ++i)
       JsonPart(parts[i], context_, name_of(list) + "[" + std::to_string(i) + "]").for_each(list, visit);
@@ -51,7 +51,7 @@ class JsonPart {
   }
 
  private:
-  const Json& json_;
+  const IndexedJson& json_;
   std::string context_, name_;
   std::set<std::string, std::less<>> read_{};
 };

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/sizes.h"
 #include "gyre/data/tokenizer/hugging_face/byte_notation.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
@@ -13,8 +13,6 @@
 namespace gyre {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char *kTokenizer = "tokenizer", *kConfig = "tokenizer_config";
 constexpr const char *kBytesKind = "byte-bpe", *kKind = "hugging-face";  // of bundles

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/data/tokenizer/vocabulary_bundle.h"
@@ -21,7 +22,7 @@ struct TokenizerSettings {
   // That of find_tokenizer_config. Names tokens (bos_token, eos_token, pad_token), more added tokens
   // (added_tokens_decoder), the tokens around a text (add_bos_token, add_eos_token) and, for the classes of
   // transformers that apply it, add_prefix_space. What Gyre does not read is kept for an export.
-  nlohmann::ordered_json config = nlohmann::ordered_json::object();
+  Json config = Json::object();
   std::string bos{}, eos{};      // tokens that begin and end a text, instead of those that `config` names
   int bos_id = -1, eos_id = -1;  // their ids, for files that name no token; -1: unknown
   int size = 0;                  // number of ids, if a model has more than there are pieces; 0: that of the pieces
@@ -58,7 +59,7 @@ class JsonVocabulary final : public Vocabulary {
   const std::vector<AddedToken>& added_tokens() const { return tokenizer_->added; }
   const std::string& tokenizer() const { return text_; }  // the content of tokenizer.json
   // The content of tokenizer_config.json: that of the settings, if there was one.
-  nlohmann::ordered_json tokenizer_config() const;
+  Json tokenizer_config() const;
 
  private:
   struct Parts;

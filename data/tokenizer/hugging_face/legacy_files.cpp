@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
@@ -13,8 +13,6 @@
 namespace gyre {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Lines of two pieces, after a first line "#version: 0.2".
 Json read_merges(const Path& file) {

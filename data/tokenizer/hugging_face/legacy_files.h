@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -16,6 +17,6 @@ bool is_vocab_json(std::string_view content);
 // tokenizer_class, or else the model_type of config.json, decides on the words and on the special tokens, which are
 // added to it; without both, they are those of GPT-2. RoBERTa's class adds <s> and </s>. Throws an Error that names the
 // file for other classes and for malformed files.
-std::string tokenizer_json_of_merges(const Path& vocab_json, nlohmann::ordered_json& config);
+std::string tokenizer_json_of_merges(const Path& vocab_json, Json& config);
 
 }  // namespace gyre

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/hugging_face/characters.h"
 
 namespace gyre {

@@ -1,7 +1,7 @@
 #include "gyre/data/tokenizer/hugging_face/token_model.h"
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face/bpe_model.h"
 

@@ -1,7 +1,7 @@
 #include "gyre/data/tokenizer/hugging_face/tokenizer_classes.h"
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 
@@ -9,7 +9,6 @@ namespace gyre {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Family = TokenizerFamily;
 
 constexpr const char* kQwen2Words =

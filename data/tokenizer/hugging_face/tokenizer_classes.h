@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -19,7 +20,7 @@ inline bool is_bert(TokenizerFamily family) {
 }
 
 // The tokenizer_class of the settings, without "Fast"; empty if they name none.
-std::string tokenizer_class_of(const nlohmann::ordered_json& config);
+std::string tokenizer_class_of(const Json& config);
 TokenizerFamily family_of_class(std::string_view tokenizer_class);
 // Whether transformers 5 follows the tokenizer.json of a directory with this class.
 bool follows_tokenizer_json(std::string_view tokenizer_class);
@@ -30,15 +31,13 @@ std::string find_model_type(const Path& directory);
 TokenizerFamily family_of_model_type(std::string_view model_type);
 
 // Adds the special tokens that the family has by default to the settings, where these do not name others.
-void set_default_tokens(TokenizerFamily family, nlohmann::ordered_json& config);
+void set_default_tokens(TokenizerFamily family, Json& config);
 // The parts that the family makes; null: none. context: beginning of the message of an Error.
-nlohmann::ordered_json normalizer_of(TokenizerFamily family, const nlohmann::ordered_json& config,
-                                     const std::string& context);
-nlohmann::ordered_json pre_tokenizer_of(TokenizerFamily family, const nlohmann::ordered_json& config,
-                                        const std::string& context);
+Json normalizer_of(TokenizerFamily family, const Json& config, const std::string& context);
+Json pre_tokenizer_of(TokenizerFamily family, const Json& config, const std::string& context);
 
 // A remark for the user if the family replaces a part of this tokenizer.json, of BPE, by another; otherwise empty.
-std::string replaced_part_note(const nlohmann::json& tokenizer, const nlohmann::ordered_json& config,
-                               std::string_view model_type, const std::string& context);
+std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, std::string_view model_type,
+                               const std::string& context);
 
 }  // namespace gyre

@@ -5,21 +5,19 @@
 #include <map>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/hugging_face/byte_notation.h"
 
 namespace gyre {
 
 namespace {
 
-using Json = nlohmann::json;
-
 // Applies tokenizer_config.json's add_prefix_space to the parts that have it.
-void set_prefix_space(Json& part, bool add) {
+void set_prefix_space(IndexedJson& part, bool add) {
   if (part.is_array())
-    for (Json& each : part) set_prefix_space(each, add);
+    for (IndexedJson& each : part) set_prefix_space(each, add);
   if (!part.is_object()) return;
-  const std::string type = part.value("type", Json()).is_string() ? part["type"].get<std::string>() : "";
+  const std::string type = part.value("type", IndexedJson()).is_string() ? part["type"].get<std::string>() : "";
   if (type == "ByteLevel") part["add_prefix_space"] = add;
   if (type == "Sequence" && part.contains("pretokenizers")) set_prefix_space(part["pretokenizers"], add);
 }
@@ -32,7 +30,7 @@ class AddedTokensReader {
     tokenizer_.pieces = tokenizer_.model->pieces();
   }
 
-  void read(const Json& added) {
+  void read(const IndexedJson& added) {
     if (added.is_null()) return;
     if (!added.is_array()) throw Error(context_, "added_tokens: expected a list, got ", cut_for_message(added.dump()));
     for (size_t i = 0; i < added.size(); ++i) {
@@ -44,7 +42,7 @@ class AddedTokensReader {
   }
 
   void change(const TokenizerChanges& changes) {
-    std::map<uint64_t, Json> by_id;
+    std::map<uint64_t, IndexedJson> by_id;
     for (const auto& [id, token] : changes.added.items()) {
       uint64_t number = 0;
       const auto [stop, error] = std::from_chars(id.data(), id.data() + id.size(), number);
@@ -66,14 +64,14 @@ class AddedTokensReader {
       place->rstrip = changed.rstrip;
       place->single_word = changed.single_word;
     }
-    for (const Json& special : changes.special) add_special(special);
+    for (const IndexedJson& special : changes.special) add_special(special);
     for (AddedToken& token : tokenizer_.added) token.stays_text = changes.splits_special && token.special;
   }
 
  private:
-  void add_special(const Json& special) {
-    Json token = special.is_object() ? special : Json{{"content", special}, {"normalized", false}};
-    const Json content = token.value("content", Json());
+  void add_special(const IndexedJson& special) {
+    IndexedJson token = special.is_object() ? special : IndexedJson{{"content", special}, {"normalized", false}};
+    const IndexedJson content = token.value("content", IndexedJson());
     if (content.is_string() && find(content.get<std::string>()) != tokenizer_.added.end()) return;
     const int32_t known = content.is_string() ? tokenizer_.model->find(content.get<std::string>()) : -1;
     token["id"] = uint32_t(known >= 0 ? known : next_);
@@ -86,7 +84,7 @@ class AddedTokensReader {
   AddedToken token_of(JsonPart& part, size_t count) const {
     AddedToken token{.content = part.text("content")};
     part.expect(!token.content.empty(), "content", "a text that is not empty", token.content);
-    const Json& id = part.get("id");
+    const IndexedJson& id = part.get("id");
     part.expect(id.is_number_unsigned() && id < tokenizer_.model->pieces().size() + count, "id",
                 concat("a number below ", tokenizer_.model->pieces().size() + count), id);
     token.id = id.get<int32_t>();
@@ -148,7 +146,7 @@ int32_t TokenizerJson::find(const std::string& piece) const {
 TokenizerJson read_tokenizer_json(const std::string& name, std::string_view content, const TokenizerChanges& changes) {
   constexpr int kDeepest = 20;
   const std::string context = concat("[vocabulary] ", name, ": ");
-  Json json = parse_strict_json(content, kDeepest, context, "the file");
+  IndexedJson json = parse_strict_json(content, kDeepest, context, "the file");
   JsonPart file(json, context, "");
   file.ignore({"version", "truncation", "padding"});
   if (changes.add_prefix_space && json.contains("pre_tokenizer"))
@@ -157,7 +155,7 @@ TokenizerJson read_tokenizer_json(const std::string& name, std::string_view cont
   PreTokenizer pre_tokenizer;
   {
     JsonPart model = file.part("model");
-    const Json& type = model.get("type");
+    const IndexedJson& type = model.get("type");
     model.expect(type.is_null() || type == "BPE" || type == "WordPiece" || type == "WordLevel", "type",
                  "BPE, WordPiece or WordLevel", type);
   }

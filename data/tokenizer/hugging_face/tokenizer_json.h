@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/hugging_face/added_tokens.h"
 #include "gyre/data/tokenizer/hugging_face/decoder.h"
 #include "gyre/data/tokenizer/hugging_face/normalizer.h"
@@ -51,19 +52,18 @@ bool is_tokenizer_json(std::string_view content);
 // The parts of a tokenizer.json that Gyre writes; null: absent.
 struct TokenizerJsonText {
   std::vector<AddedToken> added{};
-  nlohmann::ordered_json normalizer{}, pre_tokenizer{}, post_processor{}, decoder{};
-  nlohmann::ordered_json model{};  // with the fields of a model except vocab and merges
+  Json normalizer{}, pre_tokenizer{}, post_processor{}, decoder{};
+  Json model{};  // with the fields of a model except vocab and merges
   std::vector<std::string> pieces{};
-  nlohmann::ordered_json merges{};  // null for models without merges
+  Json merges{};  // null for models without merges
 
   std::string write() const;
 };
 
 // Adds special tokens around a text.
-nlohmann::ordered_json template_processing(const std::vector<TemplateToken>& before,
-                                           const std::vector<TemplateToken>& after);
-nlohmann::ordered_json byte_level(bool add_prefix_space, bool use_regex);
+Json template_processing(const std::vector<TemplateToken>& before, const std::vector<TemplateToken>& after);
+Json byte_level(bool add_prefix_space, bool use_regex);
 // Pre-tokenizes into the matches of a regular expression, in the notation of bytes.
-nlohmann::ordered_json byte_level_words(const char* regex);
+Json byte_level_words(const char* regex);
 
 }  // namespace gyre

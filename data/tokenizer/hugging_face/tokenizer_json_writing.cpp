@@ -1,10 +1,9 @@
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/hugging_face/tokenizer_json.h"
 
 namespace gyre {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json added_tokens(const std::vector<AddedToken>& added) {
   Json tokens = Json::array();

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/sizes.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"
 
@@ -122,7 +122,7 @@ namespace {
 
 constexpr const char *kBundle = "sentencepiece", *kModelPart = "model", *kConfigPart = "tokenizer_config";
 
-nlohmann::ordered_json config_in(const std::string& name, const VocabularyBundle& bundle) {
+Json config_in(const std::string& name, const VocabularyBundle& bundle) {
   constexpr int kDeepest = 20;
   const std::string context = concat("[vocabulary] ", name, ": "), &text = bundle.part(name, kConfigPart);
   auto config = parse_ordered_json(text, kDeepest, context, kConfigPart);
@@ -144,17 +144,18 @@ SentencePieceVocabulary::SentencePieceVocabulary(const std::string& name, const 
   apply(name, config_in(name, bundle), size_in(name, bundle));
 }
 
-std::shared_ptr<const SentencePieceVocabulary> SentencePieceVocabulary::with_settings(
-    const std::string& name, std::string model, const nlohmann::ordered_json& config, int size) {
+std::shared_ptr<const SentencePieceVocabulary> SentencePieceVocabulary::with_settings(const std::string& name,
+                                                                                      std::string model,
+                                                                                      const Json& config, int size) {
   VocabularyBundle bundle{.kind = kBundle};
   bundle.options = {{"size", uint32_t(size)}};
   bundle.parts = {{kModelPart, std::move(model)},
-                  {kConfigPart, config.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)}};
+                  {kConfigPart, config.dump(-1, ' ', false, Json::error_handler_t::replace)}};
   return std::make_shared<SentencePieceVocabulary>(name, bundle);
 }
 
 // LlamaTokenizer adds <s> unless the settings say otherwise.
-void SentencePieceVocabulary::apply(const std::string& name, const nlohmann::ordered_json& config, int size) {
+void SentencePieceVocabulary::apply(const std::string& name, const Json& config, int size) {
   const std::string context = concat("[vocabulary] ", name, ": ");
   const auto id_of = [&](const char* key, int otherwise) {
     const std::string token = find_token_setting(config, key, context);
@@ -205,7 +206,7 @@ float SentencePieceVocabulary::score(int id) const {
   return id < processor_->GetPieceSize() ? processor_->GetScore(id) : 0;
 }
 
-void SentencePieceVocabulary::look_for_added_tokens(const nlohmann::ordered_json& config) {
+void SentencePieceVocabulary::look_for_added_tokens(const Json& config) {
   const auto added = config.find("added_tokens_decoder");
   if (added == config.end() || !added->is_object()) return;
   for (const auto& [id, token] : added->items())
@@ -213,10 +214,10 @@ void SentencePieceVocabulary::look_for_added_tokens(const nlohmann::ordered_json
       note_ = "the added tokens beside tokenizer.model are not read: in a text, it splits them";
 }
 
-nlohmann::ordered_json SentencePieceVocabulary::tokenizer_config() const {
+Json SentencePieceVocabulary::tokenizer_config() const {
   if (!config_.is_null() && !config_.empty()) return config_;
   const IdsAroundText around = around_text();
-  nlohmann::ordered_json config{{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  Json config{{"tokenizer_class", "PreTrainedTokenizerFast"}};
   if (names_bos()) config["bos_token"] = piece(special_.bos);
   if (has_ends()) config["eos_token"] = piece(special_.eos);
   config["unk_token"] = piece(special_.unk);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/line_report.h"
 #include "gyre/data/tokenizer/bpe_dropout.h"
 #include "gyre/data/tokenizer/training_text.h"
@@ -28,7 +29,7 @@ class SentencePieceVocabulary final : public Vocabulary {
   // A tokenizer.model with the settings beside it: bos_token, eos_token, pad_token, add_bos_token, add_eos_token. size:
   // the number of ids of a model, which may have more than there are pieces.
   static std::shared_ptr<const SentencePieceVocabulary> with_settings(const std::string& name, std::string model,
-                                                                      const nlohmann::ordered_json& config, int size);
+                                                                      const Json& config, int size);
   ~SentencePieceVocabulary() override;
 
   std::string_view kind() const override { return kind_; }
@@ -40,7 +41,7 @@ class SentencePieceVocabulary final : public Vocabulary {
   std::unique_ptr<BpeDropout> bpe_dropout() const override;  // null unless the kind is "bpe"
 
   // Makes note() say if the settings beside a tokenizer.model have added tokens, which SentencePiece does not read.
-  void look_for_added_tokens(const nlohmann::ordered_json& config);
+  void look_for_added_tokens(const Json& config);
 
   // Whether the id belongs to a piece that is neither special, a byte, a user symbol nor unused.
   bool is_normal(int id) const { return is_normal_[size_t(id)]; }
@@ -49,16 +50,16 @@ class SentencePieceVocabulary final : public Vocabulary {
   bool names_bos() const { return special_.bos != special_.eos; }  // not </s> for want of <s>
   const std::string& model() const { return model_; }              // the serialized model
   // The content of a tokenizer_config.json beside it: that of the settings, or one with which transformers reads it.
-  nlohmann::ordered_json tokenizer_config() const;
+  Json tokenizer_config() const;
 
   static bool recognizes(std::string_view content);
 
  private:
   SentencePieceVocabulary(const std::string& name, std::string content, std::string model);
-  void apply(const std::string& name, const nlohmann::ordered_json& config, int size);
+  void apply(const std::string& name, const Json& config, int size);
 
   std::string model_, note_;
-  nlohmann::ordered_json config_;
+  Json config_;
   int size_ = 0;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::string kind_;

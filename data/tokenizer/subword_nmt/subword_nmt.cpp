@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/strip.h"
 #include "gyre/data/text/utf8.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/code_points.h"
 #include "gyre/data/text/strip.h"
 #include "gyre/data/text/utf8.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/tokenizer_config.h"

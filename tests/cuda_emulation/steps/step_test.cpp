@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/encoder_decoder.h"
 #include "tests/cuda_emulation/accesses/recording.h"
 #include "tests/gpu.h"
@@ -33,7 +34,7 @@ class Base final : public TrainingModel {
   explicit Base(Device device) : model_(narrow_base()) { model_.parameters().allocate(1, DType::f32, device); }
   Parameters& parameters() override { return model_.parameters(); }
   std::string describe() const override { return "transformer-base with narrow layers"; }
-  nlohmann::ordered_json config() const override { return {}; }
+  Json config() const override { return {}; }
   LossResult loss(Tape& tape, const PairInput& batch) const { return model_.loss(tape, batch, 0.1); }
 
  private:

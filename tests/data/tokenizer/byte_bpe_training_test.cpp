@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "tests/data/text_files.h"
 #include "tests/threads_in_scope.h"

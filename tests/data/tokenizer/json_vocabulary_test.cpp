@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/continuation.h"
 #include "gyre/data/tokenizer/hugging_face_vocabulary.h"
 #include "tests/data/text_files.h"

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "gyre/autograd/gradcheck/gradcheck.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/position/bucket_bias.h"
 #include "tests/errors.h"
 #include "tests/models/golden.h"
@@ -13,8 +14,6 @@
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int64_t kDim = 16, kHeads = 2, kWidth = kDim / kHeads;
 

@@ -4,13 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/position/position.h"
 #include "tests/models/position_config.h"
 
 namespace gyre {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using test::check_close;
 
 Tensor tensor_of(const Json& numbers, const Shape& shape, DType dtype) {

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/position/position.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/position/rope.h"
@@ -12,8 +13,6 @@
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Written by version 0.1.0.
 constexpr const char* kOldConfig = R"({

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/random.h"
 #include "tests/models/position_config.h"
 
 namespace gyre {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int64_t kDim = 8, kHeads = 2;
 

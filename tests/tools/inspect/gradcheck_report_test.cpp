@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "tools/workload/workload.h"
 
 using namespace gyre;
@@ -64,7 +65,7 @@ TEST_CASE("gradcheck of a model fails a wrong gradient of one parameter, and NaN
     const GradcheckReport report = report_of(error);
     CHECK_FALSE(report.passed());
     for (size_t i = 0; i < report.rows.size(); ++i) CHECK_EQ(report.rows[i].passed(), i != kSpoilt);
-    const nlohmann::ordered_json json = report.to_json(nlohmann::ordered_json::object(), 1);
+    const Json json = report.to_json(Json::object(), 1);
     CHECK_FALSE(json.at("passed").get<bool>());
     CHECK_EQ(json.at("worst").at(0).at("parameter"), report.rows[kSpoilt].name);
     CHECK_EQ(json.at("parameters").size(), report.rows.size());

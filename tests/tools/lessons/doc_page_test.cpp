@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "tools/lessons/lesson.h"
 
 namespace gyre {
@@ -47,7 +48,7 @@ TEST_CASE("gradients of lessons agree with finite differences") {
   for (const char* name : {"tape", "linear", "layer_norm", "dropout", "cross_entropy", "attention", "rope",
                            "rotary_attention", "linear_attention", "own_op"}) {
     int compared = 0;
-    const nlohmann::ordered_json lesson = lesson_data(name);
+    const Json lesson = lesson_data(name);
     for (const auto& node : lesson["nodes"]) {
       if (!node.contains("differences")) continue;
       CAPTURE(name);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "tools/page/assets.h"
 
 using namespace gyre;
@@ -17,16 +18,16 @@ TEST_CASE("text is escaped for HTML") {
 }
 
 TEST_CASE("JSON in a script element cannot end it, and has the same values") {
-  const nlohmann::ordered_json json{{"</script>", "<!-- <img onerror=x> \\ \" \xff"}, {"number", 0.1}};
+  const Json json{{"</script>", "<!-- <img onerror=x> \\ \" \xff"}, {"number", 0.1}};
   const std::string text = script_json(json);
   CHECK(text.find('<') == std::string::npos);
-  const auto read = nlohmann::ordered_json::parse(text);
+  const auto read = Json::parse(text);
   CHECK(read["</script>"] == "<!-- <img onerror=x> \\ \" \xEF\xBF\xBD");
   CHECK(read["number"] == 0.1);
 }
 
 TEST_CASE("a template gets its title, its data and assets, each once") {
-  const nlohmann::ordered_json data{{"text", "{{title}}"}};
+  const Json data{{"text", "{{title}}"}};
   CHECK(make_page("<h1>{{title}}</h1>{{data}}!", "a & {{data}}", data) ==
         "<h1>a &amp; {{data}}</h1>{\"text\":\"{{title}}\"}!");
   const std::string page = make_page("{{elements.js}}", "", data);

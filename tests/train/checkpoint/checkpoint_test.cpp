@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
 #include "gyre/train/checkpoint/manifest.h"
 #include "gyre/train/optim/schedule.h"
@@ -105,7 +106,7 @@ TEST_CASE("checkpoint: older files without moments_step and without a due valida
   const RunDirectory run(directory / "run");
   SmallRun straight;
   const Path saved = train_and_save(run, straight, 5);
-  nlohmann::ordered_json facts = read_manifest(saved);
+  Json facts = read_manifest(saved);
   facts["optimizer"].erase("moments_step");
   facts["validation"].erase("due");
   facts["validation"].erase("best_checkpoint");
@@ -189,7 +190,7 @@ TEST_CASE("train state: older checkpoints with \"cpu_kernels\" can be read") {
   small.state.kernels = "cpu_v3";
   small.state.options = {{"kernels", "cpu_v3"}, {"=seed", "1"}};
   const Path saved = save_checkpoint(run, small.parameters, small.optimizer, small.state);
-  nlohmann::ordered_json facts = read_manifest(saved);
+  Json facts = read_manifest(saved);
   facts["cpu_kernels"] = facts["kernels"];
   facts["options"]["CPU kernels"] = facts["options"]["kernels"];
   facts.erase("kernels");

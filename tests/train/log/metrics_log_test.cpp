@@ -7,16 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "tests/temporary_directory.h"
 
 using namespace gyre;
-using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json train(int updates, double loss = 1) { return {{"event", "train"}, {"updates", updates}, {"loss", loss}}; }
+Json train(int updates, double loss = 1) { return {{"event", "train"}, {"updates", updates}, {"loss", loss}}; }
 
-std::vector<int> updates_of(const std::vector<ordered_json>& entries, const std::string& event) {
+std::vector<int> updates_of(const std::vector<Json>& entries, const std::string& event) {
   std::vector<int> updates;
   for (const auto& entry : entries) {
     if (entry["event"] == event) updates.push_back(entry["updates"]);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "tests/train/optim/golden.h"
 #include "tests/train/optim/waves.h"
@@ -39,7 +40,7 @@ inline void check_clipped_rows(Kernels& kernels, DType dtype, double tolerance, 
 
 // Checks weights and biases for any number of heads of keys.
 inline void check_clipped_heads(Kernels& kernels, DType dtype, double tolerance) {
-  const nlohmann::ordered_json& golden = optimizer_golden()["qk_clip"];
+  const Json& golden = optimizer_golden()["qk_clip"];
   std::vector<double> logits;
   for (const auto& of_rank : golden["logits"])
     for (const auto& logit : of_rank) logits.push_back(logit.get<double>());

@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "tests/source_dir.h"
 
 namespace gyre::test {
 
-inline const nlohmann::ordered_json& optimizer_golden() {
-  static const auto values =
-      nlohmann::ordered_json::parse(read_file(source_dir() / "tests/train/golden/optimizers.json"));
+inline const Json& optimizer_golden() {
+  static const auto values = Json::parse(read_file(source_dir() / "tests/train/golden/optimizers.json"));
   return values;
 }
 

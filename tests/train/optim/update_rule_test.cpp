@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/optim/optimizer.h"
 #include "tests/emulated_bf16.h"
 #include "tests/threads_in_scope.h"
@@ -21,13 +22,11 @@
 namespace gyre::test {
 namespace {
 
-using nlohmann::ordered_json;
-
-const ordered_json& golden() { return optimizer_golden(); }
+const Json& golden() { return optimizer_golden(); }
 
 struct GoldenModel {
   explicit GoldenModel(DType dtype) {
-    const ordered_json& g = golden();
+    const Json& g = golden();
     for (const auto& [name, dims] : g["shapes"].items()) {
       const bool decay = std::find(g["no_decay"].begin(), g["no_decay"].end(), name) == g["no_decay"].end();
       const auto shape = dims.get<std::vector<int64_t>>();
@@ -41,7 +40,7 @@ struct GoldenModel {
 };
 
 OptimizerOptions golden_options(const std::string& kind) {
-  const ordered_json& g = golden();
+  const Json& g = golden();
   OptimizerOptions o;
   o.kind = kind;
   if (kind == "lion") o.beta1 = g["lion_betas"][0], o.beta2 = g["lion_betas"][1];
@@ -53,7 +52,7 @@ OptimizerOptions golden_options(const std::string& kind) {
   return o;
 }
 
-double largest_error(const Parameter& p, const ordered_json& expected) {
+double largest_error(const Parameter& p, const Json& expected) {
   double worst = 0;
   for (int64_t i = 0; i < p.value.size(); ++i)
     worst = std::max(worst, std::abs(at(p.value, i) - expected[static_cast<size_t>(i)].get<double>()));
@@ -61,7 +60,7 @@ double largest_error(const Parameter& p, const ordered_json& expected) {
 }
 
 void check_against_golden(const std::string& kind, DType dtype, double tolerance) {
-  const ordered_json &g = golden(), &expected = g[kind];
+  const Json &g = golden(), &expected = g[kind];
   GoldenModel model(dtype);
   Optimizer optimizer(model.parameters, cpu_kernels(), golden_options(kind));
   for (int step = 0; step < g["steps"]; ++step) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/train/pretrained/pretrained.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
 
@@ -112,7 +113,7 @@ TEST_CASE("classifiers: the names of classes are imported and exported") {
   const auto classes = int64_t(numbered.task.value().format.classes.size());
   REQUIRE(classes >= 2);
   CHECK(numbered.task->format.classes[1] == "LABEL_1");
-  nlohmann::ordered_json names;
+  Json names;
   for (int64_t i = 0; i < classes; ++i) names[std::to_string(i)] = concat("class \"", i, "\" \u00e4");
   names["0"] = "a\ttab";
   copy.set("id2label", names);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/position/nezha.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
 #include "tests/train/pretrained/hugging_face_logits.h"
@@ -12,7 +13,6 @@ using namespace gyre;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Names = std::vector<std::string>;
 
 constexpr const char* kLayouts[] = {"bert-base-chinese",     "chinese-roberta-wwm-ext",    "wobert-chinese-base",

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/decode/continuation_search.h"
 #include "gyre/models/hugging_face/generation_config.h"
 #include "gyre/train/pretrained/trained_model.h"
@@ -11,8 +12,6 @@
 using namespace gyre;
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Path decoder_golden(const std::string& name) { return source_dir() / "tests/train/golden/decoders" / name; }
 

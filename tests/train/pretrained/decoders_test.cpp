@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/sentencepiece/sentencepiece_vocabulary.h"
 #include "gyre/models/position/rope.h"
 #include "gyre/train/pretrained/pretrained.h"
@@ -15,8 +16,6 @@
 using namespace gyre;
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Path decoder_golden(const std::string& name) { return source_dir() / "tests/train/golden/decoders" / name; }
 

@@ -31,8 +31,8 @@ class HuggingFaceCopy {
   const gyre::Path& path() const { return path_; }
   gyre::Path operator/(const std::string& name) const { return path_ / name; }
 
-  void set(const std::string& key, const nlohmann::ordered_json& value) const {
-    nlohmann::ordered_json config = gyre::read_json(path_ / "config.json");
+  void set(const std::string& key, const Json& value) const {
+    Json config = gyre::read_json(path_ / "config.json");
     config[key] = value;
     gyre::write_file(path_ / "config.json", config.dump());
   }

@@ -1,6 +1,7 @@
 // Errors of import and export: invalid Hugging Face directories, and models without an equivalent in transformers.
 #include <doctest/doctest.h>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/models/position/rope.h"
 #include "tests/train/pretrained/hugging_face_copy.h"
@@ -10,7 +11,6 @@ using namespace gyre;
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 }  // namespace
 

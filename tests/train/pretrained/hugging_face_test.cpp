@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/pretrained/pretrained.h"
@@ -17,7 +18,6 @@ using namespace gyre;
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kModels[] = {"bert", "roformer", "roformer-values", "bert-classifier", "roformer-classifier"};
 

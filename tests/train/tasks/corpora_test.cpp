@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "gyre/train/tasks/language/language.h"
@@ -151,7 +152,7 @@ TEST_CASE("corpora: each validation set has its own cross-entropy, and all toget
   config.causal = true;
   SelfCommunicator self;
   train_causal_language(options, config, self);
-  const nlohmann::ordered_json entry = events(directory / "run", "valid").back();
+  const Json entry = events(directory / "run", "valid").back();
   const auto value = [&](const char* name) { return entry.at(name).get<double>(); };
   // Every sentence of the same number of letters has as many predictions.
   const double mean = (50 * value("cross-entropy/train.txt") + 20 * value("cross-entropy/valid.txt")) / 70;
@@ -220,7 +221,7 @@ TEST_CASE("corpora: held-out parts of weighted corpora are validation sets of th
   options.validation.every = Period::parse("10u");
   options.stop.after = Period::parse("10u");
   train(options);
-  const nlohmann::ordered_json entry = events(directory / "run", "valid").back();
+  const Json entry = events(directory / "run", "valid").back();
   CHECK(entry.contains("cross-entropy/train.txt"));
   CHECK(entry.contains("cross-entropy/valid.txt"));
 }

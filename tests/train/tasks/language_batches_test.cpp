@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/tasks/language/language.h"
@@ -41,7 +42,7 @@ MaskedInput read_batch(const SafetensorsFile& file, uint64_t update, bool causal
 }
 
 void check_losses(const Path& batches, const Path& run) {
-  const auto config = EncoderOnlyConfig::from_json(nlohmann::ordered_json::parse(read_file(run / "config.json")));
+  const auto config = EncoderOnlyConfig::from_json(Json::parse(read_file(run / "config.json")));
   EncoderOnly model(config);
   model.parameters().allocate(1);
   const auto entries = events(run, "train");

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/train/log/metrics_log.h"
 #include "gyre/train/log/stage_table.h"
@@ -242,7 +243,7 @@ TEST_CASE("a stage that has begun can be made longer or shorter") {
 }
 
 TEST_CASE("stages in metrics that have missing values") {
-  const auto entry = [](const char* text) { return nlohmann::ordered_json::parse(text); };
+  const auto entry = [](const char* text) { return Json::parse(text); };
   const auto stage =
       R"({"event":"stage","updates":0,"stage":1,"stages":1,"begin":0,"stage_updates":4,"max_length":9,"batch":2,"batch_unit":"total"})";
   const auto rows = stage_rows({entry(stage), entry(R"({"event":"train","updates":2,"cross-entropy":null})"),

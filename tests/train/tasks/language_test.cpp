@@ -9,6 +9,7 @@
 #include <sstream>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/models/position/position_table.h"
@@ -63,7 +64,7 @@ TEST_CASE("a masked language model learns, and its run can be read") {
   validate_every(options, "10e");
   train(options);
   const Path run = runs / "run";
-  EncoderOnly model(EncoderOnlyConfig::from_json(nlohmann::ordered_json::parse(read_file(run / "config.json"))));
+  EncoderOnly model(EncoderOnlyConfig::from_json(Json::parse(read_file(run / "config.json"))));
   model.parameters().allocate(1);
   load_model_weights(run, model.parameters());
 
@@ -131,7 +132,7 @@ TEST_CASE("random vectors of favor+ are redrawn in training, and an interrupted 
     train_causal_language(options, config, self);
   };
   const auto vectors = [&](const Path& run) {
-    EncoderOnly model(EncoderOnlyConfig::from_json(nlohmann::ordered_json::parse(read_file(run / "config.json"))));
+    EncoderOnly model(EncoderOnlyConfig::from_json(Json::parse(read_file(run / "config.json"))));
     model.parameters().allocate(1);
     load_model_weights(run, model.parameters());
     return model.parameters().find("encoder.layers.0.self_attn.random_vectors")->value.to_vector<float>();
@@ -248,8 +249,8 @@ TEST_CASE("whole words that are too long to mask leave batches without predictio
 }
 
 // The validations of a run with samples.
-std::vector<nlohmann::ordered_json> validations_of(const Path& run) {
-  std::vector<nlohmann::ordered_json> entries = read_metrics(run / "metrics.jsonl");
+std::vector<Json> validations_of(const Path& run) {
+  std::vector<Json> entries = read_metrics(run / "metrics.jsonl");
   std::erase_if(entries, [](const auto& entry) { return entry["event"] != "valid"; });
   return entries;
 }

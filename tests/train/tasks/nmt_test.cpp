@@ -15,8 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/io/safetensors.h"
-#include "gyre/core/io/strict_json.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/train/checkpoint/manifest.h"
@@ -68,7 +68,7 @@ TEST_CASE("a run learns, and writes the files for decoding and plotting") {
   const Path run = task.run("run");
   CHECK(read_file(run / "train.toml") == "seed = 1\n");
   CHECK(read_file(run / "vocab.bytes") == read_file(options.data.vocabulary));
-  EncoderDecoder model(EncoderDecoderConfig::from_json(nlohmann::ordered_json::parse(read_file(run / "config.json"))));
+  EncoderDecoder model(EncoderDecoderConfig::from_json(Json::parse(read_file(run / "config.json"))));
   model.parameters().allocate(1);
   load_model_weights(run, model.parameters());
 
@@ -354,7 +354,7 @@ TEST_CASE("a run of an earlier version, which recorded no validation, is compare
   options.validation.metrics = {"cross-entropy", "chrf"};
   train(options);
   const Path last = checkpoints_path(task.run("run")) / "last";
-  nlohmann::ordered_json state = read_manifest(last);
+  Json state = read_manifest(last);
   state["validation"].erase("basis");
   const std::string text = json_text(state);
   state["checksum"] = fmt::format("{:08x}", crc32c(text.data(), text.size()));

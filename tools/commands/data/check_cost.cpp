@@ -8,6 +8,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/kernels/kernels.h"
+#include "tools/workload/bench_metrics.h"
 #include "tools/workload/gpu/gpu_plan_report.h"
 #include "tools/workload/training_load.h"
 
@@ -15,7 +16,7 @@ namespace gyre {
 
 namespace {
 
-constexpr double kMega = 1e6, kGiga = 1e9;
+constexpr double kMega = 1e6;
 
 std::string gigabytes(double bytes) {
   char text[32];

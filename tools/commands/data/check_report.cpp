@@ -7,13 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/counted.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/printable.h"
 
 namespace gyre {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr std::array<const char*, 2> kSideNames{"source", "target"};
 constexpr int kBarWidth = 30;
@@ -64,13 +63,13 @@ void print_histogram(const SetStatistics& set) {
   }
 }
 
-ordered_json to_json(const LineList& list) { return {{"count", list.count}, {"first_lines", list.first}}; }
+Json to_json(const LineList& list) { return {{"count", list.count}, {"first_lines", list.first}}; }
 
-ordered_json to_json(const SetStatistics& set, size_t side) {
+Json to_json(const SetStatistics& set, size_t side) {
   const SideStatistics& statistics = set.sides[side];
-  ordered_json json{{"file", statistics.path.string()}, {"lines", statistics.lines}};
+  Json json{{"file", statistics.path.string()}, {"lines", statistics.lines}};
   if (!set.is_store) {
-    ordered_json& encoding = json["encoding"] = ordered_json::object();
+    Json& encoding = json["encoding"] = Json::object();
     for (size_t fault = 0; fault < kLineFaults; ++fault)
       encoding[std::string(enum_name(LineFault(fault)))] = to_json(statistics.faults[fault]);
     json["crlf_lines"] = statistics.crlf_lines;
@@ -84,7 +83,7 @@ ordered_json to_json(const SetStatistics& set, size_t side) {
   return json;
 }
 
-ordered_json to_json(const SetStatistics& set) {
+Json to_json(const SetStatistics& set) {
   return {{"set", set.name},
           {"pairs", set.pairs},
           {"measured_pairs", set.measured()},
@@ -119,10 +118,10 @@ void print_counts(const std::vector<Finding>& findings) {
               counted(count_findings(findings, Severity::warning), "warning").c_str());
 }
 
-ordered_json findings_json(const std::vector<Finding>& findings) {
-  ordered_json json{{"errors", count_findings(findings, Severity::error)},
-                    {"warnings", count_findings(findings, Severity::warning)},
-                    {"findings", ordered_json::array()}};
+Json findings_json(const std::vector<Finding>& findings) {
+  Json json{{"errors", count_findings(findings, Severity::error)},
+            {"warnings", count_findings(findings, Severity::warning)},
+            {"findings", Json::array()}};
   for (const Finding& finding : findings)
     json["findings"].push_back({{"verdict", severity_name(finding.severity)},
                                 {"topic", finding.topic},
@@ -131,10 +130,10 @@ ordered_json findings_json(const std::vector<Finding>& findings) {
   return json;
 }
 
-ordered_json to_json(const DataCheck& check, const RunCost* cost) {
-  ordered_json json = findings_json(check.findings);
+Json to_json(const DataCheck& check, const RunCost* cost) {
+  Json json = findings_json(check.findings);
   json["compared_by"] = check.keys == RowKeys::ids ? "ids" : "text";
-  json["sets"] = json["overlaps"] = ordered_json::array();
+  json["sets"] = json["overlaps"] = Json::array();
   for (const SetStatistics& set : check.sets) json["sets"].push_back(to_json(set));
   for (const Overlap& overlap : check.overlaps)
     json["overlaps"].push_back({{"held_out", check.sets[overlap.held_out].name},

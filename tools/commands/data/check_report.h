@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/checking/check_data.h"
 #include "tools/commands/data/check_cost.h"
 
@@ -18,10 +18,10 @@ void print_findings(const std::vector<Finding>& findings);
 void print_counts(const std::vector<Finding>& findings);  // the numbers of errors and warnings
 uint64_t count_findings(const std::vector<Finding>& findings, Severity severity);
 // An object with the numbers of errors and warnings and the findings.
-nlohmann::ordered_json findings_json(const std::vector<Finding>& findings);
+Json findings_json(const std::vector<Finding>& findings);
 
 // cost: null if it was not planned.
-nlohmann::ordered_json to_json(const DataCheck& check, const RunCost* cost);
+Json to_json(const DataCheck& check, const RunCost* cost);
 // The findings, a table of lengths, and the numbers of warnings and errors.
 void print_check(const DataCheck& check, uint64_t sample_lines);
 

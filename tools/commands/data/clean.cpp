@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/counted.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/text/cleaning/clean_corpus.h"
@@ -19,8 +20,6 @@
 namespace gyre {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 struct CleanArgs {
   CleaningFiles files;
@@ -66,10 +65,10 @@ void print_table(const CleaningSummary& summary, const CleanArgs& args, double s
   print_text_rate(summary.bytes, seconds);
 }
 
-ordered_json to_json(const CleaningSummary& summary, const CleanArgs& args, double seconds) {
-  ordered_json inputs = ordered_json::array(), dropped = ordered_json::object(), excluded = ordered_json::array();
+Json to_json(const CleaningSummary& summary, const CleanArgs& args, double seconds) {
+  Json inputs = Json::array(), dropped = Json::object(), excluded = Json::array();
   for (const CleaningSummary::Input& input : summary.inputs) {
-    ordered_json& entry = inputs.emplace_back(ordered_json{{"source", input.source.string()}});
+    Json& entry = inputs.emplace_back(Json{{"source", input.source.string()}});
     if (!input.target.empty()) entry["target"] = input.target.string();
     entry["pairs"] = input.pairs;
   }

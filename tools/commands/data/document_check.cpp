@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/store/token_store.h"
 #include "tools/commands/data/check_report.h"
@@ -15,16 +16,14 @@ namespace gyre {
 
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json to_json(const DocumentSet& set, const DocumentCheck& check) {
-  ordered_json files = ordered_json::array();
+Json to_json(const DocumentSet& set, const DocumentCheck& check) {
+  Json files = Json::array();
   for (const LineReport& file : set.files) files.push_back(file.files);
-  ordered_json json{{"set", set.name},
-                    {"files", files},
-                    {"documents", set.documents},
-                    {"bytes", set.bytes},
-                    {check.has_tokens ? "tokens" : "words", set.tokens}};
+  Json json{{"set", set.name},
+            {"files", files},
+            {"documents", set.documents},
+            {"bytes", set.bytes},
+            {check.has_tokens ? "tokens" : "words", set.tokens}};
   if (check.has_tokens) json["unknown_pieces"] = set.unknown;
   json.update({{"duplicates", set.duplicates.count}, {"near_duplicates", set.near_duplicates.count}});
   for (size_t i = 0; i < kPercentiles.size(); ++i)
@@ -32,9 +31,9 @@ ordered_json to_json(const DocumentSet& set, const DocumentCheck& check) {
   return json;
 }
 
-ordered_json to_json(const DocumentCheck& check) {
-  ordered_json json = findings_json(check.findings);
-  json["sets"] = json["overlaps"] = ordered_json::array();
+Json to_json(const DocumentCheck& check) {
+  Json json = findings_json(check.findings);
+  json["sets"] = json["overlaps"] = Json::array();
   for (const DocumentSet& set : check.sets) json["sets"].push_back(to_json(set, check));
   for (const DocumentOverlap& overlap : check.overlaps)
     json["overlaps"].push_back({{"held_out", check.sets[overlap.held_out].name},

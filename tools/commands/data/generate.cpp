@@ -15,13 +15,13 @@ namespace gyre {
 
 namespace {
 
-struct GenerateArgs {
+struct GenerateCorpusArgs {
   Path output;
   uint64_t seed = 1, train = 20000, validation = 500, test = 500;
   bool overwrite = false;
 };
 
-void check(const GenerateArgs& args) {
+void check(const GenerateCorpusArgs& args) {
   for (const auto& [name, pairs] : {std::pair{"train", args.train}, {"val", args.validation}, {"test", args.test}}) {
     if (pairs > uint64_t(kMaxDimension))
       throw UsageError("--", name, ": expected at most ", kMaxDimension, " pairs, got ", pairs);
@@ -44,7 +44,7 @@ void write_pairs(const Path& stem, const std::vector<SentencePair>& pairs, size_
   write_file(Path(stem) += ".de", target);
 }
 
-int generate(const GenerateArgs& args) {
+int generate(const GenerateCorpusArgs& args) {
   check(args);
   std::filesystem::create_directories(args.output);
   write_pairs(args.output / "train", generate_corpus(args.seed, Split::train, args.train), 0, args.train);
@@ -57,7 +57,7 @@ int generate(const GenerateArgs& args) {
 }  // namespace
 
 void add_data_generate_command(Program& program) {
-  auto args = std::make_shared<GenerateArgs>();
+  auto args = std::make_shared<GenerateCorpusArgs>();
   OptionTable& table = program.command("data generate", "generate the synthetic English-German corpus",
                                        [args] { return generate(*args); });
   table.add("--output,-o", args->output, "DIRECTORY", "directory for train.en, train.de, val.*, test.*");

@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/store/document_store.h"
 #include "gyre/data/store/token_store.h"
 #include "tools/print_summary.h"
@@ -25,10 +26,10 @@ std::string line_ends_text(const TokenStore& store) {
 int info(const InfoArgs& args) {
   const TokenStore store(args.store);
   if (args.verify) store.verify();
-  nlohmann::ordered_json tokens = nlohmann::ordered_json::array();
+  Json tokens = Json::array();
   for (int side = 0; side < store.sides(); ++side) tokens.push_back(store.total_tokens(side));
   const uint64_t documents = count_documents(store);  // each document ends with an empty sentence
-  nlohmann::ordered_json summary{{"store", store.name()}, {"sides", store.sides()}};
+  Json summary{{"store", store.name()}, {"sides", store.sides()}};
   if (documents > 0) summary["documents"] = documents;
   summary.update({{"sentences", store.size() - documents},
                   {"tokens", tokens},

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/labeled_text.h"
 #include "gyre/train/tasks/classification/scores.h"
 #include "tools/command_line/messages.h"
@@ -53,7 +54,7 @@ int evaluate(const EvaluateClassifyArgs& args) {
   print_message(text.describe());
   const LabeledIds rows(text, *trained.vocabulary, args.length(*trained.model, task.max_length));
   const Predictions predictions = args.predictions(*trained.model, rows);
-  nlohmann::ordered_json result{{"rows", rows.size()}};
+  Json result{{"rows", rows.size()}};
   for (const std::string& metric : task.metrics) result[metric] = score(metric, predictions, rows);
   if (!args.output.empty()) write_predictions(args.output, predictions, task.format.classes);
   print_summary(result, args.json);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "tools/lines.h"
 #include "tools/program.h"
 
@@ -25,7 +25,7 @@ int evaluate_exact_match(const ExactMatchArgs& args) {
     throw UsageError("--reference: expected standard input (-) at most once, and not for --input too");
   const Lines hypotheses = read_lines(args.input), references = read_lines(args.references.front());
   const double percent = exact_match(hypotheses, references);
-  const nlohmann::ordered_json result{{"exact_match", percent}, {"lines", hypotheses.size()}};
+  const Json result{{"exact_match", percent}, {"lines", hypotheses.size()}};
   std::cout << (args.json ? json_text(result)
                           : concat("exact match = ", percent, " % of ", hypotheses.size(), " lines"))
             << '\n';

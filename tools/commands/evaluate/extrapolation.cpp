@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/models/position/rope.h"
 #include "gyre/train/log/progress.h"
@@ -42,7 +43,7 @@ struct ExtrapolationArgs {
   OptionTable* table = nullptr;
 };
 
-struct Row {
+struct LengthRow {
   int length;
   LengthProtocol protocol;
   std::string reason;  // reason for a missing score; empty if there is a score
@@ -89,14 +90,14 @@ std::vector<int32_t> read_tokens(const ExtrapolationArgs& args, const Vocabulary
   return tokens;
 }
 
-std::string describe(const Row& row) {
+std::string describe(const LengthRow& row) {
   if (!row.reason.empty()) return "n/a: " + row.reason;
   return fmt::format("perplexity {:.3f} : cross-entropy {:.4f} : {} tokens : {:.1f} s", std::exp(row.cross_entropy()),
                      row.cross_entropy(), row.score.tokens, row.seconds);
 }
 
-std::vector<Row> plan(const ExtrapolationArgs& args, const EncoderOnly& model) {
-  std::vector<Row> rows;
+std::vector<LengthRow> plan(const ExtrapolationArgs& args, const EncoderOnly& model) {
+  std::vector<LengthRow> rows;
   for (const LengthProtocol protocol : args.protocols)
     for (const int length : args.lengths)
       rows.push_back({length, protocol, reason_not_scored(model, length, protocol), {}});
@@ -104,16 +105,16 @@ std::vector<Row> plan(const ExtrapolationArgs& args, const EncoderOnly& model) {
 }
 
 // Computes the scores. Shows the progress and logs a line for each finished row.
-void score_rows(const ExtrapolationArgs& args, const EncoderOnly& model, Kernels& kernels, std::vector<Row>& rows,
+void score_rows(const ExtrapolationArgs& args, const EncoderOnly& model, Kernels& kernels, std::vector<LengthRow>& rows,
                 const std::vector<int32_t>& tokens, int32_t bos) {
-  const auto scored = std::count_if(rows.begin(), rows.end(), [](const Row& row) { return row.reason.empty(); });
+  const auto scored = std::count_if(rows.begin(), rows.end(), [](const LengthRow& row) { return row.reason.empty(); });
   WorkProgress progress("tokens", scored * int64_t(tokens.size()));
   int64_t done = 0;
   LengthScorer scorer(model, kernels, tokens, bos, args.score, [&](int64_t more) {
     done += more;
     if (!args.text.quiet) progress.show(done);
   });
-  for (Row& row : rows) {
+  for (LengthRow& row : rows) {
     const std::string name = fmt::format("{} at length {}", enum_name(row.protocol), row.length);
     const Stopwatch watch;
     if (row.reason.empty()) row.score = scorer.run(row.length, row.protocol);
@@ -124,18 +125,18 @@ void score_rows(const ExtrapolationArgs& args, const EncoderOnly& model, Kernels
   }
 }
 
-nlohmann::ordered_json summary_of(const ExtrapolationArgs& args, const EncoderOnly& model, const std::vector<Row>& rows,
-                                  size_t tokens) {
-  nlohmann::ordered_json summary{{"model", args.text.model.string()},
-                                 {"position", model.config().position.encoding},
-                                 {"trained_length", args.score.trained_length},
-                                 {"tokens", tokens},
-                                 {"rows", nlohmann::ordered_json::array()}};
-  for (const Row& row : rows) {
-    nlohmann::ordered_json entry{{"length", row.length}, {"protocol", enum_name(row.protocol)}};
+Json summary_of(const ExtrapolationArgs& args, const EncoderOnly& model, const std::vector<LengthRow>& rows,
+                size_t tokens) {
+  Json summary{{"model", args.text.model.string()},
+               {"position", model.config().position.encoding},
+               {"trained_length", args.score.trained_length},
+               {"tokens", tokens},
+               {"rows", Json::array()}};
+  for (const LengthRow& row : rows) {
+    Json entry{{"length", row.length}, {"protocol", enum_name(row.protocol)}};
     const bool has_score = row.reason.empty();
-    entry["perplexity"] = has_score ? nlohmann::ordered_json(std::exp(row.cross_entropy())) : nullptr;
-    entry["cross_entropy"] = has_score ? nlohmann::ordered_json(row.cross_entropy()) : nullptr;
+    entry["perplexity"] = has_score ? Json(std::exp(row.cross_entropy())) : nullptr;
+    entry["cross_entropy"] = has_score ? Json(row.cross_entropy()) : nullptr;
     entry["tokens"] = row.score.tokens;
     entry["seconds"] = row.seconds;
     if (!has_score) entry["reason"] = row.reason;
@@ -145,20 +146,20 @@ nlohmann::ordered_json summary_of(const ExtrapolationArgs& args, const EncoderOn
 }
 
 // Prints one line per length and one column per protocol, then the reasons for missing scores.
-void print_table(const ExtrapolationArgs& args, const std::vector<Row>& rows) {
+void print_table(const ExtrapolationArgs& args, const std::vector<LengthRow>& rows) {
   std::string header = fmt::format("{:>8}", "length");
   for (const LengthProtocol protocol : args.protocols) header += fmt::format(" {:>10}", enum_name(protocol));
   std::cout << header << '\n';
   for (size_t l = 0; l < args.lengths.size(); ++l) {
     std::string line = fmt::format("{:>8}", args.lengths[l]);
     for (size_t p = 0; p < args.protocols.size(); ++p) {
-      const Row& row = rows[p * args.lengths.size() + l];
+      const LengthRow& row = rows[p * args.lengths.size() + l];
       line +=
           row.reason.empty() ? fmt::format(" {:>10.3f}", std::exp(row.cross_entropy())) : fmt::format(" {:>10}", "n/a");
     }
     std::cout << line << '\n';
   }
-  for (const Row& row : rows) {
+  for (const LengthRow& row : rows) {
     if (!row.reason.empty())
       std::cout << fmt::format("n/a, {} at length {}: {}\n", enum_name(row.protocol), row.length, row.reason);
   }
@@ -185,9 +186,9 @@ int evaluate(ExtrapolationArgs& args) {
   args.score.bos = args.text.begins_with_bos(*vocabulary);
   int32_t bos = 0;
   const std::vector<int32_t> tokens = read_tokens(args, *vocabulary, bos);
-  std::vector<Row> rows = plan(args, *model);
+  std::vector<LengthRow> rows = plan(args, *model);
   score_rows(args, *model, kernels, rows, tokens, bos);
-  nlohmann::ordered_json summary = summary_of(args, *model, rows, tokens.size());
+  Json summary = summary_of(args, *model, rows, tokens.size());
   if (!args.json) summary.erase("rows");
   print_summary(summary, args.json);
   if (!args.json) print_table(args, rows);

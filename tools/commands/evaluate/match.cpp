@@ -2,6 +2,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/triplet_text.h"
 #include "gyre/train/tasks/matching/match_task.h"
 #include "tools/command_line/messages.h"
@@ -20,13 +21,13 @@ struct EvaluateMatchArgs : ClassifierEvaluation {
 
 // One object for each triplet: {"line": 3, "B": 1.25, "C": -0.5, "nearer": "B"}. B and C have the model's scores of
 // the pairs of A with these texts. `nearer` is null if they are equal or NaN.
-nlohmann::ordered_json predictions_json(const TripletText& text, const Predictions& predictions) {
-  auto list = nlohmann::ordered_json::array();
+Json predictions_json(const TripletText& text, const Predictions& predictions) {
+  auto list = Json::array();
   for (size_t i = 0; i < text.triplets().size(); ++i) {
     const Triplet& triplet = text.triplets()[i];
     const double b = predictions.outputs[2 * i + size_t(triplet.c_is_nearer)];
     const double c = predictions.outputs[2 * i + size_t(!triplet.c_is_nearer)];
-    nlohmann::ordered_json nearer;
+    Json nearer;
     if (b > c) nearer = "B";
     if (c > b) nearer = "C";
     list.push_back({{"line", triplet.line}, {"B", b}, {"C", c}, {"nearer", nearer}});
@@ -43,7 +44,7 @@ int evaluate(const EvaluateMatchArgs& args) {
   print_message(concat(text.describe(), "; ", pairs.truncated(), " of ", pairs.size(), " pairs truncated to ",
                        max_length, " tokens"));
   const Predictions predictions = args.predictions(*trained.model, pairs);
-  nlohmann::ordered_json result{{"triplets", text.triplets().size()}};
+  Json result{{"triplets", text.triplets().size()}};
   for (const std::string& metric : {std::string("accuracy"), task.objective.loss})
     result[metric] = match_score(metric, predictions, task.objective);
   if (args.json) result["predictions"] = predictions_json(text, predictions);

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/metrics/significance/resampling.h"
 #include "tools/lines.h"

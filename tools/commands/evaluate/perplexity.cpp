@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "gyre/core/io/json.h"
 #include "gyre/train/analysis/language_score.h"
 #include "gyre/train/log/progress.h"
 #include "gyre/train/pretrained/trained_model.h"
@@ -31,16 +32,15 @@ struct PerplexityArgs {
 
 // Characters and bytes count the scored lines. The </s> of every document is scored too, so the bits encode the text
 // and its document boundaries.
-nlohmann::ordered_json summary_of(const PerplexityArgs& args, const LanguageScore& score,
-                                  const std::optional<TextSize>& size) {
+Json summary_of(const PerplexityArgs& args, const LanguageScore& score, const std::optional<TextSize>& size) {
   const double tokens = double(score.tokens), bits = score.nll / std::log(2.0);
-  nlohmann::ordered_json summary{{"perplexity", std::exp(score.nll / tokens)},
-                                 {"cross_entropy", score.nll / tokens},
-                                 {"accuracy", double(score.correct) / tokens},
-                                 {"tokens", score.tokens},
-                                 {"documents", score.documents},
-                                 {"max_length", args.score.max_length},
-                                 {"context_window", args.score.context}};
+  Json summary{{"perplexity", std::exp(score.nll / tokens)},
+               {"cross_entropy", score.nll / tokens},
+               {"accuracy", double(score.correct) / tokens},
+               {"tokens", score.tokens},
+               {"documents", score.documents},
+               {"max_length", args.score.max_length},
+               {"context_window", args.score.context}};
   if (!size) return summary;
   summary["characters"] = size->characters;
   summary["bytes"] = size->bytes;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/train/metrics/bleu.h"
 #include "gyre/train/metrics/chrf.h"
 #include "gyre/train/metrics/moses_bleu.h"
@@ -15,11 +16,11 @@ namespace gyre {
 
 // The score of one system.
 struct SystemScore {
-  std::string name;             // of the metric, and for BLEU of the protocol: "compound-split BLEU"
-  std::string signature;        // begins with "nrefs:"
-  double score = 0;             // percent
-  std::string details;          // printed after the score; may be empty
-  nlohmann::ordered_json json;  // begins with the score under the name of the command
+  std::string name;       // of the metric, and for BLEU of the protocol: "compound-split BLEU"
+  std::string signature;  // begins with "nrefs:"
+  double score = 0;       // percent
+  std::string details;    // printed after the score; may be empty
+  Json json;              // begins with the score under the name of the command
   SentenceStatistics statistics;
   ScoreOfSums score_of;
 };

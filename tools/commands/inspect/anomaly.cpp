@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/checkpoint/model_file.h"
 #include "gyre/train/checkpoint/run_directory.h"
@@ -28,7 +29,7 @@ std::string task_of(const Path& run) {
   const std::string kind = model_kind(run);
   if (kind == EncoderDecoderConfig::kModel) return "nmt";
   if (kind == EncoderOnlyConfig::kModel) return read_config<EncoderOnlyConfig>(run).causal ? "lm" : "mlm";
-  const nlohmann::ordered_json task = read_json(task_path(run));
+  const Json task = read_json(task_path(run));
   if (task.contains("task")) return task.at("task");
   if (read_config<ClassifierConfig>(run).is_regression()) return "regress";
   return task.at("second_text").is_null() ? "classify" : "pair";

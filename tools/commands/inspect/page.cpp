@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/parallel/parallel_options.h"
 #include "tools/inspect/inspect_target.h"
@@ -65,7 +66,7 @@ int page(InspectPageArgs& args, Communicator& ranks) {
   const std::unique_ptr<Workload> work = make_page_workload(args, kernels.device());
   if (ranks.size() > 1) work->draw(uint64_t(ranks.rank()));
   const double bucket_mb = args.parallel.bucket_mb_on(kernels.device());
-  nlohmann::ordered_json data = training_step_json(*work, kernels, {precision, args.differences, bucket_mb}, ranks);
+  Json data = training_step_json(*work, kernels, {precision, args.differences, bucket_mb}, ranks);
   if (ranks.rank() > 0) return 0;
   const std::string model = args.target.model.empty() ? args.target.preset : args.target.model.string();
   data["setting"] = {{"model", model},

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/parallel/parallel_options.h"
 #include "tools/inspect/inspect_target.h"
@@ -21,8 +22,6 @@
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 struct InspectProfileArgs {
   InspectTarget target;
@@ -42,17 +41,17 @@ double peak_bytes(const std::vector<Span>& spans) {
   return double(most);
 }
 
-ordered_json summary_of(const ProfileReport& report, const Kernels& kernels, const Communicator& ranks) {
-  ordered_json summary{{"device", kernels.device().text()},
-                       {"ranks", ranks.size()},
-                       {"threads", threads()},
-                       {"batches", report.batches},
-                       {"parameters", report.parameters},
-                       {"tokens_per_second", rounded(double(report.tokens) / report.step_seconds)},
-                       {"step_ms", rounded(1e3 * report.step_seconds)},
-                       {"profiled_step_ms", rounded(1e3 * report.profiled_seconds)},
-                       {"sum_of_rows_ms", rounded(1e3 * report.spans_seconds)},
-                       {"peak_tensor_mib", rounded(peak_bytes(report.last) / kMebibyte)}};
+Json summary_of(const ProfileReport& report, const Kernels& kernels, const Communicator& ranks) {
+  Json summary{{"device", kernels.device().text()},
+               {"ranks", ranks.size()},
+               {"threads", threads()},
+               {"batches", report.batches},
+               {"parameters", report.parameters},
+               {"tokens_per_second", rounded(double(report.tokens) / report.step_seconds)},
+               {"step_ms", rounded(1e3 * report.step_seconds)},
+               {"profiled_step_ms", rounded(1e3 * report.profiled_seconds)},
+               {"sum_of_rows_ms", rounded(1e3 * report.spans_seconds)},
+               {"peak_tensor_mib", rounded(peak_bytes(report.last) / kMebibyte)}};
   add_rate(summary, report.flops, report.limit_flops);
   return summary;
 }
@@ -89,8 +88,7 @@ void draw_memory(const std::vector<Span>& spans, const std::string& batches, con
   draw_lines(plot, output);
 }
 
-void print(const InspectProfileArgs& args, const ProfileReport& report, const StepPrediction& predicted,
-           ordered_json summary) {
+void print(const InspectProfileArgs& args, const ProfileReport& report, const StepPrediction& predicted, Json summary) {
   if (!predicted.kind.empty()) summary["predicted_as"] = predicted.kind;
   const auto ops = per_step(rows_by_op(report.spans), args.run.steps);
   const auto modules = per_step(rows_by_module(report.spans, args.depth), args.run.steps);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/inspect/receptive_field_report.h"
@@ -65,7 +66,7 @@ int inspect(InspectReceptiveFieldArgs& args) {
   if (!args.data.empty()) write_curves(fields, args.data);
   draw_receptive_fields(fields, args.output);
   if (args.json) {
-    const nlohmann::ordered_json summary{
+    const Json summary{
         {"length", args.options.length}, {"samples", args.options.samples}, {"models", receptive_fields_json(fields)}};
     print_summary(summary, true);
   } else {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/train/log/metrics_log.h"
 #include "gyre/train/log/stage_table.h"
 #include "tools/print_summary.h"
@@ -12,19 +13,17 @@ namespace gyre {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 struct InspectStagesArgs {
   Path model;
   bool json = false;
 };
 
 template <class T>
-ordered_json json_of(const std::optional<T>& value) {
-  return value ? ordered_json(*value) : ordered_json();
+Json json_of(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
 }
 
-ordered_json to_json(const StageRow& row) {
+Json to_json(const StageRow& row) {
   return {{"stage", row.stage},
           {"begin", row.begin},
           {"updates", row.updates},
@@ -70,7 +69,7 @@ int inspect(const InspectStagesArgs& args) {
     print_rows(rows);
     return 0;
   }
-  ordered_json summary{{"stages", ordered_json::array()}};
+  Json summary{{"stages", Json::array()}};
   for (const StageRow& row : rows) summary["stages"].push_back(to_json(row));
   print_summary(summary, true);
   return 0;

@@ -6,6 +6,7 @@
 
 #include "gyre/autograd/inspect/profile.h"
 #include "gyre/autograd/inspect/tape_rows.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/core/suggestions.h"
 #include "tools/inspect/inspect_target.h"
@@ -23,7 +24,7 @@ namespace gyre {
 
 namespace {
 
-constexpr int kTimedSteps = 9;
+constexpr int kTapeSteps = 9;
 
 struct InspectTapeArgs {
   OptionTable* table = nullptr;
@@ -59,10 +60,10 @@ Step run_step(const Workload& work, Kernels& kernels, Precision precision) {
   return step;
 }
 
-// The median over kTimedSteps steps.
+// The median over kTapeSteps steps.
 std::vector<double> typical_seconds(const Workload& work, Kernels& kernels, Precision precision) {
   std::vector<std::vector<double>> by_step;
-  for (int i = 0; i < kTimedSteps; ++i) by_step.push_back(run_step(work, kernels, precision).seconds);
+  for (int i = 0; i < kTapeSteps; ++i) by_step.push_back(run_step(work, kernels, precision).seconds);
   std::vector<double> seconds;
   for (size_t node = 0; node < by_step.front().size(); ++node) {
     std::vector<double> of_node;
@@ -92,7 +93,7 @@ void draw(const InspectTapeArgs& args, const Step& step, const std::string& what
   if (!args.svg.empty()) draw_graph(dot, args.svg);
 }
 
-void report(const InspectTapeArgs& args, const Step& step, nlohmann::ordered_json setting) {
+void report(const InspectTapeArgs& args, const Step& step, Json setting) {
   if (args.json) {
     setting["forward_flops"] = step.flops;
     setting.update(tape_json(step.rows, args.module));

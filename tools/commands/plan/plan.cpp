@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/tasks/fine_tuning.h"
@@ -30,8 +31,6 @@
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 // The figures behind a plan for GPUs, none of which was measured.
 void print_assumptions(const std::vector<std::string>& assumptions) {
@@ -103,16 +102,16 @@ int report_stages(const PlanArgs& args, const LanguageOptions& options, PlanStag
   check_epoch_items(args, options);
   const std::vector<RunStage> stages = run_stages(options);
   PlanTotals totals;
-  ordered_json summary{{"stages", ordered_json::array()}};
+  Json summary{{"stages", Json::array()}};
   std::vector<std::string> assumptions;
   for (size_t i = 0; i < stages.size(); ++i) {
     PlannedSteps planned = plan_stage(options_of_stage(options, options.stages[i]));
     if (i == 0) print_foreign_notes(args);
     totals.add(planned.rows, std::vector<uint64_t>(planned.rows.size(), stages[i].updates));
     assumptions = planned.assumptions;
-    ordered_json head{{"stage", concat(i + 1, " of ", stages.size())},
-                      {"updates", stages[i].updates},
-                      {"max_length", stages[i].max_length}};
+    Json head{{"stage", concat(i + 1, " of ", stages.size())},
+              {"updates", stages[i].updates},
+              {"max_length", stages[i].max_length}};
     head.update(planned.summary);
     if (args.json) {
       summary["stages"].push_back(head);

@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
+
 namespace gyre {
 
-nlohmann::ordered_json to_json(const PlanReportRow& row) {
+Json to_json(const PlanReportRow& row) {
   const PlanRow& plan = row.plan;
   return {{"ranks", plan.ranks},
           {"micro_batches", plan.micro_batches},

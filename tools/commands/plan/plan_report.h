@@ -1,9 +1,9 @@
 // Prints a plan for ranks on CPUs, as a table or JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "tools/workload/plan.h"
 
 namespace gyre {
@@ -14,7 +14,7 @@ struct PlanReportRow {
   double efficiency = 0;  // tokens per second and rank, relative to one rank
 };
 
-nlohmann::ordered_json to_json(const PlanReportRow& row);
+Json to_json(const PlanReportRow& row);
 void print_rows(const std::vector<PlanReportRow>& rows);
 
 }  // namespace gyre

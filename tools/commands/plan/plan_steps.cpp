@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "gyre/core/counted.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/data/tokenizer/vocabulary.h"
@@ -19,10 +20,7 @@
 namespace gyre {
 namespace {
 
-using nlohmann::ordered_json;
-
-constexpr double kGiga = 1e9;
-constexpr int kMostRanks = 1'000'000;
+constexpr int kMostPlannedRanks = 1'000'000;
 constexpr int kMostItemTokens = 1 << 20;  // of a sentence or a segment
 
 // The numbers of ranks without those of the default list that training rejects.
@@ -60,18 +58,18 @@ PlannedSteps plan_ranks(const PlanArgs& args, const PlanLoad& load, const PlanRa
         rows.back().tokens / rows.back().plan.step() / (single.tokens / single.plan.step()) / ranks;
   }
   const double sent = double(dtype_bytes(parse_comm_dtype(options.parallel.gradient_dtype)));  // bytes per element
-  ordered_json summary{{"parameters", load.parameters},
-                       {"vocabulary", pieces},
-                       {"tokens_per_step", rounded(batch)},
-                       {"scaling", args.weak ? "weak: one batch per rank" : "strong: one batch for all ranks"},
-                       {"threads_per_rank", threads()},
-                       {"tflop_per_step", rounded(load.flops_per_token * batch / 1e12)},
-                       {"gradient_mib_per_step", rounded(double(load.parameters) * sent / kMebibyte)},
-                       {"late_gradient_share", rounded(double(load.last_parameters) / double(load.parameters))},
-                       {"gflops", rounded(rates.flops / kGiga)},
-                       {"memory_gb_per_second", rounded(rates.memory / kGiga)},
-                       {"link_gbit", rounded(rates.link * 8 / kGiga)},
-                       {"precision", options.device.precision}};
+  Json summary{{"parameters", load.parameters},
+               {"vocabulary", pieces},
+               {"tokens_per_step", rounded(batch)},
+               {"scaling", args.weak ? "weak: one batch per rank" : "strong: one batch for all ranks"},
+               {"threads_per_rank", threads()},
+               {"tflop_per_step", rounded(load.flops_per_token * batch / 1e12)},
+               {"gradient_mib_per_step", rounded(double(load.parameters) * sent / kMebibyte)},
+               {"late_gradient_share", rounded(double(load.last_parameters) / double(load.parameters))},
+               {"gflops", rounded(rates.flops / kGiga)},
+               {"memory_gb_per_second", rounded(rates.memory / kGiga)},
+               {"link_gbit", rounded(rates.link * 8 / kGiga)},
+               {"precision", options.device.precision}};
   PlannedSteps planned;
   planned.items_per_step = batch / load.item_tokens;
   for (const PlanReportRow& row : rows) {
@@ -106,14 +104,14 @@ std::string exchange_text(const GpuJob& job) {
 PlannedSteps plan_gpu_ranks(const PlanArgs& args, const GpuJob& job, const GpuModel& model, int64_t pieces,
                             double sides) {
   const std::vector<GpuPlanRow> rows = plan_gpus(job, model, possible_ranks(args, job.load.parallel));
-  ordered_json summary{{"device", model.name},
-                       {"precision", precision_name(job.precision)},
-                       {"parameters", job.load.parameters},
-                       {"vocabulary", pieces},
-                       {"tokens_per_step", rounded(rows.front().tokens)},
-                       {"scaling", args.weak ? "weak: one batch per GPU" : "strong: one batch for all GPUs"},
-                       {"exchange", exchange_text(job)},
-                       {"gpus", rows.front().plan.ranks}};
+  Json summary{{"device", model.name},
+               {"precision", precision_name(job.precision)},
+               {"parameters", job.load.parameters},
+               {"vocabulary", pieces},
+               {"tokens_per_step", rounded(rows.front().tokens)},
+               {"scaling", args.weak ? "weak: one batch per GPU" : "strong: one batch for all GPUs"},
+               {"exchange", exchange_text(job)},
+               {"gpus", rows.front().plan.ranks}};
   summary.update(step_json(rows.front(), model, job.precision));
   if (args.json) {
     summary["rows"] = to_json(rows);
@@ -149,7 +147,7 @@ int64_t PlanArgs::pieces(const Path& vocabulary) const {
 }
 
 void PlanArgs::check(int max_length) const {
-  for (const int count : ranks) expect_between(1, kMostRanks, "--ranks", count);
+  for (const int count : ranks) expect_between(1, kMostPlannedRanks, "--ranks", count);
   expect(std::isfinite(link_gbit) && link_gbit > 0, "--link-gbit", "a number above 0", link_gbit);
   expect_finite_at_least(0, "--latency-us", latency_us);
   expect_finite_at_least(0, "--gflops", gflops);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "gyre/train/options.h"
 #include "tools/command_line/option_table.h"
 #include "tools/workload/plan.h"
@@ -41,7 +42,7 @@ struct PlannedSteps {
   std::vector<PlanRow> rows;
   double items_per_step = 1;               // pairs, samples or rows of the global batch of the first row
   std::vector<double> target_tokens{};     // of a global batch, for each row
-  nlohmann::ordered_json summary;          // of the first row; with args.json also all rows
+  Json summary;                            // of the first row; with args.json also all rows
   std::function<void()> print;             // prints the rows as a table
   std::vector<std::string> assumptions{};  // figures that were not measured
 };

@@ -7,6 +7,7 @@
 
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/log/progress.h"
 #include "tools/workload/bench_metrics.h"
 
@@ -31,8 +32,8 @@ std::optional<uint64_t> PlanTotals::common_updates() const {
   return same ? std::optional(first) : std::nullopt;
 }
 
-nlohmann::ordered_json PlanTotals::json() const {
-  nlohmann::ordered_json run = nlohmann::ordered_json::object();
+Json PlanTotals::json() const {
+  Json run = Json::object();
   if (const auto updates = common_updates()) run["updates"] = *updates;
   for (const Total& total : totals_) {
     run["rows"].push_back({{"ranks", total.ranks},

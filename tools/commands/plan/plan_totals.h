@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
+#include "gyre/core/io/json.h"
 #include "tools/workload/plan.h"
 
 namespace gyre {
@@ -16,7 +16,7 @@ class PlanTotals {
   // tokens takes fewer updates on more ranks. Throws an Error if the number of rows differs from that of the stages
   // before.
   void add(const std::vector<PlanRow>& steps, const std::vector<uint64_t>& updates);
-  nlohmann::ordered_json json() const;
+  Json json() const;
   void print(const char* unit) const;  // unit: "ranks" or "GPUs"
 
  private:

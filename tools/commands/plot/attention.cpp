@@ -4,7 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "tools/commands/plot/attention_maps.h"
 #include "tools/options/cpu_threads.h"
@@ -81,12 +81,11 @@ void draw(const PlotAttentionArgs& args, const std::vector<AttentionMaps>& all, 
   draw_heatmaps(plot, args.output);
 }
 
-nlohmann::ordered_json data_of(const PlotAttentionArgs& args, const std::vector<AttentionMaps>& all,
-                               const std::vector<int>& heads) {
-  nlohmann::ordered_json models = nlohmann::ordered_json::array();
+Json data_of(const PlotAttentionArgs& args, const std::vector<AttentionMaps>& all, const std::vector<int>& heads) {
+  Json models = Json::array();
   for (size_t m = 0; m < all.size(); ++m) {
     const auto keys = ptrdiff_t(all[m].keys.size());
-    nlohmann::ordered_json by_head = nlohmann::ordered_json::array();
+    Json by_head = Json::array();
     for (const int head : heads) {
       const std::vector<double> values = head_values(all[m], head);
       std::vector<std::vector<double>> rows;

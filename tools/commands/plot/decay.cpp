@@ -3,7 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "tools/plots/lines.h"
 #include "tools/program.h"
@@ -50,7 +50,7 @@ int run(const PlotDecayArgs& args) {
   plot.title = "RoPE: relative upper bound of the product";
   plot.x_label = "relative distance";
   plot.y_label = "relative upper bound";
-  nlohmann::ordered_json curves = nlohmann::ordered_json::array();
+  Json curves = Json::array();
   std::vector<double> distances;
   for (int t = 0; t <= args.distance; ++t) distances.push_back(t);
   for (const double base : args.bases) {

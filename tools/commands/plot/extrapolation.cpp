@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/plots/lines.h"
 #include "tools/program.h"
@@ -23,7 +24,7 @@ struct PlotExtrapolationArgs {
 
 // The line is named after its file. A length without a score is a gap.
 PlotLine read_line(const PlotExtrapolationArgs& args, const Path& file) {
-  const nlohmann::ordered_json json = read_json(file);
+  const Json json = read_json(file);
   PlotLine line{file.stem().string(), {}, {}};
   try {
     for (const auto& row : json.at("rows")) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/train/pretrained/trained_model.h"
@@ -28,7 +28,7 @@ struct PlotPositionArgs {
   OptionTable* table = nullptr;
 };
 
-struct Curve {
+struct PositionCurve {
   std::string name;
   std::vector<double> values;  // by distance, starting with the most negative
 };
@@ -41,9 +41,9 @@ double norm(const float* row, int64_t width) {
 
 // Evaluates an encoding through the hooks that it overrides, over distances [-distance, 0], or [-distance, distance] if
 // the model is not causal.
-class Reader {
+class PositionReader {
  public:
-  Reader(const PositionEncoding& encoding, const EncoderOnlyConfig& config, int layer, int distance)
+  PositionReader(const PositionEncoding& encoding, const EncoderOnlyConfig& config, int layer, int distance)
       : encoding_(encoding),
         config_(config),
         distance_(distance),
@@ -56,8 +56,8 @@ class Reader {
 
   const std::vector<double>& distances() const { return distances_; }
 
-  std::vector<Curve> curves() const {
-    std::vector<Curve> all;
+  std::vector<PositionCurve> curves() const {
+    std::vector<PositionCurve> all;
     add_bias(all);
     add_norms(all, "queries . table", terms_.query_table, scale_);
     add_norms(all, "keys . table", terms_.key_table, scale_);
@@ -85,19 +85,19 @@ class Reader {
   }
 
   template <class Value>
-  Curve curve(std::string name, const Value& value) const {
-    Curve made{std::move(name), {}};
+  PositionCurve curve(std::string name, const Value& value) const {
+    PositionCurve made{std::move(name), {}};
     for (const double t : distances_) made.values.push_back(value(t));
     return made;
   }
 
-  void add_bias(std::vector<Curve>& all) const {
+  void add_bias(std::vector<PositionCurve>& all) const {
     if (!terms_.bias) return;
     for (int64_t h = 0; h < config_.heads; ++h)
       all.push_back(curve(concat("bias, head ", h), [&](double t) { return double(row_of(terms_.bias, t)[h]); }));
   }
 
-  void add_norms(std::vector<Curve>& all, const std::string& name, const Var& table, double factor) const {
+  void add_norms(std::vector<PositionCurve>& all, const std::string& name, const Var& table, double factor) const {
     if (!table) return;
     const int64_t heads = table.shape()[1] / width_;
     for (int64_t h = 0; h < heads; ++h) {
@@ -107,7 +107,7 @@ class Reader {
   }
 
   // The mean over all pairs of positions at a distance.
-  void add_absolute_positions(std::vector<Curve>& all) const {
+  void add_absolute_positions(std::vector<PositionCurve>& all) const {
     if (!terms_.pos_queries) return;
     const int64_t columns = terms_.pos_queries.shape()[1], width = columns / config_.heads;
     for (int64_t h = 0; h < config_.heads; ++h) {
@@ -132,7 +132,7 @@ class Reader {
   }
 
   // Rows of angles begin with the cosines of all rotated features.
-  void add_rotation(std::vector<Curve>& all) const {
+  void add_rotation(std::vector<PositionCurve>& all) const {
     const Rotation rotation = encoding_.rotation(tape_, DType::f32, distance_ + 1);
     if (!rotation) return;
     all.push_back(curve("mean cosine of the angles", [&](double t) {
@@ -143,7 +143,7 @@ class Reader {
     }));
   }
 
-  void add_embeddings(std::vector<Curve>& all) const {
+  void add_embeddings(std::vector<PositionCurve>& all) const {
     const Var zeros = tape_.constant(Tensor::zeros({distance_ + 1, config_.dim}));
     const Tensor rows =
         encoding_.add_to_embeddings(zeros, segment_positions(Segments::from_lengths({distance_ + 1}))).value();
@@ -162,7 +162,7 @@ class Reader {
   std::vector<double> distances_;
 };
 
-void draw_table(const PlotPositionArgs& args, const Reader& reader) {
+void draw_table(const PlotPositionArgs& args, const PositionReader& reader) {
   HeatmapsPlot plot;
   plot.title = "table for queries";
   plot.x_label = "feature";
@@ -173,11 +173,11 @@ void draw_table(const PlotPositionArgs& args, const Reader& reader) {
   draw_heatmaps(plot, args.output);
 }
 
-void draw_curves(const PlotPositionArgs& args, const Reader& reader, const std::vector<Curve>& curves) {
+void draw_curves(const PlotPositionArgs& args, const PositionReader& reader, const std::vector<PositionCurve>& curves) {
   LinesPlot plot;
   plot.x_label = "distance: key position - query position";
   plot.y_label = "contribution to the score";
-  for (const Curve& curve : curves) plot.lines.push_back({curve.name, reader.distances(), curve.values});
+  for (const PositionCurve& curve : curves) plot.lines.push_back({curve.name, reader.distances(), curve.values});
   draw_lines(plot, args.output);
 }
 
@@ -185,12 +185,12 @@ void draw(const PlotPositionArgs& args, const EncoderOnly& model) {
   const PositionEncoding& encoding = model.positions();
   require(args.distance < encoding.longest(), "[plot] --distance: ", model.config().position.encoding,
           " has positions up to ", encoding.longest(), ", got ", args.distance);
-  const Reader reader(encoding, model.config(), args.layer, args.distance);
-  const std::vector<Curve> curves = reader.curves();
+  const PositionReader reader(encoding, model.config(), args.layer, args.distance);
+  const std::vector<PositionCurve> curves = reader.curves();
   require(!curves.empty(), "[plot] ", model.config().position.encoding, " contributes nothing to a score");
   if (!args.data.empty()) {
-    nlohmann::ordered_json json{{"position", model.config().position.encoding}, {"distances", reader.distances()}};
-    for (const Curve& curve : curves) json["curves"].push_back({{"name", curve.name}, {"values", curve.values}});
+    Json json{{"position", model.config().position.encoding}, {"distances", reader.distances()}};
+    for (const PositionCurve& curve : curves) json["curves"].push_back({{"name", curve.name}, {"values", curve.values}});
     write_file(args.data, json_text(json) + "\n");
   }
   if (args.table_rows) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kRows = 6, kColumns = 8;  // default numbers of rows and columns to print
 
-std::vector<std::string> words_of(const std::string& line) {
+std::vector<std::string> split_line(const std::string& line) {
   std::istringstream in(line);
   std::vector<std::string> words;
   for (std::string word; in >> word;) words.push_back(word);
@@ -98,7 +98,7 @@ StepBrowser::StepBrowser(const std::vector<BackwardStep>& steps, std::ostream& o
 }
 
 bool StepBrowser::execute(const std::string& line) {
-  Words words = words_of(line);
+  Words words = split_line(line);
   if (words.empty() || words[0].starts_with('#')) return true;
   std::vector<std::string> names;
   for (const Command& command : commands()) {

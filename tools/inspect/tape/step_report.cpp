@@ -2,26 +2,25 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "tools/inspect/tape/tape_report.h"
 
 namespace gyre {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json to_json(const Tensor& tensor) {
-  return tensor ? tensor_json(tensor.shape(), tensor.dtype(), compute_stats(tensor)) : ordered_json();
+Json to_json(const Tensor& tensor) {
+  return tensor ? tensor_json(tensor.shape(), tensor.dtype(), compute_stats(tensor)) : Json();
 }
 
-ordered_json to_json(const BackwardStep::Input& input) {
+Json to_json(const BackwardStep::Input& input) {
   return {{"node", input.node},
           {"name", input.name},
           {"value", to_json(input.value)},
           {"gradient", to_json(input.gradient)}};
 }
 
-ordered_json to_json(const BackwardStep& step) {
-  ordered_json attributes = ordered_json::object(), saved = ordered_json::array(), inputs = ordered_json::array();
+Json to_json(const BackwardStep& step) {
+  Json attributes = Json::object(), saved = Json::array(), inputs = Json::array();
   for (const auto& [name, value] : step.metadata.attributes) attributes[name] = value;
   for (const auto& [name, tensor] : step.metadata.saved) saved.push_back({{"name", name}, {"value", to_json(tensor)}});
   for (const BackwardStep::Input& input : step.inputs) inputs.push_back(to_json(input));
@@ -39,19 +38,19 @@ ordered_json to_json(const BackwardStep& step) {
 }  // namespace
 
 // A tensor without finite elements has no range.
-ordered_json tensor_json(const Shape& shape, DType dtype, const TensorStats& stats) {
+Json tensor_json(const Shape& shape, DType dtype, const TensorStats& stats) {
   const bool has_range = stats.min <= stats.max;
   return {{"shape", shape_json(shape)},
           {"dtype", dtype_name(dtype)},
-          {"min", has_range ? ordered_json(stats.min) : ordered_json()},
-          {"max", has_range ? ordered_json(stats.max) : ordered_json()},
+          {"min", has_range ? Json(stats.min) : Json()},
+          {"max", has_range ? Json(stats.max) : Json()},
           {"norm", stats.norm},
           {"nan", stats.nan},
           {"infinite", stats.infinite}};
 }
 
-ordered_json steps_json(const std::vector<BackwardStep>& steps) {
-  ordered_json all = ordered_json::array();
+Json steps_json(const std::vector<BackwardStep>& steps) {
+  Json all = Json::array();
   for (const BackwardStep& step : steps) all.push_back(to_json(step));
   return all;
 }

@@ -6,15 +6,14 @@
 #include <set>
 
 #include "gyre/autograd/module_path.h"
+#include "gyre/core/io/json.h"
 #include "tools/inspect/units.h"
 
 namespace gyre {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json to_json(const TapeRow& row) {
-  ordered_json attributes = ordered_json::object(), inputs = ordered_json::array(), saved = ordered_json::array();
+Json to_json(const TapeRow& row) {
+  Json attributes = Json::object(), inputs = Json::array(), saved = Json::array();
   for (const auto& [name, value] : row.attributes) attributes[name] = value;
   for (const TapeInput& input : row.inputs)
     inputs.push_back({{"node", input.node}, {"shape", shape_json(input.shape)}});
@@ -24,7 +23,7 @@ ordered_json to_json(const TapeRow& row) {
                      {"dtype", dtype_name(s.dtype)},
                      {"bytes", s.bytes},
                      {"holder", s.holder}});
-  ordered_json summary{{"id", row.id}, {"module", row.module}, {"op", row.op}};
+  Json summary{{"id", row.id}, {"module", row.module}, {"op", row.op}};
   if (!row.parameter.empty()) summary["parameter"] = row.parameter;
   summary.update({{"attributes", attributes},
                   {"inputs", inputs},
@@ -38,7 +37,7 @@ ordered_json to_json(const TapeRow& row) {
   return summary;
 }
 
-ordered_json to_json(const ModuleTotals& totals) {
+Json to_json(const ModuleTotals& totals) {
   return {{"path", totals.path},
           {"ops", totals.ops},
           {"parameters", totals.parameters},
@@ -111,14 +110,14 @@ std::vector<ModuleTotals> totals_of(const std::vector<TapeRow>& rows, const std:
 
 }  // namespace
 
-ordered_json shape_json(const Shape& shape) {
-  ordered_json dims = ordered_json::array();
+Json shape_json(const Shape& shape) {
+  Json dims = Json::array();
   for (int i = 0; i < shape.rank(); ++i) dims.push_back(shape[i]);
   return dims;
 }
 
-ordered_json tape_json(const std::vector<TapeRow>& rows, const std::string& module) {
-  ordered_json nodes = ordered_json::array(), modules = ordered_json::array();
+Json tape_json(const std::vector<TapeRow>& rows, const std::string& module) {
+  Json nodes = Json::array(), modules = Json::array();
   for (const TapeRow& row : rows_of_module(rows, module)) nodes.push_back(to_json(row));
   const std::vector<ModuleTotals> totals = totals_of(rows, module);
   for (const ModuleTotals& t : totals)

@@ -2,19 +2,19 @@
 // selects all ops.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "gyre/autograd/inspect/tape_rows.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
 // The dimensions as an array of numbers.
-nlohmann::ordered_json shape_json(const Shape& shape);
+Json shape_json(const Shape& shape);
 
 // Returns an object with nodes, modules (one for every prefix of the module paths) and totals.
-nlohmann::ordered_json tape_json(const std::vector<TapeRow>& rows, const std::string& module);
+Json tape_json(const std::vector<TapeRow>& rows, const std::string& module);
 
 // Prints a line per node, then a line per module, up to `depth` path components below `module`.
 void print_tape(const std::vector<TapeRow>& rows, const std::string& module, int depth);

@@ -7,26 +7,26 @@
 #include <set>
 #include <string>
 
+#include "gyre/core/io/json.h"
+
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 // Numbers in entries that are no metrics.
 constexpr std::array<std::string_view, 5> kNoMetrics{"updates", "epoch", "target_tokens", "seconds",
                                                      "validation_seconds"};
 
-ordered_json number_or_null(const ordered_json& entry, const std::string& name) {
+Json number_or_null(const Json& entry, const std::string& name) {
   const auto found = entry.find(name);
-  return found != entry.end() && found->is_number() ? *found : ordered_json();
+  return found != entry.end() && found->is_number() ? *found : Json();
 }
 
 // The target tokens of a run by its updates, which training and the end of jobs report.
 class TokensOfUpdates {
  public:
-  explicit TokensOfUpdates(const std::vector<ordered_json>& entries) {
-    for (const ordered_json& entry : entries) {
-      const ordered_json tokens = number_or_null(entry, "target_tokens");
+  explicit TokensOfUpdates(const std::vector<Json>& entries) {
+    for (const Json& entry : entries) {
+      const Json tokens = number_or_null(entry, "target_tokens");
       if (!tokens.is_null() && entry.contains("updates"))
         known_.push_back({entry["updates"].get<double>(), tokens.get<double>()});
     }
@@ -35,7 +35,7 @@ class TokensOfUpdates {
   }
 
   // Null beyond the last report.
-  ordered_json at(double updates) const {
+  Json at(double updates) const {
     const auto next = std::lower_bound(known_.begin(), known_.end(), updates,
                                        [](const Count& count, double wanted) { return count.updates < wanted; });
     if (next == known_.end()) return {};
@@ -52,15 +52,15 @@ class TokensOfUpdates {
   std::vector<Count> known_;
 };
 
-std::vector<const ordered_json*> entries_of(const std::vector<ordered_json>& entries, std::string_view event) {
-  std::vector<const ordered_json*> found;
-  for (const ordered_json& entry : entries)
+std::vector<const Json*> entries_of(const std::vector<Json>& entries, std::string_view event) {
+  std::vector<const Json*> found;
+  for (const Json& entry : entries)
     if (entry["event"] == event && entry.contains("updates")) found.push_back(&entry);
   return found;
 }
 
 // The loss; infinite if it was not finite, so that such entries count as the largest.
-double loss_of(const ordered_json* entry) {
+double loss_of(const Json* entry) {
   const auto found = entry->find("loss");
   if (found == entry->end()) return 0;
   return found->is_number() ? found->get<double>() : std::numeric_limits<double>::infinity();
@@ -68,11 +68,11 @@ double loss_of(const ordered_json* entry) {
 
 // At most kMaxPageEntries entries: of each of equal parts the first, the last, and those of the smallest and the
 // largest loss.
-std::vector<const ordered_json*> thinned(const std::vector<const ordered_json*>& all) {
+std::vector<const Json*> thinned(const std::vector<const Json*>& all) {
   constexpr size_t kParts = kMaxPageEntries / 4;
   if (all.size() <= kMaxPageEntries) return all;
-  const auto has_less = [](const ordered_json* a, const ordered_json* b) { return loss_of(a) < loss_of(b); };
-  std::vector<const ordered_json*> kept;
+  const auto has_less = [](const Json* a, const Json* b) { return loss_of(a) < loss_of(b); };
+  std::vector<const Json*> kept;
   for (size_t part = 0; part < kParts; ++part) {
     const auto begin = all.begin() + std::ptrdiff_t(part * all.size() / kParts);
     const auto end = all.begin() + std::ptrdiff_t((part + 1) * all.size() / kParts);
@@ -85,9 +85,9 @@ std::vector<const ordered_json*> thinned(const std::vector<const ordered_json*>&
 }
 
 // In the order in which they first occur.
-std::vector<std::string> metrics_of(const std::vector<const ordered_json*>& entries) {
+std::vector<std::string> metrics_of(const std::vector<const Json*>& entries) {
   std::vector<std::string> names;
-  for (const ordered_json* entry : entries)
+  for (const Json* entry : entries)
     for (const auto& [name, value] : entry->items())
       if (is_metric(name, value) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   return names;
@@ -95,28 +95,28 @@ std::vector<std::string> metrics_of(const std::vector<const ordered_json*>& entr
 
 }  // namespace
 
-bool is_metric(const std::string& name, const ordered_json& value) {
+bool is_metric(const std::string& name, const Json& value) {
   return (value.is_number() || value.is_null()) &&
          std::find(kNoMetrics.begin(), kNoMetrics.end(), name) == kNoMetrics.end();
 }
 
-ordered_json metric_columns(const std::vector<ordered_json>& entries, std::string_view event) {
-  const std::vector<const ordered_json*> all = entries_of(entries, event);
-  const std::vector<const ordered_json*> shown = thinned(all);
+Json metric_columns(const std::vector<Json>& entries, std::string_view event) {
+  const std::vector<const Json*> all = entries_of(entries, event);
+  const std::vector<const Json*> shown = thinned(all);
   const TokensOfUpdates tokens(entries);
-  ordered_json columns{{"entries", all.size()}};
-  for (const char* name : {"updates", "target_tokens", "seconds"}) columns[name] = ordered_json::array();
-  for (const ordered_json* entry : shown) {
-    const ordered_json own_tokens = number_or_null(*entry, "target_tokens");
+  Json columns{{"entries", all.size()}};
+  for (const char* name : {"updates", "target_tokens", "seconds"}) columns[name] = Json::array();
+  for (const Json* entry : shown) {
+    const Json own_tokens = number_or_null(*entry, "target_tokens");
     columns["updates"].push_back((*entry)["updates"]);
     columns["target_tokens"].push_back(own_tokens.is_null() ? tokens.at((*entry)["updates"].get<double>())
                                                             : own_tokens);
     columns["seconds"].push_back(number_or_null(*entry, "seconds"));
   }
-  columns["values"] = ordered_json::object();
+  columns["values"] = Json::object();
   for (const std::string& name : metrics_of(all)) {
-    ordered_json& column = columns["values"][name] = ordered_json::array();
-    for (const ordered_json* entry : shown) column.push_back(number_or_null(*entry, name));
+    Json& column = columns["values"][name] = Json::array();
+    for (const Json* entry : shown) column.push_back(number_or_null(*entry, name));
   }
   return columns;
 }

@@ -1,10 +1,11 @@
 // The figures of a run's metrics.jsonl as columns, from which a page draws curves.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -13,13 +14,13 @@ inline constexpr size_t kMaxPageEntries = 2000;
 
 // Whether a field of an entry is a metric: a number, or null if it was not finite, that does not count time, updates or
 // tokens.
-bool is_metric(const std::string& name, const nlohmann::ordered_json& value);
+bool is_metric(const std::string& name, const Json& value);
 
 // The figures of all entries of one event, "train" or "valid", as {"entries", "updates", "target_tokens", "seconds",
 // "values"}. `values` has a list per metric. All lists are as long as `updates`; a figure that is missing or was not
 // finite is null. Entries of validations have no target tokens, so these are interpolated from those of training.
 // Of more than kMaxPageEntries entries, at most so many remain, among them the smallest and the largest losses and
 // losses that were not finite; `entries` is the number of all.
-nlohmann::ordered_json metric_columns(const std::vector<nlohmann::ordered_json>& entries, std::string_view event);
+Json metric_columns(const std::vector<Json>& entries, std::string_view event);
 
 }  // namespace gyre

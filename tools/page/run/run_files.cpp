@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "tools/command_line/config_file.h"
@@ -15,27 +15,19 @@
 namespace gyre {
 namespace {
 
-using nlohmann::ordered_json;
-
 // Limits the messages of a run whose log has no line of training.
 constexpr size_t kMaxMessages = 200;
 
-std::string joined(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
-  return text;
-}
-
-void add_options(ordered_json& options, const std::string& prefix, const std::vector<ConfigEntry>& entries) {
+void add_options(Json& options, const std::string& prefix, const std::vector<ConfigEntry>& entries) {
   for (const ConfigEntry& entry : entries) options[prefix + entry.name] = joined(entry.values);
 }
 
-void add_flat(ordered_json& flat, const std::string& prefix, const ordered_json& object) {
+void add_flat(Json& flat, const std::string& prefix, const Json& object) {
   for (const auto& [name, value] : object.items()) {
     if (value.is_object()) {
       add_flat(flat, concat(prefix, name, "."), value);
     } else {
-      flat[prefix + name] = value.is_string() ? value : ordered_json(value.dump());
+      flat[prefix + name] = value.is_string() ? value : Json(value.dump());
     }
   }
 }
@@ -57,7 +49,7 @@ std::string shortened(std::string_view text) {
 }
 
 // A line of train/log/logger.h. The rest of a message of several lines has neither time nor level.
-ordered_json message_of(std::string_view line) {
+Json message_of(std::string_view line) {
   const std::string_view whole = line;
   const auto time = take_bracket(line), level = take_bracket(line);
   if (!time || !level || time->find_first_not_of("0123456789-: ") != std::string::npos)
@@ -78,11 +70,11 @@ uintmax_t bytes_of(const Path& checkpoint) {
 }
 
 // Null without a validation at these updates.
-ordered_json figures_at(const std::vector<ordered_json>& entries, uint64_t updates) {
-  ordered_json figures;
-  for (const ordered_json& entry : entries) {
+Json figures_at(const std::vector<Json>& entries, uint64_t updates) {
+  Json figures;
+  for (const Json& entry : entries) {
     if (entry["event"] != "valid" || !entry.contains("updates") || entry["updates"] != updates) continue;
-    figures = ordered_json::object();
+    figures = Json::object();
     for (const auto& [name, value] : entry.items())
       if (is_metric(name, value)) figures[name] = value;
   }
@@ -91,8 +83,8 @@ ordered_json figures_at(const std::vector<ordered_json>& entries, uint64_t updat
 
 }  // namespace
 
-ordered_json run_options(const Path& run) {
-  ordered_json options = ordered_json::object();
+Json run_options(const Path& run) {
+  Json options = Json::object();
   const Path file = run / "train.toml";
   if (!std::filesystem::exists(file)) return options;
   const ConfigFile config = read_config_file(file);
@@ -102,25 +94,24 @@ ordered_json run_options(const Path& run) {
   return options;
 }
 
-ordered_json run_architecture(const Path& run) {
-  ordered_json flat = ordered_json::object();
+Json run_architecture(const Path& run) {
+  Json flat = Json::object();
   const Path file = config_path(run);
   if (!std::filesystem::exists(file)) return flat;
-  const ordered_json config =
-      parse_ordered_json(read_file(file), kMaxJsonDepth, file.string() + ": ", "the configuration");
+  const Json config = parse_ordered_json(read_file(file), kMaxJsonDepth, file.string() + ": ", "the configuration");
   require(config.is_object(), file.string(), ": expected a JSON object");
   add_flat(flat, "", config);
   return flat;
 }
 
-ordered_json opening_messages(const Path& run) {
-  ordered_json messages = ordered_json::array();
+Json opening_messages(const Path& run) {
+  Json messages = Json::array();
   const Path file = run / "train.log";
   if (!std::filesystem::exists(file)) return messages;
   const std::string text = read_file(file);
   std::string_view rest = text, line;
   while (messages.size() < kMaxMessages && take_line(rest, line)) {
-    ordered_json message = message_of(line);
+    Json message = message_of(line);
     const auto& text_of_message = message["text"].get_ref<const std::string&>();
     if (text_of_message.starts_with("Ep. ") || text_of_message.starts_with("[valid] ")) break;
     messages.push_back(std::move(message));
@@ -128,9 +119,9 @@ ordered_json opening_messages(const Path& run) {
   return messages;
 }
 
-ordered_json run_checkpoints(const Path& run, const std::vector<ordered_json>& entries) {
+Json run_checkpoints(const Path& run, const std::vector<Json>& entries) {
   const auto best = linked_checkpoint(run, "best"), last = linked_checkpoint(run, "last");
-  ordered_json checkpoints = ordered_json::array();
+  Json checkpoints = Json::array();
   for (const Path& path : list_checkpoints(run)) {
     const uint64_t updates = checkpoint_updates(path).value();
     checkpoints.push_back({{"name", path.filename().string()},

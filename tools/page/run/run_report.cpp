@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/checkpoint/run_directory.h"
 #include "gyre/train/log/metrics_log.h"
 #include "tools/page/assets.h"
@@ -14,8 +15,6 @@
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 Path metrics_of(const Path& run) {
   Path file = run / "metrics.jsonl";
@@ -40,8 +39,8 @@ std::vector<std::string> names_of(const std::vector<Path>& runs) {
   return names;
 }
 
-ordered_json run_json(const Path& run, const std::string& name) {
-  const std::vector<ordered_json> entries = read_metrics(metrics_of(run));
+Json run_json(const Path& run, const std::string& name) {
+  const std::vector<Json> entries = read_metrics(metrics_of(run));
   return {{"name", name},
           {"progress", run_progress(entries)},
           {"environment", run_environment(run, entries)},
@@ -59,7 +58,7 @@ ordered_json run_json(const Path& run, const std::string& name) {
 std::string run_report(const std::vector<Path>& runs) {
   check(runs);
   const std::vector<std::string> names = names_of(runs);
-  ordered_json data{{"runs", ordered_json::array()}};
+  Json data{{"runs", Json::array()}};
   std::string title = runs.size() == 1 ? "Training run " : "Training runs ";
   for (size_t i = 0; i < runs.size(); ++i) {
     data["runs"].push_back(run_json(runs[i], names[i]));

@@ -4,27 +4,26 @@
 #include <string>
 #include <utility>
 
+#include "gyre/core/io/json.h"
+
 namespace gyre {
 namespace {
 
-using nlohmann::ordered_json;
-
-bool is_sample(const ordered_json& json) {
+bool is_sample(const Json& json) {
   const auto has_text = [&](const char* name) { return json.contains(name) && json[name].is_string(); };
   return json.is_object() && has_text("source") && has_text("reference") && has_text("output");
 }
 
 // The history of the same source and reference, which is added if there is none.
-ordered_json& history_of(ordered_json& histories, const ordered_json& sample) {
-  for (ordered_json& history : histories) {
+Json& history_of(Json& histories, const Json& sample) {
+  for (Json& history : histories) {
     if (history["source"] == sample["source"] && history["reference"] == sample["reference"]) return history;
   }
-  histories.push_back(
-      {{"source", sample["source"]}, {"reference", sample["reference"]}, {"outputs", ordered_json::array()}});
+  histories.push_back({{"source", sample["source"]}, {"reference", sample["reference"]}, {"outputs", Json::array()}});
   return histories.back();
 }
 
-void add_output(ordered_json& outputs, const ordered_json& updates, const ordered_json& text) {
+void add_output(Json& outputs, const Json& updates, const Json& text) {
   if (!outputs.empty() && outputs.back()["text"] == text) {
     outputs.back()["last"] = updates;
   } else {
@@ -33,9 +32,9 @@ void add_output(ordered_json& outputs, const ordered_json& updates, const ordere
 }
 
 // Keeps the first output and evenly spaced ones, with the last.
-void thin(ordered_json& outputs) {
+void thin(Json& outputs) {
   if (outputs.size() <= kMaxPageOutputs) return;
-  ordered_json kept = ordered_json::array();
+  Json kept = Json::array();
   for (size_t i = 0; i < kMaxPageOutputs; ++i)
     kept.push_back(outputs[i * (outputs.size() - 1) / (kMaxPageOutputs - 1)]);
   outputs = std::move(kept);
@@ -43,16 +42,16 @@ void thin(ordered_json& outputs) {
 
 }  // namespace
 
-ordered_json sample_histories(const std::vector<ordered_json>& entries) {
-  ordered_json histories = ordered_json::array();
-  for (const ordered_json& entry : entries) {
+Json sample_histories(const std::vector<Json>& entries) {
+  Json histories = Json::array();
+  for (const Json& entry : entries) {
     if (entry["event"] != "valid" || !entry.contains("samples") || !entry.contains("updates")) continue;
-    for (const ordered_json& sample : entry["samples"]) {
+    for (const Json& sample : entry["samples"]) {
       if (!is_sample(sample)) continue;
       add_output(history_of(histories, sample)["outputs"], entry["updates"], sample["output"]);
     }
   }
-  for (ordered_json& history : histories) {
+  for (Json& history : histories) {
     history["all"] = history["outputs"].size();
     thin(history["outputs"]);
   }

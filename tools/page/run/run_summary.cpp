@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/checkpoint/checkpoint.h"
 #include "gyre/train/validation.h"
 #include "tools/page/run/run_columns.h"
@@ -11,20 +12,18 @@
 namespace gyre {
 namespace {
 
-using nlohmann::ordered_json;
+bool begins_job(const Json& entry) { return entry["event"] == "start" || entry["event"] == "resume"; }
 
-bool begins_job(const ordered_json& entry) { return entry["event"] == "start" || entry["event"] == "resume"; }
-
-void keep_better(ordered_json& best, const ordered_json& entry) {
+void keep_better(Json& best, const Json& entry) {
   for (const auto& [name, value] : entry.items()) {
     if (name == "loss" || !is_metric(name, value) || value.is_null()) continue;
     const bool is_better =
         !best.contains(name) || (higher_is_better(name) ? value > best[name]["value"] : value < best[name]["value"]);
-    if (is_better) best[name] = {{"value", value}, {"updates", entry.value("updates", ordered_json())}};
+    if (is_better) best[name] = {{"value", value}, {"updates", entry.value("updates", Json())}};
   }
 }
 
-void add_checkpoint(ordered_json& environment, const Path& run) {
+void add_checkpoint(Json& environment, const Path& run) {
   const auto last = linked_checkpoint(run, "last");
   if (!last) return;
   try {
@@ -40,12 +39,12 @@ void add_checkpoint(ordered_json& environment, const Path& run) {
 
 }  // namespace
 
-ordered_json run_progress(const std::vector<ordered_json>& entries) {
+Json run_progress(const std::vector<Json>& entries) {
   constexpr const char* kNotEnded = "not ended: it is training or was killed";
-  ordered_json progress{{"state", kNotEnded}}, best = ordered_json::object();
-  for (const ordered_json& entry : entries) {
+  Json progress{{"state", kNotEnded}}, best = Json::object();
+  for (const Json& entry : entries) {
     if (begins_job(entry)) progress["state"] = kNotEnded;
-    if (entry["event"] == "end") progress["state"] = entry.value("reason", ordered_json("ended"));
+    if (entry["event"] == "end") progress["state"] = entry.value("reason", Json("ended"));
     if (entry["event"] == "valid") keep_better(best, entry);
     for (const char* name : {"updates", "target_tokens", "seconds", "tokens_per_second"})
       if (entry.contains(name) && entry[name].is_number()) progress[name] = entry[name];
@@ -54,10 +53,10 @@ ordered_json run_progress(const std::vector<ordered_json>& entries) {
   return progress;
 }
 
-ordered_json run_environment(const Path& run, const std::vector<ordered_json>& entries) {
-  ordered_json environment = ordered_json::object();
+Json run_environment(const Path& run, const std::vector<Json>& entries) {
+  Json environment = Json::object();
   add_checkpoint(environment, run);
-  for (const ordered_json& entry : entries) {
+  for (const Json& entry : entries) {
     if (!begins_job(entry)) continue;
     for (const char* name : {"ranks", "shards", "seed", "deterministic"})
       if (entry.contains(name)) environment[name] = entry[name];

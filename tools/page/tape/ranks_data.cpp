@@ -4,19 +4,17 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "tools/page/tape/rank_step.h"
 
 namespace gyre {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json times_json(const RankStep& step) {
-  ordered_json backward = ordered_json::array(), buckets = ordered_json::array(), lookups = ordered_json::array();
+Json times_json(const RankStep& step) {
+  Json backward = Json::array(), buckets = Json::array(), lookups = Json::array();
   for (const RankStep::Op& op : step.backward) backward.push_back({op.node, op.time.begin, op.time.end});
   for (const RankStep::Bucket& bucket : step.buckets) {
-    ordered_json& object = buckets.emplace_back(ordered_json{{"leaves", bucket.leaves}});
+    Json& object = buckets.emplace_back(Json{{"leaves", bucket.leaves}});
     if (bucket.messages) object.update({{"begin", bucket.messages->begin}, {"end", bucket.messages->end}});
   }
   for (const Exchange& e : step.lookups)
@@ -28,8 +26,8 @@ ordered_json times_json(const RankStep& step) {
           {"lookups", lookups}};
 }
 
-ordered_json gradients_json(const OwnStep& own) {
-  ordered_json gradients = ordered_json::object();
+Json gradients_json(const OwnStep& own) {
+  Json gradients = Json::object();
   for (const auto& [name, gradient] : own.gradients) gradients[name] = sample_json(*gradient);
   return gradients;
 }
@@ -42,35 +40,35 @@ std::vector<const Parameter*> trainable(const Parameters& parameters) {
 }
 
 // ranks: the objects of all ranks. Moves their gradients to the parameters.
-ordered_json parameters_json(const Parameters& parameters, const OwnStep& own, const SampleLimits& limits,
-                             std::vector<ordered_json>& ranks) {
-  ordered_json list = ordered_json::array();
+Json parameters_json(const Parameters& parameters, const OwnStep& own, const SampleLimits& limits,
+                     std::vector<Json>& ranks) {
+  Json list = Json::array();
   for (const Parameter* p : trainable(parameters)) {
-    ordered_json& object = list.emplace_back(ordered_json{{"name", p->name}, {"elements", p->shape.elements()}});
+    Json& object = list.emplace_back(Json{{"name", p->name}, {"elements", p->shape.elements()}});
     if (own.nodes.contains(p->name)) object["node"] = own.nodes.at(p->name);
     if (p->is_table) object["is_table"] = true;
     if (!own.gradients.contains(p->name)) continue;
     object["sum"] = sample_json(sample_tensor(p->gradient, limits));
-    ordered_json& gradients = object["gradients"] = ordered_json::array();
+    Json& gradients = object["gradients"] = Json::array();
     for (size_t rank = 1; rank < ranks.size(); ++rank)
       gradients.push_back(std::move(ranks[rank].at("gradients").at(p->name)));
   }
-  for (ordered_json& rank : ranks) rank.erase("gradients");
+  for (Json& rank : ranks) rank.erase("gradients");
   return list;
 }
 
-ordered_json buckets_json(const RankStep& step, const Parameters& parameters) {
+Json buckets_json(const RankStep& step, const Parameters& parameters) {
   const std::vector<const Parameter*> all = trainable(parameters);
-  ordered_json buckets = ordered_json::array();
+  Json buckets = Json::array();
   for (const RankStep::Bucket& bucket : step.buckets) {
-    ordered_json parts = ordered_json::array();
+    Json parts = Json::array();
     for (size_t i = 0; i < all.size(); ++i) {
       const ElementRange own = element_range(*all[i]);
       if (!overlap(own, bucket.range)) continue;
       const int64_t begin = std::max(own.begin, bucket.range.begin), end = std::min(own.end, bucket.range.end);
       parts.push_back({i, begin - own.begin, end - own.begin});
     }
-    ordered_json& object = buckets.emplace_back(ordered_json{{"elements", bucket.range.size()}, {"parts", parts}});
+    Json& object = buckets.emplace_back(Json{{"elements", bucket.range.size()}, {"parts", parts}});
     if (bucket.node >= 0) object["node"] = bucket.node;
   }
   return buckets;
@@ -78,18 +76,18 @@ ordered_json buckets_json(const RankStep& step, const Parameters& parameters) {
 
 }  // namespace
 
-ordered_json ranks_page_data(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks,
-                             double bucket_mb, const OwnStep& own, const SampleLimits& limits) {
+Json ranks_page_data(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks, double bucket_mb,
+                     const OwnStep& own, const SampleLimits& limits) {
   const RankStep step = run_rank_step(work, kernels, precision, ranks, bucket_mb);
-  ordered_json rank{{"loss", own.sums.loss}, {"predictions", own.sums.tokens}};
+  Json rank{{"loss", own.sums.loss}, {"predictions", own.sums.tokens}};
   rank.update(times_json(step));
   if (ranks.rank() > 0) rank["gradients"] = gradients_json(own);
-  std::vector<ordered_json> all;
+  std::vector<Json> all;
   for (const std::string& text : ranks.gather(rank.dump(), 0))
     all.push_back(parse_ordered_json(text, kMaxJsonDepth, "[ranks] ", "the data of a rank"));
   if (ranks.rank() > 0) return nullptr;
   const Parameters& parameters = work.parameters();
-  ordered_json list = parameters_json(parameters, own, limits, all);
+  Json list = parameters_json(parameters, own, limits, all);
   return {{"parameters", std::move(list)}, {"buckets", buckets_json(step, parameters)}, {"ranks", std::move(all)}};
 }
 

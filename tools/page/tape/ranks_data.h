@@ -2,10 +2,10 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "gyre/autograd/ops.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/parallel/communicator.h"
 #include "tools/page/tape/tensor_sample.h"
@@ -28,7 +28,7 @@ struct OwnStep {
 //   [number of the parameter, first element, end]
 // - ranks: loss, predictions, backward [node, begin, end], end_of_backward, end, buckets {leaves, begin, end}, lookups
 //   {name, bytes, begin, end}
-nlohmann::ordered_json ranks_page_data(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks,
-                                       double bucket_mb, const OwnStep& own, const SampleLimits& limits);
+Json ranks_page_data(Workload& work, Kernels& kernels, Precision precision, Communicator& ranks, double bucket_mb,
+                     const OwnStep& own, const SampleLimits& limits);
 
 }  // namespace gyre

@@ -6,11 +6,10 @@
 
 #include "gyre/autograd/inspect/tape_rows.h"
 #include "gyre/autograd/module_path.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 // Samples of larger models have fewer lines, so that the page stays below 3 MB where it can.
 constexpr double kSampledBytes = 2.55e6;
@@ -56,27 +55,27 @@ bool reduce(SampleLimits& limits, double excess) {
   return true;
 }
 
-void add(ordered_json& object, const char* name, const std::optional<TensorSample>& sample) {
+void add(Json& object, const char* name, const std::optional<TensorSample>& sample) {
   if (sample) object[name] = sample_json(*sample);
 }
 
-ordered_json inputs_json(const RecordedNode& record) {
-  ordered_json inputs = ordered_json::array();
+Json inputs_json(const RecordedNode& record) {
+  Json inputs = Json::array();
   for (const RecordedNode::Input& input : record.inputs) {
-    ordered_json& object = inputs.emplace_back(ordered_json::object());
+    Json& object = inputs.emplace_back(Json::object());
     if (input.node >= 0) object["node"] = input.node;
     add(object, "value", input.constant);
   }
   return inputs;
 }
 
-ordered_json named_json(const std::vector<std::pair<std::string, TensorSample>>& samples) {
-  ordered_json array = ordered_json::array();
+Json named_json(const std::vector<std::pair<std::string, TensorSample>>& samples) {
+  Json array = Json::array();
   for (const auto& [name, sample] : samples) array.push_back({{"name", name}, {"value", sample_json(sample)}});
   return array;
 }
 
-void add_costs(ordered_json& object, const NodeCost& cost) {
+void add_costs(Json& object, const NodeCost& cost) {
   object.update({{"forward_seconds", cost.forward_seconds},
                  {"backward_seconds", cost.backward_seconds},
                  {"after_forward", cost.after_forward},
@@ -84,8 +83,8 @@ void add_costs(ordered_json& object, const NodeCost& cost) {
                  {"after_release", cost.after_release}});
 }
 
-void add_op(ordered_json& object, const TapeRow& row, const RecordedNode& record) {
-  ordered_json attributes = ordered_json::object();
+void add_op(Json& object, const TapeRow& row, const RecordedNode& record) {
+  Json attributes = Json::object();
   for (const auto& [name, value] : row.attributes) attributes[name] = value;
   object.update({{"attributes", attributes},
                  {"inputs", inputs_json(record)},
@@ -95,14 +94,14 @@ void add_op(ordered_json& object, const TapeRow& row, const RecordedNode& record
                  {"saved_bytes", row.saved_bytes}});
 }
 
-void add_differences(ordered_json& object, const std::vector<GradientDifference>& differences) {
+void add_differences(Json& object, const std::vector<GradientDifference>& differences) {
   for (const GradientDifference& d : differences)
     object["differences"].push_back({{"row", d.row}, {"column", d.column}, {"value", d.value}});
 }
 
-ordered_json node_json(const StepData& step, const TapeRow& row) {
+Json node_json(const StepData& step, const TapeRow& row) {
   const RecordedNode& record = step.nodes[size_t(row.id)];
-  ordered_json object{{"id", row.id}, {"op", row.op}};
+  Json object{{"id", row.id}, {"op", row.op}};
   if (!row.module.empty()) object["module"] = row.module;
   if (!row.parameter.empty()) object["parameter"] = row.parameter;
   if (const auto name = step.names.find(row.id); name != step.names.end()) object["name"] = name->second;
@@ -115,20 +114,20 @@ ordered_json node_json(const StepData& step, const TapeRow& row) {
   return object;
 }
 
-ordered_json backward_json(const RecordedStep& step) {
-  ordered_json paths = ordered_json::array();
+Json backward_json(const RecordedStep& step) {
+  Json paths = Json::array();
   for (const RecordedStep::Path& path : step.paths) {
-    ordered_json& object = paths.emplace_back(ordered_json{{"input", path.input}, {"number", path.number}});
+    Json& object = paths.emplace_back(Json{{"input", path.input}, {"number", path.number}});
     add(object, "added", path.added);
     add(object, "sum", path.sum);
   }
-  ordered_json object{{"node", step.node}, {"paths", paths}, {"final", step.final_parameters}};
+  Json object{{"node", step.node}, {"paths", paths}, {"final", step.final_parameters}};
   if (step.bias_done) object["bias_done"] = true;
   return object;
 }
 
-ordered_json modules_json(const std::vector<TapeRow>& rows, const std::vector<NodeCost>& costs) {
-  ordered_json modules = ordered_json::array();
+Json modules_json(const std::vector<TapeRow>& rows, const std::vector<NodeCost>& costs) {
+  Json modules = Json::array();
   for (const ModuleTotals& totals : module_totals(rows)) {
     double seconds = 0;
     for (const TapeRow& row : rows)
@@ -144,8 +143,8 @@ ordered_json modules_json(const std::vector<TapeRow>& rows, const std::vector<No
   return modules;
 }
 
-ordered_json formulas_json(const std::vector<TapeRow>& rows) {
-  ordered_json formulas = ordered_json::object();
+Json formulas_json(const std::vector<TapeRow>& rows) {
+  Json formulas = Json::object();
   for (const TapeRow& row : rows)
     if (!row.formula.empty()) formulas[row.op] = row.formula;
   return formulas;
@@ -179,8 +178,8 @@ StepData record_step(const StepFunction& step, Kernels& kernels, int ranks) {
   }
 }
 
-ordered_json step_json(const StepData& step) {
-  ordered_json nodes = ordered_json::array(), steps = ordered_json::array();
+Json step_json(const StepData& step) {
+  Json nodes = Json::array(), steps = Json::array();
   for (const TapeRow& row : step.rows) nodes.push_back(node_json(step, row));
   for (const RecordedStep& recorded : step.steps) steps.push_back(backward_json(recorded));
   return {{"formulas", formulas_json(step.rows)},

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "gyre/autograd/inspect/tape_rows.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "tools/page/tape/gradient_differences.h"
 #include "tools/page/tape/step_costs.h"
@@ -36,6 +36,6 @@ StepData record_step(const StepFunction& step, Kernels& kernels, int ranks = 1);
 // - steps, in backward order: node, paths, final parameters (RecordedStep)
 // - modules: totals of each module, parents first; "" is the whole step
 // A tensor is an object of sample_json(). Numbers and names that are absent are left out.
-nlohmann::ordered_json step_json(const StepData& step);
+Json step_json(const StepData& step);
 
 }  // namespace gyre

@@ -6,12 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "gyre/core/io/json.h"
 #include "tools/inspect/tape/step_report.h"
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 int64_t columns_of(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[-1]; }
 
@@ -75,8 +74,8 @@ TensorSample sample_tensor(const Tensor& tensor, const SampleLimits& limits) {
   return sample;
 }
 
-ordered_json sample_json(const TensorSample& sample) {
-  ordered_json blocks = ordered_json::array();
+Json sample_json(const TensorSample& sample) {
+  Json blocks = Json::array();
   for (size_t i = 0; i < sample.blocks.size(); ++i) {
     const SampleBlock& block = sample.blocks[i];
     blocks.push_back({{"row", block.row},
@@ -85,7 +84,7 @@ ordered_json sample_json(const TensorSample& sample) {
                       {"columns", block.columns},
                       {"data", base64(bytes_of(sample.values[i]))}});
   }
-  ordered_json object = tensor_json(sample.shape, sample.dtype, sample.stats);
+  Json object = tensor_json(sample.shape, sample.dtype, sample.stats);
   object["blocks"] = std::move(blocks);
   return object;
 }

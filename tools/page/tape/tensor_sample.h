@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "gyre/autograd/inspect/tensor_stats.h"
+#include "gyre/core/io/json.h"
 
 namespace gyre {
 
@@ -36,6 +36,6 @@ TensorSample sample_tensor(const Tensor& tensor, const SampleLimits& limits);
 
 // The object of tensor_json() (tools/inspect/tape/step_report.h) with the blocks, whose values are base64 of
 // little-endian fp32.
-nlohmann::ordered_json sample_json(const TensorSample& sample);
+Json sample_json(const TensorSample& sample);
 
 }  // namespace gyre

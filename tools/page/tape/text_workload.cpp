@@ -45,7 +45,7 @@ class TextWorkload final : public Workload {
   int64_t tokens_;
 };
 
-Ids encode(const std::string& text, const char* option, const Vocabulary& vocabulary) {
+Ids encode_text(const std::string& text, const char* option, const Vocabulary& vocabulary) {
   if (first_invalid_utf8(text)) throw UsageError(option, " is not valid UTF-8");
   Ids ids = vocabulary.encode(text);
   if (ids.empty()) throw UsageError(option, ": expected at least one token, got none");
@@ -57,7 +57,7 @@ void expect_length(size_t tokens, int64_t longest, const char* option) {
     throw UsageError(option, ": the model has positions for ", longest, " tokens, got ", tokens);
 }
 
-std::string pieces_of(const Ids& ids, const Vocabulary& vocabulary) {
+std::string joined_pieces(const Ids& ids, const Vocabulary& vocabulary) {
   std::string text;
   for (const int32_t id : ids) text += (text.empty() ? "" : " ") + vocabulary.piece(id);
   return text;
@@ -67,14 +67,15 @@ std::unique_ptr<Workload> translation(const Path& path, const std::string& check
                                       Device device) {
   if (text.target.empty()) throw UsageError("--text: expected --target, too, for a translation model");
   auto [vocabulary, model] = load_trained_model<EncoderDecoder>(path, checkpoint, {}, device);
-  const Ids source = encode(text.text, "--text", *vocabulary), target = encode(text.target, "--target", *vocabulary);
+  const Ids source = encode_text(text.text, "--text", *vocabulary),
+            target = encode_text(text.target, "--target", *vocabulary);
   expect_length(source.size() + 1, model->longest(), "--text");
   expect_length(target.size() + 1, model->longest(), "--target");
   PairPacker packer(vocabulary->bos(), vocabulary->eos());
   packer.add(source, target);
   PairInput batch = pair_input(packer.finish());
   const int64_t tokens = batch.source.tokens() + batch.target.tokens();
-  const std::string pieces = pieces_of(source, *vocabulary) + " -> " + pieces_of(target, *vocabulary);
+  const std::string pieces = joined_pieces(source, *vocabulary) + " -> " + joined_pieces(target, *vocabulary);
   return std::make_unique<TextWorkload<EncoderDecoder, PairInput>>(std::move(model), std::move(batch), pieces, tokens);
 }
 
@@ -98,14 +99,14 @@ std::unique_ptr<Workload> language(const Path& path, const std::string& checkpoi
                                    Device device) {
   if (!text.target.empty()) throw UsageError("--target would have no effect: the model does not translate");
   auto [vocabulary, model] = load_trained_model<EncoderOnly>(path, checkpoint, {}, device);
-  Ids ids = encode(text.text, "--text", *vocabulary);
+  Ids ids = encode_text(text.text, "--text", *vocabulary);
   ids.insert(ids.begin(), vocabulary->bos());
   ids.push_back(vocabulary->eos());
   const bool causal = model->config().causal;
   expect_length(ids.size() - (causal ? 1 : 0), model->longest(), "--text");
   MaskedInput batch = causal ? causal_input(ids) : masked_input(ids, *vocabulary);
   return std::make_unique<TextWorkload<EncoderOnly, MaskedInput>>(std::move(model), std::move(batch),
-                                                                  pieces_of(ids, *vocabulary), int64_t(ids.size()));
+                                                                  joined_pieces(ids, *vocabulary), int64_t(ids.size()));
 }
 
 }  // namespace

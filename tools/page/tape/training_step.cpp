@@ -3,13 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "gyre/core/io/json.h"
 #include "tools/page/tape/ranks_data.h"
 #include "tools/page/tape/step_data.h"
 
 namespace gyre {
 namespace {
-
-using nlohmann::ordered_json;
 
 OwnStep own_step(const StepData& step, const CrossEntropySums& sums) {
   OwnStep own{.sums = sums, .nodes = {}, .gradients = {}};
@@ -24,8 +23,7 @@ OwnStep own_step(const StepData& step, const CrossEntropySums& sums) {
 
 }  // namespace
 
-ordered_json training_step_json(Workload& work, Kernels& kernels, const TrainingStepOptions& options,
-                                Communicator& ranks) {
+Json training_step_json(Workload& work, Kernels& kernels, const TrainingStepOptions& options, Communicator& ranks) {
   CrossEntropySums sums;
   const auto record = [&](Tape& tape) {
     const LossResult result = work.loss(tape);
@@ -34,14 +32,14 @@ ordered_json training_step_json(Workload& work, Kernels& kernels, const Training
   };
   const StepFunction function{.record = record, .tape = page_tape_options(options.precision, ranks.rank())};
   StepData step = record_step(function, kernels, ranks.size());  // before others add to the gradients of the parameters
-  ordered_json of_ranks;
+  Json of_ranks;
   if (ranks.size() > 1)
     of_ranks =
         ranks_page_data(work, kernels, options.precision, ranks, options.bucket_mb, own_step(step, sums), step.limits);
   if (ranks.rank() > 0) return nullptr;
   step.costs = measure_nodes(function, kernels);
   step.differences = gradient_differences(work, kernels, step.rows, step.nodes, options.differences);
-  ordered_json data{{"loss", sums.loss}, {"predictions", sums.tokens}};
+  Json data{{"loss", sums.loss}, {"predictions", sums.tokens}};
   data.update(step_json(step));
   if (!of_ranks.is_null()) data["ranks"] = std::move(of_ranks);
   return data;

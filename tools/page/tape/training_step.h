@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/train/parallel/communicator.h"
 #include "tools/workload/workload.h"
@@ -19,7 +19,6 @@ struct TrainingStepOptions {
 // Collective. Runs a training step of the batch drawn last. Returns on rank 0 the object of step_json() with the loss,
 // which is a sum, and the number of predictions, and with several ranks that of ranks_page_data(). Returns null on the
 // others. Finite differences convert the parameters to f64.
-nlohmann::ordered_json training_step_json(Workload& work, Kernels& kernels, const TrainingStepOptions& options,
-                                          Communicator& ranks);
+Json training_step_json(Workload& work, Kernels& kernels, const TrainingStepOptions& options, Communicator& ranks);
 
 }  // namespace gyre

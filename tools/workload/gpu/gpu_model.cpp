@@ -5,11 +5,12 @@
 #include <cstdio>
 
 #include "gyre/core/error.h"
+#include "tools/workload/bench_metrics.h"
 
 namespace gyre {
 namespace {
 
-constexpr double kTera = 1e12, kGiga = 1e9;
+constexpr double kTera = 1e12;
 
 // The peaks, the bandwidths, the memory and the links are those of NVIDIA's data sheets of the SXM modules (dense
 // products; one direction of NVLink). bf16_products and copy_bandwidth are assumed: 70 to 87 % of the peaks.

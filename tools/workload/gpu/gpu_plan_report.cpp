@@ -4,14 +4,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
+#include "tools/workload/bench_metrics.h"
+
 namespace gyre {
-namespace {
-
-using nlohmann::ordered_json;
-
-constexpr double kGiga = 1e9;
-
-}  // namespace
+namespace {}  // namespace
 
 std::string fitting_text(const GpuPlanRow& row, const ParallelOptions& options) {
   if (row.fits()) return "yes";
@@ -21,7 +18,7 @@ std::string fitting_text(const GpuPlanRow& row, const ParallelOptions& options) 
   return concat("no; --optimizer-delay ", row.fitting_micro_batches, " fits");
 }
 
-ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision precision) {
+Json step_json(const GpuPlanRow& row, const GpuModel& model, Precision precision) {
   const GpuForecast& step = row.forecast;
   const double rate = step.flops / step.step_seconds;
   return {{"micro_batches", row.plan.micro_batches},
@@ -38,8 +35,8 @@ ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision p
           {"peak_tensor_gb", rounded(step.peak_bytes / kGiga)}};
 }
 
-ordered_json to_json(const std::vector<GpuPlanRow>& rows) {
-  ordered_json list = ordered_json::array();
+Json to_json(const std::vector<GpuPlanRow>& rows) {
+  Json list = Json::array();
   // Efficiency is relative to the row with the fewest GPUs.
   const auto fewest = std::min_element(
       rows.begin(), rows.end(), [](const GpuPlanRow& a, const GpuPlanRow& b) { return a.plan.ranks < b.plan.ranks; });
@@ -68,8 +65,8 @@ ordered_json to_json(const std::vector<GpuPlanRow>& rows) {
   return list;
 }
 
-ordered_json to_json(const GpuForecast& forecast) {
-  ordered_json list = ordered_json::array();
+Json to_json(const GpuForecast& forecast) {
+  Json list = Json::array();
   for (const ForecastRow& row : forecast.rows)
     list.push_back({{"name", row.name},
                     {"launches", row.launches},
@@ -82,7 +79,7 @@ ordered_json to_json(const GpuForecast& forecast) {
 void print_rows(const std::vector<GpuPlanRow>& rows, const GpuJob& job) {
   std::printf("\n%6s %9s %10s %12s %12s %12s %11s  %s\n", "GPUs", "GB/GPU", "step ms", "exchange ms", "exposed ms",
               "tokens/s", "efficiency", "fits");
-  const ordered_json list = to_json(rows);
+  const Json list = to_json(rows);
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto number = [&](const char* name) { return list[i][name].get<double>(); };
     std::printf("%6d %9.3g %10.4g %12.4g %12.4g %12.6g %10.1f%%  %s\n", rows[i].plan.ranks, number("memory_gb"),

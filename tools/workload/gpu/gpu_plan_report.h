@@ -1,17 +1,16 @@
 // Prints a plan for GPUs, as tables or JSON.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "gyre/core/io/json.h"
 #include "tools/workload/gpu/gpu_plan.h"
 
 namespace gyre {
 
 // The step of one GPU, without the exchange: time, launches, and its share of the rates of matrix products.
-nlohmann::ordered_json step_json(const GpuPlanRow& row, const GpuModel& model, Precision precision);
-nlohmann::ordered_json to_json(const std::vector<GpuPlanRow>& rows);
+Json step_json(const GpuPlanRow& row, const GpuModel& model, Precision precision);
+Json to_json(const std::vector<GpuPlanRow>& rows);
 // The work of a step of one GPU, by op and purpose.
-nlohmann::ordered_json to_json(const GpuForecast& forecast);
+Json to_json(const GpuForecast& forecast);
 
 // "yes", "no; --optimizer-delay 4 fits" or "no".
 std::string fitting_text(const GpuPlanRow& row, const ParallelOptions& options);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/job.h"
@@ -25,7 +26,7 @@ class LanguageModel final : public TrainingModel {
   Parameters& parameters() override { return model_.parameters(); }
   void before_update(uint64_t seed, uint64_t update) override { redraw_.before_update(parameters(), seed, update); }
   std::string describe() const override { return model_.config().describe(); }
-  nlohmann::ordered_json config() const override { return model_.config().to_json(); }
+  Json config() const override { return model_.config().to_json(); }
 
   const EncoderOnly& network() const { return model_; }
 

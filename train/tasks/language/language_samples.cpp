@@ -19,8 +19,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-constexpr size_t kSamples = 4;  // in each entry of metrics.jsonl
-constexpr int kLeastRows = 8;   // of a sample, if there is one: shorter ones show little
+constexpr size_t kLanguageSamples = 4;  // in each entry of metrics.jsonl
+constexpr int kLeastRows = 8;           // of a sample, if there is one: shorter ones show little
 constexpr size_t kMaskedTokens = 64, kPromptTokens = 20, kContinuedTokens = 20;
 
 Ids first_of(std::span<const int32_t> ids, size_t most) {
@@ -47,7 +47,7 @@ LanguageSamples::LanguageSamples(const SampleSource& samples, const MakeInput& m
                                  const EncoderOnly& model, const JobContext& context)
     : vocabulary_(vocabulary), model_(model), kernels_(context.kernels), precision_(context.precision) {
   const bool causal = model.config().causal;
-  const size_t count = std::min(kSamples, samples.size());
+  const size_t count = std::min(kLanguageSamples, samples.size());
   for (size_t i = 0; i < count; ++i) {
     auto index = uint32_t(i * samples.size() / count);
     const auto end = uint32_t((i + 1) * samples.size() / count);

@@ -4,24 +4,24 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/option_checks.h"
 #include "gyre/train/pretrained/trained_model.h"
 
 namespace gyre {
 
-nlohmann::ordered_json MatchTask::to_json() const {
+Json MatchTask::to_json() const {
   return {{"task", "match"}, {"loss", objective.loss}, {"margin", objective.margin}, {"max_length", max_length}};
 }
 
 bool is_match_task(const Path& run) {
   if (!std::filesystem::exists(task_path(run))) return false;
-  const nlohmann::ordered_json json = read_json(task_path(run));
+  const Json json = read_json(task_path(run));
   return json.is_object() && json.contains("task") && json["task"] == "match";
 }
 
 MatchTask read_match_task(const Path& run) {
-  const nlohmann::ordered_json json = read_json(task_path(run));
+  const Json json = read_json(task_path(run));
   try {
     require(json.at("task") == "match", "the task is another one");
     MatchTask task{{json.at("loss"), json.at("margin")}, json.at("max_length")};

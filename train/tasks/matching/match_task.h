@@ -2,9 +2,8 @@
 //   {"task": "match", "loss": "cross-entropy", "margin": 1.0, "max_length": 1024}
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "gyre/core/io/file.h"
+#include "gyre/core/io/json.h"
 #include "gyre/train/tasks/matching/match_objective.h"
 
 namespace gyre {
@@ -13,7 +12,7 @@ struct MatchTask {
   MatchObjective objective;
   int max_length = 0;  // pairs are truncated to this number of ids
 
-  nlohmann::ordered_json to_json() const;
+  Json to_json() const;
 };
 
 // True if run/task.json exists and is that of text matching.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/train/job.h"
 #include "gyre/train/tasks/initial_weights.h"
@@ -19,7 +20,7 @@ class TranslationModel final : public TrainingModel {
 
   Parameters& parameters() override { return model_.parameters(); }
   std::string describe() const override { return model_.config().describe(); }
-  nlohmann::ordered_json config() const override { return model_.config().to_json(); }
+  Json config() const override { return model_.config().to_json(); }
 
   const EncoderDecoder& network() const { return model_; }
 

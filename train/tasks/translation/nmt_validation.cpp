@@ -20,7 +20,7 @@
 namespace gyre {
 namespace {
 
-constexpr size_t kSamples = 4;  // in each entry of metrics.jsonl
+constexpr size_t kTranslationSamples = 4;  // in each entry of metrics.jsonl
 
 std::vector<std::vector<size_t>> chunks_by_length(const NmtValidationSet& set, size_t sentences) {
   std::vector<size_t> order(set.size());
@@ -104,7 +104,7 @@ ValidationResult NmtValidation::run() {
 
 std::vector<ValidationSample> NmtValidation::first_samples(const Lines& hypotheses) const {
   std::vector<ValidationSample> samples;
-  for (size_t i = 0; i < std::min(kSamples, hypotheses.size()); ++i)
+  for (size_t i = 0; i < std::min(kTranslationSamples, hypotheses.size()); ++i)
     samples.push_back({.source = set_.source_texts[i], .reference = set_.references[i], .output = hypotheses[i]});
   return samples;
 }

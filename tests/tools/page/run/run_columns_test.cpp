@@ -6,17 +6,17 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "gyre/core/io/json.h"
 #include "tools/page/run/run_samples.h"
 
 using namespace gyre;
-using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json parse(const char* text) { return ordered_json::parse(text); }
+Json parse(const char* text) { return Json::parse(text); }
 
-std::vector<ordered_json> entries_of(const std::vector<const char*>& lines) {
-  std::vector<ordered_json> entries;
+std::vector<Json> entries_of(const std::vector<const char*>& lines) {
+  std::vector<Json> entries;
   for (const char* line : lines) entries.push_back(parse(line));
   return entries;
 }
@@ -38,17 +38,17 @@ TEST_CASE("figures become columns of equal length, with null for missing ones") 
   CHECK(metric_columns(entries, "valid") ==
         parse(R"({"entries":3,"updates":[15,20,25],"target_tokens":[2000,3000,null],"seconds":[2.0,4.0,5.0],
                   "values":{"loss":[2.25,2.0,1.0],"bleu":[1.5,2.5,null]}})"));
-  CHECK(metric_columns({}, "train")["values"] == ordered_json::object());
+  CHECK(metric_columns({}, "train")["values"] == Json::object());
 }
 
 TEST_CASE("of very many entries, the ends and the extreme losses remain, in order") {
-  std::vector<ordered_json> entries;
+  std::vector<Json> entries;
   for (size_t i = 1; i <= 3 * kMaxPageEntries; ++i)
     entries.push_back({{"event", "train"}, {"updates", i}, {"loss", 1 + double(i % 7) / 10}});
   entries[2001]["loss"] = 500;
   entries[3003]["loss"] = nullptr;
   entries[4004]["loss"] = 0.5;
-  const ordered_json columns = metric_columns(entries, "train");
+  const Json columns = metric_columns(entries, "train");
   CHECK(columns["entries"] == 3 * kMaxPageEntries);
   const auto updates = columns["updates"].get<std::vector<size_t>>();
   CHECK(updates.size() <= kMaxPageEntries);
@@ -69,16 +69,16 @@ TEST_CASE("consecutive validations with the same output are one") {
   CHECK(sample_histories(entries) == parse(R"([{"source":"a","reference":"b","outputs":[{"first":5,"last":10,"text":""},
                    {"first":15,"last":15,"text":"b"}],"all":2},
                   {"source":"c","reference":"d","outputs":[{"first":5,"last":5,"text":"x"}],"all":1}])"));
-  CHECK(sample_histories({}) == ordered_json::array());
+  CHECK(sample_histories({}) == Json::array());
 }
 
 TEST_CASE("of very many outputs of a sample, the first, the last and some between remain") {
-  std::vector<ordered_json> entries;
+  std::vector<Json> entries;
   for (size_t i = 1; i <= 3 * kMaxPageOutputs; ++i)
     entries.push_back({{"event", "valid"},
                        {"updates", i},
                        {"samples", {{{"source", "a"}, {"reference", "b"}, {"output", std::to_string(i)}}}}});
-  const ordered_json history = sample_histories(entries)[0];
+  const Json history = sample_histories(entries)[0];
   CHECK(history["all"] == 3 * kMaxPageOutputs);
   CHECK(history["outputs"].size() == kMaxPageOutputs);
   CHECK(history["outputs"].front()["first"] == 1);

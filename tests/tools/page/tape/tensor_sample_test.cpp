@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "gyre/core/io/json.h"
+
 using namespace gyre;
 
 namespace {
@@ -20,7 +22,7 @@ Tensor counting(const Shape& shape) {
 TEST_CASE("small tensors are sampled whole, as base64 of little-endian fp32") {
   const TensorSample sample = sample_tensor(Tensor::from<float>({1, 2}, std::vector<float>{1, -2}), {});
   REQUIRE(sample.blocks.size() == 1);
-  const nlohmann::ordered_json json = sample_json(sample);
+  const Json json = sample_json(sample);
   CHECK(json.dump() ==
         R"({"shape":[1,2],"dtype":"f32","min":-2.0,"max":1.0,"norm":2.23606797749979,"nan":0,"infinite":0,)"
         R"("blocks":[{"row":0,"column":0,"rows":1,"columns":2,"data":"AACAPwAAAMA="}]})");

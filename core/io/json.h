@@ -11,18 +11,22 @@
 
 namespace gyre {
 
+// JSON whose objects keep the order of their keys; finding a key takes linear time.
+using Json = nlohmann::ordered_json;
+// JSON that finds a key in logarithmic time, and sorts keys: for files that list a vocabulary.
+using IndexedJson = nlohmann::json;
+
 inline constexpr int kMaxJsonDepth = 32;  // nesting that the files of a run may have
 
 // Parses JSON text. `max_depth` is the maximum nesting depth of arrays and objects. Throws Error for invalid JSON;
 // messages begin with `context` and call the text `what` ("the header").
-nlohmann::json parse_strict_json(std::string_view text, int max_depth, const std::string& context,
-                                 const std::string& what);
+IndexedJson parse_strict_json(std::string_view text, int max_depth, const std::string& context,
+                              const std::string& what);
 
 // The same, with the keys of objects in the order of the text.
-nlohmann::ordered_json parse_ordered_json(std::string_view text, int max_depth, const std::string& context,
-                                          const std::string& what);
+Json parse_ordered_json(std::string_view text, int max_depth, const std::string& context, const std::string& what);
 // The JSON, or nothing if the text is none, repeats a key, or is nested too deeply.
-std::optional<nlohmann::ordered_json> find_json(std::string_view text, int max_depth = kMaxJsonDepth);
+std::optional<Json> find_json(std::string_view text, int max_depth = kMaxJsonDepth);
 
 // Truncates long text for use in an error message.
 std::string cut_for_message(std::string_view text);
@@ -32,6 +36,6 @@ std::string quoted_for_message(const std::string& text);
 // The message of an exception of the JSON library, without the exception's name and number.
 std::string json_reason(const std::exception& error);
 // Formats JSON as text. Strings may contain any bytes, as paths do; bytes that are not UTF-8 become U+FFFD.
-std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
+std::string json_text(const Json& json, int indent = -1);
 
 }  // namespace gyre

@@ -1,4 +1,4 @@
-#include "gyre/core/io/strict_json.h"
+#include "gyre/core/io/json.h"
 
 #include <nlohmann/json.hpp>
 #include <set>
@@ -51,12 +51,11 @@ nlohmann::json parse_strict_json(std::string_view text, int max_depth, const std
   return parse<nlohmann::json>(text, max_depth, context, what);
 }
 
-nlohmann::ordered_json parse_ordered_json(std::string_view text, int max_depth, const std::string& context,
-                                          const std::string& what) {
-  return parse<nlohmann::ordered_json>(text, max_depth, context, what);
+Json parse_ordered_json(std::string_view text, int max_depth, const std::string& context, const std::string& what) {
+  return parse<Json>(text, max_depth, context, what);
 }
 
-std::optional<nlohmann::ordered_json> find_json(std::string_view text, int max_depth) {
+std::optional<Json> find_json(std::string_view text, int max_depth) {
   try {
     return parse_ordered_json(text, max_depth, "", "the text");
   } catch (const Error&) {
@@ -80,8 +79,8 @@ std::string json_reason(const std::exception& error) {
   return end == std::string::npos ? text : text.substr(end + 2);
 }
 
-std::string json_text(const nlohmann::ordered_json& json, int indent) {
-  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string json_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace gyre
