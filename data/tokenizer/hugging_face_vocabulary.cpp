@@ -57,9 +57,10 @@ Pointer read_tokenizer_json_file(const Path& file, const std::string& content, T
   const std::string context = tokenizer_context(file), name = tokenizer_class_of(settings.config);
   const TokenizerFamily family = family_of_class(name);
   const std::string type = find_model_type(file.parent_path());
+  const bool is_free = family_of_model_type(type) == TokenizerFamily::other;
   // A look at the text saves the time to parse it twice.
   const bool is_plain =
-      name.empty() ? family_of_model_type(type) == TokenizerFamily::other : follows_tokenizer_json(name);
+      name.empty() ? is_free && !settings.config.contains("add_prefix_space") : follows_tokenizer_json(name);
   const bool has_added_tokens =
       settings.config.contains("added_tokens_decoder") && !lists_added_tokens(file.parent_path());
   if (is_plain && !has_added_tokens && content.find("\"merges\"") != content.npos)

@@ -17,14 +17,6 @@ namespace {
 constexpr const char *kTokenizer = "tokenizer", *kConfig = "tokenizer_config";
 constexpr const char *kBytesKind = "byte-bpe", *kKind = "hugging-face";  // of bundles
 
-// The add_prefix_space of the settings, for classes of transformers that replace the one of tokenizer.json by it.
-std::optional<bool> prefix_space(const Json& config, const std::string& context) {
-  const std::string name = tokenizer_class_of(config);
-  if (follows_tokenizer_json(name)) return std::nullopt;
-  const auto setting = find_flag_setting(config, "add_prefix_space", context);
-  return family_of_class(name) == TokenizerFamily::other ? setting : setting.value_or(false);
-}
-
 TokenizerSettings settings_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto& options = bundle.options;
   const auto holds = [&](const char* key, bool is_good) {
@@ -134,7 +126,7 @@ Json special_tokens(const Json& config, const std::string& context) {
 // Reads the tokenizer.json, with the added tokens of the settings that it does not have.
 TokenizerJson read_with_settings(const std::string& name, const std::string& text, const TokenizerSettings& settings) {
   const std::string context = concat("[vocabulary] ", name, ": ");
-  const auto add = prefix_space(settings.config, context);
+  const auto add = prefix_space_setting(settings.config, context);
   return read_tokenizer_json(name, text,
                              {.add_prefix_space = add,
                               .added = settings.config.value("added_tokens_decoder", Json::object()),
@@ -166,7 +158,7 @@ struct JsonVocabulary::Parts {
     VocabularyBundle bundle = bundle_of(text, ends.bos, ends.eos, settings.size);
     identity = is_plain ? text : bundle.serialize();
     // Settings that change ids are part of the identity.
-    if (const auto add = prefix_space(settings.config, context)) identity += *add ? "\nprefix" : "";
+    if (const auto add = prefix_space_setting(settings.config, context)) identity += *add ? "\nprefix" : "";
     if (splits_special(settings.config, context)) identity += "\nsplit";
     for (size_t i = tokenizer->own_added; i < tokenizer->added.size(); ++i)
       identity += "\n" + tokenizer->added[i].content;

@@ -119,6 +119,16 @@ nlohmann::json comparable(const nlohmann::json& part, bool adds_prefix_space) {
   return own;
 }
 
+// The add_prefix_space of the byte-level part in a pre-tokenizer; nullopt: there is no such part.
+std::optional<bool> prefix_space_in(const nlohmann::json& part) {
+  if (part.is_object() && part.value("type", nlohmann::json()) == "ByteLevel")
+    return part.value("add_prefix_space", nlohmann::json(true)) != false;
+  if (!part.is_structured()) return std::nullopt;
+  for (const nlohmann::json& each : part)
+    if (const auto found = prefix_space_in(each)) return found;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string tokenizer_class_of(const Json& config) {
@@ -133,6 +143,13 @@ TokenizerFamily family_of_class(std::string_view tokenizer_class) { return find(
 bool follows_tokenizer_json(std::string_view tokenizer_class) {
   return tokenizer_class == "PreTrainedTokenizer" || tokenizer_class == "TokenizersBackend" ||
          tokenizer_class == "BloomTokenizer";
+}
+
+std::optional<bool> prefix_space_setting(const Json& config, const std::string& context) {
+  const std::string name = tokenizer_class_of(config);
+  if (follows_tokenizer_json(name)) return std::nullopt;
+  const auto setting = find_flag_setting(config, "add_prefix_space", context);
+  return family_of_class(name) == Family::other ? setting : setting.value_or(false);
 }
 
 std::string find_model_type(const Path& directory) {
@@ -179,23 +196,31 @@ std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& conf
   const auto place = tokenizer.find("pre_tokenizer");
   const nlohmann::json words = place == tokenizer.end() ? nlohmann::json() : *place;
   Family family = name.empty() ? family_of_model_type(model_type) : family_of_class(name);
+  const std::string their_class = name.empty() ? concat("the class of the model type ", model_type) : name;
   const auto note = [&](std::string_view what) {
-    return concat("transformers 5 ", what, " by that of ",
-                  name.empty() ? concat("the class of the model type ", model_type) : name,
+    return concat("transformers 5 ", what, " by that of ", their_class,
                   ", and its ids may differ; Gyre follows tokenizer.json, as transformers 4 and tokenizers do");
   };
+  const bool adds = flag(config, "add_prefix_space", false, context);
   if (family == Family::other) {
     const bool has_bytes = words.dump().find("\"ByteLevel\"") != std::string::npos;
     const bool is_free = name.empty() || (name == "LlamaTokenizer" && has_bytes);
-    return is_free ? "" : note("may replace the normalizer or the pre-tokenizer of the file");
+    if (!is_free) return note("may replace the normalizer or the pre-tokenizer of the file");
+  } else {
+    if (comparable(tokenizer.value("normalizer", nlohmann::json()), adds) !=
+        comparable(normalizer_of(family, config, context), adds))
+      return note("replaces the normalizer of the file");
+    if (comparable(words, adds) != comparable(pre_tokenizer_of(family, config, context), adds))
+      return note("replaces the pre-tokenizer of the file");
   }
-  const bool adds = flag(config, "add_prefix_space", false, context);
-  if (comparable(tokenizer.value("normalizer", nlohmann::json()), adds) !=
-      comparable(normalizer_of(family, config, context), adds))
-    return note("replaces the normalizer of the file");
-  if (comparable(words, adds) != comparable(pre_tokenizer_of(family, config, context), adds))
-    return note("replaces the pre-tokenizer of the file");
-  return "";
+  const auto in_file = prefix_space_in(words), setting = prefix_space_setting(config, context);
+  if (!in_file) return "";
+  const bool theirs = family == Family::other ? *in_file : adds, ours = setting.value_or(*in_file);
+  if (theirs == ours) return "";
+  return concat("transformers 5 ", theirs ? "adds a" : "adds no", " space before a text, as ",
+                family == Family::other ? "tokenizer.json" : their_class, " says, and its ids differ; Gyre ",
+                ours ? "adds one" : "adds none", ", as ",
+                setting ? "add_prefix_space in tokenizer_config.json" : "tokenizer.json", " says");
 }
 
 }  // namespace gyre

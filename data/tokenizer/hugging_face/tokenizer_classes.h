@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ std::string tokenizer_class_of(const Json& config);
 TokenizerFamily family_of_class(std::string_view tokenizer_class);
 // Whether transformers 5 follows the tokenizer.json of a directory with this class.
 bool follows_tokenizer_json(std::string_view tokenizer_class);
+// The add_prefix_space that replaces the one of tokenizer.json; nullopt: tokenizer.json is followed.
+std::optional<bool> prefix_space_setting(const nlohmann::ordered_json& config, const std::string& context);
 
 // The "model_type" of config.json in a directory, which transformers 5 reads if the settings name no class. Empty if
 // there is none.
@@ -36,8 +39,9 @@ void set_default_tokens(TokenizerFamily family, Json& config);
 Json normalizer_of(TokenizerFamily family, const Json& config, const std::string& context);
 Json pre_tokenizer_of(TokenizerFamily family, const Json& config, const std::string& context);
 
-// A remark for the user if the family replaces a part of this tokenizer.json, of BPE, by another; otherwise empty.
-std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, std::string_view model_type,
-                               const std::string& context);
+// A remark for the user if transformers 5 replaces a part of this tokenizer.json, of BPE, or takes another
+// add_prefix_space than prefix_space_setting; otherwise empty.
+std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config,
+                               std::string_view model_type, const std::string& context);
 
 }  // namespace gyre

@@ -313,6 +313,49 @@ TEST_CASE("a tokenizer.json beside another class than its own: a note says what 
   CHECK(contains(note_with("cased.json", nullptr, "{}"), "takes BertTokenizer in lower case for the model type bert"));
 }
 
+TEST_CASE("a tokenizer.json beside another add_prefix_space: a note says which of the two transformers follows") {
+  struct Case {
+    const char* model_type;  // in config.json; nullptr: there is none
+    const char* config;
+    bool in_file;
+    const char* note;  // a part of it; "" for none
+    bool adds;         // whether Gyre adds a space
+  };
+  constexpr const char *kFile =
+                           "adds no space before a text, as tokenizer.json says, and its ids differ; Gyre adds one",
+                       *kFileAdds =
+                           "adds a space before a text, as tokenizer.json says, and its ids differ; Gyre adds "
+                           "none, as add_prefix_space in tokenizer_config.json says",
+                       *kClass =
+                           "adds no space before a text, as the class of the model type gpt2 says, and its ids "
+                           "differ; Gyre adds one, as tokenizer.json says";
+  const Case cases[] = {
+      {nullptr, R"({"tokenizer_class":"LlamaTokenizer","add_prefix_space":true})", false, kFile, true},
+      {nullptr, R"({"tokenizer_class":"LlamaTokenizerFast","add_prefix_space":false})", true, kFileAdds, false},
+      {"llama", R"({"tokenizer_class":"LlamaTokenizer","add_prefix_space":true})", true, "", true},
+      {"llama", R"({"tokenizer_class":"LlamaTokenizer"})", true, "", true},
+      {nullptr, R"({"add_prefix_space":true})", false, kFile, true},
+      {"llama", R"({"add_prefix_space":false})", true, kFileAdds, false},
+      {"gpt2", R"({"add_prefix_space":true})", false, "", true},
+      {"gpt2", "{}", true, kClass, true},
+      {"gpt2", "{}", false, "", false},
+      {nullptr, R"({"tokenizer_class":"GPT2Tokenizer","add_prefix_space":true})", false, "", true},
+      {nullptr, R"({"tokenizer_class":"PreTrainedTokenizerFast","add_prefix_space":true})", false, "", false},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.config);
+    CAPTURE(c.in_file);
+    const TemporaryDirectory directory;
+    Json json = Json::parse(read_file(tokenizer_file("gpt2")));
+    json["pre_tokenizer"]["add_prefix_space"] = c.in_file;
+    write_text(directory, "tokenizer_config.json", c.config);
+    if (c.model_type != nullptr) write_text(directory, "config.json", Json{{"model_type", c.model_type}}.dump());
+    const auto vocabulary = load_vocabulary(write_text(directory, "tokenizer.json", json.dump()));
+    CHECK((std::string_view(c.note).empty() ? vocabulary->note().empty() : contains(vocabulary->note(), c.note)));
+    CHECK((vocabulary->encode("the") == vocabulary->encode(" the")) == c.adds);
+  }
+}
+
 TEST_CASE("tokenizer.json: a chat template that is not UTF-8 is exported with replacement characters") {
   const TemporaryDirectory directory, exported;
   const Path file = write_text(directory, "tokenizer.json", read_file(tokenizer_file("llama3")));
