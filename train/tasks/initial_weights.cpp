@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <system_error>
 
 #include "gyre/core/option_checks.h"
 #include "gyre/train/checkpoint/model_file.h"
@@ -43,7 +44,11 @@ void allocate_initial_weights(Parameters& parameters, const TrainOptions& option
   if (!starts_from(pretrained, options.start)) return;
   require_other_run(pretrained, options.start);
   if (continues(options.start)) return;
-  require_run_vocabulary(find_run(pretrained), vocabulary, "--vocab");
+  const Path run = find_run(pretrained), &file = options.data.vocabulary;
+  std::error_code ignored;
+  const auto own = own_vocabulary(run);
+  const bool is_own = own && std::filesystem::equivalent(file, *own, ignored);
+  require_run_vocabulary(run, vocabulary, concat(is_own ? "--pretrained-model: " : "--vocab: ", file.string()));
   load_model_weights(pretrained, parameters);
   spdlog::info("initial weights: {}", describe_model(pretrained));
 }

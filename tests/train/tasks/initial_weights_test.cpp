@@ -192,7 +192,13 @@ TEST_CASE("the vocabulary must be that of the pretrained model") {
   MaskedOptions options = options_in(directory, "second", "1u");
   options.pretrained_model = directory / "first";
   options.data.vocabulary = directory / "other.txt";
-  CHECK(contains(error_of([&] { train(options); }), "--vocab is not the vocabulary of the model"));
+  CHECK(contains(error_of([&] { train(options); }),
+                 concat("--vocab: ", options.data.vocabulary.string(), " is not the vocabulary of the model")));
+  // Without --vocab, the vocabulary is the one in the run, which may have been replaced since.
+  options.data.vocabulary = directory / "first" / "vocab.txt";
+  write_file(options.data.vocabulary, pieces);
+  CHECK(contains(error_of([&] { train(options); }), concat("--pretrained-model: ", options.data.vocabulary.string(),
+                                                           " is not the vocabulary of the model")));
 }
 
 }  // namespace
