@@ -221,7 +221,7 @@ void EncoderDecoderConfig::validate() const {
   require_bounds(kEncoderDecoderFields, *this);
   validate_shared();
   require(attention.kind == AttentionKind::softmax, "[attention] an encoder-decoder expects softmax, got ",
-          enum_name(attention.kind), ": window and linear are kinds of encoders and of decoders");
+          enum_name(attention.kind), ": encoders and decoders have the other kinds");
 }
 
 Json EncoderDecoderConfig::to_json() const { return write(kEncoderDecoderFields, *this); }

@@ -1,5 +1,8 @@
 #include "tools/options/layer_options.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "tools/options/position_options.h"
 
 namespace gyre {
@@ -7,6 +10,30 @@ namespace gyre {
 namespace {
 
 using Values = std::vector<std::string>;
+
+// The options of keys in config.json whose name is another. Other keys have the name of their option, with '_' for '-'.
+struct OptionOfKey {
+  std::string_view key, option;
+};
+constexpr OptionOfKey kOptionsOfKeys[] = {{"dim", "dim-emb"},
+                                          {"ffn", "transformer-dim-ffn"},
+                                          {"heads", "transformer-heads"},
+                                          {"encoder_layers", "enc-depth"},
+                                          {"decoder_layers", "dec-depth"},
+                                          {"dropout", "transformer-dropout"},
+                                          {"attention_dropout", "transformer-dropout-attention"},
+                                          {"activation_dropout", "transformer-dropout-ffn"},
+                                          {"window", "attention-window"}};
+
+// The option of a word in a message; empty if the word is no key.
+std::string option_of(const OptionTable& table, std::string_view word, bool is_in_brackets) {
+  const auto* const found = std::ranges::find(kOptionsOfKeys, word, &OptionOfKey::key);
+  std::string option(found == std::end(kOptionsOfKeys) ? word : found->option);
+  // Other keys of one word, such as norm, are words of English too.
+  const bool may_be_key = found != std::end(kOptionsOfKeys) || is_in_brackets || word.find('_') != word.npos;
+  std::ranges::replace(option, '_', '-');
+  return may_be_key && table.has(option) ? "--" + option : "";
+}
 
 // Marian writes the order of dropout, add and norm as letters.
 void add_norm_rows(OptionTable& table, ModelConfig& c) {
@@ -61,6 +88,24 @@ void reject_unused_attention_and_position_options(const OptionTable& table, cons
   for (const char* name : {"favor-features", "favor-redraw"})
     table.reject_unused(name, a.uses_favor(),
                         linear ? "--linear-map is " + std::string(enum_name(a.linear_map)) : kind);
+}
+
+void validate_model(const OptionTable& table, const std::function<void()>& validate) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
+  try {
+    validate();
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    std::vector<std::string> options;
+    for (size_t begin = message.find_first_of(kLetters), end = 0; begin != message.npos;
+         begin = message.find_first_of(kLetters, end)) {
+      end = std::min(message.find_first_not_of(kLetters, begin), message.size());
+      const bool is_in_brackets = begin > 0 && message[begin - 1] == '[';
+      const std::string option = option_of(table, message.substr(begin, end - begin), is_in_brackets);
+      if (!option.empty() && std::ranges::count(options, option) == 0) options.push_back(option);
+    }
+    throw UsageError(message, options.empty() ? "" : "; see ", joined(options));
+  }
 }
 
 void add_layer_options(OptionTable& table, ModelConfig& config) {

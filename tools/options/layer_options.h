@@ -2,6 +2,8 @@
 // encoding.
 #pragma once
 
+#include <functional>
+
 #include "gyre/models/config/config.h"
 #include "tools/command_line/option_table.h"
 
@@ -17,5 +19,9 @@ void add_attention_options(OptionTable& table, AttentionConfig& config);
 void reject_unused_layer_options(const OptionTable& table, const ModelConfig& config);
 void reject_unused_attention_and_position_options(const OptionTable& table, const AttentionConfig& attention,
                                                   const PositionConfig& position);
+
+// Calls `validate`, which checks the configuration of a model, and rethrows its Error as a UsageError that adds the
+// options behind the keys in the message: keys of config.json, from which models are read too.
+void validate_model(const OptionTable& table, const std::function<void()>& validate);
 
 }  // namespace gyre

@@ -73,7 +73,7 @@ void check_model_options(const OptionTable& table, const EncoderDecoderConfig& c
   reject_unused_layer_options(table, config);
   EncoderDecoderConfig with_vocabulary = config;
   with_vocabulary.vocab_size = 4;  // the reserved pieces; any valid size
-  as_usage_error([&] { with_vocabulary.validate(); });
+  validate_model(table, [&] { with_vocabulary.validate(); });
 }
 
 }  // namespace gyre

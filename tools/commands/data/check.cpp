@@ -13,6 +13,7 @@
 #include "tools/commands/data/check_cost.h"
 #include "tools/commands/data/check_report.h"
 #include "tools/commands/data/document_check.h"
+#include "tools/options/layer_options.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
 #include "tools/options/tasks/pretrained_row.h"
@@ -104,7 +105,7 @@ int check(CheckArgs& args) {
   if (args.train.device.threads > 0) set_threads(args.train.device.threads);
   const auto vocabulary = load_vocabulary(args.train.data.vocabulary, args.train.tokenizer);
   args.model.config.vocab_size = vocabulary->size();
-  as_usage_error([&] { args.model.config.validate(); });
+  validate_model(*args.table, [&] { args.model.config.validate(); });
   const NmtOptions& train = args.train;
   make_bpe_dropout(train, *vocabulary);  // throws if the vocabulary has none
   require_positions(train.data.max_length, EncoderDecoder(args.model.config).longest());

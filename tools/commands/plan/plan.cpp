@@ -17,6 +17,7 @@
 #include "tools/command_line/messages.h"
 #include "tools/commands/plan/plan_steps.h"
 #include "tools/commands/plan/plan_totals.h"
+#include "tools/options/layer_options.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/classify_options.h"
 #include "tools/options/tasks/encoder_options.h"
@@ -176,7 +177,7 @@ void add_nmt(Program& program) {
   OptionTable& table = program.command("plan nmt", "plan the training of a translation model", [args] {
     check_pretrained_model(args->train, args->model.config);
     args->model.config.vocab_size = args->pieces(args->train.data.vocabulary);
-    as_usage_error([&] { args->model.config.validate(); });
+    validate_model(*args->table, [&] { args->model.config.validate(); });
     expect_finite_at_least(0, "--r-drop", args->train.r_drop);
     const double pair = 2.0 * args->sentence_length;
     const auto make = [&](int items, Device device) {
@@ -203,7 +204,7 @@ struct PlanLanguage : PlanArgs {
     model.config.causal = model.config.causal || causal;
     check_pretrained_model(train, model.config);
     model.config.vocab_size = pieces(train.data.vocabulary);
-    as_usage_error([&] { model.config.validate(); });
+    validate_model(*table, [&] { model.config.validate(); });
     require_positions(train, EncoderOnly(model.config).longest());
     const auto plan_for = [&](const LanguageOptions& options) {
       const int length = options.data.max_length;
@@ -246,7 +247,7 @@ struct PlanFineTuning : PlanArgs {
     if (train.pretrained_model.empty() || table->given("vocab-size"))
       encoder.vocab_size = pieces(train.data.vocabulary);
     const ClassifierConfig config = classifier_config(train, encoder, outputs);
-    as_usage_error([&] { config.validate(); });
+    validate_model(*table, [&] { config.validate(); });
     const int length = train.data.max_length;
     require_positions(length, EncoderOnly(encoder).longest());
     const auto make = [&](int items, Device device) {

@@ -79,7 +79,7 @@ void check_encoder_options(const OptionTable& table, const EncoderOnlyConfig& co
   reject_unused_layer_options(table, config);
   EncoderOnlyConfig with_vocabulary = config;
   with_vocabulary.vocab_size = 4;  // any valid size
-  as_usage_error([&] { with_vocabulary.validate(); });
+  validate_model(table, [&] { with_vocabulary.validate(); });
 }
 
 }  // namespace gyre
