@@ -93,6 +93,11 @@ grep -qE '"run":\{"updates":40000,"rows":\[\{"ranks":64,"updates":40000,.*"hours
 check "a note about the measurement" grep -q '^note: matrix products and the memory bandwidth of this machine are measured' large.txt
 "$GYRE" plan lm --preset lm-tiny --ranks 1 --gflops 10 --memory-gb 5 --after 3e > /dev/null 2> large.txt
 same "why there is no total" "$(cat large.txt)" "note: the time of the whole run needs --epoch-items, because --after is in epochs"
+for zero in '--after 0u' '--after-epochs 0' '--after 3e --epoch-items 0'; do
+  # shellcheck disable=SC2086 # several words
+  "$GYRE" plan lm --preset lm-tiny --ranks 1 --gflops 10 --memory-gb 5 $zero > /dev/null 2> zero.txt
+  check "a plan with $zero wants a positive number" grep -qE '^note: the time of the whole run needs a positive --(after|epoch-items),' zero.txt
+done
 rejects 2 '^gyre: .plan. expected a subcommand before --preset: nmt, mlm, lm, ' "$GYRE" plan --preset lm-tiny
 "$GYRE" plan lm --preset lm-tiny --ranks 1,2,4 --gflops 10 --memory-gb 5 --max-length 128 --mini-batch 2 --after 1Kt > idle.txt 2> idle.log
 same "ranks without a sample" "$(cat idle.log)" "note: a batch has 2 items: of 4 ranks only 2 compute; a larger batch gives work to all"

@@ -70,9 +70,11 @@ std::vector<uint64_t> updates_of_run(const PlanArgs& args, const TrainOptions& o
 }
 
 // Says why there is no sum over the run.
-void print_unknown_end(const TrainOptions& options) {
+void print_unknown_end(const PlanArgs& args, const TrainOptions& options) {
   const bool in_epochs = options.stop.after.amount > 0 && options.stop.after.unit == Period::Unit::epochs;
-  print_message(concat("note: the time of the whole run needs ",
+  const bool is_zero =
+      in_epochs ? args.table->given("epoch-items") : args.table->given("after") || args.table->given("after-epochs");
+  print_message(concat("note: the time of the whole run needs ", is_zero ? "a positive " : "",
                        in_epochs ? "--epoch-items, because --after is in epochs"
                                  : "--after, such as 100Ku (updates) or 20Gt (target tokens)"));
 }
@@ -89,7 +91,7 @@ int report(const PlanArgs& args, const TrainOptions& options, Plan&& plan) {
   if (has_end) totals.add(planned.rows, updates);
   if (has_end && args.json) planned.summary["run"] = totals.json();
   print_summary(planned.summary, args.json);
-  if (!has_end) print_unknown_end(options);
+  if (!has_end) print_unknown_end(args, options);
   if (args.json) return 0;
   planned.print();
   if (has_end) totals.print(rank_word(options.device.name));
