@@ -1,6 +1,10 @@
 #include "gyre/data/tokenizer/vocabulary.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
+#include <vector>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
@@ -16,6 +20,31 @@
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 
 namespace gyre {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The file to name instead of a directory: of a model of Hugging Face or a run. Empty if there is none.
+Path vocabulary_in(const Path& directory) {
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "spiece.model"})
+    if (fs::is_regular_file(directory / name)) return directory / name;
+  std::vector<Path> files;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().stem() == "vocab" && entry.is_regular_file()) files.push_back(entry.path());
+  return files.empty() ? Path() : *std::ranges::min_element(files);
+}
+
+void require_no_directory(const Path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return;
+  const Path file = vocabulary_in(path);
+  throw Error("[vocabulary] ", path.string(), ": expected a file, got a directory",
+              file.empty() ? " without a tokenizer.json, tokenizer.model, spiece.model or vocab.* file"
+                           : concat(": give ", file.string()));
+}
+
+}  // namespace
 
 Vocabulary::Vocabulary(std::string content) : content_(std::move(content)), fingerprint_(hash_name(content_)) {}
 
@@ -49,6 +78,7 @@ std::vector<int32_t> Vocabulary::shown(std::span<const int32_t> ids) const {
 }
 
 std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
+  require_no_directory(path);
   const std::string name = path.string();
   std::string content = read_file(path);
   if (SentencePieceVocabulary::recognizes(content)) {

@@ -74,6 +74,35 @@ TEST_CASE("byte vocabulary: no byte is unknown") {
   CHECK(vocabulary->piece(2) == "</s>");
 }
 
+TEST_CASE("vocabulary files: the error for a directory names the file in it") {
+  struct Case {
+    std::vector<const char*> files;
+    const char* named;  // nullptr: none
+  };
+  const Case cases[] = {
+      {{"vocab.json", "merges.txt", "tokenizer.json", "tokenizer.model", "config.json"}, "tokenizer.json"},
+      {{"tokenizer.model", "config.json"}, "tokenizer.model"},
+      {{"spiece.model"}, "spiece.model"},
+      {{"vocab.json", "merges.txt"}, "vocab.json"},
+      {{"vocab.model", "config.json", "train.toml"}, "vocab.model"},
+      {{"vocab.txt"}, "vocab.txt"},
+      {{"config.json"}, nullptr},
+      {{}, nullptr},
+  };
+  for (const Case& c : cases) {
+    const TemporaryDirectory directory;
+    for (const char* file : c.files) write_text(directory, file, "{}");
+    const std::string error = error_of([&] { load_vocabulary(directory.path()); });
+    CAPTURE(error);
+    CHECK(contains(error, directory.path().string() + ": expected a file, got a directory"));
+    if (c.named != nullptr) {
+      CHECK(error.ends_with(": give " + (directory / c.named).string()));
+    } else {
+      CHECK(contains(error, "without a tokenizer.json"));
+    }
+  }
+}
+
 TEST_CASE("vocabulary files: errors for other files name the file and the problem") {
   TemporaryDirectory directory;
   const auto fails = [&](std::string_view content) {
