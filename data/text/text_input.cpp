@@ -114,6 +114,16 @@ bool begins_object(std::string_view text) {
   return next != text.npos && (text[next] == '"' || text[next] == '}');
 }
 
+// Whether the first line of a text that begins with a JSON object ends within it, where a line of JSON lines cannot
+// end.
+// "}," may also be a list of objects that lacks its brackets.
+bool is_pretty_printed(std::string_view text) {
+  const size_t end = text.find('\n');
+  const size_t last = text.find_last_not_of(kBlank, end);
+  if (end == text.npos || last == text.npos) return false;
+  return text[last] == '{' || text[last] == '[' || text[last] == ':' || (text[last] == ',' && text[last - 1] != '}');
+}
+
 std::string_view without_blanks(std::string_view text) {
   text.remove_prefix(byte_order_mark_bytes(text));
   const size_t first = text.find_first_not_of(kBlank);
@@ -414,7 +424,10 @@ void TextInput::recognize() {
     require(next == text.npos || !begins_object(text.substr(next)), "[text] ", name_,
             ": is a JSON array: expected a JSON object in each line, as jq -c '.[]' writes them");
   }
-  if (begins_object(text)) kind_ = TextKind::json_lines;
+  if (!begins_object(text)) return;
+  require(!is_pretty_printed(text), "[text] ", name_,
+          ": is pretty-printed JSON: expected a JSON object in each line, as jq -c . FILE writes them");
+  kind_ = TextKind::json_lines;
 }
 
 // Reads the first bytes. Stops at a line that is not blank, because whoever writes into a pipe may wait for the answer

@@ -136,6 +136,13 @@ TEST_CASE("text input: what is not text is named") {
       {"\x89PNG\r\n\x1A\n", "is an image"},
       {"SQLite format 3\0"s, "is an SQLite database"},
       {" [\n {\"text\": \"a\"}]", "is a JSON array"},
+      {"{\n  \"text\": \"a\"\n}\n{\n  \"text\": \"b\"\n}\n",
+       "is pretty-printed JSON: expected a JSON object in each line"},
+      {"\n{\r\n\t\"text\": \"a\"\r\n}\r\n", "as jq -c . FILE writes them"},
+      {"{\"text\": \"a\",\n \"id\": 1}\n", "is pretty-printed JSON"},
+      {"{\"meta\": {\n  \"id\": 1\n},\n", "is pretty-printed JSON"},
+      {"{\"texts\": [\n\"a\"\n]}\n", "is pretty-printed JSON"},
+      {"{\"text\":\n\"a\"}\n", "is pretty-printed JSON"},
   };
   for (const auto& [content, reason] : cases) CHECK(contains(error_with(content), "file: " + reason));
   const std::string twice = gzip(gzip("text"));
@@ -153,7 +160,7 @@ TEST_CASE("text input: JSON lines and token stores are recognized") {
   CHECK(kind_of("{\"text\": 1}\n") == TextKind::json_lines);
   CHECK(kind_of("\xEF\xBB\xBF\n \r\n{ \"text\": 1}\n") == TextKind::json_lines);
   CHECK(kind_of("{}\n") == TextKind::json_lines);
-  CHECK(kind_of("{\n\"text\": 1}\n") == TextKind::json_lines);
+  CHECK(kind_of("{\"text\": 1},\n{\"text\": 2}\n") == TextKind::json_lines);  // an error of its first line
   CHECK(kind_of(zstd("{\"text\": 1}\n")) == TextKind::json_lines);
   CHECK(kind_of("{text}\n") == TextKind::text);
   CHECK(kind_of("{\n") == TextKind::text);
