@@ -119,7 +119,7 @@ void require_redundant(const Path& copy, const Path& original) {
     verify_manifest(original);
   } catch (const Error& error) {
     throw Error("[run] ", copy.string(), ": expected a copy of a whole checkpoint, but ", original.string(),
-                " is damaged (", error.what(), "): put the copy in its place, or remove one of them");
+                " is damaged (", error.what(), "): remove that one and give the copy its name, or remove the copy");
   }
   const Json tensors = read_manifest(original).at("tensors");
   for (const Path& path : entries_of(copy)) {
@@ -127,7 +127,7 @@ void require_redundant(const Path& copy, const Path& original) {
     const bool is_file = fs::is_regular_file(fs::symlink_status(path)) && fs::is_regular_file(same);
     const bool is_verified = tensors.contains(path.filename().string());
     require(is_file && (is_verified || read_file(path) == read_file(same)), "[run] ", path.string(),
-            ": expected only the files of ", original.string(), ", whose copy this directory is; move it elsewhere");
+            ": expected only the files of ", original.string(), " in its copy; move this one out of ", copy.string());
   }
 }
 
@@ -138,6 +138,38 @@ std::optional<uint64_t> updates_in_state(const Path& checkpoint) {
   const Json::json_pointer at("/progress/updates");
   if (!state || !state->is_object() || !state->contains(at) || !state->at(at).is_number_unsigned()) return std::nullopt;
   return state->at(at).get<uint64_t>();
+}
+
+// How to make a link again in a run that was copied without them.
+struct LinkOfCopy {
+  const char* link;
+  Path copy, target;
+  bool is_only = false;  // the checkpoint itself was not copied: the copy takes its place
+};
+
+// Checks the directory in place of a link. others: the links before this one. Throws an Error that says what to do if a
+// link would lose what the directory has.
+LinkOfCopy find_link_of_copy(const Path& run, const char* link, const std::vector<LinkOfCopy>& others) {
+  const Path copy = checkpoints_path(run) / link;
+  if (const auto original = original_of_copy(run, copy)) {
+    require_redundant(copy, *original);
+    return {link, copy, *original};
+  }
+  // The state of an average names no checkpoint.
+  const auto updates = std::string_view(link) == "average" ? std::nullopt : updates_in_state(copy);
+  require(updates.has_value(), "[run] ", copy.string(), ": expected a link or a copy of a checkpoint, found ",
+          fs::is_directory(copy) ? "another directory" : "a file", "; remove it");
+  const Path step = checkpoint_path(run, *updates);
+  const auto same =
+      std::ranges::find_if(others, [&](const LinkOfCopy& each) { return each.is_only && each.target == step; });
+  if (same == others.end() && !fs::exists(step)) return {link, copy, step, true};
+  const Path& other = same == others.end() ? step : same->copy;
+  require(same != others.end() && read_file(state_path(other)) == read_file(state_path(copy)), "[run] ", copy.string(),
+          ": expected a link or a copy of ", other.string(),
+          ", found another checkpoint of this update: remove one of ",
+          "the two (gyre checkpoint verify tells whether one is damaged)");
+  require_redundant(copy, other);
+  return {link, copy, step};
 }
 
 // Renames `temporary` to `target`. An existing directory of that name is exchanged atomically if the file system
@@ -292,29 +324,19 @@ std::vector<Path> RunDirectory::prune(int keep_last, uint64_t keep_every) const 
 }
 
 void RunDirectory::restore_links() const {
+  // An error leaves the run as it is: all copies are checked before the first one is replaced.
+  std::vector<LinkOfCopy> links;
   for (const char* link : {"best", "last", "average"}) {
     const Path copy = checkpoints_path(path_) / link;
-    if (fs::is_symlink(copy) || !fs::exists(copy)) continue;
-    std::optional<Path> original = original_of_copy(path_, copy);
-    Path step;  // the checkpoint that the state names; the state of an average names none
-    if (std::string_view(link) != "average") {
-      if (const auto updates = updates_in_state(copy)) step = checkpoint_path(path_, *updates);
-    }
-    if (original) {
-      require_redundant(copy, *original);
-      fs::remove_all(copy);
-    } else if (!step.empty() && !fs::exists(step)) {
-      original = step;  // only the copy was kept
-      fs::rename(copy, step);
-    } else if (!step.empty()) {
-      throw Error("[run] ", copy.string(), ": expected a link or a copy of ", step.string(),
-                  ", found another checkpoint of this update: if one of the two is damaged (gyre checkpoint verify), ",
-                  "remove that one");
+    if (!fs::is_symlink(copy) && fs::exists(copy)) links.push_back(find_link_of_copy(path_, link, links));
+  }
+  for (const LinkOfCopy& each : links) {
+    if (each.is_only) {
+      fs::rename(each.copy, each.target);
     } else {
-      throw Error("[run] ", copy.string(), ": expected a link or a copy of a checkpoint, found ",
-                  fs::is_directory(copy) ? "another directory" : "a file", "; remove it");
+      fs::remove_all(each.copy);
     }
-    point_link(path_, link, *original);
+    point_link(path_, each.link, each.target);
   }
 }
 

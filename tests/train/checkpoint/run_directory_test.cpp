@@ -194,6 +194,23 @@ TEST_CASE(
     CHECK(fs::read_symlink(best) == "step-00000003");
     CHECK(list_checkpoints(copy).size() == 2);
   }
+  SUBCASE("two copies of one checkpoint, without the checkpoint itself") {
+    copy_without_links();
+    fs::remove_all(last);
+    fs::copy(best, last, fs::copy_options::recursive);
+    fs::remove_all(checkpoint_path(copy, 3));
+    SUBCASE("equal ones") {
+      const RunDirectory opened(copy);
+      CHECK(fs::read_symlink(best) == "step-00000003");
+      CHECK(fs::read_symlink(last) == "step-00000003");
+    }
+    SUBCASE("different ones stay as they are") {
+      write_file(last / "state.json", read_file(last / "state.json") + "\n");
+      CHECK(contains(error_of([&] { RunDirectory{copy}; }), "last: expected a link or a copy of "));
+      CHECK(!fs::is_symlink(best));
+      CHECK(!fs::exists(checkpoint_path(copy, 3)));
+    }
+  }
   SUBCASE("a copy of an average without the average itself does not become a checkpoint") {
     copy_without_links();
     fs::rename(best, checkpoints_path(copy) / "average");
@@ -208,9 +225,15 @@ TEST_CASE(
       CHECK(contains(error_of([&] { RunDirectory{copy}; }), reason));
       CHECK(fs::exists(best / "model.safetensors"));
       CHECK(fs::exists(last / "model.safetensors"));
+      CHECK(!fs::is_symlink(best));
+      CHECK(!fs::is_symlink(last));
     };
+    // A fault of the link that is made last changes none of those before it.
+    write_file(last / "notes.txt", "of the user");
+    keeps(concat("in its copy; move this one out of ", last.string()));
+    fs::remove(last / "notes.txt");
     write_file(best / "notes.txt", "of the user");
-    keeps("notes.txt: expected only the files of ");
+    keeps(concat("in its copy; move this one out of ", best.string()));
     write_file(checkpoint_path(copy, 3) / "notes.txt", "other notes");
     keeps("notes.txt: expected only the files of ");
     fs::remove(best / "notes.txt");
@@ -221,9 +244,9 @@ TEST_CASE(
     fs::resize_file(model, fs::file_size(model) - 1);
     keeps("step-00000003 is damaged (");
     fs::remove(model);
-    keeps("step-00000003 is damaged (");
+    keeps("): remove that one and give the copy its name, or remove the copy");
     write_file(checkpoint_path(copy, 3) / "state.json", "{}");
-    keeps("best: expected a link or a copy of ");
+    keeps("found another checkpoint of this update: remove one of the two (gyre checkpoint verify ");
   }
   SUBCASE("something else in place of a link is an error that says what to do") {
     copy_without_links();
