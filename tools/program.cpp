@@ -71,6 +71,16 @@ bool is_only_process(const std::string& command) {
   return false;
 }
 
+// The options that a command needs, for those who give their values without names. Empty if it needs none.
+std::string required_options(const CommandDescription& command) {
+  std::vector<std::string> options;
+  for (const OptionDescription& option : command.options) {
+    if (!option.required || option.is_positional()) continue;
+    options.push_back(option.name() + " " + (option.choices.size() == 1 ? option.choices.front() : option.unit));
+  }
+  return options.empty() ? "" : ": expected " + joined(options);
+}
+
 }  // namespace
 
 Program::Program()
@@ -155,7 +165,9 @@ void Program::reject_unknown(const CLI::App& app) const {
     if (is_option(word)) options.push_back(word.substr(0, word.find('=')));
   if (!options.empty()) throw UsageError(unknown_options(options, option_names(describe(app, ""))));
   if (!subcommands(app).empty()) throw unknown_subcommand(words.front(), app);
-  throw UsageError("unexpected argument '", words.front(), "'", explain_extra_value(option_before(words.front())));
+  const std::string option = option_before(words.front());
+  throw UsageError("unexpected argument '", words.front(), "'",
+                   option.empty() ? required_options(describe(app, "")) : explain_extra_value(option));
 }
 
 // The option whose values a word of the command line follows.

@@ -15,6 +15,7 @@ constexpr std::string_view kDecoding = "gyre translate and gyre generate have th
 constexpr std::string_view kInt8 = "--precision int8 of gyre translate and gyre generate computes with 8-bit weights";
 constexpr std::string_view kJointVocabulary =
     "source and target have one joint vocabulary, which gyre vocab --input SOURCE TARGET makes";
+constexpr std::string_view kImport = "--from hf DIRECTORY";
 constexpr std::string_view kNoLora = "there is no LoRA; --freeze PATTERN trains a part of the weights";
 
 // `options`: equivalent options, of which the first that the command has is suggested. `explanation`: the explanation
@@ -170,11 +171,14 @@ void add_run_names(Equivalents& all) {
   add(all, {"output-dir", "out-dir", "save", "save-path", "run-name", "dump-folder", "checkpoint.folder"},
       {{"--model", "--output"}});
   add(all, {"overwrite-output-dir", "no-reload"}, {{"--overwrite"}});
-  add(all, {"path"}, {{"--model"}});
+  add(all, {"path"}, {{"--model", std::string(kImport)}});
+  add(all, {"model", "hf", "from-hf"}, {{std::string(kImport)}});
+  add(all, {"input"}, {{"--train-sets", "--source", std::string(kImport), "--model"}});
+  add(all, {"from"}, {{"--model"}});
   add(all,
       {"model-name-or-path", "finetune-from-model", "checkpoint-dir", "initial-checkpoint-dir", "restore-file", "load",
        "initial-load-path", "finetune", "no-load-optim", "no-load-rng", "reset-optimizer", "reset-lr-scheduler"},
-      {{"--pretrained-model", "--model"}});
+      {{"--pretrained-model", "--model", std::string(kImport)}});
   add(all, {"resume-from-checkpoint", "resume", "auto-resume-from"},
       {{}, "the same command continues the run in --model"});
   add(all,

@@ -75,6 +75,20 @@ TEST_CASE("names of nanoGPT, Hugging Face, Megatron-LM, torchtitan, litgpt, fair
   }
 }
 
+TEST_CASE("names for the model to import or to export find the option of the command") {
+  const std::vector<std::string> import_options{"--from", "--output", "--overwrite"},
+      export_options{"--to", "--model", "--output"};
+  for (const char* name : {"--input", "--model", "--path", "--hf", "--from-hf", "--model_name_or_path"}) {
+    CAPTURE(name);
+    CHECK(suggest_option(name, import_options) == "; did you mean --from hf DIRECTORY?");
+  }
+  for (const char* name : {"--input", "--from", "--path", "--checkpoint-dir"}) {
+    CAPTURE(name);
+    CHECK(suggest_option(name, export_options) == "; did you mean --model?");
+  }
+  CHECK(suggest_option("--input", {"--train-sets", "--model"}) == "; did you mean --train-sets?");
+}
+
 TEST_CASE("all unknown options are in one message") {
   CHECK(unknown_options({"--lern-rate"}, {"--learn-rate"}) == "unknown option --lern-rate; did you mean --learn-rate?");
   CHECK(unknown_options({"--dtype", "--wandb", "--frobnicate"}, {"--precision"}) ==
