@@ -2,11 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "gyre/core/error.h"
 #include "gyre/core/random.h"
+#include "gyre/data/text/cleaning/compared_words.h"
 
 using namespace gyre;
 
@@ -19,6 +24,70 @@ Words words(uint64_t first, size_t count) {
   Words result;
   for (uint64_t i = 0; i < count; ++i) result.push_back(mix(7, first + i));
   return result;
+}
+
+using Text = std::vector<std::string>;
+
+// Writes texts with the random numbers of a stream.
+class Writer {
+ public:
+  explicit Writer(uint64_t stream) : stream_(stream) {}
+  double draw() { return random_uniform(3, stream_, count_++); }
+  // As in language, few words are frequent.
+  std::string word() {
+    const double u = draw();
+    return concat("w", int(u * u * 3000));
+  }
+  Text text(size_t count) {
+    Text result;
+    for (size_t i = 0; i < count; ++i) result.push_back(word());
+    return result;
+  }
+  // The words with punctuation, line ends and capitals, which do not matter.
+  std::string print(const Text& text) {
+    constexpr const char* kBetween[] = {" ", ", ", ".\n", "\n\n", " - "};
+    std::string printed;
+    for (const std::string& word : text) {
+      printed += concat(draw() < 0.1 ? "W" : "w", word.substr(1), kBetween[size_t(draw() * 5)]);
+    }
+    return printed;
+  }
+
+ private:
+  uint64_t stream_, count_ = 0;
+};
+
+// A text of 200 words, of which the last 20 repeat others, and what an editor made of it: replaced a share of the
+// words, wrote another end, or moved the beginning to the end and left a part out.
+std::pair<Text, Text> edited_text(Writer& writer, int kind, double share) {
+  Text text = writer.text(180);
+  text.insert(text.end(), text.begin() + 40, text.begin() + 60);
+  Text edited = text;
+  if (kind == 0) {
+    for (std::string& word : edited)
+      if (writer.draw() < share * 0.2) word = writer.word();
+  } else if (kind == 1) {
+    const auto kept = size_t(double(text.size()) * (1 - share));
+    edited.resize(kept);
+    for (const std::string& word : writer.text(text.size() - kept)) edited.push_back(word);
+  } else {
+    std::ranges::rotate(edited, edited.begin() + ptrdiff_t(writer.draw() * 100));
+    edited.resize(size_t(double(text.size()) * (1 - share * 0.7)));
+  }
+  return {text, edited};
+}
+
+std::set<Text> shingles_of(const Text& text, ptrdiff_t length) {
+  std::set<Text> shingles;
+  for (auto at = text.begin(); text.end() - at >= length; ++at) shingles.insert(Text(at, at + length));
+  return shingles;
+}
+
+// The Jaccard similarity of the sets of shingles, counted.
+double exact_similarity(const Text& a, const Text& b, int shingle_words) {
+  const std::set<Text> of_a = shingles_of(a, shingle_words), of_b = shingles_of(b, shingle_words);
+  const auto shared = size_t(std::ranges::count_if(of_a, [&](const Text& shingle) { return of_b.contains(shingle); }));
+  return double(shared) / double(of_a.size() + of_b.size() - shared);
 }
 
 }  // namespace
@@ -34,6 +103,48 @@ TEST_CASE("near-duplicates: signatures estimate the Jaccard similarity") {
     CAPTURE(similarity);
     CHECK(std::abs(double(equal) / 1024 - similarity) < 0.06);
   }
+}
+
+TEST_CASE("near-duplicates: texts well above the limit by their exact similarity are found, those well below are not") {
+  const NearDuplicateOptions options{.similarity = 0.8};
+  NearDuplicates near(options);
+  constexpr int kTexts = 300;
+  // Five standard errors of the estimate from the limit.
+  constexpr double kSurelyFound = 0.92, kSurelyNot = 0.6;
+  std::vector<Text> edited;
+  std::vector<double> exact;
+  std::vector<NearDuplicates::Signature> signatures;
+  for (int i = 0; i < kTexts; ++i) {
+    Writer writer{uint64_t(i)};
+    const auto [text, other] = edited_text(writer, i % 3, double(i / 3) / (kTexts / 3));
+    exact.push_back(exact_similarity(text, other, options.shingle_words));
+    edited.push_back(other);
+    signatures.push_back(near.signature(compared_words(writer.print(text))));
+    CHECK(!near.find_or_add(signatures.back(), uint64_t(i)));
+  }
+  int above = 0, below = 0;
+  double error_sum = 0;
+  for (int i = 0; i < kTexts; ++i) {
+    const double similarity = exact[size_t(i)];
+    CAPTURE(i);
+    CAPTURE(similarity);
+    Writer printer{uint64_t(kTexts + i)};
+    const NearDuplicates::Signature signature = near.signature(compared_words(printer.print(edited[size_t(i)])));
+    size_t equal = 0;
+    for (size_t h = 0; h < signature.size(); ++h) equal += signature[h] == signatures[size_t(i)][h];
+    const double estimate = double(equal) / double(signature.size());
+    CHECK(std::abs(estimate - similarity) < 0.22);
+    error_sum += estimate - similarity;
+    const auto match = near.find_or_add(signature, uint64_t(kTexts + i));
+    if (match) CHECK(match->number == uint64_t(i));
+    if (similarity >= kSurelyFound) CHECK(match.has_value());
+    if (similarity <= kSurelyNot) CHECK(!match.has_value());
+    above += similarity >= kSurelyFound;
+    below += similarity <= kSurelyNot;
+  }
+  CHECK(std::abs(error_sum / kTexts) < 0.02);
+  CHECK(above >= 10);
+  CHECK(below >= 50);
 }
 
 TEST_CASE("near-duplicates: the first text that is similar enough is found, and added texts only") {
