@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gyre/core/error.h"
+#include "gyre/train/checkpoint/shared_reads.h"
 
 namespace gyre {
 namespace {
@@ -28,38 +29,6 @@ void copy_tensors(CheckpointContent& content) {
   });
 }
 
-// Makes the collective reads of a checkpoint complete and keeps their order, which is that of the other ranks: a tensor
-// that is written earlier waits for the reads before its own, whose results are kept. If writing fails, the destructor
-// makes the remaining reads.
-class SharedReads {
- public:
-  explicit SharedReads(CheckpointContent& content) {
-    for_each_tensor(content, [this](TensorSource& t) {
-      reads_.push_back(t.read);
-      t.read = [this, number = reads_.size() - 1] { return take(number); };
-    });
-  }
-  ~SharedReads() {
-    while (made_ < reads_.size()) reads_[made_++]();
-  }
-  SharedReads(const SharedReads&) = delete;
-  SharedReads& operator=(const SharedReads&) = delete;
-
- private:
-  Tensor take(size_t number) {
-    results_.resize(reads_.size());
-    while (made_ <= number) {
-      const size_t next = made_++;
-      results_[next] = reads_[next]();
-    }
-    return std::exchange(results_[number], {});
-  }
-
-  std::vector<std::function<Tensor()>> reads_;  // in the order of all ranks
-  std::vector<Tensor> results_;                 // of reads that were made before they were asked for
-  size_t made_ = 0;
-};
-
 }  // namespace
 
 void CheckpointWriter::save(const Parameters& parameters, const Optimizer& optimizer, const TrainState& state,
@@ -74,7 +43,7 @@ void CheckpointWriter::save(const Parameters& parameters, const Optimizer& optim
     writing_ = std::async(std::launch::async,
                           [this, content = std::move(content), is_best] { return write(content, is_best); });
   } else {
-    const SharedReads reads(content);
+    const SharedReads reads(content.files);
     record(write(content, is_best));
   }
 }
