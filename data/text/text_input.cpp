@@ -114,9 +114,8 @@ bool begins_object(std::string_view text) {
   return next != text.npos && (text[next] == '"' || text[next] == '}');
 }
 
-// Whether the first line of a text that begins with a JSON object ends within it, where a line of JSON lines cannot
-// end.
-// "}," may also be a list of objects that lacks its brackets.
+// Whether the JSON object at the beginning of a text goes on after the first line. A line that ends with "}," may also
+// be one of a list of objects without its brackets.
 bool is_pretty_printed(std::string_view text) {
   const size_t end = text.find('\n');
   const size_t last = text.find_last_not_of(kBlank, end);

@@ -174,7 +174,7 @@ void add_run_names(Equivalents& all) {
   add(all, {"path"}, {{"--model", std::string(kImport)}});
   add(all, {"model", "hf", "from-hf"}, {{std::string(kImport)}});
   add(all, {"input"}, {{"--train-sets", "--source", std::string(kImport), "--model"}});
-  add(all, {"from"}, {{"--model"}});
+  add(all, {"from"}, {{"--pretrained-model", "--model"}});
   add(all,
       {"model-name-or-path", "finetune-from-model", "checkpoint-dir", "initial-checkpoint-dir", "restore-file", "load",
        "initial-load-path", "finetune", "no-load-optim", "no-load-rng", "reset-optimizer", "reset-lr-scheduler"},

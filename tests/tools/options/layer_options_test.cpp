@@ -5,7 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <functional>
+#include <string>
+#include <vector>
 
 #include "tests/errors.h"
 #include "tools/options/model_options.h"
