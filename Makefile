@@ -36,11 +36,13 @@ build-cuda-emulation:
 	@$(call CONFIGURE,$(EMULATION),None,$(EMULATION_FLAGS))
 	@$(call BUILD_QUIETLY,$(EMULATION),--target cuda_emulation)
 
-# Run the kernels twice: in the order of threads and calls, with an allocation for each tensor so that its end is known,
-# and in a random order that CUDA allows.
+# By turns from commit to commit, the kernels run in the order of threads and calls, with an allocation for each tensor so
+# that its end is known, or in a random order that CUDA allows.
+EMULATION_SEED ?= $(or $(shell git rev-list --count HEAD 2> /dev/null),1)
+EMULATION_ORDER = $(if $(filter %0 %2 %4 %6 %8,$(EMULATION_SEED)),GYRE_CUDA_POOL=0,GYRE_CUDA_EMULATION_SEED=$(EMULATION_SEED))
 cuda-emulation: build-cuda-emulation ## run the CUDA tests on an emulated GPU, without CUDA, under AddressSanitizer
-	@GYRE_CUDA_POOL=0 tools/scripts/run_tests.sh $(EMULATION)
-	@GYRE_CUDA_EMULATION_SEED=1 tools/scripts/run_tests.sh $(EMULATION)
+	@echo "emulated GPU: $(EMULATION_ORDER)"
+	@$(EMULATION_ORDER) tools/scripts/run_tests.sh $(EMULATION)
 
 cuda-mutations: build-cuda-emulation ## check that these tests find mistakes that are put into the kernels
 	@tests/cuda_emulation/mutations/test.sh $(EMULATION)
@@ -122,25 +124,26 @@ BASE ?=
 CHANGED_SOURCES = $(filter %.cpp,$(if $(BASE),$(shell git diff --name-only --diff-filter=d $(BASE) -- '*.cpp'),$(SOURCES)))
 TIDY_SOURCES = $(filter-out $(NOT_FOR_CLANG),$(CHANGED_SOURCES))
 
-# The compile commands of `make check` without precompiled headers, which hide a missing include, and which clang-tidy
-# cannot read.
-$(CHECK_BUILD)/plain/compile_commands.json: $(CHECK_BUILD)/compile_commands.json
-	@mkdir -p $(@D)
-	@sed -E 's/ -Winvalid-pch//; s/ -include [^ ]*cmake_pch\.hxx//' $< > $@
+# The compile commands of `make check` for each file by itself, without precompiled headers: both hide a missing include,
+# and clang-tidy can read neither.
+PLAIN = $(CHECK_BUILD)/plain
+.PHONY: $(PLAIN)/compile_commands.json
+$(PLAIN)/compile_commands.json:
+	@$(call CONFIGURE,$(PLAIN),Release,$(CHECK_FLAGS) -DGYRE_UNITY=OFF -DGYRE_PRECOMPILED_HEADERS=OFF)
 
 # Clang finds GCC's omp.h here, so that its own OpenMP library need not be installed for checks. Clang does not know the
 # attribute __malloc__(omp_free) in it, and the macro removes it.
 GCC_HEADERS = $(shell $(CXX) -print-file-name=include)
 NO_DEALLOCATORS = -D__malloc__(deallocator)=
 
-check-includes: $(CHECK_BUILD)/plain/compile_commands.json # changed files must compile without precompiled headers
+check-includes: $(PLAIN)/compile_commands.json # changed files must compile without precompiled headers
 	@printf '%s\n' $(CHANGED_SOURCES) | tools/scripts/quiet.sh "includes" $(CHECK_BUILD)/includes.log \
 	  tools/scripts/check_includes.sh $< $(JOBS)
 
-# Clang's versions of these commands. The first command of a kernel is for SSE; for AVX-512 there is more code.
-$(CHECK_BUILD)/clang/compile_commands.json: $(CHECK_BUILD)/plain/compile_commands.json
+# Clang's versions of these commands. The first command of a kernel is for AVX2; for AVX-512 there is more code.
+$(CHECK_BUILD)/clang/compile_commands.json: $(PLAIN)/compile_commands.json
 	@mkdir -p $(@D)
-	@sed -E -e 's|("command": ")([^ ]*ccache )?[^ ]+|\1clang++-19 \\"$(NO_DEALLOCATORS)\\" -idirafter $(GCC_HEADERS)|' -e 's/x86-64-v2/x86-64-v4/' \
+	@sed -E -e 's|("command": ")([^ ]*ccache )?[^ ]+|\1clang++-19 \\"$(NO_DEALLOCATORS)\\" -idirafter $(GCC_HEADERS)|' -e 's/x86-64-v3/x86-64-v4/' \
 	  -e 's/ -Wno-restrict -Wno-stringop-overflow/ -Wno-deprecated-declarations/' $< > $@
 
 CLANG_SOURCES = $(sort $(filter core/%.cpp autograd/%.cpp models/%.cpp,$(SOURCES)) $(CHANGED_SOURCES))
@@ -151,9 +154,9 @@ check-clang: $(CHECK_BUILD)/clang/compile_commands.json ## core, autograd, model
 	    tools/scripts/check_includes.sh $< $(JOBS); \
 	else echo "skipped: Clang: clang++-19 is not installed"; fi
 
-tidy: $(CHECK_BUILD)/plain/compile_commands.json
+tidy: $(PLAIN)/compile_commands.json
 	@printf '%s\n' $(TIDY_SOURCES) | tools/scripts/quiet.sh "clang-tidy" $(CHECK_BUILD)/tidy.log \
-	  xargs -r -P $(JOBS) -n 4 clang-tidy -p $(CHECK_BUILD)/plain --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-idirafter$(GCC_HEADERS) "--extra-arg=$(NO_DEALLOCATORS)"
+	  xargs -r -P $(JOBS) -n 4 clang-tidy -p $(PLAIN) --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-idirafter$(GCC_HEADERS) "--extra-arg=$(NO_DEALLOCATORS)"
 
 format: ## format the sources
 	@clang-format -i $(SOURCES)

@@ -254,12 +254,8 @@ std::string kernels_conflict(const std::vector<std::string>& kernels, const Trai
         "[--deterministic] ", difference,
         ": use machines of one kind, or leave out --deterministic, which promises the same bits for any ranks");
   if (options.parallel.zero > 0) return "";
-  // Elementwise update rules round alike on all CPUs that add a product in one rounding. cpu_v2 has no such
-  // instruction.
-  const bool by_matrices = make_update_rule(options.optimizer)->updates_matrices();
-  const bool some_fuse_not =
-      std::any_of(kernels.begin(), kernels.end(), [](const std::string& text) { return text.starts_with("cpu_v2"); });
-  if (!by_matrices && !some_fuse_not) return "";
+  // Elementwise update rules round alike on all CPUs, because each adds a product in one rounding.
+  if (!make_update_rule(options.optimizer)->updates_matrices()) return "";
   return concat(
       "[--optimizer ", options.optimizer.kind, "] ", difference,
       ", so that the weights of the ranks would drift apart: use --zero 1, by which one rank updates a weight for "

@@ -23,12 +23,10 @@ typedef uint64_t PhiloxVector __attribute__((vector_size(kVectorBytes)));
 inline PhiloxVector lower_product(PhiloxVector a, PhiloxVector b) {
 #ifdef __AVX512F__
   return PhiloxVector(_mm512_maskz_mul_epu32(0xFF, __m512i(a), __m512i(b)));  // GCC 12 warns of _mm512_mul_epu32
-#elif defined(__AVX__)
-  return PhiloxVector(_mm256_mul_epu32(__m256i(a), __m256i(b)));
 #elif defined(__ARM_NEON)
   return PhiloxVector(vmull_u32(vmovn_u64(uint64x2_t(a)), vmovn_u64(uint64x2_t(b))));
 #else
-  return PhiloxVector(_mm_mul_epu32(__m128i(a), __m128i(b)));
+  return PhiloxVector(_mm256_mul_epu32(__m256i(a), __m256i(b)));
 #endif
 }
 

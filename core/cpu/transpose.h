@@ -1,4 +1,4 @@
-// Transposes of square blocks in registers: lanes x lanes. Every shuffle is one instruction of SSE, AVX, AVX-512 or
+// Transposes of square blocks in registers: lanes x lanes. Every shuffle is one instruction of AVX, AVX-512 or
 // NEON.
 #pragma once
 

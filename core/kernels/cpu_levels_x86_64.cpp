@@ -4,9 +4,6 @@
 
 namespace gyre {
 
-namespace cpu_v2 {
-Kernels& kernels();
-}
 namespace cpu_v3 {
 Kernels& kernels();
 }
@@ -16,10 +13,10 @@ Kernels& kernels();
 
 std::vector<Kernels*> available_cpu_kernels() {
   std::vector<Kernels*> all;
-  if (__builtin_cpu_supports("x86-64-v2")) all.push_back(&cpu_v2::kernels());
   if (__builtin_cpu_supports("x86-64-v3")) all.push_back(&cpu_v3::kernels());
   if (__builtin_cpu_supports("x86-64-v4")) all.push_back(&cpu_v4::kernels());
-  require(!all.empty(), "[cpu kernels] this CPU lacks SSE4.2 (x86-64-v2)");
+  require(!all.empty(), "[cpu kernels] this CPU has no AVX2 with fused multiply-add (x86-64-v3), which Gyre needs: Intel has it since "
+          "2013 (Haswell), AMD since 2015 (Excavator)");
   return all;
 }
 

@@ -71,7 +71,7 @@ constexpr auto kClassifierFields = [](auto& field, auto& c) {
 };
 
 template <class Fields, class Config>
-Json write(const Fields& fields, const Config& config) {
+Json write_fields(const Fields& fields, const Config& config) {
   ConfigWriter writer;
   writer("model", Config::kModel);
   fields(writer, config);
@@ -79,7 +79,7 @@ Json write(const Fields& fields, const Config& config) {
 }
 
 template <class Config, class Fields>
-Config read(const Fields& fields, const Json& json) {
+Config read_fields(const Fields& fields, const Json& json) {
   Config config;
   ConfigReader reader(json, "config");
   std::string model = Config::kModel;
@@ -224,10 +224,10 @@ void EncoderDecoderConfig::validate() const {
           enum_name(attention.kind), ": encoders and decoders have the other kinds");
 }
 
-Json EncoderDecoderConfig::to_json() const { return write(kEncoderDecoderFields, *this); }
+Json EncoderDecoderConfig::to_json() const { return write_fields(kEncoderDecoderFields, *this); }
 
 EncoderDecoderConfig EncoderDecoderConfig::from_json(const Json& json) {
-  return read<EncoderDecoderConfig>(kEncoderDecoderFields, json);
+  return read_fields<EncoderDecoderConfig>(kEncoderDecoderFields, json);
 }
 
 void EncoderOnlyConfig::validate() const {
@@ -256,10 +256,10 @@ void EncoderOnlyConfig::validate_variants() const {
           enum_name(residual_form), " is a form of pre-norm layers: expected norm = pre, got post");
 }
 
-Json EncoderOnlyConfig::to_json() const { return write(kEncoderOnlyFields, *this); }
+Json EncoderOnlyConfig::to_json() const { return write_fields(kEncoderOnlyFields, *this); }
 
 EncoderOnlyConfig EncoderOnlyConfig::from_json(const Json& json) {
-  return read<EncoderOnlyConfig>(kEncoderOnlyFields, json);
+  return read_fields<EncoderOnlyConfig>(kEncoderOnlyFields, json);
 }
 
 void ClassifierConfig::validate() const {
@@ -270,10 +270,10 @@ void ClassifierConfig::validate() const {
   require_rate("classifier_dropout", dropout);
 }
 
-Json ClassifierConfig::to_json() const { return write(kClassifierFields, *this); }
+Json ClassifierConfig::to_json() const { return write_fields(kClassifierFields, *this); }
 
 ClassifierConfig ClassifierConfig::from_json(const Json& json) {
-  return read<ClassifierConfig>(kClassifierFields, json);
+  return read_fields<ClassifierConfig>(kClassifierFields, json);
 }
 
 Json with_defaults(const Json& config) {

@@ -12,8 +12,8 @@ using namespace gyre;
 
 namespace {
 
-constexpr int64_t kHeads = 4, kKeyHeads = 2, kWidth = 6;
-constexpr int64_t kDim = kHeads * kWidth, kKeyDim = kKeyHeads * kWidth;
+constexpr int64_t kQueryHeads = 4, kKeyHeads = 2, kHeadWidth = 6;
+constexpr int64_t kQueryDim = kQueryHeads * kHeadWidth, kKeyDim = kKeyHeads * kHeadWidth;
 
 Tensor rows(int64_t n, int64_t d, uint64_t stream) { return normal_tensor({n, d}, DType::f32, 3, stream); }
 
@@ -25,21 +25,22 @@ float at(const Tensor& t, int64_t h, int64_t i, int64_t j) {
 void check_parts(const Tape& tape, const Var& out, int segment, int64_t first_query) {
   const AttentionParts parts = attention_parts(tape, out.node(), segment);
   const Tensor weights = attention_weights(tape, out.node(), segment);
-  for (int64_t h = 0; h < kHeads; ++h) {
+  for (int64_t h = 0; h < kQueryHeads; ++h) {
     for (int64_t i = 0; i < weights.dim(1); ++i) {
       double sum = 0;
       for (int64_t j = 0; j < weights.dim(2); ++j) sum += std::exp(double(at(parts.scores, h, i, j)));
       for (int64_t j = 0; j < weights.dim(2); ++j)
         CHECK(std::exp(double(at(parts.scores, h, i, j))) / sum ==
               doctest::Approx(double(at(weights, h, i, j))).epsilon(1e-4));
-      const int64_t first_value = h / (kHeads / kKeyHeads) * kWidth;
-      for (int64_t f = 0; f < kWidth; ++f) {
+      const int64_t first_value = h / (kQueryHeads / kKeyHeads) * kHeadWidth;
+      for (int64_t f = 0; f < kHeadWidth; ++f) {
         double product = 0;
         for (int64_t j = 0; j < weights.dim(2); ++j)
           product += double(parts.keep ? at(parts.keep, h, i, j) : 1) * double(at(weights, h, i, j)) *
                      double(parts.v.data<float>()[j * kKeyDim + first_value + f]);
-        CHECK(product == doctest::Approx(double(out.value().data<float>()[(first_query + i) * kDim + h * kWidth + f]))
-                             .epsilon(1e-4));
+        CHECK(product ==
+              doctest::Approx(double(out.value().data<float>()[(first_query + i) * kQueryDim + h * kHeadWidth + f]))
+                  .epsilon(1e-4));
       }
     }
   }
@@ -52,10 +53,13 @@ TEST_CASE("attention parts: groups of heads with rotation, causal, in several se
   const Segments segments = Segments::from_lengths({3, 5});
   const Tensor positions = Tensor::from({8}, std::vector<int32_t>{0, 1, 2, 0, 1, 2, 3, 4});
   const Rotation rotation = make_rotation(tape.constant(Tensor::from<float>({2}, std::vector<float>{2, 0.5})), 5,
-                                          {.heads = kHeads, .dims = 4, .pairs = RotaryPairs::half_split});
-  const Var out = self_attention(
-      tape.leaf(rows(8, kDim + 2 * kKeyDim, 1)), segments,
-      {.heads = kHeads, .kv_heads = kKeyHeads, .causal = true, .rotation = rotation, .query_positions = positions});
+                                          {.heads = kQueryHeads, .dims = 4, .pairs = RotaryPairs::half_split});
+  const Var out = self_attention(tape.leaf(rows(8, kQueryDim + 2 * kKeyDim, 1)), segments,
+                                 {.heads = kQueryHeads,
+                                  .kv_heads = kKeyHeads,
+                                  .causal = true,
+                                  .rotation = rotation,
+                                  .query_positions = positions});
   check_parts(tape, out, 0, 0);
   check_parts(tape, out, 1, 3);
   const AttentionParts parts = attention_parts(tape, out.node(), 1);
@@ -70,14 +74,14 @@ TEST_CASE("attention parts: position terms and dropout") {
   Tape tape(cpu_kernels(), {.training = true, .seed = 4});
   const Segments queries = Segments::from_lengths({2, 3}), keys = Segments::from_lengths({4, 6});
   PositionTerms terms;
-  terms.bias = tape.constant(rows(13, kHeads, 4));
-  terms.query_table = tape.constant(rows(13, kWidth, 5));
-  terms.key_table = tape.constant(rows(13, kDim, 6));
-  terms.pos_queries = tape.constant(rows(6, kHeads * 2, 7));
-  terms.pos_keys = tape.constant(rows(6, kHeads * 2, 8));
+  terms.bias = tape.constant(rows(13, kQueryHeads, 4));
+  terms.query_table = tape.constant(rows(13, kHeadWidth, 5));
+  terms.key_table = tape.constant(rows(13, kQueryDim, 6));
+  terms.pos_queries = tape.constant(rows(6, kQueryHeads * 2, 7));
+  terms.pos_keys = tape.constant(rows(6, kQueryHeads * 2, 8));
   terms.zero_offset = 6;
-  const Var out = attention(tape.leaf(rows(5, kDim, 1)), tape.leaf(rows(10, 2 * kKeyDim, 2)), queries, keys,
-                            {.heads = kHeads, .kv_heads = kKeyHeads, .dropout = 0.5, .terms = terms});
+  const Var out = attention(tape.leaf(rows(5, kQueryDim, 1)), tape.leaf(rows(10, 2 * kKeyDim, 2)), queries, keys,
+                            {.heads = kQueryHeads, .kv_heads = kKeyHeads, .dropout = 0.5, .terms = terms});
   check_parts(tape, out, 0, 0);
   check_parts(tape, out, 1, 2);
   const auto factors = attention_parts(tape, out.node(), 1).keep.to_vector<float>();

@@ -27,10 +27,10 @@ struct ReadyGradients final : TapeObserver {
   void on_parameter_ready(Parameter& p) override { gradients[p.name].push_back(p.gradient.clone()); }
 };
 
-constexpr int64_t kRows = 9, kInputs = 5, kWidth = 7;
+constexpr int64_t kRows = 9, kInputs = 5, kOutputs = 7;
 
 // A linear layer before a norm.
-struct Layers {
+struct LinearAndNorm {
   Var x, residual, weight, bias, gamma, beta;
   bool fused;  // otherwise an op is between the layer and the norm
   Var linear_layer() const { return linear(x, weight, bias); }
@@ -42,28 +42,28 @@ struct Layers {
 
 struct Network {
   std::string name;
-  std::function<Var(const Layers&)> output;
+  std::function<Var(const LinearAndNorm&)> output;
   bool constant_x = false;
   std::vector<size_t> frozen = {};  // numbers of parameters
 };
 
-Var one_layer(const Layers& l) { return l.norm(l.linear_layer()); }
-Var bias_used_twice(const Layers& l) { return add(one_layer(l), one_layer(l)); }
-Var two_consumers(const Layers& l) {
+Var one_layer(const LinearAndNorm& l) { return l.norm(l.linear_layer()); }
+Var bias_used_twice(const LinearAndNorm& l) { return add(one_layer(l), one_layer(l)); }
+Var two_consumers(const LinearAndNorm& l) {
   const Var y = l.linear_layer();
   return add(l.norm(y), l.norm(y));
 }
-Var unused_consumer(const Layers& l) {
+Var unused_consumer(const LinearAndNorm& l) {
   const Var y = l.linear_layer();
   scale(y, 3);
   return l.norm(y);
 }
-Var also_residual(const Layers& l) {
+Var also_residual(const LinearAndNorm& l) {
   const Var y = l.linear_layer();
   return l.norm(y, y, l.gamma, l.beta);
 }
-Var bias_is_beta(const Layers& l) { return l.norm(l.residual, l.linear_layer(), l.gamma, l.bias); }
-Var bias_is_gamma(const Layers& l) { return l.norm(l.residual, l.linear_layer(), l.bias, l.beta); }
+Var bias_is_beta(const LinearAndNorm& l) { return l.norm(l.residual, l.linear_layer(), l.gamma, l.bias); }
+Var bias_is_gamma(const LinearAndNorm& l) { return l.norm(l.residual, l.linear_layer(), l.bias, l.beta); }
 
 const std::vector<Network> kNetworks{{"one layer", one_layer},
                                      {"bias used twice", bias_used_twice},
@@ -80,10 +80,10 @@ const std::vector<Network> kNetworks{{"one layer", one_layer},
 // The gradients of two micro-batches: of all parameters, and of the last x unless it is a constant.
 std::vector<Tensor> gradients_of(const Network& network, bool fused) {
   Parameters parameters;
-  parameters.add("weight", {kWidth, kInputs}, Init::normal(0.3));
-  parameters.add("bias", {kWidth}, Init::constant(0.1));
-  parameters.add("gamma", {kWidth}, Init::constant(1.1));
-  parameters.add("beta", {kWidth}, Init::constant(0.2));
+  parameters.add("weight", {kOutputs, kInputs}, Init::normal(0.3));
+  parameters.add("bias", {kOutputs}, Init::constant(0.1));
+  parameters.add("gamma", {kOutputs}, Init::constant(1.1));
+  parameters.add("beta", {kOutputs}, Init::constant(0.2));
   parameters.allocate(3);
   for (const size_t i : network.frozen) parameters[i].trainable = false;
   parameters.gradients().zero();
@@ -91,18 +91,18 @@ std::vector<Tensor> gradients_of(const Network& network, bool fused) {
   for (uint64_t batch = 0; batch < 2; ++batch) {
     Tape tape(cpu_kernels(), {.record = true, .training = true, .seed = 5});
     const Tensor x = random_tensor({kRows, kInputs}, batch).to(DType::f32);
-    const Tensor residual = random_tensor({kRows, kWidth}, 10 + batch).to(DType::f32);
-    const Layers layers{.x = network.constant_x ? tape.constant(x) : tape.leaf(x),
-                        .residual = tape.leaf(residual),
-                        .weight = tape.parameter(parameters[0]),
-                        .bias = tape.parameter(parameters[1]),
-                        .gamma = tape.parameter(parameters[2]),
-                        .beta = tape.parameter(parameters[3]),
-                        .fused = fused};
+    const Tensor residual = random_tensor({kRows, kOutputs}, 10 + batch).to(DType::f32);
+    const LinearAndNorm layers{.x = network.constant_x ? tape.constant(x) : tape.leaf(x),
+                               .residual = tape.leaf(residual),
+                               .weight = tape.parameter(parameters[0]),
+                               .bias = tape.parameter(parameters[1]),
+                               .gamma = tape.parameter(parameters[2]),
+                               .beta = tape.parameter(parameters[3]),
+                               .fused = fused};
     const Var output = network.output(layers);
     ReadyGradients ready;
     tape.add_observer(ready);
-    tape.backward(output, random_tensor({kRows, kWidth}, 20 + batch).to(DType::f32));
+    tape.backward(output, random_tensor({kRows, kOutputs}, 20 + batch).to(DType::f32));
     for (size_t i = 0; i < 4; ++i) {
       const Parameter& parameter = parameters[i];
       CAPTURE(parameter.name);
@@ -130,12 +130,12 @@ struct Probe final : Op {
 bool is_fused(bool second_consumer, bool bias_is_input) {
   Tape tape(cpu_kernels(), {.record = true});
   const auto leaf = [&](const Shape& shape) { return tape.leaf(random_tensor(shape, 1)); };
-  const Var bias = leaf({kWidth}), y = linear(leaf({kRows, kInputs}), leaf({kWidth, kInputs}), bias);
+  const Var bias = leaf({kOutputs}), y = linear(leaf({kRows, kInputs}), leaf({kOutputs, kInputs}), bias);
   bool fused = false;
   auto op = std::make_unique<Probe>();
   op->fused = &fused;
-  const Var probe = tape.record(std::move(op), y.value().clone(), {y, bias_is_input ? bias : leaf({kWidth})});
-  tape.backward(second_consumer ? add(probe, y) : probe, random_tensor({kRows, kWidth}, 2));
+  const Var probe = tape.record(std::move(op), y.value().clone(), {y, bias_is_input ? bias : leaf({kOutputs})});
+  tape.backward(second_consumer ? add(probe, y) : probe, random_tensor({kRows, kOutputs}, 2));
   return fused;
 }
 

@@ -19,7 +19,7 @@ using namespace gyre;
 
 namespace {
 
-constexpr int64_t kTokens = 6, kDim = 8, kWidth = 32;
+constexpr int64_t kTokens = 6, kModelDim = 8, kFfnDim = 32;
 constexpr int kLayers = 4;
 
 // Residual layers, each of which is a checkpoint if the tape says so. The table is also the output, and all layers
@@ -30,13 +30,13 @@ struct Layers {
   std::vector<Parameter*> gammas, fc1s, fc2s;
 
   explicit Layers(DType dtype = DType::f32)
-      : table(parameters.add_table("table", {11, kDim}, Init::normal(0.5))),
-        shared_bias(parameters.add("shared_bias", {kDim}, Init::normal(0.5))),
+      : table(parameters.add_table("table", {11, kModelDim}, Init::normal(0.5))),
+        shared_bias(parameters.add("shared_bias", {kModelDim}, Init::normal(0.5))),
         unused(parameters.add("unused", {3}, Init::constant(0))) {
     for (int i = 0; i < kLayers; ++i) {
-      gammas.push_back(&parameters.add(concat("gamma", i), {kDim}, Init::constant(1)));
-      fc1s.push_back(&parameters.add(concat("fc1.", i), {kWidth, kDim}, Init::normal(0.3)));
-      fc2s.push_back(&parameters.add(concat("fc2.", i), {kDim, kWidth}, Init::normal(0.3)));
+      gammas.push_back(&parameters.add(concat("gamma", i), {kModelDim}, Init::constant(1)));
+      fc1s.push_back(&parameters.add(concat("fc1.", i), {kFfnDim, kModelDim}, Init::normal(0.3)));
+      fc2s.push_back(&parameters.add(concat("fc2.", i), {kModelDim, kFfnDim}, Init::normal(0.3)));
     }
     parameters.allocate(1, dtype);
   }
@@ -149,7 +149,7 @@ TEST_CASE("checkpoints: sparse gradients of a lookup inside") {
     tape.add_observer(events);
     const Tensor ids = Tensor::from<int32_t>({2}, std::vector<int32_t>{3, 5});
     const Var x = tape.checkpoint(Recompute::block, [&] { return embedding(tape.parameter(model.table), ids); });
-    tape.backward(linear(x, tape.parameter(*model.fc1s[0])), normal_tensor({2, kWidth}, DType::f32, 1, 0));
+    tape.backward(linear(x, tape.parameter(*model.fc1s[0])), normal_tensor({2, kFfnDim}, DType::f32, 1, 0));
     model.table.sparse_gradients = nullptr;
     REQUIRE(rows.size() == 1);
     return rows[0].gradient;

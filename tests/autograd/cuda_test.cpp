@@ -51,11 +51,6 @@ LargestError largest_error(const OpRun& actual, const OpRun& expected, double sm
   return largest;
 }
 
-void check_same_bits(const OpRun& a, const OpRun& b) {
-  CHECK(same_bits(a.output, b.output));
-  for (size_t i = 0; i < a.gradients.size(); ++i) CHECK(same_bits(a.gradients[i], b.gradients[i]));
-}
-
 std::vector<OpCase> chosen_rows() {
   const char* text = std::getenv("GYRE_OPS");
   std::vector<OpCase> rows = op_cases();

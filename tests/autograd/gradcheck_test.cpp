@@ -225,10 +225,10 @@ namespace {
 
 // A model whose loss is the squared error of w2 dropout(relu(w1 x + bias^2)) with targets 0; the op above computes the
 // square of the bias.
-struct SmallModel {
+struct SlopeModel {
   Parameters parameters;
   Slope slope;
-  explicit SmallModel(DType dtype, Slope s = right, uint64_t seed = 1) : slope(s) {
+  explicit SlopeModel(DType dtype, Slope s = right, uint64_t seed = 1) : slope(s) {
     parameters.add("w1", {6, 4}, Init::normal(1));
     parameters.add("bias", {6}, Init::normal(1));
     parameters.add("frozen", {4}, Init::normal(1)).trainable = false;
@@ -246,14 +246,14 @@ struct SmallModel {
   }
 };
 
-std::vector<GradcheckResult> check(SmallModel& model) {
+std::vector<GradcheckResult> check(SlopeModel& model) {
   return gradcheck(cpu_kernels(), model.function(), model.function());
 }
 
 }  // namespace
 
 TEST_CASE("gradcheck of a model checks every trainable parameter and restores the values") {
-  SmallModel model(DType::f64);
+  SlopeModel model(DType::f64);
   const std::vector<double> before = model.parameters.values().to_vector<double>();
   const std::vector<GradcheckResult> results = check(model);
   REQUIRE_EQ(results.size(), 3);
@@ -268,8 +268,8 @@ TEST_CASE("gradcheck of a model checks every trainable parameter and restores th
 
 TEST_CASE("gradcheck of a model names the parameter whose gradient is wrong") {
   for (const DType dtype : {DType::f64, DType::f32}) {
-    SmallModel model(dtype, [](int64_t, double x) { return 2.1 * x; });
-    SmallModel exact(DType::f64);
+    SlopeModel model(dtype, [](int64_t, double x) { return 2.1 * x; });
+    SlopeModel exact(DType::f64);
     const std::vector<GradcheckResult> results = gradcheck(cpu_kernels(), model.function(), exact.function());
     for (const GradcheckResult& result : results) {
       CAPTURE(result.input);
@@ -279,12 +279,12 @@ TEST_CASE("gradcheck of a model names the parameter whose gradient is wrong") {
 }
 
 TEST_CASE("gradcheck of a model fails a NaN gradient") {
-  SmallModel model(DType::f64, [](int64_t i, double x) { return i == 3 ? std::nan("") : 2 * x; });
+  SlopeModel model(DType::f64, [](int64_t i, double x) { return i == 3 ? std::nan("") : 2 * x; });
   for (const GradcheckResult& result : check(model)) CHECK_EQ(result.passed, result.input != "bias");
 }
 
 TEST_CASE("gradcheck of an f32 model uses differences of the same weights in f64") {
-  SmallModel model(DType::f32), exact(DType::f64, right, 2);
+  SlopeModel model(DType::f32), exact(DType::f64, right, 2);
   for (const GradcheckResult& result : gradcheck(cpu_kernels(), model.function(), exact.function())) {
     CAPTURE(result.input);
     CHECK(result.passed);

@@ -12,12 +12,12 @@ using namespace gyre;
 
 namespace {
 
-constexpr int64_t kRows = 2100, kClasses = 9, kWidth = 4;  // several chunks of linear_cross_entropy
+constexpr int64_t kPredictions = 2100, kClasses = 9, kFeatures = 4;  // several chunks of linear_cross_entropy
 
 Tensor some_targets() {
   std::vector<int32_t> targets;
-  for (int64_t i = 0; i < kRows; ++i) targets.push_back(i % 5 == 3 ? -1 : int32_t(i * i % kClasses));
-  return Tensor::from<int32_t>({kRows}, targets);
+  for (int64_t i = 0; i < kPredictions; ++i) targets.push_back(i % 5 == 3 ? -1 : int32_t(i * i % kClasses));
+  return Tensor::from<int32_t>({kPredictions}, targets);
 }
 
 CrossEntropySums direct_sums(const Tensor& logits, const Tensor& targets, double smoothing) {
@@ -57,9 +57,9 @@ Tensor both(const Tensor& first, const Tensor& second) {
 }  // namespace
 
 TEST_CASE("a loss-seeded tape computes the same table gradient, before backward") {
-  const Tensor x = normal_tensor({kRows, kWidth}, DType::f64, 31, 0), targets = some_targets();
+  const Tensor x = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 0), targets = some_targets();
   Parameters parameters;
-  Parameter& w = parameters.add("w", {kClasses, kWidth}, Init::normal(1));
+  Parameter& w = parameters.add("w", {kClasses, kFeatures}, Init::normal(1));
   parameters.allocate(1, DType::f64);
   const auto record = [&](Tape& tape) {
     parameters.gradients().zero();
@@ -80,8 +80,8 @@ TEST_CASE("a loss-seeded tape computes the same table gradient, before backward"
 }
 
 TEST_CASE("cross-entropy's sums: loss, nll, tokens, correct") {
-  const Tensor x = normal_tensor({kRows, kWidth}, DType::f64, 31, 0);
-  const Tensor w = normal_tensor({kClasses, kWidth}, DType::f64, 31, 1), targets = some_targets();
+  const Tensor x = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 0);
+  const Tensor w = normal_tensor({kClasses, kFeatures}, DType::f64, 31, 1), targets = some_targets();
   for (Kernels* kernels : available_cpu_kernels()) {
     for (double smoothing : {0.0, 0.1}) {
       Tape tape(*kernels, {});
@@ -102,8 +102,8 @@ TEST_CASE("cross-entropy's sums: loss, nll, tokens, correct") {
 }
 
 TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
-  const Tensor x = normal_tensor({kRows, kWidth}, DType::f32, 31, 0);
-  const Tensor w = normal_tensor({kClasses, kWidth}, DType::f32, 31, 1), targets = some_targets();
+  const Tensor x = normal_tensor({kPredictions, kFeatures}, DType::f32, 31, 0);
+  const Tensor w = normal_tensor({kClasses, kFeatures}, DType::f32, 31, 1), targets = some_targets();
   Tape training(cpu_kernels(), {}), evaluating(cpu_kernels(), {.record = false});
   const auto sums_on = [&](Tape& tape) {
     return linear_cross_entropy(tape.leaf(x), tape.leaf(w), {}, targets, {0.1}).sums();
@@ -112,8 +112,8 @@ TEST_CASE("cross-entropy gives the same sums when nothing is recorded") {
 }
 
 TEST_CASE("R-Drop without dropout is cross-entropy, and each pass has half of its gradient") {
-  const Tensor x = normal_tensor({kRows, kWidth}, DType::f64, 31, 0);
-  const Tensor w = normal_tensor({kClasses, kWidth}, DType::f64, 31, 1), targets = some_targets();
+  const Tensor x = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 0);
+  const Tensor w = normal_tensor({kClasses, kFeatures}, DType::f64, 31, 1), targets = some_targets();
   for (Kernels* kernels : available_cpu_kernels()) {
     Tape once(*kernels, {}), twice(*kernels, {});
     const Var x1 = once.leaf(x), w1 = once.leaf(w), x2 = twice.leaf(both(x, x)), w2 = twice.leaf(w);
@@ -131,9 +131,9 @@ TEST_CASE("R-Drop without dropout is cross-entropy, and each pass has half of it
 }
 
 TEST_CASE("R-Drop's sums: nll is the mean of both passes, correct that of the first, and loss has the divergences") {
-  const Tensor first = normal_tensor({kRows, kWidth}, DType::f64, 31, 0);
-  const Tensor second = normal_tensor({kRows, kWidth}, DType::f64, 31, 2);
-  const Tensor w = normal_tensor({kClasses, kWidth}, DType::f64, 31, 1), targets = some_targets();
+  const Tensor first = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 0);
+  const Tensor second = normal_tensor({kPredictions, kFeatures}, DType::f64, 31, 2);
+  const Tensor w = normal_tensor({kClasses, kFeatures}, DType::f64, 31, 1), targets = some_targets();
   Tape tape(cpu_kernels(), {}), evaluating(cpu_kernels(), {.record = false});
   const auto sums_of = [&](Tape& on, double alpha) {
     return linear_r_drop(on.leaf(both(first, second)), on.leaf(w), {}, targets, 0.1, alpha).sums();

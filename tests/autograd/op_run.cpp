@@ -1,5 +1,7 @@
 #include "tests/autograd/op_run.h"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -87,6 +89,11 @@ double largest_magnitude(const std::vector<Tensor>& tensors) {
 bool same_bits(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return a.defined() == b.defined();
   return a.shape() == b.shape() && a.dtype() == b.dtype() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+}
+
+void check_same_bits(const OpRun& a, const OpRun& b) {
+  CHECK(same_bits(a.output, b.output));
+  for (size_t i = 0; i < a.gradients.size(); ++i) CHECK(same_bits(a.gradients[i], b.gradients[i]));
 }
 
 }  // namespace gyre

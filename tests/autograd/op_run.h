@@ -25,5 +25,6 @@ double largest_magnitude(const std::vector<Tensor>& tensors);
 
 // Whether the tensors have equal shapes, dtypes and bits. Two undefined tensors are equal.
 bool same_bits(const Tensor& a, const Tensor& b);
+void check_same_bits(const OpRun& a, const OpRun& b);
 
 }  // namespace gyre

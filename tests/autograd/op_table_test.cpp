@@ -45,11 +45,6 @@ double bf16_tolerance(std::string_view name) {
   return (twice ? 2 : 1) * kBf16Rounding * kFp32Share;
 }
 
-void check_same_bits(const OpRun& a, const OpRun& b) {
-  CHECK(same_bits(a.output, b.output));
-  for (size_t i = 0; i < a.gradients.size(); ++i) CHECK(same_bits(a.gradients[i], b.gradients[i]));
-}
-
 void check_thread_invariance(const OpCase& row, DType dtype) {
   const auto run_on = [&](int n) {
     const ThreadsInScope scope(n);
@@ -73,7 +68,7 @@ std::vector<OpCase> bf16_cases() {
 #ifdef __aarch64__
 constexpr const char* kLevels[] = {"cpu_armv8", "cpu_armv8_bf16"};
 #else
-constexpr const char* kLevels[] = {"cpu_v2", "cpu_v3", "cpu_v4"};
+constexpr const char* kLevels[] = {"cpu_v3", "cpu_v4"};
 #endif
 
 // Registers, for the report at the end of the tests, the kernels that ran and those that this CPU does not support.

@@ -17,7 +17,7 @@ constexpr RotaryPairs kLayouts[] = {RotaryPairs::interleaved, RotaryPairs::half_
 
 Tensor positions_of(const std::vector<int32_t>& p) { return Tensor::from<int32_t>({int64_t(p.size())}, p); }
 
-Tensor random_rows(int64_t n, int64_t d, uint64_t stream) { return normal_tensor({n, d}, DType::f64, 21, stream); }
+Tensor rope_rows(int64_t n, int64_t d, uint64_t stream) { return normal_tensor({n, d}, DType::f64, 21, stream); }
 
 // The usual frequencies, 10000^(-2i / dims).
 Tensor geometric_frequencies(int dims) {
@@ -46,7 +46,7 @@ double dot(const double* a, const double* b, int64_t n) { return std::inner_prod
 }  // namespace
 
 TEST_CASE("rope: with magnitude 1, backward inverts forward, and norms are preserved") {
-  const Tensor x = random_rows(5, 16, 0);
+  const Tensor x = rope_rows(5, 16, 0);
   for (RotaryPairs pairs : kLayouts) {
     const Turned r = rotate(x, {0, 1, 7, 1000, 3}, {.heads = 2, .dims = 8, .pairs = pairs});
     CHECK_LE(relative_error(r.dx, x), 1e-14);
@@ -58,7 +58,7 @@ TEST_CASE("rope: with magnitude 1, backward inverts forward, and norms are prese
 }
 
 TEST_CASE("rope: with magnitude m, backward is the transpose, not the inverse: it gives m^2 x") {
-  const Tensor x = random_rows(3, 8, 1);
+  const Tensor x = rope_rows(3, 8, 1);
   const Turned r = rotate(x, {0, 4, 9}, {.heads = 1, .dims = 8, .magnitude = 1.5});
   Tensor expected = x.clone();
   for (double& v : expected.span<double>()) v *= 2.25;
@@ -66,14 +66,14 @@ TEST_CASE("rope: with magnitude m, backward is the transpose, not the inverse: i
 }
 
 TEST_CASE("rope: position 0 is the identity, bit for bit") {
-  const Tensor x = random_rows(3, 12, 2);
+  const Tensor x = rope_rows(3, 12, 2);
   for (RotaryPairs pairs : kLayouts) {
     CHECK(same_bits(rotate(x, {0, 0, 0}, {.heads = 2, .dims = 6, .pairs = pairs}).y, x));
   }
 }
 
 TEST_CASE("rope: the product of a query and a key depends only on their distance") {
-  const Tensor q = random_rows(1, 32, 3), k = random_rows(1, 32, 4);
+  const Tensor q = rope_rows(1, 32, 3), k = rope_rows(1, 32, 4);
   for (RotaryPairs pairs : kLayouts) {
     const Rotary rotary{.heads = 1, .dims = 32, .pairs = pairs};
     const auto product = [&](int32_t i, int32_t j) {
@@ -96,7 +96,7 @@ TEST_CASE("rope: the two layouts agree under the permutation of features") {
     }
     return to;
   };
-  const Tensor x = random_rows(kRows, kHeads * kWidth, 5), dy = random_rows(kRows, kHeads * kWidth, 6);
+  const Tensor x = rope_rows(kRows, kHeads * kWidth, 5), dy = rope_rows(kRows, kHeads * kWidth, 6);
   const std::vector<int32_t> positions{2, 0, 11, 5};
   const Rotary interleaved{.heads = kHeads, .dims = kDims, .pairs = RotaryPairs::interleaved};
   const Rotary half_split{.heads = kHeads, .dims = kDims, .pairs = RotaryPairs::half_split};
@@ -109,7 +109,7 @@ TEST_CASE("rope: the two layouts agree under the permutation of features") {
 
 TEST_CASE("rope: forward and backward pass features beyond the rotary dims through") {
   constexpr int64_t kWidth = 7, kDims = 4;
-  const Tensor x = random_rows(3, 2 * kWidth, 7), dy = random_rows(3, 2 * kWidth, 8);
+  const Tensor x = rope_rows(3, 2 * kWidth, 7), dy = rope_rows(3, 2 * kWidth, 8);
   for (RotaryPairs pairs : kLayouts) {
     const Turned r = rotate(x, {1, 2, 3}, {.heads = 2, .dims = kDims, .pairs = pairs, .magnitude = 2}, dy);
     for (int64_t i = 0; i < x.size(); ++i) {
@@ -121,7 +121,7 @@ TEST_CASE("rope: forward and backward pass features beyond the rotary dims throu
 }
 
 TEST_CASE("rope: the result of a row depends only on its position, not on its place in the batch") {
-  const Tensor x = random_rows(6, 8, 9);
+  const Tensor x = rope_rows(6, 8, 9);
   const Rotary rotary{.heads = 1, .dims = 8};
   const Tensor whole = rotate(x, {0, 1, 2, 40, 41, 0}, rotary).y;
   CHECK(same_bits(whole.slice(3, 5), rotate(x.slice(3, 5), {40, 41}, rotary).y));
@@ -129,7 +129,7 @@ TEST_CASE("rope: the result of a row depends only on its position, not on its pl
 }
 
 TEST_CASE("rope: in place equals out of place") {
-  const Tensor x = random_rows(5, 14, 10), positions = positions_of({0, 3, 1, 9, 2});
+  const Tensor x = rope_rows(5, 14, 10), positions = positions_of({0, 3, 1, 9, 2});
   const Tensor angles = Tensor::empty({10, 8}, DType::f64);
   for (RotaryPairs pairs : kLayouts) {
     const Rotary rotary{.heads = 2, .dims = 4, .pairs = pairs};

@@ -73,8 +73,8 @@ std::vector<double> exact_product(const Tensor& x, const Tensor& w) {
 }
 
 // Sizes below, at and above those of tiles, vectors and groups; rows for one tile, for few and for many.
-constexpr std::array<int64_t, 3> kSizes[] = {{1, 1, 1},     {2, 7, 3},     {3, 33, 64}, {5, 64, 37},  {14, 31, 4},
-                                             {15, 100, 65}, {29, 130, 96}, {9, 5, 700}, {70, 65, 129}};
+constexpr std::array<int64_t, 3> kPackedSizes[] = {{1, 1, 1},     {2, 7, 3},     {3, 33, 64}, {5, 64, 37},  {14, 31, 4},
+                                                   {15, 100, 65}, {29, 130, 96}, {9, 5, 700}, {70, 65, 129}};
 
 const std::vector<Precision> kPrecisions = {Precision::fp32, Precision::bf16, Precision::int8};
 
@@ -83,7 +83,7 @@ const std::vector<Precision> kPrecisions = {Precision::fp32, Precision::bf16, Pr
 TEST_CASE("int8 products are those of integers, with the same bits on every CPU") {
   for (Kernels* kernels : available_cpu_kernels()) {
     CAPTURE(kernels->name());
-    for (const auto& [n, o, d] : kSizes) {
+    for (const auto& [n, o, d] : kPackedSizes) {
       CAPTURE(n);
       CAPTURE(o);
       CAPTURE(d);
@@ -132,7 +132,7 @@ TEST_CASE("packed products in fp32 and bf16 are those of f64, with bias and acti
   const EmulatedBf16 emulated;
   for (Kernels* kernels : available_cpu_kernels()) {
     CAPTURE(kernels->name());
-    for (const auto& [n, o, d] : kSizes) {
+    for (const auto& [n, o, d] : kPackedSizes) {
       for (const Precision precision : {Precision::fp32, Precision::bf16}) {
         const auto exact_in = [&](const Tensor& t) { return operands(t, precision).to(DType::f32); };
         const Tensor x = exact_in(random_matrix(n, d, 1)), w = exact_in(random_matrix(o, d, 2)),

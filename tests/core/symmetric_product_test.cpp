@@ -63,7 +63,7 @@ bool is_symmetric(const Tensor& y) {
 }
 
 // Sizes below, at and above those of tiles and of vectors, and several blocks of the summed index.
-const std::vector<std::pair<int64_t, int64_t>> kSizes = {
+const std::vector<std::pair<int64_t, int64_t>> kSymmetricSizes = {
     {0, 3}, {1, 1}, {3, 7}, {31, 5}, {33, 64}, {128, 96}, {129, 129}, {300, 17}, {257, 1}, {70, 1500}, {300, 2100}};
 
 }  // namespace
@@ -71,7 +71,7 @@ const std::vector<std::pair<int64_t, int64_t>> kSizes = {
 TEST_CASE("symmetric products are those of loops, with equal bits on both sides of the diagonal") {
   const EmulatedBf16 emulated;
   for (Kernels* kernels : available_cpu_kernels()) {
-    for (const auto& [n, d] : kSizes) {
+    for (const auto& [n, d] : kSymmetricSizes) {
       CAPTURE(n);
       CAPTURE(d);
       for (const auto& [type, tolerance] :

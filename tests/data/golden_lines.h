@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -30,3 +31,17 @@ class GoldenRandom {
  private:
   uint64_t state_ = 1;
 };
+
+// Joins random fragments, up to `longest` in a line, as make_moses.py and make_wobert.py do.
+inline std::vector<std::string> random_lines(const nlohmann::json& expected, uint64_t longest, bool spaces) {
+  const auto fragments = expected["fragments"].get<std::vector<std::string>>();
+  GoldenRandom random;
+  std::vector<std::string> lines(expected["random_lines"].get<size_t>());
+  for (std::string& line : lines) {
+    for (uint64_t parts = 1 + random.below(longest); parts > 0; --parts) {
+      line += fragments[random.below(fragments.size())];
+      if (spaces) line.append(random.below(2), ' ');
+    }
+  }
+  return lines;
+}

@@ -16,4 +16,8 @@ inline gyre::Path write_text(const TemporaryDirectory& directory, const std::str
   return directory / name;
 }
 
+// A line of words for near-duplicates.
+inline const std::string kQuick =
+    "The quick brown fox jumps over the lazy dog and then it sleeps in the warm sun until evening comes";
+
 inline gyre::Path golden(const std::string& name) { return source_dir() / "tests" / "data" / "golden" / name; }

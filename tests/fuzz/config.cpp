@@ -5,6 +5,6 @@
 #include "tests/fuzz/target.h"
 
 void read_input(std::string_view input) {
-  const auto json = Json::parse(input, nullptr, false);
+  const auto json = gyre::Json::parse(input, nullptr, false);
   if (!json.is_discarded()) gyre::with_defaults(json);
 }

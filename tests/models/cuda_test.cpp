@@ -112,7 +112,7 @@ TEST_CASE("an encoder-only model has the same loss and gradients on a GPU as on 
 TEST_CASE("translations on a GPU equal those on the CPU") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
-  const Sentences sources = test::with_eos(test::random_sentences(7, 8, 11, 4));
+  const Sentences sources = test::random_sources(7, 4);
   const DecodeOptions options{.beam_size = 3, .max_length_extra = 6, .n_best = 2};
   for (const EncoderDecoderConfig& config : configs()) {
     CAPTURE(config.position.encoding);
@@ -133,7 +133,7 @@ TEST_CASE("translations on a GPU equal those on the CPU") {
 TEST_CASE("ensembles and samples on a GPU equal those on the CPU") {
   Kernels* gpu = test_gpu();
   if (!gpu) return;
-  const Sentences sources = test::with_eos(test::random_sentences(7, 8, 11, 4));
+  const Sentences sources = test::random_sources(7, 4);
   const std::vector<uint64_t> lines{0, 1, 2, 3, 4, 5, 6};
   const DecodeOptions options{.beam_size = 3, .max_length_extra = 6};
   std::vector<std::unique_ptr<EncoderDecoder>> models;

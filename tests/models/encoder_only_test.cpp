@@ -15,25 +15,23 @@ namespace gyre {
 namespace {
 
 using test::ids_of;
+using test::kSentences;
 using test::masked_batch;
 using test::Sentences;
 using test::tiny_encoder;
 
-const Sentences kSentences = {{4, 7, 3, 9}, {5}, {10, 6, 8}};
-
-EncoderOnlyConfig causal_encoder(const std::string& position) {
-  EncoderOnlyConfig config = tiny_encoder(position, NormPlacement::pre);
-  config.causal = true;
+EncoderOnlyConfig tiny_decoder(const std::string& position) {
+  EncoderOnlyConfig config = test::causal_encoder(position);
   config.head_transform = false;
   return config;
 }
 
-std::vector<EncoderOnlyConfig> variants() {
+std::vector<EncoderOnlyConfig> encoder_variants() {
   std::vector<EncoderOnlyConfig> all;
   for (const std::string& position : position_encoding_names()) {
     all.push_back(tiny_encoder(position, NormPlacement::pre));
     all.push_back(tiny_encoder(position, NormPlacement::post, true));
-    all.push_back(causal_encoder(position));
+    all.push_back(tiny_decoder(position));
   }
   EncoderOnlyConfig bert = tiny_encoder("learned", NormPlacement::post, true);
   bert.token_types = 2;
@@ -87,7 +85,7 @@ TEST_CASE("the matrices of stacked weights are separate") {
 }
 
 TEST_CASE("encoder-only: a packed batch gives the same results as its sentences one by one") {
-  for (const EncoderOnlyConfig& config : variants()) {
+  for (const EncoderOnlyConfig& config : encoder_variants()) {
     CAPTURE(config.position.encoding);
     EncoderOnly model(config);
     test::allocate_nonzero(model.parameters(), 5);
@@ -125,7 +123,7 @@ TEST_CASE("encoder-only: the loss is the cross-entropy of the masked rows") {
 TEST_CASE("encoder-only: gradients of the loss") {
   const test::OneThread one_thread;
   const MaskedInput batch = masked_batch(kSentences);
-  for (EncoderOnlyConfig config : variants()) {
+  for (EncoderOnlyConfig config : encoder_variants()) {
     CAPTURE(config.position.encoding);
     config.attention_dropout = config.activation_dropout = 0.1;
     EncoderOnly model(config);
@@ -143,14 +141,14 @@ TEST_CASE("encoder-only: every row attends to all of its segment and nothing els
 TEST_CASE("encoder-only: with every position encoding, a causal row attends only to itself and earlier rows") {
   for (const std::string& position : position_encoding_names()) {
     CAPTURE(position);
-    EncoderOnly model(causal_encoder(position));
+    EncoderOnly model(tiny_decoder(position));
     test::allocate_nonzero(model.parameters(), 5);
     CHECK(rows_changed_by(model, 2) == Rows{2, 3});  // all other rows are bitwise unchanged
   }
 }
 
 TEST_CASE("encoder-only: a causal model can predict all rows") {
-  EncoderOnly model(causal_encoder("rope"));
+  EncoderOnly model(tiny_decoder("rope"));
   test::allocate_nonzero(model.parameters(), 5);
   MaskedInput batch = masked_batch(kSentences);
   batch.targets = ids_of({7, 3, 9, -1, -1, 6, 8, -1});  // -1: no next token

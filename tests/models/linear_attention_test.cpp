@@ -21,6 +21,7 @@ namespace {
 using nlohmann::json;
 using test::ids_of;
 using test::tiny_encoder;
+using test::validation_error;
 
 constexpr FeatureMap kMaps[] = {FeatureMap::elu, FeatureMap::relu, FeatureMap::softmax, FeatureMap::favor};
 
@@ -31,15 +32,6 @@ EncoderOnlyConfig linear_encoder(FeatureMap map, bool causal = false, const std:
   c.attention = {
       .kind = AttentionKind::linear, .linear_map = map, .linear_rope = rope, .favor_features = 10, .favor_redraw = 5};
   return c;
-}
-
-std::string error_of(const EncoderOnlyConfig& config) {
-  try {
-    config.validate();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 Tensor logits_of(const EncoderOnly& model, const std::vector<int32_t>& ids) {
@@ -187,23 +179,23 @@ TEST_CASE("linear attention: gradients of a model with every map") {
 
 TEST_CASE("linear attention: invalid combinations of options throw a one-line error") {
   EncoderOnlyConfig c = linear_encoder(FeatureMap::elu);
-  CHECK(error_of(c) == "");
+  CHECK(validation_error(c) == "");
   c.attention_dropout = 0.1;
-  CHECK(error_of(c) == "[attention_dropout] linear attention has no weights to drop: expected 0, got 0.1");
+  CHECK(validation_error(c) == "[attention_dropout] linear attention has no weights to drop: expected 0, got 0.1");
   c = linear_encoder(FeatureMap::favor);
   c.attention.favor_features = 7;
-  CHECK(error_of(c) == "[rope] rotary dims must be even, got 7");
+  CHECK(validation_error(c) == "[rope] rotary dims must be even, got 7");
   c.attention.linear_rope = LinearRope::pre_map;
-  CHECK(error_of(c) == "");
+  CHECK(validation_error(c) == "");
   c.attention.favor_redraw = -1;
-  CHECK(error_of(c) == "[favor_redraw] must not be negative, got -1");
+  CHECK(validation_error(c) == "[favor_redraw] must not be negative, got -1");
   c = linear_encoder(FeatureMap::elu, false, "alibi");
   CHECK(
-      error_of(c) ==
+      validation_error(c) ==
       "[attention] linear has no scores that alibi could add to: expected position none, sinusoidal, learned or rope");
   c.attention.kind = AttentionKind::window;
   c.attention.window = 0;
-  CHECK(error_of(c) == "[attention] window must be at least 1, got 0");
+  CHECK(validation_error(c) == "[attention] window must be at least 1, got 0");
   EncoderDecoderConfig both = test::tiny_config();
   both.attention.kind = AttentionKind::linear;
   CHECK_THROWS_WITH_AS(both.validate(),

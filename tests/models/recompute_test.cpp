@@ -14,9 +14,8 @@
 namespace gyre {
 namespace {
 
+using test::kSentences;
 using Loss = std::function<LossResult(Tape&)>;
-
-const test::Sentences kSentences = {{4, 7, 3, 9}, {5}, {10, 6, 8}};
 
 void set_dropouts(LayerConfig& config) {
   config.dropout = 0.2;

@@ -25,7 +25,7 @@ ClassifierConfig tiny(ClassifierHead head, int64_t classes) {
   return c;
 }
 
-std::vector<ClassifierConfig> variants() {
+std::vector<ClassifierConfig> classifier_variants() {
   return {tiny(ClassifierHead::bert, 3),     tiny(ClassifierHead::roformer, 3), tiny(ClassifierHead::mean, 3),
           tiny(ClassifierHead::roformer, 1), tiny(ClassifierHead::bert, 1),     tiny(ClassifierHead::mean, 1)};
 }
@@ -48,7 +48,7 @@ double loss_of(const SequenceClassifier& model, const LabeledInput& batch) {
 
 TEST_CASE("classifier: gradients of the loss") {
   const test::OneThread one_thread;
-  for (const ClassifierConfig& config : variants()) {
+  for (const ClassifierConfig& config : classifier_variants()) {
     CAPTURE(enum_name(config.head));
     CAPTURE(config.classes);
     SequenceClassifier model(config);
@@ -59,7 +59,7 @@ TEST_CASE("classifier: gradients of the loss") {
 }
 
 TEST_CASE("classifier: the stack's parameters have the names and shapes of the language model's") {
-  for (const ClassifierConfig& config : variants()) {
+  for (const ClassifierConfig& config : classifier_variants()) {
     SequenceClassifier model(config);
     EncoderOnly pretrained(config.encoder);
     size_t of_head = 0;

@@ -9,6 +9,7 @@
 namespace gyre {
 namespace {
 
+using test::causal_encoder;
 using test::ids_of;
 using test::tiny_encoder;
 
@@ -18,12 +19,6 @@ std::vector<int32_t> text() {
   std::vector<int32_t> ids;
   for (int i = 0; i < kRows; ++i) ids.push_back(3 + (i * i + i / 3) % 8);
   return ids;
-}
-
-EncoderOnlyConfig causal(const std::string& position, NormPlacement norm = NormPlacement::pre) {
-  EncoderOnlyConfig config = tiny_encoder(position, norm);
-  config.causal = true;
-  return config;
 }
 
 // Output of the stack for all rows, from a single forward pass.
@@ -53,7 +48,7 @@ void check_close(const std::vector<double>& got, const std::vector<double>& want
   for (size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-10));
 }
 
-bool streams(const std::string& position) { return EncoderOnly(causal(position)).streaming_obstacle().empty(); }
+bool streams(const std::string& position) { return EncoderOnly(causal_encoder(position)).streaming_obstacle().empty(); }
 
 }  // namespace
 
@@ -62,7 +57,7 @@ TEST_CASE("stream: with an unlimited window, the result equals a causal forward 
     if (!streams(position)) continue;
     CAPTURE(position);
     for (const NormPlacement norm : {NormPlacement::pre, NormPlacement::post}) {
-      EncoderOnly model(causal(position, norm));
+      EncoderOnly model(causal_encoder(position, norm));
       test::allocate_nonzero(model.parameters(), 5, DType::f64);
       const std::vector<double> wanted = states_at_once(model);
       for (const size_t chunk : {1, 4, 5, 23}) check_close(states_in_chunks(model, kRows, chunk), wanted);
@@ -84,7 +79,7 @@ TEST_CASE("stream: the result does not depend on the size of the chunks") {
   for (const std::string& position : position_encoding_names()) {
     if (!streams(position)) continue;
     CAPTURE(position);
-    EncoderOnly model(causal(position));
+    EncoderOnly model(causal_encoder(position));
     test::allocate_nonzero(model.parameters(), 5, DType::f64);
     for (const int64_t reach : {0, 1, 6}) {
       const std::vector<double> wanted = states_in_chunks(model, reach, kRows);
@@ -94,7 +89,7 @@ TEST_CASE("stream: the result does not depend on the size of the chunks") {
 }
 
 TEST_CASE("stream: with one layer, a row attends to exactly the window") {
-  EncoderOnlyConfig config = causal("rope");
+  EncoderOnlyConfig config = causal_encoder("rope");
   config.layers = 1;
   EncoderOnly model(config);
   test::allocate_nonzero(model.parameters(), 5, DType::f64);
@@ -116,7 +111,7 @@ TEST_CASE("stream: with one layer, a row attends to exactly the window") {
 TEST_CASE("stream: absolute positions and bidirectional models throw") {
   Tape tape(cpu_kernels(), {.record = false});
   KeyValueWindow window(2, 4);
-  EncoderOnly learned(causal("learned")), both(tiny_encoder("rope"));
+  EncoderOnly learned(causal_encoder("learned")), both(tiny_encoder("rope"));
   CHECK_THROWS_WITH_AS(learned.stream(tape, ids_of({4}), window),
                        "[stream] expected a model that can read a text in chunks: learned positions are absolute",
                        Error);

@@ -19,10 +19,15 @@ inline EncoderOnlyConfig tiny_encoder(const std::string& position = "rope", Norm
   return c;
 }
 
+inline EncoderOnlyConfig causal_encoder(const std::string& position, NormPlacement norm = NormPlacement::pre) {
+  EncoderOnlyConfig c = tiny_encoder(position, norm);
+  c.causal = true;
+  return c;
+}
+
 // Causal models with the blocks of LLaMA, Qwen, GPT-NeoX, GPT-J and GPT-2, mixtures of them, and wide heads.
 inline std::vector<EncoderOnlyConfig> tiny_decoders() {
-  EncoderOnlyConfig plain = tiny_encoder("rope", NormPlacement::pre);
-  plain.causal = true;
+  EncoderOnlyConfig plain = causal_encoder("rope");
   plain.head_transform = false;
   std::vector<EncoderOnlyConfig> all(7, plain);
   EncoderOnlyConfig &llama = all[0], &qwen = all[1], &neox = all[2], &gpt_j = all[3], &gpt2 = all[4], &mixed = all[5],
@@ -50,6 +55,8 @@ inline std::vector<EncoderOnlyConfig> tiny_decoders() {
 }
 
 inline Tensor ids_of(const std::vector<int32_t>& values) { return Tensor::from({int64_t(values.size())}, values); }
+
+inline const Sentences kSentences = {{4, 7, 3, 9}, {5}, {10, 6, 8}};
 
 // A batch of the sentences in which rows 5, 0 and 3 are predicted.
 inline MaskedInput masked_batch(const Sentences& sentences) {

@@ -46,6 +46,8 @@ Sentences with_eos(Sentences sentences) {
   return sentences;
 }
 
+Sentences random_sources(int count, uint64_t seed) { return with_eos(random_sentences(count, 8, 11, seed)); }
+
 PairInput make_batch(const Sentences& sources, const Sentences& targets) {
   std::vector<int32_t> source_ids, inputs, outputs, source_lengths, target_lengths;
   for (const auto& s : with_eos(sources)) {
@@ -99,6 +101,12 @@ void allocate_nonzero(Parameters& parameters, uint64_t seed, DType dtype) {
       }
     }
   }
+}
+
+EncoderDecoder nonzero_model(const EncoderDecoderConfig& config, uint64_t seed) {
+  EncoderDecoder model(config);
+  allocate_nonzero(model.parameters(), seed);
+  return model;
 }
 
 void check_gradients(Parameters& parameters, const std::function<LossResult(Tape&)>& loss, Recompute recompute) {

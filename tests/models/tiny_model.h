@@ -24,6 +24,9 @@ Sentences random_sentences(int count, int longest, int64_t vocab_size, uint64_t 
 
 Sentences with_eos(Sentences sentences);
 
+// Random sentences of up to 8 tokens for tiny_config(), with EOS.
+Sentences random_sources(int count, uint64_t seed);
+
 PairInput make_batch(const Sentences& sources, const Sentences& targets);
 
 // log P of every next token with teacher forcing: (target tokens, vocab).
@@ -48,6 +51,18 @@ class OneThread {
 // Allocates parameters with larger random values than the model's initialization, so that output distributions are far
 // from uniform.
 void allocate_nonzero(Parameters& parameters, uint64_t seed, DType dtype = DType::f32);
+EncoderDecoder nonzero_model(const EncoderDecoderConfig& config, uint64_t seed);
+
+// The message of the error of the config; empty if it is valid.
+template <class Config>
+std::string validation_error(const Config& config) {
+  try {
+    config.validate();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
 
 // Compares sampled gradient entries of every trainable parameter (f64) with central differences of the loss. Dropout
 // has a fixed seed.

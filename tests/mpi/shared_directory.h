@@ -48,8 +48,7 @@ class SharedDirectory {
 
 // Trains in one process; the other ranks wait.
 inline void train_alone(const NmtOptions& options, const EncoderDecoderConfig& config) {
-  SelfCommunicator self;
-  if (ranks().rank() == 0) train_nmt(options, config, self);
+  if (ranks().rank() == 0) train(options, config);
   ranks().barrier();
 }
 

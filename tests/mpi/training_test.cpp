@@ -25,8 +25,8 @@ TEST_CASE("deterministic runs have the same bits on any number of ranks") {
   for (int micro_batches : {8, 9}) {
     CAPTURE(micro_batches);
     const std::string many = "many" + std::to_string(micro_batches), one = "one" + std::to_string(micro_batches);
-    train_nmt(deterministic(directory.options(many, "15u"), micro_batches), tiny_config(), ranks());
-    train_alone(deterministic(directory.options(one, "15u"), micro_batches), tiny_config());
+    train_nmt(deterministic(directory.options(many, "15u"), micro_batches), tiny_nmt_config(), ranks());
+    train_alone(deterministic(directory.options(one, "15u"), micro_batches), tiny_nmt_config());
     CHECK(last_bits(directory / many) == last_bits(directory / one));
     CHECK(loss_curve(directory / many) == loss_curve(directory / one));
     CHECK(last_state(directory / many).progress.batch == 3);  // of the second epoch
@@ -44,12 +44,14 @@ TEST_CASE("ranks with and without AMX have the same weights, or an error at the 
     return o;
   };
   use_amx(ranks().rank() == 0);
-  train_nmt(options("adam", "adam", 0), tiny_config(), ranks());  // compares the weights when it saves
-  train_nmt(options("shards", "muon", 1), tiny_config(), ranks());
+  train_nmt(options("adam", "adam", 0), tiny_nmt_config(), ranks());  // compares the weights when it saves
+  train_nmt(options("shards", "muon", 1), tiny_nmt_config(), ranks());
   NmtOptions same_bits = deterministic(options("bits", "adam", 0), 8);
   if (ranks().size() > 1) {
-    CHECK_THROWS_WITH(train_nmt(options("muon", "muon", 0), tiny_config(), ranks()), doctest::Contains("use --zero 1"));
-    CHECK_THROWS_WITH(train_nmt(same_bits, tiny_config(), ranks()), doctest::Contains("[--deterministic] rank 0 has"));
+    CHECK_THROWS_WITH(train_nmt(options("muon", "muon", 0), tiny_nmt_config(), ranks()),
+                      doctest::Contains("use --zero 1"));
+    CHECK_THROWS_WITH(train_nmt(same_bits, tiny_nmt_config(), ranks()),
+                      doctest::Contains("[--deterministic] rank 0 has"));
   }
   use_amx(true);
 }
@@ -63,12 +65,12 @@ TEST_CASE("runs that compute activations again have the bits of a run that keeps
     o.device.recompute = recompute;
     return o;
   };
-  train_alone(options("kept", Recompute::none, 0), tiny_config());
+  train_alone(options("kept", Recompute::none, 0), tiny_nmt_config());
   for (const auto& [name, recompute, zero] :
        {std::tuple("block", Recompute::block, 0), std::tuple("attention", Recompute::attention, 0),
         std::tuple("sharded", Recompute::block, 1), std::tuple("gradients", Recompute::attention, 2)}) {
     CAPTURE(name);
-    train_nmt(options(name, recompute, zero), tiny_config(), ranks());
+    train_nmt(options(name, recompute, zero), tiny_nmt_config(), ranks());
     CHECK(last_bits(directory / name) == last_bits(directory / "kept"));
     CHECK(loss_curve(directory / name) == loss_curve(directory / "kept"));
   }
@@ -84,8 +86,8 @@ TEST_CASE("BPE dropout has the same bits on any number of ranks") {
   };
   if (ranks().rank() == 0) write_tiny_merges(directory / "");
   ranks().barrier();
-  train_nmt(options("many"), tiny_config(), ranks());
-  train_alone(options("one"), tiny_config());
+  train_nmt(options("many"), tiny_nmt_config(), ranks());
+  train_alone(options("one"), tiny_nmt_config());
   CHECK(last_bits(directory / "many") == last_bits(directory / "one"));
   CHECK(loss_curve(directory / "many") == loss_curve(directory / "one"));
 }
@@ -195,10 +197,10 @@ TEST_CASE("matchers have the same bits and scores on any number of ranks") {
 
 TEST_CASE("a deterministic run can be resumed on a different number of ranks") {
   const SharedDirectory directory;
-  train_nmt(deterministic(directory.options("changed", "6u"), 8), tiny_config(), ranks());
-  train_alone(deterministic(directory.options("changed", "14u"), 8), tiny_config());
-  train_nmt(deterministic(directory.options("changed", "19u"), 8), tiny_config(), ranks());
-  train_nmt(deterministic(directory.options("straight", "19u"), 8), tiny_config(), ranks());
+  train_nmt(deterministic(directory.options("changed", "6u"), 8), tiny_nmt_config(), ranks());
+  train_alone(deterministic(directory.options("changed", "14u"), 8), tiny_nmt_config());
+  train_nmt(deterministic(directory.options("changed", "19u"), 8), tiny_nmt_config(), ranks());
+  train_nmt(deterministic(directory.options("straight", "19u"), 8), tiny_nmt_config(), ranks());
   CHECK(last_bits(directory / "changed") == last_bits(directory / "straight"));
   CHECK(loss_curve(directory / "changed") == loss_curve(directory / "straight"));
 }
@@ -210,10 +212,10 @@ TEST_CASE("a deterministic run with R-Drop has the same bits on any number of ra
     o.r_drop = 5;
     return o;
   };
-  train_nmt(options("many", "15u"), tiny_config(), ranks());
-  train_alone(options("one", "15u"), tiny_config());
-  train_alone(options("changed", "6u"), tiny_config());
-  train_nmt(options("changed", "15u"), tiny_config(), ranks());
+  train_nmt(options("many", "15u"), tiny_nmt_config(), ranks());
+  train_alone(options("one", "15u"), tiny_nmt_config());
+  train_alone(options("changed", "6u"), tiny_nmt_config());
+  train_nmt(options("changed", "15u"), tiny_nmt_config(), ranks());
   for (const char* run : {"one", "changed"}) {
     CHECK(last_bits(directory / run) == last_bits(directory / "many"));
     CHECK(loss_curve(directory / run) == loss_curve(directory / "many"));
@@ -222,7 +224,7 @@ TEST_CASE("a deterministic run with R-Drop has the same bits on any number of ra
 
 TEST_CASE("fast runs on many ranks follow the loss of one process") {
   const SharedDirectory directory;
-  const EncoderDecoderConfig config = tiny_config(0);  // no dropout: its masks depend on the micro-batches
+  const EncoderDecoderConfig config = tiny_nmt_config(0);  // no dropout: its masks depend on the micro-batches
   train_alone(directory.options("one", "30u"), config);
   for (const int zero : {0, 2}) {
     CAPTURE(zero);
@@ -245,9 +247,9 @@ TEST_CASE("fast runs on many ranks follow the loss of one process") {
 
 TEST_CASE("a fast run that was interrupted in the middle of an epoch ends with the same bits") {
   const SharedDirectory directory;
-  train_nmt(directory.options("cut", "7u"), tiny_config(), ranks());
-  train_nmt(directory.options("cut", "16u"), tiny_config(), ranks());
-  train_nmt(directory.options("straight", "16u"), tiny_config(), ranks());
+  train_nmt(directory.options("cut", "7u"), tiny_nmt_config(), ranks());
+  train_nmt(directory.options("cut", "16u"), tiny_nmt_config(), ranks());
+  train_nmt(directory.options("straight", "16u"), tiny_nmt_config(), ranks());
   CHECK(last_bits(directory / "cut") == last_bits(directory / "straight"));
 }
 
@@ -261,8 +263,8 @@ TEST_CASE("validation gives the same numbers on any number of ranks") {
     options.validation.every = Period::parse("8u");
     return options;
   };
-  train_nmt(with_validation("many"), tiny_config(), ranks());
-  train_alone(with_validation("one"), tiny_config());
+  train_nmt(with_validation("many"), tiny_nmt_config(), ranks());
+  train_alone(with_validation("one"), tiny_nmt_config());
   const auto many = last_state(directory / "many").best, one = last_state(directory / "one").best;
   REQUIRE(many.size() == 4);
   for (const auto& [name, best] : many) CHECK(best.value == one.at(name).value);
@@ -279,22 +281,22 @@ TEST_CASE("ranks on GPUs follow the loss of one process, and deterministic ones 
     options.device.name = "cuda:" + std::to_string(ranks().local_rank() % cuda_devices());
     return options;
   };
-  train_nmt(on_gpus(directory.options("fast", length)), tiny_config(0), ranks());
+  train_nmt(on_gpus(directory.options("fast", length)), tiny_nmt_config(0), ranks());
   NmtOptions many = on_gpus(deterministic(directory.options("many", length), 8));
   many.parallel.zero = 2;
-  train_nmt(many, tiny_config(), ranks());
-  train_alone(directory.options("one", length), tiny_config(0));
-  train_alone(on_gpus(deterministic(directory.options("tree", length), 8)), tiny_config());
+  train_nmt(many, tiny_nmt_config(), ranks());
+  train_alone(directory.options("one", length), tiny_nmt_config(0));
+  train_alone(on_gpus(deterministic(directory.options("tree", length), 8)), tiny_nmt_config());
   CHECK(last_bits(directory / "many") == last_bits(directory / "tree"));
   NmtOptions narrow = on_gpus(directory.options("narrow", length));
   narrow.parallel.gradient_dtype = "bf16";
   narrow.parallel.zero = 1;
   narrow.optimizer.ema = 0.9;
-  train_nmt(narrow, tiny_config(0), ranks());
+  train_nmt(narrow, tiny_nmt_config(0), ranks());
   NmtOptions gradients = narrow;
   gradients.start.directory = directory / "gradients";
   gradients.parallel.zero = 2;
-  train_nmt(gradients, tiny_config(0), ranks());
+  train_nmt(gradients, tiny_nmt_config(0), ranks());
   CHECK(last_bits(directory / "gradients") == last_bits(directory / "narrow"));
   std::istringstream narrowed(loss_curve(directory / "narrow"));
   std::istringstream fast(loss_curve(directory / "fast")), one(loss_curve(directory / "one"));

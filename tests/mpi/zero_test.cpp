@@ -36,12 +36,12 @@ TEST_CASE("runs of any ZeRO stage have the same bits, and each can resume from a
     o.validation.every = Period::parse("4u");
     return o;
   };
-  train_nmt(options("shared", "4u", 1), tiny_config(), ranks());
-  train_nmt(options("shared", "6u", 2), tiny_config(), ranks());
-  train_nmt(options("shared", "9u", 0), tiny_config(), ranks());
-  train_alone(options("shared", "11u", 2), tiny_config());
-  train_nmt(options("shared", "15u", 2), tiny_config(), ranks());
-  train_alone(options("one", "15u", 0), tiny_config());
+  train_nmt(options("shared", "4u", 1), tiny_nmt_config(), ranks());
+  train_nmt(options("shared", "6u", 2), tiny_nmt_config(), ranks());
+  train_nmt(options("shared", "9u", 0), tiny_nmt_config(), ranks());
+  train_alone(options("shared", "11u", 2), tiny_nmt_config());
+  train_nmt(options("shared", "15u", 2), tiny_nmt_config(), ranks());
+  train_alone(options("one", "15u", 0), tiny_nmt_config());
   CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
   CHECK(loss_curve(directory / "shared") == loss_curve(directory / "one"));
   CHECK(last_state(directory / "shared").best.at("cross-entropy").value ==
@@ -62,11 +62,11 @@ TEST_CASE("NorMuon and Lion have the same bits for any ZeRO stage, and each can 
       o.optimizer.ema = 0.9;
       return o;
     };
-    train_nmt(options("shared-", "3u", 1), tiny_config(), ranks());
-    train_nmt(options("shared-", "6u", 2), tiny_config(), ranks());
-    train_nmt(options("shared-", "8u", 0), tiny_config(), ranks());
-    train_nmt(options("shared-", "10u", 2), tiny_config(), ranks());
-    train_alone(options("one-", "10u", 0), tiny_config());
+    train_nmt(options("shared-", "3u", 1), tiny_nmt_config(), ranks());
+    train_nmt(options("shared-", "6u", 2), tiny_nmt_config(), ranks());
+    train_nmt(options("shared-", "8u", 0), tiny_nmt_config(), ranks());
+    train_nmt(options("shared-", "10u", 2), tiny_nmt_config(), ranks());
+    train_alone(options("one-", "10u", 0), tiny_nmt_config());
     CHECK(last_bits(directory / ("shared-" + optimizer)) == last_bits(directory / ("one-" + optimizer)));
     CHECK(loss_curve(directory / ("shared-" + optimizer)) == loss_curve(directory / ("one-" + optimizer)));
   }
@@ -83,14 +83,14 @@ TEST_CASE("QK-clip has the same bits for any number of ranks and any ZeRO stage,
     o.optimizer.ema = 0.9;
     return o;
   };
-  train_nmt(options("shared", "2u", 0), tiny_config(), ranks());
-  train_nmt(options("shared", "4u", 1), tiny_config(), ranks());
-  train_nmt(options("shared", "6u", 2), tiny_config(), ranks());
-  train_alone(options("one", "6u", 0), tiny_config());
+  train_nmt(options("shared", "2u", 0), tiny_nmt_config(), ranks());
+  train_nmt(options("shared", "4u", 1), tiny_nmt_config(), ranks());
+  train_nmt(options("shared", "6u", 2), tiny_nmt_config(), ranks());
+  train_alone(options("one", "6u", 0), tiny_nmt_config());
   CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
   NmtOptions without = options("without", "6u", 0);
   without.optimizer.qk_clip = 0;
-  train_alone(without, tiny_config());
+  train_alone(without, tiny_nmt_config());
   CHECK(last_bits(directory / "without") != last_bits(directory / "one"));
 }
 
@@ -104,9 +104,9 @@ TEST_CASE("Muon with products in bf16 has the same bits for any ZeRO stage") {
     o.optimizer.kind = "muon";
     return o;
   };
-  train_nmt(options("every", 0), tiny_config(), ranks());
-  train_nmt(options("shared", 2), tiny_config(), ranks());
-  train_alone(options("one", 0), tiny_config());
+  train_nmt(options("every", 0), tiny_nmt_config(), ranks());
+  train_nmt(options("shared", 2), tiny_nmt_config(), ranks());
+  train_alone(options("one", 0), tiny_nmt_config());
   CHECK(last_bits(directory / "every") == last_bits(directory / "one"));
   CHECK(last_bits(directory / "shared") == last_bits(directory / "one"));
 }
@@ -123,8 +123,8 @@ TEST_CASE("fast runs with sharded gradients have the same bits as with sharded o
   };
   for (const std::string dtype : {"fp32", "bf16"}) {
     CAPTURE(dtype);
-    train_nmt(options("state-", dtype, 1), tiny_config(), ranks());
-    train_nmt(options("gradients-", dtype, 2), tiny_config(), ranks());
+    train_nmt(options("state-", dtype, 1), tiny_nmt_config(), ranks());
+    train_nmt(options("gradients-", dtype, 2), tiny_nmt_config(), ranks());
     CHECK(last_bits(directory / ("gradients-" + dtype)) == last_bits(directory / ("state-" + dtype)));
     CHECK(loss_curve(directory / ("gradients-" + dtype)) == loss_curve(directory / ("state-" + dtype)));
   }
@@ -140,14 +140,14 @@ TEST_CASE("fast runs with several micro-batches per rank have about the same los
     o.optimizer.clip_norm = 0.5;
     return o;
   };
-  train_nmt(options("state", 1), tiny_config(), ranks());
-  train_nmt(options("gradients", 2), tiny_config(), ranks());
+  train_nmt(options("state", 1), tiny_nmt_config(), ranks());
+  train_nmt(options("gradients", 2), tiny_nmt_config(), ranks());
   expect_close_losses(directory / "state", directory / "gradients", 12, 1e-4);
 }
 
 TEST_CASE("runs with bf16 gradients and sharded optimizer state follow the loss of one process") {
   const SharedDirectory directory;
-  const EncoderDecoderConfig config = tiny_config(0);
+  const EncoderDecoderConfig config = tiny_nmt_config(0);
   NmtOptions options = directory.options("many", "20u");
   options.parallel.gradient_dtype = "bf16";
   options.parallel.zero = 1;

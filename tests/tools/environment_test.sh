@@ -3,6 +3,7 @@
 # limits of files, Slurm without PMI, mpirun for commands of one process.
 . "$(dirname "$0")/lib.sh"
 export OPENBLAS_NUM_THREADS=1
+unset GOMP_SPINCOUNT KMP_BLOCKTIME # which lib.sh sets
 trap 'kill -9 $(jobs -p) 2> kill.log || true; rm -rf "$work"' EXIT
 mpirun=$ROOT/tools/scripts/mpirun.sh
 small_corpus > corpus.log 2>&1

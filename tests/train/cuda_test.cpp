@@ -32,7 +32,7 @@ class GpuTask {
     options.optimizer.ema = 0.9;
     options.device.name = device;
     SelfCommunicator self;
-    train_nmt(options, tiny_config(), self);
+    train_nmt(options, tiny_nmt_config(), self);
   }
 
  private:

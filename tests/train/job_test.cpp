@@ -30,8 +30,7 @@ TEST_CASE("ranks with different kernels are an error where their weights or the 
     options.parallel.deterministic = deterministic;
     return kernels_conflict(kernels, options);
   };
-  const std::vector<std::string> same{"cpu_v4", "cpu_v4"}, amx{"cpu_v4 with AMX", "cpu_v4 with AMX", "cpu_v4"},
-      old{"cpu_v2", "cpu_v4"};
+  const std::vector<std::string> same{"cpu_v4", "cpu_v4"}, amx{"cpu_v4 with AMX", "cpu_v4 with AMX", "cpu_v4"};
   CHECK(kernels_difference(same).empty());
   CHECK(kernels_difference(amx) == "rank 0 has cpu_v4 with AMX kernels and rank 2 cpu_v4, which round differently");
   for (const char* optimizer : {"adam", "adamw", "lion", "muon", "normuon"}) {
@@ -42,7 +41,6 @@ TEST_CASE("ranks with different kernels are an error where their weights or the 
       CHECK(conflict(same, optimizer, zero, true).empty());
       CHECK(conflict(amx, optimizer, zero, true).starts_with("[--deterministic] rank 0 has cpu_v4 with AMX"));
       CHECK(conflict(amx, optimizer, zero, false).empty() == (zero > 0 || !by_matrices));
-      CHECK(conflict(old, optimizer, zero, false).empty() == (zero > 0));
     }
   }
   CHECK(doctest::String(conflict(amx, "muon", 0, false).c_str()) == doctest::Contains("use --zero 1"));

@@ -9,8 +9,9 @@ shift
 log=$build/Testing/Temporary/LastTest.log # the output of every test, including those that passed
 rm -f "$log"
 status=0
-# Run two tests at a time, because the tests of faults and timeouts mostly wait.
-ctest -j 2 --output-on-failure --test-dir "$build" "$@" || status=$?
+# Even on one core run two tests at a time, because the tests of faults and timeouts mostly wait.
+jobs=$(nproc)
+ctest -j $((jobs > 2 ? jobs : 2)) --output-on-failure --test-dir "$build" "$@" || status=$?
 
 # Tests print "skipped: REASON" or "skipped: PART: REASON", and "covered: WHAT" (tests/report.h, tests/tools/lib.sh).
 {

@@ -8,20 +8,20 @@
 #include "tests/cuda_emulation/emulator/small_kernels.h"
 #include "tests/cuda_emulation/report.h"
 
-using namespace cuda_emulation;
-
 extern "C" [[gnu::weak]] void __asan_init();  // defined only in builds with AddressSanitizer, which knows lines
+
+using cuda_emulation::DeviceArray, cuda_emulation::mistake_in, cuda_emulation::set_order_seed;
 
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kBarrierThreads = 128;
 
 // Reverses the numbers of a block by way of shared memory.
 __global__ void reverse(float* to, const float* from, bool with_barrier) {
-  __shared__ float numbers[kThreads];
+  __shared__ float numbers[kBarrierThreads];
   numbers[threadIdx.x] = from[threadIdx.x];
   if (with_barrier) __syncthreads();
-  to[threadIdx.x] = numbers[kThreads - 1 - threadIdx.x];
+  to[threadIdx.x] = numbers[kBarrierThreads - 1 - threadIdx.x];
 }
 
 __global__ void return_before_barrier(unsigned returning) {
@@ -66,7 +66,7 @@ __global__ void overwrite_after_reading(float* to, bool with_barrier) {
   if (threadIdx.x == 0) number = 1;
   for (int round = 0; round < 2; ++round) {
     __syncthreads();
-    to[blockIdx.x * kThreads + threadIdx.x] = number;
+    to[blockIdx.x * kBarrierThreads + threadIdx.x] = number;
     if (with_barrier || round == 1) __syncthreads();
     if (threadIdx.x == 0) number = 1;
   }
@@ -114,26 +114,26 @@ std::vector<float> counted(size_t n) {
 }  // namespace
 
 TEST_CASE("a missing barrier is reported as a race, in every order of threads") {
-  const DeviceArray<float> from(counted(kThreads));
-  std::vector<float> reversed = counted(kThreads);
+  const DeviceArray<float> from(counted(kBarrierThreads));
+  std::vector<float> reversed = counted(kBarrierThreads);
   std::reverse(reversed.begin(), reversed.end());
   for (uint64_t seed = 0; seed < 5; ++seed) {
     set_order_seed(seed);
-    const DeviceArray<float> to(kThreads);
-    CHECK(mistake_in(reverse, 1, kThreads, 0, to.data(), from.data(), true) == "");
+    const DeviceArray<float> to(kBarrierThreads);
+    CHECK(mistake_in(reverse, 1, kBarrierThreads, 0, to.data(), from.data(), true) == "");
     CHECK(to.values() == reversed);
-    CHECK(is_race(mistake_in(reverse, 1, kThreads, 0, to.data(), from.data(), false)));
+    CHECK(is_race(mistake_in(reverse, 1, kBarrierThreads, 0, to.data(), from.data(), false)));
   }
   set_order_seed(0);
 }
 
 TEST_CASE("a barrier that some threads miss is reported with kernel, block and thread") {
-  CHECK(mistake_in(return_before_barrier, 2, kThreads, 0, kThreads) == "");
-  const std::string mistake = mistake_in(return_before_barrier, 2, kThreads, 0, kThreads - 1);
+  CHECK(mistake_in(return_before_barrier, 2, kBarrierThreads, 0, kBarrierThreads) == "");
+  const std::string mistake = mistake_in(return_before_barrier, 2, kBarrierThreads, 0, kBarrierThreads - 1);
   CHECK(mistake.starts_with("return_before_barrier, block (0, 0, 0), thread (127, 0, 0): diverged barrier"));
   CHECK(mistake.find("barrier_test.cpp:") != mistake.npos);
-  CHECK(mistake_in(two_barriers, 1, kThreads, 0, 0) == "");
-  CHECK(mistake_in(two_barriers, 1, kThreads, 0, 64).find("diverged barrier") != mistake.npos);
+  CHECK(mistake_in(two_barriers, 1, kBarrierThreads, 0, 0) == "");
+  CHECK(mistake_in(two_barriers, 1, kBarrierThreads, 0, 64).find("diverged barrier") != mistake.npos);
 }
 
 TEST_CASE("an operation that some lanes of a warp miss is reported") {
@@ -154,9 +154,9 @@ TEST_CASE("lanes that exchange numbers without a barrier of the warp are reporte
 }
 
 TEST_CASE("a race that gives the right result in the order of the threads is reported with its line") {
-  const DeviceArray<float> to(2 * kThreads);
-  CHECK(mistake_in(overwrite_after_reading, 2, kThreads, 0, to.data(), true) == "");
-  const std::string mistake = mistake_in(overwrite_after_reading, 2, kThreads, 0, to.data(), false);
+  const DeviceArray<float> to(2 * kBarrierThreads);
+  CHECK(mistake_in(overwrite_after_reading, 2, kBarrierThreads, 0, to.data(), true) == "");
+  const std::string mistake = mistake_in(overwrite_after_reading, 2, kBarrierThreads, 0, to.data(), false);
   CHECK(
       mistake.starts_with("overwrite_after_reading, block (0, 0, 0), thread (1, 0, 0): race on shared memory: this "
                           "thread reads"));
@@ -173,14 +173,14 @@ TEST_CASE("a barrier of a warp orders the accesses of its lanes only, and a shuf
 }
 
 TEST_CASE("threads that write the same bytes are reported as a race, and those that read them are not") {
-  const DeviceArray<float> to(kThreads);
-  CHECK(mistake_in(share_number, 1, kThreads, 0, to.data(), 1U) == "");
-  const std::string mistake = mistake_in(share_number, 1, kThreads, 0, to.data(), 2U);
+  const DeviceArray<float> to(kBarrierThreads);
+  CHECK(mistake_in(share_number, 1, kBarrierThreads, 0, to.data(), 1U) == "");
+  const std::string mistake = mistake_in(share_number, 1, kBarrierThreads, 0, to.data(), 2U);
   CHECK(mistake.find("a byte that thread (0, 0, 0) has written") != mistake.npos);
 }
 
 TEST_CASE("bytes behind shared memory do not take part in races, also if an access begins before them") {
-  add_shared_memory(half_shared, sizeof(half_shared) / 2);
+  cuda_emulation::add_shared_memory(half_shared, sizeof(half_shared) / 2);
   const DeviceArray<uint32_t> to(32);
   CHECK(mistake_in(write_behind_shared, 1, 32, 0, to.data()) == "");
 }

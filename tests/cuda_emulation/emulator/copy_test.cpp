@@ -9,14 +9,15 @@ using namespace gyre::cuda;
 
 namespace {
 
-constexpr int kSteps = 4, kThreads = 32;
+constexpr int kSteps = 4, kCopyThreads = 32;
 
 // Sums numbers in steps; the copy of a step runs while the previous one is summed.
 template <int pending>
 __global__ void pipeline(float* sums, const float* from, bool commit) {
   auto* tiles = shared_memory<float>();
   const auto load = [&](int step) {
-    copy_async(tiles + (step % 2 * kThreads + threadIdx.x) * 4, from + (step * kThreads + threadIdx.x) * 4, true);
+    copy_async(tiles + (step % 2 * kCopyThreads + threadIdx.x) * 4, from + (step * kCopyThreads + threadIdx.x) * 4,
+               true);
     if (commit) commit_copies();
   };
   float sum = 0;
@@ -26,7 +27,7 @@ __global__ void pipeline(float* sums, const float* from, bool commit) {
     if (step + 1 < kSteps) wait_copies<pending>();
     if (step + 1 == kSteps) wait_copies<0>();
     __syncthreads();
-    sum += tiles[(step % 2 * kThreads + (threadIdx.x ^ 1)) * 4];
+    sum += tiles[(step % 2 * kCopyThreads + (threadIdx.x ^ 1)) * 4];
     __syncthreads();
   }
   sums[threadIdx.x] = sum;
@@ -46,23 +47,25 @@ __global__ void copy_to_offset(float* to, const float* from, int offset, bool in
   *to = *reinterpret_cast<float*>(shared + offset);
 }
 
-constexpr size_t kTiles = 2 * kThreads * 4 * sizeof(float);
+constexpr size_t kTiles = 2 * kCopyThreads * 4 * sizeof(float);
 
 }  // namespace
 
 TEST_CASE("a wait for one group of copies too few gives a wrong result") {
-  const DeviceArray<float> ones(std::vector<float>(kSteps * kThreads * 4, 1)), right(kThreads), wrong(kThreads);
-  CHECK(mistake_in(pipeline<1>, 1, kThreads, kTiles, right.data(), ones.data(), true) == "");
-  CHECK(right.values() == std::vector<float>(kThreads, kSteps));
-  CHECK(mistake_in(pipeline<2>, 1, kThreads, kTiles, wrong.data(), ones.data(), true) == "");
-  CHECK(wrong.values() != std::vector<float>(kThreads, kSteps));
+  const DeviceArray<float> ones(std::vector<float>(kSteps * kCopyThreads * 4, 1)), right(kCopyThreads),
+      wrong(kCopyThreads);
+  CHECK(mistake_in(pipeline<1>, 1, kCopyThreads, kTiles, right.data(), ones.data(), true) == "");
+  CHECK(right.values() == std::vector<float>(kCopyThreads, kSteps));
+  CHECK(mistake_in(pipeline<2>, 1, kCopyThreads, kTiles, wrong.data(), ones.data(), true) == "");
+  CHECK(wrong.values() != std::vector<float>(kCopyThreads, kSteps));
 }
 
 TEST_CASE("copies that are not committed or not awaited are reported") {
-  const DeviceArray<float> ones(std::vector<float>(kSteps * kThreads * 4, 1)), sums(kThreads);
-  CHECK(mistake_in(pipeline<1>, 1, kThreads, kTiles, sums.data(), ones.data(), false).find("not committed") !=
+  const DeviceArray<float> ones(std::vector<float>(kSteps * kCopyThreads * 4, 1)), sums(kCopyThreads);
+  CHECK(mistake_in(pipeline<1>, 1, kCopyThreads, kTiles, sums.data(), ones.data(), false).find("not committed") !=
         std::string::npos);
-  CHECK(mistake_in(copy_without_wait, 1, kThreads, kTiles, ones.data()).find("without waiting") != std::string::npos);
+  CHECK(mistake_in(copy_without_wait, 1, kCopyThreads, kTiles, ones.data()).find("without waiting") !=
+        std::string::npos);
 }
 
 TEST_CASE("copies check their addresses, and fill with zeros") {

@@ -6,8 +6,8 @@
 #include "tests/cuda_emulation/emulator/small_kernels.h"
 #include "tests/report.h"
 
+using cuda_emulation::mistake_on, cuda_emulation::new_stream;
 using namespace gyre;
-using namespace cuda_emulation;
 
 namespace {
 

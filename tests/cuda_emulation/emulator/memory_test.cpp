@@ -4,7 +4,7 @@
 #include "gyre/core/cuda/vectors.h"
 #include "tests/cuda_emulation/emulator/small_kernels.h"
 
-using namespace cuda_emulation;
+using cuda_emulation::DeviceArray, cuda_emulation::mistake_in, cuda_emulation::new_stream;
 using namespace gyre::cuda;
 
 namespace {

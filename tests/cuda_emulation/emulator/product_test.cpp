@@ -12,8 +12,8 @@
 #include "tests/emulated_bf16.h"
 #include "tests/report.h"
 
+using cuda_emulation::product_library, cuda_emulation::ProductLibrary;
 using namespace gyre;
-using namespace cuda_emulation;
 
 namespace {
 

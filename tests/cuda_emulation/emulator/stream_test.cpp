@@ -4,7 +4,8 @@
 #include "tests/cuda_emulation/emulator/small_kernels.h"
 #include "tests/cuda_emulation/report.h"
 
-using namespace cuda_emulation;
+using cuda_emulation::DeviceArray, cuda_emulation::mistake_on, cuda_emulation::new_stream,
+    cuda_emulation::set_order_seed;
 
 namespace {
 

@@ -15,7 +15,7 @@ using namespace gyre;
 using Ids = std::vector<int32_t>;
 using Fill = SampleOptions::Fill;
 using Task = SampleOptions::Task;
-using Documents = std::vector<std::vector<Ids>>;  // documents of sentences of ids
+using IdDocuments = std::vector<std::vector<Ids>>;  // documents of sentences of ids
 
 namespace {
 
@@ -31,7 +31,7 @@ class NumberVocabulary final : public Vocabulary {
   int size() const override { return 1000000; }
 };
 
-TokenStore store_of(const Documents& documents) {
+TokenStore store_of(const IdDocuments& documents) {
   auto writer = TokenStoreWriter::in_memory(NumberVocabulary(), 1, "documents");
   for (const auto& document : documents) {
     for (const Ids& sentence : document) writer.add(sentence);
@@ -41,8 +41,8 @@ TokenStore store_of(const Documents& documents) {
 }
 
 // Documents whose sentences have these lengths. The ids are 10, 11, ..., so that each token has a unique id.
-Documents documents_of(const std::vector<std::vector<size_t>>& lengths) {
-  Documents documents;
+IdDocuments documents_of(const std::vector<std::vector<size_t>>& lengths) {
+  IdDocuments documents;
   int32_t next = kFirst;
   for (const auto& document : lengths) {
     documents.emplace_back();
@@ -55,7 +55,7 @@ Documents documents_of(const std::vector<std::vector<size_t>>& lengths) {
   return documents;
 }
 
-Documents random_documents(size_t count) {
+IdDocuments random_documents(size_t count) {
   RandomStream random(3, 0);
   std::vector<std::vector<size_t>> lengths(count);
   for (auto& document : lengths) {
@@ -77,7 +77,7 @@ std::vector<Ids> all_samples(const DocumentSamples& samples) {
   return all;
 }
 
-std::vector<Ids> all_samples(const Documents& documents, const SampleOptions& options) {
+std::vector<Ids> all_samples(const IdDocuments& documents, const SampleOptions& options) {
   const TokenStore store = store_of(documents);
   return all_samples(DocumentSamples(store, options, Part::training));
 }
@@ -113,7 +113,7 @@ const std::vector<SampleOptions> kAllOptions = [] {
 }  // namespace
 
 TEST_CASE("samples: small examples for a masked language model") {
-  const Documents documents = documents_of({{3, 2}, {1}, {6}});  // 10 11 12, 13 14 | 15 | 16 .. 21
+  const IdDocuments documents = documents_of({{3, 2}, {1}, {6}});  // 10 11 12, 13 14 | 15 | 16 .. 21
   const SampleOptions base{.task = Task::masked, .max_length = 6};
   SampleOptions options = base;
   CHECK(all_samples(documents, options) ==
@@ -135,7 +135,7 @@ TEST_CASE("samples: small examples for a masked language model") {
 }
 
 TEST_CASE("samples: small examples for a causal language model; </s> only ends documents and follows its last token") {
-  const Documents documents = documents_of({{3, 2}, {1}, {4}});  // 10 11 12, 13 14 | 15 | 16 .. 19
+  const IdDocuments documents = documents_of({{3, 2}, {1}, {4}});  // 10 11 12, 13 14 | 15 | 16 .. 19
   SampleOptions options{.task = Task::next, .max_length = 4};
   CHECK(all_samples(documents, options) == std::vector<Ids>{{10, 11, 12, 13}, {14, 2}, {15, 2}, {16, 17, 18}, {19, 2}});
   options.across_documents = true;
@@ -148,7 +148,7 @@ TEST_CASE("samples: small examples for a causal language model; </s> only ends d
 }
 
 TEST_CASE("samples: small examples of documents apart, each with its own <s>") {
-  const Documents documents = documents_of({{3, 2}, {1}, {6}});  // 10 11 12, 13 14 | 15 | 16 .. 21
+  const IdDocuments documents = documents_of({{3, 2}, {1}, {6}});  // 10 11 12, 13 14 | 15 | 16 .. 21
   SampleOptions options{.task = Task::masked, .across_documents = true, .documents_apart = true, .max_length = 6};
   CHECK(all_samples(documents, options) ==
         std::vector<Ids>{{1, 10, 11, 12, 13, 2}, {1, 14, 2, 1, 15, 2}, {1, 16, 17, 18, 19, 2}, {1, 20, 21, 2}});
@@ -167,7 +167,7 @@ TEST_CASE("samples: small examples of documents apart, each with its own <s>") {
 }
 
 TEST_CASE("samples: a segment of documents apart is of one document, and every token is in one segment") {
-  const Documents documents = random_documents(400);
+  const IdDocuments documents = random_documents(400);
   const TokenStore store = store_of(documents);
   std::vector<size_t> document_of(store.total_tokens(0) + kFirst);
   for (size_t d = 0; d < documents.size(); ++d)
@@ -200,7 +200,7 @@ TEST_CASE("samples: a segment of documents apart is of one document, and every t
 }
 
 TEST_CASE("samples: contain every token exactly once, in order, within the length; Fill::full fills them") {
-  const Documents documents = random_documents(400);
+  const IdDocuments documents = random_documents(400);
   const TokenStore store = store_of(documents);
   size_t sentences = 0;
   for (const auto& document : documents) sentences += document.size();
@@ -233,7 +233,7 @@ TEST_CASE("samples: a text without document ends is one document; empty document
   writer.add({12});
   const TokenStore plain = writer.finish();
   CHECK(all_samples(DocumentSamples(plain, {}, Part::training)) == std::vector<Ids>{{1, 10, 11, 12, 2}});
-  const Documents documents{{}, {{10, 11}}, {}, {}, {{12}}, {}};
+  const IdDocuments documents{{}, {{10, 11}}, {}, {}, {{12}}, {}};
   const TokenStore store = store_of(documents);
   const DocumentSamples samples(store, {}, Part::training);
   CHECK(samples.documents() == 2);
@@ -241,7 +241,7 @@ TEST_CASE("samples: a text without document ends is one document; empty document
 }
 
 TEST_CASE("split: parts are disjoint, complete, mixed, about as large as requested, and independent of the samples") {
-  const Documents documents = random_documents(2000);
+  const IdDocuments documents = random_documents(2000);
   const TokenStore store = store_of(documents);
   for (SampleOptions options : kAllOptions) {
     if (options.max_length < 16) continue;
@@ -265,7 +265,7 @@ TEST_CASE("split: parts are disjoint, complete, mixed, about as large as request
 }
 
 TEST_CASE("split: the end of a single document is held out, even from inside a sentence, with its </s>") {
-  const Documents documents = documents_of({{5, 10, 5}});
+  const IdDocuments documents = documents_of({{5, 10, 5}});
   const TokenStore store = store_of(documents);
   SampleOptions options{.task = Task::next, .max_length = 4, .validation_share = 0.3};
   CHECK(all_samples(DocumentSamples(store, options, Part::training)) ==

@@ -13,11 +13,11 @@
 
 using namespace gyre;
 using Ids = std::vector<int32_t>;
-using Draw = MaskingOptions::Draw;
+using MaskingDraw = MaskingOptions::Draw;
 
 namespace {
 
-constexpr int32_t kCls = 1, kSep = 2, kMask = 3, kFirst = 4, kSize = 1000;
+constexpr int32_t kCls = 1, kSep = 2, kMask = 3, kFirstWord = 4, kSize = 1000;
 
 // Ids from 500 continue a word.
 MaskingVocabulary small_ids() {
@@ -29,7 +29,7 @@ MaskingVocabulary small_ids() {
 // <s> x </s> with `length` ids in total.
 Ids sequence_of(size_t length) {
   Ids ids(length, kCls);
-  for (size_t i = 1; i + 1 < length; ++i) ids[i] = kFirst + int32_t(i * 7 % 400);
+  for (size_t i = 1; i + 1 < length; ++i) ids[i] = kFirstWord + int32_t(i * 7 % 400);
   ids.back() = kSep;
   return ids;
 }
@@ -81,7 +81,7 @@ TEST_CASE("masking: an exact draw rounds like create_pretraining_data.py and sel
         const auto [row, id] = result.rows[k];
         if (k > 0) CHECK(result.rows[k - 1].row < row);
         CHECK(before[size_t(row)] == id);
-        CHECK(id >= kFirst);
+        CHECK(id >= kFirstWord);
         restored[size_t(row)] = id;
       }
       CHECK(restored == before);  // no other id has changed
@@ -92,7 +92,7 @@ TEST_CASE("masking: an exact draw rounds like create_pretraining_data.py and sel
 }
 
 TEST_CASE("masking: 80 % masks, 10 % random ids, 10 % unchanged; rows and random ids are uniform") {
-  for (const Draw draw : {Draw::exact, Draw::independent}) {
+  for (const MaskingDraw draw : {MaskingDraw::exact, MaskingDraw::independent}) {
     const Masking masking(small_ids(), {.draw = draw}, 7);
     const Ids before = sequence_of(102);
     const double samples = 20000;
@@ -113,8 +113,8 @@ TEST_CASE("masking: 80 % masks, 10 % random ids, 10 % unchanged; rows and random
         }
       }
     }
-    const double share = draw == Draw::exact ? 0.15 : all / samples / 100;  // 15 of 100 candidates
-    if (draw == Draw::exact) CHECK(all == samples * 15);
+    const double share = draw == MaskingDraw::exact ? 0.15 : all / samples / 100;  // 15 of 100 candidates
+    if (draw == MaskingDraw::exact) CHECK(all == samples * 15);
     CHECK(is_likely(all, samples * 100, 0.15));
     // One random id in a thousand is the mask, and one is the original id.
     CHECK(is_likely(masks, all, 0.8 + 0.1 / kSize));
@@ -132,7 +132,7 @@ TEST_CASE("masking: 80 % masks, 10 % random ids, 10 % unchanged; rows and random
 }
 
 TEST_CASE("masking: the number of independently selected tokens has a binomial distribution's variance") {
-  const Masking masking(small_ids(), {.share = 0.3, .draw = Draw::independent}, 1);
+  const Masking masking(small_ids(), {.share = 0.3, .draw = MaskingDraw::independent}, 1);
   const Ids ids = sequence_of(102);
   double sum = 0, squares = 0;
   const double samples = 20000;
@@ -163,7 +163,7 @@ TEST_CASE("masking: selects whole words, and none with more pieces than remain t
   // Words of 1, 2, 3 and 9 pieces. The piece after </s> begins a word, although its id is a continuation.
   const Ids ids{kCls, 10, 11, 501, 12, 502, 503, kSep, 504, 13, 601, 602, 603, 604, 605, 606, 607, 608, kSep, 14};
   const std::vector<std::pair<int, int>> words{{1, 2}, {2, 4}, {4, 7}, {8, 9}, {9, 18}, {19, 20}};
-  for (const Draw draw : {Draw::exact, Draw::independent}) {
+  for (const MaskingDraw draw : {MaskingDraw::exact, MaskingDraw::independent}) {
     const Masking masking(small_ids(), {.share = 0.2, .draw = draw, .whole_words = true}, 1);
     std::vector<int> chosen(words.size(), 0);
     for (uint64_t sample = 0; sample < 4000; ++sample) {
@@ -178,12 +178,12 @@ TEST_CASE("masking: selects whole words, and none with more pieces than remain t
         covered += size_t(count);
       }
       CHECK(covered == rows.size());
-      if (draw == Draw::exact)
+      if (draw == MaskingDraw::exact)
         CHECK((rows.size() == 4 || rows.size() == 3));  // round(20 * 0.2), or only the three single pieces
     }
     for (size_t w = 0; w < words.size(); ++w) {
-      if (draw == Draw::independent) CHECK(is_likely(chosen[w], 4000, 0.2));
-      if (draw == Draw::exact) CHECK((chosen[w] > 0) == (w != 4));
+      if (draw == MaskingDraw::independent) CHECK(is_likely(chosen[w], 4000, 0.2));
+      if (draw == MaskingDraw::exact) CHECK((chosen[w] > 0) == (w != 4));
     }
   }
   const Masking masking(small_ids(), {.whole_words = true}, 1);
@@ -216,6 +216,6 @@ TEST_CASE("masking: invalid options and ids are rejected") {
   ids.mask = kSize + 1;
   CHECK(contains(error_of([&] { Masking(ids, {}, 1); }), "a mask id in [0, 1000], got 1001"));
   CHECK(contains(error_of([] { masked(Masking(small_ids(), {}, 1), {5, 1001}, 0, 0); }), "got 1001 at row 1"));
-  CHECK(MaskingOptions::parse_draw("independent") == Draw::independent);
+  CHECK(MaskingOptions::parse_draw("independent") == MaskingDraw::independent);
   CHECK_THROWS_AS(MaskingOptions::parse_draw("some"), UsageError);
 }

@@ -4,6 +4,7 @@
 
 #include "gyre/data/store/build_store.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
+#include "tests/data/checking/first_finding.h"
 #include "tests/data/text_files.h"
 #include "tests/threads_in_scope.h"
 
@@ -15,14 +16,6 @@ namespace {
 std::shared_ptr<const Vocabulary> bytes(const TemporaryDirectory& directory) {
   ByteVocabulary().save(directory / "bytes.model");
   return load_vocabulary(directory / "bytes.model");
-}
-
-// The text of the first finding of a topic with this severity that contains `part`; empty if there is none.
-std::string finding(const DataCheck& check, Severity severity, const std::string& topic, const std::string& part = "") {
-  for (const Finding& found : check.findings) {
-    if (found.severity == severity && found.topic == topic && contains(found.text, part)) return found.text;
-  }
-  return "";
 }
 
 }  // namespace

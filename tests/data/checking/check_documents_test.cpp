@@ -3,24 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "gyre/data/tokenizer/byte_vocabulary.h"
+#include "tests/data/checking/first_finding.h"
 #include "tests/data/text_files.h"
 #include "tests/threads_in_scope.h"
 
 using namespace gyre;
-
-namespace {
-
-const std::string kQuick =
-    "The quick brown fox jumps over the lazy dog and then it sleeps in the warm sun until evening comes";
-
-std::string finding(const DocumentCheck& check, Severity severity, const std::string& topic,
-                    const std::string& part = "") {
-  for (const Finding& found : check.findings)
-    if (found.severity == severity && found.topic == topic && contains(found.text, part)) return found.text;
-  return "";
-}
-
-}  // namespace
 
 TEST_CASE("check of documents: duplicates, overlaps and lengths, for any number of threads") {
   TemporaryDirectory directory;

@@ -11,14 +11,13 @@
 #include "tests/threads_in_scope.h"
 
 using namespace gyre;
-using Json = nlohmann::json;
 
 namespace {
 
 Path training_text(const TemporaryDirectory& directory) {
   std::string text;
-  const Json expected = Json::parse(read_file(golden("byte_bpe/golden.json")));
-  for (const Json& line : expected["training"]) text += line.get<std::string>() + "\n";
+  const IndexedJson expected = IndexedJson::parse(read_file(golden("byte_bpe/golden.json")));
+  for (const IndexedJson& line : expected["training"]) text += line.get<std::string>() + "\n";
   return write_text(directory, "text", text);
 }
 
@@ -29,11 +28,11 @@ TEST_CASE("byte-level BPE training: tokenizer.json equals that of Hugging Face's
   const Path text = training_text(directory), output = directory / "tokenizer.json";
   for (const auto& [name, size] : {std::pair{"gpt2", 700}, std::pair{"llama3", 640}}) {
     CAPTURE(name);
-    const Json expected = Json::parse(read_file(golden(std::string("byte_bpe/") + name + ".json")));
+    const IndexedJson expected = IndexedJson::parse(read_file(golden(std::string("byte_bpe/") + name + ".json")));
     for (const int threads : {1, 3}) {
       const ThreadsInScope scope(threads);
       train_byte_bpe({text}, {.size = size, .pre_tokenizer = name}, output);
-      const Json trained = Json::parse(read_file(output));
+      const IndexedJson trained = IndexedJson::parse(read_file(output));
       CHECK(trained["model"] == expected["model"]);
       CHECK(trained["pre_tokenizer"] == expected["pre_tokenizer"]);
       CHECK(trained["post_processor"] == expected["post_processor"]);

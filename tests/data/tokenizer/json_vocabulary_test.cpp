@@ -11,31 +11,30 @@
 
 using namespace gyre;
 using Ids = std::vector<int32_t>;
-using Json = nlohmann::json;
 
 namespace {
 
 Path tokenizer_file(const std::string& name) { return golden("byte_bpe/" + name + ".json"); }
 
-Json expected_byte_bpe() { return Json::parse(read_file(tokenizer_file("golden"))); }
+IndexedJson expected_byte_bpe() { return IndexedJson::parse(read_file(tokenizer_file("golden"))); }
 
 // The message after a change of the tokenizer.json of GPT-2's kind.
 template <class Change>
 std::string error_after(const Change& change) {
-  static const Json original = Json::parse(read_file(tokenizer_file("gpt2")));
-  Json json = original;
+  static const IndexedJson original = IndexedJson::parse(read_file(tokenizer_file("gpt2")));
+  IndexedJson json = original;
   change(json);
   return error_of([&] { JsonVocabulary("tokenizer.json", json.dump()); });
 }
 
-std::string error_with(const char* place, const Json& value) {
-  return error_after([&](Json& json) { json[Json::json_pointer(place)] = value; });
+std::string error_with(const char* place, const IndexedJson& value) {
+  return error_after([&](IndexedJson& json) { json[IndexedJson::json_pointer(place)] = value; });
 }
 
 }  // namespace
 
 TEST_CASE("byte-level BPE: ids and decoded text equal those of Hugging Face's tokenizers") {
-  const Json expected = expected_byte_bpe();
+  const IndexedJson expected = expected_byte_bpe();
   for (const char* name : {"gpt2", "llama3", "other"}) {
     const auto vocabulary = load_vocabulary(tokenizer_file(name));
     CHECK(vocabulary->kind() == "byte-bpe");
@@ -112,9 +111,9 @@ TEST_CASE("byte-level BPE: tokenizer_config.json names tokens, and a saved copy 
 }
 
 TEST_CASE("tokenizer.json: ids and decoded text equal those of Hugging Face's tokenizers, whatever its parts are") {
-  const Json golden_json = Json::parse(read_file(golden("tokenizers.json")));
+  const IndexedJson golden_json = IndexedJson::parse(read_file(golden("tokenizers.json")));
   const auto lines = golden_json["lines"].get<std::vector<std::string>>();
-  for (const Json& each : golden_json["tokenizers"]) {
+  for (const IndexedJson& each : golden_json["tokenizers"]) {
     const auto name = each["name"].get<std::string>();
     CAPTURE(name);
     const JsonVocabulary vocabulary("tokenizer.json", each["tokenizer"].dump());
@@ -146,13 +145,14 @@ TEST_CASE("tokenizer.json: what Gyre does not support or know is an error that n
   CHECK_NOTHROW(
       JsonVocabulary("tokenizer.json", R"({"new":null,"model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0}}})"));
   CHECK(contains(error_with("/model/vocab/a", 5000), "model.vocab.a: expected a unique id below"));
-  CHECK(contains(error_with("/model/merges/0", Json{"a", "zzzz"}), "model.merges: expected pieces of model.vocab"));
+  CHECK(contains(error_with("/model/merges/0", IndexedJson{"a", "zzzz"}),
+                 "model.merges: expected pieces of model.vocab"));
   CHECK(contains(error_with("/model/merges/0", "ab"), "model.merges: expected two pieces with a space between them"));
   CHECK(contains(error_with("/normalizer", {{"type", "Precompiled"}}), "normalizer.type: expected BertNormalizer"));
   CHECK(contains(error_with("/normalizer", {{"type", "NFC"}, {"form", "D"}}), "normalizer.form: expected no such"));
   CHECK(contains(error_with("/pre_tokenizer", {{"type", "UnicodeScripts"}}), "pre_tokenizer.type: expected Bert"));
-  const auto sequence = [](const Json& part) {
-    return Json{{"type", "Sequence"}, {"pretokenizers", Json::array({part, {{"type", "ByteLevel"}}})}};
+  const auto sequence = [](const IndexedJson& part) {
+    return IndexedJson{{"type", "Sequence"}, {"pretokenizers", IndexedJson::array({part, {{"type", "ByteLevel"}}})}};
   };
   const auto split = [&](const std::string& regex, const char* behavior = "Isolated") {
     return sequence({{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", behavior}, {"invert", false}});
@@ -181,20 +181,20 @@ TEST_CASE("tokenizer.json: what Gyre does not support or know is an error that n
   CHECK(contains(error_with("/added_tokens/0/other", 7), "added_tokens[0].other: expected no such field"));
   CHECK(
       contains(error_with("/post_processor/special_tokens/<|endoftext|>/ids/0", 7), "post_processor: expected the id"));
-  CHECK(contains(error_after([](Json& json) {
+  CHECK(contains(error_after([](IndexedJson& json) {
                    json["model"]["unk_token"] = "<none>";
                    json["model"]["vocab"].erase("a");
-                   json["model"]["merges"] = Json::array();
+                   json["model"]["merges"] = IndexedJson::array();
                  }),
                  "model.unk_token: expected a piece of model.vocab"));
 }
 
 TEST_CASE("tokenizer.json: a byte that is only an added token has no piece") {
-  Json json = Json::parse(read_file(tokenizer_file("gpt2")));
+  IndexedJson json = IndexedJson::parse(read_file(tokenizer_file("gpt2")));
   const int id = json["model"]["vocab"]["~"];
   json["model"]["vocab"].erase("~");
-  json["model"]["merges"] = Json::array();
-  Json vocab = Json::object();
+  json["model"]["merges"] = IndexedJson::array();
+  IndexedJson vocab = IndexedJson::object();
   for (const auto& [piece, old] : json["model"]["vocab"].items()) vocab[piece] = old.get<int>() - (old > id ? 1 : 0);
   json["model"]["vocab"] = vocab;
   json["added_tokens"].push_back({{"id", vocab.size()}, {"content", "~"}, {"special", false}, {"normalized", true}});
@@ -204,9 +204,9 @@ TEST_CASE("tokenizer.json: a byte that is only an added token has no piece") {
 }
 
 TEST_CASE("tokenizer.json: without a token that ends a text, it encodes, and eos() says what is missing") {
-  Json json = Json::parse(read_file(tokenizer_file("gpt2")));
+  IndexedJson json = IndexedJson::parse(read_file(tokenizer_file("gpt2")));
   const auto rename = [&](const std::string& to) {
-    Json changed = json;
+    IndexedJson changed = json;
     changed["added_tokens"][0]["content"] = to;
     changed["model"]["vocab"].erase("<|endoftext|>");
     changed["model"]["vocab"][to] = 0;
@@ -258,9 +258,9 @@ TEST_CASE("tokenizer.json: the files beside it decide on the tokens around a tex
 }
 
 TEST_CASE("directories with a tokenizer: ids equal those of transformers, or an error says why not") {
-  const Json golden_json = Json::parse(read_file(golden("tokenizer_directories.json")));
+  const IndexedJson golden_json = IndexedJson::parse(read_file(golden("tokenizer_directories.json")));
   const auto lines = golden_json["lines"].get<std::vector<std::string>>();
-  for (const Json& each : golden_json["cases"]) {
+  for (const IndexedJson& each : golden_json["cases"]) {
     const TemporaryDirectory directory;
     const auto name = each["file"].get<std::string>();
     const auto content = golden_json["bases"][each["base"].get<std::string>()].get<std::string>();
@@ -293,10 +293,10 @@ TEST_CASE("directories with a tokenizer: ids equal those of transformers, or an 
 
 TEST_CASE("a tokenizer.json beside another class than its own: a note says what transformers replaces") {
   const TemporaryDirectory directory;
-  const Json golden_json = Json::parse(read_file(golden("tokenizer_directories.json")));
+  const IndexedJson golden_json = IndexedJson::parse(read_file(golden("tokenizer_directories.json")));
   const auto note_with = [&](const char* base, const char* pre_tokenizer, const char* config) {
-    Json json = Json::parse(golden_json["bases"][base].get<std::string>());
-    if (pre_tokenizer != nullptr) json["pre_tokenizer"] = Json::parse(pre_tokenizer);
+    IndexedJson json = IndexedJson::parse(golden_json["bases"][base].get<std::string>());
+    if (pre_tokenizer != nullptr) json["pre_tokenizer"] = IndexedJson::parse(pre_tokenizer);
     write_text(directory, "tokenizer_config.json", config);
     return load_vocabulary(write_text(directory, "tokenizer.json", json.dump()))->note();
   };
@@ -346,10 +346,10 @@ TEST_CASE("a tokenizer.json beside another add_prefix_space: a note says which o
     CAPTURE(c.config);
     CAPTURE(c.in_file);
     const TemporaryDirectory directory;
-    Json json = Json::parse(read_file(tokenizer_file("gpt2")));
+    IndexedJson json = IndexedJson::parse(read_file(tokenizer_file("gpt2")));
     json["pre_tokenizer"]["add_prefix_space"] = c.in_file;
     write_text(directory, "tokenizer_config.json", c.config);
-    if (c.model_type != nullptr) write_text(directory, "config.json", Json{{"model_type", c.model_type}}.dump());
+    if (c.model_type != nullptr) write_text(directory, "config.json", IndexedJson{{"model_type", c.model_type}}.dump());
     const auto vocabulary = load_vocabulary(write_text(directory, "tokenizer.json", json.dump()));
     CHECK((std::string_view(c.note).empty() ? vocabulary->note().empty() : contains(vocabulary->note(), c.note)));
     CHECK((vocabulary->encode("the") == vocabulary->encode(" the")) == c.adds);
@@ -366,17 +366,17 @@ TEST_CASE("tokenizer.json: a chat template that is not UTF-8 is exported with re
 
 TEST_CASE("vocab.json and merges.txt are read as transformers converts them") {
   const TemporaryDirectory directory;
-  const Json json = Json::parse(read_file(tokenizer_file("gpt2")));
+  const IndexedJson json = IndexedJson::parse(read_file(tokenizer_file("gpt2")));
   const Path file = write_text(directory, "vocab.json", json["model"]["vocab"].dump());
   CHECK(contains(error_of([&] { load_vocabulary(file); }), "vocab.json: expected merges.txt beside it"));
   std::string merges = "#version: 0.2\n";
-  for (const Json& merge : json["model"]["merges"])
+  for (const IndexedJson& merge : json["model"]["merges"])
     merges += merge[0].get<std::string>() + " " + merge[1].get<std::string>() + "\n";
   write_text(directory, "merges.txt", merges);
   const auto vocabulary = load_vocabulary(file);
   const auto original = load_vocabulary(tokenizer_file("gpt2"));
-  const Json expected = expected_byte_bpe();
-  for (const Json& line : expected["lines"])
+  const IndexedJson expected = expected_byte_bpe();
+  for (const IndexedJson& line : expected["lines"])
     CHECK(vocabulary->encode(line.get<std::string>()) == original->encode(line.get<std::string>()));
   CHECK(vocabulary->around_text().before.empty());
   write_text(directory, "tokenizer_config.json", R"({"tokenizer_class":"Qwen2Tokenizer"})");
@@ -397,7 +397,7 @@ TEST_CASE("byte-level BPE: a long run of spaces is encoded") {
 // The tokens of a tokenizer.json keep their flags, whatever added_tokens.json beside it lists.
 TEST_CASE("added_tokens.json does not change the tokens of a tokenizer.json") {
   const TemporaryDirectory directory;
-  Json json = Json::parse(read_file(source_dir() / "tests/data/golden/byte_bpe/gpt2.json"));
+  IndexedJson json = IndexedJson::parse(read_file(source_dir() / "tests/data/golden/byte_bpe/gpt2.json"));
   const auto size = json["model"]["vocab"].size();
   json["added_tokens"].push_back({{"id", size},
                                   {"content", "<x>"},
@@ -409,7 +409,7 @@ TEST_CASE("added_tokens.json does not change the tokens of a tokenizer.json") {
   const Path file = directory / "tokenizer.json";
   write_file(file, json.dump());
   const auto alone = load_vocabulary(file)->encode("a <x> b");
-  write_file(directory / "added_tokens.json", Json{{"<x>", size}, {"<y>", size + 1}}.dump());
+  write_file(directory / "added_tokens.json", IndexedJson{{"<x>", size}, {"<y>", size + 1}}.dump());
   const auto both = load_vocabulary(file);
   CHECK(both->encode("a <x> b") == alone);
   CHECK(both->size() == int(size) + 2);

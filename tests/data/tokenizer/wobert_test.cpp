@@ -64,17 +64,6 @@ void check_hashes(const Lines& lines, const std::string& pieces, const std::stri
   }
 }
 
-// Joins random fragments, as make_wobert.py does.
-Lines random_lines(const nlohmann::json& expected) {
-  const auto fragments = expected["fragments"].get<Lines>();
-  GoldenRandom random;
-  Lines lines(expected["random_lines"].get<size_t>());
-  for (std::string& line : lines) {
-    for (uint64_t parts = 1 + random.below(20); parts > 0; --parts) line += fragments[random.below(fragments.size())];
-  }
-  return lines;
-}
-
 // The special pieces, then the characters and every fourth word of the dictionary, then ASCII, as in make_wobert.py.
 std::string pieces_from(const std::string& dictionary) {
   std::map<std::string, bool> taken;
@@ -116,8 +105,8 @@ TEST_CASE("WoBERT: words equal jieba's, and ids those of WoBERT's rules and of B
 
 TEST_CASE("WoBERT: random lines equal jieba, WoBERT's rules and BertTokenizer") {
   const auto expected = expected_wobert();
-  check_hashes(random_lines(expected), joined(expected["pieces"].get<Lines>()), expected["dictionary"],
-               expected["random"]);
+  check_hashes(random_lines(expected, 20, /*spaces=*/false), joined(expected["pieces"].get<Lines>()),
+               expected["dictionary"], expected["random"]);
 }
 
 TEST_CASE("WoBERT: 20,000 lines equal jieba, WoBERT's rules and BertTokenizer") {

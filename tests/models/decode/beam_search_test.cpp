@@ -11,17 +11,9 @@
 
 namespace gyre {
 
+using test::nonzero_model;
+using test::random_sources;
 using test::Sentences;
-
-static EncoderDecoder nonzero_model(EncoderDecoderConfig config, uint64_t seed) {
-  EncoderDecoder model(config);
-  test::allocate_nonzero(model.parameters(), seed);
-  return model;
-}
-
-static Sentences random_sources(int count, uint64_t seed) {
-  return test::with_eos(test::random_sentences(count, 8, 11, seed));
-}
 
 // All sequences of these tokens up to a length, with their log-probabilities by teacher forcing.
 static std::map<std::vector<int32_t>, double> enumerate(const EncoderDecoder& model, const std::vector<int32_t>& source,

@@ -36,16 +36,6 @@ std::vector<AttentionConfig> attentions() {
   return all;
 }
 
-// The reason why there is no such model; empty if there is one.
-std::string obstacle(const EncoderOnlyConfig& config) {
-  try {
-    config.validate();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 // log P of the tokens of the text from `first` on, from one pass over the text.
 std::vector<float> whole_log_probs(const EncoderOnly& model, const Ids& ids, size_t first, Precision precision,
                                    PackedWeights* packed) {
@@ -92,7 +82,7 @@ TEST_CASE("cached decoding: every family, position encoding, attention and preci
       for (const AttentionConfig& attention : attentions()) {
         config.attention = attention;
         CAPTURE(config.to_json().dump());
-        if (const std::string reason = obstacle(config); !reason.empty()) {
+        if (const std::string reason = test::validation_error(config); !reason.empty()) {
           const bool names_the_cause = attention.kind == AttentionKind::linear
                                            ? reason.starts_with("[attention] linear ")
                                            : reason.starts_with("[head_dim] with " + position);

@@ -9,15 +9,11 @@
 
 namespace gyre {
 
+using test::nonzero_model;
+using test::random_sources;
 using test::Sentences;
 
 namespace {
-
-EncoderDecoder nonzero_model(const EncoderDecoderConfig& config, uint64_t seed) {
-  EncoderDecoder model(config);
-  test::allocate_nonzero(model.parameters(), seed);
-  return model;
-}
 
 // A model of another size and another position encoding.
 EncoderDecoderConfig other_config() {
@@ -26,8 +22,6 @@ EncoderDecoderConfig other_config() {
   config.decoder_layers = 1;
   return config;
 }
-
-Sentences random_sources(int count) { return test::with_eos(test::random_sentences(count, 8, 11, 5)); }
 
 // log P of a hypothesis in double precision from the teacher-forced distributions of the models.
 double expected_log_probability(const Ensemble& ensemble, const std::vector<int32_t>& source, const Hypothesis& h) {
@@ -52,7 +46,7 @@ double expected_log_probability(const Ensemble& ensemble, const std::vector<int3
 
 TEST_CASE("an ensemble of a model with itself equals the model") {
   const EncoderDecoder model = nonzero_model(test::tiny_config(), 3);
-  const Sentences sources = random_sources(9);
+  const Sentences sources = random_sources(9, 5);
   const DecodeOptions options{.beam_size = 3, .max_length_extra = 10, .n_best = 3};
   const auto alone = translate(model, cpu_kernels(), sources, options);
   for (const EnsembleMean mean : {EnsembleMean::probabilities, EnsembleMean::log_probabilities}) {
@@ -70,7 +64,7 @@ TEST_CASE("an ensemble of a model with itself equals the model") {
 
 TEST_CASE("ensembles of different models search for the mean of their distributions") {
   const EncoderDecoder first = nonzero_model(test::tiny_config("rope"), 3), second = nonzero_model(other_config(), 4);
-  const Sentences sources = random_sources(5);
+  const Sentences sources = random_sources(5, 5);
   const DecodeOptions options{.beam_size = 4, .max_length_extra = 10, .n_best = 4};
   const std::vector<double> given[] = {{}, {3, 1}};
   bool differs = false;
@@ -93,7 +87,7 @@ TEST_CASE("ensembles of different models search for the mean of their distributi
 
 TEST_CASE("a nearly weightless model changes nothing") {
   const EncoderDecoder first = nonzero_model(test::tiny_config("rope"), 3), second = nonzero_model(other_config(), 4);
-  const Sentences sources = random_sources(5);
+  const Sentences sources = random_sources(5, 5);
   const DecodeOptions options{.max_length_extra = 10};
   const auto alone = translate(first, cpu_kernels(), sources, options);
   const auto together = translate(Ensemble({&first, &second}, {1, 1e-9}), cpu_kernels(), sources, options);

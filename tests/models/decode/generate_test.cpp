@@ -13,24 +13,19 @@
 namespace gyre {
 namespace {
 
+using test::causal_encoder;
 using test::ids_of;
 using Ids = std::vector<int32_t>;
 
-EncoderOnlyConfig causal(const std::string& position) {
-  EncoderOnlyConfig config = test::tiny_encoder(position, NormPlacement::pre);
-  config.causal = true;
-  return config;
-}
-
 std::vector<EncoderOnlyConfig> models() {
   std::vector<EncoderOnlyConfig> all = test::tiny_decoders();
-  for (const std::string& position : position_encoding_names()) all.push_back(causal(position));
-  all.push_back(causal("rope"));
+  for (const std::string& position : position_encoding_names()) all.push_back(causal_encoder(position));
+  all.push_back(causal_encoder("rope"));
   all.back().position.get<RopeOptions>().rotate_values = true;
   all.back().embedding_dim = 6;
   for (const FeatureMap map : {FeatureMap::elu, FeatureMap::relu, FeatureMap::softmax, FeatureMap::favor}) {
     for (const LinearRope place : {LinearRope::post_map, LinearRope::pre_map}) {
-      all.push_back(causal("rope"));
+      all.push_back(causal_encoder("rope"));
       all.back().attention = {.kind = AttentionKind::linear, .linear_map = map, .linear_rope = place};
     }
   }
@@ -163,7 +158,7 @@ TEST_CASE("generate: the choice of a token") {
 TEST_CASE("generate: with a window, the cache does not grow, and the tokens are those of whole texts") {
   for (const char* position : {"rope", "alibi", "t5", "sinusoidal"}) {
     CAPTURE(position);
-    EncoderOnlyConfig config = causal(position);
+    EncoderOnlyConfig config = causal_encoder(position);
     config.attention = {.kind = AttentionKind::window, .window = 3};
     const auto model = allocated(config);
     const auto capacity = [&](int tokens) { return token_cache_for(*model, {{kLong, 0, tokens}}).capacity(); };
@@ -183,7 +178,7 @@ TEST_CASE("generate: with a window, the cache does not grow, and the tokens are 
 }
 
 TEST_CASE("generate: ends, limits and errors") {
-  const auto model = allocated(causal("rope"));
+  const auto model = allocated(causal_encoder("rope"));
   Generation generation(*model, cpu_kernels(), {{kLong, 0, 5}, {kShort, 1, 1}}, {.temperature = 0, .eos = -1});
   generation.step();
   CHECK(generation.texts()[1].end == Generation::End::length);
@@ -191,7 +186,7 @@ TEST_CASE("generate: ends, limits and errors") {
   CHECK(generation.done());
   CHECK(generation.texts()[0].end == Generation::End::stopped);
 
-  EncoderOnlyConfig learned = causal("learned");
+  EncoderOnlyConfig learned = causal_encoder("learned");
   const int64_t positions = EncoderOnly(learned).longest();
   const auto limited = allocated(learned);
   const auto most = int32_t(positions - int64_t(kLong.size()));
@@ -206,7 +201,7 @@ TEST_CASE("generate: ends, limits and errors") {
   CHECK(error_of([&] {
           continued(*limited, {{{}, 0, 1}}, {});
         }) == "[generate] expected a prompt of at least one token and a continuation of at least one, got 0 and 1");
-  EncoderOnlyConfig bidirectional = causal("rope");
+  EncoderOnlyConfig bidirectional = causal_encoder("rope");
   bidirectional.causal = false;
   const auto encoder = allocated(bidirectional);
   CHECK(error_of([&] {

@@ -19,11 +19,7 @@ using test::Sentences;
 
 namespace {
 
-EncoderDecoder translator() {
-  EncoderDecoder model(test::tiny_config());
-  test::allocate_nonzero(model.parameters(), 3);
-  return model;
-}
+EncoderDecoder translator() { return test::nonzero_model(test::tiny_config(), 3); }
 
 std::unique_ptr<EncoderOnly> language_model() {
   EncoderOnlyConfig config = test::tiny_encoder("rope", NormPlacement::pre, /*output_bias=*/true);
@@ -96,7 +92,7 @@ TEST_CASE("int8 rounds products, but not by much") {
 
 TEST_CASE("int8 translations do not depend on batches or on who packs the weights") {
   const EncoderDecoder model = translator();
-  const Sentences sources = test::with_eos(test::random_sentences(9, 8, 11, 4));
+  const Sentences sources = test::random_sources(9, 4);
   for (const Precision precision : {Precision::fp32, Precision::int8}) {
     DecodeOptions options = in_precision(precision);
     const Results whole = beam_search(model, cpu_kernels(), sources, options);
@@ -108,7 +104,7 @@ TEST_CASE("int8 translations do not depend on batches or on who packs the weight
 
 TEST_CASE("an ensemble of int8 models, and samples from one") {
   const EncoderDecoder model = translator();
-  const Sentences sources = test::with_eos(test::random_sentences(4, 8, 11, 4));
+  const Sentences sources = test::random_sources(4, 4);
   const DecodeOptions options = in_precision(Precision::int8);
   const Results alone = beam_search(model, cpu_kernels(), sources, options);
   const Results twice = beam_search(Ensemble({&model, &model}), cpu_kernels(), sources, options);

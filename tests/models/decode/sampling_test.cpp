@@ -11,15 +11,12 @@
 
 namespace gyre {
 
+using test::random_sources;
 using test::Sentences;
 
-static EncoderDecoder nonzero_model(const std::string& position = "rope") {
-  EncoderDecoder model(test::tiny_config(position));
-  test::allocate_nonzero(model.parameters(), 4);
-  return model;
+static EncoderDecoder model_with(const std::string& position = "rope") {
+  return test::nonzero_model(test::tiny_config(position), 4);
 }
-
-static Sentences random_sources(int count) { return test::with_eos(test::random_sentences(count, 8, 11, 3)); }
 
 static std::vector<uint64_t> numbers(size_t count) {
   std::vector<uint64_t> lines(count);
@@ -30,7 +27,7 @@ static std::vector<uint64_t> numbers(size_t count) {
 // The first token of each of 20,000 samples, against the distribution that the model and the options give it. A
 // chi-square statistic with at most 9 degrees of freedom exceeds 27.9 with probability 0.001; the draws are fixed.
 TEST_CASE("sampling: first tokens have the tempered and truncated distribution of the model") {
-  const EncoderDecoder model = nonzero_model();
+  const EncoderDecoder model = model_with();
   const std::vector<int32_t> source{4, 7, 3};
   const Tensor log_probs = test::teacher_forced(model, {source}, {{}});
   DecodeOptions options{.max_length_extra = 1, .suppressed = {0}};
@@ -67,8 +64,8 @@ TEST_CASE("sampling: first tokens have the tempered and truncated distribution o
 }
 
 TEST_CASE("sampling: a low temperature, a top-k of 1 and a tiny top-p are greedy search") {
-  const EncoderDecoder model = nonzero_model();
-  const Sentences sources = random_sources(8);
+  const EncoderDecoder model = model_with();
+  const Sentences sources = random_sources(8, 3);
   const DecodeOptions options{.beam_size = 1, .max_length_extra = 10};
   const auto greedy = translate(model, cpu_kernels(), sources, options);
   const SamplingOptions settings[] = {{.temperature = 0.001}, {.top_k = 1}, {.top_p = 1e-9}};
@@ -82,8 +79,8 @@ TEST_CASE("sampling: a low temperature, a top-k of 1 and a tiny top-p are greedy
 }
 
 TEST_CASE("sampling: a sample depends on seed, line and number, and not on the batch or the number of samples") {
-  const EncoderDecoder first = nonzero_model("rope"), second = nonzero_model("sinusoidal");
-  const Sentences sources = random_sources(20);
+  const EncoderDecoder first = model_with("rope"), second = model_with("sinusoidal");
+  const Sentences sources = random_sources(20, 3);
   const DecodeOptions options{.max_length_extra = 10};
   for (const Ensemble& ensemble : {Ensemble(first), Ensemble({&first, &second})}) {
     const auto draw = [&](const SamplingOptions& sampling, const DecodingBatchLimits& limits) {
@@ -108,7 +105,7 @@ TEST_CASE("sampling: a sample depends on seed, line and number, and not on the b
 }
 
 TEST_CASE("sampling: log-probabilities are the model's, whatever the temperature") {
-  const EncoderDecoder model = nonzero_model();
+  const EncoderDecoder model = model_with();
   const Sentences sources = test::random_sentences(6, 8, 11, 3);
   const DecodeOptions options{.length_penalty = 0.7, .max_length_extra = 6};
   const auto drawn =
@@ -122,10 +119,10 @@ TEST_CASE("sampling: log-probabilities are the model's, whatever the temperature
 }
 
 TEST_CASE("sampling: suppressed ids are never drawn, and lengths are limited") {
-  const EncoderDecoder model = nonzero_model("learned");
+  const EncoderDecoder model = model_with("learned");
   DecodeOptions options{.max_length_extra = 3, .suppressed = {0, 5}};
   options.max_length_factor = 0.5;
-  const Sentences sources = random_sources(10);
+  const Sentences sources = random_sources(10, 3);
   const auto drawn = sample(model, cpu_kernels(), sources, numbers(10), options, {.temperature = 1000, .samples = 50});
   bool reaches = false;
   for (size_t i = 0; i < sources.size(); ++i)
@@ -138,7 +135,7 @@ TEST_CASE("sampling: suppressed ids are never drawn, and lengths are limited") {
 }
 
 TEST_CASE("sampling: invalid options and weights throw") {
-  EncoderDecoder model = nonzero_model();
+  EncoderDecoder model = model_with();
   const auto error = [&](const SamplingOptions& sampling) -> std::string {
     try {
       sample(model, cpu_kernels(), {{2}}, {0}, {}, sampling);

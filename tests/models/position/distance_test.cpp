@@ -18,11 +18,12 @@ namespace {
 constexpr int64_t kDim = 16, kHeads = 2, kWidth = kDim / kHeads;
 
 // An encoding of one layer with nonzero parameters.
-struct Fixture {
+struct NonzeroEncoding {
   Parameters parameters;
   std::unique_ptr<PositionEncoding> encoding;
 
-  explicit Fixture(const std::string& name, Json options = Json::object(), int64_t dim = kDim, int64_t heads = kHeads) {
+  explicit NonzeroEncoding(const std::string& name, Json options = Json::object(), int64_t dim = kDim,
+                           int64_t heads = kHeads) {
     options["deberta_clip"] = 3;
     options["max_positions"] = 40;
     const PositionConfig config = test::position_config(name, options);
@@ -45,7 +46,7 @@ std::vector<double> row_of(const PositionTerms& terms, const Var& table, int64_t
 }
 
 // Rows of attention over one sentence in which each token sees at most two others, on both sides.
-Tensor attend_nearby(const Fixture& made, const Tensor& x) {
+Tensor attend_nearby(const NonzeroEncoding& made, const Tensor& x) {
   const Segments segments = Segments::from_lengths({int32_t(x.dim(0))});
   const Tensor positions = segment_positions(segments);
   Tape tape(cpu_kernels(), {.record = false});
@@ -65,7 +66,7 @@ TEST_CASE("terms of a distance stay what they are when longer segments come") {
   for (const std::string& name : position_encoding_names()) {
     for (bool causal : {false, true}) {
       CAPTURE(name);
-      const Fixture grown(name), fresh(name);
+      const NonzeroEncoding grown(name), fresh(name);
       Tape tape(cpu_kernels(), {}), other_tape(cpu_kernels(), {});
       grown.terms(tape, 2, causal);
       const PositionTerms before = grown.terms(tape, 5, causal), after = grown.terms(tape, 9, causal),
@@ -93,7 +94,7 @@ TEST_CASE("attention of relative encodings depends on distances only: a sentence
   const Tensor x = normal_tensor({12, kDim}, DType::f64, 5, 0);
   for (const std::string& name : position_encoding_names()) {
     CAPTURE(name);
-    const Fixture made(name);
+    const NonzeroEncoding made(name);
     const auto whole = attend_nearby(made, x), later = attend_nearby(made, x.slice(3, 12));
     double difference = 0;
     for (int64_t i = kDim; i < 9 * kDim; ++i)  // the first token lost a neighbor
@@ -116,7 +117,7 @@ TEST_CASE("t5: the buckets are those of transformers") {
 
 TEST_CASE("alibi: slopes of any number of heads") {
   const auto slopes = [](int64_t heads) {
-    const Fixture alibi("alibi", Json::object(), 2 * heads, heads);
+    const NonzeroEncoding alibi("alibi", Json::object(), 2 * heads, heads);
     Tape tape(cpu_kernels(), {});
     const PositionTerms terms = alibi.terms(tape, 4, false);
     CHECK(row_of(terms, terms.bias, 3) == row_of(terms, terms.bias, -3));
@@ -138,7 +139,7 @@ TEST_CASE("wavelet: the table is the formula in double") {
   const std::vector<double> scales{1, 4}, shifts{-1, 0, 1.5, 7};
   for (const std::string kind : {"ricker", "gaussian", "morlet", "haar"}) {
     for (const std::string time : {"key-minus-query", "query-minus-key"}) {
-      const Fixture made(
+      const NonzeroEncoding made(
           "wavelet",
           {{"wavelet", kind}, {"wavelet_scales", scales}, {"wavelet_shifts", shifts}, {"wavelet_time", time}});
       Tape tape(cpu_kernels(), {});
@@ -163,7 +164,7 @@ TEST_CASE("wavelet: the table is the formula in double") {
 
 TEST_CASE("wavelet: empty lists are the paper's") {
   const auto table = [](const Json& options, int64_t width) {
-    const Fixture made("wavelet", options, width, 1);
+    const NonzeroEncoding made("wavelet", options, width, 1);
     Tape tape(cpu_kernels(), {});
     return made.terms(tape, 30, true).query_table.value().to_vector<double>();
   };
@@ -175,7 +176,7 @@ TEST_CASE("wavelet: empty lists are the paper's") {
 }
 
 TEST_CASE("shaw and deberta: distances beyond the clip share the row of the furthest") {
-  const Fixture shaw("shaw", {{"shaw_clip", 2}}), deberta("deberta");
+  const NonzeroEncoding shaw("shaw", {{"shaw_clip", 2}}), deberta("deberta");
   Tape tape(cpu_kernels(), {}), other_tape(cpu_kernels(), {});
   const PositionTerms s = shaw.terms(tape, 9, false), d = deberta.terms(other_tape, 9, false);
   CHECK(row_of(s, s.query_table, -2) == row_of(s, s.query_table, -8));
@@ -190,7 +191,7 @@ TEST_CASE("shaw and deberta: distances beyond the clip share the row of the furt
 
 TEST_CASE("nezha: keys and values share the sinusoids of the clipped distance, and nothing is learned") {
   for (const int64_t clip : {1, 3, 64}) {
-    const Fixture nezha("nezha", {{"nezha_clip", clip}});
+    const NonzeroEncoding nezha("nezha", {{"nezha_clip", clip}});
     CHECK(nezha.parameters.count() == 0);
     Tape tape(cpu_kernels(), {});
     const PositionTerms terms = nezha.terms(tape, 80, false);
@@ -241,7 +242,7 @@ TEST_CASE("encodings refuse what they have no meaning for") {
 }
 
 TEST_CASE("tupe refuses a sentence beyond its table") {
-  const Fixture tupe("tupe");
+  const NonzeroEncoding tupe("tupe");
   Tape tape(cpu_kernels(), {});
   CHECK(tupe.encoding->longest() == 40);
   CHECK_NOTHROW(tupe.terms(tape, 40, true));

@@ -1,23 +1,15 @@
 #include "tools/command_line/config_file.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
-
-#include <fstream>
 
 #include "tests/errors.h"
+#include "tests/tools/command_line/temporary_file.h"
 
 using namespace gyre;
 
 namespace {
 
 using Values = std::vector<std::string>;
-
-struct TemporaryFile {
-  Path path = std::filesystem::temp_directory_path() / concat("gyre-config-file-", getpid(), ".toml");
-  explicit TemporaryFile(const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-  ~TemporaryFile() { std::filesystem::remove(path); }
-};
 
 std::vector<ConfigEntry> entries(const std::string& text) {
   const TemporaryFile file(text);

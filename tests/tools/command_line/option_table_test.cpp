@@ -1,26 +1,18 @@
 #include "tools/command_line/option_table.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 
 #include "tests/errors.h"
+#include "tests/tools/command_line/temporary_file.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
 
 using namespace gyre;
 
 namespace {
-
-// A configuration file that exists during the test.
-struct TemporaryFile {
-  Path path = std::filesystem::temp_directory_path() / concat("gyre-option-table-", getpid(), ".toml");
-  explicit TemporaryFile(const std::string& text) { std::ofstream(path) << text; }
-  ~TemporaryFile() { std::filesystem::remove(path); }
-};
 
 // The table of `gyre train nmt`.
 struct TrainCall {

@@ -24,7 +24,7 @@ struct Spoil final : Op {
   }
 };
 
-EncoderOnlyConfig small_config() {
+EncoderOnlyConfig small_encoder() {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset("bert-mini");
   config.vocab_size = 30;
   config.dim = 8;
@@ -38,7 +38,7 @@ const size_t kSpoilt = 3;
 
 // The report of a small model in which the gradient of one parameter has this error.
 GradcheckReport report_of(double error) {
-  const auto work = language_workload(small_config(), 2, 4, {.device = {}, .dtype = DType::f64});
+  const auto work = language_workload(small_encoder(), 2, 4, {.device = {}, .dtype = DType::f64});
   work->draw(0);
   const ParameterFunction loss{work->parameters(), [&](Tape& tape) {
                                  const Var right = work->loss(tape).loss;

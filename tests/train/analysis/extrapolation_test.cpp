@@ -12,12 +12,12 @@
 namespace gyre::test {
 namespace {
 
-const std::vector<std::string> kDocuments{"on the mat, all day", "a", "the cat sat"};
+const std::vector<std::string> kJoinedDocuments{"on the mat, all day", "a", "the cat sat"};
 
 TokenStore make_store(size_t documents) {
   TokenStoreWriter writer = TokenStoreWriter::in_memory(ByteVocabulary(), 1, "documents");
   for (size_t i = 0; i < documents; ++i) {
-    writer.add(ByteVocabulary().encode(kDocuments[i]));
+    writer.add(ByteVocabulary().encode(kJoinedDocuments[i]));
     if (i + 1 < documents) writer.add({});
   }
   return writer.finish();
@@ -55,7 +55,7 @@ TEST_CASE("extrapolation: documents are joined with </s> after each") {
   const ByteVocabulary v;
   const std::vector<int32_t> tokens = concatenate_documents(make_store(3), 1000);
   std::vector<int32_t> wanted;
-  for (const std::string& text : kDocuments) {
+  for (const std::string& text : kJoinedDocuments) {
     const std::vector<int32_t> ids = v.encode(text);
     wanted.insert(wanted.end(), ids.begin(), ids.end());
     wanted.push_back(v.eos());

@@ -11,11 +11,11 @@
 namespace gyre::test {
 namespace {
 
-const std::vector<std::string> kDocuments{"the cat", "a", "on the mat, all day"};
+const std::vector<std::string> kScoredDocuments{"the cat", "a", "on the mat, all day"};
 
 TokenStore make_store() {
   TokenStoreWriter writer = TokenStoreWriter::in_memory(ByteVocabulary(), 1, "documents");
-  for (const std::string& text : kDocuments) {
+  for (const std::string& text : kScoredDocuments) {
     const std::vector<int32_t> ids = ByteVocabulary().encode(text);
     writer.add({ids.begin(), ids.begin() + 1});  // two sentences if there is more than one byte
     writer.add({ids.begin() + 1, ids.end()});
@@ -72,7 +72,7 @@ TEST_CASE("perplexity: a loss that is not finite is an error") {
 double slow_nll(const CausalModel& model, size_t length, size_t context) {
   const ByteVocabulary vocabulary;
   double sum = 0;
-  for (const std::string& text : kDocuments) {
+  for (const std::string& text : kScoredDocuments) {
     std::vector<int32_t> ids = vocabulary.encode(text);
     ids.push_back(vocabulary.eos());
     for (size_t i = 0; i < ids.size(); ++i) {

@@ -30,10 +30,6 @@ const EncoderOnlyConfig& encoder_config(const HuggingFaceModel& read) {
   return std::visit([](const auto& m) -> const EncoderOnlyConfig& { return encoder_of(m->config()); }, read.model);
 }
 
-void write(const HuggingFaceModel& read, const Path& directory) {
-  std::visit([&](const auto& m) { write_hugging_face(directory, *m, read.vocabulary.get()); }, read.model);
-}
-
 std::string positions_name(const std::string& prefix, int layer) {
   return concat(prefix, ".encoder.layer.", layer, ".attention.self.relative_positions_encoding.positions_encoding");
 }
@@ -46,7 +42,7 @@ TEST_CASE("chinese layouts: the logits equal those of transformers, also after a
     const HuggingFaceModel model = read(layout);
     check_logits(model, layout);
     const TemporaryDirectory directory;
-    write(model, directory / "out");
+    export_model(model, directory / "out");
     const HuggingFaceModel again = read_hugging_face(directory / "out");
     CHECK(again.parameters().values().to_vector<float>() == model.parameters().values().to_vector<float>());
     CHECK(encoder_config(again).to_json() == encoder_config(model).to_json());
@@ -96,7 +92,7 @@ TEST_CASE("chinese layouts: a note mentions a vocabulary of words") {
 
 TEST_CASE("chinese layouts: NEZHA is exported as a NezhaForMaskedLM, and its classifier as that of BERT") {
   const TemporaryDirectory directory;
-  write(read("nezha-chinese-base"), directory / "model");
+  export_model(read("nezha-chinese-base"), directory / "model");
   const Json config = read_json(directory / "model/config.json");
   CHECK(config["architectures"] == Json::array({"NezhaForMaskedLM"}));
   CHECK(config["model_type"] == "nezha");
@@ -106,7 +102,7 @@ TEST_CASE("chinese layouts: NEZHA is exported as a NezhaForMaskedLM, and its cla
   const SafetensorsFile file(directory / "model/model.safetensors");
   CHECK(file.find("nezha.embeddings.word_embeddings.weight"));
   CHECK(file.entries().size() == read("nezha-chinese-base").tensors.read);
-  write(read("nezha-classifier"), directory / "classifier");
+  export_model(read("nezha-classifier"), directory / "classifier");
   const Json classifier = read_json(directory / "classifier/config.json");
   CHECK(classifier["architectures"] == Json::array({"NezhaForSequenceClassification"}));
   CHECK(classifier["classifier_dropout"] == 0.25);

@@ -11,12 +11,6 @@
 
 using namespace gyre;
 
-namespace {
-
-Path decoder_golden(const std::string& name) { return source_dir() / "tests/train/golden/decoders" / name; }
-
-}  // namespace
-
 TEST_CASE("decoders: beam search finds the continuations of transformers") {
   const Json golden = read_json(decoder_golden("beams.json"));
   for (const auto& [name, of_model] : golden.items()) {

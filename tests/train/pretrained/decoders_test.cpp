@@ -17,9 +17,7 @@ using namespace gyre;
 
 namespace {
 
-Path decoder_golden(const std::string& name) { return source_dir() / "tests/train/golden/decoders" / name; }
-
-constexpr const char* kModels[] = {
+constexpr const char* kDecoders[] = {
     "llama",    "llama-tied",          "llama-linear",  "llama3", "mistral",     "qwen2",    "qwen3",
     "gpt-neox", "gpt-neox-sequential", "gpt-neox-tied", "gpt2",   "gpt2-narrow", "gpt2-relu"};
 
@@ -28,12 +26,10 @@ const EncoderOnly& model_of(const HuggingFaceModel& read) {
 }
 
 // The largest difference from the logits of transformers, as a share of the largest logit.
-double distance(const HuggingFaceModel& read, const std::string& name) {
+double relative_distance(const HuggingFaceModel& read, const std::string& name) {
   const auto result = hugging_face_logits::distance(read, read_json(decoder_golden("logits.json")), name);
   return result.worst / result.largest;
 }
-
-std::vector<float> weights(const HuggingFaceModel& read) { return read.parameters().values().to_vector<float>(); }
 
 std::unique_ptr<EncoderOnly> allocated(const EncoderOnlyConfig& config) {
   auto model = std::make_unique<EncoderOnly>(config);
@@ -55,10 +51,10 @@ EncoderOnlyConfig small(const std::string& preset) {
 }  // namespace
 
 TEST_CASE("decoders: the logits equal those of transformers") {
-  for (const char* name : kModels) {
+  for (const char* name : kDecoders) {
     CAPTURE(name);
     const HuggingFaceModel read = read_hugging_face(decoder_golden(name));
-    CHECK(distance(read, name) < 1e-5);
+    CHECK(relative_distance(read, name) < 1e-5);
     CHECK(model_of(read).config().causal);
     CHECK(read.notes ==
           std::vector<std::string>{"no tokenizer.json, vocab.json with merges.txt, tokenizer.model or vocab.txt in " +
@@ -67,7 +63,7 @@ TEST_CASE("decoders: the logits equal those of transformers") {
 }
 
 TEST_CASE("decoders: an exported model has the tensors and the configuration of the imported one") {
-  for (const char* name : kModels) {
+  for (const char* name : kDecoders) {
     CAPTURE(name);
     const TemporaryDirectory directory;
     const HuggingFaceModel read = read_hugging_face(decoder_golden(name));
@@ -196,7 +192,7 @@ TEST_CASE("decoders: names and layouts of other files") {
     const HuggingFaceCopy copy("llama", decoder_golden);
     copy.set("rope_theta", nullptr);
     copy.set("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 500000.0}});
-    CHECK(distance(read_hugging_face(copy.path()), "llama") < 1e-5);
+    CHECK(relative_distance(read_hugging_face(copy.path()), "llama") < 1e-5);
   }
 }
 

@@ -20,6 +20,19 @@ inline gyre::Path hugging_face_golden(const std::string& name) {
 // Models in the layouts of published Chinese checkpoints (golden/make_chinese.py).
 inline gyre::Path chinese_golden(const std::string& name) { return source_dir() / "tests/train/golden/chinese" / name; }
 
+inline gyre::Path decoder_golden(const std::string& name) {
+  return source_dir() / "tests/train/golden/decoders" / name;
+}
+
+inline std::vector<float> weights(const gyre::HuggingFaceModel& read) {
+  return read.parameters().values().to_vector<float>();
+}
+
+inline void export_model(const gyre::HuggingFaceModel& read, const gyre::Path& directory,
+                         const gyre::ExportOptions& options = {}) {
+  std::visit([&](const auto& m) { write_hugging_face(directory, *m, read.vocabulary.get(), options); }, read.model);
+}
+
 // A copy of a golden directory that a test may change.
 class HuggingFaceCopy {
  public:
@@ -31,8 +44,8 @@ class HuggingFaceCopy {
   const gyre::Path& path() const { return path_; }
   gyre::Path operator/(const std::string& name) const { return path_ / name; }
 
-  void set(const std::string& key, const Json& value) const {
-    Json config = gyre::read_json(path_ / "config.json");
+  void set(const std::string& key, const gyre::Json& value) const {
+    gyre::Json config = gyre::read_json(path_ / "config.json");
     config[key] = value;
     gyre::write_file(path_ / "config.json", config.dump());
   }

@@ -35,7 +35,7 @@ inline std::vector<float> logits_of(const gyre::SequenceClassifier& model, gyre:
       .to_vector<float>();
 }
 
-inline void append(std::vector<double>& numbers, const Json& json) {
+inline void append(std::vector<double>& numbers, const gyre::Json& json) {
   if (json.is_number()) return numbers.push_back(json.get<double>());
   for (const auto& part : json) append(numbers, part);
 }
@@ -46,7 +46,7 @@ struct Distance {
 };
 
 // golden: {"ids", "token_types", `kind`: {model: logits of each sequence}}.
-inline Distance distance(const gyre::HuggingFaceModel& read, const Json& golden, const std::string& model,
+inline Distance distance(const gyre::HuggingFaceModel& read, const gyre::Json& golden, const std::string& model,
                          const char* kind = "logits") {
   Distance result;
   for (size_t i = 0; i < golden["ids"].size(); ++i) {

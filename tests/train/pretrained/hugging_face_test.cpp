@@ -27,12 +27,8 @@ double distance(const HuggingFaceModel& read, const std::string& name, const cha
   return hugging_face_logits::distance(read, read_json(hugging_face_golden("logits.json")), name, kind).worst;
 }
 
-std::vector<float> weights(const HuggingFaceModel& read) { return read.parameters().values().to_vector<float>(); }
 Json config_of(const HuggingFaceModel& read) {
   return std::visit([](const auto& m) { return m->config().to_json(); }, read.model);
-}
-void write(const HuggingFaceModel& read, const Path& directory) {
-  std::visit([&](const auto& m) { write_hugging_face(directory, *m, read.vocabulary.get()); }, read.model);
 }
 
 }  // namespace
@@ -74,7 +70,7 @@ TEST_CASE("hugging face: an exported model equals the imported one") {
     CAPTURE(name);
     const TemporaryDirectory directory;
     const HuggingFaceModel read = read_hugging_face(hugging_face_golden(name));
-    write(read, directory / "out");
+    export_model(read, directory / "out");
     const SafetensorsFile before(hugging_face_golden(name) / "model.safetensors"),
         after(directory / "out/model.safetensors");
     CHECK(after.entries().size() == before.entries().size());
@@ -196,7 +192,7 @@ TEST_CASE("hugging face: the vocabulary format of transformers 5, or no vocabula
   CHECK(!bare.vocabulary);
   REQUIRE(bare.notes.size() == 1);
   CHECK(contains(bare.notes[0], "no tokenizer.json, vocab.json with merges.txt, tokenizer.model or vocab.txt in"));
-  write(bare, copy / "out");
+  export_model(bare, copy / "out");
   CHECK(!fs::exists(copy / "out/vocab.txt"));
 }
 
@@ -218,7 +214,7 @@ TEST_CASE("hugging face: a tokenizer.json of WordPiece is read as it says, with 
   CHECK(read.vocabulary->encode("The E1") == std::vector<int32_t>{17, 18});
   CHECK(read.vocabulary->size() == 20);
   CHECK(contains(read.notes.at(0), "embeddings of 20 ids, its tokenizer 19 pieces"));
-  write(read, copy / "out");
+  export_model(read, copy / "out");
   CHECK(read_file(copy / "out/tokenizer.json") == json.dump());
   CHECK(!fs::exists(copy / "out/vocab.txt"));
   json["normalizer"] = {{"type", "Precompiled"}};

@@ -35,7 +35,7 @@ class Sources {
     add("classifier", hugging_face_golden("roformer-classifier"));
     add("bare", hugging_face_golden("roformer"));
     fs::remove(all_.back() / "vocab.txt");
-    for (const char* name : {"llama", "gpt2"}) add(name, source_dir() / "tests/train/golden/decoders" / name);
+    for (const char* name : {"llama", "gpt2"}) add(name, decoder_golden(name));
     write_file(all_.back() / "generation_config.json", R"({"do_sample": true})");
   }
   const std::vector<Path>& all() const { return all_; }
@@ -48,10 +48,6 @@ class Sources {
   TemporaryDirectory directory_;
   std::vector<Path> all_;
 };
-
-void write(const HuggingFaceModel& read, const Path& directory, const ExportOptions& options) {
-  std::visit([&](const auto& m) { write_hugging_face(directory, *m, read.vocabulary.get(), options); }, read.model);
-}
 
 // Calls test(before, after) for each pair of kinds of models, also for twice the same.
 template <class Test>
@@ -90,7 +86,7 @@ TEST_CASE("overwrite: an import over another model leaves the files of a new run
 TEST_CASE("overwrite: an export over another model leaves the files of a new directory") {
   for_each_pair([](const Path& before, const Path& after) {
     const TemporaryDirectory directory;
-    write(read_hugging_face(before), directory / "out", {});
+    export_model(read_hugging_face(before), directory / "out");
     for (const char* left :
          {"model-00001-of-00002.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "vocab.json",
           "merges.txt", "tokenizer.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
@@ -98,8 +94,8 @@ TEST_CASE("overwrite: an export over another model leaves the files of a new dir
       write_file(directory / "out" / left, "old");
     write_file(directory / "out/notes.txt", "mine");
     const HuggingFaceModel read = read_hugging_face(after);
-    write(read, directory / "out", {.overwrite = true});
-    write(read, directory / "new", {});
+    export_model(read, directory / "out", {.overwrite = true});
+    export_model(read, directory / "new");
     auto expected = contents(directory / "new");
     expected["notes.txt"] = "mine";
     CHECK(contents(directory / "out") == expected);
@@ -110,14 +106,15 @@ TEST_CASE("overwrite: a failure leaves the old model as it was") {
   const TemporaryDirectory directory;
   const HuggingFaceModel read = read_hugging_face(hugging_face_golden("bert"));
   const auto fail = [](const Path&) { throw Error("no space left"); };
-  CHECK(error_of([&] { write(read, directory / "out", {.complete = fail}); }) == "no space left");
+  CHECK(error_of([&] { export_model(read, directory / "out", {.complete = fail}); }) == "no space left");
   CHECK(!fs::exists(directory / "out"));
-  write(read, directory / "out", {});
+  export_model(read, directory / "out");
   const auto before = contents(directory / "out");
-  CHECK(error_of([&] { write(read, directory / "out", {.overwrite = true, .complete = fail}); }) == "no space left");
+  CHECK(error_of([&] { export_model(read, directory / "out", {.overwrite = true, .complete = fail}); }) ==
+        "no space left");
   CHECK(contents(directory / "out") == before);
   write_imported_run(read, hugging_face_golden("bert"), directory / "run", false);
-  CHECK(contains(error_of([&] { write(read, directory / "run", {.overwrite = true}); }),
+  CHECK(contains(error_of([&] { export_model(read, directory / "run", {.overwrite = true}); }),
                  "holds a run of Gyre: use another --output"));
 }
 

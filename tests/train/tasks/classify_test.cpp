@@ -44,21 +44,21 @@ class LabeledRuns {
   TemporaryDirectory directory_;
 };
 
-EncoderOnlyConfig encoder() {
+EncoderOnlyConfig classifier_encoder() {
   EncoderOnlyConfig c = tiny_encoder_config(0.1);
   c.token_types = 2;
   return c;
 }
 
-void train(const ClassifyOptions& options) {
+void train_classifier(const ClassifyOptions& options) {
   SelfCommunicator self;
-  train_classify(options, encoder(), self);
+  train_classify(options, classifier_encoder(), self);
 }
 
 std::string error_of_training(const ClassifyOptions& options) {
   return error_of([&] {
     SelfCommunicator self;
-    train_classify(options, encoder(), self);
+    train_classify(options, classifier_encoder(), self);
   });
 }
 
@@ -72,7 +72,7 @@ Path pretrain(const LabeledRuns& runs) {
   MaskedOptions options = tiny_masked_options(runs / ".", runs / "pretrained");
   options.stop.after = Period::parse("20u");
   SelfCommunicator self;
-  train_masked_language(options, encoder(), self);
+  train_masked_language(options, classifier_encoder(), self);
   return options.start.directory;
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("a classifier learns, and its run directory describes the task") {
   const LabeledRuns runs;
   ClassifyOptions options = runs.classify("run", "40e");
   validate_every(options, runs / "dev.tsv", "10e");
-  train(options);
+  train_classifier(options);
   const Path run = runs / "run";
   const auto updates = events(run, "train"), validations = events(run, "valid");
   REQUIRE(validations.size() == 4);
@@ -112,7 +112,7 @@ TEST_CASE("a regression learns, and its loss is called mean-squared-error") {
   const LabeledRuns runs;
   ClassifyOptions options = runs.regress("run", "30e");
   validate_every(options, runs / "dev.tsv", "10e");
-  train(options);
+  train_classifier(options);
   const auto updates = events(runs / "run", "train"), validations = events(runs / "run", "valid");
   REQUIRE(validations.size() == 3);
   CHECK(validations.back()["spearman"].get<double>() > 0.9);
@@ -135,12 +135,12 @@ TEST_CASE("with a fixed number of micro-batches a classifier has the same bits e
     straight.parallel.deterministic = true;
     straight.parallel.micro_batches = micro_batches;
     validate_every(straight, runs / "dev.tsv", "6u");
-    train(straight);
+    train_classifier(straight);
     ClassifyOptions cut = straight;
     cut.start.directory = runs / named("cut");
     for (const char* after : {"4u", "14u", "23u"}) {
       cut.stop.after = Period::parse(after);
-      train(cut);
+      train_classifier(cut);
     }
     CHECK(last_bits(cut.start.directory) == last_bits(straight.start.directory));
     CHECK(loss_curve(cut.start.directory) == loss_curve(straight.start.directory));
@@ -170,11 +170,11 @@ TEST_CASE("fine-tuning starts from the layers of the pretrained model and a new 
   ClassifyOptions options = runs.classify("tuned", "2u");
   options.data.vocabulary.clear();
   options.pretrained_model = pretrained;
-  train(options);
+  train_classifier(options);
   ClassifyOptions untrained = options;
   untrained.start.directory = runs / "anew";
   untrained.from_scratch = true;
-  train(untrained);
+  train_classifier(untrained);
   CHECK(read_file(untrained.start.directory / "config.json") == read_file(options.start.directory / "config.json"));
   CHECK(read_file(untrained.start.directory / "vocab.txt") == read_file(options.start.directory / "vocab.txt"));
   CHECK(last_bits(untrained.start.directory) != last_bits(options.start.directory));
@@ -183,7 +183,7 @@ TEST_CASE("fine-tuning starts from the layers of the pretrained model and a new 
   ClassifyOptions again = runs.regress("again", "1u");
   again.data.vocabulary.clear();
   again.pretrained_model = options.start.directory;
-  train(again);
+  train_classifier(again);
   CHECK(load_pretrained(again.start.directory).config.to_json() == found.config.to_json());
 }
 

@@ -30,11 +30,6 @@ MaskedOptions weighted(const TemporaryDirectory& directory, const std::string& r
   return options;
 }
 
-void train(const MaskedOptions& options) {
-  SelfCommunicator self;
-  train_masked_language(options, tiny_encoder_config(0.1), self);
-}
-
 using Ids = std::vector<int32_t>;
 
 Ids ids_of(const SampleSource& samples, size_t sample) {
@@ -166,13 +161,6 @@ LanguageOptions causal(const TemporaryDirectory& directory, const std::string& r
   LanguageOptions options = tiny_masked_options(directory.path(), directory / run);
   options.stop.after = Period::parse("5u");
   return options;
-}
-
-void train_causal(const LanguageOptions& options) {
-  EncoderOnlyConfig config = tiny_encoder_config(0.1);
-  config.causal = true;
-  SelfCommunicator self;
-  train_causal_language(options, config, self);
 }
 
 TEST_CASE("corpora: bits per byte of a store of an earlier version go on in a run that began with it, and only there") {

@@ -31,11 +31,6 @@ MaskedOptions options_in(const TemporaryDirectory& directory, const std::string&
   return options;
 }
 
-void train(const MaskedOptions& options) {
-  SelfCommunicator self;
-  train_masked_language(options, tiny_encoder_config(0.1), self);
-}
-
 std::vector<float> weights_of(const Path& checkpoint) {
   EncoderOnlyConfig config = tiny_encoder_config();
   config.vocab_size = 23;
@@ -118,7 +113,7 @@ std::vector<StartOfTask> all_tasks(const Path& data) {
   const LanguageOptions causal = tiny_masked_options(data, data / "unused");
   return {
       start_of("nmt", tiny_options(data, data / "unused"),
-               [](const auto& o, Communicator& ranks) { train_nmt(o, tiny_config(0), ranks); }),
+               [](const auto& o, Communicator& ranks) { train_nmt(o, tiny_nmt_config(0), ranks); }),
       start_of("mlm", tiny_masked_options(data, data / "unused"),
                [=](const auto& o, Communicator& ranks) { train_masked_language(o, encoder, ranks); }),
       start_of("lm", causal, [=](const auto& o, Communicator& ranks) { train_causal_language(o, decoder, ranks); }),

@@ -61,11 +61,6 @@ class StagedRuns {
   TemporaryDirectory directory_;
 };
 
-void train(const MaskedOptions& options) {
-  SelfCommunicator self;
-  train_masked_language(options, tiny_encoder_config(0.1), self);
-}
-
 }  // namespace
 
 TEST_CASE("a staged run changes its samples, batches, data and learning rates") {

@@ -38,18 +38,6 @@ class LanguageRuns {
   TemporaryDirectory directory_;
 };
 
-void train(const MaskedOptions& options, double dropout = 0.1) {
-  SelfCommunicator self;
-  train_masked_language(options, tiny_encoder_config(dropout), self);
-}
-
-void train_causal(const LanguageOptions& options) {
-  SelfCommunicator self;
-  EncoderOnlyConfig config = tiny_encoder_config(0);
-  config.causal = true;
-  train_causal_language(options, config, self);
-}
-
 void validate_every(LanguageOptions& options, const char* period) {
   options.validation.metrics = {"accuracy", "cross-entropy"};
   options.validation.every = Period::parse(period);
@@ -88,7 +76,7 @@ TEST_CASE("a causal language model learns to predict the next token") {
   LanguageOptions options = runs.options("run", "300u", 2);
   options.data.valid_sets = {runs / "valid.txt"};
   validate_every(options, "100u");
-  train_causal(options);
+  train_causal(options, 0);
   const auto validations = events(runs / "run", "valid");
   REQUIRE(validations.size() == 3);
   // The first letter and the end of a sentence are unpredictable; all letters between are predictable.
@@ -282,7 +270,7 @@ TEST_CASE("a causal language model records its continuations") {
   LanguageOptions options = runs.options("run", "40e", 1);
   options.data.valid_sets = {runs / "valid.txt"};
   validate_every(options, "20e");
-  train_causal(options);
+  train_causal(options, 0);
   const auto entries = validations_of(runs / "run");
   REQUIRE(entries.size() == 2);
   const std::string all = read_file(runs / "valid.txt");

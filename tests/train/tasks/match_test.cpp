@@ -36,20 +36,20 @@ class TripletRuns {
   TemporaryDirectory directory_;
 };
 
-EncoderOnlyConfig encoder() {
+EncoderOnlyConfig matcher_encoder() {
   EncoderOnlyConfig c = tiny_encoder_config(0);
   c.token_types = 2;
   c.layers = 2;
   return c;
 }
 
-void train(const MatchOptions& options) {
+void train_matcher(const MatchOptions& options) {
   SelfCommunicator self;
-  train_match(options, encoder(), self);
+  train_match(options, matcher_encoder(), self);
 }
 
 std::string error_of_training(const MatchOptions& options) {
-  return error_of([&] { train(options); });
+  return error_of([&] { train_matcher(options); });
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ TEST_CASE("a matcher learns, and its run directory describes the task") {
     options.swap = 0.5;
     options.data.valid_sets = {runs / "dev.tsv"};
     options.validation.every = Period::parse("10e");
-    train(options);
+    train_matcher(options);
     const Path run = runs / loss;
     const auto updates = events(run, "train"), validations = events(run, "valid");
     REQUIRE(validations.size() == 4);
@@ -115,12 +115,12 @@ TEST_CASE("with a fixed number of micro-batches a matcher has the same bits each
     straight.parallel.micro_batches = micro_batches;
     straight.data.valid_sets = {runs / "dev.jsonl"};
     straight.validation.every = Period::parse("6u");
-    train(straight);
+    train_matcher(straight);
     MatchOptions cut = straight;
     cut.start.directory = runs / named("cut");
     for (const char* after : {"4u", "17u", "33u"}) {
       cut.stop.after = Period::parse(after);
-      train(cut);
+      train_matcher(cut);
     }
     CHECK(last_bits(cut.start.directory) == last_bits(straight.start.directory));
     CHECK(loss_curve(cut.start.directory) == loss_curve(straight.start.directory));
@@ -133,7 +133,7 @@ TEST_CASE("the format of the triplets does not change a run, and swapped texts d
                swapped = runs.options("swapped", "9u");
   table.data.train_sets = {runs / "train.tsv"};
   swapped.swap = 1;
-  for (const MatchOptions* options : {&objects, &table, &swapped}) train(*options);
+  for (const MatchOptions* options : {&objects, &table, &swapped}) train_matcher(*options);
   CHECK(last_bits(runs / "objects") == last_bits(runs / "table"));
   CHECK(last_bits(runs / "objects") != last_bits(runs / "swapped"));
 }
@@ -143,13 +143,13 @@ TEST_CASE("early stopping by accuracy, and a pretrained encoder") {
   MaskedOptions pretraining = tiny_masked_options(runs / ".", runs / "pretrained");
   pretraining.stop.after = Period::parse("20u");
   SelfCommunicator self;
-  train_masked_language(pretraining, encoder(), self);
+  train_masked_language(pretraining, matcher_encoder(), self);
   MatchOptions options = runs.options("tuned", "40e");
   options.data.vocabulary.clear();
   options.pretrained_model = pretraining.start.directory;
   options.data.valid_sets = {runs / "dev.jsonl"};
   options.stop.early_stopping = 2;
-  train(options);
+  train_matcher(options);
   const auto validations = events(runs / "tuned", "valid");
   CHECK(validations.size() < 40);
   CHECK(last_state(runs / "tuned").best.at("accuracy").value >= validations.back()["accuracy"].get<double>());
@@ -173,7 +173,7 @@ TEST_CASE("errors name invalid data and options of a matcher") {
   // An encoder with learned positions is too short for the default of 1,024 tokens.
   options = runs.options("run", "1u");
   options.data.max_length = 1024;
-  EncoderOnlyConfig learned = encoder();
+  EncoderOnlyConfig learned = matcher_encoder();
   learned.position.encoding = "learned";
   learned.position.get<PositionTableOptions>().max_positions = 512;
   CHECK(contains(

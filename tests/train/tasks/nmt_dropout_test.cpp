@@ -33,11 +33,6 @@ class DropoutTask {
   TemporaryDirectory directory_;
 };
 
-void train(const NmtOptions& options) {
-  SelfCommunicator self;
-  train_nmt(options, tiny_config(), self);
-}
-
 struct Counts {
   uint64_t source = 0, target = 0, predictions = 0;
   bool operator==(const Counts&) const = default;

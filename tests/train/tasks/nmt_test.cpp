@@ -50,12 +50,7 @@ class TinyTask {
   TemporaryDirectory directory_;
 };
 
-void train(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
-  SelfCommunicator self;
-  train_nmt(options, config, self);
-}
-
-std::string error_of_training(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_config()) {
+std::string error_of_training(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_nmt_config()) {
   return error_of([&] { train(options, config); });
 }
 
@@ -150,8 +145,8 @@ TEST_CASE("the loss per token does not depend on how many micro-batches make up 
   const TinyTask task;
   NmtOptions one = task.options("one", "20u"), four = task.options("four", "20u");
   four.parallel.accumulation = 4;
-  train(one, tiny_config(0));
-  train(four, tiny_config(0));
+  train(one, tiny_nmt_config(0));
+  train(four, tiny_nmt_config(0));
   const auto a = events(task.run("one"), "train"), b = events(task.run("four"), "train");
   REQUIRE(a.size() == b.size());
   for (size_t i = 0; i < a.size(); ++i) {
@@ -182,8 +177,8 @@ TEST_CASE("R-Drop: without dropout a run follows the run without R-Drop") {
   const TinyTask task;
   NmtOptions twice = task.options("twice", "20u");
   twice.r_drop = 5;
-  train(twice, tiny_config(0));
-  train(task.options("once", "20u"), tiny_config(0));
+  train(twice, tiny_nmt_config(0));
+  train(task.options("once", "20u"), tiny_nmt_config(0));
   const auto a = events(task.run("twice"), "train"), b = events(task.run("once"), "train");
   REQUIRE(a.size() == b.size());
   for (size_t i = 0; i < a.size(); ++i) {
@@ -224,7 +219,7 @@ TEST_CASE("resuming with another model, other data or another order is an error"
   changed.seed = 2;
   changed.batch.size = 60;
   CHECK(error_of_training(changed).find("mini-batch-words 50 -> 60; seed 1 -> 2") != std::string::npos);
-  EncoderDecoderConfig wider = tiny_config();
+  EncoderDecoderConfig wider = tiny_nmt_config();
   wider.ffn = 48;
   CHECK(error_of_training(task.options("run", "6u"), wider).find("ffn 32 -> 48") != std::string::npos);
   std::ofstream(task.run("train.src"), std::ios::app) << "abc\n";
@@ -407,7 +402,7 @@ TEST_CASE("another first metric keeps the best values, and the patience starts a
 TEST_CASE("options of the training alone may change on resume, those of the model may not") {
   const TinyTask task;
   train(task.options("run", "2u"));
-  EncoderDecoderConfig config = tiny_config(0.3);
+  EncoderDecoderConfig config = tiny_nmt_config(0.3);
   config.attention_dropout = 0.2;
   config.activation_dropout = 0.1;
   config.initial_deviation = 0.5;
@@ -473,7 +468,7 @@ TEST_CASE("a signal saves and ends the run; the same command continues it") {
 
 TEST_CASE("a model without positions for --max-length is an error before the first update") {
   const TinyTask task;
-  EncoderDecoderConfig config = tiny_config();
+  EncoderDecoderConfig config = tiny_nmt_config();
   config.position.encoding = "learned";
   config.position.get<PositionTableOptions>().max_positions = 40;
   NmtOptions options = task.options("run", "1u");

@@ -8,13 +8,8 @@
 
 namespace gyre {
 
+using test::nonzero_model;
 using test::Sentences;
-
-static EncoderDecoder nonzero_model(const EncoderDecoderConfig& config, uint64_t seed) {
-  EncoderDecoder model(config);
-  test::allocate_nonzero(model.parameters(), seed);
-  return model;
-}
 
 TEST_CASE("scores are the sums of teacher-forced log-probabilities, in the order of the input") {
   const Sentences sources = test::random_sentences(15, 9, 11, 1), targets = test::random_sentences(15, 9, 11, 2);

@@ -1,6 +1,7 @@
 #include "tests/train/tasks/tiny_language.h"
 
 #include "gyre/core/random.h"
+#include "gyre/train/tasks/language/language.h"
 
 namespace gyre::test {
 namespace {
@@ -54,6 +55,18 @@ EncoderOnlyConfig tiny_encoder_config(double dropout) {
   set_tiny_layers(c, dropout);
   c.layers = 1;
   return c;
+}
+
+void train(const MaskedOptions& options, double dropout) {
+  SelfCommunicator self;
+  train_masked_language(options, tiny_encoder_config(dropout), self);
+}
+
+void train_causal(const LanguageOptions& options, double dropout) {
+  SelfCommunicator self;
+  EncoderOnlyConfig config = tiny_encoder_config(dropout);
+  config.causal = true;
+  train_causal_language(options, config, self);
 }
 
 }  // namespace gyre::test

@@ -17,4 +17,8 @@ MaskedOptions tiny_masked_options(const Path& data, const Path& run);
 
 EncoderOnlyConfig tiny_encoder_config(double dropout = 0.1);
 
+// Train such models in this process alone.
+void train(const MaskedOptions& options, double dropout = 0.1);
+void train_causal(const LanguageOptions& options, double dropout = 0.1);
+
 }  // namespace gyre::test

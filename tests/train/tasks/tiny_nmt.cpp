@@ -5,6 +5,7 @@
 #include "gyre/core/random.h"
 #include "gyre/data/tokenizer/byte_vocabulary.h"
 #include "gyre/data/tokenizer/subword_nmt/subword_nmt_training.h"
+#include "gyre/train/tasks/translation/nmt.h"
 
 namespace gyre::test {
 namespace {
@@ -46,11 +47,16 @@ NmtOptions tiny_options(const Path& data, const Path& run) {
   return o;
 }
 
-EncoderDecoderConfig tiny_config(double dropout) {
+EncoderDecoderConfig tiny_nmt_config(double dropout) {
   EncoderDecoderConfig c;
   set_tiny_layers(c, dropout);
   c.encoder_layers = c.decoder_layers = 1;
   return c;
+}
+
+void train(const NmtOptions& options, const EncoderDecoderConfig& config) {
+  SelfCommunicator self;
+  train_nmt(options, config, self);
 }
 
 }  // namespace gyre::test

@@ -18,6 +18,9 @@ void write_tiny_merges(const Path& directory);
 // Options that train on the corpus in `data` into `run`: 12 updates per epoch, quiet, no validation.
 NmtOptions tiny_options(const Path& data, const Path& run);
 
-EncoderDecoderConfig tiny_config(double dropout = 0.1);
+EncoderDecoderConfig tiny_nmt_config(double dropout = 0.1);
+
+// Trains in this process alone.
+void train(const NmtOptions& options, const EncoderDecoderConfig& config = tiny_nmt_config());
 
 }  // namespace gyre::test

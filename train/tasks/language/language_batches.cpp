@@ -57,7 +57,7 @@ Batches collect(const LanguageOptions& given, SampleOptions::Task task, const Vo
   return batches;
 }
 
-std::string write(const Batches& batches, const Path& file) {
+std::string write_listing(const Batches& batches, const Path& file) {
   write_safetensors(file, batches.tensors);
   return concat(file.string(), ": ", counted(batches.updates, "update"), ", ", counted(batches.samples, "sample"), ", ",
                 counted(batches.rows, "token"), ", ", counted(batches.predictions, "prediction"));
@@ -68,12 +68,13 @@ std::string write(const Batches& batches, const Path& file) {
 std::string write_masked_batches(const Resolved<MaskedOptions>& options, uint64_t updates, const Path& file) {
   const auto vocabulary = load_vocabulary(options->data.vocabulary, options->tokenizer);
   const Masking masking(MaskingVocabulary::of(*vocabulary), options->masking(), options->seed);
-  return write(collect(*options, SampleOptions::Task::masked, *vocabulary, masked_inputs(masking), updates), file);
+  return write_listing(collect(*options, SampleOptions::Task::masked, *vocabulary, masked_inputs(masking), updates),
+                       file);
 }
 
 std::string write_causal_batches(const Resolved<LanguageOptions>& options, uint64_t updates, const Path& file) {
   const auto vocabulary = load_vocabulary(options->data.vocabulary, options->tokenizer);
-  return write(collect(*options, SampleOptions::Task::next, *vocabulary, next_token_inputs(), updates), file);
+  return write_listing(collect(*options, SampleOptions::Task::next, *vocabulary, next_token_inputs(), updates), file);
 }
 
 }  // namespace gyre

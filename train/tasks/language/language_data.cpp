@@ -32,7 +32,8 @@ bool continues_run(const LanguageOptions& options) {
   return !options.replay.checkpoint.empty() || continues(options.start);
 }
 
-SharedDocuments open(const LanguageOptions& options, const std::vector<Path>& files, const Vocabulary& vocabulary) {
+SharedDocuments open_documents(const LanguageOptions& options, const std::vector<Path>& files,
+                               const Vocabulary& vocabulary) {
   DocumentOptions read{.end = parse_document_end(options.documents),
                        .text_field = options.text_field,
                        .on_bad_line = parse_on_bad_line(options.data.on_bad_line),
@@ -153,9 +154,9 @@ std::string line_ends_of_run(const LanguageOptions& options, const Vocabulary& v
 }
 
 Corpora open_corpora(const LanguageOptions& options, const Vocabulary& vocabulary) {
-  if (options.train_weights.empty()) return {open(options, options.data.train_sets, vocabulary)};
+  if (options.train_weights.empty()) return {open_documents(options, options.data.train_sets, vocabulary)};
   Corpora corpora;
-  for (const Path& file : options.data.train_sets) corpora.push_back(open(options, {file}, vocabulary));
+  for (const Path& file : options.data.train_sets) corpora.push_back(open_documents(options, {file}, vocabulary));
   return corpora;
 }
 
@@ -174,7 +175,7 @@ std::vector<LanguageValidationSet> open_validation_sets(const LanguageOptions& o
                                                         const Corpora& corpora, const Vocabulary& vocabulary) {
   std::vector<LanguageValidationSet> sets;
   for (const Path& file : options.data.valid_sets)
-    sets.push_back(make_set(open(options, {file}, vocabulary), options, task, Part::training, vocabulary));
+    sets.push_back(make_set(open_documents(options, {file}, vocabulary), options, task, Part::training, vocabulary));
   if (sets.empty()) {
     for (const SharedDocuments& corpus : corpora)
       sets.push_back(make_set(corpus, options, task, Part::validation, vocabulary));

@@ -9,9 +9,6 @@ using namespace gyre;
 
 namespace {
 
-const std::string kQuick =
-    "The quick brown fox jumps over the lazy dog and then it sleeps in the warm sun until evening comes";
-
 struct Cleaned {
   std::string text, report;
   CleaningSummary summary;

@@ -47,20 +47,6 @@ void check_hashes(const std::string& language, const Lines& lines, const nlohman
   }
 }
 
-// Joins random fragments, as make_moses.py does.
-Lines random_lines(const nlohmann::json& expected) {
-  const auto fragments = expected["fragments"].get<Lines>();
-  GoldenRandom random;
-  Lines lines(expected["random_lines"].get<size_t>());
-  for (std::string& line : lines) {
-    for (uint64_t parts = 1 + random.below(12); parts > 0; --parts) {
-      line += fragments[random.below(fragments.size())];
-      line.append(random.below(2), ' ');
-    }
-  }
-  return lines;
-}
-
 }  // namespace
 
 TEST_CASE("Moses: examples equal sacremoses") {
@@ -83,7 +69,7 @@ TEST_CASE("Moses: examples equal sacremoses") {
 
 TEST_CASE("Moses: random lines equal sacremoses") {
   const auto expected = expected_moses();
-  const Lines lines = random_lines(expected);
+  const Lines lines = random_lines(expected, 12, /*spaces=*/true);
   for (const std::string language : {"en", "de"}) {
     CAPTURE(language);
     check_hashes(language, lines, expected[language]["random"]);

@@ -8,7 +8,7 @@ using namespace gyre;
 
 namespace {
 
-std::unique_ptr<Workload> tiny_workload() {
+std::unique_ptr<Workload> lm_workload() {
   EncoderOnlyConfig config = EncoderOnlyConfig::preset("lm-tiny");
   config.vocab_size = 50;
   std::unique_ptr<Workload> work = language_workload(config, 1, 4, {});
@@ -23,7 +23,7 @@ Exchange message(const char* name, double begin, double end) {
 }  // namespace
 
 TEST_CASE("the buckets of a step divide the gradients from the end, and leave in this order during backward") {
-  const std::unique_ptr<Workload> work = tiny_workload();
+  const std::unique_ptr<Workload> work = lm_workload();
   SelfCommunicator alone;
   const RankStep step = run_rank_step(*work, cpu_kernels(), Precision::fp32, alone, 0.1);
   REQUIRE(step.buckets.size() > 2);
