@@ -15,8 +15,10 @@ std::vector<Kernels*> available_cpu_kernels() {
   std::vector<Kernels*> all;
   if (__builtin_cpu_supports("x86-64-v3")) all.push_back(&cpu_v3::kernels());
   if (__builtin_cpu_supports("x86-64-v4")) all.push_back(&cpu_v4::kernels());
-  require(!all.empty(), "[cpu kernels] this CPU has no AVX2 with fused multiply-add (x86-64-v3), which Gyre needs: Intel has it since "
-          "2013 (Haswell), AMD since 2015 (Excavator)");
+  require(
+      !all.empty(),
+      "[cpu kernels] this CPU has no AVX2 with fused multiply-add (x86-64-v3), which Gyre needs: Intel has it since "
+      "2013 (Haswell), AMD since 2015 (Excavator)");
   return all;
 }
 

@@ -38,7 +38,8 @@ VocabularyBundle VocabularyBundle::parse(const std::string& name, std::string_vi
   VocabularyBundle bundle;
   try {
     const auto& version = header.at("version");
-    require(version == kBundleVersion, context, "expected version ", kBundleVersion, ", got ", cut_for_message(version.dump()));
+    require(version == kBundleVersion, context, "expected version ", kBundleVersion, ", got ",
+            cut_for_message(version.dump()));
     bundle.kind = header.at("kind").get<std::string>();
     bundle.options = header.at("options");
     for (const auto& [part, bytes] : header.at("parts").items()) {

@@ -83,7 +83,7 @@ void run(const RanksBench& bench, const std::string& program, RanksRow& row, std
   command.push_back(program);
   for (const std::string& word :
        split_words(concat("bench step --json --preset ", bench.preset, " --precision ", bench.precision, " --steps ",
-                       bench.steps, " --threads ", row.threads)))
+                          bench.steps, " --threads ", row.threads)))
     command.push_back(word);
   const std::string output = output_of(command);
   nlohmann::json report = find_json(output).value_or(Json());

@@ -138,8 +138,9 @@ void Decoder::read(JsonPart& part) {
   } else if (type == "Fuse") {
     steps_.emplace_back([](Pieces& pieces) { pieces = {joined(pieces)}; });
   } else if (type == "Strip") {
-    steps_.emplace_back([content = read_not_empty(part, "content"), start = read_count(part, "start"),
-                         stop = read_count(part, "stop")](Pieces& pieces) { strip_content(content, start, stop, pieces); });
+    steps_.emplace_back(
+        [content = read_not_empty(part, "content"), start = read_count(part, "start"),
+         stop = read_count(part, "stop")](Pieces& pieces) { strip_content(content, start, stop, pieces); });
   } else if (type == "Replace") {
     steps_.emplace_back([pattern = TextPattern::read(part, "pattern"), content = part.text("content")](Pieces& pieces) {
       for (std::string& piece : pieces) piece = pattern.replace(piece, content);

@@ -41,7 +41,7 @@ Json pre_tokenizer_of(TokenizerFamily family, const Json& config, const std::str
 
 // A remark for the user if transformers 5 replaces a part of this tokenizer.json, of BPE, or takes another
 // add_prefix_space than prefix_space_setting; otherwise empty.
-std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config,
-                               std::string_view model_type, const std::string& context);
+std::string replaced_part_note(const nlohmann::json& tokenizer, const Json& config, std::string_view model_type,
+                               const std::string& context);
 
 }  // namespace gyre

@@ -190,7 +190,8 @@ void draw(const PlotPositionArgs& args, const EncoderOnly& model) {
   require(!curves.empty(), "[plot] ", model.config().position.encoding, " contributes nothing to a score");
   if (!args.data.empty()) {
     Json json{{"position", model.config().position.encoding}, {"distances", reader.distances()}};
-    for (const PositionCurve& curve : curves) json["curves"].push_back({{"name", curve.name}, {"values", curve.values}});
+    for (const PositionCurve& curve : curves)
+      json["curves"].push_back({{"name", curve.name}, {"values", curve.values}});
     write_file(args.data, json_text(json) + "\n");
   }
   if (args.table_rows) {
