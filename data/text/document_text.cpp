@@ -141,7 +141,7 @@ DocumentText::DocumentText(TextInputs files, DocumentFormat format, OnBadLine po
     report.files = input.name();
     const bool is_json = input.kind() == TextKind::json_lines, is_whole = format_.end == DocumentEnd::whole;
     report.unit = is_json ? "document" : is_whole ? "byte" : "line";
-    require(input.kind() != TextKind::token_store, "[data] ", input.name(), ": expected text, got a token store");
+    input.require_documents();
   }
   if (policy == OnBadLine::skip || !can_rewind()) return;
   const size_t part_bytes = std::exchange(format_.part_bytes, size_t{1} << 20);

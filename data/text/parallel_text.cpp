@@ -11,8 +11,9 @@ ParallelText::ParallelText(TextInputs files, OnBadLine policy) : inputs_(std::mo
   require(inputs_.size() == 1 || inputs_.size() == 2, "[data] expected one text file or two, got ", inputs_.size());
   for (const TextInput& input : inputs_) {
     report_.files += (report_.files.empty() ? "" : " + ") + input.name();
-    require(input.kind() == TextKind::text, "[data] ", input.name(), ": expected one sentence per line, got ",
-            input.kind() == TextKind::json_lines ? "JSON lines: jq -r .text writes their texts" : "a token store");
+    input.require_documents();
+    require(input.kind() == TextKind::text, "[data] ", input.name(),
+            ": expected one sentence per line, got JSON lines: jq -r .text writes their texts");
   }
   if (inputs_.size() == 2) report_.unit = "pair";
   open();

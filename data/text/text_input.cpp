@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -107,20 +108,48 @@ bool is_like_utf16(std::string_view beginning) {
   return (zeros[0] > half * 2 / 3 && zeros[1] <= half / 20) || (zeros[1] > half * 2 / 3 && zeros[0] <= half / 20);
 }
 
-// Whether the text begins with a JSON object: "{" and a key or the end of the object.
-bool begins_object(std::string_view text) {
-  if (!text.starts_with('{')) return false;
-  const size_t next = text.find_first_not_of(kBlank, 1);
-  return next != text.npos && (text[next] == '"' || text[next] == '}');
+// Whether the text is JSON, and whether it is complete or ends within a value.
+enum class JsonText : uint8_t { none, open, complete };
+
+JsonText json_text_of(std::string_view text) {
+  try {
+    const auto json = nlohmann::json::parse(text.begin(), text.end());
+    return json.is_discarded() ? JsonText::none : JsonText::complete;
+  } catch (const nlohmann::json::parse_error& error) {
+    return error.byte > text.size() ? JsonText::open : JsonText::none;
+  }
 }
 
-// Whether the JSON object at the beginning of a text goes on after the first line. A line that ends with "}," may also
-// be one of a list of objects without its brackets.
+// Whether the text begins as a JSON object: "{", a string and a colon. An empty object is alone on its line.
+bool begins_object(std::string_view text) {
+  if (!text.starts_with('{')) return false;
+  size_t at = text.find_first_not_of(kBlank, 1);
+  if (at == text.npos) return false;
+  if (text[at] == '}') {
+    const size_t rest = text.find_first_not_of(" \t\r", at + 1);
+    return rest == text.npos || text[rest] == '\n';
+  }
+  if (text[at] != '"') return false;
+  for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at) at += text[at] == '\\';
+  if (at >= text.size() || text[at] != '"') return false;
+  at = text.find_first_not_of(kBlank, at + 1);
+  return at != text.npos && text[at] == ':';
+}
+
+// Whether the JSON object at the beginning of a text goes on after its first line.
 bool is_pretty_printed(std::string_view text) {
   const size_t end = text.find('\n');
-  const size_t last = text.find_last_not_of(kBlank, end);
-  if (end == text.npos || last == text.npos) return false;
-  return text[last] == '{' || text[last] == '[' || text[last] == ':' || (text[last] == ',' && text[last - 1] != '}');
+  if (end == text.npos) return false;
+  const std::string_view line = text.substr(0, end + 1);
+  return json_text_of(line) == JsonText::open && json_text_of(text) != JsonText::none;
+}
+
+// Whether the text is a JSON array of objects, of texts or of arrays, as far as it is known.
+bool is_json_array(std::string_view text) {
+  if (!text.starts_with('[')) return false;
+  const size_t next = text.find_first_not_of(kBlank, 1);
+  if (next == text.npos || (text[next] != '{' && text[next] != '"' && text[next] != '[')) return false;
+  return json_text_of(text) != JsonText::none;
 }
 
 std::string_view without_blanks(std::string_view text) {
@@ -418,24 +447,30 @@ void TextInput::recognize() {
     require(!matches(kind, peeked_), "[text] ", name_, ": is ", kind.what, ": ", kind.advice);
   require(!is_like_utf16(peeked_), "[text] ", name_, ": looks like UTF-16 text: ", kConvert);
   const std::string_view text = without_blanks(peeked_);
-  if (text.starts_with('[')) {
-    const size_t next = text.find_first_not_of(kBlank, 1);
-    require(next == text.npos || !begins_object(text.substr(next)), "[text] ", name_,
-            ": is a JSON array: expected a JSON object in each line, as jq -c '.[]' writes them");
+  if (is_json_array(text)) {
+    kind_ = TextKind::json;
+    json_ = "a JSON array: expected a JSON object in each line, as jq -c '.[]' writes them";
+  } else if (begins_object(text) && is_pretty_printed(text)) {
+    kind_ = TextKind::json;
+    json_ = "pretty-printed JSON: expected a JSON object in each line, as jq -c . FILE writes them";
+  } else if (begins_object(text)) {
+    kind_ = TextKind::json_lines;
   }
-  if (!begins_object(text)) return;
-  require(!is_pretty_printed(text), "[text] ", name_,
-          ": is pretty-printed JSON: expected a JSON object in each line, as jq -c . FILE writes them");
-  kind_ = TextKind::json_lines;
+}
+
+void TextInput::require_documents() const {
+  require(kind_ != TextKind::token_store, "[data] ", name_, ": expected text, got a token store");
+  require(kind_ != TextKind::json, "[text] ", name_, ": is ", json_);
 }
 
 // Reads the first bytes. Stops at a line that is not blank, because whoever writes into a pipe may wait for the answer
-// to it. A bracket alone on its line does not say yet whether it begins JSON.
+// to it. A bracket alone on its line does not say yet whether it begins JSON; the line after it does.
 void TextInput::peek() {
   const auto is_complete = [&](std::string_view beginning) {
     const std::string_view text = without_blanks(beginning);
     const bool is_bracket = text.starts_with('{') || text.starts_with('[');
-    return text.find('\n') != text.npos && (!is_bracket || text.find_first_not_of(kBlank, 1) != text.npos);
+    const size_t inside = is_bracket ? text.find_first_not_of(kBlank, 1) : 0;
+    return inside != text.npos && text.find('\n', inside) != text.npos;
   };
   peeked_.resize(kPeekedBytes);
   size_t used = 0;

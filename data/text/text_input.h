@@ -14,8 +14,9 @@
 namespace gyre {
 
 // The kind of an input, recognized by its first bytes after decompression. A corpus of json_lines has a document in
-// every line (DocumentText).
-enum class TextKind : uint8_t { text, json_lines, token_store };
+// every line (DocumentText); json is an array or an object over several lines. Both may also be lines of text, such as
+// sentences to translate, for readers that do not ask.
+enum class TextKind : uint8_t { text, json_lines, json, token_store };
 
 // The bytes of one input, decompressed while they are read. The path is opened once, and the first bytes are looked at
 // without losing them, so a pipe is read completely: /dev/stdin, <(zcat FILE), a named pipe.
@@ -35,6 +36,8 @@ class TextInput {
   const Path& path() const { return path_; }
   const std::string& name() const { return name_; }  // for messages: the path, or "standard input"
   TextKind kind() const { return kind_; }
+  // Throws an Error for what has no documents: a token store and json, with the command that makes JSON lines of it.
+  void require_documents() const;
   bool is_compressed() const { return compression_ != Compression::none; }
   // Whether it is a regular file or preloaded; a pipe can be read only once.
   bool can_rewind() const { return is_regular_ || is_preloaded_; }
@@ -76,6 +79,7 @@ class TextInput {
   std::unique_ptr<Decoder> decoder_;  // null unless compressed
   std::string peeked_;                // first bytes, decompressed, that have not been read yet
   TextKind kind_ = TextKind::text;
+  std::string_view json_;  // what is wrong with the kind json
   Compression compression_ = Compression::none;
   std::string content_;  // of a preloaded input
   bool is_regular_ = false, is_preloaded_ = false;

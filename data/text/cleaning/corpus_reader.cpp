@@ -14,7 +14,7 @@ CorpusReader::CorpusReader(std::vector<Path> sources, std::vector<Path> targets,
   for (size_t side = 0; side < 2; ++side) {
     for (const TextInput& input : inputs_[side]) {
       paths_[side].push_back(input.name());
-      require(input.kind() != TextKind::token_store, "[data] ", input.name(), ": expected text, got a token store");
+      input.require_documents();
       if (input.kind() != TextKind::json_lines) continue;
       require(!has_targets_, "[data] ", input.name(), ": expected lines of text for pairs, got JSON lines");
       has_json_ = true;

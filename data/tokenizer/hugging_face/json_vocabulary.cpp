@@ -12,6 +12,11 @@
 
 namespace gyre {
 
+struct TokenizerEnds {
+  std::string bos{}, eos{};
+  bool names_bos = false;  // not the token that ends a text for want of another
+};
+
 namespace {
 
 constexpr const char *kTokenizer = "tokenizer", *kConfig = "tokenizer_config";
@@ -53,17 +58,12 @@ std::string first_named(std::initializer_list<std::string> names) {
 
 std::string front(const std::vector<TemplateToken>& tokens) { return tokens.empty() ? "" : tokens.front().content; }
 
-struct Ends {
-  std::string bos{}, eos{};
-  bool names_bos = false;  // not the token that ends a text for want of another
-};
-
 // The tokens that begin and end a text; empty if there are none.
-Ends ends_of(const TokenizerSettings& settings, const TokenizerJson& tokenizer, const std::string& context) {
+TokenizerEnds ends_of(const TokenizerSettings& settings, const TokenizerJson& tokenizer, const std::string& context) {
   const auto piece = [&](int id) {
     return id >= 0 && size_t(id) < tokenizer.pieces.size() ? tokenizer.pieces[size_t(id)] : "";
   };
-  Ends ends;
+  TokenizerEnds ends;
   ends.eos = first_named({settings.eos, find_token_setting(settings.config, "eos_token", context),
                           front(tokenizer.around.after),
                           first_of(tokenizer, {"<|endoftext|>", "<|end_of_text|>", "</s>"}, true)});
@@ -141,7 +141,7 @@ struct JsonVocabulary::Parts {
   std::string name, text;
   TokenizerSettings settings;
   std::shared_ptr<const TokenizerJson> tokenizer;
-  Ends ends;
+  TokenizerEnds ends;
   std::string content, identity;
 
   Parts(const std::string& file, const std::string& tokenizer_text, TokenizerSettings given)
@@ -152,7 +152,7 @@ struct JsonVocabulary::Parts {
     if (settings.size == 0) settings.size = int(tokenizer->pieces.size());
     require(size_t(settings.size) >= tokenizer->pieces.size(), context, "expected a model with at least ",
             tokenizer->pieces.size(), " ids, got ", settings.size);
-    const Ends plain = ends_of({}, *tokenizer, context);
+    const TokenizerEnds plain = ends_of({}, *tokenizer, context);
     const bool is_plain =
         ends.bos == plain.bos && ends.eos == plain.eos && size_t(settings.size) == tokenizer->own_pieces;
     VocabularyBundle bundle = bundle_of(text, ends.bos, ends.eos, settings.size);

@@ -135,14 +135,6 @@ TEST_CASE("text input: what is not text is named") {
       {"%PDF-1.7\n", "is a PDF document"},
       {"\x89PNG\r\n\x1A\n", "is an image"},
       {"SQLite format 3\0"s, "is an SQLite database"},
-      {" [\n {\"text\": \"a\"}]", "is a JSON array"},
-      {"{\n  \"text\": \"a\"\n}\n{\n  \"text\": \"b\"\n}\n",
-       "is pretty-printed JSON: expected a JSON object in each line"},
-      {"\n{\r\n\t\"text\": \"a\"\r\n}\r\n", "as jq -c . FILE writes them"},
-      {"{\"text\": \"a\",\n \"id\": 1}\n", "is pretty-printed JSON"},
-      {"{\"meta\": {\n  \"id\": 1\n},\n", "is pretty-printed JSON"},
-      {"{\"texts\": [\n\"a\"\n]}\n", "is pretty-printed JSON"},
-      {"{\"text\":\n\"a\"}\n", "is pretty-printed JSON"},
   };
   for (const auto& [content, reason] : cases) CHECK(contains(error_with(content), "file: " + reason));
   const std::string twice = gzip(gzip("text"));
@@ -162,12 +154,43 @@ TEST_CASE("text input: JSON lines and token stores are recognized") {
   CHECK(kind_of("{}\n") == TextKind::json_lines);
   CHECK(kind_of("{\"text\": 1},\n{\"text\": 2}\n") == TextKind::json_lines);  // an error of its first line
   CHECK(kind_of(zstd("{\"text\": 1}\n")) == TextKind::json_lines);
-  CHECK(kind_of("{text}\n") == TextKind::text);
+  CHECK(kind_of("{\"text\": \"truncated\n{\"text\": 2}\n") == TextKind::json_lines);
+  CHECK(kind_of("{\"text\": \"truncated\"\n{\"text\": 2}\n") == TextKind::json_lines);
+  CHECK(kind_of("{\"a key\" : NaN}\n") == TextKind::json_lines);
+  for (const char* text :
+       {"{text}\n", "{ } is an empty brace:\n", "{\"U}ber den Wolken\n", "{\"foo\", \"bar\",\n \"baz\"}\n",
+        "{\"foo\", 1},\n", "{\"Hello,\" she said,\nand left.\n", "[{\"role\": \"x\"}] is a chat\n",
+        "[{\"a\": 1}]\n\nMarkdown goes on.\n", "[\"a text\"](a link)\n", "[\"Hello,\" he said]\n", "[1]\n[2]\n"})
+    CHECK(kind_of(text) == TextKind::text);
   CHECK(kind_of("{\n") == TextKind::text);
   CHECK(kind_of("GYRETOKS") == TextKind::token_store);
   CHECK(kind_of("GYRETOKS\2\0\0\0\0\0\0\0"s + "a\0b\0a\0b\0a\0b\0a\0b\0a\0b\0a\0b\0a\0b\0a\0b\0"s) ==
         TextKind::token_store);
   CHECK(contains(error_of([&] { kind_of(gzip("GYRETOKS")); }), "is a token store: expected a regular file"));
+}
+
+TEST_CASE("text input: JSON that has no document in each line is named to readers of documents") {
+  TemporaryDirectory directory;
+  const std::pair<std::string, std::string> cases[] = {
+      {" [\n {\"text\": \"a\"}]", "is a JSON array: expected a JSON object in each line"},
+      {"[\n  \"text one\",\n  \"text two\"\n]\n", "is a JSON array"},
+      {"[[\"a\"],\n", "is a JSON array"},
+      {"[\"" + std::string(10'000, 'a'), "is a JSON array"},
+      {"{\n  \"text\": \"a\"\n}\n{\n  \"text\": \"b\"\n}\n", "is pretty-printed JSON"},
+      {"\n{\r\n\t\"text\": \"a\"\r\n}\r\n", "as jq -c . FILE writes them"},
+      {"{\"text\": \"a\",\n \"id\": 1}\n", "is pretty-printed JSON"},
+      {"{\"meta\": {\n  \"id\": 1\n},\n", "is pretty-printed JSON"},
+      {"{\"meta\": {\"id\": 1},\n \"text\": \"a\"}\n", "is pretty-printed JSON"},
+      {"{\"text\": \"a\"\n}\n", "is pretty-printed JSON"},
+      {"{\"texts\": [\n\"a\"\n]}\n", "is pretty-printed JSON"},
+      {"{\"text\":\n\"a\"}\n", "is pretty-printed JSON"},
+  };
+  for (const auto& [content, reason] : cases) {
+    CAPTURE(content);
+    const TextInput input(write_text(directory, "file", content));
+    CHECK(input.kind() == TextKind::json);
+    CHECK(contains(error_of([&] { input.require_documents(); }), reason));
+  }
 }
 
 TEST_CASE("text input: a line of a pipe is available before the next one is written") {
