@@ -14,6 +14,16 @@ for page in "${pages[@]}"; do
 done
 echo "ok: every link leads to a file"
 
+# Prints the anchors of a page's headings.
+anchors() { sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'; }
+for page in "${pages[@]}"; do
+  while IFS='#' read -r target anchor; do
+    target=${target:+$(dirname "$page")/$target}
+    anchors "${target:-$page}" | grep -qxF -- "$anchor" || fail "$page links to ${target:-$page}#$anchor, which has no such heading"
+  done < <(sed '/^```/,/^```/d' "$page" | matches '\]\([^)#]*#[^)]+' - | cut -c3- | sed '/^https:/d')
+done
+echo "ok: every anchor of a link is a heading"
+
 for page in "${pages[@]}"; do
   while read -r path; do
     [ -e "$path" ] || fail "$page names $path, which does not exist"
@@ -28,6 +38,21 @@ check "the README has at most 150 lines" test "$(wc -l < README.md)" -le 150
 version=$("$GYRE" --version | cut -d ' ' -f 2)
 same "the version in CITATION.cff" "$(sed -n 's/^version: //p' CITATION.cff)" "$version"
 check "the version in the README" grep -q "^Version $version[.]" README.md
+
+# The figures of results.tsv stand in results.md, or on the page that the section names. None of its fields is empty,
+# because `read` joins tabs.
+declare -A texts
+for page in results roformer; do texts[$page.md]=$(tr -d '*' < "tools/docs/$page.md"); done
+while IFS=$'\t' read -r section what value _ machine date command; do
+  page=results.md
+  case $section in *.md:*) page=${section%%:*} section=${section#*: } ;; esac
+  [[ -n $command && $date =~ ^20[0-9]{2}-[01][0-9]-[0-3][0-9]$ ]] || fail "results.tsv: $what has no date or command"
+  [[ ${texts[$page]} == *$'\n'"## $section"* ]] || fail "results.tsv: $page has no section $section"
+  [[ ${texts[$page]} == *"$value"* ]] || fail "results.tsv: $page does not have the $value of $what"
+  [[ $page != results.md || ${texts[$page]} == *"| $machine |"* ]] || fail "results.tsv: unknown machine $machine"
+done < <(tail -n +2 tools/docs/results.tsv)
+echo "ok: the pages have the figures of results.tsv"
+check "results.md has at most 250 lines" test "$(wc -l < tools/docs/results.md)" -le 250
 
 # Commands in code blocks, continued lines joined: the subcommand exists, and it knows every option.
 sed -e ':join' -e '/\\$/{N;s/\\\n//;b join' -e '}' "${pages[@]}" | sed -E 's/ +#.*//' |
