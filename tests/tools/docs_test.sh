@@ -32,6 +32,11 @@ for page in "${pages[@]}"; do
 done
 echo "ok: every file that a page names exists"
 
+while read -r name; do
+  grep -rqF --include='*_test.cpp' -- "$name" tests || fail "life_of_an_update.md names the test $name, which does not exist"
+done < <(tr -s '\n ' ' ' < tools/docs/life_of_an_update.md | matches '"[^"]+"' - | sed -E 's/^"|( \.\.)?"$//g')
+echo "ok: every test that guards a rule exists"
+
 # Tables and commands may be longer, and awk counts bytes, not characters.
 same "long lines" "$(awk 'length($0) > 110 && !/^[|]|^    |[^ -~]/ { print FILENAME ":" FNR }' "${pages[@]}")" ""
 check "the README has at most 150 lines" test "$(wc -l < README.md)" -le 150
@@ -53,6 +58,10 @@ while IFS=$'\t' read -r section what value _ machine date command; do
 done < <(tail -n +2 tools/docs/results.tsv)
 echo "ok: the pages have the figures of results.tsv"
 check "results.md has at most 250 lines" test "$(wc -l < tools/docs/results.md)" -le 250
+
+fence() { sed -n '/^```cpp$/,/^```$/p' "$1" | sed '1d;$d'; }
+same "the C++ of the README, which install_test.sh builds" "$(fence README.md)" \
+  "$(sed -n '/^  Parameters weights;$/,/^  }$/s/^  //p' tools/examples/xor/xor.cpp)"
 
 # Commands in code blocks, continued lines joined: the subcommand exists, and it knows every option.
 sed -e ':join' -e '/\\$/{N;s/\\\n//;b join' -e '}' "${pages[@]}" | sed -E 's/ +#.*//' |

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests that other projects can use an installed Gyre: builds the two examples against it in an empty folder. CXX and
+# Tests that other projects can use an installed Gyre: builds the examples against it in an empty folder. CXX and
 # CXXFLAGS are those of this build.
 . "$(dirname "$0")/lib.sh"
 
@@ -24,12 +24,15 @@ build() {
     || { tail -n 40 "$1.log" >&2; fail "building the example $1"; }
   echo "ok: built the example $1"
 }
+build xor
 build custom_op
 build char_lm
 sed -i 's/find_package(gyre /find_package(gyre 99 /' examples/custom_op/CMakeLists.txt
 ! configure custom_op other > other.log 2>&1 || fail "another version was accepted"
 check "another version is rejected" grep -q 'requested version "99"' other.log
 
+xor/xor > xor.txt
+check "the network of the README learns exclusive or" awk 'END { exit !($1 == "update" && $2 == 90 && $4 < 0.05) }' xor.txt
 check "the gradients of new ops" custom_op/custom_op
 custom_op/custom_op --wrong > wrong.txt && fail "a wrong gradient passed"
 check "a wrong gradient is caught" grep -qE '^rms_norm dx: worst error ([1-9]|0\.[0-9]*[1-9])' wrong.txt

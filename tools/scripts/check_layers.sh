@@ -90,6 +90,7 @@ tools/commands/train              : tools tools/command_line tools/options tools
 tools/examples/char_lm            :
 tools/examples/custom_op          :
 tools/examples/scalar_tape        :
+tools/examples/xor                :
 '
 
 # LIBRARY: the other libraries that it may include.
