@@ -59,7 +59,7 @@ void Tape::use_in_checkpoint(int node) {
 Var Tape::recorded_again(const Checkpoint& checkpoint) {
   const Replaced module(module_, checkpoint.module);
   const Replaced dropouts(dropouts_, checkpoint.first_dropout);
-  const Replaced flops(flops_, flops_);  // those of the model count once
+  const Replaced flops(flops_, flops_);  // the FLOPs of the model count once
   const Replaced recomputing(recomputing_, true);
   return checkpoint.compute();
 }

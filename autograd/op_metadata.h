@@ -14,7 +14,7 @@ namespace gyre {
 
 struct OpMetadata {
   std::vector<std::pair<std::string, std::string>> attributes;  // ("heads", "8")
-  std::vector<std::pair<std::string, Tensor>> saved;            // that the op keeps besides its inputs and output
+  std::vector<std::pair<std::string, Tensor>> saved;  // tensors that the op keeps besides its inputs and output
   DropoutMask dropout;  // elementwise, in the shape of the output; not that of attention weights
 
   template <class T>

@@ -117,8 +117,8 @@ struct AttentionOptions {
   bool causal = false;
   int64_t window = AttentionShape::kUnlimited;      // keys with |distance| <= window are visible
   double dropout = 0;                               // rate on the attention weights, in training mode
-  Rotation rotation = {};                           // of queries and keys
-  Tensor query_positions = {}, key_positions = {};  // of each row, i32: for the rotation
+  Rotation rotation = {};                           // rotation of queries and keys
+  Tensor query_positions = {}, key_positions = {};  // positions of the rows, i32: for the rotation
   PositionTerms terms = {};
   Tensor largest_logits = {};  // if defined, (heads), f64: updated by Kernels::largest_logits
 };

@@ -32,7 +32,7 @@ class PackedWeights {
   Kernels& kernels_;
   Precision precision_;
   std::mutex mutex_;
-  std::map<std::pair<const void*, int64_t>, Entry> entries_;  // by the address and the number of rows
+  std::map<std::pair<const void*, int64_t>, Entry> entries_;  // keys: the address and the number of rows
 };
 
 // Packed weights for these kernels; null for GPUs, which read weights as they are.

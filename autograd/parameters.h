@@ -42,7 +42,7 @@ struct Parameter;
 struct QueryKeyHeads {
   int queries = 0, keys = 0;  // 0: the parameter is no such weight
   int64_t width = 0;
-  Parameter* bias = nullptr;  // of the same projections; null if there is none
+  Parameter* bias = nullptr;  // bias of the same projections; null if there is none
   // If defined, f64 (queries): in training, attention replaces each element by its maximum with the largest logit of
   // the head (Kernels::largest_logits).
   Tensor largest_logits;
@@ -96,7 +96,7 @@ class Parameters {
   int64_t elements() const;                // number of elements of all parameters, without alignment gaps
 
   Tensor values() const { return values_; }        // flat; gaps between parameters (64-byte alignment in f32) stay zero
-  Tensor gradients() const { return gradients_; }  // likewise; undefined after free_gradients()
+  Tensor gradients() const { return gradients_; }  // the same layout; undefined after free_gradients()
   // Frees the arena of gradients, which must be zero. Afterward a parameter has a gradient from the first use of
   // allocated_gradient() until its owner resets Parameter::gradient.
   void free_gradients();

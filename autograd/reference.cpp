@@ -206,7 +206,7 @@ std::vector<int64_t> block_index(int64_t row, int64_t rows, int64_t col, int64_t
 }
 
 Value add_block(const Value& sum, const Value& block, const std::vector<int64_t>& index) {
-  std::vector<int64_t> place(size_t(sum.value().size()), -1);  // for each element of the sum, that of the block or -1
+  std::vector<int64_t> place(size_t(sum.value().size()), -1);  // place in the block of each element of the sum, or -1
   for (size_t i = 0; i < index.size(); ++i) place[size_t(index[i])] = int64_t(i);
   return sum + gather(block, sum.rows(), sum.cols(), std::move(place));
 }
@@ -310,7 +310,7 @@ Value rope(const Value& x, const Value& frequencies, const std::vector<int32_t>&
   const Value angles = matmul(x.graph->input(std::move(column)), frequencies);  // (n, half)
 
   const bool interleaved = rotary.pairs == RotaryPairs::interleaved;
-  const int64_t distance = interleaved ? 1 : half;  // between the features of a pair
+  const int64_t distance = interleaved ? 1 : half;  // distance between the features of a pair
   std::vector<int64_t> angle_index, turned_index;
   Matrix tail(n, d), sign(n, d);
   for (int64_t i = 0; i < n; ++i) {

@@ -64,7 +64,7 @@ class Graph {
   // Sets the gradient of every node to d(output)/d(node), contracted with the cotangent.
   void backward(const Value& output, const Matrix& cotangent);
 
-  const std::deque<Node>& nodes() const { return nodes_; }  // in creation order
+  const std::deque<Node>& nodes() const { return nodes_; }  // nodes in creation order
 
  private:
   Precision precision_;
@@ -74,7 +74,7 @@ class Graph {
 // The basic ops. Those with several operands throw if the shapes do not match.
 Value matmul(const Value& a, const Value& b);
 Value transpose(const Value& a);
-Value operator+(const Value& a, const Value& b);  // same shapes
+Value operator+(const Value& a, const Value& b);  // operands of the same shape
 Value operator*(const Value& a, const Value& b);  // elementwise, same shapes
 // Applies f to every element; `derivative` is f'.
 Value map(const Value& a, double (*f)(double), double (*derivative)(double));

@@ -222,7 +222,7 @@ class Tape {
   double flops_ = 0;
   bool backward_done_ = false;
   bool recomputing_ = false;
-  std::vector<int>* checkpoint_inputs_ = nullptr;  // during the forward pass of a checkpoint: the nodes used so far
+  std::vector<int>* checkpoint_inputs_ = nullptr;  // nodes that the forward pass of a checkpoint has used so far
 };
 
 // The arguments of an op's backward: the node's inputs, output and gradients.

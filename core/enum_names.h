@@ -54,7 +54,7 @@ class EnumPointer {
   std::string_view name() const { return name_(value_); }
   // Sets the value. `field` names the option in the error.
   void parse(std::string_view field, std::string_view text) const { parse_(value_, field, text); }
-  const std::vector<std::string>& names() const { return names_; }  // of all values
+  const std::vector<std::string>& names() const { return names_; }  // names of all values
   std::string choices() const {                                     // "pre, post"
     std::string all;
     for (const std::string& name : names_) all += (all.empty() ? "" : ", ") + name;

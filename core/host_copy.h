@@ -22,9 +22,9 @@ class HostCopy {
   Tensor wait() const;
 
  private:
-  Tensor source_;                             // on the CPU and on the virtual GPU, the copy itself
-  std::shared_ptr<CudaReadback> readback_;    // on a real GPU
-  std::optional<uint64_t> virtual_readback_;  // on the virtual GPU
+  Tensor source_;                             // the copy itself on the CPU and on the virtual GPU
+  std::shared_ptr<CudaReadback> readback_;    // the queued copy on a real GPU
+  std::optional<uint64_t> virtual_readback_;  // the queued copy on the virtual GPU
 };
 
 }  // namespace gyre

@@ -21,7 +21,7 @@ constexpr size_t kRegion = size_t{256} << 20;
 std::byte* fetch(size_t bytes) {
   void* data = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
   if (!data) throw std::bad_alloc();
-  madvise(data, bytes, MADV_HUGEPAGE);  // only a hint: failure is ignored
+  madvise(data, bytes, MADV_HUGEPAGE);  // a hint: failure is ignored
   return static_cast<std::byte*>(data);
 }
 

@@ -9,7 +9,7 @@
 namespace gyre {
 
 struct MemoryStats {
-  size_t active_bytes = 0;          // in use
+  size_t active_bytes = 0;          // bytes in use
   size_t peak_bytes = 0;            // maximum of active_bytes so far
   size_t cached_bytes = 0;          // allocated from the system, but not in use
   uint64_t system_allocations = 0;  // number of allocations from the system so far

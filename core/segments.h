@@ -67,7 +67,7 @@ class Segments {
  private:
   struct Data {
     std::vector<int32_t> offsets;
-    std::vector<int32_t> lengths;  // only with gaps
+    std::vector<int32_t> lengths;  // empty if there are no gaps
     int longest = 0;
   };
 

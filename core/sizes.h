@@ -5,8 +5,8 @@
 
 namespace gyre {
 
-inline constexpr int64_t kMaxDimension = 10'000'000;  // of any dimension of a model, and of a vocabulary
+inline constexpr int64_t kMaxDimension = 10'000'000;  // limit of any dimension of a model, and of a vocabulary
 inline constexpr int64_t kMaxLayers = 1000;
-inline constexpr int kMaxThreads = 1024;  // per process
+inline constexpr int kMaxThreads = 1024;  // limit per process
 
 }  // namespace gyre

@@ -120,7 +120,7 @@ class Tensor {
   Tensor to(Device device) const;  // copies to the device; returns *this if it is there
   Tensor to_cpu() const { return to(Device{}); }
   void zero() const;
-  void copy_from(const Tensor& source) const;  // from a tensor of the same shape and dtype, on any device
+  void copy_from(const Tensor& source) const;  // source: a tensor of the same shape and dtype, on any device
   bool shares_storage(const Tensor& other) const { return owner_ == other.owner_; }
   const std::shared_ptr<void>& owner() const { return owner_; }  // keeps the storage alive
   template <class T>

@@ -62,7 +62,7 @@ GradcheckEntry check_entry(const PerturbedFunction& f, size_t input, int64_t ind
     const GradcheckEntry entry{index, analytic, difference.value, relative_error(analytic, difference.value, least)};
     if (retry == 0 || !is_worse(entry, nearest) || std::isnan(entry.error)) nearest = entry;
     nearest.retries = retry;
-    if (!(nearest.error > options.tolerance)) break;  // also stops at NaN
+    if (!(nearest.error > options.tolerance)) break;  // NaN stops the loop too
   }
   return nearest;
 }

@@ -15,8 +15,8 @@ namespace gyre {
 struct GradcheckOptions {
   double step = 0;            // step of the central difference, multiplied by max(1, |x|); 0: gradcheck_step
   double tolerance = 0;       // bound on GradcheckEntry::error; 0: gradcheck_tolerance
-  int64_t max_entries = 100;  // per input; a larger input is sampled
-  uint64_t seed = 1;          // of the cotangent and of the sample
+  int64_t max_entries = 100;  // limit per input; a larger input is sampled
+  uint64_t seed = 1;          // seed of the cotangent and of the sample
   Tape::Options tape{.training = true, .seed = 1};
 };
 

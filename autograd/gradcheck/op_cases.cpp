@@ -22,7 +22,7 @@ std::vector<OpCase> op_cases() {
 
 std::vector<OpCase> op_cases(std::string_view name) {
   std::vector<OpCase> chosen;
-  std::string ops;  // for the error
+  std::string ops;  // names for the error
   for (OpCase& row : op_cases()) {
     const std::string op = row.name.substr(0, row.name.find('/'));
     if (!ops.ends_with(op)) ops += (ops.empty() ? "" : ", ") + op;

@@ -16,7 +16,7 @@ struct OpCase {
   using Reference = std::function<reference::Value(const std::vector<reference::Value>&)>;
   std::string name;                // op/variant: "rope/half-split"
   std::vector<NamedInput> inputs;  // f64; in the reference, a vector is a matrix of one row
-  std::vector<bool> parameters;    // per input: whether it is a parameter, which stays f32 when data is bf16
+  std::vector<bool> parameters;    // whether an input is a parameter, which stays f32 when data is bf16
   TapeFunction op;
   Reference reference;
 };

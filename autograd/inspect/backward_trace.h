@@ -13,7 +13,7 @@ namespace gyre {
 struct BackwardStep {
   struct Input {
     int node = -1;     // -1: a constant
-    std::string name;  // of the op that computed the input, or of the parameter
+    std::string name;  // name of the op that computed the input, or of the parameter
     Tensor value;      // undefined: an optional input that is absent
     Tensor gradient;   // including the contribution of this step; undefined if the input requires none
   };
@@ -27,7 +27,7 @@ struct BackwardStep {
 
 class BackwardTrace final : public TapeObserver {
  public:
-  const std::vector<BackwardStep>& steps() const { return steps_; }  // in backward order
+  const std::vector<BackwardStep>& steps() const { return steps_; }  // steps in backward order
 
   void before_backward(const Tape& tape, int node) override;
   void after_backward(const Tape& tape, int node) override;

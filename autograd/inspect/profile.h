@@ -15,7 +15,7 @@ struct ProfileRow {
   // An op in a checkpoint is part of the op "checkpoint" in forward. Backward includes its recomputation.
   double forward_seconds = 0, backward_seconds = 0;
   double outside_seconds = 0;  // time of spans outside ops
-  double flops = 0;            // of the forward pass (Op::flops)
+  double flops = 0;            // FLOPs of the forward pass (Op::flops)
   double kept_bytes = 0;       // growth of tensor memory in forward: tensors kept for backward
   double seconds() const { return forward_seconds + backward_seconds + outside_seconds; }
 };

@@ -22,7 +22,7 @@ struct SavedTensor {
   std::string name;
   Shape shape;
   DType dtype = DType::f32;
-  size_t bytes = 0;  // for a view, the bytes that it shows
+  size_t bytes = 0;  // size of the data that the tensor shows, also for a view
   int holder = -1;   // first node that keeps this storage and counts its bytes; -1: a parameter's storage, not counted
 };
 
@@ -31,17 +31,17 @@ struct TapeRow {
   bool leaf = false;
   std::string module;        // "encoder.layers.0.self_attn"; empty for leaves
   std::string op;            // "parameter" and "leaf" for leaves
-  std::string_view formula;  // of the op; static storage
+  std::string_view formula;  // formula of the op; static storage
   std::vector<std::pair<std::string, std::string>> attributes;
-  std::vector<TapeInput> inputs;  // without absent optional inputs
+  std::vector<TapeInput> inputs;  // inputs that are there: absent optional ones are left out
   std::string parameter;          // the parameter's name, if the node is the leaf of one
-  Shape shape;                    // of the output
+  Shape shape;                    // shape of the output
   DType dtype = DType::f32;
   std::vector<SavedTensor> saved;
   size_t output_bytes = 0;  // 0 if the output is a parameter or shares the storage of an earlier node
   size_t saved_bytes = 0;   // memory that this node keeps until its backward: its output and the tensors of `saved`
                             // whose holder it is; a storage that several nodes keep counts once
-  double flops = 0;         // of forward
+  double flops = 0;         // FLOPs of the forward pass
 };
 
 std::vector<TapeRow> tape_rows(const Tape& tape);
@@ -53,8 +53,8 @@ struct ModuleTotals {
   std::string path;
   int ops = 0;
   int64_t parameters = 0;  // elements of the parameters that the module's ops use, each parameter once
-  size_t saved_bytes = 0;  // of the module's ops
-  double flops = 0;        // of the module's forward
+  size_t saved_bytes = 0;  // sum over the module's ops
+  double flops = 0;        // FLOPs of the module's forward pass
 };
 
 // The totals of the whole tape (path "", which includes the leaves), then of every module, parents before children:

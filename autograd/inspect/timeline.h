@@ -46,7 +46,7 @@ class Timeline final : public TapeObserver {
   void before_backward(const Tape& tape, int node) override;
   void after_backward(const Tape& tape, int node) override;
 
-  const std::vector<Span>& spans() const { return spans_; }  // in chronological order
+  const std::vector<Span>& spans() const { return spans_; }  // spans in chronological order
 
  private:
   void add(Span span);

@@ -32,7 +32,7 @@ struct AttentionOp final : Op {
   Segments queries, keys;
   AttentionShape shape;
   AttentionRotation rotation;
-  int64_t zero_offset = 0;  // of the position terms
+  int64_t zero_offset = 0;  // offset of the position terms
   int64_t d = 0;            // columns of the queries
 
   std::string_view formula() const override;
@@ -41,7 +41,7 @@ struct AttentionOp final : Op {
   void describe(OpMetadata& metadata) const override;
   void backward(Backward& b) override;
 
-  int64_t width() const { return d / shape.heads; }  // of a head
+  int64_t width() const { return d / shape.heads; }  // width of a head
 
   // input(i): tensor i in the order of the inputs.
   template <class Input>

@@ -14,7 +14,7 @@ struct Relu {
   }
   template <class T>
   static T derivative(T x) {
-    return T(int(!(x <= T(0))));  // without a branch; 1 for NaN, as in PyTorch
+    return T(int(!(x <= T(0))));  // no branch; 1 for NaN, as in PyTorch
   }
 };
 

@@ -77,7 +77,7 @@ struct FastRounding {
   }
   static PairVector pairs(V low, V high) {
     using Halves = VectorOf<uint16_t>::type;
-    const auto halves = (Halves)neighbors(low, high);  // those of `low`, then those of `high`
+    const auto halves = (Halves)neighbors(low, high);  // halves of `low`, then of `high`
     return [&]<int... I>(std::integer_sequence<int, I...>) {
       return (PairVector)__builtin_shufflevector(halves, halves, (I / 2 + I % 2 * 16)...);
     }

@@ -55,7 +55,7 @@ void add_branch(T* sum, const T* residual, const T* x, int64_t row, int64_t d, c
 
 template <class T, class C = Compute<T>>
 struct BackwardRow {
-  T *dx, *dresidual;  // each may be null
+  T *dx, *dresidual;  // null where a gradient is not needed
   const T* before;    // added to the rounded dresidual; may be null
   const T *dy, *sum;
   const C* gamma;
@@ -127,7 +127,7 @@ void norm_backward(const NormGradients& to, const Tensor& dy, const Tensor& sum,
         const auto row_of = [d](const Tensor& t, int64_t i) { return t ? t.data<T>() + i * d : nullptr; };
         const RowBlocks blocks(dy.rows());
         const int64_t sums = to.dbias ? 3 : 2;                          // dgamma and dbeta are always summed
-        std::vector<C> partial(size_t(blocks.count * sums * d), C(0));  // per block: dgamma(d), dbeta(d), dbias(d)
+        std::vector<C> partial(size_t(blocks.count * sums * d), C(0));  // dgamma(d), dbeta(d), dbias(d) of each block
 #pragma omp parallel for schedule(static)
         for (int64_t b = 0; b < blocks.count; ++b) {
           C *pg = partial.data() + b * sums * d, *pb = pg + d, *pbias = to.dbias ? pb + d : nullptr;

@@ -6,7 +6,7 @@
 namespace gyre::cuda {
 namespace {
 
-constexpr int kMostLevels = 24;  // for 2^23 rows
+constexpr int kMostLevels = 24;  // levels for 2^23 rows
 
 template <class Out, class Part>
 __global__ void add_parts_kernel(Out* out, const Part* parts, int64_t rows, int64_t n) {

@@ -10,7 +10,7 @@
 namespace gyre::cuda {
 namespace {
 
-constexpr int kWarps = 8;         // per block
+constexpr int kWarps = 8;         // warps per block
 constexpr int kRowsOfPiece = 32;  // maximum; added serially, which takes a few microseconds
 
 // One warp per row. `aligned` is a template parameter, here and below, because loads overlap only if there is no branch

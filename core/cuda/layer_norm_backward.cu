@@ -15,7 +15,7 @@ namespace {
 
 template <class T, class C = Compute<T>>
 struct Backward {
-  T *dx, *dresidual;  // each may be null
+  T *dx, *dresidual;  // null where a gradient is not needed
   const T* before;    // added to dresidual; null if dx is requested
   const T *dy, *sum;
   const C *gamma, *mean, *rstd;  // mean is null for RMS norm, whose terms of the mean are 0

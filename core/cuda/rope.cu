@@ -10,7 +10,7 @@
 namespace gyre::cuda {
 namespace {
 
-constexpr int kWarps = 8;  // per block
+constexpr int kWarps = 8;  // warps per block
 
 // The features of each pair.
 struct Pairs {
@@ -123,7 +123,7 @@ __global__ void rotate_rows(Rows<D> y, Rows<D> x, const int32_t* positions, cons
   const int64_t row = int64_t(blockIdx.x) * kWarps + threadIdx.y;
   if (row >= rotation.rows) return;
   const Rotator<D, interleaved, aligned> rotator{angles + positions[row] * 2 * rotation.dims, rotation};
-  const int jobs = rotator.jobs();  // per head
+  const int jobs = rotator.jobs();  // jobs per head
   for (int job = int(threadIdx.x); job < jobs * rotation.heads; job += kWarp) {
     const int64_t feature = job / jobs * rotation.width;
     rotator.run(y.data + row * y.stride + feature, x.data + row * x.stride + feature, job % jobs);

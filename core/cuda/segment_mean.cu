@@ -6,7 +6,7 @@
 namespace gyre::cuda {
 namespace {
 
-constexpr int kWarps = 8;  // per block
+constexpr int kWarps = 8;  // warps per block
 
 template <class T>
 constexpr int kChunk = kWarp* kPackSize<T>;

@@ -52,7 +52,7 @@ double measure_cuda_bandwidth(int index);
 
 // Communication between the GPUs of several processes by NCCL, with one GPU per process. The NCCL library is loaded at
 // the first use, so that it is not needed on a single GPU.
-std::string cuda_uuid(int index);  // of the GPU; the same in every process
+std::string cuda_uuid(int index);  // identity of the GPU; the same in every process
 std::string nccl_problem();        // human-readable reason why NCCL cannot be used; empty if it can
 
 using NcclId = std::array<std::byte, 128>;

@@ -14,7 +14,7 @@ constexpr int kSums = 16;
 struct MultiplyAdd {
   const char* name;
   void (*repeat)(int64_t rounds);  // runs the instruction rounds * kSums times
-  double flops;                    // per instruction
+  double flops;                    // operations per instruction
   // These rounds take a few milliseconds, so that other processes do not disturb all runs.
   int64_t rounds = 1 << 20;
 };

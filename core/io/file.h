@@ -40,7 +40,7 @@ class AtomicFile {
   void write_through(const char* data, size_t bytes);
 
   Path path_;
-  Path target_, temporary_;  // of a regular file, with links resolved; both empty if `path` is a device or a pipe
+  Path target_, temporary_;  // paths of a regular file, with links resolved; both empty if `path` is a device or a pipe
   int descriptor_ = -1;
   uint64_t written_ = 0;
   std::string pending_;

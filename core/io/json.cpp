@@ -31,7 +31,7 @@ class StrictRules {
  private:
   int max_depth_;
   std::string context_, what_;
-  std::vector<std::set<std::string>> keys_;  // of each object that is open, outermost first
+  std::vector<std::set<std::string>> keys_;  // keys of each object that is open, outermost first
 };
 
 template <class Json>

@@ -55,7 +55,7 @@ class SafetensorsFile {
 
   const Path& path() const { return path_; }
   const SafetensorsMetadata& metadata() const { return header_.metadata; }
-  const std::vector<Entry>& entries() const { return header_.entries; }  // in the order of their data
+  const std::vector<Entry>& entries() const { return header_.entries; }  // entries in the order of their data
   const Entry* find(std::string_view name) const;                        // null if there is no such tensor
 
   std::span<const std::byte> bytes(const Entry& entry) const;

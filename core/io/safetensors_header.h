@@ -22,14 +22,14 @@ struct SafetensorsEntry {
   std::string name;
   std::string dtype;               // the name in the format: "F32", "BF16", "I64", ..
   std::vector<int64_t> shape;      // any number of axes
-  uint64_t begin = 0, end = 0;     // of the data, in bytes from the end of the header
+  uint64_t begin = 0, end = 0;     // range of the data, in bytes from the end of the header
   std::string shape_text() const;  // "(3, 4)"
 };
 
 struct SafetensorsHeader {
   size_t data_begin = 0;  // offset of the data in the file
   SafetensorsMetadata metadata;
-  std::vector<SafetensorsEntry> entries;  // in the order of their data, with unique names
+  std::vector<SafetensorsEntry> entries;  // entries in the order of their data, with unique names
 };
 
 // Parses the header of `file`, the content of a whole file. Throws Error for any violation of the format; messages

@@ -30,7 +30,7 @@ struct HeadColumns {
 // Rotary position embedding of queries and keys, applied before their dot product. Without angles, nothing is rotated.
 struct AttentionRotation {
   Rotary rotary;
-  Tensor angles;                          // from Kernels::rotary_angles
+  Tensor angles;                          // result of Kernels::rotary_angles
   Tensor query_positions, key_positions;  // i32, one per row: the row of `angles` to rotate by
 };
 
@@ -39,7 +39,7 @@ struct AttentionRotation {
 struct AttentionShape {
   static constexpr int64_t kUnlimited = int64_t{1} << 40;
 
-  int heads = 1;                // of the queries
+  int heads = 1;                // heads of the queries
   int kv_heads = 0;             // heads of keys and values: a divisor of `heads`; 0: as many as `heads`
   double scale = 1;             // factor of the scores, 1/sqrt(head width); positive
   bool causal = false;          // only keys with t <= 0 are visible

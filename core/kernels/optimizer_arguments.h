@@ -39,7 +39,7 @@ struct UpdateRanges {
     kColumns,
   };
   enum GroupColumn : uint8_t {
-    kRateFactor,   // of the learning rate
+    kRateFactor,   // factor of the learning rate
     kWeightDecay,  // decoupled (AdamW): value -= learning_rate * factor * weight_decay * value
     kGroupColumns,
   };

@@ -71,7 +71,7 @@ struct AttentionConfig {
   int64_t window = 256;  // visible tokens: the last ones if causal, otherwise half of them on either side
   FeatureMap linear_map = FeatureMap::elu;
   LinearRope linear_rope = LinearRope::post_map;
-  int64_t favor_features = 0;   // of a head; 0: width ln(width), rounded down to an even number
+  int64_t favor_features = 0;   // features of a head; 0: width ln(width), rounded down to an even number
   int64_t favor_redraw = 1000;  // updates between two draws of the random vectors; 0: never
 
   bool uses_favor() const { return kind == AttentionKind::linear && linear_map == FeatureMap::favor; }
@@ -88,12 +88,12 @@ struct LayerConfig {
   int64_t heads = 8;
   NormPlacement norm = NormPlacement::post;
   Activation activation = Activation::relu;
-  double dropout = 0.1;           // on embeddings and on every residual branch
-  double attention_dropout = 0;   // on the attention weights
-  double activation_dropout = 0;  // after the activation of the feed-forward block
+  double dropout = 0.1;           // rate on embeddings and on every residual branch
+  double attention_dropout = 0;   // rate on the attention weights
+  double activation_dropout = 0;  // rate after the activation of the feed-forward block
   double layer_norm_epsilon = 1e-5;
   double initial_deviation = 0;  // standard deviation of initial linear weights; 0: Glorot uniform instead of normal
-  AttentionConfig attention;     // of self-attention
+  AttentionConfig attention;     // options of self-attention
 
   // Variants of single-stack models. An encoder-decoder has the defaults.
   int64_t kv_heads = 0;    // heads of keys and values, each shared by a group of heads; 0: as many as `heads`
@@ -109,7 +109,7 @@ struct LayerConfig {
   int64_t query_dim() const { return heads * head_width(); }  // width of the queries of all heads
   int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   int64_t key_dim() const { return key_heads() * head_width(); }  // width of the keys of all heads
-  bool has_biases() const { return biases == Biases::all; }       // in all linear layers except qkv_proj
+  bool has_biases() const { return biases == Biases::all; }       // biases of all linear layers except qkv_proj
 
   // The initial values of a weight (out, in). `gain` multiplies the bound of Glorot's distribution.
   Init initial_weight(int64_t in, int64_t out, double gain = 1) const;
@@ -120,7 +120,7 @@ struct LayerConfig {
 // Options of every model.
 struct ModelConfig : LayerConfig {
   int64_t vocab_size = 0;
-  bool final_norm = true;  // with pre-norm only: the norm on top of each stack
+  bool final_norm = true;  // the norm on top of each stack, with pre-norm only
   PositionConfig position;
 
   // "6 layers x 512, 8 heads, FFN 2048, sinusoidal positions": a summary for the log.
@@ -197,10 +197,10 @@ inline constexpr std::pair<ClassifierHead, std::string_view> kEnumNames<Classifi
 
 struct ClassifierConfig {
   static constexpr const char* kModel = "classifier";
-  EncoderOnlyConfig encoder;  // without the head of a language model: head_transform and output_bias are not read
+  EncoderOnlyConfig encoder;  // no head of a language model: head_transform and output_bias are not read
   ClassifierHead head = ClassifierHead::bert;
   int64_t classes = 2;   // 1: regression, or the score of a pair of texts
-  double dropout = 0.1;  // in the head
+  double dropout = 0.1;  // rate in the head
 
   bool is_regression() const { return classes == 1; }
 

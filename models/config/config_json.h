@@ -34,7 +34,7 @@ void visit_options(Visitor& visitor, const std::vector<PositionOption>& options)
 inline constexpr auto kPositionFields = [](auto& field, auto& c) {
   field("encoding", c.encoding);
   if constexpr (std::is_const_v<std::remove_reference_t<decltype(c)>>) {
-    PositionConfig copy = c;  // its options have pointers that can be written to
+    PositionConfig copy = c;  // the options of a copy have pointers that can be written to
     visit_options(field, copy.options());
   } else {
     visit_options(field, c.options());

@@ -13,7 +13,7 @@ namespace gyre {
 
 // An unfinished hypothesis.
 struct LiveHypothesis {
-  std::vector<int32_t> ids;  // without BOS
+  std::vector<int32_t> ids;  // ids without BOS
   std::vector<float> token_log_probs;
   double log_probability = 0;
   int row = 0;  // row in the batch of the step

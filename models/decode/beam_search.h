@@ -45,7 +45,7 @@ struct DecodeOptions {
   int n_best = 1;
   // At the length limit, hypotheses get an EOS (of a translation), or they end without one (as a continuation does).
   bool forces_eos = true;
-  Precision precision = Precision::fp32;  // of activations and products; scores are fp32
+  Precision precision = Precision::fp32;  // precision of activations and products; scores are fp32
   int32_t bos = 1, eos = 2;
   // Ids that are never produced (unknown, padding). BOS is never produced either, unless it is also the EOS.
   std::vector<int32_t> suppressed = {};
@@ -62,10 +62,10 @@ struct DecodeOptions {
 };
 
 struct Hypothesis {
-  std::vector<int32_t> ids;            // without EOS
+  std::vector<int32_t> ids;            // ids without EOS
   double score = 0;                    // log-probability with the length penalty
-  double log_probability = 0;          // of ids and EOS
-  std::vector<float> token_log_probs;  // of ids and EOS: one element more than ids, if there is an EOS
+  double log_probability = 0;          // sum over ids and EOS
+  std::vector<float> token_log_probs;  // values of ids and EOS: one element more than ids, if there is an EOS
 };
 
 // The divisor of log P in the score; `tokens` includes EOS.

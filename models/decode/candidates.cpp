@@ -5,7 +5,7 @@
 namespace gyre {
 
 void BestCandidates::offer(const Candidate& candidate) {
-  if (!(candidate.total > threshold())) return;  // also rejects NaN
+  if (!(candidate.total > threshold())) return;  // a comparison that also rejects NaN
   if (best_.size() == limit_) best_.pop_back();
   const auto place = std::upper_bound(best_.begin(), best_.end(), candidate,
                                       [](const Candidate& a, const Candidate& b) { return a.total > b.total; });

@@ -12,7 +12,7 @@ struct Candidate {
   double total;    // log-probability of the hypothesis including the token
   int hypothesis;  // rank of the hypothesis among the live ones
   int32_t token;
-  float log_prob;  // of the token
+  float log_prob;  // log-probability of the token
 };
 
 // Keeps the `limit` best of the candidates offered, best first. Of equal candidates, earlier ones come first.

@@ -136,7 +136,7 @@ class ContinuationSearch {
   Tape tape_;
   int64_t candidates_ = 0;  // best next tokens that each hypothesis offers
   std::vector<Beam> beams_;
-  std::vector<int> places_;  // of the hypothesis in each row of a step
+  std::vector<int> places_;  // place of the hypothesis in each row of a step
 };
 
 }  // namespace

@@ -36,7 +36,7 @@ class DecodingBatch {
     const EncoderDecoder& model;
     std::vector<AttentionMemory> sources;
     KeyValueCache cache;
-    Var states;  // of the last step
+    Var states;  // states of the last step
   };
 
   bool averages_probabilities() const;

@@ -16,7 +16,7 @@ struct GenerationOptions {
   int top_k = 0;                  // draw from the k most probable tokens only; 0: from all
   double top_p = 1;               // draw from the most probable tokens that hold this share of the probability
   double min_p = 0;               // draw from the tokens that have this share of the largest probability or more
-  double repetition_penalty = 1;  // of the logits of tokens that the text has already (Keskar et al. 2019, 4.1)
+  double repetition_penalty = 1;  // factor of the logits of tokens that the text has already (Keskar et al. 2019, 4.1)
   uint64_t seed = 1;
   int32_t eos = 2;                       // ends a text
   std::vector<int32_t> ends = {};        // other ids that end a text
@@ -42,8 +42,8 @@ int32_t choose_token(std::span<const float> logits, std::span<const int32_t> tex
 // A prompt to be continued.
 struct Prompt {
   std::vector<int32_t> ids;  // not empty
-  uint64_t stream = 0;       // of its random numbers
-  int max_tokens = 0;        // of the continuation, at least 1
+  uint64_t stream = 0;       // stream of its random numbers
+  int max_tokens = 0;        // limit of the continuation, at least 1
 };
 
 // A cache with a place for each prompt and its continuation. With window attention, its size does not depend on the
@@ -58,8 +58,8 @@ class Generation {
   // Why a text ended. `live`: it has not.
   enum class End : uint8_t { live, eos, length, stopped };
   struct Text {
-    std::vector<int32_t> ids;      // of the continuation, without EOS
-    std::vector<float> log_probs;  // of these tokens, by the model's own distribution over the whole vocabulary
+    std::vector<int32_t> ids;      // ids of the continuation, without EOS
+    std::vector<float> log_probs;  // values of these tokens, by the model's own distribution over the whole vocabulary
     End end = End::live;
   };
 

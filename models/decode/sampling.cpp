@@ -22,7 +22,7 @@ namespace {
 // An unfinished translation.
 struct Draft {
   size_t source;
-  uint64_t stream;  // of its random numbers
+  uint64_t stream;  // stream of its random numbers
   std::vector<int32_t> ids;
   std::vector<float> token_log_probs;
 };
@@ -45,8 +45,8 @@ class BatchSampling {
   const DecodeOptions& options_;
   const SamplingOptions& sampling_;
   DecodingBatch batch_;
-  std::vector<int64_t> max_tokens_;  // by source
-  std::vector<Draft> drafts_;        // by source and sample
+  std::vector<int64_t> max_tokens_;  // limits by source
+  std::vector<Draft> drafts_;        // drafts by source and sample
   std::vector<size_t> live_;         // the draft of each row of the step
   std::vector<int32_t> never_;       // suppressed ids
 };

@@ -14,7 +14,7 @@ struct SamplingOptions {
   int top_k = 0;           // draw from the k most probable tokens only; 0: from all
   double top_p = 1;        // draw from the most probable tokens that hold this share of the probability
   uint64_t seed = 1;
-  int samples = 1;  // per source
+  int samples = 1;  // number per source
 
   // Throws a UsageError with the name of the option of `gyre translate`.
   void validate() const;

@@ -37,7 +37,7 @@ constexpr auto kRoformerKeys = [](auto& field, auto& c) {
   field("rotary_value", c.position.template get<RopeOptions>().rotate_values);
 };
 
-constexpr const char* kClip = "max_relative_position";  // of NEZHA
+constexpr const char* kClip = "max_relative_position";  // name in NEZHA's configuration
 
 // Keys for which Gyre supports a single value.
 Json fixed_keys(HuggingFaceFamily family, bool is_classifier) {
@@ -60,7 +60,7 @@ constexpr EncoderArchitecture kEncoderArchitectures[] = {
     {"BertModel", HuggingFaceFamily::bert, false},
     {"BertForSequenceClassification", HuggingFaceFamily::bert, true},
     {"NezhaForMaskedLM", HuggingFaceFamily::nezha, false},
-    {"NeZhaForMaskedLM", HuggingFaceFamily::nezha, false},  // as in the published nezha-cn-base
+    {"NeZhaForMaskedLM", HuggingFaceFamily::nezha, false},  // the name in the published nezha-cn-base
     {"NezhaForPreTraining", HuggingFaceFamily::nezha, false},
     {"NezhaModel", HuggingFaceFamily::nezha, false},
     {"NezhaForSequenceClassification", HuggingFaceFamily::nezha, true},

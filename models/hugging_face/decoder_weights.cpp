@@ -249,7 +249,7 @@ TensorReport read_decoder_weights(std::span<const SafetensorsFile> files, Parame
   TensorReport report;
   std::vector<TensorRequest> requests;
   for (const Part& part : Parts(config).of(parameters)) {
-    if (!prefix.empty() && !has_output && is_output(part.theirs)) {  // it keeps its initial values
+    if (!prefix.empty() && !has_output && is_output(part.theirs)) {  // the head keeps its initial values
       report.initialized.push_back(part.parameter->name);
       continue;
     }

@@ -104,7 +104,7 @@ std::vector<std::string> their_names(const std::string& ours, const Naming& nami
 }
 
 std::string rotation_name(const Naming& naming) { return naming.prefix + "encoder.embed_positions.weight"; }
-constexpr std::string_view kRelativeVectors = ".relative_positions_encoding.positions_encoding";  // in each NEZHA layer
+constexpr std::string_view kRelativeVectors = ".relative_positions_encoding.positions_encoding";  // each NEZHA layer
 
 // The name of a constant table of positions.
 bool is_positions(const std::string& name, const Naming& naming) {
@@ -194,7 +194,7 @@ void require_positions(std::span<const SafetensorsFile> files, const EncoderOnly
   }
   const int64_t positions = config.position.get<PositionTableOptions>().max_positions;
   const Shape shape{positions, positions, config.dim / config.heads};
-  Tensor vectors;  // of all layers; large, so computed only for files that have them
+  Tensor vectors;  // table of all layers; large, so computed only for files that have it
   for (const SafetensorsFile& file : files) {
     for (const auto& entry : file.entries()) {
       if (!is_positions(entry.name, naming)) continue;
@@ -270,7 +270,7 @@ TensorReport read_hugging_face_weights(std::span<const SafetensorsFile> files, P
   const TargetNames target_names(files, naming, other_heads(parameters, naming));
   std::vector<NamedTensor> targets = views_of(parameters, naming);
   TensorReport report;
-  if (!has_predictions(files)) {  // of a bare encoder, whose parameters keep their initial values
+  if (!has_predictions(files)) {  // a bare encoder: the parameters of the head keep their initial values
     for (const Parameter& p : parameters)
       if (their_names(p.name, naming).front().starts_with(kPredictions)) report.initialized.push_back(p.name);
     std::erase_if(targets, [](const NamedTensor& target) { return target.name.starts_with(kPredictions); });

@@ -64,7 +64,7 @@ class SelfAttention {
 struct AttentionMemory {
   Var keys_values;  // (rows of the segments, 2 * dim)
   Segments segments;
-  Tensor positions;  // of the rows; undefined if the keys are not rotated, or are rotated already
+  Tensor positions;  // positions of the rows; undefined if the keys are not rotated, or are rotated already
 };
 
 // Cross-attention: keys and values are projections of other rows than the queries.

@@ -46,10 +46,10 @@ class KeyValueCache {
     int64_t longest = 0;
   };
 
-  std::vector<std::vector<Tensor>> steps_;  // by layer: the projections of each step
-  std::vector<Terms> terms_;                // by layer
+  std::vector<std::vector<Tensor>> steps_;  // projections of each step, by layer
+  std::vector<Terms> terms_;                // terms by layer
   Tensor ancestry_;           // i32 (rows, length): ancestry_(i, t) is the row of step t for token t of row i
-  std::vector<int> parents_;  // for each row of the next step, the row of ancestry_ that it extends
+  std::vector<int> parents_;  // row of ancestry_ that each row of the next step extends
 };
 
 }  // namespace gyre

@@ -71,8 +71,8 @@ std::optional<NormLayer> make_final_norm(Parameters& parameters, const std::stri
 struct DecoderRows {
   Segments segments;             // rows that attend to each other
   Segments by_sentence;          // rows that attend to the same source
-  RowPositions positions;        // for the self-attention
-  RowPositions cross_positions;  // of the queries of the cross-attention
+  RowPositions positions;        // positions for the self-attention
+  RowPositions cross_positions;  // positions of the queries of the cross-attention
 };
 
 class DecoderLayer {

@@ -18,7 +18,7 @@ struct LinearAttentionOptions {
   FeatureMap map = FeatureMap::elu;
   LinearRope rope = LinearRope::post_map;
   Rotation rotation = {};  // empty: no rotation
-  Tensor positions = {};   // of each row, i32: for the rotation
+  Tensor positions = {};   // positions of the rows, i32: for the rotation
 };
 
 // q, k, v(n, dim) -> (n, dim). random_vectors(features, head width) is for FAVOR+; otherwise it is empty.
@@ -44,7 +44,7 @@ class RandomVectorRedraw {
   void before_update(Parameters& parameters, uint64_t seed, uint64_t update);
 
  private:
-  uint64_t interval_;   // in updates; 0: never
+  uint64_t interval_;   // number of updates; 0: never
   uint64_t drawn_ = 0;  // number of the current draw; draw 0 is the initial value
 };
 

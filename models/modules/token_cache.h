@@ -23,7 +23,7 @@ class TokenCache {
   // The text of a place.
   struct Place {
     int32_t tokens;           // the largest number of its tokens
-    int32_t first_chunk = 1;  // of its first chunk; later ones have one token at most, if there is a window
+    int32_t first_chunk = 1;  // tokens of its first chunk; later ones have one token at most, if there is a window
   };
   // window: a row attends to itself and to the window - 1 rows before it; 0: to all rows before it. Throws unless there
   // is a layer and every text has a token.
@@ -47,7 +47,7 @@ class TokenCache {
 
   // Stores the keys and values of the chunk in a layer, (n, columns) each.
   struct Rows {
-    Tensor keys, values;  // of all texts: (capacity of all, columns)
+    Tensor keys, values;  // rows of all texts: (capacity of all, columns)
   };
   const Rows& extend(int layer, const Tensor& keys, const Tensor& values);
 
@@ -65,11 +65,11 @@ class TokenCache {
   std::vector<int32_t> begins_, lengths_;
   std::vector<int32_t> stored_;   // rows of each text, with those of the current chunk
   std::vector<int32_t> dropped_;  // first rows of each text that this chunk removes
-  int32_t capacity_ = 0;          // of all texts
+  int32_t capacity_ = 0;          // capacity of all texts
   Segments chunk_, rows_;
   Tensor positions_;
   std::vector<Rows> layers_;
-  std::vector<std::vector<LinearState>> states_;  // by layer
+  std::vector<std::vector<LinearState>> states_;  // states by layer
 };
 
 }  // namespace gyre

@@ -8,7 +8,7 @@ namespace gyre {
 
 struct BucketBiasOptions {
   int64_t buckets = 32;
-  int64_t max_distance = 128;  // from here on all distances share the last bucket
+  int64_t max_distance = 128;  // distance from which on all share the last bucket
 
   std::vector<PositionOption> describe() {
     return {{.name = "bias_buckets",

@@ -22,7 +22,7 @@ struct PositionTermsRequest {
   int layer = 0;
   int64_t longest = 0;
   bool causal = false;       // no key is after its query
-  DType dtype = DType::f32;  // of parameters
+  DType dtype = DType::f32;  // dtype of parameters
 };
 
 class PositionEncoding {
@@ -59,8 +59,8 @@ struct PositionContext {
   int64_t heads;
   Parameters& parameters;
   std::string name;
-  double initial_deviation = 0;  // of tables of positions; 0: 1/sqrt(dim)
-  int64_t layers = 1;            // of the stack
+  double initial_deviation = 0;  // standard deviation of tables of positions; 0: 1/sqrt(dim)
+  int64_t layers = 1;            // number of layers of the stack
   int64_t rotated_width = 0;     // features of a head that a rotation applies to; 0: dim / heads
 
   int64_t head_width() const { return dim / heads; }
@@ -73,8 +73,8 @@ struct PositionContext {
 // An entry of the table of encodings in factory.cpp.
 struct PositionEncodingType {
   std::unique_ptr<PositionEncoding> (*make)(const PositionContext& context);
-  bool adds_to_scores;                                              // it overrides terms()
-  std::vector<std::shared_ptr<const PositionOptionGroup>> options;  // with their defaults
+  bool adds_to_scores;                                              // whether it overrides terms()
+  std::vector<std::shared_ptr<const PositionOptionGroup>> options;  // options with their defaults
 };
 
 // The type of a class whose constructor is Encoding(const PositionContext&, const Options&...). The constructor checks

@@ -28,7 +28,7 @@ struct PositionOption {
 
   const char* name;  // the key in config.json; the flag has hyphens in place of underscores: "shaw_clip", --shaw-clip
   Value value;       // the field of the struct, which holds the default at first
-  const char* unit = "";                  // of numbers: "TOKENS"
+  const char* unit = "";                  // unit of numbers: "TOKENS"
   const char* help = "";                  // one line
   std::vector<std::string> aliases = {};  // further names, of other programs
   PositionOptionScope scope = PositionOptionScope::encoding;
@@ -41,8 +41,8 @@ class PositionOptionGroup {
  public:
   virtual ~PositionOptionGroup() = default;
   virtual std::unique_ptr<PositionOptionGroup> clone() const = 0;
-  virtual void assign(const PositionOptionGroup& other) = 0;  // of the same type
-  virtual const std::type_info& type() const = 0;             // of the struct
+  virtual void assign(const PositionOptionGroup& other) = 0;  // other: options of the same type
+  virtual const std::type_info& type() const = 0;             // type of the struct
   virtual std::vector<PositionOption> describe() = 0;
 };
 

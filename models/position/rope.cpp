@@ -175,7 +175,7 @@ class Rope final : public PositionEncoding {
   Rotary rotary_;
   ConstantTable frequencies_;
   Parameter* offsets_ = nullptr;
-  mutable Tensor angles_;  // of fixed frequencies; all layers and steps share them, and longer sentences extend them
+  mutable Tensor angles_;  // fixed frequencies: all layers and steps share them, and longer sentences extend them
 };
 
 }  // namespace

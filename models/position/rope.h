@@ -24,13 +24,13 @@ struct RopeOptions {
   RotaryPairs pairs = RotaryPairs::interleaved;
   int64_t rotary_dims = 0;     // rotated features per head, from the first; 0: all
   bool learnable = false;      // train the frequencies
-  bool rotate_values = false;  // also rotate the values of self-attention
-  bool rotate_cross = false;   // also rotate queries and keys of cross-attention
+  bool rotate_values = false;  // whether the values of self-attention are rotated too
+  bool rotate_cross = false;   // whether queries and keys of cross-attention are rotated too
   double step = 1;             // token i has position i * step, which need not be whole
   RopeScaling scaling = RopeScaling::none;
   double scaling_factor = 1;      // the longer length divided by the length of training
   int64_t original_length = 512;  // the length of training, for YaRN and Llama 3.1
-  double low_freq_factor = 1;     // for Llama 3.1: frequencies with fewer turns over the original length are divided,
+  double low_freq_factor = 1;     // Llama 3.1: frequencies with fewer turns over the original length are divided,
   double high_freq_factor = 4;    // and those with more turns than this are not
 
   std::vector<PositionOption> describe();

@@ -45,8 +45,8 @@ class Shaw final : public PositionEncoding {
 
  private:
   int64_t clip_;
-  std::vector<Parameter*> keys_, values_;  // by layer
-  KeptByDistance<Tensor> rows_;            // of the tables
+  std::vector<Parameter*> keys_, values_;  // parameters by layer
+  KeptByDistance<Tensor> rows_;            // rows of the tables
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ class TransformerXl final : public PositionEncoding {
 
   int64_t dim_;
   int heads_;
-  std::vector<Parameter*> projections_, differences_;  // by layer
+  std::vector<Parameter*> projections_, differences_;  // parameters by layer
   KeptByDistance<ConstantTable> sinusoids_;
 };
 

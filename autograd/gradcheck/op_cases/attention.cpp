@@ -16,7 +16,7 @@ struct AttentionCase {
   int64_t width = 1;
   bool causal = false;
   double dropout = 0;
-  Rotary rotary = {};  // of queries and keys; no rotation if dims is 0
+  Rotary rotary = {};  // rotation of queries and keys; none if dims is 0
   int64_t window = AttentionShape::kUnlimited;
   std::string terms = {};      // subset of "bqkvp": bias, query_table, key_table, value_table, pos_queries and pos_keys
   bool shared_tables = false;  // whether all heads share the tables

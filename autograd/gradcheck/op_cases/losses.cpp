@@ -12,7 +12,7 @@ struct LossCase {
   int64_t rows, classes;
   CrossEntropyOptions options;
   bool ignored = false;  // ignore every third row
-  double deviation = 1;  // of the logits
+  double deviation = 1;  // standard deviation of the logits
 };
 
 Ints loss_targets(const LossCase& c) {

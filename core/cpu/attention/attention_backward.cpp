@@ -17,7 +17,7 @@ namespace {
 template <class D>
 struct BackwardPass {
   using T = Compute<D>;
-  Rows<D> dq, dk, dv;    // each may be null
+  Rows<D> dq, dk, dv;    // null where a gradient is not needed
   double* dfrequencies;  // (jobs, pairs); may be null
   Rows<D> dout, q, k, v;
   const T* lse;

@@ -29,7 +29,7 @@ struct Head {
   int64_t back, ahead;  // largest visible distances to earlier and later keys
 
   int64_t feature() const { return index * width; }                         // first column of the head
-  int64_t key_feature() const { return key_head * width; }                  // of its keys and values
+  int64_t key_feature() const { return key_head * width; }                  // first feature of its keys and values
   int64_t position(int64_t query) const { return query + keys - queries; }  // position of a query among the keys
   // Query `query` of the segment attends to the keys [seen_from, seen_to).
   int64_t seen_from(int64_t query) const { return std::clamp<int64_t>(position(query) - back, 0, keys); }

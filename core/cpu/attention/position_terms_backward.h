@@ -113,7 +113,7 @@ struct TermGradients {
 // Workspace for the gradients of any head of a call.
 template <class T>
 struct TermGradientTiles {
-  Tile<T> query, value, key;      // same layout as the tiles of the tables
+  Tile<T> query, value, key;      // tiles with the layout of those of the tables
   Tile<T> pos_queries, pos_keys;  // (keys, pos_width)
   Tile<T> block_pos_queries;      // (queries, pos_width) of a block
   Tile<T> bias;                   // (distances, lanes): one sum per lane

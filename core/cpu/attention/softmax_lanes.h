@@ -17,7 +17,7 @@ namespace gyre::GYRE_CPU_NAMESPACE {
 // the largest, 1, and its products would be denormal numbers, which take a hundred times as long.
 template <class V>
 inline V power_of_two(V x) {
-  if constexpr (sizeof(x[0]) == sizeof(double)) {  // for gradient checks
+  if constexpr (sizeof(x[0]) == sizeof(double)) {  // gradient checks only
     for (size_t i = 0; i < sizeof(V) / sizeof(double); ++i) x[i] = std::exp2(x[i]);
     return x;
   } else {

@@ -24,7 +24,7 @@ struct AmxTile {
   // A job of rows multiplies each panel of B by all of its panels of A, which stay in the second-level cache. A job of
   // columns would read all of A for each panel of B, which cannot keep up with the instruction.
   static constexpr double kRowsPerColumn = 0.5;
-  static constexpr int64_t kPairs = 16;              // per chunk, the summed range of one instruction
+  static constexpr int64_t kPairs = 16;              // pairs per chunk, the summed range of one instruction
   static constexpr int64_t kHalf = 16 * kPairs;      // packed elements of one tile register
   static constexpr int64_t kChunk = kRows * kPairs;  // packed elements of a chunk, of both operands
 

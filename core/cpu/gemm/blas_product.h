@@ -40,7 +40,7 @@ void blas_product(const ProductShape& shape, const Operand& a, const Operand& b,
   const auto place = sums.c ? nullptr : allocate(size_t(threads * size * size) * sizeof(T));
 #pragma omp parallel num_threads(threads)
   {
-    omp_set_num_threads(1);  // for OpenBLAS, in this region only
+    omp_set_num_threads(1);  // limit for OpenBLAS, in this region only
     T* const own = static_cast<T*>(place.get()) + (sums.c ? 0 : omp_get_thread_num() * size * size);
 #pragma omp for schedule(dynamic)
     for (int64_t i = 0; i < rows * columns; ++i) {

@@ -46,10 +46,10 @@ class Product {
   void run() {
     const int64_t panels = by_rows_ ? column_panels_ : row_panels_;
     const int64_t width = by_rows_ ? Tile::kColumns : Tile::kRows, block = panels * width * depth();
-    const int64_t blocks = std::max<int64_t>(1, kSharedElements / std::max<int64_t>(1, block));  // per stage
+    const int64_t blocks = std::max<int64_t>(1, kSharedElements / std::max<int64_t>(1, block));  // count per stage
     const int64_t stage = std::clamp<int64_t>(shape_.k, 1, blocks * kSummedBlock);
     const Memory shared((stage + kSummedBlock - 1) / kSummedBlock * block), own(threads_ * own_elements());
-    const bool detour = !sums_.c && shape_.k > kSummedBlock;  // without C, sums over several blocks need a buffer
+    const bool detour = !sums_.c && shape_.k > kSummedBlock;  // sums over several blocks need a buffer if there is no C
     const std::shared_ptr<void> place = detour ? allocate(size_t(shape_.m * shape_.n) * sizeof(Compute<T>)) : nullptr;
     if (detour) sums_ = {static_cast<Compute<T>*>(place.get()), shape_.n, false};
 #pragma omp parallel num_threads(threads_)
@@ -81,7 +81,7 @@ class Product {
  private:
   static constexpr int64_t kWorthThreads = 1 << 19;  // multiply-adds
   static constexpr int64_t kPackTogether = 4;        // panels
-  static constexpr int64_t kUnequalJobs = 4;         // of a triangle, per thread
+  static constexpr int64_t kUnequalJobs = 4;         // jobs of a triangle, per thread
 
   struct Summed {
     int64_t begin, count;

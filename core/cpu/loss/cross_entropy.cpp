@@ -89,7 +89,7 @@ template <class T, class C>
 void backward_row(T* dx, const T* x, int64_t target, C lse, int64_t v, const LogitGradient<C>& gradient) {
   if (target < 0) return std::fill(dx, dx + v, T(C(0)));
   const auto gradient_at = [=](int64_t j) { return gradient.scale * exponential(x[j] - lse) - gradient.uniform; };
-  const C at_target = gradient_at(target) - gradient.target_term;  // before dx overwrites x
+  const C at_target = gradient_at(target) - gradient.target_term;  // computed first, because dx overwrites x
 #pragma omp simd
   for (int64_t j = 0; j < v; ++j) dx[j] = gradient_at(j);
   dx[target] = at_target;
@@ -132,7 +132,7 @@ void replace_pair(T* x, T* y, int64_t target, const RowPair<C>& pair, int64_t v,
     return Both{gradient.scale * p - gradient.uniform + divergence * (p * (log_ratio - pair.kl_pq) + p - q),
                 gradient.scale * q - gradient.uniform - divergence * (q * (log_ratio + pair.kl_qp) + p - q)};
   };
-  const Both at_target = gradients_at(target);  // before the loop overwrites x and y
+  const Both at_target = gradients_at(target);  // computed first, because the loop overwrites x and y
 #pragma omp simd
   for (int64_t j = 0; j < v; ++j) {
     const Both both = gradients_at(j);

@@ -119,9 +119,9 @@ class BestTokens {
   int threads_;
   int64_t blocks_;
   std::shared_ptr<void> rows_;
-  std::vector<Part> parts_;         // by row and block
-  std::vector<float> also_values_;  // by row
-  std::vector<float> values_;       // by thread, row and rank
+  std::vector<Part> parts_;         // parts by row and block
+  std::vector<float> also_values_;  // values by row
+  std::vector<float> values_;       // values by thread, row and rank
   std::vector<int32_t> columns_;
 };
 

@@ -37,7 +37,7 @@ struct BlockWork {
 };
 
 struct WorkList {
-  const AttentionWork* items;  // in device memory
+  const AttentionWork* items;  // array in device memory
   int64_t count;               // blocks per head
 };
 

@@ -142,7 +142,7 @@ __global__ __launch_bounds__(kTileThreads, long_forward_blocks(Width)) void long
   // The queries use the place of the second keys until they are in registers.
   copy_strip(tiles.first(1), HeadSlice{a.q, feature, first, count}, strip);
   commit_copies();
-  const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);  // by the block
+  const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);  // the last key that the block sees
   const int warp_seen = strip < count ? s.edge(min(query + kStripRows, w.count) - 1, w.count, w.count_other) : 0;
   if (seen > 0) load(0, 0);
   commit_copies();

@@ -24,7 +24,7 @@ __global__ __launch_bounds__(kTileThreads,
   const Scoring<float>& s = a.scoring;
   const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);
   const int strip = first_row_of_warp(), query = w.begin + strip;
-  const int64_t saved = head * a.query_rows + w.first;  // of the segment
+  const int64_t saved = head * a.query_rows + w.first;  // first row of the segment
   const HeadSlice dout_rows{a.dout, feature, first, count};
   float sum[2], exact_sum[2] = {};
   row_dots<Width>(sum, dout_rows, HeadSlice{a.out, feature, first, count}, strip);
@@ -39,7 +39,7 @@ __global__ __launch_bounds__(kTileThreads,
   copy_strip(tiles.first(1), HeadSlice{a.q, feature, first, count}, strip);
   copy_strip(tiles.second(1), dout_rows, strip);
   commit_copies();
-  const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);  // by the block
+  const int seen = s.edge(w.begin + count - 1, w.count, w.count_other);  // the last key that the block sees
   const int warp_seen = strip < count ? s.edge(min(query + kStripRows, w.count) - 1, w.count, w.count_other) : 0;
   if (seen > 0) load(0, 0);
   commit_copies();
@@ -100,7 +100,7 @@ __global__ __launch_bounds__(kTileThreads,
   const Scoring<float>& s = a.scoring;
   const auto [w, head, count, first, feature] = BlockWork(work, s.heads, Width, kTileRows);  // rows are keys
   const int strip = first_row_of_warp();
-  const int64_t saved = head * a.query_rows + w.first_other;  // of the segment
+  const int64_t saved = head * a.query_rows + w.first_other;  // first row of the segment
   bfloat16* shared = shared_memory<bfloat16>();
   const TilePairs<Width> tiles{shared}, own{shared + (kKeyTiles<Width> - 4) * Tile<Width>::kElements};
   const QuerySums sums{reinterpret_cast<float*>(shared + kKeyTiles<Width> * Tile<Width>::kElements)};

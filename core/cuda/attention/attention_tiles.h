@@ -19,7 +19,7 @@ struct HeadRows {
   Rows<bfloat16> rows;
   RowRotation<float> row_rotation;
   bool packs;           // rows can be moved in packs of 16 bytes
-  Rows<float> exact{};  // for gradients only (GradientRows)
+  Rows<float> exact{};  // rows of gradients only (GradientRows)
 
   HeadRows(const GradientRows<bfloat16>& gradient, const RowRotation<float>& row_rotation)
       : HeadRows(gradient.rows, row_rotation) {

@@ -19,7 +19,7 @@
 namespace gyre::cuda {
 namespace {
 
-constexpr int kWarps = 4;               // per block
+constexpr int kWarps = 4;               // warps per block
 constexpr int kStepsInArguments = 384;  // number of addresses that fit into the 4 KiB of kernel arguments
 
 // The addresses of the steps. Those beyond the first kStepsInArguments are in device memory.

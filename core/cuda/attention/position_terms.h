@@ -35,7 +35,7 @@ struct DevicePositionTerms {
   HeadTable<T> bias, query, key, value;  // one row per distance
   HeadTable<T> pos_queries, pos_keys;    // one row per position
   int zero_offset = 0, pos_width = 0, window = kUnlimited;
-  bool active = false;  // there is a term, or the window is shorter than a segment
+  bool active = false;  // whether there is a term, or the window is shorter than a segment
 
   DevicePositionTerms() = default;
   // `longest`: length of the longest segment of queries and keys.

@@ -13,8 +13,8 @@ struct SlicedSums {
   T *query = nullptr, *key = nullptr, *value = nullptr;  // gradients of the tables
   T* bias = nullptr;                                     // (slices, rows, heads)
   T* positions = nullptr;                                // gradient of pos_queries or pos_keys
-  int64_t rows = 0;                                      // per table
-  int width = 0;                                         // per head
+  int64_t rows = 0;                                      // rows of a table
+  int width = 0;                                         // features of a head
 };
 
 // First rows of the tiles, in the segment or in the table.

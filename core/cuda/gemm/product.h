@@ -22,7 +22,7 @@ inline Operand columns(const Tensor& t, int64_t columns) { return {t, columns, t
 inline Operand columns(const Tensor& t) { return columns(t, t.cols()); }
 
 struct ProductOptions {
-  Tensor add = {};    // of C's shape and type, added to the product before C is rounded; may be C
+  Tensor add = {};    // tensor of C's shape and type, added to the product before C is rounded; may be C
   bool tf32 = false;  // f32 operands may be rounded to tf32
   Tensor bias = {};   // (n), of C's type, added to each row before C is rounded
   bool relu = false;  // apply relu after the bias; ignored without a bias

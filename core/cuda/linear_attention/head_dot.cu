@@ -6,7 +6,7 @@
 namespace gyre::cuda {
 namespace {
 
-constexpr int kWarps = 8;  // per block
+constexpr int kWarps = 8;  // warps per block
 
 // One warp per dot product.
 template <class D, class T = Compute<D>>

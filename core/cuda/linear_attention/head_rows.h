@@ -7,7 +7,7 @@
 
 namespace gyre::cuda {
 
-constexpr int kHeadWarps = 8;  // per block
+constexpr int kHeadWarps = 8;  // warps per block
 
 // The head of the calling warp, counted over the heads of all rows. A lane processes features lane, lane + 32, ..
 struct WarpHead {

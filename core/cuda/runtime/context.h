@@ -33,7 +33,7 @@ class Context {
   const std::string& name() const { return name_; }  // "NVIDIA H200"
   cudaStream_t stream() const { return stream_; }
   cublasLtHandle_t cublas() const { return cublas_; }
-  void* workspace() const { return workspace_.get(); }  // of cublasLt, for one product at a time
+  void* workspace() const { return workspace_.get(); }  // workspace of cublasLt, for one product at a time
   static constexpr size_t kWorkspace = size_t{32} << 20;
 
   std::shared_ptr<void> allocate(size_t bytes);  // aligned to 256 bytes; throws Error if out of memory
