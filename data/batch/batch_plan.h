@@ -22,7 +22,7 @@ struct BatchItems {
       : BatchItems(store.name(), store.size(), store.sides(),
                    [&store](size_t sentence, int side) { return store.length(sentence, side) + 1; }) {}
 
-  std::string_view name;  // for messages
+  std::string_view name;  // name for messages
   size_t size;
   int sides;
   std::function<uint64_t(size_t item, int side)> tokens;  // length of an item on one side, including </s>

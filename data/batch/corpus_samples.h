@@ -26,7 +26,7 @@ class CorpusSamples final : public SampleSource {
   void append(size_t sample, std::vector<int32_t>& ids, std::vector<int32_t>& ends) const override;
 
   uint64_t documents() const;
-  uint64_t tokens() const;  // without <s> and </s>
+  uint64_t tokens() const;  // count without <s> and </s>
   // Throws an Error if the file of a store was truncated after it was opened.
   void require_untruncated() const;
 

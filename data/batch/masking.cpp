@@ -64,7 +64,7 @@ Masking::Masking(const MaskingVocabulary& ids, const MaskingOptions& options, ui
   }
   if (!options.whole_words) return;
   for (int32_t id = 0; id < size_; ++id) continues_word_.push_back(ids.continues_word(id));
-  continues_word_.push_back(0);  // for a mask id that equals the vocabulary's size
+  continues_word_.push_back(0);  // entry for a mask id that equals the vocabulary's size
 }
 
 std::vector<Masking::Group> Masking::groups_of(std::span<const int32_t> sequence) const {

@@ -19,7 +19,7 @@ struct MaskingOptions {
     exact,       // max(1, round(share * length)) tokens of a sequence; length includes [CLS] and [SEP]
     independent  // each token independently with probability `share`
   };
-  double share = 0.15;  // in (0, 1]
+  double share = 0.15;  // share of the tokens, in (0, 1]
   Draw draw = Draw::exact;
   // Selects all pieces of a word or none. An exact draw skips words with more pieces than remain to be selected.
   bool whole_words = false;

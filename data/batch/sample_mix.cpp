@@ -15,7 +15,7 @@ namespace {
 // equal ones first.
 std::vector<uint64_t> divide(uint64_t total, std::vector<double> weights) {
   const double largest = *std::max_element(weights.begin(), weights.end());
-  for (double& weight : weights) weight /= largest;  // their sum cannot overflow
+  for (double& weight : weights) weight /= largest;  // the sum of the weights cannot overflow
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<uint64_t> shares;
   std::vector<double> remainders;

@@ -16,7 +16,7 @@ namespace gyre {
 struct DataCheckOptions {
   std::vector<Path> train, valid;        // valid may be empty
   std::vector<std::vector<Path>> tests;  // any number of them
-  BatchOptions batch;                    // of training; max_length also limits the lengths that are reported
+  BatchOptions batch;                    // batches of training; max_length also limits the lengths that are reported
   uint64_t sample_lines = 0;             // see MeasureOptions
 };
 
@@ -28,7 +28,7 @@ struct Epoch {
 
 struct DataCheck {
   std::vector<SetStatistics> sets;  // training, validation, tests
-  std::vector<Overlap> overlaps;    // of held-out sets with the training set and of tests with the validation set
+  std::vector<Overlap> overlaps;    // held-out sets with the training set, and tests with the validation set
   RowKeys keys = RowKeys::text;
   Epoch epoch;
   std::vector<Finding> findings;

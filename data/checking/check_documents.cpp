@@ -26,7 +26,7 @@ constexpr Limits kOtherOverlap{0, kNever};
 // The n-grams of a held-out set, and their places in other sets.
 struct HeldOut {
   struct Found {
-    std::vector<uint32_t> at;         // by n-gram: the number of a place from 1, or 0
+    std::vector<uint32_t> at;         // number of a place for each n-gram, from 1; 0: none
     std::vector<std::string> places;  // places of documents of the other set
   };
   size_t set = 0;
@@ -44,7 +44,7 @@ struct ExaminedDocument {
   std::array<std::vector<uint64_t>, kLineFaults> faults;  // lines from 0
   std::vector<uint64_t> separators;                       // lines from 0
   std::string separator;                                  // the first of these lines
-  std::vector<std::vector<NgramIndex::Match>> matches;    // by held-out set
+  std::vector<std::vector<NgramIndex::Match>> matches;    // matches by held-out set
 };
 
 class DocumentChecker {

@@ -18,7 +18,7 @@ struct CheckedRow {
   struct Side {
     LineFaults faults;
     TextHash key;              // equal for equal sentences; only of usable rows
-    std::vector<int32_t> ids;  // without </s>; only of measured rows
+    std::vector<int32_t> ids;  // ids without </s>; only of measured rows
   };
   uint64_t line = 0;
   bool is_unpaired = false;
@@ -39,7 +39,7 @@ class CheckedRows {
   // Reads the next rows with all threads; false at the end. The rows do not depend on the number of threads.
   bool next(std::vector<CheckedRow>& rows);
   bool is_store() const { return store_.has_value(); }
-  const CorpusReader& text() const { return *text_; }  // of text files, as far as they have been read
+  const CorpusReader& text() const { return *text_; }  // text files, as far as they have been read
 
  private:
   void examine_text(const CorpusRow& text, CheckedRow& row) const;

@@ -11,7 +11,7 @@ enum class Severity : uint8_t { ok, warning, error };
 
 struct Finding {
   Severity severity = Severity::ok;
-  std::string topic;                  // what was checked: "overlap"
+  std::string topic;                  // subject of the check: "overlap"
   std::string text;                   // a sentence with numbers
   std::vector<std::string> examples;  // "train.de:12", "test.de:3 = train.de:812"
 };

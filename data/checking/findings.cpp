@@ -17,8 +17,8 @@ constexpr Limits kRatio{0.01, 0.2};
 constexpr Limits kTestPairs{0, 0.01};  // test pairs in the training set: scores would be too good
 constexpr Limits kValidationPairs{0, kNever};
 constexpr Limits kOneSide{0.01, kNever};  // sentences of one side that occur in the training set
-constexpr double kSwapped = 0.1;          // by how much the other side must be more similar
-constexpr uint64_t kFewestPieces = 200;   // of a side, to compare languages
+constexpr double kSwapped = 0.1;          // difference by which the other side must be more similar
+constexpr uint64_t kFewestPieces = 200;   // least number of pieces of a side, to compare languages
 
 // A finding about a number of lines of a set.
 void judge_count(const SetStatistics& set, const std::string& topic, const LineList& list, uint64_t all,

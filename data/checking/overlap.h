@@ -24,7 +24,7 @@ class KeyMatches {
     size_t key;
   };
   TextHashTable table_;            // hash to the number of a distinct key, from 1
-  std::vector<uint64_t> seen_at_;  // of each distinct key: the first line of the other set, or 0
+  std::vector<uint64_t> seen_at_;  // first line of the other set that has each distinct key, or 0
   std::vector<Row> rows_;
 };
 

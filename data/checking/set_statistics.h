@@ -19,7 +19,7 @@ struct SideStatistics {
   // Of measured pairs, without </s>:
   uint64_t pieces = 0, unknown = 0;
   LineList with_unknown;
-  std::vector<uint64_t> frequencies;  // of each piece of the vocabulary
+  std::vector<uint64_t> frequencies;  // count of each piece of the vocabulary
 
   const LineList& of(LineFault fault) const { return faults[size_t(fault)]; }
 };

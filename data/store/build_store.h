@@ -28,7 +28,7 @@ LineReport build_token_store(const Vocabulary& vocabulary, TextInputs files, con
 
 struct Corpus {
   TokenStore store;
-  std::optional<LineReport> report;  // for text files only, because a store was checked when it was built
+  std::optional<LineReport> report;  // report on text files; none for a store, which was checked when it was built
 };
 
 // Opens the value of --train-sets or --valid-sets: token stores, which must have been built with this vocabulary and

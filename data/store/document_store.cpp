@@ -142,7 +142,7 @@ class DocumentWriter {
   DocumentText text_;
   TokenStoreWriter writer_;
   std::vector<DocumentPart> parts_;        // parts of the current chunk
-  std::vector<std::vector<int32_t>> ids_;  // of each part
+  std::vector<std::vector<int32_t>> ids_;  // ids of each part
   bool is_open_ = false;                   // whether the document has a sentence
   uint64_t documents_ = 0;
 };

@@ -23,7 +23,7 @@ namespace gyre {
 struct DocumentOptions {
   DocumentEnd end = DocumentEnd::blank_line;
   std::optional<LineEnds> line_ends{};  // nullopt: default_line_ends() of the vocabulary
-  std::string text_field = "text";      // of JSON lines
+  std::string text_field = "text";      // field of JSON lines
   OnBadLine on_bad_line = OnBadLine::by_kind;
   bool accepts_sentences = false;  // read a store of sentences as one document, as earlier versions did
   // Takes the bytes of the files that were read, and all of them, or 0 if their number is unknown.

@@ -87,7 +87,7 @@ class TokenStore {
   bool has_documents() const;
   bool is_of_earlier_version() const { return version_ < 2; }
   bool has_text_sizes() const { return text_.has_sizes != 0; }
-  TextSize text_size(size_t sentence) const;  // of the text that was encoded, if has_text_sizes()
+  TextSize text_size(size_t sentence) const;  // size of the text that was encoded, if has_text_sizes()
 
   int vocabulary_size() const { return int(trailer_.vocabulary_size); }
   int bos() const { return trailer_.bos; }
@@ -126,7 +126,7 @@ class TokenStore {
   const uint64_t* offsets_ = nullptr;
   const uint32_t* sizes_ = nullptr;
   TokenStoreText text_{};
-  TokenStoreTrailer trailer_{};  // of a chain: the sums
+  TokenStoreTrailer trailer_{};  // sums, if the store is a chain
 
   // A chain: its stores, and the first sentence and the first token of each.
   std::vector<TokenStore> parts_;

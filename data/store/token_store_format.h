@@ -22,7 +22,7 @@ struct Header {
 inline constexpr char kMagic[8] = {'G', 'Y', 'R', 'E', 'T', 'O', 'K', 'S'};
 inline constexpr char kEndMark[8] = {'G', 'Y', 'R', 'E', '-', 'E', 'N', 'D'};
 inline constexpr uint32_t kStoreVersion = 2;
-inline constexpr uint32_t kFirstStoreVersion = 1;  // without sizes and text
+inline constexpr uint32_t kFirstStoreVersion = 1;  // version without sizes and text
 
 inline uint64_t align(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 

@@ -57,11 +57,11 @@ struct Possessive {
 struct Verb {
   std::string_view english, english_third, english_past;
   std::string_view prefix, german;                             // "mit", "bringen"; empty prefix: not separable
-  std::string_view german_first, german_second, german_third;  // without the prefix; the plural is the infinitive
+  std::string_view german_first, german_second, german_third;  // forms without the prefix; the plural is the infinitive
   std::string_view participle;
   bool with_sein = false;  // forms its perfect with sein
   uint32_t objects = 0;    // kinds of countable objects that it takes
-  bool dative = false;     // its object is in the dative
+  bool dative = false;     // whether its object is in the dative
 };
 
 struct Place {
@@ -71,7 +71,7 @@ struct Place {
 std::span<const Noun> nouns();
 std::span<const Adjective> adjectives();
 std::span<const Person> pronouns();         // I, you, he, she, we, they
-std::span<const Possessive> possessives();  // in the order of pronouns()
+std::span<const Possessive> possessives();  // words in the order of pronouns()
 std::span<const Person> people();           // the pronouns and all other persons
 std::span<const Verb> object_verbs();       // verbs with an object that can be counted or measured
 std::span<const Verb> person_verbs();       // verbs whose object is one person

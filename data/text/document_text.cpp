@@ -244,7 +244,7 @@ bool DocumentText::next_lines(DocumentPart& part) {
     part.text.swap(held_);
     part.line = lines_->line();
   }
-  std::string blank_lines;  // before the next line, inside a document
+  std::string blank_lines;  // blank lines before the next line, inside a document
   while (lines_->next(line_)) {
     if (!is_good(line_)) continue;
     if (format_.end.is_separator(line_)) {

@@ -78,7 +78,7 @@ struct DocumentPart {
   size_t file = 0;                  // index of its file
   uint64_t line = 0;                // number of its first line from 1; that of the JSON object in JSON lines
   uint64_t offset = 0;              // bytes of the file before it, if the document ends with the file
-  std::string json;                 // with DocumentFormat::keeps_json, the line in JSON lines; empty in plain text
+  std::string json;                 // the line in JSON lines, with DocumentFormat::keeps_json; empty in plain text
 };
 
 class DocumentText {
@@ -98,7 +98,7 @@ class DocumentText {
 
   // One per file. `kept` counts lines, JSON objects or bytes; the caller may correct it.
   std::vector<LineReport>& reports() { return reports_; }
-  std::string place(const DocumentPart& part) const;  // for messages: "books.txt:12"
+  std::string place(const DocumentPart& part) const;  // place for messages: "books.txt:12"
   // For progress: bytes of the files that were read so far, and all of them (0 if there is a pipe).
   uint64_t file_bytes_read() const;
   uint64_t file_bytes() const;

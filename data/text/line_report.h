@@ -17,7 +17,7 @@ enum class BadLine : uint8_t {
   bad_columns,  // row with another number of columns
   empty,        // only white space, or no ids after encoding
   bad_label,    // not one of the classes, or not a number
-  too_long,     // over the limit
+  too_long,     // length over the limit
 };
 inline constexpr size_t kBadLineKinds = 7;
 

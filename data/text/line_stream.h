@@ -18,13 +18,13 @@ class LineStream {
  public:
   LineStream();                            // reads standard input
   explicit LineStream(const Path& path);   // throws Error if TextInput does
-  explicit LineStream(TextInput& input);   // which must outlive this object
+  explicit LineStream(TextInput& input);   // the input must outlive this object
   LineStream(const LineStream&) = delete;  // refers to its own members
   LineStream& operator=(const LineStream&) = delete;
 
   bool next(std::string& line);                                      // false at the end; throws Error if reading fails
   uint64_t line() const { return line_; }                            // number of the line that was read last, from 1
-  const std::string& name() const { return input_->name(); }         // for messages: the path, or "standard input"
+  const std::string& name() const { return input_->name(); }         // name for messages: the path, or "standard input"
   bool has_byte_order_mark() const { return has_byte_order_mark_; }  // a byte order mark at the beginning
   uint64_t crlf_lines() const { return crlf_lines_; }                // lines so far that ended in CRLF
   const TextInput& input() const { return *input_; }

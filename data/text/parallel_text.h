@@ -42,7 +42,7 @@ class ParallelText {
   void open();
 
   TextInputs inputs_;
-  std::vector<std::unique_ptr<LineStream>> lines_;  // of each input
+  std::vector<std::unique_ptr<LineStream>> lines_;  // lines of each input
   LineReport report_;
 };
 

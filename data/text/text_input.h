@@ -34,7 +34,7 @@ class TextInput {
   TextInput& operator=(TextInput&&) noexcept;
 
   const Path& path() const { return path_; }
-  const std::string& name() const { return name_; }  // for messages: the path, or "standard input"
+  const std::string& name() const { return name_; }  // name for messages: the path, or "standard input"
   TextKind kind() const { return kind_; }
   // Throws an Error for what has no documents: a token store and json, with the command that makes JSON lines of it.
   void require_documents() const;
@@ -81,9 +81,9 @@ class TextInput {
   TextKind kind_ = TextKind::text;
   std::string_view json_;  // what is wrong with the kind json
   Compression compression_ = Compression::none;
-  std::string content_;  // of a preloaded input
+  std::string content_;  // content of a preloaded input
   bool is_regular_ = false, is_preloaded_ = false;
-  size_t position_ = 0;  // in content_
+  size_t position_ = 0;  // place in content_
   uint64_t bytes_ = 0, file_bytes_ = 0;
 };
 

@@ -22,7 +22,7 @@ namespace gyre {
 
 struct Triplet {
   uint64_t line = 0;    // line number from 1, counting the header line
-  std::string a, b, c;  // as in the file
+  std::string a, b, c;  // texts as they are in the file
   bool c_is_nearer = false;
 
   const std::string& nearer() const { return c_is_nearer ? c : b; }
@@ -56,8 +56,8 @@ class TripletText {
   TextFile file_;
   std::array<size_t, 4> columns_{};         // numbers of the columns A, B, C and label
   bool has_label_ = false;                  // whether the table has a column of labels
-  std::optional<bool> objects_have_label_;  // as the first object
-  Cells cells_;                             // of the current line
+  std::optional<bool> objects_have_label_;  // whether the first object has a label, and so all others
+  Cells cells_;                             // cells of the current line
   std::vector<Triplet> triplets_;
   LineReport report_;
 };

@@ -24,7 +24,7 @@ class MergeDrops {
   }
 
  private:
-  uint64_t limit_;  // of 2^32
+  uint64_t limit_;  // numerator of a fraction of 2^32
   uint64_t seed_, stream_, used_ = 0;
   std::array<uint32_t, 4> words_{};
 };
@@ -36,7 +36,7 @@ struct BpeMerge {
 
 struct BpePart {
   int32_t symbol;      // -1: occurs in no merge
-  int32_t length = 0;  // in the unit of the caller
+  int32_t length = 0;  // length in the unit of the caller
 };
 
 // Merges the parts of a word until no possible merge is left that was not dropped. As in apply_bpe.py of subword-nmt, a
@@ -44,7 +44,7 @@ struct BpePart {
 // returns the merge of two symbols, or null. Lengths are added.
 template <class Find>
 void merge_with_drops(std::vector<BpePart>& parts, const Find& find, MergeDrops& drops) {
-  std::vector<const BpeMerge*> merges(parts.size());  // of each part with the next
+  std::vector<const BpeMerge*> merges(parts.size());  // merge of each part with the next
   const auto update = [&](size_t i) {
     merges[i] = i + 1 < parts.size() ? find(parts[i].symbol, parts[i + 1].symbol) : nullptr;
   };

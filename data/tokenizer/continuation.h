@@ -28,10 +28,10 @@ class Continuation {
 
  private:
   const Vocabulary& vocabulary_;
-  std::vector<int32_t> ids_;  // of the prompt, then also of the continuation
+  std::vector<int32_t> ids_;  // ids of the prompt, then also of the continuation
   size_t prompt_ids_;
-  std::string prompt_;  // its decoded text
-  bool drops_space_;    // at the beginning of the continuation
+  std::string prompt_;  // decoded text of the prompt
+  bool drops_space_;    // whether the continuation loses its first space
   const std::vector<std::string>& stops_;
   std::string text_;
 };

@@ -27,8 +27,8 @@ class PieceNotation {
   std::vector<int32_t> read(std::string_view line) const;
 
  private:
-  std::vector<std::string> notations_;                   // by id
-  std::unordered_map<std::string_view, int32_t> ids_{};  // by notation
+  std::vector<std::string> notations_;                   // notations by id
+  std::unordered_map<std::string_view, int32_t> ids_{};  // ids by notation
 };
 
 // Ids in decimal, separated by spaces.

@@ -17,11 +17,11 @@ using OnMerge = std::function<void(uint64_t merges, uint64_t most)>;
 struct TrainingText {
   DocumentEnd end = DocumentEnd::line;
   LineEnds line_ends = LineEnds::none;
-  std::string text_field = "text";  // of JSON lines
+  std::string text_field = "text";  // field of JSON lines
   OnBadLine on_bad_line = OnBadLine::by_kind;
   // Takes the bytes of the files that were read, and all of them, or 0 if their number is unknown.
   std::function<void(uint64_t bytes, uint64_t all)> on_progress{};
-  OnMerge on_merge{};  // after the text was read; SentencePiece has no such report
+  OnMerge on_merge{};  // report after the text was read; SentencePiece has none
 
   // Long documents are read in parts, so that threads share them.
   DocumentFormat format() const {

@@ -11,7 +11,7 @@ namespace gyre {
 
 namespace {
 
-constexpr size_t kTextsPerThread = 2048, kBytesPerThread = size_t{8} << 20;  // of a chunk
+constexpr size_t kTextsPerThread = 2048, kBytesPerThread = size_t{8} << 20;  // limits of a chunk
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace gyre {
 struct CleaningFiles {
   std::vector<Path> sources, targets;  // read in order as one corpus
   Path output_source, output_target;
-  Path holdout_source, holdout_target;  // with CleaningOptions::holdout_every
+  Path holdout_source, holdout_target;  // outputs of CleaningOptions::holdout_every
   Path report;                          // empty: none
 
   int sides() const { return targets.empty() ? 1 : 2; }
@@ -29,14 +29,14 @@ struct CleaningSummary {
     uint64_t pairs = 0;
   };
   std::vector<Input> inputs;
-  uint64_t bytes = 0;                // of the input, without line ends
-  uint64_t pairs = 0, unpaired = 0;  // of the input
+  uint64_t bytes = 0;                // bytes of the input, without line ends
+  uint64_t pairs = 0, unpaired = 0;  // counts of the input
   uint64_t kept = 0, held_out = 0;
-  std::array<uint64_t, std::size(kEnumNames<DropReason>)> dropped{};  // by reason
+  std::array<uint64_t, std::size(kEnumNames<DropReason>)> dropped{};  // counts by reason
   std::vector<uint64_t> excluded;                                     // pairs dropped because of each test set
 
   bool has_documents = false;       // pairs are documents
-  std::vector<LineReport> reports;  // of the files of documents
+  std::vector<LineReport> reports;  // reports on the files of documents
   uint64_t boundaries = 0;          // lines of a monolingual corpus that end documents
 
   uint64_t rows() const { return pairs + unpaired; }

@@ -19,7 +19,7 @@ namespace gyre {
 // max_characters are those of Moses's clean-corpus-n.perl.
 enum class DropReason : uint8_t {
   unpaired,      // line of the longer file without a partner in the shorter one
-  invalid_utf8,  // on either side, as the reasons below
+  invalid_utf8,  // a fault of either side, as the reasons below
   empty,         // only white space
   max_bytes,
   min_length,
@@ -48,9 +48,9 @@ struct CleaningOptions {
   std::optional<DocumentFormat> documents = std::nullopt;
   std::function<uint64_t(std::string_view text)> length_of = {};  // tokens; thread-safe
   uint64_t min_length = 1, max_length = 0;
-  double max_ratio = 0;         // of the lengths, longer to shorter
-  uint64_t max_characters = 0;  // of a word
-  uint64_t max_bytes = 0;       // of a line
+  double max_ratio = 0;         // limit of the ratio of the lengths, longer to shorter
+  uint64_t max_characters = 0;  // limit of a word
+  uint64_t max_bytes = 0;       // limit of a line
   bool drop_same_text = false;  // drops pairs whose sides are equal up to white space
   // Test sets. A pair is dropped if either side equals a line of them (fold_line()), a document if it shares a run of
   // excluded_words words with one of theirs (NgramIndex).

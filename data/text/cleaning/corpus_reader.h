@@ -17,9 +17,9 @@ struct CorpusRow {
   uint64_t pair = 0;      // number in the whole corpus, from 1; 0: a line without a partner
   uint64_t line = 0;      // number in its file, from 1; the first one of a document
   size_t file = 0;        // index in the lists of files
-  int unpaired_side = 0;  // of a line without a partner: its side
+  int unpaired_side = 0;  // side of a line without a partner
   std::array<std::string, 2> text;
-  std::string json;  // of a document in JSON lines: the line
+  std::string json;  // the line of a document in JSON lines
 };
 
 class CorpusReader {
@@ -41,7 +41,7 @@ class CorpusReader {
   // Of the files of documents: what was read and skipped so far.
   const std::vector<LineReport>& reports() const { return documents_->reports(); }
   uint64_t pairs() const { return pairs_; }
-  uint64_t bytes() const { return bytes_; }  // of the lines read so far, without line ends
+  uint64_t bytes() const { return bytes_; }  // bytes of the lines read so far, without line ends
   const Path& path(size_t file, int side) const { return paths_[size_t(side)][file]; }
   const LineStream& stream(int side) const { return *streams_[size_t(side)]; }  // the file that is being read
   // Number of pairs of each file so far.
@@ -54,10 +54,10 @@ class CorpusReader {
   [[noreturn]] void fail_unpaired(int unpaired_side);
 
   bool has_targets_, keep_unpaired_, has_json_ = false;
-  std::array<std::vector<Path>, 2> paths_;  // of the files of each side
+  std::array<std::vector<Path>, 2> paths_;  // files of each side
   std::array<TextInputs, 2> inputs_;
   std::unique_ptr<DocumentText> documents_;             // null: the rows are lines
-  std::array<std::unique_ptr<LineStream>, 2> streams_;  // of the current files
+  std::array<std::unique_ptr<LineStream>, 2> streams_;  // streams of the current files
   size_t file_ = 0;
   LineReport file_report_;  // report of the current files, if the rows are lines
   uint64_t pairs_ = 0, bytes_ = 0;

@@ -16,7 +16,7 @@ namespace gyre {
 class ExcludedLines {
  public:
   struct Place {
-    size_t file = 0;  // of the first file that has the line
+    size_t file = 0;  // number of the first file that has the line
     uint64_t line = 0;
   };
 

@@ -50,12 +50,12 @@ class NearDuplicates {
   void grow();
 
   NearDuplicateOptions options_;
-  std::vector<uint32_t> seeds_;  // of each hash function
+  std::vector<uint32_t> seeds_;  // seed of each hash function
   size_t rows_ = 1, bands_ = 1;
-  std::vector<uint16_t> signatures_;          // of the added texts
-  std::vector<uint64_t> numbers_;             // of the added texts
+  std::vector<uint16_t> signatures_;          // signatures of the added texts
+  std::vector<uint64_t> numbers_;             // numbers of the added texts
   std::vector<std::vector<uint32_t>> heads_;  // a table per band: the last text with the same band, plus 1; 0: free
-  std::vector<uint32_t> before_;              // by text and band: the text before with the same band, plus 1
+  std::vector<uint32_t> before_;              // for a text and a band, the text before with the same band, plus 1
 };
 
 }  // namespace gyre

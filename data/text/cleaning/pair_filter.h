@@ -16,11 +16,11 @@ namespace gyre {
 struct FilteredPair {
   std::optional<DropReason> reason;     // empty: the pair stays, unless it is a duplicate
   int side = 0;                         // the side at fault, where it is only one
-  std::string detail;                   // for the report: "target 260 words"
+  std::string detail;                   // text for the report: "target 260 words"
   size_t excluded_file = 0;             // index of the test set, if the reason is `excluded`
-  TextHash hash;                        // of the pair as it is written, if duplicates are removed
-  std::vector<uint64_t> words;          // of a document that stays (compared_words()), if they are compared
-  NearDuplicates::Signature signature;  // of a document, if near-duplicates are removed
+  TextHash hash;                        // hash of the pair as it is written, if duplicates are removed
+  std::vector<uint64_t> words;          // words of a document that stays (compared_words()), if they are compared
+  NearDuplicates::Signature signature;  // signature of a document, if near-duplicates are removed
 };
 
 class PairFilter {
@@ -44,7 +44,7 @@ class PairFilter {
   CleaningOptions options_;
   size_t sides_;
   ExcludedLines excluded_;
-  std::optional<ExcludedDocuments> excluded_documents_;  // of a corpus of documents
+  std::optional<ExcludedDocuments> excluded_documents_;  // held-out documents, for a corpus of documents
 };
 
 }  // namespace gyre

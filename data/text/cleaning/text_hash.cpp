@@ -14,7 +14,7 @@ constexpr size_t kFirstSlots = 1024;
 // Two chains of the finalizer of splitmix64. They start from different values, so they collide independently.
 void absorb(TextHash& hash, uint64_t word) {
   hash.high = mix(hash.high ^ 0x6A09E667F3BCC908, word);  // fraction of the square root of 2
-  hash.low = mix(hash.low ^ 0xBB67AE8584CAA73B, word);    // of 3
+  hash.low = mix(hash.low ^ 0xBB67AE8584CAA73B, word);    // fraction of the square root of 3
 }
 
 }  // namespace

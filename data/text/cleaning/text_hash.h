@@ -35,7 +35,7 @@ class TextHashTable {
     TextHash hash;
     uint64_t number = 0;  // 0: free
   };
-  size_t slot_of(const TextHash& hash) const;  // that of the hash, or the free one where it belongs
+  size_t slot_of(const TextHash& hash) const;  // slot of the hash, or the free one where it belongs
   void grow();
 
   std::vector<Slot> slots_;  // a power of two of them

@@ -118,7 +118,7 @@ std::u32string separate_periods(MosesLanguage language, std::u32string_view text
 void replace_placeholders(std::u32string& text) {
   constexpr std::u32string_view kDot = U"DOT", kLast = U"DOTMULTI";
   std::u32string result;
-  size_t end = 0;  // of the last placeholder
+  size_t end = 0;  // end of the last placeholder
   for (size_t at = text.find(kLast); at != text.npos; at = text.find(kLast, end)) {
     size_t begin = at;
     while (begin >= end + kDot.size() && text.compare(begin - kDot.size(), kDot.size(), kDot) == 0)

@@ -67,7 +67,7 @@ void put_english_quotes_after_commas(std::u32string& text) {
 
 // Like s/(\.+)"(\s*[^<])/"$1$2/g: "Nein." becomes "Nein"., but not at the end of the line and before a tag.
 void put_german_quotes_before_periods(std::u32string& text) {
-  size_t end = 0;  // of the last match
+  size_t end = 0;  // end of the last match
   for (size_t at = text.find(U".\""); at != text.npos; at = text.find(U".\"", std::max(at + 1, end))) {
     const size_t after_quote = at + 2;
     size_t next = after_quote;

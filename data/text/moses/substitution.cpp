@@ -7,7 +7,7 @@ namespace {
 void substitute(const Substitution& substitution, std::u32string& text) {
   const auto& [from, to, before, after] = substitution;
   std::u32string result;
-  size_t end = 0;  // of the last match
+  size_t end = 0;  // end of the last match
   for (size_t at = text.find(from); at != text.npos; at = text.find(from, at)) {
     const size_t next = at + from.size();
     if ((before && (at == end || !before(text[at - 1]))) || (after && (next == text.size() || !after(text[next])))) {

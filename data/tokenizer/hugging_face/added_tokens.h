@@ -23,7 +23,7 @@ struct AddedToken {
 // Finds tokens from left to right, the longest one where several begin.
 class AddedTokens {
  public:
-  explicit AddedTokens(std::vector<AddedToken> tokens);  // their contents are not empty
+  explicit AddedTokens(std::vector<AddedToken> tokens);  // the contents of the tokens are not empty
 
   // begins: whether the text between tokens begins at the beginning of the whole text.
   using OnText = std::function<void(std::string_view text, bool begins)>;
@@ -34,7 +34,7 @@ class AddedTokens {
  private:
   const AddedToken* leading(std::string_view text) const;
 
-  std::array<std::vector<AddedToken>, 256> tokens_;  // by first byte, the longest first
+  std::array<std::vector<AddedToken>, 256> tokens_;  // tokens by first byte, the longest first
   bool is_empty_;
 };
 

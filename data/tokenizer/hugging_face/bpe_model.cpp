@@ -64,7 +64,7 @@ void BpeModel::read_merges(JsonPart& model) {
   };
   for (const auto& merge : merges) {
     std::string left, right;
-    if (merge.is_string()) {  // until version 0.20 of tokenizers
+    if (merge.is_string()) {  // the form until version 0.20 of tokenizers
       const auto& joined = merge.template get_ref<const std::string&>();
       const size_t space = joined.find(' ');
       model.expect(space != std::string::npos, "merges", "two pieces with a space between them", merge);

@@ -36,7 +36,7 @@ class BpeModel final : public TokenModel {
   bool has_bytes_, is_plain_ = true;  // is_plain_: pieces have neither a prefix nor a suffix
   bool ignore_merges_ = false;        // a word that is a piece is never split
   bool fuse_unk_ = false;             // one id for adjacent unknown characters
-  std::string suffix_{};              // of pieces that end a word
+  std::string suffix_{};              // suffix of pieces that end a word
   std::array<int32_t, 256> byte_ids_{};
   std::optional<std::array<int32_t, 256>> fallback_{};  // ids of "<0x00>" and so on, for unknown characters; -1: none
   std::optional<ByteBpeMerges> merges_{};

@@ -10,7 +10,7 @@ uint32_t category_mask(UChar32 c) {
   UVersionInfo age;
   u_charAge(c, age);
   if (age[0] > kLastVersion) return 0;
-  switch (c) {  // those that a later version has put into another category
+  switch (c) {  // characters that a later version has put into another category
     case 0x166D:
     case 0x111C9:
       return U_GC_PO_MASK;

@@ -20,7 +20,7 @@ struct TokenizerEnds {
 namespace {
 
 constexpr const char *kTokenizer = "tokenizer", *kConfig = "tokenizer_config";
-constexpr const char *kBytesKind = "byte-bpe", *kKind = "hugging-face";  // of bundles
+constexpr const char *kBytesKind = "byte-bpe", *kKind = "hugging-face";  // kinds of bundles
 
 TokenizerSettings settings_of(const std::string& name, const VocabularyBundle& bundle) {
   const auto& options = bundle.options;
@@ -208,7 +208,7 @@ void JsonVocabulary::place_added_tokens() {
               ": added_tokens: expected a token that the normalizer does not remove, got ",
               quoted_for_message(token.content));
       token.content = std::move(content);
-      decoded_[size_t(token.id)] = token.content;  // as in the library
+      decoded_[size_t(token.id)] = token.content;  // the library does the same
     }
     (token.normalized ? normalized : raw).push_back(std::move(token));
   }

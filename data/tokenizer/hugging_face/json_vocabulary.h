@@ -24,7 +24,7 @@ struct TokenizerSettings {
   // transformers that apply it, add_prefix_space. What Gyre does not read is kept for an export.
   Json config = Json::object();
   std::string bos{}, eos{};      // tokens that begin and end a text, instead of those that `config` names
-  int bos_id = -1, eos_id = -1;  // their ids, for files that name no token; -1: unknown
+  int bos_id = -1, eos_id = -1;  // ids for files that name no token; -1: unknown
   int size = 0;                  // number of ids, if a model has more than there are pieces; 0: that of the pieces
   std::string note{};            // a remark for the user
 };
@@ -46,7 +46,7 @@ class JsonVocabulary final : public Vocabulary {
   // Returns the text that the decoder of the file makes of the pieces, with special tokens other than <s>, </s> and
   // padding. The default of byte-level BPE is the bytes that the pieces stand for.
   std::string decode(std::span<const int32_t> ids) const override;
-  std::string piece(int id) const override;  // as in the file, such as "Ġthe"; empty for an id without a piece
+  std::string piece(int id) const override;  // the piece of the file, such as "Ġthe"; empty for an id without a piece
   int size() const override { return int(pieces_.size()); }
   bool accepts_any_bytes() const override { return keeps_bytes_; }
   std::string note() const override;

@@ -34,7 +34,7 @@ class WordPieceModel final : public TokenModel {
   void encode(std::string_view word, std::vector<int32_t>& ids, ByteBpeMerges::Workspace&) const override {
     const auto characters = split_characters(word);
     const size_t before = ids.size();
-    size_t begin = 0;  // in characters
+    size_t begin = 0;  // place in characters
     std::string rest(word);
     while (begin < characters.size() && characters.size() <= longest_word_) {
       size_t bytes = rest.size(), end = characters.size();

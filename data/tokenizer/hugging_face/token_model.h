@@ -34,10 +34,10 @@ class TokenModel {
   virtual bool has_all_bytes() const { return false; }
 
   int32_t find(std::string_view piece) const;                         // -1 if there is no such piece
-  const std::vector<std::string>& pieces() const { return pieces_; }  // by id; empty for an id without a piece
+  const std::vector<std::string>& pieces() const { return pieces_; }  // pieces by id; empty for an id without a piece
   size_t size() const { return ids_.size(); }                         // number of pieces
   int32_t unk() const { return unk_; }                                // -1: none, or nothing is unknown
-  const std::string& prefix() const { return prefix_; }               // of pieces that continue a word
+  const std::string& prefix() const { return prefix_; }               // prefix of pieces that continue a word
 
  protected:
   void read_pieces(JsonPart& model);

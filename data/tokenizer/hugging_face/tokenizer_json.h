@@ -21,11 +21,11 @@ struct TokenizerJson {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   std::unique_ptr<const TokenModel> model;
-  std::vector<AddedToken> added;  // in the order in which they are sought
-  TextTemplate around;            // what the post-processor puts around a text
+  std::vector<AddedToken> added;  // tokens in the order in which they are sought
+  TextTemplate around;            // texts that the post-processor puts around a text
   Decoder decoder;
-  std::vector<std::string> pieces;       // by id: of the model and of added tokens; empty for an id without a piece
-  size_t own_added = 0, own_pieces = 0;  // those of the file itself, without changes
+  std::vector<std::string> pieces;  // pieces of the model and of added tokens, by id; empty for an id without a piece
+  size_t own_added = 0, own_pieces = 0;  // counts of the file itself, without changes
 
   int32_t find(const std::string& piece) const;  // id of an added token or a piece of the model; -1: there is none
 };
@@ -53,7 +53,7 @@ bool is_tokenizer_json(std::string_view content);
 struct TokenizerJsonText {
   std::vector<AddedToken> added{};
   Json normalizer{}, pre_tokenizer{}, post_processor{}, decoder{};
-  Json model{};  // with the fields of a model except vocab and merges
+  Json model{};  // fields of a model except vocab and merges
   std::vector<std::string> pieces{};
   Json merges{};  // null for models without merges
 

@@ -28,7 +28,7 @@ std::string vocab(const std::vector<std::string>& pieces) {
   return text += '}';
 }
 
-std::string open(const Json& json) {  // without the brace at its end
+std::string open(const Json& json) {  // the text without its last brace
   std::string text = json.dump();
   text.pop_back();
   return text;

@@ -63,7 +63,7 @@ class ProtoReader {
 // Type of the model, and of each piece.
 struct ModelTypes {
   std::string kind;
-  std::vector<bool> is_normal;  // by id
+  std::vector<bool> is_normal;  // flags by id
 };
 
 // ModelProto.pieces (field 1) .type (field 3), which is 1 or missing for normal pieces.

@@ -63,7 +63,7 @@ class SentencePieceVocabulary final : public Vocabulary {
   int size_ = 0;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> processor_;
   std::string kind_;
-  std::vector<bool> is_normal_;  // by id
+  std::vector<bool> is_normal_;  // flags by id
 };
 
 struct SentencePieceOptions {

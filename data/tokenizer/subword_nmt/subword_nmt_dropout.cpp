@@ -59,7 +59,7 @@ class SubwordNmtDropout final : public BpeDropout {
   }
 
   const SubwordNmtVocabulary& vocabulary_;
-  std::vector<std::string> texts_;  // of each piece, without the separator
+  std::vector<std::string> texts_;  // text of each piece, without the separator
   std::vector<bool> continues_;     // whether the piece does not end a word
 };
 
