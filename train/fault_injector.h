@@ -48,7 +48,7 @@ class FaultInjector {
 
   Communicator& ranks_;
   Parameters* parameters_ = nullptr;
-  std::optional<Fault> fault_;  // of this rank
+  std::optional<Fault> fault_;  // fault of this rank
 };
 
 }  // namespace gyre

@@ -273,7 +273,7 @@ std::optional<ReplayResult> run_job(const TrainOptions& options, Communicator& r
   const JobContext context = open_job_context(options.device, ranks, micro_batches);
   allow_blas_products(!options.parallel.deterministic);
   ranks.set_watchdog_timeout(options.parallel.watchdog_timeout);
-  FaultInjector::check_environment();  // before the run directory is made
+  FaultInjector::check_environment();  // errors come before the run directory is made
   std::optional<RunDirectory> owned_run = open_run(options.start, trains, options.log.quiet, ranks);
   RunDirectory* const run = owned_run ? &*owned_run : nullptr;
   FaultInjector faults(ranks, run);

@@ -30,9 +30,9 @@ struct VocabularyFile {
 struct TaskParts {
   VocabularyFile vocabulary;
   std::unique_ptr<TrainingData> data;
-  std::unique_ptr<TrainingModel> model;  // with initial weights, on the device of the job
+  std::unique_ptr<TrainingModel> model;  // model with initial weights, on the device of the job
   RunOptions options;                    // the task's options that influence the result of the run
-  std::vector<RunStage> stages;          // in order, from update 0 to the end of the run; empty: no stages
+  std::vector<RunStage> stages;          // stages in order, from update 0 to the end of the run; empty: none
   Json task;                             // content of task.json; null: no such file
   // Called if the options enable validation, after the weights have been initialized or restored.
   std::function<std::unique_ptr<Validation>()> make_validation;

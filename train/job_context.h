@@ -10,7 +10,7 @@ struct JobContext {
   Communicator& ranks;
   Kernels& kernels;
   Precision precision;
-  int micro_batches;  // per global batch, over all ranks
+  int micro_batches;  // number per global batch, over all ranks
 };
 
 }  // namespace gyre

@@ -12,7 +12,7 @@ namespace gyre {
 
 // Sums over the predictions of a global batch. Every rank has the same bits.
 struct LossSums {
-  double loss = 0;  // with label smoothing
+  double loss = 0;  // cross-entropy with label smoothing
   double nll = 0;
   double correct = 0;
   double tokens = 0;  // number of predictions

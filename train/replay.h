@@ -12,7 +12,7 @@
 namespace gyre {
 
 struct Anomaly {
-  uint64_t update = 0;  // from 1
+  uint64_t update = 0;  // number of the update, from 1
   double gradient_norm = 0;
   std::string cause;
 };

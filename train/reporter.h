@@ -30,8 +30,8 @@ class Reporter {
   // Properties of the data and the model.
   struct Task {
     uint64_t batches_per_epoch = 1;
-    std::string item;       // of TrainingData
-    std::string loss_name;  // of TrainingModel
+    std::string item;       // item of TrainingData
+    std::string loss_name;  // loss name of TrainingModel
     std::vector<RunStage> stages{};
   };
   // `run`: the run directory on rank 0, nullptr on other ranks. `deciding_metric` selects the best checkpoint and stops
@@ -74,7 +74,7 @@ class Reporter {
 
   bool writes_;
   std::optional<MetricsLog> metrics_;
-  std::map<size_t, Json> reported_stages_;  // by number: the entries of metrics.jsonl
+  std::map<size_t, Json> reported_stages_;  // entries of metrics.jsonl by number of the stage
   std::optional<EventWriter> events_;
   std::optional<ProgressLine> line_;
   Period end_;
@@ -87,7 +87,7 @@ class Reporter {
   Goal goal_;
   ProgressPace pace_;
   Window window_;
-  uint64_t tokens_ = 0;  // of this job
+  uint64_t tokens_ = 0;  // tokens of this job
   double seconds_ = 0;
 };
 

@@ -171,7 +171,7 @@ void TrainStep::read_totals(Started& started) const {
 }
 
 std::string TrainStep::find_non_finite(uint64_t update, const RankBatch& batch) {
-  model_.before_update(options_.seed, update);  // on a GPU, the next update has changed this state already
+  model_.before_update(options_.seed, update);  // the next update has changed this state already on a GPU
   std::string found;
   for (int i = 0; i < own_.count() && found.empty(); ++i) {
     const MicroBatch& micro_batch = batch.micro_batches[size_t(i)];

@@ -34,7 +34,7 @@ struct StepResult {
 // The parameters of a step other than the model and the data.
 struct StepOptions {
   uint64_t seed = 1;
-  int micro_batches = 1;  // per global batch, over all ranks
+  int micro_batches = 1;  // number per global batch, over all ranks
   Precision precision = Precision::fp32;
   Recompute recompute = Recompute::none;
 };
@@ -73,7 +73,7 @@ class TrainStep {
   struct Started {
     explicit Started(int micro_batches) : sums(micro_batches) {}
     MicroBatchSums sums;
-    std::vector<std::pair<int, HostCopy>> totals;  // by own micro-batch, those that are not in `sums` yet
+    std::vector<std::pair<int, HostCopy>> totals;  // totals of own micro-batches that are not in `sums` yet
     std::optional<UpdateInfo> skipped;             // if the optimizer had nothing to do
   };
 

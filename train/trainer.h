@@ -48,7 +48,7 @@ class Trainer {
   // An update that has been started. On a GPU its figures are needed, and read, one update later; or earlier, if they
   // are to be written.
   struct StartedUpdate {
-    uint64_t number = 0, epoch = 0;  // from 1
+    uint64_t number = 0, epoch = 0;  // numbers from 1
     RankBatch batch;
     double seconds = 0;
   };
@@ -84,7 +84,7 @@ class Trainer {
   bool has_warned_of_empty_batch_ = false, has_warned_of_signal_ = false;
   RankBatch batch_;
   std::optional<StartedUpdate> started_;
-  std::future<RankBatch> next_batch_;  // of the same epoch, prepared during the current update
+  std::future<RankBatch> next_batch_;  // batch of the same epoch, prepared during the current update
   CheckpointWriter writer_;
   // The new best checkpoint after the last validation, until it is saved.
   std::optional<BestCheckpoint> improved_;

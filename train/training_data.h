@@ -59,9 +59,9 @@ class TrainingData {
  public:
   virtual ~TrainingData() = default;
 
-  virtual std::string describe() const = 0;  // for the log: "90 pairs, 450 source and 450 target tokens"
+  virtual std::string describe() const = 0;  // text for the log: "90 pairs, 450 source and 450 target tokens"
   virtual std::string item() const = 0;      // the element of a batch, in the singular: "pair", "sample", "row"
-  virtual uint64_t checksum() const = 0;     // of all data that must not change before the run is resumed
+  virtual uint64_t checksum() const = 0;     // checksum of all data that must not change before the run is resumed
 
   // Plans an epoch, numbered from 0. Does nothing if it is the current one. `first_update`: the number of updates of
   // the run before the epoch.

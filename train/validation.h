@@ -13,7 +13,7 @@ struct ValidationSample {
 };
 
 struct ValidationResult {
-  double loss = 0;  // per prediction, without label smoothing
+  double loss = 0;  // cross-entropy of a prediction, without label smoothing
   std::map<std::string, double> metrics;
   double seconds = 0;
   std::vector<ValidationSample> samples{};  // the first few, on rank 0 only; none if the validation makes no text

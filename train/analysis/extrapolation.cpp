@@ -51,7 +51,7 @@ LengthScore LengthScorer::run(int length, LengthProtocol protocol) {
 
 LengthScore LengthScorer::score_blocks(int length, int piece) {
   LengthScore score;
-  std::vector<int32_t> lengths;  // of the current batch
+  std::vector<int32_t> lengths;  // lengths in the current batch
   int64_t begin = 0, end = 0;    // tokens of the current batch
   const auto total = int64_t(tokens_.size());
   while (end < total) {

@@ -25,7 +25,7 @@ class Scorer {
     const auto [begin, end] = tokens;
     const uint64_t length = uint64_t(options_.max_length), context = uint64_t(options_.context);
     const uint64_t count = end - begin + (ends ? 1 : 0);
-    std::vector<int32_t> targets;  // of one window only: a document may be as long as its file
+    std::vector<int32_t> targets;  // targets of one window only: a document may be as long as its file
     for (uint64_t first = 0, scored = 0; scored < count; first += length - context) {
       const uint64_t last = std::min(first + length, count);
       targets.clear();
@@ -77,7 +77,7 @@ class Scorer {
   const TokenStore& store_;
   ScoreOptions options_;
   std::shared_ptr<PackedWeights> packed_;                   // null unless the precision is int8
-  std::vector<int32_t> inputs_, lengths_, rows_, targets_;  // of the current batch
+  std::vector<int32_t> inputs_, lengths_, rows_, targets_;  // rows of the current batch
   LanguageScore score_;
 };
 

@@ -18,7 +18,7 @@ class EmbeddingGradient final : public TapeObserver {
     const Node& node = tape.nodes()[size_t(number)];
     if (node.name() != "embedding") return;
     const Parameter* table = tape.nodes()[size_t(node.inputs[0])].parameter;
-    if (table && table->is_table) gradient_ = node.gradient;  // other lookups are positions
+    if (table && table->is_table) gradient_ = node.gradient;  // tables of other lookups are positions
   }
   const Tensor& gradient() const { return gradient_; }  // (n, dim)
 

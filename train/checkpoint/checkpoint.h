@@ -42,11 +42,11 @@ struct TrainState {
   bool deterministic = false;
   std::string kernels;                      // the instruction set or the GPU: the bits depend on it
   double seconds = 0;                       // training time so far, over all jobs
-  int validations_without_improvement = 0;  // of the first metric, for early stopping
-  std::map<std::string, BestMetric> best;   // by metric name, over all validations
+  int validations_without_improvement = 0;  // count for the first metric, for early stopping
+  std::map<std::string, BestMetric> best;   // best values by metric name, over all validations
   // Not always the checkpoint with the best value: writing that one may have failed.
   std::optional<BestCheckpoint> best_checkpoint;
-  std::map<std::string, std::string> validation_basis;  // of these values (ValidationBasis); empty: never validated
+  std::map<std::string, std::string> validation_basis;  // ValidationBasis of these values; empty: never validated
   bool validation_due = false;  // a signal ended the job before the validation of this update: the next job runs it
   // Sums of loss, cross-entropy, correct predictions and all predictions over the updates since the last entry of
   // metrics.jsonl.
@@ -56,7 +56,7 @@ struct TrainState {
   uint64_t optimizer_step = 0;
   uint64_t moments_step = 0;  // updates since the moments were zero: less than optimizer_step after --reset-optimizer
   bool has_average = false;
-  std::string version;  // of gyre
+  std::string version;  // version of gyre
 
   // Forgets the best values and the validations without improvement.
   void forget_validations() {
@@ -89,7 +89,7 @@ bool repair_best_link(const RunDirectory& run, const TrainState& state);
 
 struct Resumable {
   Path checkpoint;
-  std::vector<std::string> skipped;  // for each newer checkpoint, one line with the reason why it cannot be used
+  std::vector<std::string> skipped;  // one line for each newer checkpoint with the reason why it cannot be used
 };
 // Returns the newest valid checkpoint, or nullopt if there are no checkpoints. Throws if all checkpoints are corrupt,
 // because silently training from the start would surprise the user.

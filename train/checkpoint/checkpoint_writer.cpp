@@ -11,7 +11,7 @@
 namespace gyre {
 namespace {
 
-constexpr int kMaxFailed = 3;  // in a row
+constexpr int kMaxFailed = 3;  // limit of failures in a row
 
 template <class F>
 void for_each_tensor(CheckpointContent& content, F&& f) {

@@ -36,7 +36,7 @@ class CheckpointWriter {
   const RunDirectory* run_;
   SavingOptions options_;
   std::future<Outcome> writing_;
-  std::string error_;  // of the last checkpoint; empty if it was written
+  std::string error_;  // error of the last checkpoint; empty if it was written
   int failed_in_a_row_ = 0;
 };
 

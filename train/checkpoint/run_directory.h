@@ -97,7 +97,7 @@ class RunDirectory {
 
  private:
   void remove_leftovers() const;
-  void restore_links() const;  // in a run that was copied without them
+  void restore_links() const;  // repairs a run that was copied without links
   void remove_old_log() const;
 
   Path path_;

@@ -23,8 +23,8 @@ class SharedReads {
  private:
   Tensor take(size_t number);
 
-  std::vector<std::function<Tensor()>> reads_;  // in the order of all ranks
-  std::vector<Tensor> results_;                 // of reads that were made before they were asked for
+  std::vector<std::function<Tensor()>> reads_;  // reads in the order of all ranks
+  std::vector<Tensor> results_;                 // results of reads that were made before they were asked for
   size_t made_ = 0;
 };
 

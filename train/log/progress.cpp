@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kSecondsBetween = 0.1;
 constexpr double kSecondsToSecondLine = 2;
-constexpr double kSecondsToWorkLine = 10, kMostSecondsBetweenLines = 60;  // of WorkProgress
+constexpr double kSecondsToWorkLine = 10, kMostSecondsBetweenLines = 60;  // times of WorkProgress
 
 std::string text_of(const std::optional<double>& seconds_left) {
   return seconds_left ? fmt::format(" : {} left", format_duration(*seconds_left)) : "";

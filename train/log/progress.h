@@ -37,9 +37,9 @@ std::string format_duration(double seconds);
 
 // The end of a task: a count to reach, a time limit, or both.
 struct Goal {
-  int64_t total = 0;  // in any unit (updates, sentences); 0: no count to reach
+  int64_t total = 0;  // total in any unit (updates, sentences); 0: no count to reach
   int64_t first = 0;  // the count at the start
-  double limit_seconds = std::numeric_limits<double>::infinity();  // since the start
+  double limit_seconds = std::numeric_limits<double>::infinity();  // limit since the start
 
   // Time until the earlier of the two ends, at the mean rate since the start. nullopt before any progress.
   std::optional<double> seconds_left(int64_t done, double elapsed_seconds) const;
@@ -103,7 +103,7 @@ class WorkProgress {
 
   // Not thread-safe.
   void show(int64_t done);
-  void clear() { line_.clear(); }  // before other output to the terminal
+  void clear() { line_.clear(); }  // makes room for other output to the terminal
 
  private:
   std::string unit_;

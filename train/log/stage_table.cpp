@@ -60,7 +60,7 @@ bool belongs(const Json& entry, const StageRow& row) {
 void add_training(StageRow& row, const std::vector<Json>& entries) {
   constexpr uint64_t kParts = 10;
   uint64_t before = row.begin, tokens_before = 0, tokens = 0;
-  std::vector<std::pair<const Json*, uint64_t>> own;  // with the updates of each
+  std::vector<std::pair<const Json*, uint64_t>> own;  // stages with the updates of each
   for (const Json& entry : entries) {
     if (updates_of(entry) <= row.begin) tokens_before = entry.value("target_tokens", tokens_before);
     if (!belongs(entry, row)) continue;

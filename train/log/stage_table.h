@@ -11,14 +11,14 @@
 namespace gyre {
 
 struct StageRow {
-  uint64_t stage = 1;       // from 1
+  uint64_t stage = 1;       // number of the stage, from 1
   uint64_t begin = 0;       // the number of updates before it
   uint64_t updates = 0;     // finished ones
-  uint64_t of_updates = 0;  // those of the whole stage
-  int max_length = 0;       // of a sample, in tokens
+  uint64_t of_updates = 0;  // updates of the whole stage
+  int max_length = 0;       // limit of a sample, in tokens
   uint64_t batch = 0;
   std::string batch_unit{};
-  uint64_t tokens = 0;  // of the finished updates that metrics.jsonl reports
+  uint64_t tokens = 0;  // tokens of the finished updates that metrics.jsonl reports
   // Cross-entropy in nats per prediction and share of correct predictions: means over the last tenth of the finished
   // updates, and those of the last validation in the stage.
   std::optional<double> loss{}, accuracy{}, valid_loss{}, valid_accuracy{};

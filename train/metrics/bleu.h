@@ -48,7 +48,7 @@ struct BleuScore {
   std::array<double, 4> precisions{};                   // percent, after smoothing
   double brevity_penalty = 0;                           // 0..1
   int64_t hypothesis_length = 0, reference_length = 0;  // tokens
-  std::array<int64_t, 4> matches{}, totals{};           // by order: clipped matches, n-grams of the hypotheses
+  std::array<int64_t, 4> matches{}, totals{};           // clipped matches and n-grams of the hypotheses, by order
   std::string signature;                                // "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|impl:gyre"
 };
 

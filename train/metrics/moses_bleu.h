@@ -18,7 +18,7 @@ struct MosesBleuOptions {
   // no others. The script does so to the references only, here it is done to both sides.
   bool split_compounds = false;
   bool tokenized = false;       // the lines are tokens already, divided by white space
-  std::string language = "de";  // of the Moses tokenizer
+  std::string language = "de";  // language of the Moses tokenizer
   bool lowercase = false;       // ASCII letters only, as multi-bleu.perl -lc does
 };
 

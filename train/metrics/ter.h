@@ -24,7 +24,7 @@ struct TerOptions {
 
 struct TerScore {
   double score = 0;             // 0 is perfect; may exceed 100
-  int64_t edits = 0;            // with respect to the nearest reference of each sentence
+  int64_t edits = 0;            // edits with respect to the nearest reference of each sentence
   double reference_length = 0;  // words; mean over the references of each sentence
   std::string signature;        // "nrefs:1|case:lc|tok:tercom|norm:no|punct:yes|asian:no|impl:gyre"
 };

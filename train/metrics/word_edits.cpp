@@ -18,7 +18,8 @@ constexpr int32_t kUnreachable = 1 << 30;
 
 // The pairing of words that one cheapest path through the edit matrix implies.
 struct Alignment {
-  std::vector<int64_t> hypothesis_position;  // of each reference word; of the word before it if it is unpaired; or -1
+  // The position of each reference word, or of the word before it if it is unpaired; or -1.
+  std::vector<int64_t> hypothesis_position;
   std::vector<bool> hypothesis_errors, reference_errors;  // words that the path does not match
 };
 

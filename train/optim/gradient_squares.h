@@ -21,7 +21,7 @@ class GradientSquares {
 
  private:
   struct Part {          // an owned range within a run
-    ElementRange range;  // in the tensor of gradients
+    ElementRange range;  // range in the tensor of gradients
     int64_t first_block;
   };
   std::vector<Part> parts_;

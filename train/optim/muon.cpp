@@ -19,7 +19,7 @@
 namespace gyre {
 namespace {
 
-constexpr double kRms = 0.2;  // of AdamW's updates
+constexpr double kRms = 0.2;  // root mean square of AdamW's updates
 constexpr double kRowBeta2 = 0.95;
 // Largest number of elements of a matrix whose products gain little from several threads. On CPUs, each thread updates
 // such matrices by itself if there are enough of them.

@@ -92,7 +92,7 @@ void normalize(Kernels& kernels, const Tensor& y, const Tensor& x) {
 }
 
 double orthogonalization_flops(const Parameter& p, Precision precision, Device device) {
-  const double symmetric = device.kind == Device::Kind::cpu ? 1 : 2;  // per element of x and column of the product
+  const double symmetric = device.kind == Device::Kind::cpu ? 1 : 2;  // FLOPs per element of x and product column
   double flops = 0;
   for (const int64_t rows : p.matrix_rows) {
     const auto [n, m] = std::minmax({double(rows), double(p.shape[1])});

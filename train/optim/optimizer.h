@@ -83,7 +83,7 @@ class Optimizer {
 
   void make_state();
   void clear_gradients(const Tensor& gradients) const;
-  Tensor gradients() const;  // of at least the owned elements
+  Tensor gradients() const;  // gradients of at least the owned elements
   void copy_frozen_to_average() const;
   StateTensor rows_state(std::string name, const Tensor& values, const Parameter& p) const;
 
@@ -100,11 +100,11 @@ class Optimizer {
   StateArena average_;
   std::unique_ptr<QkClip> clip_;  // null without QK-clip
   GradientSquares gradient_squares_;
-  Tensor verdict_;             // of Kernels::judge_gradient, for the last update
-  HostCopy verdict_copy_;      // between start_update() and finish_update()
+  Tensor verdict_;             // result of Kernels::judge_gradient for the last update
+  HostCopy verdict_copy_;      // copy between start_update() and finish_update()
   double started_rate_ = 0;    // learning rate of the started update
-  uint64_t step_ = 0;          // for the schedule
-  uint64_t moments_step_ = 0;  // for the rule
+  uint64_t step_ = 0;          // number of finished updates, for the schedule
+  uint64_t moments_step_ = 0;  // number of updates of the moments, for the rule
 };
 
 // Replaces the parameters by the moving average during its lifetime, for validation. Does nothing if there is no moving

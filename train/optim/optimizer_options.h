@@ -54,9 +54,9 @@ struct PatternValue {
 
 struct OptimizerOptions {
   std::string kind = "adam";                         // one of update_rule_names()
-  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  // of Adam; lion uses the first two
-  double momentum = 0.95;                            // of Muon
-  Precision precision = Precision::fp32;             // of Muon's products of matrices (newton_schulz.h)
+  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9;  // constants of Adam; lion uses the first two
+  double momentum = 0.95;                            // momentum of Muon
+  Precision precision = Precision::fp32;             // precision of Muon's products of matrices (newton_schulz.h)
   double qk_clip = 0;                                // largest logit of attention heads (QkClip); 0: no limit
   double weight_decay = 0;
   std::vector<PatternValue> decays;        // weight decay of parameters; the last pattern that matches counts
@@ -66,7 +66,7 @@ struct OptimizerOptions {
   double clip_norm = 0;                    // 0: no clipping
   double ema = 0;                          // decay of the moving average of the weights; 0: no average
   ScheduleOptions schedule;
-  std::vector<RateStage> rate_stages;  // in order; before the first one, `schedule` holds
+  std::vector<RateStage> rate_stages;  // stages in order; before the first one, `schedule` holds
 
   void validate() const;  // throws UsageError
 };

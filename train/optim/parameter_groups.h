@@ -10,7 +10,7 @@ namespace gyre {
 
 // Parameters with the same rates.
 struct ParameterGroup {
-  double rate_factor = 1;   // of the learning rate
+  double rate_factor = 1;   // factor of the learning rate
   double weight_decay = 0;  // decoupled
   bool operator==(const ParameterGroup&) const = default;
 };

@@ -13,7 +13,7 @@ namespace gyre {
 struct Schedule {
   // The learning rate of the update after n finished updates, n >= warmup.
   double (*rate)(const ScheduleOptions& options, double n, double warmup) = nullptr;
-  bool needs_total_updates = false;  // of the run
+  bool needs_total_updates = false;  // whether the number of updates of the run is needed
   bool has_cooldown = false;         // reads the options of the cooldown
   bool has_power = false;            // reads `power`
 };

@@ -23,7 +23,7 @@ class StateArena {
     Tensor shard, full;
   };
   std::vector<Match> matches(ElementRange range, const Tensor& arena) const { return matches(range, arena, 0); }
-  const Tensor& owned_values() const { return values_; }  // of the ranges, one after another
+  const Tensor& owned_values() const { return values_; }  // values of the ranges, one after another
 
   // Copies the elements from and to a complete arena. copy_to() also gets the elements that other ranks own, and is
   // then collective.

@@ -168,7 +168,7 @@ UpdatePlan plan_update(const Parameters& parameters, const std::vector<Parameter
     if (!whole || !is_updated_whole(p)) continue;
     const bool own = owns(owned, element_range(p));
     add_matrices(plan, p, groups[size_t(p.index)], own ? &gradients : nullptr, state);
-    if (own) state = (state + kUpdateUnit - 1) / kUpdateUnit * kUpdateUnit;  // as in the arenas
+    if (own) state = (state + kUpdateUnit - 1) / kUpdateUnit * kUpdateUnit;  // the arenas are rounded alike
   }
   return plan;
 }

@@ -29,8 +29,8 @@ struct UpdateMatrix {
 
 struct UpdatePlan {
   UpdateRanges elements;               // trainable, owned by this rank, and in none of the matrices of any rank
-  std::vector<UpdateMatrix> matrices;  // those of this rank
-  int64_t matrix_rows = 0;             // of all ranks
+  std::vector<UpdateMatrix> matrices;  // matrices of this rank
+  int64_t matrix_rows = 0;             // rows of the matrices of all ranks
 };
 
 // The parameters that rules for whole matrices update as matrices: the weights of linear layers inside the model.

@@ -15,7 +15,7 @@ namespace gyre {
 
 struct RuleStep {
   double learning_rate = 0;
-  uint64_t number = 1;  // of this update since the state was zero, from 1
+  uint64_t number = 1;  // number of this update since the state was zero, from 1
 };
 
 // The tensors of an update.

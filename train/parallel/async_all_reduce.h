@@ -33,7 +33,7 @@ struct AllReduceOptions {
   // 0: the additions have any order. Otherwise, the number of leaves of the tree that fixes their order
   // (train/parallel/tree_reduction.h); the parts are then the sums of this rank's maximal subtrees.
   int tree_leaves = 0;
-  DType comm_dtype = DType::f32;  // or bf16
+  DType comm_dtype = DType::f32;  // dtype of the messages: f32 or bf16
   bool sharded = false;           // every rank keeps only the sum of its own slice: train/parallel/reduce_scatter.h
   bool shared_memory = true;      // ranks of a machine use it instead of messages, if they can
   // Whether all ranks receive fp32 sums, added in any order. The all-reduce of a library gives just these.

@@ -41,7 +41,7 @@ class PackedRanges {
 
  private:
   std::vector<ElementRange> ranges_;
-  std::vector<int64_t> begins_;  // of the ranges in the buffer
+  std::vector<int64_t> begins_;  // begins of the ranges in the buffer
   int64_t elements_ = 0;
 };
 

@@ -5,7 +5,7 @@
 namespace gyre {
 namespace {
 
-constexpr int kMaxMicroBatches = 65536;  // per global batch
+constexpr int kMaxMicroBatches = 65536;  // limit per global batch
 constexpr int kDeterministicMicroBatches = 8;
 constexpr double kLargestBucket = 1'000'000;  // MiB
 

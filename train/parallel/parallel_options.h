@@ -10,7 +10,7 @@ namespace gyre {
 
 struct ParallelOptions {
   int accumulation = 1;   // micro-batches per rank and update
-  int micro_batches = 0;  // per global batch; 0: ranks * accumulation, or 8 with `deterministic`
+  int micro_batches = 0;  // number per global batch; 0: ranks * accumulation, or 8 with `deterministic`
   bool deterministic = false;
   std::optional<double> bucket_mb = {};  // size of a gradient bucket in MiB; default: see bucket_mb_on()
   std::string gradient_dtype = "fp32";   // communication dtype of gradients: fp32, bf16

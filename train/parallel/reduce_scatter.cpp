@@ -113,8 +113,8 @@ class ReduceScatter final : public AsyncAllReduce {
     int owner;
   };
   struct Transfer {
-    std::vector<Tensor> parts;  // of this rank, then the sums of its machine
-    std::vector<int64_t> ends;  // of the slices, in elements
+    std::vector<Tensor> parts;  // parts of this rank, then the sums of its machine
+    std::vector<int64_t> ends;  // ends of the slices, in elements
     Buffer sent, received;
     int64_t begin(int rank) const { return rank == 0 ? 0 : ends[size_t(rank) - 1]; }
     int64_t size(int rank) const { return ends[size_t(rank)] - begin(rank); }

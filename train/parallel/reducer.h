@@ -34,10 +34,10 @@ namespace gyre {
 
 struct ReducerOptions {
   double bucket_mb = 1;           // maximum size of a bucket in MiB of fp32
-  int micro_batches = 1;          // per global batch, over all ranks
+  int micro_batches = 1;          // number per global batch, over all ranks
   bool deterministic = false;     // micro-batches are added in the order of train/parallel/tree_reduction.h
-  DType comm_dtype = DType::f32;  // or bf16
-  bool shared_memory = true;      // as in AllReduceOptions
+  DType comm_dtype = DType::f32;  // dtype of the messages: f32 or bf16
+  bool shared_memory = true;      // the field of AllReduceOptions
   bool sharded = false;           // every rank gets only the sums of the elements that it owns (ZeRO stage 1)
   // If sharded: packed_gradients() holds these sums, and the arena of gradients is freed (ZeRO stage 2). A single rank
   // ignores it.
@@ -63,7 +63,7 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
   // elements that it owns.
   void finish();
 
-  std::vector<ElementRange> buckets() const;  // in the order in which they are reduced
+  std::vector<ElementRange> buckets() const;  // ranges in the order in which they are reduced
   size_t started() const { return next_; }    // number of buckets whose reduction has started in this pass
 
   std::vector<ElementRange> owned() const override;
@@ -108,14 +108,14 @@ class GradientReducer final : public OptimizerPartition, private TapeObserver {
   std::shared_ptr<GpuCollectives> gpus_;  // null without NCCL
   std::unique_ptr<AsyncAllReduce> sum_;
   std::unique_ptr<AsyncAllReduce> sum_for_all_;  // not sharded, for the sparse gradients; null if sum_ is not sharded
-  std::unique_ptr<SubtreeSums> nodes_;           // in deterministic mode only
-  std::unique_ptr<SparseAllReduce> rows_;        // with several ranks, except in deterministic mode
-  std::vector<Bucket> buckets_;                  // in the order in which they are reduced
+  std::unique_ptr<SubtreeSums> nodes_;           // deterministic mode only
+  std::unique_ptr<SparseAllReduce> rows_;        // null with one rank and in deterministic mode
+  std::vector<Bucket> buckets_;                  // buckets in the order in which they are reduced
   std::unique_ptr<ShardedGradients> shards_;     // null if gradients are not sharded
   std::vector<InFlight> in_flight_;
   int own_micro_batches_ = 0, ended_micro_batches_ = 0;
-  std::vector<bool> ready_;   // by parameter: the gradient is final
-  std::vector<int> missing_;  // by bucket: number of parameters that are not final yet
+  std::vector<bool> ready_;   // parameters whose gradient is final
+  std::vector<int> missing_;  // number of parameters of a bucket that are not final yet
   size_t next_ = 0;           // the bucket that is reduced next
   bool has_warned_ = false;   // warn_of_unused_parameters() has warned
 };

@@ -35,7 +35,7 @@ class ShardedGradients {
   Parameters& parameters_;
   PackedRanges owned_;
   Tensor sums_;
-  std::vector<int64_t> taken_;  // by parameter: the number of elements
+  std::vector<int64_t> taken_;  // number of elements, by parameter
 };
 
 }  // namespace gyre

@@ -36,7 +36,7 @@ void SparseAllReduce::exchange_indices() {
 
 void SparseAllReduce::reduce(const AddRows& add) {
   ranks_.finish();
-  std::vector<std::pair<std::vector<int32_t>, Tensor>> sums;  // by table: row indices, sums of the rows
+  std::vector<std::pair<std::vector<int32_t>, Tensor>> sums;  // row indices and the sums of the rows, by table
   for (const auto& table : tables_) {
     std::vector<int32_t> rows;
     for (int32_t row = 0; row < table->parameter.shape[0]; ++row) {

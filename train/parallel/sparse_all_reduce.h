@@ -44,7 +44,7 @@ class SparseAllReduce {
   Kernels& kernels_;
   AsyncAllReduce& sum_;
   std::vector<std::unique_ptr<Table>> tables_;  // parameters point into them
-  std::vector<float> marks_;                    // by row of all tables: number of ranks that have looked it up
+  std::vector<float> marks_;                    // number of ranks that have looked up a row, for the rows of all tables
 };
 
 }  // namespace gyre

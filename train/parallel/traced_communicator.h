@@ -24,7 +24,7 @@ struct Exchange {
   std::string name;  // "all-to-all"
   double begin = 0, end = 0;
   int64_t bytes = 0;                // size of this rank's buffer; 0 if unknown
-  bool on_progress_thread = false;  // it ended on another thread than the calling one (the progress thread)
+  bool on_progress_thread = false;  // whether it ended on another thread than the calling one (the progress thread)
 };
 
 class TracedCommunicator final : public Communicator {

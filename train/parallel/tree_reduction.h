@@ -45,14 +45,14 @@ class SubtreeSums {
  private:
   struct Part {
     MicroBatchRange node;
-    std::vector<Tensor> sums;  // by bucket; undefined once they are taken
+    std::vector<Tensor> sums;  // sums by bucket; undefined once they are taken
   };
   bool are_siblings(MicroBatchRange left, MicroBatchRange right) const;
 
   Kernels& kernels_;
   int micro_batches_;
   MicroBatchRange own_;
-  std::vector<Part> parts_;  // in micro-batch order
+  std::vector<Part> parts_;  // parts in micro-batch order
   int next_;                 // index of this rank's next micro-batch
 };
 

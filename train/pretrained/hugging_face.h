@@ -24,7 +24,7 @@ struct HuggingFaceModel {
   std::variant<std::unique_ptr<EncoderOnly>, std::unique_ptr<SequenceClassifier>> model;
   std::shared_ptr<const Vocabulary> vocabulary;  // nullptr if the directory has none
   TensorReport tensors;
-  std::optional<TrainedTask> task;  // of a classifier
+  std::optional<TrainedTask> task;  // task of a classifier
   std::vector<std::string> notes;   // remarks for the user, one line each
 
   Parameters& parameters() const;

@@ -14,7 +14,7 @@ struct PretrainedEncoder {
   EncoderOnlyConfig config;
   std::shared_ptr<const Vocabulary> vocabulary;
   Path vocabulary_file;                 // copies of the vocabulary get the same file name
-  std::shared_ptr<Parameters> weights;  // of the layers and of the model's head, by name, on the CPU
+  std::shared_ptr<Parameters> weights;  // weights of the layers and of the model's head, by name, on the CPU
 };
 
 // Loads an encoder-only model or a classifier. `model`: a run directory, a checkpoint in it, or its model.safetensors;

@@ -34,7 +34,7 @@ void replace_files(const Path& directory, const std::function<void(const Path&)>
   bool is_new = false;
   try {
     is_new = fs::create_directories(directory);
-    fs::remove_all(filled);  // of a call that was killed
+    fs::remove_all(filled);  // leftover of a call that was killed
     fs::create_directory(filled);
     fill(filled);
     remove_old();

@@ -107,7 +107,7 @@ void require_run_vocabulary(const Path& run, const Vocabulary& vocabulary, const
     const auto recorded = state->options.find("=vocabulary");
     if (recorded != state->options.end()) expected = recorded->second;
   }
-  std::string fitting;  // for the message: a copy in the run that has the expected fingerprint
+  std::string fitting;  // a copy in the run that has the expected fingerprint, for the message
   if (const auto own = own_vocabulary(run)) {
     const std::string print = hexadecimal(load_vocabulary(*own)->fingerprint());
     if (!expected) expected = print;

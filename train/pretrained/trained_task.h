@@ -17,7 +17,7 @@ struct TrainedTask {
   LabeledFormat format;
   std::vector<std::string> metrics;
   int max_length = 0;        // rows are truncated to this number of ids; 0: as in training by default
-  bool is_imported = false;  // by gyre import: the columns of the rows are unknown
+  bool is_imported = false;  // whether gyre import wrote it: the columns of the rows are unknown then
 
   Json to_json() const;
 };

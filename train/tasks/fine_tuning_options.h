@@ -16,7 +16,7 @@ struct FineTuningOptions : TrainOptions {
   // `fine_tuning_rate`: the default peak learning rate for a pretrained model.
   explicit FineTuningOptions(double fine_tuning_rate);
 
-  TokenizerChoice tokenizer;  // how to read the vocabulary, if there is no pretrained_model
+  TokenizerChoice tokenizer;  // way to read the vocabulary, if there is no pretrained_model
   // An encoder (train/pretrained/pretrained.h). Empty: a new model from a config and `vocabulary`.
   Path pretrained_model;
   bool from_scratch = false;  // use only the architecture and the vocabulary of pretrained_model

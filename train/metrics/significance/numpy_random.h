@@ -12,7 +12,7 @@ class NumpyRandom {
 
   uint64_t next_u64();
   uint32_t next_u32();  // the low half of a 64-bit number, then its high half
-  bool next_bit();      // as Generator.integers(2, dtype=bool): the bits of 32-bit numbers, lowest first
+  bool next_bit();      // Generator.integers(2, dtype=bool): the bits of 32-bit numbers, lowest first
 
   // Uniform on [0, n), 0 < n < 2^32, as Generator.integers(n): multiplication with rejection (Lemire, 2019).
   uint32_t below(uint32_t n);

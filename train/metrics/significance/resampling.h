@@ -15,7 +15,7 @@ struct ResamplingOptions {
 };
 
 struct Confidence {
-  double mean = 0;        // of the scores of all samples
+  double mean = 0;        // mean over the scores of all samples
   double half_width = 0;  // half the distance between the 2.5 % and the 97.5 % quantile
 };
 

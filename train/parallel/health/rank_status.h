@@ -21,7 +21,7 @@ bool may_take_long(Phase phase);
 // The status of a rank at one moment, in a form that can be sent.
 struct StatusSnapshot {
   uint64_t update = 0;  // the number of the current update, from 1
-  double seconds = 0;   // since the rank entered the phase
+  double seconds = 0;   // time since the rank entered the phase
   Phase phase = Phase::start;
   std::string text() const;  // "backward of update 12 for 61 s"
 };

@@ -21,7 +21,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 void remember(int signal, siginfo_t* info, void* /*context*/) {
   if (raised_signal != 0 && signal == SIGINT) {
     std::signal(signal, SIG_DFL);
-    std::raise(signal);  // when this handler returns
+    std::raise(signal);  // takes effect when this handler returns
     return;
   }
   if (signal == SIGCONT) {

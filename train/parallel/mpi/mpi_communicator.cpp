@@ -29,7 +29,7 @@ constexpr size_t kPiece = size_t{1} << 30;
 // computation, often enough for the next message. Otherwise it only answers heartbeat requests, and pauses kIdlePause.
 constexpr microseconds kBusyPause{100}, kLongPause{2'000}, kIdlePause{20'000};
 constexpr int kPollsPerCompletion = 8;
-constexpr double kSpinSeconds = 1e-3;        // without progress, before a waiting call pauses between polls
+constexpr double kSpinSeconds = 1e-3;        // time without progress before a waiting call pauses between polls
 constexpr double kHeartbeatSeconds = 2;      // time limit for the answers to a heartbeat request
 constexpr double kSignalGraceSeconds = 0.3;  // longer than the loop usually takes to notice a signal
 
@@ -108,7 +108,7 @@ void MpiCommunicator::query_node_topology() {
 }
 
 void MpiCommunicator::find_machines() {
-  int first = rank_;  // of this machine
+  int first = rank_;  // first rank of this machine
   GYRE_MPI(MPI_Bcast(&first, 1, MPI_INT, 0, machine_));
   std::vector<int> machine_of(static_cast<size_t>(size_));
   GYRE_MPI(MPI_Allgather(&first, 1, MPI_INT, machine_of.data(), 1, MPI_INT, MPI_COMM_WORLD));
@@ -260,7 +260,7 @@ void MpiCommunicator::start_partial_gather(const SplitBuffer<std::byte>& pieces,
   auto& [out, in] = *counts;
   for (int r = 0; r < size_; ++r) {
     out.sizes[size_t(r)] = r != rank_ && sends(rank_, r) ? int(pieces.size(rank_)) : 0;
-    out.begins[size_t(r)] = int(pieces.begin(rank_)) - 1;  // from `sent`
+    out.begins[size_t(r)] = int(pieces.begin(rank_)) - 1;  // offset from `sent`
     if (r == rank_ || !sends(r, rank_)) in.sizes[size_t(r)] = 0;
   }
   start(

@@ -74,7 +74,7 @@ class MpiCommunicator final : public Communicator {
   struct SharedMemory {
     bool asked_for = false;
     std::unique_ptr<MpiWindow> window;
-    std::deque<WindowPipeline> lanes;  // by Lane
+    std::deque<WindowPipeline> lanes;  // pipelines by Lane
   };
   static constexpr int64_t kLanes = 2;
 
@@ -102,10 +102,10 @@ class MpiCommunicator final : public Communicator {
   std::recursive_timed_mutex mpi_;  // guards all MPI calls and the six members below
   std::array<Channel, kKinds> channels_;
   SharedMemory shared_;
-  uint64_t moves_ = 0;  // how often advance() has found something to do
+  uint64_t moves_ = 0;  // number of times that advance() has found something to do
   std::unique_ptr<MpiWatchdog> watchdog_;
   std::exception_ptr failure_;         // exception of a callback or of MPI on the progress thread
-  std::function<void()> preparation_;  // of the progress thread, which calls it once
+  std::function<void()> preparation_;  // function that the progress thread calls once
 
   std::mutex sleep_;
   std::condition_variable wake_;

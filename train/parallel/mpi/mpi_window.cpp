@@ -52,7 +52,7 @@ int allocate_window(MPI_Comm machine, int64_t bytes, MPI_Win& window) {
   GYRE_MPI(MPI_Info_set(info, "alloc_shared_noncontig", "true"));  // each segment near its rank
   const int code = MPI_Win_allocate_shared(MPI_Aint(bytes), 1, info, machine, &own, &window);
   GYRE_MPI(MPI_Info_free(&info));
-  if (code == MPI_SUCCESS) std::memset(own, 0, size_t(bytes));  // by its rank, which places it on its NUMA node
+  if (code == MPI_SUCCESS) std::memset(own, 0, size_t(bytes));  // each rank places its segment on its NUMA node
   return code;
 }
 

@@ -13,7 +13,7 @@ class Machines {
   int ranks() const { return int(machine_of_.size()); }
   int count() const { return int(ranks_.size()); }  // machines, in the order of their first ranks
   int machine_of(int rank) const { return machine_of_[size_t(rank)]; }
-  const std::vector<int>& ranks_of(int machine) const { return ranks_[size_t(machine)]; }  // in ascending order
+  const std::vector<int>& ranks_of(int machine) const { return ranks_[size_t(machine)]; }  // ranks in ascending order
   int index_of(int rank) const;  // among the ranks of its machine
   // The rank of `machine` that exchanges what concerns `rank` with other machines: `rank` itself on its own machine.
   int agent(int machine, int rank) const;

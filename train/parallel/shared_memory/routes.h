@@ -17,10 +17,10 @@ class Routes {
   Routes(Machines machines, int rank);
 
   const Machines& machines() const { return machines_; }
-  int machine() const { return machine_; }                                          // of this rank
+  int machine() const { return machine_; }                                          // machine of this rank
   const std::vector<int>& members() const { return machines_.ranks_of(machine_); }  // the ranks of this machine
   int member() const { return machines_.index_of(rank_); }                          // index of this rank among them
-  bool within_machine() const { return members().size() > 1; }                      // there are other members
+  bool within_machine() const { return members().size() > 1; }                      // whether there are other members
   bool between_machines() const { return machines_.count() > 1; }
   bool one_rank_each() const { return machines_.count() == machines_.ranks(); }
 

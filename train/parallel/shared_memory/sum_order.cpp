@@ -23,7 +23,7 @@ std::vector<MicroBatchRange> SumOrder::sums_of(int machine) const {
   const std::vector<int>& ranks = machines_.ranks_of(machine);
   if (is_free()) return {{0, int(ranks.size())}};
   std::vector<MicroBatchRange> sums;
-  MicroBatchRange run;  // of micro-batches of this machine
+  MicroBatchRange run;  // range of micro-batches of this machine
   for (const int rank : ranks) {
     const MicroBatchRange own = micro_batches_of_rank(leaves_, machines_.ranks(), rank);
     if (own.begin != run.end) {

@@ -15,8 +15,8 @@ class SumOrder {
   // tree_leaves: the micro-batches of the tree (train/parallel/tree_reduction.h); 0: the order is free.
   SumOrder(Machines machines, int tree_leaves);
 
-  std::vector<MicroBatchRange> parts_of(int rank) const;    // in the tree over the ranks of its machine
-  std::vector<MicroBatchRange> sums_of(int machine) const;  // in the same tree
+  std::vector<MicroBatchRange> parts_of(int rank) const;    // ranges in the tree over the ranks of its machine
+  std::vector<MicroBatchRange> sums_of(int machine) const;  // ranges in the same tree
   // Adds the parts of the ranks of a machine, in the order of the ranks.
   TreeAdder within(int machine) const;
   // Adds the sums of all machines, in the order of the machines.

@@ -7,7 +7,7 @@
 namespace gyre {
 
 namespace {
-constexpr int kMostSteps = 32;  // of advance(), so that it returns within milliseconds
+constexpr int kMostSteps = 32;  // limit for advance(), so that it returns within milliseconds
 }
 
 static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);  // a lock would be private to the process

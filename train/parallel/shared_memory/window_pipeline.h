@@ -25,7 +25,7 @@ namespace gyre {
 // The memory that the ranks of a machine share.
 struct SharedSegments {
   int rank = 0;                               // index of this rank among those of the machine
-  std::vector<std::byte*> segments{};         // by rank, aligned to 64 bytes, zero before the first use
+  std::vector<std::byte*> segments{};         // segments by rank, aligned to 64 bytes, zero before the first use
   std::function<void()> synchronize = [] {};  // makes writes visible, where that takes more than atomics
   int ranks() const { return int(segments.size()); }
 };
@@ -36,9 +36,9 @@ class WindowTask {
   using Slots = std::span<std::byte* const>;
 
   virtual ~WindowTask() = default;
-  virtual const char* name() const = 0;  // for traces
-  virtual int64_t bytes() const = 0;     // of this rank's data, for traces
-  virtual int64_t chunks() const = 0;    // at least 1, and the same number on all ranks
+  virtual const char* name() const = 0;  // name for traces
+  virtual int64_t bytes() const = 0;     // size of this rank's data, for traces
+  virtual int64_t chunks() const = 0;    // number of chunks: at least 1, and the same on all ranks
   // pack() and add() write to different parts of the slot, the same ones for all chunks.
   virtual void pack(int64_t chunk, Slots slots) = 0;
   virtual void add(int64_t chunk, Slots slots) = 0;
@@ -70,7 +70,7 @@ class WindowPipeline {
   // The next chunk of a stage on this rank.
   struct Cursor {
     size_t task = 0;    // index in started_
-    int64_t chunk = 0;  // of the task
+    int64_t chunk = 0;  // chunk of the task
     uint64_t done = 0;  // number of chunks of all tasks so far
     uint64_t seen = 0;  // number of chunks that all ranks are known to have done
   };
@@ -84,7 +84,7 @@ class WindowPipeline {
   SharedSegments memory_;
   std::deque<Started> started_;
   std::array<Cursor, kStages> cursors_{};
-  std::vector<std::byte*> slots_;  // of the chunk that a stage works on
+  std::vector<std::byte*> slots_;  // slots of the chunk that a stage works on
 };
 
 }  // namespace gyre

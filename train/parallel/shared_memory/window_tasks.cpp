@@ -125,7 +125,7 @@ class WindowSumTask final : public WindowTask {
     if (!sum_.gathers) return;
     std::byte* const result = area(slots, sum_.rank, areas_);
     publish(result_of(own), own.size(), sum_.comm_dtype, result);
-    if (rounds()) unpack(result, own.size(), sum_.comm_dtype, result_of(own));  // as on the other ranks
+    if (rounds()) unpack(result, own.size(), sum_.comm_dtype, result_of(own));  // the other ranks do the same
   }
 
   void take(int64_t chunk, Slots slots) override {

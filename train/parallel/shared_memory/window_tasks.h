@@ -19,11 +19,11 @@ using Shares = std::vector<std::vector<ElementRange>>;
 struct WindowSum {
   int rank = 0;  // index of this rank among those of the machine
   Shares shares{};
-  std::vector<Tensor> parts{};             // of this rank, f32, of the range's size
-  std::vector<int> parts_of{};             // by rank: their number
-  const TreeAdder* adder = nullptr;        // its inputs: the parts of all ranks in rank order
+  std::vector<Tensor> parts{};             // parts of this rank, f32, of the range's size
+  std::vector<int> parts_of{};             // number of parts by rank
+  const TreeAdder* adder = nullptr;        // tree over the parts of all ranks in rank order
   std::vector<MicroBatchRange> outputs{};  // nodes of the adder's tree
-  std::vector<Tensor> sums{};  // by output: receives the sums of this rank's share. The last one may be the last part.
+  std::vector<Tensor> sums{};              // outputs: the sums of this rank's share. The last one may be the last part.
   DType comm_dtype = DType::f32;
   bool gathers = false;  // the only output receives the sums of all shares
 };

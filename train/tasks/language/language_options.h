@@ -16,7 +16,7 @@ namespace gyre {
 struct LanguageStage {
   uint64_t updates = 0;
   std::optional<int> max_length{};       // tokens of a sample
-  std::optional<uint64_t> batch_size{};  // of a global batch, in the unit
+  std::optional<uint64_t> batch_size{};  // size of a global batch, in the unit
   std::optional<std::string> batch_unit{};
   std::vector<Path> train_sets{};  // empty: those of the run
   // Without a value, those of the run, or none if the stage has train_sets of its own.
@@ -45,7 +45,7 @@ struct LanguageOptions : TrainOptions {
     data.max_length = 512;
     optimizer.schedule.warmup = 500;
   }
-  TokenizerChoice tokenizer;  // how to read the vocabulary
+  TokenizerChoice tokenizer;  // way to read the vocabulary
   // Shares of the samples from each of the train_sets, of any sum (data/batch/sample_mix.h). Empty: every sample once.
   std::vector<double> train_weights;
   Path pretrained_model;                 // initial weights of a new run (train/tasks/initial_weights.h), or empty
@@ -53,8 +53,8 @@ struct LanguageOptions : TrainOptions {
   // Line ends inside documents: keep, space, none. Empty: those that the run began with, or those of its token stores,
   // or the default of the vocabulary (line_ends_of_run()).
   std::string line_ends;
-  std::string text_field = "text";          // of JSON lines
-  std::string fill = "full";                // how samples are filled: full, sentences, segment (SampleOptions::Fill)
+  std::string text_field = "text";          // field of JSON lines
+  std::string fill = "full";                // filling of samples: full, sentences, segment (SampleOptions::Fill)
   bool across_documents = false;            // samples continue into the next document
   std::string documents_attend = "across";  // attention between the documents of a sample: across, apart
   double validation_share = 0;              // held-out fraction of train_sets' documents, or of a single document

@@ -19,8 +19,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-constexpr size_t kLanguageSamples = 4;  // in each entry of metrics.jsonl
-constexpr int kLeastRows = 8;           // of a sample, if there is one: shorter ones show little
+constexpr size_t kLanguageSamples = 4;  // number in each entry of metrics.jsonl
+constexpr int kLeastRows = 8;           // least length of a sample, if there is one: shorter ones show little
 constexpr size_t kMaskedTokens = 64, kPromptTokens = 20, kContinuedTokens = 20;
 
 Ids first_of(std::span<const int32_t> ids, size_t most) {
@@ -78,7 +78,7 @@ void LanguageSamples::add_prompt(const MaskedInput& input) {
   const size_t prompt = std::min(kPromptTokens, length / 2);
   if (prompt == 0) return;
   const auto targets = input.targets.span<int32_t>().first(length);
-  excerpts_.push_back({.ids = first_of(input.ids.span<int32_t>(), prompt + 1),  // with <s>
+  excerpts_.push_back({.ids = first_of(input.ids.span<int32_t>(), prompt + 1),  // ids with <s>
                        .continuation = first_of(targets.subspan(prompt), kContinuedTokens)});
 }
 

@@ -24,14 +24,14 @@ class LanguageSamples {
 
  private:
   struct Excerpt {
-    std::vector<int32_t> ids = {};                 // that the model reads
-    std::vector<int32_t> rows = {}, targets = {};  // of a masked model: the places to predict, and what belongs there
-    std::vector<int32_t> continuation = {};        // of a causal model
+    std::vector<int32_t> ids = {};                 // ids that the model reads
+    std::vector<int32_t> rows = {}, targets = {};  // a masked model's places to predict, and their pieces
+    std::vector<int32_t> continuation = {};        // continuation by a causal model
   };
 
   void add_masked(const MaskedInput& input);
   void add_prompt(const MaskedInput& input);
-  std::vector<int32_t> predictions() const;  // for all rows of all excerpts
+  std::vector<int32_t> predictions() const;  // predictions for all rows of all excerpts
   std::vector<ValidationSample> filled() const;
   std::vector<ValidationSample> continued() const;
 

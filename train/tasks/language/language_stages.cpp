@@ -32,7 +32,7 @@ LanguageOptions options_of_stage(const LanguageOptions& run, const LanguageStage
   options.batch.unit = stage.batch_unit.value_or(run.batch.unit);
   if (!stage.train_sets.empty()) {
     options.data.train_sets = stage.train_sets;
-    options.train_weights.clear();  // they are those of the run's files
+    options.train_weights.clear();  // the run's files have the weights
   }
   if (stage.train_weights) options.train_weights = *stage.train_weights;
   return options;

@@ -33,7 +33,7 @@ class LanguageValidation final : public Validation {
     std::vector<uint32_t> indices;
   };
   struct Sums {
-    std::vector<double> nll, correct, tokens;  // of each chunk
+    std::vector<double> nll, correct, tokens;  // sums of each chunk
   };
 
   void add_chunks(const LanguageValidationSet& set, const LanguageOptions& options);

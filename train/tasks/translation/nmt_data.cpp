@@ -92,7 +92,7 @@ NmtData::NmtData(const NmtOptions& options, const Vocabulary& vocabulary, LossFu
 
 std::string NmtData::describe() const {
   return concat(counted(store_.size(), "pair"), ", ", store_.total_tokens(0), " source and ", store_.total_tokens(1),
-                " target tokens");  // without EOS
+                " target tokens");  // count without EOS
 }
 
 std::vector<int32_t> NmtData::sentence(uint32_t index, int side) const {

@@ -13,11 +13,11 @@ struct NmtOptions : TrainOptions {
     batch.unit = "target";
     validation.metrics = {"cross-entropy", "bleu"};
   }
-  TokenizerChoice tokenizer;  // how to read the vocabulary
+  TokenizerChoice tokenizer;  // way to read the vocabulary
   Path pretrained_model;      // initial weights of a new run (train/tasks/initial_weights.h), or empty
   double label_smoothing = 0.1;
   double bpe_dropout = 0;                // probability of leaving out a merge in training sentences
-  std::string bpe_dropout_side{"both"};  // both, source, target
+  std::string bpe_dropout_side{"both"};  // side: both, source or target
   double r_drop = 0;  // alpha of EncoderDecoder::r_drop_loss(); 0: each batch passes through the model once
   int valid_beam = 4;
   double valid_length_penalty = 0.6;

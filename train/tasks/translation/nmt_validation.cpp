@@ -20,7 +20,7 @@
 namespace gyre {
 namespace {
 
-constexpr size_t kTranslationSamples = 4;  // in each entry of metrics.jsonl
+constexpr size_t kTranslationSamples = 4;  // number in each entry of metrics.jsonl
 
 std::vector<std::vector<size_t>> chunks_by_length(const NmtValidationSet& set, size_t sentences) {
   std::vector<size_t> order(set.size());

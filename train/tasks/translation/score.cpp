@@ -23,7 +23,7 @@ std::vector<float> log_probabilities(const EncoderDecoder& model, Kernels& kerne
     const int64_t count = std::min(part, tokens - begin);
     const Tensor log_probs = buffer.slice(0, count), chosen = Tensor::empty({count, 1}, DType::f32, kernels.device());
     model.log_probabilities(log_probs, tape.constant(states.slice(begin, begin + count)));
-    std::vector<int32_t> places;  // of the outputs in the flat log_probs
+    std::vector<int32_t> places;  // places of the outputs in the flat log_probs
     for (int64_t i = 0; i < count; ++i)
       places.push_back(int32_t(i * vocab) + pairs.target_outputs.data<int32_t>()[begin + i]);
     kernels.embedding(chosen, log_probs.reshape({count * vocab, 1}), to_tensor(places), 1);
