@@ -18,7 +18,7 @@ namespace gyre {
 namespace {
 
 #ifdef __clang__
-constexpr const char* kCompiler = __VERSION__;  // with the name
+constexpr const char* kCompiler = __VERSION__;  // version with the name
 #else
 constexpr const char* kCompiler = "g++ " __VERSION__;
 #endif

@@ -15,7 +15,7 @@ namespace gyre {
 using LineTransform = std::function<std::string(const std::string&)>;
 
 struct FilterCounts {
-  uint64_t lines = 0, bytes = 0;  // of the input; bytes without line ends
+  uint64_t lines = 0, bytes = 0;  // counts of the input; bytes without line ends
 };
 
 struct LineFilter {

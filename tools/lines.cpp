@@ -73,7 +73,7 @@ bool InputLines::read(std::string& line) {
   const Stopwatch clock;
   const bool found = stream_->next(line);
   seconds_ += clock.seconds();
-  if (is_terminal_ && !found) std::fputc('\n', stderr);  // after the prompt
+  if (is_terminal_ && !found) std::fputc('\n', stderr);  // a new line after the prompt
   return found;
 }
 

@@ -42,7 +42,7 @@ class InputLines {
   // Says that the line that was read last cannot be used, and why. Throws an Error with the name of the input and the
   // number of the line, or skips the line.
   void reject(BadLine kind, const std::string& reason);
-  bool is_skipped() const { return is_skipped_; }  // of the line that was read last
+  bool is_skipped() const { return is_skipped_; }  // whether the line that was read last is skipped
   void crop() { ++report_.cropped; }               // counts a line that the caller crops
   // limit: of over-long lines, for the report: "1000 tokens".
   void set_limit(std::string limit) { report_.limit = std::move(limit); }
@@ -52,7 +52,7 @@ class InputLines {
   void print_report() const;
 
   uint64_t line() const { return stream_ ? stream_->line() : 0; }  // number of the line that was read last, from 1
-  const std::string& name() const;                                 // for messages: the path, or "standard input"
+  const std::string& name() const;                                 // name for messages: the path, or "standard input"
   // The number of lines to read before the first result: 1 on a terminal, where somebody waits for it, else `lines`.
   size_t window(size_t lines) const { return is_terminal_ ? 1 : lines; }
   bool is_terminal() const { return is_terminal_; }

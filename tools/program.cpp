@@ -215,7 +215,7 @@ int Program::run_selected(CLI::App& app) {
   command->options->resolve();
   try {
     return with_given_names(*command->options, command->run);
-  } catch (const std::bad_alloc&) {  // from standard containers; tensors report the size that they requested
+  } catch (const std::bad_alloc&) {  // an error of standard containers; tensors report the size that they requested
     throw Error("out of memory in gyre ", words_of(app),
                 ": use smaller sizes or counts, or a machine with more memory");
   } catch (const std::filesystem::filesystem_error& error) {  // such as links in a circle

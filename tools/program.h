@@ -46,15 +46,15 @@ class Program {
   const Command* find_command(const CLI::App& app) const;  // null: a group, or the program itself
   int run_selected(CLI::App& app);
   std::string help(const CLI::App& app, bool all) const;
-  std::string help_of_parsed(bool all) const;  // of the command that the words named before --help
+  std::string help_of_parsed(bool all) const;  // help of the command that the words named before --help
   UsageError unknown_subcommand(const std::string& word, const CLI::App& app) const;
-  void reject_unknown_subcommands() const;  // before parsing, because --help would hide the error
+  void reject_unknown_subcommands() const;  // comes before parsing, because --help would hide the error
   void reject_unknown(const CLI::App& app) const;
   std::string option_before(const std::string& word) const;
   CommandDescription describe(const CLI::App& app, const std::string& words) const;
 
   std::unique_ptr<CLI::App> app_;
-  std::vector<std::string> words_;  // of the command line
+  std::vector<std::string> words_;  // words of the command line
   bool version_ = false, build_info_ = false;
   std::vector<Command> commands_;
 };

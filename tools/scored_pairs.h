@@ -23,8 +23,8 @@ struct ScoredPairFiles {
 };
 
 struct ScoredPair {
-  std::string line;                     // of the target file
-  std::vector<int32_t> source, target;  // without special ids; an empty line has no ids
+  std::string line;                     // line of the target file
+  std::vector<int32_t> source, target;  // ids without special ones; an empty line has none
   bool is_skipped = false;              // because of a bad line on either side; has no ids
 };
 
@@ -37,7 +37,7 @@ class ScoredPairs {
   // lines and for an entry of an n-best list without the number of a source, from 0 in ascending order; for a line that
   // is too long or not UTF-8 only if the files say so.
   bool next(ScoredPair& pair);
-  void print_report() const;  // of the lines that were skipped
+  void print_report() const;  // report of the lines that were skipped
   // The number of pairs to read before the first result.
   size_t window(size_t pairs) const { return targets_.window(sources_.window(pairs)); }
   double seconds() const { return sources_.seconds() + targets_.seconds(); }  // spent waiting for lines

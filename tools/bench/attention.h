@@ -25,7 +25,7 @@ struct AttentionRow {
   AttentionKind kind;
   int64_t length;
   double forward_seconds, backward_seconds;  // medians
-  double flops;                              // of forward and backward
+  double flops;                              // FLOPs of forward and backward
   double peak_mb;                            // peak memory of tensors between ops, in MiB
 };
 

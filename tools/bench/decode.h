@@ -21,7 +21,7 @@ struct DecodeBench {
 struct DecodeReport {
   std::string workload;  // description
   size_t sentences = 0;
-  double output_tokens = 0;  // of the best hypotheses, including EOS
+  double output_tokens = 0;  // tokens of the best hypotheses, including EOS
   double seconds = 0;        // median
   double flops = 0;          // FLOP/s of encoder, decoder and output projection of every hypothesis at every step
   double limit_flops = 0;

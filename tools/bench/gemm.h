@@ -13,7 +13,7 @@ namespace gyre {
 // Median times of a product y(n,o) = x(n,d) w(o,d)^T and its two gradients.
 struct GemmRow {
   std::string preset, layer, shape;                         // shape: n x d x o; preset: square for square matrices
-  double flops;                                             // of each of the three products
+  double flops;                                             // FLOPs of each of the three products
   double forward_seconds, dinput_seconds, dweight_seconds;  // y = x w^T;  dx = dy w;  dw += dy^T x
 };
 
@@ -27,7 +27,7 @@ struct GemmBench {
   std::string preset = "all";  // a name or "all"
   std::vector<int64_t> sizes;  // if not empty, n = d = o of square matrices instead of the layers
   Precision precision = Precision::fp32;
-  int repetitions = 10;  // of each product
+  int repetitions = 10;  // number of runs of each product
 };
 
 GemmReport run_gemm_bench(Kernels& kernels, const GemmBench& bench);

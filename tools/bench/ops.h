@@ -42,7 +42,7 @@ struct OpRow {
 
 struct OpReport {
   std::vector<OpRow> rows;
-  double limit_flops = 0, limit_bytes = 0;  // per second
+  double limit_flops = 0, limit_bytes = 0;  // limits per second
 };
 
 // preset: a name or "all". repetitions: runs of each op.

@@ -12,7 +12,7 @@ namespace gyre {
 
 struct PresetShape {
   std::string preset;
-  int segments, length;  // per batch, on one side
+  int segments, length;  // numbers per batch, on one side
   int64_t dim, ffn, vocabulary;
   int heads;
   Activation activation;

@@ -26,15 +26,15 @@ struct StepReport {
   double tokens_per_step = 0;  // mean, on all sides
   double step_seconds = 0;     // median, or mean on a GPU
   double flops = 0;            // FLOP/s
-  double limit_flops = 0;      // of all ranks
-  double own_limit_flops = 0;  // of this rank, whose ops the profile has
-  int ranks = 1;               // whose tokens, FLOPs and limits are added up; the times are those of the slowest rank
+  double limit_flops = 0;      // sum over all ranks
+  double own_limit_flops = 0;  // limit of this rank, whose ops the profile has
+  int ranks = 1;  // number of ranks: tokens, FLOPs and limits are added up, and the times are those of the slowest one
   double peak_rss_mb = 0, peak_gpu_mb = 0;
   double activations_mb = 0;  // peak memory of tensors, without those that stay between steps
   int64_t parameters = 0;
   std::string batches;
-  std::vector<ProfileRow> profile{};  // of one step, if requested
-  StepPrediction predicted{};         // likewise
+  std::vector<ProfileRow> profile{};  // rows of one step, if requested
+  StepPrediction predicted{};         // prediction of that step, if requested
 };
 
 // Creates all batches and runs two warm-up steps before the clock starts. A GPU's steps are queued one after another

@@ -162,7 +162,7 @@ class Generator {
     const bool searches = args_.beams.beam_size > 1;
     const int samples = searches ? 1 : args_.samples;
     std::vector<Prompt> prompts;
-    std::vector<std::string> texts;  // of `prompts`
+    std::vector<std::string> texts;  // texts of `prompts`
     for (size_t i = 0; i < lines.size(); ++i) {
       for (int sample = 0; !lines[i].is_skipped && sample < samples; ++sample) {
         const uint64_t stream = mix(mix(hash_name("generate"), first + i), uint64_t(sample));
@@ -224,7 +224,7 @@ class Generator {
         const auto end = has_eos ? Generation::End::eos : stopped ? Generation::End::stopped : Generation::End::length;
         continuations_.tokens += ids.size();
         std::vector<float> log_probs = best.token_log_probs;
-        log_probs.resize(ids.size());  // without that of EOS
+        log_probs.resize(ids.size());  // the value of EOS is left out
         lines[i].push_back(line_of(texts[i], continuations[i].text(), end_name(end), ids, log_probs, &best.score));
       }
     }

@@ -17,7 +17,7 @@ namespace gyre {
 namespace {
 
 constexpr int64_t kOpEntries = GradcheckOptions().max_entries;
-constexpr int64_t kModelEntries = 4;  // per parameter; transformer-tiny then takes seconds
+constexpr int64_t kModelEntries = 4;  // number per parameter; transformer-tiny then takes seconds
 
 struct GradcheckArgs {
   OptionTable* table = nullptr;

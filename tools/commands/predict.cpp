@@ -159,7 +159,7 @@ class Predictor {
   // Writes one result for each line; `first` is the number of lines before them.
   void predict_lines(const std::vector<std::string>& lines, uint64_t first) {
     std::vector<LabeledRow> rows;
-    std::vector<uint64_t> numbers;  // of the lines that are not blank
+    std::vector<uint64_t> numbers;  // numbers of the lines that are not blank
     for (size_t i = 0; i < lines.size(); ++i) {
       if (is_blank(lines[i])) continue;
       rows.push_back(row_of(lines[i]));
@@ -196,7 +196,7 @@ int run(PredictArgs& args) {
   expect_between<uint64_t>(1, 1 << 20, "--maxi-batch", args.maxi_batch);
   args.table->reject_unused("top-k", !args.json, "--json has the probabilities of all labels");
   args.is_match = is_match_task(find_run(args.model));
-  if (args.is_match && !args.table->given("mini-batch")) args.mini_batch = 16;  // its pairs are long
+  if (args.is_match && !args.table->given("mini-batch")) args.mini_batch = 16;  // pairs of a matcher are long
   Predictor(args).run();
   return 0;
 }

@@ -64,7 +64,7 @@ class Translator {
   // Writes the translations of some lines; `first` is the number of the first one, from 0.
   void translate_lines(const std::vector<Ids>& sources, uint64_t first) {
     std::vector<Ids> filled;
-    std::vector<uint64_t> lines;  // of the filled ones
+    std::vector<uint64_t> lines;  // numbers of the filled lines
     for (size_t i = 0; i < sources.size(); ++i) {
       if (sources[i].empty()) continue;
       filled.push_back(sources[i]);

@@ -29,9 +29,9 @@ struct VocabArgs {
   SentencePieceOptions sentencepiece;
   std::string on_bad_line = "default", documents = "blank-line", line_ends, text_field = "text";
   SubwordNmtTraining subword_nmt;
-  WordPieceTraining wordpiece;  // its size is that of sentencepiece
-  WobertTraining wobert;        // its other options are those of wordpiece
-  ByteBpeTraining byte_bpe;     // its other options are those of sentencepiece
+  WordPieceTraining wordpiece;  // options of WordPiece; the size is that of sentencepiece
+  WobertTraining wobert;        // options of WoBERT; the others are those of wordpiece
+  ByteBpeTraining byte_bpe;     // options of byte-level BPE; the others are those of sentencepiece
   uint64_t min_frequency = 2;
   CpuThreads threads;
   const OptionTable* table = nullptr;

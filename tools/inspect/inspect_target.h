@@ -17,8 +17,8 @@ struct InspectTarget {
   Path model;  // instead of the preset
   std::string checkpoint;
   int64_t vocabulary = 1000;  // size; for a preset
-  AttentionConfig attention;  // for a preset
-  PositionConfig position;    // for a preset
+  AttentionConfig attention;  // options for a preset
+  PositionConfig position;    // options for a preset
   int segments = 2, length = 8;
 };
 

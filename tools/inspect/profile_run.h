@@ -16,7 +16,7 @@ struct ProfileRun {
   Precision precision = Precision::fp32;
   int steps = 5;  // profiled steps, alternating with as many unprofiled ones
   bool trace = false;
-  std::optional<double> bucket_mb = {};  // as in ParallelOptions
+  std::optional<double> bucket_mb = {};  // the field of ParallelOptions
 };
 
 struct ProfileReport {
@@ -27,9 +27,9 @@ struct ProfileReport {
   double spans_seconds = 0;            // median of the sums of their spans
   double flops = 0;                    // FLOP/s of a rank
   double limit_flops = 0;
-  std::vector<Span> spans;         // of all profiled steps, on this rank
-  std::vector<Span> last;          // of the last profiled step
-  std::vector<std::string> trace;  // on rank 0, with ProfileRun::trace: the events of each rank (tools/inspect/trace.h)
+  std::vector<Span> spans;         // spans of all profiled steps, on this rank
+  std::vector<Span> last;          // spans of the last profiled step
+  std::vector<std::string> trace;  // events of each rank (tools/inspect/trace.h), on rank 0, with ProfileRun::trace
 };
 
 // Collective. Runs two warm-up steps first and, with ProfileRun::trace, two traced steps at the end.

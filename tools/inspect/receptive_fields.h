@@ -24,8 +24,8 @@ struct ReceptiveField {
 struct ReceptiveFieldOptions {
   EncoderOnlyConfig untrained = EncoderOnlyConfig::preset("lm-tiny");
   std::vector<Path> inputs;  // text for trained models; none: ids drawn uniformly from the vocabulary
-  std::string checkpoint;    // for trained models
-  BosChoice bos;             // for text
+  std::string checkpoint;    // checkpoint of trained models
+  BosChoice bos;             // choice for text
   int length = 0;            // tokens per text; limited by the positions of a trained model
   int samples = 8;           // number of texts
   uint64_t seed = 1;

@@ -151,7 +151,7 @@ void write_trace(const Path& output, const std::vector<std::string>& events_of_r
   std::string text = R"({"displayTimeUnit":"ms","traceEvents":[)";
   bool first = true;
   for (const std::string& events : events_of_ranks) {
-    text += (first ? "" : ",\n") + events.substr(1, events.size() - 2);  // without the brackets
+    text += (first ? "" : ",\n") + events.substr(1, events.size() - 2);  // the brackets are left out
     first = false;
   }
   write_file(output, text + "]}\n");

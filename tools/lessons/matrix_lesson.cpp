@@ -60,7 +60,7 @@ class GraphRecorder {
     RecordedStep& step = data_.steps.emplace_back();
     step.node = number;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (i > 0 && node.inputs[i] == node.inputs[0]) continue;  // one path, as in a product of x and x
+      if (i > 0 && node.inputs[i] == node.inputs[0]) continue;  // a product of x and x has one path
       const auto input = size_t(numbers_.at(node.inputs[i]));
       ++done_[input];
       if (uses_[input] > 1)
@@ -96,7 +96,7 @@ class GraphRecorder {
 
   StepData data_;
   std::map<const reference::Node*, int> numbers_;
-  std::vector<int> uses_, done_;  // of each node: nodes that use it, and those whose backward has run
+  std::vector<int> uses_, done_;  // number of nodes that use a node, and of those whose backward has run
 };
 
 }  // namespace

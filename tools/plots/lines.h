@@ -10,7 +10,7 @@ namespace gyre {
 
 struct PlotLine {
   std::string name;
-  std::vector<double> x, y;  // of equal size; a y that is not finite is a gap
+  std::vector<double> x, y;  // coordinates, as many of x as of y; a y that is not finite is a gap
 };
 
 // A vertical dashed line with a label at the top.

@@ -16,7 +16,7 @@ struct CurvePoint {
 using Curve = std::vector<CurvePoint>;
 
 struct RunCurves {
-  std::string name;  // of the run directory
+  std::string name;  // name of the run directory
   Curve train_loss, smoothed_loss, valid_loss, bleu, learning_rate;
 };
 

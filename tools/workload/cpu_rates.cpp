@@ -13,10 +13,10 @@
 namespace gyre {
 namespace {
 
-constexpr int64_t kLargestSize = 2048;  // of a measured product
+constexpr int64_t kLargestSize = 2048;  // largest size of a measured product
 constexpr size_t kMeasuredProducts = 6;
 constexpr int kRuns = 3;
-constexpr double kTileFlops = 2.0 * 64 * 64 * 64;  // of GpuWork::tile_products
+constexpr double kTileFlops = 2.0 * 64 * 64 * 64;  // FLOPs of one of GpuWork::tile_products
 
 // Assumptions: attention reaches this share of the rate of the fastest product, and a thread draws so many random
 // numbers per second.

@@ -14,11 +14,11 @@ namespace gyre {
 struct StepWork {
   struct Product {
     int64_t rows = 0, columns = 0, summed = 0;
-    double flops = 0;  // of all products of this shape
+    double flops = 0;  // FLOPs of all products of this shape
   };
-  std::vector<Product> products;  // by shape, in decreasing order of FLOPs
-  double model_flops = 0;         // of the model (kTrainingFlopsFactor), to which the rate refers
-  double attention_flops = 0;     // of products within attention, as far as they are not in `products`
+  std::vector<Product> products;  // products by shape, in decreasing order of FLOPs
+  double model_flops = 0;         // FLOPs of the model (kTrainingFlopsFactor), to which the rate refers
+  double attention_flops = 0;     // FLOPs of products within attention, as far as they are not in `products`
   double bytes = 0;               // read and written by passes over tensors
   double random_numbers = 0;      // drawn for dropout
 };

@@ -29,19 +29,19 @@ struct PlanLoad {
   int64_t last_parameters = 0;       // elements whose gradients are final only at the end of backward (first layer)
   int64_t largest_parameter = 0;     // elements
   std::vector<Table> tables;         // embedding tables, sent last as sparse rows (train/parallel/sparse_all_reduce.h)
-  double state_elements = 0;         // of the optimizer: two moments of all parameters for Adam
-  double optimizer_flops = 0;        // of products of matrices in an update
-  double flops_per_token = 0;        // of forward and backward
+  double state_elements = 0;         // state of the optimizer: two moments of all parameters for Adam
+  double optimizer_flops = 0;        // FLOPs of products of matrices in an update
+  double flops_per_token = 0;        // FLOPs of forward and backward
   double activations_per_token = 0;  // peak bytes
-  double tokens = 0;                 // per global batch; with weak scaling, of each rank
-  double item_tokens = 1;            // of a pair or a segment, on all sides: a batch has at least one of them
-  double bucket_bytes = kMebibyte;   // of fp32
+  double tokens = 0;                 // tokens per global batch; with weak scaling, of each rank
+  double item_tokens = 1;            // tokens of a pair or a segment, on all sides: a batch has at least one of them
+  double bucket_bytes = kMebibyte;   // size in fp32
   ParallelOptions parallel;
 };
 
 struct PlanRow {
   int ranks = 1;
-  int micro_batches = 1;  // of the rank with the most of them
+  int micro_batches = 1;  // number of the rank with the most of them
   // Bytes per rank. reserved: of libraries and of memory between tensors.
   double weights = 0, gradients = 0, state = 0, activations = 0, reserved = 0;
   double memory() const { return weights + gradients + state + activations + reserved; }

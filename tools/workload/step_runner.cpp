@@ -42,7 +42,7 @@ StepCost StepRunner::queue(uint64_t number) {
   reducer_.finish();
   ranks_.all_reduce(std::span<double>(&predictions, 1));
   if (ranks_.size() > 1) mark("wait for ranks");
-  finish();  // of the previous step, whose figures have arrived by now
+  finish();  // the figures of the previous step have arrived by now
   optimizer_.start_update(predictions);
   started_ = true;
   mark(kOptimizerSpan);

@@ -19,7 +19,7 @@ inline constexpr std::string_view kOptimizerSpan = "optimizer";
 
 struct StepCost {
   double seconds = 0, flops = 0;  // FLOPs of the model: backward counts twice as much as forward
-  int64_t tokens = 0;             // of this rank
+  int64_t tokens = 0;             // tokens of this rank
 };
 
 class StepRunner {

@@ -35,7 +35,7 @@ void add_optimizer(PlanLoad& load, const Parameters& parameters, const Optimizer
   if (options.ema > 0) load.state_elements += all;
   for (const Slot& slot : rule->slots()) {
     if (slot.covers == Slot::Covers::elements) load.state_elements += all - whole;
-    if (slot.covers == Slot::Covers::matrices) load.state_elements += whole;  // those of rows are few
+    if (slot.covers == Slot::Covers::matrices) load.state_elements += whole;  // the elements of row states are few
   }
 }
 
@@ -64,7 +64,7 @@ MachineLoad machine_load(const MakeBatch& make, const TrainOptions& options, dou
   const Precision precision = parse_precision(options.device.precision, kernels);
   const bool on_cpu = kernels.device() == Device{};
   Kernels& counting = on_cpu ? virtual_kernels() : kernels;
-  if (on_cpu) reset_virtual_memory();  // its peak is that of the batch
+  if (on_cpu) reset_virtual_memory();  // the peak is then that of the batch
   const std::unique_ptr<Workload> work = make(measured_items(item_tokens), counting.device());
   MachineLoad result;
   result.load = training_load(*work, options, counting, kernels.device(), precision, item_tokens, sides);

@@ -42,7 +42,7 @@ class ModelWorkload : public Workload {
  protected:
   struct Drawn {
     Batch batch;
-    int64_t tokens = 0;  // on all sides
+    int64_t tokens = 0;  // tokens on all sides
   };
   virtual Drawn make_batch(uint64_t step) const = 0;
   const Batch& batch() const { return current_.batch; }
@@ -78,7 +78,7 @@ class Translation final : public ModelWorkload<EncoderDecoder, PairInput> {
     PairPacker packer(kBos, kEos);
     std::vector<int32_t> source, target;
     for (const PairLengths& lengths : batches_[step % batches_.size()]) {
-      source.resize(size_t(lengths.source - 1));  // without the end of sentence
+      source.resize(size_t(lengths.source - 1));  // the end of the sentence is left out
       target.resize(size_t(lengths.target - 1));
       for (std::vector<int32_t>* side : {&source, &target})
         for (int32_t& id : *side) id = random_word(random, model_.config().vocab_size);

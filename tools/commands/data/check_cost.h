@@ -13,7 +13,7 @@ namespace gyre {
 struct RunCost {
   std::string where;  // "predicted for 8 x h200", "predicted for 1 rank of 2 threads of this machine"
   int ranks = 1;
-  double memory_bytes = 0;  // of each rank
+  double memory_bytes = 0;  // memory of each rank
   double update_seconds = 0, epoch_seconds = 0;
   double run_seconds = 0;  // 0: --after does not give the updates
   std::vector<Finding> findings;

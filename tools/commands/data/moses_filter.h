@@ -13,7 +13,7 @@ struct MosesFilter {
   LineFilter lines;
 
   void add_language_row(OptionTable& table);
-  void add_rows(OptionTable& table);  // those of LineFilter
+  void add_rows(OptionTable& table);  // rows of LineFilter
 
   // Writes the transformed lines of the input to the output, and the speed to standard error.
   void run(const LineTransform& transform) const;

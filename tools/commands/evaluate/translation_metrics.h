@@ -16,7 +16,7 @@ namespace gyre {
 
 // The score of one system.
 struct SystemScore {
-  std::string name;       // of the metric, and for BLEU of the protocol: "compound-split BLEU"
+  std::string name;       // name of the metric, and for BLEU of the protocol: "compound-split BLEU"
   std::string signature;  // begins with "nrefs:"
   double score = 0;       // percent
   std::string details;    // printed after the score; may be empty

@@ -67,7 +67,7 @@ void draw_memory(const std::vector<Span>& spans, const std::string& batches, con
   PlotLine lines[] = {{"forward", {}, {}}, {"backward", {}, {}}, {"batch, optimizer", {}, {}}};
   PlotLine* pass = &lines[2];
   for (const Span& span : spans) {
-    const bool between = span.name == Timeline::kOther;  // between the ops of backward
+    const bool between = span.name == Timeline::kOther;  // time between the ops of backward
     PlotLine* const now = between ? pass : &lines[line_of(span.kind)];
     if (now != pass && !now->x.empty()) {  // the line continues after a gap
       now->x.push_back(now->x.back());

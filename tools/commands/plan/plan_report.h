@@ -10,7 +10,7 @@ namespace gyre {
 
 struct PlanReportRow {
   PlanRow plan;
-  double tokens = 0;      // of all ranks, per step
+  double tokens = 0;      // tokens of all ranks, per step
   double efficiency = 0;  // tokens per second and rank, relative to one rank
 };
 

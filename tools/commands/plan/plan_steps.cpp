@@ -21,7 +21,7 @@ namespace gyre {
 namespace {
 
 constexpr int kMostPlannedRanks = 1'000'000;
-constexpr int kMostItemTokens = 1 << 20;  // of a sentence or a segment
+constexpr int kMostItemTokens = 1 << 20;  // limit of a sentence or a segment
 
 // The numbers of ranks without those of the default list that training rejects.
 std::vector<int> possible_ranks(const PlanArgs& args, const ParallelOptions& options) {

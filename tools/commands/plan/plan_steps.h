@@ -41,8 +41,8 @@ struct PlanArgs {
 struct PlannedSteps {
   std::vector<PlanRow> rows;
   double items_per_step = 1;               // pairs, samples or rows of the global batch of the first row
-  std::vector<double> target_tokens{};     // of a global batch, for each row
-  Json summary;                            // of the first row; with args.json also all rows
+  std::vector<double> target_tokens{};     // tokens of a global batch, for each row
+  Json summary;                            // JSON of the first row; with args.json also all rows
   std::function<void()> print;             // prints the rows as a table
   std::vector<std::string> assumptions{};  // figures that were not measured
 };

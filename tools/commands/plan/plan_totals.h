@@ -24,7 +24,7 @@ class PlanTotals {
     int ranks = 1;
     uint64_t updates = 0;
     double memory = 0;   // bytes per rank, in the stage that needs most
-    double seconds = 0;  // of all updates, without validation and saving
+    double seconds = 0;  // time of all updates, without validation and saving
   };
 
   // The number of updates, if it is the same for all rows.

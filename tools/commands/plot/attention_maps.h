@@ -21,9 +21,9 @@ inline constexpr std::pair<AttentionPart, std::string_view> kEnumNames<Attention
 
 struct AttentionMapOptions {
   std::string text;
-  std::string target;                 // for a translation model; empty: its own translation
-  std::optional<AttentionPart> part;  // for a translation model; none: cross
-  BosChoice bos;                      // for a causal language model
+  std::string target;                 // target of a translation model; empty: its own translation
+  std::optional<AttentionPart> part;  // part of a translation model; none: cross
+  BosChoice bos;                      // choice for a causal language model
   int layer = 0;
   int max_length = 0;  // maximum tokens of each text, <s> and </s> included; 0: no limit
 };

@@ -22,7 +22,7 @@ namespace {
 struct PlotPositionArgs {
   Path model, output = "position.png", data;
   std::string checkpoint;
-  EncoderOnlyConfig config;  // of an untrained encoding
+  EncoderOnlyConfig config;  // configuration of an untrained encoding
   int layer = 0, distance = 256;
   bool table_rows = false;
   OptionTable* table = nullptr;
@@ -30,7 +30,7 @@ struct PlotPositionArgs {
 
 struct PositionCurve {
   std::string name;
-  std::vector<double> values;  // by distance, starting with the most negative
+  std::vector<double> values;  // values by distance, starting with the most negative
 };
 
 double norm(const float* row, int64_t width) {

@@ -29,7 +29,7 @@ MaskedInput draw_batch(const std::string& text, RandomStream& random) {
     const size_t begin = random.below(text.size() - kLength);
     inputs += text.substr(begin, kLength), targets += text.substr(begin + 1, kLength);
   }
-  MaskedInput batch;  // without `rows`, all rows are predicted
+  MaskedInput batch;  // all rows are predicted, because `rows` is undefined
   batch.ids = encode(inputs), batch.targets = encode(targets);
   batch.segments = Segments::from_lengths(std::vector<int32_t>(kSamples, kLength));
   return batch;
@@ -41,7 +41,7 @@ void train(EncoderOnly& model, const std::string& text, int updates) {
   options.schedule.kind = "linear", options.schedule.total_updates = uint64_t(updates);
   Optimizer optimizer(model.parameters(), cpu_kernels(), options);
   RandomStream random(/*seed=*/1, hash_name("batches"));
-  double loss = 0, characters = 0;  // since the last printed line
+  double loss = 0, characters = 0;  // sums since the last printed line
   for (int update = 1; update <= updates; ++update) {
     Tape tape(cpu_kernels(), {.training = true, .seed = uint64_t(update)});
     const LossResult result = model.loss(tape, draw_batch(text, random));

@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   options.schedule.learning_rate = 3e-3, options.schedule.warmup = 20, options.clip_norm = 1,
   options.schedule.kind = "constant";
   Optimizer optimizer(network.parameters(), cpu_kernels(), options);
-  double error = 0, rows = 0;  // since the last printed line
+  double error = 0, rows = 0;  // sums since the last printed line
   for (int update = 1; update <= updates; ++update) {
     const Tensor x = normal_tensor({64, 4}, DType::f32, /*seed=*/1, uint64_t(update));
     Tape tape(cpu_kernels(), {.training = true, .seed = uint64_t(update)});

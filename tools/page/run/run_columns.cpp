@@ -77,7 +77,7 @@ std::vector<const Json*> thinned(const std::vector<const Json*>& all) {
     const auto begin = all.begin() + std::ptrdiff_t(part * all.size() / kParts);
     const auto end = all.begin() + std::ptrdiff_t((part + 1) * all.size() / kParts);
     const auto [least, most] = std::minmax_element(begin, end, has_less);
-    std::set<std::ptrdiff_t> places;  // in order, each once
+    std::set<std::ptrdiff_t> places;  // places in order, each once
     for (const auto place : {begin, least, most, end - 1}) places.insert(place - begin);
     for (const std::ptrdiff_t place : places) kept.push_back(begin[place]);
   }

@@ -7,7 +7,7 @@
 
 namespace gyre {
 
-inline constexpr size_t kMaxPageOutputs = 200;  // of a sample
+inline constexpr size_t kMaxPageOutputs = 200;  // limit of a sample
 
 // One object per sample, {"source", "reference", "outputs", "all"}, from the valid entries of metrics.jsonl. An output,
 // {"first", "last", "text"}, names the updates of the first and the last of consecutive validations with this text.

@@ -10,8 +10,8 @@
 namespace gyre {
 namespace {
 
-constexpr double kForwardFlops = 6e10;  // of all evaluations of the loss
-constexpr double kEvaluations = 4;      // of central_difference()
+constexpr double kForwardFlops = 6e10;  // FLOPs of all evaluations of the loss
+constexpr double kEvaluations = 4;      // number of evaluations of central_difference()
 constexpr int64_t kPerNode = 3;
 
 // Flat indices of the elements of a sample, those of the largest magnitude first.

@@ -112,7 +112,7 @@ void assign_messages(std::vector<Exchange> exchanges, RankStep& step) {
     auto& [range, node, leaves, messages] = step.buckets[bucket];
     if (!messages) messages = {exchange.begin, exchange.end};
     messages->end = std::max(messages->end, exchange.end);
-    leaves = std::min(leaves, messages->begin);  // it was noted after the reducer had started the message
+    leaves = std::min(leaves, messages->begin);  // the reducer had started the message before the time was noted
   }
 }
 

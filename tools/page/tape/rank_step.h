@@ -21,16 +21,16 @@ struct RankStep {
   };
   struct Op {
     int node = -1;
-    Interval time;  // of its backward
+    Interval time;  // time of its backward
   };
   struct Bucket {
-    ElementRange range;  // of the arena of gradients
-    int node = -1;       // its last gradient is final after the backward of this node; -1: of none
+    ElementRange range;  // range of the arena of gradients
+    int node = -1;       // node whose backward makes its last gradient final; -1: none
     double leaves = 0;
-    std::optional<Interval> messages;  // from the start of the first one to the arrival of the sums; unknown with NCCL
+    std::optional<Interval> messages;  // start of the first one to the arrival of the sums; unknown with NCCL
   };
   std::vector<Op> backward;
-  std::vector<Bucket> buckets;          // in the order in which they are reduced
+  std::vector<Bucket> buckets;          // buckets in the order in which they are reduced
   std::vector<Exchange> lookups;        // the messages about the rows of embedding tables that tokens look up
   double end_of_backward = 0, end = 0;  // end: all sums have arrived
 };

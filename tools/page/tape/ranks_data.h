@@ -16,8 +16,8 @@ namespace gyre {
 // The step that this rank has run alone: its part of the sums.
 struct OwnStep {
   CrossEntropySums sums;
-  std::map<std::string, int> nodes;                      // of the parameters
-  std::map<std::string, const TensorSample*> gradients;  // by parameter; none if the loss does not depend on it
+  std::map<std::string, int> nodes;                      // nodes of the parameters
+  std::map<std::string, const TensorSample*> gradients;  // samples by parameter; none without influence on the loss
 };
 
 // Collective. Runs the step of the batches drawn last with all-reduce of the gradients. Returns an object on rank 0,

@@ -22,7 +22,7 @@ TimedStep time_step(const StepFunction& step, Kernels& kernels) {
   const Var result = step.record(tape);
   timeline.restart();
   tape.backward(result, step.cotangent);
-  timeline.mark(Timeline::kOther);  // after the node visited last is freed
+  timeline.mark(Timeline::kOther);  // the node that was visited last is freed by now
   return {timeline.spans(), tape.nodes().size()};
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 // Samples of larger models have fewer lines, so that the page stays below 3 MB where it can.
 constexpr double kSampledBytes = 2.55e6;
-constexpr double kBytesPerElement = 4 * 4.0 / 3;  // in base64
-constexpr double kBytesPerTensor = 200;           // of its shape and statistics
+constexpr double kBytesPerElement = 4 * 4.0 / 3;  // bytes in base64
+constexpr double kBytesPerTensor = 200;           // bytes of its shape and statistics
 
 // The bytes of the samples of a step in JSON. With several ranks, a parameter also has the gradients of the other ranks
 // and the sum.
@@ -157,7 +157,7 @@ StepData record_with(const StepFunction& step, Kernels& kernels, const SampleLim
   const Var result = step.record(tape);
   data.rows = tape_rows(tape);
   for (const Node& node : tape.nodes())
-    if (node.parameter && node.parameter->gradient) node.parameter->gradient.zero();  // of a step recorded before
+    if (node.parameter && node.parameter->gradient) node.parameter->gradient.zero();  // an earlier step's gradient
   StepRecorder recorder(limits);
   recorder.read_forward(tape);
   tape.add_observer(recorder);

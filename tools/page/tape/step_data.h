@@ -17,12 +17,12 @@ namespace gyre {
 // A step that was run, with its costs.
 struct StepData {
   std::vector<TapeRow> rows;
-  SampleLimits limits;                                       // of the tensors
-  std::vector<RecordedNode> nodes;                           // in tape order, like the rows
-  std::vector<RecordedStep> steps;                           // in backward order
-  std::vector<NodeCost> costs;                               // of each node; empty if they were not measured
-  std::map<int, std::string> names;                          // of leaves that are no parameters, by node
-  std::vector<std::vector<GradientDifference>> differences;  // by node; empty if they were not measured
+  SampleLimits limits;                                       // limits of the tensors
+  std::vector<RecordedNode> nodes;                           // nodes in tape order, like the rows
+  std::vector<RecordedStep> steps;                           // steps in backward order
+  std::vector<NodeCost> costs;                               // cost of each node; empty if it was not measured
+  std::map<int, std::string> names;                          // names of leaves that are no parameters, by node
+  std::vector<std::vector<GradientDifference>> differences;  // differences by node; empty if they were not measured
 };
 
 // Runs a step, and samples its tensors so that the page has a size near 3 MB. ranks: how many gradients of each

@@ -24,7 +24,7 @@ struct StepFunction {
 struct RecordedNode {
   struct Input {
     int node = -1;                         // -1: a constant, or an optional input that is absent
-    std::optional<TensorSample> constant;  // its value
+    std::optional<TensorSample> constant;  // value of a constant
   };
   TensorSample value;
   std::optional<TensorSample> gradient;  // final; none if the loss does not depend on the node
@@ -37,8 +37,8 @@ struct RecordedStep {
   // An input to whose gradient several ops add.
   struct Path {
     int input = 0;                      // number among the inputs
-    int number = 0;                     // of this path to the gradient, in the order of backward, from 1
-    std::optional<TensorSample> added;  // by this step: the difference of two sums; none for the first path
+    int number = 0;                     // number of this path to the gradient, in the order of backward, from 1
+    std::optional<TensorSample> added;  // part of this step: the difference of two sums; none for the first path
     std::optional<TensorSample> sum;    // so far; none for the last path: the final gradient
   };
   int node = -1;
@@ -56,8 +56,8 @@ class StepRecorder final : public TapeObserver {
   void after_backward(const Tape& tape, int node) override;
   void on_parameter_ready(Parameter& parameter) override;
 
-  const std::vector<RecordedNode>& nodes() const { return nodes_; }  // in tape order
-  const std::vector<RecordedStep>& steps() const { return steps_; }  // in backward order
+  const std::vector<RecordedNode>& nodes() const { return nodes_; }  // nodes in tape order
+  const std::vector<RecordedStep>& steps() const { return steps_; }  // steps in backward order
 
  private:
   RecordedNode read(const Tape& tape, int number) const;
@@ -66,7 +66,7 @@ class StepRecorder final : public TapeObserver {
   SampleLimits limits_;
   std::vector<RecordedNode> nodes_;
   std::vector<RecordedStep> steps_;
-  std::vector<int> uses_, done_;  // of each node: ops that use it, and those whose backward has run
+  std::vector<int> uses_, done_;  // number of ops that use a node, and of those whose backward has run
   std::map<const Parameter*, int> parameter_nodes_;
   std::map<int, Tensor> before_;  // gradients before the step, by node
 };

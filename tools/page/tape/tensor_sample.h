@@ -11,7 +11,7 @@ namespace gyre {
 
 struct SampleLimits {
   int64_t whole = 1024;    // tensors of up to this many elements are kept whole
-  int64_t lines = 4;       // of larger ones, this many rows and as many columns
+  int64_t lines = 4;       // number of rows, and of columns, that are shown of larger tensors
   int64_t longest = 4096;  // elements of such a row or column
 };
 
@@ -26,7 +26,7 @@ struct TensorSample {
   DType dtype = DType::f32;
   TensorStats stats;
   std::vector<SampleBlock> blocks;         // the first rows, then the rest of the first columns
-  std::vector<std::vector<float>> values;  // of each block, row by row
+  std::vector<std::vector<float>> values;  // values of each block, row by row
 };
 
 // The blocks that sample_tensor() keeps of a tensor of this shape.

@@ -12,7 +12,7 @@ namespace gyre {
 
 struct StepText {
   std::string text;
-  std::string target;  // of a translation model
+  std::string target;  // target of a translation model
 };
 
 // Loads a run with its vocabulary. A causal model predicts each token of the text, a bidirectional one the tokens that

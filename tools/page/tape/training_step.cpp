@@ -31,7 +31,7 @@ Json training_step_json(Workload& work, Kernels& kernels, const TrainingStepOpti
     return result.loss;
   };
   const StepFunction function{.record = record, .tape = page_tape_options(options.precision, ranks.rank())};
-  StepData step = record_step(function, kernels, ranks.size());  // before others add to the gradients of the parameters
+  StepData step = record_step(function, kernels, ranks.size());  // comes before others add to the gradients
   Json of_ranks;
   if (ranks.size() > 1)
     of_ranks =

@@ -13,7 +13,7 @@ namespace gyre {
 struct TrainingStepOptions {
   Precision precision = Precision::fp32;
   int64_t differences = 0;  // most elements of gradients to compare with finite differences
-  double bucket_mb = 0;     // of the all-reduce, with several ranks
+  double bucket_mb = 0;     // size of the all-reduce's buckets, with several ranks
 };
 
 // Collective. Runs a training step of the batch drawn last. Returns on rank 0 the object of step_json() with the loss,

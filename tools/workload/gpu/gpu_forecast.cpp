@@ -19,7 +19,7 @@ class GpuClock {
 
   struct Entry {
     GpuWork work;
-    double begin, seconds;  // of the GPU's busy time
+    double begin, seconds;  // parts of the GPU's busy time
   };
 
   void run(const GpuWork& work) {
@@ -180,7 +180,7 @@ GpuForecast forecast_step(const WorkloadMaker& make, const OptimizerOptions& opt
 }
 
 GpuForecast with_micro_batches(GpuForecast step, int micro_batches) {
-  double share_of_optimizer = 0;  // of the launches
+  double share_of_optimizer = 0;  // share of the launches
   for (ForecastRow& row : step.rows) {
     if (row.of_optimizer) {
       share_of_optimizer += double(row.launches) / double(step.launches);

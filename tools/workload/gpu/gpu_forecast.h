@@ -28,15 +28,15 @@ struct GpuForecast {
   // the host. host: the host queues launches.
   double step_seconds = 0, busy_seconds = 0, host_seconds = 0;
   double forward_seconds = 0, backward_seconds = 0, optimizer_seconds = 0;  // busy
-  double flops = 0;                                                         // of the model (kTrainingFlopsFactor)
+  double flops = 0;                                                         // FLOPs of the model (kTrainingFlopsFactor)
   double bytes = 0;                                                         // read and written
   double tokens = 0;
   int64_t launches = 0;
-  int64_t waits = 0, drains = 0;  // of the host; drains: for the last launch so far, so that the GPU has nothing to do
+  int64_t waits = 0, drains = 0;  // waits of the host; drains: those for the last launch so far, which idle the GPU
   // Bytes of tensors: those between steps (weights, gradients, optimizer), the peak, and the regions of the pool.
   double kept_bytes = 0, peak_bytes = 0, pool_bytes = 0;
   std::vector<ProfileRow> ops;    // busy seconds by op, as a measured profile has them
-  std::vector<ForecastRow> rows;  // by op and purpose, in decreasing order of time
+  std::vector<ForecastRow> rows;  // rows by op and purpose, in decreasing order of time
 };
 
 // Creates a workload with its parameters on the device.
@@ -55,7 +55,7 @@ GpuForecast extrapolated(GpuForecast step, double factor);
 // The prediction for a GPU of a machine.
 struct StepPrediction {
   std::string kind;  // the assumed kind of GPU: "h100 (SXM)"; empty on a CPU and for a GPU of an unknown kind
-  std::vector<ProfileRow> ops;  // as in GpuForecast; empty without a kind
+  std::vector<ProfileRow> ops;  // ops, as in GpuForecast; empty without a kind
 };
 
 // forecast_step() for the GPU of these kernels, with its measured limits: the FLOP/s of products, and the bandwidth.

@@ -10,7 +10,7 @@
 namespace gyre {
 
 struct GpuModel {
-  std::string name;    // as in --device: h200
+  std::string name;    // name for --device: h200
   std::string device;  // a word of the name that the driver reports: H200
 
   // FLOP/s of matrix products of large matrices (measure_cuda_products), and the peaks of the data sheet.
@@ -27,14 +27,14 @@ struct GpuModel {
   double wait = 20e-6;                 // seconds until the host continues after a wait
   double pass_share = 0.9;             // bandwidth of a pass, relative to a copy
   double product_depth = 320;          // a product that sums k numbers reaches k / (k + product_depth) of the rate
-  double arithmetic_share = 0.15;      // of fp32_peak, of attention without tensor cores
-  double random_numbers = 0.7e12;      // per second
+  double arithmetic_share = 0.15;      // share of fp32_peak that attention without tensor cores reaches
+  double random_numbers = 0.7e12;      // numbers per second
   double attention_block = 2.5e-6;     // seconds of an attention block besides its products
   double attention_product = 1.25e-6;  // seconds of a product of 64 x 64 tiles of 64 features, on one block
   double reserved = 0.6e9;             // bytes of the driver, the CUDA context and the workspace of products
   double nccl_buffers = 0.5e9;         // bytes, with several GPUs
   int node_gpus = 8;
-  double link_share = 0.8;                              // of node_link and network that an all-reduce reaches
+  double link_share = 0.8;                              // share of node_link and network that an all-reduce reaches
   double node_latency = 3e-6, network_latency = 12e-6;  // seconds per message
   double host_copy = 10e9;                              // bytes/s between GPU memory and pageable memory of the CPU
   double host_sum = 3e9;  // bytes/s of an all-reduce of a process in the memory of the CPU, by MPI within a node

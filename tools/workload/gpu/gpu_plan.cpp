@@ -12,7 +12,7 @@ namespace {
 // The largest batch on the virtual GPU. The shares of rounding and of launches in the step of a larger one are
 // negligible, so that it is extrapolated in proportion.
 constexpr double kMostTokens = 1 << 20;
-constexpr int kMostMicroBatches = 65536;  // of a GPU, as --optimizer-delay accepts
+constexpr int kMostMicroBatches = 65536;  // limit of a GPU, as --optimizer-delay accepts
 
 // All GPUs of a node take part in its traffic with other nodes, each through its own adapter.
 PlanRates rates_between(const GpuModel& model, int gpus, bool on_cpu) {
@@ -97,7 +97,7 @@ class Planner {
 
   const GpuJob& job_;
   const GpuModel& model_;
-  std::map<int, GpuForecast> forecasts_;  // by the number of items
+  std::map<int, GpuForecast> forecasts_;  // forecasts by the number of items
 };
 
 }  // namespace

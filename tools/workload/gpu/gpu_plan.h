@@ -19,8 +19,8 @@ struct GpuJob {
 
 struct GpuPlanRow {
   PlanRow plan;
-  GpuForecast forecast;  // of a step of one GPU, with all its micro-batches and without the exchange
-  double tokens = 0;     // of all GPUs
+  GpuForecast forecast;  // step of one GPU, with all its micro-batches and without the exchange
+  double tokens = 0;     // tokens of all GPUs
   // Tokens of the micro-batch from which a larger one was extrapolated in proportion, or 0.
   double extrapolated_from = 0;
   // The first number of micro-batches per GPU and step with which the memory suffices, of that of the job, twice it,
