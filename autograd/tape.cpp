@@ -242,7 +242,7 @@ Backward::GradientWithBias Backward::dinput_with_bias(int i) {
   if (number < 0) return {};
   Node& target = tape_.nodes_[size_t(number)];
   Tensor dbias;
-  if (target.op && target.uses == 1 && !target.gradient) {  // this op is the one use
+  if (target.op && target.uses == 1 && !target.gradient) {  // this op is the only use of the input
     Backward of_target(tape_, target);
     dbias = target.op->bias_gradient(of_target);
     if (dbias && adds_to(dbias)) dbias = {};

@@ -25,7 +25,7 @@ bool is_standard(const Path& path);
 struct BadLineChoice {
   std::string word = "skip";
 
-  // what: what makes a line bad, as in "too long".
+  // `what` names the fault of a line, as in "too long".
   void add_row(OptionTable& table, const std::string& what);
   OnBadLine policy() const { return parse_on_bad_line(word); }
 };

@@ -58,7 +58,7 @@ class TrainStep {
   StepResult finish();
   bool figures_are_late() const { return kernels_.device() != Device{}; }
 
-  // start() and finish().
+  // Runs one update to its end. For callers that do not overlap updates.
   StepResult run(uint64_t update, const std::function<const RankBatch&()>& take_batch, StepSeconds& seconds);
 
   // Collective. Repeats the gradient computation of an update on every rank, and describes the first operation whose

@@ -5,7 +5,7 @@
 namespace gyre {
 namespace {
 
-// Both gradients are dy itself, without a copy.
+// The gradients of both inputs are dy itself, without a copy.
 struct Add final : Op {
   std::string_view formula() const override {
     return R"(

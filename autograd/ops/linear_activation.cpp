@@ -4,7 +4,7 @@
 namespace gyre {
 namespace {
 
-// By activation, those that a feed-forward block or a head may have.
+// Names by activation: the activations that a feed-forward block or a head may have.
 constexpr std::string_view kNames[] = {"linear_relu", "linear_gelu", "linear_tanh", "linear_silu", "linear_gelu_tanh"};
 
 struct LinearActivation final : Op {

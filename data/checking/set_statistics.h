@@ -16,7 +16,7 @@ struct SideStatistics {
   uint64_t lines = 0, crlf_lines = 0;
   bool has_byte_order_mark = false;  // a byte order mark at the beginning
   std::array<LineList, kLineFaults> faults;
-  // Of measured pairs, without </s>:
+  // Counts of measured pairs, without </s>:
   uint64_t pieces = 0, unknown = 0;
   LineList with_unknown;
   std::vector<uint64_t> frequencies;  // count of each piece of the vocabulary

@@ -144,7 +144,7 @@ class TokenStoreWriter {
   void add(const std::vector<int32_t>& source, const std::vector<int32_t>& target = {});
   // Appends a sentence of a document with the size of its text; an empty sentence ends a document.
   void add_of_document(std::span<const int32_t> ids, const TextSize& size);
-  // For stores of documents.
+  // The line ends that a store of documents keeps.
   void set_line_ends(LineEnds line_ends) { text_.line_ends = 1 + uint32_t(line_ends); }
   // Completes the store and opens it. A file appears under its name only now.
   TokenStore finish();

@@ -31,7 +31,7 @@ constexpr auto kSharedKeys = [](auto& field, auto& c) {
   field("layer_norm_eps", c.layer_norm_epsilon);
 };
 
-// Those of RoFormer.
+// The fields of RoFormer.
 constexpr auto kRoformerKeys = [](auto& field, auto& c) {
   field("embedding_size", c.embedding_dim);
   field("rotary_value", c.position.template get<RopeOptions>().rotate_values);

@@ -170,7 +170,7 @@ class Parts {
   DecoderFamily family_;
 };
 
-// Their tensor, copied from the parameter.
+// The tensor of Hugging Face, copied from the parameter.
 Tensor converted(const Part& part) {
   const Tensor value = part.parameter->value.to_cpu();
   Tensor tensor = Tensor::empty(part.shape());

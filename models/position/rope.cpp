@@ -88,7 +88,7 @@ std::vector<double> yarn_shares(const RopeOptions& o, int64_t dims) {
   return shares;
 }
 
-// Those of Llama 3.1: 1 to 0 over the turns of the pair.
+// The shares of Llama 3.1: 1 to 0 over the turns of the pair.
 std::vector<double> llama3_shares(const RopeOptions& o, int64_t dims) {
   std::vector<double> shares;
   for (int64_t j = 0; j < dims / 2; ++j) {

@@ -36,7 +36,7 @@ struct Work {
 struct CUstream_st {
   uint64_t id;  // never used again
   std::deque<cuda_emulation::Work> queue{};
-  cuda_emulation::KernelsBefore before{};  // its end
+  cuda_emulation::KernelsBefore before{};  // kernels before the end of the stream
   uint64_t awaited = 0;                    // of its own kernels, the number that the program has waited for
 };
 struct CUevent_st {

@@ -14,7 +14,7 @@ namespace gyre {
 struct AttentionBench {
   std::vector<AttentionKind> kinds{AttentionKind::linear, AttentionKind::softmax};
   std::vector<int64_t> lengths{1024, 2048, 4096, 8192, 16384, 32768, 65536};  // tokens
-  AttentionConfig attention;                                                  // except for the kind
+  AttentionConfig attention;                                                  // options other than the kind
   int64_t dim = 256, heads = 4;
   bool causal = true;
   Precision precision = Precision::fp32;

@@ -23,7 +23,7 @@ struct TapeLesson {
   TapeFunction function;
 };
 const std::vector<TapeLesson>& tape_lessons();
-// With finite differences of all elements of the inputs.
+// The recorded lesson, with finite differences of all elements of the inputs.
 Json record_tape_lesson(const TapeLesson& lesson);
 
 // A tensor of numbers with two decimals, which are easy to read; a pure function of the arguments.

@@ -32,7 +32,7 @@ void ScheduleOptions::validate() const {
 }
 
 void OptimizerOptions::validate() const {
-  const bool is_muon = make_update_rule(*this)->updates_matrices();  // also checks the options of the rule
+  const bool is_muon = make_update_rule(*this)->updates_matrices();  // the rule checks its options too
   schedule.validate();
   for (const RateStage& stage : rate_stages) stage.schedule.validate();
   expect_finite_at_least(0, "--qk-clip", qk_clip);

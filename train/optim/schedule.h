@@ -27,7 +27,7 @@ const Schedule& find_schedule(const std::string& name);
 //   n < W:    initial + n (lr - initial) / W    the warm-up of all schedules, W = warmup
 //   n >= W:   max(schedule(n), minimum_rate)
 double learning_rate(const ScheduleOptions& options, uint64_t n);
-// Likewise, by the schedule of the stage that the update belongs to.
+// The rate by the schedule of the stage that the update belongs to.
 double learning_rate(const OptimizerOptions& options, uint64_t n);
 
 // The options with the total and the warm-up as numbers of updates, for a run of `run_updates` updates; 0: the number

@@ -100,7 +100,7 @@ class TransposedFactors {
  private:
   Factors<D> factors_;
   Tile<Packed<D>> transposed_;
-  Tile<T> exact_;  // only if the factors are pairs
+  Tile<T> exact_;  // empty unless the factors are pairs
 };
 
 // Factors of Factors::over_rows() from row `first` of their tile on. `first` must be even.

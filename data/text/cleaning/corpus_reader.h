@@ -38,7 +38,7 @@ class CorpusReader {
   int sides() const { return has_targets_ ? 2 : 1; }
   bool has_documents() const { return documents_ != nullptr; }
   bool has_json() const { return has_json_; }  // JSON lines, in any of the files
-  // Of the files of documents: what was read and skipped so far.
+  // Counts of the files of documents: lines that were read and skipped so far.
   const std::vector<LineReport>& reports() const { return documents_->reports(); }
   uint64_t pairs() const { return pairs_; }
   uint64_t bytes() const { return bytes_; }  // bytes of the lines read so far, without line ends

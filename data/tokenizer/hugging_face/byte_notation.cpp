@@ -14,7 +14,7 @@ bool stands_for_itself(int byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-// By code point; -1: stands for no byte.
+// The byte that each code point stands for; -1: none.
 std::vector<int16_t> bytes_by_character() {
   std::vector<int16_t> bytes(2 * kByteValues, -1);
   int shifted = kFirstShifted;

@@ -84,7 +84,7 @@ std::vector<const Json*> thinned(const std::vector<const Json*>& all) {
   return kept;
 }
 
-// In the order in which they first occur.
+// The names of all metrics, in the order in which they first occur.
 std::vector<std::string> metrics_of(const std::vector<const Json*>& entries) {
   std::vector<std::string> names;
   for (const Json* entry : entries)

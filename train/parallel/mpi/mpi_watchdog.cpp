@@ -83,7 +83,7 @@ bool MpiWatchdog::collect_replies() {
     heartbeats_[size_t(status.MPI_SOURCE)] =
         Heartbeat{uint64_t(m.waits), m.waiting != 0, {uint64_t(m.update), m.seconds, Phase(m.phase)}};
   }
-  return std::count(heartbeats_.begin(), heartbeats_.end(), std::nullopt) == 1;  // this rank's own
+  return std::count(heartbeats_.begin(), heartbeats_.end(), std::nullopt) == 1;  // only this rank's own is missing
 }
 
 std::string describe_missing(const std::vector<std::optional<Heartbeat>>& heartbeats, int asker, uint64_t waits) {

@@ -32,7 +32,7 @@ struct SharedSegments {
 
 class WindowTask {
  public:
-  // By rank of the machine. A rank writes to its own slot only.
+  // Slots by rank of the machine. A rank writes to its own slot only.
   using Slots = std::span<std::byte* const>;
 
   virtual ~WindowTask() = default;

@@ -29,7 +29,7 @@ Ids first_of(std::span<const int32_t> ids, size_t most) {
 
 std::string text_of(const Vocabulary& vocabulary, const Ids& ids) { return one_line(vocabulary.decode(ids)); }
 
-// With the space that separates it from the prompt, if there is one.
+// The continuation with the space that separates it from the prompt, if there is one.
 std::string continuation_text(const Vocabulary& vocabulary, const Ids& prompt, const Ids& ids) {
   const std::vector<std::string> no_stops;
   Continuation continuation(vocabulary, prompt, no_stops);
