@@ -22,8 +22,9 @@ uint64_t passed(const Period& period, const Progress& progress) {
 
 // True if a value is better than an earlier one, if any.
 bool is_better(const std::string& metric, double value, const double* earlier) {
+  const bool higher = higher_is_better(metric);
   if (earlier == nullptr) return !std::isnan(value);
-  return higher_is_better(metric) ? value > *earlier : value < *earlier;
+  return higher ? value > *earlier : value < *earlier;
 }
 
 // Collective. Throws an Error if the weights of the ranks do not have the same bits.
