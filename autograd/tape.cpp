@@ -17,8 +17,8 @@ Kernels& Var::kernels() const { return tape_->kernels(); }
 
 bool Var::requires_gradient() const { return node_ >= 0 && tape_->nodes_[size_t(node_)].requires_gradient; }
 
-Tape::Tape(Kernels& kernels, Options options) : kernels_(kernels), options_(options) {
-  set_product_precision();
+Tape::Tape(Kernels& kernels, Options options)
+    : kernels_(kernels.with_tf32(options.precision == Precision::tf32)), options_(options) {
   require(options.packed == nullptr || !options.record, "[tape] expected no packed weights for a tape that records");
   require(options.packed == nullptr || options.packed->precision() == options.precision,
           "[tape] expected packed weights in the tape's precision");
@@ -142,7 +142,6 @@ void Tape::backward(const Var& output, Tensor cotangent) {
   require(cotangent.shape() == output.shape(), "[backward] the cotangent must have the output's shape ",
           output.shape().text(), ", got ", cotangent.shape().text());
   backward_done_ = true;
-  set_product_precision();  // another tape may have changed it since the forward pass
   accumulate(output.node(), cotangent, true);
   notify_unused_parameters();
   run_backward(0);

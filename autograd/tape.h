@@ -201,7 +201,6 @@ class Tape {
   friend class Backward;
   friend class Var;
   struct Checkpoint;
-  void set_product_precision() { kernels_.set_tf32(options_.precision == Precision::tf32); }
   void use_in_checkpoint(int node);
   Var recorded_again(const Checkpoint& checkpoint);
   void run_backward(size_t first);

@@ -23,10 +23,12 @@ int cuda_devices() {
   return usable;
 }
 
-Kernels& cuda_kernels(int index) {
-  cuda::Context& context = cuda::Context::of(index);
-  static auto* kernels = new cuda::CudaKernels(context);  // one GPU per process; never destroyed
-  return *kernels;
+Kernels& cuda_kernels(int index) { return cuda::CudaKernels(cuda::Context::of(index), false).with_tf32(false); }
+
+Kernels& cuda::CudaKernels::with_tf32(bool allowed) {
+  static auto* exact = new CudaKernels(context_, false);  // one GPU per process; never destroyed
+  static auto* rounding = new CudaKernels(context_, true);
+  return allowed ? *rounding : *exact;
 }
 
 std::shared_ptr<void> cuda_allocate(int index, size_t bytes) { return cuda::Context::of(index).allocate(bytes); }

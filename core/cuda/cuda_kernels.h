@@ -10,19 +10,19 @@ namespace gyre::cuda {
 
 class CudaKernels final : public Kernels {
  public:
-  explicit CudaKernels(Context& context) : context_(context) {}
+  CudaKernels(Context& context, bool tf32) : context_(context), tf32_(tf32) {}
 
   std::string name() const override;
   Device device() const override { return {Device::Kind::cuda, context_.index()}; }
   bool has_bf16() const override { return true; }
-  void set_tf32(bool allowed) override { tf32_ = allowed; }
+  Kernels& with_tf32(bool allowed) override;
 
 #define GYRE_KERNEL override
 #include "gyre/core/kernels/all_kernels.inc"
 
  private:
   Context& context_;
-  bool tf32_ = false;
+  const bool tf32_;
 };
 
 }  // namespace gyre::cuda

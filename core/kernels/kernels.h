@@ -41,9 +41,9 @@ class Kernels {
   virtual std::string name() const = 0;
   virtual Device device() const = 0;
   virtual bool has_bf16() const = 0;  // if false, bf16 data throws an Error
-  // Allows later matrix products of f32 data to round their operands to tf32. Set by tapes, and by optimizers
-  // that multiply matrices.
-  virtual void set_tf32(bool allowed) = 0;
+  // The kernels of the same device whose matrix products of f32 data may, or may not, round their operands to tf32. The
+  // kernels of a device do not round until asked.
+  virtual Kernels& with_tf32(bool allowed) = 0;
 
 #define GYRE_KERNEL = 0
 #include "gyre/core/kernels/all_kernels.inc"

@@ -22,11 +22,16 @@ GpuWorkScope::GpuWorkScope(std::function<void(const GpuWork&)> listener_of_scope
 GpuWorkScope::~GpuWorkScope() { listener() = nullptr; }
 
 Kernels& virtual_kernels() {
-  static virtual_gpu::VirtualKernels kernels;
+  static virtual_gpu::VirtualKernels kernels(false);
   return kernels;
 }
 
 namespace virtual_gpu {
+
+Kernels& VirtualKernels::with_tf32(bool allowed) {
+  static VirtualKernels rounding(true);
+  return allowed ? rounding : virtual_kernels();
+}
 
 void report(const GpuWork& work) {
   if (listener()) listener()(work);

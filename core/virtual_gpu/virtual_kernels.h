@@ -8,16 +8,18 @@ namespace gyre::virtual_gpu {
 
 class VirtualKernels final : public Kernels {
  public:
+  explicit VirtualKernels(bool tf32) : tf32_(tf32) {}
+
   std::string name() const override { return "virtual GPU"; }
   Device device() const override { return kVirtualGpu; }
   bool has_bf16() const override { return true; }
-  void set_tf32(bool allowed) override { tf32_ = allowed; }
+  Kernels& with_tf32(bool allowed) override;
 
 #define GYRE_KERNEL override
 #include "gyre/core/kernels/all_kernels.inc"
 
  private:
-  bool tf32_ = false;
+  const bool tf32_;
 };
 
 }  // namespace gyre::virtual_gpu

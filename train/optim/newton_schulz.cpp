@@ -103,8 +103,8 @@ double orthogonalization_flops(const Parameter& p, Precision precision, Device d
   return flops;
 }
 
-Tensor orthogonalize(Kernels& kernels, const Tensor& x, Precision precision) {
-  kernels.set_tf32(precision == Precision::tf32);
+Tensor orthogonalize(Kernels& device_kernels, const Tensor& x, Precision precision) {
+  Kernels& kernels = device_kernels.with_tf32(precision == Precision::tf32);
   const Tensor normalized = x.like();
   normalize(kernels, normalized, x);
   const bool exact = precision == Precision::fp32 || x.dtype() == DType::f64;
