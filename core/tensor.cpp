@@ -25,13 +25,31 @@ void with_floats(const Tensor& t, F&& f) {
 }  // namespace
 
 std::string_view dtype_name(DType dtype) {
-  constexpr std::string_view names[] = {"f32", "f64", "bf16", "i32"};
-  return names[size_t(dtype)];
+  switch (dtype) {
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    case DType::bf16:
+      return "bf16";
+    case DType::i32:
+      return "i32";
+  }
+  return "";
 }
 
 size_t dtype_bytes(DType dtype) {
-  constexpr size_t bytes[] = {4, 8, 2, 4};
-  return bytes[size_t(dtype)];
+  switch (dtype) {
+    case DType::f32:
+      return 4;
+    case DType::f64:
+      return 8;
+    case DType::bf16:
+      return 2;
+    case DType::i32:
+      return 4;
+  }
+  return 0;
 }
 
 std::string Device::text() const {

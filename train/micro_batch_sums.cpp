@@ -12,7 +12,7 @@ void LossSums::add(const LossSums& other) {
 }
 
 MicroBatchSums::MicroBatchSums(int micro_batches)
-    : micro_batches_(size_t(micro_batches)), values_((kFields * micro_batches_) + kFlags) {}
+    : micro_batches_(size_t(micro_batches)), values_(kFields * micro_batches_ + size_t(Flag::count)) {}
 
 void MicroBatchSums::set_tokens(int micro_batch, int64_t predictions) {
   at(kLosses, micro_batch) = double(predictions);
@@ -25,14 +25,13 @@ void MicroBatchSums::set_losses(int micro_batch, const CrossEntropySums& sums) {
 }
 
 void MicroBatchSums::request_stop(StopRequest request) {
-  if (request != StopRequest::none) flag(size_t(request)) = 1;
+  if (request == StopRequest::signal) flag(Flag::stopped_by_signal) = 1;
+  if (request == StopRequest::out_of_time) flag(Flag::out_of_time) = 1;
 }
 
 StopRequest MicroBatchSums::stop() const {
-  for (StopRequest request : {StopRequest::signal, StopRequest::out_of_time}) {
-    if (flag(size_t(request)) > 0) return request;
-  }
-  return StopRequest::none;
+  if (flag(Flag::stopped_by_signal) > 0) return StopRequest::signal;
+  return flag(Flag::out_of_time) > 0 ? StopRequest::out_of_time : StopRequest::none;
 }
 
 double MicroBatchSums::field(size_t f) const {

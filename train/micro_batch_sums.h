@@ -31,9 +31,9 @@ class MicroBatchSums {
   void set_tokens(int micro_batch, int64_t predictions);
   void set_losses(int micro_batch, const CrossEntropySums& sums);
   void request_stop(StopRequest request);
-  void report_failure() { flag(kFailed) = 1; }
+  void report_failure() { flag(Flag::failed) = 1; }
   // The number of predictions of the global batch according to this rank's data.
-  void set_predictions(uint64_t predictions) { flag(kPredictions) = double(predictions); }
+  void set_predictions(uint64_t predictions) { flag(Flag::predictions) = double(predictions); }
 
   // Collective. The first exchanges all values but the losses, the second the losses, the third both at once.
   void exchange_flags(Communicator& ranks) { ranks.all_reduce(all().subspan(kLosses * micro_batches_)); }
@@ -43,17 +43,16 @@ class MicroBatchSums {
   LossSums total() const { return {field(0), field(1), field(2), tokens()}; }
   double tokens() const { return field(kLosses); }
   StopRequest stop() const;
-  bool failed() const { return flag(kFailed) > 0; }
-  double predictions_of_all_ranks() const { return flag(kPredictions); }
+  bool failed() const { return flag(Flag::failed) > 0; }
+  double predictions_of_all_ranks() const { return flag(Flag::predictions); }
 
  private:
-  // The fields are those of LossSums. The flags are at the end; flag n is the n-th element from the end. Numbers 1
-  // and 2 are the requests StopRequest::out_of_time and StopRequest::signal, 3 is a failure, 4 the predictions.
-  static constexpr size_t kLosses = 3, kFields = 4, kFlags = 4, kFailed = 3, kPredictions = 4;
+  static constexpr size_t kLosses = 3, kFields = 4;  // the fields of LossSums; the first three are the losses
+  enum class Flag : size_t { predictions, failed, stopped_by_signal, out_of_time, count };
   double& at(size_t field, int micro_batch) { return values_[field * micro_batches_ + size_t(micro_batch)]; }
   double field(size_t f) const;
-  double& flag(size_t which) { return values_[values_.size() - which]; }
-  double flag(size_t which) const { return values_[values_.size() - which]; }
+  double& flag(Flag f) { return values_[kFields * micro_batches_ + size_t(f)]; }
+  double flag(Flag f) const { return values_[kFields * micro_batches_ + size_t(f)]; }
   std::span<double> all() { return values_; }
 
   size_t micro_batches_;

@@ -35,16 +35,25 @@ struct Scale final : Op {
 
 struct ActivationOp final : Op {
   std::string_view formula() const override {
-    constexpr std::string_view formulas[] = {
-        "y = max(x, 0)\n  dx = dy [x > 0]",
-        "y = x Phi(x), Phi the CDF of the normal distribution\n  dx = dy (Phi(x) + x phi(x)), phi its density",
-        "y = tanh(x)\n  dx = dy (1 - y^2)",
-        "y = x s,  s = 1 / (1 + exp(-x))\n  dx = dy s (1 + x (1 - s))",
-        "y = x / 2 (1 + t),  t = tanh(sqrt(2/pi) (x + 0.044715 x^3))\n  dx = dy y', y' by the product rule",
-        "y = x + 1 for x > 0, else exp(x)\n  dx = dy for x > 0, else dy exp(x)",
-        "y = max(x, 0) + 0.001\n  dx = dy [x > 0]",
-        "y = exp(min(x, 60))\n  dx = dy y [x < 60]"};
-    return formulas[size_t(kind)];
+    switch (kind) {
+      case Activation::relu:
+        return "y = max(x, 0)\n  dx = dy [x > 0]";
+      case Activation::gelu:
+        return "y = x Phi(x), Phi the CDF of the normal distribution\n  dx = dy (Phi(x) + x phi(x)), phi its density";
+      case Activation::tanh:
+        return "y = tanh(x)\n  dx = dy (1 - y^2)";
+      case Activation::silu:
+        return "y = x s,  s = 1 / (1 + exp(-x))\n  dx = dy s (1 + x (1 - s))";
+      case Activation::gelu_tanh:
+        return "y = x / 2 (1 + t),  t = tanh(sqrt(2/pi) (x + 0.044715 x^3))\n  dx = dy y', y' by the product rule";
+      case Activation::elu_plus_one:
+        return "y = x + 1 for x > 0, else exp(x)\n  dx = dy for x > 0, else dy exp(x)";
+      case Activation::relu_plus:
+        return "y = max(x, 0) + 0.001\n  dx = dy [x > 0]";
+      case Activation::bounded_exp:
+        return "y = exp(min(x, 60))\n  dx = dy y [x < 60]";
+    }
+    return "";
   }
   Activation kind = Activation::relu;
   std::string_view name() const override { return activation_name(kind); }

@@ -4,8 +4,23 @@
 namespace gyre {
 namespace {
 
-// Names by activation: the activations that a feed-forward block or a head may have.
-constexpr std::string_view kNames[] = {"linear_relu", "linear_gelu", "linear_tanh", "linear_silu", "linear_gelu_tanh"};
+// The name of the op; empty for activations that no feed-forward block or head may have.
+std::string_view name_with(Activation kind) {
+  switch (kind) {
+    case Activation::relu:
+      return "linear_relu";
+    case Activation::gelu:
+      return "linear_gelu";
+    case Activation::tanh:
+      return "linear_tanh";
+    case Activation::silu:
+      return "linear_silu";
+    case Activation::gelu_tanh:
+      return "linear_gelu_tanh";
+    default:
+      return "";
+  }
+}
 
 struct LinearActivation final : Op {
   std::string_view formula() const override {
@@ -18,7 +33,7 @@ struct LinearActivation final : Op {
   DropoutMask mask;
   Tensor pre;  // saved, except for relu, whose keep act'(pre) follows from y
   double multiply_adds = 0;
-  std::string_view name() const override { return kNames[size_t(kind)]; }
+  std::string_view name() const override { return name_with(kind); }
   double flops() const override { return 2 * multiply_adds; }
   void describe(OpMetadata& metadata) const override {
     if (mask.rate > 0) metadata.attribute("dropout", mask.rate);
@@ -41,7 +56,7 @@ Var linear_activation(const Var& x, const Var& w, const Var& bias, Activation ki
           "[linear_activation] expected x(n,d) and w(o,d), got ", x.shape().text(), " and ", w.shape().text());
   require(!bias || bias.shape() == Shape{w.shape()[0]}, "[linear_activation] the bias must be (", w.shape()[0],
           "), got ", bias ? bias.shape().text() : "");
-  require(size_t(kind) < std::size(kNames), "[linear_activation] expected relu, gelu, tanh, silu or gelu_tanh, got ",
+  require(!name_with(kind).empty(), "[linear_activation] expected relu, gelu, tanh, silu or gelu_tanh, got ",
           activation_name(kind));
   auto op = std::make_unique<LinearActivation>();
   op->kind = kind;

@@ -101,8 +101,17 @@ FoundTensors find_tensors(std::span<const SafetensorsFile> files, const TargetNa
 }  // namespace
 
 std::string_view safetensors_dtype(DType dtype) {
-  constexpr std::string_view names[] = {"F32", "F64", "BF16", "I32"};
-  return names[static_cast<size_t>(dtype)];
+  switch (dtype) {
+    case DType::f32:
+      return "F32";
+    case DType::f64:
+      return "F64";
+    case DType::bf16:
+      return "BF16";
+    case DType::i32:
+      return "I32";
+  }
+  return "";
 }
 
 TensorSource source_of(const NamedTensor& t) {

@@ -1,7 +1,6 @@
 // Arguments of the elementwise kernels: activations and dropout.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -13,9 +12,25 @@ namespace gyre {
 //   elu_plus_one: x + 1 for x > 0, else exp(x)    relu_plus: max(x, 0) + 0.001    bounded_exp: exp(min(x, 60))
 enum class Activation : uint8_t { relu, gelu, tanh, silu, gelu_tanh, elu_plus_one, relu_plus, bounded_exp };
 constexpr std::string_view activation_name(Activation kind) {
-  constexpr std::string_view names[] = {"relu",      "gelu",         "tanh",      "silu",
-                                        "gelu_tanh", "elu_plus_one", "relu_plus", "bounded_exp"};
-  return names[size_t(kind)];
+  switch (kind) {
+    case Activation::relu:
+      return "relu";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::tanh:
+      return "tanh";
+    case Activation::silu:
+      return "silu";
+    case Activation::gelu_tanh:
+      return "gelu_tanh";
+    case Activation::elu_plus_one:
+      return "elu_plus_one";
+    case Activation::relu_plus:
+      return "relu_plus";
+    case Activation::bounded_exp:
+      return "bounded_exp";
+  }
+  return "";
 }
 constexpr double kGeluTanhCubic = 0.044715;
 constexpr double kReluPlusOffset = 1e-3;  // the constant of performer-pytorch

@@ -32,7 +32,7 @@ std::vector<std::string> precision_names() { return {"fp32", "tf32", "bf16", "au
 
 std::vector<std::string> inference_precision_names() { return {"fp32", "tf32", "bf16", "int8", "auto"}; }
 
-std::string precision_name(Precision precision) { return inference_precision_names()[size_t(precision)]; }
+std::string precision_name(Precision precision) { return std::string(enum_name(precision)); }
 
 Precision parse_precision(const std::string& name, const Kernels& kernels, const std::vector<std::string>& names) {
   if (std::ranges::count(names, name) == 0) {

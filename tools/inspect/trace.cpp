@@ -66,8 +66,17 @@ class Events {
 };
 
 const char* category(Span::Kind kind) {
-  constexpr const char* kNames[] = {"forward", "backward", "outside", "recompute"};
-  return kNames[size_t(kind)];
+  switch (kind) {
+    case Span::Kind::forward:
+      return "forward";
+    case Span::Kind::backward:
+      return "backward";
+    case Span::Kind::outside:
+      return "outside";
+    case Span::Kind::recompute:
+      return "recompute";
+  }
+  return "";
 }
 
 void add_ops(Events& events, const std::vector<Span>& spans) {

@@ -20,10 +20,13 @@ struct LinearAttentionScan final : Op {
   double multiply_adds = 0;
   std::string_view name() const override { return "linear_attention_scan"; }
   double flops() const override { return 2 * multiply_adds; }
+  std::string_view direction_name() const {
+    if (direction == ScanDirection::all) return "all";
+    return direction == ScanDirection::before ? "before" : "after";
+  }
   void describe(OpMetadata& metadata) const override {
-    constexpr std::string_view directions[] = {"before", "after", "all"};
     metadata.attribute("heads", heads);
-    metadata.attribute("direction", directions[size_t(direction)]);
+    metadata.attribute("direction", direction_name());
     metadata.attribute("segments", segments.count());
   }
   void backward(Backward& b) override {
