@@ -1,15 +1,47 @@
 #include "gyre/data/store/build_store.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
 
 #include "gyre/core/error.h"
-#include "gyre/data/store/encoded_rows.h"
+#include "gyre/core/kernels/kernels.h"
+#include "gyre/core/parallel_for.h"
 #include "gyre/data/text/parallel_text.h"
+#include "gyre/data/tokenizer/vocabulary.h"
 
 namespace gyre {
-
 namespace {
+
+// Encodes rows of text to ids, one chunk of rows at a time.
+
+struct EncodedRow {
+  TextRow row;
+  std::array<std::vector<int32_t>, 2> ids;
+};
+
+constexpr size_t kRowsPerThread = 2048, kRowBytesPerThread = size_t{8} << 20;
+
+void encode_chunk(const Vocabulary& vocabulary, size_t sides, std::vector<EncodedRow>& chunk) {
+  parallel_for(chunk.size(), 16, [&](size_t i) {
+    for (size_t side = 0; side < sides; ++side) chunk[i].ids[side] = vocabulary.encode(chunk[i].row.text[side]);
+  });
+}
+
+// Reads and encodes the next chunk: enough rows to keep all threads busy, but a bounded number of bytes, however long
+// the rows are. Returns false at the end. Encodes with OpenMP threads; the ids do not depend on their number.
+bool read_encoded(const Vocabulary& vocabulary, ParallelText& text, std::vector<EncodedRow>& chunk) {
+  const size_t rows = kRowsPerThread * size_t(threads()), bytes = kRowBytesPerThread * size_t(threads());
+  chunk.clear();
+  size_t read = 0;
+  for (TextRow row; chunk.size() < rows && read < bytes && text.next(row);) {
+    read += row.text[0].size() + row.text[1].size();
+    chunk.push_back({std::move(row), {}});
+  }
+  encode_chunk(vocabulary, text.sides(), chunk);
+  return !chunk.empty();
+}
 
 class StoreBuilder {
  public:
