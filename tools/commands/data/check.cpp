@@ -1,18 +1,27 @@
 // gyre data check: says before a run what is wrong with its data and options.
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "gyre/core/error.h"
+#include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/data/checking/check_documents.h"
+#include "gyre/data/store/token_store.h"
 #include "gyre/models/encoder_decoder.h"
 #include "gyre/train/tasks/require_positions.h"
 #include "gyre/train/tasks/translation/nmt_data.h"
 #include "tools/command_line/foreign_options.h"
 #include "tools/command_line/messages.h"
+#include "tools/command_line/option_table.h"
 #include "tools/commands/data/check_cost.h"
 #include "tools/commands/data/check_report.h"
-#include "tools/commands/data/document_check.h"
+#include "tools/options/document_rows.h"
 #include "tools/options/layer_options.h"
 #include "tools/options/model_options.h"
 #include "tools/options/tasks/nmt_options.h"
@@ -22,8 +31,113 @@
 #include "tools/workload/training_load.h"
 
 namespace gyre {
-
 namespace {
+
+// The part of `gyre data check` for documents, the data of a language model.
+
+struct DocumentCheckArgs {
+  std::string documents;  // empty: none were asked for
+  std::string text_field = "text";
+  double near_duplicates = 0.8;
+  uint64_t overlap_words = 13;
+
+  void add_rows(OptionTable& table);
+  // Whether these sets are documents: the options say so, or the training set is JSON lines or one file of text. Does
+  // not read from a pipe, whose bytes would be lost.
+  bool are_documents(const OptionTable& table, const std::vector<Path>& train) const;
+  // Prints the findings. Returns the exit status: 1 if there is an error.
+  int check(const std::vector<Path>& train, const std::vector<Path>& valid, const std::vector<Path>& tests,
+            const Vocabulary* vocabulary, bool json) const;
+};
+
+Json to_json(const DocumentSet& set, const DocumentCheck& check) {
+  Json files = Json::array();
+  for (const LineReport& file : set.files) files.push_back(file.files);
+  Json json{{"set", set.name},
+            {"files", files},
+            {"documents", set.documents},
+            {"bytes", set.bytes},
+            {check.has_tokens ? "tokens" : "words", set.tokens}};
+  if (check.has_tokens) json["unknown_pieces"] = set.unknown;
+  json.update({{"duplicates", set.duplicates.count}, {"near_duplicates", set.near_duplicates.count}});
+  for (size_t i = 0; i < kPercentiles.size(); ++i)
+    json["lengths"][kPercentileNames[i]] = length_percentile(set, kPercentiles[i]);
+  return json;
+}
+
+Json to_json(const DocumentCheck& check) {
+  Json json = findings_json(check.findings);
+  json["sets"] = json["overlaps"] = Json::array();
+  for (const DocumentSet& set : check.sets) json["sets"].push_back(to_json(set, check));
+  for (const DocumentOverlap& overlap : check.overlaps)
+    json["overlaps"].push_back({{"held_out", check.sets[overlap.held_out].name},
+                                {"other", check.sets[overlap.other].name},
+                                {"documents", overlap.documents},
+                                {"share_of_runs", overlap.share}});
+  return json;
+}
+
+void print(const DocumentCheck& check) {
+  print_findings(check.findings);
+  std::printf("\n%-25s", check.has_tokens ? "Tokens of a document" : "Words of a document");
+  for (const char* name : kPercentileNames) std::printf(" %10s", name);
+  std::printf("\n");
+  for (const DocumentSet& set : check.sets) {
+    std::printf("%-25s", set.name.c_str());
+    for (const double share : kPercentiles)
+      std::printf(" %10llu", static_cast<unsigned long long>(length_percentile(set, share)));
+    std::printf("\n");
+  }
+  std::printf("\n");
+  print_counts(check.findings);
+}
+
+void DocumentCheckArgs::add_rows(OptionTable& table) {
+  table.group("Documents, of a language model; one file of text or JSON lines in --train-sets");
+  add_documents_row(table, documents, "; default: blank-line; if it is given, the sets are documents in any case");
+  add_text_field_row(table, text_field);
+  table.add("--near-duplicates", near_duplicates, "SIMILARITY",
+            "count documents whose estimated Jaccard similarity to an earlier one is at least this; 0: do not compare");
+  table.add("--overlap-words", overlap_words, "WORDS",
+            "length of the runs of words that held-out documents should not share with training");
+}
+
+bool DocumentCheckArgs::are_documents(const OptionTable& table, const std::vector<Path>& train) const {
+  if (table.given("documents") || table.given("text-field")) return true;
+  if (train.empty()) return false;
+  const std::vector<Path> files = expand_paths(train);
+  std::error_code error;  // a path that cannot be looked up is reported when it is opened
+  const bool is_file = std::filesystem::is_regular_file(files[0], error);
+  const TextKind kind = is_file ? TextInput(files[0]).kind() : TextKind::text;
+  if (kind == TextKind::token_store) return TokenStore(files[0]).sides() == 1;
+  return kind == TextKind::json_lines || files.size() != 2;
+}
+
+int DocumentCheckArgs::check(const std::vector<Path>& train, const std::vector<Path>& valid,
+                             const std::vector<Path>& tests, const Vocabulary* vocabulary, bool json) const {
+  for (const std::vector<Path>* set : {&train, &valid, &tests}) {
+    for (const Path& file : expand_paths(*set))
+      require(!TokenStore::recognizes(file), "[data] ", file.string(),
+              ": expected text, got a token store: documents are checked in the text that it was built from");
+  }
+  DocumentCheckOptions options;
+  options.train = train;
+  options.valid = valid;
+  options.tests = tests;
+  options.format.text_field = text_field;
+  if (!documents.empty()) options.format.end = parse_document_end(documents);
+  options.near_duplicates.similarity = near_duplicates;
+  options.near_duplicates.validate();
+  expect_between<uint64_t>(2, 1000, "--overlap-words", overlap_words);
+  options.overlap_words = overlap_words;
+  const DocumentCheck result = check_documents(options, vocabulary);
+  if (json) {
+    print_summary(to_json(result), true);
+  } else {
+    print(result);
+  }
+  return count_findings(result.findings, Severity::error) == 0 ? 0 : 1;
+}
 
 constexpr int kMostRanks = 1'000'000;
 
