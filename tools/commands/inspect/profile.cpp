@@ -1,14 +1,20 @@
 // gyre inspect profile: measures time and memory of training steps by op and by module, and writes tables, pictures and
 // traces. Under mpirun the steps include gradient all-reduce.
+#include "gyre/autograd/inspect/profile.h"
+
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "gyre/core/io/json.h"
+#include "gyre/core/kernels/kernels.h"
 #include "gyre/core/option_checks.h"
+#include "gyre/train/parallel/communicator.h"
 #include "gyre/train/parallel/parallel_options.h"
 #include "tools/inspect/inspect_target.h"
-#include "tools/inspect/profile_run.h"
 #include "tools/inspect/trace.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
@@ -17,11 +23,96 @@
 #include "tools/print_summary.h"
 #include "tools/program.h"
 #include "tools/workload/bench_metrics.h"
+#include "tools/workload/device.h"
 #include "tools/workload/gpu/gpu_forecast.h"
 #include "tools/workload/profile_table.h"
+#include "tools/workload/step_runner.h"
+#include "tools/workload/workload.h"
 
 namespace gyre {
 namespace {
+
+// Runs training steps of a workload and profiles their time and memory.
+
+struct ProfileRun {
+  Precision precision = Precision::fp32;
+  int steps = 5;  // profiled steps, alternating with as many unprofiled ones
+  bool trace = false;
+  std::optional<double> bucket_mb = {};  // as in ParallelOptions
+};
+
+struct ProfileReport {
+  int64_t tokens = 0, parameters = 0;  // tokens of a step on all ranks
+  std::string batches;                 // description of a rank's batches
+  double step_seconds = 0;             // median of the unprofiled steps
+  double profiled_seconds = 0;         // median of the profiled steps
+  double spans_seconds = 0;            // median of the sums of their spans
+  double flops = 0;                    // FLOP/s of a rank
+  double limit_flops = 0;
+  std::vector<Span> spans;         // of all profiled steps, on this rank
+  std::vector<Span> last;          // of the last profiled step
+  std::vector<std::string> trace;  // on rank 0, with ProfileRun::trace: the events of each rank (tools/inspect/trace.h)
+};
+
+constexpr int kUntraced = 2, kTraced = 2;
+
+double sum_seconds(const std::vector<Span>& spans) {
+  double sum = 0;
+  for (const Span& span : spans) sum += span.seconds();
+  return sum;
+}
+
+// Traces consecutive steps. The clocks of the ranks start at a barrier.
+std::vector<std::string> trace_steps(StepRunner& runner, TracedCommunicator& ranks, const Timeline::Probe& probe,
+                                     uint64_t number) {
+  Timeline timeline(probe);
+  runner.attach(&timeline);
+  ranks.barrier();
+  ranks.take();
+  const double zero = probe.seconds();
+  for (int i = 0; i < kTraced; ++i) runner.run(number + uint64_t(i));
+  runner.attach(nullptr);
+  return ranks.gather(trace_events({ranks.rank(), zero, timeline.spans(), ranks.take()}), 0);
+}
+
+// Collective. Runs two warm-up steps first and, with ProfileRun::trace, two traced steps at the end.
+ProfileReport run_profile(Workload& work, Kernels& kernels, Communicator& ranks, const ProfileRun& run) {
+  const ProductLimit limit(kernels.device(), run.precision);
+  const Stopwatch watch;
+  const Timeline::Probe probe = device_probe(kernels.device(), watch);
+  TracedCommunicator traced(ranks, [watch] { return watch.seconds(); });
+  StepRunner runner(work, kernels, run.precision, traced,
+                    {.bucket_mb = ParallelOptions{.bucket_mb = run.bucket_mb}.bucket_mb_on(kernels.device())});
+  uint64_t number = 0;
+  while (number < kUntraced) runner.run(number++);
+
+  ProfileReport report;
+  std::vector<double> plain, profiled, spans;
+  StepCost cost;
+  for (int i = 0; i < run.steps; ++i) {
+    cost = runner.run(number++);
+    plain.push_back(cost.seconds);
+    Timeline timeline(probe);
+    runner.attach(&timeline);
+    profiled.push_back(runner.run(number++).seconds);
+    runner.attach(nullptr);
+    report.last = timeline.spans();
+    spans.push_back(sum_seconds(report.last));
+    report.spans.insert(report.spans.end(), report.last.begin(), report.last.end());
+    traced.take();
+  }
+  if (run.trace) report.trace = trace_steps(runner, traced, probe, number);
+
+  report.tokens = cost.tokens * ranks.size();
+  report.parameters = work.parameters().elements();
+  report.batches = work.batches();
+  report.step_seconds = median(plain);
+  report.profiled_seconds = median(profiled);
+  report.spans_seconds = median(spans);
+  report.flops = cost.flops / report.step_seconds;
+  report.limit_flops = limit.value();
+  return report;
+}
 
 struct InspectProfileArgs {
   InspectTarget target;
