@@ -5,15 +5,108 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "gyre/autograd/module_path.h"
-#include "tools/inspect/tape/dot_clusters.h"
+#include "gyre/data/text/printable.h"
 #include "tools/inspect/units.h"
 #include "tools/plots/external_program.h"
 #include "tools/plots/picture_format.h"
 
 namespace gyre {
 namespace {
+
+// Nested clusters of a graph for the program dot (Graphviz).
+
+// A cluster with its lines and inner clusters, in the order in which they were added.
+class DotCluster {
+ public:
+  // The inner cluster at the end of the path. Creates missing clusters.
+  DotCluster& at(const std::vector<std::string>& path);
+  void add(std::string line) { lines_.push_back(std::move(line)); }
+
+  // The text between the braces of the cluster.
+  std::string text(const std::string& id = "cluster", const std::string& indent = "  ") const;
+
+ private:
+  DotCluster& part(const std::string& name);
+
+  std::vector<std::string> lines_;
+  std::vector<std::pair<std::string, DotCluster>> parts_;
+};
+
+// Escapes text for an HTML label, or for a quoted string with the same syntax (tooltip).
+std::string dot_escaped(std::string_view text) {
+  std::string result;
+  for (const char c : printable(text)) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      case '\\':
+        result += "&#92;";
+        break;
+      case '\n':
+        result += "&#10;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+// Splits a module path into names; a number stays with the preceding name. "encoder.layers.0.self_attn" gives
+// "encoder", "layers.0", "self_attn".
+std::vector<std::string> cluster_names(const std::string& module) {
+  std::vector<std::string> names;
+  for (size_t begin = 0; begin < module.size();) {
+    const size_t end = std::min(module.find('.', begin), module.size());
+    const std::string name = module.substr(begin, end - begin);
+    if (!names.empty() && name.find_first_not_of("0123456789") == std::string::npos) {
+      names.back() += "." + name;
+    } else {
+      names.push_back(name);
+    }
+    begin = end + 1;
+  }
+  return names;
+}
+
+DotCluster& DotCluster::at(const std::vector<std::string>& path) {
+  DotCluster* cluster = this;
+  for (const std::string& name : path) cluster = &cluster->part(name);
+  return *cluster;
+}
+
+std::string DotCluster::text(const std::string& id, const std::string& indent) const {
+  std::string result;
+  for (const std::string& line : lines_) result += indent + line + "\n";
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const std::string inner = id + "_" + std::to_string(i);
+    result += fmt::format("{0}subgraph {1} {{\n{0}  label=<<B>{2}</B>>\n{3}{0}}}\n", indent, inner,
+                          dot_escaped(parts_[i].first), parts_[i].second.text(inner, indent + "  "));
+  }
+  return result;
+}
+
+DotCluster& DotCluster::part(const std::string& name) {
+  for (auto& [known, cluster] : parts_)
+    if (known == name) return cluster;
+  return parts_.emplace_back(name, DotCluster()).second;
+}
 
 // Colors after Okabe and Ito, which color-blind readers can distinguish; fills are lighter.
 constexpr std::string_view kParameterFill = "#d0efe5", kGradientFill = "#fbdcc4", kSavedFill = "#f4f4f4",
