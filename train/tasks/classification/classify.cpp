@@ -1,13 +1,63 @@
 #include "gyre/train/tasks/classification/classify.h"
 
+#include <string>
+#include <vector>
+
+#include "gyre/core/hexadecimal.h"
 #include "gyre/train/job.h"
+#include "gyre/train/job_context.h"
+#include "gyre/train/log/stopwatch.h"
+#include "gyre/train/options.h"
 #include "gyre/train/pretrained/trained_task.h"
 #include "gyre/train/tasks/classification/classify_data.h"
-#include "gyre/train/tasks/classification/classify_validation.h"
+#include "gyre/train/tasks/classification/scores.h"
 #include "gyre/train/tasks/fine_tuning.h"
+#include "gyre/train/validation.h"
 
 namespace gyre {
 namespace {
+
+// Validation of a classifier on labeled rows: the loss and the metrics in options.valid_metrics
+// (train/tasks/classification/scores.h).
+
+class ClassifyValidation final : public Validation {
+ public:
+  ClassifyValidation(LabeledIds rows, const SequenceClassifier& model, const JobContext& context,
+                     const ValidationOptions& options);
+
+  ValidationBasis basis() const override { return {{"valid-sets", hexadecimal(rows_.checksum())}}; }
+  ValidationResult run() override;
+
+ private:
+  LabeledIds rows_;
+  const SequenceClassifier& model_;
+  Kernels& kernels_;
+  Communicator& ranks_;
+  size_t mini_batch_;
+  Precision precision_;
+  std::vector<std::string> metrics_;
+};
+
+ClassifyValidation::ClassifyValidation(LabeledIds rows, const SequenceClassifier& model, const JobContext& context,
+                                       const ValidationOptions& options)
+    : rows_(std::move(rows)),
+      model_(model),
+      kernels_(context.kernels),
+      ranks_(context.ranks),
+      mini_batch_(options.mini_batch),
+      precision_(context.precision),
+      metrics_(options.metrics) {}
+
+ValidationResult ClassifyValidation::run() {
+  const Stopwatch watch;
+  const Predictions predictions = predict(model_, rows_, mini_batch_, precision_, kernels_, ranks_);
+  const std::string loss = loss_name(model_.config());
+  ValidationResult result;
+  for (const std::string& metric : metrics_) result.metrics[metric] = score(metric, predictions, rows_);
+  result.loss = result.metrics[loss] = score(loss, predictions, rows_);
+  result.seconds = watch.seconds();
+  return result;
+}
 
 TaskParts make_parts(const ClassifyOptions& options, InitialEncoder& initial, const JobContext& context) {
   TaskParts parts;
