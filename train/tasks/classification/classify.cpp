@@ -19,7 +19,6 @@ namespace {
 
 // Validation of a classifier on labeled rows: the loss and the metrics in options.valid_metrics
 // (train/tasks/classification/scores.h).
-
 class ClassifyValidation final : public Validation {
  public:
   ClassifyValidation(LabeledIds rows, const SequenceClassifier& model, const JobContext& context,

@@ -18,7 +18,6 @@ namespace gyre {
 namespace {
 
 // Validation of text matching: the loss and the metrics in options.metrics (train/tasks/matching/match_objective.h).
-
 class MatchValidation final : public Validation {
  public:
   MatchValidation(LabeledIds pairs, const SequenceClassifier& model, const JobContext& context,
