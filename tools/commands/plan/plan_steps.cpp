@@ -1,7 +1,10 @@
 #include "tools/commands/plan/plan_steps.h"
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "gyre/core/counted.h"
 #include "gyre/core/io/json.h"
@@ -11,14 +14,49 @@
 #include "gyre/train/parallel/async_all_reduce.h"
 #include "tools/command_line/messages.h"
 #include "tools/command_line/option_values.h"
-#include "tools/commands/plan/plan_report.h"
 #include "tools/workload/bench_metrics.h"
 #include "tools/workload/gpu/gpu_plan_report.h"
+#include "tools/workload/plan.h"
 #include "tools/workload/plan_load.h"
 #include "tools/workload/training_load.h"
 
 namespace gyre {
 namespace {
+
+// Prints a plan for ranks on CPUs, as a table or JSON.
+struct PlanReportRow {
+  PlanRow plan;
+  double tokens = 0;      // of all ranks, per step
+  double efficiency = 0;  // tokens per second and rank, relative to one rank
+};
+
+Json to_json(const PlanReportRow& row) {
+  const PlanRow& plan = row.plan;
+  return {{"ranks", plan.ranks},
+          {"micro_batches", plan.micro_batches},
+          {"memory_mib", rounded(plan.memory() / kMebibyte)},
+          {"weights_mib", rounded(plan.weights / kMebibyte)},
+          {"gradients_mib", rounded(plan.gradients / kMebibyte)},
+          {"optimizer_mib", rounded(plan.state / kMebibyte)},
+          {"activations_mib", rounded(plan.activations / kMebibyte)},
+          {"step_seconds", rounded(plan.step())},
+          {"compute_seconds", rounded(plan.compute)},
+          {"optimizer_seconds", rounded(plan.optimizer)},
+          {"exchange_seconds", rounded(plan.exchange)},
+          {"exposed_seconds", rounded(plan.exposed)},
+          {"tokens_per_second", rounded(row.tokens / plan.step())},
+          {"efficiency", rounded(row.efficiency)}};
+}
+
+void print_rows(const std::vector<PlanReportRow>& rows) {
+  std::printf("%6s %12s %10s %10s %12s %12s %12s\n", "ranks", "MiB/rank", "step s", "exchange s", "exposed s",
+              "tokens/s", "efficiency");
+  for (const PlanReportRow& row : rows) {
+    std::printf("%6d %12.0f %10.4g %10.4g %12.4g %12.6g %11.1f%%\n", row.plan.ranks, row.plan.memory() / kMebibyte,
+                row.plan.step(), row.plan.exchange, row.plan.exposed, row.tokens / row.plan.step(),
+                100 * row.efficiency);
+  }
+}
 
 constexpr int kMostPlannedRanks = 1'000'000;
 constexpr int kMostItemTokens = 1 << 20;  // limit of a sentence or a segment
