@@ -1,4 +1,4 @@
-// Packed weights are a layout of the CPU kernels: core/cuda/packed.cu refuses them too.
+// Packed weights are a layout of the CPU kernels: core/cuda/gemm/packed.cu refuses them too.
 #include "gyre/core/error.h"
 #include "gyre/core/virtual_gpu/virtual_kernels.h"
 
