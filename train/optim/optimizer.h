@@ -12,15 +12,76 @@
 #include "gyre/autograd/parameters.h"
 #include "gyre/core/host_copy.h"
 #include "gyre/core/kernels/kernels.h"
-#include "gyre/train/optim/gradient_squares.h"
 #include "gyre/train/optim/optimizer_options.h"
 #include "gyre/train/optim/qk_clip.h"
-#include "gyre/train/optim/state_arena.h"
 #include "gyre/train/optim/update_plan.h"
 #include "gyre/train/optim/update_rule.h"
 #include "gyre/train/parallel/optimizer_partition.h"
 
 namespace gyre {
+// The sums of squares of a gradient arena, for its norm.
+
+// Sums by block of kSquaresBlock elements. The blocks start anew at each run of the arena, so that they are the same
+// for any ownership, and are added in the same order.
+class GradientSquares {
+ public:
+  // `runs` cover the arena, in ascending order. Keeps a reference to `partition`.
+  GradientSquares(const std::vector<ElementRange>& runs, const OptimizerPartition& partition, Device device);
+
+  // The sums of all blocks, f64, of an arena, or of OptimizerPartition::packed_gradients() if they are defined.
+  // Collective if ranks own parts of the gradients.
+  const Tensor& compute(Kernels& kernels, const Tensor& gradients) const;
+
+ private:
+  struct Part {          // an owned range within a run
+    ElementRange range;  // in the tensor of gradients
+    int64_t first_block;
+  };
+  std::vector<Part> parts_;
+  const OptimizerPartition& partition_;
+  Tensor sums_;
+};
+
+// Optimizer state: one value for each element of the parameter arenas that this rank owns, or of ranges of them.
+
+class StateArena {
+ public:
+  StateArena() = default;
+  // Creates zeros with the dtype and device of `arena` for the owned elements within `covered`, which is in ascending
+  // order. Keeps a reference to `partition`.
+  StateArena(const OptimizerPartition& partition, const Tensor& arena, const std::vector<ElementRange>& covered);
+  StateArena(const OptimizerPartition& partition, const Tensor& arena)
+      : StateArena(partition, arena, {{0, arena.size()}}) {}
+
+  bool defined() const { return partition_ != nullptr; }
+  // Matches the owned values in `range` with the same elements of a complete arena.
+  struct Match {
+    Tensor shard, full;
+  };
+  std::vector<Match> matches(ElementRange range, const Tensor& arena) const { return matches(range, arena, 0); }
+  const Tensor& owned_values() const { return values_; }  // of the ranges, one after another
+
+  // Copies the elements from and to a complete arena. copy_to() also gets the elements that other ranks own, and is
+  // then collective.
+  void copy_from(const Tensor& arena) const;
+  void copy_to(const Tensor& arena) const;
+
+  // The values of a parameter, in its shape. Collective if other ranks own some of them, else a view.
+  Tensor read(const Parameter& parameter) const;
+  void write(const Parameter& parameter, const Tensor& values) const;
+
+ private:
+  struct Piece {
+    ElementRange range;
+    Tensor values;
+  };
+  std::vector<Piece> pieces(ElementRange range) const;
+  std::vector<Match> matches(ElementRange range, const Tensor& arena, int64_t first) const;
+
+  const OptimizerPartition* partition_ = nullptr;
+  PackedRanges owned_;
+  Tensor values_;
+};
 
 struct UpdateInfo {
   double gradient_norm = 0;  // norm of the gradient divided by the normalizer, before clipping
