@@ -7,9 +7,52 @@
 #include "gyre/data/text/cleaning/compared_words.h"
 #include "gyre/data/text/cleaning/whitespace.h"
 #include "gyre/data/text/line_ends.h"
+#include "gyre/data/text/line_stream.h"
 #include "gyre/data/text/utf8.h"
 
 namespace gyre {
+ExcludedDocuments::ExcludedDocuments(const std::vector<Path>& files, const DocumentFormat& format, size_t words)
+    : index_(words) {
+  for (size_t file = 0; file < files.size(); ++file) {
+    DocumentText text(TextInputs{files[file]}, format, OnBadLine::skip);
+    for (DocumentPart part; text.next(part);) {
+      index_.add(compared_words(part.text));
+      places_.push_back({file, part.line, 0});
+    }
+    for (const LineReport& report : text.reports()) report.require_clean(OnBadLine::by_kind, "");
+  }
+}
+
+std::optional<ExcludedDocuments::Place> ExcludedDocuments::find(std::span<const uint64_t> words) const {
+  const std::vector<NgramIndex::Match> matches = index_.find(words, true);
+  if (matches.empty()) return std::nullopt;
+  Place place = places_[matches.front().text];
+  place.words = matches.front().words;
+  return place;
+}
+
+ExcludedLines::ExcludedLines(std::vector<Path> files, bool remove_pipes)
+    : files_(std::move(files)), remove_pipes_(remove_pipes) {
+  for (size_t file = 0; file < files_.size(); ++file) read(file);
+}
+
+void ExcludedLines::read(size_t file) {
+  LineStream lines(files_[file]);
+  require(lines.input().kind() == TextKind::text, "[data] ", lines.name(), ": expected lines of text, got JSON lines");
+  for (std::string line; lines.next(line);) {
+    if (const auto at = first_invalid_utf8(line))
+      throw Error("[data] ", lines.name(), ":", lines.line(), ": ", name_byte(line, *at), " is not UTF-8");
+    if (remove_pipes_) std::erase(line, '|');
+    std::string folded = fold_line(line);
+    if (!folded.empty()) places_.try_emplace(std::move(folded), Place{file, lines.line()});
+  }
+}
+
+std::optional<ExcludedLines::Place> ExcludedLines::find(std::string_view text) const {
+  const auto found = places_.find(fold_line(text));
+  if (found == places_.end()) return std::nullopt;
+  return found->second;
+}
 
 namespace {
 
