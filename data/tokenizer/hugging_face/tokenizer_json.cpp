@@ -3,12 +3,289 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/json.h"
+#include "gyre/core/sizes.h"
+#include "gyre/data/text/utf8.h"
 #include "gyre/data/tokenizer/hugging_face/byte_notation.h"
+#include "gyre/data/tokenizer/hugging_face/characters.h"
+#include "gyre/data/tokenizer/hugging_face/text_pattern.h"
 
 namespace gyre {
+namespace {
+
+bool begins_with_word(std::string_view text) {
+  UChar32 c = 0;
+  int32_t at = 0;
+  U8_NEXT_OR_FFFD(text.data(), at, int32_t(text.size()), c);
+  return is_word_character(c);
+}
+
+bool ends_with_word(std::string_view text) {
+  UChar32 c = 0;
+  auto at = int32_t(text.size());
+  U8_PREV_OR_FFFD(text.data(), 0, at, c);
+  return is_word_character(c);
+}
+
+}  // namespace
+
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : is_empty_(tokens.empty()) {
+  std::stable_sort(tokens.begin(), tokens.end(),
+                   [](const auto& a, const auto& b) { return a.content.size() > b.content.size(); });
+  for (AddedToken& token : tokens) tokens_[uint8_t(token.content.front())].push_back(std::move(token));
+}
+
+const AddedToken* AddedTokens::leading(std::string_view text) const {
+  for (const AddedToken& token : tokens_[uint8_t(text.front())])
+    if (text.starts_with(token.content)) return &token;
+  return nullptr;
+}
+
+void AddedTokens::split(std::string_view text, const OnText& on_text, const OnToken& on_token) const {
+  size_t plain = 0;  // beginning of the text that is not yet split; white space may put it after `at`
+  for (size_t at = 0; !is_empty_ && at < text.size();) {
+    const AddedToken* token = leading(text.substr(at));
+    if (token == nullptr) {
+      ++at;
+      continue;
+    }
+    size_t begin = at, end = at += token->content.size();
+    if (token->stays_text) continue;
+    if (token->single_word && ((begin > 0 && ends_with_word(text.substr(0, begin))) ||
+                               (end < text.size() && begins_with_word(text.substr(end)))))
+      continue;
+    if (token->lstrip) begin = std::max(plain, begin - trailing_space(text.substr(0, begin)));
+    if (token->rstrip) end += leading_space(text.substr(end));
+    if (plain < begin) on_text(text.substr(plain, begin - plain), plain == 0);
+    on_token(token->id);
+    plain = end;
+  }
+  if (plain < text.size()) on_text(text.substr(plain), plain == 0);
+}
+
+namespace {
+
+using Pieces = std::vector<std::string>;
+
+std::string joined(const Pieces& pieces) {
+  std::string text;
+  for (const std::string& piece : pieces) text += piece;
+  return text;
+}
+
+// The byte of a piece like "<0x0A>".
+std::optional<char> byte_of(std::string_view piece) {
+  if (piece.size() != 6 || !piece.starts_with("<0x") || !piece.ends_with('>')) return std::nullopt;
+  uint8_t byte = 0;
+  const char* end = piece.data() + 5;
+  const auto [stop, error] = std::from_chars(piece.data() + 3, end, byte, 16);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return char(byte);
+}
+
+// Joins runs of bytes to characters. A run that is not UTF-8 becomes a replacement character per byte.
+void join_bytes(Pieces& pieces) {
+  Pieces result;
+  std::string run;
+  const auto end_run = [&] {
+    if (run.empty()) return;
+    if (!first_invalid_utf8(run)) {
+      result.push_back(run);
+    } else {
+      for (size_t i = 0; i < run.size(); ++i) result.emplace_back("\uFFFD");
+    }
+    run.clear();
+  };
+  for (std::string& piece : pieces) {
+    if (const auto byte = byte_of(piece)) {
+      run += *byte;
+      continue;
+    }
+    end_run();
+    result.push_back(std::move(piece));
+  }
+  end_run();
+  pieces = std::move(result);
+}
+
+// The clean-up of transformers for English.
+std::string clean_up(std::string text) {
+  constexpr const char* kSteps[][2] = {{" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+                                       {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+                                       {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [from, to] : kSteps) text = TextPattern::literal(from).replace(text, to);
+  return text;
+}
+
+void join_wordpieces(const std::string& prefix, bool cleans_up, Pieces& pieces) {
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    std::string& piece = pieces[i];
+    if (i > 0) piece = piece.starts_with(prefix) ? piece.substr(prefix.size()) : " " + piece;
+    if (cleans_up) piece = clean_up(std::move(piece));
+  }
+}
+
+void strip_content(const std::string& content, size_t start, size_t stop, Pieces& pieces) {
+  for (std::string& piece : pieces) {
+    for (size_t i = 0; i < start && piece.starts_with(content); ++i) piece.erase(0, content.size());
+    for (size_t i = 0; i < stop && piece.ends_with(content); ++i) piece.resize(piece.size() - content.size());
+  }
+}
+
+size_t read_count(JsonPart& part, const char* key) {
+  const auto& count = part.get(key);
+  part.expect(count.is_number_unsigned() && count <= kMaxDimension, key, "a number", count);
+  return count.get<size_t>();
+}
+
+std::string read_not_empty(JsonPart& part, const char* key) {
+  std::string text = part.text(key);
+  part.expect(!text.empty(), key, "a text that is not empty", text);
+  return text;
+}
+
+}  // namespace
+
+Decoder::Decoder(const nlohmann::json& json, const std::string& context, bool has_bytes) {
+  if (!json.is_null()) {
+    std::vector<JsonPart> parts;
+    JsonPart(json, context, "decoder").for_each("decoders", [&](JsonPart& part) { parts.push_back(part); });
+    const bool is_byte_level = has_bytes && parts.size() == 1 && parts[0].type() == "ByteLevel";
+    if (!is_byte_level)
+      for (JsonPart& part : parts) read(part);
+  } else if (!has_bytes) {
+    steps_.emplace_back([](Pieces& pieces) {
+      for (size_t i = 1; i < pieces.size(); ++i) pieces[i] = " " + pieces[i];
+    });
+  }
+}
+
+void Decoder::read(JsonPart& part) {
+  const std::string type = part.type();
+  if (type == "ByteLevel") {
+    part.ignore({"add_prefix_space", "trim_offsets", "use_regex"});
+    steps_.emplace_back([](Pieces& pieces) {
+      std::string bytes;
+      for (const std::string& piece : pieces) bytes += notated_bytes(piece).value_or(piece);
+      pieces = {bytes};
+    });
+  } else if (type == "WordPiece") {
+    steps_.emplace_back([prefix = part.text("prefix", "##"), cleans_up = part.flag("cleanup", true)](Pieces& pieces) {
+      join_wordpieces(prefix, cleans_up, pieces);
+    });
+  } else if (type == "BPEDecoder") {
+    steps_.emplace_back([suffix = TextPattern::literal(read_not_empty(part, "suffix"))](Pieces& pieces) {
+      for (size_t i = 0; i < pieces.size(); ++i)
+        pieces[i] = suffix.replace(pieces[i], i + 1 == pieces.size() ? "" : " ");
+    });
+  } else if (type == "Metaspace") {
+    const std::string scheme = part.text("prepend_scheme", part.flag("add_prefix_space", true) ? "always" : "never");
+    const TextPattern replacement = TextPattern::literal(read_not_empty(part, "replacement"));
+    part.ignore({"add_prefix_space", "split", "str_rep"});
+    steps_.emplace_back([replacement, drops_first = scheme != "never"](Pieces& pieces) {
+      for (size_t i = 0; i < pieces.size(); ++i)
+        pieces[i] = replacement.replace(pieces[i], i == 0 && drops_first ? "" : " ");
+    });
+  } else if (type == "ByteFallback") {
+    steps_.emplace_back(join_bytes);
+  } else if (type == "Fuse") {
+    steps_.emplace_back([](Pieces& pieces) { pieces = {joined(pieces)}; });
+  } else if (type == "Strip") {
+    steps_.emplace_back(
+        [content = read_not_empty(part, "content"), start = read_count(part, "start"),
+         stop = read_count(part, "stop")](Pieces& pieces) { strip_content(content, start, stop, pieces); });
+  } else if (type == "Replace") {
+    steps_.emplace_back([pattern = TextPattern::read(part, "pattern"), content = part.text("content")](Pieces& pieces) {
+      for (std::string& piece : pieces) piece = pattern.replace(piece, content);
+    });
+  } else {
+    part.refuse("type", "BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Strip or WordPiece", type);
+  }
+  part.finish();
+}
+
+std::string Decoder::operator()(std::vector<std::string> pieces) const {
+  for (const Step& step : steps_) step(pieces);
+  return joined(pieces);
+}
+
+namespace {
+
+int32_t read_id(JsonPart& part, const std::string& key, const nlohmann::json& id) {
+  part.expect(id.is_number_unsigned() && id <= kMaxDimension, key, "an id", id);
+  return id.get<int32_t>();
+}
+
+// "special_tokens" has {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}.
+TemplateToken find_token(JsonPart& part, const std::string& content) {
+  const auto& tokens = part.get("special_tokens");
+  part.expect(tokens.is_object() && tokens.contains(content), "special_tokens", "the tokens of the template", tokens);
+  const auto& token = tokens[content];
+  const bool is_single = token.is_object() && token.contains("ids") && token["ids"].is_array() &&
+                         token["ids"].size() == 1 && token.value("tokens", nlohmann::json()) == nlohmann::json{content};
+  part.expect(is_single, "special_tokens", "one id for each token", token);
+  return {content, read_id(part, "special_tokens", token["ids"][0])};
+}
+
+// "single" is a list of {"SpecialToken": {"id": "<s>", ...}} and one {"Sequence": ...}, the text.
+TextTemplate read_template(JsonPart& part) {
+  const auto& single = part.get("single");
+  const std::string expected = "special tokens around one text";
+  part.expect(single.is_array(), "single", expected, single);
+  TextTemplate read;
+  bool has_text = false;
+  for (const auto& item : single) {
+    part.expect(item.is_object() && item.size() == 1, "single", expected, single);
+    if (item.contains("Sequence")) {
+      part.expect(!has_text, "single", expected, single);
+      has_text = true;
+      continue;
+    }
+    part.expect(item.contains("SpecialToken"), "single", expected, single);
+    JsonPart token(item["SpecialToken"], part.context(), part.name_of("single") + ".SpecialToken");
+    (has_text ? read.after : read.before).push_back(find_token(part, token.text("id")));
+  }
+  part.expect(has_text, "single", expected, single);
+  part.ignore({"pair", "special_tokens"});
+  return read;
+}
+
+// BertProcessing and RobertaProcessing: ["</s>", 2].
+TemplateToken read_token(JsonPart& part, const char* key) {
+  const auto& token = part.get(key);
+  part.expect(token.is_array() && token.size() == 2 && token[0].is_string(), key, "a token and its id", token);
+  return {token[0].get<std::string>(), read_id(part, key, token[1])};
+}
+
+}  // namespace
+
+TextTemplate read_post_processor(const nlohmann::json& json, const std::string& context) {
+  TextTemplate read;
+  if (json.is_null()) return read;
+  JsonPart(json, context, "post_processor").for_each("processors", [&](JsonPart& part) {
+    const std::string type = part.type();
+    TextTemplate own;
+    if (type == "TemplateProcessing") {
+      own = read_template(part);
+    } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+      own.before = {read_token(part, "cls")};
+      own.after = {read_token(part, "sep")};
+      part.ignore({"trim_offsets", "add_prefix_space"});
+    } else {
+      part.expect(type == "ByteLevel", "type", "ByteLevel, TemplateProcessing, BertProcessing or RobertaProcessing",
+                  type);
+      part.ignore({"add_prefix_space", "trim_offsets", "use_regex"});
+    }
+    part.finish();
+    // A later processor puts its tokens around those of the ones before it.
+    read.before.insert(read.before.begin(), own.before.begin(), own.before.end());
+    read.after.insert(read.after.end(), own.after.begin(), own.after.end());
+  });
+  return read;
+}
 
 namespace {
 

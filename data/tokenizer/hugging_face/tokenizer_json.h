@@ -1,6 +1,9 @@
 // Reads and writes tokenizer.json, the format of Hugging Face's package tokenizers.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,14 +11,75 @@
 #include <vector>
 
 #include "gyre/core/io/json.h"
-#include "gyre/data/tokenizer/hugging_face/added_tokens.h"
-#include "gyre/data/tokenizer/hugging_face/decoder.h"
+#include "gyre/data/tokenizer/hugging_face/json_part.h"
 #include "gyre/data/tokenizer/hugging_face/normalizer.h"
-#include "gyre/data/tokenizer/hugging_face/post_processor.h"
 #include "gyre/data/tokenizer/hugging_face/pre_tokenizer.h"
 #include "gyre/data/tokenizer/hugging_face/token_model.h"
 
 namespace gyre {
+// Tokens that are found in a text before it is split into words: special tokens and those of the user.
+
+struct AddedToken {
+  std::string content;
+  int32_t id = -1;
+  bool special = false;
+  bool normalized = false;              // sought in the normalized text, after those that are not
+  bool lstrip = false, rstrip = false;  // takes the white space before or after it along
+  bool stays_text = false;              // is plain text, with split_special_tokens; so are tokens inside it
+  bool single_word = false;             // only where no letter, digit or "_" is next to it
+};
+
+// Finds tokens from left to right, the longest one where several begin.
+class AddedTokens {
+ public:
+  explicit AddedTokens(std::vector<AddedToken> tokens);  // their contents are not empty
+
+  // begins: whether the text between tokens begins at the beginning of the whole text.
+  using OnText = std::function<void(std::string_view text, bool begins)>;
+  using OnToken = std::function<void(int32_t id)>;
+  // Calls on_token for the tokens in the text and on_text for the non-empty texts between them, in order. Thread-safe.
+  void split(std::string_view text, const OnText& on_text, const OnToken& on_token) const;
+
+ private:
+  const AddedToken* leading(std::string_view text) const;
+
+  std::array<std::vector<AddedToken>, 256> tokens_;  // by first byte, the longest first
+  bool is_empty_;
+};
+
+// The decoder of a tokenizer.json, which joins pieces to a text, as Hugging Face's package tokenizers applies it:
+// BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Sequence, Strip, WordPiece.
+
+class Decoder {
+ public:
+  // json: null, or the decoder. has_bytes: whether pieces stand for bytes, which is then the default; otherwise pieces
+  // are joined with spaces. Throws an Error that names the field for what Gyre does not support.
+  Decoder(const nlohmann::json& json, const std::string& context, bool has_bytes);
+
+  // Whether a text is the concatenation of the bytes that its pieces stand for.
+  bool joins_bytes() const { return steps_.empty(); }
+  std::string operator()(std::vector<std::string> pieces) const;
+
+ private:
+  using Step = std::function<void(std::vector<std::string>& pieces)>;
+  void read(JsonPart& part);
+  std::vector<Step> steps_{};
+};
+
+// The post-processor of a tokenizer.json, which puts tokens around a text: TemplateProcessing, BertProcessing,
+// RobertaProcessing, ByteLevel (none), Sequence.
+
+struct TemplateToken {
+  std::string content;
+  int32_t id;
+};
+
+struct TextTemplate {
+  std::vector<TemplateToken> before{}, after{};  // tokens before and after a text
+};
+
+// json: null, or the post-processor. Throws an Error that names the field for what Gyre does not support.
+TextTemplate read_post_processor(const nlohmann::json& json, const std::string& context);
 
 struct TokenizerJson {
   Normalizer normalizer;
