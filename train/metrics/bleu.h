@@ -15,11 +15,25 @@
 #include <vector>
 
 #include "gyre/core/enum_names.h"
-#include "gyre/train/metrics/bleu_tokenizer.h"
 #include "gyre/train/metrics/parallel_lines.h"
 #include "gyre/train/metrics/sentence_statistics.h"
 
 namespace gyre {
+// The tokenizers of BLEU, equal to those of sacreBLEU. Scores are only comparable if they use the same tokenizer.
+
+enum class BleuTokenizer {
+  v13a,       // mteval-v13a: ASCII punctuation and symbols; the usual choice in papers
+  intl,       // mteval-v14 international: Unicode punctuation and symbols
+  character,  // every code point
+  none,       // white space only, for tokenized text
+};
+
+// Parses "13a", "intl", "char" or "none", as in sacreBLEU's --tokenize. Throws for any other name.
+BleuTokenizer bleu_tokenizer(std::string_view name);
+std::string_view name(BleuTokenizer tokenizer);
+
+// Strips white space on the right, lowercases on request (before tokenization, as in sacreBLEU), and tokenizes.
+std::vector<std::u32string> bleu_tokens(std::string_view line, BleuTokenizer tokenizer, bool lowercase);
 
 // The smoothing of n-gram orders without a match (Chen and Cherry, 2014).
 enum class BleuSmoothing : uint8_t {
