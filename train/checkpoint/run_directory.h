@@ -20,9 +20,22 @@
 
 #include "gyre/core/io/file.h"
 #include "gyre/train/checkpoint/checkpoint_options.h"
-#include "gyre/train/checkpoint/lock.h"
 
 namespace gyre {
+// A lock that admits one job per run directory.
+
+// Holds run/.lock (flock) for the lifetime of the object. The kernel releases it when the process ends for any reason.
+// If another process holds the lock, the constructor throws an Error that names that process and its host.
+class RunLock {
+ public:
+  explicit RunLock(const Path& run);
+  ~RunLock();
+  RunLock(RunLock&& other) noexcept;
+  RunLock& operator=(RunLock&& other) noexcept;
+
+ private:
+  int descriptor_ = -1;
+};
 
 // Readers need only the path. For training, the class RunDirectory below owns the directory.
 inline Path config_path(const Path& run) { return run / "config.json"; }
