@@ -9,14 +9,19 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "gyre/autograd/ops.h"
 #include "gyre/core/counted.h"
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
 #include "gyre/core/io/json.h"
 #include "gyre/core/kernels/kernels.h"
+#include "gyre/data/text/line_ends.h"
+#include "gyre/data/tokenizer/continuation.h"
+#include "gyre/models/decode/generate.h"
 #include "gyre/models/encoder_only.h"
 #include "gyre/models/modules/linear_attention.h"
 #include "gyre/train/job.h"
@@ -26,12 +31,167 @@
 #include "gyre/train/piped_text.h"
 #include "gyre/train/tasks/initial_weights.h"
 #include "gyre/train/tasks/language/language_data.h"
-#include "gyre/train/tasks/language/language_samples.h"
 #include "gyre/train/tasks/language/language_stages.h"
+#include "gyre/train/tasks/to_tensor.h"
 #include "gyre/train/validation.h"
 
 namespace gyre {
 namespace {
+
+// The outputs of a language model for a few validation samples, as text: words in place of masks, or continuations.
+class LanguageSamples {
+ public:
+  // Takes the beginnings of at most 4 samples that are spread over all.
+  LanguageSamples(const SampleSource& samples, const MakeInput& make_input, const Vocabulary& vocabulary,
+                  const EncoderOnly& model, const JobContext& context);
+
+  // For a masked model, the source is the text with masks, and the output has the most likely tokens in their place.
+  // For a causal model, the output is the greedy continuation of the source, and the reference the text's own
+  // continuation. Returns none, with a warning, if an output has no most likely tokens.
+  std::vector<ValidationSample> run() const;
+
+ private:
+  struct Excerpt {
+    std::vector<int32_t> ids = {};                 // that the model reads
+    std::vector<int32_t> rows = {}, targets = {};  // of a masked model: the places to predict, and what belongs there
+    std::vector<int32_t> continuation = {};        // of a causal model
+  };
+
+  void add_masked(const MaskedInput& input);
+  void add_prompt(const MaskedInput& input);
+  std::vector<int32_t> predictions() const;  // for all rows of all excerpts
+  std::vector<ValidationSample> filled() const;
+  std::vector<ValidationSample> continued() const;
+
+  std::vector<Excerpt> excerpts_;
+  const Vocabulary& vocabulary_;
+  const EncoderOnly& model_;
+  Kernels& kernels_;
+  Precision precision_;
+};
+
+using Ids = std::vector<int32_t>;
+
+constexpr size_t kLanguageSamples = 4;  // in each entry of metrics.jsonl
+
+constexpr int kLeastRows = 8;  // of a sample, if there is one: shorter ones show little
+
+constexpr size_t kMaskedTokens = 64, kPromptTokens = 20, kContinuedTokens = 20;
+
+Ids first_of(std::span<const int32_t> ids, size_t most) {
+  return {ids.begin(), ids.begin() + ptrdiff_t(std::min(most, ids.size()))};
+}
+
+std::string text_of(const Vocabulary& vocabulary, const Ids& ids) { return one_line(vocabulary.decode(ids)); }
+
+// With the space that separates it from the prompt, if there is one.
+std::string continuation_text(const Vocabulary& vocabulary, const Ids& prompt, const Ids& ids) {
+  const std::vector<std::string> no_stops;
+  Continuation continuation(vocabulary, prompt, no_stops);
+  continuation.set(ids);
+  return one_line(continuation.text());
+}
+
+int32_t most_likely(std::span<const float> logits) {
+  return int32_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+LanguageSamples::LanguageSamples(const SampleSource& samples, const MakeInput& make_input, const Vocabulary& vocabulary,
+                                 const EncoderOnly& model, const JobContext& context)
+    : vocabulary_(vocabulary), model_(model), kernels_(context.kernels), precision_(context.precision) {
+  const bool causal = model.config().causal;
+  const size_t count = std::min(kLanguageSamples, samples.size());
+  for (size_t i = 0; i < count; ++i) {
+    auto index = uint32_t(i * samples.size() / count);
+    const auto end = uint32_t((i + 1) * samples.size() / count);
+    while (index + 1 < end && samples.rows(index) < kLeastRows) ++index;
+    const MaskedInput input = make_input(samples, std::span(&index, 1), 0);
+    if (causal) {
+      add_prompt(input);
+    } else {
+      add_masked(input);
+    }
+  }
+}
+
+// The beginning of the first segment, if it has a place to predict.
+void LanguageSamples::add_masked(const MaskedInput& input) {
+  const auto rows = input.masked_rows.span<int32_t>(), targets = input.targets.span<int32_t>();
+  Excerpt excerpt{.ids = first_of(input.ids.span<int32_t>().first(size_t(input.segments.length(0))), kMaskedTokens)};
+  for (size_t i = 0; i < rows.size() && size_t(rows[i]) < excerpt.ids.size(); ++i) {
+    excerpt.rows.push_back(rows[i]);
+    excerpt.targets.push_back(targets[i]);
+  }
+  if (!excerpt.rows.empty()) excerpts_.push_back(std::move(excerpt));
+}
+
+// At most half of the first segment is the prompt.
+void LanguageSamples::add_prompt(const MaskedInput& input) {
+  const auto length = size_t(input.segments.length(0));
+  const size_t prompt = std::min(kPromptTokens, length / 2);
+  if (prompt == 0) return;
+  const auto targets = input.targets.span<int32_t>().first(length);
+  excerpts_.push_back({.ids = first_of(input.ids.span<int32_t>(), prompt + 1),  // with <s>
+                       .continuation = first_of(targets.subspan(prompt), kContinuedTokens)});
+}
+
+std::vector<ValidationSample> LanguageSamples::run() const {
+  if (excerpts_.empty()) return {};
+  try {
+    return model_.config().causal ? continued() : filled();
+  } catch (const Error& error) {  // logits that are not finite: the next updates decide about the run
+    spdlog::warn("no outputs for validation samples: {}", error.what());
+    return {};
+  }
+}
+
+std::vector<int32_t> LanguageSamples::predictions() const {
+  Ids ids, lengths, rows;
+  for (const Excerpt& excerpt : excerpts_) {
+    for (const int32_t row : excerpt.rows) rows.push_back(int32_t(ids.size()) + row);
+    ids.insert(ids.end(), excerpt.ids.begin(), excerpt.ids.end());
+    lengths.push_back(int32_t(excerpt.ids.size()));
+  }
+  Tape tape(kernels_, {.record = false, .precision = precision_});
+  const Var states = model_.encode(tape, to_tensor(ids), Segments::from_lengths(lengths));
+  const Tensor logits = model_.logits(gather_rows(states, to_tensor(rows))).value().to_cpu().to(DType::f32);
+  Ids predicted;
+  for (size_t i = 0; i < rows.size(); ++i)
+    predicted.push_back(most_likely(logits.span<float>().subspan(i * size_t(logits.cols()), size_t(logits.cols()))));
+  return predicted;
+}
+
+std::vector<ValidationSample> LanguageSamples::filled() const {
+  const Ids predicted = predictions();
+  std::vector<ValidationSample> samples;
+  size_t next = 0;
+  for (const Excerpt& excerpt : excerpts_) {
+    Ids original = excerpt.ids, output = excerpt.ids;
+    for (size_t i = 0; i < excerpt.rows.size(); ++i) {
+      original[size_t(excerpt.rows[i])] = excerpt.targets[i];
+      output[size_t(excerpt.rows[i])] = predicted[next++];
+    }
+    samples.push_back({.source = text_of(vocabulary_, excerpt.ids),
+                       .reference = text_of(vocabulary_, original),
+                       .output = text_of(vocabulary_, output)});
+  }
+  return samples;
+}
+
+std::vector<ValidationSample> LanguageSamples::continued() const {
+  std::vector<Prompt> prompts;
+  for (const Excerpt& excerpt : excerpts_) prompts.push_back({.ids = excerpt.ids, .max_tokens = int(kContinuedTokens)});
+  Generation generation(model_, kernels_, std::move(prompts),
+                        {.temperature = 0, .eos = vocabulary_.eos(), .precision = precision_});
+  while (!generation.done()) generation.step();
+  std::vector<ValidationSample> samples;
+  for (size_t i = 0; i < excerpts_.size(); ++i) {
+    samples.push_back({.source = text_of(vocabulary_, excerpts_[i].ids),
+                       .reference = continuation_text(vocabulary_, excerpts_[i].ids, excerpts_[i].continuation),
+                       .output = continuation_text(vocabulary_, excerpts_[i].ids, generation.texts()[i].ids)});
+  }
+  return samples;
+}
 
 // Validation of a language model on held-out samples, which the ranks divide among themselves.
 //   "cross-entropy"  nats per predicted token
