@@ -1,16 +1,81 @@
 #include "gyre/train/tasks/language/language_stages.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "gyre/core/error.h"
 #include "gyre/core/hexadecimal.h"
 #include "gyre/train/optim/schedule.h"
+#include "gyre/train/options.h"
 #include "gyre/train/tasks/require_positions.h"
-#include "gyre/train/tasks/staged_data.h"
+#include "gyre/train/training_data.h"
 
 namespace gyre {
 namespace {
+
+// Training data whose samples and batches change at given updates: the stages of a run. An epoch belongs to one stage.
+// The last epoch of a stage ends with the stage, and the next stage begins with a new epoch, so the order of the data
+// and the masks never repeat.
+class StagedData final : public TrainingData {
+ public:
+  struct Stage {
+    RunStage range;
+    std::function<std::unique_ptr<TrainingData>()> open;
+  };
+  // Opens the first stage. Each stage begins where the one before it ends; there is at least one. `open` is
+  // called when a stage begins, and what it returned is freed at the end of the stage.
+  explicit StagedData(std::vector<Stage> stages);
+
+  std::string describe() const override { return data_->describe(); }
+  std::string item() const override { return data_->item(); }
+  // That of the open stage. The checksums of all stages belong to the options of the run.
+  uint64_t checksum() const override { return data_->checksum(); }
+  void start_epoch(uint64_t epoch, uint64_t first_update) override;
+  size_t batches() const override { return batches_; }
+  RankBatch batch(size_t i, MicroBatchRange own) const override { return data_->batch(i, own); }
+
+ private:
+  size_t stage_of(uint64_t update) const;
+  void open(size_t stage);
+
+  std::vector<Stage> stages_;
+  size_t stage_ = 0;
+  std::unique_ptr<TrainingData> data_;
+  size_t batches_ = 0;
+};
+
+StagedData::StagedData(std::vector<Stage> stages) : stages_(std::move(stages)) {
+  require(!stages_.empty(), "[stages] expected at least one");
+  open(0);
+  start_epoch(0, 0);
+}
+
+// The last stage has no end here, so that a replay may go beyond it.
+size_t StagedData::stage_of(uint64_t update) const {
+  size_t stage = 0;
+  while (stage + 1 < stages_.size() && stages_[stage].range.end() <= update) ++stage;
+  return stage;
+}
+
+void StagedData::open(size_t stage) {
+  stage_ = stage;
+  data_.reset();  // frees the memory before the next stage's is allocated
+  data_ = stages_[stage].open();
+}
+
+void StagedData::start_epoch(uint64_t epoch, uint64_t first_update) {
+  if (const size_t stage = stage_of(first_update); stage != stage_) open(stage);
+  data_->start_epoch(epoch, first_update);
+  batches_ = data_->batches();
+  const uint64_t end = stages_[stage_].range.end();
+  if (first_update < end) batches_ = std::min<size_t>(batches_, end - first_update);
+}
 
 std::string rates_text(const RateStage& stage) {
   const ScheduleOptions& s = stage.schedule;
