@@ -1,5 +1,5 @@
 // Training samples of language models: how documents are cut into them, and the interface to read them by number. They
-// come from one store (document_plan.h) or from several (corpus_samples.h).
+// come from one store (document_plan.h) or from several (drawn_samples.h).
 #pragma once
 
 #include <cstddef>

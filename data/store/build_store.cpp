@@ -15,7 +15,6 @@ namespace gyre {
 namespace {
 
 // Encodes rows of text to ids, one chunk of rows at a time.
-
 struct EncodedRow {
   TextRow row;
   std::array<std::vector<int32_t>, 2> ids;

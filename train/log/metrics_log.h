@@ -8,7 +8,7 @@
 //           max_length, batch, batch_unit. A resumed run repeats the entries of stages whose options have changed
 //   valid   loss, perplexity, bleu, ...; validation_seconds: duration of the validation; samples: the source, the
 //           reference and the output of a few samples, if the validation makes text (nmt_validation.h,
-//           language_samples.h)
+//           language.cpp)
 //   end     a job ends: reason, tokens_per_second, best
 // and the fields
 //   time     time of writing: UTC, ISO 8601

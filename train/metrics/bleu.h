@@ -20,7 +20,6 @@
 
 namespace gyre {
 // The tokenizers of BLEU, equal to those of sacreBLEU. Scores are only comparable if they use the same tokenizer.
-
 enum class BleuTokenizer {
   v13a,       // mteval-v13a: ASCII punctuation and symbols; the usual choice in papers
   intl,       // mteval-v14 international: Unicode punctuation and symbols

@@ -43,7 +43,6 @@ class GradientSquares {
 };
 
 // Optimizer state: one value for each element of the parameter arenas that this rank owns, or of ranges of them.
-
 class StateArena {
  public:
   StateArena() = default;

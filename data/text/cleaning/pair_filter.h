@@ -18,7 +18,6 @@
 
 namespace gyre {
 // The documents of validation and test sets, whose text a training corpus must not contain.
-
 class ExcludedDocuments {
  public:
   struct Place {

@@ -17,7 +17,6 @@ namespace gyre {
 namespace {
 
 // BPE as the model of a tokenizer.json: merges join the bytes or the characters of a word to pieces.
-
 class BpeModel final : public TokenModel {
  public:
   BpeModel(JsonPart& model, bool has_bytes);

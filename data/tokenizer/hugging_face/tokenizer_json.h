@@ -18,7 +18,6 @@
 
 namespace gyre {
 // Tokens that are found in a text before it is split into words: special tokens and those of the user.
-
 struct AddedToken {
   std::string content;
   int32_t id = -1;
@@ -49,7 +48,6 @@ class AddedTokens {
 
 // The decoder of a tokenizer.json, which joins pieces to a text, as Hugging Face's package tokenizers applies it:
 // BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Sequence, Strip, WordPiece.
-
 class Decoder {
  public:
   // json: null, or the decoder. has_bytes: whether pieces stand for bytes, which is then the default; otherwise pieces
@@ -68,7 +66,6 @@ class Decoder {
 
 // The post-processor of a tokenizer.json, which puts tokens around a text: TemplateProcessing, BertProcessing,
 // RobertaProcessing, ByteLevel (none), Sequence.
-
 struct TemplateToken {
   std::string content;
   int32_t id;

@@ -14,7 +14,6 @@
 
 namespace gyre {
 // A trie of weighted words, which finds all words that begin at a position of a text in one pass.
-
 class WordTrie {
  public:
   static constexpr int32_t kRoot = 0, kNoNode = -1;

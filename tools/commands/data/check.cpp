@@ -34,7 +34,6 @@ namespace gyre {
 namespace {
 
 // The part of `gyre data check` for documents, the data of a language model.
-
 struct DocumentCheckArgs {
   std::string documents;  // empty: none were asked for
   std::string text_field = "text";

@@ -33,7 +33,6 @@ namespace gyre {
 namespace {
 
 // Runs training steps of a workload and profiles their time and memory.
-
 struct ProfileRun {
   Precision precision = Precision::fp32;
   int steps = 5;  // profiled steps, alternating with as many unprofiled ones

@@ -30,7 +30,7 @@ struct RecordedNode {
   std::optional<TensorSample> gradient;  // final; none if the loss does not depend on the node
   std::vector<Input> inputs;
   std::vector<std::pair<std::string, TensorSample>> saved;
-  std::vector<std::pair<std::string, TensorSample>> computed;  // see computed_tensors.h
+  std::vector<std::pair<std::string, TensorSample>> computed;
 };
 
 struct RecordedStep {
