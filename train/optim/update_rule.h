@@ -1,5 +1,5 @@
-// The update rule of an optimizer, such as Adam or Muon. A new rule is one file that makes an UpdateRule, and one line
-// in train/optim/update_rules.inc.
+// The update rule of an optimizer, such as Adam or Muon. A new rule is a class and a row of the table, both in
+// train/optim/update_rule.cpp.
 #pragma once
 
 #include <cstdint>
