@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <vector>
@@ -43,6 +44,29 @@ void require_no_directory(const Path& path) {
               file.empty() ? " without a tokenizer.json, tokenizer.model, spiece.model or vocab.* file"
                            : concat(": give ", file.string()));
 }
+
+using Loaded = std::shared_ptr<const Vocabulary>;
+
+Loaded load_bytes(const std::string& /*name*/, const VocabularyBundle& /*bundle*/) {
+  return std::make_shared<ByteVocabulary>();
+}
+
+template <class V>
+Loaded load_kind(const std::string& name, const VocabularyBundle& bundle) {
+  return std::make_shared<V>(name, bundle);
+}
+
+constexpr struct {
+  const char* kind;
+  Loaded (*load)(const std::string& name, const VocabularyBundle& bundle);
+} kKinds[] = {{"bytes", load_bytes},
+              {"words", load_kind<WordVocabulary>},
+              {"subword-nmt", load_kind<SubwordNmtVocabulary>},
+              {"wordpiece", load_kind<WordPieceVocabulary>},
+              {"wobert", load_kind<WobertVocabulary>},
+              {"byte-bpe", load_kind<JsonVocabulary>},
+              {"hugging-face", load_kind<JsonVocabulary>},
+              {"sentencepiece", load_kind<SentencePieceVocabulary>}};
 
 }  // namespace
 
@@ -89,16 +113,12 @@ std::shared_ptr<const Vocabulary> load_vocabulary(const Path& path) {
   }
   if (VocabularyBundle::recognizes(content)) {
     const auto bundle = VocabularyBundle::parse(name, content);
-    if (bundle.kind == "bytes") return std::make_shared<ByteVocabulary>();
-    if (bundle.kind == "words") return std::make_shared<WordVocabulary>(name, bundle);
-    if (bundle.kind == "subword-nmt") return std::make_shared<SubwordNmtVocabulary>(name, bundle);
-    if (bundle.kind == "wordpiece") return std::make_shared<WordPieceVocabulary>(name, bundle);
-    if (bundle.kind == "wobert") return std::make_shared<WobertVocabulary>(name, bundle);
-    if (bundle.kind == "byte-bpe" || bundle.kind == "hugging-face")
-      return std::make_shared<JsonVocabulary>(name, bundle);
-    if (bundle.kind == "sentencepiece") return std::make_shared<SentencePieceVocabulary>(name, bundle);
-    throw Error("[vocabulary] ", name, ": expected kind bytes, words, subword-nmt, wordpiece, wobert, byte-bpe, ",
-                "hugging-face or sentencepiece, got ", cut_for_message(bundle.kind));
+    std::string kinds;
+    for (const auto& [kind, load] : kKinds) {
+      if (bundle.kind == kind) return load(name, bundle);
+      kinds += concat(kinds.empty() ? "" : kind == std::rbegin(kKinds)->kind ? " or " : ", ", kind);
+    }
+    throw Error("[vocabulary] ", name, ": expected kind ", kinds, ", got ", cut_for_message(bundle.kind));
   }
   if (auto vocabulary = load_hugging_face_vocabulary(path, content)) return vocabulary;
   throw Error("[vocabulary] ", name,

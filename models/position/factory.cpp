@@ -3,38 +3,35 @@
 
 namespace gyre {
 
-// Each encoding has one line with its name for --position. Its file defines the function NAME_encoding(). config.json
-// and the help list the encodings' options in the order of the lines.
-// clang-format off
-#define GYRE_POSITION_ENCODINGS(encoding) \
-  encoding(none)                          \
-  encoding(sinusoidal)                    \
-  encoding(learned)                       \
-  encoding(rope)                          \
-  encoding(shaw)                          \
-  encoding(nezha)                         \
-  encoding(xl)                            \
-  encoding(t5)                            \
-  encoding(tupe)                          \
-  encoding(deberta)                       \
-  encoding(alibi)                         \
-  encoding(wavelet)                       \
-  /* end of the table */
-// clang-format on
-
-#define GYRE_DECLARE(name) PositionEncodingType name##_encoding();
-GYRE_POSITION_ENCODINGS(GYRE_DECLARE)
+// The files of the encodings define these.
+PositionEncodingType none_encoding();
+PositionEncodingType sinusoidal_encoding();
+PositionEncodingType learned_encoding();
+PositionEncodingType rope_encoding();
+PositionEncodingType shaw_encoding();
+PositionEncodingType nezha_encoding();
+PositionEncodingType xl_encoding();
+PositionEncodingType t5_encoding();
+PositionEncodingType tupe_encoding();
+PositionEncodingType deberta_encoding();
+PositionEncodingType alibi_encoding();
+PositionEncodingType wavelet_encoding();
 
 namespace {
 
 struct Row {
-  const char* name;
+  const char* name;  // for --position
   PositionEncodingType type;
 };
 
+// config.json and the help list the options of the encodings in the order of the rows.
 const std::vector<Row>& table() {
-#define GYRE_ROW(name) {#name, name##_encoding()},
-  static const std::vector<Row> rows{GYRE_POSITION_ENCODINGS(GYRE_ROW)};
+  static const std::vector<Row> rows{{"none", none_encoding()},       {"sinusoidal", sinusoidal_encoding()},
+                                     {"learned", learned_encoding()}, {"rope", rope_encoding()},
+                                     {"shaw", shaw_encoding()},       {"nezha", nezha_encoding()},
+                                     {"xl", xl_encoding()},           {"t5", t5_encoding()},
+                                     {"tupe", tupe_encoding()},       {"deberta", deberta_encoding()},
+                                     {"alibi", alibi_encoding()},     {"wavelet", wavelet_encoding()}};
   return rows;
 }
 

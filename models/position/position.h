@@ -1,5 +1,5 @@
-// Position encodings. An encoding is a plug-in: one file in this folder, and one line in factory.cpp with its name for
-// --position. A class overrides the hooks of PositionEncoding at which the literature adds positions; the other hooks
+// Position encodings. An encoding is a plug-in: one file in this folder, and a declaration and a row in
+// factory.cpp. A class overrides the hooks of PositionEncoding at which the literature adds positions; the other hooks
 // leave their input as it is.
 #pragma once
 

@@ -6,14 +6,17 @@
 
 namespace gyre {
 
-#define GYRE_TRAIN_COMMANDS(function) void function(Program& program);
-#include "tools/commands/train/train_commands.inc"
-#undef GYRE_TRAIN_COMMANDS
+// The files of the tasks define these.
+void add_train_nmt_command(Program& program);
+void add_train_language_commands(Program& program);
+void add_train_classify_commands(Program& program);
+void add_train_match_command(Program& program);
 
 void add_train_commands(Program& program) {
-#define GYRE_TRAIN_COMMANDS(function) function(program);
-#include "tools/commands/train/train_commands.inc"
-#undef GYRE_TRAIN_COMMANDS
+  // In the order of the help.
+  constexpr void (*kTasks[])(Program&) = {add_train_nmt_command, add_train_language_commands,
+                                          add_train_classify_commands, add_train_match_command};
+  for (const auto add : kTasks) add(program);
 }
 
 OptionTable& add_train_command(Program& program, const std::string& name, const std::string& help,
