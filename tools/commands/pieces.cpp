@@ -4,7 +4,7 @@
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/tokenizer/piece_notation.h"
 #include "tools/command_line/messages.h"
-#include "tools/line_filter.h"
+#include "tools/commands/line_filter.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
 

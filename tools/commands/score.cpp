@@ -17,7 +17,7 @@
 #include "gyre/data/text/line_ends.h"
 #include "gyre/data/tokenizer/vocabulary.h"
 #include "tools/command_line/option_table.h"
-#include "tools/decoding_run.h"
+#include "tools/commands/decoding_run.h"
 #include "tools/lines.h"
 #include "tools/program.h"
 

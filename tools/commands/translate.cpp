@@ -8,7 +8,7 @@
 #include "gyre/core/option_checks.h"
 #include "gyre/data/text/line_ends.h"
 #include "gyre/models/decode/sampling.h"
-#include "tools/decoding_run.h"
+#include "tools/commands/decoding_run.h"
 #include "tools/program.h"
 
 namespace gyre {

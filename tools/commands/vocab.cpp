@@ -14,10 +14,10 @@
 #include "gyre/data/tokenizer/wordpiece/wordpiece_training.h"
 #include "gyre/data/tokenizer/wordpiece/wordpiece_vocabulary.h"
 #include "tools/command_line/messages.h"
+#include "tools/commands/text_progress.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/document_rows.h"
 #include "tools/program.h"
-#include "tools/text_progress.h"
 
 namespace gyre {
 

@@ -10,12 +10,12 @@
 #include "gyre/data/store/document_store.h"
 #include "gyre/train/log/stopwatch.h"
 #include "tools/command_line/messages.h"
+#include "tools/commands/data/text_rate.h"
+#include "tools/commands/text_progress.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/document_rows.h"
 #include "tools/options/tokenizer_rows.h"
 #include "tools/program.h"
-#include "tools/text_progress.h"
-#include "tools/text_rate.h"
 
 namespace gyre {
 

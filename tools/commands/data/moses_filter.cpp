@@ -1,7 +1,7 @@
 #include "tools/commands/data/moses_filter.h"
 
 #include "gyre/train/log/stopwatch.h"
-#include "tools/text_rate.h"
+#include "tools/commands/data/text_rate.h"
 
 namespace gyre {
 

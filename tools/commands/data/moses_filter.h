@@ -4,7 +4,7 @@
 #include <string>
 
 #include "gyre/data/text/moses/punctuation.h"
-#include "tools/line_filter.h"
+#include "tools/commands/line_filter.h"
 
 namespace gyre {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/classifier_run.h"
+#include "tools/commands/classifier_run.h"
 
 namespace gyre {
 

@@ -25,6 +25,7 @@
 #include "gyre/train/log/progress.h"
 #include "gyre/train/pretrained/trained_model.h"
 #include "tools/command_line/option_values.h"
+#include "tools/commands/scored_text.h"
 #include "tools/options/bos_choice.h"
 #include "tools/options/cpu_threads.h"
 #include "tools/options/device_choice.h"
@@ -32,7 +33,6 @@
 #include "tools/plots/lines.h"
 #include "tools/print_summary.h"
 #include "tools/program.h"
-#include "tools/scored_text.h"
 
 namespace gyre {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/classifier_run.h"
+#include "tools/commands/classifier_run.h"
 
 #include <algorithm>
 #include <limits>

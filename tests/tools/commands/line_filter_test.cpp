@@ -1,4 +1,4 @@
-#include "tools/line_filter.h"
+#include "tools/commands/line_filter.h"
 
 #include <doctest/doctest.h>
 

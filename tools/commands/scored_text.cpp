@@ -1,4 +1,4 @@
-#include "tools/scored_text.h"
+#include "tools/commands/scored_text.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,9 +6,9 @@
 #include "gyre/train/pretrained/train_state.h"
 #include "gyre/train/tasks/language/language_data.h"
 #include "tools/command_line/messages.h"
+#include "tools/commands/text_progress.h"
 #include "tools/options/document_rows.h"
 #include "tools/options/model_choice.h"
-#include "tools/text_progress.h"
 
 namespace gyre {
 

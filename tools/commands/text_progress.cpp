@@ -1,4 +1,4 @@
-#include "tools/text_progress.h"
+#include "tools/commands/text_progress.h"
 
 namespace gyre {
 

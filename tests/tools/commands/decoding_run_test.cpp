@@ -1,4 +1,4 @@
-#include "tools/decoding_run.h"
+#include "tools/commands/decoding_run.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "tools/line_filter.h"
+#include "tools/commands/line_filter.h"
 
 #include "gyre/core/error.h"
 #include "gyre/core/io/output_target.h"

@@ -1,4 +1,4 @@
-#include "tools/text_rate.h"
+#include "tools/commands/data/text_rate.h"
 
 #include <cstdio>
 
