@@ -8,14 +8,37 @@
 #include <string>
 #include <vector>
 
+#include "gyre/core/error.h"
+#include "gyre/core/io/element_conversion.h"
+#include "gyre/core/io/safetensors.h"
 #include "gyre/models/hugging_face/decoder_config.h"
-#include "gyre/models/hugging_face/finite_weights.h"
 #include "gyre/models/position/position_table.h"
 #include "gyre/models/position/rope.h"
 #include "gyre/models/sequence_classifier.h"
 
 namespace gyre {
 namespace {
+
+// Refuses weights that are infinite or NaN, for example of a training that diverged.
+
+// Throws an Error that names the file and the tensor unless all elements of the tensors that `target_name` maps to a
+// name are finite, as f32.
+void require_finite(std::span<const SafetensorsFile> files, const TargetName& target_name) {
+  for (const SafetensorsFile& file : files) {
+    for (const SafetensorsEntry& entry : file.entries()) {
+      if (target_name(entry.name).empty()) continue;
+      const std::string context = concat("[hugging face] ", file.path().string(), ": tensor ", entry.name, ": ");
+      int64_t count = 1;
+      for (const int64_t length : entry.shape) count *= length;
+      const Tensor values = Tensor::empty({count});
+      convert_elements(entry.dtype, file.bytes(entry), values, context);
+      const auto all = values.span<float>();
+      const auto found = std::find_if(all.begin(), all.end(), [](float x) { return !std::isfinite(x); });
+      require(found == all.end(), context, "expected finite numbers, got ", found == all.end() ? 0.0F : *found,
+              " in element ", found - all.begin());
+    }
+  }
+}
 
 // Converts the parameters of causal models to and from the tensors of Hugging Face's LLaMA, Mistral, Qwen2, Qwen3,
 // GPT-NeoX and GPT-2 (names as in transformers' modeling_llama.py, modeling_gpt_neox.py and modeling_gpt2.py).
