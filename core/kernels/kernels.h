@@ -25,12 +25,19 @@
 #include "gyre/core/kernels/elementwise_arguments.h"
 #include "gyre/core/kernels/loss_arguments.h"
 #include "gyre/core/kernels/optimizer_arguments.h"
-#include "gyre/core/kernels/packed_weight.h"
 #include "gyre/core/kernels/precision.h"
 #include "gyre/core/segments.h"
 #include "gyre/core/tensor.h"
 
 namespace gyre {
+// A weight that is packed once for many products.
+
+// A weight (rows, columns) in the layout that Kernels::packed_linear() reads: only for the kernels that packed it.
+struct PackedWeight {
+  Precision precision = Precision::fp32;
+  int64_t rows = 0, columns = 0;
+  std::shared_ptr<void> panels;
+};
 
 // The dtype of parameters and saved statistics that accompany data of type `data`.
 inline DType statistics_dtype(DType data) { return data == DType::bf16 ? DType::f32 : data; }
